@@ -1,0 +1,152 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Limits bound one run. A zero field takes the default (Defaults, the language's,
+// or a preset's). There is no "unlimited": an operator who wants more raises the
+// ceiling.
+type Limits struct {
+	Wall      Duration `json:"wall,omitempty"`       // from exec to exit
+	CPU       Duration `json:"cpu,omitempty"`        // user+system of all processes together; zero means as much as Wall
+	Memory    Size     `json:"memory,omitempty"`     // all processes, their files in memory and kernel objects together
+	Swap      Size     `json:"swap,omitempty"`       // beyond Memory; zero means none
+	CPUs      float64  `json:"cpus,omitempty"`       // processors at a time, as quota over a period of 100 ms
+	Weight    int64    `json:"weight,omitempty"`     // share under contention, 2 to 262144; 1024 is the kernel's default
+	Cpuset    string   `json:"cpuset,omitempty"`     // processors allowed, such as "0-1,3"; empty means the slot's own core
+	Pids      int64    `json:"pids,omitempty"`       // processes and threads together
+	Output    Size     `json:"output,omitempty"`     // stdout and stderr, each; one byte more ends the run
+	Scratch   Size     `json:"scratch,omitempty"`    // /box, /tmp and /dev/shm together
+	Inodes    int64    `json:"inodes,omitempty"`     // files and directories in them together
+	OpenFiles int64    `json:"open_files,omitempty"` // descriptors of one process
+	Stack     Size     `json:"stack,omitempty"`      // of the main thread; zero means as much as Memory
+	Core      Size     `json:"core,omitempty"`       // core file; zero means none
+}
+
+// MinMemory is the least memory limit accepted: what exec of a small program and
+// the kernel's own objects for it need.
+const MinMemory = 4 * MiB
+
+// Defaults returns the limits of a run that asks for none.
+func Defaults() Limits {
+	return Limits{
+		Wall: Duration(30 * time.Second), Memory: 512 * MiB, CPUs: 1, Weight: 1024, Pids: 100,
+		Output: 16 * MiB, Scratch: 64 * MiB, Inodes: 10_000, OpenFiles: 256,
+	}
+}
+
+// DefaultCeiling returns the most a run may ask for when the operator has set
+// nothing else. A zero field has no ceiling of its own.
+func DefaultCeiling() Limits {
+	return Limits{
+		Wall: Duration(30 * time.Second), CPU: Duration(30 * time.Second), Memory: 4 * GiB, Swap: 0,
+		CPUs: 64, Weight: 262144, Pids: 4096, Output: 256 * MiB, Scratch: 1 * GiB, Inodes: 200_000, OpenFiles: 4096,
+	}
+}
+
+// Preset returns the named preset: "hardened" or "light". It overrides the
+// defaults and is itself overridden field by field.
+func Preset(name string) (Limits, error) {
+	switch name {
+	case "":
+		return Limits{}, nil
+	case "hardened":
+		return Limits{Memory: 256 * MiB, Wall: Duration(10 * time.Second), CPUs: 0.5, Pids: 25}, nil
+	case "light":
+		return Limits{Memory: 128 * MiB, Wall: Duration(5 * time.Second), CPUs: 0.5, Pids: 25}, nil
+	}
+	return Limits{}, Refuse(CodeBadLimits, "preset %q does not exist: use hardened or light", name)
+}
+
+// Over returns l with its zero fields taken from base.
+func (l Limits) Over(base Limits) Limits {
+	return Limits{
+		Wall: or(l.Wall, base.Wall), CPU: or(l.CPU, base.CPU), Memory: or(l.Memory, base.Memory),
+		Swap: or(l.Swap, base.Swap), CPUs: or(l.CPUs, base.CPUs), Weight: or(l.Weight, base.Weight),
+		Cpuset: or(l.Cpuset, base.Cpuset), Pids: or(l.Pids, base.Pids), Output: or(l.Output, base.Output),
+		Scratch: or(l.Scratch, base.Scratch), Inodes: or(l.Inodes, base.Inodes),
+		OpenFiles: or(l.OpenFiles, base.OpenFiles), Stack: or(l.Stack, base.Stack), Core: or(l.Core, base.Core),
+	}
+}
+
+func or[T comparable](a, b T) T {
+	var zero T
+	if a != zero {
+		return a
+	}
+	return b
+}
+
+// Resolve fills the fields that follow from others: cpu from wall, stack from
+// memory. It expects every other field to be set.
+func (l Limits) Resolve() Limits {
+	l.CPU = or(l.CPU, l.Wall)
+	l.Stack = or(l.Stack, l.Memory)
+	return l
+}
+
+// Validate refuses limits that make no sense, whoever asks. Zero fields pass:
+// they are not set.
+func (l Limits) Validate() error {
+	for _, f := range l.fields() {
+		if f.value != 0 && f.value < f.least {
+			return Refuse(CodeBadLimits, "limit %s is %s: the least is %s", f.name, f.text(f.value), f.text(f.least))
+		}
+	}
+	switch {
+	case l.CPUs != 0 && !(l.CPUs >= 0.01 && l.CPUs <= 4096): // also catches NaN
+		return Refuse(CodeBadLimits, "limit cpus is %v: it must lie between 0.01 and 4096", l.CPUs)
+	case l.Weight > 262144:
+		return Refuse(CodeBadLimits, "limit weight is %d: the most is 262144", l.Weight)
+	case strings.Trim(l.Cpuset, "0123456789,-") != "" || len(l.Cpuset) > 256:
+		return Refuse(CodeBadLimits, "limit cpuset is %q: write processors as 0-1,3", l.Cpuset)
+	case l.Core != 0:
+		return Refuse(CodeBadLimits, "limit core is %s: brig writes no core files; leave it out", l.Core)
+	}
+	return nil
+}
+
+// Within refuses limits above the ceiling, naming it. Fields of ceiling that are
+// zero do not bound, except Swap, where zero means none.
+func (l Limits) Within(ceiling Limits) error {
+	want, most := l.fields(), ceiling.fields()
+	for i, f := range want {
+		top := most[i].value
+		if f.value > top && (top != 0 || f.name == "swap") {
+			return Refuse(CodeAboveCeiling, "limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise the ceiling", f.name, f.text(f.value), f.text(top))
+		}
+	}
+	if ceiling.CPUs != 0 && l.CPUs > ceiling.CPUs {
+		return Refuse(CodeAboveCeiling, "limit cpus is %v, above this agent's ceiling of %v: ask for less, or have the operator raise the ceiling", l.CPUs, ceiling.CPUs)
+	}
+	return nil
+}
+
+type limitField struct {
+	name         string
+	value, least int64
+	text         func(int64) string
+}
+
+func (l Limits) fields() []limitField {
+	span := func(v int64) string { return Duration(v).String() }
+	size := func(v int64) string { return Size(v).String() }
+	count := func(v int64) string { return fmt.Sprint(v) }
+	ms := int64(time.Millisecond)
+	return []limitField{
+		{"wall", int64(l.Wall), ms, span},
+		{"cpu", int64(l.CPU), ms, span},
+		{"memory", int64(l.Memory), int64(MinMemory), size},
+		{"swap", int64(l.Swap), 4096, size},
+		{"weight", l.Weight, 2, count},
+		{"pids", l.Pids, 1, count},
+		{"output", int64(l.Output), 1, size},
+		{"scratch", int64(l.Scratch), 4096, size},
+		{"inodes", l.Inodes, 16, count},
+		{"open_files", l.OpenFiles, 3, count},
+		{"stack", int64(l.Stack), 64 << 10, size},
+	}
+}

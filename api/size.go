@@ -1,0 +1,78 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A Size is a number of bytes. In JSON it is a plain number of bytes, or a
+// string such as "512M"; it is written as a number.
+type Size int64
+
+// The units a Size is written in: powers of 1024, as everywhere in the kernel.
+const (
+	KiB Size = 1 << 10
+	MiB Size = 1 << 20
+	GiB Size = 1 << 30
+)
+
+// ParseSize reads "4096", "512M", "512MiB", "512MB" or "1.5G". K, M, G and T are
+// powers of 1024 in either spelling. Zero and negative sizes, and those that do
+// not fit 63 bits, are refused.
+func ParseSize(s string) (Size, error) {
+	num := strings.TrimRight(strings.TrimSpace(s), "BbIi")
+	shift := 0
+	if num != "" {
+		if i := strings.IndexByte("KMGT", num[len(num)-1]&^0x20); i >= 0 {
+			shift = 10 * (i + 1)
+			num = num[:len(num)-1]
+		}
+	}
+	f, err := strconv.ParseFloat(num, 64)
+	bytes := math.Ldexp(f, shift)
+	switch {
+	case err != nil || strings.ContainsAny(num, "xXpPeE_nN"):
+		return 0, fmt.Errorf("size %q: write a number with an optional K, M, G or T, such as 512M", s)
+	case !(bytes >= 1 && bytes < math.MaxInt64):
+		return 0, fmt.Errorf("size %q: must be at least one byte and less than 8192P", s)
+	}
+	return Size(bytes), nil
+}
+
+// String writes s in the largest unit that divides it: 512M, 1536K, 1000.
+func (s Size) String() string {
+	for _, u := range []struct {
+		size Size
+		name string
+	}{{1 << 40, "T"}, {GiB, "G"}, {MiB, "M"}, {KiB, "K"}} {
+		if s >= u.size && s%u.size == 0 {
+			return strconv.FormatInt(int64(s/u.size), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// UnmarshalJSON accepts a number of bytes or a string ParseSize reads.
+func (s *Size) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if len(b) > 0 && b[0] == '"' {
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+	}
+	v, err := ParseSize(text)
+	if err != nil {
+		return err
+	}
+	*s = v
+	return nil
+}
+
+// Set and Type make *Size a command-line flag.
+func (s *Size) Set(text string) (err error) { *s, err = ParseSize(text); return err }
+
+// Type names the kind of flag for --help.
+func (s *Size) Type() string { return "size" }

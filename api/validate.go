@@ -1,0 +1,180 @@
+package api
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The sizes of a Run that are the kernel's or ours, not the operator's.
+const (
+	MaxArgv     = 4096      // arguments
+	MaxArgBytes = 128 << 10 // arguments and environment together, with their NULs
+	MaxFiles    = 4096      // inputs
+	maxName     = 255       // NAME_MAX
+	maxPath     = 1024
+)
+
+// Validate refuses a Run that contradicts itself or that no agent could carry
+// out. It knows nothing of ceilings, stored images or languages.
+func (r Run) Validate() error {
+	for _, check := range []func() error{
+		r.validateProgram, r.validateWords, r.validateFiles, r.Collect.validate, r.validateChoices, r.Limits.Validate,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r Run) validateProgram() error {
+	switch {
+	case r.Language == "" && r.Image == "":
+		return Refuse(CodeBadRequest, "the run names neither a language nor an image: set one of them")
+	case r.Language != "" && r.Image != "":
+		return Refuse(CodeBadRequest, "the run names both language %q and image %q: set one of them", r.Language, r.Image)
+	case len(r.Source) > 0 && r.Language == "":
+		return Refuse(CodeBadRequest, "source needs a language to run it")
+	case len(r.Source) == 0 && r.SourceName != "":
+		return Refuse(CodeBadRequest, "source_name %q is set but source is empty", r.SourceName)
+	case len(r.Source) == 0 && len(r.Argv) == 0:
+		return Refuse(CodeBadRequest, "there is nothing to run: set source, or argv")
+	case len(r.Source) == 0 && r.Argv[0] == "":
+		return Refuse(CodeBadRequest, "argv[0] is empty: it must name the program")
+	case len(r.Tests) > 0:
+		return Refuse(CodeUnsupported, "tests in one run are not offered by this version: send one run per test")
+	}
+	return nil
+}
+
+// validateWords keeps NUL, which ends a C string, out of all that execve is
+// given, and the whole within what the kernel and our message take.
+func (r Run) validateWords() error {
+	if len(r.Argv) > MaxArgv {
+		return Refuse(CodeBadRequest, "argv has %d words: the most is %d", len(r.Argv), MaxArgv)
+	}
+	total := 0
+	for i, a := range r.Argv {
+		if strings.ContainsRune(a, 0) {
+			return Refuse(CodeBadRequest, "argv[%d] contains a NUL byte", i)
+		}
+		total += len(a) + 1
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return Refuse(CodeBadRequest, "env name %q is empty or contains = or NUL", name)
+		case strings.ContainsRune(r.Env[name], 0):
+			return Refuse(CodeBadRequest, "env %s contains a NUL byte", name)
+		}
+		total += len(name) + len(r.Env[name]) + 2
+	}
+	if total > MaxArgBytes {
+		return Refuse(CodeTooLarge, "argv and env are %d bytes together: the most is %d; pass large data as a file or on stdin", total, MaxArgBytes)
+	}
+	return nil
+}
+
+func (r Run) validateFiles() error {
+	if len(r.Files) > MaxFiles {
+		return Refuse(CodeBadFile, "%d files: the most is %d", len(r.Files), MaxFiles)
+	}
+	names := make([]string, 0, len(r.Files)+1)
+	for _, f := range r.Files {
+		names = append(names, f.Name)
+	}
+	if r.SourceName != "" {
+		names = append(names, r.SourceName)
+	}
+	for _, n := range names {
+		if err := FileName(n); err != nil {
+			return err
+		}
+	}
+	slices.Sort(names)
+	for i := 1; i < len(names); i++ {
+		if names[i] == names[i-1] {
+			return Refuse(CodeBadFile, "file %q is given twice", names[i])
+		}
+	}
+	for _, n := range names {
+		for dir := path.Dir(n); dir != "."; dir = path.Dir(dir) {
+			if _, clash := slices.BinarySearch(names, dir); clash {
+				return Refuse(CodeBadFile, "file %q is also the directory of %q", dir, n)
+			}
+		}
+	}
+	return nil
+}
+
+// FileName refuses names that could mean another place than a file below /box:
+// absolute, empty parts, "." and "..", NUL, over-long parts, and bytes that are
+// not UTF-8 (FIO-03, FIO-12).
+func FileName(name string) error {
+	bad := func(why string) error {
+		return Refuse(CodeBadFile, "file name %q %s: names are relative to /box, such as data/in.txt", name, why)
+	}
+	switch {
+	case name == "":
+		return bad("is empty")
+	case name[0] == '/':
+		return bad("is absolute")
+	case len(name) > maxPath:
+		return bad("is too long")
+	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
+		return bad("contains NUL or bytes that are not UTF-8")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "":
+			return bad("has an empty part")
+		case part == "." || part == "..":
+			return bad("has a part " + part)
+		case len(part) > maxName:
+			return bad("has a part over 255 bytes")
+		}
+	}
+	return nil
+}
+
+func (c Collect) validate() error {
+	switch {
+	case c.Files < 0 || c.Files > CollectFilesMax:
+		return Refuse(CodeBadFile, "collect.files is %d: it must lie between 0 and %d", c.Files, CollectFilesMax)
+	case c.Bytes < 0 || c.Bytes > CollectBytesMax:
+		return Refuse(CodeBadFile, "collect.bytes is %s: the most is %s", c.Bytes, CollectBytesMax)
+	case c.None && len(c.Globs) > 0:
+		return Refuse(CodeBadFile, "collect.none is set beside globs: choose one")
+	case len(c.Globs) > CollectFiles:
+		return Refuse(CodeBadFile, "collect has %d globs: the most is %d", len(c.Globs), CollectFiles)
+	}
+	for _, g := range c.Globs {
+		if _, err := path.Match(g, "x"); err != nil {
+			return Refuse(CodeBadFile, "collect glob %q: %w", g, err)
+		}
+		if err := FileName(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r Run) validateChoices() error {
+	if _, err := Preset(r.Preset); err != nil {
+		return err
+	}
+	switch {
+	case r.Network != "" && r.Network != "none":
+		return Refuse(CodeUnsupported, "network %q is not offered by this version: only none", r.Network)
+	case r.Mode != "" && r.Mode != Strict && r.Mode != Fresh:
+		return Refuse(CodeBadRequest, "mode %q does not exist: use strict or fresh", r.Mode)
+	case r.ProfileMode != "" && r.ProfileMode != Enforce && r.ProfileMode != Log:
+		return Refuse(CodeBadRequest, "profile mode %q does not exist: use enforce or log", r.ProfileMode)
+	case len(r.Labels.Project) > 256 || len(r.Labels.Task) > 256:
+		return Refuse(CodeBadRequest, "a label is over 256 bytes")
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package api
+
+// A Verdict says how the program ended. Our own failures are Errors instead.
+type Verdict string
+
+// The verdicts, in the order Judge asks for them.
+const (
+	Canceled    Verdict = "canceled"     // the caller left
+	MemoryLimit Verdict = "memory-limit" // the kernel killed for the run's own memory limit
+	Denied      Verdict = "denied"       // a system call of the profile's kill set; Result.Denial names it
+	CPULimit    Verdict = "cpu-limit"    // used more than Limits.CPU
+	WallLimit   Verdict = "wall-limit"   // took longer than Limits.Wall
+	OutputLimit Verdict = "output-limit" // wrote more than Limits.Output to stdout or stderr
+	Signaled    Verdict = "signaled"     // died of a signal that was not ours
+	Nonzero     Verdict = "nonzero"      // exited with another code than 0
+	OK          Verdict = "ok"           // exited with 0
+
+	// CompileError stands for every failure of the compile stage; the other
+	// fields of the Result say which.
+	CompileError Verdict = "compile-error"
+)
+
+// A Stage is the part of a run a Result speaks of.
+type Stage string
+
+// The stages.
+const (
+	StageCompile Stage = "compile"
+	StageRun     Stage = "run"
+)
+
+// Evidence is all that was seen of a run which matters for its verdict. The zero
+// value is a program that exited with 0 and touched no limit.
+type Evidence struct {
+	Canceled bool // the caller left before the program ended
+
+	OOMKills   uint64 // processes the kernel killed for memory in the run's own group
+	MemoryHits uint64 // times an allocation met the group's own limit
+	SetupOOM   bool   // the program could not be started within the memory limit
+
+	Denial      *Denial // the call of the kill set that stopped the run
+	WallExpired bool    // the wall clock ran out and the agent stopped the run
+	OutputFull  bool    // a stream met its limit and the agent stopped the run
+
+	PidsHits   uint64 // forks refused by the pids limit
+	ScratchHit bool   // the scratch file system was found full
+	InodesHit  bool   // it was found out of inodes
+	FilesHit   bool   // a process was seen at its descriptor limit
+
+	CPU  Duration // user and system time of all processes
+	Wall Duration // from exec to exit
+	Peak Size     // highest memory of the group; zero when unknown
+
+	ExitCode int // meaningful when Signal is 0
+	Signal   int // signal that ended the main process, or 0
+}
+
+// Judge turns evidence into a verdict. outOfMemoryExit is the exit code a
+// language declares for its own out-of-memory handling; zero when it has none.
+//
+// The order is the precedence. A caller who left learns nothing about the
+// program. The kernel's word on memory comes before what the agent did about it.
+// A limit that stopped the run comes before the signal that stopping sent.
+// SIGKILL alone proves nothing.
+func Judge(e Evidence, l Limits, outOfMemoryExit int) Verdict {
+	switch {
+	case e.Canceled:
+		return Canceled
+	case e.OOMKills > 0 && e.MemoryHits > 0, e.SetupOOM:
+		return MemoryLimit
+	case e.Denial != nil && !e.Denial.Allowed:
+		return Denied
+	case l.CPU > 0 && e.CPU > l.CPU:
+		return CPULimit
+	case e.WallExpired, l.Wall > 0 && e.Wall > l.Wall:
+		return WallLimit
+	case e.OutputFull:
+		return OutputLimit
+	case outOfMemoryExit != 0 && e.Signal == 0 && e.ExitCode == outOfMemoryExit && l.Memory > 0 && e.Peak >= l.Memory/10*9:
+		return MemoryLimit
+	case e.Signal != 0:
+		return Signaled
+	case e.ExitCode != 0:
+		return Nonzero
+	}
+	return OK
+}
+
+// The names in Result.LimitsHit, which are those of the fields of Limits.
+const (
+	HitWall      = "wall"
+	HitCPU       = "cpu"
+	HitMemory    = "memory"
+	HitPids      = "pids"
+	HitOutput    = "output"
+	HitScratch   = "scratch"
+	HitInodes    = "inodes"
+	HitOpenFiles = "open_files"
+)
+
+// LimitsHit lists every limit the program met, decisive or not, in the order of
+// Limits' fields.
+func LimitsHit(e Evidence, l Limits) []string {
+	var hit []string
+	for _, c := range []struct {
+		met  bool
+		name string
+	}{
+		{e.WallExpired || l.Wall > 0 && e.Wall > l.Wall, HitWall},
+		{l.CPU > 0 && e.CPU > l.CPU, HitCPU},
+		{e.OOMKills > 0 || e.SetupOOM, HitMemory},
+		{e.PidsHits > 0, HitPids},
+		{e.OutputFull, HitOutput},
+		{e.ScratchHit, HitScratch},
+		{e.InodesHit, HitInodes},
+		{e.FilesHit, HitOpenFiles},
+	} {
+		if c.met {
+			hit = append(hit, c.name)
+		}
+	}
+	return hit
+}
