@@ -1,0 +1,83 @@
+package seccomp
+
+import (
+	goruntime "runtime"
+	"slices"
+)
+
+// An Arch names a machine in Go's spelling. The zero value is the machine
+// this binary was built for.
+type Arch string
+
+// The architectures we carry tables for. Neither has a compatibility ABI here:
+// i386, x32 and 32-bit arm calls are foreign and meet the kill answer (SEC-04,
+// SEC-05).
+const (
+	AMD64 Arch = "amd64"
+	ARM64 Arch = "arm64"
+)
+
+// X32Bit marks a call of the x32 ABI on amd64 (arch/x86/include/uapi/asm/unistd.h).
+const X32Bit = 0x40000000
+
+// Or returns a, or the machine this binary was built for when a is zero.
+func (a Arch) Or() Arch {
+	if a == "" {
+		return Arch(goruntime.GOARCH)
+	}
+	return a
+}
+
+// Audit returns the AUDIT_ARCH token that seccomp_data carries for a
+// (include/uapi/linux/audit.h), or 0 for an architecture without a table.
+func (a Arch) Audit() uint32 {
+	switch a.Or() {
+	case AMD64:
+		return 0xc000003e
+	case ARM64:
+		return 0xc00000b7
+	}
+	return 0
+}
+
+// table returns the call names of a, indexed by number.
+func (a Arch) table() []string {
+	switch a.Or() {
+	case AMD64:
+		return amd64Calls[:]
+	case ARM64:
+		return arm64Calls[:]
+	}
+	return nil
+}
+
+// Name returns the name of call nr, or "" when the tables do not know it. An
+// x32 number has no name: it is not the call of the same low bits.
+func Name(nr int32, arch Arch) string {
+	t := arch.table()
+	if nr < 0 || int(nr) >= len(t) {
+		return ""
+	}
+	return t[nr]
+}
+
+// Number returns the number of the named call, and whether arch has it.
+func Number(name string, arch Arch) (int32, bool) {
+	if name == "" {
+		return 0, false
+	}
+	i := slices.Index(arch.table(), name)
+	return int32(i), i >= 0
+}
+
+// numbers returns the table of arch turned around.
+func numbers(arch Arch) map[string]int32 {
+	t := arch.table()
+	m := make(map[string]int32, len(t))
+	for nr, name := range t {
+		if name != "" {
+			m[name] = int32(nr)
+		}
+	}
+	return m
+}

@@ -1,0 +1,253 @@
+package seccomp
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// An Op compares one argument in a flat rule.
+type Op string
+
+// The comparisons of flat rules, which libraries know. NotEqual appears only
+// where Flatten made it: files cannot ask for it.
+const (
+	Equal       Op = "=="
+	NotEqual    Op = "!="
+	MaskedEqual Op = "&=="
+)
+
+// A Cond is one comparison of a flat rule.
+type Cond struct {
+	Index uint
+	Op    Op
+	Value uint64
+	Mask  uint64 // with MaskedEqual
+}
+
+// A FlatRule answers one call by number. Flat rules need no order: no two with
+// different answers match the same arguments, and none equals the default.
+type FlatRule struct {
+	Nr    int32
+	Name  string
+	Conds []Cond
+	Answer
+}
+
+// Flatten returns p as exclusive rules for libraries that know neither order
+// nor a fallback per call, which is libseccomp and everything above it. Its
+// result means what p means for every argument.
+func Flatten(p Profile) []FlatRule {
+	var out []FlatRule
+	for _, name := range namesOf(p) {
+		nr, ok := Number(name, p.Arch)
+		if !ok {
+			continue
+		}
+		first := len(out)
+		for _, f := range flattenCall(rulesFor(p.Rules, name), p.Default) {
+			f.Nr, f.Name = nr, name
+			if !slices.ContainsFunc(out[first:], f.equal) {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+func (f FlatRule) equal(g FlatRule) bool {
+	return f.Nr == g.Nr && f.Answer == g.Answer && slices.Equal(f.Conds, g.Conds)
+}
+
+// flattenCall makes the rules of one call exclusive: each is what it matches
+// and no earlier rule of another answer does.
+func flattenCall(rules []Rule, def Answer) []FlatRule {
+	ordered := precedence(rules)
+	if len(ordered) > 0 && len(ordered[0].Args) == 0 {
+		if ordered[0].Answer == def {
+			return nil
+		}
+		return []FlatRule{{Answer: ordered[0].Answer}}
+	}
+	var out []FlatRule
+	for i, r := range ordered {
+		if r.Answer == def {
+			continue
+		}
+		pieces := []cube{cubeOf(r.Args)}
+		for _, earlier := range ordered[:i] {
+			if earlier.Answer != r.Answer {
+				pieces = subtractAll(pieces, earlier.Args)
+			}
+		}
+		for _, c := range pieces {
+			if conds, ok := c.conds(); ok {
+				out = append(out, FlatRule{Conds: conds, Answer: r.Answer})
+				continue
+			}
+			if f, ok := lastOfChain(ordered[:i], c, r.Answer, def); ok {
+				out = append(out, f)
+				continue
+			}
+			for _, part := range c.spread() {
+				conds, _ := part.conds()
+				out = append(out, FlatRule{Conds: conds, Answer: r.Answer})
+			}
+		}
+	}
+	return out
+}
+
+// precedence orders the rules of one call as Profile documents and drops what
+// follows an unconditional rule.
+func precedence(rules []Rule) []Rule {
+	var allow, other, plain []Rule
+	for _, r := range rules {
+		switch {
+		case len(r.Args) == 0:
+			plain = []Rule{r}
+		case r.Action == ActAllow:
+			allow = append(allow, r)
+		default:
+			other = append(other, r)
+		}
+	}
+	ordered := slices.Concat(allow, other, plain)
+	if len(plain) == 1 && !slices.ContainsFunc(ordered, func(r Rule) bool { return r.Answer != plain[0].Answer }) {
+		return plain
+	}
+	return ordered
+}
+
+// lastOfChain says "none of these values" as a not-equal on the smallest of
+// them. libseccomp compares the equals of one argument in descending order and
+// merges the not-equal into the last, so the chain ends in the answer. That is
+// how libseccomp 2.5 and 2.6 behave, not what they promise: Compile therefore
+// runs what came out against the model.
+func lastOfChain(earlier []Rule, c cube, a, def Answer) (FlatRule, bool) {
+	var index uint
+	least := ^uint64(0)
+	for i, r := range earlier {
+		if len(r.Args) != 1 || r.Args[0].mask() != ^uint64(0) || r.Args[0].Value > 1<<32-1 || r.Answer == def {
+			return FlatRule{}, false
+		}
+		if i > 0 && r.Args[0].Index != index {
+			return FlatRule{}, false
+		}
+		index = r.Args[0].Index
+		least = min(least, r.Args[0].Value)
+	}
+	for i, k := range c {
+		if uint(i) != index && (k.mask != 0 || len(k.not) > 0) || uint(i) == index && k.mask != 0 {
+			return FlatRule{}, false
+		}
+	}
+	return FlatRule{Conds: []Cond{{Index: index, Op: NotEqual, Value: least}}, Answer: a}, true
+}
+
+// A cube is a set of arguments: per register the bits that are fixed, and whole
+// values that are left out.
+type cube [6]fixed
+
+type fixed struct {
+	mask, value uint64
+	not         []uint64
+}
+
+func cubeOf(conds []ArgCond) cube {
+	var c cube
+	for _, k := range conds {
+		c[k.Index] = fixed{mask: k.mask(), value: k.Value}
+	}
+	return c
+}
+
+// subtractAll returns the pieces without what conds match.
+func subtractAll(pieces []cube, conds []ArgCond) []cube {
+	var out []cube
+	for _, c := range pieces {
+		out = append(out, c.subtract(conds)...)
+	}
+	return out
+}
+
+// subtract returns c without what conds match: c and not the first, or c and
+// not the second, and so on. The pieces may share arguments; their answer is
+// the same.
+func (c cube) subtract(conds []ArgCond) []cube {
+	var out []cube
+	for _, k := range conds {
+		f := c[k.Index]
+		if (f.value^k.Value)&f.mask&k.mask() != 0 || slices.Contains(f.not, k.Value) && k.mask() == ^uint64(0) {
+			return []cube{c} // conds match nothing in c
+		}
+	}
+	for _, k := range conds {
+		f := c[k.Index]
+		free := k.mask() &^ f.mask
+		if k.mask() == ^uint64(0) && free != 0 {
+			piece := c
+			piece[k.Index].not = append(slices.Clone(f.not), k.Value)
+			out = append(out, piece)
+			continue
+		}
+		for ; free != 0; free &= free - 1 {
+			bit := free & -free
+			piece, ok := c.fix(k.Index, bit, ^k.Value&bit)
+			if ok {
+				out = append(out, piece)
+			}
+		}
+	}
+	return out
+}
+
+// fix returns c with one more bit fixed, and false when nothing is left.
+func (c cube) fix(index uint, bit, value uint64) (cube, bool) {
+	f := c[index]
+	g := fixed{mask: f.mask | bit, value: f.value | value}
+	for _, n := range f.not {
+		if n&g.mask == g.value {
+			g.not = append(g.not, n)
+		}
+	}
+	c[index] = g
+	return c, g.mask != ^uint64(0) || len(g.not) == 0
+}
+
+// conds returns c as the comparisons of one rule, if one rule can say it.
+func (c cube) conds() ([]Cond, bool) {
+	var out []Cond
+	for i, f := range c {
+		index := uint(i)
+		switch {
+		case len(f.not) == 1 && f.mask == 0:
+			out = append(out, Cond{Index: index, Op: NotEqual, Value: f.not[0]})
+		case len(f.not) > 0:
+			return nil, false
+		case f.mask == ^uint64(0):
+			out = append(out, Cond{Index: index, Op: Equal, Value: f.value})
+		case f.mask != 0:
+			out = append(out, Cond{Index: index, Op: MaskedEqual, Value: f.value, Mask: f.mask})
+		}
+	}
+	return out, true
+}
+
+// spread writes the left-out values of c as fixed bits, from the top: up to 64
+// cubes for a value.
+func (c cube) spread() []cube {
+	for i, f := range c {
+		if len(f.not) == 0 || len(f.not) == 1 && f.mask == 0 {
+			continue
+		}
+		bit := uint64(1) << (63 - bits.LeadingZeros64(^f.mask))
+		var out []cube
+		for _, v := range []uint64{0, bit} {
+			if half, ok := c.fix(uint(i), bit, v); ok {
+				out = append(out, half.spread()...)
+			}
+		}
+		return out
+	}
+	return []cube{c}
+}

@@ -1,0 +1,97 @@
+package seccomp
+
+import "fmt"
+
+// A Call is what the kernel shows to a filter and to a notify listener
+// (struct seccomp_data without the instruction pointer, which no rule reads).
+type Call struct {
+	Nr   int32
+	Arch uint32 // AUDIT_ARCH token
+	Args [6]uint64
+}
+
+// A Decision is the answer to one call and where it comes from.
+type Decision struct {
+	Answer
+	Name string // of the call; "" when the tables do not know the number
+	Rule int    // index in Profile.Rules, or FromDefault, or FromArch
+	Why  string
+}
+
+// Origins of a decision that no rule made.
+const (
+	FromDefault = -1
+	FromArch    = -2 // a foreign architecture or an x32 number
+)
+
+// A Model answers calls as a profile says: the reference that every compiled
+// filter is compared with, and the agent's explanation of a denied call. It is
+// immutable.
+type Model struct {
+	p     Profile
+	rules map[int32][]int // call number -> rules that name it, in order
+}
+
+// NewModel resolves the names of p once, for many decisions.
+func NewModel(p Profile) *Model {
+	m := &Model{p: p, rules: map[int32][]int{}}
+	nr := numbers(p.Arch)
+	for i, r := range p.Rules {
+		for _, name := range r.Names {
+			if n, ok := nr[name]; ok {
+				m.rules[n] = append(m.rules[n], i)
+			}
+		}
+	}
+	return m
+}
+
+// Decide answers one call. For many calls keep a Model.
+func Decide(p Profile, c Call) Decision { return NewModel(p).Decide(c) }
+
+// Decide answers c in the order that Profile documents.
+func (m *Model) Decide(c Call) Decision {
+	arch := m.p.Arch.Or()
+	if c.Arch != arch.Audit() || arch == AMD64 && c.Nr != -1 && uint32(c.Nr) >= X32Bit {
+		a := Kill()
+		if m.p.Default == Allow() {
+			a = Allow() // the last part: the wide part answers foreign calls
+		}
+		return Decision{Answer: a, Rule: FromArch, Why: "not a call of " + string(arch) + ": another architecture has other numbers, which the rules do not cover"}
+	}
+	name := Name(c.Nr, arch)
+	answer, fallback := -1, -1
+	for _, i := range m.rules[c.Nr] {
+		r := m.p.Rules[i]
+		switch {
+		case len(r.Args) == 0:
+			fallback = i
+		case !matches(r.Args, c.Args):
+		case r.Action == ActAllow:
+			return m.by(i, name)
+		case answer < 0:
+			answer = i
+		}
+	}
+	switch {
+	case answer >= 0:
+		return m.by(answer, name)
+	case fallback >= 0:
+		return m.by(fallback, name)
+	}
+	return Decision{Answer: m.p.Default, Name: name, Rule: FromDefault, Why: fmt.Sprintf("profile %s names no rule that matches, and its default is %s", m.p.Name, m.p.Default)}
+}
+
+func (m *Model) by(i int, name string) Decision {
+	return Decision{Answer: m.p.Rules[i].Answer, Name: name, Rule: i, Why: m.p.Rules[i].Why}
+}
+
+// matches reports whether every condition holds.
+func matches(conds []ArgCond, args [6]uint64) bool {
+	for _, c := range conds {
+		if c.Index >= uint(len(args)) || args[c.Index]&c.mask() != c.Value {
+			return false
+		}
+	}
+	return true
+}

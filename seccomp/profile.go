@@ -1,0 +1,191 @@
+package seccomp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// A Profile is a set of rules with a default: our data, from which filters are
+// made. It is an allow-list. The zero Arch is the native machine, and no other
+// architecture can be allowed beside it.
+//
+// Several rules may name one call. The answer to a call is, in this order:
+//  1. allow, if a conditional allow rule matches;
+//  2. the first conditional rule of another answer that matches;
+//  3. the call's unconditional rule (at most one);
+//  4. the default.
+type Profile struct {
+	Name    string `json:"name"`
+	Arch    Arch   `json:"arch,omitempty"`
+	Default Answer `json:"default"`
+	Rules   []Rule `json:"rules"`
+}
+
+// A Rule answers the named calls when all its conditions hold.
+type Rule struct {
+	Names []string  `json:"names"`
+	Args  []ArgCond `json:"args,omitempty"`
+	Answer
+	Why string `json:"why"` // never empty: a rule nobody can explain is removed by nobody
+}
+
+// An ArgCond compares one 64-bit argument register: (arg & Mask) == Value. A
+// zero Mask compares all 64 bits. There is no less-than and no not-equal: range
+// comparisons of halves have been wrong before (CVE-2019-9893), and allow rules
+// must be exact.
+type ArgCond struct {
+	Index uint   `json:"arg"` // 0 to 5
+	Value uint64 `json:"value"`
+	Mask  uint64 `json:"mask,omitempty"`
+}
+
+// mask returns the bits compared.
+func (c ArgCond) mask() uint64 {
+	if c.Mask == 0 {
+		return ^uint64(0)
+	}
+	return c.Mask
+}
+
+// An Answer is what happens to a call.
+type Answer struct {
+	Action Action `json:"action"`
+	Errno  Errno  `json:"errno,omitempty"` // with ActErrno only
+}
+
+func (a Answer) String() string {
+	if a.Action == ActErrno {
+		return "errno " + a.Errno.String()
+	}
+	return string(a.Action)
+}
+
+// An Action is the kind of an answer, in the words of our profile files.
+type Action string
+
+const (
+	ActAllow Action = "allow"
+	ActErrno Action = "errno" // the call fails; the program goes on
+	ActLog   Action = "log"   // the call runs and the kernel's audit log has it
+	ActKill  Action = "kill"  // the call reaches the agent through the notify listener, which records it and kills
+
+	// ActKillProcess is the kernel's own kill (SIGSYS). Only Split and mode
+	// changes produce it; a profile that asks for it is refused, because
+	// nobody would learn which call it was.
+	ActKillProcess Action = "kill-process"
+)
+
+// Allow, Kill and Fail build answers.
+func Allow() Answer       { return Answer{Action: ActAllow} }
+func Kill() Answer        { return Answer{Action: ActKill} }
+func Fail(e Errno) Answer { return Answer{Action: ActErrno, Errno: e} }
+
+// An Errno is an error number, written by name. amd64 and arm64 share them.
+type Errno uint16
+
+// The error numbers the tiers use.
+const (
+	EPERM        Errno = 1
+	ENOTTY       Errno = 25
+	ENOSYS       Errno = 38
+	EOPNOTSUPP   Errno = 95 // also spelled ENOTSUP
+	EAFNOSUPPORT Errno = 97
+)
+
+// maxErrno is the kernel's MAX_ERRNO; a larger value would be clamped to it.
+const maxErrno = 4095
+
+func (e Errno) String() string {
+	if int(e) < len(errnoNames) && errnoNames[e] != "" {
+		return errnoNames[e]
+	}
+	return strconv.Itoa(int(e))
+}
+
+// MarshalText writes the name, or the number when it has none.
+func (e Errno) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads a name such as ENOSYS, or a number from 1 to 4095.
+func (e *Errno) UnmarshalText(text []byte) error {
+	s := string(text)
+	switch s {
+	case "ENOTSUP":
+		s = "EOPNOTSUPP"
+	case "EWOULDBLOCK":
+		s = "EAGAIN"
+	}
+	if i := slices.Index(errnoNames[:], s); i > 0 {
+		*e = Errno(i)
+		return nil
+	}
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 || n > maxErrno {
+		return fmt.Errorf("read errno %q: want a name such as EPERM or a number from 1 to %d", s, maxErrno)
+	}
+	*e = Errno(n)
+	return nil
+}
+
+// Decode reads the JSON form of a profile, strictly, and validates it: the
+// agent calls it on what a caller sent.
+func Decode(data []byte) (Profile, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var p Profile
+	if err := dec.Decode(&p); err != nil {
+		return Profile{}, fmt.Errorf("decode profile: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Profile{}, errors.New("decode profile: something follows the JSON object; send one object only")
+	}
+	return p, Validate(p)
+}
+
+// Hash identifies what p does, in hexadecimal SHA-256: the same rules for the
+// same machine have the same hash whatever their names and reasons.
+func Hash(p Profile) string {
+	bare := Profile{Arch: p.Arch.Or(), Default: p.Default}
+	for _, r := range p.Rules {
+		bare.Rules = append(bare.Rules, Rule{Names: r.Names, Args: r.Args, Answer: r.Answer})
+	}
+	data, err := json.Marshal(bare)
+	if err != nil {
+		panic("BUG: a profile always has a JSON form: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Extend returns base without the removed calls and with more rules after its
+// own. An added unconditional rule replaces the call's old unconditional rule;
+// conditional rules of base stay, so a call that must lose them is removed
+// first and appended again.
+func Extend(base Profile, remove []string, more []Rule) Profile {
+	out := Profile{Name: base.Name, Arch: base.Arch, Default: base.Default}
+	replaced := map[string]bool{}
+	for _, r := range more {
+		if len(r.Args) == 0 {
+			for _, n := range r.Names {
+				replaced[n] = true
+			}
+		}
+	}
+	for _, r := range base.Rules {
+		names := slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool {
+			return slices.Contains(remove, n) || len(r.Args) == 0 && replaced[n]
+		})
+		if len(names) > 0 {
+			r.Names = names
+			out.Rules = append(out.Rules, r)
+		}
+	}
+	out.Rules = append(out.Rules, more...)
+	return out
+}
