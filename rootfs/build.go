@@ -1,0 +1,41 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// BuildOptions are what a build may use of this host.
+type BuildOptions struct {
+	Cache  string    // directory downloads are kept in; empty: nothing is kept
+	Mirror string    // where Debian packages come from; empty: where this host's come from
+	Log    io.Writer // what the tools say; may be nil
+}
+
+// Build makes an image by its recipe and writes it to out, a tar compressed with
+// zstd. The same recipe and the same packages give the same bytes.
+func Build(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) error {
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	switch r.Kind {
+	case "busybox":
+		err = buildBusybox(ctx, z)
+	case "debian":
+		err = buildDebian(ctx, r, z, o)
+	default:
+		err = fmt.Errorf("kind %q is unknown", r.Kind)
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		return fmt.Errorf("build image %s: %w", r.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package rootfs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// admitEnv carries the bounds to the child, and marks it: a binary that does not
+// call AdmitMain must not start itself again and again.
+const admitEnv = "BRIG_ADMIT"
+
+// childRoot is the host uid and gid behind the child's namespace's uid 0, in
+// force for the few instructions before it becomes nobody. No allocation of the
+// usual distributions reaches it (systemd's ends at 1,878,982,656).
+const childRoot = 2_000_065_535
+
+func boundsToEnv(b Bounds) string {
+	return fmt.Sprintf("%s=%d:%d:%d:%d:%d", admitEnv, b.Bytes, b.Input, b.Entries, b.Ratio, int64(b.Time))
+}
+
+func boundsFromEnv() (Bounds, error) {
+	var v [5]int64
+	parts := strings.Split(os.Getenv(admitEnv), ":")
+	if len(parts) != len(v) {
+		return Bounds{}, errors.New("started by hand: only brigd starts its admission child")
+	}
+	for i, p := range parts {
+		n, err := strconv.ParseInt(p, 10, 64)
+		if err != nil {
+			return Bounds{}, err
+		}
+		v[i] = n
+	}
+	return Bounds{Bytes: v[0], Input: v[1], Entries: v[2], Ratio: v[3], Time: time.Duration(v[4])}.withDefaults(), nil
+}
+
+func newStreamWriter(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 1<<18) }
+
+// report writes a refusal for the parent to standard error, one field per line,
+// and returns the exit status.
+func report(err error) int {
+	r := &refusal{kind: kindInternal, reason: err.Error()}
+	errors.As(err, &r)
+	line := func(s string) string {
+		if len(s) > 1000 {
+			s = s[:1000]
+		}
+		return strconv.Quote(s)
+	}
+	fmt.Fprintf(os.Stderr, "%s\n%s\n%s\n", r.kind, line(r.member), line(r.reason))
+	return 1
+}
+
+// readReport reads what report wrote; anything else is the child's own trouble,
+// such as the runtime out of memory.
+func readReport(text string) *refusal {
+	lines := strings.SplitN(text, "\n", 4)
+	if len(lines) == 4 {
+		member, err1 := strconv.Unquote(lines[1])
+		reason, err2 := strconv.Unquote(lines[2])
+		if err1 == nil && err2 == nil {
+			return &refusal{lines[0], member, reason}
+		}
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	return &refusal{kind: kindInternal, reason: first}
+}
+
+// A child is the admission child with the archive going in and the canonical
+// stream coming out.
+type child struct {
+	cmd    *exec.Cmd
+	stdout io.ReadCloser
+	stderr *bounded
+	stdin  io.WriteCloser
+}
+
+// startChild starts the admission child: this binary again, in namespaces of its
+// own, nobody from its first instruction on.
+func startChild(ctx context.Context, empty *os.File, b Bounds) (*child, error) {
+	if os.Getenv(admitEnv) != "" {
+		return nil, errors.New("start admission child: this program does not call rootfs.AdmitMain")
+	}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("start admission child: importing an image needs root")
+	}
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "admit")
+	// One processor suffices, and tells the runtime not to read /sys for more.
+	cmd.Env = []string{"GOMAXPROCS=2", boundsToEnv(b)}
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{empty}
+	cmd.WaitDelay = 10 * time.Second
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: childRoot, Size: 1}, {ContainerID: nobody, HostID: nobody, Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC |
+			syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS,
+		UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true,
+		Credential: &syscall.Credential{},
+		Setsid:     true,
+	}
+	c := &child{cmd: cmd, stderr: &bounded{}}
+	cmd.Stderr = c.stderr
+	var err error
+	if c.stdin, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if c.stdout, err = cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start admission child (user namespaces are needed, and this binary readable by all): %w", err)
+	}
+	return c, nil
+}
+
+// wait joins the child. The error is its report, or how it died.
+func (c *child) wait() error {
+	err := c.cmd.Wait()
+	switch {
+	case err == nil:
+		return nil
+	case c.stderr.text.Len() > 0:
+		return readReport(c.stderr.text.String()).err()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGSYS {
+		return fmt.Errorf("admit archive: the child made a system call its filter does not allow: %w", err)
+	}
+	return fmt.Errorf("admit archive: %w", err)
+}
+
+// bounded keeps the first 4 KiB of what the child complains about.
+type bounded struct{ text bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := 4096 - b.text.Len(); room > 0 {
+		b.text.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}

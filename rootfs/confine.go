@@ -1,0 +1,102 @@
+package rootfs
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is the only user left once the admission child is confined.
+const nobody = 65534
+
+// confine takes from the calling process everything but its open descriptors 0,
+// 1 and 2: it ends in an empty root, as nobody, without capabilities, unable to
+// make a file or a process, and limited to the system calls in childCalls. The
+// namespaces are the parent's doing. There is no way back.
+//
+// It expects an empty directory as descriptor 3.
+func confine(b Bounds) error {
+	if err := unix.Fchdir(3); err != nil {
+		return fmt.Errorf("enter empty root: %w", err)
+	}
+	if err := unix.Chroot("."); err != nil {
+		return fmt.Errorf("chroot: %w", err)
+	}
+	if err := unix.Close(3); err != nil {
+		return fmt.Errorf("close empty root: %w", err)
+	}
+	// Setgid and Setuid change every thread; leaving uid 0 of the child's user
+	// namespace clears all capability sets (capabilities(7)).
+	if err := syscall.Setgroups(nil); err != nil {
+		return fmt.Errorf("setgroups: %w", err)
+	}
+	if err := syscall.Setgid(nobody); err != nil {
+		return fmt.Errorf("setgid: %w", err)
+	}
+	if err := syscall.Setuid(nobody); err != nil {
+		return fmt.Errorf("setuid: %w", err)
+	}
+	for _, l := range childLimits(b) {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
+			return fmt.Errorf("limit %s: %w", l.name, err)
+		}
+	}
+	// A soft brake below the hard one, so that the collector works in time.
+	debug.SetMemoryLimit(childMemory / 2)
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("prctl dumpable: %w", err)
+	}
+	return loadFilter(childFilter())
+}
+
+// childMemory bounds what the child may map for writing: twice the largest
+// window and room to spare.
+const childMemory = 1 << 30
+
+type rlimit struct {
+	name     string
+	resource int
+	max      uint64
+}
+
+func childLimits(b Bounds) []rlimit {
+	limits := []rlimit{
+		{"fsize", unix.RLIMIT_FSIZE, 0},
+		{"core", unix.RLIMIT_CORE, 0},
+		{"nofile", unix.RLIMIT_NOFILE, 16}, // the Go runtime's poller opens a few
+		{"nproc", unix.RLIMIT_NPROC, 64},   // threads; the filter forbids processes
+		{"msgqueue", unix.RLIMIT_MSGQUEUE, 0},
+		{"memlock", unix.RLIMIT_MEMLOCK, 0},
+		{"cpu", unix.RLIMIT_CPU, uint64(b.Time.Seconds()) + 1},
+	}
+	if !raceDetector { // whose shadow memory is larger than any sensible limit
+		limits = append(limits, rlimit{"data", unix.RLIMIT_DATA, childMemory})
+	}
+	return limits
+}
+
+// AdmitMain is the admission child: brigd calls it when it is started as
+// "brigd admit", and a test binary that imports images from its TestMain. It
+// confines the process, then turns the archive on in into a canonical stream on
+// out, and returns the exit status. It must be called before anything else has
+// started goroutines or opened descriptors.
+func AdmitMain(in, out *os.File) int {
+	b, err := boundsFromEnv()
+	if err == nil {
+		err = confine(b)
+	}
+	if err != nil {
+		return report(&refusal{kind: kindInternal, reason: "confine: " + err.Error()})
+	}
+	w := newStreamWriter(out)
+	if err := admit(in, w, b); err != nil {
+		return report(err)
+	}
+	if err := w.Flush(); err != nil {
+		return report(err)
+	}
+	return 0
+}

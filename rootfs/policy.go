@@ -1,0 +1,131 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// decide applies the admission policy to one member. It returns the entry to
+// write, or a reason to skip it, or a refusal that ends the import. It looks at
+// nothing but the header: what depends on earlier members (a hard link's target,
+// a link used as a parent) is for the handle-based unpacker.
+//
+// Owners, extended attributes and so file capabilities are dropped by never
+// being carried (IMG-11, IMG-12). Whiteouts are files like any other (IMG-13).
+func decide(h *tar.Header) (e entry, skip string, err error) {
+	name, err := cleanName(h.Name)
+	if err != nil {
+		return entry{}, "", unsafeMember(h.Name, "%v", err)
+	}
+	if name == "" {
+		if h.Typeflag != tar.TypeDir {
+			return entry{}, "", unsafeMember(h.Name, "replaces the root directory")
+		}
+		return entry{}, "the root directory is brig's own", nil
+	}
+	if h.Uid < 0 || h.Gid < 0 {
+		return entry{}, "", unsafeMember(h.Name, "has the owner %d:%d", h.Uid, h.Gid)
+	}
+	if strings.HasPrefix(name, "dev/") {
+		// Distributions ship device nodes here; a cell mounts its own /dev over it.
+		return entry{}, "a cell has its own /dev", nil
+	}
+	e = entry{Path: name, Mode: admitMode(h.Mode, h.Uid), MTime: admitTime(h)}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		e.Kind = kindDir
+	case tar.TypeReg, '\x00', tar.TypeCont, tar.TypeGNUSparse:
+		e.Kind, e.Size = kindFile, h.Size
+	case tar.TypeSymlink:
+		e.Kind, e.Link = kindSymlink, h.Linkname
+		// Any target will do: it is resolved inside the tree, by us and by the cell.
+		if err := checkTarget(h.Linkname); err != nil {
+			return entry{}, "", unsafeMember(h.Name, "is a symbolic link that %v", err)
+		}
+	case tar.TypeLink:
+		target, err := cleanName(h.Linkname)
+		if err != nil || target == "" {
+			return entry{}, "", unsafeMember(h.Name, "is a hard link to %q, which lies outside", h.Linkname)
+		}
+		e.Kind, e.Link = kindHardlink, target
+	default:
+		return entry{}, "", unsafeMember(h.Name, "is a %s: remove it from the archive", typeName(h.Typeflag))
+	}
+	return e, "", nil
+}
+
+// cleanName makes a member's name relative to the root of the tree. Leading
+// slashes go, as tar itself does it; "..", wherever it stands, is refused. The
+// empty name is the root.
+func cleanName(name string) (string, error) {
+	if len(name) > maxPath {
+		return "", fmt.Errorf("has a name of %d bytes: the most is %d", len(name), maxPath)
+	}
+	if strings.IndexByte(name, 0) >= 0 {
+		return "", fmt.Errorf("has a NUL in its name")
+	}
+	var parts []string
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "" || part == ".":
+		case part == "..":
+			return "", fmt.Errorf("has \"..\" in its name")
+		case len(part) > maxComponent:
+			return "", fmt.Errorf("has a name part of %d bytes: the most is %d", len(part), maxComponent)
+		default:
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) > maxDepth {
+		return "", fmt.Errorf("lies %d directories deep: the most is %d", len(parts), maxDepth)
+	}
+	return strings.Join(parts, "/"), nil
+}
+
+func checkTarget(target string) error {
+	switch {
+	case target == "":
+		return fmt.Errorf("has no target")
+	case len(target) > maxPath:
+		return fmt.Errorf("has a target of %d bytes: the most is %d", len(target), maxPath)
+	case strings.IndexByte(target, 0) >= 0:
+		return fmt.Errorf("has a NUL in its target")
+	}
+	return nil
+}
+
+// admitMode keeps the permission bits, clears setuid, setgid and sticky
+// (IMG-11), and write for anyone but the owner, who becomes root (IMG-23). What
+// uid 1000 could read and execute as an owner it still can: programs run as
+// uid 1000.
+func admitMode(mode int64, uid int) uint16 {
+	m := uint16(mode) & 0o755
+	if uid == 1000 {
+		m |= m >> 6 & 0o5
+	}
+	return m
+}
+
+// admitTime is the member's modification time in nanoseconds since 1970, zero
+// for times before it or beyond 2262.
+func admitTime(h *tar.Header) int64 {
+	sec := h.ModTime.Unix()
+	if sec < 0 || sec >= math.MaxInt64/1_000_000_000 {
+		return 0
+	}
+	return h.ModTime.UnixNano()
+}
+
+func typeName(flag byte) string {
+	switch flag {
+	case tar.TypeChar:
+		return "character device"
+	case tar.TypeBlock:
+		return "block device"
+	case tar.TypeFifo:
+		return "named pipe"
+	}
+	return fmt.Sprintf("member of the unknown type %q", flag)
+}

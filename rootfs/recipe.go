@@ -1,0 +1,103 @@
+package rootfs
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Recipe says how to make an image.
+type Recipe struct {
+	Name string `yaml:"name"`
+	Kind string `yaml:"kind"` // "debian" or "busybox"
+
+	// For Kind debian:
+	Suite    string   `yaml:"suite"`
+	Packages []string `yaml:"packages"` // with what they depend on
+	Exclude  []string `yaml:"exclude"`  // dpkg path patterns to leave out
+	Keep     []string `yaml:"keep"`     // patterns to keep though excluded
+	Epoch    int64    `yaml:"epoch"`    // newest time any file may bear, seconds since 1970
+
+	// Finish are shell commands run, as the root of a user namespace, after
+	// everything is in place; $1 is the tree.
+	Finish []string `yaml:"finish"`
+}
+
+//go:embed recipes/*.yaml
+var recipeFiles embed.FS
+
+// Recipes returns the recipes brig brings, by name.
+func Recipes() map[string]Recipe {
+	files, err := recipeFiles.ReadDir("recipes")
+	if err != nil {
+		panic(err) // embedded: cannot happen in a binary that was built
+	}
+	all := make(map[string]Recipe)
+	for _, f := range files {
+		name := path.Join("recipes", f.Name())
+		text, err := recipeFiles.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		r, err := ParseRecipe(name, text)
+		if err != nil {
+			panic(err) // TestRecipesParse
+		}
+		all[r.Name] = r
+	}
+	return all
+}
+
+// FindRecipe returns the recipe with that name.
+func FindRecipe(name string) (Recipe, error) {
+	all := Recipes()
+	if r, ok := all[name]; ok {
+		return r, nil
+	}
+	return Recipe{}, fmt.Errorf("recipe %q does not exist: there are %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+}
+
+// ParseRecipe reads a recipe; file is for the errors.
+func ParseRecipe(file string, text []byte) (Recipe, error) {
+	var r Recipe
+	if err := decodeYAML(file, text, &r); err != nil {
+		return Recipe{}, err
+	}
+	if err := checkName(r.Name); err != nil {
+		return Recipe{}, fmt.Errorf("%s: %w", file, err)
+	}
+	switch {
+	case r.Kind == "busybox":
+		return r, nil
+	case r.Kind != "debian":
+		return Recipe{}, fmt.Errorf("%s: kind %q: write debian or busybox", file, r.Kind)
+	case r.Suite == "" || len(r.Packages) == 0 || r.Epoch <= 0:
+		return Recipe{}, fmt.Errorf("%s: a debian recipe needs suite, packages and epoch", file)
+	}
+	return r, nil
+}
+
+// decodeYAML reads one document without unknown or repeated fields; errors name
+// the line.
+func decodeYAML(file string, text []byte, into any) error {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(into); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it is empty")
+		}
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read %s: it holds more than one document", file)
+	}
+	return nil
+}

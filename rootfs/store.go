@@ -1,0 +1,264 @@
+package rootfs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Store is a directory of unpacked images, shared by all who open it:
+//
+//	lock                 flocked while names or images change
+//	images/<hex>/root    a tree, by the sha256 of its archive
+//	images/<hex>/image.json
+//	names/<name>         a file holding a digest
+//	work/<random>/       an import under way; its owner holds a flock on it
+//
+// Everything belongs to root and is writable by root alone. The directory needs
+// a file system with idmapped mounts; package runtime checks that.
+type Store struct {
+	dir string
+}
+
+// An Image is one stored tree.
+type Image struct {
+	Digest   string    `json:"digest"` // "sha256:" and 64 hex digits, of the archive as given
+	Names    []string  `json:"names"`  // sorted; may be empty
+	Path     string    `json:"path"`   // of the tree on this host
+	Size     int64     `json:"size"`   // bytes of all files, unpacked
+	Archive  int64     `json:"archive_size"`
+	Entries  int64     `json:"entries"`
+	Imported time.Time `json:"imported"`
+}
+
+// imageMeta is what image.json holds.
+type imageMeta struct {
+	Digest   string    `json:"digest"`
+	Archive  int64     `json:"archive_size"`
+	Size     int64     `json:"size"`
+	Entries  int64     `json:"entries"`
+	Imported time.Time `json:"imported"`
+}
+
+// Open opens the store in dir, making it where it is missing, and removes what
+// imports left that did not live to finish.
+func Open(dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir}
+	for _, d := range []string{"", "images", "names", "work"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return nil, fmt.Errorf("open image store: %w", err)
+		}
+	}
+	return s, s.Clean()
+}
+
+// Dir is the store's directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Lookup finds an image by name or digest. When there is none the error wraps
+// ErrNotFound and says what there is.
+func (s *Store) Lookup(nameOrDigest string) (Image, error) {
+	digest := nameOrDigest
+	if !strings.HasPrefix(digest, "sha256:") {
+		if err := checkName(nameOrDigest); err != nil {
+			return Image{}, err
+		}
+		text, err := os.ReadFile(s.path("names", nameOrDigest))
+		if errors.Is(err, fs.ErrNotExist) {
+			return Image{}, s.notFound(nameOrDigest)
+		}
+		if err != nil {
+			return Image{}, fmt.Errorf("look up image: %w", err)
+		}
+		digest = strings.TrimSpace(string(text))
+	}
+	hex, err := parseDigest(digest)
+	if err != nil {
+		return Image{}, err
+	}
+	meta, err := s.readMeta(hex)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Image{}, s.notFound(nameOrDigest)
+	}
+	if err != nil {
+		return Image{}, err
+	}
+	names, err := s.names()
+	if err != nil {
+		return Image{}, err
+	}
+	return s.image(meta, names), nil
+}
+
+// List returns every image, sorted by digest.
+func (s *Store) List() ([]Image, error) {
+	dirs, err := os.ReadDir(s.path("images"))
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", err)
+	}
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	var images []Image
+	for _, d := range dirs {
+		meta, err := s.readMeta(d.Name())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed a moment ago
+		}
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, s.image(meta, names))
+	}
+	return images, nil
+}
+
+// Remove forgets a name, or with a digest the image and all its names. An image
+// that loses its last name is removed. It does not know which cells use a tree:
+// that is for the agent to ask first.
+func (s *Store) Remove(nameOrDigest string) (err error) {
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	img, err := s.Lookup(nameOrDigest)
+	if err != nil {
+		return err
+	}
+	gone := img.Names
+	if img.Digest != nameOrDigest {
+		gone = []string{nameOrDigest}
+	}
+	for _, name := range gone {
+		if err := os.Remove(s.path("names", name)); err != nil {
+			return fmt.Errorf("remove name: %w", err)
+		}
+	}
+	if len(gone) < len(img.Names) {
+		return nil
+	}
+	return s.discard(img.Digest)
+}
+
+// discard moves an image out of sight, then deletes it. The caller holds the lock.
+func (s *Store) discard(digest string) error {
+	hex, err := parseDigest(digest)
+	if err != nil {
+		return err
+	}
+	work, err := makeWork(s.path("work"))
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(s.path("images", hex), filepath.Join(work.path, "gone")); err != nil {
+		return errors.Join(fmt.Errorf("remove image: %w", err), work.Close())
+	}
+	return work.Close()
+}
+
+func (s *Store) image(meta imageMeta, names map[string][]string) Image {
+	hex := strings.TrimPrefix(meta.Digest, "sha256:")
+	return Image{
+		Digest: meta.Digest, Names: names[meta.Digest], Path: s.path("images", hex, "root"),
+		Size: meta.Size, Archive: meta.Archive, Entries: meta.Entries, Imported: meta.Imported,
+	}
+}
+
+func (s *Store) readMeta(hex string) (imageMeta, error) {
+	var meta imageMeta
+	text, err := os.ReadFile(s.path("images", hex, "image.json"))
+	if err != nil {
+		return meta, fmt.Errorf("read image: %w", err)
+	}
+	if err := json.Unmarshal(text, &meta); err != nil {
+		return meta, fmt.Errorf("read image %s: %w", hex, err)
+	}
+	if meta.Digest != "sha256:"+hex {
+		return meta, fmt.Errorf("read image %s: its record is for %q: remove the directory", hex, meta.Digest)
+	}
+	return meta, nil
+}
+
+// names maps digests to their names, sorted.
+func (s *Store) names() (map[string][]string, error) {
+	files, err := os.ReadDir(s.path("names"))
+	if err != nil {
+		return nil, fmt.Errorf("list image names: %w", err)
+	}
+	names := make(map[string][]string)
+	for _, f := range files {
+		text, err := os.ReadFile(s.path("names", f.Name()))
+		if errors.Is(err, fs.ErrNotExist) || checkName(f.Name()) != nil {
+			continue // removed a moment ago, or being written
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list image names: %w", err)
+		}
+		digest := strings.TrimSpace(string(text))
+		names[digest] = append(names[digest], f.Name())
+	}
+	for _, list := range names {
+		slices.Sort(list)
+	}
+	return names, nil
+}
+
+func (s *Store) notFound(name string) error {
+	stored := "none is stored"
+	if images, err := s.List(); err == nil && len(images) > 0 {
+		var all []string
+		for _, img := range images {
+			all = append(all, append(img.Names, img.Digest)[0])
+		}
+		slices.Sort(all)
+		if len(all) > 10 {
+			all = append(all[:10], fmt.Sprintf("and %d more", len(all)-10))
+		}
+		stored = "stored: " + strings.Join(all, ", ")
+	}
+	cure := "import it with: brig rootfs import --name " + name + " TARBALL"
+	if _, ok := Recipes()[name]; ok {
+		cure = "build it with: brig rootfs build " + name
+	} else if strings.HasPrefix(name, "sha256:") {
+		cure = "import it with: brig rootfs import TARBALL"
+	}
+	return fmt.Errorf("%w: %q (%s); %s", ErrNotFound, name, stored, cure)
+}
+
+func (s *Store) path(parts ...string) string {
+	return filepath.Join(append([]string{s.dir}, parts...)...)
+}
+
+// lock keeps other processes from changing names and images.
+func (s *Store) lock() (unlock func() error, err error) {
+	f, err := os.OpenFile(s.path("lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock image store: %w", err)
+	}
+	if err := flock(f, unix.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock image store: %w", err), f.Close())
+	}
+	return f.Close, nil
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
+			return err
+		}
+	}
+}

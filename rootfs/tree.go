@@ -1,0 +1,233 @@
+package rootfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A tree is a directory being filled. Every name is resolved by the kernel below
+// its handle as if it were "/" (openat2, Linux 5.6): absolute links and ".."
+// stay inside (IMG-03 to IMG-06), so archives that use var/run -> /run as a
+// parent unpack as they should (IMG-09).
+type tree struct {
+	root *os.File
+
+	// The parent used last. Making members never changes what a name means;
+	// removing one may, and makes it stale.
+	lastName string
+	last     *os.File
+}
+
+func (t *tree) Close() error {
+	t.forget()
+	return t.root.Close()
+}
+
+func (t *tree) forget() {
+	if t.last != nil {
+		t.last.Close()
+		t.last = nil
+	}
+}
+
+// stale says that a name may now mean something else.
+func (t *tree) stale() { t.lastName = "" }
+
+// open opens name inside the tree, following links.
+func (t *tree) open(name string, flags int) (*os.File, error) {
+	how := unix.OpenHow{
+		Flags:   uint64(flags | unix.O_CLOEXEC),
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	}
+	for {
+		fd, err := unix.Openat2(int(t.root.Fd()), name, &how)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), name), nil
+		case unix.EINTR, unix.EAGAIN: // EAGAIN: a rename elsewhere on the host raced with ".."
+			continue
+		}
+		return nil, &os.PathError{Op: "openat2", Path: name, Err: err}
+	}
+}
+
+// parent returns a handle on the directory name lies in, made where it is
+// missing, and the last part of name. The handle belongs to the tree.
+func (t *tree) parent(name string) (*os.File, string, error) {
+	dir, base := path.Split(name)
+	dir = strings.TrimSuffix(dir, "/")
+	if dir == "" {
+		return t.root, base, nil
+	}
+	if t.last != nil && t.lastName == dir {
+		return t.last, base, nil
+	}
+	f, err := t.open(dir, unix.O_PATH|unix.O_DIRECTORY)
+	if errors.Is(err, unix.ENOENT) {
+		if err = t.makeAll(dir, maxHops); err == nil {
+			f, err = t.open(dir, unix.O_PATH|unix.O_DIRECTORY)
+		}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	t.forget()
+	t.last, t.lastName = f, dir
+	return f, base, nil
+}
+
+// makeAll makes the directories of dir that are missing, also behind dangling
+// links: an archive may hold var/run -> /run and var/run/x but no run. dir may
+// hold ".." from a link's target; the kernel resolves it.
+func (t *tree) makeAll(dir string, hops int) error {
+	if hops == 0 {
+		return &os.PathError{Op: "mkdir", Path: dir, Err: unix.ELOOP}
+	}
+	done := "."
+	for part := range strings.SplitSeq(dir, "/") {
+		if part == "" || part == "." {
+			continue
+		}
+		next := done + "/" + part
+		f, err := t.open(next, unix.O_PATH|unix.O_DIRECTORY)
+		if err == nil {
+			done = next
+			f.Close()
+			continue
+		}
+		if !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+		if err := t.makeOne(done, part, hops); err != nil {
+			return err
+		}
+		done = next
+	}
+	return nil
+}
+
+func (t *tree) makeOne(dir, base string, hops int) error {
+	at, err := t.open(dir, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	err = mkdir(at, base)
+	if !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	buf := make([]byte, maxPath+1)
+	n, err := unix.Readlinkat(int(at.Fd()), base, buf)
+	if err != nil {
+		return &os.PathError{Op: "readlink", Path: base, Err: err}
+	}
+	target := string(buf[:n])
+	if !strings.HasPrefix(target, "/") {
+		target = dir + "/" + target
+	}
+	if len(target) > maxPath {
+		return &os.PathError{Op: "mkdir", Path: base, Err: unix.ENAMETOOLONG}
+	}
+	return t.makeAll(target, hops-1)
+}
+
+// mkdir makes a directory with mode 0755, whatever the umask.
+func mkdir(at *os.File, base string) error {
+	if err := unix.Mkdirat(int(at.Fd()), base, 0o755); err != nil {
+		return &os.PathError{Op: "mkdir", Path: base, Err: err}
+	}
+	return chmod(at, base, 0o755)
+}
+
+// chmod sets the mode of a member that is known not to be a link: fchmodat
+// follows links, and fchmodat2 (Linux 6.6) is too new to need.
+func chmod(at *os.File, base string, mode uint16) error {
+	fd, err := unix.Openat(int(at.Fd()), base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: base, Err: err}
+	}
+	defer unix.Close(fd)
+	if err := unix.Fchmod(fd, uint32(mode)); err != nil {
+		return &os.PathError{Op: "chmod", Path: base, Err: err}
+	}
+	return nil
+}
+
+// create makes a new file with the given content, which may be shorter than the
+// reader: exactly size bytes are taken.
+func create(at *os.File, base string, mode uint16, size int64, body io.Reader) (err error) {
+	fd, err := unix.Openat(int(at.Fd()), base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return &os.PathError{Op: "create", Path: base, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), base)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if n, err := io.CopyN(f, body, size); err != nil {
+		return fmt.Errorf("write %d of %d bytes: %w", n, size, unexpected(err))
+	}
+	if err := unix.Fchmod(fd, uint32(mode)); err != nil {
+		return &os.PathError{Op: "chmod", Path: base, Err: err}
+	}
+	return nil
+}
+
+// setTime sets a member's times, never those of what it links to.
+func setTime(at *os.File, base string, mtime int64) error {
+	ts := unix.NsecToTimespec(mtime)
+	if err := unix.UtimesNanoAt(int(at.Fd()), base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &os.PathError{Op: "utimensat", Path: base, Err: err}
+	}
+	return nil
+}
+
+// lstat describes a member without following it.
+func lstat(at *os.File, base string) (unix.Stat_t, error) {
+	var st unix.Stat_t
+	err := unix.Fstatat(int(at.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return st, &os.PathError{Op: "lstat", Path: base, Err: err}
+	}
+	return st, nil
+}
+
+// removeAll removes a member and, if it is a directory, everything in it.
+func removeAll(at *os.File, base string) error {
+	err := unix.Unlinkat(int(at.Fd()), base, 0)
+	switch err {
+	case nil, unix.ENOENT:
+		return nil
+	case unix.EISDIR, unix.EPERM: // POSIX has EPERM for a directory, Linux EISDIR
+	default:
+		return &os.PathError{Op: "unlink", Path: base, Err: err}
+	}
+	fd, err := unix.Openat(int(at.Fd()), base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: base, Err: err}
+	}
+	dir := os.NewFile(uintptr(fd), base)
+	defer dir.Close()
+	for {
+		names, err := dir.Readdirnames(256)
+		for _, name := range names {
+			if err := removeAll(dir, name); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := unix.Unlinkat(int(at.Fd()), base, unix.AT_REMOVEDIR); err != nil {
+		return &os.PathError{Op: "rmdir", Path: base, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package rootfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// unpack writes the entries of d below root, which must be empty.
+func unpack(ctx context.Context, d *decoder, root *os.File) error {
+	t := &tree{root: root}
+	defer t.forget()
+	// Times of directories change as they fill, so they are set last, innermost
+	// first. The decoder bounds how long these names can be together.
+	var dirs []entry
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e, err := d.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.place(e, d); err != nil {
+			return fmt.Errorf("unpack %q: %w", e.Path, err)
+		}
+		if e.Kind == kindDir {
+			dirs = append(dirs, e)
+		}
+	}
+	for i := len(dirs) - 1; i >= 0; i-- {
+		if err := t.finishDir(dirs[i]); err != nil {
+			return fmt.Errorf("unpack %q: %w", dirs[i].Path, err)
+		}
+	}
+	return nil
+}
+
+// place makes one member. The last of several with one name wins (IMG-17).
+func (t *tree) place(e entry, body io.Reader) error {
+	at, base, err := t.parent(e.Path)
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG) {
+		return &UnsafeError{Member: e.Path, Reason: "lies below something that is no directory"}
+	}
+	if err != nil {
+		return err
+	}
+	if e.Kind == kindHardlink {
+		return t.link(at, base, e)
+	}
+	old, err := lstat(at, base)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+	case err != nil:
+		return err
+	case e.Kind == kindDir && isDir(old):
+		return nil // its mode and time are set at the end
+	default:
+		if err := t.remove(at, base); err != nil {
+			return err
+		}
+	}
+	switch e.Kind {
+	case kindDir:
+		return mkdir(at, base)
+	case kindSymlink:
+		if err := unix.Symlinkat(e.Link, int(at.Fd()), base); err != nil {
+			return &os.PathError{Op: "symlink", Path: base, Err: err}
+		}
+	case kindFile:
+		if err := create(at, base, e.Mode, e.Size, body); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("%w: kind %q", errStream, byte(e.Kind))
+	}
+	return setTime(at, base, e.MTime)
+}
+
+// link makes a hard link to a regular file that an earlier member made. A link to
+// anything else, or to a name resolved through a link that leads nowhere, is
+// refused (IMG-05).
+func (t *tree) link(at *os.File, base string, e entry) error {
+	outside := &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is a hard link to %q, which is no earlier regular member", e.Link)}
+	dir, err := t.open(path.Dir(e.Link), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return outside
+	}
+	defer dir.Close()
+	target := path.Base(e.Link)
+	file, err := lstat(dir, target)
+	if err != nil || file.Mode&unix.S_IFMT != unix.S_IFREG {
+		return outside
+	}
+	switch old, err := lstat(at, base); {
+	case errors.Is(err, unix.ENOENT):
+	case err != nil:
+		return err
+	case old.Ino == file.Ino && old.Dev == file.Dev:
+		return nil
+	default:
+		if err := t.remove(at, base); err != nil {
+			return err
+		}
+	}
+	if err := unix.Linkat(int(dir.Fd()), target, int(at.Fd()), base, 0); err != nil {
+		return &os.LinkError{Op: "link", Old: e.Link, New: e.Path, Err: err}
+	}
+	return nil
+}
+
+// remove makes room for a member.
+func (t *tree) remove(at *os.File, base string) error {
+	t.stale()
+	return removeAll(at, base)
+}
+
+// finishDir sets a directory's own mode and time, unless a later member took its
+// place.
+func (t *tree) finishDir(e entry) error {
+	f, err := t.open(e.Path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Fchmod(int(f.Fd()), uint32(e.Mode)); err != nil {
+		return &os.PathError{Op: "chmod", Path: e.Path, Err: err}
+	}
+	return setTime(f, ".", e.MTime)
+}
+
+func isDir(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
