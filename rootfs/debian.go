@@ -3,9 +3,167 @@ package rootfs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
 )
 
-func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) error {
-	return errors.New("not yet")
+// buildBase is the first host uid and gid of the 65,536 a build's root and its
+// users stand for. No allocation of the usual distributions reaches it.
+const buildBase = 2_000_000_000
+
+// buildDebian writes the tar of a Debian tree to out.
+//
+// mmdebstrap, its hooks and every program of the packages run as the root of a
+// user namespace that maps to nobody on the host, in a pid and a mount namespace
+// that end with them: host root runs nothing that was downloaded
+// (TestBuildNeverRunsAsHostRoot).
+func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (err error) {
+	if err := needTools("mmdebstrap", "apt-get", "tar"); err != nil {
+		return err
+	}
+	sources, err := debianSources(r.Suite, o.Mirror)
+	if err != nil {
+		return err
+	}
+	w, err := newBuildDir()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := errors.Join(w.writeOwned("sources.sources", sources), w.writeOwned("finish.sh", r.Finish+debianStrip)); err != nil {
+		return err
+	}
+	if err := loadDebs(o.Cache, w.file("debs")); err != nil {
+		return err
+	}
+	says := &tail{w: o.Log}
+	cmd := exec.CommandContext(ctx, "mmdebstrap", mmdebstrapArgs(r, w, aptOptions(ctx))...)
+	cmd.Dir, cmd.Env = "/", buildEnv(r, w.path)
+	cmd.Stdout, cmd.Stderr = out, says
+	cmd.WaitDelay = 10 * time.Second
+	if os.Geteuid() == 0 {
+		ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: buildBase, Size: 65536}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+			UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true,
+			Credential: &syscall.Credential{},
+		}
+	} // any other user: mmdebstrap makes the namespace itself, with newuidmap
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("mmdebstrap: %w; it said last:\n%s", errors.Join(context.Cause(ctx), err), says)
+	}
+	return saveDebs(w.file("debs"), o.Cache)
 }
+
+// mmdebstrapArgs is the command line. Variant extract unpacks packages without
+// configuring them, so that no maintainer script runs at all.
+func mmdebstrapArgs(r Recipe, w *buildDir, apt []string) []string {
+	args := []string{"--mode=unshare", "--variant=extract", "--format=tar", "--include=" + strings.Join(r.Packages, ",")}
+	for _, p := range r.Exclude {
+		args = append(args, "--dpkgopt=path-exclude="+p)
+	}
+	for _, p := range r.Keep {
+		args = append(args, "--dpkgopt=path-include="+p)
+	}
+	for _, opt := range apt {
+		args = append(args, "--aptopt="+opt)
+	}
+	debs := w.file("debs")
+	return append(args,
+		"--setup-hook=set -eu; mkdir -p \"$1/var/cache/apt/archives\"; find "+debs+" -name '*.deb' -exec cp -t \"$1/var/cache/apt/archives\" {} +",
+		// Before anything of the packages has run: what is kept is what apt verified.
+		"--extract-hook=set -eu; find \"$1/var/cache/apt/archives\" -maxdepth 1 -name '*.deb' -exec cp -n -t "+debs+" {} +",
+		"--extract-hook=sh -eu "+w.file("finish.sh")+" \"$1\"",
+		// Its clean-up expects the package manager that finish.sh has removed.
+		"--skip=cleanup/apt,cleanup/mmdebstrap",
+		r.Suite, "-", w.file("sources.sources"))
+}
+
+// debianStrip removes what no sandbox needs: the package manager with its caches,
+// and the files mmdebstrap copies from this host, which would make two hosts'
+// images differ.
+const debianStrip = `
+rm -rf "$1"/var/lib/dpkg "$1"/var/lib/apt "$1"/var/cache/* "$1"/var/log/* "$1"/etc/apt "$1"/etc/dpkg \
+  "$1"/usr/lib/dpkg "$1"/usr/share/dpkg "$1"/usr/libexec/dpkg "$1"/usr/bin/dpkg* "$1"/usr/bin/update-alternatives \
+  "$1"/usr/share/debconf "$1"/usr/share/perl5 "$1"/usr/bin/debconf* "$1"/etc/debconf.conf \
+  "$1"/etc/cron.daily "$1"/etc/logrotate.d "$1"/usr/lib/systemd \
+  "$1"/etc/hostname "$1"/etc/resolv.conf "$1"/etc/fstab "$1"/etc/machine-id
+`
+
+func buildEnv(r Recipe, tmp string) []string {
+	env := []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent",
+		"TMPDIR=" + tmp, "SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.Epoch, 10),
+	}
+	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+func needTools(names ...string) error {
+	packages := map[string]string{"mmdebstrap": "mmdebstrap", "apt-get": "apt", "tar": "tar"}
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%s is missing: install it with: apt-get install %s", name, packages[name])
+		}
+	}
+	return nil
+}
+
+// buildDir is where a build happens, under a path its unprivileged user can
+// reach and owned by it.
+type buildDir struct{ path string }
+
+func newBuildDir() (*buildDir, error) {
+	// /var/tmp, because /tmp is often too small and mounted nodev.
+	path, err := os.MkdirTemp("/var/tmp", "brig-build-")
+	if err != nil {
+		return nil, err
+	}
+	w := &buildDir{path}
+	return w, errors.Join(w.own(path), os.Mkdir(w.file("debs"), 0o755), w.own(w.file("debs")))
+}
+
+func (w *buildDir) file(name string) string { return filepath.Join(w.path, name) }
+
+func (w *buildDir) own(path string) error {
+	if os.Geteuid() != 0 {
+		return os.Chmod(path, 0o755) // mmdebstrap's user is another than ours
+	}
+	return os.Lchown(path, buildBase, buildBase)
+}
+
+func (w *buildDir) writeOwned(name, text string) error {
+	if err := os.WriteFile(w.file(name), []byte(text), 0o644); err != nil {
+		return err
+	}
+	return w.own(w.file(name))
+}
+
+func (w *buildDir) Close() error { return removePath(w.path) }
+
+// tail passes on what a tool says and remembers the end of it.
+type tail struct {
+	w    io.Writer
+	last []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.last = append(t.last, p...)
+	if over := len(t.last) - 2000; over > 0 {
+		t.last = append([]byte(nil), t.last[over:]...)
+	}
+	return t.w.Write(p)
+}
+
+func (t *tail) String() string { return strings.TrimSpace(string(t.last)) }

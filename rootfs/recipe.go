@@ -26,9 +26,9 @@ type Recipe struct {
 	Keep     []string `yaml:"keep"`     // patterns to keep though excluded
 	Epoch    int64    `yaml:"epoch"`    // newest time any file may bear, seconds since 1970
 
-	// Finish are shell commands run, as the root of a user namespace, after
-	// everything is in place; $1 is the tree.
-	Finish []string `yaml:"finish"`
+	// Finish is a shell script run, as the root of a user namespace, when the
+	// packages are unpacked; $1 is the tree. It stops at the first failure.
+	Finish string `yaml:"finish"`
 }
 
 //go:embed recipes/*.yaml
