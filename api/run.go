@@ -1,5 +1,7 @@
 package api
 
+import "encoding/json"
+
 // A Run is one execution asked for: an image or a language, what to run in it,
 // and within which bounds. The zero value of every optional field is its default.
 type Run struct {
@@ -29,8 +31,14 @@ type Run struct {
 	Labels  Labels  `json:"labels,omitzero"`
 
 	Profile     string      `json:"profile,omitempty"`      // seccomp profile; empty: the language's tier, or "default"
+	ProfileText Bytes       `json:"profile_text,omitempty"` // a profile of the caller's own, YAML or OCI JSON, in place of Profile; root only
 	ProfileMode ProfileMode `json:"profile_mode,omitempty"` // empty: enforce
-	Mode        Mode        `json:"mode,omitempty"`         // empty: strict
+
+	// ProfileRules is a profile of the caller's own, in package seccomp's JSON
+	// form, instead of a name. Only root may send one.
+	ProfileRules json.RawMessage `json:"profile_rules,omitempty"`
+
+	Mode Mode `json:"mode,omitempty"` // empty: strict
 
 	// Interactive adds the language's interactive environment, such as unbuffered
 	// output; brig run sets it, batch callers do not.

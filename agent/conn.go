@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"context"
+	"net"
+	"sync"
+	"syscall"
+)
+
+// limitConns bounds the connections open at a time; further ones wait in the
+// listener's backlog (API-02).
+func limitConns(ln net.Listener, most int) net.Listener {
+	return &listener{Listener: ln, tokens: make(chan struct{}, most), closed: make(chan struct{})}
+}
+
+type listener struct {
+	net.Listener
+	tokens chan struct{}
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case l.tokens <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.tokens
+		return nil, err
+	}
+	return &conn{Conn: c, tokens: l.tokens}, nil
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type conn struct {
+	net.Conn
+	tokens chan struct{}
+	once   sync.Once
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() { <-c.tokens })
+	return c.Conn.Close()
+}
+
+type callerKey struct{}
+
+// withCaller notes who is at the other end. A connection whose credentials
+// cannot be had belongs to nobody, who may do the least.
+func withCaller(ctx context.Context, c net.Conn) context.Context {
+	caller, err := peer(c)
+	if err != nil {
+		caller = nobody
+	}
+	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+var nobody = Caller{UID: 1<<32 - 1, GID: 1<<32 - 1}
+
+func callerOf(ctx context.Context) Caller {
+	if c, ok := ctx.Value(callerKey{}).(Caller); ok {
+		return c
+	}
+	return nobody
+}
+
+func peer(c net.Conn) (Caller, error) {
+	raw, err := rawConn(c)
+	if err != nil {
+		return Caller{}, err
+	}
+	var cred *syscall.Ucred
+	var cerr error
+	err = raw.Control(func(fd uintptr) {
+		cred, cerr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	})
+	if err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return Caller{}, err
+	}
+	return Caller{UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}, nil
+}
+
+// rawConn looks through our own wrapper.
+func rawConn(c net.Conn) (syscall.RawConn, error) {
+	if w, ok := c.(*conn); ok {
+		c = w.Conn
+	}
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return nil, net.UnknownNetworkError(c.LocalAddr().Network())
+	}
+	return s.SyscallConn()
+}

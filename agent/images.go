@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"net/http"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// images answers the request itself when it may not go on: there is no store,
+// or the caller is not root where root is needed.
+func (s *Server) images(w http.ResponseWriter, r *http.Request, onlyRoot bool) Images {
+	switch {
+	case s.cfg.Images == nil:
+		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent has no image store"))
+		return nil
+	case onlyRoot && callerOf(r.Context()).UID != 0:
+		s.refuse(w, r, api.Refuse(api.CodeForbidden, "changing images needs root: run the command with sudo"))
+		return nil
+	}
+	return s.cfg.Images
+}
+
+func (s *Server) listImages(w http.ResponseWriter, r *http.Request) {
+	store := s.images(w, r, false)
+	if store == nil {
+		return
+	}
+	all, err := store.List(r.Context())
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	s.reply(w, http.StatusOK, list(all))
+}
+
+func (s *Server) importImage(w http.ResponseWriter, r *http.Request) {
+	store := s.images(w, r, true)
+	if store == nil {
+		return
+	}
+	name := r.URL.Query().Get("name")
+	if name == "" {
+		s.refuse(w, r, api.Refuse(api.CodeBadRequest, "the image has no name: add ?name="))
+		return
+	}
+	most := int64(s.cfg.MaxArchive)
+	if r.ContentLength > most {
+		s.refuse(w, r, tooLarge("archive", s.cfg.MaxArchive))
+		return
+	}
+	ctl := http.NewResponseController(w)
+	_ = ctl.SetReadDeadline(noDeadline) // an archive takes as long as it takes; its sender is root
+	body := http.MaxBytesReader(w, r.Body, most)
+	img, err := store.Import(r.Context(), body, name, r.URL.Query().Get("digest"), func(string) {})
+	if err != nil {
+		s.refuse(w, r, bodyError(err, "archive", s.cfg.MaxArchive))
+		return
+	}
+	s.reply(w, http.StatusOK, img)
+}
+
+func (s *Server) removeImage(w http.ResponseWriter, r *http.Request) {
+	store := s.images(w, r, true)
+	if store == nil {
+		return
+	}
+	if err := store.Remove(r.Context(), r.PathValue("name")); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	s.reply(w, http.StatusOK, struct{}{})
+}
+
+func (s *Server) clean(w http.ResponseWriter, r *http.Request) {
+	store := s.images(w, r, true)
+	if store == nil {
+		return
+	}
+	done, err := store.GC(r.Context())
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	done.Images = list(done.Images)
+	s.reply(w, http.StatusOK, done)
+}

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"net/http"
+	"runtime/debug"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// routes lists everything the agent answers. Anything else is not-found.
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runs", s.run)
+	mux.HandleFunc("GET /v1/health", s.health)
+	mux.HandleFunc("GET /v1/languages", s.languages)
+	mux.HandleFunc("GET /v1/profiles", s.profiles)
+	mux.HandleFunc("GET /v1/images", s.listImages)
+	mux.HandleFunc("POST /v1/images", s.importImage)
+	mux.HandleFunc("DELETE /v1/images/{name}", s.removeImage)
+	mux.HandleFunc("POST /v1/clean", s.clean)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, r, api.Refuse(api.CodeNotFound, "%s %s is not something this agent answers", r.Method, r.URL.Path))
+	})
+	return mux
+}
+
+// ServeHTTP answers one request. A panic below costs that request alone (AGT-10).
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		if !s.enter() {
+			s.refuse(w, r, api.Fail(api.CodeStopping, "the agent is stopping: send the request to another, or try again when it is back"))
+			return
+		}
+		defer s.leave()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.refuse(w, r, s.panicked(p))
+		}
+	}()
+	s.mux.ServeHTTP(w, r)
+}
+
+// panicked logs a panic and gives what the caller is told.
+func (s *Server) panicked(p any) error {
+	s.log.Error("panic", "value", p, "stack", string(debug.Stack()))
+	e := api.Refuse(api.CodeInternal, "the agent met a fault of its own: its log has the details; please report it")
+	return e
+}
+
+func (s *Server) health(w http.ResponseWriter, r *http.Request) {
+	h := s.cfg.Health()
+	if s.isStopping() {
+		h.Status = "stopping"
+	}
+	s.reply(w, http.StatusOK, h)
+}
+
+func (s *Server) languages(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Catalog == nil {
+		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent has no languages"))
+		return
+	}
+	s.reply(w, http.StatusOK, list(s.cfg.Catalog.Languages()))
+}
+
+func (s *Server) profiles(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Catalog == nil {
+		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent has no profiles"))
+		return
+	}
+	s.reply(w, http.StatusOK, list(s.cfg.Catalog.Profiles()))
+}
+
+// list makes an empty list [] in JSON, not null.
+func list[T any](v []T) []T {
+	if v == nil {
+		return []T{}
+	}
+	return v
+}

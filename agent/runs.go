@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// bigBody is the size from which a body must get one of a few tokens, so that
+// many callers cannot fill the agent's memory together.
+const bigBody = 1 << 20
+
+var noDeadline time.Time // the zero time lifts one
+
+// run answers POST /v1/runs in the form that the request asks for.
+func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+	ask, err := s.readRun(w, r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	if r.Header.Get("Upgrade") != "" {
+		s.runStreamed(w, r, ask)
+		return
+	}
+	// The body is read to its end, so net/http now watches the connection and
+	// cancels the context when the caller hangs up.
+	res, err := s.cfg.Runner.Run(r.Context(), ask, Streams{}, callerOf(r.Context()))
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	s.reply(w, http.StatusOK, res)
+}
+
+// readRun reads and checks the Run in the body.
+func (s *Server) readRun(w http.ResponseWriter, r *http.Request) (ask api.Run, err error) {
+	switch {
+	case r.Header.Get("Content-Encoding") != "":
+		return ask, api.Refuse(api.CodeBadRequest, "a compressed body is not taken: send plain JSON")
+	case r.ContentLength > int64(s.cfg.MaxRun):
+		return ask, tooLarge("run", s.cfg.MaxRun)
+	case r.ContentLength > bigBody || r.ContentLength < 0:
+		select {
+		case s.big <- struct{}{}:
+			defer func() { <-s.big }()
+		default:
+			return ask, api.Fail(api.CodeBusy, "the agent is reading %d large requests already: try again", cap(s.big))
+		}
+	}
+	raw, err := readBody(http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxRun)), r.ContentLength)
+	if err != nil {
+		return ask, bodyError(err, "run", s.cfg.MaxRun)
+	}
+	if ask, err = api.ParseRun(raw); err != nil {
+		return ask, err
+	}
+	if up := r.Header.Get("Upgrade"); up != "" {
+		if !strings.EqualFold(up, api.StreamProtocol) {
+			return ask, api.Refuse(api.CodeBadRequest, "upgrade %q is not spoken here: use %s", up, api.StreamProtocol)
+		}
+		if len(ask.Stdin) > 0 {
+			return ask, api.Refuse(api.CodeBadRequest, "stdin is set in a streamed run: send it in frames")
+		}
+	}
+	if len(ask.ProfileText) > 0 && callerOf(r.Context()).UID != 0 {
+		return ask, api.Refuse(api.CodeForbidden, "a profile of one's own needs root: use one the operator listed, or sudo")
+	}
+	return ask, ask.Validate()
+}
+
+// readBody reads to the end of the body, which net/http must have seen before it
+// watches for a hang-up. It believes a length only as far as bytes arrive.
+func readBody(body io.Reader, length int64) ([]byte, error) {
+	buf := make([]byte, 0, min(max(length, 512), bigBody)+1)
+	for {
+		n, err := body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			return buf, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+	}
+}
+
+func tooLarge(what string, most api.Size) *api.Error {
+	return api.Refuse(api.CodeTooLarge, "the %s is larger than the %s this agent takes: send less, or have the operator raise the limit", what, most)
+}
+
+// bodyError names what went wrong while a body was read.
+func bodyError(err error, what string, most api.Size) error {
+	var e *api.Error
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return tooLarge(what, most)
+	case errors.As(err, &e):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return api.Refuse(api.CodeBadRequest, "the %s ended before its announced length", what)
+	}
+	return err
+}

@@ -1,0 +1,260 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// switching is the whole answer that opens a streamed run.
+const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + api.StreamProtocol + "\r\n\r\n"
+
+// A stream is one streamed run's connection. Beside the handler's goroutine,
+// which runs the program, there are two:
+//
+//	feed  reads frames and writes the program's stdin; it blocks while the
+//	      program does not read, and the client with it
+//	watch waits for the client to hang up, which feed could not see meanwhile
+//
+// The handler joins both before it returns.
+type stream struct {
+	conn   net.Conn
+	in     *bufio.Reader
+	out    *frameWriter
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu    sync.Mutex
+	stdin *os.File // guarded by mu; nil before Attach and after the end
+	over  bool     // guarded by mu; the run has ended: no stdin any more
+}
+
+// runStreamed takes the connection from net/http and carries one run over it.
+func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run) {
+	nc, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	defer nc.Close()
+	if err := nc.SetDeadline(noDeadline); err != nil {
+		return
+	}
+	patience := max(s.cfg.MaxWall, time.Duration(ask.Limits.Wall)) + s.cfg.Stall
+	out := &frameWriter{conn: nc}
+	out.stall.Store(int64(patience))
+	if err := out.raw([]byte(switching)); err != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	out.gone = cancel
+
+	st := &stream{conn: nc, in: rw.Reader, out: out, cancel: cancel}
+	hangup, err := watchHangup(nc)
+	if err != nil {
+		s.fail(st, err, callerOf(r.Context()))
+		return
+	}
+	st.tasks.Go(func() {
+		if hangup.wait() {
+			cancel()
+		}
+	})
+	// When the agent must stop now, a slow client gets one more second.
+	hurried := context.AfterFunc(s.kill, func() { out.hurry(time.Second) })
+
+	res, err := s.runGuarded(ctx, ask, Streams{
+		Attach: st.attach,
+		Stdout: out.stream(api.FrameStdout),
+		Stderr: out.stream(api.FrameStderr),
+	}, callerOf(r.Context()))
+
+	st.end()
+	if hurried() {
+		out.hurry(s.cfg.Stall)
+	}
+	if err != nil {
+		s.fail(st, err, callerOf(r.Context()))
+	} else {
+		res.Stdout, res.Stderr = nil, nil
+		s.finish(st, res)
+	}
+	hangup.stop()
+	st.tasks.Wait()
+}
+
+// runGuarded turns a panic of the Runner into an error, because net/http cannot
+// answer on a connection it gave away.
+func (s *Server) runGuarded(ctx context.Context, ask api.Run, io Streams, c Caller) (res api.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.panicked(p)
+		}
+	}()
+	return s.cfg.Runner.Run(ctx, ask, io, c)
+}
+
+// attach takes the write end of the program's stdin and starts to fill it.
+func (st *stream) attach(stdin *os.File) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.over || st.stdin != nil {
+		stdin.Close()
+		return
+	}
+	st.stdin = stdin
+	st.tasks.Go(func() { st.feed(stdin) })
+}
+
+// feed copies stdin frames to the program until the client has no more, the
+// program takes no more, or the run is over. When the program takes no more it
+// stops reading, so that a client which sends for ever just waits.
+func (st *stream) feed(stdin *os.File) {
+	defer st.closeStdin()
+	buf := make([]byte, api.FrameMax)
+	open := true
+	for {
+		t, payload, err := api.ReadFrame(st.in, buf)
+		switch {
+		case err != nil:
+			if !errors.Is(err, os.ErrDeadlineExceeded) { // the timeout is end's
+				st.cancel()
+			}
+			return
+		case t == api.FrameStdin && open:
+			if _, err := stdin.Write(payload); err != nil {
+				return
+			}
+		case t == api.FrameStdinEnd:
+			open = false
+			st.closeStdin() // and go on reading: a cancel may follow
+		default: // a cancel, or something that is no frame of a client's
+			st.cancel()
+			return
+		}
+	}
+}
+
+func (st *stream) closeStdin() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.stdin != nil {
+		st.stdin.Close()
+		st.stdin = nil
+		st.over = true
+	}
+}
+
+// end wakes feed, wherever it blocks, and lets no other begin.
+func (st *stream) end() {
+	st.mu.Lock()
+	st.over = true
+	st.mu.Unlock()
+	st.closeStdin()
+	_ = st.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection has woken it already
+}
+
+// finish sends the result, in as many frames as it needs.
+func (s *Server) finish(st *stream, res api.Result) {
+	body, err := json.Marshal(res)
+	if err != nil {
+		s.fail(st, err, nobody)
+		return
+	}
+	for len(body) > api.FrameMax {
+		if st.out.frame(api.FramePart, body[:api.FrameMax]) != nil {
+			return
+		}
+		body = body[api.FrameMax:]
+	}
+	_ = st.out.frame(api.FrameResult, body) // a client that is gone has nobody to tell
+}
+
+func (s *Server) fail(st *stream, err error, c Caller) {
+	body, merr := json.Marshal(s.told(err, c))
+	if merr != nil || len(body) > api.FrameMax {
+		body = []byte(`{"code":"internal","message":"the agent could not encode its error","retry_safe":false}`)
+	}
+	_ = st.out.frame(api.FrameFailure, body)
+}
+
+// A frameWriter writes whole frames from many goroutines.
+type frameWriter struct {
+	conn net.Conn
+	gone func() // called when the client turns out to be gone
+
+	stall atomic.Int64 // nanoseconds the client may take nothing
+
+	mu  sync.Mutex
+	buf []byte // guarded by mu
+	err error  // guarded by mu; the first, after which nothing is written
+}
+
+// stream gives a writer whose bytes become frames of type t.
+func (w *frameWriter) stream(t api.FrameType) io.Writer { return streamWriter{w, t} }
+
+type streamWriter struct {
+	w *frameWriter
+	t api.FrameType
+}
+
+func (s streamWriter) Write(p []byte) (int, error) {
+	for done := 0; done < len(p); {
+		n := min(len(p)-done, api.FrameMax)
+		if err := s.w.frame(s.t, p[done:done+n]); err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return len(p), nil
+}
+
+func (w *frameWriter) frame(t api.FrameType, payload []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var head [api.FrameHeader]byte
+	api.PutFrameHeader(head[:], t, len(payload))
+	w.buf = append(append(w.buf[:0], head[:]...), payload...)
+	return w.write(w.buf)
+}
+
+func (w *frameWriter) raw(b []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.write(b)
+}
+
+// write sends b whole. As long as the client takes something, it may be slow.
+func (w *frameWriter) write(b []byte) error {
+	for w.err == nil && len(b) > 0 {
+		if w.err = w.conn.SetWriteDeadline(time.Now().Add(time.Duration(w.stall.Load()))); w.err != nil {
+			break
+		}
+		n, err := w.conn.Write(b)
+		b = b[n:]
+		if err != nil && !(n > 0 && errors.Is(err, os.ErrDeadlineExceeded)) {
+			w.err = err
+		}
+	}
+	if w.err != nil && w.gone != nil {
+		w.gone()
+	}
+	return w.err
+}
+
+// hurry changes the client's time, also for a write that is under way.
+func (w *frameWriter) hurry(d time.Duration) {
+	w.stall.Store(int64(d))
+	_ = w.conn.SetWriteDeadline(time.Now().Add(d)) // a closed connection needs no hurry
+}

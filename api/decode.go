@@ -1,0 +1,141 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const maxDepth = 16 // of nested JSON; a Run needs five
+
+// DecodeRun reads one Run and refuses what a strict reader must: unknown fields,
+// a field given twice or in another case, anything after the end, deep nesting
+// (API-04). It does not Validate. Errors of r are returned as they are; all
+// others are an *Error.
+func DecodeRun(r io.Reader) (Run, error) {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return Run{}, err
+	}
+	return ParseRun(raw)
+}
+
+// ParseRun is DecodeRun for bytes already read.
+func ParseRun(raw []byte) (Run, error) {
+	if !utf8.Valid(raw) { // the decoder would put U+FFFD in its place
+		return Run{}, Refuse(CodeBadRequest, `decode run: the JSON is not UTF-8: send such bytes as {"base64": "..."}`)
+	}
+	if err := strictKeys(raw); err != nil {
+		return Run{}, Refuse(CodeBadRequest, "decode run: %w", err)
+	}
+	var run Run
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&run); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
+			err = errors.New("the JSON ends too early")
+		}
+		return Run{}, Refuse(CodeBadRequest, "decode run: %w", err)
+	}
+	if rest := bytes.TrimLeft(raw[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		return Run{}, Refuse(CodeBadRequest, "decode run: there is more after the end of the JSON object: send one run per request")
+	}
+	return run, nil
+}
+
+// level is one open object or array.
+type level struct {
+	object bool
+	free   bool     // its keys are the caller's own: env
+	key    string   // the last key seen
+	keys   []string // all keys so far
+}
+
+// strictKeys refuses what encoding/json lets pass: keys given twice, where the
+// last would win silently, and keys in another case, which it would fold. It
+// leaves all other syntax to the decoder.
+func strictKeys(raw []byte) error {
+	var open []level
+	wantKey := false
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '{', '[':
+			if len(open) == maxDepth {
+				return fmt.Errorf("the JSON is nested more than %d deep", maxDepth)
+			}
+			free := len(open) == 1 && open[0].key == "env"
+			open = append(open, level{object: raw[i] == '{', free: free})
+			wantKey = raw[i] == '{'
+		case '}', ']':
+			if len(open) == 0 {
+				return nil // the decoder says it better
+			}
+			if err := twice(open[len(open)-1].keys); err != nil {
+				return err
+			}
+			open = open[:len(open)-1]
+			wantKey = false
+		case ',':
+			wantKey = len(open) > 0 && open[len(open)-1].object
+		case '"':
+			end := stringEnd(raw, i)
+			if end < 0 {
+				return nil
+			}
+			if wantKey && len(open) > 0 {
+				if err := open[len(open)-1].add(raw[i : end+1]); err != nil {
+					return err
+				}
+				wantKey = false
+			}
+			i = end
+		}
+	}
+	return nil
+}
+
+// stringEnd gives the index of the quote that ends the string starting at i, or -1.
+func stringEnd(raw []byte, i int) int {
+	for j := i + 1; j < len(raw); j++ {
+		switch raw[j] {
+		case '"':
+			return j
+		case '\\':
+			j++ // whatever is escaped, it is one byte of no meaning here
+		}
+	}
+	return -1
+}
+
+func (l *level) add(quoted []byte) error {
+	key := string(quoted[1 : len(quoted)-1])
+	switch {
+	case !l.free && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") != "":
+		return fmt.Errorf("unknown field %q: names of fields are lower case", key)
+	case strings.IndexByte(key, '\\') >= 0:
+		if json.Unmarshal(quoted, &key) != nil {
+			return nil
+		}
+	}
+	l.key = key
+	l.keys = append(l.keys, key)
+	return nil
+}
+
+func twice(keys []string) error {
+	if len(keys) < 2 {
+		return nil
+	}
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			return fmt.Errorf("field %q is given twice", keys[i])
+		}
+	}
+	return nil
+}

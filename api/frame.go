@@ -1,0 +1,61 @@
+package api
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// StreamProtocol is the HTTP/1.1 upgrade under which POST /v1/runs streams:
+// after the 101, both sides send frames. A client that closes its sending side
+// cancels the run and may still read the answer.
+const StreamProtocol = "brig-stream/1"
+
+// A FrameType is the first byte of a frame.
+type FrameType byte
+
+// The frames. A run ends with exactly one FrameResult or FrameFailure.
+const (
+	FrameStdin    FrameType = 'i' // to the agent: bytes for the program's stdin
+	FrameStdinEnd FrameType = 'e' // to the agent: end of file on stdin
+	FrameCancel   FrameType = 'c' // to the agent: end the run as canceled
+
+	FrameStdout  FrameType = 'o' // to the client: bytes the program wrote
+	FrameStderr  FrameType = 'x'
+	FramePart    FrameType = 'p' // to the client: a piece of the JSON that the next FrameResult completes
+	FrameResult  FrameType = 'r' // to the client: the Result, without what was streamed
+	FrameFailure FrameType = 'f' // to the client: an Error
+)
+
+// A frame is its type, the length of its payload as 4 bytes little-endian, and
+// the payload.
+const (
+	FrameHeader = 5
+	FrameMax    = 64 << 10 // bytes of payload
+)
+
+// PutFrameHeader writes the header of a frame with n bytes of payload to b.
+func PutFrameHeader(b []byte, t FrameType, n int) {
+	b[0] = byte(t)
+	binary.LittleEndian.PutUint32(b[1:FrameHeader], uint32(n))
+}
+
+// ReadFrame reads one frame into buf, which holds at least FrameMax bytes, and
+// returns its payload. It gives io.EOF only between frames.
+func ReadFrame(r io.Reader, buf []byte) (FrameType, []byte, error) {
+	var head [FrameHeader]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	n := binary.LittleEndian.Uint32(head[1:])
+	if n > FrameMax {
+		return 0, nil, fmt.Errorf("frame %q: its %d bytes are over the %d a frame may have", head[0], n, FrameMax)
+	}
+	if _, err := io.ReadFull(r, buf[:n]); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, nil, err
+	}
+	return FrameType(head[0]), buf[:n], nil
+}

@@ -1,0 +1,33 @@
+package api
+
+// Health is what an agent says of itself.
+type Health struct {
+	Status     string `json:"status"` // "ok", or "stopping"
+	Version    string `json:"version"`
+	Slots      int    `json:"slots"`  // runs at a time
+	Leased     int    `json:"leased"` // of them now taken
+	Cells      int    `json:"cells"`  // alive, leased or idle
+	Memory     Size   `json:"memory_committed_bytes"`
+	MemoryMax  Size   `json:"memory_ceiling_bytes"` // the most it promises to runs together
+	UptimeNS   int64  `json:"uptime_ns"`
+	Kernel     string `json:"kernel"`
+	CgroupMode string `json:"cgroup_mode"`
+}
+
+// A Language is one the agent can run.
+type Language struct {
+	Name       string   `json:"name"`
+	Extensions []string `json:"extensions"` // of source files, such as ".py"
+	Image      string   `json:"image"`      // the stored image's name
+	Stored     bool     `json:"stored"`     // whether that image is there
+	Tier       string   `json:"tier"`
+	Version    string   `json:"version,omitempty"`
+}
+
+// A Profile is one the agent can load.
+type Profile struct {
+	Name string `json:"name"`
+	Tier string `json:"tier,omitempty"` // that it starts from; empty for a tier itself
+	Why  string `json:"why,omitempty"`
+	Hash string `json:"hash,omitempty"`
+}

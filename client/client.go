@@ -1,0 +1,284 @@
+// Package client speaks to brig's agent over its unix socket.
+//
+// Every method's error is an *api.Error: the agent's own, or one with the code
+// agent-unreachable or agent-gone. Canceling the context of a call hangs up,
+// which ends the run; the error is then the context's.
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+const (
+	keep     = 64              // idle connections kept
+	keepTime = 2 * time.Minute // less than the agent keeps them
+)
+
+// A Client is safe for use by many goroutines, each with a connection of its own.
+type Client struct {
+	socket string
+
+	mu   sync.Mutex
+	idle []*conn // guarded by mu; the most recently used last
+}
+
+// New makes a client of the agent at the socket. It does not connect.
+func New(socket string) *Client { return &Client{socket: socket} }
+
+// Close closes the idle connections.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.idle {
+		k.Close()
+	}
+	c.idle = nil
+}
+
+type conn struct {
+	net.Conn
+	in     *bufio.Reader
+	reused bool
+	since  time.Time // when it became idle
+}
+
+// get gives an idle connection, or a new one.
+func (c *Client) get(ctx context.Context, fresh bool) (*conn, error) {
+	c.mu.Lock()
+	for !fresh && len(c.idle) > 0 {
+		k := c.idle[len(c.idle)-1]
+		c.idle = c.idle[:len(c.idle)-1]
+		if time.Since(k.since) < keepTime {
+			c.mu.Unlock()
+			k.reused = true
+			return k, nil
+		}
+		k.Close()
+	}
+	c.mu.Unlock()
+	nc, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
+	if err != nil {
+		return nil, unreachable(c.socket, err)
+	}
+	return &conn{Conn: nc, in: bufio.NewReader(nc)}, nil
+}
+
+func (c *Client) put(k *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.idle) >= keep || k.in.Buffered() > 0 {
+		k.Close()
+		return
+	}
+	k.since = time.Now()
+	c.idle = append(c.idle, k)
+}
+
+// unreachable says why nobody answered, and the cure.
+func unreachable(socket string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return api.Fail(api.CodeAgentUnreachable, "connect to %s: permission denied: join the group that owns the socket, or use sudo", socket)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start brigd, or name its socket with --socket", socket)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return api.Fail(api.CodeAgentUnreachable, "connect to the agent: %w", err)
+}
+
+// gone is a connection that broke before the answer was whole. The run may have
+// taken place, so that sending it again is the caller's decision.
+func gone(err error) error {
+	return api.Refuse(api.CodeAgentGone, "the agent went away before it answered (%w): see its log, and whether it still runs", err)
+}
+
+// call makes one plain exchange. in is sent as JSON unless it is an io.Reader or
+// nil; the answer is decoded into out.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	var body []byte
+	var stream io.Reader
+	switch v := in.(type) {
+	case nil:
+	case io.Reader:
+		stream = v
+	default:
+		var err error
+		if body, err = json.Marshal(v); err != nil {
+			return api.Refuse(api.CodeBadRequest, "encode request: %w", err)
+		}
+	}
+	for fresh := false; ; fresh = true {
+		k, err := c.get(ctx, fresh)
+		if err != nil {
+			return err
+		}
+		reused := k.reused // k belongs to others once it is put back
+		err = c.exchange(ctx, k, method, path, body, stream, out)
+		// The agent closes idle connections. When it did so before it took the
+		// request, nothing has happened yet and a new connection will do.
+		if reused && stream == nil && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && ctx.Err() == nil {
+			continue
+		}
+		return err
+	}
+}
+
+func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body []byte, stream io.Reader, out any) error {
+	stop := context.AfterFunc(ctx, func() { k.Close() })
+	res, err := k.request(method, path, body, stream)
+	var answer []byte
+	if err == nil {
+		answer, err = readAnswer(res)
+	}
+	if !stop() { // the context ended and with it the connection
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		k.Close()
+		return gone(err)
+	}
+	if res.Close {
+		k.Close()
+	} else {
+		c.put(k)
+	}
+	if res.StatusCode/100 != 2 {
+		return refusal(res.StatusCode, answer)
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return api.Refuse(api.CodeAgentGone, "decode the agent's answer: %w", err)
+	}
+	return nil
+}
+
+// readAnswer reads the body whole, at once when its length is known.
+func readAnswer(res *http.Response) ([]byte, error) {
+	defer res.Body.Close()
+	if n := res.ContentLength; n >= 0 && n < 1<<20 {
+		b := make([]byte, n)
+		_, err := io.ReadFull(res.Body, b)
+		return b, err
+	}
+	return io.ReadAll(res.Body)
+}
+
+// request sends one request in as few writes as possible and reads the answer's
+// header. An agent may refuse before it has read all, and close: the answer
+// then counts more than the failed write.
+func (k *conn) request(method, path string, body []byte, stream io.Reader) (*http.Response, error) {
+	head := append(make([]byte, 0, 160+len(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"...)
+	req := &http.Request{Method: method}
+	var sent chan error
+	switch {
+	case stream != nil:
+		head = append(head, "Transfer-Encoding: chunked\r\n\r\n"...)
+		sent = make(chan error, 1)
+		go func() { sent <- sendChunks(k, head, stream) }()
+	default:
+		werr := k.send(head, body)
+		if werr != nil && !errors.Is(werr, syscall.EPIPE) && !errors.Is(werr, syscall.ECONNRESET) {
+			return nil, werr
+		}
+		res, err := http.ReadResponse(k.in, req)
+		if err != nil && werr != nil {
+			return nil, werr
+		}
+		return res, err
+	}
+	res, err := http.ReadResponse(k.in, req)
+	if err != nil || res.StatusCode/100 != 2 {
+		k.Close() // the rest of the archive is not wanted
+	}
+	if serr := <-sent; err != nil && serr != nil {
+		err = serr
+	}
+	return res, err
+}
+
+func (k *conn) send(head, body []byte) error {
+	if body != nil {
+		head = append(head, "Content-Type: application/json\r\nContent-Length: "...)
+		head = appendInt(head, len(body))
+		head = append(head, "\r\n"...)
+	}
+	head = append(append(head, "\r\n"...), body...)
+	_, err := k.Write(head)
+	return err
+}
+
+// refusal decodes the agent's Error.
+func refusal(status int, answer []byte) error {
+	var body struct {
+		Error *api.Error `json:"error"`
+	}
+	if err := json.Unmarshal(answer, &body); err != nil || body.Error == nil {
+		return api.Refuse(api.CodeAgentGone, "the agent answered with status %d and no reason: is it an agent of brig's?", status)
+	}
+	return body.Error
+}
+
+// Run carries out one run and waits for its result.
+func (c *Client) Run(ctx context.Context, r api.Run) (res api.Result, err error) {
+	err = c.call(ctx, http.MethodPost, "/v1/runs", r, &res)
+	return res, err
+}
+
+// Health asks how the agent is.
+func (c *Client) Health(ctx context.Context) (h api.Health, err error) {
+	err = c.call(ctx, http.MethodGet, "/v1/health", nil, &h)
+	return h, err
+}
+
+// Languages lists what the agent can run by source.
+func (c *Client) Languages(ctx context.Context) (l []api.Language, err error) {
+	err = c.call(ctx, http.MethodGet, "/v1/languages", nil, &l)
+	return l, err
+}
+
+// Profiles lists the seccomp profiles the agent can load.
+func (c *Client) Profiles(ctx context.Context) (p []api.Profile, err error) {
+	err = c.call(ctx, http.MethodGet, "/v1/profiles", nil, &p)
+	return p, err
+}
+
+// Images lists what is stored.
+func (c *Client) Images(ctx context.Context) (i []api.Image, err error) {
+	err = c.call(ctx, http.MethodGet, "/v1/images", nil, &i)
+	return i, err
+}
+
+// Import stores the archive under name. digest, when not empty, is what its
+// canonical form must hash to. Only root may.
+func (c *Client) Import(ctx context.Context, archive io.Reader, name, digest string) (img api.Image, err error) {
+	q := url.Values{"name": {name}}
+	if digest != "" {
+		q.Set("digest", digest)
+	}
+	err = c.call(ctx, http.MethodPost, "/v1/images?"+q.Encode(), archive, &img)
+	return img, err
+}
+
+// RemoveImage forgets the name, and the tree when it was its last. Only root may.
+func (c *Client) RemoveImage(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodDelete, "/v1/images/"+url.PathEscape(name), nil, &struct{}{})
+}
+
+// Clean removes stored trees that have no name. Only root may.
+func (c *Client) Clean(ctx context.Context) (done api.Cleaned, err error) {
+	err = c.call(ctx, http.MethodPost, "/v1/clean", nil, &done)
+	return done, err
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+)
+
+const defaultSocket = "/run/brig/brigd.sock"
+
+// An agentHandle is the agent a command speaks to: the one that answers on the
+// socket, or a private one that lives as long as the command.
+type agentHandle struct {
+	*client.Client
+	private *privateAgent // nil: not ours
+}
+
+// connect finds the agent. A socket that was named must answer; where none was
+// named and nobody answers on the usual one, root gets a private agent.
+func (c *console) connect(socket string) (*agentHandle, error) {
+	named := socket
+	if named == "" {
+		named = c.env("BRIG_SOCKET")
+	}
+	if named != "" {
+		return &agentHandle{Client: client.New(named)}, nil
+	}
+	probe, err := net.Dial("unix", defaultSocket)
+	if err == nil {
+		return &agentHandle{Client: client.New(defaultSocket)}, probe.Close()
+	}
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return nil, api.Fail(api.CodeAgentUnreachable, "the agent's socket %s is not yours to use: join the group that owns it, or use sudo", defaultSocket)
+	case os.Geteuid() != 0:
+		return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start brigd, name another socket with --socket, or use sudo, which starts an agent for this one command", defaultSocket)
+	}
+	p, err := startPrivate()
+	if err != nil {
+		return nil, err
+	}
+	return &agentHandle{Client: client.New(p.socket), private: p}, nil
+}
+
+// Close stops a private agent and waits for it.
+func (a *agentHandle) Close() {
+	a.Client.Close()
+	if a.private != nil {
+		a.private.stop()
+	}
+}
+
+// explain adds what a private agent said before it went away.
+func (a *agentHandle) explain(err error) error {
+	var e *api.Error
+	if a.private == nil || !errors.As(err, &e) || e.Code != api.CodeAgentGone && e.Code != api.CodeAgentUnreachable {
+		return err
+	}
+	a.private.stop()
+	said := a.private.stderr.String()
+	if said == "" {
+		said = "it said nothing"
+	}
+	return api.Fail(api.CodeAgentGone, "the private agent went away: %s", said)
+}
+
+// A privateAgent is a brigd of ours. It serves a socket that we made in a
+// directory only we may enter, and ends when its lifeline, a pipe whose other
+// end we hold, is closed: also when we are killed.
+type privateAgent struct {
+	cmd      *exec.Cmd
+	dir      string
+	socket   string
+	lifeline *os.File
+	stderr   *tail
+	once     sync.Once
+}
+
+func startPrivate() (_ *privateAgent, err error) {
+	bin, err := findBrigd()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "brig-") // mode 0700
+	if err != nil {
+		return nil, fmt.Errorf("make the private agent's directory: %w", err)
+	}
+	p := &privateAgent{dir: dir, socket: filepath.Join(dir, "brigd.sock"), stderr: new(tail)}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(dir)
+		}
+	}()
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.socket, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	ln.SetUnlinkOnClose(false) // the child goes on listening
+	defer ln.Close()
+	sock, err := ln.File()
+	if err != nil {
+		return nil, err
+	}
+	defer sock.Close()
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+
+	p.lifeline = ours
+	p.cmd = exec.Command(bin, "--private", "--listen-fd", "3")
+	p.cmd.ExtraFiles = []*os.File{sock, theirs} // 3 and 4
+	p.cmd.Stderr = p.stderr
+	p.cmd.WaitDelay = time.Second
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for us to pass on
+	if err := p.cmd.Start(); err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("start the private agent: %w", err)
+	}
+	return p, nil
+}
+
+// findBrigd looks beside brig's own binary, then in PATH.
+func findBrigd() (string, error) {
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "brigd")
+		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return beside, nil
+		}
+	}
+	bin, err := exec.LookPath("brigd")
+	if err != nil {
+		return "", api.Refuse(api.CodeAgentUnreachable, "no agent answers on %s and brigd is neither beside brig nor in PATH: install it, or name an agent's socket with --socket", defaultSocket)
+	}
+	return bin, nil
+}
+
+// stopTime is how long a private agent may take to leave nothing behind.
+const stopTime = 15 * time.Second
+
+func (p *privateAgent) stop() {
+	p.once.Do(func() {
+		p.lifeline.Close()
+		late := time.AfterFunc(stopTime, func() { p.cmd.Process.Kill() })
+		defer late.Stop()
+		_ = p.cmd.Wait() // how it ended matters only with what it said
+		os.RemoveAll(p.dir)
+	})
+}
+
+// A tail keeps the last of what an agent writes.
+type tail struct {
+	mu   sync.Mutex
+	text []byte // guarded by mu
+}
+
+const tailMax = 4 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if over := len(t.text) - tailMax; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(bytes.ToValidUTF8(t.text, []byte("?"))))
+}

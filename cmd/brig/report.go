@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// report tells the caller how the run ended, and gives the exit code.
+func (c *console) report(o *runOptions, res api.Result) int {
+	code := resultExit(res)
+	if o.out != "" {
+		if err := saveFiles(o.out, res.Files, o.force); err != nil {
+			fmt.Fprintf(c.stderr, "brig: %v\n", err)
+			code = exitBrig
+		}
+		for _, s := range res.Skipped {
+			fmt.Fprintf(c.stderr, "brig: %q was not brought back: %s\n", s.Name, s.Reason)
+		}
+	}
+	if o.json {
+		c.stdout.Write(marshal(res))
+	}
+	if o.result != "" {
+		if err := os.WriteFile(o.result, marshal(res), 0o644); err != nil {
+			return c.fail(err)
+		}
+	}
+	switch {
+	case o.stats:
+		fmt.Fprint(c.stderr, stats(res))
+	case o.json:
+	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
+		fmt.Fprintf(c.stderr, "brig: %s\n", sentence(res))
+	}
+	return code
+}
+
+// sentence says in one line what ended the program and what to do about it.
+func sentence(r api.Result) string {
+	l := r.Limits
+	switch r.Verdict {
+	case api.MemoryLimit:
+		return fmt.Sprintf("%s: used %s of %s (raise --memory)", r.Verdict, bytesOf(r.Usage.Memory), l.Memory)
+	case api.CPULimit:
+		return fmt.Sprintf("%s: used %s of %s of processor time (raise --cpu)", r.Verdict, spanOf(r.Usage.CPU), l.CPU)
+	case api.WallLimit:
+		return fmt.Sprintf("%s: ran for %s (raise --wall)", r.Verdict, l.Wall)
+	case api.OutputLimit:
+		return fmt.Sprintf("%s: wrote more than %s to one stream (raise --output)", r.Verdict, l.Output)
+	case api.Denied:
+		if d := r.Denial; d != nil {
+			return fmt.Sprintf("%s: the system call %s is forbidden by %s: %s (see brig profile explain %s)", r.Verdict, d.Syscall, d.Rule, d.Why, d.Syscall)
+		}
+	case api.Signaled:
+		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orWord(r.SignalName, "signal"), r.Signal)
+	case api.CompileError:
+		return fmt.Sprintf("%s: the program does not compile", r.Verdict)
+	case api.Nonzero:
+		return fmt.Sprintf("%s: exit code %d", r.Verdict, r.ExitCode)
+	}
+	return string(r.Verdict)
+}
+
+func orWord(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// stats lists verdict and usage for --stats.
+func stats(r api.Result) string {
+	var b strings.Builder
+	line := func(name, value string) { fmt.Fprintf(&b, "brig: %-9s %s\n", name, value) }
+	line("verdict", sentence(r))
+	if len(r.LimitsHit) > 0 {
+		line("limits", strings.Join(r.LimitsHit, " "))
+	}
+	wall := time.Duration(r.Timing.Wall).Round(10 * time.Microsecond)
+	line("time", fmt.Sprintf("wall %s, cpu %s; set up %s, finished %s", wall, spanOf(r.Usage.CPU),
+		time.Duration(r.Timing.SetUp).Round(10*time.Microsecond), time.Duration(r.Timing.Finish).Round(10*time.Microsecond)))
+	line("memory", fmt.Sprintf("%s of %s", bytesOf(r.Usage.Memory), r.Limits.Memory))
+	line("pids", fmt.Sprintf("%s of %d", countOf(r.Usage.Pids), r.Limits.Pids))
+	line("output", fmt.Sprintf("%d and %d bytes", r.Usage.StdoutBytes, r.Usage.StderrBytes))
+	line("run", r.Run)
+	return b.String()
+}
+
+func spanOf(f api.Figure) string {
+	if f.Value == nil {
+		return "an unknown time"
+	}
+	return time.Duration(*f.Value).Round(10 * time.Microsecond).String()
+}
+
+func countOf(f api.Figure) string {
+	if f.Value == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*f.Value)
+}
+
+// bytesOf rounds to what a reader takes in: 511.8M.
+func bytesOf(f api.Figure) string {
+	if f.Value == nil {
+		return "an unknown amount"
+	}
+	v := api.Size(*f.Value)
+	switch {
+	case v >= api.MiB && v%api.MiB != 0:
+		return fmt.Sprintf("%.1fM", float64(v)/float64(api.MiB))
+	case v >= api.KiB && v%api.KiB != 0:
+		return fmt.Sprintf("%.1fK", float64(v)/float64(api.KiB))
+	}
+	return v.String()
+}
+
+// saveFiles writes what came back below dir. Names are an untrusted program's:
+// each is checked, nothing leaves dir by a link, and unless force is set nothing
+// that exists is touched.
+func saveFiles(dir string, files []api.File, force bool) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range files {
+		if err := api.FileName(f.Name); err != nil {
+			return err
+		}
+		if _, err := root.Lstat(f.Name); err == nil && !force {
+			return fmt.Errorf("%s exists in %s already: nothing was written; use --force to overwrite", f.Name, dir)
+		}
+	}
+	for _, f := range files {
+		if err := saveFile(root, f); err != nil {
+			return fmt.Errorf("write %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+func saveFile(root *os.Root, f api.File) error {
+	if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
+		return err
+	}
+	if err := root.Remove(f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	perm := fs.FileMode(0o644)
+	if f.Executable {
+		perm = 0o755
+	}
+	out, err := root.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(f.Content)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// runCommand is brig run: plan, find the agent, run, report.
+func runCommand(c *console, args []string) int {
+	o := new(runOptions)
+	f := c.flags("run", runUsage)
+	o.register(f)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	o.args = f.Args()
+	ext, err := o.plan()
+	if err != nil {
+		return c.runFailed(o, err, true)
+	}
+	if o.result != "" { // a result of an earlier run must not pass for this one's
+		if err := os.WriteFile(o.result, nil, 0o644); err != nil {
+			return c.fail(err)
+		}
+	}
+	agent, err := c.connect(o.socket)
+	if err != nil {
+		return c.runFailed(o, err, false)
+	}
+	defer agent.Close()
+	ctx, stop := untilInterrupt()
+	defer stop()
+	res, err := c.execute(ctx, agent, o, ext)
+	if err != nil {
+		return c.runFailed(o, agent.explain(err), false)
+	}
+	return c.report(o, res)
+}
+
+// untilInterrupt ends the context at the first Ctrl-C, and the process at the
+// second.
+func untilInterrupt() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel(errInterrupted)
+		case <-done:
+			return
+		}
+		select {
+		case <-signals:
+			os.Exit(exitCanceled)
+		case <-done:
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// execute settles the language and carries out the run.
+func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions, ext string) (api.Result, error) {
+	if err := c.settleLanguage(ctx, agent, o, ext); err != nil {
+		return api.Result{}, err
+	}
+	if !o.json {
+		return agent.RunStream(ctx, o.run, c.stdin, c.stdout, c.stderr)
+	}
+	var out, errs bytes.Buffer
+	res, err := agent.RunStream(ctx, o.run, c.stdin, &out, &errs)
+	res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
+	return res, err
+}
+
+// settleLanguage finds the language of an extension.
+func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *runOptions, ext string) error {
+	if o.run.Image != "" || o.run.Language != "" {
+		return nil
+	}
+	all, err := agent.Languages(ctx)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, l := range all {
+		if slices.Contains(l.Extensions, strings.ToLower(ext)) {
+			o.run.Language = l.Name
+			return nil
+		}
+		known = append(known, l.Extensions...)
+	}
+	return api.Refuse(api.CodeNoLanguage, "no language has the extension %s (known: %s): add --language", ext, strings.Join(known, " "))
+}
+
+// runFailed reports that brig failed, wherever the caller looks.
+func (c *console) runFailed(o *runOptions, err error, usage bool) int {
+	if errors.Is(err, errInterrupted) {
+		return exitCanceled
+	}
+	var e *api.Error
+	if !errors.As(err, &e) {
+		e = api.Refuse(api.CodeBadRequest, "%w", err)
+	}
+	body := marshal(struct {
+		Error *api.Error `json:"error"`
+	}{e})
+	if o.json {
+		c.stdout.Write(body)
+	}
+	if o.result != "" {
+		if werr := os.WriteFile(o.result, body, 0o644); werr != nil {
+			fmt.Fprintf(c.stderr, "brig: %v\n", werr)
+		}
+	}
+	if usage {
+		return c.hint("run", err)
+	}
+	return c.fail(err)
+}
+
+// marshal gives indented JSON with a newline. What is given are api's own types,
+// which always encode.
+func marshal(v any) []byte {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	return append(b, '\n')
+}

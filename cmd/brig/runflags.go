@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+const runUsage = `
+Run a program in a sandbox. It behaves like the bare command: stdin, live
+output, exit code.
+
+Usage:
+  brig run [flags] FILE [ARGS...]
+  brig run [flags] -c CODE [ARGS...]
+  brig run [flags] --rootfs IMAGE -- CMD [ARGS...]
+
+Examples:
+  brig run hello.py
+  echo 3 4 | brig run --memory 64M --wall 2s add.py
+  brig run -c 'print(2+2)'
+  brig run --file data.csv --out results report.py
+  brig run --rootfs python -- /usr/bin/env
+
+Exit codes: the program's own; 124 cpu or wall limit, 137 memory, 153 output,
+159 denied, 128+n signal n, 130 canceled, 125 brig itself failed, 126 and 127 as
+a shell. --json and --result tell them from a program's own.`
+
+// runOptions is the command line of brig run.
+type runOptions struct {
+	run    api.Run
+	code   string
+	socket string
+
+	env, files, collect, labels []string
+	profile                     string
+
+	out    string
+	force  bool
+	json   bool
+	result string
+	stats  bool
+
+	noBuild bool
+	args    []string
+}
+
+func (o *runOptions) register(f *pflag.FlagSet) {
+	l := &o.run.Limits
+	f.SetInterspersed(false) // what follows FILE is the program's
+	f.StringVarP(&o.code, "code", "c", "", "run this `CODE` (python unless --language says otherwise)")
+	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension")
+	f.StringVar(&o.run.Image, "rootfs", "", "run a command of this stored `IMAGE`, by name or digest")
+
+	f.Var(&l.Memory, "memory", "memory of all processes together, such as 512M")
+	f.Var(&l.Wall, "wall", "time from start to end, such as 1.5s")
+	f.Var(&l.CPU, "cpu", "processor time of all processes together (default as --wall)")
+	f.Float64Var(&l.CPUs, "cpus", 0, "processors at a time, such as 0.5")
+	f.Int64Var(&l.Weight, "weight", 0, "share of the processor under contention")
+	f.StringVar(&l.Cpuset, "cpuset", "", "processors allowed, such as 0-1")
+	f.Int64Var(&l.Pids, "pids", 0, "processes and threads")
+	f.Var(&l.Output, "output", "bytes of stdout and of stderr")
+	f.Var(&l.Scratch, "scratch", "bytes of /box, /tmp and /dev/shm")
+	f.Int64Var(&l.Inodes, "inodes", 0, "files in them")
+	f.Int64Var(&l.OpenFiles, "open-files", 0, "descriptors of one process")
+	f.Var(&l.Stack, "stack", "stack of the main thread (default as --memory)")
+	f.Var(&l.Swap, "swap", "swap beyond --memory (default none)")
+	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
+
+	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")
+	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce or log")
+	f.StringVar((*string)(&o.run.Mode), "mode", "", "strict or fresh")
+	f.BoolVar(&o.run.WritableRoot, "writable-root", false, "let the program write to a throw-away copy of the image")
+
+	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
+	f.StringArrayVar(&o.files, "file", nil, "place a file in /box: `[NAME=]PATH` (repeatable)")
+	f.StringArrayVar(&o.collect, "collect", nil, "bring back files of /box that match `GLOB` (repeatable)")
+	f.StringVar(&o.out, "out", "", "write what comes back to this `DIR`")
+	f.BoolVar(&o.force, "force", false, "let --out overwrite files")
+	f.StringArrayVar(&o.labels, "label", nil, "`project=NAME` or task=NAME")
+
+	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
+	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
+	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+}
+
+// plan makes the Run, reading the files the command line names. The language is
+// left empty when it follows from the extension it returns.
+func (o *runOptions) plan() (ext string, err error) {
+	r := &o.run
+	switch {
+	case o.code != "" && r.Image != "":
+		return "", fmt.Errorf("-c and --rootfs exclude each other")
+	case o.code != "":
+		if r.Language == "" {
+			r.Language = "python"
+		}
+		r.Source, r.Argv = api.Bytes(o.code), o.args
+	case r.Image != "" && len(o.args) == 0:
+		return "", fmt.Errorf("there is no command: write brig run --rootfs %s -- CMD", r.Image)
+	case r.Image != "":
+		r.Argv = o.args
+	case len(o.args) == 0:
+		return "", fmt.Errorf("there is nothing to run: name a FILE, or use -c or --rootfs")
+	default:
+		file := o.args[0]
+		if r.Source, err = readFile(file); err != nil {
+			return "", err
+		}
+		if len(r.Source) == 0 {
+			r.Source = api.Bytes("\n") // an empty program is a program
+		}
+		r.SourceName, r.Argv = filepath.Base(file), o.args[1:]
+		ext = filepath.Ext(file)
+		if r.Language == "" && ext == "" {
+			return "", fmt.Errorf("%s has no extension to tell its language by: add --language", file)
+		}
+	}
+	if err := o.planWorld(); err != nil {
+		return "", err
+	}
+	r.Interactive = !o.json
+	probe := *r
+	if probe.Language == "" && probe.Image == "" {
+		probe.Language = "any" // not known yet
+	}
+	return ext, probe.Validate()
+}
+
+// planWorld fills what surrounds the program: environment, files, profile, labels.
+func (o *runOptions) planWorld() error {
+	r := &o.run
+	for _, kv := range o.env {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return fmt.Errorf("--env %q: write NAME=VALUE", kv)
+		}
+		if r.Env == nil {
+			r.Env = map[string]string{}
+		}
+		r.Env[k] = v
+	}
+	for _, spec := range o.files {
+		name, path, ok := strings.Cut(spec, "=")
+		if !ok {
+			name, path = filepath.Base(spec), spec
+		}
+		content, err := readFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		r.Files = append(r.Files, api.File{Name: name, Content: content, Executable: info.Mode()&0o111 != 0})
+	}
+	for _, kv := range o.labels {
+		switch k, v, _ := strings.Cut(kv, "="); k {
+		case "project":
+			r.Labels.Project = v
+		case "task":
+			r.Labels.Task = v
+		default:
+			return fmt.Errorf("--label %q: write project=NAME or task=NAME", kv)
+		}
+	}
+	r.Collect = api.Collect{Globs: o.collect, None: len(o.collect) == 0 && o.out == "" && !o.json}
+	if o.profile == "" || !strings.ContainsAny(o.profile, "/.") {
+		r.Profile = o.profile
+		return nil
+	}
+	text, err := readFile(o.profile)
+	r.ProfileText = text
+	return err
+}
+
+const maxInput = 64 << 20 // the most an agent takes, so what is larger need not be read
+
+// readFile reads a regular file of an acceptable size.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory: name a file", path)
+	case info.Size() > maxInput:
+		return nil, fmt.Errorf("%s is %s: the most is %s", path, api.Size(info.Size()), api.Size(maxInput))
+	}
+	return os.ReadFile(path)
+}
