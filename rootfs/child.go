@@ -94,7 +94,7 @@ func startChild(ctx context.Context, empty *os.File, b Bounds) (*child, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("start admission child: importing an image needs root")
 	}
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", "admit")
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", AdmitArg)
 	// One processor suffices, and tells the runtime not to read /sys for more.
 	cmd.Env = []string{"GOMAXPROCS=2", boundsToEnv(b)}
 	cmd.Dir = "/"

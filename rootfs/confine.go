@@ -78,6 +78,9 @@ func childLimits(b Bounds) []rlimit {
 	return limits
 }
 
+// AdmitArg is the only argument of the admission child.
+const AdmitArg = "admit"
+
 // AdmitMain is the admission child: brigd calls it when it is started as
 // "brigd admit", and a test binary that imports images from its TestMain. It
 // confines the process, then turns the archive on in into a canonical stream on

@@ -29,6 +29,10 @@ type Amount struct {
 	Unpacked int64 // bytes
 }
 
+func (a Amount) String() string {
+	return fmt.Sprintf("%d members, %d MiB unpacked", a.Entries, a.Unpacked>>20)
+}
+
 // Import reads an archive to its end and stores the tree it describes. The
 // archive is a tar, plain or compressed with gzip, zstd or xz. Until Import
 // returns without an error nothing is listed; a partly written tree is removed,

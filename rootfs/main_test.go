@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "admit" {
+	if len(os.Args) == 2 && os.Args[1] == AdmitArg {
 		os.Exit(AdmitMain(os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())

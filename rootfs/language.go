@@ -1,0 +1,166 @@
+package rootfs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+	"go.yaml.in/yaml/v3"
+)
+
+// A Language is one manifest: where a program in it runs, and how. "{source}" in
+// Compile and Run stands for the source file.
+type Language struct {
+	Name       string
+	Aliases    []string
+	Version    string   // as users know it
+	Image      string   // stored name or digest
+	Extensions []string // of source files, without the dot
+	SourceFile string   // what the source is called in /box unless the request says otherwise
+
+	Compile        []string // command of the compile stage; empty: there is none
+	Run            []string
+	Env            map[string]string // over the basic environment
+	InteractiveEnv map[string]string // over Env when output is for a person
+
+	Tier        string // seccomp profile of a run; empty: "default"
+	CompileTier string // of the compile stage; empty: "compile"
+	Proc        string // "pid", the default: only the run's own processes in /proc; or "full"
+
+	Limits       api.Limits // defaults of a run; zero fields are brig's own
+	TimeFactor   float64    // for judges who scale a task's time limit; 1 unless given
+	MemoryFactor float64    // likewise
+	OOMExitCode  int        // with which the runtime ends itself for lack of memory; 0: it does not
+}
+
+// manifest is a Language as written.
+type manifest struct {
+	Name           string            `yaml:"name"`
+	Aliases        []string          `yaml:"aliases"`
+	Version        string            `yaml:"version"`
+	Image          string            `yaml:"image"`
+	Extensions     []string          `yaml:"extensions"`
+	SourceFile     string            `yaml:"source_file"`
+	Compile        []string          `yaml:"compile"`
+	Run            []string          `yaml:"run"`
+	Env            map[string]string `yaml:"env"`
+	InteractiveEnv map[string]string `yaml:"interactive_env"`
+	Tier           string            `yaml:"tier"`
+	CompileTier    string            `yaml:"compile_tier"`
+	Proc           string            `yaml:"proc"`
+	Limits         yaml.Node         `yaml:"limits"`
+	TimeFactor     *float64          `yaml:"time_factor"`
+	MemoryFactor   *float64          `yaml:"memory_factor"`
+	OOMExitCode    int               `yaml:"oom_exit_code"`
+}
+
+// ParseLanguage reads a manifest; file is for the errors, which name the line
+// where YAML knows it.
+func ParseLanguage(file string, text []byte) (Language, error) {
+	var m manifest
+	if err := decodeYAML(file, text, &m); err != nil {
+		return Language{}, err
+	}
+	l := Language{
+		Name: m.Name, Aliases: m.Aliases, Version: m.Version, Image: m.Image, Extensions: m.Extensions,
+		SourceFile: m.SourceFile, Compile: m.Compile, Run: m.Run, Env: m.Env, InteractiveEnv: m.InteractiveEnv,
+		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode,
+		TimeFactor: factor(m.TimeFactor), MemoryFactor: factor(m.MemoryFactor),
+	}
+	var err error
+	if l.Limits, err = manifestLimits(m.Limits); err == nil {
+		err = l.check()
+	}
+	if err != nil {
+		return Language{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	for _, d := range []struct {
+		field *string
+		value string
+	}{{&l.Tier, "default"}, {&l.CompileTier, "compile"}, {&l.Proc, "pid"}} {
+		if *d.field == "" {
+			*d.field = d.value
+		}
+	}
+	return l, nil
+}
+
+func factor(f *float64) float64 {
+	if f == nil {
+		return 1
+	}
+	return *f
+}
+
+// manifestLimits reads limits as a request writes them, by way of JSON, so that
+// both know the same names and units.
+func manifestLimits(n yaml.Node) (api.Limits, error) {
+	var limits api.Limits
+	if n.IsZero() {
+		return limits, nil
+	}
+	var fields map[string]any
+	err := n.Decode(&fields)
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(fields)
+	}
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		err = d.Decode(&limits)
+	}
+	if err == nil {
+		err = limits.Validate()
+	}
+	if err != nil {
+		return limits, fmt.Errorf("line %d: limits: %w", n.Line, err)
+	}
+	return limits, nil
+}
+
+var (
+	languageWord = regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]{0,31}$`)
+	fileName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
+	envName      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+)
+
+func (l Language) check() error {
+	_, digestErr := parseDigest(l.Image)
+	switch {
+	case !languageWord.MatchString(l.Name):
+		return fmt.Errorf("name %q: use at most 32 lower-case letters, digits and + # . _ -", l.Name)
+	case checkName(l.Image) != nil && digestErr != nil:
+		return fmt.Errorf("image %q: write a stored image's name or digest", l.Image)
+	case !fileName.MatchString(l.SourceFile):
+		return fmt.Errorf("source_file %q: write a plain file name such as main.py", l.SourceFile)
+	case len(l.Run) == 0 || l.Run[0] == "":
+		return errors.New("run is missing: write the command, such as [python3, \"{source}\"]")
+	case len(l.Compile) == 0 && !slices.ContainsFunc(l.Run, func(w string) bool { return strings.Contains(w, "{source}") }):
+		return errors.New("run does not mention {source}, and nothing compiles it: write where the source's name goes")
+	case l.Proc != "" && l.Proc != "pid" && l.Proc != "full":
+		return fmt.Errorf("proc %q: write pid or full", l.Proc)
+	case l.OOMExitCode < 0 || l.OOMExitCode > 255:
+		return fmt.Errorf("oom_exit_code %d: an exit code lies between 0 and 255", l.OOMExitCode)
+	case !(l.TimeFactor > 0 && l.TimeFactor <= 100) || !(l.MemoryFactor > 0 && l.MemoryFactor <= 100):
+		return fmt.Errorf("time_factor %v, memory_factor %v: each must lie above 0 and up to 100", l.TimeFactor, l.MemoryFactor)
+	}
+	for _, word := range slices.Concat(l.Aliases, l.Extensions) {
+		if !languageWord.MatchString(word) {
+			return fmt.Errorf("alias or extension %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", word)
+		}
+	}
+	for _, env := range []map[string]string{l.Env, l.InteractiveEnv} {
+		for name, value := range env {
+			if !envName.MatchString(name) || strings.IndexByte(value, 0) >= 0 {
+				return fmt.Errorf("environment variable %q: use letters, digits and _ in its name, no NUL in its value", name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package rootfs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+const goodManifest = `name: lua
+aliases: [luajit]
+image: lua
+extensions: [lua]
+source_file: main.lua
+run: [lua, "{source}"]
+limits:
+  memory: 64M
+  wall: 1.5s
+  pids: 5
+`
+
+func TestParseLanguageReadsLimitsAsARequestDoes(t *testing.T) {
+	l, err := ParseLanguage("lua.yaml", []byte(goodManifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := api.Limits{Memory: 64 * api.MiB, Wall: api.Duration(1500 * time.Millisecond), Pids: 5}
+	if l.Limits != want {
+		t.Errorf("limits %+v; want %+v", l.Limits, want)
+	}
+	if l.Tier != "default" || l.CompileTier != "compile" || l.Proc != "pid" || l.TimeFactor != 1 || l.MemoryFactor != 1 {
+		t.Errorf("defaults not filled in: %+v", l)
+	}
+}
+
+func TestParseLanguageRefusesWithTheReason(t *testing.T) {
+	for _, tt := range []struct {
+		name, old, new string
+		want           string // in the error
+	}{
+		{"an unknown field, by line", "aliases: [luajit]", "alias: [luajit]", "line 2: field alias not found"},
+		{"a field given twice, by line", "image: lua", "image: lua\nimage: lua", "line 4"},
+		{"a limit nobody knows, by line", "  pids: 5", "  processes: 5", "line 8: limits: json: unknown field \"processes\""},
+		{"a limit without sense", "  pids: 5", "  memory: 1K", "line"},
+		{"no command", `run: [lua, "{source}"]`, "run: []", "run is missing"},
+		{"a command without the source", `"{source}"`, "main.lua", "{source}"},
+		{"a name with a slash", "name: lua", "name: ../lua", "name \"../lua\""},
+		{"a source file elsewhere", "main.lua", "../main.lua", "source_file"},
+		{"an image by path", "image: lua", "image: /srv/lua", "image \"/srv/lua\""},
+		{"a dotted extension", "[lua]", "[.lua]", "extension"},
+		{"a second document", "pids: 5", "pids: 5\n---\nname: x", "more than one document"},
+		{"a bad environment name", "image: lua", "image: lua\nenv: {\"A=B\": c}", "environment variable"},
+		{"an unknown proc", "image: lua", "image: lua\nproc: none", "write pid or full"},
+		{"a zero factor", "image: lua", "image: lua\ntime_factor: 0", "time_factor"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := strings.Replace(goodManifest, tt.old, tt.new, 1)
+			if text == goodManifest {
+				t.Fatal("nothing replaced")
+			}
+			_, err := ParseLanguage("lua.yaml", []byte(text))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "lua.yaml") {
+				t.Errorf("ParseLanguage: %v; want it to say %q and the file", err, tt.want)
+			}
+		})
+	}
+	if _, err := ParseLanguage("x.yaml", nil); err == nil {
+		t.Error("an empty manifest is accepted")
+	}
+}
+
+func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
+	ls, err := LoadLanguages("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python, err := ls.ByExtension(".PY")
+	if err != nil || python.Name != "python" || !slices.Equal(python.Run, []string{"python3", "{source}"}) {
+		t.Errorf("ByExtension(.PY) = %+v, %v", python, err)
+	}
+	if _, err := ls.ByName("cobol"); !errors.Is(err, ErrNoLanguage) || !strings.Contains(err.Error(), "python") {
+		t.Errorf("ByName(cobol): %v; want ErrNoLanguage and what is known", err)
+	}
+
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("lua.yaml", goodManifest)
+	put("mine.yaml", strings.NewReplacer("name: lua", "name: python", "[luajit]", "[py]", "[lua]", "[py]").Replace(goodManifest))
+	put("notes.txt", "not a manifest")
+	if ls, err = LoadLanguages(dir); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := ls.ByName("py"); err != nil || l.Image != "lua" || len(ls.All()) != 2 {
+		t.Errorf("ByName(py) = %+v, %v; want the operator's own", l, err)
+	}
+
+	put("clash.yaml", strings.Replace(goodManifest, "name: lua", "name: lua2", 1))
+	if _, err := LoadLanguages(dir); err == nil || !strings.Contains(err.Error(), "both answer to") {
+		t.Errorf("two languages with one alias: %v", err)
+	}
+	if _, err := LoadLanguages(filepath.Join(dir, "missing")); err != nil {
+		t.Errorf("a directory that does not exist: %v", err)
+	}
+}
+
+func TestRecipesParse(t *testing.T) {
+	all := Recipes()
+	for _, name := range []string{"python", "tiny"} {
+		if all[name].Name != name {
+			t.Errorf("no recipe %q", name)
+		}
+	}
+	for name, text := range map[string]string{
+		"an unknown kind":            "name: x\nkind: docker\n",
+		"a debian one without suite": "name: x\nkind: debian\npackages: [dash]\nepoch: 1\n",
+		"an unknown field":           "name: x\nkind: busybox\nsuit: trixie\n",
+	} {
+		if _, err := ParseRecipe("x.yaml", []byte(text)); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if _, err := FindRecipe("cobol"); err == nil || !strings.Contains(err.Error(), "python, tiny") {
+		t.Errorf("FindRecipe(cobol): %v; want it to list what there is", err)
+	}
+}

@@ -1,0 +1,123 @@
+package rootfs
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed languages/*.yaml
+var languageFiles embed.FS
+
+// Languages are the manifests an agent knows. It does not change once loaded.
+type Languages struct {
+	all         []Language // sorted by name
+	byName      map[string]int
+	byExtension map[string]int
+}
+
+// ErrNoLanguage is wrapped by the error of a name or extension nobody claims.
+var ErrNoLanguage = errors.New("unknown language")
+
+// LoadLanguages reads the manifests brig brings and those in dir, *.yaml, which
+// may replace built-in ones of the same name. A directory that does not exist
+// holds none; dir may be empty.
+func LoadLanguages(dir string) (*Languages, error) {
+	found := make(map[string]Language)
+	builtin, err := fs.Sub(languageFiles, "languages")
+	if err != nil {
+		return nil, err
+	}
+	if err := readManifests(builtin, "built-in ", found); err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		own := make(map[string]Language)
+		err := readManifests(os.DirFS(dir), dir+"/", own)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		maps.Copy(found, own)
+	}
+	return indexLanguages(found)
+}
+
+func readManifests(from fs.FS, prefix string, into map[string]Language) error {
+	files, err := fs.ReadDir(from, ".")
+	if err != nil {
+		return fmt.Errorf("read language manifests: %w", err)
+	}
+	for _, f := range files {
+		if filepath.Ext(f.Name()) != ".yaml" {
+			continue
+		}
+		text, err := fs.ReadFile(from, f.Name())
+		if err != nil {
+			return fmt.Errorf("read language manifests: %w", err)
+		}
+		l, err := ParseLanguage(prefix+f.Name(), text)
+		if err != nil {
+			return err
+		}
+		if _, twice := into[l.Name]; twice {
+			return fmt.Errorf("read %s%s: another manifest there has the name %q too", prefix, f.Name(), l.Name)
+		}
+		into[l.Name] = l
+	}
+	return nil
+}
+
+func indexLanguages(found map[string]Language) (*Languages, error) {
+	ls := &Languages{byName: make(map[string]int), byExtension: make(map[string]int)}
+	for i, name := range slices.Sorted(maps.Keys(found)) {
+		l := found[name]
+		ls.all = append(ls.all, l)
+		for _, n := range append([]string{l.Name}, l.Aliases...) {
+			if j, taken := ls.byName[n]; taken && j != i {
+				return nil, fmt.Errorf("languages %s and %s both answer to %q: rename one", ls.all[j].Name, l.Name, n)
+			}
+			ls.byName[n] = i
+		}
+		for _, ext := range l.Extensions {
+			if j, taken := ls.byExtension[ext]; taken && j != i {
+				return nil, fmt.Errorf("languages %s and %s both claim the extension %q: remove it from one", ls.all[j].Name, l.Name, ext)
+			}
+			ls.byExtension[ext] = i
+		}
+	}
+	return ls, nil
+}
+
+// All returns every language, sorted by name.
+func (ls *Languages) All() []Language { return slices.Clone(ls.all) }
+
+// ByName finds a language by name or alias.
+func (ls *Languages) ByName(name string) (Language, error) {
+	if i, ok := ls.byName[name]; ok {
+		return ls.all[i], nil
+	}
+	return Language{}, ls.unknown(name)
+}
+
+// ByExtension finds a language by a source file's extension, with or without its
+// dot.
+func (ls *Languages) ByExtension(ext string) (Language, error) {
+	if i, ok := ls.byExtension[strings.ToLower(strings.TrimPrefix(ext, "."))]; ok {
+		return ls.all[i], nil
+	}
+	return Language{}, ls.unknown(ext)
+}
+
+func (ls *Languages) unknown(name string) error {
+	var known []string
+	for _, l := range ls.all {
+		known = append(known, l.Name)
+	}
+	return fmt.Errorf("%w: %q; known: %s", ErrNoLanguage, name, strings.Join(known, ", "))
+}
