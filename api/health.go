@@ -4,11 +4,11 @@ package api
 type Health struct {
 	Status     string `json:"status"` // "ok", or "stopping"
 	Version    string `json:"version"`
-	Slots      int    `json:"slots"`  // runs at a time
-	Leased     int    `json:"leased"` // of them now taken
-	Cells      int    `json:"cells"`  // alive, leased or idle
-	Memory     Size   `json:"memory_committed_bytes"`
-	MemoryMax  Size   `json:"memory_ceiling_bytes"` // the most it promises to runs together
+	Slots      int    `json:"slots"`                  // runs at a time
+	Leased     int    `json:"leased"`                 // of them now taken
+	Cells      int    `json:"cells"`                  // alive, leased or idle
+	Memory     int64  `json:"memory_committed_bytes"` // promised to runs under way
+	MemoryMax  int64  `json:"memory_ceiling_bytes"`   // the most it promises to runs together
 	UptimeNS   int64  `json:"uptime_ns"`
 	Kernel     string `json:"kernel"`
 	CgroupMode string `json:"cgroup_mode"`

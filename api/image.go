@@ -4,7 +4,7 @@ package api
 type Image struct {
 	Digest  string   `json:"digest"` // "sha256:..." of the canonical archive
 	Names   []string `json:"names"`
-	Size    Size     `json:"size_bytes"` // unpacked
+	Size    int64    `json:"size_bytes"` // unpacked
 	Created string   `json:"created"`    // RFC 3339, UTC
 }
 

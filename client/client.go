@@ -139,10 +139,18 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 
 func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body []byte, stream io.Reader, out any) error {
 	stop := context.AfterFunc(ctx, func() { k.Close() })
-	res, err := k.request(method, path, body, stream)
 	var answer []byte
+	res, sent, err := k.request(method, path, body, stream)
 	if err == nil {
 		answer, err = readAnswer(res)
+	}
+	if sent != nil {
+		if err != nil || res.StatusCode/100 != 2 {
+			k.Close() // the rest of the archive is not wanted
+		}
+		if serr := <-sent; err != nil && serr != nil && !errors.Is(serr, net.ErrClosed) {
+			err = serr
+		}
 	}
 	if !stop() { // the context ended and with it the connection
 		return context.Cause(ctx)
@@ -151,7 +159,7 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 		k.Close()
 		return gone(err)
 	}
-	if res.Close {
+	if res.Close || sent != nil { // after an archive, who knows how much of it was read
 		k.Close()
 	} else {
 		c.put(k)
@@ -178,35 +186,26 @@ func readAnswer(res *http.Response) ([]byte, error) {
 
 // request sends one request in as few writes as possible and reads the answer's
 // header. An agent may refuse before it has read all, and close: the answer
-// then counts more than the failed write.
-func (k *conn) request(method, path string, body []byte, stream io.Reader) (*http.Response, error) {
+// then counts more than the failed write. A streamed body is sent by a goroutine
+// that says on sent how it went; it ends at the latest when k is closed.
+func (k *conn) request(method, path string, body []byte, stream io.Reader) (res *http.Response, sent chan error, err error) {
 	head := append(make([]byte, 0, 160+len(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"...)
-	req := &http.Request{Method: method}
-	var sent chan error
-	switch {
-	case stream != nil:
+	var werr error
+	if stream != nil {
 		head = append(head, "Transfer-Encoding: chunked\r\n\r\n"...)
 		sent = make(chan error, 1)
 		go func() { sent <- sendChunks(k, head, stream) }()
-	default:
-		werr := k.send(head, body)
-		if werr != nil && !errors.Is(werr, syscall.EPIPE) && !errors.Is(werr, syscall.ECONNRESET) {
-			return nil, werr
-		}
-		res, err := http.ReadResponse(k.in, req)
-		if err != nil && werr != nil {
-			return nil, werr
-		}
-		return res, err
+	} else {
+		werr = k.send(head, body)
 	}
-	res, err := http.ReadResponse(k.in, req)
-	if err != nil || res.StatusCode/100 != 2 {
-		k.Close() // the rest of the archive is not wanted
+	if werr != nil && !errors.Is(werr, syscall.EPIPE) && !errors.Is(werr, syscall.ECONNRESET) {
+		return nil, nil, werr
 	}
-	if serr := <-sent; err != nil && serr != nil {
-		err = serr
+	res, err = http.ReadResponse(k.in, &http.Request{Method: method})
+	if err != nil && werr != nil {
+		err = werr
 	}
-	return res, err
+	return res, sent, err
 }
 
 func (k *conn) send(head, body []byte) error {

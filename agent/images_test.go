@@ -1,0 +1,78 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+)
+
+// shelf is a store of images that keeps their bytes.
+type shelf map[string][]byte
+
+func (s shelf) Import(ctx context.Context, r io.Reader, name, digest string, progress func(string)) (api.Image, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return api.Image{}, err
+	}
+	if digest == "sha256:wrong" {
+		return api.Image{}, api.Refuse(api.CodeBadImage, "the digest differs")
+	}
+	s[name] = b
+	return api.Image{Digest: "sha256:1", Names: []string{name}, Size: int64(len(b))}, nil
+}
+
+func (s shelf) List(context.Context) ([]api.Image, error) {
+	var all []api.Image
+	for name := range s {
+		all = append(all, api.Image{Names: []string{name}})
+	}
+	return all, nil
+}
+
+func (s shelf) Remove(ctx context.Context, name string) error {
+	if _, ok := s[name]; !ok {
+		return api.Refuse(api.CodeNoImage, "no image %q", name)
+	}
+	delete(s, name)
+	return nil
+}
+
+func (s shelf) GC(context.Context) (api.Cleaned, error) { return api.Cleaned{Bytes: 7}, nil }
+
+func TestImagesComeAndGo(t *testing.T) {
+	store := shelf{}
+	socket, _ := serve(t, agent.Config{Images: store, MaxArchive: 4 * api.MiB})
+	c := client.New(socket)
+	archive := bytes.Repeat([]byte{0, 1, 0xff}, 1<<20)
+	img, err := c.Import(t.Context(), bytes.NewReader(archive), "a b/c", "")
+	if err != nil || !bytes.Equal(store["a b/c"], archive) || img.Digest != "sha256:1" {
+		t.Fatalf("import: %+v, %v, %d bytes stored; want all %d", img, err, len(store["a b/c"]), len(archive))
+	}
+	if all, err := c.Images(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("list: %v, %v; want one", all, err)
+	}
+	if err := c.RemoveImage(t.Context(), "a b/c"); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+	if err := c.RemoveImage(t.Context(), "a b/c"); code(err) != api.CodeNoImage {
+		t.Errorf("remove again: %v; want unknown-image", err)
+	}
+	if done, err := c.Clean(t.Context()); err != nil || done.Bytes != 7 {
+		t.Errorf("clean: %+v, %v", done, err)
+	}
+	if _, err := c.Import(t.Context(), strings.NewReader("x"), "n", "sha256:wrong"); code(err) != api.CodeBadImage {
+		t.Errorf("import of another digest: %v; want bad-image", err)
+	}
+	if _, err := c.Import(t.Context(), strings.NewReader("x"), "", ""); code(err) != api.CodeBadRequest {
+		t.Errorf("import without a name: %v; want bad-request", err)
+	}
+	if _, err := c.Import(t.Context(), bytes.NewReader(make([]byte, 5<<20)), "big", ""); code(err) != api.CodeTooLarge {
+		t.Errorf("import over the cap: %v; want too-large", err)
+	}
+}
