@@ -1,0 +1,119 @@
+package cgroups
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Mode is the way control groups are mounted.
+type Mode string
+
+const (
+	V1     Mode = "v1"     // every controller on version 1, no cgroup2
+	Hybrid Mode = "hybrid" // controllers on version 1, an empty cgroup2 beside them
+	V2     Mode = "v2"     // everything on cgroup2
+)
+
+// A Hierarchy is one mounted control group hierarchy.
+type Hierarchy struct {
+	Mount       string   `json:"mount"`                 // where it is mounted
+	Own         string   `json:"own"`                   // directory of the group this process was in when probed
+	Controllers []string `json:"controllers,omitempty"` // version 1: those mounted here; version 2: cgroup.controllers of Own
+	Unified     bool     `json:"unified,omitempty"`     // cgroup2
+	Root        bool     `json:"root,omitempty"`        // Own is the true root, where limits do not exist
+}
+
+// A State answers whether a feature is there.
+type State string
+
+const (
+	Yes     State = "yes"
+	No      State = "no"
+	Unknown State = "unknown" // there was no group to ask in
+)
+
+// Features are what was found by looking for the kernel's files, not by its version.
+type Features struct {
+	Kill        State `json:"cgroup_kill"`       // cgroup.kill, Linux 5.14
+	Peak        State `json:"memory_peak"`       // memory.peak (5.19), or version 1's max_usage_in_bytes
+	PeakReset   State `json:"memory_peak_reset"` // memory.peak reset per descriptor (6.12); always on version 1
+	OOMGroup    State `json:"memory_oom_group"`  // memory.oom.group, 4.19, version 2 only
+	Swap        State `json:"swap_limit"`        // memory.swap.max or memory.memsw.limit_in_bytes
+	PidsPeak    State `json:"pids_peak"`         // pids.peak, 6.1
+	PidsEvents  State `json:"pids_events"`       // pids.events, 4.8
+	Pressure    State `json:"cgroup_pressure"`   // cgroup.pressure, 6.1
+	LocalEvents State `json:"memory_events_local"`
+}
+
+// A Host is what this machine offers a process where this one stands.
+type Host struct {
+	Mode        Mode        `json:"mode"`
+	Hierarchies []Hierarchy `json:"hierarchies"`
+	Features    Features    `json:"features"`
+	SwapOn      bool        `json:"swap_on"` // a swap area is in use
+}
+
+// needed are the controllers no run goes without. cpuacct is one of them on
+// version 1; cpuset is asked for only by limits that name processors.
+func (h *Host) needed() []string {
+	if h.Mode == V2 {
+		return []string{"memory", "cpu", "pids"}
+	}
+	return []string{"memory", "cpu", "cpuacct", "pids"}
+}
+
+// Controller returns the hierarchy that has the named controller.
+func (h *Host) Controller(name string) (Hierarchy, error) {
+	for _, hy := range h.Hierarchies {
+		if hy.Unified == (h.Mode == V2) && slices.Contains(hy.Controllers, name) {
+			return hy, nil
+		}
+	}
+	e := &ControllerError{Controller: name, Cure: fmt.Sprintf("mount it, or boot without cgroup_disable=%s", name)}
+	if u, ok := h.Unified(); ok && h.Mode == V2 {
+		e.Dir, e.Cure = u.Own, cureDelegate
+	}
+	return Hierarchy{}, e
+}
+
+// Unified returns the cgroup2 hierarchy; false in mode v1.
+func (h *Host) Unified() (Hierarchy, bool) {
+	for _, hy := range h.Hierarchies {
+		if hy.Unified {
+			return hy, true
+		}
+	}
+	return Hierarchy{}, false
+}
+
+// Check refuses a host on which a run could not be limited, naming what is missing.
+func (h *Host) Check() error {
+	for _, name := range h.needed() {
+		if _, err := h.Controller(name); err != nil {
+			return err
+		}
+	}
+	if h.SwapOn && h.Features.Swap == No {
+		return &UnsupportedError{Feature: "swap accounting", Since: "swapaccount=1 at boot, or swapoff -a"}
+	}
+	return nil
+}
+
+// limited are the hierarchies runs join: those with a controller we use, and cgroup2.
+func (h *Host) limited() []Hierarchy {
+	var out []Hierarchy
+	for _, hy := range h.Hierarchies {
+		if hy.Unified || slices.ContainsFunc(hy.Controllers, isOurs) {
+			out = append(out, hy)
+		}
+	}
+	return out
+}
+
+func isOurs(controller string) bool {
+	switch controller {
+	case "memory", "cpu", "cpuacct", "cpuset", "pids":
+		return true
+	}
+	return false
+}

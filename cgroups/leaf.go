@@ -1,0 +1,209 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Leaf is the group of one run at a time. Its files are open from birth to
+// Remove. It is not safe for concurrent use, except CPUTime and Current, which may
+// run beside anything but Remove.
+type Leaf struct {
+	cell *Cell
+	name string
+
+	dir  *os.File            // on cgroup2; nil in mode v1
+	ctl  map[string]*os.File // by kernel name, for writing
+	join []*os.File          // version 1 "tasks"
+	stats
+	oom   *os.File // eventfd or memory.events.local
+	oomFD int      // the eventfd, kept apart so that draining it never blocks; -1 on v2
+
+	limits Limits // in force
+	begun  int    // runs so far
+	doubt  bool   // a write or a read failed: nothing is known for sure any more
+	base   counters
+}
+
+// build makes the groups and opens everything.
+func (l *Leaf) build() error {
+	t := l.cell.tree
+	if err := t.mkdir(filepath.Join(l.cell.name, l.name)); err != nil {
+		return err
+	}
+	for _, hy := range t.roots {
+		if err := l.open(hy); err != nil {
+			return err
+		}
+	}
+	if err := l.cell.hand(l.name); err != nil {
+		return err
+	}
+	for _, w := range Setup(t.layout) {
+		if err := l.write(w); err != nil && !errors.Is(err, ErrUnsupported) { // absent: switched on by nobody
+			return err
+		}
+	}
+	return l.armOOM()
+}
+
+// open opens the leaf's files in one hierarchy.
+func (l *Leaf) open(hy Hierarchy) error {
+	dir, err := openDir(filepath.Join(l.cell.dir(hy), l.name))
+	if err != nil {
+		return err
+	}
+	if hy.Unified {
+		l.dir = dir
+	} else {
+		defer dir.Close()
+		f, err := openIn(dir, "tasks", unix.O_WRONLY)
+		if err != nil {
+			return err
+		}
+		l.join = append(l.join, f)
+	}
+	for _, name := range controls(l.cell.tree.layout, hy) {
+		f, err := openMaybe(dir, name, unix.O_WRONLY)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			l.ctl[name] = f
+		}
+	}
+	return l.stats.open(dir, hy, l.cell.tree.layout.Unified)
+}
+
+// controls lists the files a leaf writes to in a hierarchy.
+func controls(at Layout, hy Hierarchy) []string {
+	if hy.Unified {
+		files := []string{"cgroup.kill", "cgroup.pressure"}
+		if at.Unified {
+			files = append(files, "memory.max", "memory.swap.max", "memory.oom.group",
+				"cpu.max", "cpu.weight", "cpuset.cpus", "pids.max")
+		}
+		return files
+	}
+	var files []string
+	for _, c := range hy.Controllers {
+		switch c {
+		case "memory":
+			files = append(files, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes",
+				"memory.swappiness", "cgroup.event_control")
+		case "cpu":
+			files = append(files, "cpu.cfs_quota_us", "cpu.shares")
+		case "cpuset":
+			files = append(files, "cpuset.cpus")
+		case "pids":
+			files = append(files, "pids.max")
+		}
+	}
+	return files
+}
+
+// Setup lists the writes a new leaf gets once: a run dies whole when the kernel
+// kills for memory, nothing swaps, and pressure is not accounted (it costs at every
+// level; cgroup.pressure since Linux 6.1).
+func Setup(at Layout) []Write {
+	w := []Write{{"cgroup.pressure", "0"}}
+	if !at.Unified {
+		w = append(w, Write{"memory.swappiness", "0"})
+	} else {
+		w = append(w, Write{"memory.oom.group", "1"})
+		if at.Swap {
+			w = append(w, Write{"memory.swap.max", "0"})
+		}
+	}
+	return w
+}
+
+// Apply puts limits in force, writing only what differs from those of the run
+// before. After an error the leaf is no longer Reusable.
+func (l *Leaf) Apply(want Limits) error {
+	for _, w := range Plan(l.cell.tree.layout, l.limits, want) {
+		if err := l.write(w); err != nil {
+			l.doubt = true
+			return fmt.Errorf("apply limits to %s: %w", l.name, err)
+		}
+	}
+	l.limits = want
+	return nil
+}
+
+func (l *Leaf) write(w Write) error {
+	f := l.ctl[w.File]
+	if f == nil {
+		return &UnsupportedError{Feature: w.File, Since: since(w.File)}
+	}
+	value := w.Value
+	if value == "" {
+		value = "\n" // cpuset.cpus: back to the parent's; a write of no bytes does nothing
+	}
+	return put(f, value)
+}
+
+// since names what brings a control file.
+func since(file string) string {
+	switch file {
+	case "cgroup.kill":
+		return "Linux 5.14"
+	case "cgroup.pressure":
+		return "Linux 6.1"
+	case "cpuset.cpus":
+		return "the cpuset controller"
+	}
+	return "its controller"
+}
+
+// JoinFiles are the version 1 tasks files, one for each hierarchy: a child that
+// writes "0" to each has joined, without the global lock that cgroup.procs takes.
+// They were opened by root and that is whose permission counts: they must be closed
+// before execve, or the program could move itself. None on v2, where Dir is enough.
+func (l *Leaf) JoinFiles() []*os.File { return slices.Clone(l.join) }
+
+// Dir is the directory on cgroup2, for CLONE_INTO_CGROUP (Linux 5.7). On a hybrid
+// host it gives cgroup.kill its hold on the run. Nil in mode v1.
+func (l *Leaf) Dir() *os.File { return l.dir }
+
+// Name is the leaf's name within its cell.
+func (l *Leaf) Name() string { return l.name }
+
+// Limits are those in force.
+func (l *Leaf) Limits() Limits { return l.limits }
+
+// Reusable reports whether another Begin can measure truly: every write and read
+// went well, and the kernel can reset the memory peak. Otherwise Remove it and make
+// another.
+func (l *Leaf) Reusable() bool { return !l.doubt && (l.begun == 0 || l.peakReset) }
+
+// Close closes the leaf's files and leaves its groups.
+func (l *Leaf) Close() error {
+	files := append(slices.Clone(l.join), l.dir, l.oom)
+	for _, f := range l.ctl {
+		files = append(files, f)
+	}
+	files = append(files, l.stats.files()...)
+	l.join, l.dir, l.oom, l.oomFD, l.ctl, l.stats = nil, nil, nil, -1, nil, stats{}
+	var errs []error
+	for _, f := range files {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Remove kills what is left, closes the files and removes the groups.
+func (l *Leaf) Remove() error {
+	errs := []error{l.Close()}
+	for _, hy := range l.cell.tree.roots {
+		errs = append(errs, sweep(filepath.Join(l.cell.dir(hy), l.name)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,147 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParseInt(t *testing.T) {
+	for in, want := range map[string]int64{
+		"0\n": 0, "42\n": 42, "42": 42, "max\n": math.MaxInt64,
+		"9223372036854771712\n": 9223372036854771712, "18446744073709551615\n": math.MaxInt64,
+	} {
+		if got, err := parseInt([]byte(in)); err != nil || got != want {
+			t.Errorf("parseInt(%q) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "\n", "-1\n", "1 2\n", "x\n"} {
+		if got, err := parseInt([]byte(in)); err == nil {
+			t.Errorf("parseInt(%q) = %d; want an error", in, got)
+		}
+	}
+}
+
+func TestFlatKey(t *testing.T) {
+	const events = "low 0\nhigh 0\nmax 12\noom 1\noom_kill 2\noom_group_kill 3\n"
+	for key, want := range map[string]int64{"max": 12, "oom": 1, "oom_kill": 2, "oom_group_kill": 3} {
+		if got, err := flatKey([]byte(events), key); err != nil || got != want {
+			t.Errorf("flatKey(%q) = %d, %v; want %d", key, got, err, want)
+		}
+	}
+	for _, key := range []string{"kill", "oo", "maximum", ""} {
+		if got, err := flatKey([]byte(events), key); !errors.Is(err, errNoKey) {
+			t.Errorf("flatKey(%q) = %d, %v; want errNoKey", key, got, err)
+		}
+	}
+}
+
+// What is written as "key value" lines reads back, whatever surrounds it.
+func FuzzFlatKey(f *testing.F) {
+	f.Add("low 0\nhigh 1\n", "max", int64(7), "oom 3")
+	f.Add("", "oom_kill", int64(math.MaxInt64), "")
+	f.Fuzz(func(t *testing.T, before, key string, value int64, after string) {
+		_, _ = flatKey([]byte(before), key) // any bytes: an answer or an error
+		if value < 0 || key == "" || strings.ContainsAny(key, " \n") {
+			t.Skip()
+		}
+		if strings.HasPrefix(before, key+" ") || strings.Contains(before, "\n"+key+" ") {
+			t.Skip()
+		}
+		if before != "" && !strings.HasSuffix(before, "\n") {
+			before += "\n"
+			if strings.HasPrefix(before, key+" ") {
+				t.Skip()
+			}
+		}
+		text := fmt.Sprintf("%s%s %d\n%s", before, key, value, after)
+		if got, err := flatKey([]byte(text), key); err != nil || got != value {
+			t.Errorf("flatKey(%q, %q) = %d, %v; want %d", text, key, got, err, value)
+		}
+	})
+}
+
+func TestLocate(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		info    string
+		own     map[string]string
+		unified string
+		want    []Hierarchy
+	}{
+		{"a systemd host on v2",
+			"26 25 0:23 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n",
+			map[string]string{}, "/system.slice/brigd.service",
+			[]Hierarchy{{Mount: "/sys/fs/cgroup", Own: "/sys/fs/cgroup/system.slice/brigd.service", Unified: true}}},
+		{"cpu and cpuacct mounted together",
+			"32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n",
+			map[string]string{"cpu": "/a", "cpuacct": "/a"}, "",
+			[]Hierarchy{{Mount: "/sys/fs/cgroup/cpu,cpuacct", Own: "/sys/fs/cgroup/cpu,cpuacct/a", Controllers: []string{"cpu", "cpuacct"}}}},
+		{"a container that sees only its own part",
+			"35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+			map[string]string{"memory": "/docker/abc/x"}, "",
+			[]Hierarchy{{Mount: "/sys/fs/cgroup/memory", Own: "/sys/fs/cgroup/memory/x", Controllers: []string{"memory"}}}},
+		{"a group outside what is mounted is not found",
+			"35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+			map[string]string{"memory": "/docker/abcd"}, "", nil},
+		{"a mount from outside our cgroup namespace is no use",
+			"26 25 0:23 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", nil, "/", nil},
+		{"the second mount of a hierarchy is the same one",
+			"35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n36 31 0:32 / /mnt/with\\040space rw - cgroup cgroup rw,memory\n",
+			map[string]string{"memory": "/"}, "",
+			[]Hierarchy{{Mount: "/sys/fs/cgroup/memory", Own: "/sys/fs/cgroup/memory", Controllers: []string{"memory"}}}},
+		{"a named hierarchy has no controller but is ours to clean",
+			"40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n",
+			map[string]string{"name=systemd": "/u"}, "",
+			[]Hierarchy{{Mount: "/sys/fs/cgroup/systemd", Own: "/sys/fs/cgroup/systemd/u", Controllers: []string{"name=systemd"}}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := locate(parseMounts([]byte(tt.info)), tt.own, tt.unified)
+			if !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("locate = %+v; want %+v", got, tt.want)
+			}
+		})
+	}
+	if got := unescape(`/mnt/with\040space\134`); got != `/mnt/with space\` {
+		t.Errorf("unescape = %q", got)
+	}
+}
+
+func TestMissingControllerIsNamed(t *testing.T) {
+	h := &Host{Mode: V2, Hierarchies: []Hierarchy{{Own: "/sys/fs/cgroup/x", Unified: true, Controllers: []string{"cpu", "pids"}}}}
+	var ce *ControllerError
+	if err := h.Check(); !errors.As(err, &ce) || ce.Controller != "memory" || !errors.Is(err, ErrUnsupported) {
+		t.Errorf("Check = %v; want a ControllerError for memory", err)
+	}
+	h.Hierarchies[0].Controllers = []string{"memory", "cpu", "pids"}
+	h.SwapOn, h.Features.Swap = true, No
+	if err := h.Check(); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("Check with swap nobody accounts = %v; want ErrUnsupported", err)
+	}
+	h.SwapOn = false
+	if err := h.Check(); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+}
+
+func TestSweepLeavesEverythingElseAlone(t *testing.T) {
+	dir := t.TempDir()
+	for _, p := range []string{"/", "/sys/fs/cgroup", "/sys/fs/cgroup/brig", "brig-x", "/a/../brig-x", "/a/brig-x/", "/a/brig-..", "/a/brig-x/memory.max", "/sys/fs/cgroup/brig-"} {
+		if err := Sweep([]string{p}); err == nil {
+			t.Errorf("Sweep(%q) agreed", p)
+		}
+	}
+	plain := dir + "/brig-x"
+	if err := mkdirAll(plain + "/y"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep([]string{plain}); err == nil || !exists(plain+"/y") {
+		t.Errorf("Sweep of a plain directory = %v; it must be refused and stay", err)
+	}
+	if err := Sweep([]string{dir + "/brig-gone"}); err != nil {
+		t.Errorf("Sweep of what is gone = %v", err)
+	}
+}

@@ -1,0 +1,181 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Recorder is told each path before a group is made there, so that whoever
+// comes after a killed agent can find it. An error stops the making.
+type Recorder func(path string) error
+
+// prefix begins the name of every group that is ours; Sweep touches no other.
+const prefix = "brig-"
+
+// A Tree is one agent's groups: a directory of the same name below the agent's own
+// group in every hierarchy.
+type Tree struct {
+	host   *Host
+	name   string      // brig-<instance>
+	roots  []Hierarchy // those that runs join
+	all    []string    // our directory in every mounted hierarchy, made or not
+	leaf   string      // v2: where the agent moved to; empty if it stayed
+	parent string      // v2: the group above name
+	layout Layout
+	feat   Features
+}
+
+// Create makes the tree of one agent. On v2 the calling process first moves to the
+// leaf brig-agent beside it, because a group with processes cannot hand its
+// controllers down (cgroup-v2.rst, "No Internal Process Constraint"); where
+// somebody else's process is in the way, the error says how to get a group of
+// one's own.
+func Create(h *Host, instance string, record Recorder) (*Tree, error) {
+	if err := checkName(instance); err != nil {
+		return nil, err
+	}
+	if prefix+instance == agentLeaf {
+		return nil, fmt.Errorf("instance name %q is taken: it is where the agent itself lives", instance)
+	}
+	if err := h.Check(); err != nil {
+		return nil, err
+	}
+	t := &Tree{host: h, name: prefix + instance, roots: h.limited()}
+	t.layout.Unified = h.Mode == V2
+	if h.Mode == V2 {
+		t.parent = t.roots[0].Own
+		if filepath.Base(t.parent) == agentLeaf {
+			t.parent, t.leaf = filepath.Dir(t.parent), t.parent
+		}
+	}
+	for _, hy := range h.Hierarchies {
+		dir := filepath.Join(t.base(hy), t.name)
+		if exists(dir) {
+			return nil, fmt.Errorf("create %s: it exists: another agent uses this instance name, or one died: remove it first", dir)
+		}
+		t.all = append(t.all, dir)
+	}
+	for _, dir := range t.all {
+		if err := record(dir); err != nil {
+			return nil, fmt.Errorf("record %s: %w", dir, err)
+		}
+	}
+	if err := t.build(record); err != nil {
+		return nil, errors.Join(err, t.Remove())
+	}
+	return t, nil
+}
+
+func (t *Tree) build(record Recorder) error {
+	if t.layout.Unified {
+		if err := t.delegate(record); err != nil {
+			return err
+		}
+	}
+	if err := t.mkdir(""); err != nil {
+		return err
+	}
+	if t.layout.Unified {
+		if err := t.enable(filepath.Join(t.parent, t.name)); err != nil {
+			return err
+		}
+	}
+	t.feat = t.probe()
+	t.layout.Swap = t.feat.Swap == Yes
+	if !t.layout.Swap && t.host.SwapOn {
+		return &UnsupportedError{Feature: "swap accounting", Since: "swapaccount=1 at boot, or swapoff -a"}
+	}
+	if c, err := t.host.Controller("cpuset"); err == nil && !t.layout.Unified {
+		b, err := os.ReadFile(filepath.Join(c.Own, t.name, "cpuset.cpus"))
+		if err != nil {
+			return err
+		}
+		t.layout.Cpus = strings.TrimSpace(string(b))
+	}
+	return nil
+}
+
+// probe asks for features once more, in a group that is not the root.
+func (t *Tree) probe() Features {
+	h := *t.host
+	h.Hierarchies = slices.Clone(h.Hierarchies)
+	for i := range h.Hierarchies {
+		h.Hierarchies[i].Own = t.base(h.Hierarchies[i])
+	}
+	return h.features(t.name)
+}
+
+// base is the group above ours in a hierarchy.
+func (t *Tree) base(hy Hierarchy) string {
+	if t.layout.Unified && hy.Unified {
+		return t.parent
+	}
+	return hy.Own
+}
+
+// Features are those found in the tree's own group, where none is unknown.
+func (t *Tree) Features() Features { return t.feat }
+
+// Host is what the tree was created on.
+func (t *Tree) Host() *Host { return t.host }
+
+// Paths lists the tree's directory in every mounted hierarchy, also those that only
+// libcontainer makes groups in.
+func (t *Tree) Paths() []string { return slices.Clone(t.all) }
+
+// mkdir makes one group, named relative to the tree, in every hierarchy runs join.
+func (t *Tree) mkdir(rel string) error {
+	for _, hy := range t.roots {
+		dir := filepath.Join(t.base(hy), t.name, rel)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		if !hy.Unified && slices.Contains(hy.Controllers, "cpuset") {
+			if err := inheritCpuset(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inheritCpuset gives a new version 1 cpuset its parent's processors and memory
+// nodes: it is born without, and then no task may join it (cpusets.rst, 1.3).
+func inheritCpuset(dir string) error {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
+		if err != nil {
+			return err
+		}
+		if err := putPath(filepath.Join(dir, file), strings.TrimSpace(string(b))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove kills what is left in the tree and removes it from every hierarchy,
+// libcontainer's groups with it. On v2 the agent returns to the group it came
+// from, if no other agent's tree is there.
+func (t *Tree) Remove() error {
+	var errs []error
+	for _, dir := range t.all {
+		errs = append(errs, sweep(dir))
+	}
+	if t.leaf != "" {
+		errs = append(errs, t.undelegate())
+	}
+	return errors.Join(errs...)
+}
+
+// checkName admits names that are one path component and cannot be a kernel file.
+func checkName(name string) error {
+	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return fmt.Errorf("group name %q: use 1 to 64 of a-z, 0-9 and -", name)
+	}
+	return nil
+}
