@@ -1,0 +1,27 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
+TAGS := seccomp netgo osusergo
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
+CELLINIT := runtime/cellinit/cellinit.elf
+CELLINIT_SRC := $(wildcard runtime/cellinit/*.c runtime/cellinit/*.h)
+CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib -static \
+	-fno-stack-protector -fno-asynchronous-unwind-tables -fcf-protection=none -mgeneral-regs-only \
+	-fno-pic -no-pie -fno-tree-loop-distribute-patterns \
+	-Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,noseparate-code -s
+
+help: ## list targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+$(CELLINIT): $(CELLINIT_SRC)
+	gcc $(CELLINIT_FLAGS) -o $@ $(filter %.c,$^)
+
+cellinit: $(CELLINIT) ## PID 1 of a cell, embedded in brigd
+
+build: $(CELLINIT) ## static binaries into bin/
+	@mkdir -p bin
+	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
+	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
+
+.PHONY: help cellinit build

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+
+	"github.com/opencontainers/runc/libcontainer"
+	_ "github.com/opencontainers/runc/libcontainer/nsenter" // enters the namespaces before Go starts
+
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// libcontainer starts a container by executing this binary as "init", and the
+// image store executes it as "admit" to read archives in a confined child. Both
+// must take over before anything else of ours runs.
+func init() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case "init":
+		libcontainer.Init() // does not return
+	case rootfs.AdmitArg:
+		os.Exit(rootfs.AdmitMain(os.Stdin, os.Stdout))
+	}
+}

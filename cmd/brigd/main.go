@@ -1,0 +1,241 @@
+// Command brigd is brig's agent: the one process that holds root. It answers on a
+// unix socket and starts programs in cells; it never listens on a network.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime"
+	"github.com/brig-sandbox/brig/seccomp"
+	"github.com/brig-sandbox/brig/seccomp/load"
+)
+
+var version = "dev" // set by the linker
+
+// flags are the agent's settings. Their zero values are the documented defaults.
+type flags struct {
+	socket, group       string
+	runDir, dataDir     string
+	languages, profiles string
+	slots               int
+	memory              api.Size
+	ceiling             api.Limits
+	listenFD            int
+	lifelineFD          int
+	verbose             bool
+}
+
+func main() {
+	f, err := parse(os.Args[1:])
+	if errors.Is(err, pflag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		err = serve(f)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "brigd:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (flags, error) {
+	f := flags{ceiling: api.DefaultCeiling()}
+	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
+	set.SortFlags = false
+	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to answer on")
+	set.StringVar(&f.group, "group", "", "group whose members may use the socket (default: root only)")
+	set.StringVar(&f.runDir, "run-dir", runtime.DefaultRunDir, "directory for the files of a running agent")
+	set.StringVar(&f.dataDir, "data-dir", "/var/lib/brig", "directory of the image store; needs a file system with idmapped mounts (ext4, xfs, btrfs)")
+	set.StringVar(&f.languages, "languages", "/etc/brig/languages", "directory of language manifests, over the built-in ones")
+	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
+	set.IntVar(&f.slots, "slots", 0, "runs at a time (default: one per physical core)")
+	set.Var(&f.memory, "memory", "most memory promised to runs together (default: three quarters of the host's)")
+	set.Var(&f.ceiling.Wall, "max-wall", "ceiling of a run's wall time")
+	set.Var(&f.ceiling.CPU, "max-cpu", "ceiling of a run's cpu time")
+	set.Var(&f.ceiling.Memory, "max-memory", "ceiling of a run's memory")
+	set.Var(&f.ceiling.Swap, "max-swap", "ceiling of a run's swap (default: none)")
+	set.Float64Var(&f.ceiling.CPUs, "max-cpus", f.ceiling.CPUs, "ceiling of a run's processors at a time")
+	set.Int64Var(&f.ceiling.Pids, "max-pids", f.ceiling.Pids, "ceiling of a run's processes and threads")
+	set.Var(&f.ceiling.Output, "max-output", "ceiling of a run's stdout and stderr, each")
+	set.Var(&f.ceiling.Scratch, "max-scratch", "ceiling of a run's files")
+	set.Int64Var(&f.ceiling.Inodes, "max-inodes", f.ceiling.Inodes, "ceiling of a run's number of files")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
+	private := set.Bool("private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")
+	set.IntVar(&f.listenFD, "listen-fd", -1, "answer on this inherited socket instead")
+	set.IntVar(&f.lifelineFD, "lifeline-fd", -1, "stop when this inherited pipe ends")
+	showVersion := set.Bool("version", false, "print the version")
+	set.Usage = func() {
+		fmt.Fprintf(os.Stderr, "brigd is brig's agent: it runs programs in sandboxes for callers on a unix socket.\n\nUsage:\n  brigd [flags]\n\nExamples:\n  sudo brigd\n  sudo brigd --group judges --slots 4 --max-wall 60s\n\nFlags:\n%s", set.FlagUsages())
+	}
+	if err := set.Parse(args); err != nil {
+		return f, err
+	}
+	if *showVersion {
+		fmt.Println("brigd", version)
+		return f, pflag.ErrHelp
+	}
+	if *private && f.listenFD < 0 {
+		f.listenFD = 3
+	}
+	if *private && f.lifelineFD < 0 {
+		f.lifelineFD = 4
+	}
+	switch {
+	case len(set.Args()) > 0:
+		return f, fmt.Errorf("unexpected argument %q; see brigd --help", set.Arg(0))
+	case os.Geteuid() != 0:
+		return f, errors.New("must run as root: it makes namespaces, mounts and cgroups; try sudo brigd")
+	}
+	return f, f.ceiling.Validate()
+}
+
+// serve opens the host, answers until told to stop, and leaves nothing behind.
+func serve(f flags) (err error) {
+	if err := runtime.PrivateMounts(); err != nil {
+		return err
+	}
+	level := slog.LevelWarn
+	if f.verbose {
+		level = slog.LevelDebug
+	} else if f.listenFD < 0 {
+		level = slog.LevelInfo
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	if f.lifelineFD >= 0 {
+		ctx = lifeline(ctx, f.lifelineFD)
+	}
+
+	ln, err := listen(f)
+	if err != nil {
+		return err
+	}
+	store, err := rootfs.Open(filepath.Join(f.dataDir, "images"))
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	languages, err := rootfs.LoadLanguages(f.languages)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	profiles, err := loadProfiles(f.profiles)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	host, err := runtime.Open(runtime.Config{
+		RunDir: f.runDir, Slots: f.slots, Ceiling: f.ceiling, Memory: f.memory, Version: version,
+		Images: store, Languages: languages, Profiles: profiles, Log: log,
+	})
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer func() { err = errors.Join(err, host.Close()) }()
+	began := time.Now()
+	srv := agent.New(agent.Config{
+		Runner: runner{host}, Images: images{store}, Catalog: catalog{host, languages, store},
+		Health: func() api.Health {
+			h := host.Health()
+			h.UptimeNS = time.Since(began).Nanoseconds()
+			return h
+		},
+		MaxWall: time.Duration(f.ceiling.Wall), Log: log,
+	})
+	log.Info("brigd answers", "socket", ln.Addr(), "version", version)
+	return srv.Serve(ctx, ln)
+}
+
+// lifeline ends the context when the other end of the pipe is closed, however its
+// holder died. The goroutine lives as long as the process.
+func lifeline(ctx context.Context, n int) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	pipe := os.NewFile(uintptr(n), "lifeline")
+	go func() {
+		_, _ = io.Copy(io.Discard, pipe)
+		cancel()
+	}()
+	return ctx
+}
+
+// loadProfiles reads the operator's seccomp profiles: NAME.yaml or NAME.json.
+func loadProfiles(dir string) (map[string]seccomp.Profile, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]seccomp.Profile{}
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		if ext != ".yaml" && ext != ".json" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		parse := load.YAML
+		if ext == ".json" {
+			parse = load.OCI
+		}
+		name := strings.TrimSuffix(e.Name(), ext)
+		if out[name], err = parse(name, text); err != nil {
+			return nil, fmt.Errorf("profile %s: %w", e.Name(), err)
+		}
+	}
+	return out, nil
+}
+
+// listen takes the inherited socket, or makes the one asked for: a stale file of
+// a dead agent is replaced, a living agent's is not.
+func listen(f flags) (net.Listener, error) {
+	if f.listenFD >= 0 {
+		file := os.NewFile(uintptr(f.listenFD), "listener")
+		defer file.Close()
+		ln, err := net.FileListener(file)
+		if err != nil {
+			return nil, fmt.Errorf("inherited socket %d: %w", f.listenFD, err)
+		}
+		return ln, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(f.socket), 0o711); err != nil {
+		return nil, err
+	}
+	if conn, err := net.Dial("unix", f.socket); err == nil {
+		return nil, errors.Join(fmt.Errorf("another brigd answers on %s: stop it, or choose another --socket", f.socket), conn.Close())
+	}
+	if err := os.Remove(f.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	old := unix.Umask(0o177) // nobody else may connect before the mode is set
+	ln, err := net.Listen("unix", f.socket)
+	unix.Umask(old)
+	if err != nil {
+		return nil, err
+	}
+	if f.group != "" {
+		if err := share(f.socket, f.group); err != nil {
+			return nil, errors.Join(err, ln.Close())
+		}
+	}
+	return ln, nil
+}

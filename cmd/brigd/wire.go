@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strconv"
+	"time"
+
+	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime"
+)
+
+// The agent's interfaces, carried out by the runtime and the image store. This is
+// the one file that knows both sides.
+
+type runner struct{ host *runtime.Host }
+
+func (r runner) Run(ctx context.Context, run api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	streams := runtime.Streams{Attach: s.Attach}
+	if s.Stdout != nil {
+		streams.Stdout = s.Stdout
+	}
+	if s.Stderr != nil {
+		streams.Stderr = s.Stderr
+	}
+	return r.host.Run(ctx, run, streams, runtime.Caller{UID: c.UID, GID: c.GID})
+}
+
+type images struct{ store *rootfs.Store }
+
+func (i images) Import(ctx context.Context, r io.Reader, name, expectDigest string, progress func(string)) (api.Image, error) {
+	img, err := i.store.Import(ctx, r, rootfs.Options{
+		Name: name, ExpectDigest: expectDigest,
+		Progress: func(a rootfs.Amount) {
+			if progress != nil {
+				progress(fmt.Sprint(a))
+			}
+		},
+	})
+	return describe(img), imageError(err)
+}
+
+func (i images) List(context.Context) ([]api.Image, error) {
+	list, err := i.store.List()
+	out := make([]api.Image, 0, len(list))
+	for _, img := range list {
+		out = append(out, describe(img))
+	}
+	return out, err
+}
+
+func (i images) Remove(_ context.Context, name string) error { return imageError(i.store.Remove(name)) }
+
+// GC removes what no name refers to, beside the remains of broken imports.
+func (i images) GC(context.Context) (api.Cleaned, error) {
+	list, err := i.store.List()
+	var c api.Cleaned
+	for _, img := range list {
+		if len(img.Names) > 0 {
+			continue
+		}
+		if rerr := i.store.Remove(img.Digest); rerr != nil {
+			err = errors.Join(err, rerr)
+			continue
+		}
+		c.Images = append(c.Images, img.Digest)
+		c.Bytes += img.Size
+	}
+	return c, errors.Join(err, i.store.Clean())
+}
+
+func describe(img rootfs.Image) api.Image {
+	return api.Image{Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339)}
+}
+
+// imageError gives the store's refusals their codes.
+func imageError(err error) error {
+	var unsafe *rootfs.UnsafeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, rootfs.ErrNotFound):
+		return api.Refuse(api.CodeNoImage, "%w", err)
+	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrTruncated), errors.Is(err, rootfs.ErrDigest), errors.Is(err, rootfs.ErrTooLarge):
+		return api.Refuse(api.CodeBadImage, "%w", err)
+	}
+	return err
+}
+
+type catalog struct {
+	host      *runtime.Host
+	languages *rootfs.Languages
+	store     *rootfs.Store
+}
+
+func (c catalog) Languages() []api.Language {
+	var out []api.Language
+	for _, l := range c.languages.All() {
+		_, err := c.store.Lookup(l.Image)
+		out = append(out, api.Language{
+			Name: l.Name, Extensions: l.Extensions, Image: l.Image, Stored: err == nil, Tier: l.Tier, Version: l.Version,
+		})
+	}
+	return out
+}
+
+func (c catalog) Profiles() []api.Profile {
+	var out []api.Profile
+	for _, name := range c.host.ProfileNames() {
+		out = append(out, api.Profile{Name: name})
+	}
+	return out
+}
+
+// share opens the socket to a group.
+func share(socket, group string) error {
+	g, err := user.LookupGroup(group)
+	if err != nil {
+		return fmt.Errorf("socket group: %w; make it with groupadd %s", err, group)
+	}
+	gid, err := strconv.Atoi(g.Gid)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Chown(socket, 0, gid), os.Chmod(socket, 0o660))
+}

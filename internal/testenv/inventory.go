@@ -1,0 +1,186 @@
+package testenv
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// CleanHost records everything a sandbox could leave on a host and, when the test
+// is over, demands that nothing was added. It knows no name of ours: whatever is
+// new is a leak. Call it before anything is made.
+func CleanHost(t testing.TB) {
+	t.Helper()
+	before := Inventory()
+	t.Cleanup(func() {
+		// What ends asynchronously gets a moment: the kernel frees groups and
+		// namespaces on work queues.
+		var added []string
+		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			if added = Added(before, Inventory()); len(added) == 0 {
+				return
+			}
+			if time.Now().After(deadline) {
+				break
+			}
+		}
+		t.Errorf("the host is not as before; new on it:\n  %s", strings.Join(added, "\n  "))
+	})
+}
+
+// Added lists what is in after and not in before, sorted. Counts are compared per
+// item: a second mount at one place is an addition.
+func Added(before, after map[string]int) []string {
+	var out []string
+	for _, item := range slices.Sorted(maps.Keys(after)) {
+		if n := after[item] - before[item]; n > 0 {
+			out = append(out, fmt.Sprintf("%s (%d more)", item, n))
+		}
+	}
+	return out
+}
+
+// Inventory counts the host's control groups, mounts, processes, keys, IPC
+// objects, loop devices and network namespaces, our own descriptors, and the
+// entries of the directories where temporary things lie.
+func Inventory() map[string]int {
+	inv := map[string]int{}
+	for _, take := range []func(map[string]int){groups, mounts, processes, tables, loops, descriptors, directories} {
+		take(inv)
+	}
+	return inv
+}
+
+func groups(inv map[string]int) {
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			inv["cgroup "+path]++
+		}
+		return nil
+	})
+}
+
+func mounts(inv map[string]int) {
+	for line := range lines("/proc/self/mountinfo") {
+		f := strings.Fields(line)
+		if len(f) > 4 {
+			inv["mount "+f[4]]++
+		}
+	}
+}
+
+// processes leaves out kernel threads, which come and go by themselves, and this
+// process's own descendants that other tests of the machine may have started are
+// told by pid, so a new one shows.
+func processes(inv map[string]int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		if err != nil {
+			continue
+		}
+		open, end := strings.IndexByte(string(stat), '('), strings.LastIndexByte(string(stat), ')')
+		if open < 0 || end < open {
+			continue
+		}
+		rest := strings.Fields(string(stat[end+1:]))
+		if len(rest) > 6 && (rest[1] == "2" || pid == 2) { // child of kthreadd
+			continue
+		}
+		if !ours(pid) {
+			continue
+		}
+		inv[fmt.Sprintf("process %d %s", pid, stat[open+1:end])]++
+	}
+}
+
+// ours reports whether a process descends from this one or was orphaned: other
+// work on the machine is not our business.
+func ours(pid int) bool {
+	me := os.Getpid()
+	for pid > 1 {
+		if pid == me {
+			return true
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return false
+		}
+		rest := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if pid, err = strconv.Atoi(rest[1]); err != nil {
+			return false
+		}
+	}
+	return pid == 1
+}
+
+// tables are kernel objects listed in /proc, one a line.
+func tables(inv map[string]int) {
+	for _, path := range []string{"/proc/sysvipc/msg", "/proc/sysvipc/sem", "/proc/sysvipc/shm"} {
+		for line := range lines(path) {
+			inv[path+" "+line]++
+		}
+	}
+	for line := range lines("/proc/keys") {
+		// serial flags usage expiry perm uid gid type description: the middle changes
+		if f := strings.Fields(line); len(f) > 8 && f[7] == "keyring" {
+			inv["key "+f[5]+" "+strings.Join(f[8:], " ")]++
+		}
+	}
+}
+
+func loops(inv map[string]int) {
+	entries, _ := os.ReadDir("/sys/block")
+	for _, e := range entries {
+		if back, err := os.ReadFile(filepath.Join("/sys/block", e.Name(), "loop/backing_file")); err == nil {
+			inv["loop "+e.Name()+" "+strings.TrimSpace(string(back))]++
+		}
+	}
+}
+
+// descriptors counts our own by what they are: numbers change, kinds may not grow.
+func descriptors(inv map[string]int) {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+			kind, _, _ := strings.Cut(to, ":[")
+			inv["descriptor "+kind]++
+		}
+	}
+}
+
+func directories(inv map[string]int) {
+	for _, dir := range []string{"/run", "/run/brig", "/dev/shm", "/var/lib/brig", "/var/lib/brig/images"} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			inv["file "+filepath.Join(dir, e.Name())]++
+		}
+	}
+}
+
+func lines(path string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		f, err := os.Open(path)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		for s := bufio.NewScanner(f); s.Scan(); {
+			if !yield(s.Text()) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// A berth keeps one cell of one slot ready: a goroutine of its own builds the
+// cell, has a shell made, offers it, and after the run buries what was used and
+// begins again. Whoever is offered a shell has the cell to himself until he gives
+// it back.
+type berth struct {
+	host *Host
+	slot *slot
+	plan cellPlan
+	once bool // the cell serves one run: mode fresh, or a throw-away layer
+
+	ready chan offer   // unbuffered: an offer is taken by the run that uses it
+	back  chan bool    // the run is over; true: the cell is in doubt
+	waits atomic.Bool  // an offer stands
+	used  atomic.Int64 // when it was last leased, as monotonic time
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+// An offer is a cell with a parked shell, or the reason there is none.
+type offer struct {
+	cell  *cell
+	shell *shell
+	err   error
+}
+
+func newBerth(h *Host, s *slot, p cellPlan, once bool) *berth {
+	ctx, stop := context.WithCancel(context.Background())
+	b := &berth{host: h, slot: s, plan: p, once: once,
+		ready: make(chan offer), back: make(chan bool), stop: stop, done: make(chan struct{})}
+	b.used.Store(int64(monotonic()))
+	go b.keep(ctx)
+	return b
+}
+
+// Close ends the keeper and, with it, the cell. It must not be called while a run
+// has the cell.
+func (b *berth) Close() {
+	b.stop()
+	<-b.done
+}
+
+// keep is the berth's goroutine.
+func (b *berth) keep(ctx context.Context) {
+	defer close(b.done)
+	log := b.host.log.With("slot", b.slot.index)
+	var c *cell
+	defer func() { b.destroy(log, c) }()
+	for ctx.Err() == nil {
+		o := b.prepare(ctx, c)
+		if o.err != nil {
+			b.destroy(log, c)
+			c = nil
+		} else {
+			c = o.cell
+		}
+		b.waits.Store(true)
+		select {
+		case b.ready <- o:
+			b.waits.Store(false)
+		case <-ctx.Done():
+			if o.shell != nil {
+				b.bury(log, o)
+			}
+			return
+		}
+		if o.err != nil {
+			continue // the run that took it has the reason; the next one makes us try again
+		}
+		doubt := <-b.back
+		if !b.bury(log, o) || doubt || b.once {
+			b.destroy(log, c)
+			c = nil
+		}
+	}
+}
+
+// prepare makes a shell, in a new cell if there is none.
+func (b *berth) prepare(ctx context.Context, c *cell) offer {
+	if c == nil {
+		p := b.plan
+		p.name = b.host.cellName(b.slot.index)
+		var err error
+		if c, err = b.host.newCell(ctx, p); err != nil {
+			return offer{err: err}
+		}
+	}
+	leaf, err := c.takeLeaf(b.slot)
+	if err != nil {
+		return offer{err: errors.Join(err, c.Close())}
+	}
+	size, inodes := b.host.scratchDefaults()
+	sh, err := c.newShell(ctx, leaf, size, inodes)
+	if err != nil {
+		return offer{err: errors.Join(err, leaf.Remove(), c.Close())}
+	}
+	return offer{cell: c, shell: sh}
+}
+
+// bury takes a used shell down and its leaf back. It reports whether the cell is
+// as good as new: any doubt destroys it, which costs milliseconds.
+func (b *berth) bury(log *slog.Logger, o offer) bool {
+	err := o.shell.bury()
+	if err == nil {
+		err = o.cell.giveLeaf(o.shell.leaf)
+	}
+	if err != nil {
+		log.Warn("cell not reusable", "cell", o.cell.name, "err", err)
+	}
+	return err == nil
+}
+
+func (b *berth) destroy(log *slog.Logger, c *cell) {
+	if c == nil {
+		return
+	}
+	if err := c.Close(); err != nil {
+		log.Error("cell not destroyed whole; the next start of brigd removes the rest", "cell", c.name, "err", err)
+	}
+}
+
+// takeLeaf returns an empty leaf group for the next run: the last one, if its
+// counters can begin anew, or a new one.
+func (c *cell) takeLeaf(s *slot) (*groups.Leaf, error) {
+	if leaf := c.spare; leaf != nil {
+		c.spare = nil
+		return leaf, nil
+	}
+	c.leafs++
+	return c.group.NewLeaf(fmt.Sprintf("r%d", c.leafs))
+}
+
+// giveLeaf keeps a leaf for the next run, or removes it when a counter of it
+// cannot be reset or memory of the last run is still charged to it (MEM-16).
+func (c *cell) giveLeaf(leaf *groups.Leaf) error {
+	empty, err := leaf.Empty()
+	switch {
+	case err != nil:
+		return err
+	case !empty:
+		return errors.New("processes remain in a leaf group")
+	}
+	charged, err := leaf.Current()
+	if err != nil {
+		return err
+	}
+	if !leaf.Reusable() || charged > leftCharge {
+		return leaf.Remove()
+	}
+	c.spare = leaf
+	return nil
+}
+
+// leftCharge is how much of an earlier run's page cache and kernel objects may
+// stay charged to a leaf: it counts against the next run's limit until reclaimed.
+const leftCharge = 1 << 20
+
+// idleFor is how long ago the berth was last leased.
+func (b *berth) idleFor() time.Duration { return monotonic() - time.Duration(b.used.Load()) }

@@ -1,0 +1,269 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// A cellKey says which runs a cell can serve: those of one image under one
+// filter, with one kind of /proc.
+type cellKey struct {
+	image    string // digest
+	policy   string // hash of the profile and its mode
+	fullProc bool
+	mode     api.Mode
+	writable bool  // a throw-away layer over the image; such a cell serves one run
+	layer    layer // its bounds
+}
+
+// A cell is one libcontainer container whose PID 1 is cellinit. It belongs to a
+// slot and serves one run at a time. Its methods are not safe for concurrent use.
+type cell struct {
+	key       cellKey
+	name      string
+	slot      int
+	dir       string // in the agent's run directory; holds the mount point of the root
+	filter    *filter
+	group     *groups.Cell
+	container *libcontainer.Container
+	process   *libcontainer.Process
+	ctrl      seqpacket
+	listener  *os.File     // seccomp notifications; nil when the filter has no kill set
+	spare     *groups.Leaf // empty, for the next run; nil: one is to be made
+	leafs     int          // made so far; names them
+}
+
+// cellReady bounds how long a cell may take to come up, on a loaded host.
+const cellReady = 20 * time.Second
+
+// A cellPlan is what newCell needs to know.
+type cellPlan struct {
+	key    cellKey
+	name   string
+	slot   int
+	tree   string // the image's tree in the store
+	filter *filter
+	layer  *layer // bounds of the throw-away layer; nil: read-only root
+}
+
+// newCell builds a cell and waits until its PID 1 is ready to make shells. On
+// failure nothing of it is left.
+func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
+	c := &cell{key: p.key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name)}
+	undo := undoing(&err)
+	defer undo.run()
+
+	// 1. The root hangs in our mount namespace: the image's tree, with its owners
+	// shifted into the slot's range, nosuid, nodev, read-only.
+	root := filepath.Join(c.dir, "root")
+	if err := os.MkdirAll(root, 0o711); err != nil {
+		return nil, err
+	}
+	undo.add(c.removeDir)
+	if err := h.hangRoot(c, p, root); err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return c.dropRoot() })
+
+	// 2. The groups exist in every hierarchy, empty.
+	c.group, err = h.tree.Cell(p.name, slotIDs(p.slot))
+	if err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return c.group.Remove() })
+
+	// 3. The container runs cellinit, which waits for its first message.
+	base := slotIDs(p.slot)
+	config, err := h.cellConfig(cellSpec{
+		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), hostBase: uint32(base), readonly: p.layer == nil,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.start(h, config); err != nil {
+		return nil, err
+	}
+	undo.add(c.stop)
+
+	// 4. It has sealed its keyrings, dropped what it may, and loaded the filter;
+	// its notifications come to us.
+	if err := c.hello(ctx, h); err != nil {
+		return nil, fmt.Errorf("cell %s: %w", c.name, err)
+	}
+	undo.release()
+	return c, nil
+}
+
+// hangRoot mounts the cell's root at dir.
+func (h *Host) hangRoot(c *cell, p cellPlan, dir string) error {
+	base := slotIDs(p.slot)
+	if p.layer != nil {
+		return h.hangLayer(c, p, base, dir)
+	}
+	userns, err := userNamespace(base)
+	if err != nil {
+		return err
+	}
+	defer userns.Close()
+	image, err := os.OpenFile(p.tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer image.Close()
+	tree, err := cloneTree(image, attrImage, userns)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	return moveMount(tree, dir)
+}
+
+// dropRoot takes the root out of our mount namespace; the cell has its own copy.
+func (c *cell) dropRoot() error {
+	err := unix.Unmount(filepath.Join(c.dir, "root"), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	if c.key.writable {
+		err = errors.Join(err, c.dropLayer())
+	}
+	return err
+}
+
+// cellConfig turns the spec into libcontainer's form.
+func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
+		CgroupName: "brig", NoNewKeyring: true, Spec: s.spec(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cell configuration: %w", err)
+	}
+	config.Networks = nil // not even a loopback that is up
+	// The groups' limits are ours to set, on the leaves. The device controller
+	// adds nothing: a user namespace cannot make nodes, and nodev is everywhere.
+	config.Cgroups = &cgroups.Cgroup{Path: s.cgroup, Resources: &cgroups.Resources{}}
+	config.Rlimits = nil
+	for _, r := range s.spec().Process.Rlimits {
+		n, err := rlimitNumber(r.Type)
+		if err != nil {
+			return nil, err
+		}
+		config.Rlimits = append(config.Rlimits, configs.Rlimit{Type: n, Hard: r.Hard, Soft: r.Soft})
+	}
+	return config, nil
+}
+
+// start creates the container and executes cellinit in it, from a sealed memfd:
+// nothing is added to the image and no path inside it is resolved.
+func (c *cell) start(h *Host, config *configs.Config) error {
+	container, err := libcontainer.Create(h.stateDir(), c.name, config)
+	if err != nil {
+		return fmt.Errorf("create cell %s: %w", c.name, err)
+	}
+	ctrl, peer, err := seqpacketPair(true)
+	if err != nil {
+		return errors.Join(err, container.Destroy())
+	}
+	process := &libcontainer.Process{
+		Args: []string{"/proc/self/fd/3"}, Env: []string{}, Cwd: "/", Init: true,
+		ExtraFiles: []*os.File{h.cellinit, peer},
+	}
+	err = container.Run(process)
+	closeErr := peer.Close()
+	if err = errors.Join(err, closeErr); err != nil {
+		return errors.Join(fmt.Errorf("start cell %s: %w", c.name, err), ctrl.Close(), container.Destroy())
+	}
+	c.container, c.process, c.ctrl = container, process, ctrl
+	return nil
+}
+
+// stop ends everything in the cell by closing the socket cellinit lives by, and
+// behind that with SIGKILL, and removes the container.
+func (c *cell) stop() error {
+	err := c.ctrl.Close()
+	if kerr := c.container.Signal(unix.SIGKILL); kerr != nil && !errors.Is(kerr, libcontainer.ErrNotRunning) && !errors.Is(kerr, os.ErrProcessDone) {
+		err = errors.Join(err, kerr)
+	}
+	if _, werr := c.process.Wait(); werr != nil {
+		var exit interface{ ExitCode() int }
+		if !errors.As(werr, &exit) { // an exit status is no failure here
+			err = errors.Join(err, werr)
+		}
+	}
+	if c.listener != nil {
+		err = errors.Join(err, c.listener.Close())
+	}
+	return errors.Join(err, c.container.Destroy())
+}
+
+// Close destroys the cell. When it returns, nothing of it is on the host.
+func (c *cell) Close() error {
+	return errors.Join(c.stop(), c.dropRoot(), c.group.Remove(), c.removeDir())
+}
+
+// removeDir removes the mount point and its parent, which are empty by now. It
+// never descends: a root that is still mounted must not be deleted through it.
+func (c *cell) removeDir() error {
+	return errors.Join(os.Remove(filepath.Join(c.dir, "root")), os.Remove(c.dir))
+}
+
+// hello sends the filters and waits for the listener.
+func (c *cell) hello(ctx context.Context, h *Host) error {
+	msg := wireHello{Magic: wireMagic, Kind: kindHello, UID: runUID, GID: runGID}
+	var files []*os.File
+	if c.filter != nil {
+		wide, err := sealedMemfd("brig-filter", c.filter.wide, false)
+		if err != nil {
+			return err
+		}
+		defer wide.Close()
+		files = append(files, wide)
+		msg.Wide, msg.Last = uint32(len(c.filter.wide)/8), uint32(len(c.filter.last)/8)
+		copy(msg.Insns[:], c.filter.last)
+	}
+	if err := c.ctrl.send(encode(&msg), files...); err != nil {
+		return err
+	}
+	_, listener, err := c.reply(ctx, kindReady)
+	if err != nil {
+		if listener != nil {
+			err = errors.Join(err, listener.Close())
+		}
+		return err
+	}
+	if (listener != nil) != (c.filter != nil) {
+		return errors.New("BUG: listener and filter do not come together")
+	}
+	c.listener = listener
+	return nil
+}
+
+// reply waits for cellinit's next message.
+func (c *cell) reply(ctx context.Context, kind uint32) (wireReply, *os.File, error) {
+	if err := c.ctrl.file.SetReadDeadline(time.Now().Add(cellReady)); err != nil {
+		return wireReply{}, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { c.ctrl.file.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	buf := make([]byte, wireReplySize)
+	file, err := c.ctrl.recv(buf)
+	if errors.Is(err, io.EOF) {
+		return wireReply{}, nil, errors.New("cellinit ended without a word; the kernel log may say why")
+	}
+	if err != nil {
+		return wireReply{}, file, fmt.Errorf("wait for cellinit: %w", err)
+	}
+	r, err := decodeReply(buf, kind)
+	return r, file, err
+}

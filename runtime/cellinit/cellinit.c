@@ -1,0 +1,179 @@
+// cellinit: PID 1 of a cell. See docs/architecture.md for who talks to whom.
+//
+// It prepares the cell once (keyrings, privileges, the wide filter), then makes
+// shells on demand until the agent's end of the socket closes. Then it exits,
+// and the kernel ends everything in the cell with it: a killed agent leaves no
+// process behind.
+#include "sys.h"
+
+enum { SELF_FD = 3, AGENT_FD = 4 };
+
+struct insn last_filter[MAX_LAST];
+u32 last_len, run_uid, run_gid;
+
+static __attribute__((noreturn)) void fail(u32 step, long err)
+{
+	struct reply r = {WIRE_MAGIC, KIND_FAILED, step, (s32)-err, 0, 0, 0, 0, 0, 0, 0};
+	send_reply(AGENT_FD, &r, -1);
+	SYS(exit_group, 1);
+	__builtin_unreachable();
+}
+
+static void seal_keyring(long ring)
+{
+	long id = SYS(keyctl, KEYCTL_GET_KEYRING_ID, ring, 1);
+	if (id < 0)
+		return;
+	SYS(keyctl, KEYCTL_RESTRICT_KEYRING, id, 0, 0);
+	SYS(keyctl, KEYCTL_SETPERM, id, 0);
+}
+
+// Keyrings outlive processes and this user namespace is kept from run to run, so
+// every ring a run could reach by name is made unusable before the first one
+// (RES-06). The filter denies the calls as well; this holds with the filter off.
+static void seal_keyrings(void)
+{
+	long err = SYS(keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
+	if (err == -ENOSYS)
+		return; // a kernel without keyrings has nothing to seal
+	if (err < 0)
+		fail(STEP_KEYRING, err);
+	seal_keyring(KEY_SPEC_SESSION_KEYRING);
+	long pid = SYS(fork);
+	if (pid < 0)
+		fail(STEP_KEYRING, pid);
+	if (pid == 0) {
+		if (SYS(setresgid, run_gid, run_gid, run_gid) || SYS(setresuid, run_uid, run_uid, run_uid))
+			SYS(exit_group, 1);
+		seal_keyring(KEY_SPEC_USER_KEYRING);
+		seal_keyring(KEY_SPEC_USER_SESSION_KEYRING);
+		long id = SYS(keyctl, KEYCTL_GET_PERSISTENT, -1, KEY_SPEC_PROCESS_KEYRING);
+		if (id > 0) {
+			SYS(keyctl, KEYCTL_RESTRICT_KEYRING, id, 0, 0);
+			SYS(keyctl, KEYCTL_SETPERM, id, 0);
+		}
+		SYS(exit_group, 0);
+	}
+	s32 status = 0;
+	long got;
+	do
+		got = SYS(wait4, pid, &status, WALL, 0);
+	while (got == -EINTR);
+	if (got != pid || status != 0)
+		fail(STEP_KEYRING, -EPERM);
+}
+
+// No process below may gain a privilege again: nothing is left in the bounding
+// set, no exec raises, and nobody may look into this process (CAP-01, NS-19).
+static void drop_privilege(void)
+{
+	for (long cap = 0; cap < 64; cap++) {
+		long err = SYS(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (err == -EINVAL)
+			break; // past the last capability this kernel knows
+		if (err < 0)
+			fail(STEP_PRIVILEGE, err);
+	}
+	long err = SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (err >= 0)
+		err = SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (err < 0)
+		fail(STEP_PRIVILEGE, err);
+}
+
+// load_wide installs the filter every process of the cell inherits and returns
+// its listener. The instructions are mapped, not copied: they are big and needed once.
+static int load_wide(int memfd, u32 count)
+{
+	u64 bytes = count * sizeof(struct insn);
+	long at = SYS(mmap, 0, bytes, PROT_READ, MAP_PRIVATE, memfd, 0);
+	if (at < 0 && at > -4096)
+		fail(STEP_FILTER, at);
+	struct fprog prog = {(u16)count, (struct insn *)at};
+	long fd = SYS(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	if (fd < 0)
+		fail(STEP_FILTER, fd);
+	SYS(munmap, at, bytes);
+	return (int)fd;
+}
+
+static void prepare(void)
+{
+	static struct hello h;
+	int memfd, n;
+	long len = recv_message(AGENT_FD, &h, sizeof h, &memfd, 1, &n);
+	if (len == 0)
+		SYS(exit_group, 0);
+	if (len != (long)sizeof h || h.magic != WIRE_MAGIC || h.kind != KIND_HELLO || h.wide > MAX_WIDE ||
+	    h.last > MAX_LAST || (h.wide != 0) != (n == 1))
+		fail(STEP_DECODE, len < 0 ? len : -EINVAL);
+	run_uid = h.uid;
+	run_gid = h.gid;
+	last_len = h.last;
+	memcpy(last_filter, h.insns, h.last * sizeof(struct insn));
+
+	seal_keyrings();
+	drop_privilege();
+	int listener = -1;
+	if (h.wide) {
+		listener = load_wide(memfd, h.wide);
+		SYS(close, memfd);
+	}
+	struct reply r = {WIRE_MAGIC, KIND_READY, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+	if (send_reply(AGENT_FD, &r, listener) < 0)
+		SYS(exit_group, 1);
+	if (listener >= 0)
+		SYS(close, listener); // the agent alone answers
+}
+
+// spawn makes one shell in namespaces of its own and hands its pidfd to the agent.
+static void spawn(const struct spawn *m, struct shell *s)
+{
+	s32 pidfd = -1;
+	struct clone_args args = {0};
+	args.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_PIDFD;
+	args.pidfd = (u64)&pidfd;
+	args.exit_signal = SIGCHLD;
+	s->flags = m->flags;
+	s->joins = m->joins;
+	s->has_cgroup = m->has_cgroup;
+	long pid = SYS(clone3, &args, sizeof args);
+	if (pid == 0)
+		shell_main(s);
+	struct reply r = {WIRE_MAGIC, KIND_SPAWNED, 0, 0, (s32)pid, 0, 0, 0, 0, 0, 0};
+	if (pid < 0) {
+		r.kind = KIND_FAILED;
+		r.step = STEP_CLONE;
+		r.err = (s32)-pid;
+	}
+	send_reply(AGENT_FD, &r, pidfd);
+	if (pidfd >= 0)
+		SYS(close, pidfd);
+}
+
+__attribute__((noreturn, used)) void cellinit(void)
+{
+	SYS(close, SELF_FD); // nothing below may reach our own file (FS-08)
+	prepare();
+
+	// Dead shells are reaped by the kernel; a shell sets its own signals.
+	struct action ignore = {(void *)1, 0, 0, 0};
+	SYS(rt_sigaction, SIGCHLD, &ignore, 0, 8);
+	for (;;) {
+		struct spawn m;
+		struct shell s;
+		int n;
+		long len = recv_message(AGENT_FD, &m, sizeof m, s.fds, FD_FIXED + MAX_JOINS, &n);
+		if (len == 0)
+			SYS(exit_group, 0); // the agent is gone, and with us the whole cell
+		u32 want = FD_CGROUP + (m.has_cgroup ? 1 : 0) + m.joins;
+		if (len != (long)sizeof m || m.magic != WIRE_MAGIC || m.kind != KIND_SPAWN || m.joins > MAX_JOINS ||
+		    m.has_cgroup > 1 || (u32)n != want)
+			fail(STEP_DECODE, len < 0 ? len : -EINVAL);
+		spawn(&m, &s);
+		for (int i = 0; i < n; i++)
+			SYS(close, s.fds[i]);
+	}
+}
+
+__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall cellinit\n\tud2\n");

@@ -1,0 +1,152 @@
+// The last steps before the program: between clone and execve.
+//
+// The child shares the shell's memory until exec (CLONE_VM|CLONE_VFORK: no page
+// table is copied), so it only reads what the shell prepared and writes two words.
+// It runs on a stack of its own. Everything here comes in the one order that
+// works: limits while still root, identity before the groups, the groups as late
+// as possible so that our work is not charged to the program, the last filter at
+// the end because it takes away what the steps before it need.
+#include "sys.h"
+
+static char stack[16384] __attribute__((aligned(16)));
+static struct program *current;
+
+static __attribute__((noreturn)) void quit(u32 step, long err)
+{
+	current->err = (s32)-err;
+	current->step = step;
+	SYS(exit_group, 127);
+	__builtin_unreachable();
+}
+
+static void must(u32 step, long err)
+{
+	if (err < 0)
+		quit(step, err);
+}
+
+// 0, 1 and 2 are the run's pipes and nothing else stays open: a directory handle
+// or a tasks file left behind would be a way out (FS-06, CVE-2024-21626).
+static void stdio(const struct shell *s)
+{
+	for (int i = 0; i < 3; i++)
+		must(STEP_STDIO, SYS(dup2, s->fds[FD_STDIN + i], i));
+}
+
+static void limits(const struct start *m)
+{
+	for (u32 i = 0; i < m->rlimits; i++) {
+		struct { u64 soft, hard; } l = {m->limit[i].soft, m->limit[i].hard};
+		must(STEP_RLIMIT, SYS(prlimit64, 0, m->limit[i].resource, &l, 0));
+	}
+	u64 any = 0;
+	for (int i = 0; i < 16; i++)
+		any |= m->affinity[i];
+	if (any)
+		must(STEP_AFFINITY, SYS(sched_setaffinity, 0, sizeof m->affinity, m->affinity));
+}
+
+// Going from root to another uid empties the permitted, effective and ambient
+// sets; inheritable was never filled and the bounding set is empty (CAP-01).
+static void identity(void)
+{
+	must(STEP_IDENTITY, SYS(setsid));
+	must(STEP_IDENTITY, SYS(setresgid, run_gid, run_gid, run_gid));
+	must(STEP_IDENTITY, SYS(setresuid, run_uid, run_uid, run_uid));
+}
+
+// A thread writing "0" to a v1 tasks file moves itself without the global lock
+// that writing a pid takes. The files were opened by the agent, and the kernel
+// checks the opener's right (CVE-2021-4197), so this works without privilege.
+static void join(const struct shell *s)
+{
+	int first = s->has_cgroup ? FD_FIXED : FD_CGROUP;
+	for (u32 i = 0; i < s->joins; i++)
+		must(STEP_CGROUP, SYS(write, s->fds[first + i], "0", 1));
+	must(STEP_STDIO, SYS(close_range, 3, ~0U, 0));
+}
+
+static void last(void)
+{
+	if (!last_len)
+		return;
+	struct fprog prog = {(u16)last_len, last_filter};
+	must(STEP_LAST_FILTER, SYS(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog));
+}
+
+static char candidate[4096 + 256];
+
+// exec finds the program as execvp does: a name with a slash is itself, another
+// is tried in every directory of PATH. EACCES is remembered, because "not
+// executable" says more than "not found".
+static void exec(const struct program *p)
+{
+	const char *name = p->argv[0];
+	u64 len = 0;
+	int slash = 0;
+	for (; name[len]; len++)
+		slash |= name[len] == '/';
+	if (slash || !p->path)
+		quit(STEP_EXEC, SYS(execve, name, p->argv, p->envp));
+	long err = -ENOENT;
+	for (const char *dir = p->path;;) {
+		u64 n = 0;
+		while (dir[n] && dir[n] != ':')
+			n++;
+		if (n > 0 && n + 1 + len < sizeof candidate) {
+			memcpy(candidate, dir, n);
+			candidate[n] = '/';
+			memcpy(candidate + n + 1, name, len + 1);
+			long e = SYS(execve, candidate, p->argv, p->envp);
+			if (e != -ENOENT && e != -ENOTDIR && e != -EACCES)
+				quit(STEP_EXEC, e);
+			if (e == -EACCES)
+				err = e;
+		}
+		if (!dir[n])
+			break;
+		dir += n + 1;
+	}
+	quit(STEP_EXEC, err);
+}
+
+static __attribute__((noreturn, used)) void child(void)
+{
+	struct program *p = current;
+	stdio(p->shell);
+	limits(p->start);
+	identity();
+	join(p->shell);
+	last();
+	exec(p);
+	__builtin_unreachable();
+}
+
+// program_start makes the child, in its cgroup from its first instruction where
+// the host has cgroup2, and returns its pid once it has become the program or
+// failed; p->step tells which.
+long program_start(struct program *p)
+{
+	struct clone_args args = {0};
+	args.flags = CLONE_VM | CLONE_VFORK;
+	args.exit_signal = SIGCHLD;
+	args.stack = (u64)stack;
+	args.stack_size = sizeof stack;
+	if (p->shell->has_cgroup) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (u64)p->shell->fds[FD_CGROUP];
+	}
+	current = p;
+	long ret;
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "call %c[child]\n\t"
+			 "ud2\n"
+			 "1:"
+			 : "=a"(ret)
+			 : "a"((long)__NR_clone3), "D"(&args), "S"(sizeof args), [child] "i"(child)
+			 : "rcx", "r11", "memory");
+	return ret;
+}

@@ -1,0 +1,154 @@
+// A shell: PID 1 of one run's pid namespace, made ahead and used once.
+//
+// By the time it parks, the run's world stands: its own /proc, and /box, /tmp and
+// /dev/shm on one scratch file system that nobody else has. It then waits for the
+// one message that says what to run.
+#include "sys.h"
+
+static __attribute__((noreturn)) void fail(const struct shell *s, u32 step, long err)
+{
+	struct reply r = {WIRE_MAGIC, KIND_FAILED, step, (s32)-err, 0, 0, 0, 0, 0, 0, 0};
+	send_reply(s->fds[FD_SOCKET], &r, -1);
+	SYS(exit_group, 1);
+	__builtin_unreachable();
+}
+
+static void must(const struct shell *s, u32 step, long err)
+{
+	if (err < 0)
+		fail(s, step, err);
+}
+
+// own_proc covers the cell's /proc, which shows the shells' parent, with one that
+// shows this pid namespace only. Read-only: a run changes nothing through /proc,
+// and hidepid keeps PID 1, which is us, out of its sight (PRC-04, NS-19).
+static void own_proc(const struct shell *s)
+{
+	const char *what = s->flags & SPAWN_FULL_PROC ? "hidepid=invisible" : "subset=pid,hidepid=invisible";
+	must(s, STEP_PROC, SYS(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, what));
+}
+
+// own_scratch hangs the agent's tmpfs in. Its root, holding box, tmp and shm, is
+// first on /tmp; then each lies in its place and the last cover hides the root,
+// so that one size and one inode count bound all three (FS-13, FS-14). A mount of
+// the root under /tmp remains, unreachable by any name.
+static void own_scratch(const struct shell *s)
+{
+	must(s, STEP_SCRATCH, SYS(move_mount, s->fds[FD_SCRATCH], "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH));
+	must(s, STEP_SCRATCH, SYS(mount, "/tmp/box", "/box", 0, MS_BIND, 0));
+	must(s, STEP_SCRATCH, SYS(mount, "/tmp/shm", "/dev/shm", 0, MS_BIND, 0));
+	must(s, STEP_SCRATCH, SYS(mount, "/tmp/tmp", "/tmp", 0, MS_BIND, 0));
+	must(s, STEP_SCRATCH, SYS(close, s->fds[FD_SCRATCH]));
+	must(s, STEP_SCRATCH, SYS(chdir, "/box"));
+}
+
+// Ignored signals survive exec; whatever the agent was started with must not
+// reach the program (CAP-09).
+static void default_signals(void)
+{
+	struct action dfl = {0, 0, 0, 0};
+	for (long sig = 1; sig <= LAST_SIGNAL; sig++)
+		SYS(rt_sigaction, sig, &dfl, 0, 8);
+	u64 none = 0;
+	SYS(rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
+}
+
+static char strings[sizeof(struct start) + MAX_STRINGS] __attribute__((aligned(16)));
+static char *words[MAX_WORDS + 2];
+
+// receive waits for the start message and lays argv and envp out in words. Every
+// word must end inside the message: the agent is trusted, a bug of it is not.
+static const struct start *receive(const struct shell *s)
+{
+	int none, n;
+	long len = recv_message(s->fds[FD_SOCKET], strings, sizeof strings, &none, 0, &n);
+	if (len == 0)
+		SYS(exit_group, 0); // not needed after all
+	const struct start *m = (const struct start *)strings;
+	if (len < (long)sizeof *m || m->magic != WIRE_MAGIC || m->kind != KIND_START ||
+	    (u64)len != sizeof *m + m->strings || m->rlimits > MAX_RLIMITS || m->argc == 0 ||
+	    m->argc > MAX_WORDS || m->envc > MAX_WORDS - m->argc || m->strings == 0 || strings[len - 1] != 0)
+		fail(s, STEP_DECODE, len < 0 ? len : -EINVAL);
+	char *p = strings + sizeof *m, *end = strings + len;
+	u32 slot = 0;
+	for (u32 i = 0; i < m->argc + m->envc; i++) {
+		if (p == end)
+			fail(s, STEP_DECODE, -EINVAL);
+		if (i == m->argc)
+			words[slot++] = 0;
+		words[slot++] = p;
+		while (*p++)
+			;
+	}
+	if (p != end)
+		fail(s, STEP_DECODE, -EINVAL);
+	if (m->envc == 0)
+		words[slot++] = 0;
+	words[slot] = 0;
+	return m;
+}
+
+static const char *path_of(char *const *envp)
+{
+	for (; *envp; envp++) {
+		const char *e = *envp;
+		if (e[0] == 'P' && e[1] == 'A' && e[2] == 'T' && e[3] == 'H' && e[4] == '=')
+			return e + 5;
+	}
+	return 0;
+}
+
+// reap waits for the program, and buries whatever it orphaned meanwhile, as an
+// init should (PID-06).
+static void reap(long pid, struct reply *r)
+{
+	struct rusage ru;
+	s32 status;
+	for (;;) {
+		long got = SYS(wait4, -1, &status, WALL, &ru);
+		if (got == -EINTR)
+			continue;
+		if (got < 0) { // cannot be: we have a child
+			r->kind = KIND_FAILED;
+			r->step = STEP_CLONE;
+			r->err = (s32)-got;
+			return;
+		}
+		if (got == pid)
+			break;
+	}
+	r->exit_ns = now();
+	r->status = status;
+	r->user_us = (u64)ru.user_sec * 1000000 + (u64)ru.user_usec;
+	r->system_us = (u64)ru.sys_sec * 1000000 + (u64)ru.sys_usec;
+	r->maxrss_kib = (u64)ru.maxrss;
+}
+
+__attribute__((noreturn)) void shell_main(const struct shell *s)
+{
+	SYS(close, 4); // cellinit's socket: a shell speaks on its own only
+	default_signals();
+	SYS(umask, 022);
+	must(s, STEP_IDENTITY, SYS(setsid));
+	own_proc(s);
+	own_scratch(s);
+
+	const struct start *m = receive(s);
+	struct program p = {s, m, words, words + m->argc + 1, 0, 0, 0};
+	p.path = path_of(p.envp);
+	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+	long pid = program_start(&p);
+	r.exec_ns = now();
+	SYS(close, s->fds[FD_STDIN]); // so that the writer sees it when the program closes its own
+	if (pid < 0)
+		fail(s, STEP_CLONE, pid);
+	reap(pid, &r);
+	if (p.step) { // the child said why before it left
+		r.kind = KIND_FAILED;
+		r.step = p.step;
+		r.err = p.err;
+	}
+	send_reply(s->fds[FD_SOCKET], &r, -1);
+	SYS(exit_group, 0); // ends the pid namespace, and all that is left in it
+	__builtin_unreachable();
+}

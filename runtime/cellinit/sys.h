@@ -1,0 +1,92 @@
+// System calls and the few library functions a freestanding program lacks.
+#ifndef BRIG_SYS_H
+#define BRIG_SYS_H
+
+#include <asm/unistd.h>
+#include <linux/capability.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/keyctl.h>
+#include <linux/mount.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/stat.h>
+#include <linux/time_types.h>
+#include "wire.h"
+
+#ifndef __x86_64__
+#error "cellinit is written for x86_64; another architecture needs its own system call and entry stubs"
+#endif
+
+static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
+{
+	long ret;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	__asm__ volatile("syscall" : "=a"(ret)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#define SYS(n, ...) SYS_(n, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define SYS_(n, a, b, c, d, e, f, ...) \
+	sys6(__NR_##n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+// The compiler may call these by itself.
+void *memset(void *p, int c, u64 n);
+void *memcpy(void *to, const void *from, u64 n);
+
+struct iovec { void *base; u64 len; };
+struct msghdr {
+	void *name; u32 namelen; u32 pad0;
+	struct iovec *iov; u64 iovlen;
+	void *control; u64 controllen;
+	u32 flags; u32 pad1;
+};
+struct cmsg { u64 len; s32 level, type; s32 fds[16]; };
+struct rusage {
+	s64 user_sec, user_usec, sys_sec, sys_usec;
+	s64 maxrss, rest[13];
+};
+struct action { void *handler; u64 flags; void *restorer, *mask; };
+struct fprog { u16 len; struct insn *filter; };
+
+enum { SOL_SOCKET = 1, SCM_RIGHTS = 1, MSG_NOSIGNAL = 0x4000, MSG_CMSG_CLOEXEC = 0x40000000, MSG_TRUNC = 0x20, MSG_CTRUNC = 8 };
+enum { PROT_READ = 1, MAP_PRIVATE = 2, WALL = 0x40000000 };
+enum { SIGCHLD = 17, LAST_SIGNAL = 64, SIG_SETMASK = 2 };
+
+// msg.c
+int send_reply(int sock, const struct reply *r, int fd);
+long recv_message(int sock, void *buf, u64 size, int *fds, int max, int *count);
+
+// shell.c
+struct shell {
+	int fds[FD_FIXED + MAX_JOINS];
+	u32 flags, joins, has_cgroup;
+};
+extern struct insn last_filter[MAX_LAST];
+extern u32 last_len, run_uid, run_gid;
+__attribute__((noreturn)) void shell_main(const struct shell *s);
+
+// program.c
+struct program {
+	const struct shell *shell;
+	const struct start *start;
+	char *const *argv, *const *envp;
+	const char *path; // value of PATH in envp, or 0
+	volatile u32 step; // written by the child, read by the shell: they share memory until exec
+	volatile s32 err;
+};
+long program_start(struct program *p);
+
+static inline u64 now(void)
+{
+	struct __kernel_timespec t = {0, 0};
+	SYS(clock_gettime, 1 /* CLOCK_MONOTONIC */, &t);
+	return (u64)t.tv_sec * 1000000000UL + (u64)t.tv_nsec;
+}
+
+#endif

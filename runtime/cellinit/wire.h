@@ -1,0 +1,98 @@
+// Messages between the agent and cellinit, and between the agent and a shell.
+// Fixed size, little-endian, one per SOCK_SEQPACKET datagram; descriptors travel
+// beside them. runtime/wire.go is the other side, and TestWireSizes compares them.
+#ifndef BRIG_WIRE_H
+#define BRIG_WIRE_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long u64;
+typedef int s32;
+typedef long s64;
+
+enum { WIRE_MAGIC = 0x67697262 }; // "brig"
+
+enum kind {
+	KIND_HELLO = 1, // agent -> cellinit: the filters; fd: memfd of the wide one
+	KIND_READY,     // cellinit -> agent: prepared; fd: the notify listener
+	KIND_SPAWN,     // agent -> cellinit: make a shell; fds: see spawn_fd
+	KIND_SPAWNED,   // cellinit -> agent: made; fd: its pidfd
+	KIND_START,     // agent -> shell: run this
+	KIND_EXITED,    // shell -> agent: it ended
+	KIND_FAILED,    // either -> agent: step and errno; nothing of the program ran
+};
+
+// Which step of ours failed. runtime/wire.go names them.
+enum step {
+	STEP_NONE,
+	STEP_DECODE,
+	STEP_KEYRING,
+	STEP_PRIVILEGE,
+	STEP_FILTER,
+	STEP_CLONE,
+	STEP_SCRATCH,
+	STEP_PROC,
+	STEP_STDIO,
+	STEP_RLIMIT,
+	STEP_AFFINITY,
+	STEP_IDENTITY,
+	STEP_CGROUP,
+	STEP_LAST_FILTER,
+	STEP_EXEC,
+};
+
+enum {
+	MAX_LAST = 256,      // instructions of the last filter
+	MAX_WIDE = 4096,     // of the wide one: the kernel's BPF_MAXINSNS
+	MAX_JOINS = 8,       // v1 hierarchies
+	MAX_RLIMITS = 16,
+	MAX_WORDS = 8192,    // argv and envp together
+	MAX_STRINGS = 160 * 1024,
+};
+
+struct insn { u16 code; u8 jt, jf; u32 k; };
+
+struct hello {
+	u32 magic, kind;
+	u32 uid, gid;        // of the program, inside the cell
+	u32 wide, last;      // instructions; 0 and 0: no filter at all
+	struct insn insns[MAX_LAST];
+};
+
+enum { SPAWN_FULL_PROC = 1 }; // flags of a spawn
+
+// The descriptors of a spawn, in this order. The joins follow.
+enum spawn_fd { FD_SOCKET, FD_SCRATCH, FD_STDIN, FD_STDOUT, FD_STDERR, FD_CGROUP, FD_FIXED };
+
+struct spawn {
+	u32 magic, kind;
+	u32 flags;
+	u32 joins;
+	u32 has_cgroup;
+	u32 pad;
+};
+
+struct limit { u32 resource, pad; u64 soft, hard; };
+
+struct start {
+	u32 magic, kind;
+	u32 argc, envc;
+	u32 rlimits;
+	u32 strings;         // bytes of NUL-ended words that follow this struct
+	u64 affinity[16];    // 1,024 processors; all zero: leave
+	struct limit limit[MAX_RLIMITS];
+};
+
+struct reply {
+	u32 magic, kind;
+	u32 step;
+	s32 err;             // errno, positive
+	s32 pid;             // of the shell, as the cell sees it
+	s32 status;          // as wait4 gives it
+	u64 exec_ns, exit_ns; // CLOCK_MONOTONIC
+	u64 user_us, system_us;
+	u64 maxrss_kib;
+};
+
+#endif

@@ -1,0 +1,247 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// The bounds of a look through /box, whatever the program left in it.
+const (
+	collectDepth   = 64
+	collectEntries = 200_000
+	collectSkipped = 256 // reasons reported; the rest is counted in the last one
+)
+
+// A collector gathers the output files of a run whose processes are all dead.
+// What it cannot or will not take it skips by name, with the reason.
+type collector struct {
+	box    *os.File
+	want   api.Collect
+	placed map[string]stamp
+
+	files   []api.File
+	skipped []api.Skipped
+	unsaid  int // skipped beyond collectSkipped
+	bytes   api.Size
+	seen    int
+	full    bool
+}
+
+// collect returns the files asked for, in the order of their names.
+func collect(box *os.File, want api.Collect, placed map[string]stamp) ([]api.File, []api.Skipped, error) {
+	if want.None {
+		return nil, nil, nil
+	}
+	if want.Files == 0 {
+		want.Files = api.CollectFiles
+	}
+	if want.Bytes == 0 {
+		want.Bytes = api.CollectBytes
+	}
+	c := &collector{box: box, want: want, placed: placed}
+	if err := c.dir(".", 0); err != nil {
+		return nil, nil, err
+	}
+	if c.unsaid > 0 {
+		c.skipped = append(c.skipped, api.Skipped{Name: "...", Reason: fmt.Sprintf("%d more", c.unsaid)})
+	}
+	return c.files, c.skipped, nil
+}
+
+func (c *collector) skip(name, reason string) {
+	if len(c.skipped) == collectSkipped {
+		c.unsaid++
+		return
+	}
+	if !utf8.ValidString(name) {
+		name = fmt.Sprintf("%q", name)
+	}
+	c.skipped = append(c.skipped, api.Skipped{Name: name, Reason: reason})
+}
+
+// dir looks through one directory. Directories are opened one at a time and
+// closed before the next level's contents are read, so depth costs no descriptors.
+func (c *collector) dir(name string, depth int) error {
+	names, err := c.list(name)
+	if err != nil {
+		if name == "." {
+			return fmt.Errorf("collect: %w", err)
+		}
+		c.skip(name, reason(err)) // a directory its owner made unreadable to root? moved away: not ours to chase
+		return nil
+	}
+	slices.Sort(names)
+	for _, base := range names {
+		full := path.Join(name, base)
+		if c.seen++; c.seen > collectEntries {
+			if !c.full {
+				c.skip(full, fmt.Sprintf("more than %d entries in /box", collectEntries))
+			}
+			c.full = true
+			return nil
+		}
+		if err := c.entry(full, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collector) list(name string) ([]string, error) {
+	d, err := openBeneath(c.box, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(collectEntries + 1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}
+
+// entry decides about one name. O_NONBLOCK keeps the open of a FIFO from waiting
+// for a writer (FIO-04), O_PATH would not let us read; what was opened is looked
+// at, never the name again (FIO-08).
+func (c *collector) entry(name string, depth int) error {
+	var st unix.Stat_t
+	if err := c.lstat(name, &st); err != nil {
+		c.skip(name, reason(err))
+		return nil
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		if len(c.want.Globs) == 0 && cachePath(name+"/x") {
+			return nil
+		}
+		if depth == collectDepth {
+			c.skip(name, fmt.Sprintf("deeper than %d directories", collectDepth))
+			return nil
+		}
+		return c.dir(name, depth+1)
+	case unix.S_IFREG:
+		if c.wanted(name, &st) {
+			return c.take(name)
+		}
+	default:
+		if c.asked(name) {
+			c.skip(name, kindOf(st.Mode))
+		}
+	}
+	return nil
+}
+
+// lstat looks at a name below box without following any link.
+func (c *collector) lstat(name string, st *unix.Stat_t) error {
+	f, err := openBeneath(c.box, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		// RESOLVE_NO_SYMLINKS refuses a final link even with O_NOFOLLOW|O_PATH on
+		// some kernels; a link is skipped either way.
+		return err
+	}
+	defer f.Close()
+	return unix.Fstat(fd(f), st)
+}
+
+// asked reports whether a name is one the caller is interested in.
+func (c *collector) asked(name string) bool {
+	if len(c.want.Globs) == 0 {
+		return !cachePath(name)
+	}
+	return slices.ContainsFunc(c.want.Globs, func(g string) bool {
+		ok, err := path.Match(g, name)
+		return ok && err == nil
+	})
+}
+
+// wanted reports whether a regular file is to be returned: by default when it is
+// new, or not what was placed.
+func (c *collector) wanted(name string, st *unix.Stat_t) bool {
+	if !c.asked(name) {
+		return false
+	}
+	s, was := c.placed[name]
+	return len(c.want.Globs) > 0 || !was || s != stamp{st.Ino, st.Ctim}
+}
+
+func (c *collector) take(name string) error {
+	if !utf8.ValidString(name) {
+		c.skip(name, "name is not UTF-8")
+		return nil
+	}
+	if len(c.files) == c.want.Files {
+		c.skip(name, fmt.Sprintf("more than %d files", c.want.Files))
+		return nil
+	}
+	f, err := openBeneath(c.box, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	if err != nil {
+		c.skip(name, reason(err))
+		return nil
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd(f), &st); err != nil {
+		return fmt.Errorf("collect %q: %w", name, err)
+	}
+	room := c.want.Bytes - c.bytes
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		c.skip(name, kindOf(st.Mode))
+		return nil
+	case st.Size > int64(room): // also the sparse giant: its size is read, not its bytes (FIO-05)
+		c.skip(name, fmt.Sprintf("%d bytes; %d are left of the limit of %s", st.Size, room, c.want.Bytes))
+		return nil
+	}
+	content := make([]byte, st.Size)
+	n, err := io.ReadFull(f, content)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("collect %q: %w", name, err)
+	}
+	c.bytes += api.Size(n)
+	c.files = append(c.files, api.File{Name: name, Content: content[:n], Executable: st.Mode&0o100 != 0})
+	return nil
+}
+
+// reason puts the refusal of a lookup in words.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, unix.ELOOP):
+		return "symbolic link"
+	case errors.Is(err, unix.EXDEV):
+		return "leads out of /box"
+	case errors.Is(err, unix.ENAMETOOLONG):
+		return "path too long"
+	case errors.Is(err, unix.ENXIO):
+		return "socket"
+	}
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+func kindOf(mode uint32) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		return "symbolic link"
+	case unix.S_IFIFO:
+		return "FIFO"
+	case unix.S_IFSOCK:
+		return "socket"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return "device"
+	case unix.S_IFDIR:
+		return "directory"
+	}
+	return "not a regular file"
+}

@@ -1,0 +1,202 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+// Config says how an agent uses its host. Zero fields take the documented default.
+type Config struct {
+	RunDir    string     // for the instance's files; zero: /run/brig
+	Slots     int        // runs at a time; zero: one per physical core
+	Ceiling   api.Limits // most a run may ask for; zero: api.DefaultCeiling
+	Memory    api.Size   // most promised to runs together; zero: three quarters of the host's
+	Version   string     // of brig, for results
+	Images    *rootfs.Store
+	Languages *rootfs.Languages
+	Profiles  map[string]seccomp.Profile // the operator's own, offered to everybody beside the tiers
+	Log       *slog.Logger               // nil: discard
+}
+
+// A Host runs programs. It holds everything an agent has on the machine: the
+// instance directory, the group tree, the slots with their cells.
+type Host struct {
+	cfg      Config
+	log      *slog.Logger
+	instance *instance
+	tree     *groups.Tree
+	mode     string // v2, v1 or hybrid
+	kernel   string
+	cellinit *os.File // sealed memfd
+	pool     *pool
+	serial   atomic.Uint64 // names cells
+	runs     atomic.Uint64 // numbers runs
+
+	mu      sync.Mutex
+	filters map[filterKey]*filter // guarded by mu; compiled once
+}
+
+type filterKey struct {
+	hash string
+	mode api.ProfileMode
+}
+
+// Open takes the host into use: it removes what dead agents left, makes its
+// groups and reads its processors. The process must be root and in a mount
+// namespace of its own (see PrivateMounts).
+func Open(cfg Config) (_ *Host, err error) {
+	if cfg.RunDir == "" {
+		cfg.RunDir = DefaultRunDir
+	}
+	if cfg.Ceiling == (api.Limits{}) {
+		cfg.Ceiling = api.DefaultCeiling()
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Host{cfg: cfg, log: cfg.Log, filters: map[filterKey]*filter{}}
+	undo := undoing(&err)
+	defer undo.run()
+
+	// 1. Nothing of an earlier agent is left.
+	if _, err := SweepDead(cfg.RunDir, h.log); err != nil {
+		h.log.Error("not all that a dead agent left could be removed", "err", err)
+	}
+
+	// 2. We have a directory, a private tmpfs below it, and the cells' /dev in that.
+	if h.instance, err = newInstance(cfg.RunDir); err != nil {
+		return nil, err
+	}
+	undo.add(h.instance.Close)
+	if err := makeDev(h.devDir()); err != nil {
+		return nil, fmt.Errorf("prepare /dev: %w", err)
+	}
+
+	// 3. Our groups stand in every hierarchy, below our own.
+	probed, err := groups.Probe()
+	if err != nil {
+		return nil, err
+	}
+	if h.tree, err = groups.Create(probed, "brig-"+h.instance.id, h.instance.record); err != nil {
+		return nil, err
+	}
+	undo.add(h.tree.Remove)
+	h.mode = string(probed.Mode)
+
+	// 4. PID 1 of every cell lies in a file nobody can change.
+	if h.cellinit, err = sealedMemfd("cellinit", cellinitELF, true); err != nil {
+		return nil, err
+	}
+	undo.add(h.cellinit.Close)
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		return nil, os.NewSyscallError("uname", err)
+	}
+	h.kernel = unix.ByteSliceToString(uts.Release[:])
+
+	// 5. Slots are open; cells are built when a run first needs one.
+	cpus, err := processors()
+	if err != nil {
+		return nil, err
+	}
+	if h.cfg.Slots == 0 {
+		h.cfg.Slots = len(cpus.cores)
+	}
+	if h.cfg.Slots < 1 || h.cfg.Slots > maxSlot {
+		return nil, api.Refuse(api.CodeBadRequest, "%d slots: it must lie between 1 and %d", h.cfg.Slots, maxSlot)
+	}
+	if h.cfg.Memory == 0 {
+		if h.cfg.Memory, err = promisable(); err != nil {
+			return nil, err
+		}
+	}
+	var slots []*slot
+	for i := range h.cfg.Slots {
+		s, err := newSlot(i, cpus.cores[i%len(cpus.cores)], len(cpus.allowed))
+		if err != nil {
+			return nil, err
+		}
+		undo.add(s.Close)
+		slots = append(slots, s)
+	}
+	h.pool = newPool(h, slots, h.cfg.Memory)
+	undo.release()
+	return h, nil
+}
+
+// DefaultRunDir is where agents keep their instance directories and the socket.
+const DefaultRunDir = "/run/brig"
+
+func (h *Host) devDir() string   { return filepath.Join(h.instance.mnt(), "dev") }
+func (h *Host) stateDir() string { return filepath.Join(h.instance.mnt(), "state") }
+func (h *Host) cellsDir() string { return filepath.Join(h.instance.mnt(), "cells") }
+
+func (h *Host) cellName(slot int) string {
+	return fmt.Sprintf("cell-%d-%d", slot, h.serial.Add(1))
+}
+
+// scratchDefaults are the bounds a shell's scratch is made with; a run that wants
+// others has it resized.
+func (h *Host) scratchDefaults() (api.Size, int64) {
+	l := lowered(api.Defaults(), h.cfg.Ceiling)
+	return l.Scratch, l.Inodes
+}
+
+// Close destroys every cell and leaves the host as it was found. Runs under way
+// must have ended.
+func (h *Host) Close() error {
+	return errors.Join(h.pool.Close(), h.cellinit.Close(), h.tree.Remove(), h.instance.Close())
+}
+
+// Run executes r and reports how it ended. The error is an *api.Error, and
+// non-nil only when brig refused or failed; whatever the program did is a Result.
+// ctx means that the caller is still there: its end cancels the run.
+func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Caller) (api.Result, error) {
+	begun := monotonic()
+	p, err := h.plan(r, caller)
+	if err != nil {
+		return api.Result{}, apiError(err, "")
+	}
+	res, err := h.execute(ctx, p, streams, begun)
+	if err != nil {
+		return api.Result{}, apiError(err, p.id)
+	}
+	return res, nil
+}
+
+// execute leases, climbs and judges.
+func (h *Host) execute(ctx context.Context, p *plan, streams Streams, begun time.Duration) (api.Result, error) {
+	l, err := h.pool.lease(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
+	if err != nil {
+		return api.Result{}, err
+	}
+	o, err := climb(ctx, l.stall.slot, l.offer.cell, l.offer.shell, p, streams, begun)
+	l.giveBack(err != nil && !mendable(err))
+	if err != nil {
+		return api.Result{}, err
+	}
+	return h.result(p, o), nil
+}
+
+// Health tells what of the host is in use.
+func (h *Host) Health() api.Health {
+	slots, leased, cells, committed := h.pool.stats()
+	return api.Health{
+		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
+		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), Kernel: h.kernel, CgroupMode: h.mode,
+	}
+}

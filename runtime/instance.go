@@ -1,0 +1,194 @@
+package runtime
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// An instance is one agent's place on the host: a directory that says it exists,
+// locked while it lives, with a record of every cgroup it made. What hangs below
+// it is mounted in the agent's own mount namespace and dies with it.
+//
+//	<run>/<id>/lock      held by the living agent
+//	<run>/<id>/groups    one cgroup path a line, written before each mkdir
+//	<run>/<id>/mnt/      a tmpfs only the agent sees: cells/, state/, dev/
+type instance struct {
+	id     string
+	dir    string
+	lock   *os.File
+	groups *os.File
+}
+
+// newInstance claims a fresh directory below run.
+func newInstance(run string) (_ *instance, err error) {
+	// Others pass through to their cells' roots; nobody else lists or writes.
+	if err := os.MkdirAll(run, 0o711); err != nil {
+		return nil, err
+	}
+	var random [4]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, err
+	}
+	i := &instance{id: hex.EncodeToString(random[:])}
+	i.dir = filepath.Join(run, i.id)
+	undo := undoing(&err)
+	defer undo.run()
+	if err := os.Mkdir(i.dir, 0o711); err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return os.Remove(i.dir) })
+	if i.lock, err = lockFile(filepath.Join(i.dir, "lock"), true); err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return errors.Join(i.lock.Close(), os.Remove(i.lock.Name())) })
+	if i.groups, err = os.OpenFile(filepath.Join(i.dir, "groups"), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return errors.Join(i.groups.Close(), os.Remove(i.groups.Name())) })
+	if err := i.mount(); err != nil {
+		return nil, err
+	}
+	undo.release()
+	return i, nil
+}
+
+// mount hangs the private tmpfs. The agent is in a mount namespace of its own by
+// now, so that a SIGKILL leaves no mount behind.
+func (i *instance) mount() error {
+	mnt := i.mnt()
+	if err := os.Mkdir(mnt, 0o711); err != nil {
+		return err
+	}
+	t, err := newTmpfs(unix.MOUNT_ATTR_NOSUID, [2]string{"size", "16m"}, [2]string{"mode", "0711"})
+	if err != nil {
+		return errors.Join(err, os.Remove(mnt))
+	}
+	defer t.Close()
+	if err := moveMount(t, mnt); err != nil {
+		return errors.Join(err, os.Remove(mnt))
+	}
+	for _, d := range []string{"cells", "state", "dev"} {
+		if err := os.Mkdir(filepath.Join(mnt, d), 0o711); err != nil {
+			return errors.Join(err, unix.Unmount(mnt, unix.MNT_DETACH), os.Remove(mnt))
+		}
+	}
+	return nil
+}
+
+func (i *instance) mnt() string { return filepath.Join(i.dir, "mnt") }
+
+// record notes a cgroup path before it is made.
+func (i *instance) record(path string) error {
+	_, err := i.groups.WriteString(path + "\n")
+	return err
+}
+
+// Close removes the instance. Its groups must be gone already.
+func (i *instance) Close() error {
+	err := unix.Unmount(filepath.Join(i.mnt(), "dev"), unix.MNT_DETACH)
+	if errors.Is(err, unix.EINVAL) {
+		err = nil // never hung
+	}
+	return errors.Join(err, unix.Unmount(i.mnt(), unix.MNT_DETACH), i.groups.Close(), removeInstance(i.dir), i.lock.Close())
+}
+
+// removeInstance deletes the directory, whose mounts are gone.
+func removeInstance(dir string) error {
+	var err error
+	for _, name := range []string{"mnt", "groups", "lock", "."} {
+		if rerr := os.Remove(filepath.Join(dir, name)); !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
+}
+
+// lockFile opens path and takes its lock, without waiting.
+func lockFile(path string, create bool) (*os.File, error) {
+	flags := os.O_RDWR
+	if create {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(fd(f), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	}
+	return f, nil
+}
+
+// SweepDead removes what agents that were killed left below run: their groups,
+// with whatever still runs in them, and their directories. It returns the ids
+// swept. A living agent holds its lock and is left alone.
+func SweepDead(run string, log *slog.Logger) ([]string, error) {
+	entries, err := os.ReadDir(run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var swept []string
+	for _, e := range entries {
+		dir := filepath.Join(run, e.Name())
+		if !e.IsDir() || len(e.Name()) != 8 {
+			continue
+		}
+		lock, lerr := lockFile(filepath.Join(dir, "lock"), false)
+		if errors.Is(lerr, unix.EWOULDBLOCK) || errors.Is(lerr, fs.ErrNotExist) {
+			continue // alive, or just being made
+		}
+		if lerr != nil {
+			err = errors.Join(err, lerr)
+			continue
+		}
+		paths, rerr := readRecord(filepath.Join(dir, "groups"))
+		serr := groups.Sweep(paths)
+		if rerr == nil && serr == nil {
+			serr = removeInstance(dir)
+		}
+		if oneErr := errors.Join(rerr, serr, lock.Close()); oneErr != nil {
+			err = errors.Join(err, oneErr)
+			continue
+		}
+		log.Info("removed what a dead agent left", "instance", e.Name(), "groups", len(paths))
+		swept = append(swept, e.Name())
+	}
+	return swept, err
+}
+
+// readRecord reads group paths, ignoring a last line cut short by a crash: that
+// group was not made yet.
+func readRecord(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var paths []string
+	r := bufio.NewReader(f)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return paths, nil
+		}
+		paths = append(paths, strings.TrimSuffix(line, "\n"))
+	}
+}

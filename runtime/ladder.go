@@ -1,0 +1,315 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// Streams connect a run to a caller who is there while it runs. The zero value is
+// for one who waits for the result: stdin is the Run's, output is the Result's.
+type Streams struct {
+	// Attach, when set, is called once before the program starts with the write
+	// end of its stdin, which is then the callee's to write and close. Run.Stdin
+	// is not used.
+	Attach func(stdin *os.File)
+
+	// Stdout and Stderr, when set, get the program's output as it comes and the
+	// Result carries none. A Write that waits makes the program wait.
+	Stdout, Stderr interface{ Write([]byte) (int, error) }
+}
+
+// An outcome is what the ladder hands to the judge.
+type outcome struct {
+	ev       api.Evidence
+	usage    api.Usage
+	timing   api.Timing
+	out      [2]stream
+	files    []api.File
+	skipped  []api.Skipped
+	logged   []api.Denial
+	exitCode int
+}
+
+// climb is the ladder: the one place that acts on a plan. The shell is used up by
+// it, however it ends. An error means that we failed; the cell is then in doubt
+// unless the error is the caller's to mend.
+func climb(ctx context.Context, s *slot, c *cell, sh *shell, p *plan, streams Streams, begun time.Duration) (o *outcome, err error) {
+	w := &watch{slot: s, cell: c, shell: sh, limits: p.limits, filter: p.cell.filter, stdin: p.stdin}
+	w.out[0] = stream{file: sh.stdout, limit: int64(p.limits.Output)}
+	w.out[1] = stream{file: sh.stderr, limit: int64(p.limits.Output)}
+	base := slotIDs(c.slot)
+
+	// 1. limits: the group holds them, is empty, and its counters have a beginning.
+	if err := sh.leaf.Apply(groupLimits(p.limits, s.cpus)); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	if err := sh.leaf.Begin(); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+
+	// 2. files: the inputs lie in /box, written by us and charged to us, and no
+	// handle on them is open any more.
+	if err := sh.scratch.resize(p.limits.Scratch, p.limits.Inodes); err != nil {
+		return nil, fmt.Errorf("files: %w", err)
+	}
+	placed, err := place(sh.scratch.box, p.files, base+runUID, base+runGID)
+	if err != nil {
+		return nil, err
+	}
+
+	// 3. stdio: our ends of the pipes are watched; what fits of stdin is in its pipe.
+	if err := w.connect(streams); err != nil {
+		return nil, fmt.Errorf("stdio: %w", err)
+	}
+	defer func() {
+		for i := range w.out {
+			if live := w.out[i].live; live != nil {
+				live.finish()
+			}
+		}
+	}()
+
+	// 4. start: the shell has the one message it waited for.
+	var affinity [16]uint64
+	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits), affinity)
+	if err != nil {
+		return nil, err
+	}
+	wallStart := time.Now()
+	w.started = monotonic()
+	if err := sh.sock.send(msg); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+
+	// 5. watch: the program has ended, by itself or because a limit said so.
+	if err := w.run(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("watch: %w", err), sh.kill())
+	}
+
+	// 6. stop: nothing of the run is alive. The group is the proof, not the exit.
+	if err := w.empty(); err != nil {
+		return nil, fmt.Errorf("stop: %w", err)
+	}
+	if err := errors.Join(s.wall.set(0), s.cpu.set(0)); err != nil {
+		return nil, fmt.Errorf("stop: %w", err)
+	}
+
+	// 7. collect: output, files and figures, from handles nobody else holds.
+	if err := w.drain(); err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	usage, err := sh.leaf.Usage()
+	if err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	if err := w.conclude(p, usage); err != nil {
+		return nil, err
+	}
+	o = &outcome{ev: w.ev, usage: w.usage(usage), out: w.out, logged: w.logged, exitCode: w.ev.ExitCode}
+	if !w.ev.Canceled && !w.ev.SetupOOM {
+		if o.files, o.skipped, err = collect(sh.scratch.box, p.collect, placed); err != nil {
+			return nil, err
+		}
+	}
+	o.timing = w.timing(begun, wallStart)
+	return o, nil
+}
+
+// connect arms the poller for this shell and feeds stdin.
+func (w *watch) connect(streams Streams) error {
+	p, sh := w.slot.poller, w.shell
+	if streams.Stdout != nil {
+		w.out[0].live = deliver(streams.Stdout, w.slot.wake)
+	}
+	if streams.Stderr != nil {
+		w.out[1].live = deliver(streams.Stderr, w.slot.wake)
+	}
+	err := errors.Join(
+		p.add(sh.sock.file, pollIn, tagReply),
+		p.add(sh.pidfd, pollIn, tagShell),
+		p.add(sh.stdout, pollIn, tagStdout),
+		p.add(sh.stderr, pollIn, tagStderr),
+	)
+	oom, events := sh.leaf.OOMEvent()
+	err = errors.Join(err, p.add(oom, uint32(events), tagOOM)) // poll's and epoll's bits are the same
+	if w.cell.listener != nil {
+		err = errors.Join(err, p.add(w.cell.listener, pollIn, tagNotify))
+	}
+	if err != nil {
+		return err
+	}
+	if streams.Attach != nil {
+		stdin, err := polledCopy(sh.stdin)
+		if err != nil {
+			return err
+		}
+		streams.Attach(stdin)
+		return nil
+	}
+	if err := w.feed(); err != nil {
+		return err
+	}
+	if len(w.stdin) == 0 {
+		return sh.stdin.Close()
+	}
+	return p.add(sh.stdin, unix.EPOLLOUT, tagStdin)
+}
+
+// disconnect takes back what connect armed and Close alone would not: handles
+// that stay open after the run.
+func (w *watch) disconnect() error {
+	p, sh := w.slot.poller, w.shell
+	err := errors.Join(p.drop(sh.sock.file), p.drop(sh.pidfd), p.drop(sh.stdin), p.drop(sh.stdout), p.drop(sh.stderr))
+	oom, _ := sh.leaf.OOMEvent()
+	err = errors.Join(err, p.drop(oom))
+	if w.cell.listener != nil {
+		err = errors.Join(err, p.drop(w.cell.listener))
+	}
+	return err
+}
+
+// emptyTimeout bounds the end of a run whose processes have all been killed. One
+// that outlives it sits in an uninterruptible wait, and takes the cell with it.
+const (
+	emptyTimeout = 10 * time.Second
+	buryTimeout  = 10 * time.Second
+)
+
+// empty proves that the group holds no process. Mostly it is so already when the
+// shell reports. What is left dies with the shell, which ends its pid namespace.
+func (w *watch) empty() error {
+	if err := w.disconnect(); err != nil {
+		return err
+	}
+	empty, err := w.shell.leaf.Empty()
+	if err != nil || empty {
+		return err
+	}
+	if err := w.shell.kill(); err != nil {
+		return err
+	}
+	if err := waitReadable(w.shell.pidfd, emptyTimeout); err != nil {
+		return fmt.Errorf("the shell does not end: %w", err)
+	}
+	deadline := time.Now().Add(emptyTimeout)
+	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
+		empty, err := w.shell.leaf.Empty()
+		switch {
+		case err != nil || empty:
+			return err
+		case time.Now().After(deadline):
+			return errors.New("processes remain in the group after SIGKILL")
+		}
+		time.Sleep(pause)
+	}
+}
+
+// conclude completes the evidence, and separates the program's fate from ours.
+func (w *watch) conclude(p *plan, u groups.Usage) error {
+	ev := &w.ev
+	ev.OOMKills, ev.MemoryHits, ev.PidsHits = uint64(u.OOMKills), uint64(u.LimitHits), uint64(u.PidsHits)
+	ev.CPU, ev.Peak = api.Duration(u.CPU), api.Size(u.MemoryPeak)
+	ev.Signal = int(unix.SIGKILL) // unless the shell says otherwise
+	ev.Wall = api.Duration(monotonic() - w.started)
+	if w.replied {
+		ws := unix.WaitStatus(w.reply.Status)
+		ev.Wall = api.Duration(w.reply.ExitNs - w.reply.ExecNs)
+		ev.Signal, ev.ExitCode = 0, 0
+		if ws.Signaled() {
+			ev.Signal = int(ws.Signal())
+		} else {
+			ev.ExitCode = ws.ExitStatus()
+		}
+	}
+	if ev.Signal != 0 {
+		ev.ExitCode = -1
+	}
+	var err error
+	if ev.ScratchHit, ev.InodesHit, err = w.shell.scratch.full(); err != nil {
+		return err
+	}
+	switch {
+	case u.OOMKills > 0 && u.LimitHits == 0:
+		return api.Fail(api.CodeHostMemory, "the kernel killed the run because memory ran out above its own group: lower the load on this host, or the number of slots")
+	case w.failed != nil && u.LimitHits > 0 && errors.Is(w.failed, unix.ENOMEM):
+		ev.SetupOOM = true
+	case w.failed != nil:
+		return startError(p, w.failed)
+	case !w.replied && !w.stopped && u.OOMKills > 0:
+		ev.SetupOOM = true // killed between clone and exec, where shell and program share their memory
+	case !w.replied && !w.stopped:
+		return errors.New("the shell ended without a report")
+	}
+	return nil
+}
+
+// startError says what an exec that failed means. The rest are failures of ours.
+func startError(p *plan, err error) error {
+	var step *StepError
+	if !errors.As(err, &step) || step.Step != "exec" {
+		return fmt.Errorf("start: %w", err)
+	}
+	name := p.argv[0]
+	switch step.Err {
+	case unix.ENOENT, unix.ENOTDIR:
+		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.cell.key.image)
+	case unix.EACCES, unix.ENOEXEC, unix.EISDIR, unix.ELOOP, unix.EPERM, unix.EINVAL, unix.ELIBBAD, unix.ENAMETOOLONG:
+		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.cell.key.image, step.Err)
+	case unix.E2BIG:
+		return api.Refuse(api.CodeTooLarge, "argv and env are more than the kernel takes under the stack limit: pass large data as a file or on stdin")
+	}
+	return fmt.Errorf("start: %w", err)
+}
+
+// usage gives every figure its source.
+func (w *watch) usage(u groups.Usage) api.Usage {
+	figure := func(v int64, source string) api.Figure {
+		if source == "" {
+			return api.Unknown("this kernel keeps no such counter")
+		}
+		return api.Known(v, source)
+	}
+	pids := api.Unknown("pids.peak cannot be reset between runs")
+	if u.PidsPeakKnown {
+		pids = api.Known(u.PidsPeak, u.Sources.PidsPeak)
+	}
+	out := api.Usage{
+		CPU:          figure(int64(u.CPU), u.Sources.CPU),
+		Memory:       figure(u.MemoryPeak, u.Sources.MemoryPeak),
+		Pids:         pids,
+		OOMKills:     figure(u.OOMKills, u.Sources.OOMKills),
+		ForksRefused: figure(u.PidsHits, u.Sources.PidsHits),
+		StdoutBytes:  w.out[0].total,
+		StderrBytes:  w.out[1].total,
+	}
+	const source = "wait4"
+	if w.replied {
+		out.User = api.Known(int64(w.reply.UserUs)*1000, source)
+		out.System = api.Known(int64(w.reply.SystemUs)*1000, source)
+		out.MaxRSS = api.Known(int64(w.reply.MaxRSSKiB)<<10, source)
+	} else {
+		gone := api.Unknown("the run was killed before it could be waited for")
+		out.User, out.System, out.MaxRSS = gone, gone, gone
+	}
+	return out
+}
+
+// timing splits the time since begun, on the monotonic clock.
+func (w *watch) timing(begun time.Duration, wallStart time.Time) api.Timing {
+	exec, exit := w.started, monotonic()
+	if w.replied {
+		exec, exit = time.Duration(w.reply.ExecNs), time.Duration(w.reply.ExitNs)
+	}
+	return api.Timing{
+		SetUp: int64(exec - begun), Wall: int64(exit - exec), Finish: int64(monotonic() - exit),
+		Started: wallStart.Add(exec - w.started).UTC().Format(time.RFC3339Nano),
+	}
+}

@@ -1,0 +1,94 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A layer bounds the throw-away layer of a writable root.
+type layer struct {
+	size   api.Size
+	inodes int64
+}
+
+// hangLayer mounts, at dir, an overlay of the image and an empty tmpfs. The
+// image's files that belong to root are shifted to uid 1000 of the cell, so that
+// the program really may write to /etc and /usr; nothing of it reaches the image.
+//
+// Overlay over idmapped layers since Linux 5.19; lowerdir+ with a descriptor is
+// newer, so the layers lie at paths in our mount namespace.
+func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) {
+	undo := undoing(&err)
+	defer undo.run()
+	lower, upper := filepath.Join(c.dir, "lower"), filepath.Join(c.dir, "upper")
+	for _, d := range []string{lower, upper} {
+		if err := os.Mkdir(d, 0o711); err != nil {
+			return err
+		}
+		undo.add(func() error { return os.Remove(d) })
+	}
+	userns, err := ownedNamespace(base)
+	if err != nil {
+		return err
+	}
+	defer userns.Close()
+	image, err := os.OpenFile(p.tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer image.Close()
+	tree, err := cloneTree(image, attrImage, userns)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	if err := moveMount(tree, lower); err != nil {
+		return err
+	}
+	undo.add(func() error { return unix.Unmount(lower, unix.MNT_DETACH) })
+
+	top, err := newTmpfs(attrScratch, [2]string{"size", fmt.Sprint(int64(p.layer.size))},
+		[2]string{"nr_inodes", fmt.Sprint(p.layer.inodes)}, [2]string{"mode", "0755"})
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	for _, d := range []string{"upper", "work"} {
+		if err := unix.Mkdirat(fd(top), d, 0o755); err != nil {
+			return os.NewSyscallError("mkdirat", err)
+		}
+		if err := unix.Fchownat(fd(top), d, base+runUID, base+runGID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return os.NewSyscallError("fchownat", err)
+		}
+	}
+	if err := moveMount(top, upper); err != nil {
+		return err
+	}
+	undo.add(func() error { return unix.Unmount(upper, unix.MNT_DETACH) })
+
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work", lower, upper, upper)
+	if err := unix.Mount("overlay", dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
+			return api.Refuse(api.CodeUnsupported, "a writable root needs overlayfs over idmapped mounts (Linux 5.19): %w", err)
+		}
+		return os.NewSyscallError("mount overlay", err)
+	}
+	undo.release()
+	return nil
+}
+
+// dropLayer takes the overlay's parts down again.
+func (c *cell) dropLayer() error {
+	var err error
+	for _, name := range []string{"lower", "upper"} {
+		d := filepath.Join(c.dir, name)
+		err = errors.Join(err, unix.Unmount(d, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW), os.Remove(d))
+	}
+	return err
+}

@@ -1,0 +1,179 @@
+package runtime
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// A plan is one run, decided: everything the ladder applies. It is made from the
+// request, the language and the operator's ceiling without touching anything.
+type plan struct {
+	id        string
+	cell      cellPlan
+	once      bool // the cell serves this run only
+	mode      api.Mode
+	argv, env []string
+	files     []api.File
+	stdin     []byte
+	limits    api.Limits // complete
+	collect   api.Collect
+	labels    api.Labels
+	oomExit   int // a language's own out-of-memory exit code; 0: none
+}
+
+// basicEnv is the environment of every run, before the language's and the
+// caller's: nothing of the agent's own gets in (CAP-10).
+var basicEnv = map[string]string{
+	"PATH":   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"HOME":   "/box",
+	"TMPDIR": "/tmp",
+	"LANG":   "C.UTF-8",
+}
+
+// environment joins the three, the later winning, in sorted order.
+func environment(language, caller map[string]string) []string {
+	all := maps.Clone(basicEnv)
+	maps.Copy(all, language)
+	maps.Copy(all, caller)
+	var env []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		env = append(env, name+"="+all[name])
+	}
+	return env
+}
+
+// effectiveLimits fills what the request leaves open from the preset, the
+// language and the defaults, in this order, and checks the whole against the
+// ceiling. A default above the ceiling is lowered to it; a wish above it is refused.
+func effectiveLimits(r api.Run, language, ceiling api.Limits) (api.Limits, error) {
+	preset, err := api.Preset(r.Preset)
+	if err != nil {
+		return api.Limits{}, err
+	}
+	asked := r.Limits.Over(preset)
+	if err := asked.Validate(); err != nil {
+		return api.Limits{}, err
+	}
+	if err := asked.Within(ceiling); err != nil {
+		return api.Limits{}, err
+	}
+	l := asked.Over(lowered(language.Over(api.Defaults()), ceiling)).Resolve()
+	if ceiling.CPU != 0 && asked.CPU == 0 {
+		l.CPU = min(l.CPU, ceiling.CPU)
+	}
+	return l, l.Validate()
+}
+
+// lowered returns l with every field at most the ceiling's.
+func lowered(l, ceiling api.Limits) api.Limits {
+	l.Wall = atMost(l.Wall, ceiling.Wall)
+	l.CPU = atMost(l.CPU, ceiling.CPU)
+	l.Memory = atMost(l.Memory, ceiling.Memory)
+	l.Swap = min(l.Swap, ceiling.Swap)
+	l.CPUs = atMost(l.CPUs, ceiling.CPUs)
+	l.Weight = atMost(l.Weight, ceiling.Weight)
+	l.Pids = atMost(l.Pids, ceiling.Pids)
+	l.Output = atMost(l.Output, ceiling.Output)
+	l.Scratch = atMost(l.Scratch, ceiling.Scratch)
+	l.Inodes = atMost(l.Inodes, ceiling.Inodes)
+	l.OpenFiles = atMost(l.OpenFiles, ceiling.OpenFiles)
+	l.Stack = atMost(l.Stack, ceiling.Stack)
+	return l
+}
+
+func atMost[T int64 | float64 | api.Size | api.Duration](v, most T) T {
+	if most == 0 {
+		return v
+	}
+	return min(v, most)
+}
+
+// rlimits are the limits a process carries itself. The address space is not
+// among them: runtimes reserve far more than they use (MEM-02). RLIMIT_CPU is a
+// backstop in whole seconds behind the agent's own clock.
+func rlimits(l api.Limits) []wireLimit {
+	both := func(resource int, v uint64) wireLimit {
+		return wireLimit{Resource: uint32(resource), Soft: v, Hard: v}
+	}
+	return []wireLimit{
+		both(unix.RLIMIT_NOFILE, uint64(l.OpenFiles)),
+		both(unix.RLIMIT_STACK, uint64(l.Stack)),
+		both(unix.RLIMIT_FSIZE, uint64(l.Scratch)),
+		both(unix.RLIMIT_CPU, uint64(math.Ceil(float64(l.CPU)/1e9))+2),
+	}
+}
+
+// groupLimits are the limits the run's group carries.
+func groupLimits(l api.Limits, slotCPUs string) groups.Limits {
+	cpuset := l.Cpuset
+	if cpuset == "" && l.CPUs <= 1 {
+		cpuset = slotCPUs
+	}
+	return groups.Limits{
+		MemoryBytes: int64(l.Memory), SwapBytes: int64(l.Swap), CPUs: l.CPUs, Weight: l.Weight, Pids: l.Pids, Cpuset: cpuset,
+	}
+}
+
+// sourceFile adds the source to the files under its name.
+func sourceFile(r api.Run, name string) ([]api.File, error) {
+	if len(r.Source) == 0 {
+		return r.Files, nil
+	}
+	for _, f := range r.Files {
+		if f.Name == name {
+			return nil, api.Refuse(api.CodeBadFile, "file %q has the name the source gets: rename it or set source_name", name)
+		}
+	}
+	return append(slices.Clone(r.Files), api.File{Name: name, Content: r.Source}), nil
+}
+
+// expand puts the source's name and the caller's arguments into a language's
+// command. {source} stands for the file; the arguments follow at the end.
+func expand(command []string, source string, args []string) []string {
+	out := make([]string, 0, len(command)+len(args))
+	for _, w := range command {
+		out = append(out, strings.ReplaceAll(w, "{source}", source))
+	}
+	return append(out, args...)
+}
+
+// cachePath reports whether a file is an interpreter's cache, which nobody asked
+// to have collected.
+func cachePath(name string) bool {
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		if part == "__pycache__" || part == ".cache" || part == "node_modules" {
+			return true
+		}
+	}
+	return false
+}
+
+// parseCPUs reads a kernel processor list such as "0-1,3".
+func parseCPUs(list string) ([]int, error) {
+	var cpus []int
+	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+		lo, hi, ranged := strings.Cut(part, "-")
+		first, err := strconv.Atoi(lo)
+		last := first
+		if err == nil && ranged {
+			last, err = strconv.Atoi(hi)
+		}
+		if err != nil || first < 0 || last < first || last >= 1024 {
+			return nil, fmt.Errorf("processor list %q: write it as 0-1,3", list)
+		}
+		for c := first; c <= last; c++ {
+			cpus = append(cpus, c)
+		}
+	}
+	return cpus, nil
+}

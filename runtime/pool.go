@@ -1,0 +1,226 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A pool leases slots. It never queues: a request that finds no free slot, or no
+// memory to promise, is refused at once, and the caller may come again.
+type pool struct {
+	host   *Host
+	memory api.Size // most that may be promised to runs at a time
+
+	mu        sync.Mutex
+	slots     []*stall // guarded by mu
+	committed api.Size // guarded by mu; the sum of the leased runs' limits
+	closed    bool     // guarded by mu
+
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+}
+
+// A stall is a slot with its berths.
+type stall struct {
+	slot   *slot
+	leased bool
+	last   time.Duration // when it was given back
+	berths map[cellKey]*berth
+}
+
+// The bounds on cells that nobody uses.
+const (
+	maxBerths = 8 // per slot
+	idleLife  = 5 * time.Minute
+	idleTick  = 30 * time.Second
+)
+
+func newPool(h *Host, slots []*slot, memory api.Size) *pool {
+	ctx, stop := context.WithCancel(context.Background())
+	p := &pool{host: h, memory: memory, stop: stop}
+	for _, s := range slots {
+		p.slots = append(p.slots, &stall{slot: s, berths: map[cellKey]*berth{}})
+	}
+	p.wg.Go(func() { p.evict(ctx) })
+	return p
+}
+
+// A lease is the right to one run in one berth's cell.
+type lease struct {
+	pool   *pool
+	stall  *stall
+	berth  *berth
+	memory api.Size
+	offer  offer
+}
+
+// lease admits a run and returns a cell and a parked shell for it.
+func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
+	l, err := p.admit(want, once, memory)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case l.offer = <-l.berth.ready:
+	case <-ctx.Done():
+		p.release(l)
+		return nil, api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", ctx.Err())
+	}
+	if err := l.offer.err; err != nil {
+		p.release(l)
+		return nil, err
+	}
+	return l, nil
+}
+
+// admit decides who may run, and where: on a free slot whose shell for this kind
+// of run is ready, else one whose cell exists, else one that has to build it.
+func (p *pool) admit(want cellPlan, once bool, memory api.Size) (*lease, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, api.Fail(api.CodeStopping, "the agent is stopping: send the run again later")
+	}
+	if p.committed+memory > p.memory {
+		return nil, api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and %s is the most: send the run again later, or ask for less than %s", p.committed, p.memory, memory)
+	}
+	s := choose(p.slots, want.key)
+	if s == nil {
+		return nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
+	}
+	b := s.berths[want.key]
+	if b == nil {
+		want.slot = s.slot.index
+		b = newBerth(p.host, s.slot, want, once)
+		s.berths[want.key] = b
+	}
+	s.leased = true
+	p.committed += memory
+	b.used.Store(int64(monotonic()))
+	return &lease{pool: p, stall: s, berth: b, memory: memory}, nil
+}
+
+// choose picks a slot for a run, nil when all are leased. Of equals it takes the
+// one idle for longest, whose next shell is surely made.
+func choose(slots []*stall, key cellKey) *stall {
+	var best *stall
+	rank := func(s *stall) int {
+		b := s.berths[key]
+		switch {
+		case b != nil && b.waits.Load():
+			return 2
+		case b != nil:
+			return 1
+		}
+		return 0
+	}
+	for _, s := range slots {
+		switch {
+		case s.leased:
+		case best == nil, rank(s) > rank(best), rank(s) == rank(best) && s.last < best.last:
+			best = s
+		}
+	}
+	return best
+}
+
+// giveBack ends a lease: the shell is used up, the slot is free at once, and the
+// keeper tidies behind us. doubt has the cell destroyed.
+func (l *lease) giveBack(doubt bool) {
+	l.berth.back <- doubt
+	l.pool.release(l)
+}
+
+func (p *pool) release(l *lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.stall.leased = false
+	l.stall.last = monotonic()
+	p.committed -= l.memory
+}
+
+// evict closes berths nobody has used for a while, and the longest idle ones of a
+// slot that has too many.
+func (p *pool) evict(ctx context.Context) {
+	tick := time.NewTicker(idleTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, b := range p.idle() {
+			b.Close()
+		}
+	}
+}
+
+// idle takes the berths to be closed out of the pool.
+func (p *pool) idle() []*berth {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []*berth
+	for _, s := range p.slots {
+		if s.leased {
+			continue
+		}
+		for key, b := range s.berths {
+			if b.idleFor() > idleLife || len(s.berths) > maxBerths && b == s.oldest() {
+				delete(s.berths, key)
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+func (s *stall) oldest() *berth {
+	var oldest *berth
+	for _, b := range s.berths {
+		if oldest == nil || b.used.Load() < oldest.used.Load() {
+			oldest = b
+		}
+	}
+	return oldest
+}
+
+// stats counts slots, leased slots and cells, and tells the memory promised.
+func (p *pool) stats() (slots, leased, cells int, committed api.Size) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.slots {
+		if s.leased {
+			leased++
+		}
+		cells += len(s.berths)
+	}
+	return len(p.slots), leased, cells, p.committed
+}
+
+// Close refuses new leases and destroys every cell. Runs under way must have
+// ended: the agent waits for its handlers first.
+func (p *pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.stop()
+	p.wg.Wait()
+
+	var wg sync.WaitGroup
+	var err error
+	for _, s := range p.slots {
+		for _, b := range s.berths {
+			wg.Go(b.Close)
+		}
+	}
+	wg.Wait()
+	for _, s := range p.slots {
+		err = errors.Join(err, s.slot.Close())
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package runtime
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+// A Caller is who asks, by the socket's peer credentials.
+type Caller struct{ UID, GID uint32 }
+
+// plan decides everything about a run that can be decided before the host is
+// touched. Its errors are the caller's to mend.
+func (h *Host) plan(r api.Run, caller Caller) (*plan, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	lang, err := h.language(r)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := effectiveLimits(r, lang.Limits, h.cfg.Ceiling)
+	if err != nil {
+		return nil, err
+	}
+	image, err := h.image(r, lang)
+	if err != nil {
+		return nil, err
+	}
+	f, err := h.filterFor(r, lang, caller)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{
+		id:     runID(),
+		mode:   r.Mode,
+		argv:   r.Argv,
+		env:    environment(lang.env(r.Interactive), r.Env),
+		stdin:  r.Stdin,
+		limits: limits, collect: r.Collect, labels: r.Labels, oomExit: lang.OOMExitCode,
+	}
+	if p.mode == "" {
+		p.mode = api.Strict
+	}
+	if len(r.Source) > 0 {
+		name := r.SourceName
+		if name == "" {
+			name = lang.SourceFile
+		}
+		p.argv = expand(lang.Run, name, r.Argv)
+		if p.files, err = sourceFile(r, name); err != nil {
+			return nil, err
+		}
+	} else {
+		p.files = r.Files
+	}
+	p.once = p.mode == api.Fresh || r.WritableRoot
+	p.cell = cellPlan{
+		key:    cellKey{image: image.Digest, policy: f.hash, fullProc: lang.FullProc, mode: p.mode, writable: r.WritableRoot},
+		tree:   image.Path,
+		filter: f,
+	}
+	if r.WritableRoot {
+		p.cell.layer = &layer{size: limits.Scratch, inodes: limits.Inodes}
+		p.cell.key.layer = *p.cell.layer
+	}
+	return p, nil
+}
+
+// A language is what a manifest says about running a program; its zero value is
+// a run that names an image instead.
+type language struct {
+	rootfs.Language
+	Limits   api.Limits
+	FullProc bool
+}
+
+func (l language) env(interactive bool) map[string]string {
+	if !interactive {
+		return l.Env
+	}
+	env := maps.Clone(l.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, l.InteractiveEnv)
+	return env
+}
+
+func (h *Host) language(r api.Run) (language, error) {
+	if r.Language == "" {
+		return language{}, nil
+	}
+	l, err := h.cfg.Languages.ByName(r.Language)
+	if err != nil {
+		return language{}, api.Refuse(api.CodeNoLanguage, "%w", err)
+	}
+	return language{Language: l, Limits: l.Limits, FullProc: l.Proc == "full"}, nil
+}
+
+// image finds the stored image of a run.
+func (h *Host) image(r api.Run, l language) (rootfs.Image, error) {
+	name := r.Image
+	if r.Language != "" {
+		name = l.Image
+	}
+	img, err := h.cfg.Images.Lookup(name)
+	if errors.Is(err, rootfs.ErrNotFound) {
+		return img, api.Refuse(api.CodeNoImage, "%w", err)
+	}
+	return img, err
+}
+
+// filterFor finds the profile of a run and compiles it the first time. Only the
+// tiers and what the operator listed are to be had by name; a profile of the
+// caller's own is for root, who could as well have listed it.
+func (h *Host) filterFor(r api.Run, l language, caller Caller) (*filter, error) {
+	name := r.Profile
+	if name == "" {
+		name = l.Tier
+	}
+	if name == "" {
+		name = "default"
+	}
+	var p seccomp.Profile
+	var err error
+	switch own, listed := h.cfg.Profiles[name]; {
+	case len(r.ProfileRules) > 0 && caller.UID != 0:
+		return nil, api.Refuse(api.CodeForbidden, "a profile of your own needs root: ask the operator to list it, or use one of %s", strings.Join(h.ProfileNames(), ", "))
+	case len(r.ProfileRules) > 0:
+		if p, err = seccomp.Decode(r.ProfileRules); err == nil {
+			err = seccomp.Validate(p)
+		}
+		if err != nil {
+			return nil, api.Refuse(api.CodeBadProfile, "profile: %w", err)
+		}
+	case listed:
+		p = own
+	default:
+		if p, err = seccomp.Tier(name); err != nil {
+			return nil, api.Refuse(api.CodeNoProfile, "profile %q is not offered: use one of %s", name, strings.Join(h.ProfileNames(), ", "))
+		}
+	}
+	if r.ProfileMode == api.Log && caller.UID != 0 {
+		return nil, api.Refuse(api.CodeForbidden, "profile mode log lets denied calls through and needs root")
+	}
+	mode := r.ProfileMode
+	if mode == "" {
+		mode = api.Enforce
+	}
+	return h.compiled(p, mode)
+}
+
+// ProfileNames lists what a run may name, sorted.
+func (h *Host) ProfileNames() []string {
+	return slices.Sorted(slices.Values(append(seccomp.Tiers(), slices.Collect(maps.Keys(h.cfg.Profiles))...)))
+}
+
+func (h *Host) compiled(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
+	key := filterKey{p.Name, mode}
+	if h.cfg.Profiles[p.Name].Name == "" && !slices.Contains(seccomp.Tiers(), p.Name) {
+		key.hash = seccomp.Hash(p)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.filters[key]; f != nil {
+		return f, nil
+	}
+	f, err := newFilter(p, mode)
+	if err != nil {
+		return nil, err
+	}
+	h.filters[key] = f
+	return f, nil
+}
+
+// runID names a run: 16 characters nobody can guess.
+func runID() string {
+	var b [10]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// mendable reports whether an error is the caller's to mend, which says nothing
+// bad about the cell.
+func mendable(err error) bool {
+	var e *api.Error
+	return errors.As(err, &e) && !e.RetrySafe
+}
+
+// apiError gives every failure a stable code; one that has none yet is ours.
+func apiError(err error, run string) *api.Error {
+	var e *api.Error
+	if errors.As(err, &e) {
+		out := *e
+		out.Run = run
+		return &out
+	}
+	out := api.Fail(api.CodeInternal, "%w", err)
+	out.Run = run
+	return out
+}

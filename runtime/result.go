@@ -1,0 +1,40 @@
+package runtime
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// result judges the evidence and writes down all it rests on.
+func (h *Host) result(p *plan, o *outcome) api.Result {
+	r := api.Result{
+		Run:       p.id,
+		Verdict:   api.Judge(o.ev, p.limits, p.oomExit),
+		Stage:     api.StageRun,
+		ExitCode:  o.ev.ExitCode,
+		Signal:    o.ev.Signal,
+		LimitsHit: api.LimitsHit(o.ev, p.limits),
+		Denial:    o.ev.Denial,
+		Logged:    o.logged,
+		Usage:     o.usage,
+		Timing:    o.timing,
+		Files:     o.files,
+		Skipped:   o.skipped,
+		Limits:    p.limits,
+		Labels:    p.labels,
+		Host: api.Host{
+			Kernel: h.kernel, CgroupMode: h.mode, Mode: p.mode, Image: p.cell.key.image,
+			Profile: p.cell.filter.name, PolicyHash: p.cell.filter.hash, Brig: h.cfg.Version,
+		},
+	}
+	if r.LimitsHit == nil {
+		r.LimitsHit = []string{}
+	}
+	if r.Signal != 0 {
+		r.SignalName = unix.SignalName(unix.Signal(r.Signal))
+	}
+	r.Stdout, r.Stderr = o.out[0].kept, o.out[1].kept
+	r.StdoutTruncated, r.StderrTruncated = o.out[0].over(), o.out[1].over()
+	return r
+}

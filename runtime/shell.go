@@ -1,0 +1,126 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// A shell is one run's world, made ahead and used once: a parked PID 1 of a fresh
+// pid, mount and ipc namespace, a scratch file system, three pipes and an empty
+// leaf group.
+type shell struct {
+	pidfd   *os.File
+	sock    seqpacket
+	scratch *scratch
+	leaf    *groups.Leaf
+
+	stdin, stdout, stderr *os.File // our ends, non-blocking
+}
+
+// newShell has cellinit make a shell around leaf, with a scratch of the given
+// bounds. On failure the leaf is still the caller's and nothing else is left.
+func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, inodes int64) (_ *shell, err error) {
+	s := &shell{leaf: leaf}
+	undo := undoing(&err)
+	defer undo.run()
+	base := slotIDs(c.slot)
+
+	// 1. What the shell will own exists on our side, with the run's owner on it.
+	if s.scratch, err = newScratch(size, inodes, base+runUID, base+runGID); err != nil {
+		return nil, err
+	}
+	undo.add(s.scratch.Close)
+	var theirs [3]*os.File
+	for i, ours := range []**os.File{&s.stdin, &s.stdout, &s.stderr} {
+		if *ours, theirs[i], err = stdioPipe(i == 0, base+runUID, base+runGID); err != nil {
+			return nil, err
+		}
+		defer theirs[i].Close()
+		undo.add((*ours).Close)
+	}
+	sock, peer, err := seqpacketPair(false)
+	if err != nil {
+		return nil, err
+	}
+	defer peer.Close()
+	s.sock = sock
+	undo.add(sock.Close)
+
+	// 2. cellinit clones the shell and hands its pidfd back. The shell mounts and
+	// parks by itself; if it cannot, the answer to its start message says so.
+	files := []*os.File{peer, s.scratch.root, theirs[0], theirs[1], theirs[2]}
+	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn}
+	if c.key.fullProc {
+		msg.Flags |= spawnFullProc
+	}
+	if dir := leaf.Dir(); dir != nil {
+		msg.HasCgroup = 1
+		files = append(files, dir)
+	}
+	joins := leaf.JoinFiles()
+	msg.Joins = uint32(len(joins))
+	if err := c.ctrl.send(encode(&msg), append(files, joins...)...); err != nil {
+		return nil, err
+	}
+	_, pidfd, err := c.reply(ctx, kindSpawned)
+	if err != nil {
+		return nil, fmt.Errorf("cell %s: make shell: %w", c.name, err)
+	}
+	s.pidfd = pidfd
+	undo.release()
+	return s, nil
+}
+
+// kill ends the shell, and with it every process of its pid namespace.
+func (s *shell) kill() error {
+	err := unix.PidfdSendSignal(fd(s.pidfd), unix.SIGKILL, nil, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil // it has ended by itself
+	}
+	return os.NewSyscallError("pidfd_send_signal", err)
+}
+
+// bury kills the shell, waits until the kernel has taken its namespaces down, and
+// closes our handles, which frees the scratch. The leaf remains.
+func (s *shell) bury() error {
+	err := s.kill()
+	if werr := waitReadable(s.pidfd, buryTimeout); werr != nil {
+		err = errors.Join(err, fmt.Errorf("wait for the end of a shell: %w", werr))
+	}
+	return errors.Join(err, s.close())
+}
+
+func (s *shell) close() error {
+	var err error
+	for _, f := range []*os.File{s.pidfd, s.stdin, s.stdout, s.stderr} {
+		if cerr := f.Close(); !errors.Is(cerr, os.ErrClosed) {
+			err = errors.Join(err, cerr)
+		}
+	}
+	return errors.Join(err, s.sock.Close(), s.scratch.Close())
+}
+
+// stdioPipe makes one of the run's streams. The pipe belongs to the run's host
+// uid, or /dev/stdout could not be reopened by it.
+func stdioPipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	r, w := os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe")
+	ours, theirs = r, w
+	if input {
+		ours, theirs = w, r
+	}
+	if err := errors.Join(unix.Fchown(fd(theirs), uid, gid), unix.SetNonblock(fd(ours), true)); err != nil {
+		return nil, nil, errors.Join(err, r.Close(), w.Close())
+	}
+	return ours, theirs, nil
+}

@@ -1,0 +1,71 @@
+package runtime
+
+import (
+	oci "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// cellCaps are what PID 1 of a cell may do inside its user namespace, and only
+// there: make shells and mount for them (SYS_ADMIN), become uid 1000 (SETUID,
+// SETGID), end them (KILL), and empty its bounding set (SETPCAP), with which it
+// begins.
+var cellCaps = []string{"CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"}
+
+// A cellSpec is what a cell's OCI configuration depends on.
+type cellSpec struct {
+	rootfs   string // where the idmapped clone of the image hangs, in the agent's mount namespace
+	dev      string // where the prepared /dev hangs
+	cgroup   string // for libcontainer: the cell's init group
+	hostBase uint32 // first host id
+	readonly bool   // false: the root is a throw-away overlay
+}
+
+// spec writes the cell as an OCI runtime configuration. It reads nothing.
+//
+// There is no seccomp section: libcontainer would load it before PID 1 runs, and
+// the cell's filter has to let cellinit prepare first. There is no cgroup
+// namespace: a run sees no cgroup file system, and with nsdelegate the kernel
+// would refuse CLONE_INTO_CGROUP to groups outside it.
+func (c cellSpec) spec() *oci.Spec {
+	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: idCount}}
+	return &oci.Spec{
+		Version:  oci.Version,
+		Root:     &oci.Root{Path: c.rootfs, Readonly: c.readonly},
+		Hostname: "sandbox",
+		Process: &oci.Process{
+			Args:         []string{"/proc/self/fd/3"},
+			Cwd:          "/",
+			User:         oci.User{UID: 0, GID: 0},
+			Capabilities: &oci.LinuxCapabilities{Bounding: cellCaps, Effective: cellCaps, Permitted: cellCaps},
+			Rlimits:      cellRlimits,
+		},
+		Mounts: []oci.Mount{
+			{Destination: "/dev", Source: c.dev, Type: "bind", Options: []string{"bind", "nosuid", "noexec", "ro"}},
+			// Full, writable and unmasked: the kernel lets a shell mount its own
+			// /proc only while an unobstructed one is in view (mnt_already_visible).
+			{Destination: "/proc", Source: "proc", Type: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
+		},
+		Linux: &oci.Linux{
+			Namespaces: []oci.LinuxNamespace{
+				{Type: oci.UserNamespace}, {Type: oci.MountNamespace}, {Type: oci.PIDNamespace},
+				{Type: oci.NetworkNamespace}, {Type: oci.IPCNamespace}, {Type: oci.UTSNamespace},
+			},
+			UIDMappings:       ids,
+			GIDMappings:       ids,
+			CgroupsPath:       c.cgroup,
+			RootfsPropagation: "private",
+			// No namespace of any user below this one, filter or not (NS-03).
+			Sysctl: map[string]string{"user.max_user_namespaces": "0"},
+		},
+	}
+}
+
+// cellRlimits hold for everything in the cell. What a run sets for itself comes
+// with its start message.
+var cellRlimits = []oci.POSIXRlimit{
+	{Type: "RLIMIT_CORE"}, // a dump would outlive the run (PRC-09)
+	{Type: "RLIMIT_MEMLOCK", Hard: 64 << 10, Soft: 64 << 10},
+	{Type: "RLIMIT_MSGQUEUE"}, // POSIX queues are kernel memory
+	{Type: "RLIMIT_NICE"},
+	{Type: "RLIMIT_RTPRIO"},
+	{Type: "RLIMIT_SIGPENDING", Hard: 1024, Soft: 1024}, // CPU-17
+}

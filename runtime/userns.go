@@ -1,0 +1,75 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The host ids of slot k's cells are idBase+k*idCount and the 65,535 after it:
+// above what distributions hand out (subuid ranges start at 100,000 and end
+// below 600,100,000 by default), below 2^31, and shared with no other slot, so
+// that per-uid quotas of one run never bind another (NS-14, PID-14).
+const (
+	idBase  = 0x40000000
+	idCount = 65536
+	maxSlot = 4096
+)
+
+// The program's identity inside a cell.
+const (
+	runUID = 1000
+	runGID = 1000
+)
+
+// slotIDs returns the first host id of a slot.
+func slotIDs(slot int) int { return idBase + slot*idCount }
+
+// userNamespace makes a user namespace that maps 0..65535 to the ids from base
+// on, and returns a handle. It exists to tell mount_setattr how to shift the ids
+// of an image; the cell's own namespace has the same mapping.
+//
+// The process that carries the mapping is stopped before its first instruction
+// and never runs.
+func userNamespace(base int) (*os.File, error) {
+	return mappedNamespace([]syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: idCount}})
+}
+
+// ownedNamespace is userNamespace for a throw-away layer: what belongs to root in
+// the image belongs to the run's uid in the cell, and the other way round.
+func ownedNamespace(base int) (*os.File, error) {
+	return mappedNamespace([]syscall.SysProcIDMap{
+		{ContainerID: 0, HostID: base + runUID, Size: 1},
+		{ContainerID: 1, HostID: base + 1, Size: runUID - 1},
+		{ContainerID: runUID, HostID: base, Size: 1},
+		{ContainerID: runUID + 1, HostID: base + runUID + 1, Size: idCount - runUID - 1},
+	})
+}
+
+func mappedNamespace(ids []syscall.SysProcIDMap) (*os.File, error) {
+	goruntime.LockOSThread() // ptrace binds the tracer's thread
+	defer goruntime.UnlockOSThread()
+	p, err := os.StartProcess("/proc/self/exe", []string{"brigd-idmap"}, &os.ProcAttr{
+		Sys: &syscall.SysProcAttr{
+			Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids,
+			Ptrace: true, Pdeathsig: syscall.SIGKILL,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a user namespace for the ids from %d on: %w", ids[0].HostID, err)
+	}
+	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", p.Pid))
+	killErr := p.Kill()
+	_, waitErr := p.Wait()
+	if err := errors.Join(err, killErr, waitErr); err != nil {
+		if ns != nil {
+			err = errors.Join(err, ns.Close())
+		}
+		return nil, err
+	}
+	return ns, nil
+}
