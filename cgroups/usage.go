@@ -211,6 +211,10 @@ func (l *Leaf) Empty() (bool, error) {
 // there is none: forks are forbidden first, so that killing one by one ends.
 func (l *Leaf) Kill() error {
 	if l.ctl["cgroup.kill"] != nil {
+		// A group that was killed kills what is cloned into it from elsewhere: the
+		// kernel compares its kill count with that of the parent's group
+		// (cgroup_post_fork, Linux 6.18). So it is not used again.
+		l.doubt = true
 		return put(l.ctl["cgroup.kill"], "1")
 	}
 	if l.dir != nil {
