@@ -17,7 +17,7 @@ type Health struct {
 // A Language is one the agent can run.
 type Language struct {
 	Name       string   `json:"name"`
-	Extensions []string `json:"extensions"` // of source files, such as ".py"
+	Extensions []string `json:"extensions"` // of source files, without the dot
 	Image      string   `json:"image"`      // the stored image's name
 	Stored     bool     `json:"stored"`     // whether that image is there
 	Tier       string   `json:"tier"`

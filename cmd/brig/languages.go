@@ -16,7 +16,7 @@ Usage:
 
 Example:
   brig languages`)
-	socket := f.String("socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	if code, done := c.parse(f, args); done {
 		return code

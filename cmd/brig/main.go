@@ -29,9 +29,27 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "run a program in a sandbox", runCommand},
+		{"rootfs", "build, import, list and remove images", rootfsCommand},
+		{"profile", "show, explain, compare and export seccomp profiles", profileCommand},
 		{"languages", "list the languages the agent can run", languagesCommand},
 		{"version", "print the version", versionCommand},
 	}
+}
+
+// subcommands runs the one of several commands that args name: brig rootfs ls.
+func (c *console) subcommands(name, usage string, all []command, args []string) int {
+	f := c.flags(name, usage)
+	f.SetInterspersed(false)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if f.NArg() == 0 {
+		return c.hint(name, fmt.Errorf("%s needs a subcommand", name))
+	}
+	if i := slices.IndexFunc(all, func(k command) bool { return k.name == f.Arg(0) }); i >= 0 {
+		return all[i].run(c, f.Args()[1:])
+	}
+	return c.hint(name, fmt.Errorf("%s has no subcommand %q", name, f.Arg(0)))
 }
 
 // A console is the outside world of a command.

@@ -13,11 +13,17 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
 )
 
 const defaultSocket = "/run/brig/brigd.sock"
+
+func socketFlag(f *pflag.FlagSet) *string {
+	return f.String("socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+}
 
 // An agentHandle is the agent a command speaks to: the one that answers on the
 // socket, or a private one that lives as long as the command.

@@ -86,24 +86,31 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 	return res, err
 }
 
-// settleLanguage finds the language of an extension.
+// settleLanguage finds the language of an extension, and sees to its image.
 func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *runOptions, ext string) error {
-	if o.run.Image != "" || o.run.Language != "" {
+	if o.run.Image != "" {
 		return nil
 	}
 	all, err := agent.Languages(ctx)
 	if err != nil {
 		return err
 	}
+	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
 	var known []string
 	for _, l := range all {
-		if slices.Contains(l.Extensions, strings.ToLower(ext)) {
+		if o.run.Language == l.Name || o.run.Language == "" && slices.Contains(l.Extensions, ext) {
 			o.run.Language = l.Name
-			return nil
+			if l.Stored || o.noBuild {
+				return nil
+			}
+			return c.buildMissing(ctx, agent, l)
 		}
 		known = append(known, l.Extensions...)
 	}
-	return api.Refuse(api.CodeNoLanguage, "no language has the extension %s (known: %s): add --language", ext, strings.Join(known, " "))
+	if o.run.Language != "" {
+		return nil // perhaps an alias; the agent knows, or says what there is
+	}
+	return api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language", ext, strings.Join(known, " "))
 }
 
 // runFailed reports that brig failed, wherever the caller looks.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -173,12 +174,15 @@ func (o *runOptions) planWorld() error {
 		}
 	}
 	r.Collect = api.Collect{Globs: o.collect, None: len(o.collect) == 0 && o.out == "" && !o.json}
-	if o.profile == "" || !strings.ContainsAny(o.profile, "/.") {
+	if !isFile(o.profile) {
 		r.Profile = o.profile
 		return nil
 	}
-	text, err := readFile(o.profile)
-	r.ProfileText = text
+	p, err := loadProfile(o.profile)
+	if err != nil {
+		return err
+	}
+	r.ProfileText, err = json.Marshal(p)
 	return err
 }
 

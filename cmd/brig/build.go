@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+func rootfsBuild(c *console, args []string) int {
+	f := c.flags("rootfs build", `
+Make an image by its recipe and store it. Known recipes: `+recipeNames()+`.
+
+Usage:
+  brig rootfs build NAME [--out FILE]
+
+Examples:
+  sudo brig rootfs build python
+  sudo brig rootfs build python --out python.tar.zst   # only the archive`)
+	out := f.String("out", "", "write the archive to this `FILE` and store nothing")
+	recipe := f.String("recipe", "", "use the recipe in this `FILE` instead of brig's own")
+	mirror := f.String("mirror", "", "`URL` Debian packages come from (default: where this host's come from)")
+	verbose := f.BoolP("verbose", "v", false, "show what the tools say")
+	socket := socketFlag(f)
+	asJSON := f.Bool("json", false, "print JSON")
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if f.NArg() != 1 {
+		return c.hint("rootfs build", fmt.Errorf("brig rootfs build needs the NAME of a recipe: %s", recipeNames()))
+	}
+	r, err := findRecipe(f.Arg(0), *recipe)
+	if err != nil {
+		return c.fail(err)
+	}
+	ctx, stop := untilInterrupt()
+	defer stop()
+	options := rootfs.BuildOptions{Cache: cacheDir(), Mirror: *mirror}
+	if *verbose {
+		options.Log = c.stderr
+	}
+	if *out != "" {
+		if err := c.buildFile(ctx, r, *out, options); err != nil {
+			return c.fail(err)
+		}
+		return 0
+	}
+	agent, err := c.connect(*socket)
+	if err != nil {
+		return c.fail(err)
+	}
+	defer agent.Close()
+	if err := c.buildAndStore(ctx, agent, r, f.Arg(0), options, *asJSON); err != nil {
+		return c.fail(agent.explain(err))
+	}
+	return 0
+}
+
+func recipeNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(rootfs.Recipes())), ", ")
+}
+
+func findRecipe(name, file string) (rootfs.Recipe, error) {
+	if file == "" {
+		return rootfs.FindRecipe(name)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return rootfs.Recipe{}, err
+	}
+	return rootfs.ParseRecipe(file, text)
+}
+
+// cacheDir is where downloads are kept; empty when there is no such place.
+func cacheDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/cache/brig"
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "brig")
+}
+
+// buildAndStore makes the archive in a temporary file without a name, so that a
+// build that fails never reaches the agent, then stores it.
+func (c *console) buildAndStore(ctx context.Context, a *agentHandle, r rootfs.Recipe, name string, o rootfs.BuildOptions, asJSON bool) error {
+	tmp, err := os.CreateTemp("", "brig-build-")
+	if err != nil {
+		return err
+	}
+	defer tmp.Close()
+	if err := os.Remove(tmp.Name()); err != nil {
+		return err
+	}
+	if err := c.build(ctx, r, tmp, o); err != nil {
+		return err
+	}
+	if _, err := tmp.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return c.store(ctx, a, tmp, name, "", asJSON)
+}
+
+func (c *console) buildFile(ctx context.Context, r rootfs.Recipe, path string, o rootfs.BuildOptions) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(c.build(ctx, r, out, o), out.Close())
+	if err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+func (c *console) build(ctx context.Context, r rootfs.Recipe, out io.Writer, o rootfs.BuildOptions) error {
+	said := new(tail)
+	p := c.progress("building image " + r.Name)
+	if o.Log == nil {
+		o.Log = said
+	}
+	err := rootfs.Build(ctx, r, out, o)
+	p.end()
+	if err != nil && said.String() != "" {
+		err = fmt.Errorf("%w\n%s", err, said)
+	}
+	return err
+}
+
+// buildMissing makes the image of a language that is used for the first time.
+func (c *console) buildMissing(ctx context.Context, a *agentHandle, l api.Language) error {
+	r, err := rootfs.FindRecipe(l.Image)
+	if err != nil {
+		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: import it with brig rootfs import FILE --name %s", l.Image, l.Name, l.Image)
+	}
+	if os.Geteuid() != 0 {
+		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s", l.Image, l.Name, l.Image)
+	}
+	fmt.Fprintf(c.stderr, "brig: the image of %s is not stored yet: building it, once\n", l.Name)
+	quiet := *c
+	quiet.stdout = io.Discard // stdout is the program's
+	return quiet.buildAndStore(ctx, a, r, l.Image, rootfs.BuildOptions{Cache: cacheDir()}, false)
+}

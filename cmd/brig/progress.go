@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A progress tells on stderr that something is going on, from its second second:
+// on a terminal every second in one line, elsewhere every ten seconds.
+type progress struct {
+	stop chan struct{}
+	wg   sync.WaitGroup
+}
+
+func (c *console) progress(what string) *progress {
+	p := &progress{stop: make(chan struct{})}
+	every, format, last := 10*time.Second, "brig: %s: %s\n", ""
+	if isTerminal(c.stderr) {
+		every, format, last = time.Second, "\rbrig: %s: %s ", "\n"
+	}
+	began := time.Now()
+	p.wg.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		said := false
+		for {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(c.stderr, format, what, time.Since(began).Round(time.Second))
+				said = true
+			case <-p.stop:
+				if said {
+					fmt.Fprint(c.stderr, last)
+				}
+				return
+			}
+		}
+	})
+	return p
+}
+
+func (p *progress) end() {
+	close(p.stop)
+	p.wg.Wait()
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0 && f.Name() != os.DevNull
+}
+
+// roundSize writes a size for people.
+func roundSize(n int64) string { return bytesOf(api.Known(n, "")) }
