@@ -51,7 +51,8 @@ type admission struct {
 	members      *tar.Reader
 	out          *encoder
 
-	entries, bytes int64
+	entries, bytes int64 // declared by headers so far
+	unpacked       int64 // of contents, as far as they were read
 	tail           int64 // where in plain the last member's content ended
 }
 
@@ -118,7 +119,7 @@ func (a *admission) finish() error {
 
 // ratio stops an archive that grows out of all proportion (IMG-14).
 func (a *admission) ratio(member string) error {
-	grown := a.plain.n + a.out.bytes
+	grown := max(a.plain.n, a.unpacked) // a sparse file unpacks to more than its tar
 	if grown > ratioFloor && grown/a.bounds.Ratio > a.input.n {
 		return &refusal{kindTooLarge, member, fmt.Sprintf("%d bytes unpack to more than %d times as many", a.input.n, a.bounds.Ratio)}
 	}
@@ -148,6 +149,7 @@ type ratioReader struct {
 
 func (r *ratioReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
+	r.a.unpacked += int64(n)
 	if err == nil || err == io.EOF {
 		if over := r.a.ratio(r.member); over != nil {
 			err = over

@@ -85,17 +85,11 @@ type child struct {
 	stdin  io.WriteCloser
 }
 
-// startChild starts the admission child: this binary again, in namespaces of its
-// own, nobody from its first instruction on.
-func startChild(ctx context.Context, empty *os.File, b Bounds) (*child, error) {
-	if os.Getenv(admitEnv) != "" {
-		return nil, errors.New("start admission child: this program does not call rootfs.AdmitMain")
-	}
-	if os.Geteuid() != 0 {
-		return nil, errors.New("start admission child: importing an image needs root")
-	}
+// newChild prepares the admission child: this binary again, in namespaces of its
+// own, an unprivileged user from its first instruction on.
+func newChild(ctx context.Context, empty *os.File, b Bounds) *child {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", AdmitArg)
-	// One processor suffices, and tells the runtime not to read /sys for more.
+	// A fixed number of processors, or the runtime would look for them in /sys.
 	cmd.Env = []string{"GOMAXPROCS=2", boundsToEnv(b)}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{empty}
@@ -110,17 +104,27 @@ func startChild(ctx context.Context, empty *os.File, b Bounds) (*child, error) {
 	}
 	c := &child{cmd: cmd, stderr: &bounded{}}
 	cmd.Stderr = c.stderr
-	var err error
-	if c.stdin, err = cmd.StdinPipe(); err != nil {
-		return nil, err
+	return c
+}
+
+// start starts it.
+func (c *child) start() (err error) {
+	if os.Getenv(admitEnv) != "" {
+		return errors.New("start admission child: this program does not call rootfs.AdmitMain")
 	}
-	if c.stdout, err = cmd.StdoutPipe(); err != nil {
-		return nil, err
+	if os.Geteuid() != 0 {
+		return errors.New("start admission child: importing an image needs root")
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start admission child (user namespaces are needed, and this binary readable by all): %w", err)
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		return err
 	}
-	return c, nil
+	if c.stdout, err = c.cmd.StdoutPipe(); err != nil {
+		return err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return fmt.Errorf("start admission child (it needs user namespaces, and this binary executable by all): %w", err)
+	}
+	return nil
 }
 
 // wait joins the child. The error is its report, or how it died.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,14 +21,20 @@ const nobody = 65534
 //
 // It expects an empty directory as descriptor 3.
 func confine(b Bounds) error {
+	open, err := openDescriptors()
+	if err != nil {
+		return fmt.Errorf("list descriptors: %w", err)
+	}
 	if err := unix.Fchdir(3); err != nil {
 		return fmt.Errorf("enter empty root: %w", err)
 	}
 	if err := unix.Chroot("."); err != nil {
 		return fmt.Errorf("chroot: %w", err)
 	}
-	if err := unix.Close(3); err != nil {
-		return fmt.Errorf("close empty root: %w", err)
+	for _, fd := range open {
+		if err := unix.Close(fd); err != nil {
+			return fmt.Errorf("close descriptor %d: %w", fd, err)
+		}
 	}
 	// Setgid and Setuid change every thread; leaving uid 0 of the child's user
 	// namespace clears all capability sets (capabilities(7)).
@@ -50,6 +58,36 @@ func confine(b Bounds) error {
 		return fmt.Errorf("prctl dumpable: %w", err)
 	}
 	return loadFilter(childFilter())
+}
+
+// openDescriptors lists those above 2, whoever left them open, but for the Go
+// runtime's poller, which is no way out. The runtime's handles on the processor
+// limits are among them: with GOMAXPROCS set it never reads those.
+func openDescriptors() ([]int, error) {
+	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	var fds []int
+	buf, to := make([]byte, 1<<14), make([]byte, 64)
+	for {
+		n, err := unix.ReadDirent(dir, buf)
+		if n <= 0 || err != nil {
+			return fds, err
+		}
+		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range names {
+			fd, err := strconv.Atoi(name)
+			if err != nil || fd <= 2 || fd == dir {
+				continue
+			}
+			n, err := unix.Readlink("/proc/self/fd/"+name, to)
+			if err == nil && !strings.HasPrefix(string(to[:n]), "anon_inode:[event") {
+				fds = append(fds, fd)
+			}
+		}
+	}
 }
 
 // childMemory bounds what the child may map for writing: twice the largest

@@ -111,8 +111,8 @@ func (s *Store) receive(ctx context.Context, work *work, src *source, root *os.F
 	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c, err := startChild(ctx, empty, o.Bounds)
-	if err != nil {
+	c := newChild(ctx, empty, o.Bounds)
+	if err := c.start(); err != nil {
 		return nil, err
 	}
 	fed := make(chan error, 1)

@@ -17,6 +17,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == AdmitArg {
 		os.Exit(AdmitMain(os.Stdin, os.Stdout))
 	}
+	if len(os.Args) == 2 && os.Args[1] == "probe" {
+		os.Exit(probeMain())
+	}
+	if len(os.Args) == 3 && os.Args[1] == "import" {
+		os.Exit(importMain(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
 
