@@ -92,8 +92,8 @@ func (h *Host) features(sub string) Features {
 	f.Peak, f.Swap = m.has(sub, "memory.peak"), m.has(sub, "memory.swap.max")
 	f.OOMGroup, f.LocalEvents = m.has(sub, "memory.oom.group"), m.has(sub, "memory.events.local")
 	f.PeakReset = f.Peak
-	if f.Peak == Yes && !writable(filepath.Join(m.Own, sub, "memory.peak")) {
-		f.PeakReset = No
+	if f.Peak == Yes {
+		f.PeakReset = resettable(filepath.Join(m.Own, sub, "memory.peak"))
 	}
 	return f
 }
@@ -115,12 +115,18 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// writable reports whether the kernel has a write operation for the file: kernfs
-// refuses to open one without it for writing, also for root.
-func writable(path string) bool {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+// resettable asks for the reset of memory.peak, which concerns only the descriptor
+// it is asked through.
+func resettable(path string) State {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return false
+		return Unknown // not ours to write to
 	}
-	return unix.Close(fd) == nil
+	defer f.Close()
+	if ok, err := canReset(f); err != nil {
+		return Unknown
+	} else if ok {
+		return Yes
+	}
+	return No
 }

@@ -55,16 +55,25 @@ func (s *stats) openV2(dir *os.File, controllers bool) (err error) {
 	if s.current, err = openIn(dir, "memory.current", unix.O_RDONLY); err != nil {
 		return err
 	}
-	s.sources.MemoryPeak, s.peakReset = "memory.peak", true
-	s.peak, err = openIn(dir, "memory.peak", unix.O_RDWR)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.peakReset = false // no write operation: before Linux 6.12
-		s.peak, err = openIn(dir, "memory.peak", unix.O_RDONLY)
-	}
-	if err != nil {
+	s.sources.MemoryPeak = "memory.peak"
+	if s.peak, err = openIn(dir, "memory.peak", unix.O_RDWR); err != nil {
 		return missing(err, "memory.peak", "Linux 5.19")
 	}
+	if s.peakReset, err = canReset(s.peak); err != nil {
+		return err
+	}
 	return s.openPids(dir)
+}
+
+// canReset reports whether memory.peak can be reset, by doing so: it concerns this
+// descriptor alone. Before Linux 6.12 root may open it for writing all the same, and
+// the write is EINVAL.
+func canReset(peak *os.File) (bool, error) {
+	err := put(peak, "0")
+	if errors.Is(err, unix.EINVAL) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (s *stats) openMemoryV1(dir *os.File) (err error) {

@@ -16,12 +16,19 @@ import (
 
 // Sweep removes the groups a dead agent recorded, killing what is inside. It
 // refuses every path that is not a control group named brig-*, so a damaged record
-// harms nobody. Paths that are gone are fine.
+// harms nobody. Paths that are gone are fine. The leaf brig-agent is removed only
+// when empty: another agent may live in it.
 func Sweep(paths []string) error {
 	var errs []error
 	for _, p := range paths {
 		if err := admit(p); err != nil {
 			errs = append(errs, err)
+			continue
+		}
+		if filepath.Base(p) == agentLeaf {
+			if err := unix.Rmdir(p); err != nil && err != unix.EBUSY && err != unix.ENOENT {
+				errs = append(errs, &fs.PathError{Op: "rmdir", Path: p, Err: err})
+			}
 			continue
 		}
 		errs = append(errs, sweep(p))

@@ -22,7 +22,9 @@ type Usage struct {
 
 	// OOMKills counts processes of this group itself that the kernel killed for
 	// memory, whichever group's limit was hit: version 1 and memory.events.local both
-	// count at the victim's group (memcg_memory_event_mm; version 1 stops there).
+	// count at the victim's group (memcg_memory_event_mm; version 1 stops there). With
+	// memory.oom.group the first victim is counted twice (seen on 6.1): ask whether, not
+	// how many.
 	OOMKills int64
 	// LimitHits counts charges that found this group's own limit reached. Reclaim may
 	// have made room: it is evidence only together with OOMKills.
