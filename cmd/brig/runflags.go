@@ -58,19 +58,23 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension")
 	f.StringVar(&o.run.Image, "rootfs", "", "run a command of this stored `IMAGE`, by name or digest")
 
-	f.Var(&l.Memory, "memory", "memory of all processes together, such as 512M")
-	f.Var(&l.Wall, "wall", "time from start to end, such as 1.5s")
+	d := api.Defaults()
+	f.Var(&l.Memory, "memory", fmt.Sprintf("memory of all processes together (default %s)", d.Memory))
+	f.Var(&l.Wall, "wall", fmt.Sprintf("time from start to end, such as 1.5s (default %s)", d.Wall))
 	f.Var(&l.CPU, "cpu", "processor time of all processes together (default as --wall)")
-	f.Float64Var(&l.CPUs, "cpus", 0, "processors at a time, such as 0.5")
-	f.Int64Var(&l.Weight, "weight", 0, "share of the processor under contention")
-	f.StringVar(&l.Cpuset, "cpuset", "", "processors allowed, such as 0-1")
-	f.Int64Var(&l.Pids, "pids", 0, "processes and threads")
-	f.Var(&l.Output, "output", "bytes of stdout and of stderr")
-	f.Var(&l.Scratch, "scratch", "bytes of /box, /tmp and /dev/shm")
-	f.Int64Var(&l.Inodes, "inodes", 0, "files in them")
-	f.Int64Var(&l.OpenFiles, "open-files", 0, "descriptors of one process")
+	f.Float64Var(&l.CPUs, "cpus", 0, fmt.Sprintf("processors at a time, such as 0.5 (default %v)", d.CPUs))
+	f.Int64Var(&l.Weight, "weight", 0, fmt.Sprintf("share of the processor under contention (default %d)", d.Weight))
+	f.StringVar(&l.Cpuset, "cpuset", "", "processors allowed, such as 0-1 (default the slot's own)")
+	f.Int64Var(&l.Pids, "pids", 0, fmt.Sprintf("processes and threads (default %d)", d.Pids))
+	f.Var(&l.Output, "output", fmt.Sprintf("bytes of stdout and of stderr (default %s)", d.Output))
+	f.Var(&l.Scratch, "scratch", fmt.Sprintf("bytes of /box, /tmp and /dev/shm (default %s)", d.Scratch))
+	f.Int64Var(&l.Inodes, "inodes", 0, fmt.Sprintf("files in them (default %d)", d.Inodes))
+	f.Int64Var(&l.OpenFiles, "open-files", 0, fmt.Sprintf("descriptors of one process (default %d)", d.OpenFiles))
 	f.Var(&l.Stack, "stack", "stack of the main thread (default as --memory)")
 	f.Var(&l.Swap, "swap", "swap beyond --memory (default none)")
+	for _, name := range []string{"wall", "cpu"} {
+		f.Lookup(name).DefValue = "" // the text says it
+	}
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
 
 	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"brig": main})
+}
+
+// TestScripts runs testdata/script against an agent whose programs are played by
+// fake: no cell is made. The scripts with real programs are in /testdata/script.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			dir, err := os.MkdirTemp("", "brig") // $WORK is too long for a socket's name
+			if err != nil {
+				return err
+			}
+			socket := filepath.Join(dir, "s")
+			ln, err := net.Listen("unix", socket)
+			if err != nil {
+				return err
+			}
+			f := &fake{started: make(chan struct{}, 16)}
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			srv := agent.New(agent.Config{Runner: f, Catalog: f, Health: func() api.Health { return api.Health{} }})
+			go func() { done <- srv.Serve(ctx, ln) }()
+			env.Defer(func() { cancel(); <-done; os.RemoveAll(dir) })
+			env.Setenv("BRIG_SOCKET", socket)
+			env.Values["fake"] = f
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"started": func(ts *testscript.TestScript, neg bool, args []string) { // waits for a program to start
+				select {
+				case <-ts.Value("fake").(*fake).started:
+				case <-time.After(10 * time.Second):
+					ts.Fatalf("no program has started")
+				}
+			},
+			"exits": func(ts *testscript.TestScript, neg bool, args []string) { // exits CODE CMD ARGS...
+				err := ts.Exec(args[1], args[2:]...)
+				got := 0
+				if e, ok := err.(interface{ ExitCode() int }); ok {
+					got = e.ExitCode()
+				} else if err != nil {
+					ts.Fatalf("%v", err)
+				}
+				if want, _ := strconv.Atoi(args[0]); got != want || neg {
+					ts.Fatalf("exit code %d; want %s", got, args[0])
+				}
+			},
+		},
+	})
+}
+
+// fake plays programs: argv, or the lines of a source, say what they do.
+type fake struct{ started chan struct{} }
+
+func (*fake) Languages() []api.Language {
+	return []api.Language{{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "default"},
+		{Name: "rare", Extensions: []string{"rr"}, Image: "nowhere", Tier: "strict"}}
+}
+
+func (*fake) Profiles() []api.Profile { return nil }
+
+func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	in, stdin, err := os.Pipe()
+	if err != nil {
+		return api.Result{}, err
+	}
+	defer in.Close()
+	s.Attach(stdin)
+	f.started <- struct{}{}
+	limits := r.Limits.Over(api.Defaults()).Resolve()
+	res := api.Result{Run: "r1", Verdict: api.OK, Stage: api.StageRun, Limits: limits,
+		Usage: api.Usage{Memory: api.Known(int64(limits.Memory), "memory.max_usage_in_bytes"), CPU: api.Known(1500e6, "cpuacct.usage")}}
+	argv := r.Argv
+	if len(r.Source) > 0 {
+		fmt.Fprintf(s.Stdout, "%s %s %q %q\n", r.Language, r.SourceName, r.Source, r.Argv)
+		return res, nil
+	}
+	switch argv[0] {
+	case "cat":
+		io.Copy(struct{ io.Writer }{s.Stdout}, in)
+	case "head":
+		line := make([]byte, 2)
+		io.ReadFull(in, line)
+		s.Stdout.Write(line)
+	case "say":
+		fmt.Fprintln(s.Stdout, argv[1])
+		fmt.Fprintln(s.Stderr, argv[2])
+	case "exit":
+		res.ExitCode, _ = strconv.Atoi(argv[1])
+		res.Verdict = api.Nonzero
+	case "signal":
+		res.Signal, _ = strconv.Atoi(argv[1])
+		res.SignalName, res.Verdict, res.ExitCode = "SIGSEGV", api.Signaled, -1
+	case "verdict":
+		res.Verdict = api.Verdict(argv[1])
+		res.Denial = &api.Denial{Syscall: "ptrace", Number: 101, Rule: "default: kill", Why: "reads another process"}
+	case "refuse":
+		return res, api.Refuse(api.Code(argv[1]), "no: %s", argv[1])
+	case "show":
+		fmt.Fprintf(s.Stdout, "%+v\n", r.Limits)
+		for _, file := range r.Files {
+			fmt.Fprintf(s.Stdout, "file %s %q\n", file.Name, file.Content)
+		}
+		fmt.Fprintf(s.Stdout, "env %v labels %+v collect %+v root %v mode %s profile %s %s\n", r.Env, r.Labels, r.Collect, r.WritableRoot, r.Mode, r.Profile, r.ProfileText)
+	case "files":
+		res.Files = []api.File{{Name: "out/a.txt", Content: []byte("new\n")}, {Name: "b.txt", Content: []byte("b\n")}}
+		res.Skipped = []api.Skipped{{Name: "link", Reason: "is a symbolic link"}}
+	case "escape":
+		res.Files = []api.File{{Name: argv[1], Content: []byte("hostile")}}
+	case "wait":
+		<-ctx.Done()
+		res.Verdict = api.Canceled
+	}
+	return res, nil
+}
