@@ -125,6 +125,11 @@ func Setup(at Layout) []Write {
 
 // Apply puts limits in force, writing only what differs from those of the run
 // before. After an error the leaf is no longer Reusable.
+//
+// Page cache above the new memory limit is reclaimed; memory that cannot be, such as
+// the files of a tmpfs still mounted, is EBUSY on version 1, while v2 takes the limit
+// and kills the next process. Free what a run left before its leaf is used again, and
+// see MemoryBase.
 func (l *Leaf) Apply(want Limits) error {
 	for _, w := range Plan(l.cell.tree.layout, l.limits, want) {
 		if err := l.write(w); err != nil {
@@ -170,6 +175,10 @@ func (l *Leaf) JoinFiles() []*os.File { return slices.Clone(l.join) }
 // Dir is the directory on cgroup2, for CLONE_INTO_CGROUP (Linux 5.7). On a hybrid
 // host it gives cgroup.kill its hold on the run. Nil in mode v1.
 func (l *Leaf) Dir() *os.File { return l.dir }
+
+// MemoryBase is what was charged to the leaf at the last Begin, in bytes: left by
+// earlier runs, and counted against the limit of this one.
+func (l *Leaf) MemoryBase() int64 { return l.base.memoryBase }
 
 // Name is the leaf's name within its cell.
 func (l *Leaf) Name() string { return l.name }

@@ -89,9 +89,10 @@ func memoryV1(plan []Write, at Layout, old, new Limits) []Write {
 
 // slack is what memory+swap is allowed beyond the sum: the largest single charge, a
 // huge page. Without it the kernel meets the memory+swap limit first
-// (try_charge_memcg charges that one first), and kernels that no longer count its
-// failures (seen on 6.18) would leave no trace of a limit that was hit. It is no
-// room to swap into: memory.swappiness=0 keeps a group at its limit from swapping.
+// (try_charge_memcg charges that one first), and newer kernels count failures of the
+// memory counter alone (page_counter track_failcnt; memory.memsw.failcnt seen to stay
+// 0 on 6.18): a run killed at its limit would leave no trace of it. It is no room to
+// swap into: memory.swappiness=0 keeps a group at its limit from swapping.
 const slack = 2 << 20
 
 // swappiness is what keeps a run from swapping at its own limit on version 1.

@@ -145,3 +145,10 @@ func TestSweepLeavesEverythingElseAlone(t *testing.T) {
 		t.Errorf("Sweep of what is gone = %v", err)
 	}
 }
+
+func TestRemovalStartsWhereForkingCannotOutrunIt(t *testing.T) {
+	got := killFirst([]Hierarchy{{Controllers: []string{"memory"}}, {Controllers: []string{"pids"}}, {Unified: true}})
+	if !got[0].Unified || got[1].Controllers[0] != "pids" || got[2].Controllers[0] != "memory" {
+		t.Errorf("order %+v; want cgroup2, pids, the rest", got)
+	}
+}

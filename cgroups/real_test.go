@@ -435,6 +435,93 @@ func TestSweepRemovesWhatADeadAgentLeft(t *testing.T) {
 	}
 }
 
+// cloneInto is a program that forks straight into the group at descriptor 3
+// (clone3 with CLONE_INTO_CGROUP) and exits 0 if the child was born in r0, else
+// with the errno.
+const cloneInto = `
+import ctypes, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+args = struct.pack("11Q", 0x200000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 3)
+pid = libc.syscall(435, args, len(args))
+if pid < 0:
+    os._exit(ctypes.get_errno())
+if pid == 0:
+    os._exit(0 if "/r0\n" in open("/proc/self/cgroup").read() else 98)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`
+
+func TestOnlyTheCellsRootMayCloneIntoItsLeaves(t *testing.T) {
+	tree, _ := newTree(t)
+	need(t, tree.host.Mode != V1, "cgroup2")
+	for _, tt := range []struct {
+		name  string
+		owner int
+		want  int
+	}{
+		{"cell of uid 4242", 4242, 0},
+		{"cell of another", 4243, int(unix.EACCES)},
+		{"cell of root", 0, int(unix.EACCES)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cell, err := tree.Cell("c"+strconv.Itoa(tt.owner), tt.owner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target, err := cell.NewLeaf("r0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer target.Remove()
+			from, err := cell.NewLeaf("shell")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer from.Remove()
+			cmd := exec.Command("/usr/bin/python3", "-c", cloneInto)
+			cmd.Dir, cmd.ExtraFiles = "/", []*os.File{target.Dir()}
+			cmd.SysProcAttr = &syscall.SysProcAttr{
+				UseCgroupFD: true, CgroupFD: int(from.Dir().Fd()),
+				Credential: &syscall.Credential{Uid: 4242, Gid: 4242},
+			}
+			if err := cmd.Run(); cmd.ProcessState == nil {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != tt.want {
+				t.Errorf("exit code %d; want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// A page cache left by the run before must not stand in the way of a smaller limit.
+func TestLimitCanShrinkBelowWhatTheLastRunCached(t *testing.T) {
+	l := newLeaf(t)
+	dir, err := os.MkdirTemp("/var/tmp", "brig-test-") // /tmp may be memory, which nothing can reclaim
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "big")
+	apply(t, l, Limits{MemoryBytes: 128 * mib, Pids: 10})
+	cmd := start(t, l, "exec dd if=/dev/zero bs=1M count=32 conv=fsync of="+file+" 2>/dev/null")
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyEmpty(t, l)
+	before, err := l.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Apply(Limits{MemoryBytes: 8 * mib, Pids: 10}); err != nil {
+		t.Fatal(err)
+	}
+	after, err := l.Current()
+	if err != nil || after > 8*mib {
+		t.Errorf("%d bytes charged, %v; want at most 8 MiB", after, err)
+	}
+	t.Logf("charged %d, then %d", before, after)
+}
+
 func TestCreateRefusesATakenName(t *testing.T) {
 	tree, _ := newTree(t)
 	_, err := Create(tree.Host(), strings.TrimPrefix(tree.name, prefix), func(string) error { return nil })

@@ -129,6 +129,10 @@ func killGroup(dir string) error {
 	if !errors.Is(err, fs.ErrNotExist) { // version 1 has none
 		return err
 	}
+	err = putPath(filepath.Join(dir, "pids.max"), "0") // no forks from here on
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // only in the pids hierarchy
+		return err
+	}
 	return killAll(f)
 }
 

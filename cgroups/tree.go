@@ -52,7 +52,7 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 			t.parent, t.leaf = filepath.Dir(t.parent), t.parent
 		}
 	}
-	for _, hy := range h.Hierarchies {
+	for _, hy := range killFirst(h.Hierarchies) {
 		dir := filepath.Join(t.base(hy), t.name)
 		if exists(dir) {
 			return nil, fmt.Errorf("create %s: it exists: another agent uses this instance name, or one died: remove it first", dir)
@@ -68,6 +68,21 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 		return nil, errors.Join(err, t.Remove())
 	}
 	return t, nil
+}
+
+// killFirst orders hierarchies for removal: where killing cannot be outrun by
+// forking comes first, cgroup2 (cgroup.kill), then pids (pids.max).
+func killFirst(hs []Hierarchy) []Hierarchy {
+	rank := func(hy Hierarchy) int {
+		switch {
+		case hy.Unified:
+			return 0
+		case slices.Contains(hy.Controllers, "pids"):
+			return 1
+		}
+		return 2
+	}
+	return slices.SortedStableFunc(slices.Values(hs), func(a, b Hierarchy) int { return rank(a) - rank(b) })
 }
 
 func (t *Tree) build(record Recorder) error {
