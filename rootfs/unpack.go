@@ -15,8 +15,8 @@ import (
 func unpack(ctx context.Context, d *decoder, root *os.File) error {
 	t := &tree{root: root}
 	defer t.forget()
-	// Times of directories change as they fill, so they are set last, innermost
-	// first. The decoder bounds how long these names can be together.
+	// Directories get their times and modes when they are full. The decoder
+	// bounds how long these names can be together.
 	var dirs []entry
 	for {
 		if err := ctx.Err(); err != nil {
@@ -36,9 +36,9 @@ func unpack(ctx context.Context, d *decoder, root *os.File) error {
 			dirs = append(dirs, e)
 		}
 	}
-	for i := len(dirs) - 1; i >= 0; i-- {
-		if err := t.finishDir(dirs[i]); err != nil {
-			return fmt.Errorf("unpack %q: %w", dirs[i].Path, err)
+	for _, e := range dirs {
+		if err := t.finishDir(e); err != nil {
+			return fmt.Errorf("unpack %q: %w", e.Path, err)
 		}
 	}
 	return nil
