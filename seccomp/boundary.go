@@ -2,6 +2,8 @@ package seccomp
 
 import (
 	"iter"
+	"maps"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -27,16 +29,18 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 				}
 			}
 		}
-		var models []*Model
+		numbers := boundaryNumbers()
+		groups := map[int32][][]ArgCond{} // the conditions of each rule on a call
 		for _, p := range profiles {
-			models = append(models, NewModel(p))
-		}
-		for _, nr := range boundaryNumbers() {
-			var conds []ArgCond
-			for _, m := range models {
-				conds = append(conds, m.conditions(nr)...)
+			m := NewModel(p)
+			for _, nr := range numbers {
+				groups[nr] = append(groups[nr], m.groups(nr)...)
 			}
-			for args := range boundaryArgs(conds) {
+		}
+		maps.DeleteFunc(groups, func(_ int32, g [][]ArgCond) bool { return len(g) == 0 })
+		limit := sampleBudget / max(len(groups), 20)
+		for _, nr := range numbers {
+			for args := range boundaryArgs(groups[nr], limit) {
 				if !yield(Call{Nr: nr, Arch: native, Args: args}) {
 					return
 				}
@@ -44,6 +48,10 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 		}
 	}
 }
+
+// sampleBudget bounds the combinations of one sweep, so that no profile can
+// make the agent compute for minutes. The tiers need a tenth.
+const sampleBudget = 500_000
 
 func boundaryNumbers() []int32 {
 	var out []int32
@@ -57,15 +65,23 @@ func boundaryNumbers() []int32 {
 }
 
 // boundaryArgs yields every combination of interesting values of the registers
-// that conds compare; the others hold garbage.
-func boundaryArgs(conds []ArgCond) iter.Seq[[6]uint64] {
+// that the rules compare; the others hold garbage. Where that is more than
+// limit, it yields what each rule matches, with each register varied alone, and
+// a fixed sample of the combinations.
+func boundaryArgs(rules [][]ArgCond, limit int) iter.Seq[[6]uint64] {
+	conds := slices.Concat(rules...)
 	registers := map[uint]bool{}
 	for _, c := range conds {
 		registers[c.Index] = true
 	}
 	var values [6][]uint64
+	product := 1
 	for i := range values {
 		values[i] = interesting(conds, uint(i), len(registers) <= 2)
+		product = min(product*len(values[i]), limit+1)
+	}
+	if product > limit {
+		return sampledArgs(rules, values, limit)
 	}
 	return func(yield func([6]uint64) bool) {
 		var at [6]int
@@ -85,6 +101,43 @@ func boundaryArgs(conds []ArgCond) iter.Seq[[6]uint64] {
 				at[i] = 0
 			}
 			if i == 6 {
+				return
+			}
+		}
+	}
+}
+
+func sampledArgs(rules [][]ArgCond, values [6][]uint64, limit int) iter.Seq[[6]uint64] {
+	return func(yield func([6]uint64) bool) {
+		rng := rand.New(rand.NewPCG(1, 2)) // the same sample every time
+		left := limit
+		for _, rule := range rules {
+			var match [6]uint64
+			for i, v := range values {
+				match[i] = v[rng.IntN(len(v))]
+			}
+			for _, c := range rule {
+				match[c.Index] = c.Value
+			}
+			for i := range values {
+				for _, v := range values[i] {
+					args := match
+					args[i] = v
+					if left--; left < limit/2 {
+						break
+					}
+					if !yield(args) {
+						return
+					}
+				}
+			}
+		}
+		for range limit / 2 {
+			var args [6]uint64
+			for i, v := range values {
+				args[i] = v[rng.IntN(len(v))]
+			}
+			if !yield(args) {
 				return
 			}
 		}

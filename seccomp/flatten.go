@@ -1,6 +1,8 @@
 package seccomp
 
 import (
+	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 )
@@ -25,7 +27,9 @@ type Cond struct {
 }
 
 // A FlatRule answers one call by number. Flat rules need no order: no two with
-// different answers match the same arguments, and none equals the default.
+// different answers match the same arguments, and none equals the default. The
+// one exception is a call compared by Equal on one argument only, with a single
+// NotEqual behind the equals for everything else.
 type FlatRule struct {
 	Nr    int32
 	Name  string
@@ -33,10 +37,23 @@ type FlatRule struct {
 	Answer
 }
 
+// ErrTooComplex is returned for a profile whose rules on one call cannot be made
+// exclusive in few enough rules. libseccomp's time to add a rule doubles with
+// each masked one beside others on more than one register (measured: minutes at
+// a hundred), and the agent would spend it.
+var ErrTooComplex = errors.New("rules are too complex")
+
+// Bounds of the exclusive rules of one call: of all, and of the masked ones
+// where not all compare the same single register. The tiers need 24 and 3.
+const (
+	maxPieces = 200
+	maxMasked = 16
+)
+
 // Flatten returns p as exclusive rules for libraries that know neither order
 // nor a fallback per call, which is libseccomp and everything above it. Its
 // result means what p means for every argument.
-func Flatten(p Profile) []FlatRule {
+func Flatten(p Profile) ([]FlatRule, error) {
 	var out []FlatRule
 	for _, name := range namesOf(p) {
 		nr, ok := Number(name, p.Arch)
@@ -44,14 +61,18 @@ func Flatten(p Profile) []FlatRule {
 			continue
 		}
 		first := len(out)
-		for _, f := range flattenCall(rulesFor(p.Rules, name), p.Default) {
+		flat, err := flattenCall(rulesFor(p.Rules, name), p.Default)
+		if err != nil {
+			return nil, fmt.Errorf("rules for %s: %w; compare fewer values, or give refusals the default's answer", name, err)
+		}
+		for _, f := range flat {
 			f.Nr, f.Name = nr, name
 			if !slices.ContainsFunc(out[first:], f.equal) {
 				out = append(out, f)
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 func (f FlatRule) equal(g FlatRule) bool {
@@ -60,13 +81,13 @@ func (f FlatRule) equal(g FlatRule) bool {
 
 // flattenCall makes the rules of one call exclusive: each is what it matches
 // and no earlier rule of another answer does.
-func flattenCall(rules []Rule, def Answer) []FlatRule {
+func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 	ordered := precedence(rules)
 	if len(ordered) > 0 && len(ordered[0].Args) == 0 {
 		if ordered[0].Answer == def {
-			return nil
+			return nil, nil
 		}
-		return []FlatRule{{Answer: ordered[0].Answer}}
+		return []FlatRule{{Answer: ordered[0].Answer}}, nil
 	}
 	var out []FlatRule
 	for i, r := range ordered {
@@ -77,6 +98,9 @@ func flattenCall(rules []Rule, def Answer) []FlatRule {
 		for _, earlier := range ordered[:i] {
 			if earlier.Answer != r.Answer {
 				pieces = subtractAll(pieces, earlier.Args)
+			}
+			if len(pieces) > maxPieces {
+				return nil, ErrTooComplex
 			}
 		}
 		for _, c := range pieces {
@@ -93,8 +117,27 @@ func flattenCall(rules []Rule, def Answer) []FlatRule {
 				out = append(out, FlatRule{Conds: conds, Answer: r.Answer})
 			}
 		}
+		if len(out) > maxPieces || masks(out) > maxMasked {
+			return nil, ErrTooComplex
+		}
 	}
-	return out
+	return out, nil
+}
+
+// masks counts the masked rules among flat, or none where all compare one and
+// the same register.
+func masks(flat []FlatRule) int {
+	n, single := 0, true
+	for _, f := range flat {
+		single = single && len(f.Conds) == 1 && f.Conds[0].Index == flat[0].Conds[0].Index
+		if slices.ContainsFunc(f.Conds, func(c Cond) bool { return c.Op == MaskedEqual }) {
+			n++
+		}
+	}
+	if single {
+		return 0
+	}
+	return n
 }
 
 // precedence orders the rules of one call as Profile documents and drops what
@@ -104,13 +147,14 @@ func precedence(rules []Rule) []Rule {
 	for _, r := range rules {
 		switch {
 		case len(r.Args) == 0:
-			plain = []Rule{r}
+			plain = append(plain, r)
 		case r.Action == ActAllow:
 			allow = append(allow, r)
 		default:
 			other = append(other, r)
 		}
 	}
+	plain = plain[:min(len(plain), 1)]
 	ordered := slices.Concat(allow, other, plain)
 	if len(plain) == 1 && !slices.ContainsFunc(ordered, func(r Rule) bool { return r.Answer != plain[0].Answer }) {
 		return plain

@@ -156,10 +156,12 @@ func (l *linter) together() {
 				conds = append(conds, i)
 			}
 		}
-		if len(plain) > 1 {
-			l.fatal(plain[1], "%s has an unconditional answer already, in rule %d; remove that one first", name, plain[0])
+		for _, i := range plain[min(len(plain), 1):] {
+			if l.p.Rules[i].Answer != l.p.Rules[plain[0]].Answer {
+				l.fatal(i, "%s has another unconditional answer already, in rule %d", name, plain[0])
+			}
 		}
-		if len(plain) == 1 && l.p.Rules[plain[0]].Answer == l.p.Default {
+		if len(plain) > 0 && l.p.Rules[plain[0]].Answer == l.p.Default {
 			l.warn(plain[0], "%s: equal to the default, so it changes nothing", name)
 		}
 		for k, i := range conds {
@@ -189,7 +191,7 @@ func (l *linter) starts() {
 		if !ok {
 			return true
 		}
-		if len(m.conditions(nr)) > 0 {
+		if len(m.groups(nr)) > 0 {
 			return false
 		}
 		a := m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit()}).Action
@@ -205,15 +207,6 @@ func (l *linter) starts() {
 			l.warn(-1, "%s is not allowed for all arguments: most programs cannot start", name)
 		}
 	}
-}
-
-// conditions returns every condition on call nr.
-func (m *Model) conditions(nr int32) []ArgCond {
-	var out []ArgCond
-	for _, i := range m.rules[nr] {
-		out = append(out, m.p.Rules[i].Args...)
-	}
-	return out
 }
 
 // overlap reports whether some arguments satisfy both lists.

@@ -65,7 +65,9 @@ func (m *Model) Decide(c Call) Decision {
 		r := m.p.Rules[i]
 		switch {
 		case len(r.Args) == 0:
-			fallback = i
+			if fallback < 0 {
+				fallback = i
+			}
 		case !matches(r.Args, c.Args):
 		case r.Action == ActAllow:
 			return m.by(i, name)
@@ -94,4 +96,15 @@ func matches(conds []ArgCond, args [6]uint64) bool {
 		}
 	}
 	return true
+}
+
+// groups returns the conditions of each conditional rule on call nr.
+func (m *Model) groups(nr int32) [][]ArgCond {
+	var out [][]ArgCond
+	for _, i := range m.rules[nr] {
+		if len(m.p.Rules[i].Args) > 0 {
+			out = append(out, m.p.Rules[i].Args)
+		}
+	}
+	return out
 }

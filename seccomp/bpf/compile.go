@@ -15,8 +15,11 @@ import (
 // maxInsns is the kernel's BPF_MAXINSNS (include/uapi/linux/bpf_common.h).
 const maxInsns = 4096
 
-// ErrTooOld is returned when libseccomp is older than 2.5.4.
-var ErrTooOld = errors.New("libseccomp is too old")
+// What Compile refuses by name.
+var (
+	ErrTooOld   = errors.New("libseccomp is too old")            // older than 2.5.4
+	ErrTooLarge = errors.New("filter has too many instructions") // above 4096
+)
 
 // Compile returns p as an array of struct sock_filter, ready for seccomp(2).
 // p may be a whole profile or either part of Split; kill becomes notify, so
@@ -59,7 +62,11 @@ func compile(p seccomp.Profile) ([]byte, error) {
 	if err := setArch(f, p); err != nil {
 		return nil, err
 	}
-	for _, r := range seccomp.Flatten(p) {
+	flat, err := seccomp.Flatten(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range flat {
 		if err := add(f, p.Arch, r); err != nil {
 			return nil, fmt.Errorf("add rule for %s: %w", r.Name, err)
 		}
@@ -82,7 +89,7 @@ func oldEnough(major, minor, micro uint) error {
 
 func fits(raw []byte) error {
 	if n := len(raw) / 8; n > maxInsns {
-		return fmt.Errorf("filter has %d instructions, the kernel takes %d: use fewer conditions", n, maxInsns)
+		return fmt.Errorf("%w: %d, the kernel takes %d; use fewer conditions", ErrTooLarge, n, maxInsns)
 	}
 	return nil
 }

@@ -1,0 +1,423 @@
+package bpf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	libseccomp "github.com/seccomp/libseccomp-golang"
+
+	"github.com/brig-sandbox/brig/seccomp"
+	"github.com/brig-sandbox/brig/seccomp/seccomptest"
+)
+
+// answer runs one or two raw filters, newest first.
+func answer(t testing.TB, c seccomp.Call, filters ...[]byte) seccomp.Answer {
+	t.Helper()
+	ret := uint32(0x7fff0000)
+	for i := len(filters) - 1; i >= 0; i-- {
+		r, _, err := seccomp.Simulate(filters[i], c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ret = seccomp.Combine(r, ret)
+	}
+	a, err := seccomp.AnswerOf(ret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// SEC-01: every rule with arguments it matches, then with each condition
+// spoiled by each bit it compares.
+func TestEveryRuleBothWays(t *testing.T) {
+	for _, p := range variants(t) {
+		raw, err := Compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := seccomp.NewModel(p)
+		good, spoiled := 0, 0
+		for i, r := range p.Rules {
+			for _, name := range r.Names {
+				nr, ok := seccomp.Number(name, p.Arch)
+				if !ok {
+					continue
+				}
+				c := seccomp.Call{Nr: nr, Arch: p.Arch.Audit()}
+				for _, k := range r.Args {
+					c.Args[k.Index] = k.Value
+				}
+				if got, want := answer(t, c, raw), model.Decide(c); got != want.Answer || want.Rule == i && got != r.Answer {
+					t.Errorf("%s: rule %d on %s gives %s; want %s", p.Name, i, name, got, r.Answer)
+				}
+				good++
+				for _, k := range r.Args {
+					for bit := uint64(1); bit != 0; bit <<= 1 {
+						if k.Mask != 0 && k.Mask&bit == 0 {
+							continue
+						}
+						bad := c
+						bad.Args[k.Index] ^= bit
+						got, want := answer(t, bad, raw), model.Decide(bad)
+						if got != want.Answer || want.Rule == i {
+							t.Errorf("%s: rule %d on %s with argument %d spoiled to %#x gives %s; want %s", p.Name, i, name, k.Index, bad.Args[k.Index], got, want.Answer)
+						}
+						spoiled++
+					}
+				}
+			}
+		}
+		if good == 0 || spoiled == 0 {
+			t.Errorf("%s: %d rules tried, %d spoiled; the test is blind", p.Name, good, spoiled)
+		}
+	}
+}
+
+// corpus is what the tiers promise about named attacks, in the words of
+// strace. An empty tier list means all.
+var corpus = []struct {
+	id, call string
+	args     [6]uint64
+	want     seccomp.Answer
+	tiers    string
+}{
+	{"SEC-08 TIOCSTI", "ioctl", [6]uint64{0, 0x5412}, seccomp.Fail(seccomp.ENOTTY), ""},
+	{"SEC-08 TIOCSTI with garbage above bit 31", "ioctl", [6]uint64{0, 0xdead_0000_5412}, seccomp.Fail(seccomp.ENOTTY), ""},
+	{"SEC-08 TCGETS with garbage above bit 31", "ioctl", [6]uint64{0, 1<<32 | 0x5401}, seccomp.Fail(seccomp.ENOTTY), ""},
+	{"SEC-36 TIOCLINUX", "ioctl", [6]uint64{0, 0x541c}, seccomp.Fail(seccomp.ENOTTY), ""},
+	{"FICLONE", "ioctl", [6]uint64{0, 0x40049409}, seccomp.Fail(seccomp.ENOTTY), ""},
+	{"SEC-09 prctl SET_NAME with garbage", "prctl", [6]uint64{1<<32 | 15}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-09 fcntl F_SETLEASE", "fcntl", [6]uint64{0, 1024}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-09 fcntl F_SETLEASE with garbage", "fcntl", [6]uint64{0, 1<<32 | 1024}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-09 madvise HWPOISON", "madvise", [6]uint64{0, 0, 100}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-09 madvise HWPOISON with garbage", "madvise", [6]uint64{0, 0, 1<<63 | 100}, seccomp.Fail(seccomp.EPERM), ""},
+	{"madvise MERGEABLE", "madvise", [6]uint64{0, 0, 12}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-09 socketpair AF_UNIX with garbage", "socketpair", [6]uint64{1<<32 | 1, 1}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-13 io_uring", "io_uring_setup", [6]uint64{8}, seccomp.Fail(seccomp.ENOSYS), ""},
+	{"SEC-14 userfaultfd", "userfaultfd", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), ""},
+	{"SEC-15 bpf", "bpf", [6]uint64{5}, seccomp.Kill(), ""},
+	{"SEC-16 perf", "perf_event_open", [6]uint64{}, seccomp.Kill(), ""},
+	{"SEC-17 keyctl", "keyctl", [6]uint64{}, seccomp.Kill(), ""},
+	{"SEC-17 add_key", "add_key", [6]uint64{}, seccomp.Kill(), ""},
+	{"SEC-17 request_key", "request_key", [6]uint64{}, seccomp.Kill(), ""},
+	{"SEC-18 AF_ALG", "socket", [6]uint64{38, 5}, seccomp.Fail(seccomp.EAFNOSUPPORT), ""},
+	{"SEC-18 AF_ALG pair", "socketpair", [6]uint64{38, 5}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-20 MSG_OOB", "sendto", [6]uint64{3, 0, 1, 1}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-20 MSG_OOB among others", "sendmsg", [6]uint64{3, 0, 0x4041}, seccomp.Fail(seccomp.EPERM), ""},
+	{"MSG_NOSIGNAL is fine", "sendmsg", [6]uint64{3, 0, 0x4000}, seccomp.Allow(), "default managed compile"},
+	{"MSG_ZEROCOPY", "sendto", [6]uint64{3, 0, 1, 0x4000000}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-21 splice", "splice", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), ""},
+	{"SEC-21 vmsplice", "vmsplice", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), ""},
+	{"SEC-21 sendfile", "sendfile", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), "strict default managed"},
+	{"SEC-22 ptrace", "ptrace", [6]uint64{}, seccomp.Kill(), ""},
+	{"SEC-22 process_vm_readv", "process_vm_readv", [6]uint64{}, seccomp.Kill(), ""},
+	{"SEC-22 pidfd_getfd", "pidfd_getfd", [6]uint64{}, seccomp.Kill(), ""},
+	{"SEC-23 clone3", "clone3", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), ""},
+	{"SEC-23 clone NEWUSER", "clone", [6]uint64{0x10000011}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-23 clone NEWUSER with garbage", "clone", [6]uint64{0xff_1000_0011}, seccomp.Fail(seccomp.EPERM), ""},
+	{"fork by clone", "clone", [6]uint64{0x1200011}, seccomp.Fail(seccomp.EPERM), "strict"},
+	{"fork by clone", "clone", [6]uint64{0x1200011}, seccomp.Allow(), "default managed compile"},
+	{"glibc's pthread_create", "clone", [6]uint64{0x3d0f00}, seccomp.Allow(), ""},
+	{"Go's threads", "clone", [6]uint64{0xd0f00}, seccomp.Allow(), ""},
+	{"SEC-26 READ_IMPLIES_EXEC", "personality", [6]uint64{0x400000}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-26 query", "personality", [6]uint64{0xffffffff}, seccomp.Allow(), "default managed compile"},
+	{"SEC-27 SET_SECCOMP", "prctl", [6]uint64{22, 2}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-27 SET_MM", "prctl", [6]uint64{35}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-27 SET_PTRACER", "prctl", [6]uint64{0x59616d61}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-27 SET_DUMPABLE 2", "prctl", [6]uint64{4, 2}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-28 a second filter", "seccomp", [6]uint64{1, 8}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-29 modify_ldt", "modify_ldt", [6]uint64{}, seccomp.Kill(), ""},
+	{"SEC-30 statmount", "statmount", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), ""},
+	{"SEC-30 setxattrat", "setxattrat", [6]uint64{}, seccomp.Fail(seccomp.EOPNOTSUPP), ""},
+	{"mount after the run began", "mount", [6]uint64{}, seccomp.Fail(seccomp.EPERM), ""},
+	{"move_mount after the run began", "move_mount", [6]uint64{}, seccomp.Fail(seccomp.EPERM), ""},
+	{"setresuid after the run began", "setresuid", [6]uint64{}, seccomp.Fail(seccomp.EPERM), "strict default managed"},
+	{"dropping a capability again", "prctl", [6]uint64{24}, seccomp.Fail(seccomp.EPERM), ""},
+	{"another process's limits", "prlimit64", [6]uint64{2, 7}, seccomp.Fail(seccomp.EPERM), ""},
+	{"its own limits, reading", "prlimit64", [6]uint64{0, 7, 0, 1}, seccomp.Allow(), ""},
+	{"its own limits, writing", "prlimit64", [6]uint64{0, 7, 0xffff0000, 0}, seccomp.Fail(seccomp.EPERM), "strict"},
+	{"its own stack limit, writing", "prlimit64", [6]uint64{0, 3, 0xffff0000, 0}, seccomp.Allow(), ""},
+	{"TCP_ULP", "setsockopt", [6]uint64{3, 6, 31}, seccomp.Fail(seccomp.EPERM), ""},
+	{"execve", "execve", [6]uint64{1, 2, 3}, seccomp.Allow(), ""},
+}
+
+// Both parts together keep the promise, and so does the whole profile.
+func TestCorpus(t *testing.T) {
+	for _, name := range seccomp.Tiers() {
+		p, err := seccomp.Tier(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Arch = seccomp.AMD64
+		if p.Arch != seccomp.Arch("").Or() {
+			t.Skip("the corpus is written in amd64's calls")
+		}
+		wide, last := seccomp.Split(p)
+		var parts [][]byte
+		for _, part := range []seccomp.Profile{last, wide} {
+			raw, err := Compile(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts = append(parts, raw)
+		}
+		for _, tt := range corpus {
+			if tt.tiers != "" && !strings.Contains(tt.tiers, name) {
+				continue
+			}
+			nr, ok := seccomp.Number(tt.call, p.Arch)
+			if !ok {
+				t.Fatalf("no number for %s", tt.call)
+			}
+			if got := answer(t, seccomp.Call{Nr: nr, Arch: p.Arch.Audit(), Args: tt.args}, parts...); got != tt.want {
+				t.Errorf("%s: %s: got %s; want %s", name, tt.id, got, tt.want)
+			}
+		}
+		// SEC-19: no family but AF_UNIX pairs.
+		for family := uint64(0); family < 64; family++ {
+			for kind := uint64(0); kind < 16; kind++ {
+				socket := seccomp.Call{Nr: 41, Arch: p.Arch.Audit(), Args: [6]uint64{family, kind}}
+				pair := seccomp.Call{Nr: 53, Arch: p.Arch.Audit(), Args: [6]uint64{family, kind}}
+				open := name != "strict" && family == 1 && (kind == 1 || kind == 2 || kind == 5)
+				if got := answer(t, socket, parts...); got != seccomp.Fail(seccomp.EAFNOSUPPORT) {
+					t.Errorf("%s: socket(%d, %d): %s", name, family, kind, got)
+				}
+				if got := answer(t, pair, parts...); (got == seccomp.Allow()) != open {
+					t.Errorf("%s: socketpair(%d, %d): %s", name, family, kind, got)
+				}
+			}
+		}
+	}
+}
+
+// Random profiles: libseccomp's filter equals the model, or Compile says that
+// it does not. The second must stay rare, or Flatten is to blame.
+func TestRandomProfiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	refused, large := 0, 0
+	const n = 150
+	for i := range n {
+		p := seccomptest.Random(rng)
+		raw, err := compile(p)
+		if err != nil && !errors.Is(err, ErrTooLarge) && !errors.Is(err, seccomp.ErrTooComplex) {
+			t.Fatalf("profile %d: %v", i, err)
+		}
+		if err != nil {
+			large++
+			continue
+		}
+		if err := Verify(raw, p); err != nil {
+			refused++
+			t.Logf("profile %d: %v", i, err)
+		}
+	}
+	t.Logf("of %d profiles %d were too large, and %d came out of libseccomp otherwise than they went in", n, large, refused)
+	if large > n/3 {
+		t.Errorf("%d of %d profiles were too large; the test sees too little", large, n)
+	}
+	if refused > n/20 {
+		t.Errorf("libseccomp mistook %d of %d random profiles", refused, n)
+	}
+}
+
+// FuzzCompile looks for a profile whose filter differs from its model.
+func FuzzCompile(f *testing.F) {
+	f.Add(uint64(1), uint64(2))
+	f.Fuzz(func(t *testing.T, a, b uint64) {
+		p := seccomptest.Random(rand.New(rand.NewPCG(a, b)))
+		raw, err := compile(p)
+		if errors.Is(err, ErrTooLarge) || errors.Is(err, seccomp.ErrTooComplex) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Verify(raw, p); err != nil {
+			t.Skip("libseccomp differs, and Compile refuses: ", err)
+		}
+	})
+}
+
+// A spoiled filter must not pass Verify: the proof can fail.
+func TestVerifySeesASpoiledFilter(t *testing.T) {
+	p := variants(t)[0]
+	raw, err := Compile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missed := 0
+	for i := 0; i+8 <= len(raw); i += 8 {
+		bad := append([]byte(nil), raw...)
+		switch insn := bad[i : i+8]; insn[0] & 7 {
+		case 0: // load another field
+			insn[4] ^= 4
+		case 4: // mask another bit
+			insn[4] ^= 1
+		case 5: // jump the other way
+			insn[2], insn[3] = insn[3], insn[2]
+		case 6: // return trap
+			binary.LittleEndian.PutUint32(insn[4:], 0x30000)
+		}
+		if bytes.Equal(bad, raw) {
+			continue // an unconditional jump
+		}
+		if Verify(bad, p) == nil {
+			missed++
+			t.Logf("instruction %d changed unseen: % x", i/8, raw[i:i+8])
+		}
+	}
+	if missed > 0 {
+		t.Errorf("%d of %d changed instructions were not seen", missed, len(raw)/8)
+	}
+}
+
+func TestOversizeFilterIsRefused(t *testing.T) {
+	p := seccomp.Profile{Name: "huge", Default: seccomp.Fail(seccomp.EPERM)}
+	for k, name := range strings.Fields("mount ioctl fcntl prctl clone kill socket bind listen sendto recvfrom madvise") {
+		for i := range uint64(199) {
+			p.Rules = append(p.Rules, seccomp.Rule{
+				Names: []string{name}, Answer: seccomp.Allow(), Why: "many",
+				Args: []seccomp.ArgCond{{Index: 0, Value: (12*i + uint64(k)) * 0x9e3779b97f4a7c15}},
+			})
+		}
+	}
+	if _, err := Compile(p); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%v; want ErrTooLarge", err)
+	}
+}
+
+// The arm64 tiers compile on any machine that libseccomp runs on. Calls newer
+// than this libseccomp have no number it could translate; they are left out
+// here, and are there on arm64 itself, where numbers are used as they are.
+func TestARM64Compiles(t *testing.T) {
+	for _, p := range variants(t) {
+		wide, last := seccomp.Split(p)
+		for _, part := range []seccomp.Profile{p, wide, last} {
+			part.Arch = seccomp.ARM64
+			part = withoutUnknown(part)
+			raw, err := Compile(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := seccomp.Call{Nr: 221, Arch: seccomp.ARM64.Audit()} // execve
+			if got := answer(t, c, raw); got != seccomp.Allow() {
+				t.Errorf("%s: execve on arm64: %s", part.Name, got)
+			}
+		}
+	}
+}
+
+func withoutUnknown(p seccomp.Profile) seccomp.Profile {
+	var unknown []string
+	for _, r := range p.Rules {
+		for _, n := range r.Names {
+			if _, err := libseccomp.GetSyscallFromName(n); err != nil {
+				unknown = append(unknown, n)
+			}
+		}
+	}
+	return seccomp.Extend(p, unknown, nil)
+}
+
+// The costliest profile that Flatten lets through must not occupy the agent.
+func TestCostOfTheWorstProfileIsBounded(t *testing.T) {
+	p := seccomp.Profile{Name: "worst", Default: seccomp.Fail(seccomp.EPERM)}
+	for _, name := range []string{"ioctl", "fcntl", "prctl"} {
+		for i := range uint64(150) {
+			p.Rules = append(p.Rules, seccomp.Rule{
+				Names: []string{name}, Answer: seccomp.Allow(), Why: "many",
+				Args: []seccomp.ArgCond{{Index: 0, Value: i * 7}, {Index: 1, Value: i % 13}, {Index: 2, Value: i << 32}},
+			})
+		}
+		for i := range uint64(16) {
+			p.Rules = append(p.Rules, seccomp.Rule{
+				Names: []string{name}, Answer: seccomp.Allow(), Why: "masked",
+				Args: []seccomp.ArgCond{{Index: uint(i % 5), Mask: 1 << i, Value: 1 << i}, {Index: 5, Mask: 3 << i, Value: 1 << i}},
+			})
+		}
+	}
+	start := time.Now()
+	_, err := Compile(p)
+	t.Logf("%v: %v", time.Since(start), err)
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("%v to compile or refuse (%v)", took, err)
+	}
+}
+
+// The exported OCI profile, added to libseccomp entry by entry as runc does,
+// answers as the profile: kill has become the kernel's kill, and the answer to
+// foreign architectures is libseccomp's own.
+func TestOCIExportMeansTheSame(t *testing.T) {
+	for _, p := range variants(t) {
+		o, err := seccomp.ExportOCI(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := asRunc(o)
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		model := seccomp.NewModel(p)
+		for c := range seccomp.BoundaryCalls(p) {
+			want := model.Decide(c)
+			if want.Rule == seccomp.FromArch {
+				continue
+			}
+			if want.Action == seccomp.ActKill {
+				want.Action = seccomp.ActKillProcess
+			}
+			if got := answer(t, c, raw); got != want.Answer {
+				t.Fatalf("%s: the export answers %s %+v with %s; want %s", p.Name, want.Name, c, got, want.Answer)
+			}
+		}
+	}
+}
+
+func asRunc(o seccomp.OCI) ([]byte, error) {
+	act := func(name string, errno *uint) libseccomp.ScmpAction {
+		switch name {
+		case "SCMP_ACT_ALLOW":
+			return libseccomp.ActAllow
+		case "SCMP_ACT_KILL_PROCESS":
+			return libseccomp.ActKillProcess
+		case "SCMP_ACT_LOG":
+			return libseccomp.ActLog
+		}
+		return libseccomp.ActErrno.SetReturnCode(int16(*errno))
+	}
+	ops := map[string]libseccomp.ScmpCompareOp{
+		"SCMP_CMP_EQ": libseccomp.CompareEqual, "SCMP_CMP_NE": libseccomp.CompareNotEqual, "SCMP_CMP_MASKED_EQ": libseccomp.CompareMaskedEqual,
+	}
+	f, err := libseccomp.NewFilter(act(o.DefaultAction, o.DefaultErrnoRet))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Release()
+	for _, s := range o.Syscalls {
+		for _, name := range s.Names {
+			nr, ok := seccomp.Number(name, "")
+			if !ok {
+				continue
+			}
+			var conds []libseccomp.ScmpCondition
+			for _, a := range s.Args {
+				c, err := libseccomp.MakeCondition(a.Index, ops[a.Op], a.Value, a.ValueTwo)
+				if err != nil {
+					return nil, err
+				}
+				conds = append(conds, c)
+			}
+			if err := f.AddRuleConditionalExact(libseccomp.ScmpSyscall(nr), act(s.Action, s.ErrnoRet), conds); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return export(f)
+}

@@ -1,0 +1,89 @@
+package seccomp
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The golden files are what a reviewer reads when a tier changes.
+func TestTiersInWords(t *testing.T) {
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range Tiers() {
+		p := tier(t, name)
+		p.Arch = AMD64
+		var b strings.Builder
+		for nr := range AMD64.table() {
+			call := Name(int32(nr), AMD64)
+			if call == "" {
+				continue
+			}
+			words, _ := inWords(p, call)
+			b.WriteString(call + ": " + words + "\n")
+		}
+		golden(t, filepath.Join("testdata", name+".txt"), []byte(b.String()))
+		o, err := ExportOCI(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := o.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join("testdata", name+".oci.json"), data)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	p := tier(t, "default")
+	p.Arch = AMD64
+	for name, want := range map[string][]string{
+		"keyctl":     {"keyctl (number 250)", "kill", "always", "keyrings"},
+		"ioctl":      {"allow", "if arg1 == 0x5401", "errno ENOTTY", "otherwise"},
+		"clone":      {"arg0 & 0x7e020000 == 0x0", "errno EPERM", "the default of profile default"},
+		"socketpair": {"arg0 == 0x1 and arg1 & 0xfffffffffff7f7ff == 0x5"},
+	} {
+		e, err := Explain(p, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(e.String(), w) {
+				t.Errorf("%s: %q is not in\n%s", name, w, e)
+			}
+		}
+	}
+	if _, err := Explain(p, "opnat"); err == nil {
+		t.Error("an unknown call was explained")
+	}
+}
+
+func TestDiffNamesWhatOpens(t *testing.T) {
+	a := tier(t, "strict")
+	if d := Diff(a, tier(t, "strict")); len(d) > 0 {
+		t.Errorf("strict differs from itself: %v", d)
+	}
+	wider := map[string]bool{}
+	for _, c := range Diff(a, tier(t, "default")) {
+		wider[c.Name] = c.Wider
+	}
+	if !wider["fork"] || !wider["socketpair"] {
+		t.Errorf("fork and socketpair open between strict and default; got %v", wider)
+	}
+	if w, ok := wider["clone"]; w || !ok {
+		t.Error("clone is allowed for some arguments in both, so it changes without opening")
+	}
+	if _, ok := wider["read"]; ok {
+		t.Error("read does not change")
+	}
+	b := a
+	b.Default = Kill()
+	if d := Diff(a, b); len(d) == 0 {
+		t.Error("another default changes nothing")
+	}
+}

@@ -1,0 +1,168 @@
+package load
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+func decide(p seccomp.Profile, name string, args ...uint64) seccomp.Answer {
+	nr, _ := seccomp.Number(name, p.Arch)
+	c := seccomp.Call{Nr: nr, Arch: p.Arch.Audit()}
+	copy(c.Args[:], args)
+	return seccomp.Decide(p, c).Answer
+}
+
+func TestYAMLExtendsATier(t *testing.T) {
+	p, err := YAML("mine.yaml", []byte(`
+name: mine
+extends: default
+remove: [socketpair]
+append:
+  - names: [ptrace]
+    action: allow
+    why: debugging lessons
+  - names: [mmap]
+    args: [{arg: 2, mask: 6, value: 6}]
+    action: errno
+    errno: EACCES
+    why: no memory that is writable and executable
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != "mine" {
+		t.Errorf("name %q", p.Name)
+	}
+	for _, tt := range []struct {
+		call string
+		args []uint64
+		want string
+	}{
+		{"ptrace", nil, "allow"},
+		{"socketpair", []uint64{1, 1}, "errno EPERM"},
+		{"mmap", []uint64{0, 0, 6}, "errno EACCES"},
+		{"mmap", []uint64{0, 0, 7 | 1<<40}, "errno EACCES"},
+		{"mmap", []uint64{0, 0, 5}, "allow"},
+		{"keyctl", nil, "kill"},
+	} {
+		if got := decide(p, tt.call, tt.args...); got.String() != tt.want {
+			t.Errorf("%s%v: %s; want %s", tt.call, tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestYAMLWholeProfile(t *testing.T) {
+	p, err := YAML("tiny", []byte("default: {action: kill}\nrules:\n- names: [execve, exit_group, write]\n  action: allow\n  why: say hello\n- names: [ioctl]\n  args: [{arg: 1, value: 0x5401}]\n  action: allow\n  why: terminals\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != "tiny" || decide(p, "read") != seccomp.Kill() || decide(p, "ioctl", 0, 0x5401) != seccomp.Allow() {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestYAMLRefusals(t *testing.T) {
+	rule := "extends: strict\nappend:\n- names: [fork]\n  action: allow\n  why: x\n"
+	for _, tt := range []struct{ name, data, want string }{
+		{"an unknown field, with its line", "extends: strict\nappned: []\n", "line 2: field appned not found"},
+		{"an unknown field of a rule", rule + "- names: [fork]\n  acton: allow\n", "line 7: field acton"},
+		{"an unknown call, with its rule's line", rule + "- names: [frok]\n  action: allow\n  why: x\n", `line 6: unknown system call "frok"`},
+		{"an unknown tier", "extends: lax\n", `"lax"`},
+		{"two documents", rule + "---\n" + rule, "second document"},
+		{"an empty file", "", "empty"},
+		{"rules beside extends", "extends: strict\nrules: [{names: [fork], action: allow, why: x}]\n", "exclude each other"},
+		{"append without extends", "append: [{names: [fork], action: allow, why: x}]\n", "need extends"},
+		{"no default", "rules: [{names: [fork], action: allow, why: x}]\n", "default is missing"},
+		{"removing what is not there", "extends: strict\nremove: [frok]\n", `"frok"`},
+		{"a condition without a value", "extends: strict\nappend:\n- {names: [fork], args: [{arg: 1}], action: allow, why: x}\n", "needs arg and value"},
+		{"a negative value", "extends: strict\nappend:\n- {names: [fork], args: [{arg: 1, value: -1}], action: allow, why: x}\n", "line 3"},
+		{"an unknown error number", "extends: strict\nappend:\n- {names: [fork], action: errno, errno: EWHAT, why: x}\n", "EWHAT"},
+		{"a whole page of aliases", "a: &a [x]\nb: *a\n", "field a not found"},
+		{"execve removed", "extends: strict\nremove: [execve]\n", "execve is not allowed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := YAML("f.yaml", []byte(tt.data))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "load.") {
+				t.Errorf("%v; want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// What we export for other runtimes we can read again, and it means the same.
+func TestOCIRoundTrip(t *testing.T) {
+	o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Architectures: []string{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_AARCH64"}, Syscalls: []seccomp.OCISyscall{
+		{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"},
+		{Names: []string{"personality"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 8, Op: "SCMP_CMP_EQ"}}},
+		{Names: []string{"clone"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 0x7e020000, Op: "SCMP_CMP_MASKED_EQ"}}},
+	}}
+	data, err := o.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := OCI("x.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if decide(p, "personality", 8) != seccomp.Allow() || decide(p, "personality", 9) != seccomp.Fail(seccomp.EPERM) || decide(p, "clone", 0x10000000) != seccomp.Fail(seccomp.EPERM) {
+		t.Errorf("%+v", p)
+	}
+	again, err := seccomp.ExportOCI(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again.Syscalls, o.Syscalls) {
+		t.Errorf("exported %+v; want %+v", again.Syscalls, o.Syscalls)
+	}
+}
+
+func TestOCIRefusals(t *testing.T) {
+	good := `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[
+{"names":["execve","exit_group"],"action":"SCMP_ACT_ALLOW"},
+{"names":["socket"],"action":"SCMP_ACT_ALLOW","args":[{"index":0,"value":1,"op":"SCMP_CMP_EQ"}]}]}`
+	if _, err := OCI("good", []byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, from, to, want string }{
+		{"a range comparison", "SCMP_CMP_EQ", "SCMP_CMP_GT", "SCMP_CMP_GT"},
+		{"a not-equal", "SCMP_CMP_EQ", "SCMP_CMP_NE", "SCMP_CMP_NE"},
+		{"an unknown field, with its line", `"op":`, `"opp":`, "line 3"},
+		{"an engine's own format", `"syscalls"`, `"archMap":[],"syscalls"`, "archMap"},
+		{"a listener", `"syscalls"`, `"listenerPath":"/run/x","syscalls"`, "listenerPath"},
+		{"flags", `"syscalls"`, `"flags":["SECCOMP_FILTER_FLAG_SPEC_ALLOW"],"syscalls"`, "flags"},
+		{"a trace action", `"SCMP_ACT_ERRNO"`, `"SCMP_ACT_TRACE"`, "SCMP_ACT_TRACE"},
+		{"allow as default", `"SCMP_ACT_ERRNO"`, `"SCMP_ACT_ALLOW"`, "list of what is allowed"},
+		{"two conditions on one argument", `"args":[`, `"args":[{"index":0,"value":2,"op":"SCMP_CMP_EQ"},`, "two conditions"},
+		{"another machine", `"syscalls"`, `"architectures":["SCMP_ARCH_S390X"],"syscalls"`, "SCMP_ARCH_S390X"},
+		{"something behind it", "]}]}", "]}]}x", "follows"},
+		{"no errno", `"action":"SCMP_ACT_ALLOW","args"`, `"action":"SCMP_ACT_ERRNO","errnoRet":0,"args"`, "errno 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			data := strings.Replace(good, tt.from, tt.to, 1)
+			if data == good {
+				t.Fatal("the fault is not in the text")
+			}
+			_, err := OCI("f.json", []byte(data))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v; want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Whatever a file holds, what is read is valid.
+func FuzzYAMLIsValidOrRefused(f *testing.F) {
+	f.Add([]byte("extends: strict\nappend:\n- names: [fork]\n  action: allow\n  why: x\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := YAML("fuzz", data)
+		if err != nil {
+			return
+		}
+		if err := seccomp.Validate(p); err != nil {
+			t.Errorf("read a profile that is not valid: %v", err)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+// MaxSize is the largest profile file we read, in bytes.
+const MaxSize = 1 << 20
+
+// file is our YAML form.
+type file struct {
+	Name    string   `yaml:"name"`
+	Arch    string   `yaml:"arch"`
+	Extends string   `yaml:"extends"` // a tier
+	Default *answer  `yaml:"default"`
+	Rules   []rule   `yaml:"rules"`  // without extends
+	Append  []rule   `yaml:"append"` // with extends
+	Remove  []string `yaml:"remove"` // with extends: calls whose inherited rules go away
+}
+
+type rule struct {
+	Names  []string `yaml:"names"`
+	Args   []cond   `yaml:"args"`
+	Action string   `yaml:"action"`
+	Errno  string   `yaml:"errno"`
+	Why    string   `yaml:"why"`
+}
+
+type cond struct {
+	Arg   *uint   `yaml:"arg"`
+	Value *uint64 `yaml:"value"`
+	Mask  uint64  `yaml:"mask"`
+}
+
+type answer struct {
+	Action string `yaml:"action"`
+	Errno  string `yaml:"errno"`
+}
+
+// YAML reads one profile in our form. name is the file's, for messages, and the
+// profile's where the file gives none. The profile returned passes
+// seccomp.Validate; its warnings are the caller's to ask Lint for. Errors name
+// the line.
+func YAML(name string, data []byte) (seccomp.Profile, error) {
+	p, err := fromYAML(name, data)
+	if err != nil {
+		return seccomp.Profile{}, fmt.Errorf("read profile %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func fromYAML(name string, data []byte) (seccomp.Profile, error) {
+	if len(data) > MaxSize {
+		return seccomp.Profile{}, fmt.Errorf("%d bytes; at most %d", len(data), MaxSize)
+	}
+	var f file
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(&f); err != nil {
+		return seccomp.Profile{}, plainly(err)
+	}
+	if err := dec.Decode(new(file)); !errors.Is(err, io.EOF) {
+		return seccomp.Profile{}, errors.New("a second document follows; write one profile per file")
+	}
+	base, err := f.base(name)
+	if err != nil {
+		return seccomp.Profile{}, err
+	}
+	lines := ruleLines(data)
+	more, err := convert(append(f.Rules, f.Append...), lines)
+	if err != nil {
+		return seccomp.Profile{}, err
+	}
+	named := map[string]bool{}
+	for _, r := range base.Rules {
+		for _, n := range r.Names {
+			named[n] = true
+		}
+	}
+	for _, n := range f.Remove {
+		if !named[n] {
+			return seccomp.Profile{}, fmt.Errorf("remove: tier %s has no rule for %.64q", f.Extends, n)
+		}
+	}
+	p := seccomp.Extend(base, f.Remove, more)
+	return p, validate(p, len(p.Rules)-len(more), lines)
+}
+
+// base is what the file's rules are added to.
+func (f file) base(name string) (seccomp.Profile, error) {
+	base := seccomp.Profile{Default: seccomp.Fail(seccomp.EPERM)}
+	switch {
+	case f.Extends != "" && len(f.Rules) > 0:
+		return base, errors.New("rules and extends exclude each other: write append, or drop extends")
+	case f.Extends == "" && (len(f.Append) > 0 || len(f.Remove) > 0):
+		return base, errors.New("append and remove need extends: name a tier, or write rules")
+	case f.Extends == "" && f.Default == nil:
+		return base, errors.New("default is missing: write for example default: {action: errno, errno: EPERM}")
+	case f.Extends != "":
+		var err error
+		if base, err = seccomp.Tier(f.Extends); err != nil {
+			return base, err
+		}
+	}
+	base.Name, base.Arch = f.Name, seccomp.Arch(f.Arch)
+	if base.Name == "" {
+		base.Name = name
+	}
+	if f.Default != nil {
+		a, err := toAnswer(f.Default.Action, f.Default.Errno)
+		if err != nil {
+			return base, fmt.Errorf("default: %w", err)
+		}
+		base.Default = a
+	}
+	return base, nil
+}
+
+func convert(rules []rule, lines []int) ([]seccomp.Rule, error) {
+	var out []seccomp.Rule
+	for i, r := range rules {
+		a, err := toAnswer(r.Action, r.Errno)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", at(lines, i), err)
+		}
+		s := seccomp.Rule{Names: r.Names, Answer: a, Why: r.Why}
+		for _, c := range r.Args {
+			if c.Arg == nil || c.Value == nil {
+				return nil, fmt.Errorf("%s: a condition needs arg and value", at(lines, i))
+			}
+			s.Args = append(s.Args, seccomp.ArgCond{Index: *c.Arg, Value: *c.Value, Mask: c.Mask})
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func toAnswer(action, errno string) (seccomp.Answer, error) {
+	a := seccomp.Answer{Action: seccomp.Action(action)}
+	if errno != "" {
+		if err := a.Errno.UnmarshalText([]byte(errno)); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// validate is seccomp.Validate with lines: the rules from first on are those of
+// the file.
+func validate(p seccomp.Profile, first int, lines []int) error {
+	var errs []error
+	for _, f := range seccomp.Lint(p) {
+		switch {
+		case !f.Fatal:
+		case f.Rule >= first:
+			errs = append(errs, fmt.Errorf("%s: %s", at(lines, f.Rule-first), f.Text))
+		default:
+			errs = append(errs, errors.New(f.String()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func at(lines []int, i int) string {
+	if i < len(lines) {
+		return fmt.Sprintf("line %d", lines[i])
+	}
+	return fmt.Sprintf("rule %d of the file", i)
+}
+
+// ruleLines returns the line of each rule under rules and append, in order. The
+// text has been decoded once; what cannot be found again has no line.
+func ruleLines(data []byte) []int {
+	var doc yaml.Node
+	if yaml.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
+		return nil
+	}
+	var out []int
+	top := doc.Content[0].Content
+	for i := 0; i+1 < len(top); i += 2 {
+		if top[i].Value == "rules" || top[i].Value == "append" {
+			for _, n := range top[i+1].Content {
+				out = append(out, n.Line)
+			}
+		}
+	}
+	return out
+}
+
+// plainly takes our Go types out of the library's messages.
+func plainly(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("the file is empty")
+	}
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
+	text = regexp.MustCompile(` in type load\.\w+| into load\.\w+`).ReplaceAllString(text, "")
+	return errors.New(text)
+}
