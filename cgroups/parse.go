@@ -2,6 +2,7 @@ package cgroups
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -14,12 +15,12 @@ func parseInt(b []byte) (int64, error) {
 		return math.MaxInt64, nil
 	}
 	if len(b) == 0 {
-		return 0, fmt.Errorf("parse number: empty")
+		return 0, errors.New("parse number: empty")
 	}
 	var n int64
 	for _, c := range b {
 		if c < '0' || c > '9' {
-			return 0, fmt.Errorf("parse number %q: not a digit: %q", b, c)
+			return 0, fmt.Errorf("parse number %q: not a digit: %q", string(b), c) // the copy keeps b off the heap
 		}
 		if n > (math.MaxInt64-int64(c-'0'))/10 {
 			return math.MaxInt64, nil

@@ -1,0 +1,292 @@
+package cgroups
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestPidsLimitIsCounted(t *testing.T) {
+	l := newLeaf(t)
+	apply(t, l, Limits{MemoryBytes: 64 * mib, Pids: 4})
+	cmd := start(t, l, `exec python3 -c '
+import os, time
+n = 0
+try:
+    while n < 50:
+        if os.fork() == 0:
+            time.sleep(60); os._exit(0)
+        n += 1
+except OSError:
+    os._exit(n)
+'`)
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("the forker ended with %v; want 3 children", err)
+	}
+	u := usage(t, l)
+	if u.PidsHits != 1 {
+		t.Errorf("%d forks refused; want 1", u.PidsHits)
+	}
+	if u.PidsPeakKnown && u.PidsPeak != 4 {
+		t.Errorf("pids peak %d; want 4", u.PidsPeak)
+	}
+	if empty, err := l.Empty(); err != nil || empty {
+		t.Errorf("Empty = %v, %v with three sleepers inside", empty, err)
+	}
+	if err := l.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyEmpty(t, l)
+}
+
+func TestCPUTimeStartsAtZeroForEachRun(t *testing.T) {
+	l := newLeaf(t)
+	apply(t, l, Limits{MemoryBytes: 64 * mib, Pids: 10, CPUs: 1})
+	spin := `exec python3 -c 'import time
+while time.process_time() < 0.3: pass'`
+	if err := start(t, l, spin).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyEmpty(t, l)
+	u := usage(t, l)
+	if u.CPU < 250*time.Millisecond || u.CPU > 5*time.Second { // joining is not counted, so a little less is right
+		t.Errorf("cpu %v; want about 300ms", u.CPU)
+	}
+	if now, err := l.CPUTime(); err != nil || now != u.CPU {
+		t.Errorf("CPUTime = %v, %v; want %v", now, err, u.CPU)
+	}
+	if sum := u.User + u.System; u.SplitKnown && (sum < u.CPU/2 || sum > 2*u.CPU) {
+		t.Errorf("user %v and system %v for %v", u.User, u.System, u.CPU)
+	}
+	t.Logf("usage %+v", u)
+	if !l.Reusable() {
+		if err := l.Begin(); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("second Begin = %v; want ErrUnsupported", err)
+		}
+		return
+	}
+	if err := l.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if u := usage(t, l); u.CPU != 0 || u.User != 0 {
+		t.Errorf("a run that did nothing used %v", u.CPU)
+	}
+}
+
+func TestLimitsReachTheKernelUpAndDown(t *testing.T) {
+	l := newLeaf(t)
+	steps := []Limits{
+		{MemoryBytes: 64 * mib, Pids: 100, CPUs: 1, Weight: 1024},
+		{MemoryBytes: 16 * mib, Pids: 10, CPUs: 0.5, Weight: 512},
+		{MemoryBytes: 128 * mib, Pids: 200, CPUs: 2, Weight: 2048},
+		{},
+		{MemoryBytes: 4 * mib, Pids: 1},
+	}
+	if _, err := l.cell.tree.host.Controller("cpuset"); err == nil {
+		steps = append(steps, Limits{MemoryBytes: 4 * mib, Cpuset: "0"}, Limits{})
+	} else if err := l.Apply(Limits{Cpuset: "0"}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("cpuset without its controller = %v; want ErrUnsupported", err)
+	}
+	for _, want := range steps {
+		if err := l.Apply(want); err != nil {
+			t.Fatalf("Apply(%+v): %v", want, err)
+		}
+		for _, w := range Plan(l.cell.tree.layout, Limits{MemoryBytes: 1, SwapBytes: 1, CPUs: 3, Weight: 7, Pids: 12345, Cpuset: "x"}, want) {
+			f := l.ctl[w.File]
+			if f == nil {
+				continue
+			}
+			b, err := os.ReadFile(f.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.TrimSpace(string(b))
+			if strings.HasPrefix(w.File, "memory.") && w.Value == "-1" {
+				w.Value = "9223372036854771712"
+			}
+			if got != w.Value {
+				t.Errorf("%s holds %q; want %q after %+v", w.File, got, w.Value, want)
+			}
+		}
+	}
+}
+
+func TestKillEndsAForest(t *testing.T) { killForest(t, newLeaf(t)) }
+
+// A hybrid host without its cgroup2 is a version 1 host: no cgroup.kill, no
+// cgroup.events, no birth inside the group.
+func TestKillEndsAForestWithoutCgroup2(t *testing.T) {
+	need(t, os.Geteuid() == 0, "root")
+	h, err := Probe()
+	if err != nil {
+		need(t, false, err.Error())
+	}
+	if h.Mode != Hybrid {
+		t.Skip("needs a hybrid host") // a v2 host cannot be made to look like v1
+	}
+	h.Mode = V1
+	h.Hierarchies = slices.DeleteFunc(h.Hierarchies, func(hy Hierarchy) bool { return hy.Unified })
+	tree, _ := newTreeOn(t, h)
+	l := newLeafIn(t, tree)
+	if l.Dir() != nil || usage(t, l).SplitKnown {
+		t.Error("cgroup2 is still in use")
+	}
+	killForest(t, l)
+	apply(t, l, Limits{MemoryBytes: 64 * mib, Pids: 50})
+	if err := start(t, l, "true & wait").Wait(); err != nil {
+		t.Errorf("forks are still forbidden to the next run: %v", err)
+	}
+}
+
+func killForest(t *testing.T, l *Leaf) {
+	t.Helper()
+	apply(t, l, Limits{MemoryBytes: 64 * mib, Pids: 50})
+	cmd := start(t, l, "for i in 1 2 3 4 5 6 7 8 9; do (setsid sleep 100 &) ; done; exec sleep 100")
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if n, err := readInt(l.pids); err != nil || time.Now().After(end) {
+			t.Fatalf("%d processes, %v; want 10", n, err)
+		} else if n == 10 {
+			break
+		}
+	}
+	if err := l.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the shell lived on")
+	}
+	eventuallyEmpty(t, l)
+}
+
+func TestSweepRemovesWhatADeadAgentLeft(t *testing.T) {
+	tree, recorded := newTree(t)
+	for _, p := range tree.Paths() {
+		if !slices.Contains(recorded, p) {
+			t.Errorf("%s was not recorded", p)
+		}
+	}
+	cell, err := tree.Cell("c0", 4242)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := cell.NewLeaf("r0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, ok := tree.Host().Unified(); ok {
+		for _, rel := range []string{"", "r0"} {
+			var st unix.Stat_t
+			p := filepath.Join(cell.dir(u), rel, "cgroup.procs")
+			if err := unix.Stat(p, &st); err != nil || st.Uid != 4242 {
+				t.Errorf("%s belongs to %d, %v; want 4242", p, st.Uid, err)
+			}
+		}
+	}
+	cmd := start(t, leaf, "setsid sleep 100 & exec sleep 100")
+	if err := leaf.Close(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait() }() // reaps: a zombie would not be gone
+	if err := Sweep(tree.Paths()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range tree.Paths() {
+		if exists(p) {
+			t.Errorf("%s is still there", p)
+		}
+	}
+}
+
+// cloneInto is a program that forks straight into the group at descriptor 3
+// (clone3 with CLONE_INTO_CGROUP) and exits 0 if the child was born in r0, else
+// with the errno.
+const cloneInto = `
+import ctypes, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+args = struct.pack("11Q", 0x200000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 3)
+pid = libc.syscall(435, args, len(args))
+if pid < 0:
+    os._exit(ctypes.get_errno())
+if pid == 0:
+    os._exit(0 if "/r0\n" in open("/proc/self/cgroup").read() else 98)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`
+
+func TestOnlyTheCellsRootMayCloneIntoItsLeaves(t *testing.T) {
+	tree, _ := newTree(t)
+	need(t, tree.host.Mode != V1, "cgroup2")
+	for _, tt := range []struct {
+		name  string
+		owner int
+		want  int
+	}{
+		{"cell of uid 4242", 4242, 0},
+		{"cell of another", 4243, int(unix.EACCES)},
+		{"cell of root", 0, int(unix.EACCES)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cell, err := tree.Cell("c"+strconv.Itoa(tt.owner), tt.owner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target, err := cell.NewLeaf("r0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer target.Remove()
+			from, err := cell.NewLeaf("shell")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer from.Remove()
+			cmd := exec.Command("/usr/bin/python3", "-c", cloneInto)
+			cmd.Dir, cmd.ExtraFiles = "/", []*os.File{target.Dir()}
+			cmd.SysProcAttr = &syscall.SysProcAttr{
+				UseCgroupFD: true, CgroupFD: int(from.Dir().Fd()),
+				Credential: &syscall.Credential{Uid: 4242, Gid: 4242},
+			}
+			if err := cmd.Run(); cmd.ProcessState == nil {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != tt.want {
+				t.Errorf("exit code %d; want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCreateRefusesATakenName(t *testing.T) {
+	tree, _ := newTree(t)
+	_, err := Create(tree.Host(), strings.TrimPrefix(tree.name, prefix), func(string) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("second Create = %v; want a refusal", err)
+	}
+}
+
+func TestCreateStopsWhenNothingCanBeRecorded(t *testing.T) {
+	need(t, os.Geteuid() == 0, "root")
+	h, err := Probe()
+	if err != nil {
+		need(t, false, err.Error())
+	}
+	full := errors.New("disk full")
+	if _, err := Create(h, "test-unrecorded", func(string) error { return full }); !errors.Is(err, full) {
+		t.Errorf("Create = %v; want %v", err, full)
+	}
+	for _, hy := range h.Hierarchies {
+		if exists(filepath.Join(hy.Own, "brig-test-unrecorded")) {
+			t.Errorf("made in %s without a record", hy.Own)
+		}
+	}
+}
