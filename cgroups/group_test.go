@@ -266,6 +266,24 @@ func TestOnlyTheCellsRootMayCloneIntoItsLeaves(t *testing.T) {
 	}
 }
 
+func TestNoFeatureOfATreeIsUnknown(t *testing.T) {
+	tree, _ := newTree(t)
+	f := tree.Features()
+	for name, s := range map[string]State{"kill": f.Kill, "peak": f.Peak, "reset": f.PeakReset, "oom.group": f.OOMGroup,
+		"swap": f.Swap, "pids.peak": f.PidsPeak, "pids.events": f.PidsEvents, "pressure": f.Pressure, "local": f.LocalEvents} {
+		if s != Yes && s != No {
+			t.Errorf("%s is %q", name, s)
+		}
+	}
+	again, err := Probe() // now a group exists to ask in, also where our own is the root
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Features.Kill != f.Kill || again.Features.PidsPeak != f.PidsPeak {
+		t.Errorf("probe says %+v; the tree has %+v", again.Features, f)
+	}
+}
+
 func TestCreateRefusesATakenName(t *testing.T) {
 	tree, _ := newTree(t)
 	_, err := Create(tree.Host(), strings.TrimPrefix(tree.name, prefix), func(string) error { return nil })

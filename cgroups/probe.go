@@ -73,7 +73,7 @@ func (hy *Hierarchy) look() error {
 // features looks for the files of each feature in the group below own that sub
 // names, or in the own group when sub is empty.
 func (h *Host) features(sub string) Features {
-	f := Features{Kill: No}
+	f := Features{Kill: No, Pressure: No}
 	u, unified := h.Unified()
 	if unified {
 		f.Kill, f.Pressure = u.has(sub, "cgroup.kill"), u.has(sub, "cgroup.pressure")
@@ -99,12 +99,16 @@ func (h *Host) features(sub string) Features {
 }
 
 // has says whether file exists in the group sub below own. The root lacks most
-// files whatever the kernel, so there the answer is unknown.
+// files whatever the kernel: there any group below it may answer, and if none has
+// the file the answer is unknown.
 func (hy *Hierarchy) has(sub, file string) State {
 	switch {
 	case exists(filepath.Join(hy.Own, sub, file)):
 		return Yes
 	case sub == "" && hy.Root:
+		if found, err := filepath.Glob(filepath.Join(hy.Own, "*", file)); err == nil && found != nil {
+			return Yes
+		}
 		return Unknown
 	}
 	return No
