@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // buildBase is the first host uid and gid of the 65,536 a build's root and its
@@ -120,18 +122,36 @@ func needTools(names ...string) error {
 	return nil
 }
 
-// buildDir is where a build happens, under a path its unprivileged user can
+// A buildDir is where a build happens, under a path its unprivileged user can
 // reach and owned by it.
-type buildDir struct{ path string }
+type buildDir struct{ *work }
 
+// newBuildDir makes one, and removes those whose build was killed.
 func newBuildDir() (*buildDir, error) {
-	// /var/tmp, because /tmp is often too small and mounted nodev.
-	path, err := os.MkdirTemp("/var/tmp", "brig-build-")
+	// Not /tmp, which is often small and mounted nodev.
+	const parent, prefix = "/var/tmp", "brig-build-"
+	stale, err := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	if err != nil {
 		return nil, err
 	}
-	w := &buildDir{path}
-	return w, errors.Join(w.own(path), os.Mkdir(w.file("debs"), 0o755), w.own(w.file("debs")))
+	for _, path := range stale {
+		var st unix.Stat_t
+		// Anyone may make a directory there; only what a build made is ours to remove.
+		if unix.Lstat(path, &st) == nil && isDir(st) && (st.Uid == buildBase || int(st.Uid) == os.Geteuid()) {
+			if err := cleanWork(path); err != nil {
+				return nil, fmt.Errorf("remove what an earlier build left: %w", err)
+			}
+		}
+	}
+	dir, err := makeWork(parent, prefix)
+	if err != nil {
+		return nil, err
+	}
+	w := &buildDir{dir}
+	if err := errors.Join(w.own(w.path), os.Mkdir(w.file("debs"), 0o755), w.own(w.file("debs"))); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
 }
 
 func (w *buildDir) file(name string) string { return filepath.Join(w.path, name) }
@@ -149,8 +169,6 @@ func (w *buildDir) writeOwned(name, text string) error {
 	}
 	return w.own(w.file(name))
 }
-
-func (w *buildDir) Close() error { return removePath(w.path) }
 
 // tail passes on what a tool says and remembers the end of it.
 type tail struct {

@@ -160,7 +160,7 @@ func (s *Store) discard(digest string) error {
 	if err != nil {
 		return err
 	}
-	work, err := makeWork(s.path("work"))
+	work, err := makeWork(s.path("work"), "")
 	if err != nil {
 		return err
 	}

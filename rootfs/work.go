@@ -25,15 +25,15 @@ func (s *Store) newWork() (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := makeWork(s.path("work"))
+	w, err := makeWork(s.path("work"), "")
 	if err = errors.Join(err, unlock()); err != nil {
 		return nil, fmt.Errorf("start import: %w", err)
 	}
 	return w, nil
 }
 
-func makeWork(parent string) (*work, error) {
-	path, err := os.MkdirTemp(parent, "")
+func makeWork(parent, prefix string) (*work, error) {
+	path, err := os.MkdirTemp(parent, prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,197 @@
+package rootfs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestHostSourcesFollowTheHostsOwnApt(t *testing.T) {
+	const bookworm = `# our mirror
+Types: deb deb-src
+URIs: http://mirror.test/debian
+Suites: bookworm bookworm-updates
+ bookworm-backports
+Components: main contrib
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+
+Types: deb
+URIs: http://mirror.test/debian-security
+Suites: bookworm-security
+Components: main
+
+Types: deb
+Enabled: no
+URIs: http://off.test/debian
+Suites: bookworm
+Components: main
+`
+	for _, tt := range []struct {
+		name    string
+		files   map[string]string
+		release string
+		want    []string // uri and suite; none: an error
+	}{
+		{"both forms, the release's parts, nothing else", map[string]string{
+			"sources.list.d/debian.sources": bookworm,
+			"sources.list":                  "deb [signed-by=/k arch=amd64] http://other.test/debian bookworm main # here too\ndeb-src http://src.test/debian bookworm main\n",
+			"sources.list.d/vendor.list":    "deb https://vendor.test/apt bookworm stable\ndeb https://vendor.test/apt vendor-bookworm main\n",
+			"sources.list.d/vendor.sources": "Types: deb\nURIs: https://node.test\nSuites: nodistro\nComponents: main\n",
+		}, "bookworm", []string{
+			"http://other.test/debian trixie", "http://mirror.test/debian trixie", "http://mirror.test/debian trixie-updates", "http://mirror.test/debian-security trixie-security",
+		}},
+		{"one source twice", map[string]string{"sources.list": "deb http://m.test bookworm main\ndeb http://m.test bookworm main\n"}, "bookworm", []string{"http://m.test trixie"}},
+		{"no source of the release", map[string]string{"sources.list": "deb http://m.test jammy main\n"}, "bookworm", nil},
+		{"no sources", nil, "bookworm", nil},
+		{"not Debian", map[string]string{"sources.list": "deb http://m.test jammy main\n"}, "", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			etc := t.TempDir()
+			for name, text := range tt.files {
+				path := filepath.Join(etc, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sources, err := hostSources(etc, "trixie", tt.release)
+			var got []string
+			for _, s := range sources {
+				got = append(got, s.uri+" "+s.suite)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("sources %q; want %q", got, tt.want)
+			}
+			if (err == nil) != (tt.want != nil) || err != nil && !strings.Contains(err.Error(), "BRIG_MIRROR") {
+				t.Errorf("error %v; want the cure when there is none", err)
+			}
+		})
+	}
+}
+
+func TestHostRelease(t *testing.T) {
+	for text, want := range map[string]string{
+		"ID=debian\nVERSION_CODENAME=bookworm\n":   "bookworm",
+		"ID=\"debian\"\nVERSION_CODENAME='sid'\n":  "sid",
+		"ID=ubuntu\nVERSION_CODENAME=jammy\n":      "",
+		"ID=other\nID_LIKE=debian\nVERSION_ID=1\n": "",
+	} {
+		path := filepath.Join(t.TempDir(), "os-release")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := hostRelease(path); got != want {
+			t.Errorf("hostRelease(%q) = %q; want %q", text, got, want)
+		}
+	}
+	if got := hostRelease("/nonexistent"); got != "" {
+		t.Errorf("without os-release: %q", got)
+	}
+}
+
+func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
+	build, cache, next := t.TempDir(), filepath.Join(t.TempDir(), "cache"), t.TempDir()
+	if err := loadDebs(cache, build); err != nil { // makes it
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a_1_all.deb": "package a", "b_1%3a2_amd64.deb": "package b", "c_1_all.deb": "package c", "notes.txt": "no package"} {
+		if err := os.WriteFile(filepath.Join(build, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/hostname", filepath.Join(build, "evil.deb")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // saving again changes nothing
+		if err := saveDebs(build, cache); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(cache, "*"))
+	if err != nil || len(kept) != 3 {
+		t.Fatalf("cache holds %q, %v; want three packages", kept, err)
+	}
+	for _, path := range kept {
+		switch {
+		case strings.HasSuffix(path, "_b_1%3a2_amd64.deb"):
+			err = os.WriteFile(path, []byte("package B"), 0o644) // damaged, of the same size
+		case strings.HasSuffix(path, "_c_1_all.deb"):
+			err = os.Chtimes(path, time.Time{}, time.Now().Add(-debAge-time.Hour))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := loadDebs(cache, next); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := os.ReadDir(next)
+	if err != nil || len(loaded) != 1 || loaded[0].Name() != "a_1_all.deb" {
+		t.Errorf("loaded %v, %v; want only the sound and recent one", loaded, err)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(cache, "*")); len(kept) != 1 {
+		t.Errorf("cache still holds %q", kept)
+	}
+}
+
+func TestBuildSaysWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for name, want := range map[string]string{"python": "apt-get install mmdebstrap", "tiny": "apt-get install busybox-static"} {
+		r, err := FindRecipe(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Build(t.Context(), r, new(strings.Builder), BuildOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Build(%s) without tools: %v; want it to say %q", name, err, want)
+		}
+	}
+}
+
+func TestBuildFromADeadMirrorFailsWithItsReasonAndLeavesNothing(t *testing.T) {
+	needRoot(t)
+	if err := needTools("mmdebstrap", "apt-get"); err != nil {
+		t.Skip(err)
+	}
+	r, err := FindRecipe("python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Build(t.Context(), r, new(strings.Builder), BuildOptions{Mirror: "http://127.0.0.1:9/debian"})
+	if err == nil || !strings.Contains(err.Error(), "mmdebstrap") || !strings.Contains(err.Error(), "127.0.0.1") {
+		t.Errorf("Build: %v; want what mmdebstrap said", err)
+	}
+	noBuildLeft(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := Build(ctx, r, new(strings.Builder), BuildOptions{Mirror: "http://127.0.0.1:9/debian"}); err == nil {
+		t.Error("a build outlived its caller")
+	}
+	noBuildLeft(t)
+}
+
+// noBuildLeft fails when a build directory is there whose build is over.
+func noBuildLeft(t *testing.T) {
+	t.Helper()
+	left, err := filepath.Glob("/var/tmp/brig-build-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range left {
+		dir, err := os.Open(path)
+		if err != nil {
+			continue // another build's, gone by now
+		}
+		if flock(dir, unix.LOCK_EX|unix.LOCK_NB) == nil {
+			t.Errorf("left behind: %s", path)
+		}
+		dir.Close()
+	}
+}
