@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
@@ -41,6 +42,9 @@ func newInstance(run string) (_ *instance, err error) {
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, err
 	}
+	if err := passable(run); err != nil {
+		return nil, err
+	}
 	i := &instance{id: hex.EncodeToString(random[:])}
 	i.dir = filepath.Join(run, i.id)
 	undo := undoing(&err)
@@ -62,6 +66,28 @@ func newInstance(run string) (_ *instance, err error) {
 	}
 	undo.release()
 	return i, nil
+}
+
+// passable refuses a directory that others cannot pass through: the first process
+// of a cell, which is no longer root on the host, reaches its root by path.
+func passable(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for {
+		st, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if st.Mode()&0o001 == 0 {
+			return api.Refuse(api.CodeUnsupported, "others cannot pass through %s: choose a --run-dir below directories of mode 0711 or wider, such as %s", dir, DefaultRunDir)
+		}
+		if dir == "/" {
+			return nil
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // mount hangs the private tmpfs. The agent is in a mount namespace of its own by

@@ -1,0 +1,44 @@
+// Command bench measures what a run costs beside the plain spawn of the same
+// program, in the same run: on a shared machine only the ratios hold.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	var cfg config
+	pflag.StringVar(&cfg.bin, "bin", "bin", "directory of brig and brigd")
+	pflag.StringVar(&cfg.image, "image", "", "image archive to run in (default: the Python image, else the tiny one, built if missing)")
+	pflag.StringVar(&cfg.store, "store", "", "existing data directory of brigd to use instead")
+	pflag.StringVar(&cfg.name, "name", "python", "name of the image in that store")
+	pflag.StringVar(&cfg.program, "program", "/bin/true", "program to run")
+	pflag.IntVar(&cfg.rounds, "rounds", 5, "interleaved rounds")
+	pflag.IntVar(&cfg.hot, "runs", 1000, "runs back to back, per client and round")
+	pflag.IntVar(&cfg.sparse, "sparse", 100, "runs 10 ms apart, per round")
+	pflag.StringVar(&cfg.goJudge, "go-judge", "", "URL of a running go-judge to measure beside")
+	pflag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	defer stop()
+	if err := run(ctx, cfg); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// A config says what is measured.
+type config struct {
+	bin, image, store, name, program, goJudge string
+	rounds, hot, sparse                       int
+}
+
+// sparseGap is the pause between sparse runs: long enough for the kernel and the
+// processors to settle.
+const sparseGap = 10 * time.Millisecond

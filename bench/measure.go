@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+)
+
+// plain spawns the program with the C loop in as many processes as clients.
+func plain(ctx context.Context, spawner, root, program string, clients, count int, gap time.Duration) (sample, error) {
+	outs := make([]bytes.Buffer, clients)
+	cmds := make([]*exec.Cmd, clients)
+	start := time.Now()
+	for i := range cmds {
+		cmds[i] = exec.CommandContext(ctx, spawner, root, program, strconv.Itoa(count), strconv.Itoa(int(gap.Microseconds())))
+		cmds[i].Stdout, cmds[i].Stderr = &outs[i], os.Stderr
+		if err := cmds[i].Start(); err != nil {
+			return sample{}, err
+		}
+	}
+	var s sample
+	var err error
+	for i, c := range cmds {
+		err = errors.Join(err, c.Wait())
+		for sc := bufio.NewScanner(&outs[i]); sc.Scan(); {
+			ns, perr := strconv.ParseInt(sc.Text(), 10, 64)
+			if perr != nil {
+				return s, perr
+			}
+			s.took = append(s.took, time.Duration(ns))
+		}
+	}
+	s.wall = time.Since(start)
+	return s, err
+}
+
+// sandboxed runs the program through the agent. An agent does not queue, so
+// clients beyond its slots wait here, as a gateway's would; the wait counts.
+func sandboxed(ctx context.Context, c *client.Client, r api.Run, clients, slots, count int, gap time.Duration) (sample, error) {
+	gate := make(chan struct{}, slots)
+	parts := make([][]time.Duration, clients)
+	errs := make([]error, clients)
+	start := time.Now()
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			for range count {
+				if gap > 0 {
+					time.Sleep(gap)
+				}
+				t := time.Now()
+				gate <- struct{}{}
+				res, err := c.Run(ctx, r)
+				<-gate
+				if err == nil && (res.Verdict != api.OK || res.ExitCode != 0) {
+					err = fmt.Errorf("run %s: verdict %s, exit code %d; want ok", res.Run, res.Verdict, res.ExitCode)
+				}
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				parts[i] = append(parts[i], time.Since(t))
+			}
+		})
+	}
+	wg.Wait()
+	s := sample{wall: time.Since(start)}
+	for _, p := range parts {
+		s.took = append(s.took, p...)
+	}
+	return s, errors.Join(errs...)
+}
+
+// command times a whole command line, for sandboxes that are one.
+func command(ctx context.Context, count int, argv ...string) (sample, error) {
+	var s sample
+	start := time.Now()
+	for range count {
+		t := time.Now()
+		if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			return s, fmt.Errorf("%s: %w: %s", argv[0], err, out)
+		}
+		s.took = append(s.took, time.Since(t))
+	}
+	s.wall = time.Since(start)
+	return s, nil
+}

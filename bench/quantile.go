@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A sample is the latencies of one measurement and how long it took in all.
+type sample struct {
+	took []time.Duration
+	wall time.Duration
+}
+
+// rate is runs per second.
+func (s sample) rate() float64 { return float64(len(s.took)) / s.wall.Seconds() }
+
+// quantile of the latencies, by nearest rank.
+func (s sample) quantile(q float64) time.Duration {
+	if len(s.took) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s.took))
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
+
+// median of several rounds' figures.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(v))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}
+
+// A row is one measured thing over all rounds.
+type row struct {
+	name          string
+	p50, p90, p99 []float64 // microseconds, one a round
+	rates         []float64
+	runs          int
+}
+
+func (r *row) add(s sample) {
+	us := func(q float64) float64 { return float64(s.quantile(q)) / 1e3 }
+	r.p50, r.p90, r.p99 = append(r.p50, us(.5)), append(r.p90, us(.9)), append(r.p99, us(.99))
+	r.rates = append(r.rates, s.rate())
+	r.runs += len(s.took)
+}
+
+// print writes the medians, and the ratios to base, round by round.
+func (r *row) print(base *row) {
+	fmt.Printf("%-34s %7d %8.0f %8.0f %8.0f %9.0f", r.name, r.runs, median(r.p50), median(r.p90), median(r.p99), median(r.rates))
+	if base != nil {
+		fmt.Printf("   %6.2fx %6.2fx %7.1f %%", median(ratios(r.p50, base.p50)), median(ratios(r.p99, base.p99)), 100*median(ratios(r.rates, base.rates)))
+	}
+	fmt.Println()
+}
+
+func ratios(a, b []float64) []float64 {
+	var out []float64
+	for i := range min(len(a), len(b)) {
+		out = append(out, a[i]/b[i])
+	}
+	return out
+}

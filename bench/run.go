@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// run builds the spawner, starts an agent, measures in interleaved rounds, and
+// leaves nothing behind.
+func run(ctx context.Context, cfg config) (err error) {
+	dir, err := os.MkdirTemp("", "brig-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
+		return err
+	}
+	spawner := filepath.Join(dir, "spawn")
+	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-o", spawner, "bench/spawn/spawn.c").CombinedOutput(); err != nil {
+		return fmt.Errorf("gcc bench/spawn/spawn.c: %w\n%s", err, out)
+	}
+	a, err := startAgent(ctx, cfg, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.stop()) }()
+
+	b := &bench{cfg: cfg, agent: a, spawner: spawner, run: api.Run{Image: cfg.name, Argv: []string{cfg.program}}}
+	health, err := a.client.Health(ctx)
+	if err != nil {
+		return err
+	}
+	b.slots = health.Slots
+	start := time.Now()
+	if _, err := a.client.Run(ctx, b.run); err != nil {
+		return err
+	}
+	first := time.Since(start)
+	fmt.Printf("kernel %s, cgroups %s, %d slots, brig %s, %s\n", health.Kernel, health.CgroupMode, health.Slots, health.Version, cfg.program)
+	fmt.Printf("agent start to first answer %s, first run (its cell built) %s: %s to the first result\n\n",
+		a.toFirst.Round(time.Millisecond), first.Round(time.Millisecond), (a.toFirst + first).Round(time.Millisecond))
+	if err := b.rounds(ctx); err != nil {
+		return err
+	}
+	b.print()
+	return b.footprint(ctx)
+}
+
+// A bench collects rows over rounds.
+type bench struct {
+	cfg     config
+	agent   *agent
+	spawner string
+	run     api.Run
+	slots   int
+
+	rows              []*row
+	bases             []*row // the plain row each is compared with; nil for plain rows
+	agentCPU, cellCPU time.Duration
+	counted           int // runs in those
+}
+
+// measures are what a round does, in order; every sandboxed one follows its plain
+// twin, so that drift hits both.
+func (b *bench) measures() []struct {
+	name    string
+	base    int // index of the plain twin, or -1
+	measure func(context.Context) (sample, error)
+} {
+	c := b.agent.client
+	fresh := b.run
+	fresh.Mode = api.Fresh
+	pl := func(clients, count int, gap time.Duration) func(context.Context) (sample, error) {
+		return func(ctx context.Context) (sample, error) {
+			return plain(ctx, b.spawner, b.agent.tree, b.cfg.program, clients, count, gap)
+		}
+	}
+	sb := func(r api.Run, clients, count int, gap time.Duration) func(context.Context) (sample, error) {
+		return func(ctx context.Context) (sample, error) {
+			return sandboxed(ctx, c, r, clients, b.slots, count, gap)
+		}
+	}
+	n, s := b.cfg.hot, b.cfg.sparse
+	list := []struct {
+		name    string
+		base    int
+		measure func(context.Context) (sample, error)
+	}{
+		{"plain spawn, 1 at a time", -1, pl(1, n, 0)},
+		{"brig strict, 1 client", 0, sb(b.run, 1, n, 0)},
+		{"plain spawn, 2 at a time", -1, pl(2, n, 0)},
+		{"brig strict, 2 clients", 2, sb(b.run, 2, n, 0)},
+		{"brig strict, 8 clients", 2, sb(b.run, 8, n/4, 0)},
+		{"plain spawn, 10 ms apart", -1, pl(1, s, sparseGap)},
+		{"brig strict, 10 ms apart", 5, sb(b.run, 1, s, sparseGap)},
+		{"brig fresh, back to back", 0, sb(fresh, 1, s, 0)},
+		{"brig fresh, 50 ms apart", 5, sb(fresh, 1, s/4+1, 5*sparseGap)},
+	}
+	return append(list, b.others()...)
+}
+
+// others are sandboxes found on this machine.
+func (b *bench) others() (list []struct {
+	name    string
+	base    int
+	measure func(context.Context) (sample, error)
+}) {
+	add := func(name string, argv ...string) {
+		list = append(list, struct {
+			name    string
+			base    int
+			measure func(context.Context) (sample, error)
+		}{name, 0, func(ctx context.Context) (sample, error) { return command(ctx, max(b.cfg.sparse/4, 5), argv...) }})
+	}
+	if path, err := exec.LookPath("bwrap"); err == nil {
+		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.tree, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", b.cfg.program)
+	}
+	if b.cfg.goJudge != "" {
+		url := b.cfg.goJudge
+		list = append(list, struct {
+			name    string
+			base    int
+			measure func(context.Context) (sample, error)
+		}{"go-judge", 0, func(ctx context.Context) (sample, error) { return goJudge(ctx, url, b.cfg.program, b.cfg.hot) }})
+	}
+	return list
+}
+
+// rounds measures everything in turn, cfg.rounds times.
+func (b *bench) rounds(ctx context.Context) error {
+	list := b.measures()
+	for _, m := range list {
+		b.rows = append(b.rows, &row{name: m.name})
+	}
+	for i, m := range list {
+		b.bases = append(b.bases, nil)
+		if m.base >= 0 {
+			b.bases[i] = b.rows[m.base]
+		}
+	}
+	for round := range b.cfg.rounds {
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, b.cfg.rounds)
+		for i, m := range list {
+			agent0, cell0, err := b.agent.cpu()
+			if err != nil {
+				return err
+			}
+			s, err := m.measure(ctx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			b.rows[i].add(s)
+			if i == 3 { // two clients, back to back: the processor time per run
+				agent1, cell1, err := b.agent.cpu()
+				if err != nil {
+					return err
+				}
+				b.agentCPU += agent1 - agent0
+				b.cellCPU += cell1 - cell0
+				b.counted += len(s.took)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) print() {
+	fmt.Printf("%-34s %7s %8s %8s %8s %9s   %7s %7s %9s\n", "", "runs", "p50 us", "p90 us", "p99 us", "runs/s", "p50", "p99", "rate")
+	for i, r := range b.rows {
+		r.print(b.bases[i])
+	}
+	fmt.Printf("\nratios are to the plain spawn of the same round; medians of %d rounds\n", b.cfg.rounds)
+	if b.counted > 0 {
+		n := time.Duration(b.counted)
+		fmt.Printf("processor time per run, 2 clients: agent %s, cells and programs %s\n", (b.agentCPU / n).Round(time.Microsecond), (b.cellCPU / n).Round(time.Microsecond))
+	}
+}
+
+// footprint tells what the agent holds after all that.
+func (b *bench) footprint(ctx context.Context) error {
+	rss, fds, err := b.agent.memory()
+	if err != nil {
+		return err
+	}
+	h, err := b.agent.client.Health(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("agent after all runs: RSS %.1f MiB, %d descriptors, %d cells\n", float64(rss)/(1<<20), fds, h.Cells)
+	return nil
+}
