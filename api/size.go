@@ -23,13 +23,20 @@ const (
 // powers of 1024 in either spelling. Zero and negative sizes, and those that do
 // not fit 63 bits, are refused.
 func ParseSize(s string) (Size, error) {
-	num := strings.TrimRight(strings.TrimSpace(s), "BbIi")
+	num := strings.TrimSpace(s)
+	num, binary := cutSuffixFold(num, "ib")
+	if !binary {
+		num, _ = cutSuffixFold(num, "b")
+	}
 	shift := 0
-	if num != "" {
-		if i := strings.IndexByte("KMGT", num[len(num)-1]&^0x20); i >= 0 {
-			shift = 10 * (i + 1)
-			num = num[:len(num)-1]
+	for i, unit := range []string{"k", "m", "g", "t"} {
+		if n, ok := cutSuffixFold(num, unit); ok {
+			num, shift = n, 10*(i+1)
+			break
 		}
+	}
+	if binary && shift == 0 {
+		num = "" // iB belongs to a unit
 	}
 	f, err := strconv.ParseFloat(num, 64)
 	bytes := math.Ldexp(f, shift)
@@ -40,6 +47,13 @@ func ParseSize(s string) (Size, error) {
 		return 0, fmt.Errorf("size %q: must be at least one byte and less than 8192P", s)
 	}
 	return Size(bytes), nil
+}
+
+func cutSuffixFold(s, suffix string) (string, bool) {
+	if n := len(s) - len(suffix); n >= 0 && strings.EqualFold(s[n:], suffix) {
+		return s[:n], true
+	}
+	return s, false
 }
 
 // String writes s in the largest unit that divides it: 512M, 1536K, 1000.

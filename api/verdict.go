@@ -101,14 +101,14 @@ const (
 // LimitsHit lists every limit the program met, decisive or not, in the order of
 // Limits' fields.
 func LimitsHit(e Evidence, l Limits) []string {
-	var hit []string
+	hit := []string{}
 	for _, c := range []struct {
 		met  bool
 		name string
 	}{
 		{e.WallExpired || l.Wall > 0 && e.Wall > l.Wall, HitWall},
 		{l.CPU > 0 && e.CPU > l.CPU, HitCPU},
-		{e.OOMKills > 0 || e.SetupOOM, HitMemory},
+		{e.OOMKills > 0 && e.MemoryHits > 0 || e.SetupOOM, HitMemory},
 		{e.PidsHits > 0, HitPids},
 		{e.OutputFull, HitOutput},
 		{e.ScratchHit, HitScratch},

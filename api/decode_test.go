@@ -1,0 +1,128 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+const small = `{"image":"tiny","argv":["true"]}`
+
+func TestDecodeRunIsStrict(t *testing.T) { // API-04
+	deep := strings.Repeat("[", 100_000)
+	for _, tt := range []struct {
+		name string
+		in   string
+		ok   bool
+	}{
+		{"a small run", small, true},
+		{"white space around it", " \r\n\t" + small + "\n ", true},
+		{"env names are the caller's own", `{"image":"a","argv":["b"],"env":{"Path":"1","PATH":"2","é":"3","\u00e8":"4"}}`, true},
+		{"strings with quotes, braces and escapes", `{"image":"a","argv":["\\\"","{\"x\":[","\\\\"]}`, true},
+		{"bytes that are not text", `{"language":"a","source":{"base64":"/w=="}}`, true},
+
+		{"nothing", ``, false},
+		{"white space only", "  \n", false},
+		{"something else than an object", `[1]`, false},
+		{"a string", `"run"`, false},
+		{"cut short", `{"image":"tiny","argv":["tr`, false},
+		{"cut short in an escape", `{"image":"tiny\`, false},
+		{"an unknown field", `{"image":"tiny","argv":["true"],"host_path":"/"}`, false},
+		{"an unknown field further in", `{"image":"tiny","argv":["true"],"limits":{"memry":1}}`, false},
+		{"another object after it", small + small, false},
+		{"rubbish after it", small + "x", false},
+		{"NUL after it", small + "\x00", false},
+		{"a field twice", `{"image":"a","argv":["b"],"image":"c"}`, false},
+		{"a field twice, further in", `{"image":"a","argv":["b"],"limits":{"pids":1,"wall":"1s","pids":100}}`, false},
+		{"a field twice in a list", `{"image":"a","argv":["b"],"files":[{"name":"a","content":""},{"name":"b","name":"c","content":""}]}`, false},
+		{"an env name twice", `{"image":"a","argv":["b"],"env":{"A":"1","A":"2"}}`, false},
+		{"an env name twice, spelled differently", `{"image":"a","argv":["b"],"env":{"A":"1","\u0041":"2"}}`, false},
+		{"a field in another case", `{"Image":"a","argv":["b"]}`, false},
+		{"a field in both cases", `{"image":"a","argv":["b"],"ARGV":["c"]}`, false},
+		{"a field spelled with an escape", `{"\u0069mage":"a","argv":["b"]}`, false},
+		{"a field that folds to another (Kelvin sign)", "{\"image\":\"a\",\"argv\":[\"b\"],\"networ\u212a\":\"none\"}", false},
+		{"nested without end", deep, false},
+		{"nested without end in a field", `{"argv":` + deep, false},
+		{"a number where text belongs", `{"image":1,"argv":["b"]}`, false},
+		{"text where a number belongs", `{"image":"a","argv":["b"],"limits":{"pids":"1"}}`, false},
+		{"a fraction of a process", `{"image":"a","argv":["b"],"limits":{"pids":1.5}}`, false},
+		{"2^63 processes (PID-15)", `{"image":"a","argv":["b"],"limits":{"pids":9223372036854775808}}`, false},
+		{"1e400 processors (CPU-10)", `{"image":"a","argv":["b"],"limits":{"cpus":1e400}}`, false},
+		{"NaN processors (CPU-10)", `{"image":"a","argv":["b"],"limits":{"cpus":NaN}}`, false},
+		{"a wall without a unit (CPU-10)", `{"image":"a","argv":["b"],"limits":{"wall":5}}`, false},
+		{"2^63 ns of wall (CPU-10)", `{"image":"a","argv":["b"],"limits":{"wall":"9223372036854775808ns"}}`, false},
+		{"zero memory", `{"image":"a","argv":["b"],"limits":{"memory":0}}`, false},
+		{"bytes that are not UTF-8, which would be replaced in silence", "{\"image\":\"a\",\"argv\":[\"\xff\"]}", false},
+		{"a byte order mark", "\ufeff" + small, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run, err := api.DecodeRun(strings.NewReader(tt.in))
+			if tt.ok && err != nil || !tt.ok && code(err) != api.CodeBadRequest {
+				t.Errorf("%+v, %v; want accepted: %v", run, err, tt.ok)
+			}
+		})
+	}
+}
+
+func TestDecodeRunPassesOnTheReadersError(t *testing.T) {
+	broken := errors.New("broken")
+	if _, err := api.DecodeRun(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("%v; want the reader's own", err)
+	}
+}
+
+func TestDecodeRunTakesTimeInProportion(t *testing.T) {
+	// A search for the closing quote from every escape would take minutes.
+	long := `{"language":"python","source":"` + strings.Repeat(`\n`, 4<<20) + `"}`
+	run, err := api.ParseRun([]byte(long))
+	if err != nil || len(run.Source) != 4<<20 {
+		t.Errorf("%d bytes, %v; want %d", len(run.Source), err, 4<<20)
+	}
+}
+
+// Whatever is accepted has one meaning: written out and read again it is the
+// same, and Validate judges it without a panic and in our own words.
+func FuzzRunDecode(f *testing.F) {
+	f.Add([]byte(small))
+	f.Add([]byte(`{"language":"python","source":"print(1)\n","argv":["a","\u0000"],"env":{"A":"b"},"limits":{"memory":"64M","wall":"1.5s","cpus":0.5},"files":[{"name":"a/b","content":{"base64":"/w=="},"executable":true}],"collect":{"globs":["*"]},"tests":[{"id":"1","expected":"x"}]}`))
+	f.Add([]byte(`{"image":"a","argv":["b"],"Image":"c"}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		run, err := api.ParseRun(in)
+		if err != nil {
+			if code(err) != api.CodeBadRequest {
+				t.Fatalf("refused with %q: %v", code(err), err)
+			}
+			return
+		}
+		if verr := run.Validate(); verr != nil && code(verr) == "not an *api.Error" {
+			t.Fatalf("Validate: %v", verr)
+		}
+		out, err := json.Marshal(run)
+		if err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again, err := api.ParseRun(out)
+		if err != nil {
+			t.Fatalf("%s is refused: %v", out, err)
+		}
+		twice, err := json.Marshal(again)
+		if err != nil || string(twice) != string(out) || again.Validate() == nil != (run.Validate() == nil) {
+			t.Fatalf("%s became %s (%v), equal: %v", out, twice, err, reflect.DeepEqual(run, again))
+		}
+	})
+}
+
+func BenchmarkParseRun(b *testing.B) {
+	in := []byte(`{"image":"tiny","argv":["/bin/true"],"limits":{"wall":"1s","memory":67108864},"labels":{"project":"p"}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := api.ParseRun(in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// result is what the examples share.
+func result(change func(r *api.Result)) api.Result {
+	r := api.Result{
+		Run: "0d3c1f6a5b2e4c77", Verdict: api.OK, Stage: api.StageRun, LimitsHit: []string{},
+		Usage: api.Usage{
+			CPU: api.Known(18_210_344, "cpuacct.usage"), User: api.Known(14_000_000, "wait4"), System: api.Known(4_210_000, "wait4"),
+			Memory: api.Known(7_340_032, "memory.max_usage_in_bytes"), MaxRSS: api.Known(9_437_184, "wait4"),
+			Pids: api.Unknown("pids.peak is not kept by this kernel"), OOMKills: api.Known(0, "memory.oom_control"), ForksRefused: api.Known(0, "pids.events"),
+			StdoutBytes: 2,
+		},
+		Timing: api.Timing{SetUp: 310_000, Wall: 21_400_000, Finish: 190_000, Started: "2026-01-02T03:04:05.000000006Z"},
+		Stdout: []byte("4\n"), Stderr: []byte{},
+		Limits: api.Defaults().Resolve(),
+		Host: api.Host{
+			Kernel: "6.12.41", CgroupMode: "hybrid", Mode: api.Strict, Image: "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
+			Profile: "default", PolicyHash: "9f86d081884c7d65", Brig: "0.1.0",
+		},
+		Labels: api.Labels{Project: "course", Task: "sum"},
+	}
+	change(&r)
+	return r
+}
+
+// TestGolden keeps one JSON example of everything callers exchange. A change of
+// these files is a change of the protocol.
+func TestGolden(t *testing.T) {
+	for name, v := range map[string]any{
+		"run": api.Run{
+			Language: "python", Source: []byte("print(2+2)\n"), SourceName: "add.py", Argv: []string{"--fast", "3"},
+			Stdin: []byte("3 4\n"), Files: []api.File{{Name: "data/in.bin", Content: []byte{0, 0xff}, Executable: true}},
+			Env: map[string]string{"SEED": "7"}, Preset: "hardened",
+			Limits:  api.Limits{Wall: api.Duration(1500 * time.Millisecond), Memory: 64 * api.MiB, CPUs: 0.5, Cpuset: "0-1"},
+			Network: "none", WritableRoot: true, Collect: api.Collect{Globs: []string{"*.csv"}, Files: 3, Bytes: api.MiB},
+			Labels: api.Labels{Project: "course", Task: "sum"}, Profile: "strict", ProfileMode: api.Enforce, Mode: api.Fresh, Interactive: true,
+		},
+		"run-least": api.Run{Image: "tiny", Argv: []string{"true"}},
+		"result-ok": result(func(r *api.Result) {
+			r.Files = []api.File{{Name: "out.csv", Content: []byte("a,b\n")}}
+			r.Skipped = []api.Skipped{{Name: "link", Reason: "is a symbolic link"}}
+		}),
+		"result-nonzero": result(func(r *api.Result) { r.Verdict, r.ExitCode, r.Stdout, r.Stderr = api.Nonzero, 3, nil, []byte("no\n") }),
+		"result-signaled": result(func(r *api.Result) {
+			r.Verdict, r.ExitCode, r.Signal, r.SignalName = api.Signaled, -1, 11, "SIGSEGV"
+			r.Stdout = []byte{0xff, 0xfe}
+		}),
+		"result-cpu-limit": result(func(r *api.Result) {
+			r.Verdict, r.ExitCode, r.Signal, r.SignalName, r.LimitsHit = api.CPULimit, -1, 9, "SIGKILL", []string{"cpu"}
+		}),
+		"result-wall-limit": result(func(r *api.Result) {
+			r.Verdict, r.ExitCode, r.Signal, r.SignalName, r.LimitsHit = api.WallLimit, -1, 9, "SIGKILL", []string{"wall", "pids"}
+		}),
+		"result-memory-limit": result(func(r *api.Result) {
+			r.Verdict, r.ExitCode, r.Signal, r.SignalName, r.LimitsHit = api.MemoryLimit, -1, 9, "SIGKILL", []string{"memory"}
+			r.Usage.OOMKills = api.Known(1, "memory.oom_control")
+		}),
+		"result-output-limit": result(func(r *api.Result) {
+			r.Verdict, r.ExitCode, r.Signal, r.SignalName, r.LimitsHit = api.OutputLimit, -1, 9, "SIGKILL", []string{"output"}
+			r.StdoutTruncated, r.Limits.Output = true, 2
+		}),
+		"result-denied": result(func(r *api.Result) {
+			r.Verdict, r.ExitCode, r.Signal, r.SignalName = api.Denied, -1, 9, "SIGKILL"
+			r.Denial = &api.Denial{Syscall: "ptrace", Number: 101, Arch: "x86_64", Rule: "default: kill", Why: "reads or changes another process"}
+		}),
+		"result-logged": result(func(r *api.Result) {
+			r.Logged = []api.Denial{{Syscall: "ptrace", Number: 101, Arch: "x86_64", Rule: "default: kill", Why: "reads or changes another process", Allowed: true}}
+		}),
+		"result-canceled":      result(func(r *api.Result) { r.Verdict, r.ExitCode, r.Signal, r.SignalName = api.Canceled, -1, 9, "SIGKILL" }),
+		"result-compile-error": result(func(r *api.Result) { r.Verdict, r.Stage, r.ExitCode = api.CompileError, api.StageCompile, 1 }),
+		"error":                api.Fail(api.CodeBusy, "every slot is leased: try again"),
+		"error-run":            &api.Error{Code: api.CodeInternal, Message: "the agent could not carry out the request", RetrySafe: true, Run: "0d3c1f6a5b2e4c77"},
+		"health":               api.Health{Status: "ok", Version: "0.1.0", Slots: 2, Leased: 1, Cells: 2, Memory: 512 << 20, MemoryMax: 3 << 30, UptimeNS: 5e9, Kernel: "6.12.41", CgroupMode: "hybrid"},
+		"language":             api.Language{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "default", Version: "3.13"},
+		"image":                api.Image{Digest: "sha256:5f70bf18", Names: []string{"python"}, Size: 100 << 20, Created: "2026-01-02T03:04:05Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := json.MarshalIndent(v, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, '\n')
+			file := filepath.Join("testdata", "golden", name+".json")
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s differs; -update writes it:\n%s", file, got)
+			}
+			back := reflect.New(reflect.TypeOf(v))
+			d := json.NewDecoder(bytes.NewReader(want))
+			d.DisallowUnknownFields()
+			if err := d.Decode(back.Interface()); err != nil {
+				t.Fatalf("read back: %v", err)
+			}
+			again, err := json.MarshalIndent(back.Interface(), "", "  ")
+			if err != nil || !bytes.Equal(append(again, '\n'), want) {
+				t.Errorf("read back and written again it is %s, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestGoldenRunsAreAccepted(t *testing.T) {
+	for _, name := range []string{"run", "run-least"} {
+		raw, err := os.ReadFile(filepath.Join("testdata", "golden", name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := api.ParseRun(raw)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := run.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

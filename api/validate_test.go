@@ -1,0 +1,116 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestValidate(t *testing.T) {
+	ok := func(change func(r *api.Run)) api.Run {
+		r := api.Run{Image: "tiny", Argv: []string{"true"}}
+		change(&r)
+		return r
+	}
+	source := func(change func(r *api.Run)) api.Run {
+		r := api.Run{Language: "python", Source: []byte("1")}
+		change(&r)
+		return r
+	}
+	many := func(n int) (files []api.File) {
+		for i := range n {
+			files = append(files, api.File{Name: fmt.Sprint(i)})
+		}
+		return files
+	}
+	for _, tt := range []struct {
+		name string
+		run  api.Run
+		want api.Code // "": accepted
+	}{
+		{"a command in an image", ok(func(r *api.Run) {}), ""},
+		{"source in a language", source(func(r *api.Run) {}), ""},
+		{"a command in a language's image", api.Run{Language: "python", Argv: []string{"python3", "-V"}}, ""},
+		{"source with arguments that look like flags (API-07)", source(func(r *api.Run) { r.Argv = []string{"-fplugin=x", "@file", ""} }), ""},
+		{"neither language nor image", api.Run{Argv: []string{"true"}}, api.CodeBadRequest},
+		{"both language and image", ok(func(r *api.Run) { r.Language = "python" }), api.CodeBadRequest},
+		{"source without a language", api.Run{Image: "tiny", Source: []byte("1")}, api.CodeBadRequest},
+		{"nothing to run", api.Run{Image: "tiny"}, api.CodeBadRequest},
+		{"an empty program name", api.Run{Image: "tiny", Argv: []string{""}}, api.CodeBadRequest},
+		{"a source name without source", ok(func(r *api.Run) { r.SourceName = "a.py" }), api.CodeBadRequest},
+		{"tests, which no agent offers yet", ok(func(r *api.Run) { r.Tests = []api.Test{{ID: "1"}} }), api.CodeUnsupported},
+
+		{"NUL in an argument (API-08)", ok(func(r *api.Run) { r.Argv = append(r.Argv, "a\x00b") }), api.CodeBadRequest},
+		{"NUL in the program's name", ok(func(r *api.Run) { r.Argv[0] = "true\x00" }), api.CodeBadRequest},
+		{"NUL in an environment value (API-08)", ok(func(r *api.Run) { r.Env = map[string]string{"A": "b\x00LD_PRELOAD=x"} }), api.CodeBadRequest},
+		{"NUL in an environment name (API-08)", ok(func(r *api.Run) { r.Env = map[string]string{"A\x00": "b"} }), api.CodeBadRequest},
+		{"= in an environment name (API-08)", ok(func(r *api.Run) { r.Env = map[string]string{"A=B": "c"} }), api.CodeBadRequest},
+		{"an environment variable without a name", ok(func(r *api.Run) { r.Env = map[string]string{"": "c"} }), api.CodeBadRequest},
+		{"as many arguments as there may be", ok(func(r *api.Run) { r.Argv = make([]string, api.MaxArgv); r.Argv[0] = "x" }), ""},
+		{"one more", ok(func(r *api.Run) { r.Argv = make([]string, api.MaxArgv+1); r.Argv[0] = "x" }), api.CodeBadRequest},
+		{"arguments as long as they may be", ok(func(r *api.Run) { r.Argv = []string{strings.Repeat("a", api.MaxArgBytes-1)} }), ""},
+		{"one byte more", ok(func(r *api.Run) { r.Argv = []string{strings.Repeat("a", api.MaxArgBytes)} }), api.CodeTooLarge},
+		{"arguments and environment share the room", ok(func(r *api.Run) {
+			r.Argv = []string{strings.Repeat("a", api.MaxArgBytes/2)}
+			r.Env = map[string]string{"A": strings.Repeat("a", api.MaxArgBytes/2)}
+		}), api.CodeTooLarge},
+
+		{"files below directories", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a/b"}, {Name: "a/c"}, {Name: "a.b"}} }), ""},
+		{"the same file twice (FIO-12)", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a"}, {Name: "b"}, {Name: "a"}} }), api.CodeBadFile},
+		{"a file that is another's directory (FIO-12)", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a/b/c"}, {Name: "a"}} }), api.CodeBadFile},
+		{"the same with a name sorted between (FIO-12)", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a/b"}, {Name: "a-"}, {Name: "a"}} }), api.CodeBadFile},
+		{"a file named as the source (FIO-12)", source(func(r *api.Run) { r.SourceName = "m.py"; r.Files = []api.File{{Name: "m.py"}} }), api.CodeBadFile},
+		{"a source name that climbs", source(func(r *api.Run) { r.SourceName = "../m.py" }), api.CodeBadFile},
+		{"names a shell would trip over are only names (FIO-12)", ok(func(r *api.Run) {
+			r.Files = []api.File{{Name: "-rf"}, {Name: "compile.sh"}, {Name: "$(id)"}, {Name: "a b\n"}}
+		}), ""},
+		{"as many files as there may be", ok(func(r *api.Run) { r.Files = many(api.MaxFiles) }), ""},
+		{"one more file", ok(func(r *api.Run) { r.Files = many(api.MaxFiles + 1) }), api.CodeBadFile},
+
+		{"globs", ok(func(r *api.Run) { r.Collect.Globs = []string{"*.csv", "out/[a-z]?"} }), ""},
+		{"a glob that is none", ok(func(r *api.Run) { r.Collect.Globs = []string{"[a"} }), api.CodeBadFile},
+		{"a broken glob behind a matching part", ok(func(r *api.Run) { r.Collect.Globs = []string{"x[a"} }), api.CodeBadFile},
+		{"a broken glob behind a part that does not match", ok(func(r *api.Run) { r.Collect.Globs = []string{"data/[a"} }), api.CodeBadFile},
+		{"a glob that climbs", ok(func(r *api.Run) { r.Collect.Globs = []string{"../*"} }), api.CodeBadFile},
+		{"an absolute glob", ok(func(r *api.Run) { r.Collect.Globs = []string{"/etc/*"} }), api.CodeBadFile},
+		{"collect nothing, and globs", ok(func(r *api.Run) { r.Collect = api.Collect{None: true, Globs: []string{"a"}} }), api.CodeBadFile},
+		{"a negative number of files", ok(func(r *api.Run) { r.Collect.Files = -1 }), api.CodeBadFile},
+		{"too many files to collect", ok(func(r *api.Run) { r.Collect.Files = api.CollectFilesMax + 1 }), api.CodeBadFile},
+		{"negative bytes to collect", ok(func(r *api.Run) { r.Collect.Bytes = -1 }), api.CodeBadFile},
+		{"too many bytes to collect", ok(func(r *api.Run) { r.Collect.Bytes = api.CollectBytesMax + 1 }), api.CodeBadFile},
+
+		{"no network, by name", ok(func(r *api.Run) { r.Network = "none" }), ""},
+		{"a network, which is not offered", ok(func(r *api.Run) { r.Network = "host" }), api.CodeUnsupported},
+		{"modes and presets that exist", ok(func(r *api.Run) { r.Mode, r.ProfileMode, r.Preset = api.Fresh, api.Log, "light" }), ""},
+		{"another mode", ok(func(r *api.Run) { r.Mode = "loose" }), api.CodeBadRequest},
+		{"another profile mode", ok(func(r *api.Run) { r.ProfileMode = "off" }), api.CodeBadRequest},
+		{"another preset", ok(func(r *api.Run) { r.Preset = "heavy" }), api.CodeBadLimits},
+		{"two profiles", ok(func(r *api.Run) { r.Profile, r.ProfileText = "strict", []byte("{}") }), api.CodeBadRequest},
+		{"limits that make no sense", ok(func(r *api.Run) { r.Limits.Pids = -1 }), api.CodeBadLimits},
+		{"a label without end", ok(func(r *api.Run) { r.Labels.Task = strings.Repeat("a", 257) }), api.CodeBadRequest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.run.Validate(); code(err) != tt.want {
+				t.Errorf("%v (%s); want %q", err, code(err), tt.want)
+			}
+		})
+	}
+}
+
+func TestFileNamesThatCouldMeanAnotherPlaceAreRefused(t *testing.T) { // FIO-03, FIO-12
+	for _, name := range []string{
+		"", "/", "/etc/passwd", ".", "..", "./", "./a", "a/.", "a/..", "a/../b", "../a", "a//b", "a/", "link/", "a/..//b", "//a",
+		"a\x00b", "a\xff", strings.Repeat("a", 256), "d/" + strings.Repeat("a", 256), strings.Repeat("a/", 512) + "a",
+	} {
+		if err := api.FileName(name); code(err) != api.CodeBadFile {
+			t.Errorf("%.40q: %v; want bad-file", name, err)
+		}
+	}
+	for _, name := range []string{"a", "...", "..a", "a..", ".hidden", "a/b/c", "-rf", "a b", "*", "世界", strings.Repeat("a", 255)} {
+		if err := api.FileName(name); err != nil {
+			t.Errorf("%.40q: %v; want it accepted", name, err)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package api_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+var judged = api.Limits{Wall: api.Duration(2 * time.Second), CPU: api.Duration(time.Second), Memory: 100 * api.MiB}
+
+func TestJudge(t *testing.T) {
+	late := api.Duration(3 * time.Second)
+	denial := &api.Denial{Syscall: "ptrace", Number: 101}
+	logged := &api.Denial{Syscall: "ptrace", Number: 101, Allowed: true}
+	for _, tt := range []struct {
+		name string
+		ev   api.Evidence
+		want api.Verdict
+	}{
+		{"no evidence is a program that did well", api.Evidence{}, api.OK},
+		{"an exit code is the program's own", api.Evidence{ExitCode: 3}, api.Nonzero},
+		{"a signal is a signal", api.Evidence{Signal: 11}, api.Signaled},
+		{"a signal wins over an exit code, which means nothing then", api.Evidence{Signal: 11, ExitCode: 1}, api.Signaled},
+		{"SIGKILL without evidence is a signal", api.Evidence{Signal: 9}, api.Signaled},
+		{"SIGSYS without a denial is a signal", api.Evidence{Signal: 31}, api.Signaled},
+		{"SIGXCPU without the time used is a signal", api.Evidence{Signal: 24}, api.Signaled},
+
+		{"an OOM kill with the group's own limit hit is memory-limit", api.Evidence{OOMKills: 1, MemoryHits: 1, Signal: 9}, api.MemoryLimit},
+		{"an OOM kill of a child counts though the parent exits with 0", api.Evidence{OOMKills: 1, MemoryHits: 1}, api.MemoryLimit},
+		{"an OOM kill without the group's limit hit is not the program's doing", api.Evidence{OOMKills: 1, Signal: 9}, api.Signaled},
+		{"meeting the limit without a kill is no verdict", api.Evidence{MemoryHits: 7}, api.OK},
+		{"set-up that did not fit is memory-limit", api.Evidence{SetupOOM: true}, api.MemoryLimit},
+
+		{"cpu time over the limit is cpu-limit", api.Evidence{CPU: late, Signal: 9}, api.CPULimit},
+		{"cpu time of exactly the limit is not over it", api.Evidence{CPU: judged.CPU}, api.OK},
+		{"cpu time over the limit counts though the program exited with 0", api.Evidence{CPU: judged.CPU + 1}, api.CPULimit},
+		{"wall time over the limit counts though the timer was late", api.Evidence{Wall: judged.Wall + 1}, api.WallLimit},
+		{"an expired wall clock is wall-limit though the figure is below", api.Evidence{WallExpired: true, Wall: judged.Wall - 1, Signal: 9}, api.WallLimit},
+		{"a full stream is output-limit", api.Evidence{OutputFull: true, Signal: 9}, api.OutputLimit},
+		{"a denied call is denied", api.Evidence{Denial: denial, Signal: 9}, api.Denied},
+		{"a call that log mode let go on is not", api.Evidence{Denial: logged}, api.OK},
+		{"refused forks, full scratch, used-up descriptors are no verdict", api.Evidence{PidsHits: 9, ScratchHit: true, InodesHit: true, FilesHit: true}, api.OK},
+
+		{"canceled wins over memory", api.Evidence{Canceled: true, OOMKills: 1, MemoryHits: 1}, api.Canceled},
+		{"canceled wins over denied", api.Evidence{Canceled: true, Denial: denial}, api.Canceled},
+		{"canceled wins over time", api.Evidence{Canceled: true, WallExpired: true, CPU: late}, api.Canceled},
+		{"canceled wins over output", api.Evidence{Canceled: true, OutputFull: true}, api.Canceled},
+		{"canceled wins over an exit with 0", api.Evidence{Canceled: true}, api.Canceled},
+		{"memory wins over denied", api.Evidence{OOMKills: 1, MemoryHits: 1, Denial: denial}, api.MemoryLimit},
+		{"memory wins over cpu", api.Evidence{OOMKills: 1, MemoryHits: 1, CPU: late}, api.MemoryLimit},
+		{"memory wins over wall", api.Evidence{OOMKills: 1, MemoryHits: 1, WallExpired: true}, api.MemoryLimit},
+		{"memory wins over output", api.Evidence{OOMKills: 1, MemoryHits: 1, OutputFull: true}, api.MemoryLimit},
+		{"set-up memory wins over wall", api.Evidence{SetupOOM: true, WallExpired: true}, api.MemoryLimit},
+		{"denied wins over cpu", api.Evidence{Denial: denial, CPU: late}, api.Denied},
+		{"denied wins over wall", api.Evidence{Denial: denial, WallExpired: true}, api.Denied},
+		{"denied wins over output", api.Evidence{Denial: denial, OutputFull: true}, api.Denied},
+		{"cpu wins over wall", api.Evidence{CPU: late, WallExpired: true}, api.CPULimit},
+		{"cpu wins over output", api.Evidence{CPU: late, OutputFull: true}, api.CPULimit},
+		{"wall wins over output", api.Evidence{WallExpired: true, OutputFull: true}, api.WallLimit},
+		{"output wins over the signal it sends", api.Evidence{OutputFull: true, Signal: 9}, api.OutputLimit},
+		{"output wins over a declared out-of-memory exit", api.Evidence{OutputFull: true, ExitCode: 77, Peak: 100 * api.MiB}, api.OutputLimit},
+
+		{"a declared out-of-memory exit near the limit is memory-limit", api.Evidence{ExitCode: 77, Peak: 90 * api.MiB}, api.MemoryLimit},
+		{"far from the limit it is only an exit code", api.Evidence{ExitCode: 77, Peak: 90*api.MiB - 1}, api.Nonzero},
+		{"with an unknown peak it is only an exit code", api.Evidence{ExitCode: 77}, api.Nonzero},
+		{"a signal is not the declared exit", api.Evidence{Signal: 6, ExitCode: 77, Peak: 100 * api.MiB}, api.Signaled},
+		{"another exit code is not the declared one", api.Evidence{ExitCode: 78, Peak: 100 * api.MiB}, api.Nonzero},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := api.Judge(tt.ev, judged, 77); got != tt.want {
+				t.Errorf("Judge(%+v) = %s; want %s", tt.ev, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestJudgeWithoutADeclaredExit(t *testing.T) {
+	if got := api.Judge(api.Evidence{Peak: 100 * api.MiB}, judged, 0); got != api.OK {
+		t.Errorf("an exit with 0 at the limit is %s; want ok", got)
+	}
+	if got := api.Judge(api.Evidence{CPU: 1, Wall: 1}, api.Limits{}, 0); got != api.OK {
+		t.Errorf("without limits the verdict is %s; want ok", got)
+	}
+}
+
+func TestLimitsHit(t *testing.T) {
+	all := api.Evidence{
+		WallExpired: true, CPU: judged.CPU + 1, OOMKills: 1, MemoryHits: 1, PidsHits: 1,
+		OutputFull: true, ScratchHit: true, InodesHit: true, FilesHit: true,
+	}
+	for _, tt := range []struct {
+		name string
+		ev   api.Evidence
+		want []string
+	}{
+		{"nothing hit", api.Evidence{ExitCode: 1}, []string{}},
+		{"all of them, in the order of Limits", all, []string{"wall", "cpu", "memory", "pids", "output", "scratch", "inodes", "open_files"}},
+		{"one that decides nothing", api.Evidence{PidsHits: 3}, []string{"pids"}},
+		{"a limit that decides is listed though the caller left", api.Evidence{Canceled: true, OutputFull: true}, []string{"output"}},
+		{"memory that was reclaimed is not hit", api.Evidence{MemoryHits: 5}, []string{}},
+		{"an OOM kill from a group above is not this run's limit", api.Evidence{OOMKills: 1}, []string{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := api.LimitsHit(tt.ev, judged)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%q; want %q", got, tt.want)
+			}
+			if got == nil {
+				t.Error("nil, which is null in JSON; want []")
+			}
+		})
+	}
+}
