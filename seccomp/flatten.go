@@ -44,10 +44,12 @@ type FlatRule struct {
 var ErrTooComplex = errors.New("rules are too complex")
 
 // Bounds of the exclusive rules of one call: of all, and of the masked ones
-// where not all compare the same single register. The tiers need 24 and 3.
+// where not all compare the same single register; and of the conditions of a
+// whole profile (2,400 took libseccomp 20 s). The tiers need 24, 3 and 130.
 const (
-	maxPieces = 200
-	maxMasked = 16
+	maxPieces     = 200
+	maxMasked     = 16
+	maxConditions = 500
 )
 
 // Flatten returns p as exclusive rules for libraries that know neither order
@@ -55,6 +57,7 @@ const (
 // result means what p means for every argument.
 func Flatten(p Profile) ([]FlatRule, error) {
 	var out []FlatRule
+	conditions := 0
 	for _, name := range namesOf(p) {
 		nr, ok := Number(name, p.Arch)
 		if !ok {
@@ -69,7 +72,11 @@ func Flatten(p Profile) ([]FlatRule, error) {
 			f.Nr, f.Name = nr, name
 			if !slices.ContainsFunc(out[first:], f.equal) {
 				out = append(out, f)
+				conditions += len(f.Conds)
 			}
+		}
+		if conditions > maxConditions {
+			return nil, fmt.Errorf("more than %d conditions: %w", maxConditions, ErrTooComplex)
 		}
 	}
 	return out, nil
