@@ -45,6 +45,7 @@ type cell struct {
 	listener  *os.File     // seccomp notifications; nil when the filter has no kill set
 	spare     *groups.Leaf // empty, for the next run; nil: one is to be made
 	leafs     int          // made so far; names them
+	clock     clockPage
 }
 
 // cellReady bounds how long a cell may take to come up, on a loaded host.
@@ -204,7 +205,7 @@ func (c *cell) stop() error {
 	if c.listener != nil {
 		err = errors.Join(err, c.listener.Close())
 	}
-	return errors.Join(err, c.container.Destroy())
+	return errors.Join(err, c.clock.Close(), c.container.Destroy())
 }
 
 // Close destroys the cell. When it returns, nothing of it is on the host.
@@ -221,7 +222,13 @@ func (c *cell) removeDir() error {
 // hello sends the filters and waits for the listener.
 func (c *cell) hello(ctx context.Context, h *Host) error {
 	msg := wireHello{Magic: wireMagic, Kind: kindHello, UID: runUID, GID: runGID}
-	var files []*os.File
+	page, clock, err := newClockPage()
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	c.clock = clock
+	files := []*os.File{page}
 	if c.filter != nil {
 		wide, err := sealedMemfd("brig-filter", c.filter.wide, false)
 		if err != nil {

@@ -42,6 +42,7 @@ type Host struct {
 	mode     string // v2, v1 or hybrid
 	kernel   string
 	cellinit *os.File // sealed memfd
+	allowed  []int    // processors of the agent
 	pool     *pool
 	serial   atomic.Uint64 // names cells
 	runs     atomic.Uint64 // numbers runs
@@ -91,7 +92,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.tree, err = groups.Create(probed, "brig-"+h.instance.id, h.instance.record); err != nil {
+	if h.tree, err = groups.Create(probed, h.instance.id, h.instance.record); err != nil {
 		return nil, err
 	}
 	undo.add(h.tree.Remove)
@@ -113,6 +114,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
+	h.allowed = cpus.allowed
 	if h.cfg.Slots == 0 {
 		h.cfg.Slots = len(cpus.cores)
 	}

@@ -84,6 +84,7 @@ func climb(ctx context.Context, s *slot, c *cell, sh *shell, p *plan, streams St
 		return nil, err
 	}
 	wallStart := time.Now()
+	c.clock.reset()
 	w.started = monotonic()
 	if err := sh.sock.send(msg); err != nil {
 		return nil, fmt.Errorf("start: %w", err)

@@ -30,6 +30,9 @@ func (h *Host) plan(r api.Run, caller Caller) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := h.cpusetWithin(limits.Cpuset); err != nil {
+		return nil, err
+	}
 	image, err := h.image(r, lang)
 	if err != nil {
 		return nil, err
@@ -72,6 +75,23 @@ func (h *Host) plan(r api.Run, caller Caller) (*plan, error) {
 		p.cell.key.layer = *p.cell.layer
 	}
 	return p, nil
+}
+
+// cpusetWithin refuses processors that are not the agent's to give.
+func (h *Host) cpusetWithin(list string) error {
+	if list == "" {
+		return nil
+	}
+	cpus, err := parseCPUs(list)
+	if err != nil {
+		return api.Refuse(api.CodeBadLimits, "limit cpuset: %w", err)
+	}
+	for _, c := range cpus {
+		if !slices.Contains(h.allowed, c) {
+			return api.Refuse(api.CodeAboveCeiling, "limit cpuset is %q: processor %d is not among this agent's %v", list, c, h.allowed)
+		}
+	}
+	return nil
 }
 
 // A language is what a manifest says about running a program; its zero value is

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -81,15 +82,15 @@ func (w *watch) run(ctx context.Context) error {
 	return nil
 }
 
-// arm sets both clocks. The wall clock starts with the program, which is a little
-// after the message went out; exact figures decide the verdict, this only stops.
+// arm sets both clocks, as if the program had started with the message. When the
+// wall clock rings, the cell's clock page tells when it really did.
 func (w *watch) arm() error {
-	wall := w.started + time.Duration(w.limits.Wall) + startAllowance
-	return errors.Join(w.slot.wall.set(wall), w.armCPU(0))
+	return errors.Join(w.slot.wall.set(w.started+time.Duration(w.limits.Wall)), w.armCPU(0))
 }
 
-// startAllowance is what the start of a program takes before its clock runs.
-const startAllowance = 500 * time.Microsecond
+// startPatience is how long a program may take to be started, beyond its limit of
+// wall time, on a host too busy for words.
+const startPatience = 10 * time.Second
 
 // armCPU sets the next look at the cpu time: it cannot reach the limit before
 // every allowed processor has run for its share of what is left.
@@ -171,6 +172,16 @@ func (w *watch) onWall() error {
 	w.slot.wall.drain()
 	if w.stopped {
 		return w.shell.kill()
+	}
+	at := monotonic()
+	exec := w.cell.clock.exec()
+	switch due := exec + time.Duration(w.limits.Wall); {
+	case exec == 0 && at < w.started+time.Duration(w.limits.Wall)+startPatience:
+		return w.slot.wall.set(at + time.Millisecond)
+	case exec == 0:
+		return fmt.Errorf("the program was not started within %s", startPatience)
+	case at < due:
+		return w.slot.wall.set(due)
 	}
 	w.ev.WallExpired = true
 	return w.stop()

@@ -10,6 +10,7 @@ enum { SELF_FD = 3, AGENT_FD = 4 };
 
 struct insn last_filter[MAX_LAST];
 u32 last_len, run_uid, run_gid;
+volatile u64 *exec_clock;
 
 static __attribute__((noreturn)) void fail(u32 step, long err)
 {
@@ -100,13 +101,18 @@ static int load_wide(int memfd, u32 count)
 static void prepare(void)
 {
 	static struct hello h;
-	int memfd, n;
-	long len = recv_message(AGENT_FD, &h, sizeof h, &memfd, 1, &n);
+	int fds[2], n;
+	long len = recv_message(AGENT_FD, &h, sizeof h, fds, 2, &n);
 	if (len == 0)
 		SYS(exit_group, 0);
 	if (len != (long)sizeof h || h.magic != WIRE_MAGIC || h.kind != KIND_HELLO || h.wide > MAX_WIDE ||
-	    h.last > MAX_LAST || (h.wide != 0) != (n == 1))
+	    h.last > MAX_LAST || n != (h.wide ? 2 : 1))
 		fail(STEP_DECODE, len < 0 ? len : -EINVAL);
+	long page = SYS(mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	if (page < 0 && page > -4096)
+		fail(STEP_DECODE, page);
+	exec_clock = (u64 *)page;
+	SYS(close, fds[0]);
 	run_uid = h.uid;
 	run_gid = h.gid;
 	last_len = h.last;
@@ -116,8 +122,8 @@ static void prepare(void)
 	drop_privilege();
 	int listener = -1;
 	if (h.wide) {
-		listener = load_wide(memfd, h.wide);
-		SYS(close, memfd);
+		listener = load_wide(fds[1], h.wide);
+		SYS(close, fds[1]);
 	}
 	struct reply r = {WIRE_MAGIC, KIND_READY, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	if (send_reply(AGENT_FD, &r, listener) < 0)

@@ -138,7 +138,7 @@ __attribute__((noreturn)) void shell_main(const struct shell *s)
 	p.path = path_of(p.envp);
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(&p);
-	r.exec_ns = now();
+	r.exec_ns = *exec_clock = now(); // the program has other memory by now
 	SYS(close, s->fds[FD_STDIN]); // so that the writer sees it when the program closes its own
 	if (pid < 0)
 		fail(s, STEP_CLONE, pid);

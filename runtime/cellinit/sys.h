@@ -55,7 +55,7 @@ struct action { void *handler; u64 flags; void *restorer, *mask; };
 struct fprog { u16 len; struct insn *filter; };
 
 enum { SOL_SOCKET = 1, SCM_RIGHTS = 1, MSG_NOSIGNAL = 0x4000, MSG_CMSG_CLOEXEC = 0x40000000, MSG_TRUNC = 0x20, MSG_CTRUNC = 8 };
-enum { PROT_READ = 1, MAP_PRIVATE = 2, WALL = 0x40000000 };
+enum { PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, PAGE = 4096, WALL = 0x40000000 };
 enum { SIGCHLD = 17, LAST_SIGNAL = 64, SIG_SETMASK = 2 };
 
 // msg.c
@@ -69,6 +69,7 @@ struct shell {
 };
 extern struct insn last_filter[MAX_LAST];
 extern u32 last_len, run_uid, run_gid;
+extern volatile u64 *exec_clock; // shared with the agent: when the running program was executed
 __attribute__((noreturn)) void shell_main(const struct shell *s);
 
 // program.c

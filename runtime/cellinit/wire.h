@@ -14,7 +14,7 @@ typedef long s64;
 enum { WIRE_MAGIC = 0x67697262 }; // "brig"
 
 enum kind {
-	KIND_HELLO = 1, // agent -> cellinit: the filters; fd: memfd of the wide one
+	KIND_HELLO = 1, // agent -> cellinit: the filters; fds: the clock page, memfd of the wide one
 	KIND_READY,     // cellinit -> agent: prepared; fd: the notify listener
 	KIND_SPAWN,     // agent -> cellinit: make a shell; fds: see spawn_fd
 	KIND_SPAWNED,   // cellinit -> agent: made; fd: its pidfd

@@ -1,0 +1,149 @@
+package runtime
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestEffectiveLimits(t *testing.T) {
+	sec := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Second) }
+	for _, tt := range []struct {
+		name     string
+		run      api.Run
+		language api.Limits
+		ceiling  api.Limits
+		want     func(api.Limits) bool
+		code     api.Code
+	}{
+		{name: "nothing asked gives the defaults", want: func(l api.Limits) bool {
+			return l.Wall == sec(30) && l.CPU == sec(30) && l.Memory == 512*api.MiB && l.Stack == l.Memory && l.Pids == 100
+		}},
+		{name: "cpu follows wall", run: api.Run{Limits: api.Limits{Wall: sec(2)}}, want: func(l api.Limits) bool { return l.CPU == sec(2) }},
+		{name: "a preset beats the language", run: api.Run{Preset: "light"}, language: api.Limits{Memory: api.GiB}, want: func(l api.Limits) bool {
+			return l.Memory == 128*api.MiB && l.Wall == sec(5) && l.CPUs == 0.5 && l.Pids == 25
+		}},
+		{name: "a field beats the preset", run: api.Run{Preset: "light", Limits: api.Limits{Pids: 50}}, want: func(l api.Limits) bool { return l.Pids == 50 && l.CPUs == 0.5 }},
+		{name: "the language beats the defaults", language: api.Limits{Memory: api.GiB}, want: func(l api.Limits) bool { return l.Memory == api.GiB }},
+		{name: "a default above the ceiling is lowered", ceiling: api.Limits{Memory: 64 * api.MiB, CPU: sec(1)}, want: func(l api.Limits) bool {
+			return l.Memory == 64*api.MiB && l.CPU == sec(1) && l.Wall == sec(30)
+		}},
+		{name: "a wish above the ceiling is refused", run: api.Run{Limits: api.Limits{Memory: 65 * api.MiB}}, ceiling: api.Limits{Memory: 64 * api.MiB}, code: api.CodeAboveCeiling},
+		{name: "swap is none unless the ceiling allows it", run: api.Run{Limits: api.Limits{Swap: api.MiB}}, code: api.CodeAboveCeiling},
+		{name: "too little memory is refused", run: api.Run{Limits: api.Limits{Memory: api.MiB}}, code: api.CodeBadLimits},
+		{name: "an unknown preset is refused", run: api.Run{Preset: "hard"}, code: api.CodeBadLimits},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := effectiveLimits(tt.run, tt.language, tt.ceiling)
+			var refused *api.Error
+			switch {
+			case tt.code != "":
+				if !errors.As(err, &refused) || refused.Code != tt.code {
+					t.Errorf("error %v; want code %s", err, tt.code)
+				}
+			case err != nil:
+				t.Error(err)
+			case !tt.want(l):
+				t.Errorf("limits %+v", l)
+			}
+		})
+	}
+}
+
+// CAP-10: the environment is what is documented, and later sources win.
+func TestEnvironmentIsExactlyWhatIsDocumented(t *testing.T) {
+	t.Setenv("BRIG_SECRET", "of the agent")
+	got := environment(map[string]string{"LANG": "C", "A": "language"}, map[string]string{"A": "caller"})
+	want := []string{"A=caller", "HOME=/box", "LANG=C", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=/tmp"}
+	if !slices.Equal(got, want) {
+		t.Errorf("environment %q; want %q", got, want)
+	}
+}
+
+func TestRlimits(t *testing.T) {
+	l := api.Limits{OpenFiles: 7, Stack: 1 << 20, Scratch: 1 << 21, CPU: api.Duration(1500 * time.Millisecond)}
+	want := map[uint32]uint64{unix.RLIMIT_NOFILE: 7, unix.RLIMIT_STACK: 1 << 20, unix.RLIMIT_FSIZE: 1 << 21, unix.RLIMIT_CPU: 4}
+	got := rlimits(l)
+	if len(got) != len(want) {
+		t.Fatalf("%d limits; want %d", len(got), len(want))
+	}
+	for _, r := range got {
+		if r.Soft != want[r.Resource] || r.Hard != r.Soft {
+			t.Errorf("resource %d: soft %d, hard %d; want %d", r.Resource, r.Soft, r.Hard, want[r.Resource])
+		}
+	}
+}
+
+func TestSourceIsPlacedUnderItsName(t *testing.T) {
+	r := api.Run{Source: api.Bytes("x"), Files: []api.File{{Name: "a"}}}
+	files, err := sourceFile(r, "main.py")
+	if err != nil || len(files) != 2 || files[1].Name != "main.py" || len(r.Files) != 1 {
+		t.Errorf("files %+v, %v", files, err)
+	}
+	if _, err := sourceFile(r, "a"); err == nil {
+		t.Error("a file of the source's name was accepted")
+	}
+	if got := expand([]string{"python3", "{source}"}, "main.py", []string{"-x", "{source}"}); !slices.Equal(got, []string{"python3", "main.py", "-x", "{source}"}) {
+		t.Errorf("command %q: only the language's own words are expanded", got)
+	}
+}
+
+func TestChooseTakesTheReadiestSlot(t *testing.T) {
+	key := cellKey{image: "i"}
+	ready := func() *berth { b := &berth{}; b.waits.Store(true); return b }
+	with := func(b *berth) map[cellKey]*berth { return map[cellKey]*berth{key: b} }
+	for _, tt := range []struct {
+		name  string
+		slots []*stall
+		want  int
+	}{
+		{"none is free", []*stall{{leased: true}, {leased: true}}, -1},
+		{"a parked shell beats a cell being refilled", []*stall{{berths: with(&berth{})}, {berths: with(ready())}}, 1},
+		{"a cell being refilled beats building one", []*stall{{}, {berths: with(&berth{})}}, 1},
+		{"of equals the longest idle", []*stall{{berths: with(ready()), last: 2}, {berths: with(ready()), last: 1}}, 1},
+		{"a leased slot is nobody's", []*stall{{berths: with(ready()), leased: true}, {}}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := choose(tt.slots, key)
+			if tt.want < 0 && got != nil || tt.want >= 0 && got != tt.slots[tt.want] {
+				t.Errorf("chose %v; want slot %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	p := &plan{argv: []string{"prog"}, cell: cellPlan{key: cellKey{image: "img"}}}
+	for errno, want := range map[unix.Errno]api.Code{
+		unix.ENOENT: api.CodeNoProgram, unix.ENOTDIR: api.CodeNoProgram, unix.EACCES: api.CodeBadProgram,
+		unix.ENOEXEC: api.CodeBadProgram, unix.E2BIG: api.CodeTooLarge, unix.EIO: "",
+	} {
+		var e *api.Error
+		err := startError(p, &StepError{"exec", errno})
+		if errors.As(err, &e) != (want != "") || e != nil && e.Code != want {
+			t.Errorf("%v gives %v; want code %q", errno, err, want)
+		}
+	}
+	if err := startError(p, &StepError{"cgroup", unix.ENOENT}); mendable(err) {
+		t.Error("a step of ours that failed was blamed on the caller")
+	}
+}
+
+func TestProcessorLists(t *testing.T) {
+	for list, want := range map[string][]int{"0": {0}, "0-2,5\n": {0, 1, 2, 5}} {
+		if got, err := parseCPUs(list); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v; want %v", list, got, err, want)
+		}
+	}
+	for _, bad := range []string{"", "a", "2-1", "-1", "0-99999999", "1,,2", strings.Repeat("9", 30)} {
+		if got, err := parseCPUs(bad); err == nil {
+			t.Errorf("%q: accepted as %v", bad, got)
+		}
+	}
+}
