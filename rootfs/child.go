@@ -122,7 +122,11 @@ func (c *child) start() (err error) {
 		return err
 	}
 	if err := c.cmd.Start(); err != nil {
-		return fmt.Errorf("start admission child (it needs user namespaces, and this binary executable by all): %w", err)
+		if errors.Is(err, os.ErrPermission) {
+			self, _ := os.Executable() // only for the text
+			return fmt.Errorf("start admission child: %w: it is nobody's process and this program again: try chmod a+rx %s", err, self)
+		}
+		return fmt.Errorf("start admission child (it needs user namespaces): %w", err)
 	}
 	return nil
 }

@@ -108,5 +108,6 @@ func copyDeb(from, to string) (sum string, err error) {
 	}
 	h := sha256.New()
 	_, err = io.Copy(io.MultiWriter(out, h), io.LimitReader(in, debMost))
-	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Close())
+	// Whatever the umask: the build's user must read it.
+	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Chmod(0o644), out.Close())
 }

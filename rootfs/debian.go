@@ -164,7 +164,7 @@ func (w *buildDir) own(path string) error {
 }
 
 func (w *buildDir) writeOwned(name, text string) error {
-	if err := os.WriteFile(w.file(name), []byte(text), 0o644); err != nil {
+	if err := writeFile(w.file(name), []byte(text)); err != nil {
 		return err
 	}
 	return w.own(w.file(name))
