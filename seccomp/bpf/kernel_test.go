@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if tier := os.Getenv(childEnv); tier != "" {
 		loadAndExec(tier, os.Args[1:])
 	}
+	if os.Getenv(notifyEnv) != "" {
+		listened()
+	}
 	os.Exit(m.Run())
 }
 
