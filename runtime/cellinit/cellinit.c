@@ -5,6 +5,7 @@
 // and the kernel ends everything in the cell with it: a killed agent leaves no
 // process behind.
 #include "sys.h"
+#include "decode.h"
 
 enum { SELF_FD = 3, AGENT_FD = 4 };
 
@@ -105,8 +106,7 @@ static void prepare(void)
 	long len = recv_message(AGENT_FD, &h, sizeof h, fds, 2, &n);
 	if (len == 0)
 		SYS(exit_group, 0);
-	if (len != (long)sizeof h || h.magic != WIRE_MAGIC || h.kind != KIND_HELLO || h.wide > MAX_WIDE ||
-	    h.last > MAX_LAST || n != (h.wide ? 2 : 1))
+	if (!hello_valid(&h, len, n))
 		fail(STEP_DECODE, len < 0 ? len : -EINVAL);
 	long page = SYS(mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
 	if (page < 0 && page > -4096)
@@ -172,9 +172,7 @@ __attribute__((noreturn, used)) void cellinit(void)
 		long len = recv_message(AGENT_FD, &m, sizeof m, s.fds, FD_FIXED + MAX_JOINS, &n);
 		if (len == 0)
 			SYS(exit_group, 0); // the agent is gone, and with us the whole cell
-		u32 want = FD_CGROUP + (m.has_cgroup ? 1 : 0) + m.joins;
-		if (len != (long)sizeof m || m.magic != WIRE_MAGIC || m.kind != KIND_SPAWN || m.joins > MAX_JOINS ||
-		    m.has_cgroup > 1 || (u32)n != want)
+		if (!spawn_valid(&m, len, n))
 			fail(STEP_DECODE, len < 0 ? len : -EINVAL);
 		spawn(&m, &s);
 		for (int i = 0; i < n; i++)

@@ -4,6 +4,7 @@
 // /dev/shm on one scratch file system that nobody else has. It then waits for the
 // one message that says what to run.
 #include "sys.h"
+#include "decode.h"
 
 static __attribute__((noreturn)) void fail(const struct shell *s, u32 step, long err)
 {
@@ -56,36 +57,16 @@ static void default_signals(void)
 static char strings[sizeof(struct start) + MAX_STRINGS] __attribute__((aligned(16)));
 static char *words[MAX_WORDS + 2];
 
-// receive waits for the start message and lays argv and envp out in words. Every
-// word must end inside the message: the agent is trusted, a bug of it is not.
+// receive waits for the start message.
 static const struct start *receive(const struct shell *s)
 {
 	int none, n;
 	long len = recv_message(s->fds[FD_SOCKET], strings, sizeof strings, &none, 0, &n);
 	if (len == 0)
 		SYS(exit_group, 0); // not needed after all
-	const struct start *m = (const struct start *)strings;
-	if (len < (long)sizeof *m || m->magic != WIRE_MAGIC || m->kind != KIND_START ||
-	    (u64)len != sizeof *m + m->strings || m->rlimits > MAX_RLIMITS || m->argc == 0 ||
-	    m->argc > MAX_WORDS || m->envc > MAX_WORDS - m->argc || m->strings == 0 || strings[len - 1] != 0)
+	if (!start_words(strings, len, words))
 		fail(s, STEP_DECODE, len < 0 ? len : -EINVAL);
-	char *p = strings + sizeof *m, *end = strings + len;
-	u32 slot = 0;
-	for (u32 i = 0; i < m->argc + m->envc; i++) {
-		if (p == end)
-			fail(s, STEP_DECODE, -EINVAL);
-		if (i == m->argc)
-			words[slot++] = 0;
-		words[slot++] = p;
-		while (*p++)
-			;
-	}
-	if (p != end)
-		fail(s, STEP_DECODE, -EINVAL);
-	if (m->envc == 0)
-		words[slot++] = 0;
-	words[slot] = 0;
-	return m;
+	return (const struct start *)strings;
 }
 
 static const char *path_of(char *const *envp)

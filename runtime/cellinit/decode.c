@@ -1,0 +1,43 @@
+// What a message must be before anything is done with it. No system call is made
+// here; runtime/decode_test.go compiles this file alone and fuzzes it.
+#include "decode.h"
+
+int hello_valid(const struct hello *h, s64 len, int fds)
+{
+	return len == (s64)sizeof *h && h->magic == WIRE_MAGIC && h->kind == KIND_HELLO && h->wide <= MAX_WIDE &&
+	       h->last <= MAX_LAST && fds == (h->wide ? 2 : 1);
+}
+
+int spawn_valid(const struct spawn *m, s64 len, int fds)
+{
+	return len == (s64)sizeof *m && m->magic == WIRE_MAGIC && m->kind == KIND_SPAWN && m->joins <= MAX_JOINS &&
+	       m->has_cgroup <= 1 && fds == (int)(FD_CGROUP + m->has_cgroup + m->joins);
+}
+
+// start_words lays argv and envp out in words, each list ended by a null pointer.
+// Every word must end inside the message: the agent is trusted, a bug of it is not.
+int start_words(char *msg, s64 len, char **words)
+{
+	const struct start *m = (const struct start *)msg;
+	if (len < (s64)sizeof *m || m->magic != WIRE_MAGIC || m->kind != KIND_START ||
+	    (u64)len != sizeof *m + m->strings || m->rlimits > MAX_RLIMITS || m->argc == 0 ||
+	    m->argc > MAX_WORDS || m->envc > MAX_WORDS - m->argc || m->strings == 0 || msg[len - 1] != 0)
+		return 0;
+	char *p = msg + sizeof *m, *end = msg + len;
+	u32 slot = 0;
+	for (u32 i = 0; i < m->argc + m->envc; i++) {
+		if (p == end)
+			return 0;
+		if (i == m->argc)
+			words[slot++] = 0;
+		words[slot++] = p;
+		while (*p++)
+			;
+	}
+	if (p != end)
+		return 0;
+	if (m->envc == 0)
+		words[slot++] = 0;
+	words[slot] = 0;
+	return 1;
+}
