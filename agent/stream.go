@@ -79,6 +79,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run
 		Stdout: out.stream(api.FrameStdout),
 		Stderr: out.stream(api.FrameStderr),
 	}, callerOf(r.Context()))
+	s.note(callerOf(r.Context()), res, err)
 
 	st.end()
 	if hurried() {

@@ -31,7 +31,6 @@ type Run struct {
 	Labels  Labels  `json:"labels,omitzero"`
 
 	Profile     string      `json:"profile,omitempty"`      // seccomp profile; empty: the language's tier, or "default"
-	ProfileText Bytes       `json:"profile_text,omitempty"` // a profile of the caller's own in place of Profile, in the JSON form of package seccomp; root only
 	ProfileMode ProfileMode `json:"profile_mode,omitempty"` // empty: enforce
 
 	// ProfileRules is a profile of the caller's own, in package seccomp's JSON

@@ -173,7 +173,7 @@ func (r Run) validateChoices() error {
 		return Refuse(CodeBadRequest, "mode %q does not exist: use strict or fresh", r.Mode)
 	case r.ProfileMode != "" && r.ProfileMode != Enforce && r.ProfileMode != Log:
 		return Refuse(CodeBadRequest, "profile mode %q does not exist: use enforce or log", r.ProfileMode)
-	case r.Profile != "" && len(r.ProfileText) > 0:
+	case r.Profile != "" && len(r.ProfileRules) > 0:
 		return Refuse(CodeBadRequest, "the run names profile %q and brings one of its own: choose one", r.Profile)
 	case len(r.Labels.Project) > 256 || len(r.Labels.Task) > 256:
 		return Refuse(CodeBadRequest, "a label is over 256 bytes")

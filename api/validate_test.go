@@ -87,7 +87,7 @@ func TestValidate(t *testing.T) {
 		{"another mode", ok(func(r *api.Run) { r.Mode = "loose" }), api.CodeBadRequest},
 		{"another profile mode", ok(func(r *api.Run) { r.ProfileMode = "off" }), api.CodeBadRequest},
 		{"another preset", ok(func(r *api.Run) { r.Preset = "heavy" }), api.CodeBadLimits},
-		{"two profiles", ok(func(r *api.Run) { r.Profile, r.ProfileText = "strict", []byte("{}") }), api.CodeBadRequest},
+		{"two profiles", ok(func(r *api.Run) { r.Profile, r.ProfileRules = "strict", []byte("{}") }), api.CodeBadRequest},
 		{"limits that make no sense", ok(func(r *api.Run) { r.Limits.Pids = -1 }), api.CodeBadLimits},
 		{"a label without end", ok(func(r *api.Run) { r.Labels.Task = strings.Repeat("a", 257) }), api.CodeBadRequest},
 	} {

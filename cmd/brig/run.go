@@ -23,7 +23,7 @@ func runCommand(c *console, args []string) int {
 	if code, done := c.parse(f, args); done {
 		return code
 	}
-	o.args = f.Args()
+	o.args, o.hasCode = f.Args(), f.Changed("code")
 	ext, err := o.plan()
 	if err != nil {
 		return c.runFailed(o, err, true)

@@ -34,9 +34,10 @@ a shell. --json and --result tell them from a program's own.`
 
 // runOptions is the command line of brig run.
 type runOptions struct {
-	run    api.Run
-	code   string
-	socket string
+	run     api.Run
+	code    string
+	hasCode bool // -c was given, perhaps empty
+	socket  string
 
 	env, files, collect, labels []string
 	profile                     string
@@ -101,13 +102,13 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 func (o *runOptions) plan() (ext string, err error) {
 	r := &o.run
 	switch {
-	case o.code != "" && r.Image != "":
+	case o.hasCode && r.Image != "":
 		return "", fmt.Errorf("-c and --rootfs exclude each other")
-	case o.code != "":
+	case o.hasCode:
 		if r.Language == "" {
 			r.Language = "python"
 		}
-		r.Source, r.Argv = api.Bytes(o.code), o.args
+		r.Source, r.Argv = program([]byte(o.code)), o.args
 	case r.Image != "" && len(o.args) == 0:
 		return "", fmt.Errorf("there is no command: write brig run --rootfs %s -- CMD", r.Image)
 	case r.Image != "":
@@ -116,13 +117,11 @@ func (o *runOptions) plan() (ext string, err error) {
 		return "", fmt.Errorf("there is nothing to run: name a FILE, or use -c or --rootfs")
 	default:
 		file := o.args[0]
-		if r.Source, err = readFile(file); err != nil {
+		text, err := readFile(file)
+		if err != nil {
 			return "", err
 		}
-		if len(r.Source) == 0 {
-			r.Source = api.Bytes("\n") // an empty program is a program
-		}
-		r.SourceName, r.Argv = filepath.Base(file), o.args[1:]
+		r.Source, r.SourceName, r.Argv = program(text), filepath.Base(file), o.args[1:]
 		ext = filepath.Ext(file)
 		if r.Language == "" && ext == "" {
 			return "", fmt.Errorf("%s has no extension to tell its language by: add --language", file)
@@ -137,6 +136,14 @@ func (o *runOptions) plan() (ext string, err error) {
 		probe.Language = "any" // not known yet
 	}
 	return ext, probe.Validate()
+}
+
+// program gives the empty program the one byte that makes it a source.
+func program(text []byte) api.Bytes {
+	if len(text) == 0 {
+		return api.Bytes("\n")
+	}
+	return text
 }
 
 // planWorld fills what surrounds the program: environment, files, profile, labels.
@@ -186,7 +193,7 @@ func (o *runOptions) planWorld() error {
 	if err != nil {
 		return err
 	}
-	r.ProfileText, err = json.Marshal(p)
+	r.ProfileRules, err = json.Marshal(p)
 	return err
 }
 

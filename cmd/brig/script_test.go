@@ -122,7 +122,7 @@ func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Call
 		for _, file := range r.Files {
 			fmt.Fprintf(s.Stdout, "file %s %q\n", file.Name, file.Content)
 		}
-		fmt.Fprintf(s.Stdout, "env %v labels %+v collect %+v root %v mode %s profile %s %s\n", r.Env, r.Labels, r.Collect, r.WritableRoot, r.Mode, r.Profile, r.ProfileText)
+		fmt.Fprintf(s.Stdout, "env %v labels %+v collect %+v root %v mode %s profile %s %s\n", r.Env, r.Labels, r.Collect, r.WritableRoot, r.Mode, r.Profile, r.ProfileRules)
 	case "files":
 		res.Files = []api.File{{Name: "out/a.txt", Content: []byte("new\n")}, {Name: "b.txt", Content: []byte("b\n")}}
 		res.Skipped = []api.Skipped{{Name: "link", Reason: "is a symbolic link"}}
