@@ -27,6 +27,9 @@ func debianSources(suite, mirror string) (string, error) {
 	if _, err := os.Stat(debianKeyring); err != nil {
 		return "", errors.New("the keys of the Debian archive are missing: install them with: apt-get install debian-archive-keyring")
 	}
+	if strings.ContainsAny(mirror, " \t\r\n") {
+		return "", fmt.Errorf("mirror %q: write one address, such as http://MIRROR/debian", mirror)
+	}
 	sources := []aptSource{{mirror, suite, []string{"main"}}}
 	if mirror == "" {
 		var err error

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -12,13 +13,16 @@ import (
 // BuildOptions are what a build may use of this host.
 type BuildOptions struct {
 	Cache  string    // directory downloads are kept in; empty: nothing is kept
-	Mirror string    // where Debian packages come from; empty: where this host's come from
+	Mirror string    // where Debian packages come from; empty: $BRIG_MIRROR, or where this host's come from
 	Log    io.Writer // what the tools say; may be nil
 }
 
 // Build makes an image by its recipe and writes it to out, a tar compressed with
 // zstd. The same recipe and the same packages give the same bytes.
 func Build(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) error {
+	if o.Mirror == "" {
+		o.Mirror = os.Getenv("BRIG_MIRROR")
+	}
 	if o.Log == nil {
 		o.Log = io.Discard
 	}

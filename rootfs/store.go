@@ -25,7 +25,8 @@ import (
 // Everything belongs to root and is writable by root alone. The directory needs
 // a file system with idmapped mounts; package runtime checks that.
 type Store struct {
-	dir string
+	dir   string
+	known known
 }
 
 // An Image is one stored tree.
@@ -66,41 +67,6 @@ func Open(dir string) (*Store, error) {
 
 // Dir is the store's directory.
 func (s *Store) Dir() string { return s.dir }
-
-// Lookup finds an image by name or digest. When there is none the error wraps
-// ErrNotFound and says what there is.
-func (s *Store) Lookup(nameOrDigest string) (Image, error) {
-	digest := nameOrDigest
-	if !strings.HasPrefix(digest, "sha256:") {
-		if err := checkName(nameOrDigest); err != nil {
-			return Image{}, err
-		}
-		text, err := os.ReadFile(s.path("names", nameOrDigest))
-		if errors.Is(err, fs.ErrNotExist) {
-			return Image{}, s.notFound(nameOrDigest)
-		}
-		if err != nil {
-			return Image{}, fmt.Errorf("look up image: %w", err)
-		}
-		digest = strings.TrimSpace(string(text))
-	}
-	hex, err := parseDigest(digest)
-	if err != nil {
-		return Image{}, err
-	}
-	meta, err := s.readMeta(hex)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Image{}, s.notFound(nameOrDigest)
-	}
-	if err != nil {
-		return Image{}, err
-	}
-	names, err := s.names()
-	if err != nil {
-		return Image{}, err
-	}
-	return s.image(meta, names), nil
-}
 
 // List returns every image, sorted by digest.
 func (s *Store) List() ([]Image, error) {

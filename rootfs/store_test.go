@@ -3,6 +3,7 @@ package rootfs
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +78,69 @@ func TestNamesMoveAndTheLastOneTakesTheImageAlong(t *testing.T) {
 	}
 }
 
+func TestImportMendsADamagedRecord(t *testing.T) {
+	s := newStore(t)
+	img, err := importTar(t, s, Options{Name: "x"}, file("x", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := filepath.Join(filepath.Dir(img.Path), "image.json")
+	for _, damage := range []func() error{
+		func() error { return os.Remove(record) },
+		func() error { return os.WriteFile(record, []byte("{"), 0o644) },
+		func() error { return os.WriteFile(record, []byte("{\"digest\":\"sha256:00\"}"), 0o644) },
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := importTar(t, s, Options{Name: "x"}, file("x", "1")); err != nil || again.Digest != img.Digest {
+			t.Errorf("Import over a damaged record = %+v, %v", again, err)
+		}
+	}
+}
+
+func TestLookupSeesAnotherProcessesChangesAtOnce(t *testing.T) {
+	s := newStore(t)
+	other, err := Open(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		want, err := importTar(t, other, Options{Name: "x"}, file("x", fmt.Sprint(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			got, err := s.Lookup("x")
+			if err != nil || got.Digest != want.Digest {
+				t.Fatalf("Lookup = %+v, %v; want %s", got, err, want.Digest)
+			}
+			if i%10 == 9 {
+				time.Sleep(120 * time.Millisecond) // remembered from here on
+			}
+		}
+	}
+	if err := other.Remove("x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Lookup("x"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("Lookup after Remove: %v", err)
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	s := newStore(b)
+	if _, err := importTar(b, s, Options{Name: "x"}, file("x", "")); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(150 * time.Millisecond)
+	for b.Loop() {
+		if _, err := s.Lookup("x"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func TestImportsOfOneArchiveAtOnceAgree(t *testing.T) {
 	s := newStore(t)
 	archive := tarOf(t, file("x", strings.Repeat("x", 1<<16)))
@@ -104,7 +168,7 @@ func TestImportsOfOneArchiveAtOnceAgree(t *testing.T) {
 func importMain(dir string) int {
 	s, err := Open(dir)
 	if err == nil {
-		_, err = s.importFile(os.Stdin)
+		_, err = s.Import(context.Background(), os.Stdin, Options{Name: "half"})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -112,18 +176,6 @@ func importMain(dir string) int {
 	}
 	return 0
 }
-
-func (s *Store) importFile(f *os.File) (Image, error) {
-	return s.Import(&neverDone{}, f, Options{Name: "half"})
-}
-
-// neverDone is a context for a process that has none.
-type neverDone struct{}
-
-func (*neverDone) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (*neverDone) Done() <-chan struct{}       { return nil }
-func (*neverDone) Err() error                  { return nil }
-func (*neverDone) Value(any) any               { return nil }
 
 func TestKilledImportLeavesNothingAfterTheNextStart(t *testing.T) {
 	// IMG-20: the importer dies with files already on disk.

@@ -79,7 +79,7 @@ func (s *Store) publish(w *work, meta imageMeta, name string) (img Image, err er
 	if err != nil {
 		return Image{}, err
 	}
-	if _, err := s.readMeta(hex); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.readMeta(hex); err != nil { // not stored yet, or its record is damaged
 		if err := s.place(w, hex); err != nil {
 			return Image{}, fmt.Errorf("store image: %w", err)
 		}
@@ -116,7 +116,11 @@ func (s *Store) place(w *work, hex string) error {
 	if err := syncDir(whole); err != nil {
 		return err
 	}
-	if err := os.Rename(whole, s.path("images", hex)); err != nil {
+	final := s.path("images", hex)
+	if err := os.Rename(final, filepath.Join(w.path, "damaged")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(whole, final); err != nil {
 		return err
 	}
 	return syncDir(s.path("images"))
