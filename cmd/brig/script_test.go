@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -18,7 +19,37 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"brig": main})
+	testscript.Main(m, map[string]func(){"brig": main, "brigd": playBrigd})
+}
+
+// playBrigd stands in for brigd --private: it serves the socket it inherits until
+// its lifeline ends.
+func playBrigd() {
+	if want := []string{"--private", "--listen-fd", "3"}; !slices.Equal(os.Args[1:], want) {
+		fmt.Fprintf(os.Stderr, "brigd: started with %q; want %q\n", os.Args[1:], want)
+		os.Exit(1)
+	}
+	if why := os.Getenv("BRIGD_FAILS"); why != "" {
+		fmt.Fprintln(os.Stderr, "brigd:", why)
+		os.Exit(1)
+	}
+	ln, err := net.FileListener(os.NewFile(3, "socket"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "brigd:", err)
+		os.Exit(1)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, os.NewFile(4, "lifeline"))
+		cancel()
+	}()
+	f := &fake{started: make(chan struct{}, 16)}
+	if err := agent.New(agent.Config{Runner: f, Catalog: f}).Serve(ctx, ln); err != nil {
+		fmt.Fprintln(os.Stderr, "brigd:", err)
+	}
+	if mark := os.Getenv("BRIGD_ENDED"); mark != "" {
+		os.WriteFile(mark, nil, 0o644)
+	}
 }
 
 // TestScripts runs testdata/script against an agent whose programs are played by
@@ -45,6 +76,16 @@ func TestScripts(t *testing.T) {
 			env.Setenv("BRIG_SOCKET", socket)
 			env.Values["fake"] = f
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "private" {
+				return false, fmt.Errorf("condition %q is unknown", cond)
+			}
+			c, err := net.Dial("unix", defaultSocket)
+			if err == nil {
+				c.Close()
+			}
+			return err != nil && os.Geteuid() == 0, nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"started": func(ts *testscript.TestScript, neg bool, args []string) { // waits for a program to start
