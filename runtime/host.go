@@ -47,6 +47,7 @@ type Host struct {
 	serial   atomic.Uint64 // names cells
 	runs     atomic.Uint64 // numbers runs
 
+	warm    sync.WaitGroup // the compilation Open begins
 	mu      sync.Mutex
 	filters map[filterKey]*filter // guarded by mu; compiled once
 }
@@ -109,7 +110,12 @@ func Open(cfg Config) (_ *Host, err error) {
 	}
 	h.kernel = unix.ByteSliceToString(uts.Release[:])
 
-	// 5. Slots are open; cells are built when a run first needs one.
+	// 5. The filter most runs need is being compiled meanwhile; it takes as long as
+	// a cell does.
+	h.warm.Go(h.compileDefault)
+	undo.add(func() error { h.warm.Wait(); return nil })
+
+	// 6. Slots are open; cells are built when a run first needs one.
 	cpus, err := processors()
 	if err != nil {
 		return nil, err
@@ -140,6 +146,21 @@ func Open(cfg Config) (_ *Host, err error) {
 	return h, nil
 }
 
+// compileDefault has the default tier ready for the first run. A failure is told
+// to that run, which tries again.
+func (h *Host) compileDefault() {
+	p, err := seccomp.Tier(defaultTier)
+	if err == nil {
+		_, err = h.compiled(p, api.Enforce)
+	}
+	if err != nil {
+		h.log.Error("default seccomp tier does not compile", "err", err)
+	}
+}
+
+// defaultTier is the profile of a run that names none.
+const defaultTier = "default"
+
 // DefaultRunDir is where agents keep their instance directories and the socket.
 const DefaultRunDir = "/run/brig"
 
@@ -161,6 +182,7 @@ func (h *Host) scratchDefaults() (api.Size, int64) {
 // Close destroys every cell and leaves the host as it was found. Runs under way
 // must have ended.
 func (h *Host) Close() error {
+	h.warm.Wait()
 	return errors.Join(h.pool.Close(), h.cellinit.Close(), h.tree.Remove(), h.instance.Close())
 }
 

@@ -147,7 +147,7 @@ func (h *Host) filterFor(r api.Run, l language, caller Caller) (*filter, error) 
 		name = l.Tier
 	}
 	if name == "" {
-		name = "default"
+		name = defaultTier
 	}
 	var p seccomp.Profile
 	var err error

@@ -159,6 +159,7 @@ static void spawn(const struct spawn *m, struct shell *s)
 
 __attribute__((noreturn, used)) void cellinit(void)
 {
+	SYS(prctl, PR_SET_NAME, "cellinit", 0, 0, 0);
 	SYS(close, SELF_FD); // nothing below may reach our own file (FS-08)
 	prepare();
 
