@@ -38,17 +38,19 @@ type FlatRule struct {
 }
 
 // ErrTooComplex is returned for a profile whose rules on one call cannot be made
-// exclusive in few enough rules. libseccomp's time to add a rule doubles with
-// each masked one beside others on more than one register (measured: minutes at
-// a hundred), and the agent would spend it.
+// exclusive in a shape that libseccomp compiles in bounded time. Its time to
+// add a rule doubles with each masked one on several registers; and two or three
+// masked or not-equal rules that compare different sets of registers made
+// libseccomp 2.5.4 run for ever (FuzzCompile), which in the agent nobody could
+// stop.
 var ErrTooComplex = errors.New("rules are too complex")
 
-// Bounds of the exclusive rules of one call: of all, and of the masked ones
-// where not all compare the same single register; and of the conditions of a
-// whole profile (2,400 took libseccomp 20 s). The tiers need 24, 3 and 130.
+// Bounds of the exclusive rules of one call: of all, and of those with masks
+// or not-equals where they compare more than one register; and of the conditions of a whole
+// profile (2,400 took libseccomp 20 s). The tiers need 24, 3 and 130.
 const (
 	maxPieces     = 200
-	maxMasked     = 16
+	maxOther      = 16
 	maxConditions = 500
 )
 
@@ -124,27 +126,25 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 				out = append(out, FlatRule{Conds: conds, Answer: r.Answer})
 			}
 		}
-		if len(out) > maxPieces || masks(out) > maxMasked {
+		if len(out) > maxPieces || !tractable(out) {
 			return nil, ErrTooComplex
 		}
 	}
 	return out, nil
 }
 
-// masks counts the masked rules among flat, or none where all compare one and
-// the same register.
-func masks(flat []FlatRule) int {
-	n, single := 0, true
+// tractable reports whether libseccomp is known to compile the rules of one
+// call in bounded time: all conditions are Equal, or all rules compare one and
+// the same register, or all compare the same registers and few by other means.
+func tractable(flat []FlatRule) bool {
+	other, same := 0, true
 	for _, f := range flat {
-		single = single && len(f.Conds) == 1 && f.Conds[0].Index == flat[0].Conds[0].Index
-		if slices.ContainsFunc(f.Conds, func(c Cond) bool { return c.Op == MaskedEqual }) {
-			n++
+		same = same && slices.EqualFunc(f.Conds, flat[0].Conds, func(a, b Cond) bool { return a.Index == b.Index })
+		if slices.ContainsFunc(f.Conds, func(c Cond) bool { return c.Op != Equal }) {
+			other++
 		}
 	}
-	if single {
-		return 0
-	}
-	return n
+	return other == 0 || same && (len(flat[0].Conds) == 1 || other <= maxOther)
 }
 
 // precedence orders the rules of one call as Profile documents and drops what

@@ -20,7 +20,8 @@ func TestFlatRulesAreExclusiveAndComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		wide, last := seccomp.Split(p)
-		profiles = append(profiles, p, wide, last, seccomp.LogMode(p))
+		logWide, logLast := seccomp.Split(seccomp.LogMode(p))
+		profiles = append(profiles, p, wide, last, logWide, logLast)
 	}
 	for range 60 {
 		profiles = append(profiles, seccomptest.Random(rng))
