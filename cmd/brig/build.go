@@ -41,13 +41,13 @@ Examples:
 	if err != nil {
 		return c.fail(err)
 	}
-	ctx, stop := untilInterrupt()
-	defer stop()
 	options := rootfs.BuildOptions{Cache: cacheDir(), Mirror: *mirror}
 	if *verbose {
 		options.Log = c.stderr
 	}
 	if *out != "" {
+		ctx, stop := untilInterrupt(nil)
+		defer stop()
 		if err := c.buildFile(ctx, r, *out, options); err != nil {
 			return c.fail(err)
 		}
@@ -58,6 +58,8 @@ Examples:
 		return c.fail(err)
 	}
 	defer agent.Close()
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
 	if err := c.buildAndStore(ctx, agent, r, f.Arg(0), options, *asJSON); err != nil {
 		return c.fail(agent.explain(err))
 	}

@@ -67,6 +67,13 @@ func (a *agentHandle) Close() {
 	}
 }
 
+// abandon leaves without waiting: a private agent ends by itself.
+func (a *agentHandle) abandon() {
+	if a != nil && a.private != nil {
+		os.RemoveAll(a.private.dir)
+	}
+}
+
 // explain adds what a private agent said before it went away.
 func (a *agentHandle) explain(err error) error {
 	var e *api.Error

@@ -53,7 +53,7 @@ func (c *console) withAgent(f *pflag.FlagSet, args []string, words string, do fu
 		return c.fail(err)
 	}
 	defer agent.Close()
-	ctx, stop := untilInterrupt()
+	ctx, stop := untilInterrupt(agent)
 	defer stop()
 	if err := do(ctx, agent); err != nil {
 		return c.fail(agent.explain(err))

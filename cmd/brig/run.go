@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -38,7 +39,7 @@ func runCommand(c *console, args []string) int {
 		return c.runFailed(o, err, false)
 	}
 	defer agent.Close()
-	ctx, stop := untilInterrupt()
+	ctx, stop := untilInterrupt(agent)
 	defer stop()
 	res, err := c.execute(ctx, agent, o, ext)
 	if err != nil {
@@ -47,24 +48,29 @@ func runCommand(c *console, args []string) int {
 	return c.report(o, res)
 }
 
-// untilInterrupt ends the context at the first Ctrl-C, and the process at the
-// second.
-func untilInterrupt() (context.Context, func()) {
+// untilInterrupt ends the context at the first Ctrl-C, and at a second, for which
+// it takes no signal that comes with the first one, the process.
+func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
-		select {
-		case <-signals:
-			cancel(errInterrupted)
-		case <-done:
-			return
-		}
-		select {
-		case <-signals:
-			os.Exit(exitCanceled)
-		case <-done:
+		var first time.Time
+		for {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+			switch {
+			case first.IsZero():
+				first = time.Now()
+				cancel(errInterrupted)
+			case time.Since(first) > 200*time.Millisecond:
+				agent.abandon()
+				os.Exit(exitCanceled)
+			}
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
