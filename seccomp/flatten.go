@@ -121,6 +121,9 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 				out = append(out, f)
 				continue
 			}
+			if c.unsayable() > 1 {
+				return nil, ErrTooComplex // spread would square its 64 cubes a value
+			}
 			for _, part := range c.spread() {
 				conds, _ := part.conds()
 				out = append(out, FlatRule{Conds: conds, Answer: r.Answer})
@@ -282,6 +285,17 @@ func (c cube) conds() ([]Cond, bool) {
 		}
 	}
 	return out, true
+}
+
+// unsayable counts the registers whose left-out values no comparison can say.
+func (c cube) unsayable() int {
+	n := 0
+	for _, f := range c {
+		if len(f.not) > 1 || len(f.not) == 1 && f.mask != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // spread writes the left-out values of c as fixed bits, from the top: up to 64

@@ -57,6 +57,12 @@ func Lint(p Profile) []Finding {
 	if !slices.ContainsFunc(l.found, func(f Finding) bool { return f.Fatal }) {
 		l.together()
 		l.starts()
+		wide, last := Split(p)
+		for _, part := range []Profile{wide, last} {
+			if _, err := Flatten(part); err != nil {
+				l.fatal(-1, "%v", err)
+			}
+		}
 	}
 	return l.found
 }

@@ -46,6 +46,15 @@ func TestLint(t *testing.T) {
 			p.Rules = append(p.Rules, when("ioctl", "x", masked(1, 0xff00, 0x5400)),
 				Rule{Names: calls("ioctl"), Args: []ArgCond{masked(1, 0xffffffff, 0x5412)}, Answer: Fail(ENOTTY), Why: "x"})
 		}, true, "answers some of the same arguments"},
+		{"rules that no library compiles in bounded time", func(p *Profile) {
+			p.Rules = append(p.Rules, when("bind", "x", masked(1, 3, 1), masked(2, 3, 1)), when("bind", "x", masked(3, 3, 1), masked(4, 3, 1)))
+		}, true, "too complex"},
+		{"many values left out of two registers", func(p *Profile) {
+			for i := range uint64(40) {
+				p.Rules = append(p.Rules, when("bind", "x", eq(1, i)), when("bind", "x", eq(2, i)))
+			}
+			p.Rules = append(p.Rules, plain(Kill(), "x", "bind"))
+		}, true, "too complex"},
 		{"an errno of zero, which means success", add(plain(Fail(0), "x", "bpf")), true, "succeeded"},
 		{"an errno beyond the kernel's", add(plain(Fail(4096), "x", "bpf")), true, "error number"},
 		{"an errno with allow", add(plain(Answer{ActAllow, EPERM}, "x", "bpf")), true, "only errno takes one"},

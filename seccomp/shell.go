@@ -7,35 +7,26 @@ package seccomp
 // addition here costs two instructions in the last part where the tier does
 // not allow the call anyway; nothing else has to change.
 //
-// prlimit64, prctl, and the message calls are allowed to shells for these
+// prlimit64, unshare and the message calls are allowed to shells for these
 // arguments only, so that the last part stays small.
 func ShellCalls() []Rule {
 	return []Rule{
-		plain(Allow(), "a shell makes its mount table", "mount umount2 move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr"),
-		plain(Allow(), "cellinit makes shells, a shell makes the run", "clone3 execve execveat wait4 waitid kill exit exit_group"),
-		plain(Allow(), "the run's identity", "setresuid setresgid setgroups capset setsid umask"),
+		plain(Allow(), "a shell makes its mount table", "mount move_mount"),
+		plain(Allow(), "cellinit makes shells, a shell makes the run", "clone3 execve wait4 exit_group"),
+		plain(Allow(), "the run's identity", "setresuid setresgid setsid umask"),
 		plain(Allow(), "the run loads the last part of its filter", "seccomp"),
-		plain(Allow(), "messages and descriptors", "write read close close_range dup2 dup3 poll ppoll"),
-		plain(Allow(), "the working directory", "chdir fchdir"),
-		plain(Allow(), "default signals and their masks", "rt_sigaction rt_sigprocmask rt_sigreturn"),
+		plain(Allow(), "messages and descriptors", "write read close close_range dup2"),
+		plain(Allow(), "the working directory", "chdir"),
+		plain(Allow(), "default signals and their masks", "rt_sigaction rt_sigprocmask"),
 		plain(Allow(), "clocks and the run's processors", "clock_gettime sched_setaffinity"),
-		when("sendto recvfrom", "messages with the agent, no MSG_OOB or MSG_ZEROCOPY", masked(3, badSendFlags, 0)),
+		when("unshare", "the run's group is the root of what it sees of cgroups", eq(0, cloneNewCgroup)),
 		when("sendmsg recvmsg", "messages with the agent, no MSG_OOB or MSG_ZEROCOPY", masked(2, badSendFlags, 0)),
 		when("prlimit64", "the run's limits, set by itself before execve", eq(0, 0)),
-		when("prctl", "parent-death signal", eq(0, prSetPdeathsig)),
-		when("prctl", "the run's memory stays its own while it is set up", eq(0, prSetDumpable), eq(1, 0)),
-		when("prctl", "capabilities are dropped, not kept, across the change of ids", eq(0, prSetKeepcaps)),
-		when("prctl", "names for ps", eq(0, prSetName)),
-		when("prctl", "the bounding set is emptied", eq(0, prCapbsetRead)),
-		when("prctl", "the bounding set is emptied", eq(0, prCapbsetDrop)),
-		when("prctl", "secure bits are locked", eq(0, prGetSecurebits)),
-		when("prctl", "secure bits are locked", eq(0, prSetSecurebits)),
-		when("prctl", "orphans of the run are reaped by its shell", eq(0, prSetSubreaper)),
-		when("prctl", "no new privileges", eq(0, prSetNoNewPrivs), eq(1, 1)),
-		when("prctl", "the ambient set is emptied", eq(0, prCapAmbient)),
-		when("prctl", "speculation controls", eq(0, prSetSpeculation)),
 	}
 }
+
+// cloneNewCgroup is CLONE_NEWCGROUP of linux/sched.h, since Linux 4.6.
+const cloneNewCgroup = 0x02000000
 
 // Split divides the filter of p in two. The kernel asks both and takes the
 // stricter answer, which is p's for every call (TestPartsEqualProfile).

@@ -18,21 +18,14 @@ const (
 	prSetPdeathsig   = 1
 	prGetDumpable    = 3
 	prSetDumpable    = 4
-	prSetKeepcaps    = 8
 	prSetName        = 15
 	prGetName        = 16
 	prCapbsetRead    = 23
-	prCapbsetDrop    = 24
-	prGetSecurebits  = 27
-	prSetSecurebits  = 28
 	prSetTimerslack  = 29
 	prGetTimerslack  = 30
-	prSetSubreaper   = 36
 	prSetNoNewPrivs  = 38
 	prGetNoNewPrivs  = 39
 	prSetTHPDisable  = 41
-	prCapAmbient     = 47
-	prSetSpeculation = 53
 	prSetVMA         = 0x53564d41
 
 	rlimitStack = 3 // asm-generic/resource.h
