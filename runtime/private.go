@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	goruntime "runtime"
 	"syscall"
 
@@ -22,7 +24,8 @@ const privateMark = "BRIG_PRIVATE_MOUNTS"
 // It must be called before anything else is opened.
 func PrivateMounts() error {
 	if os.Getenv(privateMark) != "" {
-		return os.Unsetenv(privateMark)
+		name := filepath.Base(os.Args[0]) // or ps would show the number of the sealed copy
+		return errors.Join(os.Unsetenv(privateMark), os.WriteFile("/proc/self/comm", []byte(name), 0))
 	}
 	// Unshare binds one thread; exec makes it the process.
 	goruntime.LockOSThread()

@@ -3,9 +3,10 @@
 // The child shares the shell's memory until exec (CLONE_VM|CLONE_VFORK: no page
 // table is copied), so it only reads what the shell prepared and writes two words.
 // It runs on a stack of its own. Everything here comes in the one order that
-// works: limits while still root, identity before the groups, the groups as late
-// as possible so that our work is not charged to the program, the last filter at
-// the end because it takes away what the steps before it need.
+// works: limits while still root; then the groups, so that our work before is not
+// charged to the program; then the cgroup namespace, which begins at the groups
+// joined and needs root to make; then identity; the last filter at the end,
+// because it takes away what the steps before it need.
 #include "sys.h"
 
 static char stack[16384] __attribute__((aligned(16)));
@@ -58,11 +59,15 @@ static void identity(void)
 // A thread writing "0" to a v1 tasks file moves itself without the global lock
 // that writing a pid takes. The files were opened by the agent, and the kernel
 // checks the opener's right (CVE-2021-4197), so this works without privilege.
+//
+// With its groups as the root of a namespace, the run sees "/" in
+// /proc/self/cgroup and nothing of the host's tree (NS-11).
 static void join(const struct shell *s)
 {
 	int first = s->has_cgroup ? FD_FIXED : FD_CGROUP;
 	for (u32 i = 0; i < s->joins; i++)
 		must(STEP_CGROUP, SYS(write, s->fds[first + i], "0", 1));
+	must(STEP_CGROUP, SYS(unshare, CLONE_NEWCGROUP));
 	must(STEP_STDIO, SYS(close_range, 3, ~0U, 0));
 }
 
@@ -115,8 +120,8 @@ static __attribute__((noreturn, used)) void child(void)
 	struct program *p = current;
 	stdio(p->shell);
 	limits(p->start);
-	identity();
 	join(p->shell);
+	identity();
 	last();
 	exec(p);
 	__builtin_unreachable();
