@@ -15,18 +15,18 @@ const (
 	namespaces   = 0x7e020000 // NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET
 
 	// prctl(2) options, prctl.h.
-	prSetPdeathsig   = 1
-	prGetDumpable    = 3
-	prSetDumpable    = 4
-	prSetName        = 15
-	prGetName        = 16
-	prCapbsetRead    = 23
-	prSetTimerslack  = 29
-	prGetTimerslack  = 30
-	prSetNoNewPrivs  = 38
-	prGetNoNewPrivs  = 39
-	prSetTHPDisable  = 41
-	prSetVMA         = 0x53564d41
+	prSetPdeathsig  = 1
+	prGetDumpable   = 3
+	prSetDumpable   = 4
+	prSetName       = 15
+	prGetName       = 16
+	prCapbsetRead   = 23
+	prSetTimerslack = 29
+	prGetTimerslack = 30
+	prSetNoNewPrivs = 38
+	prGetNoNewPrivs = 39
+	prSetTHPDisable = 41
+	prSetVMA        = 0x53564d41
 
 	rlimitStack = 3 // asm-generic/resource.h
 )
