@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
-TAGS := seccomp netgo osusergo
+TAGS := netgo osusergo runc_nocriu
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
 CELLINIT := runtime/cellinit/cellinit.elf
