@@ -28,13 +28,23 @@ const (
 // filter is compared with, and the agent's explanation of a denied call. It is
 // immutable.
 type Model struct {
-	p     Profile
-	rules map[int32][]int // call number -> rules that name it, in order
+	p       Profile
+	rules   map[int32][]int // call number -> rules that name it, in order
+	rest    Decision
+	foreign Decision
 }
 
 // NewModel resolves the names of p once, for many decisions.
 func NewModel(p Profile) *Model {
-	m := &Model{p: p, rules: map[int32][]int{}}
+	arch := p.Arch.Or()
+	m := &Model{
+		p: p, rules: map[int32][]int{},
+		rest:    Decision{Answer: p.Default, Rule: FromDefault, Why: fmt.Sprintf("profile %s names no rule that matches, and its default is %s", p.Name, p.Default)},
+		foreign: Decision{Answer: Kill(), Rule: FromArch, Why: "not a call of " + string(arch) + ": another architecture has other numbers, which the rules do not cover"},
+	}
+	if p.Default == Allow() {
+		m.foreign.Answer = Allow() // the last part: the wide part answers foreign calls
+	}
 	nr := numbers(p.Arch)
 	for i, r := range p.Rules {
 		for _, name := range r.Names {
@@ -53,11 +63,7 @@ func Decide(p Profile, c Call) Decision { return NewModel(p).Decide(c) }
 func (m *Model) Decide(c Call) Decision {
 	arch := m.p.Arch.Or()
 	if c.Arch != arch.Audit() || arch == AMD64 && c.Nr != -1 && uint32(c.Nr) >= X32Bit {
-		a := Kill()
-		if m.p.Default == Allow() {
-			a = Allow() // the last part: the wide part answers foreign calls
-		}
-		return Decision{Answer: a, Rule: FromArch, Why: "not a call of " + string(arch) + ": another architecture has other numbers, which the rules do not cover"}
+		return m.foreign
 	}
 	name := Name(c.Nr, arch)
 	answer, fallback := -1, -1
@@ -81,7 +87,9 @@ func (m *Model) Decide(c Call) Decision {
 	case fallback >= 0:
 		return m.by(fallback, name)
 	}
-	return Decision{Answer: m.p.Default, Name: name, Rule: FromDefault, Why: fmt.Sprintf("profile %s names no rule that matches, and its default is %s", m.p.Name, m.p.Default)}
+	d := m.rest
+	d.Name = name
+	return d
 }
 
 func (m *Model) by(i int, name string) Decision {
