@@ -127,6 +127,9 @@ func (o *runOptions) plan() (ext string, err error) {
 			return "", fmt.Errorf("%s has no extension to tell its language by: add --language", file)
 		}
 	}
+	if len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
+		return "", fmt.Errorf("--collect brings files back, but not where to: add --out DIR, --json or --result FILE")
+	}
 	if err := o.planWorld(); err != nil {
 		return "", err
 	}
