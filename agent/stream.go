@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -188,74 +186,4 @@ func (s *Server) fail(st *stream, err error, c Caller) {
 		body = []byte(`{"code":"internal","message":"the agent could not encode its error","retry_safe":false}`)
 	}
 	_ = st.out.frame(api.FrameFailure, body)
-}
-
-// A frameWriter writes whole frames from many goroutines.
-type frameWriter struct {
-	conn net.Conn
-	gone func() // called when the client turns out to be gone
-
-	stall atomic.Int64 // nanoseconds the client may take nothing
-
-	mu  sync.Mutex
-	buf []byte // guarded by mu
-	err error  // guarded by mu; the first, after which nothing is written
-}
-
-// stream gives a writer whose bytes become frames of type t.
-func (w *frameWriter) stream(t api.FrameType) io.Writer { return streamWriter{w, t} }
-
-type streamWriter struct {
-	w *frameWriter
-	t api.FrameType
-}
-
-func (s streamWriter) Write(p []byte) (int, error) {
-	for done := 0; done < len(p); {
-		n := min(len(p)-done, api.FrameMax)
-		if err := s.w.frame(s.t, p[done:done+n]); err != nil {
-			return done, err
-		}
-		done += n
-	}
-	return len(p), nil
-}
-
-func (w *frameWriter) frame(t api.FrameType, payload []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var head [api.FrameHeader]byte
-	api.PutFrameHeader(head[:], t, len(payload))
-	w.buf = append(append(w.buf[:0], head[:]...), payload...)
-	return w.write(w.buf)
-}
-
-func (w *frameWriter) raw(b []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.write(b)
-}
-
-// write sends b whole. As long as the client takes something, it may be slow.
-func (w *frameWriter) write(b []byte) error {
-	for w.err == nil && len(b) > 0 {
-		if w.err = w.conn.SetWriteDeadline(time.Now().Add(time.Duration(w.stall.Load()))); w.err != nil {
-			break
-		}
-		n, err := w.conn.Write(b)
-		b = b[n:]
-		if err != nil && !(n > 0 && errors.Is(err, os.ErrDeadlineExceeded)) {
-			w.err = err
-		}
-	}
-	if w.err != nil && w.gone != nil {
-		w.gone()
-	}
-	return w.err
-}
-
-// hurry changes the client's time, also for a write that is under way.
-func (w *frameWriter) hurry(d time.Duration) {
-	w.stall.Store(int64(d))
-	_ = w.conn.SetWriteDeadline(time.Now().Add(d)) // a closed connection needs no hurry
 }

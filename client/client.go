@@ -8,7 +8,6 @@ package client
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -104,130 +103,6 @@ func unreachable(socket string, err error) error {
 // taken place, so that sending it again is the caller's decision.
 func gone(err error) error {
 	return api.Refuse(api.CodeAgentGone, "the agent went away before it answered (%w): see its log, and whether it still runs", err)
-}
-
-// call makes one plain exchange. in is sent as JSON unless it is an io.Reader or
-// nil; the answer is decoded into out.
-func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
-	var body []byte
-	var stream io.Reader
-	switch v := in.(type) {
-	case nil:
-	case io.Reader:
-		stream = v
-	default:
-		var err error
-		if body, err = json.Marshal(v); err != nil {
-			return api.Refuse(api.CodeBadRequest, "encode request: %w", err)
-		}
-	}
-	for fresh := false; ; fresh = true {
-		k, err := c.get(ctx, fresh)
-		if err != nil {
-			return err
-		}
-		reused := k.reused // k belongs to others once it is put back
-		err = c.exchange(ctx, k, method, path, body, stream, out)
-		// The agent closes idle connections. When it did so before it took the
-		// request, nothing has happened yet and a new connection will do.
-		if reused && stream == nil && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && ctx.Err() == nil {
-			continue
-		}
-		return err
-	}
-}
-
-func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body []byte, stream io.Reader, out any) error {
-	stop := context.AfterFunc(ctx, func() { k.Close() })
-	var answer []byte
-	res, sent, err := k.request(method, path, body, stream)
-	if err == nil {
-		answer, err = readAnswer(res)
-	}
-	if sent != nil {
-		if err != nil || res.StatusCode/100 != 2 {
-			k.Close() // the rest of the archive is not wanted
-		}
-		if serr := <-sent; err != nil && serr != nil && !errors.Is(serr, net.ErrClosed) {
-			err = serr
-		}
-	}
-	if !stop() { // the context ended and with it the connection
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		k.Close()
-		return gone(err)
-	}
-	if res.Close || sent != nil { // after an archive, who knows how much of it was read
-		k.Close()
-	} else {
-		c.put(k)
-	}
-	if res.StatusCode/100 != 2 {
-		return refusal(res.StatusCode, answer)
-	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return api.Refuse(api.CodeAgentGone, "decode the agent's answer: %w", err)
-	}
-	return nil
-}
-
-// readAnswer reads the body whole, at once when its length is known.
-func readAnswer(res *http.Response) ([]byte, error) {
-	defer res.Body.Close()
-	if n := res.ContentLength; n >= 0 && n < 1<<20 {
-		b := make([]byte, n)
-		_, err := io.ReadFull(res.Body, b)
-		return b, err
-	}
-	return io.ReadAll(res.Body)
-}
-
-// request sends one request in as few writes as possible and reads the answer's
-// header. An agent may refuse before it has read all, and close: the answer
-// then counts more than the failed write. A streamed body is sent by a goroutine
-// that says on sent how it went; it ends at the latest when k is closed.
-func (k *conn) request(method, path string, body []byte, stream io.Reader) (res *http.Response, sent chan error, err error) {
-	head := append(make([]byte, 0, 160+len(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"...)
-	var werr error
-	if stream != nil {
-		head = append(head, "Transfer-Encoding: chunked\r\n\r\n"...)
-		sent = make(chan error, 1)
-		go func() { sent <- sendChunks(k, head, stream) }()
-	} else {
-		werr = k.send(head, body)
-	}
-	if werr != nil && !errors.Is(werr, syscall.EPIPE) && !errors.Is(werr, syscall.ECONNRESET) {
-		return nil, nil, werr
-	}
-	res, err = http.ReadResponse(k.in, &http.Request{Method: method})
-	if err != nil && werr != nil {
-		err = werr
-	}
-	return res, sent, err
-}
-
-func (k *conn) send(head, body []byte) error {
-	if body != nil {
-		head = append(head, "Content-Type: application/json\r\nContent-Length: "...)
-		head = appendInt(head, len(body))
-		head = append(head, "\r\n"...)
-	}
-	head = append(append(head, "\r\n"...), body...)
-	_, err := k.Write(head)
-	return err
-}
-
-// refusal decodes the agent's Error.
-func refusal(status int, answer []byte) error {
-	var body struct {
-		Error *api.Error `json:"error"`
-	}
-	if err := json.Unmarshal(answer, &body); err != nil || body.Error == nil {
-		return api.Refuse(api.CodeAgentGone, "the agent answered with status %d and no reason: is it an agent of brig's?", status)
-	}
-	return body.Error
 }
 
 // Run carries out one run and waits for its result.
