@@ -34,6 +34,7 @@ type offer struct {
 	cell  *cell
 	shell *shell
 	err   error
+	at    time.Duration // when it was made, as monotonic time
 }
 
 func newBerth(h *Host, s *slot, p cellPlan, once bool) *berth {
@@ -66,7 +67,8 @@ func (b *berth) keep(ctx context.Context) {
 		} else {
 			c = o.cell
 		}
-		b.waits.Store(true)
+		o.at = monotonic()
+		b.waits.Store(o.err == nil)
 		select {
 		case b.ready <- o:
 			b.waits.Store(false)

@@ -202,18 +202,32 @@ func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Calle
 	return res, nil
 }
 
-// execute leases, climbs and judges.
+// execute leases, climbs and judges. The slot is given back before the caller has
+// taken the last of the output: one who takes nothing must not keep it.
 func (h *Host) execute(ctx context.Context, p *plan, streams Streams, begun time.Duration) (api.Result, error) {
 	l, err := h.pool.lease(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
 	if err != nil {
 		return api.Result{}, err
 	}
-	o, err := climb(ctx, l.stall.slot, l.offer.cell, l.offer.shell, p, streams, begun)
-	l.giveBack(err != nil && !mendable(err))
+	out := newOutputs(streams, int64(p.limits.Output), l.stall.slot.wake)
+	defer out.finish()
+	o, err := l.climb(ctx, p, streams, out, begun)
 	if err != nil {
 		return api.Result{}, err
 	}
-	return h.result(p, o), nil
+	out.finish()
+	return h.result(p, o, out), nil
+}
+
+// climb runs the plan in the leased cell and gives the lease back, with the cell
+// in doubt unless all went well or the caller is to blame (AGT-10: also when a bug
+// of ours panics).
+func (l *lease) climb(ctx context.Context, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+	doubt := true
+	defer func() { l.giveBack(doubt) }()
+	o, err = climb(ctx, l, p, streams, out, begun)
+	doubt = err != nil && !mendable(err)
+	return o, err
 }
 
 // Health tells what of the host is in use.

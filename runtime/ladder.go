@@ -31,7 +31,6 @@ type outcome struct {
 	ev       api.Evidence
 	usage    api.Usage
 	timing   api.Timing
-	out      [2]stream
 	files    []api.File
 	skipped  []api.Skipped
 	logged   []api.Denial
@@ -41,10 +40,10 @@ type outcome struct {
 // climb is the ladder: the one place that acts on a plan. The shell is used up by
 // it, however it ends. An error means that we failed; the cell is then in doubt
 // unless the error is the caller's to mend.
-func climb(ctx context.Context, s *slot, c *cell, sh *shell, p *plan, streams Streams, begun time.Duration) (o *outcome, err error) {
-	w := &watch{slot: s, cell: c, shell: sh, limits: p.limits, filter: p.cell.filter, stdin: p.stdin}
-	w.out[0] = stream{file: sh.stdout, limit: int64(p.limits.Output)}
-	w.out[1] = stream{file: sh.stderr, limit: int64(p.limits.Output)}
+func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+	s, c, sh := l.stall.slot, l.offer.cell, l.offer.shell
+	w := &watch{slot: s, cell: c, shell: sh, limits: p.limits, filter: p.cell.filter, stdin: p.stdin, out: out}
+	out[0].file, out[1].file = sh.stdout, sh.stderr
 	base := slotIDs(c.slot)
 
 	// 1. limits: the group holds them, is empty, and its counters have a beginning.
@@ -69,13 +68,6 @@ func climb(ctx context.Context, s *slot, c *cell, sh *shell, p *plan, streams St
 	if err := w.connect(streams); err != nil {
 		return nil, fmt.Errorf("stdio: %w", err)
 	}
-	defer func() {
-		for i := range w.out {
-			if live := w.out[i].live; live != nil {
-				live.finish()
-			}
-		}
-	}()
 
 	// 4. start: the shell has the one message it waited for.
 	var affinity [16]uint64
@@ -114,7 +106,7 @@ func climb(ctx context.Context, s *slot, c *cell, sh *shell, p *plan, streams St
 	if err := w.conclude(p, usage); err != nil {
 		return nil, err
 	}
-	o = &outcome{ev: w.ev, usage: w.usage(usage), out: w.out, logged: w.logged, exitCode: w.ev.ExitCode}
+	o = &outcome{ev: w.ev, usage: w.usage(usage), logged: w.logged, exitCode: w.ev.ExitCode}
 	if !w.ev.Canceled && !w.ev.SetupOOM {
 		if o.files, o.skipped, err = collect(sh.scratch.box, p.collect, placed); err != nil {
 			return nil, err
@@ -127,12 +119,6 @@ func climb(ctx context.Context, s *slot, c *cell, sh *shell, p *plan, streams St
 // connect arms the poller for this shell and feeds stdin.
 func (w *watch) connect(streams Streams) error {
 	p, sh := w.slot.poller, w.shell
-	if streams.Stdout != nil {
-		w.out[0].live = deliver(streams.Stdout, w.slot.wake)
-	}
-	if streams.Stderr != nil {
-		w.out[1].live = deliver(streams.Stderr, w.slot.wake)
-	}
 	err := errors.Join(
 		p.add(sh.sock.file, pollIn, tagReply),
 		p.add(sh.pidfd, pollIn, tagShell),

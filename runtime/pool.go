@@ -60,40 +60,54 @@ type lease struct {
 
 // lease admits a run and returns a cell and a parked shell for it.
 func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
-	l, err := p.admit(want, once, memory)
+	since := monotonic()
+	l, surplus, err := p.admit(want, once, memory)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case l.offer = <-l.berth.ready:
-	case <-ctx.Done():
-		p.release(l)
-		return nil, api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", ctx.Err())
+	if surplus != nil {
+		surplus.Close()
 	}
-	if err := l.offer.err; err != nil {
-		p.release(l)
-		return nil, err
+	for {
+		select {
+		case l.offer = <-l.berth.ready:
+		case <-ctx.Done():
+			p.release(l)
+			return nil, api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", ctx.Err())
+		}
+		switch err := l.offer.err; {
+		case err == nil:
+			return l, nil
+		case l.offer.at >= since:
+			p.release(l)
+			return nil, err
+		}
+		// The failure is older than this request; the keeper is trying again.
 	}
-	return l, nil
 }
 
 // admit decides who may run, and where: on a free slot whose shell for this kind
-// of run is ready, else one whose cell exists, else one that has to build it.
-func (p *pool) admit(want cellPlan, once bool, memory api.Size) (*lease, error) {
+// of run is ready, else one whose cell exists, else one that has to build it. A
+// slot with too many kinds of cells gives up the one longest unused, which is the
+// caller's to close: otherwise requests of ever new kinds could fill the host.
+func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surplus *berth, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, api.Fail(api.CodeStopping, "the agent is stopping: send the run again later")
+		return nil, nil, api.Fail(api.CodeStopping, "the agent is stopping: send the run again later")
 	}
 	if p.committed+memory > p.memory {
-		return nil, api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and %s is the most: send the run again later, or ask for less than %s", p.committed, p.memory, memory)
+		return nil, nil, api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and %s is the most: send the run again later, or ask for less than %s", p.committed, p.memory, memory)
 	}
 	s := choose(p.slots, want.key)
 	if s == nil {
-		return nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
+		return nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	}
 	b := s.berths[want.key]
 	if b == nil {
+		if len(s.berths) >= maxBerths {
+			surplus = s.dropOldest()
+		}
 		want.slot = s.slot.index
 		b = newBerth(p.host, s.slot, want, once)
 		s.berths[want.key] = b
@@ -101,7 +115,7 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (*lease, error) 
 	s.leased = true
 	p.committed += memory
 	b.used.Store(int64(monotonic()))
-	return &lease{pool: p, stall: s, berth: b, memory: memory}, nil
+	return &lease{pool: p, stall: s, berth: b, memory: memory}, surplus, nil
 }
 
 // choose picks a slot for a run, nil when all are leased. Of equals it takes the
@@ -143,8 +157,7 @@ func (p *pool) release(l *lease) {
 	p.committed -= l.memory
 }
 
-// evict closes berths nobody has used for a while, and the longest idle ones of a
-// slot that has too many.
+// evict closes berths nobody has used for a while.
 func (p *pool) evict(ctx context.Context) {
 	tick := time.NewTicker(idleTick)
 	defer tick.Stop()
@@ -170,7 +183,7 @@ func (p *pool) idle() []*berth {
 			continue
 		}
 		for key, b := range s.berths {
-			if b.idleFor() > idleLife || len(s.berths) > maxBerths && b == s.oldest() {
+			if b.idleFor() > idleLife {
 				delete(s.berths, key)
 				out = append(out, b)
 			}
@@ -179,13 +192,16 @@ func (p *pool) idle() []*berth {
 	return out
 }
 
-func (s *stall) oldest() *berth {
+// dropOldest takes the berth longest unused out of a slot that nobody has leased.
+func (s *stall) dropOldest() *berth {
+	var key cellKey
 	var oldest *berth
-	for _, b := range s.berths {
+	for k, b := range s.berths {
 		if oldest == nil || b.used.Load() < oldest.used.Load() {
-			oldest = b
+			key, oldest = k, b
 		}
 	}
+	delete(s.berths, key)
 	return oldest
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // result judges the evidence and writes down all it rests on.
-func (h *Host) result(p *plan, o *outcome) api.Result {
+func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 	r := api.Result{
 		Run:       p.id,
 		Verdict:   api.Judge(o.ev, p.limits, p.oomExit),
@@ -34,7 +34,7 @@ func (h *Host) result(p *plan, o *outcome) api.Result {
 	if r.Signal != 0 {
 		r.SignalName = unix.SignalName(unix.Signal(r.Signal))
 	}
-	r.Stdout, r.Stderr = o.out[0].kept, o.out[1].kept
-	r.StdoutTruncated, r.StderrTruncated = o.out[0].over(), o.out[1].over()
+	r.Stdout, r.Stderr = out[0].kept, out[1].kept
+	r.StdoutTruncated, r.StderrTruncated = out[0].over(), out[1].over()
 	return r
 }

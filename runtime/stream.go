@@ -27,9 +27,34 @@ type stream struct {
 // over reports whether the program wrote more than it may.
 func (s *stream) over() bool { return s.total > s.limit }
 
-// read takes what is there, at most one chunk. more is false when nothing is
-// left for now; the caller looks at ended.
-func (s *stream) read(buf []byte) (more bool, err error) {
+// outputs are stdout and stderr of one run.
+type outputs [2]stream
+
+func newOutputs(streams Streams, limit int64, wake eventfd) *outputs {
+	o := &outputs{{limit: limit}, {limit: limit}}
+	for i, w := range []io.Writer{streams.Stdout, streams.Stderr} {
+		if w != nil {
+			o[i].live = deliver(w, wake)
+		}
+	}
+	return o
+}
+
+// finish delivers what is left to a caller who is there, and waits for that. It
+// may be called again.
+func (o *outputs) finish() {
+	for i := range o {
+		if s := &o[i]; s.live != nil {
+			s.live.finish(s.kept)
+			s.live, s.kept = nil, nil
+		}
+	}
+}
+
+// read takes what is there, at most one chunk, to memory or at once to a caller
+// who is there. more is false when nothing is left for now; the caller looks at
+// ended.
+func (s *stream) read(buf []byte, keep bool) (more bool, err error) {
 	var n int
 	err = ignoringEINTR(func() (err error) { n, err = unix.Read(fd(s.file), buf); return err })
 	switch {
@@ -43,7 +68,7 @@ func (s *stream) read(buf []byte) (more bool, err error) {
 	}
 	room := min(max(s.limit-s.total, 0), int64(n))
 	s.total += int64(n)
-	if s.live == nil {
+	if s.live == nil || keep {
 		s.kept = append(s.kept, buf[:room]...)
 	} else if room > 0 {
 		s.live.send(buf[:room])
@@ -90,8 +115,11 @@ func (d *delivery) send(b []byte) {
 
 func (d *delivery) busy() bool { return len(d.slots) > 0 }
 
-// finish returns when everything sent is written or has failed.
-func (d *delivery) finish() {
+// finish sends the rest and returns when everything is written or has failed.
+func (d *delivery) finish(rest []byte) {
+	if len(rest) > 0 {
+		d.send(rest)
+	}
 	close(d.chunks)
 	<-d.done
 }

@@ -45,7 +45,7 @@ type watch struct {
 
 	started time.Duration // when the start message went out
 	stdin   []byte        // still to be written
-	out     [2]stream
+	out     *outputs
 	parked  [2]bool // not polled: ended, or the caller takes nothing
 
 	ev      api.Evidence
@@ -292,7 +292,7 @@ func (w *watch) feed() error {
 func (w *watch) onOutput(i int) error {
 	s := &w.out[i]
 	if !s.busy() {
-		if _, err := s.read(w.slot.chunk[:]); err != nil {
+		if _, err := s.read(w.slot.chunk[:], false); err != nil {
 			return err
 		}
 		if s.over() && !w.stopped {
@@ -321,12 +321,12 @@ func (w *watch) unpark() error {
 	return nil
 }
 
-// drain takes what the dead program left in the pipes: everything up to the
-// limit, which a pipe's size bounds.
+// drain takes what the dead program left in the pipes, which their size bounds. It
+// goes to memory: waiting for a caller who takes nothing would hold the slot.
 func (w *watch) drain() error {
 	for i := range w.out {
 		for {
-			more, err := w.out[i].read(w.slot.chunk[:])
+			more, err := w.out[i].read(w.slot.chunk[:], true)
 			if err != nil {
 				return err
 			}
