@@ -89,6 +89,9 @@ func stats(r api.Result) string {
 	line("memory", fmt.Sprintf("%s of %s", bytesOf(r.Usage.Memory), r.Limits.Memory))
 	line("pids", fmt.Sprintf("%s of %d", countOf(r.Usage.Pids), r.Limits.Pids))
 	line("output", fmt.Sprintf("%d and %d bytes", r.Usage.StdoutBytes, r.Usage.StderrBytes))
+	for _, d := range r.Logged {
+		line("logged", fmt.Sprintf("%s would be denied by %s: %s", d.Syscall, d.Rule, d.Why))
+	}
 	line("run", r.Run)
 	return b.String()
 }

@@ -155,6 +155,7 @@ func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Call
 		res.SignalName, res.Verdict, res.ExitCode = "SIGSEGV", api.Signaled, -1
 	case "verdict":
 		res.Verdict = api.Verdict(argv[1])
+		res.Logged = []api.Denial{{Syscall: "getcwd", Rule: "mine: kill", Why: "to see", Allowed: true}}
 		res.Denial = &api.Denial{Syscall: "ptrace", Number: 101, Rule: "default: kill", Why: "reads another process"}
 	case "refuse":
 		return res, api.Refuse(api.Code(argv[1]), "no: %s", argv[1])
