@@ -196,7 +196,7 @@ func (s *Store) notFound(name string) error {
 		}
 		stored = "stored: " + strings.Join(all, ", ")
 	}
-	cure := "import it with: brig rootfs import --name " + name + " TARBALL"
+	cure := "import it with: brig rootfs import TARBALL --name " + name
 	if _, ok := Recipes()[name]; ok {
 		cure = "build it with: brig rootfs build " + name
 	} else if strings.HasPrefix(name, "sha256:") {
