@@ -53,28 +53,39 @@ func (b *berth) Close() {
 	<-b.done
 }
 
-// keep is the berth's goroutine.
+// keep is the berth's goroutine. The next shell is made before the used one is
+// buried: that one's pid namespace and mounts go down meanwhile, and nobody waits
+// for them. That its group is empty was proven before its run was answered.
 func (b *berth) keep(ctx context.Context) {
 	defer close(b.done)
 	log := b.host.log.With("slot", b.slot.index)
 	var c *cell
+	var used *shell // of c, to be buried
 	defer func() { b.destroy(log, c) }()
 	for ctx.Err() == nil {
 		o := b.prepare(ctx, c)
-		if o.err != nil {
+		sound := used == nil || b.bury(log, c, used)
+		used = nil
+		if o.err == nil {
+			c = o.cell
+			if !sound {
+				b.bury(log, c, o.shell)
+			}
+		}
+		if o.err != nil || !sound {
 			b.destroy(log, c)
 			c = nil
-		} else {
-			c = o.cell
 		}
-		o.at = monotonic()
+		if !sound {
+			continue
+		}
 		b.waits.Store(o.err == nil)
 		select {
 		case b.ready <- o:
 			b.waits.Store(false)
 		case <-ctx.Done():
-			if o.shell != nil {
-				b.bury(log, o)
+			if o.err == nil {
+				b.bury(log, c, o.shell)
 			}
 			return
 		}
@@ -82,44 +93,65 @@ func (b *berth) keep(ctx context.Context) {
 			continue // the run that took it has the reason; the next one makes us try again
 		}
 		doubt := <-b.back
-		if !b.bury(log, o) || doubt || b.once {
+		used = o.shell
+		if doubt || b.once {
+			b.bury(log, c, used)
 			b.destroy(log, c)
-			c = nil
+			c, used = nil, nil
 		}
+	}
+	if used != nil {
+		b.bury(log, c, used)
 	}
 }
 
-// prepare makes a shell, in a new cell if there is none.
+// prepare makes a shell, in a new cell if there is none. On failure a cell given
+// is still the caller's.
 func (b *berth) prepare(ctx context.Context, c *cell) offer {
-	if c == nil {
+	failed := func(err error) offer { return offer{err: err, at: monotonic()} }
+	fresh := c == nil
+	if fresh {
 		p := b.plan
 		p.name = b.host.cellName(b.slot.index)
 		var err error
 		if c, err = b.host.newCell(ctx, p); err != nil {
-			return offer{err: err}
+			return failed(err)
 		}
 	}
-	leaf, err := c.takeLeaf(b.slot)
+	sh, err := b.prepareShell(ctx, c)
+	if err != nil && fresh {
+		err = errors.Join(err, c.Close())
+	}
 	if err != nil {
-		return offer{err: errors.Join(err, c.Close())}
+		return failed(err)
+	}
+	return offer{cell: c, shell: sh, at: monotonic()}
+}
+
+func (b *berth) prepareShell(ctx context.Context, c *cell) (*shell, error) {
+	leaf, err := c.takeLeaf()
+	if err != nil {
+		return nil, err
 	}
 	size, inodes := b.host.scratchDefaults()
 	sh, err := c.newShell(ctx, leaf, size, inodes)
 	if err != nil {
-		return offer{err: errors.Join(err, leaf.Remove(), c.Close())}
+		return nil, errors.Join(err, leaf.Remove())
 	}
-	return offer{cell: c, shell: sh}
+	return sh, nil
 }
 
 // bury takes a used shell down and its leaf back. It reports whether the cell is
 // as good as new: any doubt destroys it, which costs milliseconds.
-func (b *berth) bury(log *slog.Logger, o offer) bool {
-	err := o.shell.bury()
+func (b *berth) bury(log *slog.Logger, c *cell, sh *shell) bool {
+	err := sh.bury()
 	if err == nil {
-		err = o.cell.giveLeaf(o.shell.leaf)
+		err = c.giveLeaf(sh.leaf)
+	} else {
+		err = errors.Join(err, sh.leaf.Close())
 	}
 	if err != nil {
-		log.Warn("cell not reusable", "cell", o.cell.name, "err", err)
+		log.Warn("cell not reusable", "cell", c.name, "err", err)
 	}
 	return err == nil
 }
@@ -133,11 +165,12 @@ func (b *berth) destroy(log *slog.Logger, c *cell) {
 	}
 }
 
-// takeLeaf returns an empty leaf group for the next run: the last one, if its
-// counters can begin anew, or a new one.
-func (c *cell) takeLeaf(s *slot) (*groups.Leaf, error) {
-	if leaf := c.spare; leaf != nil {
-		c.spare = nil
+// takeLeaf returns an empty leaf group for the next run: one whose counters can
+// begin anew, or a new one.
+func (c *cell) takeLeaf() (*groups.Leaf, error) {
+	if n := len(c.spare); n > 0 {
+		leaf := c.spare[n-1]
+		c.spare = c.spare[:n-1]
 		return leaf, nil
 	}
 	c.leafs++
@@ -148,20 +181,17 @@ func (c *cell) takeLeaf(s *slot) (*groups.Leaf, error) {
 // cannot be reset or memory of the last run is still charged to it (MEM-16).
 func (c *cell) giveLeaf(leaf *groups.Leaf) error {
 	empty, err := leaf.Empty()
-	switch {
-	case err != nil:
-		return err
-	case !empty:
-		return errors.New("processes remain in a leaf group")
+	if err == nil && !empty {
+		err = errors.New("processes remain in a leaf group")
 	}
-	charged, err := leaf.Current()
-	if err != nil {
-		return err
+	charged, cerr := leaf.Current()
+	if err = errors.Join(err, cerr); err != nil {
+		return errors.Join(err, leaf.Close()) // the groups go with the cell
 	}
 	if !leaf.Reusable() || charged > leftCharge {
 		return leaf.Remove()
 	}
-	c.spare = leaf
+	c.spare = append(c.spare, leaf)
 	return nil
 }
 

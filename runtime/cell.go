@@ -42,9 +42,9 @@ type cell struct {
 	container *libcontainer.Container
 	process   *libcontainer.Process
 	ctrl      seqpacket
-	listener  *os.File     // seccomp notifications; nil when the filter has no kill set
-	spare     *groups.Leaf // empty, for the next run; nil: one is to be made
-	leafs     int          // made so far; names them
+	listener  *os.File       // seccomp notifications; nil when the filter has no kill set
+	spare     []*groups.Leaf // empty, for the next runs
+	leafs     int            // made so far; names them
 	clock     clockPage
 }
 
@@ -210,7 +210,11 @@ func (c *cell) stop() error {
 
 // Close destroys the cell. When it returns, nothing of it is on the host.
 func (c *cell) Close() error {
-	return errors.Join(c.stop(), c.dropRoot(), c.group.Remove(), c.removeDir())
+	err := c.stop()
+	for _, leaf := range c.spare {
+		err = errors.Join(err, leaf.Close())
+	}
+	return errors.Join(err, c.dropRoot(), c.group.Remove(), c.removeDir())
 }
 
 // removeDir removes the mount point and its parent, which are empty by now. It

@@ -87,7 +87,7 @@ func imageError(err error) error {
 		return nil
 	case errors.Is(err, rootfs.ErrNotFound):
 		return api.Refuse(api.CodeNoImage, "%w", err)
-	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrTruncated), errors.Is(err, rootfs.ErrDigest), errors.Is(err, rootfs.ErrTooLarge):
+	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrTruncated), errors.Is(err, rootfs.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, rootfs.ErrTooLarge):
 		return api.Refuse(api.CodeBadImage, "%w", err)
 	}
 	return err
