@@ -24,4 +24,33 @@ build: $(CELLINIT) ## static binaries into bin/
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
 	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
 
-.PHONY: help cellinit build
+deps: ## install the Debian packages that are missing (root)
+	@scripts/install-deps
+
+demo: ## from a clone to a sandboxed program: install, build, make the image, run
+	@scripts/demo
+
+test: build ## all tests; root for the privileged ones
+	@scripts/test
+
+test-pure: $(CELLINIT) ## tests that need no privilege, under the race detector
+	go test -race ./api/... ./agent/... ./client/... ./seccomp/... ./cgroups/... ./internal/...
+
+bench: build ## what a run costs beside the plain spawn of the same program (root)
+	go run ./bench --bin bin
+
+fuzz: $(CELLINIT) ## every fuzz target for FUZZTIME (default 1m)
+	@scripts/fuzz $(or $(FUZZTIME),1m)
+
+lint: $(CELLINIT) ## gofmt, vet, shellcheck
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
+	go vet ./...
+	shellcheck .ci/run scripts/*
+
+install: build ## brig and brigd into /usr/local/bin
+	install -m 0755 bin/brig bin/brigd /usr/local/bin/
+
+clean: ## remove what was built
+	rm -rf bin $(CELLINIT)
+
+.PHONY: help cellinit build deps demo test test-pure bench fuzz lint install clean
