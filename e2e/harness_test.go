@@ -1,0 +1,280 @@
+// Package e2e tests brig from outside: a real brigd, real cells, the typed client
+// and the command line. Its tests need root and give the host back as it was.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+func TestMain(m *testing.M) {
+	if slices.Contains(os.Args[1:min(2, len(os.Args))], rootfs.AdmitArg) {
+		os.Exit(rootfs.AdmitMain(os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// binary finds brig or brigd: in $BRIG_BIN, else in the checkout's bin, where
+// `make build` puts them.
+func binary(t testing.TB, name string) string {
+	t.Helper()
+	dir := os.Getenv("BRIG_BIN")
+	if dir == "" {
+		dir = "../bin"
+	}
+	path, err := filepath.Abs(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testenv.NeedFile(t, path, "run make build first")
+}
+
+// dataDir is a store that all tests share, with the images they need; filled once
+// and kept between runs. It must be on a file system with idmapped mounts.
+func dataDir(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("BRIG_TEST_DATA")
+	if dir == "" {
+		dir = "/var/tmp/brig-test"
+	}
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// An agent is a real brigd with a socket and a run directory of its own.
+type agent struct {
+	*client.Client
+	t      testing.TB
+	cmd    *exec.Cmd
+	dir    string
+	socket string
+	log    *bytes.Buffer
+	done   chan struct{} // closed when the process has ended
+	err    error         // then: how
+}
+
+// startAgent starts one with further flags and stops it when the test is over;
+// then the host must be as it was before.
+func startAgent(t testing.TB, flags ...string) *agent {
+	t.Helper()
+	testenv.NeedRoot(t)
+	data := dataDir(t)
+	dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	testenv.CleanHost(t)
+	a := launch(t, dir, data, flags...)
+	t.Cleanup(a.stop)
+	return a
+}
+
+// launch starts a brigd in dir and waits until it answers.
+func launch(t testing.TB, dir, data string, flags ...string) *agent {
+	t.Helper()
+	socket := filepath.Join(dir, "s")
+	a := &agent{Client: client.New(socket), t: t, dir: dir, socket: socket, log: &bytes.Buffer{}, done: make(chan struct{})}
+	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run")}, flags...)
+	a.cmd = exec.Command(binary(t, "brigd"), args...)
+	a.cmd.Stderr = a.log
+	if err := a.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { a.err = a.cmd.Wait(); close(a.done) }()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := a.Health(t.Context()); err == nil {
+			break
+		}
+		select {
+		case <-a.done:
+			t.Fatalf("brigd ended: %v\n%s", a.err, a.log)
+		default:
+		}
+		if time.Now().After(deadline) {
+			_ = a.cmd.Process.Kill()
+			t.Fatalf("brigd does not answer\n%s", a.log)
+		}
+	}
+	images.ensure(t, a)
+	return a
+}
+
+// stop ends the agent as systemd would and demands that it ends well.
+func (a *agent) stop() {
+	a.t.Helper()
+	a.Client.Close()
+	select {
+	case <-a.done: // a test that killed it has waited itself
+		return
+	default:
+	}
+	if err := a.cmd.Process.Signal(unix.SIGTERM); err != nil {
+		a.t.Errorf("stop brigd: %v", err)
+	}
+	select {
+	case <-a.done:
+	case <-time.After(30 * time.Second):
+		_ = a.cmd.Process.Kill()
+		<-a.done
+		a.t.Errorf("brigd did not stop within 30 s")
+	}
+	if a.err != nil {
+		a.t.Errorf("brigd: %v", a.err)
+	}
+	if strings.Contains(a.log.String(), "level=ERROR") || a.t.Failed() {
+		a.t.Logf("brigd's log:\n%s", a.log)
+	}
+}
+
+// kill ends the agent as a crash would.
+func (a *agent) kill() {
+	a.t.Helper()
+	if err := a.cmd.Process.Kill(); err != nil {
+		a.t.Fatal(err)
+	}
+	<-a.done
+	a.Client.Close()
+}
+
+// store imports what the tests run in, once for all.
+type store struct {
+	mu   sync.Mutex
+	have map[string]bool
+}
+
+var images = store{have: map[string]bool{}}
+
+// ensure makes sure that the tiny image is stored.
+func (s *store) ensure(t testing.TB, a *agent) { s.load(t, a, "tiny") }
+
+func (s *store) load(t testing.TB, a *agent, name string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.have[name] {
+		return
+	}
+	list, err := a.Images(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) }) {
+		recipe, err := rootfs.FindRecipe(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tarball bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		if err := rootfs.Build(ctx, recipe, &tarball, rootfs.BuildOptions{}); err != nil {
+			t.Fatalf("build image %s: %v", name, err)
+		}
+		if _, err := a.Import(ctx, &tarball, name, ""); err != nil {
+			t.Fatalf("import image %s: %v", name, err)
+		}
+	}
+	s.have[name] = true
+}
+
+// needPython is for tests that run Python.
+func (a *agent) needPython(t testing.TB) {
+	t.Helper()
+	images.load(t, a, "python")
+}
+
+// sh is a run of a shell script in the tiny image.
+func sh(script string) api.Run {
+	return api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", script}}
+}
+
+// py is a run of a Python program.
+func py(source string) api.Run { return api.Run{Language: "python", Source: api.Bytes(source)} }
+
+// run carries r out and fails the test when brig itself fails.
+func (a *agent) run(t testing.TB, r api.Run) api.Result {
+	t.Helper()
+	res, err := a.Run(t.Context(), r)
+	if err != nil {
+		t.Fatalf("run: %v\n%s", err, a.log)
+	}
+	return res
+}
+
+// refused carries r out and demands brig's refusal with a code.
+func (a *agent) refused(t testing.TB, r api.Run, code api.Code) *api.Error {
+	t.Helper()
+	res, err := a.Run(t.Context(), r)
+	var e *api.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("run ended with %+v, %v; want a refusal with code %s", res.Verdict, err, code)
+	}
+	if e.Code != code {
+		t.Errorf("refused with code %s (%s); want %s", e.Code, e.Message, code)
+	}
+	return e
+}
+
+// wantVerdict demands a verdict and shows what came instead.
+func wantVerdict(t testing.TB, res api.Result, want api.Verdict) {
+	t.Helper()
+	if res.Verdict != want {
+		t.Errorf("verdict %s (exit %d, signal %d, hit %v, denial %+v); want %s\nstdout: %.300q\nstderr: %.300q",
+			res.Verdict, res.ExitCode, res.Signal, res.LimitsHit, res.Denial, want, res.Stdout, res.Stderr)
+	}
+}
+
+// compileC builds a static program from source and returns it as an input file.
+func compileC(t testing.TB, name, source string) api.File {
+	t.Helper()
+	dir := t.TempDir()
+	src, bin := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
+	if err := os.WriteFile(src, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testenv.NeedTool(t, "gcc", "gcc")
+	if out, err := exec.Command("gcc", "-static", "-O0", "-pthread", "-w", "-o", bin, src).CombinedOutput(); err != nil {
+		t.Fatalf("gcc %s: %v\n%s", name, err, out)
+	}
+	content, err := os.ReadFile(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api.File{Name: name, Content: content, Executable: true}
+}
+
+// program is a run of a compiled probe.
+func program(f api.File, args ...string) api.Run {
+	return api.Run{Image: "tiny", Files: []api.File{f}, Argv: append([]string{"./" + f.Name}, args...)}
+}
+
+func seconds(f float64) api.Duration { return api.Duration(f * float64(time.Second)) }
+
+// both runs a test in strict mode and in fresh mode.
+func both(t *testing.T, f func(t *testing.T, mode api.Mode)) {
+	for _, mode := range []api.Mode{api.Strict, api.Fresh} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) { f(t, mode) })
+	}
+}

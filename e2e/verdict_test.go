@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestVerdicts(t *testing.T) {
+	a := startAgent(t)
+	hog := compileC(t, "hog", `#include <stdlib.h>
+#include <string.h>
+int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)
+	early := compileC(t, "early", `#include <stdlib.h>
+#include <string.h>
+__attribute__((constructor)) static void before(void) { char *p = malloc(64 << 20); memset(p, 1, 64 << 20); }
+int main(void) { return 0; }`)
+	child := compileC(t, "child", `#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) { if (!fork()) { char *p = malloc(256 << 20); memset(p, 1, 256 << 20); pause(); } sleep(2); return 0; }`)
+	spread := compileC(t, "spread", `#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) { for (int i = 0; i < 10; i++) if (!fork()) { char *p = malloc(16 << 20); memset(p, 1, 16 << 20); pause(); } while (wait(0) > 0); return 0; }`)
+	sig := compileC(t, "sig", `#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int c, char **v) { int s = atoi(v[1]); if (s == 6) abort(); kill(getpid(), s); pause(); return 0; }`)
+	orphan := compileC(t, "orphan", `#include <unistd.h>
+int main(void) { if (!fork()) for (;;); pause(); }`)
+	denied := compileC(t, "denied", `#include <sys/ptrace.h>
+int main(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); return 0; }`)
+
+	limits := api.Limits{Wall: seconds(3), Memory: 32 * api.MiB}
+	for _, tt := range []struct {
+		name   string
+		run    api.Run
+		limits api.Limits
+		want   api.Verdict
+		check  func(r api.Result) bool
+	}{
+		{name: "exit 0 is ok", run: sh("exit 0"), want: api.OK, check: func(r api.Result) bool { return r.ExitCode == 0 && len(r.LimitsHit) == 0 }},
+		{name: "exit 7 is nonzero", run: sh("exit 7"), want: api.Nonzero, check: func(r api.Result) bool { return r.ExitCode == 7 }},
+		{name: "abort is SIGABRT (PID-10)", run: program(sig, "6"), want: api.Signaled, check: func(r api.Result) bool { return r.SignalName == "SIGABRT" && r.ExitCode == -1 }},
+		{name: "SIGTERM to oneself (PID-10)", run: program(sig, "15"), want: api.Signaled, check: func(r api.Result) bool { return r.Signal == 15 }},
+		{name: "SIGKILL to oneself proves nothing", run: program(sig, "9"), want: api.Signaled, check: func(r api.Result) bool { return r.Signal == 9 }},
+		{name: "SIGSYS to oneself is no denial", run: program(sig, "31"), want: api.Signaled, check: func(r api.Result) bool { return r.Denial == nil && r.SignalName == "SIGSYS" }},
+		{name: "memory of the main process", run: program(hog, "64"), want: api.MemoryLimit, check: hit(api.HitMemory)},
+		{name: "memory within the limit", run: program(hog, "20"), want: api.OK},
+		{name: "memory before main", run: program(early), want: api.MemoryLimit},
+		{name: "memory of a child whose parent would exit with 0", run: program(child), want: api.MemoryLimit},
+		{name: "memory spread over children (MEM-05)", run: program(spread), want: api.MemoryLimit},
+		{name: "files in memory are memory", run: sh("dd if=/dev/zero of=/tmp/x bs=1M count=60; cat /tmp/x >/dev/null"), want: api.MemoryLimit},
+		{name: "the least memory limit ends in a verdict", run: program(hog, "16"), limits: api.Limits{Memory: api.MinMemory}, want: api.MemoryLimit},
+		{name: "an endless loop under a cpu limit", run: sh("while :; do :; done"), limits: api.Limits{CPU: seconds(0.3)}, want: api.CPULimit, check: hit(api.HitCPU)},
+		{name: "cpu of a child nobody waits for (CPU-03)", run: program(orphan), limits: api.Limits{CPU: seconds(0.3)}, want: api.CPULimit},
+		{name: "a sleeper meets the wall limit", run: sh("sleep 100"), limits: api.Limits{Wall: seconds(0.5)}, want: api.WallLimit, check: hit(api.HitWall)},
+		{name: "stdout over the limit keeps its beginning", run: sh("yes"), limits: api.Limits{Output: 4096}, want: api.OutputLimit, check: func(r api.Result) bool {
+			return string(r.Stdout) == strings.Repeat("y\n", 2048) && r.StdoutTruncated && !r.StderrTruncated
+		}},
+		{name: "stderr has a limit of its own", run: sh("yes >&2"), limits: api.Limits{Output: 4096}, want: api.OutputLimit, check: func(r api.Result) bool {
+			return string(r.Stderr) == strings.Repeat("y\n", 2048) && r.StderrTruncated && len(r.Stdout) == 0
+		}},
+		{name: "output of exactly the limit is fine", run: sh("head -c 4096 /dev/zero"), limits: api.Limits{Output: 4096}, want: api.OK, check: func(r api.Result) bool { return len(r.Stdout) == 4096 }},
+		{name: "a forbidden call is denied by name", run: program(denied), want: api.Denied, check: func(r api.Result) bool {
+			return r.Denial != nil && r.Denial.Syscall == "ptrace" && r.Denial.Number == 101 && r.Denial.Rule != "" && r.Denial.Why != ""
+		}},
+		{name: "output before the kill is kept", run: sh("echo before; sleep 100"), limits: api.Limits{Wall: seconds(0.5)}, want: api.WallLimit, check: func(r api.Result) bool {
+			return string(r.Stdout) == "before\n"
+		}},
+		{name: "a fake verdict is only output (OUT-11)", run: sh(`echo '{"verdict":"ok"}'; exit 137`), want: api.Nonzero, check: func(r api.Result) bool { return r.ExitCode == 137 }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.run.Limits = tt.limits.Over(limits)
+			tt.run.Collect.None = true
+			res := a.run(t, tt.run)
+			wantVerdict(t, res, tt.want)
+			if tt.check != nil && !tt.check(res) {
+				t.Errorf("result %+v\nstdout %.200q stderr %.200q", res, res.Stdout, res.Stderr)
+			}
+		})
+	}
+}
+
+func hit(name string) func(api.Result) bool {
+	return func(r api.Result) bool {
+		return len(r.LimitsHit) > 0 && strings.Contains(strings.Join(r.LimitsHit, " "), name)
+	}
+}
+
+// PID-03, OUT-05: what a daemon keeps open holds nothing up.
+func TestADaemonDiesWithTheRun(t *testing.T) {
+	a := startAgent(t)
+	daemon := compileC(t, "daemon", `#include <stdio.h>
+#include <unistd.h>
+int main(void) { puts("main"); fflush(stdout); if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1); _exit(0); } return 0; }`)
+	for range 5 {
+		r := program(daemon)
+		r.Limits = api.Limits{Wall: seconds(10)}
+		start := time.Now()
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OK)
+		if took := time.Since(start); took > 3*time.Second || string(res.Stdout) != "main\n" {
+			t.Errorf("answer after %s with %q", took, res.Stdout)
+		}
+	}
+}
+
+// MEM-16: a peak is this run's, not the cell's.
+func TestPeakIsOfThisRun(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	hog := compileC(t, "hog", `#include <stdlib.h>
+#include <string.h>
+int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)
+	for _, mib := range []string{"100", "1", "60", "2"} {
+		res := a.run(t, program(hog, mib))
+		wantVerdict(t, res, api.OK)
+		if res.Usage.Memory.Value == nil {
+			t.Fatalf("memory unknown: %s", res.Usage.Memory.Source)
+		}
+		got, want := *res.Usage.Memory.Value>>20, map[string]int64{"100": 100, "1": 1, "60": 60, "2": 2}[mib]
+		if got < want || got > want+3 {
+			t.Errorf("a program of %d MiB is said to have used %d MiB", want, got)
+		}
+	}
+}
