@@ -52,9 +52,10 @@ type Host struct {
 	filters map[filterKey]*filter // guarded by mu; compiled once
 }
 
+// A filterKey is a profile's name, or the hash of one that has none here.
 type filterKey struct {
-	hash string
-	mode api.ProfileMode
+	profile string
+	mode    api.ProfileMode
 }
 
 // Open takes the host into use: it removes what dead agents left, makes its
@@ -149,10 +150,7 @@ func Open(cfg Config) (_ *Host, err error) {
 // compileDefault has the default tier ready for the first run. A failure is told
 // to that run, which tries again.
 func (h *Host) compileDefault() {
-	p, err := seccomp.Tier(defaultTier)
-	if err == nil {
-		_, err = h.compiled(p, api.Enforce)
-	}
+	_, err := h.compiled(filterKey{defaultTier, api.Enforce}, func() (seccomp.Profile, error) { return seccomp.Tier(defaultTier) })
 	if err != nil {
 		h.log.Error("default seccomp tier does not compile", "err", err)
 	}

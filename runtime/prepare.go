@@ -149,33 +149,41 @@ func (h *Host) filterFor(r api.Run, l language, caller Caller) (*filter, error) 
 	if name == "" {
 		name = defaultTier
 	}
-	var p seccomp.Profile
-	var err error
-	switch own, listed := h.cfg.Profiles[name]; {
-	case len(r.ProfileRules) > 0 && caller.UID != 0:
-		return nil, api.Refuse(api.CodeForbidden, "a profile of your own needs root: ask the operator to list it, or use one of %s", strings.Join(h.ProfileNames(), ", "))
-	case len(r.ProfileRules) > 0:
-		if p, err = seccomp.Decode(r.ProfileRules); err == nil {
-			err = seccomp.Validate(p)
-		}
-		if err != nil {
-			return nil, api.Refuse(api.CodeBadProfile, "profile: %w", err)
-		}
-	case listed:
-		p = own
-	default:
-		if p, err = seccomp.Tier(name); err != nil {
-			return nil, api.Refuse(api.CodeNoProfile, "profile %q is not offered: use one of %s", name, strings.Join(h.ProfileNames(), ", "))
-		}
-	}
-	if r.ProfileMode == api.Log && caller.UID != 0 {
-		return nil, api.Refuse(api.CodeForbidden, "profile mode log lets denied calls through and needs root")
-	}
 	mode := r.ProfileMode
 	if mode == "" {
 		mode = api.Enforce
 	}
-	return h.compiled(p, mode)
+	if mode == api.Log && caller.UID != 0 {
+		return nil, api.Refuse(api.CodeForbidden, "profile mode log lets denied calls through and needs root")
+	}
+	if len(r.ProfileRules) > 0 {
+		return h.ownFilter(r, mode, caller)
+	}
+	return h.compiled(filterKey{name, mode}, func() (seccomp.Profile, error) {
+		if own, listed := h.cfg.Profiles[name]; listed {
+			return own, nil
+		}
+		p, err := seccomp.Tier(name)
+		if err != nil {
+			return p, api.Refuse(api.CodeNoProfile, "profile %q is not offered: use one of %s", name, strings.Join(h.ProfileNames(), ", "))
+		}
+		return p, nil
+	})
+}
+
+// ownFilter compiles a profile that came with the run.
+func (h *Host) ownFilter(r api.Run, mode api.ProfileMode, caller Caller) (*filter, error) {
+	if caller.UID != 0 {
+		return nil, api.Refuse(api.CodeForbidden, "a profile of your own needs root: ask the operator to list it, or use one of %s", strings.Join(h.ProfileNames(), ", "))
+	}
+	p, err := seccomp.Decode(r.ProfileRules)
+	if err == nil {
+		err = seccomp.Validate(p)
+	}
+	if err != nil {
+		return nil, api.Refuse(api.CodeBadProfile, "profile: %w", err)
+	}
+	return h.compiled(filterKey{seccomp.Hash(p), mode}, func() (seccomp.Profile, error) { return p, nil })
 }
 
 // ProfileNames lists what a run may name, sorted.
@@ -183,23 +191,31 @@ func (h *Host) ProfileNames() []string {
 	return slices.Sorted(slices.Values(append(seccomp.Tiers(), slices.Collect(maps.Keys(h.cfg.Profiles))...)))
 }
 
-func (h *Host) compiled(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
-	key := filterKey{p.Name, mode}
-	if h.cfg.Profiles[p.Name].Name == "" && !slices.Contains(seccomp.Tiers(), p.Name) {
-		key.hash = seccomp.Hash(p)
-	}
+// compiled returns the filter of a key, which is a name or a hash, making it the
+// first time.
+func (h *Host) compiled(key filterKey, profile func() (seccomp.Profile, error)) (*filter, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.filters[key]; f != nil {
 		return f, nil
 	}
-	f, err := newFilter(p, mode)
+	p, err := profile()
 	if err != nil {
 		return nil, err
+	}
+	f, err := newFilter(p, key.mode)
+	if err != nil {
+		return nil, err
+	}
+	if len(h.filters) >= maxFilters { // only root's own profiles can be that many
+		clear(h.filters)
 	}
 	h.filters[key] = f
 	return f, nil
 }
+
+// maxFilters bounds the filters kept; the cells that use one have their own copy.
+const maxFilters = 256
 
 // runID names a run: 16 characters nobody can guess.
 func runID() string {
