@@ -17,6 +17,7 @@ func processRules() []Rule {
 	opts := "generic socket options only: TCP_ULP and the netfilter options opened 11 of 100 published exploits"
 	return slices.Concat([]Rule{
 		plain(Allow(), "directories of its own scratch space", "getdents getdents64 chdir fchdir unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir symlink symlinkat"),
+		plain(Allow(), "sem_open of the C library, and so locks and pools of Python's multiprocessing; links stay within the scratch", "link linkat"),
 		plain(Allow(), "sizes, modes and times of its own files; nosuid and the inode limit bound them", "ftruncate truncate fallocate fsync fdatasync umask chmod fchmod fchmodat fchmodat2 utimensat fadvise64 statfs fstatfs openat2"),
 		plain(Allow(), "pipes", "pipe pipe2"),
 		plain(Allow(), "processes of its own; the pids limit bounds them", "fork vfork wait4 waitid setpgid setsid execveat"),
@@ -70,7 +71,6 @@ func managedRules() []Rule {
 // compileRules make the compile tier of the default rules.
 func compileRules() []Rule {
 	return []Rule{
-		plain(Allow(), "hard links between outputs", "link linkat"),
 		plain(Allow(), "copying outputs; the page-cache bugs behind these calls are met by running compilers in a box of their own", "copy_file_range sendfile"),
 		plain(Allow(), "compiler drivers set the ids they already have", "setresuid setresgid"),
 		plain(Allow(), "time stamps for build tools", "utimes utime"),
