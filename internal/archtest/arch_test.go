@@ -1,0 +1,221 @@
+// Package archtest holds the shape of the project: who may import whom, how long
+// a file may be, and what no file may say. It has no code but its tests.
+package archtest
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/brig-sandbox/brig"
+
+// A rule says what the packages of one directory may import of ours, and which of
+// the guarded modules. Tests are bound only by the guarded ones.
+type rule struct {
+	dir    string // of the module, and all below it that has no rule of its own
+	may    []string
+	guards []string
+	why    string
+}
+
+var rules = []rule{
+	{dir: "api", why: "everyone speaks it, so it depends on nobody"},
+	{dir: "cgroups", may: []string{"api"}, why: "cgroups, rootfs and seccomp each know one thing; runtime joins them"},
+	{dir: "rootfs", may: []string{"api"}, why: "cgroups, rootfs and seccomp each know one thing; runtime joins them"},
+	{dir: "seccomp", may: []string{"api"}, why: "cgroups, rootfs and seccomp each know one thing; runtime joins them"},
+	{dir: "seccomp/load", may: []string{"seccomp"}, why: "reads profiles, and needs no libseccomp to"},
+	{dir: "seccomp/bpf", may: []string{"seccomp"}, guards: []string{"libseccomp"}, why: "the one place that is linked with libseccomp"},
+	{dir: "seccomp/seccomptest", may: []string{"seccomp"}, why: "makes profiles for tests"},
+	{dir: "runtime", may: []string{"api", "cgroups", "rootfs", "seccomp", "seccomp/bpf"}, guards: []string{"runc", "cgroups", "spec"},
+		why: "the one place that makes containers"},
+	{dir: "agent", may: []string{"api"}, why: "HTTP knows nothing of cells; brigd joins the two"},
+	{dir: "client", may: []string{"api"}, why: "whoever talks to an agent should not have to link one"},
+	{dir: "doctor", may: []string{"api", "cgroups"}, why: "looks at a host without an agent"},
+	{dir: "bundle", may: []string{"api", "seccomp"}, guards: []string{"spec"}, why: "a pure function from a run to an OCI configuration"},
+	{dir: "cmd/brigd", may: []string{"agent", "api", "rootfs", "runtime", "seccomp", "seccomp/load"}, guards: []string{"runc"},
+		why: "the agent stays small: it holds root, and libcontainer re-executes all of it"},
+	{dir: "cmd/brig", may: []string{"api", "bundle", "cgroups", "client", "doctor", "rootfs", "seccomp", "seccomp/load"}, guards: []string{"spec"},
+		why: "holds no privilege, so it links neither libcontainer nor libseccomp"},
+	{dir: "bench", may: []string{"api", "client", "rootfs"}, why: "measures what a caller sees"},
+	{dir: "e2e", may: []string{"api", "client", "internal", "rootfs"}, why: "tests what a caller sees"},
+	{dir: "internal"},
+}
+
+// guarded are modules of others that only some may link.
+var guarded = map[string]string{
+	"runc":       "github.com/opencontainers/runc",
+	"cgroups":    "github.com/opencontainers/cgroups",
+	"spec":       "github.com/opencontainers/runtime-spec",
+	"libseccomp": "github.com/seccomp/libseccomp-golang",
+}
+
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	goFiles(t, func(name string, text []byte) {
+		dir := path.Dir(name)
+		r, ok := ruleOf(dir)
+		if !ok {
+			t.Errorf("%s: no rule says what %s may import: add one with its reason", name, dir)
+			return
+		}
+		seen[r.dir] = true
+		f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bad := breach(r, imported, strings.HasSuffix(name, "_test.go")); bad != "" {
+				t.Errorf("%s imports %s: %s (%s)", name, imported, bad, r.why)
+			}
+		}
+	})
+	for _, must := range []string{"api", "runtime", "cmd/brig", "cmd/brigd"} {
+		if !seen[must] {
+			t.Errorf("no file was found below %s: this test looks in the wrong place", must)
+		}
+	}
+}
+
+// ruleOf finds the rule of the nearest directory above.
+func ruleOf(dir string) (rule, bool) {
+	for ; dir != "."; dir = path.Dir(dir) {
+		for _, r := range rules {
+			if r.dir == dir {
+				return r, true
+			}
+		}
+	}
+	return rule{}, false
+}
+
+// breach says how an import breaks a rule; empty when it does not.
+func breach(r rule, imported string, test bool) string {
+	for name, prefix := range guarded {
+		if below(imported, prefix) && !contains(r.guards, name) {
+			return r.dir + " must not link it"
+		}
+	}
+	rel, ours := strings.CutPrefix(imported, module+"/")
+	switch {
+	case r.dir == "api" && !test && strings.Contains(strings.Split(imported, "/")[0], "."):
+		return "api imports the standard library alone"
+	case !ours || test || rel == r.dir || below(rel, r.dir) && r.dir == "internal":
+		return ""
+	case contains(r.may, rel):
+		return ""
+	}
+	return r.dir + " may import of ours only: " + strings.Join(append(r.may, "itself"), ", ")
+}
+
+func below(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s || l == "internal" && below(s, l) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestRulesBite(t *testing.T) {
+	for _, c := range []struct {
+		from, imports string
+		test, broken  bool
+	}{
+		{"api", "golang.org/x/sys/unix", false, true},
+		{"api", "encoding/json", false, false},
+		{"cgroups", module + "/rootfs", false, true},
+		{"seccomp/load", module + "/seccomp/bpf", false, true},
+		{"cmd/brig", "github.com/opencontainers/runc/libcontainer", false, true},
+		{"cmd/brig", module + "/runtime", false, true},
+		{"cmd/brig", module + "/agent", true, false},
+		{"agent", "github.com/opencontainers/runc/libcontainer", true, true},
+		{"runtime", "github.com/opencontainers/runc/libcontainer", false, false},
+	} {
+		r, ok := ruleOf(c.from)
+		if !ok {
+			t.Fatalf("no rule for %s", c.from)
+		}
+		if got := breach(r, c.imports, c.test); (got != "") != c.broken {
+			t.Errorf("%s imports %s: %q; want broken: %v", c.from, c.imports, got, c.broken)
+		}
+	}
+}
+
+// The most lines of a file. A test's tables may take more.
+const (
+	maxLines     = 400
+	maxTestLines = 500
+)
+
+func TestFilesAreShort(t *testing.T) {
+	files(t, func(name string, text []byte) {
+		most := maxLines
+		switch {
+		case strings.HasSuffix(name, "_test.go"):
+			most = maxTestLines
+		case path.Ext(name) != ".go" && path.Ext(name) != ".c" && path.Ext(name) != ".h":
+			return
+		}
+		if n := bytes.Count(text, []byte("\n")); n > most {
+			t.Errorf("%s has %d lines; the most is %d: split it by subject", name, n, most)
+		}
+	})
+}
+
+func TestNoFileNamesTheMachineItWasWrittenOn(t *testing.T) {
+	files(t, func(name string, text []byte) {
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			for _, p := range []string{"/wor" + "k/", "/hom" + "e/"} {
+				if bytes.Contains(line, []byte(p)) {
+					t.Errorf("%s:%d: contains %s: %s", name, i+1, p, line)
+				}
+			}
+		}
+	})
+}
+
+func goFiles(t *testing.T, do func(name string, text []byte)) {
+	files(t, func(name string, text []byte) {
+		if strings.HasSuffix(name, ".go") {
+			do(name, text)
+		}
+	})
+}
+
+// files gives every text file of the module with its name from the root.
+func files(t *testing.T, do func(name string, text []byte)) {
+	t.Helper()
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == ".git" || name == "bin" || name == "build"):
+			return filepath.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		text, err := fs.ReadFile(root, name)
+		if err == nil && bytes.IndexByte(text[:min(len(text), 1024)], 0) < 0 {
+			do(name, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
