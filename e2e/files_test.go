@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// collected runs a script with inputs and returns the files that came back and
+// the reasons of those that did not.
+func (a *agent) collected(t *testing.T, r api.Run) (files map[string]string, skipped map[string]string) {
+	t.Helper()
+	res := a.run(t, r)
+	if res.Verdict != api.OK {
+		t.Fatalf("verdict %s, stderr %q", res.Verdict, res.Stderr)
+	}
+	files, skipped = map[string]string{}, map[string]string{}
+	for _, f := range res.Files {
+		files[f.Name] = string(f.Content)
+	}
+	for _, s := range res.Skipped {
+		skipped[s.Name] = s.Reason
+	}
+	return files, skipped
+}
+
+func names(m map[string]string) []string {
+	var out []string
+	for n := range m {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestInputsArePlacedAndOutputsCollected(t *testing.T) {
+	a := startAgent(t)
+	inputs := []api.File{{Name: "in.txt", Content: api.Bytes("in")}, {Name: "d/e/deep", Content: api.Bytes("deep")}, {Name: "run.sh", Content: api.Bytes("#!/bin/sh\necho ran\n"), Executable: true}}
+	for _, tt := range []struct {
+		name   string
+		script string
+		want   []string
+	}{
+		{"an unchanged input does not come back", "cat in.txt d/e/deep", nil},
+		{"a new file does", "echo x > new", []string{"new"}},
+		{"a changed input does", "echo more >> in.txt", []string{"in.txt"}},
+		{"a rewritten input does, though its text is the same", "printf in > in.txt", []string{"in.txt"}},
+		{"an input whose mtime was set back does", "printf xx > in.txt; touch -d 1970-01-01 in.txt", []string{"in.txt"}},
+		{"files of directories come with their path", "mkdir -p a/b; echo 1 > a/b/c; echo 2 > d/new", []string{"a/b/c", "d/new"}},
+		{"caches do not", "mkdir __pycache__; echo > __pycache__/x.pyc; echo y > y", []string{"y"}},
+		{"an input can be executed", "./run.sh > out", []string{"out"}},
+		{"/tmp is not collected", "echo > /tmp/x; echo > /dev/shm/y", nil},
+		{"/sandbox is /box", "echo z > /sandbox/z", []string{"z"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := sh(tt.script)
+			r.Files = inputs
+			files, skipped := a.collected(t, r)
+			if !slices.Equal(names(files), tt.want) || len(skipped) > 0 {
+				t.Errorf("collected %q, skipped %v; want %q", names(files), skipped, tt.want)
+			}
+		})
+	}
+}
+
+// FIO-01, -02, -04, -05, -08 and more: what is no regular file below /box is
+// skipped by name with the reason, and nothing outside is ever read.
+func TestTricksWithOutputsAreSkippedByName(t *testing.T) {
+	canary := filepath.Join(t.TempDir(), "canary")
+	if err := os.WriteFile(canary, []byte("CANARY-9f3"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := startAgent(t)
+	for _, tt := range []struct {
+		name, script, file, reason string
+	}{
+		{"an absolute link", "ln -s " + canary + " out", "out", "symbolic link"},
+		{"a link of the image", "ln -s /etc/passwd out", "out", "symbolic link"},
+		{"a relative link", "ln -s ../../../../etc/passwd out", "out", "symbolic link"},
+		{"a dangling link", "ln -s /nowhere out", "out", "symbolic link"},
+		{"a link to a directory", "ln -s /etc out", "out", "symbolic link"},
+		{"a link through /proc", "ln -s /proc/self/root/etc/passwd out", "out", "symbolic link"},
+		{"a FIFO", "mkfifo out", "out", "FIFO"},
+		{"a sparse giant", "dd if=/dev/null of=out bs=1 seek=60M", "out", "limit"},
+		{"one file too many bytes", "head -c 9000000 /dev/zero > out", "out", "limit"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := sh(tt.script + "; echo fine > fine")
+			r.Profile = "managed" // the default tier makes no FIFO
+			files, skipped := a.collected(t, r)
+			if files["fine"] != "fine\n" || len(files) != 1 {
+				t.Errorf("collected %q", names(files))
+			}
+			if !strings.Contains(skipped[tt.file], tt.reason) {
+				t.Errorf("skipped %v; want %s for %q", skipped, tt.file, tt.reason)
+			}
+		})
+	}
+	t.Run("a parent that is a link (FIO-02)", func(t *testing.T) {
+		r := sh("ln -s /etc dir")
+		r.Collect.Globs = []string{"dir/passwd"}
+		files, _ := a.collected(t, r)
+		if len(files) != 0 {
+			t.Errorf("collected %v", files)
+		}
+	})
+	t.Run("more than 64 files", func(t *testing.T) {
+		files, skipped := a.collected(t, sh("i=0; while [ $i -lt 70 ]; do echo > f$i; i=$((i+1)); done"))
+		if len(files) != 64 || len(skipped) != 6 {
+			t.Errorf("collected %d, skipped %d", len(files), len(skipped))
+		}
+	})
+	t.Run("odd names", func(t *testing.T) {
+		files, skipped := a.collected(t, sh(`echo 1 > "$(printf 'a\nb')"; echo 2 > "$(printf '\377')"; echo 3 > -rf`))
+		if files["a\nb"] != "1\n" || files["-rf"] != "3\n" || len(skipped) != 1 {
+			t.Errorf("collected %q, skipped %v", names(files), skipped)
+		}
+	})
+	t.Run("globs", func(t *testing.T) {
+		r := sh("echo 1 > a.txt; echo 2 > b.bin; mkdir d; echo 3 > d/c.txt")
+		r.Collect.Globs = []string{"*.txt", "d/*"}
+		files, _ := a.collected(t, r)
+		if !slices.Equal(names(files), []string{"a.txt", "d/c.txt"}) {
+			t.Errorf("collected %q", names(files))
+		}
+	})
+	t.Run("a tree too deep", func(t *testing.T) {
+		deep := compileC(t, "deep", `#include <sys/stat.h>
+#include <unistd.h>
+int main(void) { for (int i = 0; i < 3000; i++) { mkdir("d", 0755); if (chdir("d")) return 1; } return 0; }`)
+		r := program(deep)
+		files, skipped := a.collected(t, r)
+		if len(files) != 0 || len(skipped) != 1 {
+			t.Errorf("collected %q, skipped %d", names(files), len(skipped))
+		}
+	})
+	t.Run("a swap race until the end (FIO-08, FS-31)", func(t *testing.T) {
+		race := compileC(t, "race", `#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void) { symlink("/etc/passwd", "link"); close(open("file", O_CREAT|O_WRONLY, 0644)); mkdir("dir", 0755); symlink("/etc", "dlink");
+  if (!fork()) for (;;) { renameat2(AT_FDCWD, "link", AT_FDCWD, "file", RENAME_EXCHANGE); renameat2(AT_FDCWD, "dir", AT_FDCWD, "dlink", RENAME_EXCHANGE); }
+  usleep(2000); return 0; }`)
+		for range 20 {
+			r := program(race)
+			r.Collect.Globs = []string{"link", "file", "dir/*", "dlink/*"}
+			files, _ := a.collected(t, r)
+			for n, c := range files {
+				if strings.Contains(c, "root") {
+					t.Fatalf("%s came back with a file of the image: %q", n, c)
+				}
+			}
+		}
+	})
+}
