@@ -1,0 +1,3 @@
+#define ID "CPU-03"
+#include "probe.h"
+int main(void) { if (!fork()) for (;;); pause(); }
