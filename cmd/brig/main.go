@@ -32,6 +32,7 @@ func commands() []command {
 		{"rootfs", "build, import, list and remove images", rootfsCommand},
 		{"profile", "show, explain, compare and export seccomp profiles", profileCommand},
 		{"languages", "list the languages the agent can run", languagesCommand},
+		{"cleanup", "remove what killed agents left", cleanupCommand},
 		{"version", "print the version", versionCommand},
 	}
 }

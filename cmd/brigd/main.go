@@ -38,7 +38,7 @@ type flags struct {
 	ceiling             api.Limits
 	listenFD            int
 	lifelineFD          int
-	verbose             bool
+	verbose, sweep      bool
 }
 
 func main() {
@@ -46,7 +46,11 @@ func main() {
 	if errors.Is(err, pflag.ErrHelp) {
 		return
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case f.sweep:
+		err = sweep(f.runDir)
+	default:
 		err = serve(f)
 	}
 	if err != nil {
@@ -77,6 +81,7 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.ceiling.Scratch, "max-scratch", "ceiling of a run's files")
 	set.Int64Var(&f.ceiling.Inodes, "max-inodes", f.ceiling.Inodes, "ceiling of a run's number of files")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
+	set.BoolVar(&f.sweep, "sweep", false, "remove what killed agents left below --run-dir, say what, and exit; every start does so too")
 	private := set.Bool("private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")
 	set.IntVar(&f.listenFD, "listen-fd", -1, "answer on this inherited socket instead")
 	set.IntVar(&f.lifelineFD, "lifeline-fd", -1, "stop when this inherited pipe ends")

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+const cleanupUsage = `
+Remove what agents left that were killed: control groups with whatever still runs
+in them, instance directories, and the sockets of private agents. Living agents
+are left alone. Every start of an agent does the same for its own --run-dir.
+
+Usage:
+  brig cleanup [--all] [--json]
+
+Examples:
+  sudo brig cleanup
+  sudo brig cleanup --all       # also images without a name, as brig rootfs gc`
+
+// A cleaned is what a cleanup removed, for --json.
+type cleaned struct {
+	Instances []string     `json:"instances"` // ids of dead agents
+	Sockets   []string     `json:"sockets"`   // directories of dead private agents
+	Images    *api.Cleaned `json:"images,omitempty"`
+}
+
+func cleanupCommand(c *console, args []string) int {
+	f := c.flags("cleanup", cleanupUsage)
+	runDir := f.String("run-dir", "", "the `DIR` of the agents (default: brigd's own)")
+	all := f.Bool("all", false, "also remove images without a name, and what broken imports left")
+	asJSON := f.Bool("json", false, "print JSON")
+	socket := socketFlag(f)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if f.NArg() > 0 {
+		return c.hint("cleanup", fmt.Errorf("brig cleanup needs no argument"))
+	}
+	if os.Geteuid() != 0 {
+		return c.fail(api.Refuse(api.CodeForbidden, "only root may remove what agents left: use sudo brig cleanup"))
+	}
+	done := cleaned{Instances: []string{}, Sockets: []string{}}
+	instances, err := sweepAgents(*runDir)
+	done.Instances = append(done.Instances, instances...)
+	sockets, serr := sweepSockets(os.TempDir())
+	done.Sockets = append(done.Sockets, sockets...)
+	err = errors.Join(err, serr)
+	if *all {
+		images, ierr := c.sweepImages(*socket)
+		done.Images, err = images, errors.Join(err, ierr)
+	}
+	if *asJSON {
+		c.stdout.Write(marshal(done))
+	} else {
+		fmt.Fprint(c.stdout, done)
+	}
+	if err != nil {
+		return c.fail(err)
+	}
+	return 0
+}
+
+func (d cleaned) String() string {
+	var b strings.Builder
+	for _, id := range d.Instances {
+		fmt.Fprintf(&b, "removed the dead agent %s\n", id)
+	}
+	for _, dir := range d.Sockets {
+		fmt.Fprintf(&b, "removed the dead socket in %s\n", dir)
+	}
+	if d.Images != nil {
+		fmt.Fprintf(&b, "removed %d images, %s\n", len(d.Images.Images), roundSize(d.Images.Bytes))
+	}
+	if b.Len() == 0 {
+		return "nothing was left behind\n"
+	}
+	return b.String()
+}
+
+// sweepAgents asks brigd, which knows what an agent records, to remove what the
+// dead ones left. It gives their ids.
+func sweepAgents(runDir string) ([]string, error) {
+	bin, err := findBrigd()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"--sweep"}
+	if runDir != "" {
+		args = append(args, "--run-dir", runDir)
+	}
+	var said bytes.Buffer
+	cmd := exec.Command(bin, args...)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("remove what dead agents left: %s", orWord(strings.TrimSpace(said.String()), err.Error()))
+	}
+	return strings.Fields(string(out)), err
+}
+
+// sweepSockets removes the directories that startPrivate made for agents that
+// answer no more. One is told by its name, its owner, its mode and the socket in
+// it, so that nobody else's directory is taken for one.
+func sweepSockets(dir string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, "brig-*", "brigd.sock"))
+	if err != nil {
+		return nil, err
+	}
+	var removed []string
+	for _, socket := range found {
+		home := filepath.Dir(socket)
+		info, serr := os.Lstat(home)
+		if serr != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != uint32(os.Geteuid()) {
+			continue
+		}
+		conn, derr := net.Dial("unix", socket)
+		if derr == nil {
+			conn.Close()
+			continue
+		}
+		if !errors.Is(derr, syscall.ECONNREFUSED) {
+			continue
+		}
+		rerr := os.Remove(socket)
+		if rerr == nil {
+			rerr = os.Remove(home)
+		}
+		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+			continue
+		}
+		removed = append(removed, home)
+	}
+	return removed, err
+}
+
+// sweepImages removes images without a name, through the agent, which owns them.
+func (c *console) sweepImages(socket string) (*api.Cleaned, error) {
+	agent, err := c.connect(socket)
+	if err != nil {
+		return nil, err
+	}
+	defer agent.Close()
+	images, err := agent.Clean(context.Background())
+	if err != nil {
+		return nil, agent.explain(err)
+	}
+	return &images, nil
+}
