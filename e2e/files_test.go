@@ -84,7 +84,7 @@ func TestTricksWithOutputsAreSkippedByName(t *testing.T) {
 		{"a dangling link", "ln -s /nowhere out", "out", "symbolic link"},
 		{"a link to a directory", "ln -s /etc out", "out", "symbolic link"},
 		{"a link through /proc", "ln -s /proc/self/root/etc/passwd out", "out", "symbolic link"},
-		{"a FIFO", "mkfifo out", "out", "FIFO"},
+		{"a FIFO", "mkfifo -m 600 out", "out", "FIFO"},
 		{"a sparse giant", "dd if=/dev/null of=out bs=1 seek=60M", "out", "limit"},
 		{"one file too many bytes", "head -c 9000000 /dev/zero > out", "out", "limit"},
 	} {

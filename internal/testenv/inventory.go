@@ -19,6 +19,7 @@ import (
 // new is a leak. Call it before anything is made.
 func CleanHost(t testing.TB) {
 	t.Helper()
+	t.Setenv(mark, strconv.Itoa(os.Getpid()))
 	before := Inventory()
 	t.Cleanup(func() {
 		// What ends asynchronously gets a moment: the kernel frees groups and
@@ -106,24 +107,38 @@ func processes(inv map[string]int) {
 	}
 }
 
-// ours reports whether a process descends from this one or was orphaned: other
-// work on the machine is not our business.
+// ours reports whether a process descends from this one, or is an orphan that
+// once did: it carries this process's mark in its environment, or it is in a user
+// namespace, where a cell's processes are. Other work on the machine is not our
+// business.
 func ours(pid int) bool {
 	me := os.Getpid()
-	for pid > 1 {
-		if pid == me {
-			return true
-		}
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	for p := pid; p != me; {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
 		if err != nil {
 			return false
 		}
 		rest := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if pid, err = strconv.Atoi(rest[1]); err != nil {
+		if p, err = strconv.Atoi(rest[1]); err != nil {
 			return false
 		}
+		if p <= 1 {
+			return orphanOfOurs(pid)
+		}
 	}
-	return pid == 1
+	return true
+}
+
+const mark = "BRIG_TEST_INVENTORY"
+
+func orphanOfOurs(pid int) bool {
+	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if strings.Contains(string(environ), mark+"="+strconv.Itoa(os.Getpid())) {
+		return true
+	}
+	mine, _ := os.Readlink("/proc/self/ns/user")
+	its, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", pid))
+	return err == nil && its != mine
 }
 
 // tables are kernel objects listed in /proc, one a line.
