@@ -8,6 +8,7 @@ import (
 // Sentinels to branch on. The errors that wrap them name the image, the member
 // or the figure, and the cure.
 var (
+	ErrName      = errors.New("not a name an image can have")
 	ErrNotFound  = errors.New("no such image")
 	ErrTruncated = errors.New("archive ends too early")
 	ErrMalformed = errors.New("not an archive brig reads")

@@ -132,7 +132,7 @@ func (h *Host) image(r api.Run, l language) (rootfs.Image, error) {
 		name = l.Image
 	}
 	img, err := h.cfg.Images.Lookup(name)
-	if errors.Is(err, rootfs.ErrNotFound) {
+	if errors.Is(err, rootfs.ErrNotFound) || errors.Is(err, rootfs.ErrName) {
 		return img, api.Refuse(api.CodeNoImage, "%w", err)
 	}
 	return img, err

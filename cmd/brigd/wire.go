@@ -85,6 +85,8 @@ func imageError(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, rootfs.ErrName):
+		return api.Refuse(api.CodeBadRequest, "%w", err)
 	case errors.Is(err, rootfs.ErrNotFound):
 		return api.Refuse(api.CodeNoImage, "%w", err)
 	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrTruncated), errors.Is(err, rootfs.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, rootfs.ErrTooLarge):

@@ -1,0 +1,176 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestEveryLimitIsEnforcedAndReported(t *testing.T) {
+	a := startAgent(t)
+	forks := compileC(t, "forks", `#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void) { int n = 0; for (;;) { int p = fork(); if (p < 0) break; if (!p) { pause(); } n++; } printf("%d %d\n", n, errno == EAGAIN); return 0; }`)
+	files := compileC(t, "files", `#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+int main(void) { int n = 3; while (open("/dev/null", O_RDONLY) >= 0) n++; struct rlimit s, c; getrlimit(RLIMIT_STACK, &s); getrlimit(RLIMIT_CORE, &c);
+  printf("%d %d %lu %lu\n", n, errno == EMFILE, (unsigned long)s.rlim_cur, (unsigned long)c.rlim_max); return 0; }`)
+	stack := compileC(t, "stack", `#include <string.h>
+int deep(int n) { volatile char b[4096]; memset((void *)b, n, sizeof b); return n ? deep(n - 1) + b[7] : 0; }
+int main(void) { return deep(4096) == 0; }`)
+	for _, tt := range []struct {
+		name    string
+		run     api.Run
+		limits  api.Limits
+		verdict api.Verdict
+		out     string
+		hit     []string
+	}{
+		{"pids", program(forks), api.Limits{Pids: 7}, api.OK, "6 1\n", []string{"pids"}},
+		{"open files, stack, no core", program(files), api.Limits{OpenFiles: 20, Stack: api.MiB}, api.OK, "20 1 1048576 0\n", nil},
+		{"stack overflow is SIGSEGV (MEM-12)", program(stack), api.Limits{Stack: api.MiB}, api.Signaled, "", nil},
+		{"the same stack fits by default", program(stack), api.Limits{}, api.OK, "", nil},
+		{"scratch", sh("head -c 3000000 /dev/zero > /tmp/a; head -c 3000000 /dev/zero > /box/b; wc -c < /box/b"), api.Limits{Scratch: 4 * api.MiB}, api.OK, "", []string{"scratch"}},
+		{"inodes", sh("i=0; while :> f$i; do i=$((i+1)); done 2>/dev/null; true"), api.Limits{Inodes: 50}, api.Nonzero, "", []string{"inodes"}},
+		{"memory", sh("head -c 100000000 /dev/zero | tail -c 90000000 > /dev/null"), api.Limits{Memory: 16 * api.MiB}, api.MemoryLimit, "", []string{"memory"}},
+		{"cpu", sh("while :; do :; done"), api.Limits{CPU: seconds(0.2)}, api.CPULimit, "", []string{"cpu"}},
+		{"wall", sh("sleep 9"), api.Limits{Wall: seconds(0.2)}, api.WallLimit, "", []string{"wall"}},
+		{"output", sh("yes"), api.Limits{Output: 1000}, api.OutputLimit, "", []string{"output"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.run.Limits = tt.limits.Over(api.Limits{Wall: seconds(5)})
+			tt.run.Collect.None = true
+			res := a.run(t, tt.run)
+			if tt.verdict != api.Nonzero || res.Verdict != api.OK { // a shell's loop may end either way
+				wantVerdict(t, res, tt.verdict)
+			}
+			if tt.out != "" && string(res.Stdout) != tt.out {
+				t.Errorf("stdout %q; want %q", res.Stdout, tt.out)
+			}
+			for _, h := range tt.hit {
+				if !slices.Contains(res.LimitsHit, h) {
+					t.Errorf("limits_hit %v; want %s among them", res.LimitsHit, h)
+				}
+			}
+			for name, f := range map[string]api.Figure{"cpu": res.Usage.CPU, "memory": res.Usage.Memory, "oom": res.Usage.OOMKills, "forks": res.Usage.ForksRefused} {
+				if f.Value == nil || f.Source == "" {
+					t.Errorf("usage %s: %+v; want a figure with its source", name, f)
+				}
+			}
+		})
+	}
+}
+
+// Half a processor is half a processor, measured by the program's own clocks.
+func TestCPUShare(t *testing.T) {
+	a := startAgent(t)
+	r := sh("while :; do :; done")
+	r.Limits = api.Limits{Wall: seconds(2), CPUs: 0.5}
+	res := a.run(t, r)
+	wantVerdict(t, res, api.WallLimit)
+	share := float64(*res.Usage.CPU.Value) / float64(res.Timing.Wall)
+	if share < 0.35 || share > 0.6 {
+		t.Errorf("cpus 0.5 gave a share of %.2f", share)
+	}
+}
+
+func TestCeilingsRefuseByName(t *testing.T) {
+	a := startAgent(t, "--max-wall", "5s", "--max-memory", "64M", "--max-pids", "10", "--max-cpus", "1", "--max-scratch", "8M", "--max-output", "1M", "--max-inodes", "500")
+	for _, tt := range []struct {
+		name   string
+		limits api.Limits
+	}{
+		{"wall", api.Limits{Wall: seconds(6)}},
+		{"memory", api.Limits{Memory: 65 * api.MiB}},
+		{"swap", api.Limits{Swap: api.MiB}},
+		{"pids", api.Limits{Pids: 11}},
+		{"cpus", api.Limits{CPUs: 1.5}},
+		{"scratch", api.Limits{Scratch: 9 * api.MiB}},
+		{"output", api.Limits{Output: 2 * api.MiB}},
+		{"inodes", api.Limits{Inodes: 501}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := sh("exit 0")
+			r.Limits = tt.limits
+			e := a.refused(t, r, api.CodeAboveCeiling)
+			if !strings.Contains(e.Message, tt.name) || !strings.Contains(e.Message, "ceiling") {
+				t.Errorf("message %q names neither the limit nor the ceiling", e.Message)
+			}
+		})
+	}
+	res := a.run(t, sh("exit 0")) // defaults above the ceiling come down to it
+	if res.Limits.Memory != 64*api.MiB || res.Limits.Wall != seconds(5) || res.Limits.Pids != 10 {
+		t.Errorf("limits in force %+v", res.Limits)
+	}
+}
+
+func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--memory", "1500M")
+	big := sh("exit 0")
+	big.Limits.Memory = 1600 * api.MiB
+	for _, tt := range []struct {
+		name string
+		run  api.Run
+		code api.Code
+	}{
+		{"unknown image", api.Run{Image: "nosuch", Argv: []string{"x"}}, api.CodeNoImage},
+		{"an image that is a path", api.Run{Image: "/etc", Argv: []string{"x"}}, api.CodeNoImage},
+		{"unknown language", api.Run{Language: "cobol", Source: api.Bytes("x")}, api.CodeNoLanguage},
+		{"unknown profile", api.Run{Image: "tiny", Argv: []string{"true"}, Profile: "lax"}, api.CodeNoProfile},
+		{"no such program", api.Run{Image: "tiny", Argv: []string{"nosuch"}}, api.CodeNoProgram},
+		{"no such path", api.Run{Image: "tiny", Argv: []string{"/no/such"}}, api.CodeNoProgram},
+		{"a directory", api.Run{Image: "tiny", Argv: []string{"/bin"}}, api.CodeBadProgram},
+		{"a file that is no program", api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{{Name: "x", Content: api.Bytes("hello"), Executable: true}}}, api.CodeBadProgram},
+		{"a missing interpreter", api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{{Name: "x", Content: api.Bytes("#!/no/such\n"), Executable: true}}}, api.CodeNoProgram},
+		{"a processor we do not have", api.Run{Image: "tiny", Argv: []string{"true"}, Limits: api.Limits{Cpuset: "999"}}, api.CodeAboveCeiling},
+		{"inputs that do not fit", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "x", Content: make(api.Bytes, 2<<20)}}, Limits: api.Limits{Scratch: api.MiB}}, api.CodeBadFile},
+		{"a name that leads out", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "../x"}}}, api.CodeBadFile},
+		{"a network", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "host"}, api.CodeUnsupported},
+		{"tests", api.Run{Image: "tiny", Argv: []string{"true"}, Tests: []api.Test{{ID: "1"}}}, api.CodeUnsupported},
+		{"more memory than the agent promises", big, api.CodeOverloaded},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := a.refused(t, tt.run, tt.code)
+			if strings.Contains(e.Message, "/var/tmp") || e.Message == "" || strings.Contains(e.Message, "\n") {
+				t.Errorf("message %q: want one sentence without host paths", e.Message)
+			}
+			wantVerdict(t, a.run(t, sh("exit 0")), api.OK) // and the agent is none the worse
+		})
+	}
+	t.Run("every slot busy", func(t *testing.T) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r := sh("sleep 1")
+			a.run(t, r)
+		}()
+		time.Sleep(300 * time.Millisecond)
+		if e := a.refused(t, sh("exit 0"), api.CodeBusy); !e.RetrySafe {
+			t.Error("busy is safe to retry")
+		}
+		<-done
+	})
+}
+
+// NS-14: two runs at a time have different host ids; the program sees 1000.
+func TestSlotsHaveTheirOwnIDs(t *testing.T) {
+	a := startAgent(t)
+	seen := make(chan string, 2)
+	for range 2 {
+		go func() {
+			res, err := a.Run(t.Context(), sh("id -u; cat /proc/self/uid_map; sleep 0.5"))
+			seen <- fmt.Sprint(string(res.Stdout), err)
+		}()
+	}
+	one, two := <-seen, <-seen
+	if one == two || !strings.HasPrefix(one, "1000\n") || !strings.HasPrefix(two, "1000\n") {
+		t.Errorf("two slots show %q and %q; want 1000 in both and different maps", one, two)
+	}
+}
