@@ -110,6 +110,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
+// MEM-17: without a controller brig refuses, by name, to start.
 func TestMissingControllerIsNamed(t *testing.T) {
 	h := &Host{Mode: V2, Hierarchies: []Hierarchy{{Own: "/sys/fs/cgroup/x", Unified: true, Controllers: []string{"cpu", "pids"}}}}
 	var ce *ControllerError

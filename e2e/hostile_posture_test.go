@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// NS-18: how a run under way looks from the host.
+func TestHostilePosture(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	both(t, func(t *testing.T, mode api.Mode) {
+		marker := fmt.Sprintf("posture-%d-%s", os.Getpid(), mode)
+		probe := compileC(t, marker, `#include <pthread.h>
+#include <unistd.h>
+static void *idle(void *x) { pause(); return 0; }
+int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, idle, 0); sleep(2); return 0; }`)
+		r := program(probe)
+		r.Mode, r.Limits = mode, hostileLimits()
+		done := make(chan struct{})
+		go func() { // joined below
+			defer close(done)
+			if _, err := a.Run(t.Context(), r); err != nil {
+				t.Errorf("run: %v", err)
+			}
+		}()
+		defer func() { <-done }()
+		pid := findProcess(t, "./"+marker)
+		time.Sleep(100 * time.Millisecond) // its threads are there
+
+		for _, ns := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {
+			inside, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if host, err := os.Readlink("/proc/self/ns/" + ns); err != nil || host == inside {
+				t.Errorf("namespace %s is the host's: %s, %v", ns, inside, err)
+			}
+		}
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil || len(tasks) != 4 {
+			t.Fatalf("%d threads, %v; want 4", len(tasks), err)
+		}
+		for _, task := range tasks {
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", pid, task.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range strings.Split(string(status), "\n") {
+				key, value, _ := strings.Cut(line, ":")
+				f := strings.Fields(value)
+				switch key {
+				case "Uid", "Gid":
+					for _, id := range f {
+						if n, err := strconv.Atoi(id); err != nil || n < 65536 || id != f[0] {
+							t.Errorf("thread %s has %s", task.Name(), line)
+						}
+					}
+				case "Groups":
+					if len(f) != 0 {
+						t.Errorf("thread %s has %s", task.Name(), line)
+					}
+				case "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb":
+					if strings.Trim(f[0], "0") != "" {
+						t.Errorf("thread %s has %s", task.Name(), line)
+					}
+				case "NoNewPrivs", "Seccomp":
+					if want := map[string]string{"NoNewPrivs": "1", "Seccomp": "2"}[key]; f[0] != want {
+						t.Errorf("thread %s has %s; want %s", task.Name(), line, want)
+					}
+				}
+			}
+		}
+		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil || len(fds) != 3 {
+			t.Errorf("%d descriptors, %v; want 3", len(fds), err)
+		}
+		for _, d := range fds {
+			to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, d.Name()))
+			if err != nil || !strings.HasPrefix(to, "pipe:") {
+				t.Errorf("descriptor %s is %s, %v; want a pipe", d.Name(), to, err)
+			}
+		}
+	})
+}
+
+// findProcess waits for a process whose argv[0] is name.
+func findProcess(t testing.TB, name string) int {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range all {
+			if text, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(text), name+"\x00") {
+				pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return pid
+			}
+		}
+	}
+	t.Fatalf("no process %s", name)
+	return 0
+}
+
+// FS-20: the whole corpus of writers leaves the image's bytes as they were, as the
+// host and as another cell see them.
+func TestHostileImageIsUnchanged(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	list := func() (host map[string]string, cell string) {
+		host = map[string]string{}
+		err := filepath.WalkDir(filepath.Join(dataDir(t), "images"), func(p string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() || len(host) >= 50 {
+				return err
+			}
+			b, err := os.ReadFile(p)
+			host[p] = fmt.Sprintf("%x", sha256.Sum256(b))
+			return err
+		})
+		if err != nil || len(host) == 0 {
+			t.Fatalf("%d files of the store, %v", len(host), err)
+		}
+		r := sh("find /bin /etc /lib /usr -type f 2>/dev/null | sort | head -50 | xargs sha256sum")
+		r.Mode, r.Limits = api.Fresh, hostileLimits()
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OK)
+		if len(res.Stdout) < 64 {
+			t.Fatalf("the cell hashed nothing: %q", res.Stderr)
+		}
+		return host, string(res.Stdout)
+	}
+	hostBefore, cellBefore := list()
+	for _, id := range []string{"FS-01", "FS-08", "FS-27", "SEC-21", "residue"} {
+		r := program(buildProbe(t, id))
+		r.Limits = hostileLimits()
+		wantVerdict(t, a.run(t, r), api.OK)
+	}
+	hostAfter, cellAfter := list()
+	if cellAfter != cellBefore {
+		t.Errorf("another cell sees\n%s\nit saw\n%s", cellAfter, cellBefore)
+	}
+	for p, sum := range hostBefore {
+		if hostAfter[p] != sum {
+			t.Errorf("%s has changed", p)
+		}
+	}
+}
