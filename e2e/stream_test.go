@@ -1,0 +1,280 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// stream runs r with its streams attached and fails the test when brig fails.
+func (a *agent) stream(t testing.TB, ctx context.Context, r api.Run, stdin io.Reader, stdout, stderr io.Writer) api.Result {
+	t.Helper()
+	r.Collect.None = true
+	res, err := a.RunStream(ctx, r, stdin, stdout, stderr)
+	if err != nil {
+		t.Fatalf("stream: %v\n%s", err, a.log)
+	}
+	return res
+}
+
+// A program that answers line by line and a caller that asks only after it was
+// answered get to the end: neither side waits for the other's buffers.
+func TestADialogueWorks(t *testing.T) {
+	a := startAgent(t)
+	in, ask := io.Pipe()
+	answer, out := io.Pipe()
+	done := make(chan api.Result, 1)
+	go func() {
+		res, err := a.RunStream(t.Context(), sh(`while read -r n; do echo $((n * 2)); done`), in, out, nil)
+		out.CloseWithError(err)
+		done <- res
+	}()
+	lines := bufio.NewScanner(answer)
+	for _, q := range [][2]string{{"1", "2"}, {"21", "42"}, {"-5", "-10"}, {"100", "200"}} {
+		if _, err := io.WriteString(ask, q[0]+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() || lines.Text() != q[1] {
+			t.Fatalf("asked %s, answered %q (%v); want %s", q[0], lines.Text(), lines.Err(), q[1])
+		}
+	}
+	ask.Close()
+	if lines.Scan() {
+		t.Errorf("an answer nobody asked for: %q", lines.Text())
+	}
+	wantVerdict(t, <-done, api.OK)
+}
+
+func TestStreamsAreBinarySafe(t *testing.T) {
+	a := startAgent(t, "--max-output", "64M")
+	data := make([]byte, 32<<20)
+	rng := rand.NewChaCha8([32]byte{'b', 'r', 'i', 'g'})
+	rng.Read(data)
+	want := sha256.Sum256(data)
+
+	t.Run("32 MiB in and out again", func(t *testing.T) {
+		r := sh("exec cat")
+		r.Limits.Output = 64 * api.MiB
+		sum, n := sha256.New(), new(counter)
+		wantVerdict(t, a.stream(t, t.Context(), r, bytes.NewReader(data), io.MultiWriter(sum, n), nil), api.OK)
+		if n.Load() != int64(len(data)) || !bytes.Equal(sum.Sum(nil), want[:]) {
+			t.Errorf("%d bytes came back, sha256 %x; want %d, %x", n.Load(), sum.Sum(nil), len(data), want)
+		}
+	})
+	t.Run("32 MiB to stderr", func(t *testing.T) {
+		r := sh("exec cat >&2")
+		r.Limits.Output = 64 * api.MiB
+		sum := sha256.New()
+		wantVerdict(t, a.stream(t, t.Context(), r, bytes.NewReader(data), nil, sum), api.OK)
+		if !bytes.Equal(sum.Sum(nil), want[:]) {
+			t.Errorf("sha256 %x; want %x", sum.Sum(nil), want)
+		}
+	})
+	t.Run("one byte at a time", func(t *testing.T) {
+		var out bytes.Buffer
+		in := data[:3000]
+		wantVerdict(t, a.stream(t, t.Context(), sh("exec dd bs=1 2>/dev/null"), oneByte{bytes.NewReader(in)}, &out, nil), api.OK)
+		if !bytes.Equal(out.Bytes(), in) {
+			t.Errorf("%d bytes came back; want the %d sent", out.Len(), len(in))
+		}
+	})
+	t.Run("both streams full at once", func(t *testing.T) {
+		var out, errs counter
+		wantVerdict(t, a.stream(t, t.Context(), sh("head -c 8000000 /dev/zero >&2 & head -c 8000000 /dev/zero; wait"), nil, &out, &errs), api.OK)
+		if out.Load() != 8000000 || errs.Load() != 8000000 {
+			t.Errorf("stdout %d, stderr %d bytes; want 8000000 each", out.Load(), errs.Load())
+		}
+	})
+}
+
+// OUT-07: a program that takes none of its input, or stops taking it, ends when
+// it ends.
+func TestInputNobodyReadsHoldsNothingUp(t *testing.T) {
+	a := startAgent(t)
+	for _, tt := range []struct{ name, script, want string }{
+		{"stdin never read", "echo done", "done\n"},
+		{"a program that closes stdin", "exec <&-; sleep 0.2; echo done", "done\n"},
+		{"a program that reads one line", "head -n 1", "y\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			start := time.Now()
+			wantVerdict(t, a.stream(t, t.Context(), sh(tt.script), endless{}, &out, nil), api.OK)
+			if took := time.Since(start); took > 2*time.Second || out.String() != tt.want {
+				t.Errorf("%q after %s; want %q at once", out.String(), took, tt.want)
+			}
+		})
+	}
+	t.Run("a megabyte in a plain run (OUT-07)", func(t *testing.T) {
+		r := sh("echo done")
+		r.Stdin = make([]byte, 1<<20)
+		start := time.Now()
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OK)
+		if took := time.Since(start); took > 2*time.Second || string(res.Stdout) != "done\n" {
+			t.Errorf("%q after %s", res.Stdout, took)
+		}
+	})
+	t.Run("a caller that says nothing", func(t *testing.T) {
+		in, hold := io.Pipe()
+		defer hold.Close()
+		start := time.Now()
+		wantVerdict(t, a.stream(t, t.Context(), sh("exit 0"), in, nil, nil), api.OK)
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("answer after %s", took)
+		}
+	})
+}
+
+// A caller that reads slowly slows the program down, and costs the agent no
+// memory: what is on its way is bounded by the pipes.
+func TestASlowReaderHoldsTheProgramBack(t *testing.T) {
+	a := startAgent(t)
+	slow := &gate{open: make(chan struct{})}
+	done := make(chan api.Result, 1)
+	var errs bytes.Buffer
+	r := sh("i=0; while [ $i -lt 8 ]; do head -c 1000000 /dev/zero; i=$((i+1)); done; echo written >&2")
+	r.Limits.Wall = seconds(20)
+	go func() {
+		res, err := a.RunStream(t.Context(), r, nil, slow, &errs)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	select {
+	case <-done:
+		t.Fatal("the program ended before anyone took its output")
+	case <-time.After(time.Second):
+	}
+	close(slow.open)
+	res := <-done
+	wantVerdict(t, res, api.OK)
+	if slow.n.Load() != 8000000 || errs.String() != "written\n" {
+		t.Errorf("%d bytes of stdout, stderr %q", slow.n.Load(), errs.String())
+	}
+	if res.Timing.Wall < int64(900*time.Millisecond) {
+		t.Errorf("the program ran for %s: it was not held back", time.Duration(res.Timing.Wall))
+	}
+}
+
+// Output arrives while the program runs, and a hang-up ends it within a second,
+// whatever stdin is doing; what was written before is kept.
+func TestAHangUpCancelsAStream(t *testing.T) {
+	a := startAgent(t)
+	blocked, hold := io.Pipe()
+	defer hold.Close()
+	for _, tt := range []struct {
+		name  string
+		stdin io.Reader
+	}{
+		{"no stdin", nil},
+		{"stdin that waits", blocked},
+		{"stdin stuck in full pipes", endless{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			first := &notify{came: make(chan struct{})}
+			var canceled time.Time
+			go func() {
+				<-first.came
+				time.Sleep(200 * time.Millisecond)
+				canceled = time.Now()
+				cancel()
+			}()
+			res := a.stream(t, ctx, sh("echo before; sleep 25"), tt.stdin, first, nil)
+			took := time.Since(canceled)
+			wantVerdict(t, res, api.Canceled)
+			if took > time.Second || first.String() != "before\n" {
+				t.Errorf("ended %s after the hang-up with %q", took, first.String())
+			}
+			if h, err := a.Health(t.Context()); err != nil || h.Leased != 0 {
+				t.Errorf("the slot is still taken: %+v, %v", h, err)
+			}
+		})
+	}
+}
+
+func TestStreamedOutputBeforeAKillIsKept(t *testing.T) {
+	a := startAgent(t)
+	for _, tt := range []struct {
+		name, script string
+		limits       api.Limits
+		want         api.Verdict
+	}{
+		{"wall", "echo before; sleep 20", api.Limits{Wall: seconds(0.5)}, api.WallLimit},
+		{"cpu", "echo before; while :; do :; done", api.Limits{CPU: seconds(0.3)}, api.CPULimit},
+		{"memory", "echo before; head -c 64000000 /dev/zero >/tmp/x", api.Limits{Memory: 16 * api.MiB}, api.MemoryLimit},
+		{"own signal", "echo before; kill -9 $$", api.Limits{}, api.Signaled},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := sh(tt.script)
+			r.Limits = tt.limits
+			var out bytes.Buffer
+			wantVerdict(t, a.stream(t, t.Context(), r, nil, &out, nil), tt.want)
+			if out.String() != "before\n" {
+				t.Errorf("output %q", out.String())
+			}
+		})
+	}
+	t.Run("output limit", func(t *testing.T) {
+		r := sh("yes")
+		r.Limits.Output = 100_000
+		var out bytes.Buffer
+		res := a.stream(t, t.Context(), r, nil, &out, nil)
+		wantVerdict(t, res, api.OutputLimit)
+		if !bytes.Equal(out.Bytes(), bytes.Repeat([]byte("y\n"), 50_000)) || !res.StdoutTruncated {
+			t.Errorf("%d bytes, truncated %v; want the first 100000", out.Len(), res.StdoutTruncated)
+		}
+	})
+}
+
+// endless is `yes`.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = "y\n"[i%2]
+	}
+	return len(p) &^ 1, nil
+}
+
+type oneByte struct{ r io.Reader }
+
+func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
+
+type counter struct{ atomic.Int64 }
+
+func (c *counter) Write(p []byte) (int, error) { c.Add(int64(len(p))); return len(p), nil }
+
+// gate takes nothing until it is open.
+type gate struct {
+	open chan struct{}
+	n    counter
+}
+
+func (g *gate) Write(p []byte) (int, error) { <-g.open; return g.n.Write(p) }
+
+// notify says when its first byte came.
+type notify struct {
+	bytes.Buffer
+	came chan struct{}
+	once bool
+}
+
+func (n *notify) Write(p []byte) (int, error) {
+	if !n.once {
+		n.once = true
+		close(n.came)
+	}
+	return n.Buffer.Write(p)
+}
