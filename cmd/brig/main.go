@@ -33,6 +33,7 @@ func commands() []command {
 		{"profile", "show, explain, compare and export seccomp profiles", profileCommand},
 		{"languages", "list the languages the agent can run", languagesCommand},
 		{"cleanup", "remove what killed agents left", cleanupCommand},
+		{"doctor", "check this host: what works, what is refused, how to cure it", doctorCommand},
 		{"version", "print the version", versionCommand},
 	}
 }

@@ -1,0 +1,65 @@
+package doctor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// noisy looks for what makes the times of runs differ. None of it is a failure.
+func noisy(f Facts) []Check {
+	n := f.Noise
+	governors := strings.Join(n.Governors, " ")
+	return []Check{
+		pick("timing: smt", n.SMT != "1", Warn, orNone(map[string]string{"1": "on", "0": "off"}[n.SMT]),
+			"a neighbour on the same core changes how fast a program is", "echo off > /sys/devices/system/cpu/smt/control, or keep one slot per core"),
+		pick("timing: governor", governors == "" || governors == "performance", Warn, orNone(governors),
+			"the clock follows the load", "cpupower frequency-set -g performance"),
+		pick("timing: turbo", n.Turbo != "on", Warn, orNone(n.Turbo),
+			"the clock follows the temperature", "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 > cpufreq/boost"),
+		pick("timing: huge pages", n.THP != "always", Warn, orNone(n.THP),
+			"memory use depends on how the host's memory is split", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
+		pick("timing: load", n.Load < float64(f.Processors), Warn, fmt.Sprintf("%.2f on %d processors", n.Load, f.Processors),
+			"runs wait for a processor", "keep other work off the machine"),
+		pick("timing: swap", f.Cgroups == nil || !f.Cgroups.SwapOn, Warn, map[bool]string{true: "on", false: "off"}[f.Cgroups != nil && f.Cgroups.SwapOn],
+			"the agent's own pages may be on disk", "swapoff -a"),
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "not shown by this kernel"
+	}
+	return s
+}
+
+// hardening is advice about the host: brig does not stand on any of it.
+func hardening(f Facts) []Check {
+	pattern := f.Sysctls["kernel.core_pattern"]
+	all := []Check{pick("core_pattern", !strings.HasPrefix(pattern, "|"), Warn, orNone(pattern),
+		"the kernel starts this as root for a crash outside of a run; runs have core size 0", "sysctl kernel.core_pattern=core")}
+	for _, s := range []struct {
+		name  string
+		least int
+		why   string
+	}{
+		{"kernel.unprivileged_bpf_disabled", 1, "users may load programs into the kernel"},
+		{"kernel.dmesg_restrict", 1, "users may read the kernel's log, with its addresses"},
+		{"kernel.kptr_restrict", 1, "users may read the kernel's addresses"},
+		{"kernel.yama.ptrace_scope", 1, "a process may read any other of its user"},
+		{"kernel.perf_event_paranoid", 2, "users may measure the kernel"},
+		{"kernel.randomize_va_space", 2, "addresses of programs can be guessed"},
+	} {
+		v := f.Sysctls[s.name]
+		n, err := strconv.Atoi(v)
+		all = append(all, pick(s.name, v == "" || err == nil && n >= s.least, Warn, orNone(v), s.why, fmt.Sprintf("sysctl %s=%d", s.name, s.least)))
+	}
+	v := f.Sysctls["fs.suid_dumpable"]
+	all = append(all, pick("fs.suid_dumpable", v == "" || v == "0", Warn, orNone(v), "programs with privileges may dump their memory", "sysctl fs.suid_dumpable=0"))
+	flaws := strings.Join(f.Vulnerabilities, " ")
+	if flaws == "" {
+		flaws = "none that the kernel knows and leaves open"
+	}
+	return append(all, pick("processor flaws", len(f.Vulnerabilities) == 0, Warn, flaws,
+		"a program may read other programs' memory", "update kernel and microcode, and remove mitigations=off"))
+}

@@ -1,0 +1,63 @@
+// Package doctor says whether this host can run programs nobody trusts: what
+// works, what is refused, and how to cure it.
+//
+// Gather asks the kernel, by trying and never by its version, and leaves nothing
+// behind. Judge turns the facts into checks and touches nothing.
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// A Status is what a check came to.
+type Status string
+
+// The statuses, worst last. Only Fail means that a run could not be trusted.
+const (
+	OK   Status = "ok"
+	Warn Status = "warn" // something is refused, or a figure is less exact
+	Fail Status = "fail" // no run, or none that could be trusted
+)
+
+// A Check is one thing looked at.
+type Check struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Found  string `json:"found"`
+	Why    string `json:"why,omitempty"`  // what it matters for; empty when all is well
+	Cure   string `json:"cure,omitempty"` // what to do about it
+}
+
+// A Report is everything looked at, in a fixed order.
+type Report struct {
+	Trusted bool    `json:"trusted"` // no check failed
+	Checks  []Check `json:"checks"`
+}
+
+// Write prints the report as a table with a last line that sums it up.
+func (r Report) Write(w io.Writer) error {
+	width := 0
+	for _, c := range r.Checks {
+		width = max(width, len(c.Name))
+	}
+	var b strings.Builder
+	count := map[Status]int{}
+	for _, c := range r.Checks {
+		count[c.Status]++
+		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", c.Status, width, c.Name, c.Found)
+		for _, line := range []struct{ word, text string }{{"why", c.Why}, {"cure", c.Cure}} {
+			if line.text != "" {
+				fmt.Fprintf(&b, "%*s  %s: %s\n", 6+width, "", line.word, line.text)
+			}
+		}
+	}
+	verdict := "runs on this host can be trusted"
+	if !r.Trusted {
+		verdict = "runs on this host cannot be trusted"
+	}
+	fmt.Fprintf(&b, "\n%s: %d ok, %d warn, %d fail\n", verdict, count[OK], count[Warn], count[Fail])
+	_, err := io.WriteString(w, b.String())
+	return err
+}
