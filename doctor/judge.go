@@ -72,33 +72,34 @@ func groups(f Facts) []Check {
 	} else {
 		all = append(all, Check{Name: "swap accounting", Status: OK, Found: string(ft.Swap) + ", no swap in use"})
 	}
-	return append(all, asked("clone into cgroup", f.CloneInto, Warn, "a run joins its group after it is born", "Linux 5.7"))
+	return append(all, f.asked("clone into cgroup", f.CloneInto, Warn, "a run joins its group after it is born", "Linux 5.7"))
 }
 
-// asked turns an answer into a check. What could not be asked is a warning.
-func asked(name string, a Answer, bad Status, why, cure string) Check {
-	switch a.State {
-	case cgroups.Yes:
+// asked turns an answer into a check. What a user may not ask is a warning; what
+// is forbidden to root, as in a container without its capabilities, is not there.
+func (f Facts) asked(name string, a Answer, bad Status, why, cure string) Check {
+	switch {
+	case a.State == cgroups.Yes:
 		return Check{Name: name, Status: OK, Found: strings.TrimSuffix("works, "+a.Said, ", ")}
-	case cgroups.No:
+	case a.State == cgroups.No, f.Root:
 		return Check{name, bad, a.Said, why, cure}
 	}
-	return Check{name, Warn, "unknown: " + a.Said, why + " without it", "sudo brig doctor"}
+	return Check{name, Warn, "unknown: " + a.Said, "without it " + why, "sudo brig doctor"}
 }
 
 func calls(f Facts) []Check {
 	return []Check{
 		userns(f),
-		asked("seccomp filter", f.Seccomp, Fail, "no system call could be denied", "a kernel with CONFIG_SECCOMP_FILTER, Linux 4.14"),
-		asked("seccomp notification", f.Notify, Fail, "a denied call could not be named", "Linux 5.0"),
-		asked("mount by descriptor", f.MountAPI, Fail, "no scratch could be made", "Linux 5.2 (fsopen, fsmount) with tmpfs; in a container: CAP_SYS_ADMIN"),
-		asked("move_mount", f.MoveTree, Fail, "no mount could be hung", "Linux 5.2"),
-		asked("open_tree", f.OpenTree, Fail, "no image could be hung", "Linux 5.2"),
+		f.asked("seccomp filter", f.Seccomp, Fail, "no system call could be denied", "a kernel with CONFIG_SECCOMP_FILTER, Linux 4.14"),
+		f.asked("seccomp notification", f.Notify, Fail, "a denied call could not be named", "Linux 5.0"),
+		f.asked("mount by descriptor", f.MountAPI, Fail, "no scratch could be made", "Linux 5.2 (fsopen, fsmount) with tmpfs; in a container: CAP_SYS_ADMIN"),
+		f.asked("move_mount", f.MoveTree, Fail, "no mount could be hung", "Linux 5.2"),
+		f.asked("open_tree", f.OpenTree, Fail, "no image could be hung", "Linux 5.2"),
 		idmap(f),
-		asked("overlayfs", f.Overlay, Warn, "--writable-root is refused", "modprobe overlay"),
-		asked("openat2", f.Openat2, Fail, "a program could lead the agent out of /box", "Linux 5.6"),
-		asked("pidfd", f.Pidfd, Fail, "a signal could hit the wrong process", "Linux 5.3"),
-		asked("close_range", f.CloseR, Fail, "a descriptor could leak into a run", "Linux 5.9"),
+		f.asked("overlayfs", f.Overlay, Warn, "--writable-root is refused", "modprobe overlay"),
+		f.asked("openat2", f.Openat2, Fail, "a program could lead the agent out of /box", "Linux 5.6"),
+		f.asked("pidfd", f.Pidfd, Fail, "a signal could hit the wrong process", "Linux 5.3"),
+		f.asked("close_range", f.CloseR, Fail, "a descriptor could leak into a run", "Linux 5.9"),
 		memory(f),
 	}
 }
@@ -122,7 +123,7 @@ func userns(f Facts) Check {
 }
 
 func idmap(f Facts) Check {
-	c := asked("idmapped mounts", f.IDMap, Fail, "an image could not be shown with a cell's own ids",
+	c := f.asked("idmapped mounts", f.IDMap, Fail, "an image could not be shown with a cell's own ids",
 		"keep the store (--data-dir) on ext4, xfs or btrfs, or on tmpfs from Linux 6.3")
 	c.Found += fmt.Sprintf(" (%s, %s)", f.Store, f.StoreType)
 	return c
@@ -132,7 +133,7 @@ func memory(f Facts) Check {
 	if f.Sysctls["vm.memfd_noexec"] == "2" {
 		return Check{"sealed memory", Fail, "vm.memfd_noexec is 2", "the agent starts cells from a sealed copy of itself in memory", "sysctl vm.memfd_noexec=1"}
 	}
-	return asked("sealed memory", f.Memfd, Fail, "the agent starts cells from a sealed copy of itself", "Linux 3.17")
+	return f.asked("sealed memory", f.Memfd, Fail, "the agent starts cells from a sealed copy of itself", "Linux 3.17")
 }
 
 func agents(f Facts) []Check {

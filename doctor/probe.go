@@ -30,7 +30,7 @@ func exists(err error, proof ...error) Answer {
 		}
 	}
 	if errors.Is(err, unix.EPERM) {
-		return unasked("only root can ask")
+		return unasked(err.Error())
 	}
 	return refused(err)
 }
