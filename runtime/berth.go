@@ -129,6 +129,9 @@ func (b *berth) prepare(ctx context.Context, c *cell) offer {
 }
 
 func (b *berth) prepareShell(ctx context.Context, c *cell) (*shell, error) {
+	if err := c.step("shell leaf"); err != nil {
+		return nil, err
+	}
 	leaf, err := c.takeLeaf()
 	if err != nil {
 		return nil, err

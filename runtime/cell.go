@@ -46,6 +46,7 @@ type cell struct {
 	spare     []*groups.Leaf // empty, for the next runs
 	leafs     int            // made so far; names them
 	clock     clockPage
+	step      func(name string) error // the host's
 }
 
 // cellReady bounds how long a cell may take to come up, on a loaded host.
@@ -64,7 +65,7 @@ type cellPlan struct {
 // newCell builds a cell and waits until its PID 1 is ready to make shells. On
 // failure nothing of it is left.
 func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
-	c := &cell{key: p.key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name)}
+	c := &cell{key: p.key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name), step: h.step}
 	undo := undoing(&err)
 	defer undo.run()
 
@@ -75,12 +76,18 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 		return nil, err
 	}
 	undo.add(c.removeDir)
+	if err := h.step("cell root"); err != nil {
+		return nil, err
+	}
 	if err := h.hangRoot(c, p, root); err != nil {
 		return nil, err
 	}
 	undo.add(func() error { return c.dropRoot() })
 
 	// 2. The groups exist in every hierarchy, empty.
+	if err := h.step("cell groups"); err != nil {
+		return nil, err
+	}
 	c.group, err = h.tree.Cell(p.name, slotIDs(p.slot))
 	if err != nil {
 		return nil, err
@@ -88,6 +95,9 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	undo.add(func() error { return c.group.Remove() })
 
 	// 3. The container runs cellinit, which waits for its first message.
+	if err := h.step("cell container"); err != nil {
+		return nil, err
+	}
 	base := slotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
 		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), hostBase: uint32(base), readonly: p.layer == nil,
@@ -102,6 +112,9 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 
 	// 4. It has sealed its keyrings, dropped what it may, and loaded the filter;
 	// its notifications come to us.
+	if err := h.step("cell filter"); err != nil {
+		return nil, err
+	}
 	if err := c.hello(ctx, h); err != nil {
 		return nil, fmt.Errorf("cell %s: %w", c.name, err)
 	}

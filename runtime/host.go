@@ -30,6 +30,8 @@ type Config struct {
 	Languages *rootfs.Languages
 	Profiles  map[string]seccomp.Profile // the operator's own, offered to everybody beside the tiers
 	Log       *slog.Logger               // nil: discard
+
+	fault func(step string) error // in tests; see step
 }
 
 // A Host runs programs. It holds everything an agent has on the machine: the
@@ -81,15 +83,24 @@ func Open(cfg Config) (_ *Host, err error) {
 	}
 
 	// 2. We have a directory, a private tmpfs below it, and the cells' /dev in that.
+	if err := h.step("open instance"); err != nil {
+		return nil, err
+	}
 	if h.instance, err = newInstance(cfg.RunDir); err != nil {
 		return nil, err
 	}
 	undo.add(h.instance.Close)
+	if err := h.step("open dev"); err != nil {
+		return nil, err
+	}
 	if err := makeDev(h.devDir()); err != nil {
 		return nil, fmt.Errorf("prepare /dev: %w", err)
 	}
 
 	// 3. Our groups stand in every hierarchy, below our own.
+	if err := h.step("open groups"); err != nil {
+		return nil, err
+	}
 	probed, err := groups.Probe()
 	if err != nil {
 		return nil, err
@@ -101,6 +112,9 @@ func Open(cfg Config) (_ *Host, err error) {
 	h.mode = string(probed.Mode)
 
 	// 4. PID 1 of every cell lies in a file nobody can change.
+	if err := h.step("open cellinit"); err != nil {
+		return nil, err
+	}
 	if h.cellinit, err = sealedMemfd("cellinit", cellinitELF, true); err != nil {
 		return nil, err
 	}
@@ -117,6 +131,9 @@ func Open(cfg Config) (_ *Host, err error) {
 	undo.add(func() error { h.warm.Wait(); return nil })
 
 	// 6. Slots are open; cells are built when a run first needs one.
+	if err := h.step("open slots"); err != nil {
+		return nil, err
+	}
 	cpus, err := processors()
 	if err != nil {
 		return nil, err

@@ -47,6 +47,9 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	base := slotIDs(c.slot)
 
 	// 1. limits: the group holds them, is empty, and its counters have a beginning.
+	if err := c.step("run limits"); err != nil {
+		return nil, err
+	}
 	if err := sh.leaf.Apply(groupLimits(p.limits, s.cpus)); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -56,6 +59,9 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 
 	// 2. files: the inputs lie in /box, written by us and charged to us, and no
 	// handle on them is open any more.
+	if err := c.step("run files"); err != nil {
+		return nil, err
+	}
 	if err := sh.scratch.resize(p.limits.Scratch, p.limits.Inodes); err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
@@ -65,11 +71,17 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	}
 
 	// 3. stdio: our ends of the pipes are watched; what fits of stdin is in its pipe.
+	if err := c.step("run stdio"); err != nil {
+		return nil, err
+	}
 	if err := w.connect(streams); err != nil {
 		return nil, fmt.Errorf("stdio: %w", err)
 	}
 
 	// 4. start: the shell has the one message it waited for.
+	if err := c.step("run start"); err != nil {
+		return nil, err
+	}
 	var affinity [16]uint64
 	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits), affinity)
 	if err != nil {
@@ -96,6 +108,9 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	}
 
 	// 7. collect: output, files and figures, from handles nobody else holds.
+	if err := c.step("run collect"); err != nil {
+		return nil, err
+	}
 	if err := w.drain(); err != nil {
 		return nil, fmt.Errorf("collect: %w", err)
 	}

@@ -33,10 +33,16 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	base := slotIDs(c.slot)
 
 	// 1. What the shell will own exists on our side, with the run's owner on it.
+	if err := c.step("shell scratch"); err != nil {
+		return nil, err
+	}
 	if s.scratch, err = newScratch(size, inodes, base+runUID, base+runGID); err != nil {
 		return nil, err
 	}
 	undo.add(s.scratch.Close)
+	if err := c.step("shell pipes"); err != nil {
+		return nil, err
+	}
 	var theirs [3]*os.File
 	for i, ours := range []**os.File{&s.stdin, &s.stdout, &s.stderr} {
 		if *ours, theirs[i], err = stdioPipe(i == 0, base+runUID, base+runGID); err != nil {
@@ -55,6 +61,9 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 
 	// 2. cellinit clones the shell and hands its pidfd back. The shell mounts and
 	// parks by itself; if it cannot, the answer to its start message says so.
+	if err := c.step("shell clone"); err != nil {
+		return nil, err
+	}
 	files := []*os.File{peer, s.scratch.root, theirs[0], theirs[1], theirs[2]}
 	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn}
 	if c.key.fullProc {

@@ -1,0 +1,275 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/runc/libcontainer"
+	_ "github.com/opencontainers/runc/libcontainer/nsenter" // enters the namespaces before Go starts
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// TestMain lets this binary be what libcontainer and the image store execute, as
+// brigd does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "init":
+			libcontainer.Init() // does not return
+		case rootfs.AdmitArg:
+			os.Exit(rootfs.AdmitMain(os.Stdin, os.Stdout))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// A fault makes one step fail, as often as it is reached, and records all steps.
+type fault struct {
+	mu   sync.Mutex
+	at   string
+	met  bool
+	seen []string
+}
+
+var errFault = errors.New("fault of the test")
+
+func (f *fault) step(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(f.seen, name) {
+		f.seen = append(f.seen, name)
+	}
+	if name != f.at {
+		return nil
+	}
+	f.met = true
+	return errFault
+}
+
+func (f *fault) set(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at, f.met = name, false
+}
+
+func (f *fault) steps() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.seen)
+}
+
+// The steps from an agent's start to a result, in order.
+var (
+	openSteps = []string{"open instance", "open dev", "open groups", "open cellinit", "open slots"}
+	runSteps  = []string{
+		"cell root", "cell groups", "cell container", "cell filter",
+		"shell leaf", "shell scratch", "shell pipes", "shell clone",
+		"run limits", "run files", "run stdio", "run start",
+	}
+	lateStep = "run collect" // the program has run by then
+)
+
+// privateFaults marks the test's second life, in a mount namespace of its own.
+const privateFaults = "BRIG_TEST_FAULTS"
+
+// AGT-17: whichever step of set-up fails, the program does not run, the caller
+// gets an error, the next run is as if nothing had been, and the host is clean.
+func TestEveryStepFailsClosed(t *testing.T) {
+	testenv.NeedRoot(t)
+	if os.Getenv(privateFaults) == "" {
+		testenv.CleanHost(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^TestEveryStepFailsClosed$", "-test.v")
+		cmd.Env = append(os.Environ(), privateFaults+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !bytes.Contains(out, []byte("--- PASS: TestEveryStepFailsClosed")) {
+			t.Errorf("in a mount namespace of its own: %v\n%s", err, out)
+		}
+		return
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "brig-faults-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	f := &fault{}
+	var log bytes.Buffer // read when the host is closed
+	cfg := Config{
+		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), fault: f.step,
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+
+	for _, step := range openSteps {
+		f.set(step)
+		h, err := Open(cfg)
+		if !errors.Is(err, errFault) {
+			t.Errorf("%s fails: %v", step, err)
+		}
+		if h != nil {
+			t.Fatalf("%s fails, and yet a host is open: %v", step, h.Close())
+		}
+	}
+	f.set("")
+	h, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		left, err := os.ReadDir(cfg.RunDir)
+		if err != nil || len(left) != 0 {
+			t.Errorf("left in the run directory: %v, %v", left, err)
+		}
+		if log.Len() != 0 {
+			t.Errorf("not all was taken back:\n%s", &log)
+		}
+	})
+	run := func(mode api.Mode) (string, error) {
+		var out, errs bytes.Buffer
+		_, err := h.Run(t.Context(), api.Run{
+			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo ran"}, Mode: mode,
+			Limits: api.Limits{Wall: api.Duration(3 * time.Second), Memory: 32 * api.MiB},
+		}, Streams{Stdout: &out, Stderr: &errs}, Caller{})
+		return out.String() + errs.String(), err
+	}
+	for _, mode := range []api.Mode{api.Fresh, api.Strict} {
+		if out, err := run(mode); err != nil || out != "ran\n" {
+			t.Fatalf("without a fault: %q, %v", out, err)
+		}
+	}
+	before := settled(t, h.instance.id, func(map[string]int) bool { return false })
+	for _, mode := range []api.Mode{api.Fresh, api.Strict} {
+		for _, step := range append(slices.Clone(runSteps), lateStep) {
+			t.Run(string(mode)+" "+step, func(t *testing.T) {
+				// A kept cell is made once: it has to be lost for its steps to come again.
+				if mode == api.Strict && strings.HasPrefix(step, "cell ") {
+					f.set("run limits")
+					until(t, f, step, func() (string, error) { return run(mode) })
+				}
+				f.set(step)
+				out, err := until(t, f, step, func() (string, error) { return run(mode) })
+				var refusal *api.Error
+				if !errors.As(err, &refusal) || !strings.Contains(err.Error(), errFault.Error()) {
+					t.Errorf("the caller is told %v", err)
+				}
+				if err != nil && strings.Contains(err.Error(), "\n") {
+					t.Errorf("what was done could not be taken back: %v", err)
+				}
+				if out != "" && step != lateStep {
+					t.Errorf("the program ran: %q", out)
+				}
+				f.set("")
+				if out, err := run(mode); err != nil || out != "ran\n" {
+					t.Errorf("the run after it: %q, %v", out, err)
+				}
+				after := settled(t, h.instance.id, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
+				if added := testenv.Added(before, after); len(added) != 0 {
+					t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
+				}
+			})
+		}
+	}
+	if got, want := f.steps(), slices.Concat(openSteps, runSteps, []string{lateStep}); !slices.Equal(got, want) {
+		t.Errorf("steps met:\n%q; want\n%q", got, want)
+	}
+}
+
+// settled counts what an agent in this process has on the host, by kind, once
+// enough says so or after a while: the keepers tidy behind a run.
+func settled(t *testing.T, id string, enough func(map[string]int) bool) map[string]int {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		kinds := map[string]int{}
+		for item, n := range testenv.Inventory() {
+			switch kind, _, _ := strings.Cut(item, " "); kind {
+			case "descriptor", "mount":
+				kinds[kind] += n
+			case "cgroup":
+				if strings.Contains(item, id) {
+					kinds[kind] += n
+				}
+			}
+		}
+		files, err := filepath.Glob("/proc/self/task/*/children")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			list, err := os.ReadFile(file)
+			if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+				t.Fatal(err)
+			}
+			kinds["child"] += len(strings.Fields(string(list)))
+		}
+		if enough(kinds) || time.Now().After(deadline) {
+			return kinds
+		}
+	}
+}
+
+// until runs until one fails: cells and shells are made ahead, so that the first
+// may have been prepared before the fault.
+func until(t *testing.T, f *fault, step string, run func() (string, error)) (string, error) {
+	t.Helper()
+	for range 4 {
+		if out, err := run(); err != nil {
+			return out, err
+		} else if out != "ran\n" {
+			t.Errorf("%s: a run without an error gave %q", step, out)
+		}
+	}
+	t.Fatalf("%s failed in none of four runs (met: %v)", step, f.met)
+	return "", nil
+}
+
+// tinyStore is the store that the privileged tests share, with the tiny image.
+func tinyStore(t *testing.T) *rootfs.Store {
+	t.Helper()
+	dir := os.Getenv("BRIG_TEST_DATA")
+	if dir == "" {
+		dir = "/var/tmp/brig-test"
+	}
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	store, err := rootfs.Open(filepath.Join(dir, "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Lookup("tiny"); err == nil {
+		return store
+	}
+	recipe, err := rootfs.FindRecipe("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tarball bytes.Buffer
+	if err := rootfs.Build(t.Context(), recipe, &tarball, rootfs.BuildOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Import(t.Context(), &tarball, rootfs.Options{Name: "tiny"}); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
