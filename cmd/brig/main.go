@@ -32,6 +32,7 @@ func commands() []command {
 		{"rootfs", "build, import, list and remove images", rootfsCommand},
 		{"profile", "show, explain, compare and export seccomp profiles", profileCommand},
 		{"languages", "list the languages the agent can run", languagesCommand},
+		{"bundle", "write a run as an OCI bundle for runc", bundleCommand},
 		{"cleanup", "remove what killed agents left", cleanupCommand},
 		{"doctor", "check this host: what works, what is refused, how to cure it", doctorCommand},
 		{"version", "print the version", versionCommand},

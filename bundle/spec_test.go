@@ -1,0 +1,149 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func tier(t *testing.T) seccomp.Profile {
+	t.Helper()
+	p, err := seccomp.Tier("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestSpecGolden(t *testing.T) {
+	s, err := Spec(Config{Args: []string{"python3", "main.py"}, Env: map[string]string{"PYTHONUNBUFFERED": "1"},
+		Limits: api.Defaults().Resolve(), Profile: tier(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Linux.Seccomp.Syscalls) == 0 {
+		t.Fatal("the filter has no rules")
+	}
+	s.Linux.Seccomp = nil // package seccomp has golden files of it
+	got, err := json.MarshalIndent(s, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	const golden = "testdata/config.json"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("config.json differs from %s (-update writes it anew):\n%s", golden, got)
+	}
+}
+
+func TestLimitsBecomeResources(t *testing.T) {
+	l := api.Limits{Memory: 64 * api.MiB, Swap: api.MiB, CPUs: 0.5, Pids: 7, OpenFiles: 9, CPU: api.Duration(1500e6), Cpuset: "0"}.Over(api.Defaults()).Resolve()
+	s, err := Spec(Config{Args: []string{"true"}, Limits: l, Profile: tier(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.Linux.Resources
+	if *r.Memory.Limit != 64<<20 || *r.Memory.Swap != 65<<20 {
+		t.Errorf("memory %d and swap %d; want 64 MiB, and 65 with the swap", *r.Memory.Limit, *r.Memory.Swap)
+	}
+	if *r.CPU.Quota*2 != int64(*r.CPU.Period) || r.CPU.Cpus != "0" || *r.Pids.Limit != 7 {
+		t.Errorf("quota %d of %d on %q, %d pids; want half, on 0, 7", *r.CPU.Quota, *r.CPU.Period, r.CPU.Cpus, *r.Pids.Limit)
+	}
+	for _, want := range []struct {
+		name string
+		v    uint64
+	}{{"RLIMIT_NOFILE", 9}, {"RLIMIT_CPU", 4}, {"RLIMIT_CORE", 0}} {
+		found := false
+		for _, got := range s.Process.Rlimits {
+			found = found || got.Type == want.name && got.Soft == want.v && got.Hard == want.v
+		}
+		if !found {
+			t.Errorf("%s is not %d: %+v", want.name, want.v, s.Process.Rlimits)
+		}
+	}
+}
+
+func TestProcShowsMoreOnlyWhenAsked(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		s, err := Spec(Config{Args: []string{"true"}, Limits: api.Defaults().Resolve(), Profile: tier(t), FullProc: full})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(s.Mounts[0].Options, "subset=pid"); got == full {
+			t.Errorf("full proc %v: subset=pid is %v", full, got)
+		}
+	}
+}
+
+func TestWriteCopiesTheTreeWhole(t *testing.T) {
+	tree := t.TempDir()
+	for name, mode := range map[string]fs.FileMode{"plain": 0o644, "program": 0o755, "closed": 0o400} {
+		if err := os.WriteFile(filepath.Join(tree, name), []byte(name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(tree, "a/b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(tree, "a/link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(tree, "a"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(filepath.Join(tree, "a"), 0o755) })
+	dir := filepath.Join(t.TempDir(), "b")
+	s, err := Spec(Config{Args: []string{"true"}, Limits: api.Defaults().Resolve(), Profile: tier(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, tree, s); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(filepath.Join(dir, Root, "a"), 0o755) })
+	for name, want := range map[string]fs.FileMode{"plain": 0o644, "program": 0o755, "closed": 0o400, "a": fs.ModeDir | 0o555} {
+		info, err := os.Lstat(filepath.Join(dir, Root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != want {
+			t.Errorf("%s has mode %v; want %v", name, info.Mode(), want)
+		}
+	}
+	if target, err := os.Readlink(filepath.Join(dir, Root, "a/link")); err != nil || target != "/etc/passwd" {
+		t.Errorf("link goes to %q, %v; want it as it was", target, err)
+	}
+	if err := Write(dir, tree, s); err == nil || !strings.Contains(err.Error(), "exist") {
+		t.Errorf("writing over a bundle: %v; want a refusal", err)
+	}
+}
+
+func TestWriteLeavesNothingBehindWhenItFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "b")
+	if err := Write(dir, filepath.Join(t.TempDir(), "absent"), nil); err == nil {
+		t.Fatal("a tree that is not there was copied")
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+}

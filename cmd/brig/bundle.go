@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/bundle"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+const bundleUsage = `
+Write a run as an OCI bundle, OUT_DIR with config.json and the image's files, that
+a plain runtime accepts: the same user, mounts, filter and limits.
+
+A bundle has no limit on wall time and none on output, its three scratch
+directories have a size each, and the program is PID 1. OUT_DIR must not exist,
+and others must be able to pass through the directories above it.
+
+Usage:
+  brig bundle --language NAME [flags] OUT_DIR -- CMD [ARGS...]
+  brig bundle --rootfs IMAGE [flags] OUT_DIR -- CMD [ARGS...]
+
+Example:
+  sudo brig bundle --language python --memory 64M /srv/hello -- python3 -c 'print(2+2)'
+  sudo timeout 30 runc run --bundle /srv/hello hello`
+
+// bundleOptions is the command line of brig bundle.
+type bundleOptions struct {
+	language, image, profile, preset string
+	dataDir, languages               string
+	limits                           api.Limits
+	env                              []string
+}
+
+func (o *bundleOptions) register(f *pflag.FlagSet) {
+	f.SetInterspersed(false)
+	f.StringVarP(&o.language, "language", "l", "", "`NAME` of the language: its image, environment and filter")
+	f.StringVar(&o.image, "rootfs", "", "a stored `IMAGE`, by name or digest")
+	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")
+	f.StringVar(&o.preset, "preset", "", "limits to start from: hardened or light")
+	f.Var(&o.limits.Memory, "memory", "memory of all processes together")
+	f.Var(&o.limits.Swap, "swap", "swap beyond --memory")
+	f.Float64Var(&o.limits.CPUs, "cpus", 0, "processors at a time, such as 0.5")
+	f.Int64Var(&o.limits.Weight, "weight", 0, "share of the processor under contention")
+	f.StringVar(&o.limits.Cpuset, "cpuset", "", "processors allowed, such as 0-1")
+	f.Var(&o.limits.CPU, "cpu", "processor time of one process, in whole seconds and 2 more")
+	f.Int64Var(&o.limits.Pids, "pids", 0, "processes and threads")
+	f.Var(&o.limits.Scratch, "scratch", "bytes of /box, of /tmp and of /dev/shm")
+	f.Int64Var(&o.limits.Inodes, "inodes", 0, "files in each of them")
+	f.Int64Var(&o.limits.OpenFiles, "open-files", 0, "descriptors of one process")
+	f.Var(&o.limits.Stack, "stack", "stack of the main thread")
+	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
+	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig", "directory of the image store")
+	f.StringVar(&o.languages, "languages", "/etc/brig/languages", "directory of language manifests, over the built-in ones")
+}
+
+func bundleCommand(c *console, args []string) int {
+	o := new(bundleOptions)
+	f := c.flags("bundle", bundleUsage)
+	o.register(f)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	words := f.Args()
+	if len(words) > 1 && words[1] == "--" { // flags stop at OUT_DIR, so the mark is still there
+		words = append(words[:1:1], words[2:]...)
+	}
+	if len(words) < 2 {
+		return c.hint("bundle", errors.New("brig bundle needs OUT_DIR and, after --, a command"))
+	}
+	if (o.language == "") == (o.image == "") {
+		return c.hint("bundle", errors.New("brig bundle needs one of --language and --rootfs"))
+	}
+	if os.Geteuid() != 0 {
+		return c.fail(api.Refuse(api.CodeForbidden, "the image store and the ids of a bundle are root's: use sudo brig bundle"))
+	}
+	if err := o.write(words[0], words[1:]); err != nil {
+		return c.fail(err)
+	}
+	dir := words[0]
+	fmt.Fprintf(c.stderr, "brig: wrote %s; try: sudo timeout 30 runc run --bundle %s %s\n", dir, dir, filepath.Base(dir))
+	return 0
+}
+
+// write decides the run and writes its bundle.
+func (o *bundleOptions) write(dir string, argv []string) error {
+	env, err := variables(o.env)
+	if err != nil {
+		return err
+	}
+	var lang rootfs.Language
+	if o.language != "" {
+		known, err := rootfs.LoadLanguages(o.languages)
+		if err != nil {
+			return err
+		}
+		if lang, err = known.ByName(o.language); err != nil {
+			return api.Refuse(api.CodeNoLanguage, "%w", err)
+		}
+		o.image = lang.Image
+	}
+	image, err := o.find()
+	if err != nil {
+		return err
+	}
+	profile, err := o.filter(lang)
+	if err != nil {
+		return err
+	}
+	preset, err := api.Preset(o.preset)
+	if err != nil {
+		return err
+	}
+	limits := o.limits.Over(preset).Over(lang.Limits).Over(api.Defaults()).Resolve()
+	if err := limits.Validate(); err != nil {
+		return err
+	}
+	all := map[string]string{}
+	maps.Copy(all, lang.Env)
+	maps.Copy(all, env)
+	spec, err := bundle.Spec(bundle.Config{Args: argv, Env: all, Limits: limits, Profile: profile, FullProc: lang.Proc == "full"})
+	if err != nil {
+		return err
+	}
+	return bundle.Write(dir, image.Path, spec)
+}
+
+// find looks the image up; it makes no store where there is none.
+func (o *bundleOptions) find() (rootfs.Image, error) {
+	dir := filepath.Join(o.dataDir, "images")
+	if _, err := os.Stat(dir); err != nil {
+		return rootfs.Image{}, api.Refuse(api.CodeNoImage, "there is no image store in %s: brig rootfs build or import makes one", o.dataDir)
+	}
+	store, err := rootfs.Open(dir)
+	if err != nil {
+		return rootfs.Image{}, err
+	}
+	image, err := store.Lookup(o.image)
+	if errors.Is(err, rootfs.ErrNotFound) {
+		return image, api.Refuse(api.CodeNoImage, "%w", err)
+	}
+	return image, err
+}
+
+func (o *bundleOptions) filter(lang rootfs.Language) (seccomp.Profile, error) {
+	name := o.profile
+	if name == "" {
+		name = orWord(lang.Tier, "default")
+	}
+	return loadProfile(name)
+}
+
+// variables reads K=V words.
+func variables(words []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, kv := range words {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return nil, fmt.Errorf("--env %q: write NAME=VALUE", kv)
+		}
+		out[k] = v
+	}
+	return out, nil
+}

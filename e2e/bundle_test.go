@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
+)
+
+// runcRun writes a bundle of a command in the tiny image, runs it with plain runc
+// and gives its output and exit code.
+func runcRun(t *testing.T, dir string, flags []string, argv ...string) (out string, code int) {
+	t.Helper()
+	b := filepath.Join(dir, fmt.Sprintf("b%d", time.Now().UnixNano()))
+	args := append([]string{"bundle", "--data-dir", dataDir(t), "--rootfs", "tiny"}, flags...)
+	args = append(append(args, b, "--"), argv...)
+	if out, err := exec.Command(binary(t, "brig"), args...).CombinedOutput(); err != nil {
+		t.Fatalf("brig bundle: %v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, testenv.NeedTool(t, "runc", "runc"),
+		"--root", filepath.Join(dir, "state"), "run", "--bundle", b, "brig-"+filepath.Base(b))
+	var stdout bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return stdout.String(), cmd.ProcessState.ExitCode()
+}
+
+// A bundle under runc is the same cage: what a program can ask about itself is
+// what it is told under brig.
+func TestBundleUnderRuncHasTheSamePosture(t *testing.T) {
+	a := startAgent(t)
+	const ask = `id; pwd; env | sort; grep -E '^(Cap|NoNewPrivs|Seccomp:|Groups)' /proc/self/status
+ls /; ls /proc | grep -v '^[0-9]'; ulimit -c; ulimit -n; ulimit -l; ls /proc/self/fd | wc -l
+cat /proc/net/dev 2>&1 | grep -c :; touch /x 2>&1; echo 1 > /box/f && cat /box/f; hostname`
+	want := string(a.run(t, sh(ask)).Stdout)
+	got, code := runcRun(t, a.dir, nil, "/bin/sh", "-c", ask)
+	if code != 0 || !strings.Contains(got, "uid=1000(sandboxuser)") || !strings.Contains(got, "Seccomp:\t2") {
+		t.Errorf("exit code %d; want 0, the sandbox user and a filter", code)
+	}
+	if got != want {
+		t.Errorf("under runc:\n%s\nunder brig:\n%s", got, want)
+	}
+}
+
+func TestBundleUnderRuncKeepsItsLimits(t *testing.T) {
+	a := startAgent(t)
+	for _, c := range []struct {
+		name   string
+		flags  []string
+		script string
+		code   int
+		out    string
+	}{
+		{"memory", []string{"--memory", "16M"}, "x=$(yes | head -c 100000000); echo survived", 137, ""},
+		{"scratch", []string{"--scratch", "1M"}, "head -c 5000000 /dev/zero > /box/f 2>/dev/null; wc -c < /box/f", 0, "1048576"},
+		{"exit code", nil, "exit 7", 7, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, code := runcRun(t, a.dir, c.flags, "/bin/sh", "-c", c.script)
+			if code != c.code || strings.TrimSpace(out) != c.out {
+				t.Errorf("exit code %d, output %q; want %d and %q", code, out, c.code, c.out)
+			}
+		})
+	}
+}
