@@ -35,6 +35,7 @@ func commands() []command {
 		{"bundle", "write a run as an OCI bundle for runc", bundleCommand},
 		{"cleanup", "remove what killed agents left", cleanupCommand},
 		{"doctor", "check this host: what works, what is refused, how to cure it", doctorCommand},
+		{"selftest", "show that the cage holds, by real runs", selftestCommand},
 		{"version", "print the version", versionCommand},
 	}
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// A selftestResult is one line of a self-test.
+type selftestResult struct {
+	ID     string `json:"id"`
+	Claim  string `json:"claim"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"` // of a failure
+	TookNS int64  `json:"took_ns"`
+}
+
+func selftestCommand(c *console, args []string) int {
+	f := c.flags("selftest", `
+Show that the cage holds here: harmless programs try what the agent forbids, each
+in a real run. Exits 1 when one of them gets further than it should.
+
+Usage:
+  brig selftest [--json] [ID...]
+
+Examples:
+  sudo brig selftest
+  sudo brig selftest network memory-limit
+
+Checks:
+`+selftestNames())
+	socket := socketFlag(f)
+	asJSON := f.Bool("json", false, "print JSON")
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	checks, err := chooseChecks(selfchecks(), f.Args())
+	if err != nil {
+		return c.hint("selftest", err)
+	}
+	agent, err := c.connect(*socket)
+	if err != nil {
+		return c.fail(err)
+	}
+	defer agent.Close()
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
+	if err := c.ensureTiny(ctx, agent); err != nil {
+		return c.fail(agent.explain(err))
+	}
+	var all []selftestResult
+	for _, k := range checks {
+		r, err := carryOut(ctx, agent, k)
+		if err != nil {
+			return c.fail(agent.explain(fmt.Errorf("check %s: %w", k.id, err)))
+		}
+		all = append(all, r)
+		if !*asJSON {
+			fmt.Fprintln(c.stdout, r)
+		}
+	}
+	failed := slices.ContainsFunc(all, func(r selftestResult) bool { return !r.OK })
+	if *asJSON {
+		text, err := json.MarshalIndent(all, "", "  ")
+		if err != nil {
+			return c.fail(err)
+		}
+		fmt.Fprintf(c.stdout, "%s\n", text)
+	}
+	if failed {
+		return 1
+	}
+	return 0
+}
+
+func (r selftestResult) String() string {
+	word, reason := "ok  ", ""
+	if !r.OK {
+		word, reason = "FAIL", ": "+r.Reason
+	}
+	return fmt.Sprintf("%s  %-13s %5d ms  %s%s", word, r.ID, r.TookNS/1e6, r.Claim, reason)
+}
+
+func selftestNames() string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, k := range selfchecks() {
+		fmt.Fprintf(t, "  %s\t%s\n", k.id, k.claim)
+	}
+	t.Flush()
+	return b.String()
+}
+
+func chooseChecks(all []selfcheck, ids []string) ([]selfcheck, error) {
+	if len(ids) == 0 {
+		return all, nil
+	}
+	var out []selfcheck
+	for _, id := range ids {
+		i := slices.IndexFunc(all, func(k selfcheck) bool { return k.id == id })
+		if i < 0 {
+			return nil, fmt.Errorf("selftest has no check %q", id)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+// carryOut runs the programs of one check, one after the other, up to the first
+// that gets further than it should.
+func carryOut(ctx context.Context, a *agentHandle, k selfcheck) (selftestResult, error) {
+	out := selftestResult{ID: k.id, Claim: k.claim, OK: true}
+	began := time.Now()
+	for _, s := range k.steps {
+		res, err := a.Run(ctx, api.Run{
+			Image: tinyImage, Argv: []string{"/bin/sh", "-c", s.script}, Collect: api.Collect{None: true},
+			Limits: s.limits.Over(api.Limits{Wall: api.Duration(10 * time.Second), Memory: 64 * api.MiB}),
+		})
+		if err != nil {
+			return out, err
+		}
+		if out.Reason = s.judge(res); out.Reason != "" {
+			out.OK = false
+			break
+		}
+	}
+	out.TookNS = time.Since(began).Nanoseconds()
+	return out, nil
+}
+
+const tinyImage = "tiny"
+
+// ensureTiny builds and stores the image the checks run in, if it is not there.
+func (c *console) ensureTiny(ctx context.Context, a *agentHandle) error {
+	images, err := a.Images(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(images, func(i api.Image) bool { return slices.Contains(i.Names, tinyImage) }) {
+		return nil
+	}
+	r, err := rootfs.FindRecipe(tinyImage)
+	if err != nil {
+		return err
+	}
+	quiet := *c
+	quiet.stdout = io.Discard // stdout is the report's
+	return quiet.buildAndStore(ctx, a, r, tinyImage, rootfs.BuildOptions{Cache: cacheDir()}, false)
+}
