@@ -134,7 +134,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"a name that leads out", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "../x"}}}, api.CodeBadFile},
 		{"a network", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "host"}, api.CodeUnsupported},
 		{"tests", api.Run{Image: "tiny", Argv: []string{"true"}, Tests: []api.Test{{ID: "1"}}}, api.CodeUnsupported},
-		{"more memory than the agent promises", big, api.CodeOverloaded},
+		{"more memory than the agent could ever promise", big, api.CodeAboveCeiling},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := a.refused(t, tt.run, tt.code)

@@ -96,8 +96,11 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surpl
 	if p.closed {
 		return nil, nil, api.Fail(api.CodeStopping, "the agent is stopping: send the run again later")
 	}
+	if memory > p.memory {
+		return nil, nil, api.Refuse(api.CodeAboveCeiling, "limit memory with swap is %s and this agent promises %s to all runs together: ask for less, or have the operator raise --memory", memory, p.memory)
+	}
 	if p.committed+memory > p.memory {
-		return nil, nil, api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and %s is the most: send the run again later, or ask for less than %s", p.committed, p.memory, memory)
+		return nil, nil, api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and %s is the most: send the run again later", p.committed, p.memory)
 	}
 	s := choose(p.slots, want.key)
 	if s == nil {

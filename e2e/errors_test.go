@@ -1,0 +1,221 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+)
+
+// Limits that make no sense, and words no program can be given: each is refused
+// under its code with the cause in the sentence, and no host path. A negative span
+// does not parse at all, so that it is a bad request before it is a limit.
+func TestNonsenseIsRefusedByName(t *testing.T) {
+	a := startAgent(t)
+	limits := func(l api.Limits) api.Run { r := sh("exit 0"); r.Limits = l; return r }
+	changed := func(f func(*api.Run)) api.Run { r := sh("exit 0"); f(&r); return r }
+	for _, tt := range []struct {
+		name string
+		run  api.Run
+		code api.Code
+		text string
+	}{
+		{"a negative wall time", limits(api.Limits{Wall: -1}), api.CodeBadRequest, "must be positive"},
+		{"a wall time under a millisecond", limits(api.Limits{Wall: 1}), api.CodeBadLimits, "wall"},
+		{"a negative cpu time", limits(api.Limits{CPU: seconds(-1)}), api.CodeBadRequest, "must be positive"},
+		{"memory below the least", limits(api.Limits{Memory: 4*api.MiB - 1}), api.CodeBadLimits, "least is 4M"},
+		{"negative processors", limits(api.Limits{CPUs: -0.5}), api.CodeBadLimits, "cpus"},
+		{"negative pids", limits(api.Limits{Pids: -1}), api.CodeBadLimits, "pids"},
+		{"a weight over the kernel's", limits(api.Limits{Weight: 262145}), api.CodeBadLimits, "weight"},
+		{"a cpuset that is prose", limits(api.Limits{Cpuset: "all of them"}), api.CodeBadLimits, "cpuset"},
+		{"a cpuset that runs backwards", limits(api.Limits{Cpuset: "1-0"}), api.CodeBadLimits, "cpuset"},
+		{"a cpuset of nothing but commas", limits(api.Limits{Cpuset: ",,"}), api.CodeBadLimits, "cpuset"},
+		{"core files", limits(api.Limits{Core: api.MiB}), api.CodeBadLimits, "core"},
+		{"no room for the three descriptors", limits(api.Limits{OpenFiles: 2}), api.CodeBadLimits, "open_files"},
+		{"more open files than the ceiling", limits(api.Limits{OpenFiles: 1 << 40}), api.CodeAboveCeiling, "open_files"},
+		{"a wall time over the ceiling", limits(api.Limits{Wall: seconds(31)}), api.CodeAboveCeiling, "wall"},
+		{"swap where there is none to give", limits(api.Limits{Swap: api.MiB}), api.CodeAboveCeiling, "swap"},
+		{"a preset that does not exist", changed(func(r *api.Run) { r.Preset = "heavy" }), api.CodeBadLimits, "heavy"},
+		{"a mode that does not exist", changed(func(r *api.Run) { r.Mode = "sloppy" }), api.CodeBadRequest, "sloppy"},
+		{"no program", changed(func(r *api.Run) { r.Argv = nil }), api.CodeBadRequest, "nothing to run"},
+		{"neither image nor language", changed(func(r *api.Run) { r.Image = "" }), api.CodeBadRequest, "image"},
+		{"NUL in an argument", changed(func(r *api.Run) { r.Argv = append(r.Argv, "a\x00b") }), api.CodeBadRequest, "NUL"},
+		{"an environment name with =", changed(func(r *api.Run) { r.Env = map[string]string{"A=B": "c"} }), api.CodeBadRequest, "env"},
+		{"arguments over the kernel's size", changed(func(r *api.Run) { r.Argv = append(r.Argv, strings.Repeat("x", 200<<10)) }), api.CodeTooLarge, "argv"},
+		{"an absolute file name", changed(func(r *api.Run) { r.Files = []api.File{{Name: "/etc/passwd"}} }), api.CodeBadFile, "absolute"},
+		{"a file name with ..", changed(func(r *api.Run) { r.Files = []api.File{{Name: "a/../../b"}} }), api.CodeBadFile, ".."},
+		{"a file that is also a directory", changed(func(r *api.Run) { r.Files = []api.File{{Name: "a"}, {Name: "a/b"}} }), api.CodeBadFile, "directory"},
+		{"a file given twice", changed(func(r *api.Run) { r.Files = []api.File{{Name: "a"}, {Name: "a"}} }), api.CodeBadFile, "twice"},
+		{"an image by an unknown digest", changed(func(r *api.Run) { r.Image = "sha256:" + strings.Repeat("0", 64) }), api.CodeNoImage, ""},
+		{"an image by a path that leads out", changed(func(r *api.Run) { r.Image = "../../etc" }), api.CodeNoImage, ""},
+		{"a program without its x bit", api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{{Name: "x", Content: api.Bytes("#!/bin/sh\n")}}}, api.CodeBadProgram, "x"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := a.refused(t, tt.run, tt.code)
+			if !strings.Contains(e.Message, tt.text) || strings.Contains(e.Message, "\n") || strings.Contains(e.Message, "/var/tmp") {
+				t.Errorf("message %q: want one sentence with %q and no host path", e.Message, tt.text)
+			}
+			if e.RetrySafe {
+				t.Errorf("%q is said to be worth a retry", e.Message)
+			}
+		})
+	}
+	if h, err := a.Health(t.Context()); err != nil || h.Leased != 0 || h.Memory != 0 {
+		t.Errorf("refusals hold something: %+v, %v", h, err)
+	}
+	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
+}
+
+// Two runs whose memory together is over the agent's are not both admitted, and
+// the second may come again; one that could never be is told so.
+func TestMemoryIsPromisedOnce(t *testing.T) {
+	a := startAgent(t, "--slots", "2", "--memory", "700M")
+	big := func(script string) api.Run {
+		r := sh(script)
+		r.Limits.Memory = 400 * api.MiB
+		return r
+	}
+	done := make(chan api.Result, 1)
+	first := &notify{came: make(chan struct{})}
+	go func() {
+		res, err := a.RunStream(t.Context(), big("echo; sleep 1"), nil, first, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	<-first.came
+	if e := a.refused(t, big("exit 0"), api.CodeOverloaded); !e.RetrySafe {
+		t.Errorf("%q is not said to be safe to retry", e.Message)
+	}
+	wantVerdict(t, <-done, api.OK)
+	wantVerdict(t, a.run(t, big("exit 0")), api.OK)
+
+	never := sh("exit 0")
+	never.Limits.Memory = 800 * api.MiB
+	if e := a.refused(t, never, api.CodeAboveCeiling); e.RetrySafe || !strings.Contains(e.Message, "700M") {
+		t.Errorf("%q (retry-safe %v): a run that can never be admitted", e.Message, e.RetrySafe)
+	}
+}
+
+// What does not come from our client: malformed, oversized and unknown requests
+// are answered with a 4xx and a code, and the agent goes on.
+func TestRawRequests(t *testing.T) {
+	a := startAgent(t)
+	for _, tt := range []struct {
+		name, request string
+		status        int
+		code          api.Code
+	}{
+		{"no JSON", post("/v1/runs", "hello"), 400, api.CodeBadRequest},
+		{"cut JSON", post("/v1/runs", `{"image":"tiny"`), 400, api.CodeBadRequest},
+		{"an unknown field", post("/v1/runs", `{"image":"tiny","argv":["true"],"host_path":"/etc"}`), 400, api.CodeBadRequest},
+		{"two values", post("/v1/runs", `{"image":"tiny","argv":["true"]} {}`), 400, api.CodeBadRequest},
+		{"a deep nest", post("/v1/runs", strings.Repeat("[", 100_000)), 400, api.CodeBadRequest},
+		{"a length no agent takes", "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", 413, api.CodeTooLarge},
+		{"no such path", "GET /v2/runs HTTP/1.1\r\nHost: x\r\n\r\n", 404, api.CodeNotFound},
+		{"a limit in words", post("/v1/runs", `{"image":"tiny","argv":["true"],"limits":{"wall":"soon"}}`), 400, api.CodeBadRequest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := net.Dial("unix", a.socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			_, _ = io.WriteString(c, tt.request) // it may be refused before it is read
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			var answer struct{ Error *api.Error }
+			if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.Error == nil {
+				t.Fatalf("status %d without an error of ours: %v", res.StatusCode, err)
+			}
+			if res.StatusCode != tt.status || answer.Error.Code != tt.code {
+				t.Errorf("status %d, code %s (%s); want %d, %s", res.StatusCode, answer.Error.Code, answer.Error.Message, tt.status, tt.code)
+			}
+			wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
+		})
+	}
+}
+
+func post(path, body string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+}
+
+// A caller without root may run, but brings no profile of its own, lets nothing
+// denied through and changes no image; one outside the group does not get in.
+func TestAnUnprivilegedCaller(t *testing.T) {
+	a := startAgent(t, "--group", "nogroup")
+	brig := binary(t, "brig")
+	dir := t.TempDir()
+	profile := filepath.Join(dir, "mine.yaml")
+	if err := os.WriteFile(profile, []byte("extends: default\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	public := filepath.Join(a.dir, "brig") // the checkout may be closed to others
+	copyFile(t, brig, public)
+	for _, tt := range []struct {
+		name string
+		gid  uint32
+		args []string
+		exit int
+		text string
+	}{
+		{"a run", 65534, []string{"run", "--rootfs", "tiny", "--", "true"}, 0, ""},
+		{"a profile of one's own", 65534, []string{"run", "--profile", profile, "--rootfs", "tiny", "--", "true"}, 125, "needs root"},
+		{"log mode", 65534, []string{"run", "--profile-mode", "log", "--rootfs", "tiny", "--", "true"}, 125, "needs root"},
+		{"a removal", 65534, []string{"rootfs", "rm", "tiny"}, 125, "root"},
+		{"a stranger", 12345, []string{"run", "--rootfs", "tiny", "--", "true"}, 125, "group"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.Command(public, tt.args...)
+			cmd.Dir = "/"
+			cmd.Env = []string{"BRIG_SOCKET=" + a.socket, "PATH=/usr/bin:/bin"}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: tt.gid}}
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
+			err := cmd.Run()
+			var ended *exec.ExitError
+			if err != nil && !errors.As(err, &ended) {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != tt.exit || !strings.Contains(errs.String(), tt.text) {
+				t.Errorf("exit %d, stderr %q; want %d with %q", got, &errs, tt.exit, tt.text)
+			}
+		})
+	}
+	wantVerdict(t, a.run(t, sh("exit 0")), api.OK) // the image is still there
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(testenv.NeedFile(t, from, "run make build first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
