@@ -3,7 +3,10 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
@@ -115,4 +120,137 @@ func commands(t testing.TB, name string) []string {
 		text, err := os.ReadFile(file) // of a process that has ended: an error, or nothing
 		return err != nil || !strings.HasPrefix(string(text), name+"\x00")
 	})
+}
+
+func row(id string, e expectation, ok bool) string {
+	outcome := "held"
+	if !ok {
+		outcome = "FAILED"
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |", id, e.Title, e.Severity, strings.Join(e.Layers, ", "), outcome)
+}
+
+func writeCorpus(t testing.TB, rows []string) {
+	t.Helper()
+	text := "# Hostile programs\n\nWritten by `go test ./e2e -run 'TestHostile$' -update-docs`. Each case runs in a fresh cell, in a kept\ncell, and in a kept cell after a run that left what it could; and bare, where that\nis harmless, to show that the probe works. The outcome is that of the machine it was\nlast written on, with hybrid cgroups; cgroup v2 is pending until run in the VM.\n\n| id | title | severity | layers | outcome |\n|---|---|---|---|---|\n" + strings.Join(rows, "\n") + "\n" + elsewhereTable()
+	if err := os.WriteFile("../docs/corpus.md", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Cases of the corpus that are no single probe, and the tests that show them.
+var elsewhere = []struct{ id, title, file, test string }{
+	{"AGT-17", "whichever step of set-up fails, nothing runs", "runtime/fault_test.go", "TestEveryStepFailsClosed"},
+	{"CPU-10", "limits that make no sense", "api/decode_test.go", "TestDecodeRunIsStrict"},
+	{"FS-20", "the image's bytes, as host and neighbour see them", "e2e/hostile_posture_test.go", "TestHostileImageIsUnchanged"},
+	{"IMG-04", "links over two hops in an archive", "rootfs/import_test.go", "TestImportKeepsHostileLinksInside"},
+	{"MEM-16", "a peak is of this run", "e2e/verdict_test.go", "TestPeakIsOfThisRun"},
+	{"MEM-17", "no memory controller", "e2e/corpus_test.go", "TestHostileMissingController"},
+	{"NS-18", "posture of a run, from the host", "e2e/hostile_posture_test.go", "TestHostilePosture"},
+	{"RES-22", "residue, from the host", "e2e/corpus_test.go", "TestHostileResidueIsGoneFromTheHost"},
+	{"SEC-01", "every rule both ways", "seccomp/bpf/proof_test.go", "TestEveryRuleBothWays"},
+	{"SEC-02", "sweep of call numbers", "e2e/hostile_sweep_test.go", "TestHostileSweepOfNumbers"},
+	{"SEC-03", "the filter is the model", "seccomp/bpf/compile_test.go", "TestPartsEqualProfile"},
+	{"SEC-07", "a foreign entry is named", "e2e/corpus_test.go", "TestHostileForeignEntryIsNamed"},
+	{"SEC-10", "two conditions on one argument", "seccomp/lint_test.go", "TestLint"},
+	{"SEC-32", "an oversize filter", "seccomp/bpf/proof_test.go", "TestOversizeFilterIsRefused"},
+}
+
+func elsewhereTable() string {
+	var b strings.Builder
+	b.WriteString("\n## Shown by other tests\n\n| id | title | test |\n|---|---|---|\n")
+	for _, e := range elsewhere {
+		fmt.Fprintf(&b, "| %s | %s | `%s` in %s |\n", e.id, e.title, e.test, e.file)
+	}
+	return b.String()
+}
+
+// What docs/corpus.md says of other tests is so: they exist and carry the id.
+func TestCorpusNamesTestsThatExist(t *testing.T) {
+	for _, e := range elsewhere {
+		text, err := os.ReadFile(filepath.Join("..", e.file))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, want := range []string{"func " + e.test + "(t *testing.T)", e.id} {
+			if !bytes.Contains(text, []byte(want)) {
+				t.Errorf("%s has no %q", e.file, want)
+			}
+		}
+	}
+	page, err := os.ReadFile("../docs/corpus.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(page, []byte(elsewhereTable())) {
+		t.Error("docs/corpus.md lists other tests than these: go test ./e2e -run 'TestHostile$' -update-docs")
+	}
+}
+
+// A checksum of each file that a probe could alter for others: the image's tree as
+// all cells share it, and the binary the agent runs.
+type checksums map[string][sha256.Size]byte
+
+func storedBytes(t testing.TB, a *agent) checksums {
+	t.Helper()
+	list, err := a.Images(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{fmt.Sprintf("/proc/%d/exe", a.cmd.Process.Pid)}
+	for _, img := range list {
+		if !slices.Contains(img.Names, "tiny") {
+			continue
+		}
+		root := filepath.Join(dataDir(t), "images", "images", strings.TrimPrefix(img.Digest, "sha256:"), "root")
+		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				files = append(files, p)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(files) < 3 {
+		t.Fatalf("the image has no files: %v", files)
+	}
+	sums := checksums{}
+	for _, f := range files {
+		sums[f] = checksum(t, f)
+	}
+	return sums
+}
+
+// unchanged compares twice: the page cache, which a cell may have altered, and
+// what comes from the disk when the kernel was asked to forget it.
+func (c checksums) unchanged(t testing.TB) {
+	t.Helper()
+	for file, want := range c {
+		if checksum(t, file) != want {
+			t.Errorf("%s has changed in memory", file)
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if checksum(t, file) != want {
+			t.Errorf("%s has changed on disk", file)
+		}
+	}
+}
+
+func checksum(t testing.TB, file string) [sha256.Size]byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sha256.Sum256(text)
 }
