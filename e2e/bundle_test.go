@@ -67,6 +67,7 @@ func TestBundleUnderRuncKeepsItsLimits(t *testing.T) {
 	}{
 		{"memory", []string{"--memory", "16M"}, "x=$(yes | head -c 100000000); echo survived", 137, ""},
 		{"scratch", []string{"--scratch", "1M"}, "head -c 5000000 /dev/zero > /box/f 2>/dev/null; wc -c < /box/f", 0, "1048576"},
+		{"denied", nil, "exec pivot_root /tmp /tmp", 159, ""},
 		{"exit code", nil, "exit 7", 7, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
