@@ -129,6 +129,9 @@ func newCanaries(t testing.TB) *canaries {
 		}()
 		c.unix = append(c.unix, l)
 	}
+	if err := os.Chmod(filepath.Join(dir, "sock"), 0o777); err != nil {
+		t.Fatal(err)
+	}
 	c.victim = exec.Command("sleep", "3600")
 	c.victim.Args = []string{"hostile-canary-process", "3600"}
 	if err := c.victim.Start(); err != nil {
@@ -157,7 +160,8 @@ func (c *canaries) untouched(t testing.TB) {
 }
 
 func (c *canaries) expand(args []string) []string {
-	r := strings.NewReplacer("$CANARY", c.file, "$PORT", fmt.Sprint(c.listener.Addr().(*net.TCPAddr).Port), "$ENVCANARY", c.env)
+	r := strings.NewReplacer("$CANARY", c.file, "$PORT", fmt.Sprint(c.listener.Addr().(*net.TCPAddr).Port), "$ENVCANARY", c.env,
+		"$ABSTRACT", c.unix[0].Addr().String(), "$SOCK", c.unix[1].Addr().String(), "$VICTIM", fmt.Sprint(c.victim.Process.Pid))
 	out := make([]string, len(args))
 	for i, a := range args {
 		out[i] = r.Replace(a)
