@@ -68,6 +68,32 @@ func TestHostileMissingController(t *testing.T) {
 	}
 }
 
+// NS-03, the second layer: where the filter lets every call go on, the sysctl still
+// forbids user namespaces, and without a capability there is none of another kind.
+func TestHostileNamespacesWithoutTheFilter(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	r := program(buildProbe(t, "NS-03"))
+	r.ProfileMode, r.Limits = api.Log, hostileLimits()
+	res := a.run(t, r)
+	wantVerdict(t, res, api.OK)
+	list := attempts(t, res.Stdout)
+	if len(list) != 16 {
+		t.Errorf("%d attempts; want 16", len(list))
+	}
+	for _, got := range list {
+		want := "EPERM"
+		if strings.HasSuffix(got.Call, "NEWUSER") || strings.HasSuffix(got.Call, "all") {
+			want = "ENOSPC"
+		}
+		if got.Errno != want {
+			t.Errorf("%s: %s; want %s", got.Call, got.Errno, want)
+		}
+	}
+	if len(res.Logged) == 0 {
+		t.Error("nothing is logged: the calls have not gone past the filter")
+	}
+}
+
 // SEC-07: a 32-bit entry in one thread of two ends the whole run at once, with a
 // verdict that names the architecture. The kernel's own answer would end the
 // thread only, and the run would go on to its wall limit.
@@ -146,6 +172,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"IMG-04", "links over two hops in an archive", "rootfs/import_test.go", "TestImportKeepsHostileLinksInside"},
 	{"MEM-16", "a peak is of this run", "e2e/verdict_test.go", "TestPeakIsOfThisRun"},
 	{"MEM-17", "no memory controller", "e2e/corpus_test.go", "TestHostileMissingController"},
+	{"NS-03", "user namespaces without the filter", "e2e/corpus_test.go", "TestHostileNamespacesWithoutTheFilter"},
 	{"NS-18", "posture of a run, from the host", "e2e/hostile_posture_test.go", "TestHostilePosture"},
 	{"RES-22", "residue, from the host", "e2e/corpus_test.go", "TestHostileResidueIsGoneFromTheHost"},
 	{"SEC-01", "every rule both ways", "seccomp/bpf/proof_test.go", "TestEveryRuleBothWays"},
