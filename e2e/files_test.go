@@ -159,3 +159,59 @@ int main(void) { symlink("/etc/passwd", "link"); close(open("file", O_CREAT|O_WR
 		}
 	})
 }
+
+// Inputs belong to the program, in directories it may write to, and bring their x
+// bit both ways; a second name of a file is a file like another.
+func TestInputsBelongToTheProgram(t *testing.T) {
+	a := startAgent(t)
+	r := sh(`stat -c '%u:%g %a %n' in.txt d d/e d/e/deep run.sh && echo x >> d/e/deep && mkdir d/e/more && ln in.txt second && cp run.sh again.sh && chmod +x again.sh && rm run.sh`)
+	r.Files = []api.File{{Name: "in.txt", Content: api.Bytes("in")}, {Name: "d/e/deep", Content: api.Bytes("deep")}, {Name: "run.sh", Content: api.Bytes("#!/bin/sh\n"), Executable: true}}
+	res := a.run(t, r)
+	wantVerdict(t, res, api.OK)
+	if want := "1000:1000 644 in.txt\n1000:1000 755 d\n1000:1000 755 d/e\n1000:1000 644 d/e/deep\n1000:1000 755 run.sh\n"; string(res.Stdout) != want {
+		t.Errorf("inputs lie as\n%swant\n%s", res.Stdout, want)
+	}
+	got := map[string]api.File{}
+	for _, f := range res.Files {
+		got[f.Name] = f
+	}
+	if !got["again.sh"].Executable || got["d/e/deep"].Executable || string(got["d/e/deep"].Content) != "deepx\n" || string(got["second"].Content) != "in" {
+		t.Errorf("came back: %+v", res.Files)
+	}
+}
+
+// A directory its owner has closed harms nothing. A socket, which collecting
+// would skip, no tier lets a program make.
+func TestClosedDirectoriesHarmNothing(t *testing.T) {
+	a := startAgent(t)
+	r := sh("mkdir closed; echo x > closed/in; chmod 0 closed; echo fine > fine")
+	if files, _ := a.collected(t, r); files["fine"] != "fine\n" {
+		t.Errorf("collected %q", names(files))
+	}
+	socket := compileC(t, "socket", `#include <sys/stat.h>
+int main(void) { return mknod("out", S_IFSOCK | 0600, 0) == 0; }`)
+	for _, tier := range []string{"strict", "default", "managed", "compile"} {
+		r := program(socket)
+		r.Profile = tier
+		if files, skipped := a.collected(t, r); len(files) != 0 || len(skipped) != 0 {
+			t.Errorf("tier %s: collected %q, skipped %v", tier, names(files), skipped)
+		}
+	}
+	t.Run("what one run closed, the next does not meet", func(t *testing.T) {
+		files, skipped := a.collected(t, sh("echo y > y"))
+		if !slices.Equal(names(files), []string{"y"}) || len(skipped) != 0 {
+			t.Errorf("collected %q, skipped %v", names(files), skipped)
+		}
+	})
+	t.Run("a bound of the caller's own", func(t *testing.T) {
+		r := sh("for i in 1 2 3; do head -c 1000 /dev/zero > f$i; done")
+		r.Collect.Files = 2
+		if files, skipped := a.collected(t, r); len(files) != 2 || len(skipped) != 1 {
+			t.Errorf("collected %q, skipped %v", names(files), skipped)
+		}
+		r.Collect = api.Collect{Bytes: 2500}
+		if files, skipped := a.collected(t, r); len(files) != 2 || len(skipped) != 1 {
+			t.Errorf("collected %q, skipped %v", names(files), skipped)
+		}
+	})
+}
