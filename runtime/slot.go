@@ -12,7 +12,7 @@ import (
 type slot struct {
 	index     int
 	processor int    // it is pinned to
-	cpus      string // the same as a kernel list
+	cpus      string // the same as a kernel list; empty where there is no other, and nothing to pin
 	all       int    // processors of the agent, for runs that ask for more than one
 
 	poller *poller
@@ -23,7 +23,10 @@ type slot struct {
 }
 
 func newSlot(index, processor, all int) (_ *slot, err error) {
-	s := &slot{index: index, processor: processor, cpus: fmt.Sprint(processor), all: all}
+	s := &slot{index: index, processor: processor, all: all}
+	if all > 1 {
+		s.cpus = fmt.Sprint(processor)
+	}
 	undo := undoing(&err)
 	defer undo.run()
 	if s.poller, err = newPoller(); err != nil {
