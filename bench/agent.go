@@ -129,7 +129,7 @@ func cellCPU(run string) (time.Duration, error) {
 			ns, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 			return time.Duration(ns), err
 		}
-		if b, err := os.ReadFile(filepath.Join(path, "cpu.stat")); err == nil && strings.Contains(path, "unified") == false {
+		if b, err := os.ReadFile(filepath.Join(path, "cpu.stat")); err == nil && !strings.Contains(path, "unified") {
 			var us int64
 			if _, err := fmt.Sscanf(string(b), "usage_usec %d", &us); err == nil {
 				return time.Duration(us) * time.Microsecond, nil

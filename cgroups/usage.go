@@ -63,9 +63,9 @@ type stats struct {
 
 // counters are cumulative readings.
 type counters struct {
-	cpu, user, system    time.Duration
-	kills, hits, forks   int64
-	memoryBase, pidsPeak int64
+	cpu, user, system  time.Duration
+	kills, hits, forks int64
+	memoryBase         int64
 }
 
 // Begin marks where the next run starts: the counters, which never go back, are

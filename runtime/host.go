@@ -47,7 +47,6 @@ type Host struct {
 	allowed  []int    // processors of the agent
 	pool     *pool
 	serial   atomic.Uint64 // names cells
-	runs     atomic.Uint64 // numbers runs
 
 	warm    sync.WaitGroup // the compilation Open begins
 	mu      sync.Mutex

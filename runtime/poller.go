@@ -34,13 +34,6 @@ func (p *poller) add(f *os.File, events uint32, tag int32) error {
 	return os.NewSyscallError("epoll_ctl add", unix.EpollCtl(fd(p.file), unix.EPOLL_CTL_ADD, fd(f), &ev))
 }
 
-// modify changes what is waited for; no events leaves only errors and hang-ups,
-// which epoll always reports, so drop is what silences a descriptor.
-func (p *poller) modify(f *os.File, events uint32, tag int32) error {
-	ev := unix.EpollEvent{Events: events, Fd: tag}
-	return os.NewSyscallError("epoll_ctl mod", unix.EpollCtl(fd(p.file), unix.EPOLL_CTL_MOD, fd(f), &ev))
-}
-
 // drop stops watching f. One that is not watched is no error.
 func (p *poller) drop(f *os.File) error {
 	err := unix.EpollCtl(fd(p.file), unix.EPOLL_CTL_DEL, fd(f), nil)

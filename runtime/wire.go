@@ -53,12 +53,6 @@ type StepError struct {
 func (e *StepError) Error() string { return "cell step " + string(e.Step) + ": " + e.Err.Error() }
 func (e *StepError) Unwrap() error { return e.Err }
 
-type wireInsn struct {
-	Code   uint16
-	JT, JF uint8
-	K      uint32
-}
-
 type wireHello struct {
 	Magic, Kind uint32
 	UID, GID    uint32

@@ -54,7 +54,7 @@ func TestForeignCallsAreKilledInEveryTier(t *testing.T) {
 			{Nr: -2, Arch: AMD64.Audit()},             // has the x32 bit too
 			{Nr: 0x7fffffff, Arch: AMD64.Audit()},     // the largest number
 			{Nr: 1<<30 | 1023, Arch: AMD64.Audit()},   // x32 above every table
-			{Nr: 1<<30 | 0, Arch: AMD64.Audit()},      // x32 read
+			{Nr: 1 << 30, Arch: AMD64.Audit()},        // x32 read
 			{Nr: 1<<30 | 512, Arch: AMD64.Audit()},    // x32's own numbers
 			{Nr: -2147483648, Arch: AMD64.Audit()},    // the smallest number
 			{Nr: 0, Arch: 0},                          // no architecture
