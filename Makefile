@@ -4,6 +4,7 @@ VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 TAGS := netgo osusergo runc_nocriu
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 CELLINIT := runtime/cellinit/cellinit.elf
 CELLINIT_SRC := $(wildcard runtime/cellinit/*.c runtime/cellinit/*.h)
 CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib -static \
@@ -33,8 +34,17 @@ demo: ## from a clone to a sandboxed program: install, build, make the image, ru
 test: build ## all tests; root for the privileged ones
 	@scripts/test
 
-test-pure: $(CELLINIT) ## tests that need no privilege, under the race detector
-	go test -race ./api/... ./agent/... ./client/... ./seccomp/... ./cgroups/... ./internal/...
+test-pure: build ## tests that need no privilege, under the race detector
+	@scripts/test pure
+
+test-root: build ## privileged and hostile tests, and the command line's scripts (root)
+	@scripts/test root
+
+test-v2: build ## the privileged tests under cgroup v2, in a virtual machine (root)
+	@scripts/test-v2
+
+image-python: build ## build and store the Python image (root)
+	bin/brig rootfs build python
 
 bench: build ## what a run costs beside the plain spawn of the same program (root)
 	go run ./bench --bin bin
@@ -42,10 +52,11 @@ bench: build ## what a run costs beside the plain spawn of the same program (roo
 fuzz: $(CELLINIT) ## every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) ## gofmt, vet, shellcheck
+lint: $(CELLINIT) ## gofmt, vet, staticcheck, shellcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
 	go vet ./...
-	shellcheck .ci/run scripts/*
+	go run $(STATICCHECK) ./...
+	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts)
 
 install: build ## brig and brigd into /usr/local/bin
 	install -m 0755 bin/brig bin/brigd /usr/local/bin/
@@ -53,4 +64,4 @@ install: build ## brig and brigd into /usr/local/bin
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT)
 
-.PHONY: help cellinit build deps demo test test-pure bench fuzz lint install clean
+.PHONY: help cellinit build deps demo test test-pure test-root test-v2 image-python bench fuzz lint install clean
