@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -83,11 +84,16 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 	if err := c.settleLanguage(ctx, agent, o, ext); err != nil {
 		return api.Result{}, err
 	}
+	stream := func(stdout, stderr io.Writer) (api.Result, error) {
+		return c.whenFree(ctx, o.wait, func() (api.Result, error) {
+			return agent.RunStream(ctx, o.run, c.stdin, stdout, stderr)
+		})
+	}
 	if !o.json {
-		return agent.RunStream(ctx, o.run, c.stdin, c.stdout, c.stderr)
+		return stream(c.stdout, c.stderr)
 	}
 	var out, errs bytes.Buffer
-	res, err := agent.RunStream(ctx, o.run, c.stdin, &out, &errs)
+	res, err := stream(&out, &errs)
 	res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
 	return res, err
 }
