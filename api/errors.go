@@ -37,7 +37,7 @@ const (
 type Error struct {
 	Code      Code   `json:"code"`
 	Message   string `json:"message"`          // one sentence: what, why, and what to do about it
-	RetrySafe bool   `json:"retry_safe"`       // the same request may be sent again without running twice
+	RetrySafe bool   `json:"retry_safe"`       // the same request may be sent again: a run has no effect outside its sandbox, and this one left nothing
 	Run       string `json:"run_id,omitempty"` // empty when no run was begun
 
 	err error

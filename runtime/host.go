@@ -138,6 +138,9 @@ func Open(cfg Config) (_ *Host, err error) {
 		return nil, err
 	}
 	h.allowed = cpus.allowed
+	if _, err := probed.Controller("cpuset"); err != nil && len(cpus.allowed) > 1 {
+		return nil, fmt.Errorf("pin slots to their cores: %w", err)
+	}
 	if h.cfg.Slots == 0 {
 		h.cfg.Slots = len(cpus.cores)
 	}

@@ -113,18 +113,20 @@ func processes(inv map[string]int) {
 // business.
 func ours(pid int) bool {
 	me := os.Getpid()
-	for p := pid; p != me; {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
+	for pid != me {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			return false
 		}
 		rest := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if p, err = strconv.Atoi(rest[1]); err != nil {
+		parent, err := strconv.Atoi(rest[1])
+		if err != nil {
 			return false
 		}
-		if p <= 1 {
-			return orphanOfOurs(pid)
+		if parent <= 1 {
+			return orphanOfOurs(pid) // the head of its family; the others count with it
 		}
+		pid = parent
 	}
 	return true
 }
