@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
+export PATH := $(PATH):/usr/local/go/bin# sudo drops it
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 TAGS := netgo osusergo runc_nocriu
 LDFLAGS := -s -w -X main.version=$(VERSION)
