@@ -116,11 +116,11 @@ func (l Limits) Within(ceiling Limits) error {
 	for i, f := range want {
 		top := most[i].value
 		if f.value > top && (top != 0 || f.name == "swap") {
-			return Refuse(CodeAboveCeiling, "limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise the ceiling", f.name, f.text(f.value), f.text(top))
+			return Refuse(CodeAboveCeiling, "limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-%s)", f.name, f.text(f.value), f.text(top), strings.ReplaceAll(f.name, "_", "-"))
 		}
 	}
 	if ceiling.CPUs != 0 && l.CPUs > ceiling.CPUs {
-		return Refuse(CodeAboveCeiling, "limit cpus is %v, above this agent's ceiling of %v: ask for less, or have the operator raise the ceiling", l.CPUs, ceiling.CPUs)
+		return Refuse(CodeAboveCeiling, "limit cpus is %v, above this agent's ceiling of %v: ask for less, or have the operator raise it (brigd --max-cpus)", l.CPUs, ceiling.CPUs)
 	}
 	return nil
 }

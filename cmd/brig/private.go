@@ -33,8 +33,8 @@ type agentHandle struct {
 }
 
 // connect finds the agent. A socket that was named must answer; where none was
-// named and nobody answers on the usual one, root gets a private agent.
-func (c *console) connect(socket string) (*agentHandle, error) {
+// named and nobody answers on the usual one, root gets a private agent, with flags.
+func (c *console) connect(socket string, flags ...string) (*agentHandle, error) {
 	named := socket
 	if named == "" {
 		named = c.env("BRIG_SOCKET")
@@ -52,7 +52,7 @@ func (c *console) connect(socket string) (*agentHandle, error) {
 	case os.Geteuid() != 0:
 		return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start brigd, name another socket with --socket, or use sudo, which starts an agent for this one command", defaultSocket)
 	}
-	p, err := startPrivate()
+	p, err := startPrivate(flags)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ type privateAgent struct {
 	once     sync.Once
 }
 
-func startPrivate() (_ *privateAgent, err error) {
+func startPrivate(flags []string) (_ *privateAgent, err error) {
 	bin, err := findBrigd()
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func startPrivate() (_ *privateAgent, err error) {
 	defer theirs.Close()
 
 	p.lifeline = ours
-	p.cmd = exec.Command(bin, "--private", "--listen-fd", "3")
+	p.cmd = exec.Command(bin, append([]string{"--private", "--listen-fd", "3"}, flags...)...)
 	p.cmd.ExtraFiles = []*os.File{sock, theirs} // 3 and 4
 	p.cmd.Stderr = p.stderr
 	p.cmd.WaitDelay = time.Second

@@ -56,7 +56,12 @@ func sentence(r api.Result) string {
 		return fmt.Sprintf("%s: wrote more than %s to one stream (raise --output)", r.Verdict, l.Output)
 	case api.Denied:
 		if d := r.Denial; d != nil {
-			return fmt.Sprintf("%s: the system call %s is forbidden by %s: %s (see brig profile explain %s)", r.Verdict, d.Syscall, d.Rule, d.Why, d.Syscall)
+			profile, _, _ := strings.Cut(d.Rule, "#")
+			text := fmt.Sprintf("%s: the system call %s is forbidden by profile %s: %s", r.Verdict, d.Syscall, profile, d.Why)
+			if !strings.HasPrefix(d.Syscall, "syscall_") {
+				text += fmt.Sprintf(" (see brig profile explain %s)", d.Syscall)
+			}
+			return text
 		}
 	case api.Signaled:
 		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orWord(r.SignalName, "signal"), r.Signal)

@@ -27,6 +27,9 @@ func runCommand(c *console, args []string) int {
 	}
 	o.args, o.hasCode = f.Args(), f.Changed("code")
 	ext, err := o.plan()
+	if err == nil {
+		err = noZero(f)
+	}
 	if err != nil {
 		return c.runFailed(o, err, true)
 	}
@@ -35,7 +38,7 @@ func runCommand(c *console, args []string) int {
 			return c.fail(err)
 		}
 	}
-	agent, err := c.connect(o.socket)
+	agent, err := c.connect(o.socket, ceilings(o.run)...)
 	if err != nil {
 		return c.runFailed(o, err, false)
 	}
@@ -46,38 +49,80 @@ func runCommand(c *console, args []string) int {
 	if err != nil {
 		return c.runFailed(o, agent.explain(err), false)
 	}
-	return c.report(o, res)
+	code := c.report(o, res)
+	var s interrupted
+	if code == exitCanceled && errors.As(context.Cause(ctx), &s) {
+		return s.exit()
+	}
+	return code
 }
 
-// untilInterrupt ends the context at the first Ctrl-C, and at a second, for which
-// it takes no signal that comes with the first one, the process.
+// ceilings are the flags that let a private agent take this run: whoever may start
+// one is its operator.
+func ceilings(r api.Run) []string {
+	most, l := api.DefaultCeiling(), r.Limits
+	var args []string
+	add := func(over bool, flag string, value any) {
+		if over {
+			args = append(args, "--max-"+flag, fmt.Sprint(value))
+		}
+	}
+	add(l.Wall > most.Wall, "wall", l.Wall)
+	add(max(l.CPU, l.Wall) > most.CPU, "cpu", max(l.CPU, l.Wall))
+	add(l.Memory > most.Memory, "memory", l.Memory)
+	add(l.Swap > most.Swap, "swap", l.Swap)
+	add(l.CPUs > most.CPUs, "cpus", l.CPUs)
+	add(l.Pids > most.Pids, "pids", l.Pids)
+	add(l.Output > most.Output, "output", l.Output)
+	add(l.Scratch > most.Scratch, "scratch", l.Scratch)
+	add(l.Inodes > most.Inodes, "inodes", l.Inodes)
+	return args
+}
+
+// untilInterrupt ends the context at the first Ctrl-C or other signal that asks to
+// stop, and at a second, for which it takes no signal that comes with the first
+// one, the process. A stdout that nobody reads any more is an error of writing, so
+// that a private agent is stopped and not left behind.
 func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
 		var first time.Time
+		var got os.Signal
 		for {
 			select {
-			case <-signals:
+			case got = <-signals:
 			case <-done:
 				return
 			}
 			switch {
 			case first.IsZero():
 				first = time.Now()
-				cancel(errInterrupted)
+				cancel(interrupted{got})
 			case time.Since(first) > 200*time.Millisecond:
 				agent.abandon()
-				os.Exit(exitCanceled)
+				os.Exit(interrupted{got}.exit())
 			}
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
 }
 
-var errInterrupted = errors.New("interrupted")
+// interrupted is the cause of a context that a signal ended.
+type interrupted struct{ signal os.Signal }
+
+func (i interrupted) Error() string { return "interrupted by " + i.signal.String() }
+
+// exit is the code a shell gives for the signal.
+func (i interrupted) exit() int {
+	if n, ok := i.signal.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return exitCanceled
+}
 
 // execute settles the language and carries out the run.
 func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions, ext string) (api.Result, error) {
@@ -127,8 +172,12 @@ func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *run
 
 // runFailed reports that brig failed, wherever the caller looks.
 func (c *console) runFailed(o *runOptions, err error, usage bool) int {
-	if errors.Is(err, errInterrupted) {
-		return exitCanceled
+	var s interrupted
+	switch {
+	case errors.As(err, &s):
+		return s.exit()
+	case errors.Is(err, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE) // nobody reads us, so nobody is told
 	}
 	var e *api.Error
 	if !errors.As(err, &e) {

@@ -29,6 +29,9 @@ Examples:
   brig run --file data.csv --out results report.py
   brig run --rootfs python -- /usr/bin/env
 
+Flags go before FILE: what follows it is the program's. Only FILE is placed in
+the sandbox; --file adds more, and --out DIR brings back what the program wrote.
+
 Exit codes: the program's own; 124 cpu or wall limit, 137 memory, 153 output,
 159 denied, 128+n signal n, 130 canceled, 125 brig itself failed, 126 and 127 as
 a shell. --json and --result tell them from a program's own.`
@@ -98,6 +101,16 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+}
+
+// noZero refuses a zero that was written out: left out it means the default.
+func noZero(f *pflag.FlagSet) error {
+	for _, name := range []string{"cpus", "weight", "pids", "inodes", "open-files"} {
+		if f.Changed(name) && f.Lookup(name).Value.String() == "0" {
+			return api.Refuse(api.CodeBadLimits, "limit %s is 0: leave it out for the default, or ask for more", name)
+		}
+	}
+	return nil
 }
 
 // plan makes the Run, reading the files the command line names. The language is

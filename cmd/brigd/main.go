@@ -80,6 +80,8 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.ceiling.Output, "max-output", "ceiling of a run's stdout and stderr, each")
 	set.Var(&f.ceiling.Scratch, "max-scratch", "ceiling of a run's files")
 	set.Int64Var(&f.ceiling.Inodes, "max-inodes", f.ceiling.Inodes, "ceiling of a run's number of files")
+	set.Int64Var(&f.ceiling.OpenFiles, "max-open-files", f.ceiling.OpenFiles, "ceiling of a process's descriptors")
+	set.Int64Var(&f.ceiling.Weight, "max-weight", f.ceiling.Weight, "ceiling of a run's share under contention")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
 	set.BoolVar(&f.sweep, "sweep", false, "remove what killed agents left below --run-dir, say what, and exit; every start does so too")
 	private := set.Bool("private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")
