@@ -13,6 +13,8 @@ type Cell struct {
 	tree *Tree
 	name string
 	uid  int // owner of cgroup.procs on cgroup2; 0 leaves it to root
+
+	weight int64 // in force, as in Limits; Apply's, of one leaf at a time
 }
 
 // Cell makes the groups of a cell. uid, when not 0, is the host uid of the cell's

@@ -308,3 +308,38 @@ func TestCreateStopsWhenNothingCanBeRecorded(t *testing.T) {
 		}
 	}
 }
+
+// A weight is put where it counts, on the cell, and the next leaf's run does not
+// inherit it.
+func TestWeightIsTheCells(t *testing.T) {
+	one := newLeaf(t)
+	two, err := one.cell.NewLeaf("r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := two.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	for i, step := range []struct {
+		leaf   *Leaf
+		weight int64
+	}{{one, 2048}, {two, 0}, {one, 512}, {two, 512}, {one, 1024}} {
+		apply(t, step.leaf, Limits{Weight: step.weight})
+		file, want := "cpu.shares", or(step.weight, 1024)
+		if one.cell.tree.layout.Unified {
+			file, want = "cpu.weight", toWeight(step.weight)
+		}
+		f := step.leaf.ctl[file]
+		if f == nil {
+			t.Fatalf("%s is not open", file)
+		}
+		if got, err := os.ReadFile(f.Name()); err != nil || strings.TrimSpace(string(got)) != decimal(want) {
+			t.Errorf("step %d: %s holds %q, %v; want %d", i, f.Name(), got, err, want)
+		}
+		if filepath.Base(filepath.Dir(f.Name())) != one.cell.name {
+			t.Errorf("the weight is written to %s; want the cell's group", f.Name())
+		}
+	}
+}

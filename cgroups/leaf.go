@@ -77,7 +77,33 @@ func (l *Leaf) open(hy Hierarchy) error {
 			l.ctl[name] = f
 		}
 	}
+	if err := l.openWeight(hy); err != nil {
+		return err
+	}
 	return l.stats.open(dir, hy, l.cell.tree.layout.Unified)
+}
+
+// openWeight opens the weight's file, which is the cell's: a weight counts among
+// siblings only, and what a run contends with is not its own cell's idle groups
+// but the other cells.
+func (l *Leaf) openWeight(hy Hierarchy) error {
+	name := "cpu.shares"
+	switch {
+	case hy.Unified && l.cell.tree.layout.Unified:
+		name = "cpu.weight"
+	case hy.Unified || !slices.Contains(hy.Controllers, "cpu"):
+		return nil
+	}
+	dir, err := openDir(l.cell.dir(hy))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	f, err := openMaybe(dir, name, unix.O_WRONLY)
+	if f != nil {
+		l.ctl[name] = f
+	}
+	return err
 }
 
 // controls lists the files a leaf writes to in a hierarchy.
@@ -86,7 +112,7 @@ func controls(at Layout, hy Hierarchy) []string {
 		files := []string{"cgroup.kill", "cgroup.pressure"}
 		if at.Unified {
 			files = append(files, "memory.max", "memory.swap.max", "memory.oom.group",
-				"cpu.max", "cpu.weight", "cpuset.cpus", "pids.max")
+				"cpu.max", "cpuset.cpus", "pids.max")
 		}
 		return files
 	}
@@ -97,7 +123,7 @@ func controls(at Layout, hy Hierarchy) []string {
 			files = append(files, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes",
 				"memory.swappiness", "cgroup.event_control")
 		case "cpu":
-			files = append(files, "cpu.cfs_quota_us", "cpu.shares")
+			files = append(files, "cpu.cfs_quota_us")
 		case "cpuset":
 			files = append(files, "cpuset.cpus")
 		case "pids":
@@ -130,14 +156,18 @@ func Setup(at Layout) []Write {
 // the files of a tmpfs still mounted, is EBUSY on version 1, while v2 takes the limit
 // and kills the next process. Free what a run left before its leaf is used again, and
 // see MemoryBase.
+//
+// The weight is the cell's, so only one leaf of a cell may have a run.
 func (l *Leaf) Apply(want Limits) error {
-	for _, w := range Plan(l.cell.tree.layout, l.limits, want) {
+	old := l.limits
+	old.Weight = l.cell.weight
+	for _, w := range Plan(l.cell.tree.layout, old, want) {
 		if err := l.write(w); err != nil {
 			l.doubt = true
 			return fmt.Errorf("apply limits to %s: %w", l.name, err)
 		}
 	}
-	l.limits = want
+	l.limits, l.cell.weight = want, want.Weight
 	return nil
 }
 
