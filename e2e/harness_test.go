@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -182,21 +183,49 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) }) {
-		recipe, err := rootfs.FindRecipe(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var tarball bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		if err := rootfs.Build(ctx, recipe, &tarball, rootfs.BuildOptions{}); err != nil {
-			t.Fatalf("build image %s: %v", name, err)
-		}
-		if _, err := a.Import(ctx, &tarball, name, ""); err != nil {
+		tarball := bytes.NewReader(archive(ctx, t, name))
+		if _, err := a.Import(ctx, tarball, name, ""); err != nil {
 			t.Fatalf("import image %s: %v", name, err)
 		}
 	}
 	s.have[name] = true
+}
+
+// archive builds an image, or takes it from $BRIG_TEST_IMAGES, for a machine that
+// cannot build it; what was built is kept there for such a machine.
+func archive(ctx context.Context, t testing.TB, name string) []byte {
+	t.Helper()
+	dir := os.Getenv("BRIG_TEST_IMAGES")
+	if dir == "" {
+		dir = dataDir(t)
+	}
+	kept := filepath.Join(dir, name+".tar.zst")
+	if text, err := os.ReadFile(kept); err == nil && os.Getenv("BRIG_TEST_IMAGES") != "" {
+		return text
+	}
+	recipe, err := rootfs.FindRecipe(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tarball bytes.Buffer
+	if err := rootfs.Build(ctx, recipe, &tarball, rootfs.BuildOptions{}); err != nil {
+		t.Fatalf("build image %s: %v", name, err)
+	}
+	if err := os.WriteFile(kept, tarball.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return tarball.Bytes()
+}
+
+// slow stretches a bound on wall time where system calls are slow, as in a
+// machine in software: $BRIG_TEST_SLOW is the factor.
+func slow(d time.Duration) time.Duration {
+	if n, err := strconv.Atoi(os.Getenv("BRIG_TEST_SLOW")); err == nil && n > 1 {
+		return d * time.Duration(n)
+	}
+	return d
 }
 
 // needPython is for tests that run Python.

@@ -161,7 +161,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 
 // NS-14: two runs at a time have different host ids; the program sees 1000.
 func TestSlotsHaveTheirOwnIDs(t *testing.T) {
-	a := startAgent(t)
+	a := startAgent(t, "--slots", "2")
 	seen := make(chan string, 2)
 	for range 2 {
 		go func() {

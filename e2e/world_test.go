@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,11 @@ func normalised(s string) string {
 	} {
 		s = regexp.MustCompile(r.from).ReplaceAllString(s, r.to)
 	}
-	return s
+	head, rest, _ := strings.Cut(s, "# mounts\n") // their order is the kernel's
+	mounts, rest, _ := strings.Cut(rest, "# cgroups\n")
+	lines := strings.Split(strings.TrimSpace(mounts), "\n")
+	slices.Sort(lines)
+	return head + "# mounts\n" + strings.Join(lines, "\n") + "\n# cgroups\n" + rest
 }
 
 // The program's world is what the documentation says, to the last mount, in both
