@@ -22,6 +22,9 @@ int main(void) { int n = 0; for (;;) { int p = fork(); if (p < 0) break; if (!p)
 #include <sys/resource.h>
 int main(void) { int n = 3; while (open("/dev/null", O_RDONLY) >= 0) n++; struct rlimit s, c; getrlimit(RLIMIT_STACK, &s); getrlimit(RLIMIT_CORE, &c);
   printf("%d %d %lu %lu\n", n, errno == EMFILE, (unsigned long)s.rlim_cur, (unsigned long)c.rlim_max); return 0; }`)
+	greedy := compileC(t, "greedy", `#include <fcntl.h>
+#include <unistd.h>
+int main(void) { while (open("/dev/null", O_RDONLY) >= 0); for (;;) pause(); }`)
 	stack := compileC(t, "stack", `#include <string.h>
 int deep(int n) { volatile char b[4096]; memset((void *)b, n, sizeof b); return n ? deep(n - 1) + b[7] : 0; }
 int main(void) { return deep(4096) == 0; }`)
@@ -35,6 +38,7 @@ int main(void) { return deep(4096) == 0; }`)
 	}{
 		{"pids", program(forks), api.Limits{Pids: 7}, api.OK, "6 1\n", []string{"pids"}},
 		{"open files, stack, no core", program(files), api.Limits{OpenFiles: 20, Stack: api.MiB}, api.OK, "20 1 1048576 0\n", nil},
+		{"open files of a run that is stopped", program(greedy), api.Limits{OpenFiles: 20, Wall: seconds(0.5)}, api.WallLimit, "", []string{"open_files", "wall"}},
 		{"stack overflow is SIGSEGV (MEM-12)", program(stack), api.Limits{Stack: api.MiB}, api.Signaled, "", nil},
 		{"the same stack fits by default", program(stack), api.Limits{}, api.OK, "", nil},
 		{"scratch", sh("head -c 3000000 /dev/zero > /tmp/a; head -c 3000000 /dev/zero > /box/b; wc -c < /box/b"), api.Limits{Scratch: 4 * api.MiB}, api.OK, "", []string{"scratch"}},

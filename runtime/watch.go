@@ -161,6 +161,10 @@ func (w *watch) stop() error {
 		return nil
 	}
 	w.stopped = true
+	var err error
+	if w.ev.FilesHit, err = atDescriptorLimit(w.shell.leaf.Dir(), w.limits.OpenFiles); err != nil {
+		return err
+	}
 	if err := w.shell.leaf.Kill(); err != nil {
 		return w.shell.kill() // no cgroup.kill here; the pid namespace ends with its init
 	}
