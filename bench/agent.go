@@ -22,6 +22,7 @@ type agent struct {
 	cmd     *exec.Cmd
 	client  *client.Client
 	dir     string
+	data    string        // of the image store
 	tree    string        // of the image, for the plain spawn
 	toFirst time.Duration // from exec to the first answer
 }
@@ -32,7 +33,7 @@ func startAgent(ctx context.Context, cfg config, dir string) (*agent, error) {
 		store = filepath.Join(dir, "data")
 	}
 	socket := filepath.Join(dir, "brigd.sock")
-	a := &agent{dir: dir, client: client.New(socket)}
+	a := &agent{dir: dir, data: store, client: client.New(socket)}
 	a.cmd = exec.Command(filepath.Join(cfg.bin, "brigd"), "--socket", socket, "--data-dir", store, "--run-dir", filepath.Join(dir, "run"))
 	log, err := os.Create(filepath.Join(dir, "brigd.log"))
 	if err != nil {

@@ -123,6 +123,25 @@ func (b *bench) others() (list []struct {
 	if path, err := exec.LookPath("bwrap"); err == nil {
 		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.tree, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", b.cfg.program)
 	}
+	for _, oci := range []string{"runc", "crun"} {
+		path, err := exec.LookPath(oci)
+		if err != nil {
+			continue
+		}
+		dir := filepath.Join(b.agent.dir, "bundle-"+oci)
+		brig := filepath.Join(b.cfg.bin, "brig")
+		write := exec.Command(brig, "bundle", "--data-dir", b.agent.data, "--rootfs", b.cfg.name, dir, "--", b.cfg.program)
+		if out, err := write.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s is left out: %v: %s", oci, err, out)
+			continue
+		}
+		argv := []string{path, "--root", filepath.Join(b.agent.dir, oci), "run", "--bundle", dir, "brig-bench-" + oci}
+		if _, err := command(context.Background(), 1, argv...); err != nil {
+			fmt.Fprintf(os.Stderr, "%s is left out: %v", oci, err)
+			continue
+		}
+		add(oci+" run of the same as a bundle", argv...)
+	}
 	if b.cfg.goJudge != "" {
 		url := b.cfg.goJudge
 		list = append(list, struct {
