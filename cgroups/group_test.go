@@ -326,7 +326,9 @@ func TestWeightIsTheCells(t *testing.T) {
 		leaf   *Leaf
 		weight int64
 	}{{one, 2048}, {two, 0}, {one, 512}, {two, 512}, {one, 1024}} {
-		apply(t, step.leaf, Limits{Weight: step.weight})
+		if err := step.leaf.Apply(Limits{Weight: step.weight}); err != nil { // no Begin: a leaf may have but one
+			t.Fatal(err)
+		}
 		file, want := "cpu.shares", or(step.weight, 1024)
 		if one.cell.tree.layout.Unified {
 			file, want = "cpu.weight", toWeight(step.weight)
