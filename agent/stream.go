@@ -113,6 +113,9 @@ func (st *stream) attach(stdin *os.File) {
 		return
 	}
 	st.stdin = stdin
+	if err := st.out.frame(api.FrameTaken, nil); err != nil {
+		st.cancel() // the client is gone
+	}
 	st.tasks.Go(func() { st.feed(stdin) })
 }
 

@@ -20,6 +20,7 @@ const (
 	FrameStdinEnd FrameType = 'e' // to the agent: end of file on stdin
 	FrameCancel   FrameType = 'c' // to the agent: end the run as canceled
 
+	FrameTaken   FrameType = 't' // to the client: the run has its slot; stdin is sent only now, so that a refusal has read none of it
 	FrameStdout  FrameType = 'o' // to the client: bytes the program wrote
 	FrameStderr  FrameType = 'x'
 	FramePart    FrameType = 'p' // to the client: a piece of the JSON that the next FrameResult completes

@@ -13,7 +13,8 @@ import (
 )
 
 // RunStream carries out one run, copying stdin to the program and what it writes
-// to stdout and stderr as it comes; a nil stdin is empty, a nil writer drops.
+// to stdout and stderr as it comes; a nil stdin is empty, a nil writer drops. Of
+// a run that is refused no stdin is read, so it may be tried again.
 //
 // When ctx is done the run is canceled, and RunStream still waits for the
 // Result, whose verdict is then canceled, unless the agent gives none within
@@ -44,8 +45,7 @@ func (c *Client) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdo
 		}
 		return api.Result{}, err
 	}
-	go sendStdin(k, stdin)
-	return k.receive(orDiscard(stdout), orDiscard(stderr))
+	return k.receive(func() { go sendStdin(k, stdin) }, orDiscard(stdout), orDiscard(stderr))
 }
 
 const answerTime = 10 * time.Second // from a cancel to the answer
@@ -97,8 +97,8 @@ func sendStdin(w io.Writer, stdin io.Reader) {
 	_, _ = w.Write(buf[:api.FrameHeader])
 }
 
-// receive reads frames up to the answer.
-func (k *conn) receive(stdout, stderr io.Writer) (res api.Result, err error) {
+// receive reads frames up to the answer. It calls taken when the run has its slot.
+func (k *conn) receive(taken func(), stdout, stderr io.Writer) (res api.Result, err error) {
 	buf := make([]byte, api.FrameMax)
 	var parts []byte
 	for {
@@ -110,6 +110,8 @@ func (k *conn) receive(stdout, stderr io.Writer) (res api.Result, err error) {
 			return res, gone(err)
 		}
 		switch t {
+		case api.FrameTaken:
+			taken()
 		case api.FrameStdout:
 			_, err = stdout.Write(payload)
 		case api.FrameStderr:
