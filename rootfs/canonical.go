@@ -134,7 +134,7 @@ func (d *decoder) Next() (entry, error) {
 		Size:  int64(binary.LittleEndian.Uint64(b[16:])),
 	}
 	path, link := int(binary.LittleEndian.Uint16(b[4:])), int(binary.LittleEndian.Uint16(b[6:]))
-	if e.Kind == kindEnd {
+	if e.Kind == kindEnd && b[1] == 0 {
 		return entry{}, d.end(e, path, link)
 	}
 	d.entries++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -66,6 +67,10 @@ func placeFile(box *os.File, f api.File, uid, gid int) (stamp, error) {
 	if f.Executable {
 		mode = 0o755
 	}
+	// A cell being started elsewhere forks; its child would hold the file open for
+	// writing until it execs, and the run could not execute it (ETXTBSY; FIO-13).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	file, err := openBeneath(box, f.Name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, mode)
 	if err != nil {
 		return stamp{}, err
