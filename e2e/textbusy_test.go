@@ -13,12 +13,12 @@ import (
 func TestExecutableInputsBesideNewCells(t *testing.T) {
 	a := startAgent(t, "--slots", "3")
 	probe := compileC(t, "probe", `int main(void) { return 0; }`)
-	probe.Content = append(probe.Content, make([]byte, 3<<20)...)
+	probe.Content = append(probe.Content, make([]byte, 1<<20)...)
 	script := api.File{Name: "script", Content: api.Bytes("#!/bin/sh\nexec ./probe\n"), Executable: true}
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			for i := range 40 {
+			for i := range 30 {
 				r := api.Run{Image: "tiny", Files: []api.File{probe, script}, Argv: []string{"./probe"}, Mode: api.Fresh}
 				if i%2 == 1 {
 					r.Argv[0] = "./script"
