@@ -21,6 +21,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 			env.Setenv("BRIG_SOCKET", a.socket)
+			env.Setenv("BRIG_TEST_STORE", dataDir(t)) // for agents of a script's own
 			return nil
 		},
 	})
