@@ -9,7 +9,11 @@ import (
 
 // Bytes is binary-safe content. In JSON it is a string when it is valid UTF-8,
 // and {"base64": "..."} when it is not, so that no byte is ever lost or replaced.
+// Content over 64 KiB is also base64 where that is shorter than escaping it: a
+// program that prints NULs must not cost its readers six times as much.
 type Bytes []byte
+
+const alwaysText = 64 << 10
 
 type encodedBytes struct {
 	Base64 *string `json:"base64"`
@@ -17,11 +21,25 @@ type encodedBytes struct {
 
 // MarshalJSON writes text as text and anything else as base64.
 func (b Bytes) MarshalJSON() ([]byte, error) {
-	if utf8.Valid(b) {
+	if utf8.Valid(b) && (len(b) <= alwaysText || !costlyText(b)) {
 		return json.Marshal(string(b))
 	}
 	s := base64.StdEncoding.EncodeToString(b)
 	return json.Marshal(encodedBytes{&s})
+}
+
+// costlyText reports whether the escapes of text add more than base64's third.
+func costlyText(b []byte) bool {
+	more := 0
+	for _, c := range b {
+		switch {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+			more++
+		case c < ' ', c == '<', c == '>', c == '&': // \u00XX, as encoding/json writes them
+			more += 5
+		}
+	}
+	return more > len(b)/3
 }
 
 // UnmarshalJSON reads either form.

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -173,5 +174,39 @@ func TestBytesLoseNothing(t *testing.T) {
 		if err := json.Unmarshal([]byte(in), &b); err == nil {
 			t.Errorf("%s is read as %q; want an error", in, b)
 		}
+	}
+}
+
+// What a program prints costs its readers a third more at most, whatever it is, and
+// short text stays text.
+func TestBytesStayNearTheirSize(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   string
+		text bool
+	}{
+		{"short control characters", strings.Repeat("\x00", 64<<10), true},
+		{"long text", strings.Repeat("text\n", 100_000), true},
+		{"long quoted text", strings.Repeat(`say "yes"`+"\n", 50_000), true},
+		{"long control characters", strings.Repeat("\x00", 64<<10+1), false},
+		{"long markup and nothing else", strings.Repeat("<", 100_000), false},
+		{"long empty lines", strings.Repeat("\n", 100_000), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b, err := json.Marshal(api.Bytes(tt.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (b[0] == '"') != tt.text {
+				t.Errorf("written as %.20s...", b)
+			}
+			if len(tt.in) > 64<<10 && len(b) > len(tt.in)/2*3 {
+				t.Errorf("%d bytes became %d", len(tt.in), len(b))
+			}
+			var back api.Bytes
+			if err := json.Unmarshal(b, &back); err != nil || string(back) != tt.in {
+				t.Errorf("%d bytes came back, %v; want %d", len(back), err, len(tt.in))
+			}
+		})
 	}
 }
