@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// An agent told to stop lets what runs end, and refuses the rest under a code that
+// says it is safe to go elsewhere (AGT-11).
+func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	first := &notify{came: make(chan struct{})}
+	done := make(chan api.Result, 1)
+	go func() {
+		res, err := a.RunStream(context.Background(), sh("echo begun; sleep 1; echo ended"), nil, first, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	<-first.came
+	if _, err := a.Health(t.Context()); err != nil { // a connection to ask on later
+		t.Fatal(err)
+	}
+	if err := a.cmd.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	_, err := a.Run(context.Background(), sh("exit 0"))
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.CodeStopping && e.Code != api.CodeAgentUnreachable {
+		t.Errorf("a run for an agent that stops: %v; want stopping, or nobody there", err)
+	} else if !e.RetrySafe {
+		t.Errorf("%q is not said to be safe to retry", e.Message)
+	}
+	res := <-done
+	wantVerdict(t, res, api.OK)
+	if first.String() != "begun\nended\n" {
+		t.Errorf("the run under way printed %q", first.String())
+	}
+	select {
+	case <-a.done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the agent has nothing to do and does not end")
+	}
+	if a.err != nil {
+		t.Errorf("brigd: %v", a.err)
+	}
+}
+
+// Runs of every kind on all slots at once disturb each other in nothing: each gets
+// its own verdict, its own output, its own files.
+func TestRunsSideBySideStayApart(t *testing.T) {
+	a := startAgent(t, "--slots", "4", "--memory", "4G")
+	kinds := []struct {
+		script string
+		limits api.Limits
+		mode   api.Mode
+		want   api.Verdict
+	}{
+		{"echo $0 > out; echo $0", api.Limits{}, api.Strict, api.OK},
+		{"echo $0 > out; echo $0; exit 5", api.Limits{}, api.Strict, api.Nonzero},
+		{"echo $0; kill -SEGV $$", api.Limits{}, api.Strict, api.Signaled},
+		{"echo $0; head -c 50000000 /dev/zero > /tmp/x", api.Limits{Memory: 16 * api.MiB}, api.Strict, api.MemoryLimit},
+		{"echo $0; sleep 5", api.Limits{Wall: seconds(0.3)}, api.Strict, api.WallLimit},
+		{"echo $0; while :; do :; done", api.Limits{CPU: seconds(0.1), Wall: seconds(10)}, api.Strict, api.CPULimit},
+		{"echo $0 > out; echo $0", api.Limits{}, api.Fresh, api.OK},
+	}
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := range 14 {
+				k := kinds[(i+2*worker)%len(kinds)]
+				id := string(rune('A'+worker)) + string(rune('a'+i))
+				r := api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", k.script, id}, Limits: k.limits, Mode: k.mode}
+				r.Labels.Task = id
+				res, err := a.Run(t.Context(), r)
+				if err != nil {
+					t.Errorf("%s: %v", id, err)
+					continue
+				}
+				if res.Verdict != k.want || string(res.Stdout) != id+"\n" || res.Labels.Task != id {
+					t.Errorf("%s %q: verdict %s, stdout %q, task %q; want %s", id, k.script, res.Verdict, res.Stdout, res.Labels.Task, k.want)
+				}
+				for _, f := range res.Files {
+					if f.Name == "out" && string(f.Content) != id+"\n" {
+						t.Errorf("%s: got the file of %q", id, f.Content)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if h, err := a.Health(t.Context()); err != nil || h.Leased != 0 || h.Memory != 0 {
+		t.Errorf("after all runs: %+v, %v", h, err)
+	}
+}
+
+// 16 MiB each way in one plain exchange, and 64 MiB each way over a stream, exactly
+// as much as allowed: all bytes, no deadlock.
+func TestAsMuchAsIsAllowed(t *testing.T) {
+	a := startAgent(t, "--max-output", "64M")
+	t.Run("a plain run", func(t *testing.T) {
+		in := bytes.Repeat([]byte("0123456789abcde\n"), 1<<20)
+		r := sh("exec cat")
+		r.Stdin, r.Limits.Wall = in, api.Duration(slow(20*time.Second))
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OK)
+		if !bytes.Equal(res.Stdout, in) || res.StdoutTruncated {
+			t.Errorf("%d bytes came back; want the %d sent", len(res.Stdout), len(in))
+		}
+	})
+	t.Run("a stream", func(t *testing.T) {
+		in := bytes.Repeat([]byte("\x00\xff0123456789abc\n"), 4<<20)
+		r := sh("exec cat")
+		r.Limits = api.Limits{Output: 64 * api.MiB}
+		out := bytes.NewBuffer(make([]byte, 0, len(in)))
+		wantVerdict(t, a.stream(t, t.Context(), r, bytes.NewReader(in), out, nil), api.OK)
+		if !bytes.Equal(out.Bytes(), in) {
+			t.Errorf("%d bytes came back; want the %d sent", out.Len(), len(in))
+		}
+	})
+	t.Run("a byte more", func(t *testing.T) {
+		r := sh("head -c 16777217 /dev/zero")
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OutputLimit)
+		if len(res.Stdout) != 16<<20 || !res.StdoutTruncated {
+			t.Errorf("%d bytes kept, truncated %v", len(res.Stdout), res.StdoutTruncated)
+		}
+	})
+}
