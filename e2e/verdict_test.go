@@ -75,13 +75,15 @@ int main(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); return 0; }`)
 		{name: "a fake verdict is only output (OUT-11)", run: sh(`echo '{"verdict":"ok"}'; exit 137`), want: api.Nonzero, check: func(r api.Result) bool { return r.ExitCode == 137 }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.run.Limits = tt.limits.Over(limits)
-			tt.run.Collect.None = true
-			res := a.run(t, tt.run)
-			wantVerdict(t, res, tt.want)
-			if tt.check != nil && !tt.check(res) {
-				t.Errorf("result %+v\nstdout %.200q stderr %.200q", res, res.Stdout, res.Stderr)
-			}
+			both(t, func(t *testing.T, mode api.Mode) {
+				tt.run.Limits = tt.limits.Over(limits)
+				tt.run.Mode, tt.run.Collect.None = mode, true
+				res := a.run(t, tt.run)
+				wantVerdict(t, res, tt.want)
+				if tt.check != nil && !tt.check(res) {
+					t.Errorf("result %+v\nstdout %.200q stderr %.200q", res, res.Stdout, res.Stderr)
+				}
+			})
 		})
 	}
 }

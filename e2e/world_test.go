@@ -84,10 +84,10 @@ func TestWorld(t *testing.T) {
 		t.Errorf("%s differs from %s (go test ./e2e -run TestWorld -update):\n%s", what, golden, lineDiff(string(want), got))
 	}
 	same("the first run of a cell", first)
-	for range 30 {
+	for range 48 {
 		a.run(t, sh("echo x > /tmp/x; exit 0"))
 	}
-	same("a later run of the cell", look(api.Strict))
+	same("the fiftieth run of the cell", look(api.Strict))
 	same("a run in a fresh cell", look(api.Fresh))
 }
 

@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// Ceilings nobody set on the command line hold as well, and each is named.
+func TestDefaultCeilingsRefuseByName(t *testing.T) {
+	a := startAgent(t, "--max-cpu", "5s", "--memory", "3G")
+	for _, tt := range []struct {
+		name   string
+		limits api.Limits
+	}{
+		{"wall", api.Limits{Wall: seconds(30.001)}},
+		{"cpu", api.Limits{CPU: seconds(5.001)}},
+		{"memory", api.Limits{Memory: 4*api.GiB + 1}},
+		{"swap", api.Limits{Swap: 4096}},
+		{"pids", api.Limits{Pids: 4097}},
+		{"cpus", api.Limits{CPUs: 64.5}},
+		{"output", api.Limits{Output: 256*api.MiB + 1}},
+		{"scratch", api.Limits{Scratch: api.GiB + 1}},
+		{"inodes", api.Limits{Inodes: 200_001}},
+		{"open_files", api.Limits{OpenFiles: 4097}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := sh("exit 0")
+			r.Limits = tt.limits
+			e := a.refused(t, r, api.CodeAboveCeiling)
+			if !strings.Contains(e.Message, tt.name) || !strings.Contains(e.Message, "ceiling") || e.RetrySafe {
+				t.Errorf("message %q (retry-safe %v): name the limit and the ceiling", e.Message, e.RetrySafe)
+			}
+		})
+	}
+	res := a.run(t, sh("exit 0"))
+	if res.Limits.CPU != seconds(5) || res.Limits.Wall != seconds(30) {
+		t.Errorf("limits in force %+v; want cpu lowered to its ceiling", res.Limits)
+	}
+}
+
+// Swap is granted up to the operator's ceiling, off unless asked for, and bounds the
+// run together with its memory.
+func TestSwapWithinTheCeiling(t *testing.T) {
+	a := startAgent(t, "--max-swap", "64M")
+	hog := compileC(t, "hog", `#include <stdlib.h>
+#include <string.h>
+int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)
+	r := program(hog, "40")
+	r.Limits = api.Limits{Memory: 32 * api.MiB}
+	wantVerdict(t, a.run(t, r), api.MemoryLimit)
+
+	swaps, err := os.ReadFile("/proc/swaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Limits.Swap = 32 * api.MiB
+	res := a.run(t, r)
+	want := api.MemoryLimit // a host without swap has none to give
+	if strings.Count(string(swaps), "\n") > 1 {
+		want = api.OK
+	}
+	wantVerdict(t, res, want)
+	if res.Limits.Swap != 32*api.MiB {
+		t.Errorf("swap in force is %s", res.Limits.Swap)
+	}
+	r = program(hog, "120")
+	r.Limits = api.Limits{Memory: 32 * api.MiB, Swap: 32 * api.MiB}
+	wantVerdict(t, a.run(t, r), api.MemoryLimit)
+	r = sh("exit 0")
+	r.Limits.Swap = 65 * api.MiB
+	if e := a.refused(t, r, api.CodeAboveCeiling); !strings.Contains(e.Message, "64M") {
+		t.Errorf("message %q does not name the ceiling", e.Message)
+	}
+}
+
+// A call answered with an errno lets the program go on; one of the kill set ends it
+// under its name and its rule, from a thread or a child as well.
+func TestDeniedAndAnsweredCalls(t *testing.T) {
+	a := startAgent(t)
+	answered := compileC(t, "answered", `#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) { long c = syscall(SYS_clone3, 0, 0); int e = errno; int s = socket(AF_INET, SOCK_STREAM, 0); printf("%ld %d %d\n", c, e == ENOSYS, s < 0); return 0; }`)
+	res := a.run(t, program(answered))
+	wantVerdict(t, res, api.OK)
+	if string(res.Stdout) != "-1 1 1\n" || res.Denial != nil {
+		t.Errorf("stdout %q, denial %+v", res.Stdout, res.Denial)
+	}
+	denied := compileC(t, "denied", `#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *bad(void *x) { ptrace(PTRACE_TRACEME, 0, 0, 0); return 0; }
+int main(int c, char **v) { puts("before"); fflush(stdout); pthread_t t;
+  if (!strcmp(v[1], "main")) bad(0);
+  else if (!strcmp(v[1], "thread")) { pthread_create(&t, 0, bad, 0); pthread_join(t, 0); }
+  else if (!strcmp(v[1], "child")) { if (!fork()) { bad(0); _exit(0); } wait(0); }
+  else if (!strcmp(v[1], "orphan")) { if (!fork()) { usleep(50000); bad(0); } usleep(500000); }
+  puts("after"); return 0; }`)
+	both(t, func(t *testing.T, mode api.Mode) {
+		for _, who := range []string{"main", "thread", "child", "orphan"} {
+			r := program(denied, who)
+			r.Mode = mode
+			res := a.run(t, r)
+			wantVerdict(t, res, api.Denied)
+			if d := res.Denial; d == nil || d.Syscall != "ptrace" || !strings.Contains(d.Rule, "default") || d.Why == "" || d.Allowed || string(res.Stdout) != "before\n" {
+				t.Errorf("%s: denial %+v, stdout %q", who, res.Denial, res.Stdout)
+			}
+		}
+		wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
+	})
+}
+
+// HOME, PATH and the rest can be set over, and nothing of the agent's environment
+// gets in.
+func TestTheEnvironmentIsTheCallers(t *testing.T) {
+	t.Setenv("BRIG_E2E_SECRET", "of the host")
+	a := startAgent(t)
+	r := sh("exec env")
+	r.Env = map[string]string{"A": "b c", "HOME": "/tmp", "EMPTY": "", "ODD": "x=y\n", "LANG": "C"}
+	res := a.run(t, r)
+	wantVerdict(t, res, api.OK)
+	got := string(res.Stdout)
+	for _, want := range []string{"A=b c\n", "HOME=/tmp\n", "EMPTY=\n", "ODD=x=y\n\n", "LANG=C\n", "TMPDIR=/tmp\n"} {
+		if !strings.Contains("\n"+got, "\n"+want) {
+			t.Errorf("environment %q lacks %q", got, want)
+		}
+	}
+	if strings.Contains(got, "SECRET") || strings.Contains(got, "SUDO") || strings.Contains(got, "BRIG") {
+		t.Errorf("the host shows in %q", got)
+	}
+}
