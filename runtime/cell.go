@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/opencontainers/cgroups"
@@ -155,14 +156,21 @@ func (c *cell) dropRoot() error {
 	return err
 }
 
+// specconv writes the container's root id into its package variable
+// AllowedDevices (runc 1.5.2), so only one conversion may run at a time.
+var converting sync.Mutex
+
 // cellConfig turns the spec into libcontainer's form.
 func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
+	converting.Lock()
+	defer converting.Unlock()
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName: "brig", NoNewKeyring: true, Spec: s.spec(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cell configuration: %w", err)
 	}
+	config.Devices = nil  // those are shared with every other cell; /dev is our own mount
 	config.Networks = nil // not even a loopback that is up
 	// The groups' limits are ours to set, on the leaves. The device controller
 	// adds nothing: a user namespace cannot make nodes, and nodev is everywhere.
