@@ -21,9 +21,9 @@ type berth struct {
 	plan cellPlan
 	once bool // the cell serves one run: mode fresh, or a throw-away layer
 
-	ready chan offer   // unbuffered: an offer is taken by the run that uses it
-	back  chan bool    // the run is over; true: the cell is in doubt
-	waits atomic.Bool  // an offer stands
+	ready chan offer   // holds the one offer that stands
+	back  chan bool    // who took the offer needs it no more; true: the cell is in doubt
+	waits atomic.Bool  // a shell stands ready
 	used  atomic.Int64 // when it was last leased, as monotonic time
 	stop  context.CancelFunc
 	done  chan struct{}
@@ -40,7 +40,7 @@ type offer struct {
 func newBerth(h *Host, s *slot, p cellPlan, once bool) *berth {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &berth{host: h, slot: s, plan: p, once: once,
-		ready: make(chan offer), back: make(chan bool), stop: stop, done: make(chan struct{})}
+		ready: make(chan offer, 1), back: make(chan bool, 1), stop: stop, done: make(chan struct{})}
 	b.used.Store(int64(monotonic()))
 	go b.keep(ctx)
 	return b
@@ -53,55 +53,73 @@ func (b *berth) Close() {
 	<-b.done
 }
 
-// keep is the berth's goroutine. The next shell is made before the used one is
-// buried: that one's pid namespace and mounts go down meanwhile, and nobody waits
-// for them. That its group is empty was proven before its run was answered.
+// take waits for the offer and takes it; it must be given back on b.back, also
+// when it is an error.
+func (b *berth) take(ctx context.Context) (offer, error) {
+	select {
+	case o := <-b.ready:
+		b.waits.Store(false)
+		return o, nil
+	case <-ctx.Done():
+		return offer{}, ctx.Err()
+	}
+}
+
+// keep is the berth's goroutine. The next shell is made and offered before the
+// used one is buried: that one's pid namespace and mounts go down meanwhile, and
+// no run waits for them. That its group is empty was proven before its run was
+// answered.
 func (b *berth) keep(ctx context.Context) {
 	defer close(b.done)
 	log := b.host.log.With("slot", b.slot.index)
-	var c *cell
-	var used *shell // of c, to be buried
-	defer func() { b.destroy(log, c) }()
+	var c *cell    // to make shells in
+	var left spent // what the last run used
 	for ctx.Err() == nil {
 		o := b.prepare(ctx, c)
-		sound := used == nil || b.bury(log, c, used)
-		used = nil
-		if o.err == nil {
+		switch {
+		case o.err == nil:
 			c = o.cell
-			if !sound {
-				b.bury(log, c, o.shell)
-			}
-		}
-		if o.err != nil || !sound {
-			b.destroy(log, c)
-			c = nil
-		}
-		if !sound {
-			continue
+		case c != nil: // it makes no shells any more
+			left.cell, c = c, nil
 		}
 		b.waits.Store(o.err == nil)
-		select {
-		case b.ready <- o:
-			b.waits.Store(false)
-		case <-ctx.Done():
-			if o.err == nil {
-				b.bury(log, c, o.shell)
-			}
-			return
-		}
-		if o.err != nil {
-			continue // the run that took it has the reason; the next one makes us try again
-		}
-		doubt := <-b.back
-		used = o.shell
+		b.ready <- o // never waits: the last one was taken
+		sound := b.bury(log, left)
+		left = spent{shell: o.shell}
+		doubt := !sound && b.retract() || b.settled(ctx) || !sound
 		if doubt || b.once {
-			b.bury(log, c, used)
-			b.destroy(log, c)
-			c, used = nil, nil
+			left.cell, c = c, nil
+		}
+		if doubt {
+			b.bury(log, left)
+			left = spent{}
 		}
 	}
-	if used != nil {
-		b.bury(log, c, used)
+	b.bury(log, left)
+	b.bury(log, spent{cell: c})
+}
+
+// settled waits until the offer has been taken and given back, and reports doubt;
+// or until the berth is closed, when nobody has the cell any more.
+func (b *berth) settled(ctx context.Context) (doubt bool) {
+	select {
+	case doubt = <-b.back:
+	case <-ctx.Done():
+		if !b.retract() {
+			doubt = <-b.back
+		}
+	}
+	return doubt
+}
+
+// retract takes an offer back that nobody has taken.
+func (b *berth) retract() bool {
+	select {
+	case <-b.ready:
+		b.waits.Store(false)
+		return true
+	default:
+		return false
 	}
 }
 
@@ -144,28 +162,36 @@ func (b *berth) prepareShell(ctx context.Context, c *cell) (*shell, error) {
 	return sh, nil
 }
 
-// bury takes a used shell down and its leaf back. It reports whether the cell is
-// as good as new: any doubt destroys it, which costs milliseconds.
-func (b *berth) bury(log *slog.Logger, c *cell, sh *shell) bool {
-	err := sh.bury()
-	if err == nil {
-		err = c.giveLeaf(sh.leaf)
-	} else {
-		err = errors.Join(err, sh.leaf.Close())
-	}
-	if err != nil {
-		log.Warn("cell not reusable", "cell", c.name, "err", err)
-	}
-	return err == nil
+// A spent is what a run leaves to be buried: its shell, and the cell when that
+// serves no other run. Either may be nil.
+type spent struct {
+	cell  *cell
+	shell *shell
 }
 
-func (b *berth) destroy(log *slog.Logger, c *cell) {
-	if c == nil {
-		return
+// bury takes a used shell down and its leaf back, and then a cell that is not
+// needed again. It reports whether the shell's cell is as good as new: any doubt
+// destroys it, which costs milliseconds.
+func (b *berth) bury(log *slog.Logger, s spent) bool {
+	sound := true
+	if s.shell != nil {
+		err := s.shell.bury()
+		if err == nil {
+			err = s.shell.cell.giveLeaf(s.shell.leaf)
+		} else {
+			err = errors.Join(err, s.shell.leaf.Close())
+		}
+		if err != nil {
+			log.Warn("cell not reusable", "cell", s.shell.cell.name, "err", err)
+			sound = false
+		}
 	}
-	if err := c.Close(); err != nil {
-		log.Error("cell not destroyed whole; the next start of brigd removes the rest", "cell", c.name, "err", err)
+	if s.cell != nil {
+		if err := s.cell.Close(); err != nil {
+			log.Error("cell not destroyed whole; the next start of brigd removes the rest", "cell", s.cell.name, "err", err)
+		}
 	}
+	return sound
 }
 
 // takeLeaf returns an empty leaf group for the next run: one whose counters can

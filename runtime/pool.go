@@ -69,18 +69,17 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 		surplus.Close()
 	}
 	for {
-		select {
-		case l.offer = <-l.berth.ready:
-		case <-ctx.Done():
+		if l.offer, err = l.berth.take(ctx); err != nil {
 			p.release(l)
-			return nil, api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", ctx.Err())
+			return nil, api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", err)
 		}
-		switch err := l.offer.err; {
-		case err == nil:
+		if l.offer.err == nil {
 			return l, nil
-		case l.offer.at >= since:
+		}
+		l.berth.back <- false
+		if l.offer.at >= since {
 			p.release(l)
-			return nil, err
+			return nil, l.offer.err
 		}
 		// The failure is older than this request; the keeper is trying again.
 	}

@@ -16,6 +16,7 @@ import (
 // pid, mount and ipc namespace, a scratch file system, three pipes and an empty
 // leaf group.
 type shell struct {
+	cell    *cell
 	pidfd   *os.File
 	sock    seqpacket
 	scratch *scratch
@@ -27,7 +28,7 @@ type shell struct {
 // newShell has cellinit make a shell around leaf, with a scratch of the given
 // bounds. On failure the leaf is still the caller's and nothing else is left.
 func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, inodes int64) (_ *shell, err error) {
-	s := &shell{leaf: leaf}
+	s := &shell{cell: c, leaf: leaf}
 	undo := undoing(&err)
 	defer undo.run()
 	base := slotIDs(c.slot)
