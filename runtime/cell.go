@@ -58,6 +58,7 @@ type cellPlan struct {
 	key    cellKey
 	name   string
 	slot   int
+	ids    *idMaps
 	tree   string // the image's tree in the store
 	filter *filter
 	layer  *layer // bounds of the throw-away layer; nil: read-only root
@@ -129,11 +130,10 @@ func (h *Host) hangRoot(c *cell, p cellPlan, dir string) error {
 	if p.layer != nil {
 		return h.hangLayer(c, p, base, dir)
 	}
-	userns, err := userNamespace(base)
+	userns, err := p.ids.forImage(base)
 	if err != nil {
 		return err
 	}
-	defer userns.Close()
 	image, err := os.OpenFile(p.tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err

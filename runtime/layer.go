@@ -33,11 +33,10 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 		}
 		undo.add(func() error { return os.Remove(d) })
 	}
-	userns, err := ownedNamespace(base)
+	userns, err := p.ids.forLayer(base)
 	if err != nil {
 		return err
 	}
-	defer userns.Close()
 	image, err := os.OpenFile(p.tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err

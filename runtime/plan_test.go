@@ -102,15 +102,17 @@ func TestChooseTakesTheReadiestSlot(t *testing.T) {
 		name  string
 		slots []*stall
 		want  int
+		once  bool
 	}{
-		{"none is free", []*stall{{leased: true}, {leased: true}}, -1},
-		{"a parked shell beats a cell being refilled", []*stall{{berths: with(&berth{})}, {berths: with(ready())}}, 1},
-		{"a cell being refilled beats building one", []*stall{{}, {berths: with(&berth{})}}, 1},
-		{"of equals the longest idle", []*stall{{berths: with(ready()), last: 2}, {berths: with(ready()), last: 1}}, 1},
-		{"a leased slot is nobody's", []*stall{{berths: with(ready()), leased: true}, {}}, 1},
+		{"none is free", []*stall{{leased: true}, {leased: true}}, -1, false},
+		{"a parked shell beats a cell being refilled", []*stall{{berths: with(&berth{})}, {berths: with(ready())}}, 1, false},
+		{"a cell being refilled beats building one", []*stall{{}, {berths: with(&berth{})}}, 1, false},
+		{"but not where the cell serves once", []*stall{{last: 1}, {berths: with(&berth{}), last: 2}}, 0, true},
+		{"of equals the longest idle", []*stall{{berths: with(ready()), last: 2}, {berths: with(ready()), last: 1}}, 1, false},
+		{"a leased slot is nobody's", []*stall{{berths: with(ready()), leased: true}, {}}, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := choose(tt.slots, key)
+			got := choose(tt.slots, key, tt.once)
 			if tt.want < 0 && got != nil || tt.want >= 0 && got != tt.slots[tt.want] {
 				t.Errorf("chose %v; want slot %d", got, tt.want)
 			}

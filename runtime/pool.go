@@ -101,7 +101,7 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surpl
 	if p.committed+memory > p.memory {
 		return nil, nil, api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and %s is the most: send the run again later", p.committed, p.memory)
 	}
-	s := choose(p.slots, want.key)
+	s := choose(p.slots, want.key, once)
 	if s == nil {
 		return nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	}
@@ -110,7 +110,7 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surpl
 		if len(s.berths) >= maxBerths {
 			surplus = s.dropOldest()
 		}
-		want.slot = s.slot.index
+		want.slot, want.ids = s.slot.index, &s.slot.ids
 		b = newBerth(p.host, s.slot, want, once)
 		s.berths[want.key] = b
 	}
@@ -121,15 +121,17 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surpl
 }
 
 // choose picks a slot for a run, nil when all are leased. Of equals it takes the
-// one idle for longest, whose next shell is surely made.
-func choose(slots []*stall, key cellKey) *stall {
+// one idle for longest, whose next shell is surely made. A cell that serves once is
+// as far from ready on a slot that just used one as on a slot without, so that all
+// slots come to build them.
+func choose(slots []*stall, key cellKey, once bool) *stall {
 	var best *stall
 	rank := func(s *stall) int {
 		b := s.berths[key]
 		switch {
 		case b != nil && b.waits.Load():
 			return 2
-		case b != nil:
+		case b != nil && !once:
 			return 1
 		}
 		return 0

@@ -15,6 +15,7 @@ type slot struct {
 	cpus      string // the same as a kernel list; empty where there is no other, and nothing to pin
 	all       int    // processors of the agent, for runs that ask for more than one
 
+	ids    idMaps
 	poller *poller
 	wall   timer
 	cpu    timer
@@ -75,5 +76,5 @@ func (s *slot) parallel(l api.Limits) float64 {
 }
 
 func (s *slot) Close() error {
-	return errors.Join(s.poller.Close(), s.wall.file.Close(), s.cpu.file.Close(), s.wake.file.Close())
+	return errors.Join(s.ids.Close(), s.poller.Close(), s.wall.file.Close(), s.cpu.file.Close(), s.wake.file.Close())
 }

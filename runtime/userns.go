@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -29,20 +30,24 @@ const (
 // slotIDs returns the first host id of a slot.
 func slotIDs(slot int) int { return idBase + slot*idCount }
 
-// userNamespace makes a user namespace that maps 0..65535 to the ids from base
-// on, and returns a handle. It exists to tell mount_setattr how to shift the ids
-// of an image; the cell's own namespace has the same mapping.
-//
-// The process that carries the mapping is stopped before its first instruction
-// and never runs.
-func userNamespace(base int) (*os.File, error) {
-	return mappedNamespace([]syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: idCount}})
+// The idMaps of a slot are user namespaces nobody lives in. They exist to tell
+// mount_setattr how to shift the ids of an image; a cell's own namespace is new and
+// has the first one's mapping. Making one takes a process, so they are kept.
+type idMaps struct {
+	mu    sync.Mutex
+	image *os.File // guarded by mu; 0..65535 are the slot's ids
+	layer *os.File // guarded by mu; the same, with root and the run's uid exchanged
 }
 
-// ownedNamespace is userNamespace for a throw-away layer: what belongs to root in
-// the image belongs to the run's uid in the cell, and the other way round.
-func ownedNamespace(base int) (*os.File, error) {
-	return mappedNamespace([]syscall.SysProcIDMap{
+// forImage shifts the image's ids into those from base on. The handle is the maps'.
+func (m *idMaps) forImage(base int) (*os.File, error) {
+	return m.get(&m.image, []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: idCount}})
+}
+
+// forLayer is forImage for a throw-away layer: what belongs to root in the image
+// belongs to the run's uid in the cell, and the other way round.
+func (m *idMaps) forLayer(base int) (*os.File, error) {
+	return m.get(&m.layer, []syscall.SysProcIDMap{
 		{ContainerID: 0, HostID: base + runUID, Size: 1},
 		{ContainerID: 1, HostID: base + 1, Size: runUID - 1},
 		{ContainerID: runUID, HostID: base, Size: 1},
@@ -50,6 +55,30 @@ func ownedNamespace(base int) (*os.File, error) {
 	})
 }
 
+func (m *idMaps) get(kept **os.File, ids []syscall.SysProcIDMap) (_ *os.File, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if *kept == nil {
+		*kept, err = mappedNamespace(ids)
+	}
+	return *kept, err
+}
+
+// Close forgets the namespaces. It may be called once no cell is being built.
+func (m *idMaps) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var err error
+	for _, f := range []*os.File{m.image, m.layer} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return err
+}
+
+// mappedNamespace makes a user namespace and returns a handle. The process that
+// carries the mapping is stopped before its first instruction and never runs.
 func mappedNamespace(ids []syscall.SysProcIDMap) (*os.File, error) {
 	goruntime.LockOSThread() // ptrace binds the tracer's thread
 	defer goruntime.UnlockOSThread()
