@@ -82,7 +82,7 @@ func (c *Cell) NewLeaf(name string) (*Leaf, error) {
 	if name == "init" {
 		return nil, fmt.Errorf("leaf name %q is the cell's own", name)
 	}
-	l := &Leaf{cell: c, name: name, ctl: map[string]*os.File{}}
+	l := &Leaf{cell: c, name: name, ctl: map[string]string{}}
 	if err := l.build(); err != nil {
 		return nil, errors.Join(err, l.Remove())
 	}

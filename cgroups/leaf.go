@@ -3,6 +3,7 @@ package cgroups
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,16 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Leaf is the group of one run at a time. Its files are open from birth to
-// Remove. It is not safe for concurrent use, except CPUTime and Current, which may
+// A Leaf is the group of one run at a time. The files that every run needs are open
+// from birth to Remove. It is not safe for concurrent use, except CPUTime and Current, which may
 // run beside anything but Remove.
 type Leaf struct {
 	cell *Cell
 	name string
 
-	dir  *os.File            // on cgroup2; nil in mode v1
-	ctl  map[string]*os.File // by kernel name, for writing
-	join []*os.File          // version 1 "tasks"
+	dir  *os.File          // on cgroup2; nil in mode v1
+	ctl  map[string]string // paths by kernel name; opened when written, which is seldom
+	kill *os.File          // cgroup.kill, which must work when no descriptor is left to open it; nil: there is none
+	join []*os.File        // version 1 "tasks"
 	stats
 	oom   *os.File // eventfd or memory.events.local
 	oomFD int      // the eventfd, kept apart so that draining it never blocks; -1 on v2
@@ -69,12 +71,14 @@ func (l *Leaf) open(hy Hierarchy) error {
 		l.join = append(l.join, f)
 	}
 	for _, name := range controls(l.cell.tree.layout, hy) {
-		f, err := openMaybe(dir, name, unix.O_WRONLY)
-		if err != nil {
+		if err := l.control(dir, name); err != nil {
 			return err
 		}
-		if f != nil {
-			l.ctl[name] = f
+	}
+	if hy.Unified {
+		var err error
+		if l.kill, err = openMaybe(dir, "cgroup.kill", unix.O_WRONLY); err != nil {
+			return err
 		}
 	}
 	if err := l.openWeight(hy); err != nil {
@@ -99,17 +103,26 @@ func (l *Leaf) openWeight(hy Hierarchy) error {
 		return err
 	}
 	defer dir.Close()
-	f, err := openMaybe(dir, name, unix.O_WRONLY)
-	if f != nil {
-		l.ctl[name] = f
+	return l.control(dir, name)
+}
+
+// control notes a file to be written, unless this kernel does not have it.
+func (l *Leaf) control(dir *os.File, name string) error {
+	err := unix.Faccessat(int(dir.Fd()), name, unix.F_OK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for %s/%s: %w", dir.Name(), name, err)
 	}
-	return err
+	l.ctl[name] = filepath.Join(dir.Name(), name)
+	return nil
 }
 
 // controls lists the files a leaf writes to in a hierarchy.
 func controls(at Layout, hy Hierarchy) []string {
 	if hy.Unified {
-		files := []string{"cgroup.kill", "cgroup.pressure"}
+		files := []string{"cgroup.pressure"}
 		if at.Unified {
 			files = append(files, "memory.max", "memory.swap.max", "memory.oom.group",
 				"cpu.max", "cpuset.cpus", "pids.max")
@@ -172,10 +185,15 @@ func (l *Leaf) Apply(want Limits) error {
 }
 
 func (l *Leaf) write(w Write) error {
-	f := l.ctl[w.File]
-	if f == nil {
+	path, ok := l.ctl[w.File]
+	if !ok {
 		return &UnsupportedError{Feature: w.File, Since: since(w.File)}
 	}
+	f, err := os.OpenFile(path, unix.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	value := w.Value
 	if value == "" {
 		value = "\n" // cpuset.cpus: back to the parent's; a write of no bytes does nothing
@@ -186,8 +204,6 @@ func (l *Leaf) write(w Write) error {
 // since names what brings a control file.
 func since(file string) string {
 	switch file {
-	case "cgroup.kill":
-		return "Linux 5.14"
 	case "cgroup.pressure":
 		return "Linux 6.1"
 	case "cpuset.cpus":
@@ -223,12 +239,9 @@ func (l *Leaf) Reusable() bool { return !l.doubt && (l.begun == 0 || l.peakReset
 
 // Close closes the leaf's files and leaves its groups.
 func (l *Leaf) Close() error {
-	files := append(slices.Clone(l.join), l.dir, l.oom)
-	for _, f := range l.ctl {
-		files = append(files, f)
-	}
+	files := append(slices.Clone(l.join), l.dir, l.oom, l.kill)
 	files = append(files, l.stats.files()...)
-	l.join, l.dir, l.oom, l.oomFD, l.ctl, l.stats = nil, nil, nil, -1, nil, stats{}
+	l.join, l.dir, l.oom, l.kill, l.oomFD, l.ctl, l.stats = nil, nil, nil, nil, -1, nil, stats{}
 	var errs []error
 	for _, f := range files {
 		if f != nil {

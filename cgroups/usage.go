@@ -212,12 +212,12 @@ func (l *Leaf) Empty() (bool, error) {
 // cgroup.kill since Linux 5.14 (cgroup-v2.rst, "Core Interface Files"). In mode v1
 // there is none: forks are forbidden first, so that killing one by one ends.
 func (l *Leaf) Kill() error {
-	if l.ctl["cgroup.kill"] != nil {
+	if l.kill != nil {
 		// A group that was killed kills what is cloned into it from elsewhere: the
 		// kernel compares its kill count with that of the parent's group
 		// (cgroup_post_fork, Linux 6.18). So it is not used again.
 		l.doubt = true
-		return put(l.ctl["cgroup.kill"], "1")
+		return put(l.kill, "1")
 	}
 	if l.dir != nil {
 		return &UnsupportedError{Feature: "cgroup.kill", Since: "Linux 5.14"}

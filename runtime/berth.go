@@ -20,6 +20,7 @@ type berth struct {
 	slot *slot
 	plan cellPlan
 	once bool // the cell serves one run: mode fresh, or a throw-away layer
+	lean bool // the used shell is buried before the next is made
 
 	ready chan offer   // holds the one offer that stands
 	back  chan bool    // who took the offer needs it no more; true: the cell is in doubt
@@ -37,9 +38,9 @@ type offer struct {
 	at    time.Duration // when it was made, as monotonic time
 }
 
-func newBerth(h *Host, s *slot, p cellPlan, once bool) *berth {
+func newBerth(h *Host, s *slot, p cellPlan, once, lean bool) *berth {
 	ctx, stop := context.WithCancel(context.Background())
-	b := &berth{host: h, slot: s, plan: p, once: once,
+	b := &berth{host: h, slot: s, plan: p, once: once, lean: lean,
 		ready: make(chan offer, 1), back: make(chan bool, 1), stop: stop, done: make(chan struct{})}
 	b.used.Store(int64(monotonic()))
 	go b.keep(ctx)
@@ -90,8 +91,11 @@ func (b *berth) keep(ctx context.Context) {
 		if doubt || b.once {
 			left.cell, c = c, nil
 		}
-		if doubt {
-			b.bury(log, left)
+		if doubt || b.lean {
+			if !b.bury(log, left) && c != nil {
+				b.bury(log, spent{cell: c})
+				c = nil
+			}
 			left = spent{}
 		}
 	}
@@ -128,6 +132,10 @@ func (b *berth) retract() bool {
 func (b *berth) prepare(ctx context.Context, c *cell) offer {
 	failed := func(err error) offer { return offer{err: err, at: monotonic()} }
 	fresh := c == nil
+	if fresh || b.lean {
+		b.host.builders <- struct{}{}
+		defer func() { <-b.host.builders }()
+	}
 	if fresh {
 		p := b.plan
 		p.name = b.host.cellName(b.slot.index)

@@ -46,6 +46,7 @@ type Host struct {
 	cellinit *os.File // sealed memfd
 	allowed  []int    // processors of the agent
 	pool     *pool
+	builders chan struct{} // a token for each cell being built: a storm of first runs must not start as many runtimes
 	serial   atomic.Uint64 // names cells
 
 	warm    sync.WaitGroup // the compilation Open begins
@@ -138,6 +139,7 @@ func Open(cfg Config) (_ *Host, err error) {
 		return nil, err
 	}
 	h.allowed = cpus.allowed
+	h.builders = make(chan struct{}, 2*len(cpus.allowed))
 	if _, err := probed.Controller("cpuset"); err != nil && len(cpus.allowed) > 1 {
 		return nil, fmt.Errorf("pin slots to their cores: %w", err)
 	}
@@ -146,6 +148,10 @@ func Open(cfg Config) (_ *Host, err error) {
 	}
 	if h.cfg.Slots < 1 || h.cfg.Slots > maxSlot {
 		return nil, api.Refuse(api.CodeBadRequest, "%d slots: it must lie between 1 and %d", h.cfg.Slots, maxSlot)
+	}
+	room, err := makeRoom(h.cfg.Slots)
+	if err != nil {
+		return nil, err
 	}
 	if h.cfg.Memory == 0 {
 		if h.cfg.Memory, err = promisable(); err != nil {
@@ -161,7 +167,7 @@ func Open(cfg Config) (_ *Host, err error) {
 		undo.add(s.Close)
 		slots = append(slots, s)
 	}
-	h.pool = newPool(h, slots, h.cfg.Memory)
+	h.pool = newPool(h, slots, h.cfg.Memory, room)
 	undo.release()
 	return h, nil
 }

@@ -120,6 +120,27 @@ func TestChooseTakesTheReadiestSlot(t *testing.T) {
 	}
 }
 
+func TestRoomForCellsFollowsTheLimitOnOpenFiles(t *testing.T) {
+	for _, tt := range []struct {
+		limit uint64
+		slots int
+		want  room
+		ok    bool
+	}{
+		{1 << 20, 2, room{berths: maxBerths}, true},
+		{4096, 2, room{berths: maxBerths}, true},
+		{20000, 64, room{berths: 4}, true},
+		{20000, 200, room{berths: 1}, true},
+		{20000, 450, room{berths: 1, lean: true}, true},
+		{20000, 4096, room{}, false},
+		{256, 1, room{}, false},
+	} {
+		if got, ok := roomFor(tt.limit, tt.slots); got != tt.want || ok != tt.ok {
+			t.Errorf("%d files for %d slots: %+v, %v; want %+v, %v", tt.limit, tt.slots, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
 func TestStartErrors(t *testing.T) {
 	p := &plan{argv: []string{"prog"}, cell: cellPlan{key: cellKey{image: "img"}}}
 	for errno, want := range map[unix.Errno]api.Code{

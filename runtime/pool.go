@@ -14,6 +14,7 @@ import (
 type pool struct {
 	host   *Host
 	memory api.Size // most that may be promised to runs at a time
+	room   room
 
 	mu        sync.Mutex
 	slots     []*stall // guarded by mu
@@ -39,9 +40,9 @@ const (
 	idleTick  = 30 * time.Second
 )
 
-func newPool(h *Host, slots []*slot, memory api.Size) *pool {
+func newPool(h *Host, slots []*slot, memory api.Size, room room) *pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &pool{host: h, memory: memory, stop: stop}
+	p := &pool{host: h, memory: memory, room: room, stop: stop}
 	for _, s := range slots {
 		p.slots = append(p.slots, &stall{slot: s, berths: map[cellKey]*berth{}})
 	}
@@ -107,11 +108,11 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surpl
 	}
 	b := s.berths[want.key]
 	if b == nil {
-		if len(s.berths) >= maxBerths {
+		if len(s.berths) >= p.room.berths {
 			surplus = s.dropOldest()
 		}
 		want.slot, want.ids = s.slot.index, &s.slot.ids
-		b = newBerth(p.host, s.slot, want, once)
+		b = newBerth(p.host, s.slot, want, once, p.room.lean)
 		s.berths[want.key] = b
 	}
 	s.leased = true
