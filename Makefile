@@ -47,8 +47,8 @@ test-v2: build ## the privileged tests under cgroup v2, in a virtual machine (ro
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
 
-bench: build ## what a run costs beside the plain spawn of the same program (root)
-	go run ./bench --bin bin
+bench: build ## what a run costs beside the plain spawn of the same program (root; WRITE=1: into the docs)
+	go run ./bench --bin bin $(if $(WRITE),--write README.md --write docs/performance.md)
 
 fuzz: $(CELLINIT) ## every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)

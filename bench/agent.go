@@ -19,15 +19,15 @@ import (
 
 // An agent is a brigd of our own.
 type agent struct {
-	cmd     *exec.Cmd
-	client  *client.Client
-	dir     string
-	data    string        // of the image store
-	tree    string        // of the image, for the plain spawn
-	toFirst time.Duration // from exec to the first answer
+	cmd    *exec.Cmd
+	client *client.Client
+	dir    string
+	data   string // of the image store
+	tree   string // of the image, for the plain spawn
 }
 
-func startAgent(ctx context.Context, cfg config, dir string) (*agent, error) {
+// startAgent starts one whose files are below dir, with more flags than it needs.
+func startAgent(ctx context.Context, cfg config, dir string, flags ...string) (*agent, error) {
 	store := cfg.store
 	if store == "" {
 		store = filepath.Join(dir, "data")
@@ -35,6 +35,7 @@ func startAgent(ctx context.Context, cfg config, dir string) (*agent, error) {
 	socket := filepath.Join(dir, "brigd.sock")
 	a := &agent{dir: dir, data: store, client: client.New(socket)}
 	a.cmd = exec.Command(filepath.Join(cfg.bin, "brigd"), "--socket", socket, "--data-dir", store, "--run-dir", filepath.Join(dir, "run"))
+	a.cmd.Args = append(a.cmd.Args, flags...)
 	log, err := os.Create(filepath.Join(dir, "brigd.log"))
 	if err != nil {
 		return nil, err
@@ -56,7 +57,6 @@ func startAgent(ctx context.Context, cfg config, dir string) (*agent, error) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	a.toFirst = time.Since(start)
 	if cfg.image != "" {
 		if err := a.load(ctx, cfg.image, cfg.name); err != nil {
 			return nil, errors.Join(err, a.stop())
@@ -106,26 +106,36 @@ func (a *agent) cpu() (agentTime, cellTime time.Duration, err error) {
 		}
 		agentTime += time.Duration(n) * 10 * time.Millisecond
 	}
-	cellTime, err = cellCPU(filepath.Join(a.dir, "run"))
+	cellTime, err = a.cellCPU()
 	return agentTime, cellTime, err
 }
 
-// cellCPU sums the processor time of the agent's group tree, found through the
-// record it keeps.
-func cellCPU(run string) (time.Duration, error) {
-	records, err := filepath.Glob(filepath.Join(run, "*", "groups"))
+// groupTops are the agent's own groups, one a hierarchy, by the record it keeps.
+func (a *agent) groupTops() ([]string, error) {
+	records, err := filepath.Glob(filepath.Join(a.dir, "run", "*", "groups"))
 	if err != nil || len(records) != 1 {
-		return 0, fmt.Errorf("find the agent's groups: %d records, %w", len(records), err)
+		return nil, fmt.Errorf("find the agent's groups: %d records, %w", len(records), err)
 	}
 	text, err := os.ReadFile(records[0])
 	if err != nil {
+		return nil, err
+	}
+	var tops []string
+	for path := range strings.Lines(string(text)) {
+		if path = strings.TrimSpace(path); strings.HasPrefix(filepath.Base(path), "brig-") {
+			tops = append(tops, path)
+		}
+	}
+	return tops, nil
+}
+
+// cellCPU is the processor time of everything below the agent's group.
+func (a *agent) cellCPU() (time.Duration, error) {
+	tops, err := a.groupTops()
+	if err != nil {
 		return 0, err
 	}
-	for path := range strings.Lines(string(text)) {
-		path = strings.TrimSpace(path)
-		if !strings.HasPrefix(filepath.Base(path), "brig-") {
-			continue
-		}
+	for _, path := range tops {
 		if b, err := os.ReadFile(filepath.Join(path, "cpuacct.usage")); err == nil {
 			ns, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 			return time.Duration(ns), err

@@ -23,6 +23,9 @@ func main() {
 	pflag.IntVar(&cfg.rounds, "rounds", 5, "interleaved rounds")
 	pflag.IntVar(&cfg.hot, "runs", 1000, "runs back to back, per client and round")
 	pflag.IntVar(&cfg.sparse, "sparse", 100, "runs 10 ms apart, per round")
+	pflag.IntVar(&cfg.soak, "soak", 100_000, "runs of the endurance test; 0 leaves it out")
+	pflag.IntVar(&cfg.sleepers, "sleepers", 500, "runs that sleep at the same time; 0 leaves them out")
+	pflag.StringArrayVar(&cfg.write, "write", nil, "Markdown file whose measured block is replaced (repeatable)")
 	pflag.StringVar(&cfg.goJudge, "go-judge", "", "URL of a running go-judge to measure beside")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
@@ -36,7 +39,8 @@ func main() {
 // A config says what is measured.
 type config struct {
 	bin, image, store, name, program, goJudge string
-	rounds, hot, sparse                       int
+	rounds, hot, sparse, soak, sleepers       int
+	write                                     []string // files with a measured block
 }
 
 // sparseGap is the pause between sparse runs: long enough for the kernel and the

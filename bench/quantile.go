@@ -51,13 +51,13 @@ func (r *row) add(s sample) {
 	r.runs += len(s.took)
 }
 
-// print writes the medians, and the ratios to base, round by round.
-func (r *row) print(base *row) {
-	fmt.Printf("%-34s %7d %8.0f %8.0f %8.0f %9.0f", r.name, r.runs, median(r.p50), median(r.p90), median(r.p99), median(r.rates))
-	if base != nil {
-		fmt.Printf("   %6.2fx %6.2fx %7.1f %%", median(ratios(r.p50, base.p50)), median(ratios(r.p99, base.p99)), 100*median(ratios(r.rates, base.rates)))
+// line is the row of a table: the medians, and the ratios to base, round by round.
+func (r *row) line(base *row) string {
+	s := fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.0f |", r.name, r.runs, median(r.p50)/1e3, median(r.p90)/1e3, median(r.p99)/1e3, median(r.rates))
+	if base == nil {
+		return s + " | | |"
 	}
-	fmt.Println()
+	return s + fmt.Sprintf(" %.2fx | %.2fx | %.0f %% |", median(ratios(r.p50, base.p50)), median(ratios(r.p99, base.p99)), 100*median(ratios(r.rates, base.rates)))
 }
 
 func ratios(a, b []float64) []float64 {

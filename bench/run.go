@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -39,19 +40,26 @@ func run(ctx context.Context, cfg config) (err error) {
 		return err
 	}
 	b.slots = health.Slots
-	start := time.Now()
-	if _, err := a.client.Run(ctx, b.run); err != nil {
-		return err
-	}
-	first := time.Since(start)
-	fmt.Printf("kernel %s, cgroups %s, %d slots, brig %s, %s\n", health.Kernel, health.CgroupMode, health.Slots, health.Version, cfg.program)
-	fmt.Printf("agent start to first answer %s, first run (its cell built) %s: %s to the first result\n\n",
-		a.toFirst.Round(time.Millisecond), first.Round(time.Millisecond), (a.toFirst + first).Round(time.Millisecond))
+	b.say("Linux %s, cgroups %s, %d processors, brig %s, `%s`; %d interleaved rounds.", health.Kernel, health.CgroupMode, goruntime.NumCPU(), health.Version, cfg.program, cfg.rounds)
+	b.say("")
 	if err := b.rounds(ctx); err != nil {
 		return err
 	}
-	b.print()
-	return b.footprint(ctx)
+	b.table()
+	if err := b.starts(ctx); err != nil {
+		return err
+	}
+	if err := b.footprint(); err != nil {
+		return err
+	}
+	if err := b.soak(ctx); err != nil {
+		return err
+	}
+	if err := b.sleepers(ctx); err != nil {
+		return err
+	}
+	b.targets()
+	return b.writeTo(cfg.write)
 }
 
 // A bench collects rows over rounds.
@@ -62,6 +70,8 @@ type bench struct {
 	run     api.Run
 	slots   int
 
+	report            []string // lines of Markdown
+	figures           []figure
 	rows              []*row
 	bases             []*row // the plain row each is compared with; nil for plain rows
 	agentCPU, cellCPU time.Duration
@@ -191,28 +201,38 @@ func (b *bench) rounds(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) print() {
-	fmt.Printf("%-34s %7s %8s %8s %8s %9s   %7s %7s %9s\n", "", "runs", "p50 us", "p90 us", "p99 us", "runs/s", "p50", "p99", "rate")
-	for i, r := range b.rows {
-		r.print(b.bases[i])
+// starts has agents of their own start and answer a first run, whose cell they have
+// to build.
+func (b *bench) starts(ctx context.Context) error {
+	var took []float64
+	for i := range b.cfg.rounds {
+		dir := filepath.Join(b.agent.dir, fmt.Sprintf("start-%d", i))
+		if err := os.Mkdir(dir, 0o711); err != nil {
+			return err
+		}
+		cfg := b.cfg
+		cfg.store, cfg.image = b.agent.data, ""
+		begun := time.Now()
+		a, err := startAgent(ctx, cfg, dir)
+		if err != nil {
+			return err
+		}
+		_, err = a.client.Run(ctx, b.run)
+		took = append(took, float64(time.Since(begun).Microseconds())/1e3)
+		if err := errors.Join(err, a.stop()); err != nil {
+			return err
+		}
 	}
-	fmt.Printf("\nratios are to the plain spawn of the same round; medians of %d rounds\n", b.cfg.rounds)
-	if b.counted > 0 {
-		n := time.Duration(b.counted)
-		fmt.Printf("processor time per run, 2 clients: agent %s, cells and programs %s\n", (b.agentCPU / n).Round(time.Microsecond), (b.cellCPU / n).Round(time.Microsecond))
-	}
+	b.want("agent start to first result", median(took), 100, "ms")
+	return nil
 }
 
-// footprint tells what the agent holds after all that.
-func (b *bench) footprint(ctx context.Context) error {
-	rss, fds, err := b.agent.memory()
+// footprint tells what the agent holds after all rounds.
+func (b *bench) footprint() error {
+	h, err := b.agent.holdings()
 	if err != nil {
 		return err
 	}
-	h, err := b.agent.client.Health(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("agent after all runs: RSS %.1f MiB, %d descriptors, %d cells\n", float64(rss)/(1<<20), fds, h.Cells)
+	b.want("memory of the agent after all rounds", float64(h.rss)/(1<<20), 25, "MiB resident")
 	return nil
 }

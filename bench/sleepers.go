@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// sleepFor is how long each sleeper sleeps: longer than starting all of them takes.
+const sleepFor = 25 * time.Second
+
+// sleepers has many runs sleep at the same time, each in a slot and cell of its own.
+func (b *bench) sleepers(ctx context.Context) (err error) {
+	n := b.cfg.sleepers
+	if n == 0 {
+		return nil
+	}
+	dir := filepath.Join(b.agent.dir, "sleepers")
+	if err := os.Mkdir(dir, 0o711); err != nil {
+		return err
+	}
+	cfg := b.cfg
+	cfg.store, cfg.image = b.agent.data, ""
+	a, err := startAgent(ctx, cfg, dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.stop()) }()
+	free, err := available()
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, n)
+	run := api.Run{Image: cfg.name, Argv: []string{"sleep", strconv.Itoa(int(sleepFor.Seconds()))}, Limits: api.Limits{Memory: 16 * api.MiB, Pids: 4}}
+	start := time.Now()
+	for i := range n {
+		wg.Go(func() {
+			res, err := a.client.Run(ctx, run)
+			if err == nil && res.Verdict != api.OK {
+				err = fmt.Errorf("a sleeper's verdict is %s", res.Verdict)
+			}
+			errs[i] = err
+		})
+	}
+	lowest, together := free, 0
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }() // ends with the runs
+	for ended := false; !ended; {
+		select {
+		case <-done:
+			ended = true
+		case <-time.After(200 * time.Millisecond):
+			now, err := available()
+			if err != nil {
+				return err
+			}
+			lowest = min(lowest, now)
+			if p, err := a.sleeping(); err == nil {
+				together = max(together, p)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%d sleepers: %w", n, err)
+	}
+	b.least(fmt.Sprintf("programs asleep at the same time, of %d", n), float64(together), float64(n), "")
+	b.want("memory they took, with cells and kernel objects", float64(free-lowest)/float64(n)/(1<<20), 16, "MiB each")
+	b.want("time until the last had slept", (time.Since(start) - sleepFor).Seconds(), 30, "s more than its sleep")
+	return nil
+}
+
+// sleeping counts the agent's programs that are there now.
+func (a *agent) sleeping() (int, error) {
+	comms, err := filepath.Glob("/proc/[0-9]*/comm")
+	n := 0
+	for _, c := range comms {
+		if text, err := os.ReadFile(c); err == nil && strings.TrimSpace(string(text)) == "sleep" {
+			n++
+		}
+	}
+	return n, err
+}
+
+// available is the kernel's estimate of the memory that could be had, in bytes.
+func available() (int64, error) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("/proc/meminfo has no MemAvailable")
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// soakWindows is into how many parts the endurance test is cut. Before each the
+// plain spawn is measured, because only the ratio holds.
+const soakWindows = 20
+
+// soak runs the program many times and compares the end with the beginning: the
+// time per run, and everything that could grow.
+func (b *bench) soak(ctx context.Context) error {
+	n := b.cfg.soak / soakWindows / 2
+	if n == 0 {
+		return nil
+	}
+	before, err := b.agent.holdings()
+	if err != nil {
+		return err
+	}
+	var ratio []float64
+	for w := range soakWindows {
+		fmt.Fprintf(os.Stderr, "endurance: %d of %d runs\n", 2*n*w, 2*n*soakWindows)
+		base, err := plain(ctx, b.spawner, b.agent.tree, b.cfg.program, 2, 300, 0)
+		if err != nil {
+			return err
+		}
+		s, err := sandboxed(ctx, b.agent.client, b.run, 2, b.slots, n, 0)
+		if err != nil {
+			return err
+		}
+		ratio = append(ratio, base.rate()/s.rate())
+	}
+	after, err := b.agent.holdings()
+	if err != nil {
+		return err
+	}
+	quarter := soakWindows / 4
+	first, last := median(ratio[:quarter]), median(ratio[soakWindows-quarter:])
+	b.want(fmt.Sprintf("time per run, last quarter of %d beside the first", 2*n*soakWindows), 100*(last/first-1), 5, "% more")
+	b.want("growth of the agent's memory meanwhile", float64(after.rss-before.rss)/(1<<20), 2, "MiB")
+	b.want("growth in descriptors", float64(after.fds-before.fds), 0, "")
+	b.want("growth in groups of ours", float64(after.groups-before.groups), 0, "")
+	b.want("growth in memory groups of the kernel, zombies included", float64(after.kernelGroups-before.kernelGroups), 10, "")
+	b.want("growth in mounts", float64(after.mounts-before.mounts), 0, "")
+	return nil
+}
+
+// holdings are what an agent has of the machine.
+type holdings struct {
+	rss          int64
+	fds          int
+	groups       int // directories below the agent's, in every hierarchy
+	kernelGroups int // memory groups the kernel still keeps, removed ones too
+	mounts       int // in the agent's mount namespace
+}
+
+func (a *agent) holdings() (h holdings, err error) {
+	if h.rss, h.fds, err = a.memory(); err != nil {
+		return h, err
+	}
+	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", a.cmd.Process.Pid))
+	if err != nil {
+		return h, err
+	}
+	h.mounts = strings.Count(string(mounts), "\n")
+	groups, err := os.ReadFile("/proc/cgroups")
+	if err != nil {
+		return h, err
+	}
+	for line := range strings.Lines(string(groups)) {
+		var name string
+		var hierarchy, count int
+		if _, err := fmt.Sscan(line, &name, &hierarchy, &count); err == nil && name == "memory" {
+			h.kernelGroups = count
+		}
+	}
+	tops, err := a.groupTops()
+	for _, top := range tops {
+		err = filepath.WalkDir(top, func(_ string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				h.groups++
+			}
+			return nil // one that goes away meanwhile is not there
+		})
+	}
+	return h, err
+}
