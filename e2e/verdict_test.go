@@ -124,9 +124,11 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); me
 		if res.Usage.Memory.Value == nil {
 			t.Fatalf("memory unknown: %s", res.Usage.Memory.Source)
 		}
-		got, want := *res.Usage.Memory.Value>>20, map[string]int64{"100": 100, "1": 1, "60": 60, "2": 2}[mib]
-		if got < want || got > want+3 {
-			t.Errorf("a program of %d MiB is said to have used %d MiB", want, got)
+		// Version 1 charges pages in batches of each processor, so a peak may be a
+		// little below what the program touched.
+		got, want := *res.Usage.Memory.Value, map[string]int64{"100": 100, "1": 1, "60": 60, "2": 2}[mib]<<20
+		if got < want-1<<20 || got > want+4<<20 || got == 0 {
+			t.Errorf("a program of %d bytes is said to have used %d", want, got)
 		}
 	}
 }
