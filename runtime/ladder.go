@@ -263,7 +263,8 @@ func startError(p *plan, err error) error {
 	switch step.Err {
 	case unix.ENOENT, unix.ENOTDIR:
 		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.cell.key.image)
-	case unix.EACCES, unix.ENOEXEC, unix.EISDIR, unix.ELOOP, unix.EPERM, unix.EINVAL, unix.ELIBBAD, unix.ENAMETOOLONG:
+	case unix.EIO, // an ELF file, or its interpreter, that is shorter than it says (fs/binfmt_elf.c, elf_read)
+		unix.EACCES, unix.ENOEXEC, unix.EISDIR, unix.ELOOP, unix.EPERM, unix.EINVAL, unix.ELIBBAD, unix.ENAMETOOLONG:
 		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.cell.key.image, step.Err)
 	case unix.E2BIG:
 		return api.Refuse(api.CodeTooLarge, "argv and env are more than the kernel takes under the stack limit: pass large data as a file or on stdin")

@@ -145,7 +145,7 @@ func TestStartErrors(t *testing.T) {
 	p := &plan{argv: []string{"prog"}, cell: cellPlan{key: cellKey{image: "img"}}}
 	for errno, want := range map[unix.Errno]api.Code{
 		unix.ENOENT: api.CodeNoProgram, unix.ENOTDIR: api.CodeNoProgram, unix.EACCES: api.CodeBadProgram,
-		unix.ENOEXEC: api.CodeBadProgram, unix.E2BIG: api.CodeTooLarge, unix.EIO: "",
+		unix.ENOEXEC: api.CodeBadProgram, unix.E2BIG: api.CodeTooLarge, unix.EIO: api.CodeBadProgram, unix.ENFILE: "",
 	} {
 		var e *api.Error
 		err := startError(p, &StepError{"exec", errno})

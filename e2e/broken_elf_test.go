@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"bytes"
+	le "encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// brokenELF is an executable of one program header: an interpreter of size bytes
+// at offset.
+func brokenELF(interpreter string, offset, size uint64) api.Bytes {
+	var b bytes.Buffer
+	b.WriteString("\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9))
+	put := func(v any) { _ = le.Write(&b, le.LittleEndian, v) } // a buffer takes everything
+	put([]uint16{2, 62})
+	put(uint32(1))
+	put([]uint64{0x400000, 64, 0})
+	put(uint32(0))
+	put([]uint16{64, 56, 1, 0, 0, 0})
+	put([]uint32{3, 4})
+	put([]uint64{offset, 0, 0, size, size, 1})
+	b.WriteString(interpreter + "\x00")
+	return b.Bytes()
+}
+
+// A file that claims to be a program and is cut short or names a short interpreter
+// makes execve fail with EIO (fs/binfmt_elf.c, elf_read). It is the caller's
+// program that is bad: neither an error of ours that is worth a retry, nor a reason
+// to destroy the cell, which every run could then cost us.
+func TestBrokenProgramIsTheCallers(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	exe := func(content api.Bytes) api.File { return api.File{Name: "x", Content: content, Executable: true} }
+	for name, files := range map[string][]api.File{
+		"an interpreter beyond the end":    {exe(brokenELF("", 1<<30, 16))},
+		"an empty file as the interpreter": {exe(brokenELF("/box/e", 120, 7)), {Name: "e", Executable: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := a.refused(t, api.Run{Image: "tiny", Argv: []string{"./x"}, Files: files}, api.CodeBadProgram)
+			if e.RetrySafe {
+				t.Errorf("%q is said to be worth a retry", e.Message)
+			}
+		})
+	}
+}
