@@ -138,6 +138,21 @@ int main(void) { for (int i = 0; i < 3000; i++) { mkdir("d", 0755); if (chdir("d
 			t.Errorf("collected %q, skipped %d", names(files), len(skipped))
 		}
 	})
+	t.Run("a path longer than a caller may send", func(t *testing.T) {
+		long := compileC(t, "long", `#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void) { char d[201] = {0}; for (int i = 0; i < 200; i++) d[i] = 'd';
+  close(open("fine", O_CREAT|O_WRONLY, 0644));
+  for (int i = 0; i < 8; i++) { mkdir(d, 0755); if (chdir(d)) return 1; } return open("f", O_CREAT|O_WRONLY, 0644) < 0; }`)
+		files, skipped := a.collected(t, program(long))
+		if _, ok := files["fine"]; !ok || len(files) != 1 {
+			t.Errorf("collected %d files; want fine alone", len(files))
+		}
+		if skipped[strings.Repeat("d", 64)+"..."] != "path too long" {
+			t.Errorf("skipped %v", skipped)
+		}
+	})
 	t.Run("a swap race until the end (FIO-08, FS-31)", func(t *testing.T) {
 		race := compileC(t, "race", `#define _GNU_SOURCE
 #include <fcntl.h>

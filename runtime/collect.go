@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -176,6 +177,13 @@ func (c *collector) wanted(name string, st *unix.Stat_t) bool {
 func (c *collector) take(name string) error {
 	if !utf8.ValidString(name) {
 		c.skip(name, "name is not UTF-8")
+		return nil
+	}
+	// A program can make longer names than a caller may send, by changing into a
+	// directory before it makes the next. One of them would keep brig run from
+	// saving all the others.
+	if api.FileName(name) != nil {
+		c.skip(strings.ToValidUTF8(name[:64], "")+"...", "path too long")
 		return nil
 	}
 	if len(c.files) == c.want.Files {
