@@ -48,7 +48,9 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run
 	if err := nc.SetDeadline(noDeadline); err != nil {
 		return
 	}
-	patience := max(s.cfg.MaxWall, time.Duration(ask.Limits.Wall)) + s.cfg.Stall
+	// The wall limit asked for is not checked yet: a day more than bounds a stall,
+	// and the sum cannot overflow.
+	patience := min(max(s.cfg.MaxWall, time.Duration(ask.Limits.Wall)), 24*time.Hour) + s.cfg.Stall
 	out := &frameWriter{conn: nc}
 	out.stall.Store(int64(patience))
 	if err := out.raw([]byte(switching)); err != nil {

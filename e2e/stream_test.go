@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -277,4 +279,17 @@ func (n *notify) Write(p []byte) (int, error) {
 		close(n.came)
 	}
 	return n.Buffer.Write(p)
+}
+
+// The longest wall limit there is added to a time to wait must not become a time
+// in the past: the caller is told why, and not just cut off.
+func TestStreamedRunAboveEveryCeilingIsRefused(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	r := sh("true")
+	r.Limits.Wall = math.MaxInt64
+	_, err := a.RunStream(t.Context(), r, nil, nil, nil)
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.CodeAboveCeiling {
+		t.Errorf("ended with %v; want code %s", err, api.CodeAboveCeiling)
+	}
 }
