@@ -11,6 +11,7 @@ import (
 // The sizes of a Run that are the kernel's or ours, not the operator's.
 const (
 	MaxArgv     = 4096      // arguments
+	MaxEnv      = 3072      // environment variables; with MaxArgv and the language's own, what a start message holds
 	MaxArgBytes = 128 << 10 // arguments and environment together, with their NULs
 	MaxFiles    = 4096      // inputs
 	maxName     = 255       // NAME_MAX
@@ -55,6 +56,9 @@ func (r Run) validateProgram() error {
 func (r Run) validateWords() error {
 	if len(r.Argv) > MaxArgv {
 		return Refuse(CodeBadRequest, "argv has %d words: the most is %d", len(r.Argv), MaxArgv)
+	}
+	if len(r.Env) > MaxEnv {
+		return Refuse(CodeBadRequest, "env has %d variables: the most is %d", len(r.Env), MaxEnv)
 	}
 	total := 0
 	for i, a := range r.Argv {

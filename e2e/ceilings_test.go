@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -136,4 +137,24 @@ func TestTheEnvironmentIsTheCallers(t *testing.T) {
 	if strings.Contains(got, "SECRET") || strings.Contains(got, "SUDO") || strings.Contains(got, "BRIG") {
 		t.Errorf("the host shows in %q", got)
 	}
+}
+
+// The most words a run may have still fit the message to the shell; one variable
+// more is the caller's mistake and not brig's.
+func TestTheMostWordsARunMayHave(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	r := sh("echo $#")
+	for len(r.Argv) < api.MaxArgv {
+		r.Argv = append(r.Argv, "x")
+	}
+	r.Env = map[string]string{}
+	for i := range api.MaxEnv {
+		r.Env[fmt.Sprint("E", i)] = "x"
+	}
+	res := a.run(t, r)
+	if wantVerdict(t, res, api.OK); string(res.Stdout) != fmt.Sprintln(api.MaxArgv-4) {
+		t.Errorf("the program saw %q arguments", res.Stdout)
+	}
+	r.Env["MORE"] = "x"
+	a.refused(t, r, api.CodeBadRequest)
 }
