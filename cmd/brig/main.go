@@ -53,7 +53,15 @@ func (c *console) subcommands(name, usage string, all []command, args []string) 
 	if i := slices.IndexFunc(all, func(k command) bool { return k.name == f.Arg(0) }); i >= 0 {
 		return all[i].run(c, f.Args()[1:])
 	}
-	return c.hint(name, fmt.Errorf("%s has no subcommand %q", name, f.Arg(0)))
+	return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0), nearest(f.Arg(0), names(all))))
+}
+
+func names(all []command) []string {
+	var out []string
+	for _, k := range all {
+		out = append(out, k.name)
+	}
+	return out
 }
 
 // A console is the outside world of a command.
@@ -84,7 +92,7 @@ func brig(c *console, args []string) int {
 		if i := slices.IndexFunc(all, func(k command) bool { return k.name == name }); i >= 0 {
 			return all[i].run(c, args[1:])
 		}
-		return c.hint("", fmt.Errorf("command %q does not exist", name))
+		return c.hint("", fmt.Errorf("command %q does not exist%s", name, nearest(name, names(all))))
 	}
 }
 
@@ -118,6 +126,12 @@ func (c *console) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
 	case errors.Is(err, pflag.ErrHelp):
 		return 0, true
 	default:
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			var all []string
+			f.VisitAll(func(g *pflag.Flag) { all = append(all, g.Name) })
+			err = fmt.Errorf("%w%s", err, nearest(unknown.GetSpecifiedName(), all))
+		}
 		return c.hint(f.Name(), err), true
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -19,6 +21,9 @@ func (c *console) report(o *runOptions, res api.Result) int {
 		if err := saveFiles(o.out, res.Files, o.force); err != nil {
 			fmt.Fprintf(c.stderr, "brig: %v\n", err)
 			code = exitBrig
+		}
+		if len(o.collect) > 0 && len(res.Files)+len(res.Skipped) == 0 {
+			fmt.Fprintf(c.stderr, "brig: nothing was brought back: no file in /box matches --collect %s\n", strings.Join(o.collect, " "))
 		}
 		for _, s := range res.Skipped {
 			fmt.Fprintf(c.stderr, "brig: %q was not brought back: %s\n", s.Name, s.Reason)
@@ -38,6 +43,11 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	case o.json:
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
 		fmt.Fprintf(c.stderr, "brig: %s\n", sentence(res))
+	}
+	if !o.stats && !o.json {
+		for _, d := range res.Logged {
+			fmt.Fprintf(c.stderr, "brig: logged: %s would be denied by %s: %s\n", d.Syscall, d.Rule, d.Why)
+		}
 	}
 	return code
 }
@@ -175,4 +185,24 @@ func saveFile(root *os.Root, f api.File) error {
 	}
 	_, err = out.Write(f.Content)
 	return errors.Join(err, out.Close())
+}
+
+// checkOut refuses, before the run, a directory that could not take its files.
+// Which files there are to overwrite only the run shows.
+func checkOut(dir string) error {
+	for {
+		info, err := os.Stat(dir)
+		switch {
+		case err == nil && !info.IsDir():
+			return fmt.Errorf("--out: %s exists and is not a directory: name another", dir)
+		case err == nil:
+			if err := syscall.Access(dir, 2); err != nil { // W_OK
+				return fmt.Errorf("--out: write to %s: %w: name another directory", dir, err)
+			}
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("--out: %w", err)
+		}
+		dir = filepath.Dir(filepath.Clean(dir))
+	}
 }

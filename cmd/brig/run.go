@@ -33,6 +33,11 @@ func runCommand(c *console, args []string) int {
 	if err != nil {
 		return c.runFailed(o, err, true)
 	}
+	if o.out != "" { // learnt now, not when the work is done
+		if err := checkOut(o.out); err != nil {
+			return c.runFailed(o, err, false)
+		}
+	}
 	if o.result != "" { // a result of an earlier run must not pass for this one's
 		if err := os.WriteFile(o.result, nil, 0o644); err != nil {
 			return c.fail(err)
