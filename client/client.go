@@ -135,8 +135,8 @@ func (c *Client) Images(ctx context.Context) (i []api.Image, err error) {
 	return i, err
 }
 
-// Import stores the archive under name. digest, when not empty, is what its
-// canonical form must hash to. Only root may.
+// Import stores the archive under name. digest, when not empty, is what the
+// archive must hash to, as given and still compressed. Only root may.
 func (c *Client) Import(ctx context.Context, archive io.Reader, name, digest string) (img api.Image, err error) {
 	q := url.Values{"name": {name}}
 	if digest != "" {

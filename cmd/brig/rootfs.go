@@ -73,7 +73,7 @@ Examples:
   sudo brig rootfs import alpine.tar.gz --name alpine
   curl -s https://example.org/a.tar.xz | sudo brig rootfs import - --name a`)
 	name := f.String("name", "", "`NAME` to store it under")
-	digest := f.String("digest", "", "what its content must hash to")
+	digest := f.String("digest", "", "what FILE must hash to, as given")
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(f, args, "FILE", func(ctx context.Context, a *agentHandle) error {
 		if *name == "" {
