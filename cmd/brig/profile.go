@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/brig-sandbox/brig/seccomp"
@@ -157,10 +158,11 @@ func profileExplain(c *console, args []string) int {
 Say what becomes of a system call, and why.
 
 Usage:
-  brig profile explain SYSCALL [--profile NAME|FILE]
+  brig profile explain SYSCALL|NUMBER [--profile NAME|FILE] [--json]
 
-Example:
-  brig profile explain ptrace --profile strict`)
+Examples:
+  brig profile explain ptrace --profile strict
+  brig profile explain 101`)
 	which := f.String("profile", "default", "`NAME|FILE` of the profile")
 	asJSON := f.Bool("json", false, "print JSON")
 	if code, done := c.parse(f, args); done {
@@ -173,7 +175,13 @@ Example:
 	if err != nil {
 		return c.fail(err)
 	}
-	e, err := seccomp.Explain(p, f.Arg(0))
+	call := f.Arg(0)
+	if nr, err := strconv.ParseInt(call, 10, 32); err == nil {
+		if call = seccomp.Name(int32(nr), p.Arch); call == "" {
+			return c.fail(fmt.Errorf("explain system call %d: no call has this number on %s", nr, p.Arch.Or()))
+		}
+	}
+	e, err := seccomp.Explain(p, call)
 	if err != nil {
 		return c.fail(err)
 	}
