@@ -32,8 +32,9 @@ type Check struct {
 
 // A Report is everything looked at, in a fixed order.
 type Report struct {
-	Trusted bool    `json:"trusted"` // no check failed
-	Checks  []Check `json:"checks"`
+	Trusted bool     `json:"trusted"`           // no check failed, and none was left unasked
+	Unasked []string `json:"unasked,omitempty"` // checks only root can make
+	Checks  []Check  `json:"checks"`
 }
 
 // Write prints the report as a table with a last line that sums it up.
@@ -56,6 +57,9 @@ func (r Report) Write(w io.Writer) error {
 	verdict := "runs on this host can be trusted"
 	if !r.Trusted {
 		verdict = "runs on this host cannot be trusted"
+	}
+	if !r.Trusted && count[Fail] == 0 {
+		verdict = "not shown that runs on this host can be trusted; only root can ask for " + strings.Join(r.Unasked, ", ") + " (sudo brig doctor)"
 	}
 	fmt.Fprintf(&b, "\n%s: %d ok, %d warn, %d fail\n", verdict, count[OK], count[Warn], count[Fail])
 	_, err := io.WriteString(w, b.String())

@@ -78,7 +78,7 @@ func TestJudge(t *testing.T) {
 			if c.Status != OK && c.Why == "" {
 				t.Errorf("%+v does not say why", c)
 			}
-			if failed := slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Status == Fail }); r.Trusted == failed {
+			if failed := slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Status == Fail }); r.Trusted == (failed || len(r.Unasked) > 0) {
 				t.Errorf("trusted %v with a failure %v", r.Trusted, failed)
 			}
 		})
@@ -129,5 +129,21 @@ func TestGatherOnAHostThatRuns(t *testing.T) {
 	}
 	if f.MountAPI.State != cgroups.Yes || f.CloneInto.State != cgroups.Yes || f.UserNS.State != cgroups.Yes {
 		t.Errorf("mount %+v, clone %+v, user namespace %+v; want all to work", f.MountAPI, f.CloneInto, f.UserNS)
+	}
+}
+
+func TestWhatAUserMayNotAskIsNotTrusted(t *testing.T) {
+	f := healthy()
+	f.Root, f.IDMap = false, unasked("operation not permitted")
+	r := Judge(f)
+	if r.Trusted || !slices.Equal(r.Unasked, []string{"idmapped mounts"}) {
+		t.Errorf("trusted %v, unasked %q; want no trust and the one check", r.Trusted, r.Unasked)
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(b.Bytes(), []byte("not shown that runs on this host can be trusted; only root can ask for idmapped mounts (sudo brig doctor)")) {
+		t.Errorf("report:\n%s", b.Bytes())
 	}
 }

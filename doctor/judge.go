@@ -16,7 +16,11 @@ func Judge(f Facts) Report {
 	r := Report{Trusted: true, Checks: all}
 	for _, c := range all {
 		r.Trusted = r.Trusted && c.Status != Fail
+		if !f.Root && strings.HasPrefix(c.Found, "unknown") {
+			r.Unasked = append(r.Unasked, c.Name)
+		}
 	}
+	r.Trusted = r.Trusted && len(r.Unasked) == 0
 	return r
 }
 
