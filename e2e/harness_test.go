@@ -96,13 +96,32 @@ func startAgent(t testing.TB, flags ...string) *agent {
 // launch starts a brigd in dir and waits until it answers.
 func launch(t testing.TB, dir, data string, flags ...string) *agent {
 	t.Helper()
+	return launchAfter(t, dir, data, nil, flags...)
+}
+
+// launchAfter is launch with something to be done to the process before it becomes
+// brigd.
+func launchAfter(t testing.TB, dir, data string, prepare func(pid int), flags ...string) *agent {
+	t.Helper()
 	socket := filepath.Join(dir, "s")
 	a := &agent{Client: client.New(socket), t: t, dir: dir, socket: socket, log: &bytes.Buffer{}, done: make(chan struct{})}
 	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run")}, flags...)
 	a.cmd = exec.Command(binary(t, "brigd"), args...)
+	if prepare != nil {
+		a.cmd = exec.Command("sh", append([]string{"-c", `read _ && exec "$@"`, "sh", binary(t, "brigd")}, args...)...)
+	}
+	gate, err := a.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gate.Close()
 	a.cmd.Stderr = a.log
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	if prepare != nil {
+		prepare(a.cmd.Process.Pid)
+		fmt.Fprintln(gate)
 	}
 	go func() { a.err = a.cmd.Wait(); close(a.done) }()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {

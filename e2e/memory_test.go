@@ -102,16 +102,8 @@ func TestMemoryAboveTheRunIsOurError(t *testing.T) {
 int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)
 	testenv.CleanHost(t)
 	group := memoryGroup(t, 200<<20)
-	home, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
 	// The agent is born in the group: its groups then lie below it.
-	join(t, group, os.Getpid())
-	a := func() *agent {
-		defer join(t, group.home(string(home)), os.Getpid())
-		return launch(t, dir, data)
-	}()
+	a := launchAfter(t, dir, data, func(pid int) { join(t, group, pid) })
 	t.Cleanup(a.stop)
 	r := program(hog, "300")
 	r.Limits.Memory = 512 * api.MiB
