@@ -48,7 +48,7 @@ type Caller struct {
 // Images is the store of trees to run in.
 type Images interface {
 	// Import reads an archive and stores it under name. expectDigest, when not
-	// empty, is what its canonical form must hash to.
+	// empty, is what the archive as given must hash to.
 	Import(ctx context.Context, r io.Reader, name, expectDigest string, progress func(string)) (api.Image, error)
 	List(ctx context.Context) ([]api.Image, error)
 	Remove(ctx context.Context, name string) error

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,12 +41,38 @@ func ParseRun(raw []byte) (Run, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 			err = errors.New("the JSON ends too early")
 		}
+		if where := misfit(raw, reflect.TypeFor[Run]()); where != "" {
+			return Run{}, Refuse(CodeBadRequest, "decode run: %s: %w", where, err)
+		}
 		return Run{}, Refuse(CodeBadRequest, "decode run: %w", err)
 	}
 	if rest := bytes.TrimLeft(raw[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
 		return Run{}, Refuse(CodeBadRequest, "decode run: there is more after the end of the JSON object: send one run per request")
 	}
 	return run, nil
+}
+
+// misfit finds the field of t that raw's value does not fit, such as limits.wall:
+// the error of a value with its own UnmarshalJSON does not name it. Empty when no
+// single field is to blame.
+func misfit(raw []byte, t reflect.Type) string {
+	var fields map[string]json.RawMessage
+	if t.Kind() != reflect.Struct || json.Unmarshal(raw, &fields) != nil {
+		return ""
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		value, ok := fields[name]
+		if !ok || json.Unmarshal(value, reflect.New(f.Type).Interface()) == nil {
+			continue
+		}
+		if inner := misfit(value, f.Type); inner != "" {
+			return name + "." + inner
+		}
+		return name
+	}
+	return ""
 }
 
 // level is one open object or array.

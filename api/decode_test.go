@@ -126,3 +126,18 @@ func BenchmarkParseRun(b *testing.B) {
 		}
 	}
 }
+
+func TestDecodeNamesTheFieldThatDoesNotFit(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"image":"i","argv":["a"],"limits":{"wall":"-1s"}}`:    "limits.wall: ",
+		`{"image":"i","argv":["a"],"limits":{"memory":"much"}}`: "limits.memory: ",
+		`{"image":"i","argv":["a"],"limits":{"cpus":"two"}}`:    "limits.cpus: ",
+		`{"image":7}`: "image: ",
+		`{"image":"i","argv":["a"],"source":{"base64":"not base64!"}}`: "source: ",
+	} {
+		_, err := api.ParseRun([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), "decode run: "+want) {
+			t.Errorf("%s: %v; want one that begins with %q", text, err, want)
+		}
+	}
+}

@@ -9,13 +9,23 @@ import (
 // Tiers lists the names of the built-in profiles, strictest first.
 func Tiers() []string { return []string{"strict", "default", "managed", "compile"} }
 
-// Tier returns a built-in profile for the native architecture.
-//
-//   - strict: compiled programs that compute (C, C++, Rust, Pascal, Lua, D).
-//     One process, threads, files by path.
-//   - default: interpreters and shells (Python, Ruby, PHP, Perl, Go).
-//   - managed: runtimes with a compiler in them (JVM, Node, .NET).
-//   - compile: compilers and linkers, in the compile box only.
+// About says in a line what a built-in profile is for; empty for any other name.
+func About(tier string) string {
+	switch tier {
+	case "strict":
+		return "compiled programs that compute (C, C++, Rust, Pascal, Lua, D): one process, threads, files by path"
+	case "default":
+		return "interpreters and shells (Python, Ruby, PHP, Perl, Go); what a run gets that names no profile"
+	case "managed":
+		return "runtimes with a compiler in them (JVM, Node, .NET)"
+	case "compile":
+		return "compilers and linkers, in the compile box only"
+	}
+	return ""
+}
+
+// Tier returns a built-in profile for the native architecture; About says what
+// each is for.
 //
 // Names that only another architecture has are part of the data; there they
 // have no effect.

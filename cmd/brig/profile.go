@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/load"
@@ -90,8 +91,12 @@ Usage:
 		c.stdout.Write(marshal(seccomp.Tiers()))
 		return 0
 	}
+	t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	for _, name := range seccomp.Tiers() {
-		fmt.Fprintln(c.stdout, name)
+		fmt.Fprintf(t, "%s\t%s\n", name, seccomp.About(name))
+	}
+	if err := t.Flush(); err != nil {
+		return c.fail(err)
 	}
 	return 0
 }
@@ -169,7 +174,7 @@ Examples:
 		return code
 	}
 	if f.NArg() != 1 {
-		return c.hint(f.Name(), fmt.Errorf("brig profile explain needs the name of one system call"))
+		return c.hint(f.Name(), fmt.Errorf("brig profile explain needs one system call, by name or number"))
 	}
 	p, err := loadProfile(*which)
 	if err != nil {

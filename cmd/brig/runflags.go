@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -89,7 +91,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.run.WritableRoot, "writable-root", false, "let the program write to a throw-away copy of the image")
 
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
-	f.StringArrayVar(&o.files, "file", nil, "place a file in /box: `[NAME=]PATH` (repeatable)")
+	f.StringArrayVar(&o.files, "file", nil, "place a file in /box: `[NAME=]PATH`, or all files below a directory (repeatable)")
 	f.StringArrayVar(&o.collect, "collect", nil, "bring back files of /box that match `GLOB` (repeatable)")
 	f.StringVar(&o.out, "out", "", "write what comes back to this `DIR`")
 	f.BoolVar(&o.force, "force", false, "let --out overwrite files")
@@ -179,19 +181,15 @@ func (o *runOptions) planWorld() error {
 		r.Env[k] = v
 	}
 	for _, spec := range o.files {
-		name, path, ok := strings.Cut(spec, "=")
+		name, from, ok := strings.Cut(spec, "=")
 		if !ok {
-			name, path = filepath.Base(spec), spec
+			name, from = filepath.Base(spec), spec
 		}
-		content, err := readFile(path)
+		files, err := inputs(name, from)
 		if err != nil {
 			return err
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		r.Files = append(r.Files, api.File{Name: name, Content: content, Executable: info.Mode()&0o111 != 0})
+		r.Files = append(r.Files, files...)
 	}
 	for _, kv := range o.labels {
 		switch k, v, _ := strings.Cut(kv, "="); k {
@@ -214,6 +212,48 @@ func (o *runOptions) planWorld() error {
 	}
 	r.ProfileRules, err = json.Marshal(p)
 	return err
+}
+
+// inputs reads what --file names: a file, or every regular file below a directory.
+// What else lies there, such as a link, is refused by name: what a run gets should
+// not depend on where a link happens to lead.
+func inputs(name, from string) ([]api.File, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		content, err := readFile(from)
+		return []api.File{{Name: name, Content: content, Executable: info.Mode()&0o111 != 0}}, err
+	}
+	if name == "." || name == ".." || name == "/" {
+		return nil, fmt.Errorf("--file %s: give it a name in /box: --file NAME=%s", from, from)
+	}
+	var out []api.File
+	var size int64
+	err = filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("--file %s: %s is not a regular file: leave it out, or name the files one by one", from, p)
+		}
+		content, err := readFile(p)
+		if err != nil {
+			return err
+		}
+		if size += int64(len(content)); size > maxInput {
+			return fmt.Errorf("--file %s: more than %s in all", from, api.Size(maxInput))
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rest, err := filepath.Rel(from, p)
+		out = append(out, api.File{Name: path.Join(name, filepath.ToSlash(rest)), Content: content, Executable: info.Mode()&0o111 != 0})
+		return err
+	})
+	return out, err
 }
 
 const maxInput = 64 << 20 // the most an agent takes, so what is larger need not be read
