@@ -128,7 +128,13 @@ func TestWritableRootIsThrownAway(t *testing.T) {
 	r := sh("head -c 5000000 /dev/zero > /etc/big")
 	r.WritableRoot = true
 	r.Limits.Scratch = api.MiB
-	if res := a.run(t, r); res.Verdict == api.OK {
-		t.Error("the layer took more than its limit")
+	if res := a.run(t, r); res.Verdict == api.OK || !slices.Contains(res.LimitsHit, api.HitScratch) {
+		t.Errorf("verdict %s, limits_hit %v: a layer that is full is the scratch limit's", res.Verdict, res.LimitsHit)
+	}
+	r = sh("for i in $(seq 100); do : > /etc/many-$i || exit 1; done")
+	r.WritableRoot = true
+	r.Limits.Inodes = 50
+	if res := a.run(t, r); res.Verdict == api.OK || !slices.Contains(res.LimitsHit, api.HitInodes) {
+		t.Errorf("verdict %s, limits_hit %v: a layer without inodes is the inodes limit's", res.Verdict, res.LimitsHit)
 	}
 }

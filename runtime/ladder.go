@@ -238,6 +238,13 @@ func (w *watch) conclude(p *plan, u groups.Usage) error {
 	if ev.ScratchHit, ev.InodesHit, err = w.shell.scratch.full(); err != nil {
 		return err
 	}
+	if w.cell.key.writable {
+		bytes, inodes, err := w.cell.layerFull()
+		if err != nil {
+			return err
+		}
+		ev.ScratchHit, ev.InodesHit = ev.ScratchHit || bytes, ev.InodesHit || inodes
+	}
 	switch {
 	case u.OOMKills > 0 && u.LimitHits == 0:
 		return api.Fail(api.CodeHostMemory, "the kernel killed the run because memory ran out above its own group: lower the load on this host, or the number of slots")

@@ -82,6 +82,16 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 	return nil
 }
 
+// layerFull reports whether the layer has no byte, or no inode, left to write.
+func (c *cell) layerFull() (bytes, inodes bool, err error) {
+	top, err := os.OpenFile(filepath.Join(c.dir, "upper"), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false, false, err
+	}
+	defer top.Close()
+	return full(top)
+}
+
 // dropLayer takes the overlay's parts down again.
 func (c *cell) dropLayer() error {
 	var err error

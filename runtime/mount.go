@@ -188,9 +188,12 @@ func (s *scratch) resize(size api.Size, inodes int64) error {
 }
 
 // full reports whether no byte, or no inode, is left to write.
-func (s *scratch) full() (bytes, inodes bool, err error) {
+func (s *scratch) full() (bytes, inodes bool, err error) { return full(s.root) }
+
+// full is scratch.full for any handle on a file system.
+func full(f *os.File) (bytes, inodes bool, err error) {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd(s.root), &st); err != nil {
+	if err := unix.Fstatfs(fd(f), &st); err != nil {
 		return false, false, os.NewSyscallError("fstatfs", err)
 	}
 	return st.Bfree == 0, st.Ffree == 0, nil
