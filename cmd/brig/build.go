@@ -57,7 +57,6 @@ Examples:
 	if err != nil {
 		return c.fail(err)
 	}
-	defer agent.Close()
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
 	if err := c.buildAndStore(ctx, agent, r, f.Arg(0), options, *asJSON); err != nil {

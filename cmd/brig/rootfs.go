@@ -52,7 +52,6 @@ func (c *console) withAgent(f *pflag.FlagSet, args []string, words string, do fu
 	if err != nil {
 		return c.fail(err)
 	}
-	defer agent.Close()
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
 	if err := do(ctx, agent); err != nil {

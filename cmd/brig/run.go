@@ -47,7 +47,6 @@ func runCommand(c *console, args []string) int {
 	if err != nil {
 		return c.runFailed(o, err, false)
 	}
-	defer agent.Close()
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
 	res, err := c.execute(ctx, agent, o, ext)
@@ -87,7 +86,8 @@ func ceilings(r api.Run) []string {
 // untilInterrupt ends the context at the first Ctrl-C or other signal that asks to
 // stop, and at a second, for which it takes no signal that comes with the first
 // one, the process. A stdout that nobody reads any more is an error of writing, so
-// that a private agent is stopped and not left behind.
+// that a private agent is stopped and not left behind. The function returned ends
+// the agent and then the watch.
 func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -113,7 +113,14 @@ func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 			}
 		}
 	}()
-	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
+	return ctx, func() {
+		if agent != nil {
+			agent.Close() // while signals are still ours: a second one must not leave a private agent's directory
+		}
+		signal.Stop(signals)
+		close(done)
+		cancel(nil)
+	}
 }
 
 // interrupted is the cause of a context that a signal ended.

@@ -50,7 +50,6 @@ Checks:
 	if err != nil {
 		return c.fail(err)
 	}
-	defer agent.Close()
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
 	if err := c.ensureTiny(ctx, agent); err != nil {
