@@ -111,7 +111,7 @@ func TestAsMuchAsIsAllowed(t *testing.T) {
 	t.Run("a plain run", func(t *testing.T) {
 		in := bytes.Repeat([]byte("0123456789abcde\n"), 1<<20)
 		r := sh("exec cat")
-		r.Stdin, r.Limits.Wall = in, api.Duration(slow(20*time.Second))
+		r.Stdin, r.Limits.Wall = in, api.DefaultCeiling().Wall
 		res := a.run(t, r)
 		wantVerdict(t, res, api.OK)
 		if !bytes.Equal(res.Stdout, in) || res.StdoutTruncated {

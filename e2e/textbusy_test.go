@@ -23,7 +23,7 @@ func TestExecutableInputsBesideNewCells(t *testing.T) {
 				if i%2 == 1 {
 					r.Argv[0] = "./script"
 				}
-				r.Collect.None = true
+				r.Collect.None, r.Limits.Memory = true, 64*api.MiB
 				res, err := a.Run(t.Context(), r)
 				if err != nil || res.Verdict != api.OK {
 					t.Errorf("run %d: %s, exit %d, stderr %q, %v", i, res.Verdict, res.ExitCode, res.Stderr, err)
