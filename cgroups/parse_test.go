@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestParseInt(t *testing.T) {
@@ -125,6 +127,32 @@ func TestMissingControllerIsNamed(t *testing.T) {
 	h.SwapOn = false
 	if err := h.Check(); err != nil {
 		t.Errorf("Check = %v", err)
+	}
+}
+
+// MEM-17: a controller that something covers is not taken for the controller.
+func TestHiddenHierarchyIsRefusedByName(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		h    Hierarchy
+		kind int64
+		want string // in the refusal; empty: none
+	}{
+		{"version 1", Hierarchy{Controllers: []string{"cpu", "cpuacct"}}, unix.CGROUP_SUPER_MAGIC, ""},
+		{"cgroup2", Hierarchy{Unified: true}, unix.CGROUP2_SUPER_MAGIC, ""},
+		{"version 1 below tmpfs", Hierarchy{Controllers: []string{"memory"}, Mount: "/x"}, unix.TMPFS_MAGIC, "memory is hidden"},
+		{"cgroup2 below tmpfs", Hierarchy{Unified: true}, unix.TMPFS_MAGIC, "cgroup2 is hidden"},
+		{"version 1 below cgroup2", Hierarchy{Controllers: []string{"memory"}}, unix.CGROUP2_SUPER_MAGIC, "memory is hidden"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.h.shown(tt.kind)
+			if tt.want == "" && err != nil {
+				t.Errorf("refused: %v", err)
+			}
+			if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("shown = %v; want %q", err, tt.want)
+			}
+		})
 	}
 }
 

@@ -55,6 +55,9 @@ func (hy *Hierarchy) look() error {
 	if err := unix.Statfs(hy.Own, &st); err != nil {
 		return fmt.Errorf("look at own group %s: %w", hy.Own, err)
 	}
+	if err := hy.shown(int64(st.Type)); err != nil {
+		return err
+	}
 	if !hy.Unified {
 		hy.Root = exists(filepath.Join(hy.Own, "release_agent")) // only at the root of a version 1 hierarchy
 		return nil
@@ -68,6 +71,20 @@ func (hy *Hierarchy) look() error {
 	}
 	hy.Controllers = strings.Fields(string(b))
 	return nil
+}
+
+// shown refuses a hierarchy whose mount another file system covers: there a
+// directory made for a group is only a directory, and what is written to its files
+// limits nothing (MEM-17, TestHostileMissingController). kind is statfs's f_type.
+func (hy *Hierarchy) shown(kind int64) error {
+	want, name := int64(unix.CGROUP_SUPER_MAGIC), strings.Join(hy.Controllers, ",")
+	if hy.Unified {
+		want, name = unix.CGROUP2_SUPER_MAGIC, "cgroup2"
+	}
+	if kind == want {
+		return nil
+	}
+	return fmt.Errorf("cgroup hierarchy %s is hidden: %s lies on a file system of type %#x: unmount what covers %s", name, hy.Own, kind, hy.Mount)
 }
 
 // features looks for the files of each feature in the group below own that sub
