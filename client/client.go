@@ -21,6 +21,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
+const runsPath = "/v1/runs"
+
 const (
 	keep     = 64              // idle connections kept
 	keepTime = 2 * time.Minute // less than the agent keeps them
@@ -99,15 +101,24 @@ func unreachable(socket string, err error) error {
 	return api.Fail(api.CodeAgentUnreachable, "connect to the agent: %w", err)
 }
 
-// gone is a connection that broke before the answer was whole. The run may have
-// taken place, so that sending it again is the caller's decision.
-func gone(err error) error {
-	return api.Refuse(api.CodeAgentGone, "the agent went away before it answered (%w): see its log, and whether it still runs", err)
+// gone is a connection that broke before the answer was whole. The request may
+// have been carried out; again says that sending it once more does no harm, as of
+// a run, which has no effect outside its sandbox, or a question.
+func gone(err error, again bool) error {
+	e := api.Refuse(api.CodeAgentGone, "the agent went away before it answered (%w): see its log, and whether it still runs", err)
+	e.RetrySafe = again && broken(err)
+	return e
+}
+
+// broken reports a connection that ended, rather than one on which something else
+// than an agent spoke.
+func broken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // Run carries out one run and waits for its result.
 func (c *Client) Run(ctx context.Context, r api.Run) (res api.Result, err error) {
-	err = c.call(ctx, http.MethodPost, "/v1/runs", r, &res)
+	err = c.call(ctx, http.MethodPost, runsPath, r, &res)
 	return res, err
 }
 

@@ -111,12 +111,19 @@ func TestAnAgentThatDiesMidRunIsGone(t *testing.T) {
 			c := client.New(socket)
 			if _, err := c.RunStream(t.Context(), anyRun, nil, nil, nil); code(err) != api.CodeAgentGone {
 				t.Errorf("streamed: %v; want agent-gone", err)
+			} else if taken := strings.Contains(tt.said, "101"); taken && err.(*api.Error).RetrySafe {
+				t.Errorf("streamed: %v is retry-safe, though input may be used up", err)
 			}
 			if strings.Contains(tt.said, "101") {
 				return
 			}
 			if _, err := c.Run(t.Context(), anyRun); code(err) != api.CodeAgentGone {
 				t.Errorf("plain: %v; want agent-gone", err)
+			} else if again := !strings.HasPrefix(tt.said, "SSH"); err.(*api.Error).RetrySafe != again {
+				t.Errorf("plain: retry-safe is %v; want %v", !again, again)
+			}
+			if _, err := c.Import(t.Context(), strings.NewReader("x"), "x", ""); code(err) != api.CodeAgentGone || err.(*api.Error).RetrySafe {
+				t.Errorf("import: %v; want agent-gone, for the caller to decide", err)
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 	}
 	if err != nil {
 		k.Close()
-		return gone(err)
+		return gone(err, method == http.MethodGet || path == runsPath)
 	}
 	if res.Close || sent != nil { // after an archive, who knows how much of it was read
 		k.Close()

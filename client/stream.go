@@ -59,20 +59,20 @@ func (k *conn) hangUp() {
 
 // upgrade sends the run and reads up to the start of the frames.
 func (k *conn) upgrade(body []byte) error {
-	head := append(make([]byte, 0, 256+len(body)), "POST /v1/runs HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
+	head := append(make([]byte, 0, 256+len(body)), "POST "+runsPath+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
 	werr := k.send(head, body)
 	res, err := http.ReadResponse(k.in, &http.Request{Method: http.MethodPost})
 	switch {
 	case err != nil && werr != nil:
-		return gone(werr)
+		return gone(werr, true)
 	case err != nil:
-		return gone(err)
+		return gone(err, true)
 	case res.StatusCode == http.StatusSwitchingProtocols:
 		return nil
 	}
 	answer, err := readAnswer(res)
 	if err != nil {
-		return gone(err)
+		return gone(err, true)
 	}
 	return refusal(res.StatusCode, answer)
 }
@@ -107,7 +107,7 @@ func (k *conn) receive(taken func(), stdout, stderr io.Writer) (res api.Result, 
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return res, gone(err)
+			return res, gone(err, false) // stdin was read and output delivered
 		}
 		switch t {
 		case api.FrameTaken:
