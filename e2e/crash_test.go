@@ -1,14 +1,19 @@
 package e2e
 
 import (
+	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,8 +43,12 @@ func descendants(pid int) int {
 	return n
 }
 
-// AGT-01: an agent that is killed leaves no process, and the next one removes
-// what else is left.
+// killRounds is how often the agent is killed under load.
+const killRounds = 20
+
+// AGT-01, AGT-02: an agent that is killed under a mixed load leaves no process;
+// the next one removes what else is left; every client is told so, and may ask
+// again: none is given a verdict that its program did not earn.
 func TestKilledAgentLeavesNothing(t *testing.T) {
 	testenv.NeedRoot(t)
 	data := dataDir(t)
@@ -55,37 +64,139 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 	marker := fmt.Sprintf("brig-marker-%d", os.Getpid())
 	forks := compileC(t, "forks", `#include <unistd.h>
 int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) pause(); } for (;;) pause(); }`)
-	for round := range 10 {
-		a := launch(t, dir, data)
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() {
-				r := program(forks, marker)
-				r.Limits.Wall = seconds(20)
-				_, err := a.Run(context.Background(), r)
-				if err == nil {
-					t.Errorf("round %d: a run of a killed agent was answered", round)
-				}
-			})
+	var answered, told atomic.Int64
+	var record []string // groups of the agent killed last
+	for range killRounds {
+		a := launch(t, dir, data, "--slots", "3")
+		if left := existing(record); len(left) > 0 {
+			t.Errorf("groups of the dead agent outlive the start of the next: %q", left)
 		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "run", "*")); len(left) != 1 {
+			t.Errorf("instance directories %q; want the living agent's alone", left)
+		}
+		if left, _ := filepath.Glob(filepath.Join(data, "images", "work", "*")); len(left) != 0 {
+			t.Errorf("work of broken imports %q", left)
+		}
+		clients := loads(t, a, program(forks, marker), &answered, &told)
 		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
 		pid := a.cmd.Process.Pid
 		a.kill()
-		wg.Wait()
-		deadline := time.Now().Add(3 * time.Second)
-		for exec.Command("pgrep", "-f", marker).Run() == nil || descendants(pid) > 0 {
+		clients.Wait()
+		for deadline := time.Now().Add(slow(3 * time.Second)); exec.Command("pgrep", "-f", marker).Run() == nil || descendants(pid) > 0; {
 			if time.Now().After(deadline) {
-				t.Fatalf("round %d: processes outlive the agent", round)
+				t.Fatal("processes outlive the agent")
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
+		if record, err = recorded(dir); err != nil || len(record) == 0 {
+			t.Errorf("the dead agent recorded %d groups, %v", len(record), err)
+		}
+	}
+	if answered.Load() == 0 || told.Load() < killRounds {
+		t.Errorf("%d runs answered and %d told of the agent's end: there was no load", answered.Load(), told.Load())
 	}
 	a := launch(t, dir, data)
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
-	if left, _ := filepath.Glob(filepath.Join(dir, "run", "*")); len(left) != 1 {
-		t.Errorf("instance directories %q; want the living agent's alone", left)
+	if left := existing(record); len(left) > 0 {
+		t.Errorf("groups of the dead agent outlive the start of the next: %q", left)
 	}
 	a.stop()
+}
+
+// loads has clients of several kinds ask until the agent is gone.
+func loads(t *testing.T, a *agent, lasting api.Run, answered, told *atomic.Int64) *sync.WaitGroup {
+	lasting.Limits.Wall = seconds(20)
+	spin := sh("while :; do :; done")
+	spin.Limits = api.Limits{CPU: seconds(0.1), Wall: seconds(20)}
+	hungry := sh("head -c 50000000 /dev/zero | tail -c 40000000 >/dev/null")
+	hungry.Limits.Memory = 16 * api.MiB
+	fresh := sh("echo fresh > file; echo hello")
+	fresh.Mode = api.Fresh
+	var wg sync.WaitGroup
+	for _, load := range []struct {
+		run    api.Run
+		want   api.Verdict
+		stream bool
+	}{
+		{run: lasting}, // which earns none
+		{run: spin, want: api.CPULimit},
+		{run: hungry, want: api.MemoryLimit},
+		{run: fresh, want: api.OK},
+		{run: sh("exit 3"), want: api.Nonzero},
+		{run: sh("cat >/dev/null; head -c 300000 /dev/zero"), want: api.OK, stream: true},
+	} {
+		wg.Go(func() {
+			for {
+				var res api.Result
+				var err error
+				if load.stream {
+					res, err = a.RunStream(context.Background(), load.run, strings.NewReader("some input"), nil, nil)
+				} else {
+					res, err = a.Run(context.Background(), load.run)
+				}
+				var e *api.Error
+				switch {
+				case err == nil && res.Verdict == load.want && load.want != "":
+					answered.Add(1)
+				case err == nil:
+					t.Errorf("%q ended with %s; want %q", load.run.Argv, res.Verdict, load.want)
+					return
+				case !errors.As(err, &e):
+					t.Errorf("%q: the error is none of brig's: %v", load.run.Argv, err)
+					return
+				case e.Code == api.CodeBusy || e.Code == api.CodeOverloaded:
+					time.Sleep(5 * time.Millisecond)
+				case e.Code == api.CodeAgentGone || e.Code == api.CodeAgentUnreachable:
+					told.Add(1)
+					if !e.RetrySafe && !load.stream {
+						t.Errorf("%q: %v; want it to be retry-safe", load.run.Argv, e)
+					}
+					return
+				default:
+					t.Errorf("%q: %s: %v", load.run.Argv, e.Code, e)
+					return
+				}
+			}
+		})
+	}
+	wg.Go(func() { // an import that the kill cuts short
+		r, w := io.Pipe()
+		wg.Go(func() {
+			into := tar.NewWriter(w)
+			err := into.WriteHeader(&tar.Header{Name: "large", Mode: 0o644, Size: 1 << 30})
+			for err == nil {
+				time.Sleep(20 * time.Millisecond)
+				_, err = into.Write(make([]byte, 4096))
+			}
+		})
+		_, err := a.Import(context.Background(), r, "killed", "")
+		r.Close()
+		var e *api.Error
+		if !errors.As(err, &e) || e.Code != api.CodeAgentGone && e.Code != api.CodeAgentUnreachable {
+			t.Errorf("import: %v; want agent-gone", err)
+		}
+	})
+	return &wg
+}
+
+// recorded reads the group paths of the instance below dir, whose agent is dead.
+func recorded(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "run/*/groups"))
+	var out []string
+	for _, f := range files {
+		text, rerr := os.ReadFile(f)
+		out, err = append(out, strings.Fields(string(text))...), errors.Join(err, rerr)
+	}
+	return out, err
+}
+
+// existing are those of the recorded groups that are still there and no living
+// agent's own place.
+func existing(groups []string) []string {
+	return slices.DeleteFunc(slices.Clone(groups), func(g string) bool {
+		_, err := os.Lstat(g)
+		return err != nil || filepath.Base(g) == "brig-agent"
+	})
 }
 
 // A stop in the middle of work ends the runs and leaves nothing.
