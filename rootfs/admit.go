@@ -2,6 +2,8 @@ package rootfs
 
 import (
 	"archive/tar"
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +19,12 @@ func admit(r io.Reader, w io.Writer, b Bounds) error {
 	if err != nil {
 		return blame("", err)
 	}
+	whole := bufio.NewReaderSize(plain, 512)
+	start, _ := whole.Peek(512) // what stopped it, the tar reader meets again
 	a := &admission{
 		bounds: b,
 		input:  input,
-		plain:  &meter{r: plain},
+		plain:  &meter{r: whole},
 	}
 	a.members = tar.NewReader(a.plain)
 	if a.out, err = newEncoder(w); err != nil {
@@ -30,6 +34,11 @@ func admit(r io.Reader, w io.Writer, b Bounds) error {
 		h, err := a.members.Next()
 		if err == io.EOF {
 			break
+		}
+		if err != nil && a.entries == 0 {
+			if what := foreign(start); what != "" {
+				return &refusal{kind: kindMalformed, reason: what}
+			}
 		}
 		if err != nil {
 			return blame("", err)
@@ -41,7 +50,27 @@ func admit(r io.Reader, w io.Writer, b Bounds) error {
 	if err := a.finish(); err != nil {
 		return err
 	}
+	if a.entries == 0 {
+		return &refusal{kind: kindMalformed, reason: "it has no members: an image needs at least its programs"}
+	}
 	return a.out.End()
+}
+
+// foreign says what a file is that begins so and is no tar; empty for one that
+// may be.
+func foreign(start []byte) string {
+	for _, f := range []struct{ magic, name string }{
+		{"PK", "a zip archive"}, {"BZh", "compressed by bzip2"}, {"7z\xbc\xaf", "a 7-Zip archive"}, {"\x7fELF", "a program"},
+		{"070701", "a cpio archive"}, {"!<arch>", "a Debian package or ar archive"}, {"hsqs", "a squashfs image"}, {"{", "JSON"},
+	} {
+		if bytes.HasPrefix(start, []byte(f.magic)) {
+			return "it is " + f.name + ": give a .tar, .tar.gz, .tar.zst or .tar.xz"
+		}
+	}
+	if len(start) < 262 || string(start[257:262]) != "ustar" { // POSIX and GNU alike
+		return "it is no tar archive: give a .tar, .tar.gz, .tar.zst or .tar.xz"
+	}
+	return ""
 }
 
 // An admission is one archive on its way through.

@@ -263,3 +263,21 @@ func gzipped(t testing.TB, b []byte) []byte {
 	}
 	return buf.Bytes()
 }
+
+func TestImportSaysWhatAFileIsThatIsNoArchive(t *testing.T) {
+	s := newStore(t)
+	for what, content := range map[string][]byte{
+		"a zip archive":       []byte("PK\x03\x04 and so on"),
+		"compressed by bzip2": []byte("BZh91AY"),
+		"a program":           append([]byte("\x7fELF"), make([]byte, 2000)...),
+		"no tar archive":      []byte("short"),
+		"JSON":                gzipped(t, []byte(`{"schemaVersion": 2}`)),
+		"no members":          tarOf(t),
+	} {
+		_, err := s.Import(t.Context(), bytes.NewReader(content), Options{})
+		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%.10q: %v; want one that says %q", content, err, what)
+		}
+		mustBeEmpty(t, s)
+	}
+}
