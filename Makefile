@@ -41,8 +41,8 @@ test-pure: build ## tests that need no privilege, under the race detector
 test-root: build ## privileged and hostile tests, and the command line's scripts (root)
 	@scripts/test root
 
-test-v2: build ## the privileged tests under cgroup v2, in a virtual machine (root)
-	@scripts/test-v2
+test-v2: build ## the privileged tests under cgroup v2, in virtual machines (root)
+	@scripts/test v2
 
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python

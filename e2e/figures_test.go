@@ -78,7 +78,7 @@ int main(void) { for (int i = 0; i < 6; i++) if (!fork()) { char *p = malloc(20 
 	})
 	t.Run("a sleeper uses next to nothing", func(t *testing.T) {
 		res := a.run(t, sh("exec sleep 0.5"))
-		between(t, "cpu", res.Usage.CPU, 0, 40*ms)
+		between(t, "cpu", res.Usage.CPU, 0, int64(slow(40*time.Millisecond)))
 		between(t, "memory", res.Usage.Memory, 4096, 4<<20)
 		if w := time.Duration(res.Timing.Wall); w < 490*time.Millisecond || w > 900*time.Millisecond {
 			t.Errorf("wall %s; want half a second", w)
