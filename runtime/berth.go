@@ -183,14 +183,15 @@ type spent struct {
 func (b *berth) bury(log *slog.Logger, s spent) bool {
 	sound := true
 	if s.shell != nil {
-		err := s.shell.bury()
+		c := s.shell.cell
+		err := errors.Join(s.shell.bury(), c.step("shell bury"))
 		if err == nil {
-			err = s.shell.cell.giveLeaf(s.shell.leaf)
+			err = c.giveLeaf(s.shell.leaf)
 		} else {
 			err = errors.Join(err, s.shell.leaf.Close())
 		}
 		if err != nil {
-			log.Warn("cell not reusable", "cell", s.shell.cell.name, "err", err)
+			log.Warn("cell not reusable", "cell", c.name, "err", err)
 			sound = false
 		}
 	}
@@ -222,7 +223,7 @@ func (c *cell) giveLeaf(leaf *groups.Leaf) error {
 		err = errors.New("processes remain in a leaf group")
 	}
 	charged, cerr := leaf.Current()
-	if err = errors.Join(err, cerr); err != nil {
+	if err = errors.Join(err, cerr, c.step("leaf keep")); err != nil {
 		return errors.Join(err, leaf.Close()) // the groups go with the cell
 	}
 	if !leaf.Reusable() || charged > leftCharge {

@@ -120,6 +120,9 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := c.hello(ctx, h); err != nil {
 		return nil, fmt.Errorf("cell %s: %w", c.name, err)
 	}
+	if err := h.step("cell ready"); err != nil {
+		return nil, err
+	}
 	undo.release()
 	return c, nil
 }
@@ -231,7 +234,7 @@ func (c *cell) stop() error {
 
 // Close destroys the cell. When it returns, nothing of it is on the host.
 func (c *cell) Close() error {
-	err := c.stop()
+	err := errors.Join(c.stop(), c.step("cell close"))
 	for _, leaf := range c.spare {
 		err = errors.Join(err, leaf.Close())
 	}

@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 type fault struct {
 	mu   sync.Mutex
 	at   string
+	bug  bool // the step panics instead
 	met  bool
 	seen []string
 }
@@ -57,13 +58,24 @@ func (f *fault) step(name string) error {
 		return nil
 	}
 	f.met = true
+	if f.bug {
+		panic(errFault)
+	}
 	return errFault
 }
 
 func (f *fault) set(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.at, f.met = name, false
+	f.at, f.bug, f.met = name, false, false
+}
+
+// crash makes the step panic.
+func (f *fault) crash(name string) {
+	f.set(name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.bug = true
 }
 
 func (f *fault) steps() []string {
@@ -76,11 +88,13 @@ func (f *fault) steps() []string {
 var (
 	openSteps = []string{"open instance", "open dev", "open groups", "open cellinit", "open slots"}
 	runSteps  = []string{
-		"cell root", "cell groups", "cell container", "cell filter",
+		"cell root", "cell groups", "cell container", "cell filter", "cell ready",
 		"shell leaf", "shell scratch", "shell pipes", "shell clone",
 		"run limits", "run files", "run stdio", "run start",
 	}
-	lateStep = "run collect" // the program has run by then
+	lateSteps  = []string{"run watch", "run stop", "run collect"}      // the program has been started by then
+	layerSteps = []string{"layer image", "layer top", "layer overlay"} // of a writable root
+	afterSteps = []string{"shell bury", "leaf keep", "cell close"}     // the run has been answered by then
 )
 
 // privateFaults marks the test's second life, in a mount namespace of its own.
@@ -141,26 +155,50 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		if err != nil || len(left) != 0 {
 			t.Errorf("left in the run directory: %v, %v", left, err)
 		}
-		if log.Len() != 0 {
-			t.Errorf("not all was taken back:\n%s", &log)
+		for line := range strings.Lines(log.String()) {
+			if !strings.Contains(line, errFault.Error()) { // those of afterSteps are to be in the log
+				t.Errorf("not all was taken back:\n%s", line)
+			}
+		}
+		for _, step := range []string{"cell not reusable", "cell not destroyed whole"} {
+			if !strings.Contains(log.String(), step) {
+				t.Errorf("the log does not say %q:\n%s", step, &log)
+			}
 		}
 	})
 	run := func(mode api.Mode) (string, error) {
 		var out, errs bytes.Buffer
 		_, err := h.Run(t.Context(), api.Run{
-			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo ran"}, Mode: mode,
+			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo ran"}, Mode: modeOf(mode), WritableRoot: mode == writable,
 			Limits: api.Limits{Wall: api.Duration(3 * time.Second), Memory: 32 * api.MiB},
 		}, Streams{Stdout: &out, Stderr: &errs}, Caller{})
 		return out.String() + errs.String(), err
 	}
-	for _, mode := range []api.Mode{api.Fresh, api.Strict} {
+	for _, mode := range []api.Mode{api.Fresh, api.Strict, writable} {
 		if out, err := run(mode); err != nil || out != "ran\n" {
 			t.Fatalf("without a fault: %q, %v", out, err)
 		}
 	}
 	before := settled(t, h.instance.id, func(map[string]int) bool { return false })
-	for _, mode := range []api.Mode{api.Fresh, api.Strict} {
-		for _, step := range append(slices.Clone(runSteps), lateStep) {
+	// sound demands that runs of every kind are as they were: they share the slot.
+	sound := func(t *testing.T) {
+		t.Helper()
+		for _, mode := range []api.Mode{api.Fresh, api.Strict, writable} {
+			if out, err := run(mode); err != nil || out != "ran\n" {
+				t.Errorf("the %s run after it: %q, %v", mode, out, err)
+			}
+		}
+		after := settled(t, h.instance.id, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
+		if added := testenv.Added(before, after); len(added) != 0 {
+			t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
+		}
+	}
+	for _, mode := range []api.Mode{api.Fresh, api.Strict, writable} {
+		steps := slices.Concat(runSteps, lateSteps)
+		if mode == writable {
+			steps = layerSteps
+		}
+		for _, step := range steps {
 			t.Run(string(mode)+" "+step, func(t *testing.T) {
 				var out string
 				var err error
@@ -184,23 +222,61 @@ func TestEveryStepFailsClosed(t *testing.T) {
 				if err != nil && strings.Contains(err.Error(), "\n") {
 					t.Errorf("what was done could not be taken back: %v", err)
 				}
-				if out != "" && step != lateStep {
+				if out != "" && !slices.Contains(lateSteps, step) {
 					t.Errorf("the program ran: %q", out)
 				}
 				f.set("")
-				if out, err := run(mode); err != nil || out != "ran\n" {
-					t.Errorf("the run after it: %q, %v", out, err)
-				}
-				after := settled(t, h.instance.id, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
-				if added := testenv.Added(before, after); len(added) != 0 {
-					t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
-				}
+				sound(t)
 			})
 		}
 	}
-	if got, want := f.steps(), slices.Concat(openSteps, runSteps, []string{lateStep}); !slices.Equal(got, want) {
+	// What fails behind an answer costs the cell and no run.
+	for _, mode := range []api.Mode{api.Fresh, api.Strict, writable} {
+		for _, step := range afterSteps {
+			t.Run(string(mode)+" "+step, func(t *testing.T) {
+				f.set(step)
+				for range 4 {
+					if out, err := run(mode); err != nil || out != "ran\n" {
+						t.Errorf("a run while it fails: %q, %v", out, err)
+					}
+				}
+				f.set("")
+				sound(t)
+			})
+		}
+	}
+	// AGT-10: a bug of ours in the middle of a run costs that run and its cell.
+	for _, step := range []string{"run limits", "run stdio", "run watch", "run stop", "run collect"} {
+		t.Run("panic at "+step, func(t *testing.T) {
+			f.crash(step)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("no panic")
+					}
+				}()
+				_, _ = run(api.Strict)
+			}()
+			f.set("")
+			sound(t)
+		})
+	}
+	got, want := f.steps(), slices.Concat(openSteps, runSteps, lateSteps, layerSteps, afterSteps)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
 		t.Errorf("steps met:\n%q; want\n%q", got, want)
 	}
+}
+
+// writable stands for a strict run with a writable root.
+const writable api.Mode = "writable"
+
+func modeOf(m api.Mode) api.Mode {
+	if m == writable {
+		return api.Strict
+	}
+	return m
 }
 
 // settled counts what an agent in this process has on the host, by kind, once

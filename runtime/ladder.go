@@ -74,6 +74,12 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	if err := c.step("run stdio"); err != nil {
 		return nil, err
 	}
+	whole := false
+	defer func() {
+		if !whole { // the slot's next run must hear nothing of this one, nor compete with it
+			err = errors.Join(err, w.disconnect(), sh.kill())
+		}
+	}()
 	if err := w.connect(streams); err != nil {
 		return nil, fmt.Errorf("stdio: %w", err)
 	}
@@ -95,11 +101,17 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	}
 
 	// 5. watch: the program has ended, by itself or because a limit said so.
+	if err := c.step("run watch"); err != nil {
+		return nil, err
+	}
 	if err := w.run(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("watch: %w", err), sh.kill())
+		return nil, fmt.Errorf("watch: %w", err)
 	}
 
 	// 6. stop: nothing of the run is alive. The group is the proof, not the exit.
+	if err := c.step("run stop"); err != nil {
+		return nil, err
+	}
 	if err := w.empty(); err != nil {
 		return nil, fmt.Errorf("stop: %w", err)
 	}
@@ -128,6 +140,7 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 		}
 	}
 	o.timing = w.timing(begun, wallStart)
+	whole = true
 	return o, nil
 }
 

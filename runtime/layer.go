@@ -33,6 +33,9 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 		}
 		undo.add(func() error { return os.Remove(d) })
 	}
+	if err := h.step("layer image"); err != nil {
+		return err
+	}
 	userns, err := p.ids.forLayer(base)
 	if err != nil {
 		return err
@@ -52,6 +55,9 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 	}
 	undo.add(func() error { return unix.Unmount(lower, unix.MNT_DETACH) })
 
+	if err := h.step("layer top"); err != nil {
+		return err
+	}
 	top, err := newTmpfs(attrScratch, [2]string{"size", fmt.Sprint(int64(p.layer.size))},
 		[2]string{"nr_inodes", fmt.Sprint(p.layer.inodes)}, [2]string{"mode", "0755"})
 	if err != nil {
@@ -71,6 +77,9 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 	}
 	undo.add(func() error { return unix.Unmount(upper, unix.MNT_DETACH) })
 
+	if err := h.step("layer overlay"); err != nil {
+		return err
+	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work", lower, upper, upper)
 	if err := unix.Mount("overlay", dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
