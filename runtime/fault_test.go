@@ -106,7 +106,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 	testenv.NeedRoot(t)
 	if os.Getenv(privateFaults) == "" {
 		testenv.CleanHost(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // a machine in software takes two
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^TestEveryStepFailsClosed$", "-test.v")
 		cmd.Env = append(os.Environ(), privateFaults+"=1")
@@ -174,7 +174,13 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		}, Streams{Stdout: &out, Stderr: &errs}, Caller{})
 		return out.String() + errs.String(), err
 	}
-	for _, mode := range []api.Mode{api.Fresh, api.Strict, writable} {
+	modes := []api.Mode{api.Fresh, api.Strict, writable}
+	var refusal *api.Error
+	if _, err := run(writable); errors.As(err, &refusal) && refusal.Code == api.CodeUnsupported {
+		t.Logf("without the steps of a writable root, which another test demands: %v", err)
+		modes = modes[:2]
+	}
+	for _, mode := range modes {
 		if out, err := run(mode); err != nil || out != "ran\n" {
 			t.Fatalf("without a fault: %q, %v", out, err)
 		}
@@ -183,7 +189,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 	// sound demands that runs of every kind are as they were: they share the slot.
 	sound := func(t *testing.T) {
 		t.Helper()
-		for _, mode := range []api.Mode{api.Fresh, api.Strict, writable} {
+		for _, mode := range modes {
 			if out, err := run(mode); err != nil || out != "ran\n" {
 				t.Errorf("the %s run after it: %q, %v", mode, out, err)
 			}
@@ -193,7 +199,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
 		}
 	}
-	for _, mode := range []api.Mode{api.Fresh, api.Strict, writable} {
+	for _, mode := range modes {
 		steps := slices.Concat(runSteps, lateSteps)
 		if mode == writable {
 			steps = layerSteps
@@ -231,7 +237,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		}
 	}
 	// What fails behind an answer costs the cell and no run.
-	for _, mode := range []api.Mode{api.Fresh, api.Strict, writable} {
+	for _, mode := range modes {
 		for _, step := range afterSteps {
 			t.Run(string(mode)+" "+step, func(t *testing.T) {
 				f.set(step)
