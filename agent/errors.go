@@ -23,7 +23,7 @@ func status(c api.Code) int {
 		return http.StatusForbidden
 	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported:
 		return http.StatusUnprocessableEntity
-	case api.CodeBusy, api.CodeOverloaded, api.CodeHostMemory, api.CodeStopping:
+	case api.CodeBusy, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeStopping:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

@@ -26,6 +26,7 @@ const (
 	CodeBusy             Code = "busy"              // every slot is leased; retry
 	CodeOverloaded       Code = "memory-committed"  // no memory left to promise; retry
 	CodeHostMemory       Code = "host-memory"       // the kernel killed the run for a group above its own; retry
+	CodeHostExhausted    Code = "host-exhausted"    // no descriptors, processes, memory or room left to the agent; retry later
 	CodeStopping         Code = "stopping"          // the agent is going down; retry elsewhere
 	CodeInternal         Code = "internal"          // a step of ours failed; retry is safe, the run left nothing
 	CodeAgentGone        Code = "agent-gone"        // the agent went away in mid-run

@@ -78,7 +78,7 @@ int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) 
 			t.Errorf("work of broken imports %q", left)
 		}
 		clients := loads(t, a, program(forks, marker), &answered, &told)
-		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
+		time.Sleep(slow(time.Duration(rand.IntN(400)) * time.Millisecond))
 		pid := a.cmd.Process.Pid
 		a.kill()
 		clients.Wait()

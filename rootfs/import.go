@@ -63,6 +63,9 @@ func (s *Store) Import(ctx context.Context, r io.Reader, o Options) (Image, erro
 		return Image{}, err
 	}
 	img, err := s.importInto(ctx, work, r, o)
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		err = fmt.Errorf("no room for the image in %s: free some, or keep the store elsewhere (--data-dir): %w", s.dir, err)
+	}
 	return img, errors.Join(err, work.Close())
 }
 

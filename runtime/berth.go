@@ -35,7 +35,7 @@ type offer struct {
 	cell  *cell
 	shell *shell
 	err   error
-	at    time.Duration // when it was made, as monotonic time
+	at    time.Duration // when its making began, as monotonic time
 }
 
 func newBerth(h *Host, s *slot, p cellPlan, once, lean bool) *berth {
@@ -130,7 +130,8 @@ func (b *berth) retract() bool {
 // prepare makes a shell, in a new cell if there is none. On failure a cell given
 // is still the caller's.
 func (b *berth) prepare(ctx context.Context, c *cell) offer {
-	failed := func(err error) offer { return offer{err: err, at: monotonic()} }
+	begun := monotonic() // a failure says nothing to who asked after that
+	failed := func(err error) offer { return offer{err: err, at: begun} }
 	fresh := c == nil
 	if fresh || b.lean {
 		b.host.builders <- struct{}{}
@@ -151,7 +152,7 @@ func (b *berth) prepare(ctx context.Context, c *cell) offer {
 	if err != nil {
 		return failed(err)
 	}
-	return offer{cell: c, shell: sh, at: monotonic()}
+	return offer{cell: c, shell: sh, at: begun}
 }
 
 func (b *berth) prepareShell(ctx context.Context, c *cell) (*shell, error) {

@@ -219,6 +219,10 @@ func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Calle
 		return api.Result{}, apiError(err, "")
 	}
 	res, err := h.execute(ctx, p, streams, begun)
+	if short := exhaustion(err); short != nil {
+		h.log.Error("the host is exhausted", "run", p.id, "err", err)
+		err = short
+	}
 	if err != nil {
 		return api.Result{}, apiError(err, p.id)
 	}

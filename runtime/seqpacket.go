@@ -102,6 +102,10 @@ func recvOnce(sock int, buf []byte) (*os.File, error) {
 		return file, os.NewSyscallError("recvmsg", err)
 	case n == 0 && oobn == 0:
 		return nil, io.EOF
+	case n == len(buf) && file == nil && flags&unix.MSG_CTRUNC != 0:
+		// The kernel drops what it cannot give a number to (net/core/scm.c,
+		// scm_detach_fds) and says no more than that.
+		return nil, fmt.Errorf("recvmsg: no number left for the descriptor sent: %w", unix.EMFILE)
 	case n != len(buf) || flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
 		return file, fmt.Errorf("BUG: recvmsg: datagram of %d bytes, flags %#x; want %d bytes", n, flags, len(buf))
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/agent"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -91,6 +93,8 @@ func imageError(err error) error {
 		return api.Refuse(api.CodeNoImage, "%w", err)
 	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrTruncated), errors.Is(err, rootfs.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, rootfs.ErrTooLarge):
 		return api.Refuse(api.CodeBadImage, "%w", err)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return api.Fail(api.CodeHostExhausted, "%w", err)
 	}
 	return err
 }

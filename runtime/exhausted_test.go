@@ -1,0 +1,40 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestExhaustionHasItsCodeAndCure(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		cure string // part of it; empty: it is something else
+	}{
+		{"descriptors", fmt.Errorf("cell: %w", os.NewSyscallError("pipe2", unix.EMFILE)), "LimitNOFILE="},
+		{"processes, told by cellinit", fmt.Errorf("start: %w", &StepError{Step: "clone", Err: unix.EAGAIN}), "TasksMax="},
+		{"processes, told by runc's C code", errors.New("nsexec-0[5]: unable to spawn stage-1: Resource temporarily unavailable"), "TasksMax="},
+		{"memory", errors.Join(errors.New("x"), unix.ENOMEM), "memory"},
+		{"a full table", unix.ENOSPC, "user.max_"},
+		{"another failure", unix.EPERM, ""},
+		{"one that has a code", api.Fail(api.CodeHostMemory, "%w", unix.ENOMEM), ""},
+		{"none", nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := exhaustion(tt.err)
+			switch {
+			case tt.cure == "" && got != nil:
+				t.Errorf("exhaustion = %v; want nothing", got)
+			case tt.cure != "" && (got == nil || got.Code != api.CodeHostExhausted || !got.RetrySafe || !strings.Contains(got.Message, tt.cure)):
+				t.Errorf("exhaustion = %+v; want a cure with %q", got, tt.cure)
+			}
+		})
+	}
+}
