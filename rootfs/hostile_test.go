@@ -1,0 +1,224 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The controls of the archives that Import refuses or tames: an unpacker that
+// believes them does the harm, in a directory of the test, or the kernel lets it.
+// Without these a refusal would show nothing but that the archive is odd.
+func TestHostileArchivesHarmThoseWhoBelieveThem(t *testing.T) {
+	needRoot(t)
+	const own = "base/r" // where the trusting one unpacks; beside it is what it must not touch
+	for _, tt := range []struct {
+		name string
+		ms   members
+		hurt string // what is then outside, or wrong inside
+	}{
+		{"IMG-01 dot-dot", members{file("../x", "1")}, "base/x"},
+		{"IMG-01 dot-dot behind a directory", members{dir("a"), file("a/../../x", "1")}, "base/x"},
+		{"IMG-02 an absolute name", members{file("ROOT/victim/new", "1")}, "victim/new"},
+		{"IMG-03 a file through a link that climbs", members{symlink("up", ".."), file("up/x", "1")}, "base/x"},
+		{"IMG-04 two hops", members{dir("inner"), symlink("inner/up", ".."), symlink("inner/up/esc", "../../victim"), file("inner/up/esc/new", "1")}, "victim/new"},
+		{"IMG-05 a hard link out", members{hardlink("own", "../../victim/secret")}, "base/r/own"},
+		{"IMG-06 a sibling with the same prefix", members{symlink("l", "../r-evil"), file("l/x", "1")}, "base/r-evil/x"},
+		{"IMG-10 a device", members{special("null", tar.TypeChar)}, "base/r/null"},
+		{"IMG-10 a named pipe", members{special("pipe", tar.TypeFifo)}, "base/r/pipe"},
+		{"IMG-11 setuid", members{with(file("su", "x"), func(h *tar.Header) { h.Mode = 0o4755 })}, "base/r/su"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			top := t.TempDir()
+			for _, d := range []string{own, "base/r-evil", "victim"} {
+				if err := os.MkdirAll(filepath.Join(top, d), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(top, "victim/secret"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range tt.ms {
+				h.Name = strings.Replace(h.Name, "ROOT", top, 1)
+			}
+			believe(t, filepath.Join(top, own), tarOf(t, tt.ms...))
+			var st, secret unix.Stat_t
+			if err := unix.Lstat(filepath.Join(top, tt.hurt), &st); err != nil {
+				t.Fatalf("the archive does no harm: %v", err)
+			}
+			if err := unix.Lstat(filepath.Join(top, "victim/secret"), &secret); err != nil {
+				t.Fatal(err)
+			}
+			kind := st.Mode & unix.S_IFMT
+			switch id := tt.name[:6]; {
+			case id == "IMG-05" && st.Ino != secret.Ino, id == "IMG-11" && st.Mode&unix.S_ISUID == 0,
+				id == "IMG-10" && kind != unix.S_IFCHR && kind != unix.S_IFIFO:
+				t.Errorf("%s is harmless: inode %d, mode %o", tt.hurt, st.Ino, st.Mode)
+			}
+		})
+	}
+}
+
+// believe unpacks as a trusting program does: by joining names.
+func believe(t *testing.T, dir string, archive []byte) {
+	t.Helper()
+	r := tar.NewReader(bytes.NewReader(archive))
+	for {
+		h, err := r.Next()
+		if err != nil {
+			return // the end: the archive is ours
+		}
+		at := filepath.Join(dir, h.Name)
+		if filepath.IsAbs(h.Name) {
+			at = h.Name
+		}
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = os.Mkdir(at, 0o755)
+		case tar.TypeSymlink:
+			err = os.Symlink(h.Linkname, at)
+		case tar.TypeLink:
+			err = os.Link(filepath.Join(dir, h.Linkname), at)
+		case tar.TypeChar:
+			err = unix.Mknod(at, unix.S_IFCHR|0o600, int(unix.Mkdev(uint32(h.Devmajor), uint32(h.Devminor))))
+		case tar.TypeFifo:
+			err = unix.Mkfifo(at, 0o600)
+		default:
+			if err = os.WriteFile(at, nil, 0o600); err == nil {
+				err = unix.Chmod(at, uint32(h.Mode))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The other controls: what is refused for one trait is taken without it.
+func TestBenignTwinsOfHostileArchivesAreTaken(t *testing.T) {
+	for _, tt := range []struct {
+		name string // claim, with the case of the corpus
+		ms   members
+		has  string
+	}{
+		{"IMG-01 dots in a name", members{file("..x/y..", "1")}, "..x/y.."},
+		{"IMG-05 a hard link inside", members{dir("a"), file("a/secret", "1"), hardlink("x", "a/secret")}, "x"},
+		{"IMG-05 a hard link through a link that stays", members{dir("d"), file("d/secret", "1"), symlink("up", "d"), hardlink("x", "up/secret")}, "x"},
+		{"IMG-07 the root as a directory", members{dir("/."), dir("."), file("x", "1")}, "x"},
+		{"IMG-10 a file where a device was", members{file("null", "1")}, "null"},
+		{"IMG-14 as deep as allowed", members{file(strings.Repeat("d/", maxDepth-1)+"f", "1")}, strings.Repeat("d/", maxDepth-1) + "f"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			img, err := importTar(t, newStore(t), Options{}, tt.ms...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := os.ReadFile(filepath.Join(img.Path, tt.has)); err != nil || string(text) != "1" {
+				t.Errorf("%s holds %q, %v", tt.has, text, err)
+			}
+		})
+	}
+}
+
+// IMG-19: the digest decides over the whole file, to its last byte; the control is
+// the same archive under its own digest.
+func TestDigestIsOfEveryByte(t *testing.T) {
+	archive := tarOf(t, file("a", "1"))
+	padded := append(bytes.Clone(archive), make([]byte, 512)...)
+	s := newStore(t)
+	if _, err := s.Import(t.Context(), bytes.NewReader(padded), Options{ExpectDigest: digestOf(archive)}); err == nil {
+		t.Error("an archive with one more block passes for the one without")
+	}
+	mustBeEmpty(t, s)
+	if _, err := s.Import(t.Context(), bytes.NewReader(archive), Options{ExpectDigest: digestOf(archive)}); err != nil {
+		t.Errorf("the archive itself: %v", err)
+	}
+}
+
+// IMG-21: what an image says about commands, hooks and environment is data. The
+// control: the same command, run, leaves its mark.
+func TestMetadataInAnImageIsOnlyData(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "ran")
+	script := "#!/bin/sh\ntouch " + mark + "\n"
+	if out, err := exec.Command("sh", "-c", strings.TrimPrefix(script, "#!/bin/sh\n")).CombinedOutput(); err != nil {
+		t.Fatalf("the command of the test does nothing: %v, %s", err, out)
+	}
+	if err := os.Remove(mark); err != nil {
+		t.Fatalf("the command of the test leaves no mark: %v", err)
+	}
+	hook := map[string]any{"path": "/hook", "args": []string{"sh", "-c", script}}
+	text, err := json.Marshal(map[string]any{
+		"config": map[string]any{"Entrypoint": []string{"/hook"}, "Env": []string{"LD_PRELOAD=/evil.so"}, "Labels": map[string]string{"run": script}},
+		"hooks":  map[string]any{"prestart": []any{hook}, "createRuntime": []any{hook}, "poststop": []any{hook}},
+		"digest": "sha256:" + strings.Repeat("0", 64), "size": -1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	executable := func(name string) *tar.Header {
+		return with(file(name, script), func(h *tar.Header) { h.Mode = 0o755 })
+	}
+	s := newStore(t)
+	ms := members{dir("etc"), executable("hook"), executable("bin/sh"), executable("sbin/ldconfig"), executable("etc/rc.local"), executable(".dockerinit")}
+	for _, name := range []string{"config.json", "manifest.json", "image.json", "etc/nsswitch.conf", "etc/ld.so.preload"} {
+		ms = append(ms, file(name, string(text)))
+	}
+	img, err := importTar(t, s, Options{Name: "x"}, ms...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Lookup("x"); err != nil || got.Digest != img.Digest || got.Size != img.Size || got.Size < 0 {
+		t.Errorf("Lookup = %+v, %v; want the store's own record", got, err)
+	}
+	if kept := readInRoot(t, img, "config.json"); kept != string(text) {
+		t.Errorf("config.json holds %q", kept)
+	}
+	if _, err := os.Lstat(mark); !os.IsNotExist(err) {
+		t.Errorf("something of the image ran as root: %v", err)
+	}
+}
+
+// IMG-14: empty members that compress to nothing are stopped by their number; the
+// control is a tenth of the bound.
+func TestEntriesWithoutEnd(t *testing.T) {
+	s := newStore(t)
+	var one bytes.Buffer
+	if err := tar.NewWriter(&one).WriteHeader(file("x", "")); err != nil {
+		t.Fatal(err)
+	}
+	many := func(n int) []byte {
+		var out bytes.Buffer
+		w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			if _, err := w.Write(one.Bytes()[:512]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Write(make([]byte, 1024)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	bounds := Bounds{Entries: 2000}
+	if _, err := s.Import(t.Context(), bytes.NewReader(many(60_000)), Options{Bounds: bounds}); err == nil || !strings.Contains(err.Error(), "more than 2000 members") {
+		t.Errorf("Import: %v; want its number of members refused", err)
+	}
+	mustBeEmpty(t, s)
+	if _, err := s.Import(t.Context(), bytes.NewReader(many(200)), Options{Bounds: bounds}); err != nil {
+		t.Errorf("a few: %v", err)
+	}
+}
