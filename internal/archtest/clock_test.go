@@ -1,0 +1,52 @@
+package archtest
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What reads, or comes to rest on, the wall clock, which an operator or NTP may
+// step: in C the clock itself, in Go also whatever strips the monotonic reading
+// that time.Now carries. A time formatted as text is for people.
+var wallClock = regexp.MustCompile(`CLOCK_REALTIME|CLOCK_TAI|gettimeofday|clock_gettime, 0|\.Unix(Nano|Milli|Micro)?\(\)|\.Round\(0\)|\.(UTC|Local|In)\([^)]*\)($|[^.]|\.[^F])|time\.(Date|Parse)\(`)
+
+// AGT-14: limits, waits and figures stand on the monotonic clock alone, so that a
+// clock that is stepped ends no run, keeps none alive, and falsifies none.
+// TestClockStepped shows it on a machine whose clock may be stepped.
+func TestNothingIsLimitedByTheWallClock(t *testing.T) {
+	seen := 0
+	files(t, func(name string, text []byte) {
+		ext := path.Ext(name)
+		top, _, _ := strings.Cut(name, "/")
+		if ext != ".go" && ext != ".c" && ext != ".h" || strings.HasSuffix(name, "_test.go") ||
+			top != "runtime" && top != "cgroups" && top != "agent" {
+			return
+		}
+		seen++
+		for i, line := range strings.Split(string(text), "\n") {
+			if wallClock.MatchString(line) {
+				t.Errorf("%s:%d: the wall clock: %s", name, i+1, line)
+			}
+		}
+	})
+	if seen < 50 {
+		t.Errorf("%d files looked at: where are the others?", seen)
+	}
+	for line, bad := range map[string]bool{
+		"deadline := time.Now().UnixNano() + wall":    true,
+		"SYS(clock_gettime, 0, &t);":                  true,
+		"unix.TimerfdCreate(unix.CLOCK_REALTIME, 0)":  true,
+		"until := time.Now().UTC().Add(wall)":         true,
+		"began := time.Now().Round(0)":                true,
+		"deadline := time.Now().Add(wall)":            false,
+		"SYS(clock_gettime, 1, &t);":                  false,
+		"Started: at.UTC().Format(time.RFC3339Nano),": false,
+		"f.SetReadDeadline(time.Unix(1, 0))":          false,
+	} {
+		if wallClock.MatchString(line) != bad {
+			t.Errorf("%q: told as %v; want %v", line, !bad, bad)
+		}
+	}
+}
