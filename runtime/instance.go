@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -157,6 +158,10 @@ func lockFile(path string, create bool) (*os.File, error) {
 	return f, nil
 }
 
+// beingMade is how long a directory without a lock may be one that an agent is
+// just making: microseconds, on any host.
+const beingMade = time.Minute
+
 // SweepDead removes what agents that were killed left below run: their groups,
 // with whatever still runs in them, and their directories. It returns the ids
 // swept. A living agent holds its lock and is left alone.
@@ -175,8 +180,14 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 			continue
 		}
 		lock, lerr := lockFile(filepath.Join(dir, "lock"), false)
-		if errors.Is(lerr, unix.EWOULDBLOCK) || errors.Is(lerr, fs.ErrNotExist) {
-			continue // alive, or just being made
+		if errors.Is(lerr, fs.ErrNotExist) {
+			if st, serr := e.Info(); serr == nil && time.Since(st.ModTime()) > beingMade {
+				err = errors.Join(err, removeInstance(dir)) // killed before it had a lock, or while it was swept
+			}
+			continue
+		}
+		if errors.Is(lerr, unix.EWOULDBLOCK) {
+			continue // alive
 		}
 		if lerr != nil {
 			err = errors.Join(err, lerr)

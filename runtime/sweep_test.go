@@ -1,0 +1,81 @@
+package runtime
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// AGT-02: whatever lies in the run directory, a start takes away what is certainly
+// a dead agent's, leaves the rest where it is, and says why.
+func TestSweepOfDamagedState(t *testing.T) {
+	foreign := t.TempDir()
+	if err := os.Mkdir(filepath.Join(foreign, "brig-0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, tt := range []struct {
+		name  string
+		files map[string]string // of the instance; a name that ends in / is a directory
+		age   time.Time         // of it, when set
+		gone  bool
+		says  string // part of the error; empty: none
+	}{
+		{"whole", map[string]string{"lock": "", "groups": "/sys/fs/cgroup/none/brig-0\n", "mnt/": ""}, time.Time{}, true, ""},
+		{"killed before its first group", map[string]string{"lock": ""}, time.Time{}, true, ""},
+		{"the last line torn", map[string]string{"lock": "", "groups": "/sys/fs/cgroup/none/brig-0\n/sys/fs/cg"}, time.Time{}, true, ""},
+		{"a record of nothing but zeros", map[string]string{"lock": "", "groups": strings.Repeat("\x00", 4096)}, time.Time{}, true, ""},
+		{"a line of zeros", map[string]string{"lock": "", "groups": strings.Repeat("\x00", 4096) + "\n"}, time.Time{}, false, "\\x00"},
+		{"somebody else's path", map[string]string{"lock": "", "groups": "/etc\n"}, time.Time{}, false, "/etc"},
+		{"a path that climbs", map[string]string{"lock": "", "groups": "/sys/fs/cgroup/brig-0/../../brig-0\n"}, time.Time{}, false, ".."},
+		{"a directory that is no group", map[string]string{"lock": "", "groups": filepath.Join(foreign, "brig-0") + "\n"}, time.Time{}, false, foreign},
+		{"something in the way", map[string]string{"lock": "", "groups/x": ""}, time.Time{}, false, "groups"},
+		{"files nobody knows", map[string]string{"lock": "", "mine": "x"}, time.Time{}, false, "not empty"},
+		{"being made", map[string]string{}, time.Time{}, false, ""},
+		{"killed before it was locked", map[string]string{}, old, true, ""},
+		{"killed while it was swept", map[string]string{"mnt/": ""}, old, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run := t.TempDir()
+			dir := filepath.Join(run, "01234567")
+			bystander := filepath.Join(run, "notes")
+			for _, d := range []string{dir, bystander} {
+				if err := os.Mkdir(d, 0o711); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, text := range tt.files {
+				at := filepath.Join(dir, name)
+				err := os.MkdirAll(filepath.Dir(at), 0o711)
+				if strings.HasSuffix(name, "/") {
+					err = os.MkdirAll(at, 0o711)
+				} else if err == nil {
+					err = os.WriteFile(at, []byte(text), 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !tt.age.IsZero() {
+				if err := os.Chtimes(dir, tt.age, tt.age); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := SweepDead(run, slog.New(slog.DiscardHandler))
+			if (err != nil) != (tt.says != "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("SweepDead: %v; want it to say %q", err, tt.says)
+			}
+			if _, err := os.Lstat(dir); os.IsNotExist(err) != tt.gone {
+				t.Errorf("the directory is there: %v; want it gone: %v", err, tt.gone)
+			}
+			for _, kept := range []string{bystander, filepath.Join(foreign, "brig-0"), "/etc/passwd"} {
+				if _, err := os.Lstat(kept); err != nil {
+					t.Errorf("what is not an agent's: %v", err)
+				}
+			}
+		})
+	}
+}
