@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,4 +138,55 @@ func TestAsMuchAsIsAllowed(t *testing.T) {
 			t.Errorf("%d bytes kept, truncated %v", len(res.Stdout), res.StdoutTruncated)
 		}
 	})
+}
+
+// AGT-12: callers who leave in the very moment their run ends, stop it twice, or
+// stop it before it has begun, are all one to the agent.
+func TestLeavingAtTheEndIsHarmless(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	var once time.Duration // what one run takes, warm
+	for range 5 {
+		began := time.Now()
+		a.run(t, sh("exit 3"))
+		once = max(time.Since(began), time.Millisecond)
+	}
+	var answered, left atomic.Int64
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 250 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(int(4*once))))
+				res, err := a.Run(ctx, sh("exit 3"))
+				cancel()
+				var e *api.Error
+				switch {
+				case err == nil && res.Verdict == api.Nonzero:
+					answered.Add(1)
+				case err == nil:
+					t.Errorf("verdict %s", res.Verdict)
+				case ctx.Err() != nil:
+					left.Add(1)
+				case !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded:
+					t.Errorf("refused with %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if answered.Load() == 0 || left.Load() == 0 {
+		t.Errorf("%d were answered and %d left: there was no race", answered.Load(), left.Load())
+	}
+	for deadline := time.Now().Add(slow(5 * time.Second)); ; time.Sleep(10 * time.Millisecond) {
+		h, err := a.Health(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Leased == 0 && h.Memory == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d slots and %d bytes are still taken", h.Leased, h.Memory)
+		}
+	}
+	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
