@@ -29,7 +29,9 @@ func PrivateMounts() error {
 	}
 	// Unshare binds one thread; exec makes it the process.
 	goruntime.LockOSThread()
-	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+	if err := unix.Unshare(unix.CLONE_NEWNS); errors.Is(err, unix.EPERM) {
+		return errors.New("unshare mount namespace: operation not permitted: the agent needs CAP_SYS_ADMIN: run it outside a container, or in a privileged one")
+	} else if err != nil {
 		return os.NewSyscallError("unshare mount namespace", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
