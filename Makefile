@@ -7,6 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 CELLINIT := runtime/cellinit/cellinit.elf
+CELLINIT_ABLATE := runtime/cellinit/cellinit-ablate.elf
 CELLINIT_SRC := $(wildcard runtime/cellinit/*.c runtime/cellinit/*.h)
 CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib -static \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fcf-protection=none -mgeneral-regs-only \
@@ -20,6 +21,12 @@ $(CELLINIT): $(CELLINIT_SRC)
 	gcc $(CELLINIT_FLAGS) -o $@ $(filter %.c,$^)
 
 cellinit: $(CELLINIT) ## PID 1 of a cell, embedded in brigd
+
+$(CELLINIT_ABLATE): $(CELLINIT_SRC)
+	gcc $(CELLINIT_FLAGS) -DABLATE -o $@ $(filter %.c,$^)
+
+layers: build $(CELLINIT_ABLATE) ## docs/layers.md: the corpus with each layer left out, in a virtual machine (root)
+	@scripts/layers
 
 build: $(CELLINIT) ## static binaries into bin/
 	@mkdir -p bin
@@ -53,9 +60,10 @@ bench: build ## what a run costs beside the plain spawn of the same program (roo
 fuzz: $(CELLINIT) ## every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) ## gofmt, vet, staticcheck, shellcheck
+lint: $(CELLINIT) $(CELLINIT_ABLATE) ## gofmt, vet, staticcheck, shellcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
 	go vet ./...
+	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
 	go run $(STATICCHECK) ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts)
 
@@ -63,6 +71,6 @@ install: build ## brig and brigd into /usr/local/bin
 	install -m 0755 bin/brig bin/brigd /usr/local/bin/
 
 clean: ## remove what was built
-	rm -rf bin $(CELLINIT)
+	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE)
 
-.PHONY: help cellinit build deps demo test test-pure test-root test-v2 image-python bench fuzz lint install clean
+.PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 image-python bench fuzz lint install clean

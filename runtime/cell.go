@@ -168,7 +168,7 @@ func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
 	converting.Lock()
 	defer converting.Unlock()
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
-		CgroupName: "brig", NoNewKeyring: true, Spec: s.spec(),
+		CgroupName: "brig", NoNewKeyring: true, Spec: ablateSpec(s.spec()),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cell configuration: %w", err)
@@ -179,7 +179,7 @@ func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
 	// adds nothing: a user namespace cannot make nodes, and nodev is everywhere.
 	config.Cgroups = &cgroups.Cgroup{Path: s.cgroup, Resources: &cgroups.Resources{}}
 	config.Rlimits = nil
-	for _, r := range s.spec().Process.Rlimits {
+	for _, r := range ablateSpec(s.spec()).Process.Rlimits {
 		n, err := rlimitNumber(r.Type)
 		if err != nil {
 			return nil, err
@@ -201,7 +201,7 @@ func (c *cell) start(h *Host, config *configs.Config) error {
 		return errors.Join(err, container.Destroy())
 	}
 	process := &libcontainer.Process{
-		Args: []string{"/proc/self/fd/3"}, Env: []string{}, Cwd: "/", Init: true,
+		Args: cellinitArgs(), Env: []string{}, Cwd: "/", Init: true,
 		ExtraFiles: []*os.File{h.cellinit, peer},
 	}
 	err = container.Run(process)

@@ -1,17 +1,11 @@
 package runtime
 
 import (
-	_ "embed"
 	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
-
-// cellinitELF is PID 1 of every cell; `make` builds it from cellinit/.
-//
-//go:embed cellinit/cellinit.elf
-var cellinitELF []byte
 
 // sealedMemfd puts content in a file without a name that nobody can change,
 // whoever gets a handle of it (CVE-2019-5736; FS-08). memfd_create since Linux

@@ -28,6 +28,12 @@ func newTmpfs(attr int, options ...[2]string) (*os.File, error) {
 	if err := unix.FsconfigCreate(ctx); err != nil {
 		return nil, os.NewSyscallError("fsconfig tmpfs", err)
 	}
+	if off(offNosuid) {
+		attr &^= unix.MOUNT_ATTR_NOSUID
+	}
+	if off(offNodev) {
+		attr &^= unix.MOUNT_ATTR_NODEV
+	}
 	mnt, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
 	if err != nil {
 		return nil, os.NewSyscallError("fsmount tmpfs", err)
@@ -55,6 +61,15 @@ func cloneTree(dir *os.File, attr uint64, userns *os.File) (*os.File, error) {
 		return nil, os.NewSyscallError("open_tree", err)
 	}
 	tree := os.NewFile(uintptr(n), "tree")
+	if off(offReadOnly) {
+		attr &^= unix.MOUNT_ATTR_RDONLY
+	}
+	if off(offNosuid) {
+		attr &^= unix.MOUNT_ATTR_NOSUID
+	}
+	if off(offNodev) {
+		attr &^= unix.MOUNT_ATTR_NODEV
+	}
 	set := unix.MountAttr{Attr_set: attr, Propagation: unix.MS_PRIVATE}
 	if userns != nil {
 		set.Attr_set |= unix.MOUNT_ATTR_IDMAP

@@ -119,6 +119,12 @@ func groupLimits(l api.Limits, slotCPUs string) groups.Limits {
 	if cpuset == "" && l.CPUs <= 1 {
 		cpuset = slotCPUs
 	}
+	if off(offMemory) {
+		l.Memory, l.Swap = 0, 0
+	}
+	if off(offPids) {
+		l.Pids = 0
+	}
 	return groups.Limits{
 		MemoryBytes: int64(l.Memory), SwapBytes: int64(l.Swap), CPUs: l.CPUs, Weight: l.Weight, Pids: l.Pids, Cpuset: cpuset,
 	}

@@ -51,7 +51,9 @@ func main() {
 	case f.sweep:
 		err = sweep(f.runDir)
 	default:
-		err = serve(f)
+		if err = runtime.CheckLayers(); err == nil {
+			err = serve(f)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "brigd:", err)

@@ -6,12 +6,16 @@
 // process behind.
 #include "sys.h"
 #include "decode.h"
+#include "ablate.h"
 
 enum { SELF_FD = 3, AGENT_FD = 4 };
 
 struct insn last_filter[MAX_LAST];
 u32 last_len, run_uid, run_gid;
 volatile u64 *exec_clock;
+#ifdef ABLATE
+u32 layers_off;
+#endif
 
 static __attribute__((noreturn)) void fail(u32 step, long err)
 {
@@ -69,15 +73,15 @@ static void seal_keyrings(void)
 // set, no exec raises, and nobody may look into this process (CAP-01, NS-19).
 static void drop_privilege(void)
 {
-	for (long cap = 0; cap < 64; cap++) {
+	for (long cap = 0; cap < 64 && !OFF(ABL_BOUNDING); cap++) {
 		long err = SYS(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
 		if (err == -EINVAL)
 			break; // past the last capability this kernel knows
 		if (err < 0)
 			fail(STEP_PRIVILEGE, err);
 	}
-	long err = SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (err >= 0)
+	long err = OFF(ABL_NO_NEW_PRIVS) ? 0 : SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (err >= 0 && !OFF(ABL_DUMPABLE))
 		err = SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (err < 0)
 		fail(STEP_PRIVILEGE, err);
@@ -118,7 +122,8 @@ static void prepare(void)
 	last_len = h.last;
 	memcpy(last_filter, h.insns, h.last * sizeof(struct insn));
 
-	seal_keyrings();
+	if (!OFF(ABL_KEYRINGS))
+		seal_keyrings();
 	drop_privilege();
 	int listener = -1;
 	if (h.wide) {
@@ -137,7 +142,7 @@ static void spawn(const struct spawn *m, struct shell *s)
 {
 	s32 pidfd = -1;
 	struct clone_args args = {0};
-	args.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_PIDFD;
+	args.flags = CLONE_NEWNS | CLONE_PIDFD | (OFF(ABL_PID_NS) ? 0 : CLONE_NEWPID) | (OFF(ABL_IPC_NS) ? 0 : CLONE_NEWIPC);
 	args.pidfd = (u64)&pidfd;
 	args.exit_signal = SIGCHLD;
 	s->flags = m->flags;
@@ -157,8 +162,15 @@ static void spawn(const struct spawn *m, struct shell *s)
 		SYS(close, pidfd);
 }
 
+#ifdef ABLATE
+__attribute__((noreturn, used)) void cellinit(const u64 *sp)
+{
+	for (const char *d = sp[0] > 1 ? (const char *)sp[2] : ""; *d; d++)
+		layers_off = layers_off * 10 + (u32)(*d - '0');
+#else
 __attribute__((noreturn, used)) void cellinit(void)
 {
+#endif
 	SYS(prctl, PR_SET_NAME, "cellinit", 0, 0, 0);
 	SYS(close, SELF_FD); // nothing below may reach our own file (FS-08)
 	prepare();
@@ -181,4 +193,8 @@ __attribute__((noreturn, used)) void cellinit(void)
 	}
 }
 
+#ifdef ABLATE
+__asm__(".globl _start\n_start:\n\tmov %rsp, %rdi\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall cellinit\n\tud2\n");
+#else
 __asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall cellinit\n\tud2\n");
+#endif

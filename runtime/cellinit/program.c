@@ -8,6 +8,7 @@
 // joined and needs root to make; then identity; the last filter at the end,
 // because it takes away what the steps before it need.
 #include "sys.h"
+#include "ablate.h"
 
 static char stack[16384] __attribute__((aligned(16)));
 static struct program *current;
@@ -36,7 +37,7 @@ static void stdio(const struct shell *s)
 
 static void limits(const struct start *m)
 {
-	for (u32 i = 0; i < m->rlimits; i++) {
+	for (u32 i = 0; i < m->rlimits && !OFF(ABL_RLIMITS); i++) {
 		struct { u64 soft, hard; } l = {m->limit[i].soft, m->limit[i].hard};
 		must(STEP_RLIMIT, SYS(prlimit64, 0, m->limit[i].resource, &l, 0));
 	}
@@ -52,6 +53,8 @@ static void limits(const struct start *m)
 static void identity(void)
 {
 	must(STEP_IDENTITY, SYS(setsid));
+	if (OFF(ABL_IDENTITY))
+		return;
 	must(STEP_IDENTITY, SYS(setresgid, run_gid, run_gid, run_gid));
 	must(STEP_IDENTITY, SYS(setresuid, run_uid, run_uid, run_uid));
 }
@@ -67,13 +70,15 @@ static void join(const struct shell *s)
 	int first = s->has_cgroup ? FD_FIXED : FD_CGROUP;
 	for (u32 i = 0; i < s->joins; i++)
 		must(STEP_CGROUP, SYS(write, s->fds[first + i], "0", 1));
-	must(STEP_CGROUP, SYS(unshare, CLONE_NEWCGROUP));
-	must(STEP_STDIO, SYS(close_range, 3, ~0U, 0));
+	if (!OFF(ABL_CGROUP_NS))
+		must(STEP_CGROUP, SYS(unshare, CLONE_NEWCGROUP));
+	if (!OFF(ABL_DESCRIPTORS))
+		must(STEP_STDIO, SYS(close_range, 3, ~0U, 0));
 }
 
 static void last(void)
 {
-	if (!last_len)
+	if (!last_len || OFF(ABL_NO_NEW_PRIVS)) // without it, and now without privilege, the kernel refuses
 		return;
 	struct fprog prog = {(u16)last_len, last_filter};
 	must(STEP_LAST_FILTER, SYS(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog));

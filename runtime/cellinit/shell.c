@@ -5,6 +5,7 @@
 // one message that says what to run.
 #include "sys.h"
 #include "decode.h"
+#include "ablate.h"
 
 static __attribute__((noreturn)) void fail(const struct shell *s, u32 step, long err)
 {
@@ -26,7 +27,11 @@ static void must(const struct shell *s, u32 step, long err)
 static void own_proc(const struct shell *s)
 {
 	const char *what = s->flags & SPAWN_FULL_PROC ? "hidepid=invisible" : "subset=pid,hidepid=invisible";
-	must(s, STEP_PROC, SYS(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, what));
+	if (OFF(ABL_PROC_SUBSET))
+		what = "hidepid=invisible";
+	if (OFF(ABL_PROC_HIDE))
+		what = s->flags & SPAWN_FULL_PROC ? "" : "subset=pid";
+	must(s, STEP_PROC, SYS(mount, "proc", "/proc", "proc", (OFF(ABL_PROC_READ_ONLY) ? 0 : MS_RDONLY) | MS_NOSUID | MS_NODEV | MS_NOEXEC, what));
 }
 
 // own_scratch hangs the agent's tmpfs in. Its root, holding box, tmp and shm, is

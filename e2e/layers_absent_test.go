@@ -1,0 +1,26 @@
+//go:build !ablate
+
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+// The build that is installed has no way to leave a layer out: neither the variable
+// that would ask for it nor the names of the layers are in it.
+func TestProductionHasEveryLayer(t *testing.T) {
+	content, err := os.ReadFile(binary(t, "brigd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(content, []byte("user.max_user_namespaces")) {
+		t.Fatal("the binary does not contain a string it must: the search proves nothing")
+	}
+	for _, s := range []string{"BRIG_WITHOUT", "brig_work=", "max-user-namespaces", "layersOff", "tag ablate"} {
+		if bytes.Contains(content, []byte(s)) {
+			t.Errorf("brigd contains %q", s)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+//go:build ablate
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A recorder keeps what a check would have failed for.
+type recorder struct {
+	testing.TB
+	said []string
+}
+
+func (r *recorder) Helper()                   {}
+func (r *recorder) Errorf(f string, a ...any) { r.said = append(r.said, fmt.Sprintf(f, a...)) }
+
+// ablations asks brigd which layers it can leave out: it names them when it refuses
+// one that it does not know.
+func ablations(t *testing.T) []string {
+	cmd := exec.CommandContext(t.Context(), binary(t, "brigd"))
+	cmd.Env = append(os.Environ(), "BRIG_WITHOUT=?")
+	out, err := cmd.CombinedOutput()
+	_, list, ok := strings.Cut(string(out), "the layers are ")
+	if err == nil || !ok {
+		t.Fatalf("brigd names no layers: %v, %s", err, out)
+	}
+	return strings.Split(strings.TrimSpace(list), ", ")
+}
+
+// A finding is what became of a case with one layer left out.
+type finding struct{ outcome, how string }
+
+const (
+	held      = "held"
+	otherwise = "otherwise" // stopped, with another answer than the one documented
+	leaked    = "leaked"
+)
+
+// judge tells a goal reached from a refusal that only looks different.
+func judge(e expectation, list []attempt, res api.Result, checks, canary []string) finding {
+	if len(canary) > 0 {
+		return finding{leaked, canary[0]}
+	}
+	if len(checks) == 0 {
+		return finding{held, ""}
+	}
+	var other []string
+	for _, a := range list {
+		want, ok := e.wanted(a.Call)
+		if !ok && e.Errno == nil || slices.Contains(want, a.Errno) {
+			continue
+		}
+		if a.Errno == "0" {
+			return finding{leaked, a.Call + " succeeds"}
+		}
+		other = append(other, a.Call+": "+a.Errno)
+	}
+	switch {
+	case len(other) > 0:
+		return finding{otherwise, other[0]}
+	case !slices.Contains(e.Verdicts, res.Verdict) && res.Verdict != api.OK:
+		return finding{otherwise, "verdict " + string(res.Verdict)}
+	}
+	return finding{leaked, checks[0]}
+}
+
+// Every case with every layer left out, one at a time. It fails only where the
+// corpus does not hold with nothing left out; the lines that begin with "layers|"
+// are docs/layers.md.
+func TestLayers(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(hostileDir, "*.expect.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	probes := map[string]api.File{}
+	for _, f := range files {
+		id := strings.TrimSuffix(filepath.Base(f), ".expect.json")
+		probes[id] = buildProbe(t, id)
+	}
+	for _, layer := range append([]string{""}, ablations(t)...) {
+		t.Run("without "+layer, func(t *testing.T) {
+			defer func() {
+				if t.Failed() {
+					fmt.Printf("layers|%s|*|broken|\n", layer)
+				}
+			}()
+			t.Setenv("BRIG_WITHOUT", layer)
+			c := newCanaries(t)
+			t.Setenv("BRIG_HOSTILE_CANARY", c.env)
+			a := startAgent(t, "--slots", "1")
+			for _, f := range files {
+				id := strings.TrimSuffix(filepath.Base(f), ".expect.json")
+				got := oneCase(t, a, c, loadExpectation(t, f), probes[id])
+				fmt.Printf("layers|%s|%s|%s|%s\n", layer, id, got.outcome, clean(got.how))
+			}
+		})
+	}
+}
+
+func oneCase(t *testing.T, a *agent, c *canaries, e expectation, probe api.File) finding {
+	r := program(probe, c.expand(e.Args)...)
+	r.Mode, r.Profile, r.Limits = api.Strict, e.Profile, e.Limits.Over(hostileLimits())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	res, err := a.Run(ctx, r)
+	if err != nil {
+		return finding{otherwise, "brig: " + err.Error()}
+	}
+	checks, canary := &recorder{TB: t}, &recorder{TB: t}
+	e.check(checks, c, res)
+	c.untouched(canary)
+	return judge(e, attempts(t, bytes.Clone(res.Stdout)), res, checks.said, canary.said)
+}
+
+// clean makes one table cell of what was said.
+func clean(s string) string {
+	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r == '|' || r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, s)), " ")
+	return s[:min(len(s), 110)]
+}
