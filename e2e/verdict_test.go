@@ -102,11 +102,11 @@ func TestADaemonDiesWithTheRun(t *testing.T) {
 int main(void) { puts("main"); fflush(stdout); if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1); _exit(0); } return 0; }`)
 	for range 5 {
 		r := program(daemon)
-		r.Limits = api.Limits{Wall: seconds(10)}
+		r.Limits = api.Limits{Wall: api.Duration(slow(10 * time.Second))}
 		start := time.Now()
 		res := a.run(t, r)
 		wantVerdict(t, res, api.OK)
-		if took := time.Since(start); took > 3*time.Second || string(res.Stdout) != "main\n" {
+		if took := time.Since(start); took > slow(3*time.Second) || string(res.Stdout) != "main\n" {
 			t.Errorf("answer after %s with %q", took, res.Stdout)
 		}
 	}
