@@ -170,7 +170,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		var out, errs bytes.Buffer
 		_, err := h.Run(t.Context(), api.Run{
 			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo ran"}, Mode: modeOf(mode), WritableRoot: mode == writable,
-			Limits: api.Limits{Wall: api.Duration(3 * time.Second), Memory: 32 * api.MiB},
+			Limits: api.Limits{Wall: api.Duration(20 * time.Second), Memory: 32 * api.MiB},
 		}, Streams{Stdout: &out, Stderr: &errs}, Caller{})
 		return out.String() + errs.String(), err
 	}
@@ -185,7 +185,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			t.Fatalf("without a fault: %q, %v", out, err)
 		}
 	}
-	before := settled(t, h.instance.id, func(map[string]int) bool { return false })
+	before := settled(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
 	// sound demands that runs of every kind are as they were: they share the slot.
 	sound := func(t *testing.T) {
 		t.Helper()
@@ -194,7 +194,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 				t.Errorf("the %s run after it: %q, %v", mode, out, err)
 			}
 		}
-		after := settled(t, h.instance.id, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
+		after := settled(t, h.instance.id, 20*time.Second, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
 		if added := testenv.Added(before, after); len(added) != 0 {
 			t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
 		}
@@ -287,9 +287,9 @@ func modeOf(m api.Mode) api.Mode {
 
 // settled counts what an agent in this process has on the host, by kind, once
 // enough says so or after a while: the keepers tidy behind a run.
-func settled(t *testing.T, id string, enough func(map[string]int) bool) map[string]int {
+func settled(t *testing.T, id string, wait time.Duration, enough func(map[string]int) bool) map[string]int {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
 		kinds := map[string]int{}
 		for item, n := range testenv.Inventory() {
 			switch kind, _, _ := strings.Cut(item, " "); kind {
