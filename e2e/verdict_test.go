@@ -102,7 +102,7 @@ func TestADaemonDiesWithTheRun(t *testing.T) {
 int main(void) { puts("main"); fflush(stdout); if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1); _exit(0); } return 0; }`)
 	for range 5 {
 		r := program(daemon)
-		r.Limits = api.Limits{Wall: api.Duration(slow(10 * time.Second))}
+		r.Limits = api.Limits{Wall: seconds(10)}
 		start := time.Now()
 		res := a.run(t, r)
 		wantVerdict(t, res, api.OK)
