@@ -46,6 +46,7 @@ const (
 	held      = "held"
 	otherwise = "otherwise" // stopped, with another answer than the one documented
 	leaked    = "leaked"
+	broken    = "broken" // brig itself failed: says nothing of the other layers
 )
 
 // judge tells a goal reached from a refusal that only looks different.
@@ -116,7 +117,7 @@ func oneCase(t *testing.T, a *agent, c *canaries, e expectation, probe api.File)
 	defer cancel()
 	res, err := a.Run(ctx, r)
 	if err != nil {
-		return finding{otherwise, "brig: " + err.Error()}
+		return finding{broken, "brig: " + err.Error()}
 	}
 	checks, canary := &recorder{TB: t}, &recorder{TB: t}
 	e.check(checks, c, res)

@@ -37,9 +37,6 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 	if f.last, err = bpf.Compile(last); err != nil {
 		return nil, fmt.Errorf("profile %s, last part: %w", p.Name, err)
 	}
-	if off(offSeccomp) {
-		f.wide, f.last = nil, nil
-	}
 	if len(f.wide)/8 > wireMaxWide || len(f.last)/8 > wireMaxLast {
 		return nil, api.Refuse(api.CodeBadProfile, "profile %s compiles to %d+%d instructions: the most is %d+%d", p.Name, len(f.wide)/8, len(f.last)/8, wireMaxWide, wireMaxLast)
 	}

@@ -10,6 +10,7 @@ $2 == "" { cases[++n] = $3; base[$3] = $4; next }
 	if (base[$3] != "held") next
 	if ($4 == "leaked") leaks[$3] = leaks[$3] (leaks[$3] ? "<br>" : "") "**" $2 "**: " $5
 	if ($4 == "otherwise") other[$3] = other[$3] (other[$3] ? "<br>" : "") $2 ": " $5
+	if ($4 == "broken") { failed++; other[$3] = other[$3] (other[$3] ? "<br>" : "") $2 ": not shown, " $5; next }
 	if ($4 == "leaked") { single++; by[$2] = by[$2] " " $3 } else stopped++
 	ran[$2]++
 }
@@ -21,7 +22,7 @@ END {
 	print "reached with a layer left out has that layer alone in its way; every other cell of the matrix is"
 	print "a case that at least one other layer stops. \"Another answer\" is a refusal that is not the"
 	print "documented one: what the next layer says.\n"
-	printf "%d cases, %d layers: %d combinations still stopped, %d not.\n\n", n, m, stopped, single
+	printf "%d cases, %d layers: %d combinations still stopped, %d not, %d not shown because brig fails.\n\n", n, m, stopped, single, failed
 	print "| case | reached when this is left out | another answer when this is left out |\n|---|---|---|"
 	for (i = 1; i <= n; i++) {
 		c = cases[i]
