@@ -5,96 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/brig-sandbox/brig/client"
-	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/internal/ownagent"
 )
 
-// An agent is a brigd of our own.
-type agent struct {
-	cmd    *exec.Cmd
-	client *client.Client
-	dir    string
-	data   string // of the image store
-	tree   string // of the image, for the plain spawn
-}
+// An agent is a brigd of our own, and what can be measured of it.
+type agent struct{ *ownagent.Agent }
 
-// startAgent starts one whose files are below dir, with more flags than it needs.
-func startAgent(ctx context.Context, cfg config, dir string, flags ...string) (*agent, error) {
-	store := cfg.store
-	if store == "" {
-		store = filepath.Join(dir, "data")
-	}
-	socket := filepath.Join(dir, "brigd.sock")
-	a := &agent{dir: dir, data: store, client: client.New(socket)}
-	a.cmd = exec.Command(filepath.Join(cfg.bin, "brigd"), "--socket", socket, "--data-dir", store, "--run-dir", filepath.Join(dir, "run"))
-	a.cmd.Args = append(a.cmd.Args, flags...)
-	log, err := os.Create(filepath.Join(dir, "brigd.log"))
+func startAgent(ctx context.Context, o ownagent.Options, dir string, flags ...string) (*agent, error) {
+	a, err := ownagent.Start(ctx, o, dir, flags...)
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	a.cmd.Stderr = log
-	start := time.Now()
-	if err := a.cmd.Start(); err != nil {
-		return nil, err
-	}
-	for {
-		_, err := a.client.Health(ctx)
-		if err == nil {
-			break
-		}
-		if time.Since(start) > 10*time.Second {
-			text, _ := os.ReadFile(log.Name())
-			return nil, errors.Join(fmt.Errorf("brigd does not answer: %w\n%s", err, text), a.stop())
-		}
-		time.Sleep(time.Millisecond)
-	}
-	if cfg.image != "" {
-		if err := a.load(ctx, cfg.image, cfg.name); err != nil {
-			return nil, errors.Join(err, a.stop())
-		}
-	}
-	s, err := rootfs.Open(filepath.Join(store, "images"))
-	if err == nil {
-		var img rootfs.Image
-		if img, err = s.Lookup(cfg.name); err == nil {
-			a.tree = img.Path
-			return a, nil
-		}
-	}
-	return nil, errors.Join(err, a.stop())
-}
-
-func (a *agent) load(ctx context.Context, archive, name string) error {
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = a.client.Import(ctx, f, name, "")
-	return err
-}
-
-func (a *agent) stop() error {
-	a.client.Close()
-	err := a.cmd.Process.Signal(unix.SIGTERM)
-	if werr := a.cmd.Wait(); werr != nil {
-		err = errors.Join(err, werr)
-	}
-	return err
+	return &agent{a}, nil
 }
 
 // cpu is the processor time of the agent, and of all cells and runs.
 func (a *agent) cpu() (agentTime, cellTime time.Duration, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.Cmd.Process.Pid))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -112,7 +44,7 @@ func (a *agent) cpu() (agentTime, cellTime time.Duration, err error) {
 
 // groupTops are the agent's own groups, one a hierarchy, by the record it keeps.
 func (a *agent) groupTops() ([]string, error) {
-	records, err := filepath.Glob(filepath.Join(a.dir, "run", "*", "groups"))
+	records, err := filepath.Glob(filepath.Join(a.Dir, "run", "*", "groups"))
 	if err != nil || len(records) != 1 {
 		return nil, fmt.Errorf("find the agent's groups: %d records, %w", len(records), err)
 	}
@@ -152,7 +84,7 @@ func (a *agent) cellCPU() (time.Duration, error) {
 
 // memory returns the agent's resident size and its descriptors.
 func (a *agent) memory() (rss int64, fds int, err error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.Cmd.Process.Pid))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -162,6 +94,6 @@ func (a *agent) memory() (rss int64, fds int, err error) {
 			rss = kib << 10
 		}
 	}
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", a.cmd.Process.Pid))
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", a.Cmd.Process.Pid))
 	return rss, len(entries), err
 }

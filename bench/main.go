@@ -11,14 +11,13 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/ownagent"
 )
 
 func main() {
 	var cfg config
-	pflag.StringVar(&cfg.bin, "bin", "bin", "directory of brig and brigd")
-	pflag.StringVar(&cfg.image, "image", "", "image archive to run in (default: the Python image, else the tiny one, built if missing)")
-	pflag.StringVar(&cfg.store, "store", "", "existing data directory of brigd to use instead")
-	pflag.StringVar(&cfg.name, "name", "python", "name of the image in that store")
+	cfg.own.Register(pflag.CommandLine)
 	pflag.StringVar(&cfg.program, "program", "/bin/true", "program to run")
 	pflag.IntVar(&cfg.rounds, "rounds", 5, "interleaved rounds")
 	pflag.IntVar(&cfg.hot, "runs", 1000, "runs back to back, per client and round")
@@ -38,9 +37,10 @@ func main() {
 
 // A config says what is measured.
 type config struct {
-	bin, image, store, name, program, goJudge string
-	rounds, hot, sparse, soak, sleepers       int
-	write                                     []string // files with a measured block
+	own                                 ownagent.Options
+	program, goJudge                    string
+	rounds, hot, sparse, soak, sleepers int
+	write                               []string // files with a measured block
 }
 
 // sparseGap is the pause between sparse runs: long enough for the kernel and the

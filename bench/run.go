@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/ownagent"
 )
 
 // run builds the spawner, starts an agent, measures in interleaved rounds, and
@@ -28,14 +29,17 @@ func run(ctx context.Context, cfg config) (err error) {
 	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-o", spawner, "bench/spawn/spawn.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("gcc bench/spawn/spawn.c: %w\n%s", err, out)
 	}
-	a, err := startAgent(ctx, cfg, dir)
+	if err := cfg.own.Settle(ctx, dir); err != nil {
+		return err
+	}
+	a, err := startAgent(ctx, cfg.own, dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.stop()) }()
+	defer func() { err = errors.Join(err, a.Stop()) }()
 
-	b := &bench{cfg: cfg, agent: a, spawner: spawner, run: api.Run{Image: cfg.name, Argv: []string{cfg.program}}}
-	health, err := a.client.Health(ctx)
+	b := &bench{cfg: cfg, agent: a, spawner: spawner, run: api.Run{Image: cfg.own.Name, Argv: []string{cfg.program}}}
+	health, err := a.Client.Health(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,12 +89,12 @@ func (b *bench) measures() []struct {
 	base    int // index of the plain twin, or -1
 	measure func(context.Context) (sample, error)
 } {
-	c := b.agent.client
+	c := b.agent.Client
 	fresh := b.run
 	fresh.Mode = api.Fresh
 	pl := func(clients, count int, gap time.Duration) func(context.Context) (sample, error) {
 		return func(ctx context.Context) (sample, error) {
-			return plain(ctx, b.spawner, b.agent.tree, b.cfg.program, clients, count, gap)
+			return plain(ctx, b.spawner, b.agent.Tree, b.cfg.program, clients, count, gap)
 		}
 	}
 	sb := func(r api.Run, clients, count int, gap time.Duration) func(context.Context) (sample, error) {
@@ -131,21 +135,21 @@ func (b *bench) others() (list []struct {
 		}{name, 0, func(ctx context.Context) (sample, error) { return command(ctx, max(b.cfg.sparse/4, 5), argv...) }})
 	}
 	if path, err := exec.LookPath("bwrap"); err == nil {
-		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.tree, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", b.cfg.program)
+		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.Tree, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", b.cfg.program)
 	}
 	for _, oci := range []string{"runc", "crun"} {
 		path, err := exec.LookPath(oci)
 		if err != nil {
 			continue
 		}
-		dir := filepath.Join(b.agent.dir, "bundle-"+oci)
-		brig := filepath.Join(b.cfg.bin, "brig")
-		write := exec.Command(brig, "bundle", "--data-dir", b.agent.data, "--rootfs", b.cfg.name, dir, "--", b.cfg.program)
+		dir := filepath.Join(b.agent.Dir, "bundle-"+oci)
+		brig := filepath.Join(b.cfg.own.Bin, "brig")
+		write := exec.Command(brig, "bundle", "--data-dir", b.agent.Data, "--rootfs", b.cfg.own.Name, dir, "--", b.cfg.program)
 		if out, err := write.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s is left out: %v: %s", oci, err, out)
 			continue
 		}
-		argv := []string{path, "--root", filepath.Join(b.agent.dir, oci), "run", "--bundle", dir, "brig-bench-" + oci}
+		argv := []string{path, "--root", filepath.Join(b.agent.Dir, oci), "run", "--bundle", dir, "brig-bench-" + oci}
 		if _, err := command(context.Background(), 1, argv...); err != nil {
 			fmt.Fprintf(os.Stderr, "%s is left out: %v", oci, err)
 			continue
@@ -201,25 +205,30 @@ func (b *bench) rounds(ctx context.Context) error {
 	return nil
 }
 
+// again are the options of another agent on the same store.
+func (b *bench) again() ownagent.Options {
+	o := b.cfg.own
+	o.Store, o.Image = b.agent.Data, ""
+	return o
+}
+
 // starts has agents of their own start and answer a first run, whose cell they have
 // to build.
 func (b *bench) starts(ctx context.Context) error {
 	var took []float64
 	for i := range b.cfg.rounds {
-		dir := filepath.Join(b.agent.dir, fmt.Sprintf("start-%d", i))
+		dir := filepath.Join(b.agent.Dir, fmt.Sprintf("start-%d", i))
 		if err := os.Mkdir(dir, 0o711); err != nil {
 			return err
 		}
-		cfg := b.cfg
-		cfg.store, cfg.image = b.agent.data, ""
 		begun := time.Now()
-		a, err := startAgent(ctx, cfg, dir)
+		a, err := startAgent(ctx, b.again(), dir)
 		if err != nil {
 			return err
 		}
-		_, err = a.client.Run(ctx, b.run)
+		_, err = a.Client.Run(ctx, b.run)
 		took = append(took, float64(time.Since(begun).Microseconds())/1e3)
-		if err := errors.Join(err, a.stop()); err != nil {
+		if err := errors.Join(err, a.Stop()); err != nil {
 			return err
 		}
 	}

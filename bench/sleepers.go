@@ -23,28 +23,26 @@ func (b *bench) sleepers(ctx context.Context) (err error) {
 	if n == 0 {
 		return nil
 	}
-	dir := filepath.Join(b.agent.dir, "sleepers")
+	dir := filepath.Join(b.agent.Dir, "sleepers")
 	if err := os.Mkdir(dir, 0o711); err != nil {
 		return err
 	}
-	cfg := b.cfg
-	cfg.store, cfg.image = b.agent.data, ""
-	a, err := startAgent(ctx, cfg, dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
+	a, err := startAgent(ctx, b.again(), dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.stop()) }()
+	defer func() { err = errors.Join(err, a.Stop()) }()
 	free, err := available()
 	if err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, n)
-	run := api.Run{Image: cfg.name, Argv: []string{"sleep", strconv.Itoa(int(sleepFor.Seconds()))}, Limits: api.Limits{Memory: 16 * api.MiB, Pids: 4}}
+	run := api.Run{Image: b.cfg.own.Name, Argv: []string{"sleep", strconv.Itoa(int(sleepFor.Seconds()))}, Limits: api.Limits{Memory: 16 * api.MiB, Pids: 4}}
 	start := time.Now()
 	for i := range n {
 		wg.Go(func() {
-			res, err := a.client.Run(ctx, run)
+			res, err := a.Client.Run(ctx, run)
 			if err == nil && res.Verdict != api.OK {
 				err = fmt.Errorf("a sleeper's verdict is %s", res.Verdict)
 			}

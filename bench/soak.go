@@ -26,11 +26,11 @@ func (b *bench) soak(ctx context.Context) error {
 	var ratio []float64
 	for w := range soakWindows {
 		fmt.Fprintf(os.Stderr, "endurance: %d of %d runs\n", 2*n*w, 2*n*soakWindows)
-		base, err := plain(ctx, b.spawner, b.agent.tree, b.cfg.program, 2, 300, 0)
+		base, err := plain(ctx, b.spawner, b.agent.Tree, b.cfg.program, 2, 300, 0)
 		if err != nil {
 			return err
 		}
-		s, err := sandboxed(ctx, b.agent.client, b.run, 2, b.slots, n, 0)
+		s, err := sandboxed(ctx, b.agent.Client, b.run, 2, b.slots, n, 0)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (a *agent) holdings() (h holdings, err error) {
 	if h.rss, h.fds, err = a.memory(); err != nil {
 		return h, err
 	}
-	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", a.cmd.Process.Pid))
+	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", a.Cmd.Process.Pid))
 	if err != nil {
 		return h, err
 	}
