@@ -69,11 +69,12 @@ func Unknown(why string) Figure { return Figure{nil, why} }
 // Timing splits the time between a request and its answer; all in nanoseconds of
 // the monotonic clock.
 type Timing struct {
-	Queued  int64  `json:"queued_ns"` // waiting for a slot; an agent never queues, a gateway may
-	SetUp   int64  `json:"set_up_ns"` // from the slot to exec
-	Wall    int64  `json:"wall_ns"`   // from exec to the main process's exit
-	Finish  int64  `json:"finish_ns"` // from exit to the answer: emptying the group, collecting files
-	Started string `json:"started"`   // RFC 3339, UTC, of the exec
+	Queued  int64  `json:"queued_ns"`           // waiting for a slot; an agent never queues, a gateway may
+	SetUp   int64  `json:"set_up_ns"`           // from the slot to exec
+	Wall    int64  `json:"wall_ns"`             // from exec to the main process's exit
+	Finish  int64  `json:"finish_ns"`           // from exit to the answer: emptying the group, collecting files
+	Killed  int64  `json:"killed_ns,omitempty"` // from exec to the SIGKILL that brig sent; zero: brig sent none
+	Started string `json:"started"`             // RFC 3339, UTC, of the exec
 }
 
 // Skipped is a file of /box that was not collected, and the reason.

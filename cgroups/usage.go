@@ -18,7 +18,7 @@ type Usage struct {
 	SplitKnown bool
 
 	MemoryPeak int64 // bytes above MemoryBase
-	MemoryBase int64 // bytes charged to the leaf at Begin, which count against the limit
+	MemoryBase int64 // bytes charged to the leaf at Begin and since, which count against the limit
 
 	// OOMKills counts processes of this group itself that the kernel killed for
 	// memory, whichever group's limit was hit: version 1 and memory.events.local both
@@ -116,7 +116,14 @@ func (l *Leaf) Usage() (Usage, error) {
 		l.doubt = true
 		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
 	}
+	left, err := readInt(l.current)
+	if err != nil {
+		l.doubt = true
+		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
+	}
 	b := l.base
+	// What was charged at Begin and is not any more made room for the run's own.
+	b.memoryBase = min(b.memoryBase, left)
 	u := Usage{
 		CPU: c.cpu - b.cpu, User: c.user - b.user, System: c.system - b.system, SplitKnown: l.split != nil,
 		MemoryPeak: max(0, peak-b.memoryBase), MemoryBase: b.memoryBase,

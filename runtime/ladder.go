@@ -331,8 +331,12 @@ func (w *watch) timing(begun time.Duration, wallStart time.Time) api.Timing {
 	if w.replied {
 		exec, exit = time.Duration(w.reply.ExecNs), time.Duration(w.reply.ExitNs)
 	}
+	var killed int64
+	if w.killed > exec {
+		killed = int64(w.killed - exec)
+	}
 	return api.Timing{
-		SetUp: int64(exec - begun), Wall: int64(exit - exec), Finish: int64(monotonic() - exit),
+		SetUp: int64(exec - begun), Wall: int64(exit - exec), Finish: int64(monotonic() - exit), Killed: killed,
 		Started: wallStart.Add(exec - w.started).UTC().Format(time.RFC3339Nano),
 	}
 }

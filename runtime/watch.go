@@ -57,6 +57,7 @@ type watch struct {
 
 	oom      int           // looks left for the kill that an OOM event announced
 	stopped  bool          // we ended the run
+	killed   time.Duration // when SIGKILL had gone out, on the monotonic clock
 	patience time.Duration // when stopped: until when the shell may still report
 }
 
@@ -165,7 +166,9 @@ func (w *watch) stop() error {
 	if w.ev.FilesHit, err = atDescriptorLimit(w.shell.leaf.Dir(), w.limits.OpenFiles); err != nil {
 		return err
 	}
-	if err := w.shell.leaf.Kill(); err != nil {
+	err = w.shell.leaf.Kill()
+	w.killed = monotonic()
+	if err != nil {
 		return w.shell.kill() // no cgroup.kill here; the pid namespace ends with its init
 	}
 	w.patience = monotonic() + killPatience
