@@ -57,6 +57,9 @@ image-python: build ## build and store the Python image (root)
 bench: build ## what a run costs beside the plain spawn of the same program (root; WRITE=1: into the docs)
 	go run ./bench --bin bin $(if $(WRITE),--write README.md --write docs/performance.md)
 
+truth: build ## figures and verdicts beside programs that know what they use (root; WRITE=1: into the docs)
+	go run ./truth --bin bin $(if $(WRITE),--write docs/truth.md)
+
 fuzz: $(CELLINIT) ## every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
@@ -73,4 +76,4 @@ install: build ## brig and brigd into /usr/local/bin
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE)
 
-.PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 image-python bench fuzz lint install clean
+.PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 image-python bench truth fuzz lint install clean

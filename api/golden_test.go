@@ -65,6 +65,7 @@ func TestGolden(t *testing.T) {
 		}),
 		"result-wall-limit": result(func(r *api.Result) {
 			r.Verdict, r.ExitCode, r.Signal, r.SignalName, r.LimitsHit = api.WallLimit, -1, 9, "SIGKILL", []string{"wall", "pids"}
+			r.Timing.Killed = 21_000_000
 		}),
 		"result-memory-limit": result(func(r *api.Result) {
 			r.Verdict, r.ExitCode, r.Signal, r.SignalName, r.LimitsHit = api.MemoryLimit, -1, 9, "SIGKILL", []string{"memory"}

@@ -1,0 +1,133 @@
+// Command truth shows how true brig's figures and verdicts are: programs that know
+// what they use, run in the sandbox, beside what brig reports of them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/ownagent"
+)
+
+func main() {
+	var own ownagent.Options
+	own.Register(pflag.CommandLine)
+	quick := pflag.Bool("quick", false, "a tenth of everything, to see that it works")
+	write := pflag.String("write", "", "Markdown `FILE` to write the report to")
+	pflag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	defer stop()
+	missed, err := run(ctx, own, *quick, *write)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "truth:", err)
+		os.Exit(2)
+	case missed > 0:
+		fmt.Fprintf(os.Stderr, "truth: %d targets missed\n", missed)
+		os.Exit(1)
+	}
+}
+
+// A tool has what every measurement needs.
+type tool struct {
+	agent  *ownagent.Agent
+	image  string
+	dir    string
+	scale  int                 // what counts are divided by
+	progs  map[string]api.File // by name, static
+	report report
+}
+
+// run builds the programs, starts an agent, measures, and leaves nothing behind.
+func run(ctx context.Context, own ownagent.Options, quick bool, write string) (missed int, err error) {
+	dir, err := os.MkdirTemp("/var/tmp", "brig-truth-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
+		return 0, err
+	}
+	t := &tool{dir: dir, image: own.Name, scale: 1, progs: map[string]api.File{}}
+	if quick {
+		t.scale = 10
+	}
+	for _, name := range []string{"burn", "alloc", "bare"} {
+		if err := t.build(ctx, name); err != nil {
+			return 0, err
+		}
+	}
+	if err := own.Settle(ctx, dir); err != nil {
+		return 0, err
+	}
+	if t.agent, err = ownagent.Start(ctx, own, dir); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, t.agent.Stop()) }()
+	h, err := t.agent.Client.Health(ctx)
+	if err != nil {
+		return 0, err
+	}
+	t.report.head(h)
+	for _, part := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"figures, idle", func(ctx context.Context) error { return t.figures(ctx, "idle") }},
+		{"cost of a program that ends at once", t.nothing},
+		{"kills", t.kills},
+		{"spread", t.spread},
+		{"figures and verdicts under load", t.loaded},
+	} {
+		fmt.Fprintf(os.Stderr, "truth: %s\n", part.name)
+		if err := part.do(ctx); err != nil {
+			return 0, fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	missed = t.report.print()
+	if write != "" {
+		return missed, t.report.write(write)
+	}
+	return missed, nil
+}
+
+// build compiles one of the programs, static, so that it costs the same in every image.
+func (t *tool) build(ctx context.Context, name string) error {
+	bin := filepath.Join(t.dir, name)
+	out, err := exec.CommandContext(ctx, "gcc", "-O1", "-static", "-pthread", "-w", "-o", bin, filepath.Join("truth", "c", name+".c")).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("gcc %s.c: %w\n%s", name, err, out)
+	}
+	content, err := os.ReadFile(bin)
+	if err != nil {
+		return err
+	}
+	t.progs[name] = api.File{Name: name, Content: content, Executable: true}
+	return nil
+}
+
+// program is a run of one of the programs.
+func (t *tool) program(name string, args ...string) api.Run {
+	return api.Run{Image: t.image, Files: []api.File{t.progs[name]}, Argv: append([]string{"./" + name}, args...), Collect: api.Collect{None: true}}
+}
+
+// run carries out one, waiting for a free slot.
+func (t *tool) run(ctx context.Context, r api.Run) (api.Result, error) {
+	for {
+		res, err := t.agent.Client.Run(ctx, r)
+		var e *api.Error
+		if errors.As(err, &e) && (e.Code == api.CodeBusy || e.Code == api.CodeOverloaded) {
+			continue
+		}
+		return res, err
+	}
+}
