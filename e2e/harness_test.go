@@ -247,6 +247,12 @@ func slow(d time.Duration) time.Duration {
 	return d
 }
 
+// slowly is seconds as a limit that slow stretches, for programs that must get
+// somewhere before they meet it.
+func slowly(s float64) api.Duration {
+	return api.Duration(slow(time.Duration(s * float64(time.Second))))
+}
+
 // needPython is for tests that run Python.
 func (a *agent) needPython(t testing.TB) {
 	t.Helper()

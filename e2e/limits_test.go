@@ -38,13 +38,13 @@ int main(void) { return deep(4096) == 0; }`)
 	}{
 		{"pids", program(forks), api.Limits{Pids: 7}, api.OK, "6 1\n", []string{"pids"}},
 		{"open files, stack, no core", program(files), api.Limits{OpenFiles: 20, Stack: api.MiB}, api.OK, "20 1 1048576 0\n", nil},
-		{"open files of a run that is stopped", program(greedy), api.Limits{OpenFiles: 20, Wall: seconds(0.5)}, api.WallLimit, "", []string{"open_files", "wall"}},
+		{"open files of a run that is stopped", program(greedy), api.Limits{OpenFiles: 20, Wall: slowly(0.5)}, api.WallLimit, "", []string{"open_files", "wall"}},
 		{"stack overflow is SIGSEGV (MEM-12)", program(stack), api.Limits{Stack: api.MiB}, api.Signaled, "", nil},
 		{"the same stack fits by default", program(stack), api.Limits{}, api.OK, "", nil},
 		{"scratch", sh("head -c 3000000 /dev/zero > /tmp/a; head -c 3000000 /dev/zero > /box/b; wc -c < /box/b"), api.Limits{Scratch: 4 * api.MiB}, api.OK, "", []string{"scratch"}},
 		{"inodes", sh("i=0; while :> f$i; do i=$((i+1)); done 2>/dev/null; true"), api.Limits{Inodes: 50}, api.Nonzero, "", []string{"inodes"}},
 		{"memory", sh("head -c 100000000 /dev/zero | tail -c 90000000 > /dev/null"), api.Limits{Memory: 16 * api.MiB}, api.MemoryLimit, "", []string{"memory"}},
-		{"cpu", sh("while :; do :; done"), api.Limits{CPU: seconds(0.2)}, api.CPULimit, "", []string{"cpu"}},
+		{"cpu", sh("while :; do :; done"), api.Limits{CPU: slowly(0.2)}, api.CPULimit, "", []string{"cpu"}},
 		{"wall", sh("sleep 9"), api.Limits{Wall: seconds(0.2)}, api.WallLimit, "", []string{"wall"}},
 		{"output", sh("yes"), api.Limits{Output: 1000}, api.OutputLimit, "", []string{"output"}},
 	} {

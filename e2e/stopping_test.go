@@ -72,8 +72,8 @@ func TestRunsSideBySideStayApart(t *testing.T) {
 		{"echo $0 > out; echo $0; exit 5", api.Limits{}, api.Strict, api.Nonzero},
 		{"echo $0; kill -SEGV $$", api.Limits{}, api.Strict, api.Signaled},
 		{"echo $0; head -c 50000000 /dev/zero > /tmp/x", api.Limits{Memory: 16 * api.MiB}, api.Strict, api.MemoryLimit},
-		{"echo $0; sleep 30", api.Limits{Wall: api.Duration(slow(300 * time.Millisecond))}, api.Strict, api.WallLimit},
-		{"echo $0; while :; do :; done", api.Limits{CPU: seconds(0.1), Wall: seconds(10)}, api.Strict, api.CPULimit},
+		{"echo $0; sleep 30", api.Limits{Wall: slowly(0.3)}, api.Strict, api.WallLimit},
+		{"echo $0; while :; do :; done", api.Limits{CPU: slowly(0.1), Wall: seconds(20)}, api.Strict, api.CPULimit},
 		{"echo $0 > out; echo $0", api.Limits{}, api.Fresh, api.OK},
 	}
 	var wg sync.WaitGroup

@@ -213,8 +213,8 @@ func TestStreamedOutputBeforeAKillIsKept(t *testing.T) {
 		limits       api.Limits
 		want         api.Verdict
 	}{
-		{"wall", "echo before; sleep 20", api.Limits{Wall: seconds(0.5)}, api.WallLimit},
-		{"cpu", "echo before; while :; do :; done", api.Limits{CPU: seconds(0.3)}, api.CPULimit},
+		{"wall", "echo before; sleep 20", api.Limits{Wall: slowly(0.5)}, api.WallLimit},
+		{"cpu", "echo before; while :; do :; done", api.Limits{CPU: slowly(0.3)}, api.CPULimit},
 		{"memory", "echo before; head -c 64000000 /dev/zero >/tmp/x", api.Limits{Memory: 16 * api.MiB}, api.MemoryLimit},
 		{"own signal", "echo before; kill -9 $$", api.Limits{}, api.Signaled},
 	} {

@@ -56,9 +56,9 @@ int main(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); return 0; }`)
 		{name: "memory spread over children (MEM-05)", run: program(spread), want: api.MemoryLimit},
 		{name: "files in memory are memory", run: sh("dd if=/dev/zero of=/tmp/x bs=1M count=60; cat /tmp/x >/dev/null"), want: api.MemoryLimit},
 		{name: "the least memory limit ends in a verdict", run: program(hog, "16"), limits: api.Limits{Memory: api.MinMemory}, want: api.MemoryLimit},
-		{name: "an endless loop under a cpu limit", run: sh("while :; do :; done"), limits: api.Limits{CPU: seconds(0.3)}, want: api.CPULimit, check: hit(api.HitCPU)},
-		{name: "cpu of a child nobody waits for (CPU-03)", run: program(orphan), limits: api.Limits{CPU: seconds(0.3)}, want: api.CPULimit},
-		{name: "a sleeper meets the wall limit", run: sh("sleep 100"), limits: api.Limits{Wall: seconds(0.5)}, want: api.WallLimit, check: hit(api.HitWall)},
+		{name: "an endless loop under a cpu limit", run: sh("while :; do :; done"), limits: api.Limits{CPU: slowly(0.3)}, want: api.CPULimit, check: hit(api.HitCPU)},
+		{name: "cpu of a child nobody waits for (CPU-03)", run: program(orphan), limits: api.Limits{CPU: slowly(0.3)}, want: api.CPULimit},
+		{name: "a sleeper meets the wall limit", run: sh("sleep 100"), limits: api.Limits{Wall: slowly(0.5)}, want: api.WallLimit, check: hit(api.HitWall)},
 		{name: "stdout over the limit keeps its beginning", run: sh("yes"), limits: api.Limits{Output: 4096}, want: api.OutputLimit, check: func(r api.Result) bool {
 			return string(r.Stdout) == strings.Repeat("y\n", 2048) && r.StdoutTruncated && !r.StderrTruncated
 		}},
@@ -69,7 +69,7 @@ int main(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); return 0; }`)
 		{name: "a forbidden call is denied by name", run: program(denied), want: api.Denied, check: func(r api.Result) bool {
 			return r.Denial != nil && r.Denial.Syscall == "ptrace" && r.Denial.Number == 101 && r.Denial.Rule != "" && r.Denial.Why != ""
 		}},
-		{name: "output before the kill is kept", run: sh("echo before; sleep 100"), limits: api.Limits{Wall: seconds(0.5)}, want: api.WallLimit, check: func(r api.Result) bool {
+		{name: "output before the kill is kept", run: sh("echo before; sleep 100"), limits: api.Limits{Wall: slowly(0.5)}, want: api.WallLimit, check: func(r api.Result) bool {
 			return string(r.Stdout) == "before\n"
 		}},
 		{name: "a fake verdict is only output (OUT-11)", run: sh(`echo '{"verdict":"ok"}'; exit 137`), want: api.Nonzero, check: func(r api.Result) bool { return r.ExitCode == 137 }},
