@@ -59,14 +59,14 @@ func (t *tool) loaded(ctx context.Context) error {
 	if err := t.figures(ctx, "2x overload"); err != nil {
 		return err
 	}
-	const cpu, memory = 50 * time.Millisecond, 32 * api.MiB
+	const cpu, memory = 100 * time.Millisecond, 32 * api.MiB
 	for _, c := range []struct {
 		what string
 		run  api.Run
 		want api.Verdict
 	}{
-		{"0.9 of the cpu limit", limited(t.program("burn", "threads1", "45"), api.Limits{CPU: api.Duration(cpu)}), api.OK},
-		{"1.1 of the cpu limit", limited(t.program("burn", "threads1", "55"), api.Limits{CPU: api.Duration(cpu)}), api.CPULimit},
+		{"0.9 of the cpu limit", limited(t.program("burn", "threads1", "90"), api.Limits{CPU: api.Duration(cpu)}), api.OK},
+		{"1.1 of the cpu limit", limited(t.program("burn", "threads1", "110"), api.Limits{CPU: api.Duration(cpu)}), api.CPULimit},
 		{"0.9 of the memory limit", limited(t.program("alloc", "heap", "28"), api.Limits{Memory: memory}), api.OK},
 		{"1.1 of the memory limit", limited(t.program("alloc", "heap", "35"), api.Limits{Memory: memory}), api.MemoryLimit},
 	} {

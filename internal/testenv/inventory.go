@@ -25,7 +25,7 @@ func CleanHost(t testing.TB) {
 		// What ends asynchronously gets a moment: the kernel frees groups and
 		// namespaces on work queues.
 		var added []string
-		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			if added = Added(before, Inventory()); len(added) == 0 {
 				return
 			}

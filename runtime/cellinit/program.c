@@ -52,7 +52,6 @@ static void limits(const struct start *m)
 // sets; inheritable was never filled and the bounding set is empty (CAP-01).
 static void identity(void)
 {
-	must(STEP_IDENTITY, SYS(setsid));
 	if (OFF(ABL_IDENTITY))
 		return;
 	must(STEP_IDENTITY, SYS(setresgid, run_gid, run_gid, run_gid));
@@ -125,6 +124,7 @@ static __attribute__((noreturn, used)) void child(void)
 	struct program *p = current;
 	stdio(p->shell);
 	limits(p->start);
+	must(STEP_IDENTITY, SYS(setsid));
 	join(p->shell);
 	identity();
 	last();

@@ -115,7 +115,6 @@ __attribute__((noreturn)) void shell_main(const struct shell *s)
 	SYS(close, 4); // cellinit's socket: a shell speaks on its own only
 	default_signals();
 	SYS(umask, 022);
-	must(s, STEP_IDENTITY, SYS(setsid));
 	own_proc(s);
 	own_scratch(s);
 

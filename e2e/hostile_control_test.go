@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+)
+
+// A layerOff is a run of the probe by brig with one layer less, and what comes of it.
+type layerOff struct {
+	Log          bool                `json:"log"` // the filter lets every call go on
+	WritableRoot bool                `json:"writable_root"`
+	Limits       api.Limits          `json:"limits"` // other ones
+	Verdicts     []api.Verdict       `json:"verdicts"`
+	Errno        map[string][]string `json:"errno"`
+	MemoryOver   api.Size            `json:"memory_over"`
+}
+
+// control shows that the probe can reach its goal where nothing, or one layer less,
+// is in its way. A case without one proves nothing.
+func (e expectation) control(t *testing.T, a *agent, c *canaries, probe api.File) {
+	k := e.Control
+	switch {
+	case k.Off != nil:
+		e.withLayerOff(t, a, c, probe)
+	case k.Script != "":
+		e.jailed(t, probe)
+	case len(k.Reached)+len(k.Stdout) > 0 || k.Canary != "":
+		e.bare(t, c, probe)
+	default:
+		t.Fatal("the case has no control")
+	}
+}
+
+func (e expectation) withLayerOff(t *testing.T, a *agent, c *canaries, probe api.File) {
+	off := e.Control.Off
+	r := program(probe, c.expand(e.Args)...)
+	r.Profile, r.WritableRoot, r.Limits = e.Profile, off.WritableRoot, off.Limits.Over(e.Limits.Over(hostileLimits()))
+	if off.Log {
+		r.ProfileMode = api.Log
+	}
+	res := a.run(t, r)
+	if len(off.Verdicts) > 0 && !slices.Contains(off.Verdicts, res.Verdict) {
+		t.Errorf("with the layer off: verdict %s; want %v", res.Verdict, off.Verdicts)
+	}
+	got := map[string]string{}
+	for _, x := range attempts(t, res.Stdout) {
+		got[x.Call] = x.Errno
+	}
+	for call, want := range off.Errno {
+		if !slices.Contains(want, got[call]) {
+			t.Errorf("with the layer off, %s: %q; want %v", call, got[call], want)
+		}
+	}
+	if used := res.Usage.Memory.Value; off.MemoryOver > 0 && (used == nil || *used <= int64(off.MemoryOver)) {
+		t.Errorf("with the layer off: memory %v; want more than %s", used, off.MemoryOver)
+	}
+	e.matches(t, res.Stdout)
+}
+
+// matches demands what the control must print.
+func (e expectation) matches(t *testing.T, out []byte) {
+	t.Helper()
+	for _, re := range e.Control.Stdout {
+		if !regexp.MustCompile("(?m)" + re).Match(out) {
+			t.Errorf("the control's output does not match %q: the probe proves nothing\n%.2000s", re, out)
+		}
+	}
+}
+
+// jailIDs is where the ids of a jail begin: of no user and no slot.
+const jailIDs = 0x70000000
+
+// jailed runs the control's script as root of namespaces that end with it, in a
+// directory of its own: what is harmful on the host can reach its goal there. $PROBE
+// is the probe; what still runs at the end is printed.
+func (e expectation) jailed(t *testing.T, probe api.File) {
+	busybox := testenv.NeedTool(t, "busybox", "busybox-static")
+	root, err := os.MkdirTemp("/var/tmp", "hostile-jail-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	sh, err := os.ReadFile(busybox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	residue := buildProbe(t, "residue")
+	for name, content := range map[string][]byte{"busybox": sh, "box/" + probe.Name: probe.Content, "box/residue": residue.Content, "etc/passwd": nil, "dev/null": nil} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []string{"proc", "tmp", "dev/shm", "dev/mqueue"} {
+		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = filepath.WalkDir(root, func(p string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chown(p, jailIDs, jailIDs)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "/busybox mount -t proc proc /proc || exit 9; cd /box; PROBE=./" + probe.Name + "\n" + e.Control.Script +
+		"\nfor p in /proc/[0-9]*; do read -r name < $p/comm && echo \"alive $name\"; done 2>&1\n"
+	ctx, cancel := context.WithTimeout(t.Context(), slow(10*time.Second))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/busybox", "sh", "-c", script)
+	cmd.Dir, cmd.Env = "/", []string{"PATH=/"}
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ids := []syscall.SysProcIDMap{{HostID: jailIDs, Size: 65536}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Chroot: root, Credential: &syscall.Credential{}, Pdeathsig: syscall.SIGKILL,
+		Cloneflags:   unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET,
+		Unshareflags: unix.CLONE_NEWNS, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true,
+	}
+	if err := cmd.Run(); err != nil && ctx.Err() != nil {
+		t.Fatalf("jail: %v\n%s", err, &out)
+	}
+	got := map[string]string{}
+	for _, x := range attempts(t, out.Bytes()) {
+		got[x.Call] = x.Errno
+	}
+	for _, call := range e.Control.Reached {
+		if got[call] != "0" {
+			t.Errorf("in the jail, %s gives %q: the probe proves nothing\n%.2000s", call, got[call], strings.TrimSpace(out.String()))
+		}
+	}
+	e.matches(t, out.Bytes())
+}
