@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -38,7 +37,7 @@ func (e expectation) control(t *testing.T, a *agent, c *canaries, probe api.File
 		e.withLayerOff(t, a, c, probe)
 	case k.Script != "":
 		e.jailed(t, probe)
-	case len(k.Reached)+len(k.Stdout) > 0 || k.Canary != "":
+	case len(k.Reached)+len(k.Stdout)+len(k.Differs) > 0 || k.Canary != "":
 		e.bare(t, c, probe)
 	default:
 		t.Fatal("the case has no control")
@@ -68,7 +67,27 @@ func (e expectation) withLayerOff(t *testing.T, a *agent, c *canaries, probe api
 	if used := res.Usage.Memory.Value; off.MemoryOver > 0 && (used == nil || *used <= int64(off.MemoryOver)) {
 		t.Errorf("with the layer off: memory %v; want more than %s", used, off.MemoryOver)
 	}
-	e.matches(t, res.Stdout)
+	e.further(t, res.Stdout)
+	e.matches(t, slices.Concat(res.Stdout, []byte("\n"), res.Stderr))
+}
+
+// further demands that the control's calls went where those of the case may not.
+func (e expectation) further(t *testing.T, out []byte) {
+	t.Helper()
+	got := map[string]string{}
+	for _, a := range attempts(t, out) {
+		got[a.Call] = a.Errno
+	}
+	for _, call := range e.Control.Reached {
+		if got[call] != "0" {
+			t.Errorf("in the control, %s gives %q: the probe proves nothing\n%.2000s", call, got[call], out)
+		}
+	}
+	for _, call := range e.Control.Differs {
+		if held, _ := e.wanted(call); got[call] == "" || slices.Contains(held, got[call]) {
+			t.Errorf("in the control, %s gives %q as in the cage: the probe proves nothing", call, got[call])
+		}
+	}
 }
 
 // matches demands what the control must print.
@@ -140,14 +159,6 @@ func (e expectation) jailed(t *testing.T, probe api.File) {
 	if err := cmd.Run(); err != nil && ctx.Err() != nil {
 		t.Fatalf("jail: %v\n%s", err, &out)
 	}
-	got := map[string]string{}
-	for _, x := range attempts(t, out.Bytes()) {
-		got[x.Call] = x.Errno
-	}
-	for _, call := range e.Control.Reached {
-		if got[call] != "0" {
-			t.Errorf("in the jail, %s gives %q: the probe proves nothing\n%.2000s", call, got[call], strings.TrimSpace(out.String()))
-		}
-	}
+	e.further(t, out.Bytes())
 	e.matches(t, out.Bytes())
 }
