@@ -65,10 +65,10 @@ func (t *tool) loaded(ctx context.Context) error {
 		run  api.Run
 		want api.Verdict
 	}{
-		{"0.9 of the cpu limit", limited(t.program("burn", "threads1", "90"), api.Limits{CPU: api.Duration(cpu)}), api.OK},
-		{"1.1 of the cpu limit", limited(t.program("burn", "threads1", "110"), api.Limits{CPU: api.Duration(cpu)}), api.CPULimit},
-		{"0.9 of the memory limit", limited(t.program("alloc", "heap", "28"), api.Limits{Memory: memory}), api.OK},
-		{"1.1 of the memory limit", limited(t.program("alloc", "heap", "35"), api.Limits{Memory: memory}), api.MemoryLimit},
+		{"0.9 of the cpu limit (90 ms and its start, of 100)", limited(t.program("burn", "threads1", "90"), api.Limits{CPU: api.Duration(cpu)}), api.OK},
+		{"1.1 of the cpu limit (110 ms and its start, of 100)", limited(t.program("burn", "threads1", "110"), api.Limits{CPU: api.Duration(cpu)}), api.CPULimit},
+		{"0.9 of the memory limit (28 MiB and itself, of 32)", limited(t.program("alloc", "heap", "28"), api.Limits{Memory: memory}), api.OK},
+		{"1.1 of the memory limit (35 MiB and itself, of 32)", limited(t.program("alloc", "heap", "35"), api.Limits{Memory: memory}), api.MemoryLimit},
 	} {
 		flips, n, err := t.flips(ctx, c.run, c.want, 500/t.scale)
 		if err != nil {

@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 			join = open(in(group, "cgroup.procs"), O_WRONLY);
 		peak = open(in(group, "memory.max_usage_in_bytes"), O_RDWR);
 		if (peak < 0)
-			peak = open(in(group, "memory.peak"), O_RDONLY); // not reset: the caller asks once
+			peak = open(in(group, "memory.peak"), O_RDONLY); // not reset: one program a group
 		if (join < 0 || peak < 0) {
 			perror(path);
 			return 1;
