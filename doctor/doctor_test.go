@@ -27,6 +27,7 @@ func healthy() Facts {
 	}
 }
 
+// AGT-16: what a host lacks is found, named, and weighed.
 func TestJudge(t *testing.T) {
 	no := Answer{cgroups.No, "function not implemented"}
 	for _, tt := range []struct {

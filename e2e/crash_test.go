@@ -199,20 +199,34 @@ func existing(groups []string) []string {
 	})
 }
 
-// A stop in the middle of work ends the runs and leaves nothing.
+// AGT-11: a stop in the middle of work that does not end by itself ends it, tells
+// the callers so, and leaves nothing.
 func TestStopUnderLoad(t *testing.T) {
 	a := startAgent(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
 			r := sh("while :; do sleep 1; done")
-			_, _ = a.Run(context.Background(), r) // canceled, or stopping: the host tells whether it ended well
+			res, err := a.Run(context.Background(), r)
+			var e *api.Error
+			switch {
+			case err == nil && res.Verdict == api.Canceled:
+			case errors.As(err, &e) && (e.Code == api.CodeStopping || e.Code == api.CodeAgentGone):
+			default:
+				t.Errorf("a run that the stop ended: %s, %v; want canceled, or stopping", res.Verdict, err)
+			}
 		})
 	}
-	time.Sleep(300 * time.Millisecond)
+	for deadline := time.Now().Add(slow(5 * time.Second)); ; time.Sleep(5 * time.Millisecond) {
+		if h, err := a.Health(t.Context()); err == nil && h.Leased == min(2, h.Slots) {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("there is no load: %+v, %v", h, err)
+		}
+	}
 	start := time.Now()
 	a.stop()
-	if took := time.Since(start); took > 20*time.Second {
+	if took := time.Since(start); took > slow(20*time.Second) {
 		t.Errorf("stopping took %s", took)
 	}
 	wg.Wait()
@@ -250,15 +264,22 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 	}
 }
 
-// A caller who hangs up ends the run within a second, and the slot is free.
+// OUT-16: a caller who hangs up ends the run within a second: the slot is free and
+// no process of it is alive.
 func TestHangUpCancels(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := a.Run(ctx, sh("sleep 20")); err == nil {
+	forks := compileC(t, fmt.Sprintf("forks-%d", os.Getpid()), `#include <unistd.h>
+int main(void) { fork(); setsid(); fork(); for (;;) pause(); }`)
+	done := make(chan error, 1)
+	go func() { _, err := a.Run(ctx, program(forks)); done <- err }()
+	findProcess(t, "./"+forks.Name)
+	cancel()
+	if err := <-done; err == nil {
 		t.Fatal("answered")
 	}
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(slow(time.Second))
 	for {
 		h, err := a.Health(t.Context())
 		if err != nil {
@@ -271,6 +292,9 @@ func TestHangUpCancels(t *testing.T) {
 			t.Fatal("the slot is still taken a second after the caller left")
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+	if left := commands(t, "./"+forks.Name); len(left) != 0 {
+		t.Errorf("processes outlive their caller: %v", left)
 	}
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }

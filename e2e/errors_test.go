@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,6 +80,63 @@ func TestNonsenseIsRefusedByName(t *testing.T) {
 		t.Errorf("refusals hold something: %+v, %v", h, err)
 	}
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
+}
+
+// PID-15: no processes is none asked for. The default is in force, where a runtime
+// that hands the number on would set no limit.
+func TestZeroProcessesAreTheDefault(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	c, err := net.Dial("unix", a.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(slow(20 * time.Second)))
+	if _, err := io.WriteString(c, post("/v1/runs", `{"image":"tiny","argv":["/bin/sh","-c","exit 0"],"limits":{"pids":0}}`)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var res api.Result
+	if err := json.NewDecoder(answer.Body).Decode(&res); err != nil {
+		t.Fatal(err)
+	}
+	wantVerdict(t, res, api.OK)
+	if res.Limits.Pids != api.Defaults().Pids || res.Limits.Pids < 1 {
+		t.Errorf("%d processes in force; want the default", res.Limits.Pids)
+	}
+}
+
+// FIO-16: an archive that is none, or a bomb, is the caller's to mend, and told so
+// at once.
+func TestHostileArchivesAreRefusedOverTheSocket(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	w := tar.NewWriter(z)
+	err := w.WriteHeader(&tar.Header{Name: "zeros", Mode: 0o644, Size: 96 << 20})
+	for range 96 {
+		_, werr := w.Write(make([]byte, 1<<20))
+		err = errors.Join(err, werr)
+	}
+	if err := errors.Join(err, w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, archive := range map[string][]byte{"a bomb": bomb.Bytes(), "half an archive": bomb.Bytes()[:1000], "a zip": []byte("PK\x03\x04 and so on")} {
+		began := time.Now()
+		_, err := a.Import(t.Context(), bytes.NewReader(archive), "hostile", "")
+		var e *api.Error
+		if !errors.As(err, &e) || e.Code != api.CodeBadImage || e.RetrySafe {
+			t.Errorf("%s: %v; want it refused as a bad image", name, err)
+		}
+		if took := time.Since(began); took > slow(20*time.Second) {
+			t.Errorf("%s was refused after %s", name, took)
+		}
+	}
+	a.refused(t, api.Run{Image: "hostile", Argv: []string{"x"}}, api.CodeNoImage)
 }
 
 // Two runs whose memory together is over the agent's are not both admitted, and

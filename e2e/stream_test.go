@@ -98,23 +98,36 @@ func TestStreamsAreBinarySafe(t *testing.T) {
 }
 
 // OUT-07: a program that takes none of its input, or stops taking it, ends when
-// it ends.
+// it ends, and no more of it is taken than the pipes and buffers on the way hold.
+// Who reads it all takes more, which shows that more is there.
 func TestInputNobodyReadsHoldsNothingUp(t *testing.T) {
 	a := startAgent(t)
 	for _, tt := range []struct{ name, script, want string }{
 		{"stdin never read", "echo done", "done\n"},
 		{"a program that closes stdin", "exec <&-; sleep 0.2; echo done", "done\n"},
 		{"a program that reads one line", "head -n 1", "y\n"},
+		{"a program that waits", "sleep 1; echo done", "done\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
 			start := time.Now()
-			wantVerdict(t, a.stream(t, t.Context(), sh(tt.script), endless{}, &out, nil), api.OK)
-			if took := time.Since(start); took > slow(2*time.Second) || out.String() != tt.want {
+			in := &taken{r: endless{}}
+			wantVerdict(t, a.stream(t, t.Context(), sh(tt.script), in, &out, nil), api.OK)
+			if took := time.Since(start); took > slow(3*time.Second) || out.String() != tt.want {
 				t.Errorf("%q after %s; want %q at once", out.String(), took, tt.want)
+			}
+			if n := in.n.Load(); n > unread {
+				t.Errorf("%d bytes were taken that nobody reads", n)
 			}
 		})
 	}
+	t.Run("a program that reads all", func(t *testing.T) {
+		in := &taken{r: io.LimitReader(endless{}, 100_000_000)}
+		wantVerdict(t, a.stream(t, t.Context(), sh("cat >/dev/null"), in, nil, nil), api.OK)
+		if n := in.n.Load(); n <= unread {
+			t.Errorf("%d bytes were taken; want all", n)
+		}
+	})
 	t.Run("a megabyte in a plain run (OUT-07)", func(t *testing.T) {
 		r := sh("echo done")
 		r.Stdin = make([]byte, 1<<20)
@@ -169,7 +182,7 @@ func TestASlowReaderHoldsTheProgramBack(t *testing.T) {
 }
 
 // Output arrives while the program runs, and a hang-up ends it within a second,
-// whatever stdin is doing; what was written before is kept.
+// whatever stdin is doing; what was written before is kept (OUT-16).
 func TestAHangUpCancelsAStream(t *testing.T) {
 	a := startAgent(t)
 	blocked, hold := io.Pipe()
@@ -257,6 +270,21 @@ func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
 type counter struct{ atomic.Int64 }
 
 func (c *counter) Write(p []byte) (int, error) { c.Add(int64(len(p))); return len(p), nil }
+
+// unread is more than all buffers between a caller and a program hold.
+const unread = 8 << 20
+
+// taken counts what is read through it.
+type taken struct {
+	r io.Reader
+	n counter
+}
+
+func (r *taken) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	r.n.Add(int64(n))
+	return n, err
+}
 
 // gate takes nothing until it is open.
 type gate struct {

@@ -149,50 +149,95 @@ func sparse(t *testing.T, size int64) []byte {
 	return out
 }
 
+// IMG-15: a map of very many holes costs neither time nor memory (CVE-2025-58183);
+// one of a few is read, which shows that the map is.
+func TestSparseFilesOfManyHoles(t *testing.T) {
+	s := newStore(t)
+	img, err := s.Import(t.Context(), bytes.NewReader(holes(t, 1000)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(img.Path, "holes")); err != nil || string(text) != strings.Repeat("\x00x", 1000) {
+		t.Errorf("a thousand holes: %d bytes, %v", len(text), err)
+	}
+	many := gzipped(t, holes(t, 1<<20))
+	had, began := peaks(t), time.Now()
+	if _, err := s.Import(t.Context(), bytes.NewReader(many), Options{}); !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a million holes: %v; want it refused", err)
+	}
+	if grown := peaks(t) - had; grown > 64<<20 {
+		t.Errorf("memory grew by %d bytes", grown)
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// holes is an archive of one file of n holes of a byte, with a byte between them,
+// in GNU tar's format 1.0: the map is at the start of the content.
+func holes(t *testing.T, n int) []byte {
+	t.Helper()
+	var body bytes.Buffer
+	fmt.Fprintf(&body, "%d\n", n)
+	for i := range n {
+		fmt.Fprintf(&body, "%d\n1\n", 2*i+1)
+	}
+	body.Write(make([]byte, -body.Len()&511))
+	body.WriteString(strings.Repeat("x", n))
+	records := paxRecord("GNU.sparse.major", "1") + paxRecord("GNU.sparse.minor", "0") +
+		paxRecord("GNU.sparse.name", "holes") + paxRecord("GNU.sparse.realsize", fmt.Sprint(2*n))
+	return append(paxHeader(t, records), tarOf(t, file("GNUSparseFile.0/holes", body.String()))...)
+}
+
+// paxHeader is an extended header for the next member, by hand: archive/tar's
+// writer would not make these.
+func paxHeader(t *testing.T, records string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	body := []byte(records)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "pax", Size: int64(len(body)), Mode: 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	b := buf.Bytes()
+	b[156] = 'x'
+	copy(b[148:156], "        ")
+	sum := 0
+	for _, c := range b[:512] {
+		sum += int(c)
+	}
+	copy(b[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	return b
+}
+
+func paxRecord(key, value string) string {
+	for n := 1; ; n++ {
+		if s := fmt.Sprintf("%d %s=%s\n", n, key, value); len(s) == n {
+			return s
+		}
+	}
+}
+
 func TestPAXOddities(t *testing.T) {
 	// IMG-16: what a header claims twice, or beyond sense.
-	raw := func(records string) []byte {
-		var buf bytes.Buffer
-		w := tar.NewWriter(&buf)
-		// An extended header by hand: the writer would not make these.
-		body := []byte(records)
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "pax", Size: int64(len(body)), Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(body); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		b := buf.Bytes()
-		b[156] = 'x'
-		copy(b[148:156], "        ")
-		sum := 0
-		for _, c := range b[:512] {
-			sum += int(c)
-		}
-		copy(b[148:156], fmt.Sprintf("%06o\x00 ", sum))
-		return append(b, tarOf(t, file("plain", "data"))...)
-	}
-	record := func(key, value string) string {
-		for n := 1; ; n++ {
-			if s := fmt.Sprintf("%d %s=%s\n", n, key, value); len(s) == n {
-				return s
-			}
-		}
-	}
+	raw := func(records string) []byte { return append(paxHeader(t, records), tarOf(t, file("plain", "data"))...) }
 	s := newStore(t)
 	for _, tt := range []struct {
 		name, records string
 		want          error // nil: an UnsafeError
 	}{
-		{"a negative size", record("size", "-1"), ErrMalformed},
-		{"a size beyond the archive", record("size", "99999"), ErrTruncated},
-		{"a size beyond all", record("size", "9223372036854775807"), ErrTooLarge},
-		{"a path that climbs under a plain name", record("path", "../x"), nil},
-		{"an owner below zero", record("uid", "-1"), nil},
-		{"a NUL in the path", record("path", "a\x00b"), ErrMalformed},
+		{"a negative size", paxRecord("size", "-1"), ErrMalformed},
+		{"a size beyond the archive", paxRecord("size", "99999"), ErrTruncated},
+		{"a size beyond all", paxRecord("size", "9223372036854775807"), ErrTooLarge},
+		{"a path that climbs under a plain name", paxRecord("path", "../x"), nil},
+		{"an owner below zero", paxRecord("uid", "-1"), nil},
+		{"a NUL in the path", paxRecord("path", "a\x00b"), ErrMalformed},
 		{"a record without an end", "30 path=x", ErrMalformed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -204,7 +249,7 @@ func TestPAXOddities(t *testing.T) {
 			mustBeEmpty(t, s)
 		})
 	}
-	img, err := s.Import(t.Context(), bytes.NewReader(raw(record("path", "one")+record("path", "two"))), Options{})
+	img, err := s.Import(t.Context(), bytes.NewReader(raw(paxRecord("path", "one")+paxRecord("path", "two"))), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,9 +34,13 @@ func TestHostileArchivesHarmThoseWhoBelieveThem(t *testing.T) {
 		{"IMG-04 two hops", members{dir("inner"), symlink("inner/up", ".."), symlink("inner/up/esc", "../../victim"), file("inner/up/esc/new", "1")}, "victim/new"},
 		{"IMG-05 a hard link out", members{hardlink("own", "../../victim/secret")}, "base/r/own"},
 		{"IMG-06 a sibling with the same prefix", members{symlink("l", "../r-evil"), file("l/x", "1")}, "base/r-evil/x"},
+		{"IMG-07 the root as a link", members{symlink(".", "../victim"), file("new", "1")}, "victim/new"},
+		{"IMG-08 a system directory as a link", members{symlink("dev", "../../victim"), file("dev/new", "1")}, "victim/new"},
 		{"IMG-10 a device", members{special("null", tar.TypeChar)}, "base/r/null"},
 		{"IMG-10 a named pipe", members{special("pipe", tar.TypeFifo)}, "base/r/pipe"},
 		{"IMG-11 setuid", members{with(file("su", "x"), func(h *tar.Header) { h.Mode = 0o4755 })}, "base/r/su"},
+		{"IMG-11 a file's capabilities", members{capable("able")}, "base/r/able"},
+		{"IMG-23 a file for all to write", members{with(file("open", "x"), func(h *tar.Header) { h.Mode = 0o777 })}, "base/r/open"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			top := t.TempDir()
@@ -59,7 +65,8 @@ func TestHostileArchivesHarmThoseWhoBelieveThem(t *testing.T) {
 			}
 			kind := st.Mode & unix.S_IFMT
 			switch id := tt.name[:6]; {
-			case id == "IMG-05" && st.Ino != secret.Ino, id == "IMG-11" && st.Mode&unix.S_ISUID == 0,
+			case id == "IMG-05" && st.Ino != secret.Ino, id == "IMG-23" && st.Mode&0o022 != 0o022,
+				id == "IMG-11" && st.Mode&unix.S_ISUID == 0 && attributes(t, filepath.Join(top, tt.hurt)) == 0,
 				id == "IMG-10" && kind != unix.S_IFCHR && kind != unix.S_IFIFO:
 				t.Errorf("%s is harmless: inode %d, mode %o", tt.hurt, st.Ino, st.Mode)
 			}
@@ -67,7 +74,24 @@ func TestHostileArchivesHarmThoseWhoBelieveThem(t *testing.T) {
 	}
 }
 
-// believe unpacks as a trusting program does: by joining names.
+// capable is a file that asks for CAP_NET_RAW.
+func capable(name string) *tar.Header {
+	return with(file(name, "x"), func(h *tar.Header) {
+		h.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}
+	})
+}
+
+// attributes is how many bytes of names of attributes a file has.
+func attributes(t *testing.T, path string) int {
+	t.Helper()
+	n, err := unix.Llistxattr(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// believe unpacks as a trusting program does: by joining names, over what is there.
 func believe(t *testing.T, dir string, archive []byte) {
 	t.Helper()
 	r := tar.NewReader(bytes.NewReader(archive))
@@ -79,6 +103,9 @@ func believe(t *testing.T, dir string, archive []byte) {
 		at := filepath.Join(dir, h.Name)
 		if filepath.IsAbs(h.Name) {
 			at = h.Name
+		}
+		if h.Typeflag != tar.TypeDir {
+			_ = os.Remove(at) // of most there is nothing
 		}
 		switch h.Typeflag {
 		case tar.TypeDir:
@@ -94,6 +121,11 @@ func believe(t *testing.T, dir string, archive []byte) {
 		default:
 			if err = os.WriteFile(at, nil, 0o600); err == nil {
 				err = unix.Chmod(at, uint32(h.Mode))
+			}
+			for key, value := range h.PAXRecords {
+				if name, ok := strings.CutPrefix(key, "SCHILY.xattr."); ok && err == nil {
+					err = unix.Setxattr(at, name, []byte(value), 0)
+				}
 			}
 		}
 		if err != nil {
@@ -184,6 +216,56 @@ func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 	if _, err := os.Lstat(mark); !os.IsNotExist(err) {
 		t.Errorf("something of the image ran as root: %v", err)
 	}
+}
+
+// IMG-14: ten GiB of zeros are refused before most of them are read: neither disk
+// nor memory can have grown by what was never made.
+func TestAnEndlessBombIsCheapToRefuse(t *testing.T) {
+	const whole, fair = 10 << 30, 1 << 30
+	for name, compress := range map[string]func(io.Writer) closer{"gzip": gzipWriter, "zstd": zstdWriter} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			had := peaks(t)
+			in, out := io.Pipe()
+			made := make(chan int64)
+			go func() { // ends when its reader has gone
+				z := compress(out)
+				w := tar.NewWriter(z)
+				err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "zeros", Size: whole, Mode: 0o644})
+				n, block := int64(0), make([]byte, 1<<20)
+				for ; err == nil && n < whole; n += int64(len(block)) {
+					_, err = w.Write(block)
+				}
+				out.CloseWithError(err)
+				made <- n
+			}()
+			_, err := s.Import(t.Context(), in, Options{})
+			in.Close()
+			if !errors.Is(err, ErrTooLarge) {
+				t.Errorf("Import: %v; want ErrTooLarge", err)
+			}
+			if n := <-made; n > fair {
+				t.Errorf("%d bytes were made before it was refused; want less than %d", n, fair)
+			}
+			if grown := peaks(t) - had; grown > 256<<20 {
+				t.Errorf("memory grew by %d bytes", grown)
+			}
+			mustBeEmpty(t, s)
+		})
+	}
+}
+
+// peaks is the most memory this process had, and its largest child, together.
+func peaks(t *testing.T) (n int64) {
+	t.Helper()
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var ru unix.Rusage
+		if err := unix.Getrusage(who, &ru); err != nil {
+			t.Fatal(err)
+		}
+		n += ru.Maxrss << 10
+	}
+	return n
 }
 
 // IMG-14: empty members that compress to nothing are stopped by their number; the

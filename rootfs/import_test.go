@@ -78,11 +78,15 @@ func TestImportRefuses(t *testing.T) {
 		{"IMG-05 hard link to a later member", members{hardlink("x", "y"), file("y", "")}},
 		{"IMG-05 hard link to the root", members{hardlink("x", "/")}},
 		{"IMG-07 root replaced by a link", members{symlink("/.", "/etc")}},
+		{"IMG-07 root replaced by a link of its name", members{symlink(".", "../victim")}},
+		{"IMG-07 root replaced by a link without a name", members{symlink("", "/etc")}},
 		{"IMG-07 root replaced by a file", members{file(".", "")}},
+		{"IMG-07 root replaced by a file without a name", members{file("", "")}},
 		{"IMG-10 character device", members{special("null", tar.TypeChar)}},
 		{"IMG-10 block device", members{special("sda", tar.TypeBlock)}},
 		{"IMG-10 named pipe", members{special("pipe", tar.TypeFifo)}},
 		{"IMG-10 device below a link to dev", members{symlink("x", "dev"), special("x/null", tar.TypeChar)}},
+		{"IMG-10 a socket, of a type that tar does not have", members{special("sock", 's')}},
 		{"IMG-13 overlay whiteout", members{special("etc/x", tar.TypeChar)}},
 		{"IMG-14 too deep", members{file(strings.Repeat("d/", 200)+"f", "")}},
 		{"a file as a parent", members{file("f", ""), file("f/g", "")}},
@@ -264,6 +268,7 @@ func gzipped(t testing.TB, b []byte) []byte {
 	return buf.Bytes()
 }
 
+// FIO-16: of a zip archive nothing is unpacked at all.
 func TestImportSaysWhatAFileIsThatIsNoArchive(t *testing.T) {
 	s := newStore(t)
 	for what, content := range map[string][]byte{

@@ -237,11 +237,8 @@ func TestStoredTreeBelongsToRootAlone(t *testing.T) {
 		with(file("suid", "x"), func(h *tar.Header) { h.Mode = 0o6755; h.Uid = 1000; h.Gid = 1000 }),
 		with(file("open", "x"), func(h *tar.Header) { h.Mode = 0o777; h.Uid = 100_000 }),
 		with(dir("sticky"), func(h *tar.Header) { h.Mode = 0o1777 }),
-		with(file("capable", "x"), func(h *tar.Header) {
-			h.PAXRecords = map[string]string{
-				"SCHILY.xattr.security.capability": "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
-				"SCHILY.xattr.user.note":           "hello", "SCHILY.xattr.trusted.overlay.opaque": "y",
-			}
+		with(capable("capable"), func(h *tar.Header) {
+			h.PAXRecords["SCHILY.xattr.user.note"], h.PAXRecords["SCHILY.xattr.trusted.overlay.opaque"] = "hello", "y"
 		}),
 		with(dir("home"), func(h *tar.Header) { h.Mode = 0o700; h.Uid = 1000 }),
 		symlink("link", "suid"),
@@ -290,7 +287,7 @@ func TestEveryImageGetsItsFixedPlaces(t *testing.T) {
 		ms   members
 	}{
 		{"nothing there", members{file("x", "")}},
-		{"links out", members{symlink("dev", "/victim"), symlink("proc", "../../../../victim"), symlink("tmp", "/etc"), symlink("box", ".."), symlink("sandbox", "/victim"), symlink("etc", "/victim")}},
+		{"links out", members{symlink("dev", "/victim"), symlink("proc", "../../../../victim"), symlink("sys", "/victim"), symlink("tmp", "/etc"), symlink("box", ".."), symlink("sandbox", "/victim"), symlink("etc", "/victim")}},
 		{"files", members{file("dev", ""), file("proc", ""), file("tmp", ""), file("box", ""), file("sandbox", "")}},
 		{"accounts are links", members{symlink("etc/passwd", "../../../../victim/secret"), symlink("etc/group", "/usr/lib/group"), file("usr/lib/group", "root:x:0:\nstaff:x:50:sandboxuser,other\n")}},
 		{"accounts are directories", members{dir("etc/passwd"), file("etc/group/x", "")}},

@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,4 +80,35 @@ func TestSweepOfDamagedState(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzSweepOfDamagedRecord: whatever bytes a crash leaves of the record of groups,
+// the next start neither panics nor touches what is not a group of ours (AGT-02).
+func FuzzSweepOfDamagedRecord(f *testing.F) {
+	for _, text := range []string{"", "\n", "/sys/fs/cgroup/none/brig-0\n", "/etc\n/", "brig-0\n", "/sys/fs/cgroup/brig-0/..\n\x00\xff\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, record []byte) {
+		if bytes.Contains(record, []byte("/sys/fs/cgroup")) && bytes.Contains(record, []byte("brig-")) && !bytes.Contains(record, []byte("none/")) {
+			t.Skip("it may name a living agent's group")
+		}
+		run := t.TempDir()
+		dir, victim := filepath.Join(run, "01234567"), filepath.Join(run, "brig-0")
+		for _, d := range []string{dir, victim} {
+			if err := os.Mkdir(d, 0o711); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, text := range map[string][]byte{"lock": nil, "groups": slices.Concat(record, []byte("\n"+victim+"\n"))} {
+			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := SweepDead(run, slog.New(slog.DiscardHandler)); err == nil {
+			t.Errorf("%q, with a directory of another's behind it, is swept without a word", record)
+		}
+		if _, err := os.Lstat(victim); err != nil {
+			t.Error(err)
+		}
+	})
 }
