@@ -217,8 +217,10 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"SEC-01", "every rule both ways", "seccomp/bpf/proof_test.go", "TestEveryRuleBothWays"},
 	{"SEC-02", "sweep of call numbers", "e2e/hostile_sweep_test.go", "TestHostileSweepOfNumbers"},
 	{"SEC-03", "the filter is the model", "seccomp/bpf/compile_test.go", "TestPartsEqualProfile"},
+	{"SEC-03", "the filter loaded is the one compared", "e2e/hostile_filter_test.go", "TestHostileLoadedFilter"},
 	{"SEC-07", "a foreign entry is named", "e2e/corpus_test.go", "TestHostileForeignEntryIsNamed"},
 	{"SEC-10", "two conditions on one argument", "seccomp/lint_test.go", "TestLint"},
+	{"SEC-31", "sweep of call numbers in a used cell", "e2e/hostile_sweep_test.go", "TestHostileSweepOfNumbers"},
 	{"SEC-32", "an oversize filter", "seccomp/bpf/proof_test.go", "TestOversizeFilterIsRefused"},
 }
 

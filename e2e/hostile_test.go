@@ -272,11 +272,12 @@ func (e expectation) check(t testing.TB, c *canaries, res api.Result) {
 }
 
 // buildProbe compiles one probe of the corpus.
-func buildProbe(t testing.TB, id string) api.File {
+func buildProbe(t testing.TB, id string, flags ...string) api.File {
 	t.Helper()
 	testenv.NeedTool(t, "gcc", "gcc")
 	bin := filepath.Join(t.TempDir(), id)
-	if out, err := exec.Command("gcc", "-static", "-O1", "-pthread", "-w", "-o", bin, filepath.Join(hostileDir, id+".c")).CombinedOutput(); err != nil {
+	args := append([]string{"-static", "-O1", "-pthread", "-w", "-o", bin, filepath.Join(hostileDir, id+".c")}, flags...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %s: %v\n%s", id, err, out)
 	}
 	content, err := os.ReadFile(bin)
