@@ -79,6 +79,7 @@ type canaries struct {
 	dir, file, env string
 	listener       *net.TCPListener
 	unix           []*net.UnixListener // abstract, path
+	datagram       *net.UnixConn       // abstract
 	victim         *exec.Cmd
 	hits           atomic.Int64
 }
@@ -131,6 +132,18 @@ func newCanaries(t testing.TB) *canaries {
 		}()
 		c.unix = append(c.unix, l)
 	}
+	if c.datagram, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@brig-hostile-datagram-" + filepath.Base(dir), Net: "unixgram"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.datagram.Close() })
+	go func() { // ends when the socket closes
+		for {
+			if _, err := c.datagram.Read(make([]byte, 1)); err != nil {
+				return
+			}
+			c.hits.Add(1)
+		}
+	}()
 	if err := os.Chmod(filepath.Join(dir, "sock"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +176,8 @@ func (c *canaries) untouched(t testing.TB) {
 
 func (c *canaries) expand(args []string) []string {
 	r := strings.NewReplacer("$CANARY", c.file, "$PORT", fmt.Sprint(c.listener.Addr().(*net.TCPAddr).Port), "$ENVCANARY", c.env,
-		"$ABSTRACT", c.unix[0].Addr().String(), "$SOCK", c.unix[1].Addr().String(), "$VICTIM", fmt.Sprint(c.victim.Process.Pid))
+		"$ABSTRACT", c.unix[0].Addr().String(), "$SOCK", c.unix[1].Addr().String(),
+		"$DATAGRAM", c.datagram.LocalAddr().String(), "$VICTIM", fmt.Sprint(c.victim.Process.Pid))
 	out := make([]string, len(args))
 	for i, a := range args {
 		out[i] = r.Replace(a)
