@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"reflect"
 	"strings"
 	"testing"
@@ -172,6 +173,42 @@ func TestSweepLeavesEverythingElseAlone(t *testing.T) {
 	}
 	if err := Sweep([]string{dir + "/brig-gone"}); err != nil {
 		t.Errorf("Sweep of what is gone = %v", err)
+	}
+}
+
+// PID-12: a group's name is one component of a path, for an agent, a cell and a run
+// alike. Joined with the path of our own group, as a trusting program would do it,
+// each of these names one that is not below it, or that is not a group's at all.
+func TestGroupNamesThatClimbAreRefused(t *testing.T) {
+	const own = "/sys/fs/cgroup/memory/brig-own"
+	for _, name := range []string{"..", ".", "", "/", "../x", "../brig-own-suffix", "../brig-own", "a/../../x", "./..", "../../../../../etc", "../brig-own/../x", "/sys/fs/cgroup/x"} {
+		if joined := path.Join(own, name); strings.HasPrefix(joined, own+"/") && !strings.HasPrefix(name, "/") {
+			t.Errorf("%q leads to %s: it is harmless", name, joined)
+		}
+		tree := &Tree{host: &Host{}, name: "brig-own"}
+		if _, err := Create(&Host{}, name, func(string) error { t.Errorf("%q was recorded", name); return nil }); err == nil || !strings.Contains(err.Error(), "group name") {
+			t.Errorf("an agent named %q: %v", name, err)
+		}
+		if _, err := tree.Cell(name, 0); err == nil || !strings.Contains(err.Error(), "group name") {
+			t.Errorf("a cell named %q: %v", name, err)
+		}
+		if _, err := (&Cell{tree: tree, name: "c0"}).NewLeaf(name); err == nil || !strings.Contains(err.Error(), "group name") {
+			t.Errorf("a leaf named %q: %v", name, err)
+		}
+		if err := admit(own + "/" + name); err == nil {
+			t.Errorf("%s/%s may be swept", own, name)
+		}
+	}
+	for _, name := range []string{"memory.max", "cgroup.procs", "a/b", "a\nb", "a\x00b", "A", "a_b", strings.Repeat("a", 65)} {
+		if err := checkName(name); err == nil {
+			t.Errorf("%q may name a group", name)
+		}
+	}
+	if _, err := (&Cell{tree: &Tree{}, name: "c0"}).NewLeaf("init"); err == nil {
+		t.Error("a run may have the group of its cell's first process")
+	}
+	if err := errors.Join(checkName("own-suffix"), admit(own)); err != nil {
+		t.Errorf("a fine name: %v", err)
 	}
 }
 

@@ -142,11 +142,10 @@ func ownGroup(table string, unified bool) string {
 	return "/"
 }
 
-// memoryGroup makes a group with a limit below this process's own.
-func memoryGroup(t *testing.T, size int64) memGroup {
+// memoryHierarchy finds where the memory controller is.
+func memoryHierarchy(t *testing.T) memGroup {
 	t.Helper()
 	g := memGroup{mount: "/sys/fs/cgroup", unified: true}
-	limit := "memory.max"
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +154,18 @@ func memoryGroup(t *testing.T, size int64) memGroup {
 		left, right, _ := strings.Cut(line, " - ")
 		kind := strings.Fields(right)
 		if kind[0] == "cgroup" && slices.Contains(strings.Split(kind[2], ","), "memory") {
-			g.mount, g.unified, limit = strings.Fields(left)[4], false, "memory.limit_in_bytes"
+			g.mount, g.unified = strings.Fields(left)[4], false
 		}
+	}
+	return g
+}
+
+// memoryGroup makes a group with a limit below this process's own.
+func memoryGroup(t *testing.T, size int64) memGroup {
+	t.Helper()
+	g, limit := memoryHierarchy(t), "memory.max"
+	if !g.unified {
+		limit = "memory.limit_in_bytes"
 	}
 	table, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
