@@ -60,13 +60,51 @@ func Inventory() map[string]int {
 	return inv
 }
 
+// groups leaves out the siblings of this process's own group: other services of the
+// machine, whose manager makes and removes them at any time. brig stays below its own.
 func groups(inv map[string]int) {
+	membership, _ := os.ReadFile("/proc/self/cgroup")
+	table, _ := os.ReadFile("/proc/self/mountinfo")
+	own := ownGroups(string(membership), string(table))
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			inv["cgroup "+path]++
+		if err != nil || !d.IsDir() {
+			return nil
 		}
+		for _, dir := range own {
+			if path != dir && filepath.Dir(path) == filepath.Dir(dir) {
+				return fs.SkipDir
+			}
+		}
+		inv["cgroup "+path]++
 		return nil
 	})
+}
+
+// ownGroups finds the directories of the groups a process is in, of the hierarchies
+// in which that is not the root, from its /proc/self/cgroup and /proc/self/mountinfo.
+func ownGroups(membership, table string) []string {
+	var dirs []string
+	for line := range strings.Lines(table) {
+		left, right, _ := strings.Cut(strings.TrimSpace(line), " - ")
+		f, kind := strings.Fields(left), strings.Fields(right)
+		if len(f) < 5 || len(kind) < 3 || !strings.HasPrefix(kind[0], "cgroup") {
+			continue
+		}
+		for line := range strings.Lines(membership) {
+			m := strings.SplitN(strings.TrimSpace(line), ":", 3)
+			if len(m) < 3 || m[2] == "/" {
+				continue
+			}
+			of := kind[0] == "cgroup2" && m[1] == ""
+			if kind[0] == "cgroup" && m[1] != "" {
+				of = slices.Contains(strings.Split(kind[2], ","), strings.Split(m[1], ",")[0])
+			}
+			if of {
+				dirs = append(dirs, filepath.Join(f[4], strings.TrimPrefix(m[2], strings.TrimSuffix(f[3], "/"))))
+			}
+		}
+	}
+	return dirs
 }
 
 func mounts(inv map[string]int) {
