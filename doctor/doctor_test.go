@@ -21,7 +21,7 @@ func healthy() Facts {
 		Cgroups: &cgroups.Host{Mode: cgroups.V2,
 			Hierarchies: []cgroups.Hierarchy{{Mount: "/sys/fs/cgroup", Own: "/sys/fs/cgroup/a", Unified: true, Controllers: []string{"cpuset", "cpu", "memory", "pids"}}},
 			Features:    cgroups.Features{Kill: cgroups.Yes, Peak: cgroups.Yes, PeakReset: cgroups.Yes, Swap: cgroups.Yes}},
-		CloneInto: yes, UserNS: yes, Sysctls: map[string]string{}, Seccomp: yes, Notify: yes, MountAPI: yes, MoveTree: yes,
+		CloneInto: yes, UserNS: yes, Proc: yes, Sysctls: map[string]string{}, Seccomp: yes, Notify: yes, MountAPI: yes, MoveTree: yes,
 		OpenTree: yes, IDMap: yes, Overlay: yes, Openat2: yes, Pidfd: yes, CloseR: yes, Memfd: yes,
 		Brigd: "/usr/bin/brigd", BrigdVersion: "1", Agent: Agent{Socket: "/run/brig/brigd.sock", Version: "1"},
 	}
@@ -51,6 +51,7 @@ func TestJudge(t *testing.T) {
 		{"a limit of zero binds the agent too", func(f *Facts) {
 			f.Root, f.UserNS, f.Sysctls = false, no, map[string]string{"user.max_user_namespaces": "0", "kernel.unprivileged_userns_clone": "0"}
 		}, "user namespaces", Fail},
+		{"a /proc that is covered in part gives none to a cell", func(f *Facts) { f.Proc = no }, "proc in a cell", Fail},
 		{"no filter, no trust", func(f *Facts) { f.Seccomp = no }, "seccomp filter", Fail},
 		{"an image that cannot be shifted cannot be shown", func(f *Facts) { f.IDMap = no }, "idmapped mounts", Fail},
 		{"what a user may not ask is a warning", func(f *Facts) { f.Root, f.IDMap = false, unasked("operation not permitted") }, "idmapped mounts", Warn},

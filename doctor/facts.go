@@ -22,6 +22,7 @@ type Facts struct {
 	CloneInto Answer
 
 	UserNS   Answer
+	Proc     Answer            // one of its own in a user namespace
 	Sysctls  map[string]string // by name, such as user.max_user_namespaces; empty where there is none
 	Seccomp  Answer
 	Notify   Answer

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/internal/procfs"
 )
 
 func refused(err error) Answer  { return Answer{cgroups.No, err.Error()} }
@@ -149,6 +150,13 @@ func memfd() Answer {
 	defer unix.Close(n)
 	if _, err := unix.FcntlInt(uintptr(n), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL); err != nil {
 		return refused(fmt.Errorf("seal: %w", err))
+	}
+	return Answer{State: cgroups.Yes}
+}
+
+func ownProc() Answer {
+	if err := procfs.Visible(); err != nil {
+		return refused(err)
 	}
 	return Answer{State: cgroups.Yes}
 }

@@ -30,6 +30,8 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 		{"without CAP_SYS_ADMIN", without("sys_admin"), nil, "CAP_SYS_ADMIN"},
 		{"without CAP_MKNOD", without("mknod"), nil, "mknod"},
 		{"with few open files and no right to more", append(without("sys_resource"), prlimit, "--nofile=40:40"), nil, "LimitNOFILE="},
+		{"with a /proc that is covered in part", []string{"unshare", "--mount", "--propagation", "private", "sh", "-c",
+			`awk '/ - proc /{print $5}' /proc/self/mountinfo | while read -r m; do mount --bind /dev/null "$m/version"; done; exec "$@"`, "sh"}, nil, "/proc/version is mounted over"},
 		{"with more slots than ids", nil, []string{"--slots", "5000"}, "5000 slots"},
 		{"with a run directory others cannot pass", nil, []string{"--run-dir", "closed/run"}, "cannot pass through"},
 	} {

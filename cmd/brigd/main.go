@@ -20,6 +20,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/runtime"
 	"github.com/brig-sandbox/brig/seccomp"
@@ -119,6 +120,9 @@ func parse(args []string) (flags, error) {
 func serve(f flags) (err error) {
 	if err := runtime.PrivateMounts(); err != nil {
 		return err
+	}
+	if err := procfs.Visible(); err != nil {
+		return fmt.Errorf("no cell can be made: %w; in a container, show brigd all of /proc (docker run --security-opt systempaths=unconfined)", err)
 	}
 	level := slog.LevelWarn
 	if f.verbose {
