@@ -171,7 +171,7 @@ func (c *collector) wanted(name string, st *unix.Stat_t) bool {
 		return false
 	}
 	s, was := c.placed[name]
-	return len(c.want.Globs) > 0 || !was || s != stamp{st.Ino, st.Ctim}
+	return len(c.want.Globs) > 0 || !was || s != stampOf(st)
 }
 
 func (c *collector) take(name string) error {

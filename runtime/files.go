@@ -26,12 +26,19 @@ func openBeneath(dir *os.File, name string, flags, mode uint64) (*os.File, error
 	return os.NewFile(uintptr(n), name), nil
 }
 
-// A stamp identifies a file's content as it was placed: a program can set a
-// file's mtime, but not its ctime.
+// A stamp identifies a file's content as it was placed. A program can set a file's
+// mtime, but not its ctime; and a change within the clock's tick of the placing, which
+// leaves ctime as it was before Linux 6.13 (multigrain timestamps), moves mtime away
+// from the past where placing put it.
 type stamp struct {
-	ino   uint64
-	ctime unix.Timespec
+	ino          uint64
+	ctime, mtime unix.Timespec
 }
+
+func stampOf(st *unix.Stat_t) stamp { return stamp{st.Ino, st.Ctim, st.Mtim} }
+
+// placedBefore is how many seconds older than the run its inputs look.
+const placedBefore = 1
 
 // place writes the inputs below box, which nobody else has touched yet, and
 // returns what they looked like then. Everything belongs to the run.
@@ -86,7 +93,14 @@ func placeFile(box *os.File, f api.File, uid, gid int) (stamp, error) {
 	if err := unix.Fstat(fd(file), &st); err != nil {
 		return stamp{}, err
 	}
-	return stamp{st.Ino, st.Ctim}, nil
+	st.Mtim.Sec -= placedBefore
+	if err := unix.UtimesNanoAt(fd(file), "", []unix.Timespec{st.Mtim, st.Mtim}, unix.AT_EMPTY_PATH); err != nil {
+		return stamp{}, err
+	}
+	if err := unix.Fstat(fd(file), &st); err != nil { // for ctime, which that has moved
+		return stamp{}, err
+	}
+	return stampOf(&st), nil
 }
 
 func makeDirs(box *os.File, dir string, made map[string]bool, uid, gid int) error {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -61,5 +63,38 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	write(filepath.Join(box, "relative"), "by path")
 	if text, err := os.ReadFile(victim); err != nil || string(text) != "by path" {
 		t.Errorf("by path the victim holds %q, %v: the test proves nothing", text, err)
+	}
+}
+
+// An input that is changed in the very tick it was placed in has the ctime it had:
+// its mtime gives it away.
+func TestAChangeInTheTickOfPlacingIsSeen(t *testing.T) {
+	dir := t.TempDir()
+	box, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	placed, err := place(box, []api.File{{Name: "in", Content: api.Bytes("old")}}, os.Getuid(), os.Getgid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func() stamp {
+		var st unix.Stat_t
+		if err := unix.Stat(filepath.Join(dir, "in"), &st); err != nil {
+			t.Fatal(err)
+		}
+		return stampOf(&st)
+	}
+	if look() != placed["in"] {
+		t.Fatal("an input that nobody touched has changed")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	now := look()
+	now.ctime = placed["in"].ctime
+	if now == placed["in"] {
+		t.Error("a change within one tick of the clock is not seen")
 	}
 }
