@@ -329,6 +329,54 @@ func withoutUnknown(p seccomp.Profile) seccomp.Profile {
 	return seccomp.Extend(p, unknown, nil)
 }
 
+// SEC-11. A call that this libseccomp has no name for is compiled by its number on
+// the native machine, and is an error elsewhere; never a filter without its rule.
+func TestNamesThatTheLibraryLacks(t *testing.T) {
+	p, err := seccomp.Tier("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, r := range withoutUnknown(p).Rules {
+		for _, n := range r.Names {
+			known[n] = true
+		}
+	}
+	lacks := 0
+	for _, r := range p.Rules {
+		for _, name := range r.Names {
+			nr, ok := seccomp.Number(name, "")
+			if known[name] || !ok {
+				continue
+			}
+			lacks++
+			one := seccomp.Profile{Name: "one", Arch: seccomp.Arch("").Or(), Default: seccomp.Fail(seccomp.EPERM)}
+			one.Rules = []seccomp.Rule{{Names: []string{name}, Answer: seccomp.Allow(), Why: "to be found"}}
+			raw, err := Compile(one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := answer(t, seccomp.Call{Nr: nr, Arch: one.Arch.Audit()}, raw); got != seccomp.Allow() {
+				t.Errorf("%s is allowed and gets %s", name, got)
+			}
+			one.Arch = seccomp.ARM64
+			if one.Arch == seccomp.Arch("").Or() {
+				one.Arch = seccomp.AMD64
+			}
+			if _, there := seccomp.Number(name, one.Arch); there {
+				if _, err := Compile(one); err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("%s compiles for %s: %v", name, one.Arch, err)
+				}
+			}
+		}
+	}
+	major, minor, micro := libseccomp.GetLibraryVersion()
+	t.Logf("libseccomp %d.%d.%d lacks %d names of the default tier", major, minor, micro, lacks)
+	if lacks == 0 {
+		t.Skip("it knows them all: nothing to see")
+	}
+}
+
 // About the costliest profile that Flatten lets through must not occupy the
 // agent.
 func TestCostOfTheWorstProfileIsBounded(t *testing.T) {

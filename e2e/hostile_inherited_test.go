@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	goruntime "runtime"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+)
+
+// CAP-05, CAP-09: an agent started with further groups, with signals ignored and
+// others blocked, hands none of that on to a run.
+func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
+	testenv.NeedRoot(t)
+	groups, err := syscall.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setgroups([]int{4, 20, 27}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Setgroups(groups); err != nil {
+			t.Errorf("take the groups back: %v", err)
+		}
+	})
+	signal.Ignore(unix.SIGHUP, unix.SIGPIPE, unix.SIGUSR1)
+	t.Cleanup(func() { signal.Reset(unix.SIGHUP, unix.SIGPIPE, unix.SIGUSR1) })
+	goruntime.LockOSThread() // a mask is a thread's, and its children begin with it
+	defer goruntime.UnlockOSThread()
+	var old unix.Sigset_t
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &unix.Sigset_t{Val: [16]uint64{1<<(unix.SIGUSR2-1) | 1<<(unix.SIGWINCH-1)}}, &old); err != nil {
+		t.Fatal(err)
+	}
+	a := startAgent(t, "--slots", "1")
+	argv := []string{"grep", "-E", "^(Groups|Sig(Blk|Ign|Cgt)):", "/proc/self/status"}
+	outside, err := exec.Command(testenv.NeedTool(t, "busybox", "busybox-static"), argv...).Output()
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, re := range []string{`Groups:\t4 20 27`, `SigBlk:\t0*8000800\n`, `SigIgn:\t0*1201\n`} {
+		if err != nil || !regexp.MustCompile(re).Match(outside) {
+			t.Errorf("outside, %q is missing: the test proves nothing: %v\n%s", re, err, outside)
+		}
+	}
+	agent, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
+	if err != nil || !bytes.Contains(agent, []byte("Groups:\t4 20 27")) {
+		t.Errorf("the agent itself has not got the groups: %v\n%s", err, agent)
+	}
+	want := []byte("SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nSigCgt:\t0000000000000000\n")
+	both(t, func(t *testing.T, mode api.Mode) {
+		res := a.run(t, api.Run{Image: "tiny", Argv: argv, Mode: mode})
+		if !regexp.MustCompile(`(?m)^Groups:\s*$`).Match(res.Stdout) || !bytes.Contains(res.Stdout, want) {
+			t.Errorf("a run has\n%s", res.Stdout)
+		}
+	})
+}
