@@ -109,11 +109,12 @@ func lineDiff(want, got string) string {
 	return b.String()
 }
 
-// A writable root is writable, and gone with the run.
+// A writable root is writable, and gone with the run: what one installs there the next
+// does not find (RES-20).
 func TestWritableRootIsThrownAway(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	for range 3 {
-		r := sh(`set -e; test ! -e /etc/mine; echo x > /etc/mine; echo y > /usr/bin/tool; rm /etc/group; mkdir /new; cat /etc/mine /usr/bin/tool; test ! -e /etc/group; id -u`)
+		r := sh(`set -e; test ! -e /etc/mine; test ! -e /usr/bin/tool; echo x > /etc/mine; echo y > /usr/bin/tool; rm /etc/group; mkdir /new; cat /etc/mine /usr/bin/tool; test ! -e /etc/group; id -u`)
 		r.WritableRoot = true
 		res := a.run(t, r)
 		wantVerdict(t, res, api.OK)
@@ -121,8 +122,8 @@ func TestWritableRootIsThrownAway(t *testing.T) {
 			t.Errorf("stdout %q stderr %q", res.Stdout, res.Stderr)
 		}
 	}
-	res := a.run(t, sh("ls /etc/mine /new /etc/group"))
-	if res.ExitCode == 0 || !strings.Contains(string(res.Stdout), "/etc/group") || strings.Contains(string(res.Stdout), "mine") {
+	res := a.run(t, sh("ls /etc/mine /new /usr/bin/tool /etc/group"))
+	if res.ExitCode == 0 || !strings.Contains(string(res.Stdout), "/etc/group") || strings.Contains(string(res.Stdout), "mine") || strings.Contains(string(res.Stdout), "tool") {
 		t.Errorf("the image shows %q", res.Stdout)
 	}
 	r := sh("head -c 5000000 /dev/zero > /etc/big")

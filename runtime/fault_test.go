@@ -44,6 +44,7 @@ type fault struct {
 	bug  bool // the step panics instead
 	met  bool
 	seen []string
+	made int // cells begun
 }
 
 var errFault = errors.New("fault of the test")
@@ -53,6 +54,9 @@ func (f *fault) step(name string) error {
 	defer f.mu.Unlock()
 	if !slices.Contains(f.seen, name) {
 		f.seen = append(f.seen, name)
+	}
+	if name == "cell root" {
+		f.made++
 	}
 	if name != f.at {
 		return nil
@@ -76,6 +80,12 @@ func (f *fault) crash(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.bug = true
+}
+
+func (f *fault) cells() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.made
 }
 
 func (f *fault) steps() []string {
@@ -173,6 +183,34 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			Limits: api.Limits{Wall: api.Duration(20 * time.Second), Memory: 32 * api.MiB},
 		}, Streams{Stdout: &out, Stderr: &errs}, Caller{})
 		return out.String() + errs.String(), err
+	}
+	// RES-23: a cell that could not be made as good as new is destroyed, and another
+	// built in its place; one that could serves on. There are no cells of other modes
+	// yet, whose building could be taken for it.
+	for _, step := range []string{"", "run watch", "run stop", "run collect", "shell bury", "leaf keep"} {
+		t.Run("reset without "+step, func(t *testing.T) {
+			f.set("")
+			if out, err := run(api.Strict); err != nil || out != "ran\n" {
+				t.Fatalf("before the fault: %q, %v", out, err)
+			}
+			kept := f.cells()
+			f.set(step)
+			if _, err := run(api.Strict); (err != nil) != slices.Contains(lateSteps, step) {
+				t.Errorf("the run ended with %v", err)
+			}
+			for deadline := time.Now().Add(20 * time.Second); step != "" && f.cells() == kept; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("no other cell is built: the one in doubt serves on")
+				}
+			}
+			f.set("")
+			if out, err := run(api.Strict); err != nil || out != "ran\n" {
+				t.Errorf("the run after it: %q, %v", out, err)
+			}
+			if n := f.cells() - kept; step == "" && n != 0 {
+				t.Errorf("%d cells were built without a fault", n)
+			}
+		})
 	}
 	modes := []api.Mode{api.Fresh, api.Strict, writable}
 	var refusal *api.Error

@@ -1,0 +1,221 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// The second layer of RES-01 to RES-05, RES-07, RES-19, RES-20 and RES-22: where the
+// filter lets every call go on, a run can leave System V objects, queues and sockets
+// indeed, and the next in its cell finds none.
+func TestHostileResidueWithoutTheFilter(t *testing.T) {
+	c := newCanaries(t)
+	a := startAgent(t, "--slots", "1")
+	open := func(r api.Run) api.Result {
+		r.ProfileMode, r.Limits = api.Log, hostileLimits()
+		return a.run(t, r)
+	}
+	residue := buildProbe(t, "residue")
+	cell := func() string { return string(open(sh("readlink /proc/self/ns/user")).Stdout) }
+	for _, id := range []string{"RES-01", "RES-02", "RES-03", "RES-04", "RES-05", "RES-07", "RES-19", "RES-20", "RES-22"} {
+		t.Run(id, func(t *testing.T) {
+			e, probe := loadExpectation(t, filepath.Join(hostileDir, id+".expect.json")), buildProbe(t, id)
+			before := cell()
+			left := open(program(residue))
+			wantVerdict(t, left, api.OK)
+			reached := map[string]int{}
+			for _, x := range attempts(t, left.Stdout) {
+				if x.Errno == "0" {
+					reached[x.Call]++
+				}
+			}
+			for _, call := range []string{"shmget", "msgget", "semget", "sem_open", "file"} {
+				if reached[call] == 0 {
+					t.Errorf("%s leaves nothing: %s", call, left.Stdout)
+				}
+			}
+			if reached["socket"] != 3 {
+				t.Errorf("%d sockets; want 3: %s", reached["socket"], left.Stdout)
+			}
+			e.Verdicts = []api.Verdict{api.OK}
+			e.check(t, c, open(program(probe)))
+			if after := cell(); after != before || before == "" {
+				t.Errorf("runs were in cells %q and %q; want one", before, after)
+			}
+		})
+	}
+}
+
+// RES-03, RES-17: when a program joins, whoever else is in its cell is brig's own and
+// root there, and its pid namespace holds none but its shell; of the run before nobody
+// is left to look at it.
+func TestHostileNobodyWaitsForTheNextRun(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	file, name := stayer(t, "joining")
+	residue := buildProbe(t, "residue")
+	residue.Name = fmt.Sprintf("waiting-%d", os.Getpid())
+	enter := func(args ...string) *staying {
+		r := api.Run{Image: "tiny", Files: []api.File{file, residue}, Argv: append([]string{name}, args...), Limits: hostileLimits()}
+		r.Limits.Wall = seconds(20)
+		return a.stay(t, r)
+	}
+	together := enter("./" + residue.Name + " >/dev/null") // the control: those who wait, seen by the same eyes
+	if others := foreign(t, together.pid); len(others) < 10 {
+		t.Errorf("beside what it has left itself a run has only %d others: the test proves nothing", len(others))
+	}
+	together.leave()
+	for range 4 {
+		r := program(residue)
+		r.Limits = hostileLimits()
+		wantVerdict(t, a.run(t, r), api.OK)
+		joined := enter()
+		if left := commands(t, "./"+residue.Name); len(left) != 0 {
+			t.Errorf("of the run before there are %v", left)
+		}
+		if others := foreign(t, joined.pid); len(others) != 0 {
+			t.Errorf("in the cell of a run that joined there are %q", others)
+		}
+		joined.leave()
+	}
+}
+
+// foreign lists the processes in the user namespace of pid that are neither pid nor
+// what brig has there, which is root of the cell.
+func foreign(t testing.TB, pid int) []string {
+	t.Helper()
+	ns := func(p int, kind string) string {
+		link, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", p, kind)) // of one that has ended: nothing
+		return link
+	}
+	user, pids := ns(pid, "user"), ns(pid, "pid")
+	var st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &st); err != nil || user == "" || pids == "" {
+		t.Fatalf("process %d has gone: %v", pid, err)
+	}
+	root := fmt.Sprintf("\nUid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n", st.Uid-1000)
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	shells := 0
+	for _, dir := range entries {
+		p, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || p == pid || ns(p, "user") != user {
+			continue
+		}
+		status, err := os.ReadFile(filepath.Join(dir, "status"))
+		switch {
+		case err != nil: // it has ended
+		case !bytes.HasPrefix(status, []byte("Name:\tcellinit\n")) || !bytes.Contains(status, []byte(root)):
+			out = append(out, fmt.Sprintf("%d: %.100s", p, status))
+		case ns(p, "pid") == pids:
+			shells++
+		}
+	}
+	if shells != 1 {
+		out = append(out, fmt.Sprintf("%d of brig's own in its pid namespace; want the shell", shells))
+	}
+	return out
+}
+
+// RES-16: what a run put where the next one's inputs will lie leads them nowhere.
+func TestHostileInputsAreNotMetByTheRunBefore(t *testing.T) {
+	c := newCanaries(t)
+	a := startAgent(t, "--slots", "1")
+	set := `cd /box; ln -s /tmp/caught link.txt; mkdir -p dir.txt/sub; echo RESIDUE > plain.txt; ln plain.txt hard.txt; ln -s /tmp deep; ln -s ` + c.file + ` host.txt; chmod 0 plain.txt; ls`
+	names := []string{"link.txt", "dir.txt", "plain.txt", "hard.txt", "deep/in.txt", "host.txt"}
+	control := a.run(t, sh(set+"; echo input > link.txt; cat /tmp/caught"))
+	wantVerdict(t, control, api.OK)
+	if want := "deep\ndir.txt\nhard.txt\nhost.txt\nlink.txt\nplain.txt\ninput\n"; string(control.Stdout) != want {
+		t.Errorf("what was laid out catches nothing: %q; want %q", control.Stdout, want)
+	}
+	both(t, func(t *testing.T, mode api.Mode) {
+		for i := range 4 {
+			before := sh("trap '' TERM HUP; " + set + "; (while :; do ln -sf /tmp/caught link.txt; ln -sf /tmp/caught host.txt; done) & exit 0")
+			before.Mode, before.Limits = mode, hostileLimits()
+			wantVerdict(t, a.run(t, before), api.OK)
+			r := sh("for f in " + strings.Join(names, " ") + `; do [ -f $f ] && [ ! -L $f ] && cat $f; done; find /box /tmp -type f -o -type l | sort`)
+			r.Mode, r.Limits = mode, hostileLimits()
+			var want strings.Builder
+			for _, n := range names {
+				text := fmt.Sprintf("input %d of %s\n", i, n)
+				want.WriteString(text)
+				r.Files = append(r.Files, api.File{Name: n, Content: api.Bytes(text)})
+			}
+			for _, n := range slices.Sorted(slices.Values(names)) {
+				want.WriteString("/box/" + n + "\n")
+			}
+			res := a.run(t, r)
+			wantVerdict(t, res, api.OK)
+			if string(res.Stdout) != want.String() {
+				t.Errorf("inputs and files:\n%swant\n%s%s", res.Stdout, want.String(), res.Stderr)
+			}
+			c.untouched(t)
+		}
+	})
+}
+
+// RES-02, RES-19 and RES-20 of Python: no start-up file, no compiled module and no
+// package of the run before is found, and what is compiled is the same again.
+func TestHostilePythonFindsNothingOfTheRunBefore(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	a.needPython(t)
+	const look = `
+import hashlib, importlib.util, os, py_compile, site, sys
+found = [p for p in ("residue_user", "residue_beside", "residue_image") if importlib.util.find_spec(p)]
+open("mod.py", "w").write("x = 1\n"); os.utime("mod.py", (1e9, 1e9))
+import mod
+print("RES" + "IDUE" if mod.x != 1 else "clean", found, site.getusersitepackages())
+print(hashlib.sha256(open(py_compile.compile("mod.py"), "rb").read()).hexdigest())
+`
+	const leave = `
+import os, py_compile, shutil, site, subprocess, sys
+def put(path, text):
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True); open(path, "w").write(text)
+    except OSError: pass
+user = site.getusersitepackages()
+put(user + "/usercustomize.py", "print('RESIDUE usercustomize')")
+put(user + "/residue_user.py", ""); put("/box/residue_beside.py", ""); put("/box/sitecustomize.py", "print('RESIDUE sitecustomize')")
+for d in sys.path[1:]: put(d + "/residue_image.py", "")
+put("/box/bad.py", "x = 2\n"); os.utime("/box/bad.py", (1e9, 1e9))
+os.makedirs("/box/__pycache__", exist_ok=True)
+shutil.copy(py_compile.compile("/box/bad.py"), "/box/__pycache__/mod.cpython-%d%d.pyc" % sys.version_info[:2])
+if len(sys.argv) > 1: print(subprocess.run([sys.executable, "/box/look.py"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "/box"}).stdout)
+`
+	looking := py(look)
+	first := a.run(t, looking)
+	wantVerdict(t, first, api.OK)
+	if !strings.HasPrefix(string(first.Stdout), "clean [] ") {
+		t.Fatalf("at first: %s%s", first.Stdout, first.Stderr)
+	}
+	control := py(leave)
+	control.Argv, control.Files = []string{"there"}, []api.File{{Name: "look.py", Content: api.Bytes(look)}}
+	shared := string(a.run(t, control).Stdout)
+	for _, want := range []string{"RESIDUE usercustomize", "RESIDUE sitecustomize", "RESIDUE ['residue_user', 'residue_beside']"} {
+		if !strings.Contains(shared, want) {
+			t.Errorf("in the same place nothing says %q: the test proves nothing\n%s", want, shared)
+		}
+	}
+	both(t, func(t *testing.T, mode api.Mode) {
+		before, after := py(leave), looking
+		before.Mode, after.Mode = mode, mode
+		wantVerdict(t, a.run(t, before), api.OK)
+		res := a.run(t, after)
+		wantVerdict(t, res, api.OK)
+		if !bytes.Equal(res.Stdout, first.Stdout) {
+			t.Errorf("it finds\n%swant\n%s", res.Stdout, first.Stdout)
+		}
+	})
+}
