@@ -208,6 +208,44 @@ func TestSweepRemovesWhatADeadAgentLeft(t *testing.T) {
 	}
 }
 
+// AGT-13: a group that is busy for a while is removed when it no longer is; one
+// that stays busy is an error that names it, after a bounded time.
+func TestRemovalWaitsForABusyGroup(t *testing.T) {
+	leaf := newLeaf(t)
+	hy := leaf.cell.tree.roots[0]
+	for _, freed := range []bool{true, false} {
+		dir := filepath.Join(leaf.cell.dir(hy), "busy")
+		inner := filepath.Join(dir, "inner") // as another manager would make it behind our back
+		for _, d := range []string{dir, inner} {
+			if err := os.Mkdir(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := unix.Rmdir(dir); err != unix.EBUSY {
+			t.Errorf("rmdir of a group that holds another: %v; the test proves nothing", err)
+		}
+		gone := make(chan error, 1)
+		if freed {
+			time.AfterFunc(100*time.Millisecond, func() { gone <- unix.Rmdir(inner) })
+		}
+		began := time.Now()
+		err := rmdir(dir)
+		switch {
+		case freed:
+			if err := errors.Join(err, <-gone); err != nil || exists(dir) {
+				t.Errorf("busy for a while: %v", err)
+			}
+		case !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), dir):
+			t.Errorf("busy for ever: %v; want it named", err)
+		case time.Since(began) > time.Minute:
+			t.Errorf("it took %s", time.Since(began))
+		}
+	}
+	if err := sweep(filepath.Join(leaf.cell.dir(hy), "busy")); err != nil { // which goes bottom up
+		t.Error(err)
+	}
+}
+
 // cloneInto is a program that forks straight into the group at descriptor 3
 // (clone3 with CLONE_INTO_CGROUP) and exits 0 if the child was born in r0, else
 // with the errno.

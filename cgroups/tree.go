@@ -27,6 +27,7 @@ type Tree struct {
 	parent string      // v2: the group above name
 	layout Layout
 	feat   Features
+	home   string // /proc/self/cgroup when it was made
 }
 
 // Create makes the tree of one agent. On v2 the calling process first moves to the
@@ -67,6 +68,11 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 	if err := t.build(record); err != nil {
 		return nil, errors.Join(err, t.Remove())
 	}
+	home, err := os.ReadFile("/proc/self/cgroup") // on v2 we have moved
+	if err != nil {
+		return nil, errors.Join(err, t.Remove())
+	}
+	t.home = string(home)
 	return t, nil
 }
 
@@ -122,6 +128,24 @@ func (t *Tree) probe() Features {
 		h.Hierarchies[i].Own = t.base(h.Hierarchies[i])
 	}
 	return h.features(t.name)
+}
+
+// Moved returns an error when somebody has moved this process to another group
+// since the tree was made, in any hierarchy. The tree stays where it is, and what
+// is in it stays limited; but what is made relative to our own group would not
+// (AGT-15).
+func (t *Tree) Moved() error {
+	now, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil || string(now) == t.home {
+		return err
+	}
+	was := slices.Collect(strings.Lines(t.home))
+	for line := range strings.Lines(string(now)) {
+		if !slices.Contains(was, line) {
+			return fmt.Errorf("this agent was moved to the control group %q, away from its own: move it back, or restart it", strings.TrimSpace(line))
+		}
+	}
+	return errors.New("a control group hierarchy that this agent was in is gone: restart it")
 }
 
 // base is the group above ours in a hierarchy.

@@ -89,8 +89,12 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	}
 	undo.add(func() error { return c.dropRoot() })
 
-	// 2. The groups exist in every hierarchy, empty.
+	// 2. The groups exist in every hierarchy, empty. libcontainer makes those of the
+	// first process below the group we are in by then.
 	if err := h.step("cell groups"); err != nil {
+		return nil, err
+	}
+	if err := h.tree.Moved(); err != nil {
 		return nil, err
 	}
 	c.group, err = h.tree.Cell(p.name, slotIDs(p.slot))
@@ -105,7 +109,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	}
 	base := slotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
-		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), hostBase: uint32(base), readonly: p.layer == nil,
+		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), hostBase: uint32(base), readonly: p.layer == nil, badness: h.badness,
 	})
 	if err != nil {
 		return nil, err

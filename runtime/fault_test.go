@@ -274,7 +274,8 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			})
 		}
 	}
-	// What fails behind an answer costs the cell and no run.
+	// AGT-13: what fails behind an answer, such as the removal of a group or of a
+	// mount, costs the cell and no run; the log says what is left.
 	for _, mode := range modes {
 		for _, step := range afterSteps {
 			t.Run(string(mode)+" "+step, func(t *testing.T) {

@@ -44,6 +44,7 @@ type Host struct {
 	mode     string // v2, v1 or hybrid
 	kernel   string
 	cellinit *os.File // sealed memfd
+	badness  int      // of the cells' processes, see cellBadness
 	allowed  []int    // processors of the agent
 	pool     *pool
 	builders chan struct{} // a token for each cell being built: a storm of first runs must not start as many runtimes
@@ -113,6 +114,9 @@ func Open(cfg Config) (_ *Host, err error) {
 
 	// 4. PID 1 of every cell lies in a file nobody can change.
 	if err := h.step("open cellinit"); err != nil {
+		return nil, err
+	}
+	if h.badness, err = cellBadness(); err != nil {
 		return nil, err
 	}
 	if h.cellinit, err = sealedMemfd("cellinit", cellinitELF, true); err != nil {

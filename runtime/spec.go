@@ -1,6 +1,10 @@
 package runtime
 
 import (
+	"os"
+	"strconv"
+	"strings"
+
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -17,6 +21,7 @@ type cellSpec struct {
 	cgroup   string // for libcontainer: the cell's init group
 	hostBase uint32 // first host id
 	readonly bool   // false: the root is a throw-away overlay
+	badness  int    // what the kernel adds to the badness of its processes when memory runs out
 }
 
 // spec writes the cell as an OCI runtime configuration. It reads nothing.
@@ -37,6 +42,7 @@ func (c cellSpec) spec() *oci.Spec {
 			User:         oci.User{UID: 0, GID: 0},
 			Capabilities: &oci.LinuxCapabilities{Bounding: cellCaps, Effective: cellCaps, Permitted: cellCaps},
 			Rlimits:      cellRlimits,
+			OOMScoreAdj:  &c.badness,
 		},
 		Mounts: []oci.Mount{
 			{Destination: "/dev", Source: c.dev, Type: "bind", Options: []string{"bind", "nosuid", "noexec", "ro"}},
@@ -57,6 +63,19 @@ func (c cellSpec) spec() *oci.Spec {
 			Sysctl: map[string]string{"user.max_user_namespaces": "0"},
 		},
 	}
+}
+
+// cellBadness is what the processes of cells are given, so that the kernel takes
+// them before the agent when memory runs out above the runs: without it they would
+// inherit the agent's OOMScoreAdjust= (AGT-09). A host that thinks worse of the
+// agent itself is not contradicted, which would need CAP_SYS_RESOURCE.
+func cellBadness() (int, error) {
+	text, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err != nil {
+		return 0, err
+	}
+	own, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return max(own, 500), err
 }
 
 // cellRlimits hold for everything in the cell. What a run sets for itself comes

@@ -1,0 +1,281 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+)
+
+// AGT-09: when memory runs out above the runs, the kernel takes a run and not the
+// agent, whatever their sizes: a cell's processes ask to be taken first, where they
+// would have inherited what the agent's unit gives it (OOMScoreAdjust=, see
+// docs/operating.md), and cannot ask for less.
+func TestHostileAgentOutlivesItsRuns(t *testing.T) {
+	testenv.NeedRoot(t)
+	data, dir := dataDir(t), placeOf(t, "brig-e2e-")
+	testenv.CleanHost(t)
+	group := memoryGroup(t, 200<<20)
+	a := launchAfter(t, dir, data, func(pid int) {
+		join(t, group, pid)
+		err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("-900"), 0)
+		if err != nil && !errors.Is(err, unix.EACCES) { // this root may lack CAP_SYS_RESOURCE
+			t.Error(err)
+		}
+	}, "--slots", "4", "--memory", "4G")
+	t.Cleanup(a.stop)
+	agent := a.cmd.Process.Pid
+	lower := compileC(t, fmt.Sprintf("lower-%d", os.Getpid()), `#include <fcntl.h>
+#include <unistd.h>
+int main(void) { for (int i = 0; i < 2; i++) { int f = open("/proc/self/oom_score_adj", O_WRONLY); if (f >= 0) write(f, i ? "-900" : "0", i ? 4 : 1); } sleep(2); return 0; }`)
+	both(t, func(t *testing.T, mode api.Mode) {
+		r := program(lower)
+		r.Mode = mode
+		done := make(chan struct{})
+		go func() { // joined below
+			defer close(done)
+			if res, err := a.Run(t.Context(), r); err != nil || res.Verdict != api.OK {
+				t.Errorf("run: %s, %v", res.Verdict, err)
+			}
+		}()
+		defer func() { <-done }()
+		pid := findProcess(t, "./"+lower.Name)
+		time.Sleep(300 * time.Millisecond) // it has tried
+		if own := score(t, agent); own > 0 {
+			t.Errorf("the agent's score is adjusted by %d: the test proves nothing", own)
+		}
+		for up := pid; up != agent; up = parent(t, up) {
+			if its := score(t, up); its < 500 {
+				t.Errorf("process %d of a run has its score adjusted by %d; want it to be taken long before the agent", up, its)
+			}
+		}
+	})
+	var short atomic.Int64
+	var wg sync.WaitGroup
+	hog := compileC(t, "hog", `#include <string.h>
+#include <stdlib.h>
+int main(void) { size_t n = 100 << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)
+	for range 4 {
+		wg.Go(func() {
+			for range 3 {
+				r := program(hog)
+				r.Limits = api.Limits{Memory: 512 * api.MiB, Wall: slowly(10)}
+				res, err := a.Run(t.Context(), r)
+				var e *api.Error
+				switch {
+				case err == nil && res.Verdict == api.OK:
+				case errors.As(err, &e) && e.RetrySafe:
+					if e.Code == api.CodeHostMemory {
+						short.Add(1)
+					}
+				default:
+					t.Errorf("run: %s, %v; want ok, or an error that is retry-safe", res.Verdict, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if short.Load() == 0 {
+		t.Error("no run was ended for want of memory above it: there was no shortage")
+	}
+	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
+}
+
+// score is what a process's badness is adjusted by.
+func score(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// parent is the process a process descends from.
+func parent(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))[1])
+	if err != nil || n <= 1 {
+		t.Fatalf("parent of %d: %d, %v", pid, n, err)
+	}
+	return n
+}
+
+// AGT-13: a mount of the agent's that somebody keeps busy delays nothing: cells come
+// and go, and the agent stops, as if nobody did. The control: by its name the mount
+// is busy.
+func TestHostileBusyMountHoldsNothingUp(t *testing.T) {
+	nsenter := testenv.NeedTool(t, "nsenter", "util-linux")
+	a := startAgent(t, "--slots", "1")
+	both(t, func(t *testing.T, mode api.Mode) {
+		r := sh("exit 0")
+		r.Mode = mode
+		wantVerdict(t, a.run(t, r), api.OK)
+		var held []*os.File
+		for deadline := time.Now().Add(slow(10 * time.Second)); len(held) == 0; time.Sleep(5 * time.Millisecond) {
+			roots, err := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/run/*/mnt/cells/*/root", a.cmd.Process.Pid, a.dir))
+			if err != nil || time.Now().After(deadline) {
+				t.Fatalf("no cell has a root: %v", err)
+			}
+			for _, root := range roots {
+				if f, err := os.Open(filepath.Join(root, "bin")); err == nil { // of a cell that is there by now
+					held = append(held, f)
+				}
+			}
+		}
+		defer func() {
+			for _, f := range held {
+				f.Close()
+			}
+		}()
+		inside := strings.TrimPrefix(filepath.Dir(held[0].Name()), fmt.Sprintf("/proc/%d/root", a.cmd.Process.Pid))
+		out, err := exec.Command(nsenter, "--mount", "--target", strconv.Itoa(a.cmd.Process.Pid), "umount", inside).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "busy") {
+			t.Errorf("umount of what is held: %v, %s; the test proves nothing", err, out)
+		}
+		for range 3 {
+			r.Mode = api.Fresh // which needs a cell of its own each time
+			wantVerdict(t, a.run(t, r), api.OK)
+		}
+		if strings.Contains(a.log.String(), "not destroyed whole") {
+			t.Errorf("a cell is left:\n%s", a.log)
+		}
+	})
+}
+
+// AGT-15: an agent that somebody moves to another group makes no cells there, where
+// what limits them is another's, says so, and goes on when it is moved back. The
+// limits of the cells it has hold all the while.
+func TestHostileMoveOfTheAgentIsNoticed(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
+	pid := a.cmd.Process.Pid
+	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := memoryGroup(t, 1<<30)
+	home := elsewhere.home(string(table))
+	join(t, elsewhere, pid)
+	defer func() {
+		if t.Failed() {
+			join(t, home, pid)
+		}
+	}()
+	over := sh("head -c 50000000 /dev/zero | tail -c 40000000 >/dev/null")
+	over.Limits.Memory = 16 * api.MiB
+	wantVerdict(t, a.run(t, over), api.MemoryLimit)
+	fresh := sh("exit 0")
+	fresh.Mode = api.Fresh
+	for range 3 {
+		if e := a.refused(t, fresh, api.CodeInternal); !strings.Contains(e.Message, "moved") || !strings.Contains(e.Message, "restart") {
+			t.Errorf("message %q says neither what happened nor what to do", e.Message)
+		}
+	}
+	wantVerdict(t, a.run(t, over), api.MemoryLimit)
+	join(t, home, pid)
+	wantVerdict(t, a.run(t, fresh), api.OK)
+	wantVerdict(t, a.run(t, over), api.MemoryLimit)
+}
+
+// AGT-20: however many cells are asked for at once, only a few are built at a time,
+// so that the copies of the runtime that build them need no more memory than a few.
+func TestHostileManyStartsAtOnce(t *testing.T) {
+	const runs = 100
+	n := max(20, int(runs*time.Second/slow(time.Second))) // a machine in software would take minutes
+	a := startAgent(t, "--slots", strconv.Itoa(n), "--memory", "4G")
+	agent := a.cmd.Process.Pid
+	stop, watched := make(chan struct{}), make(chan int)
+	go func() { // joined below
+		most := 0
+		for {
+			select {
+			case <-stop:
+				watched <- most
+				return
+			case <-time.After(10 * time.Millisecond):
+				most = max(most, len(inits(agent)))
+			}
+		}
+	}()
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			r := sh(fmt.Sprintf("echo %d", i))
+			r.Mode, r.Limits = api.Fresh, api.Limits{Memory: 16 * api.MiB, Wall: slowly(20)}
+			res, err := a.Run(t.Context(), r)
+			if err != nil || res.Verdict != api.OK || string(res.Stdout) != fmt.Sprintln(i) {
+				t.Errorf("run %d: %s, %q, %v", i, res.Verdict, res.Stdout, err)
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	most := <-watched
+	// A build may have two copies for a moment, when the one forks the other.
+	if bound := 3 * 2 * runtime.NumCPU(); most == 0 || most > bound {
+		t.Errorf("%d copies of the runtime at once; want some, and at most %d", most, bound)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", agent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if f := strings.Fields(line); f[0] == "VmHWM:" {
+			if kib, err := strconv.Atoi(f[1]); err != nil || kib > 128<<10 {
+				t.Errorf("the agent needed %s", line)
+			}
+		}
+	}
+	if h, err := a.Health(t.Context()); err != nil || h.Leased != 0 || h.Memory != 0 {
+		t.Errorf("after all runs: %+v, %v", h, err)
+	}
+}
+
+// inits are the processes below the agent that are still its own binary.
+func inits(agent int) []int {
+	var own, st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d/exe", agent), &own); err != nil {
+		return nil
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	return slices.DeleteFunc(pids(all), func(pid int) bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil || !strings.HasSuffix(string(text), "\x00init\x00") {
+			return true
+		}
+		return unix.Stat(fmt.Sprintf("/proc/%d/exe", pid), &st) != nil || st.Size != own.Size
+	})
+}
+
+func pids(files []string) []int {
+	var out []int
+	for _, f := range files {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
