@@ -67,6 +67,7 @@ type agent struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	dir    string
+	data   string // where the images are
 	socket string
 	log    *bytes.Buffer
 	done   chan struct{} // closed when the process has ended
@@ -104,7 +105,7 @@ func launch(t testing.TB, dir, data string, flags ...string) *agent {
 func launchAfter(t testing.TB, dir, data string, prepare func(pid int), flags ...string) *agent {
 	t.Helper()
 	socket := filepath.Join(dir, "s")
-	a := &agent{Client: client.New(socket), t: t, dir: dir, socket: socket, log: &bytes.Buffer{}, done: make(chan struct{})}
+	a := &agent{Client: client.New(socket), t: t, dir: dir, data: data, socket: socket, log: &bytes.Buffer{}, done: make(chan struct{})}
 	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run")}, flags...)
 	a.cmd = exec.Command(binary(t, "brigd"), args...)
 	if prepare != nil {
@@ -182,7 +183,7 @@ func (a *agent) kill() {
 // store imports what the tests run in, once for all.
 type store struct {
 	mu   sync.Mutex
-	have map[string]bool
+	have map[string]bool // by data directory and name
 }
 
 var images = store{have: map[string]bool{}}
@@ -194,7 +195,8 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.have[name] {
+	key := filepath.Join(a.data, name)
+	if s.have[key] {
 		return
 	}
 	list, err := a.Images(t.Context())
@@ -209,7 +211,7 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 			t.Fatalf("import image %s: %v", name, err)
 		}
 	}
-	s.have[name] = true
+	s.have[key] = true
 }
 
 // archive builds an image, or takes it from $BRIG_TEST_IMAGES, for a machine that

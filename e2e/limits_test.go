@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -161,20 +160,4 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		}
 		<-done
 	})
-}
-
-// NS-14: two runs at a time have different host ids; the program sees 1000.
-func TestSlotsHaveTheirOwnIDs(t *testing.T) {
-	a := startAgent(t, "--slots", "2")
-	seen := make(chan string, 2)
-	for range 2 {
-		go func() {
-			res, err := a.Run(t.Context(), sh("id -u; cat /proc/self/uid_map; sleep 0.5"))
-			seen <- fmt.Sprint(string(res.Stdout), err)
-		}()
-	}
-	one, two := <-seen, <-seen
-	if one == two || !strings.HasPrefix(one, "1000\n") || !strings.HasPrefix(two, "1000\n") {
-		t.Errorf("two slots show %q and %q; want 1000 in both and different maps", one, two)
-	}
 }

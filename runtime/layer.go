@@ -22,7 +22,8 @@ type layer struct {
 // the program really may write to /etc and /usr; nothing of it reaches the image.
 //
 // Overlay over idmapped layers since Linux 5.19; lowerdir+ with a descriptor is
-// newer, so the layers lie at paths in our mount namespace.
+// newer, so the layers lie at paths in our mount namespace. They are named by our
+// handles of them: the program reads the names in its mount table (FS-22).
 func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) {
 	undo := undoing(&err)
 	defer undo.run()
@@ -80,7 +81,7 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 	if err := h.step("layer overlay"); err != nil {
 		return err
 	}
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work", lower, upper, upper)
+	options := fmt.Sprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", fd(tree), fd(top), fd(top))
 	if err := unix.Mount("overlay", dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
 			return api.Refuse(api.CodeUnsupported, "a writable root needs overlayfs over idmapped mounts (Linux 5.19): %w", err)
