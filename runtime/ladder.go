@@ -96,7 +96,8 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	wallStart := time.Now()
 	c.clock.reset()
 	w.started = monotonic()
-	if err := sh.sock.send(msg); err != nil {
+	// A shell that is gone already has said why; the watch hears it.
+	if err := sh.sock.send(msg); err != nil && !errors.Is(err, unix.EPIPE) {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 

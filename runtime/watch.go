@@ -133,6 +133,9 @@ func (w *watch) handle(ctx context.Context, e unix.EpollEvent) error {
 func (w *watch) onReply() error {
 	buf := make([]byte, wireReplySize)
 	_, err := recvOnce(fd(w.shell.sock.file), buf)
+	if errors.Is(err, unix.ECONNRESET) { // said once, ahead of the words that are still in the socket
+		_, err = recvOnce(fd(w.shell.sock.file), buf)
+	}
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		return nil
