@@ -189,6 +189,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"AGT-16", "hosts that give too little", "e2e/weak_test.go", "TestWeakHostIsRefusedWithTheReason"},
 	{"AGT-17", "whichever step of set-up fails, nothing runs", "runtime/fault_test.go", "TestEveryStepFailsClosed"},
 	{"AGT-20", "a hundred cells at once", "e2e/hostile_agent_test.go", "TestHostileManyStartsAtOnce"},
+	{"CAP-04", "a call for each capability", "e2e/hostile_caps_test.go", "TestHostileCapabilities"},
 	{"CAP-05", "supplementary groups of the agent", "e2e/hostile_inherited_test.go", "TestHostileNothingOfTheAgentIsInherited"},
 	{"CAP-06", "ids that overflow", "api/decode_test.go", "TestDecodeRunIsStrict"},
 	{"CAP-09", "signal state of the agent", "e2e/hostile_inherited_test.go", "TestHostileNothingOfTheAgentIsInherited"},
@@ -272,6 +273,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"SEC-18", "AF_ALG under every tier", "seccomp/bpf/proof_test.go", "TestCorpus"},
 	{"SEC-31", "sweep of call numbers in a used cell", "e2e/hostile_sweep_test.go", "TestHostileSweepOfNumbers"},
 	{"SEC-32", "an oversize filter", "seccomp/bpf/proof_test.go", "TestOversizeFilterIsRefused"},
+	{"SEC-33", "what a caller has run first", "e2e/hostile_preload_test.go", "TestHostilePreloads"},
 }
 
 func elsewhereTable() string {

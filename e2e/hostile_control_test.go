@@ -105,8 +105,8 @@ const jailIDs = 0x70000000
 
 // jailed runs the control's script as root of namespaces that end with it, in a
 // directory of its own: what is harmful on the host can reach its goal there. $PROBE
-// is the probe; what still runs at the end is printed.
-func (e expectation) jailed(t *testing.T, probe api.File) {
+// is the probe; what still runs at the end is printed. It returns all that was.
+func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 	busybox := testenv.NeedTool(t, "busybox", "busybox-static")
 	root, err := os.MkdirTemp("/var/tmp", "hostile-jail-")
 	if err != nil {
@@ -161,4 +161,5 @@ func (e expectation) jailed(t *testing.T, probe api.File) {
 	}
 	e.further(t, out.Bytes())
 	e.matches(t, out.Bytes())
+	return out.Bytes()
 }
