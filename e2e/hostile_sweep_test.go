@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,7 +64,7 @@ func sweepX32(step int32) []int32 {
 type sweep struct {
 	a     *agent
 	probe api.File
-	bare  map[int32]unix.Errno // what the kernel answers without a filter
+	known map[int32]unix.Errno // what the kernel answers without a filter
 }
 
 // SEC-02, SEC-31: every number 0..600 and every one of the x32 ABI, under every
@@ -76,7 +77,7 @@ type sweep struct {
 func TestHostileSweepOfNumbers(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	s := sweep{a: a, probe: buildProbe(t, "sweep", "-nostdlib", "-s", "-Wl,-z,noseparate-code")}
-	s.bare = s.outside(t)
+	s.known = s.outside(t)
 	residue := buildProbe(t, "residue")
 	for _, tier := range seccomp.Tiers() {
 		t.Run(tier, func(t *testing.T) {
@@ -131,7 +132,7 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 		d := decide(nr)
 		want := unix.Errno(d.Errno)
 		if d.Action == seccomp.ActAllow {
-			want = s.bare[nr]
+			want = s.known[nr]
 			if other, ok := sweepInside[d.Name]; ok {
 				want = other.errno
 			}
@@ -160,9 +161,60 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 	t.Logf("%d numbers refused, %d allowed, %d killed", len(together)-allowed, allowed, len(killed))
 }
 
-// outside runs the probe bare, as nobody and leader of a session as in a run, for
-// every number that a tier allows or kills: the kernel answers them all, with
-// errors for want of sensible arguments.
+// SEC-12: a number above every table of ours gets the default of its profile, and
+// no answer that a library adds (libcontainer's stub says ENOSYS to what is above
+// the largest number named, even where the default is kill). A tier says EPERM,
+// without a filter the kernel says ENOSYS, and where the default is kill the verdict
+// names the number.
+func TestHostileNewerCallsGetTheDefault(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	s := sweep{a: a, probe: buildProbe(t, "sweep", "-nostdlib", "-s", "-Wl,-z,noseparate-code")}
+	newer := []int32{600, 1024, 100_000, x32 - 1}
+	for _, nr := range newer {
+		if name := seccomp.Name(nr, ""); name != "" {
+			t.Fatalf("number %d is %s: choose a newer one", nr, name)
+		}
+	}
+	for nr, errno := range s.bare(t, newer) {
+		if errno != unix.ENOSYS {
+			t.Errorf("bare, call %d: %s: the test proves nothing", nr, errnoName(errno))
+		}
+	}
+	kill, err := seccomp.Tier("strict")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill.Name, kill.Default = "strict-kill", seccomp.Kill()
+	rules, err := json.Marshal(kill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both(t, func(t *testing.T, mode api.Mode) {
+		for _, tier := range seccomp.Tiers() {
+			r := program(s.probe, words(newer)...)
+			r.Profile, r.Mode, r.Limits = tier, mode, hostileLimits()
+			res := a.run(t, r)
+			wantVerdict(t, res, api.OK)
+			for nr, got := range sweepAnswers(t, newer, res.Stdout) {
+				if got != unix.EPERM {
+					t.Errorf("%s: call %d: %s; want EPERM", tier, nr, errnoName(got))
+				}
+			}
+		}
+		for _, nr := range newer {
+			r := program(s.probe, fmt.Sprint(nr))
+			r.ProfileRules, r.Mode, r.Limits = rules, mode, hostileLimits()
+			res := a.run(t, r)
+			wantVerdict(t, res, api.Denied)
+			if d := res.Denial; d == nil || d.Number != int(nr) || d.Rule != "strict-kill/default" {
+				t.Errorf("denial %+v; want call %d by the default", d, nr)
+			}
+		}
+	})
+}
+
+// outside are the kernel's own answers to every number that a tier allows or kills:
+// errors most of them, for want of sensible arguments.
 func (s sweep) outside(t *testing.T) map[int32]unix.Errno {
 	asked := map[int32]bool{}
 	for _, tier := range seccomp.Tiers() {
@@ -182,6 +234,12 @@ func (s sweep) outside(t *testing.T) map[int32]unix.Errno {
 	for nr := range asked {
 		list = append(list, nr)
 	}
+	return s.bare(t, list)
+}
+
+// bare runs the probe without brig, as nobody and leader of a session as in a run.
+func (s sweep) bare(t *testing.T, list []int32) map[int32]unix.Errno {
+	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "hostile-sweep-")
 	if err != nil {
 		t.Fatal(err)

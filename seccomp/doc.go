@@ -8,7 +8,8 @@
 // that no program under test needs. So a profile is an allow-list, small per
 // tier, and denial has three kinds of answer: an error number a library falls
 // back on (clone3, io_uring, sendfile), EPERM for what is merely not permitted,
-// and kill for what no honest program does (ptrace, bpf, keyctl).
+// and kill for what no honest program does (ptrace, bpf, keyctl). A call that
+// is newer than our tables has no name and gets the profile's default.
 //
 // # Two parts
 //
