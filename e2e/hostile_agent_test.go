@@ -73,7 +73,7 @@ int main(void) { size_t n = 100 << 20; char *p = malloc(n); memset(p, 1, n); ret
 		wg.Go(func() {
 			for range 3 {
 				r := program(hog)
-				r.Limits = api.Limits{Memory: 512 * api.MiB, Wall: slowly(10)}
+				r.Limits = api.Limits{Memory: 512 * api.MiB}
 				res, err := a.Run(t.Context(), r)
 				var e *api.Error
 				switch {
@@ -224,7 +224,7 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 	for i := range n {
 		wg.Go(func() {
 			r := sh(fmt.Sprintf("echo %d", i))
-			r.Mode, r.Limits = api.Fresh, api.Limits{Memory: 16 * api.MiB, Wall: slowly(20)}
+			r.Mode, r.Limits = api.Fresh, api.Limits{Memory: 16 * api.MiB}
 			res, err := a.Run(t.Context(), r)
 			if err != nil || res.Verdict != api.OK || string(res.Stdout) != fmt.Sprintln(i) {
 				t.Errorf("run %d: %s, %q, %v", i, res.Verdict, res.Stdout, err)
