@@ -109,7 +109,8 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	}
 	base := slotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
-		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), hostBase: uint32(base), readonly: p.layer == nil, badness: h.badness,
+		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), hostBase: uint32(base), readonly: p.layer == nil,
+		badness: h.badness, watches: h.watches,
 	})
 	if err != nil {
 		return nil, err

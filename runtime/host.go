@@ -47,8 +47,9 @@ type Host struct {
 	badness  int      // of the cells' processes, see cellBadness
 	allowed  []int    // processors of the agent
 	pool     *pool
-	builders chan struct{} // a token for each cell being built: a storm of first runs must not start as many runtimes
-	serial   atomic.Uint64 // names cells
+	watches  map[string]string // a cell's share of them, by sysctl
+	builders chan struct{}     // a token for each cell being built: a storm of first runs must not start as many runtimes
+	serial   atomic.Uint64     // names cells
 
 	warm    sync.WaitGroup // the compilation Open begins
 	mu      sync.Mutex
@@ -153,6 +154,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if h.cfg.Slots < 1 || h.cfg.Slots > maxSlot {
 		return nil, api.Refuse(api.CodeBadRequest, "%d slots: it must lie between 1 and %d", h.cfg.Slots, maxSlot)
 	}
+	h.watches = watchShares(h.cfg.Slots)
 	room, err := makeRoom(h.cfg.Slots)
 	if err != nil {
 		return nil, err

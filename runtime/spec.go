@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -16,12 +17,13 @@ var cellCaps = []string{"CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_KILL",
 
 // A cellSpec is what a cell's OCI configuration depends on.
 type cellSpec struct {
-	rootfs   string // where the idmapped clone of the image hangs, in the agent's mount namespace
-	dev      string // where the prepared /dev hangs
-	cgroup   string // for libcontainer: the cell's init group
-	hostBase uint32 // first host id
-	readonly bool   // false: the root is a throw-away overlay
-	badness  int    // what the kernel adds to the badness of its processes when memory runs out
+	rootfs   string            // where the idmapped clone of the image hangs, in the agent's mount namespace
+	dev      string            // where the prepared /dev hangs
+	cgroup   string            // for libcontainer: the cell's init group
+	hostBase uint32            // first host id
+	readonly bool              // false: the root is a throw-away overlay
+	badness  int               // what the kernel adds to the badness of its processes when memory runs out
+	watches  map[string]string // see watchShares
 }
 
 // spec writes the cell as an OCI runtime configuration. It reads nothing.
@@ -32,6 +34,9 @@ type cellSpec struct {
 // would refuse CLONE_INTO_CGROUP to groups outside it.
 func (c cellSpec) spec() *oci.Spec {
 	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: idCount}}
+	// No namespace of any user below this one, filter or not (NS-03).
+	sysctl := map[string]string{"user.max_user_namespaces": "0"}
+	maps.Copy(sysctl, c.watches)
 	return &oci.Spec{
 		Version:  oci.Version,
 		Root:     &oci.Root{Path: c.rootfs, Readonly: c.readonly},
@@ -59,8 +64,7 @@ func (c cellSpec) spec() *oci.Spec {
 			GIDMappings:       ids,
 			CgroupsPath:       c.cgroup,
 			RootfsPropagation: "private",
-			// No namespace of any user below this one, filter or not (NS-03).
-			Sysctl: map[string]string{"user.max_user_namespaces": "0"},
+			Sysctl:            sysctl,
 		},
 	}
 }

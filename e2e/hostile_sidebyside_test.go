@@ -1,0 +1,311 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// MEM-13: while runs in every other slot take memory until they are killed for it,
+// again and again, a neighbour keeps what it has and ends well, and the agent is
+// there for the next.
+func TestHostileMemoryBombsBesideARun(t *testing.T) {
+	a := startAgent(t, "--slots", "4", "--memory", "512M")
+	bombs := []api.File{buildProbe(t, "MEM-01"), buildProbe(t, "MEM-05")}
+	holder := compileC(t, fmt.Sprintf("holder-%d", os.Getpid()), `#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) { size_t n = 4 << 20; unsigned *p = malloc(n * sizeof *p), sum = 0, again = 0; char b;
+  for (size_t i = 0; i < n; i++) sum += p[i] = i * 2654435761u;
+  puts("begun"); fflush(stdout); while (read(0, &b, 1) > 0);
+  for (size_t i = 0; i < n; i++) again += p[i];
+  return sum != again; }`)
+	r := program(holder)
+	r.Limits = api.Limits{Memory: 32 * api.MiB, Wall: seconds(30)}
+	neighbour := a.stay(t, r)
+	blow := func(slots int) {
+		var wg sync.WaitGroup
+		for slot := range slots {
+			wg.Go(func() {
+				for i := range 4 {
+					bomb := program(bombs[(slot+i)%len(bombs)])
+					bomb.Limits, bomb.Collect.None = api.Limits{Memory: 32 * api.MiB, Wall: seconds(20), Pids: 20}, true
+					res, err := a.Run(t.Context(), bomb)
+					if err != nil {
+						t.Errorf("bomb: %v", err)
+						continue
+					}
+					wantVerdict(t, res, api.MemoryLimit)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	blow(3)
+	res := neighbour.leave()
+	if n := res.Usage.OOMKills.Value; n == nil || *n != 0 || len(res.LimitsHit) != 0 {
+		t.Errorf("the neighbour met %v, killed for memory: %v", res.LimitsHit, n)
+	}
+	blow(4)
+	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
+	select {
+	case <-a.done:
+		t.Fatalf("the agent has ended: %v", a.err)
+	default:
+	}
+}
+
+// PID-14: what the kernel counts by user is counted for each slot apart: when one run
+// has taken all it can get, a run in another slot gets as much, and the host's root has
+// some left. A second taker in the same run, the control, gets less.
+func TestHostileQuotasAreOfTheSlot(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	probe := buildProbe(t, "quotas")
+	probe.Name = fmt.Sprintf("quotas-%d", os.Getpid())
+	for _, tt := range []struct {
+		name string
+		mode api.ProfileMode
+		keys string
+	}{{"as the filter lets them", "", ""}, {"as the kernel lets them", api.Log, "keys"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			take := func(args ...string) api.Run {
+				r := program(probe, args...)
+				r.Profile, r.ProfileMode = "managed", tt.mode
+				r.Limits = api.Limits{Wall: seconds(20), Pids: 90, OpenFiles: 1000}
+				return r
+			}
+			first := a.stay(t, take(tt.keys))
+			second := a.run(t, take(tt.keys))
+			wantVerdict(t, second, api.OK)
+			if n, err := unix.InotifyInit1(unix.IN_CLOEXEC); err != nil {
+				t.Errorf("the host's root cannot watch files meanwhile: %v", err)
+			} else {
+				unix.Close(n)
+			}
+			first.leave()
+			res := a.run(t, take(tt.keys, "twice"))
+			wantVerdict(t, res, api.OK)
+			_, again, ok := strings.Cut(string(res.Stdout), "second\n")
+			if !ok {
+				t.Fatalf("the control says %q", res.Stdout)
+			}
+			had, has, left := quotas(first.said.String()), quotas(string(second.Stdout)), quotas(again)
+			for name, n := range had {
+				switch { // queues need a limit that no cell has; keys are freed later than they are lost
+				case name == "queues" || name == "keys" && tt.keys == "":
+					if n+has[name] != 0 {
+						t.Errorf("%s: %d and %d; want none", name, n, has[name])
+					}
+				case n == 0 || left[name] > n/2:
+					t.Errorf("%s: one gets %d, a second beside it in the same run %d: the test proves nothing", name, n, left[name])
+				case has[name] < n*9/10 && name != "keys" || has[name] < n/2:
+					t.Errorf("%s: one gets %d, a neighbour %d; want as many", name, n, has[name])
+				}
+			}
+			t.Logf("%s: %v, a neighbour %v, a second in one run %v", tt.name, had, has, left)
+		})
+	}
+}
+
+// quotas reads what the probe of that name took.
+func quotas(out string) map[string]int {
+	got := map[string]int{}
+	for line := range strings.Lines(out) {
+		if at := strings.LastIndexByte(strings.TrimSpace(line), ' '); at > 0 {
+			n, err := strconv.Atoi(strings.TrimSpace(line[at:]))
+			if err == nil {
+				got[line[:at]] = n
+			}
+		}
+	}
+	return got
+}
+
+// CPU-12: with four times as many sleepers as slots, who come again as soon as they
+// are done or refused, every other caller is served in the end; and who is not is told
+// so at once, not kept waiting.
+func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
+	const slots = 2
+	a := startAgent(t, "--slots", strconv.Itoa(slots))
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	var slept, refused atomic.Int64
+	var slowest atomic.Int64 // refusal, in ns
+	try := func(ctx context.Context, r api.Run, want api.Verdict) (served bool) {
+		began := time.Now()
+		res, err := a.Run(ctx, r)
+		var e *api.Error
+		switch {
+		case err == nil:
+			wantVerdict(t, res, want)
+			return true
+		case ctx.Err() != nil:
+		case !errors.As(err, &e) || e.Code != api.CodeBusy || !e.RetrySafe:
+			t.Errorf("refused with %v; want busy, safe to retry", err)
+		default:
+			refused.Add(1)
+			for took := int64(time.Since(began)); ; {
+				if old := slowest.Load(); old >= took || slowest.CompareAndSwap(old, took) {
+					break
+				}
+			}
+		}
+		return false
+	}
+	again := func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	var sleepers sync.WaitGroup
+	for range 4 * slots {
+		sleepers.Go(func() {
+			r := sh("sleep 100")
+			r.Limits.Wall = seconds(0.2)
+			for ctx.Err() == nil {
+				if try(ctx, r, api.WallLimit) {
+					slept.Add(1)
+				}
+				again(ctx)
+			}
+		})
+	}
+	for deadline := time.Now().Add(slow(20 * time.Second)); slept.Load() < 2*slots; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no sleeper gets to sleep")
+		}
+	}
+	var waits []time.Duration
+	for range 10 {
+		began := time.Now()
+		for !try(ctx, sh("exit 0"), api.OK) {
+			if time.Since(began) > slow(30*time.Second) {
+				t.Fatal("another caller is never served")
+			}
+			again(ctx)
+		}
+		waits = append(waits, time.Since(began))
+	}
+	enough()
+	sleepers.Wait()
+	slices.Sort(waits)
+	if refused.Load() == 0 {
+		t.Error("nobody was refused: the slots were never all taken")
+	}
+	if took := time.Duration(slowest.Load()); took > slow(2*time.Second) {
+		t.Errorf("a caller waited %s to be told that all slots are busy", took)
+	}
+	t.Logf("waits %v; %d slept, %d refusals", waits, slept.Load(), refused.Load())
+}
+
+// A talker is a run one asks and that answers, line by line.
+type talker struct {
+	ask    *io.PipeWriter
+	answer *bufio.Scanner
+	done   chan api.Result
+}
+
+// talk starts r and gives its stdin and stdout.
+func (a *agent) talk(t testing.TB, r api.Run) *talker {
+	in, ask := io.Pipe()
+	answer, out := io.Pipe()
+	k := &talker{ask: ask, answer: bufio.NewScanner(answer), done: make(chan api.Result, 1)}
+	go func() { // joined through done
+		res, err := a.RunStream(t.Context(), r, in, out, nil)
+		if err != nil {
+			t.Errorf("run: %v", err)
+		}
+		out.CloseWithError(err)
+		in.Close()
+		k.done <- res
+	}()
+	return k
+}
+
+// until reads answers up to one that says so.
+func (k *talker) until(t testing.TB, last string) (lines []string) {
+	t.Helper()
+	for k.answer.Scan() {
+		if k.answer.Text() == last {
+			return lines
+		}
+		lines = append(lines, k.answer.Text())
+	}
+	t.Fatalf("it ends without saying %q: %q, %+v", last, lines, <-k.done)
+	return nil
+}
+
+// Two runs at once, in two slots, look for each other by every means the corpus knows
+// and find nothing, with the filter and without; two programs of one run, the control,
+// find each other.
+func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	probe := buildProbe(t, "neighbour")
+	names := []string{"markA", "markB"}
+	for _, mode := range []api.ProfileMode{"", api.Log} {
+		with := func(r api.Run) api.Run {
+			r.ProfileMode, r.Limits = mode, hostileLimits()
+			r.Limits.Wall = seconds(20)
+			r.Collect.None = true
+			return r
+		}
+		t.Run("filter "+string(mode), func(t *testing.T) {
+			// Both have left their marks before either looks, and neither goes before both have looked.
+			one, two := a.talk(t, with(program(probe, names[0], names[1]))), a.talk(t, with(program(probe, names[1], names[0])))
+			for _, k := range []*talker{one, two} {
+				k.until(t, "left")
+			}
+			for range 3 {
+				for _, k := range []*talker{one, two} {
+					if _, err := io.WriteString(k.ask, "look\n"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for i, k := range []*talker{one, two} {
+					if found := k.until(t, "looked"); len(found) != 0 {
+						t.Errorf("%s finds %q", names[i], found)
+					}
+				}
+			}
+			for _, k := range []*talker{one, two} {
+				k.ask.Close()
+				wantVerdict(t, <-k.done, api.OK)
+			}
+			both := a.talk(t, with(api.Run{Image: "tiny", Files: []api.File{probe}, Argv: []string{"/bin/sh", "-c",
+				"(echo look; sleep 15) | ./neighbour markA markB >/dev/null & sleep 0.3; exec ./neighbour markB markA"}}))
+			both.until(t, "left")
+			want := []string{"found path /tmp/markA", "found path /dev/shm/markA", "found path /box/markA", "found named semaphore of markA", "found process of markA", "found signal to it of markA"}
+			if mode == api.Log {
+				want = append(want, "found path socket of markA", "found abstract socket of markA", "found shm of markA", "found msg of markA", "found sem of markA")
+			}
+			for tries := 0; len(want) > 0; tries++ { // the other may still be at it
+				if _, err := io.WriteString(both.ask, "look\n"); err != nil {
+					t.Fatal(err)
+				}
+				found := both.until(t, "looked")
+				want = slices.DeleteFunc(want, func(w string) bool { return slices.Contains(found, w) })
+				if tries == 100 {
+					t.Fatalf("side by side in one run they do not find %q but %q: the test proves nothing", want, found)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			both.ask.Close()
+			wantVerdict(t, <-both.done, api.OK)
+		})
+	}
+}
