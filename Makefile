@@ -14,6 +14,10 @@ CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib 
 	-fno-pic -no-pie -fno-tree-loop-distribute-patterns \
 	-Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,noseparate-code -s
 
+PROBES := corpus/probes.elf
+PROBE_SRC := $(filter-out corpus/cases/sweep.c corpus/cases/dispatch.c,$(wildcard corpus/cases/*.c))# sweep has no C library
+PROBE_OBJ := $(PROBE_SRC:corpus/cases/%.c=bin/probes/%.o)
+
 help: ## list targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
@@ -25,10 +29,19 @@ cellinit: $(CELLINIT) ## PID 1 of a cell, embedded in brigd
 $(CELLINIT_ABLATE): $(CELLINIT_SRC)
 	gcc $(CELLINIT_FLAGS) -DABLATE -o $@ $(filter %.c,$^)
 
+# Each probe is a program of its own, so that only its main is seen by the others.
+bin/probes/%.o: corpus/cases/%.c $(wildcard corpus/cases/*.h)
+	@mkdir -p $(@D)
+	@gcc -c -O1 -pthread -w -Dmain=probe_$(subst -,_,$*) -o $@ $< && objcopy --keep-global-symbol=probe_$(subst -,_,$*) $@
+
+$(PROBES): $(PROBE_OBJ) corpus/cases/dispatch.c ## every hostile program in one, embedded in brig
+	@for p in $(basename $(notdir $(PROBE_OBJ))); do echo "PROBE(\"$$p\", probe_$${p//-/_})"; done >bin/probes/probes.inc
+	@gcc -static -O1 -pthread -w -s -Ibin/probes -o $@ corpus/cases/dispatch.c $(PROBE_OBJ)
+
 layers: build $(CELLINIT_ABLATE) ## docs/layers.md: the corpus with each layer left out, in a virtual machine (root)
 	@scripts/layers
 
-build: $(CELLINIT) ## static binaries into bin/
+build: $(CELLINIT) $(PROBES) ## static binaries into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
 	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
@@ -60,10 +73,10 @@ bench: build ## what a run costs beside the plain spawn of the same program (roo
 truth: build ## figures and verdicts beside programs that know what they use (root; WRITE=1: into the docs)
 	go run ./truth --bin bin $(if $(WRITE),--write docs/truth.md)
 
-fuzz: $(CELLINIT) ## every fuzz target for FUZZTIME (default 1m)
+fuzz: $(CELLINIT) $(PROBES) ## every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) $(CELLINIT_ABLATE) ## gofmt, vet, staticcheck, shellcheck
+lint: $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES) ## gofmt, vet, staticcheck, shellcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
 	go vet ./...
 	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
@@ -74,6 +87,6 @@ install: build ## brig and brigd into /usr/local/bin
 	install -m 0755 bin/brig bin/brigd /usr/local/bin/
 
 clean: ## remove what was built
-	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE)
+	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES)
 
 .PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 image-python bench truth fuzz lint install clean

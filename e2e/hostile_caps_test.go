@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/corpus"
 )
 
 // CAP-04: what needs a capability is refused for want of it, call by call, where
@@ -33,13 +34,13 @@ func TestHostileCapabilities(t *testing.T) {
 		name    string
 		args    []string
 		lines   int
-		outside func(t *testing.T) []attempt
+		outside func(t *testing.T) []corpus.Attempt
 	}{
-		{"of a user namespace", nil, 17, func(t *testing.T) []attempt { return inJail(t, probe) }},
-		{"of the host", []string{"host"}, 18, func(t *testing.T) []attempt { return asRoot(t, probe, "host") }},
+		{"of a user namespace", nil, 17, func(t *testing.T) []corpus.Attempt { return inJail(t, probe) }},
+		{"of the host", []string{"host"}, 18, func(t *testing.T) []corpus.Attempt { return asRoot(t, probe, "host") }},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			e := expectation{Verdicts: []api.Verdict{api.OK}, Errno: refused, Lines: group.lines}
+			e := expectation{corpus.Case{Verdicts: []api.Verdict{api.OK}, Errno: refused, Lines: group.lines}}
 			t.Run("control", func(t *testing.T) {
 				got := group.outside(t)
 				if len(got) != group.lines {
@@ -50,7 +51,7 @@ func TestHostileCapabilities(t *testing.T) {
 						t.Logf("this machine's root has not got %s itself", x.Call)
 						continue
 					}
-					if held, _ := e.wanted(x.Call); slices.Contains(held, x.Errno) && !slices.Contains(without, x.Errno) {
+					if held, _ := e.Wanted(x.Call); slices.Contains(held, x.Errno) && !slices.Contains(without, x.Errno) {
 						t.Errorf("with the capability, %s gives %s as without: the probe proves nothing", x.Call, x.Errno)
 					}
 				}
@@ -81,7 +82,7 @@ func holds(t *testing.T, number int) bool {
 }
 
 // inJail runs a probe as root of a user namespace.
-func inJail(t *testing.T, probe api.File) []attempt {
+func inJail(t *testing.T, probe api.File) []corpus.Attempt {
 	t.Helper()
 	var e expectation
 	e.Control.Script = "$PROBE"
@@ -90,7 +91,7 @@ func inJail(t *testing.T, probe api.File) []attempt {
 
 // asRoot runs a probe as the host's root, in a directory and in namespaces of its
 // own. Only for calls that do no harm there.
-func asRoot(t *testing.T, probe api.File, args ...string) []attempt {
+func asRoot(t *testing.T, probe api.File, args ...string) []corpus.Attempt {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "hostile-root-")
 	if err != nil {

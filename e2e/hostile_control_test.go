@@ -18,19 +18,9 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// A layerOff is a run of the probe by brig with one layer less, and what comes of it.
-type layerOff struct {
-	Log          bool                `json:"log"` // the filter lets every call go on
-	WritableRoot bool                `json:"writable_root"`
-	Limits       api.Limits          `json:"limits"` // other ones
-	Verdicts     []api.Verdict       `json:"verdicts"`
-	Errno        map[string][]string `json:"errno"`
-	MemoryOver   api.Size            `json:"memory_over"`
-}
-
 // control shows that the probe can reach its goal where nothing, or one layer less,
 // is in its way. A case without one proves nothing.
-func (e expectation) control(t *testing.T, a *agent, c *canaries, probe api.File) {
+func (e expectation) control(t *testing.T, a *agent, c canaries, probe api.File) {
 	k := e.Control
 	switch {
 	case k.Off != nil:
@@ -44,9 +34,9 @@ func (e expectation) control(t *testing.T, a *agent, c *canaries, probe api.File
 	}
 }
 
-func (e expectation) withLayerOff(t *testing.T, a *agent, c *canaries, probe api.File) {
+func (e expectation) withLayerOff(t *testing.T, a *agent, c canaries, probe api.File) {
 	off := e.Control.Off
-	r := program(probe, c.expand(e.Args)...)
+	r := program(probe, c.Expand(e.Args)...)
 	r.Profile, r.WritableRoot, r.Limits = e.Profile, off.WritableRoot, off.Limits.Over(e.Limits.Over(hostileLimits()))
 	if off.Log {
 		r.ProfileMode = api.Log
@@ -84,7 +74,7 @@ func (e expectation) further(t *testing.T, out []byte) {
 		}
 	}
 	for _, call := range e.Control.Differs {
-		if held, _ := e.wanted(call); got[call] == "" || slices.Contains(held, got[call]) {
+		if held, _ := e.Wanted(call); got[call] == "" || slices.Contains(held, got[call]) {
 			t.Errorf("in the control, %s gives %q as in the cage: the probe proves nothing", call, got[call])
 		}
 	}

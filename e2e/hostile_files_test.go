@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/corpus"
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
@@ -31,7 +32,7 @@ type bystander struct {
 func beside(t *testing.T, dir, name string) bystander {
 	t.Helper()
 	b := bystander{path: filepath.Join(dir, name)}
-	if err := os.WriteFile(b.path, []byte(fileSecret), 0o640); err != nil {
+	if err := os.WriteFile(b.path, []byte(corpus.Secret), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chown(b.path, 1234, 1235); err != nil {
@@ -170,7 +171,7 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 			t.Errorf("%s: mode %o, %d links, %v; want a regular file of its own", path, st.Mode, st.Nlink, err)
 		}
 		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte(fileSecret)) {
+		if bytes.Contains(text, []byte(corpus.Secret)) {
 			t.Errorf("%s holds the host's canary", path)
 		}
 		rel, _ := filepath.Rel(out, path)
@@ -203,7 +204,7 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	if err := os.Symlink(file.path, link); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(link); err != nil || string(text) != fileSecret {
+	if text, err := os.ReadFile(link); err != nil || string(text) != corpus.Secret {
 		t.Errorf("by path the link leads to %q, %v: the test proves nothing", text, err)
 	}
 	if err := os.Chown(link, 1000, 1000); err != nil || !file.touched(t) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/corpus"
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
@@ -153,7 +154,7 @@ func newVictim(t *testing.T) victim {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	v := victim{dir, filepath.Join(dir, "secret")}
-	if err := errors.Join(os.Chmod(dir, 0o777), os.WriteFile(v.secret, []byte(fileSecret), 0o666), os.Chmod(v.secret, 0o666)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o777), os.WriteFile(v.secret, []byte(corpus.Secret), 0o666), os.Chmod(v.secret, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -166,7 +167,7 @@ func (v victim) untouched(t *testing.T, a *agent) {
 	if err != nil || len(list) != 1 {
 		t.Errorf("the victim holds %v, %v; want its secret alone", list, err)
 	}
-	if text, err := os.ReadFile(v.secret); err != nil || string(text) != fileSecret {
+	if text, err := os.ReadFile(v.secret); err != nil || string(text) != corpus.Secret {
 		t.Errorf("the victim's secret is %q, %v", text, err)
 	}
 	for path, want := range map[string]os.FileMode{v.dir: os.ModeDir | 0o777, v.secret: 0o666} {
@@ -275,7 +276,7 @@ func replace(t *testing.T, path, to, secret string) {
 	if err := os.Symlink(to, path); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(path, secret)); err != nil || string(text) != fileSecret {
+	if text, err := os.ReadFile(filepath.Join(path, secret)); err != nil || string(text) != corpus.Secret {
 		t.Fatalf("on the host %s leads to %q, %v: the test proves nothing", path, text, err)
 	}
 }

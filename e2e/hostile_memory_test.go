@@ -168,8 +168,8 @@ func TestHostileCgroupModeIsNamed(t *testing.T) {
 	}
 	c := newCanaries(t)
 	for _, id := range []string{"MEM-01", "MEM-03", "MEM-05"} {
-		e := loadExpectation(t, filepath.Join(hostileDir, id+".expect.json"))
-		r := program(buildProbe(t, id), c.expand(e.Args)...)
+		e := expectationOf(t, id)
+		r := program(buildProbe(t, id), c.Expand(e.Args)...)
 		r.Limits = e.Limits.Over(hostileLimits())
 		res := a.run(t, r)
 		e.check(t, c, res)

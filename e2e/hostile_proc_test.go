@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/corpus"
 )
 
 // PRC-01, PRC-02, PRC-03, PRC-05: where a language asks for all of /proc, what is
@@ -39,7 +40,7 @@ func TestHostileFullProc(t *testing.T) {
 			probe := buildProbe(t, tt.id)
 			both(t, func(t *testing.T, mode api.Mode) {
 				r := api.Run{Language: "full", Source: api.Bytes("exec ./" + probe.Name), Files: []api.File{probe}, Mode: mode, Limits: hostileLimits()}
-				e := expectation{Verdicts: []api.Verdict{api.OK}, Errno: tt.allowed, Stdout: tt.stdout, Only: tt.only}
+				e := expectation{corpus.Case{Verdicts: []api.Verdict{api.OK}, Errno: tt.allowed, Stdout: tt.stdout, Only: tt.only}}
 				e.check(t, c, a.run(t, r))
 				c.untouched(t)
 			})

@@ -29,7 +29,7 @@ func TestHostileResidueWithoutTheFilter(t *testing.T) {
 	cell := func() string { return string(open(sh("readlink /proc/self/ns/user")).Stdout) }
 	for _, id := range []string{"RES-01", "RES-02", "RES-03", "RES-04", "RES-05", "RES-07", "RES-19", "RES-20", "RES-22"} {
 		t.Run(id, func(t *testing.T) {
-			e, probe := loadExpectation(t, filepath.Join(hostileDir, id+".expect.json")), buildProbe(t, id)
+			e, probe := expectationOf(t, id), buildProbe(t, id)
 			before := cell()
 			left := open(program(residue))
 			wantVerdict(t, left, api.OK)
@@ -133,7 +133,7 @@ func foreign(t testing.TB, pid int) []string {
 func TestHostileInputsAreNotMetByTheRunBefore(t *testing.T) {
 	c := newCanaries(t)
 	a := startAgent(t, "--slots", "1")
-	set := `cd /box; ln -s /tmp/caught link.txt; mkdir -p dir.txt/sub; echo RESIDUE > plain.txt; ln plain.txt hard.txt; ln -s /tmp deep; ln -s ` + c.file + ` host.txt; chmod 0 plain.txt; ls`
+	set := `cd /box; ln -s /tmp/caught link.txt; mkdir -p dir.txt/sub; echo RESIDUE > plain.txt; ln plain.txt hard.txt; ln -s /tmp deep; ln -s ` + c.File + ` host.txt; chmod 0 plain.txt; ls`
 	names := []string{"link.txt", "dir.txt", "plain.txt", "hard.txt", "deep/in.txt", "host.txt"}
 	control := a.run(t, sh(set+"; echo input > link.txt; cat /tmp/caught"))
 	wantVerdict(t, control, api.OK)

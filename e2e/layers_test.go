@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/corpus"
 )
 
 // A recorder keeps what a check would have failed for.
@@ -50,7 +50,7 @@ const (
 )
 
 // judge tells a goal reached from a refusal that only looks different.
-func judge(e expectation, list []attempt, res api.Result, checks, canary []string) finding {
+func judge(e expectation, list []corpus.Attempt, res api.Result, checks, canary []string) finding {
 	if len(canary) > 0 {
 		return finding{leaked, canary[0]}
 	}
@@ -59,7 +59,7 @@ func judge(e expectation, list []attempt, res api.Result, checks, canary []strin
 	}
 	var other []string
 	for _, a := range list {
-		want, ok := e.wanted(a.Call)
+		want, ok := e.Wanted(a.Call)
 		if !ok && e.Errno == nil || slices.Contains(want, a.Errno) {
 			continue
 		}
@@ -81,15 +81,6 @@ func judge(e expectation, list []attempt, res api.Result, checks, canary []strin
 // corpus does not hold with nothing left out; the lines that begin with "layers|"
 // are docs/layers.md.
 func TestLayers(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(hostileDir, "*.expect.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	probes := map[string]api.File{}
-	for _, f := range files {
-		id := strings.TrimSuffix(filepath.Base(f), ".expect.json")
-		probes[id] = buildProbe(t, id)
-	}
 	for _, layer := range append([]string{""}, ablations(t)...) {
 		t.Run("without "+layer, func(t *testing.T) {
 			defer func() {
@@ -99,20 +90,18 @@ func TestLayers(t *testing.T) {
 			}()
 			t.Setenv("BRIG_WITHOUT", layer)
 			c := newCanaries(t)
-			t.Setenv("BRIG_HOSTILE_CANARY", c.env)
+			t.Setenv("BRIG_HOSTILE_CANARY", c.Env)
 			a := startAgent(t, "--slots", "1")
-			for _, f := range files {
-				id := strings.TrimSuffix(filepath.Base(f), ".expect.json")
-				got := oneCase(t, a, c, loadExpectation(t, f), probes[id])
+			for _, e := range expectations(t) {
+				id, got := e.ID, oneCase(t, a, c, e)
 				fmt.Printf("layers|%s|%s|%s|%s\n", layer, id, got.outcome, clean(got.how))
 			}
 		})
 	}
 }
 
-func oneCase(t *testing.T, a *agent, c *canaries, e expectation, probe api.File) finding {
-	r := program(probe, c.expand(e.Args)...)
-	r.Mode, r.Profile, r.Limits = api.Strict, e.Profile, e.Limits.Over(hostileLimits())
+func oneCase(t *testing.T, a *agent, c canaries, e expectation) finding {
+	r := e.Run(c.Canaries)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	res, err := a.Run(ctx, r)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/corpus"
 )
 
 // A selfcheck is a claim about the cage, and the programs that try to disprove it.
@@ -18,15 +19,37 @@ type selfcheck struct {
 // A selfstep is one run. judge looks at its result and says what is wrong with
 // it, or nothing. It is pure.
 type selfstep struct {
-	script string
-	limits api.Limits
-	judge  func(api.Result) string
+	run   api.Run
+	judge func(api.Result) string
+}
+
+// shell is a step of the tiny image's shell.
+func shell(script string, l api.Limits, judge func(api.Result) string) selfstep {
+	return selfstep{api.Run{
+		Image: tinyImage, Argv: []string{"/bin/sh", "-c", script}, Collect: api.Collect{None: true},
+		Limits: l.Over(api.Limits{Wall: api.Duration(10 * time.Second), Memory: 64 * api.MiB}),
+	}, judge}
+}
+
+// ofCorpus makes checks of the hostile programs that do no harm to a host which
+// fails to hold them. The canaries are what they must not reach.
+func ofCorpus(cases []corpus.Case, canaries *corpus.Canaries) []selfcheck {
+	var all []selfcheck
+	for _, k := range cases {
+		if k.Harm != "" {
+			continue
+		}
+		all = append(all, selfcheck{k.ID, k.Title, []selfstep{{k.Run(canaries), func(r api.Result) string {
+			return strings.Join(k.Check(r, append(canaries.Secrets(), canaries.Expand(k.Absent)...)), "; ")
+		}}}})
+	}
+	return all
 }
 
 func selfchecks() []selfcheck {
 	const ms = api.Duration(time.Millisecond)
 	one := func(script string, l api.Limits, judge func(api.Result) string) []selfstep {
-		return []selfstep{{script, l, judge}}
+		return []selfstep{shell(script, l, judge)}
 	}
 	none := api.Limits{}
 	return []selfcheck{
@@ -55,8 +78,8 @@ func selfchecks() []selfcheck {
 		{"pids", "processes end at their limit",
 			one(`for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done 2>/dev/null; true`, api.Limits{Pids: 6}, judgePids)},
 		{"nothing-left", "a run finds nothing of the run before", []selfstep{
-			{`touch /box/mark /tmp/mark /dev/shm/mark; sleep 300 >/dev/null 2>&1 & echo made`, none, lines("made")},
-			{`find /box /tmp /dev/shm -name mark; grep -x sleep /proc/[0-9]*/comm; grep -q . /proc/$$/comm && echo looked`, none, lines("looked")},
+			shell(`touch /box/mark /tmp/mark /dev/shm/mark; sleep 300 >/dev/null 2>&1 & echo made`, none, lines("made")),
+			shell(`find /box /tmp /dev/shm -name mark; grep -x sleep /proc/[0-9]*/comm; grep -q . /proc/$$/comm && echo looked`, none, lines("looked")),
 		}},
 	}
 }

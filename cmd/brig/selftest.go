@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/corpus"
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
@@ -25,8 +26,11 @@ type selftestResult struct {
 
 func selftestCommand(c *console, args []string) int {
 	f := c.flags("selftest", `
-Show that the cage holds here: harmless programs try what the agent forbids, each
-in a real run. Exits 1 when one of them gets further than it should.
+Show that the cage holds here: programs try what the agent forbids, each in a real
+run: first the checks below, then those of the hostile programs brig is tested with
+(docs/corpus.md) that do no harm where they are not held. Things of this host that
+they must not reach, a file, a process, listeners, are made for them and looked at
+after each. Exits 1 when one of them gets further than it should.
 
 Usage:
   brig selftest [--json] [ID...]
@@ -34,6 +38,7 @@ Usage:
 Examples:
   sudo brig selftest
   sudo brig selftest network memory-limit
+  sudo brig selftest NS-05 SEC-13
 
 Checks:
 `+selftestNames())
@@ -42,7 +47,16 @@ Checks:
 	if code, done := c.parse(f, args); done {
 		return code
 	}
-	checks, err := chooseChecks(selfchecks(), f.Args())
+	cases, err := corpus.Cases()
+	if err != nil {
+		return c.fail(err)
+	}
+	canaries, err := corpus.Plant()
+	if err != nil {
+		return c.fail(fmt.Errorf("selftest: make what the programs must not reach: %w", err))
+	}
+	defer canaries.Close()
+	checks, err := chooseChecks(append(selfchecks(), ofCorpus(cases, canaries)...), cases, f.Args())
 	if err != nil {
 		return c.hint("selftest", err)
 	}
@@ -55,9 +69,13 @@ Checks:
 	if err := c.ensureTiny(ctx, agent); err != nil {
 		return c.fail(agent.explain(err))
 	}
+	if *asJSON { // else each line is progress enough
+		p := c.progress(fmt.Sprintf("%d checks", len(checks)))
+		defer p.end()
+	}
 	var all []selftestResult
 	for _, k := range checks {
-		r, err := carryOut(ctx, agent, k)
+		r, err := carryOut(ctx, agent, k, canaries)
 		if err != nil {
 			return c.fail(agent.explain(fmt.Errorf("check %s: %w", k.id, err)))
 		}
@@ -85,7 +103,7 @@ func (r selftestResult) String() string {
 	if !r.OK {
 		word, reason = "FAIL", ": "+r.Reason
 	}
-	return fmt.Sprintf("%s  %-13s %5d ms  %s%s", word, r.ID, r.TookNS/1e6, r.Claim, reason)
+	return fmt.Sprintf("%s  %-14s %5d ms  %s%s", word, r.ID, r.TookNS/1e6, r.Claim, reason)
 }
 
 func selftestNames() string {
@@ -98,7 +116,7 @@ func selftestNames() string {
 	return b.String()
 }
 
-func chooseChecks(all []selfcheck, ids []string) ([]selfcheck, error) {
+func chooseChecks(all []selfcheck, cases []corpus.Case, ids []string) ([]selfcheck, error) {
 	if len(ids) == 0 {
 		return all, nil
 	}
@@ -106,6 +124,10 @@ func chooseChecks(all []selfcheck, ids []string) ([]selfcheck, error) {
 	for _, id := range ids {
 		i := slices.IndexFunc(all, func(k selfcheck) bool { return k.id == id })
 		if i < 0 {
+			j := slices.IndexFunc(cases, func(k corpus.Case) bool { return k.ID == id })
+			if j >= 0 {
+				return nil, fmt.Errorf("%s is not for a host in use: it %s if it is not held; make test runs it", id, cases[j].Harm)
+			}
 			return nil, fmt.Errorf("selftest has no check %q", id)
 		}
 		out = append(out, all[i])
@@ -115,19 +137,20 @@ func chooseChecks(all []selfcheck, ids []string) ([]selfcheck, error) {
 
 // carryOut runs the programs of one check, one after the other, up to the first
 // that gets further than it should.
-func carryOut(ctx context.Context, a *agentHandle, k selfcheck) (selftestResult, error) {
+func carryOut(ctx context.Context, a *agentHandle, k selfcheck, canaries *corpus.Canaries) (selftestResult, error) {
 	out := selftestResult{ID: k.id, Claim: k.claim, OK: true}
 	began := time.Now()
 	for _, s := range k.steps {
-		res, err := a.Run(ctx, api.Run{
-			Image: tinyImage, Argv: []string{"/bin/sh", "-c", s.script}, Collect: api.Collect{None: true},
-			Limits: s.limits.Over(api.Limits{Wall: api.Duration(10 * time.Second), Memory: 64 * api.MiB}),
-		})
+		res, err := a.Run(ctx, s.run)
 		if err != nil {
 			return out, err
 		}
-		if out.Reason = s.judge(res); out.Reason != "" {
-			out.OK = false
+		wrong := s.judge(res)
+		if touched := canaries.Touched(); len(touched) > 0 {
+			wrong = strings.Join(append(touched, wrong), "; ")
+		}
+		if wrong != "" {
+			out.OK, out.Reason = false, wrong
 			break
 		}
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/corpus"
 )
 
 func TestSelfchecksTellAHoleFromACage(t *testing.T) {
@@ -47,7 +49,7 @@ func TestSelfchecksTellAHoleFromACage(t *testing.T) {
 		{"a process of the run before", "nothing-left", 1, out(api.OK, "/proc/7/comm:sleep\nlooked\n"), false},
 	} {
 		t.Run(tt.id+": "+tt.name, func(t *testing.T) {
-			chosen, err := chooseChecks(selfchecks(), []string{tt.id})
+			chosen, err := chooseChecks(selfchecks(), nil, []string{tt.id})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +69,34 @@ func TestSelfcheckNamesAreUniqueAndUnknownOnesRefused(t *testing.T) {
 	if n := len(ids); len(slices.Compact(ids)) != n {
 		t.Errorf("ids %q are not unique", ids)
 	}
-	if _, err := chooseChecks(selfchecks(), []string{"nosuch"}); err == nil {
+	if _, err := chooseChecks(selfchecks(), nil, []string{"nosuch"}); err == nil {
 		t.Error("an unknown check is accepted")
+	}
+}
+
+// The hostile programs that could harm a host are none of the checks, and asking for
+// one says why.
+func TestSelftestLeavesOutWhatCouldHarm(t *testing.T) {
+	cases := []corpus.Case{{ID: "X-01", Verdicts: []api.Verdict{api.OK}}, {ID: "X-02", Harm: "fills a disk"}}
+	canaries, err := corpus.Plant()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer canaries.Close()
+	all := ofCorpus(cases, canaries)
+	if len(all) != 1 || all[0].id != "X-01" {
+		t.Fatalf("checks %+v; want X-01 alone", all)
+	}
+	judge := all[0].steps[0].judge
+	if bad := judge(api.Result{Verdict: api.OK}); bad != "" {
+		t.Errorf("a run that held is judged %q", bad)
+	}
+	for _, res := range []api.Result{{Verdict: api.Nonzero}, {Verdict: api.OK, Stdout: api.Bytes(corpus.Secret)}} {
+		if judge(res) == "" {
+			t.Errorf("%+v is judged to hold", res)
+		}
+	}
+	if _, err := chooseChecks(all, cases, []string{"X-02"}); err == nil || !strings.Contains(err.Error(), "fills a disk") {
+		t.Errorf("asked for X-02: %v; want the reason", err)
 	}
 }

@@ -1,0 +1,163 @@
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// Canaries are things of the host that a probe would have to touch to get out: a
+// file, a process, listeners on loopback and on unix sockets, an environment.
+type Canaries struct {
+	Dir, File string // where they lie; the file that holds Secret
+	Env       string // a value for the agent's environment
+	Victim    int    // pid of a process that does nothing
+
+	victim  *exec.Cmd
+	tcp     *net.TCPListener
+	unix    []*net.UnixListener // abstract, path
+	gram    *net.UnixConn       // abstract
+	hits    atomic.Int64
+	waiting sync.WaitGroup
+}
+
+// Secret is what the host's file holds.
+const Secret = "canary-of-the-host-file"
+
+// Plant makes them. Close takes them away.
+func Plant() (c *Canaries, err error) {
+	dir, err := os.MkdirTemp("/var/tmp", "hostile-")
+	if err != nil {
+		return nil, err
+	}
+	c = &Canaries{Dir: dir, File: filepath.Join(dir, "secret"), Env: "canary-of-the-agents-environment"}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(c.File, []byte(Secret), 0o644)); err != nil {
+		return nil, err
+	}
+	if c.tcp, err = net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+		return nil, err
+	}
+	c.waiting.Go(func() { c.count(c.tcp) })
+	sock := filepath.Join(dir, "sock")
+	for _, name := range []string{"@brig-hostile-canary-" + filepath.Base(dir), sock} {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+		if err != nil {
+			return nil, err
+		}
+		c.unix = append(c.unix, l)
+		c.waiting.Go(func() { c.count(l) })
+	}
+	if err := os.Chmod(sock, 0o777); err != nil {
+		return nil, err
+	}
+	if c.gram, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@brig-hostile-datagram-" + filepath.Base(dir), Net: "unixgram"}); err != nil {
+		return nil, err
+	}
+	c.waiting.Go(func() {
+		for {
+			if _, err := c.gram.Read(make([]byte, 1)); err != nil {
+				return
+			}
+			c.hits.Add(1)
+		}
+	})
+	c.victim = exec.Command("sleep", "3600")
+	c.victim.Args = []string{"hostile-canary-process", "3600"}
+	if err := c.victim.Start(); err != nil {
+		return nil, err
+	}
+	c.Victim = c.victim.Process.Pid
+	return c, nil
+}
+
+// count counts who connects, until the listener closes.
+func (c *Canaries) count(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		c.hits.Add(1)
+		conn.Close()
+	}
+}
+
+// Hits says how often a listener was reached, and begins again at zero if asked.
+func (c *Canaries) Hits(forget bool) int64 {
+	if forget {
+		return c.hits.Swap(0)
+	}
+	return c.hits.Load()
+}
+
+// Touched says which of them a probe reached, or nothing, and forgets it.
+func (c *Canaries) Touched() []string {
+	var all []string
+	if b, err := os.ReadFile(c.File); err != nil || string(b) != Secret {
+		all = append(all, fmt.Sprintf("host file: %q, %v", b, err))
+	}
+	if n := c.Hits(true); n != 0 {
+		all = append(all, fmt.Sprintf("%d connections reached the host's listeners", n))
+	}
+	if err := unix.Kill(c.Victim, 0); err != nil {
+		all = append(all, fmt.Sprintf("host process: %v", err))
+	}
+	var info unix.Siginfo // looked at, not reaped: that is Close's
+	if err := unix.Waitid(unix.P_PID, c.Victim, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || info.Signo != 0 {
+		all = append(all, fmt.Sprintf("host process was ended (%v)", err))
+	}
+	return all
+}
+
+// Secrets may appear in no output.
+func (c *Canaries) Secrets() []string { return []string{Secret, c.Env} }
+
+// Expand leads arguments to the canaries.
+func (c *Canaries) Expand(args []string) []string {
+	r := strings.NewReplacer("$CANARY", c.File, "$PORT", fmt.Sprint(c.tcp.Addr().(*net.TCPAddr).Port), "$ENVCANARY", c.Env,
+		"$ABSTRACT", c.unix[0].Addr().String(), "$SOCK", c.unix[1].Addr().String(),
+		"$DATAGRAM", c.gram.LocalAddr().String(), "$VICTIM", fmt.Sprint(c.Victim))
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = r.Replace(a)
+	}
+	return out
+}
+
+// Close takes the canaries away and joins who waited at them.
+func (c *Canaries) Close() error {
+	var errs []error
+	if c.victim != nil && c.victim.Process != nil {
+		_ = c.victim.Process.Kill() // it may have been ended: Touched says so
+		_ = c.victim.Wait()
+	}
+	var open []io.Closer
+	if c.tcp != nil {
+		open = append(open, c.tcp)
+	}
+	for _, l := range c.unix {
+		open = append(open, l)
+	}
+	if c.gram != nil {
+		open = append(open, c.gram)
+	}
+	for _, l := range open {
+		errs = append(errs, l.Close())
+	}
+	c.waiting.Wait()
+	return errors.Join(append(errs, os.RemoveAll(c.Dir))...)
+}
