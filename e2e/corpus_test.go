@@ -238,6 +238,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"PRC-05", "other processes, there", "e2e/hostile_proc_test.go", "TestHostileFullProc"},
 	{"RES-02", "start-up files of Python", "e2e/hostile_residue_test.go", "TestHostilePythonFindsNothingOfTheRunBefore"},
 	{"RES-03", "processes, as the host sees them", "e2e/hostile_residue_test.go", "TestHostileNobodyWaitsForTheNextRun"},
+	{"RES-06", "keys where the filter lets all calls go on", "e2e/hostile_residue_test.go", "TestHostileResidueWithoutTheFilter"},
 	{"RES-07", "residue where the filter lets all calls go on", "e2e/hostile_residue_test.go", "TestHostileResidueWithoutTheFilter"},
 	{"RES-09", "usage is of this run", "e2e/hostile_groups_test.go", "TestHostileUsageIsOfThisRun"},
 	{"RES-12", "memory left charged", "e2e/hostile_groups_test.go", "TestHostileMemoryChargeGoesWithTheRun"},

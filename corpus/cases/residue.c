@@ -2,7 +2,7 @@
 #include "probe.h"
 // Leaves everything it can, marked RESIDUE: files, start-up hooks, caches, packages,
 // ipc, sockets, processes of every state, locks; keys when told to, for a call of
-// theirs ends a run under the filter.
+// theirs ends a run under the filter; those in the rings that a cell seals, or in all.
 #include <arpa/inet.h>
 #include <mqueue.h>
 #include <pthread.h>
@@ -72,17 +72,17 @@ static void processes(void) {
 	while (read(ready[0], &c, 1) > 0);
 	for (int s, k = 0; k < 100 && waitpid(-1, &s, WUNTRACED | WNOHANG) <= 0; k++) usleep(1000); // the stopped one
 }
-static void keys(void) {
+static void keys(int rings) {
 	long to[] = {-3, -4, -5, syscall(SYS_keyctl, 22L, -1L, -2L)}; // session, user, user session, persistent
 	const char *n[] = {"add_key session", "add_key user", "add_key user session", "add_key persistent"};
-	for (int i = 0; i < 4; i++) if (i || getuid()) TRY(n[i], syscall(SYS_add_key, "user", "RESIDUE", "RESIDUE", 7L, to[i]));
+	for (int i = 0; i < rings; i++) if (i || getuid()) TRY(n[i], syscall(SYS_add_key, "user", "RESIDUE", "RESIDUE", 7L, to[i]));
 }
 int main(int argc, char **argv) {
 	char *home = getenv("HOME"); int sv[2];
 	umask(0);
 	files(); hooks(home ? home : "/box"); ipc();
 	TRY("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
-	if (argc > 1) keys();
+	if (argc > 1) keys(strcmp(argv[1], "sealed") ? 4 : 3);
 	processes();
 	return 0;
 }

@@ -35,8 +35,11 @@ static void seal_keyring(long ring)
 }
 
 // Keyrings outlive processes and this user namespace is kept from run to run, so
-// every ring a run could reach by name is made unusable before the first one
-// (RES-06). The filter denies the calls as well; this holds with the filter off.
+// the session's and the user's are made unusable before the first one (RES-06). The
+// filter denies the calls as well; this holds with the filter off. The persistent ring
+// cannot be sealed: the kernel lets its owner not set permissions on it and makes a
+// new one in place of a revoked one (security/keys/persistent.c), so that without the
+// filter runs of one cell can leave keys there.
 static void seal_keyrings(void)
 {
 	long err = SYS(keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
@@ -53,11 +56,6 @@ static void seal_keyrings(void)
 			SYS(exit_group, 1);
 		seal_keyring(KEY_SPEC_USER_KEYRING);
 		seal_keyring(KEY_SPEC_USER_SESSION_KEYRING);
-		long id = SYS(keyctl, KEYCTL_GET_PERSISTENT, -1, KEY_SPEC_PROCESS_KEYRING);
-		if (id > 0) {
-			SYS(keyctl, KEYCTL_RESTRICT_KEYRING, id, 0, 0);
-			SYS(keyctl, KEYCTL_SETPERM, id, 0);
-		}
 		SYS(exit_group, 0);
 	}
 	s32 status = 0;
