@@ -24,7 +24,7 @@ import (
 func startAgentAlone(t *testing.T) *agent {
 	t.Helper()
 	testenv.NeedRoot(t)
-	dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
+	dir, err := os.MkdirTemp(filepath.Dir(dataDir(t)), "brig-e2e-") // its file system has idmapped mounts
 	if err != nil {
 		t.Fatal(err)
 	}
