@@ -45,6 +45,7 @@ type Control struct {
 	Stdout  []string  `json:"stdout"`
 	Differs []string  `json:"differs"`
 	Canary  string    `json:"canary"`
+	Ambient []uintptr `json:"ambient"`
 	Script  string    `json:"script"`
 	Off     *LayerOff `json:"off"`
 }

@@ -125,7 +125,7 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, c.Expand(e.Args)...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/bin", "BRIG_HOSTILE_CANARY=" + c.Env}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: e.Control.Ambient, Setpgid: true}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("bare: %v\n%s", err, out)
