@@ -66,7 +66,7 @@ func TestHostileNobodyWaitsForTheNextRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	file, name := stayer(t, "joining")
 	residue := buildProbe(t, "residue")
-	residue.Name = fmt.Sprintf("waiting-%d", os.Getpid())
+	residue.Name = fmt.Sprintf("residue-waiting-%d", os.Getpid())
 	enter := func(args ...string) *staying {
 		r := api.Run{Image: "tiny", Files: []api.File{file, residue}, Argv: append([]string{name}, args...), Limits: hostileLimits()}
 		r.Limits.Wall = seconds(20)

@@ -70,7 +70,7 @@ static void processes(void) {
 	}
 	close(ready[1]);
 	while (read(ready[0], &c, 1) > 0);
-	for (int s, k = 0; k < 100 && waitpid(-1, &s, WUNTRACED | WNOHANG) <= 0; k++) usleep(1000); // the stopped one
+	for (int s, k = 0; k < 1000 && !waitpid(-1, &s, WUNTRACED | WNOHANG); k++) usleep(1000); // the stopped one
 }
 static void keys(int rings) {
 	long to[] = {-3, -4, -5, syscall(SYS_keyctl, 22L, -1L, -2L)}; // session, user, user session, persistent
