@@ -118,7 +118,7 @@ func mounts(c Config) []oci.Mount {
 func rlimits(l api.Limits) []oci.POSIXRlimit {
 	both := func(name string, v uint64) oci.POSIXRlimit { return oci.POSIXRlimit{Type: name, Hard: v, Soft: v} }
 	return []oci.POSIXRlimit{
-		both("RLIMIT_CORE", 0), both("RLIMIT_MEMLOCK", 64<<10), both("RLIMIT_MSGQUEUE", 0), both("RLIMIT_NICE", 0),
+		both("RLIMIT_CORE", 1), both("RLIMIT_MEMLOCK", 64<<10), both("RLIMIT_MSGQUEUE", 0), both("RLIMIT_NICE", 0),
 		both("RLIMIT_RTPRIO", 0), both("RLIMIT_SIGPENDING", 1024),
 		both("RLIMIT_NOFILE", uint64(l.OpenFiles)), both("RLIMIT_STACK", uint64(l.Stack)), both("RLIMIT_FSIZE", uint64(l.Scratch)),
 		both("RLIMIT_CPU", uint64(math.Ceil(float64(l.CPU)/1e9))+2),

@@ -72,7 +72,7 @@ func TestLimitsBecomeResources(t *testing.T) {
 	for _, want := range []struct {
 		name string
 		v    uint64
-	}{{"RLIMIT_NOFILE", 9}, {"RLIMIT_CPU", 4}, {"RLIMIT_CORE", 0}} {
+	}{{"RLIMIT_NOFILE", 9}, {"RLIMIT_CPU", 4}, {"RLIMIT_CORE", 1}} {
 		found := false
 		for _, got := range s.Process.Rlimits {
 			found = found || got.Type == want.name && got.Soft == want.v && got.Hard == want.v

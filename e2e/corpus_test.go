@@ -236,6 +236,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"PRC-02", "triggers, there", "e2e/hostile_proc_test.go", "TestHostileFullProc"},
 	{"PRC-03", "secrets of the kernel, there", "e2e/hostile_proc_test.go", "TestHostileFullProc"},
 	{"PRC-05", "other processes, there", "e2e/hostile_proc_test.go", "TestHostileFullProc"},
+	{"PRC-09", "a core_pattern that is a pipe, in a machine of its own", "e2e/core_vm_test.go", "TestCrashesStartNoHelper"},
 	{"RES-02", "start-up files of Python", "e2e/hostile_residue_test.go", "TestHostilePythonFindsNothingOfTheRunBefore"},
 	{"RES-03", "processes, as the host sees them", "e2e/hostile_residue_test.go", "TestHostileNobodyWaitsForTheNextRun"},
 	{"RES-06", "keys where the filter lets all calls go on", "e2e/hostile_residue_test.go", "TestHostileResidueWithoutTheFilter"},

@@ -64,3 +64,31 @@ func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
 		}
 	})
 }
+
+// PRC-09: an agent whose own limits are lower than a cell's makes cells all the
+// same, with its own: to give more than one has takes CAP_SYS_RESOURCE, which a
+// confined root lacks.
+func TestHostileAgentOfLowLimits(t *testing.T) {
+	testenv.NeedRoot(t)
+	data, dir := dataDir(t), placeOf(t, "brig-e2e-")
+	testenv.CleanHost(t)
+	a := launchAfter(t, dir, data, func(pid int) {
+		for resource, most := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_SIGPENDING: 512} {
+			if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+				t.Errorf("limit the agent: %v", err)
+			}
+		}
+	}, "--slots", "1")
+	t.Cleanup(a.stop)
+	both(t, func(t *testing.T, mode api.Mode) {
+		r := sh("cat /proc/self/limits")
+		r.Mode = mode
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OK)
+		for _, re := range []string{`Max core file size +0 +0 `, `Max pending signals +512 +512 `} {
+			if !regexp.MustCompile(re).Match(res.Stdout) {
+				t.Errorf("no %q in\n%s", re, res.Stdout)
+			}
+		}
+	})
+}

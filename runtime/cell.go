@@ -192,7 +192,12 @@ func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		config.Rlimits = append(config.Rlimits, configs.Rlimit{Type: n, Hard: r.Hard, Soft: r.Soft})
+		var own unix.Rlimit
+		if err := unix.Getrlimit(n, &own); err != nil {
+			return nil, os.NewSyscallError("getrlimit", err)
+		}
+		hard := min(r.Hard, own.Max) // giving more than we have takes a privilege that a confined root lacks
+		config.Rlimits = append(config.Rlimits, configs.Rlimit{Type: n, Hard: hard, Soft: min(r.Soft, hard)})
 	}
 	return config, nil
 }

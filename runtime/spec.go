@@ -85,7 +85,10 @@ func cellBadness() (int, error) {
 // cellRlimits hold for everything in the cell. What a run sets for itself comes
 // with its start message.
 var cellRlimits = []oci.POSIXRlimit{
-	{Type: "RLIMIT_CORE"}, // a dump would outlive the run (PRC-09)
+	// A dump would outlive the run (PRC-09). One byte is too little for a file, and
+	// the one limit that keeps a core_pattern that is a pipe from being started, as
+	// the host's root; zero does not (fs/coredump.c, do_coredump).
+	{Type: "RLIMIT_CORE", Hard: 1, Soft: 1},
 	{Type: "RLIMIT_MEMLOCK", Hard: 64 << 10, Soft: 64 << 10},
 	{Type: "RLIMIT_MSGQUEUE"}, // POSIX queues are kernel memory
 	{Type: "RLIMIT_NICE"},

@@ -1,0 +1,74 @@
+//go:build vm
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// PRC-09: where core_pattern is a pipe, the kernel starts no helper for a crash of
+// a run; it would be the host's root, and given what the program left. The pattern
+// is the whole machine's, so that this is for one of its own: scripts/test-v2.
+func TestCrashesStartNoHelper(t *testing.T) {
+	const setting = "/proc/sys/kernel/core_pattern"
+	before, err := os.ReadFile(setting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "core-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	helper, seen := filepath.Join(dir, "h"), filepath.Join(dir, "seen")
+	if err := os.WriteFile(helper, []byte("#!/bin/sh\necho crash >>"+seen+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := startAgent(t, "--slots", "1")
+	if err := os.WriteFile(setting, []byte("|"+helper), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(setting, before, 0o644); err != nil {
+			t.Errorf("take the pattern back: %v", err)
+		}
+	})
+	crashes := func() int {
+		text, err := os.ReadFile(seen)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "crash")
+	}
+	probe := buildProbe(t, "PRC-09")
+	both(t, func(t *testing.T, mode api.Mode) {
+		r := program(probe, "5")
+		r.Mode, r.Limits = mode, hostileLimits()
+		res := a.run(t, r)
+		if wantVerdict(t, res, api.OK); !strings.Contains(string(res.Stdout), "aborted 5, cores 0") {
+			t.Errorf("stdout %q", res.Stdout)
+		}
+	})
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "ulimit -c 0; kill -ABRT $$") // the control
+	if err := cmd.Run(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGABRT {
+		t.Fatalf("outside: %v", err)
+	}
+	for deadline := time.Now().Add(slow(5 * time.Second)); crashes() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("outside, a limit of 0 starts no helper: the test proves nothing")
+		}
+	}
+	if n := crashes(); n != 1 {
+		t.Errorf("the helper was started %d times; want once, for the crash outside", n)
+	}
+}
