@@ -1,10 +1,10 @@
 # Makes docs/layers.md of the lines "layers|LAYER|CASE|OUTCOME|HOW" of TestLayers.
 BEGIN { FS = "|" }
 { sub(/\r$/, "") }
-/^brig-v2: exit/ { complete = 1 }
+/^brig-v2: exit/ { complete++ }
 $1 != "layers" { next }
 $3 == "*" { broken[$2] = 1; next }
-$2 == "" { cases[++n] = $3; base[$3] = $4; next }
+$2 == "" { if (!($3 in base)) cases[++n] = $3; base[$3] = $4; next }
 {
 	if (!($2 in seen)) { seen[$2] = 1; layers[++m] = $2 }
 	if (base[$3] != "held") next
@@ -15,7 +15,7 @@ $2 == "" { cases[++n] = $3; base[$3] = $4; next }
 	ran[$2]++
 }
 END {
-	if (!complete || !m) { print "layers: the machine did not end by itself" >"/dev/stderr"; exit 1 }
+	if (complete < 2 || !m) { print "layers: a machine did not end by itself" >"/dev/stderr"; exit 1 }
 	print "# Layers, one at a time\n"
 	print "Written by `make layers`: user-mode Linux, cgroup v2, an agent built with the tag `ablate`, which"
 	print "leaves one layer of isolation out at a time and serves nowhere else. A case whose goal is"
