@@ -14,8 +14,9 @@ CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib 
 	-fno-pic -no-pie -fno-tree-loop-distribute-patterns \
 	-Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,noseparate-code -s
 
-PROBES := corpus/probes.elf
-PROBE_SRC := $(filter-out corpus/cases/sweep.c corpus/cases/dispatch.c,$(wildcard corpus/cases/*.c))# sweep has no C library
+PROBES := corpus/built/probes.elf
+ALONE := corpus/built/SEC-33.elf# programs of their own: what they do before main is theirs only
+PROBE_SRC := $(filter-out corpus/cases/sweep.c corpus/cases/dispatch.c $(ALONE:corpus/built/%.elf=corpus/cases/%.c),$(wildcard corpus/cases/*.c))# sweep has no C library
 PROBE_OBJ := $(PROBE_SRC:corpus/cases/%.c=bin/probes/%.o)
 
 help: ## list targets
@@ -34,14 +35,19 @@ bin/probes/%.o: corpus/cases/%.c $(wildcard corpus/cases/*.h)
 	@mkdir -p $(@D)
 	@gcc -c -O1 -pthread -w -Dmain=probe_$(subst -,_,$*) -o $@ $< && objcopy --keep-global-symbol=probe_$(subst -,_,$*) $@
 
+$(ALONE): corpus/built/%.elf: corpus/cases/%.c $(wildcard corpus/cases/*.h)
+	@mkdir -p $(@D)
+	@gcc -static -O1 -pthread -w -s -o $@ $<
+
 $(PROBES): $(PROBE_OBJ) corpus/cases/dispatch.c ## every hostile program in one, embedded in brig
+	@mkdir -p $(@D)
 	@for p in $(basename $(notdir $(PROBE_OBJ))); do echo "PROBE(\"$$p\", probe_$${p//-/_})"; done >bin/probes/probes.inc
 	@gcc -static -O1 -pthread -w -s -Ibin/probes -o $@ corpus/cases/dispatch.c $(PROBE_OBJ)
 
 layers: build $(CELLINIT_ABLATE) ## docs/layers.md: the corpus with each layer left out, in a virtual machine (root)
 	@scripts/layers
 
-build: $(CELLINIT) $(PROBES) ## static binaries into bin/
+build: $(CELLINIT) $(PROBES) $(ALONE) ## static binaries into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
 	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
@@ -73,10 +79,10 @@ bench: build ## what a run costs beside the plain spawn of the same program (roo
 truth: build ## figures and verdicts beside programs that know what they use (root; WRITE=1: into the docs)
 	go run ./truth --bin bin $(if $(WRITE),--write docs/truth.md)
 
-fuzz: $(CELLINIT) $(PROBES) ## every fuzz target for FUZZTIME (default 1m)
+fuzz: $(CELLINIT) $(PROBES) $(ALONE) ## every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES) ## gofmt, vet, staticcheck, shellcheck
+lint: $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticcheck, shellcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
 	go vet ./...
 	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
@@ -87,6 +93,6 @@ install: build ## brig and brigd into /usr/local/bin
 	install -m 0755 bin/brig bin/brigd /usr/local/bin/
 
 clean: ## remove what was built
-	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES)
+	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) corpus/built
 
 .PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 image-python bench truth fuzz lint install clean

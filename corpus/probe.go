@@ -1,19 +1,28 @@
 package corpus
 
 import (
-	_ "embed"
+	"embed"
+	"errors"
+	"io/fs"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
-// probes is one static program that is every probe: it does what its file's name
-// begins with. make corpus/probes.elf builds it of cases/*.c.
+// built holds what make makes of cases/*.c: probes.elf, one static program that does
+// what its file's name begins with, and programs of their own that act before main.
 //
-//go:embed probes.elf
-var probes []byte
+//go:embed built
+var built embed.FS
 
 // Probe returns the program of a case, or of another name in cases/, as an input.
 // One that does not exist prints so and exits with 127.
 func Probe(id string) api.File {
-	return api.File{Name: id, Content: probes, Executable: true}
+	elf, err := built.ReadFile("built/" + id + ".elf")
+	if errors.Is(err, fs.ErrNotExist) {
+		elf, err = built.ReadFile("built/probes.elf")
+	}
+	if err != nil {
+		panic("corpus: built without its programs: " + err.Error()) // make builds them
+	}
+	return api.File{Name: id, Content: elf, Executable: true}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -221,4 +222,30 @@ if len(sys.argv) > 1: print(subprocess.run([sys.executable, "/box/look.py"], cap
 			t.Errorf("it finds\n%swant\n%s", res.Stdout, first.Stdout)
 		}
 	})
+}
+
+// RES-06: a profile that lets runs use keys would let them leave one in their user's
+// persistent ring, which nothing seals; so its cells serve one run each. The control
+// finds the key within one run.
+func TestHostileKeysAreNotLeftToTheNextRun(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	out, err := exec.Command(binary(t, "brig"), "profile", "show", "default", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(out), `"rules": [`, `"rules": [{"names": ["add_key", "keyctl"], "args": [{"arg": 0, "value": 0, "mask": 4611686018427387904}], "action": "allow", "why": "the test's"},`, 1)
+	residue, looker := buildProbe(t, "residue"), buildProbe(t, "RES-06")
+	keyed := func(script string) api.Result {
+		r := sh(script)
+		r.Files, r.ProfileRules, r.Limits = []api.File{residue, looker}, []byte(text), hostileLimits()
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OK)
+		return res
+	}
+	if together := keyed("./residue keys >&2; ./RES-06"); !strings.Contains(string(together.Stdout), "key says RESIDUE") {
+		t.Fatalf("a run does not find its own key: the test proves nothing\n%s\n%s", together.Stdout, together.Stderr)
+	}
+	if next := keyed("./RES-06"); strings.Contains(string(next.Stdout), "key says") {
+		t.Errorf("the next run finds the key: %s", next.Stdout)
+	}
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/seccomp"
@@ -17,6 +18,7 @@ type filter struct {
 	wide, last []byte // struct sock_filter, native byte order
 	profile    seccomp.Profile
 	model      *seccomp.Model
+	keys       bool // a run may reach its user's persistent keyring, which nothing seals
 }
 
 // newFilter compiles a profile, in the mode given.
@@ -26,7 +28,7 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 		loaded = seccomp.LogMode(p)
 	}
 	wide, last := seccomp.Split(loaded)
-	f := &filter{name: p.Name, mode: mode, profile: p, model: seccomp.NewModel(p), hash: seccomp.Hash(p)}
+	f := &filter{name: p.Name, mode: mode, profile: p, model: seccomp.NewModel(p), hash: seccomp.Hash(p), keys: mode != api.Log && reachesKeys(p)}
 	if mode == api.Log {
 		f.hash += "+log"
 	}
@@ -41,6 +43,16 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 		return nil, api.Refuse(api.CodeBadProfile, "profile %s compiles to %d+%d instructions: the most is %d+%d", p.Name, len(f.wide)/8, len(f.last)/8, wireMaxWide, wireMaxLast)
 	}
 	return f, nil
+}
+
+// reachesKeys reports whether a profile lets any call through that can use a key.
+func reachesKeys(p seccomp.Profile) bool {
+	return slices.ContainsFunc(p.Rules, func(r seccomp.Rule) bool {
+		through := r.Action == seccomp.ActAllow || r.Action == seccomp.ActLog
+		return through && slices.ContainsFunc(r.Names, func(name string) bool {
+			return name == "keyctl" || name == "add_key" || name == "request_key"
+		})
+	})
 }
 
 // denial says in words what a notification was about.

@@ -64,7 +64,7 @@ func (h *Host) plan(r api.Run, caller Caller) (*plan, error) {
 	} else {
 		p.files = r.Files
 	}
-	p.once = p.mode == api.Fresh || r.WritableRoot
+	p.once = p.mode == api.Fresh || r.WritableRoot || f.keys
 	p.cell = cellPlan{
 		key:    cellKey{image: image.Digest, policy: f.hash, fullProc: lang.FullProc, mode: p.mode, writable: r.WritableRoot},
 		tree:   image.Path,
