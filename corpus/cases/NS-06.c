@@ -10,7 +10,7 @@ static socklen_t name(const char *s) {
 	return offsetof(struct sockaddr_un, sun_path) + strlen(s);
 }
 int main(int c, char **v) {
-	int sv[2], s = TRY("socket", socket(AF_UNIX, SOCK_STREAM, 0));
+	int sv[2] = {-1, -1}, s = TRY("socket", socket(AF_UNIX, SOCK_STREAM, 0));
 	socklen_t n = name(v[1]);
 	TRY("connect", connect(s, (void *)&at, n));
 	TRY("pair", socketpair(AF_UNIX, SOCK_DGRAM, 0, sv)); // a socket that needs no socket(2)
@@ -20,5 +20,7 @@ int main(int c, char **v) {
 	TRY("connect by sendto", sendto(sv[0], "x", 1, 0, (void *)&at, n));
 	TRY("connect by sendmsg", sendmsg(sv[0], &m, 0));
 	TRY("redirect the pair", connect(sv[0], (void *)&at, n));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv)) return 1;
+	TRY("stream pair to a name", sendto(sv[0], "x", 1, MSG_NOSIGNAL, (void *)&at, n));
 	return 0;
 }
