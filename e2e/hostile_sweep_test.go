@@ -165,53 +165,79 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 	t.Logf("%d numbers refused, %d allowed, %d killed", len(together)-allowed, allowed, len(killed))
 }
 
-// SEC-12: a number above every table of ours gets the default of its profile, and
-// no answer that a library adds (libcontainer's stub says ENOSYS to what is above
-// the largest number named, even where the default is kill). A tier says EPERM,
-// without a filter the kernel says ENOSYS, and where the default is kill the verdict
-// names the number.
-func TestHostileNewerCallsGetTheDefault(t *testing.T) {
+// SEC-12: a number above every table of ours gets ENOSYS under every tier, in both
+// modes of a profile, and under profiles of one's own that kill, log or have another
+// error by default: a libc tries what is new first and falls back on ENOSYS only. Nothing
+// is recorded of it. As the kernel has no such call either, a number that is free below
+// the newest shows that the filter is asked: it gets the default.
+func TestHostileNewerCallsAreUnknown(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	s := sweep{a: a, probe: buildProbe(t, "sweep", "-nostdlib", "-s", "-Wl,-z,noseparate-code")}
-	newer := []int32{600, 1024, 100_000, x32 - 1}
-	for _, nr := range newer {
-		if name := seccomp.Name(nr, ""); name != "" {
-			t.Fatalf("number %d is %s: choose a newer one", nr, name)
-		}
-	}
+	newer := []int32{seccomp.Newest("") + 1, 600, 1024, 100_000, x32 - 1}
+	const free = 400
 	for nr, errno := range s.bare(t, newer) {
-		if errno != unix.ENOSYS {
-			t.Errorf("bare, call %d: %s: the test proves nothing", nr, errnoName(errno))
+		if errno != unix.ENOSYS && nr != newer[0] {
+			t.Errorf("bare, call %d: %s: choose a newer one", nr, errnoName(errno))
 		}
 	}
-	kill, err := seccomp.Tier("strict")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kill.Name, kill.Default = "strict-kill", seccomp.Kill()
-	rules, err := json.Marshal(kill)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := map[string]seccomp.Answer{"kill": seccomp.Kill(), "log": {Action: seccomp.ActLog}, "other": seccomp.Fail(seccomp.ENOTTY)}
 	both(t, func(t *testing.T, mode api.Mode) {
-		for _, tier := range seccomp.Tiers() {
-			r := program(s.probe, words(newer)...)
-			r.Profile, r.Mode, r.Limits = tier, mode, hostileLimits()
+		ask := func(r api.Run, what string, def unix.Errno) {
+			r.Mode, r.Limits = mode, hostileLimits()
 			res := a.run(t, r)
 			wantVerdict(t, res, api.OK)
-			for nr, got := range sweepAnswers(t, newer, res.Stdout) {
-				if got != unix.EPERM {
-					t.Errorf("%s: call %d: %s; want EPERM", tier, nr, errnoName(got))
+			if res.Denial != nil {
+				t.Errorf("%s: denial %+v; want none", what, res.Denial)
+			}
+			asked := newer
+			if def != 0 {
+				asked = append(asked, free)
+			}
+			for nr, got := range sweepAnswers(t, asked, res.Stdout) {
+				want := unix.ENOSYS
+				if nr == free {
+					want = def
+				}
+				if got != want {
+					t.Errorf("%s: call %d: %s; want %s", what, nr, errnoName(got), errnoName(want))
 				}
 			}
 		}
-		for _, nr := range newer {
-			r := program(s.probe, fmt.Sprint(nr))
-			r.ProfileRules, r.Mode, r.Limits = rules, mode, hostileLimits()
+		for _, tier := range seccomp.Tiers() {
+			r := program(s.probe, append(words(newer), fmt.Sprint(free))...)
+			r.Profile = tier
+			ask(r, tier, unix.EPERM)
+			r.Argv, r.ProfileMode = r.Argv[:len(r.Argv)-1], api.Log
+			ask(r, tier+" log", 0)
+		}
+		for name, def := range own {
+			p, err := seccomp.Tier("strict")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Name, p.Default = "strict-"+name, def
+			rules, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := program(s.probe, words(newer)...)
+			r.ProfileRules = rules
+			ask(r, p.Name, 0)
+			r.Argv, r.Mode, r.Limits = append(r.Argv[:1], fmt.Sprint(free)), mode, hostileLimits()
 			res := a.run(t, r)
-			wantVerdict(t, res, api.Denied)
-			if d := res.Denial; d == nil || d.Number != int(nr) || d.Rule != "strict-kill/default" {
-				t.Errorf("denial %+v; want call %d by the default", d, nr)
+			if def.Action == seccomp.ActKill {
+				wantVerdict(t, res, api.Denied)
+				if d := res.Denial; d == nil || d.Number != free || d.Rule != "strict-kill/default" {
+					t.Errorf("denial %+v; want call %d by the default", d, free)
+				}
+				continue
+			}
+			want := unix.ENOSYS // the kernel's, where the default is to let it pass
+			if def.Action == seccomp.ActErrno {
+				want = unix.Errno(def.Errno)
+			}
+			if got := sweepAnswers(t, []int32{free}, res.Stdout)[free]; got != want {
+				t.Errorf("%s: call %d: %s; want %s", p.Name, free, errnoName(got), errnoName(want))
 			}
 		}
 	})

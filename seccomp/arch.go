@@ -1,6 +1,7 @@
 package seccomp
 
 import (
+	"fmt"
 	goruntime "runtime"
 	"slices"
 )
@@ -59,6 +60,19 @@ func Name(nr int32, arch Arch) string {
 		return ""
 	}
 	return t[nr]
+}
+
+// Newest returns the highest call number that the table of arch has.
+func Newest(arch Arch) int32 { return int32(len(arch.table()) - 1) }
+
+// isNewer reports whether nr is above the table of arch. -1 is not: it is how a
+// tracer says that no call is to be made.
+func isNewer(nr int32, arch Arch) bool {
+	return nr != -1 && uint32(nr) > uint32(Newest(arch))
+}
+
+func newerWhy(arch Arch) string {
+	return fmt.Sprintf("newer than the last call we know, %d of %s; libraries fall back on ENOSYS and take any other error for the call's own", Newest(arch), arch.Or())
 }
 
 // Number returns the number of the named call, and whether arch has it.

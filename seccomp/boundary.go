@@ -12,7 +12,7 @@ const topNumber = 1024
 
 // BoundaryCalls yields the calls on which a filter made from any of profiles
 // (which share an architecture) could differ from its model: every number from
-// 0 to 1023, -1, x32 and foreign ones; and for every condition its value, each
+// 0 to 1023, some above, -1, x32 and foreign ones; and for every condition its value, each
 // neighbour of it by one bit, and garbage above bit 31 (SEC-03, SEC-08,
 // SEC-09).
 func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
@@ -61,7 +61,7 @@ func boundaryNumbers() []int32 {
 			out = append(out, nr|X32Bit)
 		}
 	}
-	return append(out, -2, X32Bit-1, 1<<31-1, -1<<31)
+	return append(out, topNumber, 1<<16, 1<<24|1, X32Bit-1, -2, 1<<31-1, -1<<31)
 }
 
 // boundaryArgs yields every combination of interesting values of the registers

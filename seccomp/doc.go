@@ -8,8 +8,12 @@
 // that no program under test needs. So a profile is an allow-list, small per
 // tier, and denial has three kinds of answer: an error number a library falls
 // back on (clone3, io_uring, sendfile), EPERM for what is merely not permitted,
-// and kill for what no honest program does (ptrace, bpf, keyctl). A call that
-// is newer than our tables has no name and gets the profile's default.
+// and kill for what no honest program does (ptrace, bpf, keyctl).
+//
+// A call whose number is above our tables has no name that a profile could allow
+// it by. It gets ENOSYS under every profile, whatever the default and the mode: a
+// libc tries new calls first and falls back on ENOSYS, and takes EPERM for a final
+// refusal. Numbers that are free below the newest get the default.
 //
 // # Two parts
 //
@@ -41,5 +45,6 @@
 //
 // LogMode turns every refusal into a notification, so that the agent can record
 // the call and let it continue. It is for learning what a program needs, never
-// for programs one does not trust. ShellCalls remain refused.
+// for programs one does not trust. ShellCalls remain refused, and what is newer
+// than our tables remains ENOSYS, unrecorded: no profile could allow it.
 package seccomp

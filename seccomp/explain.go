@@ -35,6 +35,21 @@ func Explain(p Profile, name string) (Explanation, error) {
 	return e, nil
 }
 
+// ExplainNumber is Explain for a call by its number, which may be newer than the
+// tables. The error is for numbers that no call of p's architecture has.
+func ExplainNumber(p Profile, nr int32) (Explanation, error) {
+	m := NewModel(p)
+	if d := m.Decide(Call{Nr: nr, Arch: p.Arch.Audit()}); d.Rule == FromNewer {
+		name := fmt.Sprintf("syscall_%d", nr)
+		return Explanation{Name: name, Nr: nr, Fallback: Rule{Names: []string{name}, Answer: d.Answer, Why: d.Why}}, nil
+	}
+	name := Name(nr, p.Arch)
+	if name == "" {
+		return Explanation{}, fmt.Errorf("explain system call %d: no call has this number on %s", nr, p.Arch.Or())
+	}
+	return Explain(p, name)
+}
+
 // String writes e for a terminal, one line for each rule.
 func (e Explanation) String() string {
 	var b strings.Builder

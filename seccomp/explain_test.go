@@ -61,6 +61,19 @@ func TestExplain(t *testing.T) {
 	if _, err := Explain(p, "opnat"); err == nil {
 		t.Error("an unknown call was explained")
 	}
+	for nr, want := range map[int32]string{
+		250: "keyctl (number 250)\n  kill",
+		600: "syscall_600 (number 600)\n  errno ENOSYS       always: newer than the last call we know, ",
+	} {
+		if e, err := ExplainNumber(p, nr); err != nil || !strings.HasPrefix(e.String(), want) {
+			t.Errorf("%d: %v, %v; want %q", nr, e, err, want)
+		}
+	}
+	for _, nr := range []int32{-1, 400, 39 | X32Bit} {
+		if e, err := ExplainNumber(p, nr); err == nil {
+			t.Errorf("%d, which is no call's, was explained: %v", nr, e)
+		}
+	}
 }
 
 func TestDiffNamesWhatOpens(t *testing.T) {

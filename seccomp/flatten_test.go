@@ -47,8 +47,8 @@ func checkFlat(t *testing.T, p seccomp.Profile) {
 	model := seccomp.NewModel(p)
 	for c := range seccomp.BoundaryCalls(p) {
 		want := model.Decide(c)
-		if want.Rule == seccomp.FromArch {
-			continue
+		if want.Rule == seccomp.FromArch || want.Rule == seccomp.FromNewer {
+			continue // not said by rules
 		}
 		hits := map[seccomp.Answer]bool{}
 		for _, f := range flat[c.Nr] {

@@ -22,6 +22,7 @@ type Decision struct {
 const (
 	FromDefault = -1
 	FromArch    = -2 // a foreign architecture or an x32 number
+	FromNewer   = -3 // a number above the tables
 )
 
 // A Model answers calls as a profile says: the reference that every compiled
@@ -32,6 +33,7 @@ type Model struct {
 	rules   map[int32][]int // call number -> rules that name it, in order
 	rest    Decision
 	foreign Decision
+	newer   Decision
 }
 
 // NewModel resolves the names of p once, for many decisions.
@@ -42,8 +44,9 @@ func NewModel(p Profile) *Model {
 		rest:    Decision{Answer: p.Default, Rule: FromDefault, Why: fmt.Sprintf("profile %s names no rule that matches, and its default is %s", p.Name, p.Default)},
 		foreign: Decision{Answer: Kill(), Rule: FromArch, Why: "not a call of " + string(arch) + ": another architecture has other numbers, which the rules do not cover"},
 	}
+	m.newer = Decision{Answer: Fail(ENOSYS), Rule: FromNewer, Why: newerWhy(arch)}
 	if p.Default == Allow() {
-		m.foreign.Answer = Allow() // the last part: the wide part answers foreign calls
+		m.foreign.Answer, m.newer = Allow(), m.rest // the last part: the wide part answers these calls
 	}
 	nr := numbers(p.Arch)
 	for i, r := range p.Rules {
@@ -64,6 +67,9 @@ func (m *Model) Decide(c Call) Decision {
 	arch := m.p.Arch.Or()
 	if c.Arch != arch.Audit() || arch == AMD64 && c.Nr != -1 && uint32(c.Nr) >= X32Bit {
 		return m.foreign
+	}
+	if isNewer(c.Nr, arch) {
+		return m.newer
 	}
 	name := Name(c.Nr, arch)
 	answer, fallback := -1, -1

@@ -71,6 +71,35 @@ func TestForeignCallsAreKilledInEveryTier(t *testing.T) {
 	}
 }
 
+// What is above the tables is ENOSYS whatever a profile says of the rest, up to where
+// x32 begins. What is free below, and -1, get the default.
+func TestNewerCallsAreUnknownWhateverTheDefault(t *testing.T) {
+	for _, arch := range []Arch{AMD64, ARM64} {
+		for _, def := range []Answer{Fail(EPERM), Fail(ENOTTY), Kill(), {Action: ActLog}} {
+			p := tier(t, "default")
+			p.Arch, p.Default = arch, def
+			for _, q := range []Profile{p, LogMode(p)} {
+				m := NewModel(q)
+				for _, nr := range []int32{Newest(arch) + 1, 1023, 100_000, X32Bit - 1} {
+					if got := m.Decide(Call{Nr: nr, Arch: arch.Audit()}); got.Answer != Fail(ENOSYS) || got.Rule != FromNewer || got.Why == "" {
+						t.Errorf("%s on %s, default %s: call %d gets %+v; want ENOSYS", q.Name, arch, def, nr, got)
+					}
+				}
+				for _, nr := range []int32{-1, 400} {
+					if got := m.Decide(Call{Nr: nr, Arch: arch.Audit()}); got.Answer != q.Default || got.Rule != FromDefault {
+						t.Errorf("%s on %s: call %d gets %+v; want the default, %s", q.Name, arch, nr, got, q.Default)
+					}
+				}
+			}
+			wide, last := Split(p)
+			newer := Call{Nr: Newest(arch) + 1, Arch: arch.Audit()}
+			if a, b := Decide(wide, newer), Decide(last, newer); a.Answer != Fail(ENOSYS) || b.Answer != Allow() {
+				t.Errorf("on %s the wide part answers %+v, the last %+v; want ENOSYS and allow", arch, a, b)
+			}
+		}
+	}
+}
+
 func TestNameKnowsBothTables(t *testing.T) {
 	for _, tt := range []struct {
 		nr   int32

@@ -32,8 +32,11 @@ type OCIArg struct {
 
 // ExportOCI returns p for plain runtimes such as runc. Nobody listens for
 // notifications there, so kill becomes the kernel's own kill of the process.
-// libcontainer answers ENOSYS to numbers above the highest one named, where p
-// gives its default; the export cannot change that (SEC-12).
+//
+// The format names calls one by one, so what is newer than our tables is not in
+// it and is left to the runtime (SEC-12). libcontainer answers ENOSYS to numbers
+// above the highest one named, which is the newest of all for our tiers; others
+// give the default.
 func ExportOCI(p Profile) (OCI, error) {
 	action, errno, err := ociAnswer(p.Default)
 	if err != nil {

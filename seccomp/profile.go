@@ -21,6 +21,9 @@ import (
 //  2. the first conditional rule of another answer that matches;
 //  3. the call's unconditional rule (at most one);
 //  4. the default.
+//
+// Where no rule can name a call, because its number is above the tables, the
+// answer is ENOSYS whatever the default.
 type Profile struct {
 	Name    string `json:"name"`
 	Arch    Arch   `json:"arch,omitempty"`
@@ -151,7 +154,10 @@ func Decode(data []byte) (Profile, error) {
 // Hash identifies what p does, in hexadecimal SHA-256: the same rules for the
 // same machine have the same hash whatever their names and reasons.
 func Hash(p Profile) string {
-	bare := Profile{Arch: p.Arch.Or(), Default: p.Default}
+	bare := struct {
+		Profile
+		Newest int32 // what is above has an answer of its own
+	}{Profile{Arch: p.Arch.Or(), Default: p.Default}, Newest(p.Arch)}
 	for _, r := range p.Rules {
 		bare.Rules = append(bare.Rules, Rule{Names: r.Names, Args: r.Args, Answer: r.Answer})
 	}

@@ -134,7 +134,8 @@ func byKernel(a Answer) Answer {
 // LogMode returns p with every refusal turned into kill, which reaches the
 // agent, so that it can record the call and let it continue. What ShellCalls
 // opens is answered as before, since the last part cannot notify: those calls
-// are refused in log mode too, with EPERM where p would kill. The result is for
+// are refused in log mode too, with EPERM where p would kill; and so is what is
+// newer than the tables. The result is for
 // Split; whole, it may be too complex to compile.
 func LogMode(p Profile) Profile {
 	out := Profile{Name: p.Name + "/log", Arch: p.Arch, Default: Kill()}

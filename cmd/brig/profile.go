@@ -120,7 +120,8 @@ Examples:
 		c.stdout.Write(marshal(p))
 		return 0
 	}
-	fmt.Fprintf(c.stdout, "profile %s (%s), hash %s\ndefault: %s\n\n", p.Name, p.Arch.Or(), seccomp.Hash(p), p.Default)
+	fmt.Fprintf(c.stdout, "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.Or(), seccomp.Hash(p), p.Default,
+		seccomp.Newest(p.Arch), seccomp.Fail(seccomp.ENOSYS))
 	for _, r := range p.Rules {
 		when := ""
 		for _, a := range r.Args {
@@ -180,13 +181,12 @@ Examples:
 	if err != nil {
 		return c.fail(err)
 	}
-	call := f.Arg(0)
-	if nr, err := strconv.ParseInt(call, 10, 32); err == nil {
-		if call = seccomp.Name(int32(nr), p.Arch); call == "" {
-			return c.fail(fmt.Errorf("explain system call %d: no call has this number on %s", nr, p.Arch.Or()))
-		}
+	var e seccomp.Explanation
+	if nr, notNumber := strconv.ParseInt(f.Arg(0), 10, 32); notNumber == nil {
+		e, err = seccomp.ExplainNumber(p, int32(nr))
+	} else {
+		e, err = seccomp.Explain(p, f.Arg(0))
 	}
-	e, err := seccomp.Explain(p, call)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -236,7 +236,10 @@ Example:
 func profileExport(c *console, args []string) int {
 	f := c.flags("profile export", `
 Write a profile as the linux.seccomp object of an OCI bundle. There, what kills
-through brig's listener becomes the kernel's own kill.
+through brig's listener becomes the kernel's own kill. System calls newer than
+those brig knows, for which brig answers ENOSYS, are left to the runtime: the
+format has no range of numbers. runc answers ENOSYS too, above the highest call
+that the profile names and its libseccomp knows; others give the default.
 
 Usage:
   brig profile export [NAME|FILE]

@@ -72,6 +72,9 @@ func compile(p seccomp.Profile) ([]byte, error) {
 		}
 	}
 	raw, err := export(f)
+	if err == nil && p.Default != seccomp.Allow() {
+		raw, err = answerNewer(raw, p.Arch)
+	}
 	if err != nil {
 		return nil, err
 	}
