@@ -27,13 +27,16 @@ type guest struct {
 var guests atomic.Int64
 
 // guest starts one. It ends with leave, or with the test.
-func (a *agent) guest(t *testing.T, mode api.Mode) *guest {
+func (a *agent) guest(t *testing.T, mode api.Mode) *guest { return a.guestFor(t, mode, seconds(30)) }
+
+// guestFor starts one that may stay for so long.
+func (a *agent) guestFor(t *testing.T, mode api.Mode, wall api.Duration) *guest {
 	t.Helper()
 	in, tell := io.Pipe()
 	answers, out := io.Pipe()
 	g := &guest{name: fmt.Sprintf("guest-%d-%d", os.Getpid(), guests.Add(1)), tell: tell, answers: bufio.NewScanner(answers), done: make(chan struct{})}
 	r := api.Run{Image: "tiny", Mode: mode, Argv: []string{"/bin/sh", "-c", `while read -r line; do eval "$line" 2>&1; echo .; done`, g.name}}
-	r.Limits.Wall, r.Collect.None = seconds(30), true
+	r.Limits.Wall, r.Collect.None = wall, true
 	ctx := context.WithoutCancel(t.Context()) // the test ends before its cleanups do
 	go func() {                               // joined by leave
 		defer close(g.done)

@@ -167,12 +167,44 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 
 func hostileLimits() api.Limits { return corpus.Limits() }
 
+// A neighbour is a run on another slot that the cases must not reach: its files, its
+// processes and its secret are looked at after each.
+type neighbour struct {
+	*guest
+	secret, before string
+}
+
+const neighbourLook = `cat /box/mark /tmp/mark /dev/shm/mark; ls -A /box /tmp /dev/shm; stat -c '%n %Y' /box/mark; kill -0 $! && echo alive`
+
+func newNeighbour(t *testing.T, a *agent) neighbour {
+	t.Helper()
+	n := neighbour{guest: a.guestFor(t, api.Strict, seconds(3600)), secret: "canary-of-the-neighbour"}
+	n.does(t, "echo "+n.secret+" | tee /box/mark /tmp/mark >/dev/shm/mark; sleep 36000 </dev/null >/dev/null 2>&1 &")
+	for i := 0; strings.Count(n.before, n.secret) != 3; i++ { // until the pipe has written
+		if n.before = n.does(t, neighbourLook); i == 1000 {
+			t.Fatalf("the neighbour has not settled: %q", n.before)
+		}
+	}
+	if !strings.HasSuffix(n.before, "alive\n") {
+		t.Fatalf("the neighbour's process is not there: %q", n.before)
+	}
+	return n
+}
+
+func (n neighbour) untouched(t *testing.T) {
+	t.Helper()
+	if now := n.does(t, neighbourLook); now != n.before {
+		t.Errorf("the neighbour is not as it was: %q; before %q", now, n.before)
+	}
+}
+
 // Every case of the corpus in a fresh cell, a kept cell, and a kept cell in which
-// a run just left everything it could.
+// a run just left everything it could; beside a neighbour.
 func TestHostile(t *testing.T) {
 	c := newCanaries(t)
 	t.Setenv("BRIG_HOSTILE_CANARY", c.Env)
-	a := startAgent(t, "--slots", "1")
+	a := startAgent(t, "--slots", "2", "--max-wall", "1h")
+	beside := newNeighbour(t, a)
 	residue := buildProbe(t, "residue")
 	stored := storedBytes(t, a)
 	outcomes := map[string]bool{}
@@ -185,8 +217,10 @@ func TestHostile(t *testing.T) {
 			once := func(t *testing.T, mode api.Mode) {
 				r := e.Run(c.Canaries)
 				r.Mode = mode
+				e.Absent = append(slices.Clone(e.Absent), beside.secret)
 				e.check(t, c, a.run(t, r))
 				c.untouched(t)
+				beside.untouched(t)
 				stored.unchanged(t)
 			}
 			t.Run("control", func(t *testing.T) { e.control(t, a, c, probe) })
