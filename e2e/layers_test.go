@@ -57,18 +57,21 @@ func judge(e expectation, list []corpus.Attempt, res api.Result, checks, canary 
 	if len(checks) == 0 {
 		return finding{held, ""}
 	}
-	var other []string
+	var other, through []string
 	for _, a := range list {
 		want, ok := e.Wanted(a.Call)
 		if !ok && e.Errno == nil || slices.Contains(want, a.Errno) {
 			continue
 		}
 		if a.Errno == "0" {
-			return finding{leaked, a.Call + " succeeds"}
+			through = append(through, a.Call)
+			continue
 		}
 		other = append(other, a.Call+": "+a.Errno)
 	}
 	switch {
+	case len(through) > 0:
+		return finding{leaked, strings.Join(through, ", ") + " succeed"}
 	case len(other) > 0:
 		return finding{otherwise, other[0]}
 	case !slices.Contains(e.Verdicts, res.Verdict) && res.Verdict != api.OK:
@@ -131,5 +134,5 @@ func clean(s string) string {
 		}
 		return r
 	}, s)), " ")
-	return s[:min(len(s), 110)]
+	return s[:min(len(s), 300)]
 }

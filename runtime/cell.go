@@ -67,6 +67,10 @@ type cellPlan struct {
 // newCell builds a cell and waits until its PID 1 is ready to make shells. On
 // failure nothing of it is left.
 func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
+	watches := h.watches
+	if !p.filter.watches {
+		watches = noWatches(h.watches)
+	}
 	if off(offSeccomp) {
 		p.filter = nil
 	}
@@ -110,7 +114,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	base := slotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
 		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), hostBase: uint32(base), readonly: p.layer == nil,
-		badness: h.badness, watches: h.watches,
+		badness: h.badness, watches: watches,
 	})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type filter struct {
 	profile    seccomp.Profile
 	model      *seccomp.Model
 	keys       bool // a run may reach its user's persistent keyring, which nothing seals
+	watches    bool // a run may watch files
 }
 
 // newFilter compiles a profile, in the mode given.
@@ -28,7 +29,11 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 		loaded = seccomp.LogMode(p)
 	}
 	wide, last := seccomp.Split(loaded)
-	f := &filter{name: p.Name, mode: mode, profile: p, model: seccomp.NewModel(p), hash: seccomp.Hash(p), keys: mode != api.Log && reachesKeys(p)}
+	f := &filter{
+		name: p.Name, mode: mode, profile: p, model: seccomp.NewModel(p), hash: seccomp.Hash(p),
+		keys:    mode != api.Log && letsThrough(p, "keyctl", "add_key", "request_key"),
+		watches: mode == api.Log || letsThrough(p, "inotify_init", "inotify_init1"),
+	}
 	if mode == api.Log {
 		f.hash += "+log"
 	}
@@ -45,13 +50,12 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 	return f, nil
 }
 
-// reachesKeys reports whether a profile lets any call through that can use a key.
-func reachesKeys(p seccomp.Profile) bool {
+// letsThrough reports whether a profile lets any of the calls through, whatever the
+// arguments.
+func letsThrough(p seccomp.Profile, calls ...string) bool {
 	return slices.ContainsFunc(p.Rules, func(r seccomp.Rule) bool {
-		through := r.Action == seccomp.ActAllow || r.Action == seccomp.ActLog
-		return through && slices.ContainsFunc(r.Names, func(name string) bool {
-			return name == "keyctl" || name == "add_key" || name == "request_key"
-		})
+		return (r.Action == seccomp.ActAllow || r.Action == seccomp.ActLog) &&
+			slices.ContainsFunc(r.Names, func(name string) bool { return slices.Contains(calls, name) })
 	})
 }
 
