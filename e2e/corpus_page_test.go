@@ -68,7 +68,8 @@ Written by ` + "`go test ./e2e -run TestCorpusPage -update-docs`" + ` from the c
 of them: on v1 by ` + "`go test ./e2e -run 'TestHostile$' -outcomes testdata/outcomes.v1`" + `, on v2 by
 ` + "`WRITE=1 make test-v2`" + `. Each case runs in a fresh cell, in a kept cell, and in a kept cell after
 a run that left what it could; and its control shows that the probe reaches its goal bare, in
-a jail, or with one layer less.
+a jail, or with one layer less. [layers.md](layers.md) has what still stops each when a layer
+is left out.
 
 | id | title | severity | layers | v1 | v2 |
 |---|---|---|---|---|---|
