@@ -176,7 +176,7 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	for range 4 * slots {
 		sleepers.Go(func() {
 			r := sh("sleep 100")
-			r.Limits.Wall = seconds(0.2)
+			r.Limits = api.Limits{Wall: seconds(0.2), Memory: 64 * api.MiB} // slots are what runs out, not memory
 			for ctx.Err() == nil {
 				if try(ctx, r, api.WallLimit) {
 					slept.Add(1)
@@ -193,7 +193,9 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	var waits []time.Duration
 	for range 10 {
 		began := time.Now()
-		for !try(ctx, sh("exit 0"), api.OK) {
+		r := sh("exit 0")
+		r.Limits.Memory = 64 * api.MiB
+		for !try(ctx, r, api.OK) {
 			if time.Since(began) > slow(30*time.Second) {
 				t.Fatal("another caller is never served")
 			}
