@@ -51,6 +51,7 @@ var ErrTooComplex = errors.New("rules are too complex")
 const (
 	maxPieces     = 200
 	maxOther      = 16
+	maxUnequal    = 8 // where a not-equal is among them: 16 took libseccomp 2.5.4 over 30 s
 	maxConditions = 500
 )
 
@@ -140,14 +141,17 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 // call in bounded time: all conditions are Equal, or all rules compare one and
 // the same register, or all compare the same registers and few by other means.
 func tractable(flat []FlatRule) bool {
-	other, same := 0, true
+	other, most, same := 0, maxOther, true
 	for _, f := range flat {
 		same = same && slices.EqualFunc(f.Conds, flat[0].Conds, func(a, b Cond) bool { return a.Index == b.Index })
 		if slices.ContainsFunc(f.Conds, func(c Cond) bool { return c.Op != Equal }) {
 			other++
 		}
+		if slices.ContainsFunc(f.Conds, func(c Cond) bool { return c.Op == NotEqual }) {
+			most = maxUnequal
+		}
 	}
-	return other == 0 || same && (len(flat[0].Conds) == 1 || other <= maxOther)
+	return other == 0 || same && (len(flat[0].Conds) == 1 || other <= most)
 }
 
 // precedence orders the rules of one call as Profile documents and drops what
