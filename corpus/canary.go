@@ -30,42 +30,50 @@ type Canaries struct {
 	waiting sync.WaitGroup
 }
 
-// Secret is what the host's file holds.
-const Secret = "canary-of-the-host-file"
+// Secret is what the host's file holds, EnvSecret what EnvName has in the environment of
+// the agent, if whoever starts it sees to that.
+const (
+	Secret    = "canary-of-the-host-file"
+	EnvName   = "BRIG_HOSTILE_CANARY"
+	EnvSecret = "canary-of-the-agents-environment"
+)
 
 // Plant makes them. Close takes them away.
-func Plant() (c *Canaries, err error) {
+func Plant() (*Canaries, error) {
 	dir, err := os.MkdirTemp("/var/tmp", "hostile-")
 	if err != nil {
 		return nil, err
 	}
-	c = &Canaries{Dir: dir, File: filepath.Join(dir, "secret"), Env: "canary-of-the-agents-environment"}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.Close())
-		}
-	}()
+	c := &Canaries{Dir: dir, File: filepath.Join(dir, "secret"), Env: EnvSecret}
+	if err := c.plant(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Canaries) plant() (err error) {
+	dir := c.Dir
 	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(c.File, []byte(Secret), 0o644)); err != nil {
-		return nil, err
+		return err
 	}
 	if c.tcp, err = net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
-		return nil, err
+		return err
 	}
 	c.waiting.Go(func() { c.count(c.tcp) })
 	sock := filepath.Join(dir, "sock")
 	for _, name := range []string{"@brig-hostile-canary-" + filepath.Base(dir), sock} {
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.unix = append(c.unix, l)
 		c.waiting.Go(func() { c.count(l) })
 	}
 	if err := os.Chmod(sock, 0o777); err != nil {
-		return nil, err
+		return err
 	}
 	if c.gram, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@brig-hostile-datagram-" + filepath.Base(dir), Net: "unixgram"}); err != nil {
-		return nil, err
+		return err
 	}
 	c.waiting.Go(func() {
 		for {
@@ -75,13 +83,16 @@ func Plant() (c *Canaries, err error) {
 			c.hits.Add(1)
 		}
 	})
-	c.victim = exec.Command("sleep", "3600")
-	c.victim.Args = []string{"hostile-canary-process", "3600"}
+	c.victim = exec.Command("cat")
+	c.victim.Args = []string{"hostile-canary-process"}
+	if _, err := c.victim.StdinPipe(); err != nil { // it ends when we do, whatever becomes of us
+		return err
+	}
 	if err := c.victim.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	c.Victim = c.victim.Process.Pid
-	return c, nil
+	return nil
 }
 
 // count counts who connects, until the listener closes.

@@ -230,3 +230,26 @@ int main(void) { return mknod("out", S_IFSOCK | 0600, 0) == 0; }`)
 		}
 	})
 }
+
+// A write through a shared mapping moves no time stamp of a file on tmpfs: the bytes
+// tell that it has changed, and that one which was only read has not.
+func TestAChangeThroughAMappingComesBack(t *testing.T) {
+	a := startAgent(t)
+	mapped := compileC(t, "mapped", `#include <fcntl.h>
+#include <sys/mman.h>
+int main(int c, char **v) { int f = open("in.txt", O_RDWR); volatile char *p = mmap(0, 2, PROT_READ | PROT_WRITE, MAP_SHARED, f, 0); char was = p[0]; if (c > 1) p[0] = was + 1; return 0; }`)
+	for _, tt := range []struct {
+		name string
+		args []string
+		want []string
+	}{{"read only", nil, nil}, {"written", []string{"write"}, []string{"in.txt"}}} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := program(mapped, tt.args...)
+			r.Files = append(r.Files, api.File{Name: "in.txt", Content: api.Bytes("in")})
+			files, skipped := a.collected(t, r)
+			if !slices.Equal(names(files), tt.want) || len(skipped) > 0 {
+				t.Errorf("collected %q, skipped %v; want %q", names(files), skipped, tt.want)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ const (
 type collector struct {
 	box    *os.File
 	want   api.Collect
-	placed map[string]stamp
+	placed map[string]input
 
 	files   []api.File
 	skipped []api.Skipped
@@ -38,7 +39,7 @@ type collector struct {
 }
 
 // collect returns the files asked for, in the order of their names.
-func collect(box *os.File, want api.Collect, placed map[string]stamp) ([]api.File, []api.Skipped, error) {
+func collect(box *os.File, want api.Collect, placed map[string]input) ([]api.File, []api.Skipped, error) {
 	if want.None {
 		return nil, nil, nil
 	}
@@ -170,8 +171,28 @@ func (c *collector) wanted(name string, st *unix.Stat_t) bool {
 	if !c.asked(name) {
 		return false
 	}
-	s, was := c.placed[name]
-	return len(c.want.Globs) > 0 || !was || s != stampOf(st)
+	in, was := c.placed[name]
+	return len(c.want.Globs) > 0 || !was || in.stamp != stampOf(st) || !c.holds(name, in.content)
+}
+
+// holds reports whether a file that looks untouched has the bytes it was placed with.
+func (c *collector) holds(name string, content []byte) bool {
+	f, err := openBeneath(c.box, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false // whoever takes it says why
+	}
+	defer f.Close()
+	part := make([]byte, min(len(content)+1, 64<<10))
+	for {
+		n, err := f.Read(part)
+		if n > len(content) || !bytes.Equal(part[:n], content[:n]) {
+			return false
+		}
+		content = content[n:]
+		if err != nil {
+			return errors.Is(err, io.EOF) && len(content) == 0
+		}
+	}
 }
 
 func (c *collector) take(name string) error {

@@ -27,9 +27,10 @@ func openBeneath(dir *os.File, name string, flags, mode uint64) (*os.File, error
 }
 
 // A stamp identifies a file's content as it was placed. A program can set a file's
-// mtime, but not its ctime; and a change within the clock's tick of the placing, which
+// mtime, but not its ctime; a change within the clock's tick of the placing, which
 // leaves ctime as it was before Linux 6.13 (multigrain timestamps), moves mtime away
-// from the past where placing put it.
+// from the past where placing put it. A write through a shared mapping moves neither on
+// tmpfs (its pages are writable from the first fault on), so the bytes decide in the end.
 type stamp struct {
 	ino          uint64
 	ctime, mtime unix.Timespec
@@ -37,16 +38,22 @@ type stamp struct {
 
 func stampOf(st *unix.Stat_t) stamp { return stamp{st.Ino, st.Ctim, st.Mtim} }
 
+// An input is a file as it was placed.
+type input struct {
+	stamp
+	content []byte
+}
+
 // placedBefore is how many seconds older than the run its inputs look.
 const placedBefore = 1
 
 // place writes the inputs below box, which nobody else has touched yet, and
 // returns what they looked like then. Everything belongs to the run.
-func place(box *os.File, files []api.File, uid, gid int) (map[string]stamp, error) {
+func place(box *os.File, files []api.File, uid, gid int) (map[string]input, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	placed := make(map[string]stamp, len(files))
+	placed := make(map[string]input, len(files))
 	made := map[string]bool{".": true}
 	for _, f := range files {
 		if err := makeDirs(box, path.Dir(f.Name), made, uid, gid); err != nil {
@@ -56,7 +63,7 @@ func place(box *os.File, files []api.File, uid, gid int) (map[string]stamp, erro
 		if err != nil {
 			return nil, placeError(f.Name, err)
 		}
-		placed[f.Name] = s
+		placed[f.Name] = input{s, f.Content}
 	}
 	return placed, nil
 }

@@ -51,11 +51,21 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 }
 
 // letsThrough reports whether a profile lets any of the calls through, whatever the
-// arguments.
+// arguments: by a rule, or by its default where no rule answers all of a call.
 func letsThrough(p seccomp.Profile, calls ...string) bool {
-	return slices.ContainsFunc(p.Rules, func(r seccomp.Rule) bool {
-		return (r.Action == seccomp.ActAllow || r.Action == seccomp.ActLog) &&
-			slices.ContainsFunc(r.Names, func(name string) bool { return slices.Contains(calls, name) })
+	through := func(a seccomp.Action) bool { return a == seccomp.ActAllow || a == seccomp.ActLog }
+	return slices.ContainsFunc(calls, func(call string) bool {
+		answered := false
+		for _, r := range p.Rules {
+			if !slices.Contains(r.Names, call) {
+				continue
+			}
+			if through(r.Action) {
+				return true
+			}
+			answered = answered || len(r.Args) == 0
+		}
+		return !answered && through(p.Default.Action)
 	})
 }
 

@@ -19,27 +19,31 @@ type selfcheck struct {
 // A selfstep is one run. judge looks at its result and says what is wrong with
 // it, or nothing. It is pure.
 type selfstep struct {
-	run   api.Run
-	judge func(api.Result) string
+	runWith func(*corpus.Canaries) api.Run
+	judge   func(api.Result, *corpus.Canaries) string
 }
 
 // shell is a step of the tiny image's shell.
 func shell(script string, l api.Limits, judge func(api.Result) string) selfstep {
-	return selfstep{api.Run{
+	run := api.Run{
 		Image: tinyImage, Argv: []string{"/bin/sh", "-c", script}, Collect: api.Collect{None: true},
 		Limits: l.Over(api.Limits{Wall: api.Duration(10 * time.Second), Memory: 64 * api.MiB}),
-	}, judge}
+	}
+	return selfstep{
+		func(*corpus.Canaries) api.Run { return run },
+		func(r api.Result, _ *corpus.Canaries) string { return judge(r) },
+	}
 }
 
 // ofCorpus makes checks of the hostile programs that do no harm to a host which
-// fails to hold them. The canaries are what they must not reach.
-func ofCorpus(cases []corpus.Case, canaries *corpus.Canaries) []selfcheck {
+// fails to hold them.
+func ofCorpus(cases []corpus.Case) []selfcheck {
 	var all []selfcheck
 	for _, k := range cases {
 		if k.Harm != "" {
 			continue
 		}
-		all = append(all, selfcheck{k.ID, k.Title, []selfstep{{k.Run(canaries), func(r api.Result) string {
+		all = append(all, selfcheck{k.ID, k.Title, []selfstep{{k.Run, func(r api.Result, canaries *corpus.Canaries) string {
 			return strings.Join(k.Check(r, append(canaries.Secrets(), canaries.Expand(k.Absent)...)), "; ")
 		}}}})
 	}

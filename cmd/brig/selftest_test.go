@@ -53,7 +53,7 @@ func TestSelfchecksTellAHoleFromACage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if bad := chosen[0].steps[tt.step].judge(tt.res); (bad == "") != tt.holds {
+			if bad := chosen[0].steps[tt.step].judge(tt.res, nil); (bad == "") != tt.holds {
 				t.Errorf("judged %q; holds should be %v", bad, tt.holds)
 			}
 		})
@@ -83,16 +83,16 @@ func TestSelftestLeavesOutWhatCouldHarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer canaries.Close()
-	all := ofCorpus(cases, canaries)
+	all := ofCorpus(cases)
 	if len(all) != 1 || all[0].id != "X-01" {
 		t.Fatalf("checks %+v; want X-01 alone", all)
 	}
 	judge := all[0].steps[0].judge
-	if bad := judge(api.Result{Verdict: api.OK}); bad != "" {
+	if bad := judge(api.Result{Verdict: api.OK}, canaries); bad != "" {
 		t.Errorf("a run that held is judged %q", bad)
 	}
 	for _, res := range []api.Result{{Verdict: api.Nonzero}, {Verdict: api.OK, Stdout: api.Bytes(corpus.Secret)}} {
-		if judge(res) == "" {
+		if judge(res, canaries) == "" {
 			t.Errorf("%+v is judged to hold", res)
 		}
 	}

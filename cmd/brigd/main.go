@@ -118,11 +118,11 @@ func parse(args []string) (flags, error) {
 
 // serve opens the host, answers until told to stop, and leaves nothing behind.
 func serve(f flags) (err error) {
-	if err := runtime.PrivateMounts(); err != nil {
-		return err
-	}
 	if err := procfs.Visible(); err != nil {
 		return fmt.Errorf("no cell can be made: %w; in a container, show brigd all of /proc (docker run --security-opt systempaths=unconfined)", err)
+	}
+	if err := runtime.PrivateMounts(); err != nil {
+		return err
 	}
 	level := slog.LevelWarn
 	if f.verbose {
