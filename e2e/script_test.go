@@ -11,7 +11,7 @@ import (
 // The scripts of testdata/script are the command line's manual: each is run with a
 // real agent behind it.
 func TestScripts(t *testing.T) {
-	a := startAgent(t)
+	a := startAgent(t, "--slots", "6") // the scripts run side by side, and a wait for a slot is on stderr
 	a.needPython(t)
 	bin := filepath.Dir(binary(t, "brig"))
 	testscript.Run(t, testscript.Params{
