@@ -108,7 +108,7 @@ func TestCorpusPage(t *testing.T) {
 	if string(got) != want {
 		t.Error("docs/corpus.md is not what the cases make: go test ./e2e -run TestCorpusPage -update-docs")
 	}
-	if strings.Contains(want, "| FAILED |") {
-		t.Error("docs/corpus.md has cases that did not hold, on v1 or v2: its head says how to run them")
+	if strings.Contains(want, "| FAILED |") || strings.Contains(want, "| not yet run |") {
+		t.Error("docs/corpus.md has cases that did not hold, or were not run, on v1 or v2: its head says how to run them")
 	}
 }
