@@ -16,10 +16,9 @@ import (
 )
 
 // Canaries are things of the host that a probe would have to touch to get out: a
-// file, a process, listeners on loopback and on unix sockets, an environment.
+// file, a process, listeners on loopback and on unix sockets.
 type Canaries struct {
 	Dir, File string // where they lie; the file that holds Secret
-	Env       string // a value for the agent's environment
 	Victim    int    // pid of a process that does nothing
 
 	victim  *exec.Cmd
@@ -44,7 +43,7 @@ func Plant() (*Canaries, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Canaries{Dir: dir, File: filepath.Join(dir, "secret"), Env: EnvSecret}
+	c := &Canaries{Dir: dir, File: filepath.Join(dir, "secret")}
 	if err := c.plant(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -135,11 +134,11 @@ func (c *Canaries) Touched() []string {
 }
 
 // Secrets may appear in no output.
-func (c *Canaries) Secrets() []string { return []string{Secret, c.Env} }
+func (c *Canaries) Secrets() []string { return []string{Secret, EnvSecret} }
 
 // Expand leads arguments to the canaries.
 func (c *Canaries) Expand(args []string) []string {
-	r := strings.NewReplacer("$CANARY", c.File, "$PORT", fmt.Sprint(c.tcp.Addr().(*net.TCPAddr).Port), "$ENVCANARY", c.Env,
+	r := strings.NewReplacer("$CANARY", c.File, "$PORT", fmt.Sprint(c.tcp.Addr().(*net.TCPAddr).Port), "$ENVCANARY", EnvSecret,
 		"$ABSTRACT", c.unix[0].Addr().String(), "$SOCK", c.unix[1].Addr().String(),
 		"$DATAGRAM", c.gram.LocalAddr().String(), "$VICTIM", fmt.Sprint(c.Victim))
 	out := make([]string, len(args))

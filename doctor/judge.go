@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/internal/procfs"
 )
 
 // Judge decides what the facts mean. It touches nothing.
@@ -94,7 +95,7 @@ func (f Facts) asked(name string, a Answer, bad Status, why, cure string) Check 
 func calls(f Facts) []Check {
 	return []Check{
 		userns(f),
-		f.asked("proc in a cell", f.Proc, Fail, "no cell could be made", "in a container: show brigd all of /proc (docker run --security-opt systempaths=unconfined)"),
+		f.asked("proc in a cell", f.Proc, Fail, "no cell could be made", procfs.Cure),
 		f.asked("seccomp filter", f.Seccomp, Fail, "no system call could be denied", "a kernel with CONFIG_SECCOMP_FILTER, Linux 4.14"),
 		f.asked("seccomp notification", f.Notify, Fail, "a denied call could not be named", "Linux 5.0"),
 		f.asked("mount by descriptor", f.MountAPI, Fail, "no scratch could be made", "Linux 5.2 (fsopen, fsmount) with tmpfs; in a container: CAP_SYS_ADMIN"),

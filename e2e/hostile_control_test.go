@@ -24,7 +24,7 @@ func (e expectation) control(t *testing.T, a *agent, c canaries, probe api.File)
 	k := e.Control
 	switch {
 	case k.Off != nil:
-		e.withLayerOff(t, a, c, probe)
+		e.withLayerOff(t, a, c)
 	case k.Script != "":
 		e.jailed(t, probe)
 	case len(k.Reached)+len(k.Stdout)+len(k.Differs) > 0 || k.Canary != "":
@@ -34,10 +34,10 @@ func (e expectation) control(t *testing.T, a *agent, c canaries, probe api.File)
 	}
 }
 
-func (e expectation) withLayerOff(t *testing.T, a *agent, c canaries, probe api.File) {
+func (e expectation) withLayerOff(t *testing.T, a *agent, c canaries) {
 	off := e.Control.Off
-	r := program(probe, c.Expand(e.Args)...)
-	r.Profile, r.WritableRoot, r.Limits = e.Profile, off.WritableRoot, off.Limits.Over(e.Limits.Over(hostileLimits()))
+	r := e.Run(c.Canaries)
+	r.WritableRoot, r.Limits = off.WritableRoot, off.Limits.Over(r.Limits)
 	if off.Log {
 		r.ProfileMode = api.Log
 	}

@@ -169,9 +169,7 @@ func TestHostileCgroupModeIsNamed(t *testing.T) {
 	c := newCanaries(t)
 	for _, id := range []string{"MEM-01", "MEM-03", "MEM-05"} {
 		e := expectationOf(t, id)
-		r := program(buildProbe(t, id), c.Expand(e.Args)...)
-		r.Limits = e.Limits.Over(hostileLimits())
-		res := a.run(t, r)
+		res := a.run(t, e.Run(c.Canaries))
 		e.check(t, c, res)
 		if res.Host.CgroupMode != want {
 			t.Errorf("%s: the result names mode %s; want %s", id, res.Host.CgroupMode, want)

@@ -124,7 +124,7 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, c.Expand(e.Args)...)
-	cmd.Dir, cmd.Env = dir, []string{"PATH=/bin", "BRIG_HOSTILE_CANARY=" + c.Env}
+	cmd.Dir, cmd.Env = dir, []string{"PATH=/bin", corpus.EnvName + "=" + corpus.EnvSecret}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: e.Control.Ambient, Setpgid: true}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -142,7 +142,7 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	}
 	switch e.Control.Canary {
 	case "env":
-		if !bytes.Contains(out, []byte(c.Env)) {
+		if !bytes.Contains(out, []byte(corpus.EnvSecret)) {
 			t.Error("bare, the environment's canary is not seen: the probe proves nothing")
 		}
 	case "file":
@@ -202,7 +202,7 @@ func (n neighbour) untouched(t *testing.T) {
 // a run just left everything it could; beside a neighbour.
 func TestHostile(t *testing.T) {
 	c := newCanaries(t)
-	t.Setenv("BRIG_HOSTILE_CANARY", c.Env)
+	t.Setenv(corpus.EnvName, corpus.EnvSecret)
 	a := startAgent(t, "--slots", "2", "--max-wall", "1h")
 	beside := newNeighbour(t, a)
 	residue := buildProbe(t, "residue")

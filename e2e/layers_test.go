@@ -102,7 +102,7 @@ func TestLayers(t *testing.T) {
 			}()
 			t.Setenv("BRIG_WITHOUT", layer)
 			c := newCanaries(t)
-			t.Setenv("BRIG_HOSTILE_CANARY", c.Env)
+			t.Setenv(corpus.EnvName, corpus.EnvSecret)
 			a := startAgent(t, "--slots", "1")
 			for _, e := range expectations(t) {
 				id, got := e.ID, oneCase(t, a, c, e)

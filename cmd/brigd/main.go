@@ -119,7 +119,7 @@ func parse(args []string) (flags, error) {
 // serve opens the host, answers until told to stop, and leaves nothing behind.
 func serve(f flags) (err error) {
 	if err := procfs.Visible(); err != nil {
-		return fmt.Errorf("no cell can be made: %w; in a container, show brigd all of /proc (docker run --security-opt systempaths=unconfined)", err)
+		return fmt.Errorf("no cell can be made: %w; %s", err, procfs.Cure)
 	}
 	if err := runtime.PrivateMounts(); err != nil {
 		return err

@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// Cure is what to do where Visible returns an error.
+const Cure = "in a container: show brigd all of /proc (docker run --security-opt systempaths=unconfined)"
+
 // Visible returns nil where the kernel lets a new user namespace mount proc. It does
 // so only if one proc that can be seen already shows everything: mounted whole and
 // writable, with nothing over its files (mount_too_revealing in fs/namespace.c, Linux
