@@ -68,11 +68,12 @@ func tree(data, name string) (string, error) {
 
 // An Agent is a brigd of the caller's own.
 type Agent struct {
-	Cmd    *exec.Cmd
-	Client *client.Client
-	Dir    string // of its socket, log and run directory
-	Data   string // its data directory
-	Tree   string // of the image
+	Cmd      *exec.Cmd
+	Client   *client.Client
+	Dir      string // of its socket, log and run directory
+	Data     string // its data directory
+	Tree     string // of the image
+	lifeline *os.File
 }
 
 // Start starts one whose files are below dir, with more flags than it needs. The
@@ -84,15 +85,22 @@ func Start(ctx context.Context, o Options, dir string, flags ...string) (_ *Agen
 	socket := filepath.Join(dir, "brigd.sock")
 	a := &Agent{Dir: dir, Data: o.Store, Client: client.New(socket)}
 	a.Cmd = exec.Command(filepath.Join(o.Bin, "brigd"), append([]string{
-		"--socket", socket, "--data-dir", o.Store, "--run-dir", filepath.Join(dir, "run")}, flags...)...)
+		"--socket", socket, "--data-dir", o.Store, "--run-dir", filepath.Join(dir, "run"),
+		"--lifeline-fd", "3"}, flags...)...)
 	log, err := os.Create(filepath.Join(dir, "brigd.log"))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
 	a.Cmd.Stderr = log
-	if err := a.Cmd.Start(); err != nil {
+	lifeline, held, err := os.Pipe() // whatever ends us, a closed pipe of a pager too, ends the agent
+	if err != nil {
 		return nil, err
+	}
+	defer lifeline.Close()
+	a.lifeline, a.Cmd.ExtraFiles = held, []*os.File{lifeline}
+	if err := a.Cmd.Start(); err != nil {
+		return nil, errors.Join(err, held.Close())
 	}
 	defer func() {
 		if err != nil {
@@ -131,5 +139,5 @@ func (a *Agent) load(ctx context.Context, archive, name string) error {
 func (a *Agent) Stop() error {
 	a.Client.Close()
 	err := a.Cmd.Process.Signal(unix.SIGTERM)
-	return errors.Join(err, a.Cmd.Wait())
+	return errors.Join(err, a.Cmd.Wait(), a.lifeline.Close())
 }
