@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,13 +27,41 @@ func sealedMemfd(name string, content []byte, exec bool) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), name)
 	_, err = f.Write(content)
 	if err == nil {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
-			unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+		err = seal(f)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// sealPatience is how long a page may be busy before sealing gives up: the kernel
+// itself waits some 0.2 s.
+const sealPatience = 10 * time.Second
+
+// seal adds every seal. The kernel refuses F_SEAL_WRITE while anything holds a page
+// (mm/memfd.c, memfd_wait_for_pins): the reclaim or compaction of a busy host does so
+// for a moment, though nobody else has the file.
+func seal(f *os.File) error {
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	return sealing(f.Name(), func() error {
+		_, err := unix.FcntlInt(uintptr(fd(f)), unix.F_ADD_SEALS, seals)
+		return err
+	})
+}
+
+// sealing calls add until it no longer says EBUSY, or patience has run out.
+func sealing(name string, add func() error) error {
+	for deadline := monotonic() + sealPatience; ; time.Sleep(10 * time.Millisecond) {
+		err := add()
+		if errors.Is(err, unix.EBUSY) && monotonic() < deadline {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("seal memfd %s: %w", name, err)
+		}
+		return nil
+	}
 }
 
 // fd gives the number behind f for one system call. The caller keeps f alive.
