@@ -1,0 +1,176 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// A Comparison is a way to hold output against what was expected.
+type Comparison string
+
+// The comparisons. White space is ASCII's: space, \t, \n, \v, \f and \r.
+const (
+	CompareExact  Comparison = "exact"  // every byte
+	CompareLines  Comparison = "lines"  // line by line, without white space at the end of lines or empty lines at the end; the default
+	CompareTokens Comparison = "tokens" // what stands between white space
+	CompareFloat  Comparison = "float"  // tokens, where two numbers may differ within the tolerance
+)
+
+// DefaultTolerance is that of CompareFloat where the request names none.
+const DefaultTolerance = 1e-6
+
+// A Compare says how output is compared.
+type Compare struct {
+	How Comparison `json:"how,omitempty"` // empty: lines
+
+	// Tolerance is for CompareFloat: two numbers are equal when they differ by no
+	// more, absolutely or relative to the larger one. Zero: DefaultTolerance.
+	Tolerance float64 `json:"tolerance,omitempty"`
+}
+
+// Validate refuses a comparison that does not exist and a tolerance without sense.
+func (c Compare) Validate() error {
+	switch c.How {
+	case "", CompareExact, CompareLines, CompareTokens, CompareFloat:
+	default:
+		return Refuse(CodeBadRequest, "comparison %q does not exist: use lines, tokens, exact or float", c.How)
+	}
+	switch {
+	case !(c.Tolerance >= 0) || math.IsInf(c.Tolerance, 0):
+		return Refuse(CodeBadRequest, "tolerance %v: it must be a positive number, such as 1e-9", c.Tolerance)
+	case c.Tolerance != 0 && c.How != CompareFloat:
+		return Refuse(CodeBadRequest, "tolerance %v is set, but the comparison is not float: use float, or leave it out", c.Tolerance)
+	}
+	return nil
+}
+
+// Accepts says whether got is as good as expected; if not, difference tells the
+// first place where they part, in one line. It walks both once and copies neither.
+func (c Compare) Accepts(expected, got []byte) (ok bool, difference string) {
+	if bytes.Equal(expected, got) {
+		return true, ""
+	}
+	switch c.How {
+	case CompareExact:
+		at := parting(expected, got)
+		line := 1 + bytes.Count(expected[:at], []byte("\n"))
+		return false, fmt.Sprintf("byte %d, in line %d: ", at+1, line) + unlike(expected, got, at)
+	case CompareTokens:
+		return sameTokens(expected, got, bytes.Equal)
+	case CompareFloat:
+		tolerance := c.Tolerance
+		if tolerance == 0 {
+			tolerance = DefaultTolerance
+		}
+		return sameTokens(expected, got, func(a, b []byte) bool { return sameNumber(a, b, tolerance) })
+	}
+	return sameLines(expected, got)
+}
+
+func sameLines(expected, got []byte) (bool, string) {
+	for n := 1; ; n++ {
+		var a, b []byte
+		a, expected = cutLine(expected)
+		b, got = cutLine(got)
+		if !bytes.Equal(a, b) {
+			return false, fmt.Sprintf("line %d: ", n) + unlike(a, b, parting(a, b))
+		}
+		if len(expected) > 0 && len(got) > 0 {
+			continue
+		}
+		// One has ended: the other may go on with empty lines only.
+		rest, long := expected, true
+		if len(expected) == 0 {
+			rest, long = got, false
+		}
+		text := trimSpaceLeft(rest)
+		if len(text) == 0 {
+			return true, ""
+		}
+		n += 1 + bytes.Count(rest[:len(rest)-len(text)], []byte("\n"))
+		line, _ := cutLine(text)
+		return false, fmt.Sprintf("line %d: ", n) + missing(line, long)
+	}
+}
+
+// cutLine takes the first line off text, without the white space at its end.
+func cutLine(text []byte) (line, rest []byte) {
+	line = text
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		line, rest = text[:i], text[i+1:]
+	}
+	for len(line) > 0 && isSpace(line[len(line)-1]) {
+		line = line[:len(line)-1]
+	}
+	return line, rest
+}
+
+func isSpace(c byte) bool { return c == ' ' || c-'\t' <= '\r'-'\t' }
+
+func trimSpaceLeft(text []byte) []byte {
+	for len(text) > 0 && isSpace(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
+
+// parting is the index of the first byte in which a and b differ, or where the
+// shorter ends.
+func parting(a, b []byte) int {
+	const block = 4096
+	n, i := min(len(a), len(b)), 0
+	for i+block <= n && bytes.Equal(a[i:i+block], b[i:i+block]) {
+		i += block
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// unlike tells two texts apart that part at an index.
+func unlike(expected, got []byte, at int) string {
+	return fmt.Sprintf("expected %s, got %s", excerpt(expected, at), excerpt(got, at))
+}
+
+// missing tells what one side has while the other has ended.
+func missing(text []byte, expected bool) string {
+	if expected {
+		return fmt.Sprintf("expected %s, got nothing more", excerpt(text, 0))
+	}
+	return fmt.Sprintf("expected nothing more, got %s", excerpt(text, 0))
+}
+
+// The size of an excerpt, and how much of it stands before the place meant.
+const (
+	excerptBytes = 48
+	excerptAhead = 16
+)
+
+// excerpt quotes text around an index, so that control characters are seen.
+func excerpt(text []byte, at int) string {
+	from, to := max(0, at-excerptAhead), len(text)
+	if len(text) <= excerptBytes {
+		from = 0
+	}
+	to = min(to, from+excerptBytes)
+	for range utf8.UTFMax - 1 { // no character is cut in two
+		if from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {
+			from--
+		}
+		if to < len(text) && !utf8.RuneStart(text[to]) {
+			to--
+		}
+	}
+	s := strconv.Quote(string(text[from:to]))
+	if from > 0 {
+		s = "…" + s
+	}
+	if to < len(text) {
+		s += "…"
+	}
+	return s
+}
