@@ -17,7 +17,7 @@ func status(c api.Code) int {
 		return http.StatusBadRequest
 	case api.CodeTooLarge:
 		return http.StatusRequestEntityTooLarge
-	case api.CodeNoLanguage, api.CodeNoImage, api.CodeNoProfile, api.CodeNotFound:
+	case api.CodeNoLanguage, api.CodeNoImage, api.CodeNoBlob, api.CodeNoProfile, api.CodeNotFound:
 		return http.StatusNotFound
 	case api.CodeForbidden:
 		return http.StatusForbidden

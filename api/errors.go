@@ -16,6 +16,7 @@ const (
 	CodeNoLanguage       Code = "unknown-language"  // no manifest of that name
 	CodeNoImage          Code = "unknown-image"     // no stored image of that name or digest
 	CodeBadImage         Code = "bad-image"         // the archive is hostile, truncated or not an archive
+	CodeNoBlob           Code = "unknown-blob"      // no blob of that digest, or no more
 	CodeNoProfile        Code = "unknown-profile"   // no profile of that name
 	CodeBadProfile       Code = "bad-profile"       // the profile fails its checks
 	CodeForbidden        Code = "forbidden"         // this caller may not

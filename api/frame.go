@@ -20,12 +20,14 @@ const (
 	FrameStdinEnd FrameType = 'e' // to the agent: end of file on stdin
 	FrameCancel   FrameType = 'c' // to the agent: end the run as canceled
 
-	FrameTaken   FrameType = 't' // to the client: the run has its slot; stdin is sent only now, so that a refusal has read none of it
-	FrameStdout  FrameType = 'o' // to the client: bytes the program wrote
-	FrameStderr  FrameType = 'x'
-	FramePart    FrameType = 'p' // to the client: a piece of the JSON that the next FrameResult completes
-	FrameResult  FrameType = 'r' // to the client: the Result, without what was streamed
-	FrameFailure FrameType = 'f' // to the client: an Error
+	FrameTaken    FrameType = 't' // to the client: the run has its slot; stdin is sent only now, so that a refusal has read none of it
+	FrameStdout   FrameType = 'o' // to the client: bytes the program wrote
+	FrameStderr   FrameType = 'x'
+	FrameCompiled FrameType = 'k' // to the client: the Compilation; the program starts now
+	FrameTest     FrameType = 'q' // to the client: a TestResult, as soon as it is there
+	FramePart     FrameType = 'p' // to the client: a piece of the JSON that the next frame of one of these kinds or FrameResult completes
+	FrameResult   FrameType = 'r' // to the client: the Result, without what was streamed
+	FrameFailure  FrameType = 'f' // to the client: an Error
 )
 
 // A frame is its type, the length of its payload as 4 bytes little-endian, and

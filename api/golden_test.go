@@ -41,6 +41,8 @@ func result(change func(r *api.Result)) api.Result {
 // TestGolden keeps one JSON example of everything callers exchange. A change of
 // these files is a change of the protocol.
 func TestGolden(t *testing.T) {
+	const blob = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
+	expected := api.Bytes("7\n")
 	for name, v := range map[string]any{
 		"run": api.Run{
 			Language: "python", Source: []byte("print(2+2)\n"), SourceName: "add.py", Argv: []string{"--fast", "3"},
@@ -51,6 +53,24 @@ func TestGolden(t *testing.T) {
 			Labels: api.Labels{Project: "course", Task: "sum"}, Profile: "strict", ProfileMode: api.Enforce, Mode: api.Fresh, Interactive: true,
 		},
 		"run-least": api.Run{Image: "tiny", Argv: []string{"true"}},
+		"run-tests": api.Run{
+			Language: "cpp", Source: []byte("int main() {}\n"), Flags: []string{"-O3"}, CompileLimits: api.Limits{Memory: api.GiB},
+			Files: []api.File{{Name: "data.bin", Blob: blob}},
+			Tests: []api.Test{
+				{ID: "1", Stdin: []byte("3 4\n"), Expected: &expected, Args: []string{"-v"}, Limits: api.Limits{CPU: api.Duration(time.Second)}},
+				{ID: "2", StdinBlob: blob, ExpectedBlob: blob},
+			},
+			Compare: api.Compare{How: "float", Tolerance: 1e-6}, StopAtFailure: true, KeepOutput: api.KiB,
+		},
+		"result-tests": result(func(r *api.Result) {
+			one := result(func(r *api.Result) { r.Host, r.Labels = api.Host{}, api.Labels{} })
+			other := one
+			other.Verdict, other.ExitCode = api.Nonzero, 3
+			r.Compile = &api.Compilation{Key: blob, Cached: true, Stderr: []byte("warning\n"), Usage: one.Usage, Timing: one.Timing, Limits: one.Limits, Size: 16 << 10}
+			r.Tests = []api.TestResult{{ID: "1", Answer: api.WrongAnswer, Difference: "line 1: expected 7, came 4", Cut: true, Result: one}, {ID: "2", Result: other}}
+			s := api.Summarize(3, r.Tests)
+			r.Summary, r.Verdict, r.Stdout = &s, s.Verdict, nil
+		}),
 		"result-ok": result(func(r *api.Result) {
 			r.Files = []api.File{{Name: "out.csv", Content: []byte("a,b\n")}}
 			r.Skipped = []api.Skipped{{Name: "link", Reason: "is a symbolic link"}}
@@ -88,7 +108,11 @@ func TestGolden(t *testing.T) {
 		"error-run":            &api.Error{Code: api.CodeInternal, Message: "the agent could not carry out the request", RetrySafe: true, Run: "0d3c1f6a5b2e4c77"},
 		"health":               api.Health{Status: "ok", Version: "0.1.0", Slots: 2, Leased: 1, Cells: 2, Memory: 512 << 20, MemoryMax: 3 << 30, UptimeNS: 5e9, Kernel: "6.12.41", CgroupMode: "hybrid"},
 		"language":             api.Language{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "default", Version: "3.13"},
-		"image":                api.Image{Digest: "sha256:5f70bf18", Names: []string{"python"}, Size: 100 << 20, Created: "2026-01-02T03:04:05Z"},
+		"language-compiled": api.Language{
+			Name: "cpp", Aliases: []string{"c++"}, Extensions: []string{"cpp", "cc"}, Image: "cpp", Tier: "strict", CompileTier: "compile",
+			Flags: []string{"-O2", "-O3"}, DefaultFlags: []string{"-O2"}, TimeFactor: 1, MemoryFactor: 1, Version: "14.2",
+		},
+		"image": api.Image{Digest: "sha256:5f70bf18", Names: []string{"python"}, Size: 100 << 20, Created: "2026-01-02T03:04:05Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(v, "", "  ")
@@ -124,7 +148,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestGoldenRunsAreAccepted(t *testing.T) {
-	for _, name := range []string{"run", "run-least"} {
+	for _, name := range []string{"run", "run-least", "run-tests"} {
 		raw, err := os.ReadFile(filepath.Join("testdata", "golden", name+".json"))
 		if err != nil {
 			t.Fatal(err)

@@ -16,12 +16,18 @@ type Health struct {
 
 // A Language is one the agent can run.
 type Language struct {
-	Name       string   `json:"name"`
-	Extensions []string `json:"extensions"` // of source files, without the dot
-	Image      string   `json:"image"`      // the stored image's name
-	Stored     bool     `json:"stored"`     // whether that image is there
-	Tier       string   `json:"tier"`
-	Version    string   `json:"version,omitempty"`
+	Name         string   `json:"name"`
+	Aliases      []string `json:"aliases,omitempty"`
+	Extensions   []string `json:"extensions"` // of source files, without the dot
+	Image        string   `json:"image"`      // the stored image's name
+	Stored       bool     `json:"stored"`     // whether that image is there
+	Tier         string   `json:"tier"`
+	CompileTier  string   `json:"compile_tier,omitempty"`  // empty: there is no compile stage
+	Flags        []string `json:"flags,omitempty"`         // that a run may ask for
+	DefaultFlags []string `json:"default_flags,omitempty"` // where it names none
+	TimeFactor   float64  `json:"time_factor,omitempty"`   // for judges who scale a task's limits; zero is 1
+	MemoryFactor float64  `json:"memory_factor,omitempty"`
+	Version      string   `json:"version,omitempty"`
 }
 
 // A Profile is one the agent can load.

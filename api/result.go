@@ -24,9 +24,34 @@ type Result struct {
 	Files   []File    `json:"files,omitempty"`
 	Skipped []Skipped `json:"skipped,omitempty"`
 
+	// Compile is the stage before this one, where the language has one and it
+	// succeeded. When it did not, the verdict is compile-error and the fields above
+	// are the compiler's.
+	Compile *Compilation `json:"compile,omitempty"`
+
+	// Tests are in the order of the request, and Summary is what they come to. The
+	// verdict above is then the worst of theirs, and usage their sum or most; what
+	// one test did is in its own result.
+	Tests   []TestResult `json:"tests,omitempty"`
+	Summary *Summary     `json:"summary,omitempty"`
+
 	Limits Limits `json:"limits"` // as enforced
-	Host   Host   `json:"host"`
+	Host   Host   `json:"host,omitzero"`
 	Labels Labels `json:"labels,omitzero"`
+}
+
+// A Compilation is a compile stage that succeeded.
+type Compilation struct {
+	Key             string `json:"key"`    // of the artifacts: the same image, command, environment and inputs have the same
+	Cached          bool   `json:"cached"` // no compiler was started; what follows is of the run that did
+	Stdout          Bytes  `json:"stdout,omitempty"`
+	Stderr          Bytes  `json:"stderr,omitempty"` // warnings
+	StdoutTruncated bool   `json:"stdout_truncated,omitempty"`
+	StderrTruncated bool   `json:"stderr_truncated,omitempty"`
+	Usage           Usage  `json:"usage"`
+	Timing          Timing `json:"timing"`
+	Limits          Limits `json:"limits"`
+	Size            int64  `json:"artifact_bytes"`
 }
 
 // A Denial is one system call the profile forbids.
@@ -58,6 +83,14 @@ type Usage struct {
 type Figure struct {
 	Value  *int64 `json:"value"`
 	Source string `json:"source"` // such as cpuacct.usage or wait4; why, when there is no value
+}
+
+// or gives the figure, or v where nobody knows it.
+func (f Figure) or(v int64) int64 {
+	if f.Value == nil {
+		return v
+	}
+	return *f.Value
 }
 
 // Known makes a figure read from source.

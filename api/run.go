@@ -17,9 +17,16 @@ type Run struct {
 	SourceName string   `json:"source_name,omitempty"`
 	Argv       []string `json:"argv,omitempty"`
 
-	Stdin Bytes             `json:"stdin,omitempty"` // empty: the program reads end of file at once
-	Files []File            `json:"files,omitempty"` // placed in /box before the program starts
-	Env   map[string]string `json:"env,omitempty"`   // over PATH, HOME, TMPDIR, LANG and the language's
+	// Flags are for the compiler of Language, each one that its manifest offers;
+	// none: the manifest's default flags. CompileLimits bound the compile stage over
+	// the manifest's own.
+	Flags         []string `json:"flags,omitempty"`
+	CompileLimits Limits   `json:"compile_limits,omitzero"`
+
+	Stdin     Bytes             `json:"stdin,omitempty"`      // empty: the program reads end of file at once
+	StdinBlob string            `json:"stdin_blob,omitempty"` // instead of Stdin: the digest of a blob the agent holds
+	Files     []File            `json:"files,omitempty"`      // placed in /box before the program starts
+	Env       map[string]string `json:"env,omitempty"`        // over PATH, HOME, TMPDIR, LANG and the language's
 
 	Preset string `json:"preset,omitempty"` // "hardened" or "light"; below Limits
 	Limits Limits `json:"limits,omitzero"`
@@ -43,26 +50,23 @@ type Run struct {
 	// output; brig run sets it, batch callers do not.
 	Interactive bool `json:"interactive,omitempty"`
 
-	// Tests run one program several times. No agent offers them yet: a Run with
-	// tests is refused by name.
+	// Tests run one program several times: it is compiled once, and each test is a
+	// run of its own, with nothing of the others. They run side by side on the slots
+	// that are free. Stdin must be empty then.
 	Tests []Test `json:"tests,omitempty"`
+
+	Compare       Compare `json:"compare,omitzero"`          // how output is compared with what is expected
+	StopAtFailure bool    `json:"stop_at_failure,omitempty"` // begin no test after one that was not accepted
+	KeepOutput    Size    `json:"keep_output,omitempty"`     // of each stream in a test's result; zero means 64 KiB
 }
 
 // A File is content placed in /box. Name is relative to it, with "/" between its
 // parts. Executable sets the x bits.
 type File struct {
 	Name       string `json:"name"`
-	Content    Bytes  `json:"content"`
+	Content    Bytes  `json:"content,omitzero"`
+	Blob       string `json:"blob,omitempty"` // instead of Content: the digest of a blob the agent holds
 	Executable bool   `json:"executable,omitempty"`
-}
-
-// A Test is one input for a program, with its own limits where set.
-type Test struct {
-	ID       string   `json:"id"`
-	Stdin    Bytes    `json:"stdin,omitempty"`
-	Args     []string `json:"args,omitempty"`
-	Expected *Bytes   `json:"expected,omitempty"` // nil: not compared
-	Limits   Limits   `json:"limits,omitzero"`
 }
 
 // Collect says which files of /box come back. Without Globs: the regular files

@@ -23,6 +23,7 @@ const (
 func (r Run) Validate() error {
 	for _, check := range []func() error{
 		r.validateProgram, r.validateWords, r.validateFiles, r.Collect.validate, r.validateChoices, r.Limits.Validate,
+		r.validateCompile, r.validateTests,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -45,8 +46,8 @@ func (r Run) validateProgram() error {
 		return Refuse(CodeBadRequest, "there is nothing to run: set source, or argv")
 	case len(r.Source) == 0 && r.Argv[0] == "":
 		return Refuse(CodeBadRequest, "argv[0] is empty: it must name the program")
-	case len(r.Tests) > 0:
-		return Refuse(CodeUnsupported, "tests in one run are not offered by this version: send one run per test")
+	case len(r.Flags) > 0 && len(r.Source) == 0:
+		return Refuse(CodeBadRequest, "flags are for the compiler of a source: there is none")
 	}
 	return nil
 }
@@ -88,6 +89,9 @@ func (r Run) validateFiles() error {
 	}
 	names := make([]string, 0, len(r.Files)+1)
 	for _, f := range r.Files {
+		if err := blobOr("file "+f.Name, f.Blob, len(f.Content) > 0); err != nil {
+			return err
+		}
 		names = append(names, f.Name)
 	}
 	if r.SourceName != "" {

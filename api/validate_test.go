@@ -19,6 +19,13 @@ func TestValidate(t *testing.T) {
 		change(&r)
 		return r
 	}
+	digest := strings.Repeat("0a", 32)
+	tests := func(n int) (all []api.Test) {
+		for i := range n {
+			all = append(all, api.Test{ID: fmt.Sprint(i)})
+		}
+		return all
+	}
 	many := func(n int) (files []api.File) {
 		for i := range n {
 			files = append(files, api.File{Name: fmt.Sprint(i)})
@@ -40,7 +47,33 @@ func TestValidate(t *testing.T) {
 		{"nothing to run", api.Run{Image: "tiny"}, api.CodeBadRequest},
 		{"an empty program name", api.Run{Image: "tiny", Argv: []string{""}}, api.CodeBadRequest},
 		{"a source name without source", ok(func(r *api.Run) { r.SourceName = "a.py" }), api.CodeBadRequest},
-		{"tests, which no agent offers yet", ok(func(r *api.Run) { r.Tests = []api.Test{{ID: "1"}} }), api.CodeUnsupported},
+
+		{"flags for a compiler", source(func(r *api.Run) { r.Flags = []string{"-O3"} }), ""},
+		{"flags and nothing to compile", ok(func(r *api.Run) { r.Flags = []string{"-O3"} }), api.CodeBadRequest},
+		{"compile limits and nothing to compile", ok(func(r *api.Run) { r.CompileLimits.Pids = 9 }), api.CodeBadRequest},
+		{"compile limits that make no sense", source(func(r *api.Run) { r.CompileLimits.Pids = -1 }), api.CodeBadLimits},
+		{"a file by blob", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a", Blob: digest}} }), ""},
+		{"a file by blob and content", ok(func(r *api.Run) { r.Files = []api.File{{Name: "a", Blob: digest, Content: []byte("x")}} }), api.CodeBadRequest},
+		{"a blob by path", ok(func(r *api.Run) { r.StdinBlob = "../../etc/passwd" }), api.CodeBadRequest},
+		{"a blob in capitals", ok(func(r *api.Run) { r.StdinBlob = strings.ToUpper(digest) }), api.CodeBadRequest},
+
+		{"tests", ok(func(r *api.Run) { r.Tests, r.StopAtFailure = []api.Test{{ID: "1"}, {ID: "2"}}, true }), ""},
+		{"as many tests as there may be", ok(func(r *api.Run) { r.Tests = tests(api.MaxTests) }), ""},
+		{"one more test", ok(func(r *api.Run) { r.Tests = tests(api.MaxTests + 1) }), api.CodeBadRequest},
+		{"a test without an id", ok(func(r *api.Run) { r.Tests = []api.Test{{}} }), api.CodeBadRequest},
+		{"two tests with one id", ok(func(r *api.Run) { r.Tests = []api.Test{{ID: "1"}, {ID: "1"}} }), api.CodeBadRequest},
+		{"tests, and stdin for all", ok(func(r *api.Run) { r.Tests, r.Stdin = tests(1), []byte("x") }), api.CodeBadRequest},
+		{"what is about tests, without any", ok(func(r *api.Run) { r.StopAtFailure = true }), api.CodeBadRequest},
+		{"a test with NUL in an argument", ok(func(r *api.Run) { r.Tests = []api.Test{{ID: "1", Args: []string{"\x00"}}} }), api.CodeBadRequest},
+		{"a test's arguments come after the run's", ok(func(r *api.Run) {
+			r.Argv = []string{strings.Repeat("a", api.MaxArgBytes-1)}
+			r.Tests = []api.Test{{ID: "1", Args: []string{"b"}}}
+		}), api.CodeTooLarge},
+		{"a test with limits that make no sense", ok(func(r *api.Run) { r.Tests = []api.Test{{ID: "1", Limits: api.Limits{Pids: -1}}} }), api.CodeBadLimits},
+		{"a test with two answers", ok(func(r *api.Run) {
+			r.Tests = []api.Test{{ID: "1", Expected: new(api.Bytes), ExpectedBlob: digest}}
+		}), api.CodeBadRequest},
+		{"more output than may be kept", ok(func(r *api.Run) { r.Tests, r.KeepOutput = tests(1), api.GiB }), api.CodeBadRequest},
 
 		{"NUL in an argument (API-08)", ok(func(r *api.Run) { r.Argv = append(r.Argv, "a\x00b") }), api.CodeBadRequest},
 		{"NUL in the program's name", ok(func(r *api.Run) { r.Argv[0] = "true\x00" }), api.CodeBadRequest},

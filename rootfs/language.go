@@ -13,8 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Language is one manifest: where a program in it runs, and how. "{source}" in
-// Compile and Run stands for the source file.
+// A Language is one manifest: where a program in it runs, and how. In Compile and
+// Run stand {source} for the source file's name, {stem} for that without its
+// extension, {memory_mib} for the stage's memory limit in MiB and {heap_mib} for
+// what of it a managed heap may take; in Compile, as words of their own, {sources}
+// for all source files and {flags} for the flags asked for.
 type Language struct {
 	Name       string
 	Aliases    []string
@@ -23,7 +26,13 @@ type Language struct {
 	Extensions []string // of source files, without the dot
 	SourceFile string   // what the source is called in /box unless the request says otherwise
 
-	Compile        []string // command of the compile stage; empty: there is none
+	Compile       []string          // command of the compile stage; empty: there is none
+	CompileEnv    map[string]string // over the basic environment, in the compile stage
+	CompileLimits api.Limits        // defaults of the compile stage; zero fields are those of CompileDefaults
+	Artifacts     []string          // names in /box that the run stage gets; a directory stands for all below it
+	Flags         []string          // all that a run may ask for, word by word (CMP-11)
+	DefaultFlags  []string          // where it names none
+
 	Run            []string
 	Env            map[string]string // over the basic environment
 	InteractiveEnv map[string]string // over Env when output is for a person
@@ -47,6 +56,11 @@ type manifest struct {
 	Extensions     []string          `yaml:"extensions"`
 	SourceFile     string            `yaml:"source_file"`
 	Compile        []string          `yaml:"compile"`
+	CompileEnv     map[string]string `yaml:"compile_env"`
+	CompileLimits  yaml.Node         `yaml:"compile_limits"`
+	Artifacts      []string          `yaml:"artifacts"`
+	Flags          []string          `yaml:"flags"`
+	DefaultFlags   []string          `yaml:"default_flags"`
 	Run            []string          `yaml:"run"`
 	Env            map[string]string `yaml:"env"`
 	InteractiveEnv map[string]string `yaml:"interactive_env"`
@@ -71,9 +85,13 @@ func ParseLanguage(file string, text []byte) (Language, error) {
 		SourceFile: m.SourceFile, Compile: m.Compile, Run: m.Run, Env: m.Env, InteractiveEnv: m.InteractiveEnv,
 		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode,
 		TimeFactor: factor(m.TimeFactor), MemoryFactor: factor(m.MemoryFactor),
+		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, DefaultFlags: m.DefaultFlags,
 	}
 	var err error
-	if l.Limits, err = manifestLimits(m.Limits); err == nil {
+	if l.Limits, err = manifestLimits("limits", m.Limits); err == nil {
+		l.CompileLimits, err = manifestLimits("compile_limits", m.CompileLimits)
+	}
+	if err == nil {
 		err = l.check()
 	}
 	if err != nil {
@@ -99,7 +117,7 @@ func factor(f *float64) float64 {
 
 // manifestLimits reads limits as a request writes them, by way of JSON, so that
 // both know the same names and units.
-func manifestLimits(n yaml.Node) (api.Limits, error) {
+func manifestLimits(field string, n yaml.Node) (api.Limits, error) {
 	var limits api.Limits
 	if n.IsZero() {
 		return limits, nil
@@ -119,7 +137,7 @@ func manifestLimits(n yaml.Node) (api.Limits, error) {
 		err = limits.Validate()
 	}
 	if err != nil {
-		return limits, fmt.Errorf("line %d: limits: %w", n.Line, err)
+		return limits, fmt.Errorf("line %d: %s: %w", n.Line, field, err)
 	}
 	return limits, nil
 }
@@ -150,12 +168,15 @@ func (l Language) check() error {
 	case !(l.TimeFactor > 0 && l.TimeFactor <= 100) || !(l.MemoryFactor > 0 && l.MemoryFactor <= 100):
 		return fmt.Errorf("time_factor %v, memory_factor %v: each must lie above 0 and up to 100", l.TimeFactor, l.MemoryFactor)
 	}
+	if err := l.checkCompile(); err != nil {
+		return err
+	}
 	for _, word := range slices.Concat(l.Aliases, l.Extensions) {
 		if !languageWord.MatchString(word) {
 			return fmt.Errorf("alias or extension %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", word)
 		}
 	}
-	for _, env := range []map[string]string{l.Env, l.InteractiveEnv} {
+	for _, env := range []map[string]string{l.Env, l.InteractiveEnv, l.CompileEnv} {
 		for name, value := range env {
 			if !envName.MatchString(name) || strings.IndexByte(value, 0) >= 0 {
 				return fmt.Errorf("environment variable %q: use letters, digits and _ in its name, no NUL in its value", name)

@@ -74,6 +74,50 @@ func TestParseLanguageRefusesWithTheReason(t *testing.T) {
 	}
 }
 
+const goodCompiled = `name: cpp
+image: cpp
+extensions: [cpp, cc]
+source_file: main.cpp
+compile: [g++, "{flags}", -o, main, "{sources}"]
+compile_env: {LC_ALL: C}
+compile_limits: {memory: 1G}
+artifacts: [main, lib]
+flags: [-O2, -O3]
+default_flags: [-O2]
+run: [./main]
+`
+
+func TestParseLanguageOfACompiler(t *testing.T) {
+	l, err := ParseLanguage("cpp.yaml", []byte(goodCompiled))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.CompileLimits.Memory != api.GiB || !slices.Equal(l.Artifacts, []string{"main", "lib"}) || l.CompileEnv["LC_ALL"] != "C" || !slices.Equal(l.DefaultFlags, []string{"-O2"}) {
+		t.Errorf("%+v", l)
+	}
+	for _, tt := range []struct{ name, old, new, want string }{
+		{"no artifacts", "artifacts: [main, lib]\n", "", "artifacts is missing"},
+		{"an artifact elsewhere", "[main, lib]", "[../main]", "artifacts"},
+		{"a default that is not offered", "default_flags: [-O2]", "default_flags: [-g]", `"-g" is not among flags`},
+		{"flags without a place", `"{flags}", `, "", "does not mention {flags}"},
+		{"a compiler without sources", `, "{sources}"`, "", "neither {sources} nor {source}"},
+		{"an unknown placeholder", "-o, main", "-o, \"{out}\"", "{out} means nothing"},
+		{"several words within one", `"{flags}"`, `"-x{flags}"`, "a word of its own"},
+		{"flags in run", "[./main]", `[./main, "{flags}"]`, "{flags} means nothing"},
+		{"limits nobody knows", "{memory: 1G}", "{heap: 1G}", "compile_limits"},
+		{"artifacts of nothing", `compile: [g++, "{flags}", -o, main, "{sources}"]`, "", "compile is missing"},
+	} {
+		text := strings.Replace(goodCompiled, tt.old, tt.new, 1)
+		if text == goodCompiled {
+			t.Fatalf("%s: nothing replaced", tt.name)
+		}
+		text = strings.Replace(text, "[./main]", `[./main, "{source}"]`, 1)
+		if _, err := ParseLanguage("cpp.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want it to say %q", tt.name, err, tt.want)
+		}
+	}
+}
+
 func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	ls, err := LoadLanguages("")
 	if err != nil {

@@ -26,6 +26,9 @@ func (h *Host) plan(r api.Run, caller Caller) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(r.Tests) > 0 || len(lang.Compile) > 0 && len(r.Source) > 0 || len(r.Flags) > 0 || r.StdinBlob != "" {
+		return nil, api.Refuse(api.CodeUnsupported, "tests, blobs and compile stages are not offered by this version")
+	}
 	limits, err := effectiveLimits(r, lang.Limits, h.cfg.Ceiling)
 	if err != nil {
 		return nil, err

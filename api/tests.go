@@ -1,0 +1,104 @@
+package api
+
+// A Test is one input for a program, with its own limits where set, and perhaps
+// the output it should give.
+type Test struct {
+	ID           string   `json:"id"` // unique among the run's tests
+	Stdin        Bytes    `json:"stdin,omitempty"`
+	StdinBlob    string   `json:"stdin_blob,omitempty"` // instead of Stdin: the digest of a blob the agent holds
+	Args         []string `json:"args,omitempty"`       // after the run's own
+	Expected     *Bytes   `json:"expected,omitempty"`   // nil: not compared, unless by blob
+	ExpectedBlob string   `json:"expected_blob,omitempty"`
+	Limits       Limits   `json:"limits,omitzero"` // over the run's
+}
+
+// Compares reports whether the test says what its output should be.
+func (t Test) Compares() bool { return t.Expected != nil || t.ExpectedBlob != "" }
+
+// KeepOutput is how much of each stream a test's result carries where the Run
+// does not say.
+const KeepOutput = 64 * KiB
+
+// A TestResult is how one test ended. The comparison is the agent's: the program
+// never had the expected output anywhere near it.
+type TestResult struct {
+	ID         string `json:"id"`
+	Answer     Answer `json:"answer,omitempty"`     // empty: nothing was expected, or the verdict is not ok
+	Difference string `json:"difference,omitempty"` // the first one, of a wrong answer
+	Cut        bool   `json:"cut,omitempty"`        // a stream was longer than Run.KeepOutput; usage counts all of it
+	Result     Result `json:"result"`               // without Host and Labels, which are those of the whole
+}
+
+// Accepted reports whether the program ended well and gave no wrong answer.
+func (t TestResult) Accepted() bool { return t.Result.Verdict == OK && t.Answer != WrongAnswer }
+
+// A Summary is what all tests of a run come to.
+type Summary struct {
+	Tests    int `json:"tests"` // asked for
+	Ran      int `json:"ran"`   // fewer after StopAtFailure or a compile error
+	Accepted int `json:"accepted"`
+
+	Verdict     Verdict `json:"verdict"`                // the worst
+	Answer      Answer  `json:"answer,omitempty"`       // wrong-answer if any; accepted if every test that ran was compared and right
+	FirstFailed string  `json:"first_failed,omitempty"` // in the order of the request, of those that ran
+	MaxCPU      int64   `json:"max_cpu_ns"`
+	MaxWall     int64   `json:"max_wall_ns"`
+	MaxMemory   int64   `json:"max_memory_bytes"`
+}
+
+// severity orders verdicts for "worst": from a program that did what it should to
+// one that was not judged.
+var severity = map[Verdict]int{
+	OK: 0, Nonzero: 1, Signaled: 2, OutputLimit: 3, WallLimit: 4, CPULimit: 5, MemoryLimit: 6, Denied: 7, CompileError: 8, Canceled: 9,
+}
+
+// Worse reports whether v weighs more than w in a summary.
+func (v Verdict) Worse(w Verdict) bool { return severity[v] > severity[w] }
+
+// Summarize says what the results of the asked tests come to. results are in the
+// order of the request.
+func Summarize(asked int, results []TestResult) Summary {
+	s := Summary{Tests: asked, Ran: len(results), Verdict: OK}
+	compared := 0
+	for _, t := range results {
+		if t.Accepted() {
+			s.Accepted++
+		} else if s.FirstFailed == "" {
+			s.FirstFailed = t.ID
+		}
+		if t.Result.Verdict.Worse(s.Verdict) {
+			s.Verdict = t.Result.Verdict
+		}
+		switch t.Answer {
+		case WrongAnswer:
+			s.Answer = WrongAnswer
+		case Accepted:
+			compared++
+		}
+		s.MaxCPU = max(s.MaxCPU, t.Result.Usage.CPU.or(0))
+		s.MaxMemory = max(s.MaxMemory, t.Result.Usage.Memory.or(0))
+		s.MaxWall = max(s.MaxWall, t.Result.Timing.Wall)
+	}
+	if s.Answer == "" && compared > 0 && compared == asked {
+		s.Answer = Accepted
+	}
+	return s
+}
+
+// Together adds up what tests used: processor time as a sum, memory as the most of
+// one. What else there is to say is in each result.
+func Together(results []TestResult) Usage {
+	each := Unknown("see each test")
+	u := Usage{CPU: each, User: each, System: each, Memory: each, MaxRSS: each, Pids: each, OOMKills: each, ForksRefused: each}
+	var cpu, memory int64
+	for _, t := range results {
+		cpu += t.Result.Usage.CPU.or(0)
+		memory = max(memory, t.Result.Usage.Memory.or(0))
+		u.StdoutBytes += t.Result.Usage.StdoutBytes
+		u.StderrBytes += t.Result.Usage.StderrBytes
+	}
+	if len(results) > 0 {
+		u.CPU, u.Memory = Known(cpu, "sum of the tests"), Known(memory, "most of one test")
+	}
+	return u
+}

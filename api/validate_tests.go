@@ -1,0 +1,91 @@
+package api
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxTests is the most tests of one run.
+const MaxTests = 4096
+
+const (
+	maxTestID     = 256
+	maxFlags      = 64
+	keepOutputMax = 16 * MiB
+)
+
+func (r Run) validateCompile() error {
+	if len(r.Flags) > maxFlags {
+		return Refuse(CodeBadRequest, "%d flags: the most is %d", len(r.Flags), maxFlags)
+	}
+	if r.CompileLimits != (Limits{}) && len(r.Source) == 0 {
+		return Refuse(CodeBadRequest, "compile_limits are set, and there is no source to compile")
+	}
+	return r.CompileLimits.Validate()
+}
+
+func (r Run) validateTests() error {
+	if err := blobOr("stdin", r.StdinBlob, len(r.Stdin) > 0); err != nil {
+		return err
+	}
+	if err := r.Compare.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case len(r.Tests) > MaxTests:
+		return Refuse(CodeBadRequest, "%d tests: the most is %d", len(r.Tests), MaxTests)
+	case len(r.Tests) > 0 && (len(r.Stdin) > 0 || r.StdinBlob != ""):
+		return Refuse(CodeBadRequest, "stdin is set beside tests: each test has its own")
+	case r.KeepOutput < 0 || r.KeepOutput > keepOutputMax:
+		return Refuse(CodeBadRequest, "keep_output is %s: the most is %s", r.KeepOutput, keepOutputMax)
+	case len(r.Tests) == 0 && (r.StopAtFailure || r.KeepOutput != 0 || r.Compare != (Compare{})):
+		return Refuse(CodeBadRequest, "stop_at_failure, keep_output and compare are about tests, and there are none")
+	}
+	seen := make(map[string]bool, len(r.Tests))
+	for i, t := range r.Tests {
+		switch {
+		case t.ID == "" || len(t.ID) > maxTestID || strings.ContainsRune(t.ID, 0) || !utf8.ValidString(t.ID):
+			return Refuse(CodeBadRequest, "tests[%d].id %q: write 1 to %d bytes of UTF-8 without NUL", i, t.ID, maxTestID)
+		case seen[t.ID]:
+			return Refuse(CodeBadRequest, "test %q is given twice", t.ID)
+		}
+		seen[t.ID] = true
+		if err := t.validate(r); err != nil {
+			return Refuse(err.(*Error).Code, "test %q: %w", t.ID, err)
+		}
+	}
+	return nil
+}
+
+func (t Test) validate(r Run) error {
+	if err := blobOr("stdin", t.StdinBlob, len(t.Stdin) > 0); err != nil {
+		return err
+	}
+	if err := blobOr("expected", t.ExpectedBlob, t.Expected != nil); err != nil {
+		return err
+	}
+	if err := (Run{Argv: append(append([]string(nil), r.Argv...), t.Args...), Env: r.Env}).validateWords(); err != nil {
+		return err
+	}
+	return t.Limits.Validate()
+}
+
+// blobOr refuses a digest that is none, or one beside content of the same field.
+func blobOr(what, digest string, content bool) error {
+	switch {
+	case digest == "":
+		return nil
+	case content:
+		return Refuse(CodeBadRequest, "%s has content and a blob: send one of them", what)
+	}
+	return BlobDigest(digest)
+}
+
+// BlobDigest refuses what is not the name of a blob: its sha256 as 64 lower-case
+// hex digits.
+func BlobDigest(digest string) error {
+	if len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != "" {
+		return Refuse(CodeBadRequest, "blob %.80q: write the content's sha256 as 64 lower-case hex digits", digest)
+	}
+	return nil
+}
