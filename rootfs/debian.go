@@ -27,6 +27,7 @@ const buildBase = 2_000_000_000
 // that end with them: host root runs nothing that was downloaded
 // (TestBuildNeverRunsAsHostRoot).
 func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (err error) {
+	r = r.onBase()
 	if err := needTools("mmdebstrap", "apt-get", "tar"); err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := errors.Join(w.writeOwned("sources.sources", sources), w.writeOwned("finish.sh", r.Finish+debianStrip)); err != nil {
+	if err := errors.Join(w.writeOwned("sources.sources", sources), w.writeOwned("finish.sh", r.Finish)); err != nil {
 		return err
 	}
 	if err := loadDebs(o.Cache, w.file("debs")); err != nil {
@@ -87,17 +88,6 @@ func mmdebstrapArgs(r Recipe, w *buildDir, apt []string) []string {
 		"--skip=cleanup/apt,cleanup/mmdebstrap",
 		r.Suite, "-", w.file("sources.sources"))
 }
-
-// debianStrip removes what no sandbox needs: the package manager with its caches,
-// and the files mmdebstrap copies from this host, which would make two hosts'
-// images differ.
-const debianStrip = `
-rm -rf "$1"/var/lib/dpkg "$1"/var/lib/apt "$1"/var/cache/* "$1"/var/log/* "$1"/etc/apt "$1"/etc/dpkg \
-  "$1"/usr/lib/dpkg "$1"/usr/share/dpkg "$1"/usr/libexec/dpkg "$1"/usr/bin/dpkg* "$1"/usr/bin/update-alternatives \
-  "$1"/usr/share/debconf "$1"/usr/share/perl5 "$1"/usr/bin/debconf* "$1"/etc/debconf.conf \
-  "$1"/etc/cron.daily "$1"/etc/logrotate.d "$1"/usr/lib/systemd \
-  "$1"/etc/hostname "$1"/etc/resolv.conf "$1"/etc/fstab "$1"/etc/machine-id
-`
 
 func buildEnv(r Recipe, tmp string) []string {
 	env := []string{

@@ -21,13 +21,15 @@ type Recipe struct {
 
 	// For Kind debian:
 	Suite    string   `yaml:"suite"`
-	Packages []string `yaml:"packages"` // with what they depend on
-	Exclude  []string `yaml:"exclude"`  // dpkg path patterns to leave out
+	Packages []string `yaml:"packages"` // with what they depend on, beside the base every image has
+	Exclude  []string `yaml:"exclude"`  // dpkg path patterns to leave out, beside documentation
 	Keep     []string `yaml:"keep"`     // patterns to keep though excluded
 	Epoch    int64    `yaml:"epoch"`    // newest time any file may bear, seconds since 1970
 
 	// Finish is a shell script run, as the root of a user namespace, when the
 	// packages are unpacked; $1 is the tree. It stops at the first failure.
+	// Packages are not configured, no script of theirs runs: what of their work
+	// a sandbox needs is for Finish, but for the base's (debianbase.go).
 	Finish string `yaml:"finish"`
 }
 
