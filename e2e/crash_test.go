@@ -80,7 +80,7 @@ int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) 
 		pid := a.cmd.Process.Pid
 		a.kill()
 		clients.Wait()
-		for deadline := time.Now().Add(slow(3 * time.Second)); exec.Command("pgrep", "-f", marker).Run() == nil || len(family(pid)) > 0; {
+		for deadline := patience(); exec.Command("pgrep", "-f", marker).Run() == nil || len(family(pid)) > 0; {
 			if time.Now().After(deadline) {
 				t.Fatal("processes outlive the agent")
 			}
@@ -215,7 +215,7 @@ func TestStopUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(slow(5 * time.Second)); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		if h, err := a.Health(t.Context()); err == nil && h.Leased == 2 {
 			break
 		} else if time.Now().After(deadline) {
@@ -234,33 +234,25 @@ func TestStopUnderLoad(t *testing.T) {
 // no process of it is alive.
 func TestHangUpCancels(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	forks := compileC(t, fmt.Sprintf("forks-%d", os.Getpid()), `#include <unistd.h>
 int main(void) { fork(); setsid(); fork(); for (;;) pause(); }`)
-	done := make(chan error, 1)
-	go func() { _, err := a.Run(ctx, program(forks)); done <- err }()
-	findProcess(t, "./"+forks.Name)
-	cancel()
-	if err := <-done; err == nil {
-		t.Fatal("answered")
-	}
-	deadline := time.Now().Add(slow(time.Second))
-	for {
-		h, err := a.Health(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	promptly(t, time.Second, func() time.Duration {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { _, err := a.Run(ctx, program(forks)); done <- err }()
+		findProcess(t, "./"+forks.Name)
+		left := time.Now()
+		cancel()
+		if err := <-done; err == nil {
+			t.Fatal("answered")
 		}
-		if h.Leased == 0 {
-			break
+		a.idle(t)
+		took := time.Since(left)
+		if left := commands(t, "./"+forks.Name); len(left) != 0 {
+			t.Errorf("processes outlive their caller: %v", left)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the slot is still taken a second after the caller left")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if left := commands(t, "./"+forks.Name); len(left) != 0 {
-		t.Errorf("processes outlive their caller: %v", left)
-	}
+		return took
+	})
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }

@@ -195,7 +195,7 @@ func TestRawRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			_ = c.SetDeadline(patience())
 			_, _ = io.WriteString(c, tt.request) // it may be refused before it is read
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {

@@ -41,24 +41,16 @@ func TestHostileAgentOutlivesItsRuns(t *testing.T) {
 	agent := a.cmd.Process.Pid
 	lower := compileC(t, fmt.Sprintf("lower-%d", os.Getpid()), `#include <fcntl.h>
 #include <unistd.h>
-int main(void) { for (int i = 0; i < 2; i++) { int f = open("/proc/self/oom_score_adj", O_WRONLY); if (f >= 0) write(f, i ? "-900" : "0", i ? 4 : 1); } sleep(2); return 0; }`)
+int main(void) { for (int i = 0; i < 2; i++) { int f = open("/proc/self/oom_score_adj", O_WRONLY); if (f >= 0) write(f, i ? "-900" : "0", i ? 4 : 1); } write(1, "tried", 5); char b; while (read(0, &b, 1) > 0); return 0; }`)
 	both(t, func(t *testing.T, mode api.Mode) {
 		r := program(lower)
 		r.Mode = mode
-		done := make(chan struct{})
-		go func() { // joined below
-			defer close(done)
-			if res, err := a.Run(t.Context(), r); err != nil || res.Verdict != api.OK {
-				t.Errorf("run: %s, %v", res.Verdict, err)
-			}
-		}()
-		defer func() { <-done }()
-		pid := findProcess(t, "./"+lower.Name)
-		time.Sleep(300 * time.Millisecond) // it has tried
+		s := a.stay(t, r)
+		defer s.leave()
 		if own := score(t, agent); own > 0 {
 			t.Errorf("the agent's score is adjusted by %d: the test proves nothing", own)
 		}
-		for up := pid; up != agent; up = parent(t, up) {
+		for up := s.pid; up != agent; up = parent(t, up) {
 			if its := score(t, up); its < 500 {
 				t.Errorf("process %d of a run has its score adjusted by %d; want it to be taken long before the agent", up, its)
 			}
@@ -134,7 +126,7 @@ func TestHostileBusyMountHoldsNothingUp(t *testing.T) {
 		r.Mode = mode
 		wantVerdict(t, a.run(t, r), api.OK)
 		var held []*os.File
-		for deadline := time.Now().Add(slow(10 * time.Second)); len(held) == 0; time.Sleep(5 * time.Millisecond) {
+		for deadline := patience(); len(held) == 0; time.Sleep(5 * time.Millisecond) {
 			roots, err := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/run/*/mnt/cells/*/root", a.cmd.Process.Pid, a.dir))
 			if err != nil || time.Now().After(deadline) {
 				t.Fatalf("no cell has a root: %v", err)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -102,7 +101,7 @@ func asRoot(t *testing.T, probe api.File, args ...string) []corpus.Attempt {
 	if err := os.WriteFile(bin, probe.Content, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), slow(5*time.Second))
+	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir, cmd.Env = dir, []string{}

@@ -133,7 +133,7 @@ func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 	}
 	script := "/busybox mount -t proc proc /proc || exit 9; cd /box; PROBE=./" + probe.Name + "\n" + e.Control.Script +
 		"\nfor p in /proc/[0-9]*; do read -r name < $p/comm && echo \"alive $name\"; done 2>&1\n"
-	ctx, cancel := context.WithTimeout(t.Context(), slow(10*time.Second))
+	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/busybox", "sh", "-c", script)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/"}

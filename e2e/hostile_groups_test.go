@@ -134,7 +134,7 @@ func TestHostileMemoryChargeGoesWithTheRun(t *testing.T) {
 		r := run(fill) // as much again fits at once
 		r.Limits.Memory = 40 * api.MiB
 		wantVerdict(t, a.run(t, r), api.OK)
-		for deadline := time.Now().Add(slow(10 * time.Second)); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := patience(); ; time.Sleep(20 * time.Millisecond) {
 			n := a.charged(t)
 			if n <= baseline+1<<20 {
 				break

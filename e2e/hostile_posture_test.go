@@ -22,20 +22,13 @@ func TestHostilePosture(t *testing.T) {
 		probe := compileC(t, marker, `#include <pthread.h>
 #include <unistd.h>
 static void *idle(void *x) { pause(); return 0; }
-int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, idle, 0); sleep(2); return 0; }`)
+int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, idle, 0); write(1, "begun", 5); char b; while (read(0, &b, 1) > 0); return 0; }`)
 		r := program(probe)
 		r.Mode, r.Limits = mode, hostileLimits()
-		done := make(chan struct{})
-		go func() { // joined below
-			defer close(done)
-			if _, err := a.Run(t.Context(), r); err != nil {
-				t.Errorf("run: %v", err)
-			}
-		}()
-		defer func() { <-done }()
-		pid := findProcess(t, "./"+marker)
-		time.Sleep(100 * time.Millisecond) // its threads are there
-
+		r.Limits.Wall = seconds(30)
+		s := a.stay(t, r)
+		defer s.leave()
+		pid := s.pid
 		for _, ns := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {
 			inside, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
 			if err != nil {
@@ -95,7 +88,7 @@ int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i
 // findProcess waits for a process whose argv[0] is name.
 func findProcess(t testing.TB, name string) int {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := patience(); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
@@ -104,7 +103,7 @@ func tellsOutside(t *testing.T, files []api.File, argv []string, env map[string]
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), slow(10*time.Second))
+	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
 	t.Setenv("PATH", "/usr/bin:/bin") // nobody may not go into the homes of others
 	cmd := exec.CommandContext(ctx, testenv.NeedTool(t, argv[0], argv[0]), argv[1:]...)

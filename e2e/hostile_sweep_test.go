@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -282,7 +281,7 @@ func (s sweep) bare(t *testing.T, list []int32) map[int32]unix.Errno {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), slow(5*time.Second))
+	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, words(list)...)
 	cmd.Dir, cmd.Env = dir, []string{}

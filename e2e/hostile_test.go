@@ -121,7 +121,7 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	if err := os.WriteFile(bin, probe.Content, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, c.Expand(e.Args)...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/bin", corpus.EnvName + "=" + corpus.EnvSecret}
@@ -156,7 +156,7 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 				want++
 			}
 		}
-		for deadline := time.Now().Add(10 * time.Second); c.Hits(false) < max(want, 1); time.Sleep(time.Millisecond) {
+		for deadline := patience(); c.Hits(false) < max(want, 1); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("bare, %d of %d connections reach the canary: the probe proves nothing", c.Hits(false), want)
 			}

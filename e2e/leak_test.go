@@ -69,7 +69,7 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 // idle waits until no slot is leased.
 func (a *agent) idle(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(slow(10 * time.Second)); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		h, err := a.Health(t.Context())
 		if err == nil && h.Leased == 0 {
 			return
@@ -85,7 +85,7 @@ func (a *agent) idle(t *testing.T) {
 func (a *agent) settled(t *testing.T, before map[string]int) map[string]int {
 	t.Helper()
 	time.Sleep(slow(time.Second))
-	for deadline := time.Now().Add(slow(5 * time.Second)); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {
 		now, grown := a.holds(t), false
 		for kind, n := range now {
 			grown = grown || n > before[kind]

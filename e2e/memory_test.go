@@ -52,7 +52,7 @@ int main(void) { static char b[65536]; int p[2]; for (int i = 0; i < 100; i++) {
 			both(t, func(t *testing.T, mode api.Mode) {
 				r := tt.run
 				r.Mode, r.Collect.None = mode, true
-				r.Limits = api.Limits{Memory: tt.memory, Wall: seconds(5), Pids: 20}
+				r.Limits = api.Limits{Memory: tt.memory, Wall: seconds(20), Pids: 20}
 				res := a.run(t, r)
 				if !slices.Contains(tt.want, res.Verdict) {
 					wantVerdict(t, res, tt.want[0])
@@ -72,7 +72,7 @@ func TestPythonOutOfMemory(t *testing.T) {
 	a.needPython(t)
 	for _, memory := range []api.Size{api.MinMemory, 8 * api.MiB, 32 * api.MiB, 100 * api.MiB} {
 		r := py("x = []\nwhile True: x.append(bytearray(1 << 20))")
-		r.Limits = api.Limits{Memory: memory, Wall: seconds(10)}
+		r.Limits = api.Limits{Memory: memory, Wall: seconds(30)}
 		res := a.run(t, r)
 		if memory == api.MinMemory && res.Verdict == api.WallLimit {
 			continue // its own pages are dropped and read again so fast that it gets nowhere (MEM-19)

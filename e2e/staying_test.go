@@ -38,7 +38,7 @@ func (a *agent) stay(t testing.TB, r api.Run) *staying {
 	case <-s.said.came:
 	case res := <-s.done:
 		t.Fatalf("the run has ended: %+v\n%s", res, a.log)
-	case <-time.After(slow(10 * time.Second)):
+	case <-time.After(time.Until(patience())):
 		t.Fatalf("the run says nothing\n%s", a.log)
 	}
 	s.pid = findProcess(t, r.Argv[0])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -20,9 +21,10 @@ import (
 func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	first := &notify{came: make(chan struct{})}
+	in, hold := io.Pipe()
 	done := make(chan api.Result, 1)
 	go func() {
-		res, err := a.RunStream(context.Background(), sh("echo begun; sleep 1; echo ended"), nil, first, nil)
+		res, err := a.RunStream(context.Background(), sh("echo begun; read -r _; echo ended"), in, first, nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -35,14 +37,17 @@ func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 	if err := a.cmd.Process.Signal(unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond)
-	_, err := a.Run(context.Background(), sh("exit 0"))
+	var err error
+	for deadline := patience(); err == nil && time.Now().Before(deadline); { // until it has heard
+		_, err = a.Run(context.Background(), sh("exit 0"))
+	}
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeStopping && e.Code != api.CodeAgentUnreachable {
 		t.Errorf("a run for an agent that stops: %v; want stopping, or nobody there", err)
 	} else if !e.RetrySafe {
 		t.Errorf("%q is not said to be safe to retry", e.Message)
 	}
+	hold.Close()
 	res := <-done
 	wantVerdict(t, res, api.OK)
 	if first.String() != "begun\nended\n" {
@@ -50,7 +55,7 @@ func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 	}
 	select {
 	case <-a.done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Until(patience())):
 		t.Fatal("the agent has nothing to do and does not end")
 	}
 	if a.err != nil {
@@ -176,7 +181,7 @@ func TestLeavingAtTheEndIsHarmless(t *testing.T) {
 	if answered.Load() == 0 || left.Load() == 0 {
 		t.Errorf("%d were answered and %d left: there was no race", answered.Load(), left.Load())
 	}
-	for deadline := time.Now().Add(slow(5 * time.Second)); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := patience(); ; time.Sleep(10 * time.Millisecond) {
 		h, err := a.Health(t.Context())
 		if err != nil {
 			t.Fatal(err)

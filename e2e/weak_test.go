@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
@@ -48,7 +47,7 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 				t.Fatal(err)
 			}
 			testenv.CleanHost(t)
-			ctx, cancel := context.WithTimeout(t.Context(), slow(20*time.Second))
+			ctx, cancel := context.WithDeadline(t.Context(), patience())
 			defer cancel()
 			args := append(tt.under, binary(t, "brigd"), "--socket", filepath.Join(dir, "s"), "--data-dir", dataDir(t), "--run-dir", filepath.Join(dir, "run"))
 			cmd := exec.CommandContext(ctx, args[0], append(args[1:], tt.flags...)...)
