@@ -36,6 +36,18 @@ type Streams struct {
 	// Stdout and Stderr block while the caller is slow. After an error there is
 	// nobody left to write to.
 	Stdout, Stderr io.Writer
+
+	// Compiled is called when the compile stage has succeeded, Test with each test's
+	// result as it comes; one call at a time.
+	Compiled func(api.Compilation)
+	Test     func(api.TestResult)
+}
+
+// Blobs keeps content that runs name by its digest.
+type Blobs interface {
+	// Put keeps what r holds, or nothing and an error if its digest is another.
+	Put(digest string, r io.Reader) error
+	Has(digest string) bool
 }
 
 // A Caller is who asks, by the kernel's word (SO_PEERCRED, taken when the
@@ -68,10 +80,12 @@ type Config struct {
 	Health  func() api.Health
 	Images  Images
 	Catalog Catalog
+	Blobs   Blobs
 	Log     *slog.Logger // nil: nothing is logged
 
 	MaxRun     api.Size      // largest body of a run; zero means 64 MiB
 	MaxArchive api.Size      // largest archive to import; zero means 8 GiB
+	MaxBlob    api.Size      // largest blob; zero means 256 MiB
 	MaxConns   int           // connections at a time; zero means 512
 	MaxWall    time.Duration // how long a run may last; zero means 30 s
 	Stall      time.Duration // after a run, how long a client may take nothing; zero means 60 s
@@ -96,6 +110,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	cfg.MaxRun = or(cfg.MaxRun, 64*api.MiB)
 	cfg.MaxArchive = or(cfg.MaxArchive, 8*api.GiB)
+	cfg.MaxBlob = or(cfg.MaxBlob, 256*api.MiB)
 	cfg.MaxConns = or(cfg.MaxConns, 512)
 	cfg.MaxWall = or(cfg.MaxWall, 30*time.Second)
 	cfg.Stall = or(cfg.Stall, 60*time.Second)

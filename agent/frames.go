@@ -52,6 +52,18 @@ func (w *frameWriter) frame(t api.FrameType, payload []byte) error {
 	return w.write(w.buf)
 }
 
+// whole sends a body, in as many frames as it needs; the last one is of type t. Only
+// one goroutine at a time may send such pieces.
+func (w *frameWriter) whole(t api.FrameType, body []byte) error {
+	for len(body) > api.FrameMax {
+		if err := w.frame(api.FramePart, body[:api.FrameMax]); err != nil {
+			return err
+		}
+		body = body[api.FrameMax:]
+	}
+	return w.frame(t, body)
+}
+
 func (w *frameWriter) raw(b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", s.run)
+	mux.HandleFunc("PUT /v1/blobs/{digest}", s.putBlob)
+	mux.HandleFunc("HEAD /v1/blobs/{digest}", s.hasBlob)
 	mux.HandleFunc("GET /v1/health", s.health)
 	mux.HandleFunc("GET /v1/languages", s.languages)
 	mux.HandleFunc("GET /v1/profiles", s.profiles)

@@ -75,9 +75,11 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run
 	hurried := context.AfterFunc(s.kill, func() { out.hurry(time.Second) })
 
 	res, err := s.runGuarded(ctx, ask, Streams{
-		Attach: st.attach,
-		Stdout: out.stream(api.FrameStdout),
-		Stderr: out.stream(api.FrameStderr),
+		Attach:   st.attach,
+		Stdout:   out.stream(api.FrameStdout),
+		Stderr:   out.stream(api.FrameStderr),
+		Compiled: func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
+		Test:     func(t api.TestResult) { s.send(st, api.FrameTest, t) },
 	}, callerOf(r.Context()))
 	s.note(callerOf(r.Context()), res, err)
 
@@ -88,8 +90,10 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run
 	if err != nil {
 		s.fail(st, err, callerOf(r.Context()))
 	} else {
-		res.Stdout, res.Stderr = nil, nil
-		s.finish(st, res)
+		if res.Stage == api.StageRun {
+			res.Stdout, res.Stderr, res.Tests = nil, nil, nil // they were sent as they came
+		}
+		s.send(st, api.FrameResult, res)
 	}
 	hangup.stop()
 	st.tasks.Wait()
@@ -169,20 +173,15 @@ func (st *stream) end() {
 	_ = st.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection has woken it already
 }
 
-// finish sends the result, in as many frames as it needs.
-func (s *Server) finish(st *stream, res api.Result) {
-	body, err := json.Marshal(res)
+// send tells the client v. One that is gone has nobody to tell, and its run is
+// canceled.
+func (s *Server) send(st *stream, t api.FrameType, v any) {
+	body, err := json.Marshal(v)
 	if err != nil {
 		s.fail(st, err, nobody)
 		return
 	}
-	for len(body) > api.FrameMax {
-		if st.out.frame(api.FramePart, body[:api.FrameMax]) != nil {
-			return
-		}
-		body = body[api.FrameMax:]
-	}
-	_ = st.out.frame(api.FrameResult, body) // a client that is gone has nobody to tell
+	_ = st.out.whole(t, body)
 }
 
 func (s *Server) fail(st *stream, err error, c Caller) {

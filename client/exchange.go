@@ -71,7 +71,10 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 		c.put(k)
 	}
 	if res.StatusCode/100 != 2 {
-		return refusal(res.StatusCode, answer)
+		return refusal(method, res.StatusCode, answer)
+	}
+	if out == nil {
+		return nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
 		return api.Refuse(api.CodeAgentGone, "decode the agent's answer: %w", err)
@@ -126,7 +129,10 @@ func (k *conn) send(head, body []byte) error {
 }
 
 // refusal decodes the agent's Error.
-func refusal(status int, answer []byte) error {
+func refusal(method string, status int, answer []byte) error {
+	if method == http.MethodHead && status == http.StatusNotFound { // it has no body
+		return api.Refuse(api.CodeNotFound, "not found")
+	}
 	var body struct {
 		Error *api.Error `json:"error"`
 	}

@@ -22,6 +22,19 @@ import (
 // blocks: that read's goroutine then lives until the read returns, and what it
 // reads is lost. A writer's error cancels the run and is returned.
 func (c *Client) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdout, stderr io.Writer) (api.Result, error) {
+	return c.RunEvents(ctx, r, stdin, Events{Stdout: stdout, Stderr: stderr})
+}
+
+// Events are told what happens while a run is carried out, one call at a time. Nil
+// ones are not told. The Result has the compilation and all tests as well.
+type Events struct {
+	Stdout, Stderr io.Writer // of a run without tests
+	Compiled       func(api.Compilation)
+	Test           func(api.TestResult) // each test's result as it comes
+}
+
+// RunEvents is RunStream for one who wants to know more.
+func (c *Client) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, events Events) (api.Result, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return api.Result{}, api.Refuse(api.CodeBadRequest, "encode request: %w", err)
@@ -45,7 +58,8 @@ func (c *Client) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdo
 		}
 		return api.Result{}, err
 	}
-	return k.receive(func() { go sendStdin(k, stdin) }, orDiscard(stdout), orDiscard(stderr))
+	events.Stdout, events.Stderr = orDiscard(events.Stdout), orDiscard(events.Stderr)
+	return k.receive(r.Tests, func() { go sendStdin(k, stdin) }, events)
 }
 
 const answerTime = 10 * time.Second // from a cancel to the answer
@@ -74,7 +88,7 @@ func (k *conn) upgrade(body []byte) error {
 	if err != nil {
 		return gone(err, true)
 	}
-	return refusal(res.StatusCode, answer)
+	return refusal(http.MethodPost, res.StatusCode, answer)
 }
 
 // sendStdin sends frames until stdin ends or the connection takes no more. When
@@ -98,9 +112,10 @@ func sendStdin(w io.Writer, stdin io.Reader) {
 }
 
 // receive reads frames up to the answer. It calls taken when the run has its slot.
-func (k *conn) receive(taken func(), stdout, stderr io.Writer) (res api.Result, err error) {
+func (k *conn) receive(asked []api.Test, taken func(), events Events) (res api.Result, err error) {
 	buf := make([]byte, api.FrameMax)
 	var parts []byte
+	tests := map[string]api.TestResult{}
 	for {
 		t, payload, err := api.ReadFrame(k.in, buf)
 		if err != nil {
@@ -113,14 +128,32 @@ func (k *conn) receive(taken func(), stdout, stderr io.Writer) (res api.Result, 
 		case api.FrameTaken:
 			taken()
 		case api.FrameStdout:
-			_, err = stdout.Write(payload)
+			_, err = events.Stdout.Write(payload)
 		case api.FrameStderr:
-			_, err = stderr.Write(payload)
+			_, err = events.Stderr.Write(payload)
 		case api.FramePart:
 			parts = append(parts, payload...)
+		case api.FrameCompiled:
+			var made api.Compilation
+			if err = whole(&parts, payload, &made); err == nil && events.Compiled != nil {
+				events.Compiled(made)
+			}
+		case api.FrameTest:
+			var one api.TestResult
+			if err = whole(&parts, payload, &one); err == nil {
+				tests[one.ID] = one
+				if events.Test != nil {
+					events.Test(one)
+				}
+			}
 		case api.FrameResult:
-			if err := json.Unmarshal(append(parts, payload...), &res); err != nil {
-				return res, api.Refuse(api.CodeAgentGone, "decode the agent's result: %w", err)
+			if err := whole(&parts, payload, &res); err != nil {
+				return res, err
+			}
+			for _, t := range asked {
+				if one, ran := tests[t.ID]; ran {
+					res.Tests = append(res.Tests, one)
+				}
 			}
 			return res, nil
 		case api.FrameFailure:
@@ -137,6 +170,16 @@ func (k *conn) receive(taken func(), stdout, stderr io.Writer) (res api.Result, 
 			return res, err
 		}
 	}
+}
+
+// whole decodes the JSON that payload completes.
+func whole(parts *[]byte, payload []byte, into any) error {
+	body := append(*parts, payload...)
+	*parts = nil
+	if err := json.Unmarshal(body, into); err != nil {
+		return api.Refuse(api.CodeAgentGone, "decode what the agent says: %w", err)
+	}
+	return nil
 }
 
 func orDiscard(w io.Writer) io.Writer {

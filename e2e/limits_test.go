@@ -151,7 +151,6 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"inputs that do not fit", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "x", Content: make(api.Bytes, 2<<20)}}, Limits: api.Limits{Scratch: api.MiB}}, api.CodeBadFile},
 		{"a name that leads out", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "../x"}}}, api.CodeBadFile},
 		{"a network", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "host"}, api.CodeUnsupported},
-		{"tests", api.Run{Image: "tiny", Argv: []string{"true"}, Tests: []api.Test{{ID: "1"}}}, api.CodeUnsupported},
 		{"more memory than the agent could ever promise", big, api.CodeAboveCeiling},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

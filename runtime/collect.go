@@ -28,6 +28,7 @@ const (
 type collector struct {
 	box    *os.File
 	want   api.Collect
+	only   []string // artifacts: nothing else is asked for; nil: what want says
 	placed map[string]input
 
 	files   []api.File
@@ -39,7 +40,7 @@ type collector struct {
 }
 
 // collect returns the files asked for, in the order of their names.
-func collect(box *os.File, want api.Collect, placed map[string]input) ([]api.File, []api.Skipped, error) {
+func collect(box *os.File, want api.Collect, only []string, placed map[string]input) ([]api.File, []api.Skipped, error) {
 	if want.None {
 		return nil, nil, nil
 	}
@@ -49,7 +50,7 @@ func collect(box *os.File, want api.Collect, placed map[string]input) ([]api.Fil
 	if want.Bytes == 0 {
 		want.Bytes = api.CollectBytes
 	}
-	c := &collector{box: box, want: want, placed: placed}
+	c := &collector{box: box, want: want, only: only, placed: placed}
 	if err := c.dir(".", 0); err != nil {
 		return nil, nil, err
 	}
@@ -122,7 +123,7 @@ func (c *collector) entry(name string, depth int) error {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		if len(c.want.Globs) == 0 && cachePath(name+"/x") {
+		if len(c.want.Globs) == 0 && cachePath(name+"/x") || c.only != nil && !c.leads(name) {
 			return nil
 		}
 		if depth == collectDepth {
@@ -156,6 +157,9 @@ func (c *collector) lstat(name string, st *unix.Stat_t) error {
 
 // asked reports whether a name is one the caller is interested in.
 func (c *collector) asked(name string) bool {
+	if c.only != nil {
+		return slices.ContainsFunc(c.only, func(a string) bool { return within(a, name) })
+	}
 	if len(c.want.Globs) == 0 {
 		return !cachePath(name)
 	}
@@ -165,6 +169,11 @@ func (c *collector) asked(name string) bool {
 	})
 }
 
+// leads reports whether a directory is an artifact, below one, or on the way to one.
+func (c *collector) leads(dir string) bool {
+	return slices.ContainsFunc(c.only, func(a string) bool { return within(a, dir) || within(dir, a) })
+}
+
 // wanted reports whether a regular file is to be returned: by default when it is
 // new, or not what was placed.
 func (c *collector) wanted(name string, st *unix.Stat_t) bool {
@@ -172,7 +181,7 @@ func (c *collector) wanted(name string, st *unix.Stat_t) bool {
 		return false
 	}
 	in, was := c.placed[name]
-	return len(c.want.Globs) > 0 || !was || in.stamp != stampOf(st) || !c.holds(name, in.content)
+	return len(c.want.Globs) > 0 || c.only != nil || !was || in.stamp != stampOf(st) || !c.holds(name, in.content)
 }
 
 // holds reports whether a file that looks untouched has the bytes it was placed with.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/seccomp"
@@ -28,6 +29,8 @@ type Config struct {
 	Version   string     // of brig, for results
 	Images    *rootfs.Store
 	Languages *rootfs.Languages
+	Artifacts *cache.Cache               // of compile stages; nil: every run compiles
+	Blobs     *cache.Cache               // inputs that runs name by digest; nil: none can
 	Profiles  map[string]seccomp.Profile // the operator's own, offered to everybody beside the tiers
 	Log       *slog.Logger               // nil: discard
 
@@ -220,28 +223,42 @@ func (h *Host) Close() error {
 // ctx means that the caller is still there: its end cancels the run.
 func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Caller) (api.Result, error) {
 	begun := monotonic()
-	p, err := h.plan(r, caller)
+	j, err := h.plan(r, caller)
 	if err != nil {
 		return api.Result{}, apiError(err, "")
 	}
-	res, err := h.execute(ctx, p, streams, begun)
+	res, err := h.carryOut(ctx, j, streams, begun)
 	if short := exhaustion(err); short != nil {
-		h.log.Error("the host is exhausted", "run", p.id, "err", err)
+		h.log.Error("the host is exhausted", "run", j.id, "err", err)
 		err = short
 	}
 	if err != nil {
-		return api.Result{}, apiError(err, p.id)
+		return api.Result{}, apiError(err, j.id)
 	}
 	return res, nil
 }
 
-// execute leases, climbs and judges. The slot is given back before the caller has
-// taken the last of the output: one who takes nothing must not keep it.
-func (h *Host) execute(ctx context.Context, p *plan, streams Streams, begun time.Duration) (api.Result, error) {
-	l, err := h.pool.lease(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
+// lease gives a plan its slot. patient waits for one; else there is one, or an
+// error.
+func (h *Host) lease(ctx context.Context, p *plan, patient bool) (*lease, error) {
+	if patient {
+		return h.pool.await(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
+	}
+	return h.pool.lease(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
+}
+
+// execute leases, climbs and judges.
+func (h *Host) execute(ctx context.Context, p *plan, streams Streams, begun time.Duration, patient bool) (api.Result, error) {
+	l, err := h.lease(ctx, p, patient)
 	if err != nil {
 		return api.Result{}, err
 	}
+	return h.executeIn(ctx, l, p, streams, begun)
+}
+
+// executeIn climbs and judges. The slot is given back before the caller has
+// taken the last of the output: one who takes nothing must not keep it.
+func (h *Host) executeIn(ctx context.Context, l *lease, p *plan, streams Streams, begun time.Duration) (api.Result, error) {
 	out := newOutputs(streams, int64(p.limits.Output), l.stall.slot.wake)
 	defer out.finish()
 	o, err := l.climb(ctx, p, streams, out, begun)

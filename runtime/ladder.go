@@ -22,8 +22,14 @@ type Streams struct {
 	Attach func(stdin *os.File)
 
 	// Stdout and Stderr, when set, get the program's output as it comes and the
-	// Result carries none. A Write that waits makes the program wait.
+	// Result carries none. A Write that waits makes the program wait. A compile
+	// stage and tests keep theirs in the Result.
 	Stdout, Stderr interface{ Write([]byte) (int, error) }
+
+	// Compiled, when set, is called when the artifacts are there; Test with each
+	// test's result as it comes, one call at a time.
+	Compiled func(api.Compilation)
+	Test     func(api.TestResult)
 }
 
 // An outcome is what the ladder hands to the judge.
@@ -136,7 +142,7 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	}
 	o = &outcome{ev: w.ev, usage: w.usage(usage), logged: w.logged, exitCode: w.ev.ExitCode}
 	if !w.ev.Canceled && !w.ev.SetupOOM {
-		if o.files, o.skipped, err = collect(sh.scratch.box, p.collect, placed); err != nil {
+		if o.files, o.skipped, err = collect(sh.scratch.box, p.collect, p.artifacts, placed); err != nil {
 			return nil, err
 		}
 	}

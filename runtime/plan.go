@@ -19,6 +19,7 @@ import (
 // request, the language and the operator's ceiling without touching anything.
 type plan struct {
 	id        string
+	stage     api.Stage
 	cell      cellPlan
 	once      bool // the cell serves this run only
 	mode      api.Mode
@@ -27,6 +28,7 @@ type plan struct {
 	stdin     []byte
 	limits    api.Limits // complete
 	collect   api.Collect
+	artifacts []string // of a compile stage: what is collected instead
 	labels    api.Labels
 	oomExit   int // a language's own out-of-memory exit code; 0: none
 }
@@ -55,12 +57,12 @@ func environment(language, caller map[string]string) []string {
 // effectiveLimits fills what the request leaves open from the preset, the
 // language and the defaults, in this order, and checks the whole against the
 // ceiling. A default above the ceiling is lowered to it; a wish above it is refused.
-func effectiveLimits(r api.Run, language, ceiling api.Limits) (api.Limits, error) {
-	preset, err := api.Preset(r.Preset)
+func effectiveLimits(wish api.Limits, preset string, language, ceiling api.Limits) (api.Limits, error) {
+	base, err := api.Preset(preset)
 	if err != nil {
 		return api.Limits{}, err
 	}
-	asked := r.Limits.Over(preset)
+	asked := wish.Over(base)
 	if err := asked.Validate(); err != nil {
 		return api.Limits{}, err
 	}
@@ -141,16 +143,6 @@ func sourceFile(r api.Run, name string) ([]api.File, error) {
 		}
 	}
 	return append(slices.Clone(r.Files), api.File{Name: name, Content: r.Source}), nil
-}
-
-// expand puts the source's name and the caller's arguments into a language's
-// command. {source} stands for the file; the arguments follow at the end.
-func expand(command []string, source string, args []string) []string {
-	out := make([]string, 0, len(command)+len(args))
-	for _, w := range command {
-		out = append(out, strings.ReplaceAll(w, "{source}", source))
-	}
-	return append(out, args...)
 }
 
 // cachePath reports whether a file is an interpreter's cache, which nobody asked

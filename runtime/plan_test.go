@@ -40,7 +40,7 @@ func TestEffectiveLimits(t *testing.T) {
 		{name: "an unknown preset is refused", run: api.Run{Preset: "hard"}, code: api.CodeBadLimits},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l, err := effectiveLimits(tt.run, tt.language, tt.ceiling)
+			l, err := effectiveLimits(tt.run.Limits, tt.run.Preset, tt.language, tt.ceiling)
 			var refused *api.Error
 			switch {
 			case tt.code != "":
@@ -89,7 +89,7 @@ func TestSourceIsPlacedUnderItsName(t *testing.T) {
 	if _, err := sourceFile(r, "a"); err == nil {
 		t.Error("a file of the source's name was accepted")
 	}
-	if got := expand([]string{"python3", "{source}"}, "main.py", []string{"-x", "{source}"}); !slices.Equal(got, []string{"python3", "main.py", "-x", "{source}"}) {
+	if got := (words{source: "main.py"}).expand([]string{"python3", "{source}"}, []string{"-x", "{source}"}); !slices.Equal(got, []string{"python3", "main.py", "-x", "{source}"}) {
 		t.Errorf("command %q: only the language's own words are expanded", got)
 	}
 }

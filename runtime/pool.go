@@ -17,9 +17,11 @@ type pool struct {
 	room   room
 
 	mu        sync.Mutex
-	slots     []*stall // guarded by mu
-	committed api.Size // guarded by mu; the sum of the leased runs' limits
-	closed    bool     // guarded by mu
+	slots     []*stall      // guarded by mu
+	committed api.Size      // guarded by mu; the sum of the leased runs' limits
+	closed    bool          // guarded by mu
+	waiting   int           // guarded by mu; how many await a release
+	released  chan struct{} // guarded by mu; closed by the next release that somebody awaits
 
 	stop context.CancelFunc
 	wg   sync.WaitGroup
@@ -42,7 +44,7 @@ const (
 
 func newPool(h *Host, slots []*slot, memory api.Size, room room) *pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &pool{host: h, memory: memory, room: room, stop: stop}
+	p := &pool{host: h, memory: memory, room: room, stop: stop, released: make(chan struct{})}
 	for _, s := range slots {
 		p.slots = append(p.slots, &stall{slot: s, berths: map[cellKey]*berth{}})
 	}
@@ -83,6 +85,34 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 			return nil, l.offer.err
 		}
 		// The failure is older than this request; the keeper is trying again.
+	}
+}
+
+// await is lease for somebody who was given a slot before and has more to do: it
+// waits for a slot, and for memory to be promised.
+func (p *pool) await(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
+	p.mu.Lock()
+	p.waiting++
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		p.waiting--
+		p.mu.Unlock()
+	}()
+	for {
+		p.mu.Lock()
+		released := p.released
+		p.mu.Unlock()
+		l, err := p.lease(ctx, want, once, memory)
+		var full *api.Error
+		if !errors.As(err, &full) || full.Code != api.CodeBusy && full.Code != api.CodeOverloaded {
+			return l, err
+		}
+		select {
+		case <-released:
+		case <-ctx.Done():
+			return nil, api.Fail(api.CodeStopping, "canceled while waiting for a slot: %w", ctx.Err())
+		}
 	}
 }
 
@@ -160,6 +190,10 @@ func (p *pool) release(l *lease) {
 	l.stall.leased = false
 	l.stall.last = monotonic()
 	p.committed -= l.memory
+	if p.waiting > 0 {
+		close(p.released)
+		p.released = make(chan struct{})
+	}
 }
 
 // evict closes berths nobody has used for a while.

@@ -16,70 +16,6 @@ import (
 // A Caller is who asks, by the socket's peer credentials.
 type Caller struct{ UID, GID uint32 }
 
-// plan decides everything about a run that can be decided before the host is
-// touched. Its errors are the caller's to mend.
-func (h *Host) plan(r api.Run, caller Caller) (*plan, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
-	lang, err := h.language(r)
-	if err != nil {
-		return nil, err
-	}
-	if len(r.Tests) > 0 || len(lang.Compile) > 0 && len(r.Source) > 0 || len(r.Flags) > 0 || r.StdinBlob != "" {
-		return nil, api.Refuse(api.CodeUnsupported, "tests, blobs and compile stages are not offered by this version")
-	}
-	limits, err := effectiveLimits(r, lang.Limits, h.cfg.Ceiling)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.cpusetWithin(limits.Cpuset); err != nil {
-		return nil, err
-	}
-	image, err := h.image(r, lang)
-	if err != nil {
-		return nil, err
-	}
-	f, err := h.filterFor(r, lang, caller)
-	if err != nil {
-		return nil, err
-	}
-	p := &plan{
-		id:     runID(),
-		mode:   r.Mode,
-		argv:   r.Argv,
-		env:    environment(lang.env(r.Interactive), r.Env),
-		stdin:  r.Stdin,
-		limits: limits, collect: r.Collect, labels: r.Labels, oomExit: lang.OOMExitCode,
-	}
-	if p.mode == "" {
-		p.mode = api.Strict
-	}
-	if len(r.Source) > 0 {
-		name := r.SourceName
-		if name == "" {
-			name = lang.SourceFile
-		}
-		p.argv = expand(lang.Run, name, r.Argv)
-		if p.files, err = sourceFile(r, name); err != nil {
-			return nil, err
-		}
-	} else {
-		p.files = r.Files
-	}
-	p.once = p.mode == api.Fresh || r.WritableRoot || f.keys
-	p.cell = cellPlan{
-		key:    cellKey{image: image.Digest, policy: f.hash, fullProc: lang.FullProc, mode: p.mode, writable: r.WritableRoot},
-		tree:   image.Path,
-		filter: f,
-	}
-	if r.WritableRoot {
-		p.cell.layer = &layer{size: limits.Scratch, inodes: limits.Inodes}
-		p.cell.key.layer = *p.cell.layer
-	}
-	return p, nil
-}
-
 // cpusetWithin refuses processors that are not the agent's to give.
 func (h *Host) cpusetWithin(list string) error {
 	if list == "" {
@@ -162,16 +98,19 @@ func (h *Host) filterFor(r api.Run, l language, caller Caller) (*filter, error) 
 	if len(r.ProfileRules) > 0 {
 		return h.ownFilter(r, mode, caller)
 	}
-	return h.compiled(filterKey{name, mode}, func() (seccomp.Profile, error) {
-		if own, listed := h.cfg.Profiles[name]; listed {
-			return own, nil
-		}
-		p, err := seccomp.Tier(name)
-		if err != nil {
-			return p, api.Refuse(api.CodeNoProfile, "profile %q is not offered: use one of %s", name, strings.Join(h.ProfileNames(), ", "))
-		}
-		return p, nil
-	})
+	return h.compiled(filterKey{name, mode}, func() (seccomp.Profile, error) { return h.profile(name) })
+}
+
+// profile finds one by name: the operator's, or a tier.
+func (h *Host) profile(name string) (seccomp.Profile, error) {
+	if own, listed := h.cfg.Profiles[name]; listed {
+		return own, nil
+	}
+	p, err := seccomp.Tier(name)
+	if err != nil {
+		return p, api.Refuse(api.CodeNoProfile, "profile %q is not offered: use one of %s", name, strings.Join(h.ProfileNames(), ", "))
+	}
+	return p, nil
 }
 
 // ownFilter compiles a profile that came with the run.

@@ -11,7 +11,7 @@ func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 	r := api.Result{
 		Run:       p.id,
 		Verdict:   api.Judge(o.ev, p.limits, p.oomExit),
-		Stage:     api.StageRun,
+		Stage:     p.stage,
 		ExitCode:  o.ev.ExitCode,
 		Signal:    o.ev.Signal,
 		LimitsHit: api.LimitsHit(o.ev, p.limits),
@@ -23,10 +23,7 @@ func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 		Skipped:   o.skipped,
 		Limits:    p.limits,
 		Labels:    p.labels,
-		Host: api.Host{
-			Kernel: h.kernel, CgroupMode: h.mode, Mode: p.mode, Image: p.cell.key.image,
-			Profile: p.cell.filter.name, PolicyHash: p.cell.filter.hash, Brig: h.cfg.Version,
-		},
+		Host:      h.about(p),
 	}
 	if r.LimitsHit == nil {
 		r.LimitsHit = []string{}
@@ -37,4 +34,12 @@ func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 	r.Stdout, r.Stderr = out[0].kept, out[1].kept
 	r.StdoutTruncated, r.StderrTruncated = out[0].over(), out[1].over()
 	return r
+}
+
+// about says where and under which rules a plan is carried out.
+func (h *Host) about(p *plan) api.Host {
+	return api.Host{
+		Kernel: h.kernel, CgroupMode: h.mode, Mode: p.mode, Image: p.cell.key.image,
+		Profile: p.cell.filter.name, PolicyHash: p.cell.filter.hash, Brig: h.cfg.Version,
+	}
 }

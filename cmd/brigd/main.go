@@ -20,6 +20,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/internal/procfs"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/runtime"
@@ -36,6 +37,7 @@ type flags struct {
 	languages, profiles string
 	slots               int
 	memory              api.Size
+	artifacts, blobs    api.Size
 	ceiling             api.Limits
 	listenFD            int
 	lifelineFD          int
@@ -63,7 +65,7 @@ func main() {
 }
 
 func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling()}
+	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
 	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to answer on")
@@ -74,6 +76,8 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
 	set.IntVar(&f.slots, "slots", 0, "runs at a time (default: one per physical core)")
 	set.Var(&f.memory, "memory", "most memory promised to runs together (default: three quarters of the host's)")
+	set.Var(&f.artifacts, "artifact-cache", "most that compiled programs take up below --data-dir")
+	set.Var(&f.blobs, "blob-cache", "most that blobs take up below --data-dir")
 	set.Var(&f.ceiling.Wall, "max-wall", "ceiling of a run's wall time")
 	set.Var(&f.ceiling.CPU, "max-cpu", "ceiling of a run's cpu time")
 	set.Var(&f.ceiling.Memory, "max-memory", "ceiling of a run's memory")
@@ -153,9 +157,17 @@ func serve(f flags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	artifacts, err := cache.Open(filepath.Join(f.dataDir, "artifacts"), int64(f.artifacts))
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	stored, err := cache.Open(filepath.Join(f.dataDir, "blobs"), int64(f.blobs))
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	host, err := runtime.Open(runtime.Config{
 		RunDir: f.runDir, Slots: f.slots, Ceiling: f.ceiling, Memory: f.memory, Version: version,
-		Images: store, Languages: languages, Profiles: profiles, Log: log,
+		Images: store, Languages: languages, Profiles: profiles, Artifacts: artifacts, Blobs: stored, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -163,7 +175,7 @@ func serve(f flags) (err error) {
 	defer func() { err = errors.Join(err, host.Close()) }()
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: runner{host}, Images: images{store}, Catalog: catalog{host, languages, store},
+		Runner: runner{host}, Images: images{store}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS = time.Since(began).Nanoseconds()

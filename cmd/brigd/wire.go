@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/runtime"
 )
@@ -24,7 +25,7 @@ import (
 type runner struct{ host *runtime.Host }
 
 func (r runner) Run(ctx context.Context, run api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
-	streams := runtime.Streams{Attach: s.Attach}
+	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test}
 	if s.Stdout != nil {
 		streams.Stdout = s.Stdout
 	}
@@ -32,6 +33,19 @@ func (r runner) Run(ctx context.Context, run api.Run, s agent.Streams, c agent.C
 		streams.Stderr = s.Stderr
 	}
 	return r.host.Run(ctx, run, streams, runtime.Caller{UID: c.UID, GID: c.GID})
+}
+
+type blobs struct{ *cache.Cache }
+
+func (b blobs) Put(digest string, r io.Reader) error {
+	err := b.PutBlob(digest, r)
+	switch {
+	case errors.Is(err, cache.ErrDigest):
+		return api.Refuse(api.CodeBadRequest, "blob %s: %w: nothing was kept; send it again", digest, err)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return api.Fail(api.CodeHostExhausted, "%w: free space at --data-dir, or raise --blob-cache", err)
+	}
+	return err
 }
 
 type images struct{ store *rootfs.Store }
@@ -109,9 +123,14 @@ func (c catalog) Languages() []api.Language {
 	var out []api.Language
 	for _, l := range c.languages.All() {
 		_, err := c.store.Lookup(l.Image)
-		out = append(out, api.Language{
-			Name: l.Name, Extensions: l.Extensions, Image: l.Image, Stored: err == nil, Tier: l.Tier, Version: l.Version,
-		})
+		one := api.Language{
+			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, Stored: err == nil, Tier: l.Tier, Version: l.Version,
+			Flags: l.Flags, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
+		}
+		if len(l.Compile) > 0 {
+			one.CompileTier = l.CompileTier
+		}
+		out = append(out, one)
 	}
 	return out
 }

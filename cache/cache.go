@@ -1,0 +1,219 @@
+// Package cache keeps content by name in a directory of bounded size: artifacts by
+// what they were compiled from, blobs by their own digest. What was used longest
+// ago goes first. Any number of processes may share a directory.
+package cache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Cache is one directory:
+//
+//	<64 hex digits>   the sha256 of the content in binary, then the content
+//	.new-<random>     being written
+//
+// It is root's alone (mode 0700): nothing a run can reach leads there (CMP-16).
+type Cache struct {
+	dir  string
+	most int64 // bytes of all files
+
+	mu   sync.Mutex
+	size int64 // guarded by mu; as last counted, and what was added since
+}
+
+// The errors of Get and PutBlob.
+var (
+	ErrNotFound = errors.New("not in the cache")
+	ErrDigest   = errors.New("the content has another digest")
+)
+
+const (
+	header    = sha256.Size
+	unwritten = ".new-"
+	staleNew  = time.Hour        // an unwritten file this old has lost its writer
+	usedAgain = 10 * time.Second // between two notes of use
+)
+
+// Open opens the cache in dir, making it where it is missing.
+func Open(dir string, most int64) (*Cache, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	c := &Cache{dir: dir, most: most}
+	return c, c.evict()
+}
+
+// Get returns the content under a name. Content that is not what was put there is
+// removed and not returned: what a run executes was compiled, whatever became of
+// the disk since (CMP-16).
+func (c *Cache) Get(name string) ([]byte, error) {
+	path, err := c.path(name)
+	if err != nil {
+		return nil, err
+	}
+	all, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read cache: %w", err)
+	}
+	if len(all) < header || sha256.Sum256(all[header:]) != [header]byte(all[:header]) {
+		return nil, errors.Join(ErrNotFound, c.remove(path))
+	}
+	c.used(path)
+	return all[header:], nil
+}
+
+// Has reports whether something is there under the name, and counts it as used.
+func (c *Cache) Has(name string) bool {
+	path, err := c.path(name)
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(path)
+	if err == nil {
+		c.used(path)
+	}
+	return err == nil
+}
+
+// used notes the time, which orders eviction. A file that is gone meanwhile, or a
+// read-only disk, only makes the order worse.
+func (c *Cache) used(path string) {
+	now := time.Now()
+	if st, err := os.Stat(path); err == nil && now.Sub(st.ModTime()) > usedAgain {
+		_ = os.Chtimes(path, now, now)
+	}
+}
+
+// Put keeps content under a name that is not its digest.
+func (c *Cache) Put(name string, content []byte) error {
+	return c.put(name, bytes.NewReader(content), false)
+}
+
+// PutBlob keeps what r holds under its digest, or nothing if that is another.
+func (c *Cache) PutBlob(digest string, r io.Reader) error { return c.put(digest, r, true) }
+
+func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
+	path, err := c.path(name)
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(c.dir, unwritten)
+	if err != nil {
+		return fmt.Errorf("write cache: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	n, sum, err := fill(tmp, r)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if checked && hex.EncodeToString(sum) != name {
+		return fmt.Errorf("%w: %x", ErrDigest, sum)
+	}
+	if n > c.most {
+		return fmt.Errorf("write cache: %w: %d bytes are more than the %d it holds", unix.ENOSPC, n, c.most)
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return fmt.Errorf("write cache: %w", err)
+	}
+	c.mu.Lock()
+	c.size += n
+	over := c.size > c.most
+	c.mu.Unlock()
+	if over {
+		return c.evict()
+	}
+	return nil
+}
+
+// fill writes the header and what r holds.
+func fill(f *os.File, r io.Reader) (int64, []byte, error) {
+	if _, err := f.Write(make([]byte, header)); err != nil {
+		return 0, nil, fmt.Errorf("write cache: %w", err)
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, h), r)
+	if err != nil {
+		return 0, nil, err
+	}
+	sum := h.Sum(nil)
+	if _, err := f.WriteAt(sum, 0); err != nil {
+		return 0, nil, fmt.Errorf("write cache: %w", err)
+	}
+	return n + header, sum, nil
+}
+
+// evict counts the directory, and when it holds too much removes what was used
+// longest ago until a tenth is free. Files that another process removes meanwhile
+// are fine.
+func (c *Cache) evict() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return fmt.Errorf("tidy cache: %w", err)
+	}
+	var errs []error
+	var kept []fs.FileInfo
+	c.size = 0
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case err != nil:
+		case strings.HasPrefix(e.Name(), unwritten):
+			if time.Since(info.ModTime()) > staleNew {
+				errs = append(errs, c.remove(filepath.Join(c.dir, e.Name())))
+			}
+		default:
+			kept = append(kept, info)
+			c.size += info.Size()
+		}
+	}
+	if c.size <= c.most {
+		return errors.Join(errs...)
+	}
+	slices.SortFunc(kept, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range kept {
+		if c.size <= c.most/10*9 {
+			break
+		}
+		errs = append(errs, c.remove(filepath.Join(c.dir, info.Name())))
+		c.size -= info.Size()
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Cache) remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// path refuses names that are not 64 hex digits, which keeps every path inside.
+func (c *Cache) path(name string) (string, error) {
+	if len(name) != 64 || strings.Trim(name, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("cache name %.80q: it must have 64 lower-case hex digits", name)
+	}
+	return filepath.Join(c.dir, name), nil
+}

@@ -1,0 +1,155 @@
+package cache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func digest(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
+
+func open(t *testing.T, dir string, most int64) *Cache {
+	t.Helper()
+	c, err := Open(dir, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestBlobs(t *testing.T) {
+	c := open(t, t.TempDir(), 1000)
+	name := digest("content")
+	if _, err := c.Get(name); !errors.Is(err, ErrNotFound) || c.Has(name) {
+		t.Errorf("before: %v, has %v", err, c.Has(name))
+	}
+	if err := c.PutBlob(name, strings.NewReader("other content")); !errors.Is(err, ErrDigest) {
+		t.Errorf("a blob under another's digest: %v", err)
+	}
+	if err := c.PutBlob(name, errReader{}); err == nil || c.Has(name) {
+		t.Errorf("a blob whose sender broke off: %v, has %v", err, c.Has(name))
+	}
+	if err := c.PutBlob(name, strings.NewReader("content")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Get(name); err != nil || string(got) != "content" || !c.Has(name) {
+		t.Errorf("after: %q, %v", got, err)
+	}
+	for _, bad := range []string{"", "..", name[:63], strings.ToUpper(name), "../" + name[3:]} {
+		if _, err := c.Get(bad); err == nil || errors.Is(err, ErrNotFound) {
+			t.Errorf("Get(%q): %v; want it refused", bad, err)
+		}
+		if err := c.Put(bad, nil); err == nil {
+			t.Errorf("Put(%q) is accepted", bad)
+		}
+	}
+	if err := c.Put(digest("big"), make([]byte, 1001)); err == nil || c.Has(digest("big")) {
+		t.Errorf("more than the cache holds: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(c.dir, unwritten+"*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+type errReader struct{}
+
+func (errReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+// CMP-16: an entry that was changed on disk is not what was put, and is not used.
+func TestDamagedEntryIsNotUsed(t *testing.T) {
+	for name, damage := range map[string]func(b []byte) []byte{
+		"one bit":       func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
+		"cut":           func(b []byte) []byte { return b[:len(b)-1] },
+		"longer":        func(b []byte) []byte { return append(b, 0) },
+		"empty":         func([]byte) []byte { return nil },
+		"header alone":  func(b []byte) []byte { return b[:header] },
+		"another entry": func([]byte) []byte { return bytes.Repeat([]byte("x"), 100) },
+	} {
+		c := open(t, t.TempDir(), 1000)
+		key := digest(name)
+		if err := c.Put(key, []byte("artifact")); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(c.dir, key)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, damage(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Get(key); !errors.Is(err, ErrNotFound) || got != nil {
+			t.Errorf("%s: %q, %v; want it not found", name, got, err)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: it is still there: %v", name, err)
+		}
+	}
+}
+
+func TestBoundedBySize(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir, 1000)
+	old := time.Now().Add(-time.Hour)
+	for i := range 9 {
+		if err := c.Put(digest(fmt.Sprint(i)), make([]byte, 68)); err != nil { // 100 with its header
+			t.Fatal(err)
+		}
+		at := old.Add(time.Duration(i) * time.Minute)
+		if err := os.Chtimes(filepath.Join(dir, digest(fmt.Sprint(i))), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Get(digest("0")); err != nil { // now it is the one used last
+		t.Fatal(err)
+	}
+	for _, name := range []string{"9", "10"} {
+		if err := c.Put(digest(name), make([]byte, 68)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]bool{"0": true, "1": false, "2": false, "3": true, "8": true, "9": true, "10": true}
+	for name, there := range want {
+		if c.Has(digest(name)) != there {
+			t.Errorf("entry %s is there: %v; want %v", name, !there, there)
+		}
+	}
+	if c = open(t, dir, 500); c.Has(digest("4")) || !c.Has(digest("10")) {
+		t.Error("a smaller bound is not kept when the cache is opened")
+	}
+	stale := filepath.Join(dir, unwritten+"1")
+	if err := errors.Join(os.WriteFile(stale, nil, 0o600), os.Chtimes(stale, old.Add(-time.Hour), old.Add(-time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir, 500)
+	if _, err := os.Stat(stale); err == nil {
+		t.Error("what a killed writer left is still there")
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for range 4 {
+		c := open(t, dir, 2000)
+		wg.Go(func() {
+			for i := range 100 {
+				content := fmt.Sprint(i % 30)
+				if err := c.PutBlob(digest(content), strings.NewReader(content)); err != nil {
+					t.Error(err)
+				}
+				if got, err := c.Get(digest(content)); err == nil && string(got) != content || err != nil && !errors.Is(err, ErrNotFound) {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,232 @@
+package runtime
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+// planCompile plans the compile stage: a run like any other, of the compiler, under
+// limits and a profile of its own, whose outputs are the artifacts.
+func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File) (*plan, error) {
+	limits, err := effectiveLimits(r.CompileLimits, "", lang.CompileLimits.Over(rootfs.CompileDefaults()), h.cfg.Ceiling)
+	if err != nil {
+		return nil, err
+	}
+	if r.CompileLimits.Memory == 0 {
+		limits.Memory = min(limits.Memory, h.cfg.Memory)
+	}
+	if err := h.cpusetWithin(limits.Cpuset); err != nil {
+		return nil, err
+	}
+	flags, err := chosenFlags(lang.Language, r.Flags)
+	if err != nil {
+		return nil, err
+	}
+	f, err := h.compiled(filterKey{lang.CompileTier, api.Enforce}, func() (seccomp.Profile, error) { return h.profile(lang.CompileTier) })
+	if err != nil {
+		return nil, err
+	}
+	mode := cmp.Or(r.Mode, api.Strict)
+	return &plan{
+		stage:  api.StageCompile,
+		mode:   mode,
+		argv:   words{source: main, sources: sources(lang.Language, inputs, main), flags: flags, memory: limits.Memory}.expand(lang.Compile, nil),
+		env:    environment(lang.CompileEnv, nil),
+		files:  inputs,
+		limits: limits, artifacts: lang.Artifacts, labels: r.Labels,
+		collect: api.Collect{Files: maxArtifacts, Bytes: maxArtifactBytes},
+		once:    mode == api.Fresh || f.keys,
+		cell: cellPlan{
+			key:    cellKey{image: image.Digest, policy: f.hash, mode: mode, fullProc: lang.FullProc},
+			tree:   image.Path,
+			filter: f,
+		},
+	}, nil
+}
+
+// The most one compilation may leave (CMP-07).
+const (
+	maxArtifacts     = 1024
+	maxArtifactBytes = 64 * api.MiB
+)
+
+// Artifacts are what a compile stage made, with what is told of it.
+type artifacts struct {
+	files []api.File
+	info  api.Compilation
+}
+
+// compile returns the artifacts of a compile stage, from the cache if it made them
+// before; or the result of one that failed. The artifacts are in our hands only:
+// every run gets a copy, so that none can change what another executes (CMP-16).
+func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration) (made *artifacts, failed *api.Result, err error) {
+	key := artifactKey(p)
+	if made, err := h.cached(key); made != nil || err != nil {
+		return made, nil, err
+	}
+	res, err := h.execute(ctx, p, Streams{}, begun, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range p.artifacts {
+		if res.Verdict == api.OK && !slices.ContainsFunc(res.Files, func(f api.File) bool { return within(name, f.Name) }) &&
+			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return within(name, s.Name) }) {
+			res.Skipped = append(res.Skipped, api.Skipped{Name: name, Reason: "the compiler did not make it"})
+		}
+	}
+	if res.Verdict == api.Canceled {
+		return nil, &res, nil
+	}
+	if res.Verdict != api.OK || len(res.Skipped) > 0 {
+		res.Verdict, res.Files = api.CompileError, nil
+		return nil, &res, nil
+	}
+	made = &artifacts{files: res.Files, info: api.Compilation{
+		Key: key, Stdout: res.Stdout, Stderr: res.Stderr, Usage: res.Usage, Timing: res.Timing, Limits: res.Limits,
+	}}
+	for _, f := range made.files {
+		made.info.Size += int64(len(f.Content))
+	}
+	if err := h.keep(key, made); err != nil { // the next one compiles again, and that is all
+		h.log.Error("artifacts not cached", "err", err)
+	}
+	return made, nil, nil
+}
+
+// within reports whether a name is an artifact's, or below it.
+func within(artifact, name string) bool {
+	return name == artifact || strings.HasPrefix(name, artifact+"/")
+}
+
+// withArtifacts adds artifacts to the files of a run, instead of inputs of the same
+// name.
+func withArtifacts(files, artifacts []api.File) []api.File {
+	made := map[string]bool{}
+	for _, a := range artifacts {
+		made[a.Name] = true
+	}
+	kept := slices.DeleteFunc(slices.Clone(files), func(f api.File) bool { return made[f.Name] })
+	return append(kept, artifacts...)
+}
+
+// artifactKey names what a compile stage makes by all that decides it: image,
+// profile, command, environment and every byte of its inputs (CMP-16). Limits are
+// not among them: they decide whether it is made, not what.
+func artifactKey(p *plan) string {
+	type input struct {
+		Name       string
+		Executable bool
+		Sum        [sha256.Size]byte
+	}
+	inputs := make([]input, 0, len(p.files))
+	for _, f := range p.files {
+		inputs = append(inputs, input{f.Name, f.Executable, sha256.Sum256(f.Content)})
+	}
+	slices.SortFunc(inputs, func(a, b input) int { return strings.Compare(a.Name, b.Name) })
+	text, err := json.Marshal(struct {
+		Format    int
+		Image     string
+		Policy    string
+		FullProc  bool
+		Argv, Env []string
+		Artifacts []string
+		Inputs    []input
+	}{artifactFormat, p.cell.key.image, p.cell.key.policy, p.cell.key.fullProc, p.argv, p.env, p.artifacts, inputs})
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// artifactFormat changes with what is stored below a key.
+const artifactFormat = 1
+
+// stored is an entry of the artifact cache, as JSON before the files' content.
+type stored struct {
+	Info  api.Compilation
+	Files []storedFile
+}
+
+type storedFile struct {
+	Name       string
+	Executable bool
+	Size       int
+}
+
+// cached returns what is kept under a key, nil where there is nothing.
+func (h *Host) cached(key string) (*artifacts, error) {
+	if h.cfg.Artifacts == nil {
+		return nil, nil
+	}
+	entry, err := h.cfg.Artifacts.Get(key)
+	if errors.Is(err, cache.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := decodeArtifacts(entry)
+	if err != nil {
+		return nil, err
+	}
+	a.info.Cached = true
+	return a, nil
+}
+
+func (h *Host) keep(key string, a *artifacts) error {
+	if h.cfg.Artifacts == nil {
+		return nil
+	}
+	entry, err := encodeArtifacts(a)
+	if err != nil {
+		return err
+	}
+	return h.cfg.Artifacts.Put(key, entry)
+}
+
+func encodeArtifacts(a *artifacts) ([]byte, error) {
+	head := stored{Info: a.info}
+	for _, f := range a.files {
+		head.Files = append(head.Files, storedFile{f.Name, f.Executable, len(f.Content)})
+	}
+	entry, err := json.Marshal(head) // ends where its object does: no newline is inside
+	if err != nil {
+		return nil, err
+	}
+	entry = append(entry, '\n')
+	for _, f := range a.files {
+		entry = append(entry, f.Content...)
+	}
+	return entry, nil
+}
+
+func decodeArtifacts(entry []byte) (*artifacts, error) {
+	text, content, _ := bytes.Cut(entry, []byte("\n"))
+	var head stored
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, err
+	}
+	a := &artifacts{info: head.Info}
+	for _, f := range head.Files {
+		if f.Size < 0 || f.Size > len(content) || api.FileName(f.Name) != nil {
+			return nil, errors.New("an entry of the artifact cache does not hold what it says")
+		}
+		a.files = append(a.files, api.File{Name: f.Name, Executable: f.Executable, Content: content[:f.Size:f.Size]})
+		content = content[f.Size:]
+	}
+	return a, nil
+}

@@ -1,0 +1,212 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// A job is a Run, decided: its stages, and the tests of the last one.
+type job struct {
+	id      string
+	compile *plan // nil: there is nothing to compile
+	run     *plan // with tests: what they have in common
+	ask     api.Run
+}
+
+// plan decides everything about a run that can be decided before the host is
+// touched. Its errors are the caller's to mend.
+func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	lang, err := h.language(r)
+	if err != nil {
+		return nil, err
+	}
+	compiles := len(lang.Compile) > 0 && len(r.Source) > 0
+	if !compiles && (len(r.Flags) > 0 || r.CompileLimits != (api.Limits{})) {
+		return nil, api.Refuse(api.CodeBadRequest, "language %s has no compile stage: leave out flags and compile_limits", lang.Name)
+	}
+	if r.Files, err = h.withBlobs(r.Files); err != nil {
+		return nil, err
+	}
+	if r.StdinBlob != "" {
+		if r.Stdin, err = h.blob(r.StdinBlob); err != nil {
+			return nil, err
+		}
+	}
+	image, err := h.image(r, lang)
+	if err != nil {
+		return nil, err
+	}
+	main := cmp.Or(r.SourceName, lang.SourceFile)
+	inputs, err := sourceFile(r, main)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{id: runID(), ask: r}
+	if j.run, err = h.planRun(r, lang, image, main, caller); err != nil {
+		return nil, err
+	}
+	j.run.files = inputs
+	if compiles {
+		if j.compile, err = h.planCompile(r, lang, image, main, inputs); err != nil {
+			return nil, err
+		}
+		j.run.files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || isSource(lang.Language, f.Name) })
+		j.compile.id = j.id
+	}
+	j.run.id = j.id
+	return j, nil
+}
+
+// planRun plans the run stage, but for its files.
+func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string, caller Caller) (*plan, error) {
+	limits, err := effectiveLimits(r.Limits, r.Preset, lang.Limits, h.cfg.Ceiling)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.cpusetWithin(limits.Cpuset); err != nil {
+		return nil, err
+	}
+	f, err := h.filterFor(r, lang, caller)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{
+		stage:  api.StageRun,
+		mode:   cmp.Or(r.Mode, api.Strict),
+		argv:   r.Argv,
+		env:    environment(lang.env(r.Interactive), r.Env),
+		stdin:  r.Stdin,
+		limits: limits, collect: r.Collect, labels: r.Labels, oomExit: lang.OOMExitCode,
+	}
+	if len(r.Source) > 0 {
+		p.argv = words{source: main, memory: limits.Memory}.expand(lang.Run, r.Argv)
+	}
+	if len(r.Tests) > 0 && len(p.collect.Globs) == 0 {
+		p.collect.None = true
+	}
+	p.once = p.mode == api.Fresh || r.WritableRoot || f.keys
+	p.cell = cellPlan{
+		key:    cellKey{image: image.Digest, policy: f.hash, fullProc: lang.FullProc, mode: p.mode, writable: r.WritableRoot},
+		tree:   image.Path,
+		filter: f,
+	}
+	if r.WritableRoot {
+		p.cell.layer = &layer{size: limits.Scratch, inodes: limits.Inodes}
+		p.cell.key.layer = *p.cell.layer
+	}
+	return p, nil
+}
+
+// planTest plans one test of a job. Its stdin and what it should say are loaded
+// only now: all tests' together may be large.
+func (h *Host) planTest(j *job, t api.Test) (p *plan, expected []byte, err error) {
+	one := *j.run
+	if t.Limits != (api.Limits{}) {
+		lang, err := h.language(j.ask)
+		if err != nil {
+			return nil, nil, err
+		}
+		if one.limits, err = effectiveLimits(t.Limits.Over(j.ask.Limits), j.ask.Preset, lang.Limits, h.cfg.Ceiling); err != nil {
+			return nil, nil, err
+		}
+		if err := h.cpusetWithin(one.limits.Cpuset); err != nil {
+			return nil, nil, err
+		}
+	}
+	one.argv = slices.Concat(j.run.argv, t.Args)
+	one.stdin = t.Stdin
+	if t.StdinBlob != "" {
+		if one.stdin, err = h.blob(t.StdinBlob); err != nil {
+			return nil, nil, err
+		}
+	}
+	switch {
+	case t.ExpectedBlob != "":
+		expected, err = h.blob(t.ExpectedBlob)
+	case t.Expected != nil:
+		expected = *t.Expected
+	}
+	return &one, expected, err
+}
+
+// withBlobs returns files with the content of those that name a blob.
+func (h *Host) withBlobs(files []api.File) ([]api.File, error) {
+	if !slices.ContainsFunc(files, func(f api.File) bool { return f.Blob != "" }) {
+		return files, nil
+	}
+	files = slices.Clone(files)
+	for i, f := range files {
+		if f.Blob == "" {
+			continue
+		}
+		content, err := h.blob(f.Blob)
+		if err != nil {
+			return nil, err
+		}
+		files[i].Content, files[i].Blob = content, ""
+	}
+	return files, nil
+}
+
+// blob returns the content of one the agent holds.
+func (h *Host) blob(digest string) ([]byte, error) {
+	if h.cfg.Blobs == nil {
+		return nil, api.Refuse(api.CodeUnsupported, "this agent keeps no blobs: send the content")
+	}
+	b, err := h.cfg.Blobs.Get(digest)
+	if errors.Is(err, cache.ErrNotFound) {
+		return nil, api.Refuse(api.CodeNoBlob, "blob %s is not here, or no more: PUT /v1/blobs/%s and send the run again", digest, digest)
+	}
+	return b, err
+}
+
+// carryOut takes a job through its stages. Whoever was given a slot once waits for
+// the next ones: a program that was compiled is also run.
+func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
+	var compiled *api.Compilation
+	admitted := false
+	if j.compile != nil {
+		made, failed, err := h.compile(ctx, j.compile, begun)
+		if err != nil {
+			return api.Result{}, err
+		}
+		if failed != nil {
+			return j.unrun(*failed), nil
+		}
+		j.run.files = withArtifacts(j.run.files, made.files)
+		compiled, admitted = &made.info, !made.info.Cached
+		if streams.Compiled != nil {
+			streams.Compiled(made.info)
+		}
+		begun = monotonic()
+	}
+	var res api.Result
+	var err error
+	if len(j.ask.Tests) > 0 {
+		res, err = h.runTests(ctx, j, streams.Test, admitted)
+	} else {
+		res, err = h.execute(ctx, j.run, streams, begun, admitted)
+	}
+	res.Compile = compiled
+	return res, err
+}
+
+// unrun is the result of a job that ended with its compile stage.
+func (j *job) unrun(res api.Result) api.Result {
+	if len(j.ask.Tests) > 0 {
+		s := api.Summarize(len(j.ask.Tests), nil)
+		s.Verdict = res.Verdict
+		res.Summary = &s
+	}
+	return res
+}

@@ -1,0 +1,154 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A series carries the tests of one job out, side by side on the slots that are
+// free. Each is a run of its own.
+type series struct {
+	host *Host
+	job  *job
+	tell func(api.TestResult) // may be nil
+
+	mu      sync.Mutex
+	next    int               // guarded by mu
+	results []*api.TestResult // guarded by mu; nil: not ended
+	failed  bool              // guarded by mu: begin no more
+	err     error             // guarded by mu: of ours, the first
+}
+
+// runTests runs the tests of a job and sums up. The first one is refused when no
+// slot is free, as any run would be, unless the job had a slot already.
+func (h *Host) runTests(ctx context.Context, j *job, tell func(api.TestResult), admitted bool) (api.Result, error) {
+	begun := monotonic()
+	started := time.Now()
+	t := &series{host: h, job: j, tell: tell, results: make([]*api.TestResult, len(j.ask.Tests))}
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+
+	// The others begin when the first has its slot, or there is nothing to begin.
+	first := make(chan struct{})
+	var workers sync.WaitGroup
+	workers.Go(func() { t.work(within, stop, admitted, sync.OnceFunc(func() { close(first) })) })
+	<-first
+	for range min(h.cfg.Slots, len(j.ask.Tests)) - 1 {
+		workers.Go(func() { t.work(within, stop, true, func() {}) })
+	}
+	workers.Wait()
+	if t.err != nil {
+		return api.Result{}, t.err
+	}
+	res := t.sum(begun, started)
+	if ctx.Err() != nil && res.Summary.Ran < res.Summary.Tests {
+		res.Verdict, res.Summary.Verdict = api.Canceled, api.Canceled
+	}
+	return res, nil
+}
+
+// work takes tests until there are none left.
+func (t *series) work(ctx context.Context, stop func(), admitted bool, leased func()) {
+	defer leased()
+	for {
+		i := t.take(ctx)
+		if i < 0 {
+			return
+		}
+		res, err := t.one(ctx, t.job.ask.Tests[i], admitted, leased)
+		admitted = true
+		if err != nil && ctx.Err() != nil {
+			return // canceled before it began, or by another's error
+		}
+		if err != nil {
+			t.mu.Lock()
+			if t.err == nil {
+				t.err = err
+			}
+			t.mu.Unlock()
+			stop() // the others' runs are worth nothing without it
+			return
+		}
+		t.done(i, res)
+	}
+}
+
+// take gives the index of the next test to run, or -1.
+func (t *series) take(ctx context.Context) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.next == len(t.results) || t.failed || t.err != nil || ctx.Err() != nil {
+		return -1
+	}
+	t.next++
+	return t.next - 1
+}
+
+func (t *series) one(ctx context.Context, test api.Test, admitted bool, leased func()) (api.TestResult, error) {
+	begun := monotonic()
+	p, expected, err := t.host.planTest(t.job, test)
+	if err != nil {
+		return api.TestResult{}, err
+	}
+	l, err := t.host.lease(ctx, p, admitted)
+	if err != nil {
+		return api.TestResult{}, err
+	}
+	leased()
+	res, err := t.host.executeIn(ctx, l, p, Streams{}, begun)
+	if err != nil {
+		return api.TestResult{}, err
+	}
+	out := api.TestResult{ID: test.ID, Result: res}
+	if test.Compares() && res.Verdict == api.OK {
+		out.Answer = api.Accepted
+		if ok, difference := t.job.ask.Compare.Accepts(expected, res.Stdout); !ok {
+			out.Answer, out.Difference = api.WrongAnswer, difference
+		}
+	}
+	keep := t.job.ask.KeepOutput
+	if keep == 0 {
+		keep = api.KeepOutput
+	}
+	for _, s := range []*api.Bytes{&out.Result.Stdout, &out.Result.Stderr} {
+		if len(*s) > int(keep) {
+			*s, out.Cut = append(api.Bytes(nil), (*s)[:keep]...), true
+		}
+	}
+	out.Result.Host, out.Result.Labels = api.Host{}, api.Labels{}
+	return out, nil
+}
+
+// done keeps a result and tells it.
+func (t *series) done(i int, res api.TestResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.results[i] = &res
+	if t.job.ask.StopAtFailure && !res.Accepted() {
+		t.failed = true
+	}
+	if t.tell != nil && t.err == nil {
+		t.tell(res)
+	}
+}
+
+// sum makes the result of the whole.
+func (t *series) sum(begun time.Duration, started time.Time) api.Result {
+	j := t.job
+	r := api.Result{
+		Run: j.id, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.run.limits, Labels: j.ask.Labels, Host: t.host.about(j.run),
+		Timing: api.Timing{Wall: int64(monotonic() - begun), Started: started.UTC().Format(time.RFC3339Nano)},
+	}
+	for _, one := range t.results {
+		if one != nil {
+			r.Tests = append(r.Tests, *one)
+		}
+	}
+	s := api.Summarize(len(t.results), r.Tests)
+	r.Verdict, r.Summary = s.Verdict, &s
+	r.Usage = api.Together(r.Tests)
+	return r
+}
