@@ -1,8 +1,6 @@
 package rootfs
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,8 +32,16 @@ func (l Language) checkCompile() error {
 		return err
 	}
 	if len(l.Compile) == 0 {
-		if len(l.Artifacts)+len(l.Flags)+len(l.DefaultFlags)+len(l.CompileEnv) > 0 || l.CompileLimits != (api.Limits{}) {
-			return errors.New("artifacts, flags, compile_env and compile_limits are about the compile stage, and compile is missing")
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{
+			{"artifacts", len(l.Artifacts) > 0}, {"flags", len(l.Flags) > 0}, {"default_flags", len(l.DefaultFlags) > 0},
+			{"compile_env", len(l.CompileEnv) > 0}, {"compile_limits", l.CompileLimits != (api.Limits{})}, {"compile_tier", l.CompileTier != ""},
+		} {
+			if f.set {
+				return wrong(f.name, "%s is about the compile stage, and compile is missing", f.name)
+			}
 		}
 		return nil
 	}
@@ -48,20 +54,20 @@ func (l Language) checkCompile() error {
 	}
 	switch {
 	case !slices.Contains(l.Compile, "{sources}") && !slices.ContainsFunc(l.Compile, func(w string) bool { return strings.Contains(w, "{source}") }):
-		return errors.New("compile mentions neither {sources} nor {source}: write where the names of the sources go")
+		return wrong("compile", "compile mentions neither {sources} nor {source}: write where the names of the sources go")
 	case len(l.Artifacts) == 0:
-		return errors.New("artifacts is missing: name the files that compile makes and run needs, such as [main]")
+		return wrong("artifacts", "artifacts is missing: name the files that compile makes and run needs, such as [main]")
 	case len(l.Flags) > 0 && !slices.Contains(l.Compile, "{flags}"):
-		return errors.New("flags are offered, and compile does not mention {flags}: write where they go")
+		return wrong("compile", "flags are offered, and compile does not mention {flags}: write where they go")
 	}
 	for _, f := range l.DefaultFlags {
 		if !slices.Contains(l.Flags, f) {
-			return fmt.Errorf("default_flags: %q is not among flags", f)
+			return wrongWord("default_flags", f, "default_flags: %q is not among flags", f)
 		}
 	}
 	for _, a := range l.Artifacts {
 		if err := api.FileName(a); err != nil {
-			return fmt.Errorf("artifacts: %w", err)
+			return wrongWord("artifacts", a, "artifacts: %w", err)
 		}
 	}
 	return nil
@@ -75,9 +81,9 @@ func checkPlaceholders(field string, words, own []string) error {
 			switch {
 			case slices.Contains(inWords, p):
 			case !slices.Contains(own, p):
-				return fmt.Errorf("%s: %s means nothing here: there are %s", field, p, strings.Join(slices.Concat(inWords, own), " "))
+				return wrongWord(field, w, "%s: %s means nothing here: there are %s", field, p, strings.Join(slices.Concat(inWords, own), " "))
 			case w != p:
-				return fmt.Errorf("%s: %q: %s stands for several words, so it must be a word of its own", field, w, p)
+				return wrongWord(field, w, "%s: %q: %s stands for several words, so it must be a word of its own", field, w, p)
 			}
 		}
 	}

@@ -45,6 +45,8 @@ type Language struct {
 	TimeFactor   float64    // for judges who scale a task's time limit; 1 unless given
 	MemoryFactor float64    // likewise
 	OOMExitCode  int        // with which the runtime ends itself for lack of memory; 0: it does not
+
+	file string // of the manifest, for errors
 }
 
 // manifest is a Language as written.
@@ -73,9 +75,14 @@ type manifest struct {
 	OOMExitCode    int               `yaml:"oom_exit_code"`
 }
 
-// ParseLanguage reads a manifest; file is for the errors, which name the line
-// where YAML knows it.
+// ParseLanguage reads a manifest; file is for the errors, which name the line of
+// what is there and wrong.
 func ParseLanguage(file string, text []byte) (Language, error) {
+	return parseLanguage(file, text, nil)
+}
+
+// parseLanguage holds the manifest's tiers to those that exist, where known is not nil.
+func parseLanguage(file string, text []byte, known []string) (Language, error) {
 	var m manifest
 	if err := decodeYAML(file, text, &m); err != nil {
 		return Language{}, err
@@ -92,9 +99,13 @@ func ParseLanguage(file string, text []byte) (Language, error) {
 		l.CompileLimits, err = manifestLimits("compile_limits", m.CompileLimits)
 	}
 	if err == nil {
-		err = l.check()
+		err = l.check(known)
 	}
 	if err != nil {
+		var at *mistake
+		if errors.As(err, &at) && at.line(text) > 0 {
+			err = fmt.Errorf("line %d: %w", at.line(text), err)
+		}
 		return Language{}, fmt.Errorf("read %s: %w", file, err)
 	}
 	for _, d := range []struct {
@@ -148,40 +159,46 @@ var (
 	envName      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-func (l Language) check() error {
+func (l Language) check(tiers []string) error {
 	_, digestErr := parseDigest(l.Image)
 	switch {
 	case !languageWord.MatchString(l.Name):
-		return fmt.Errorf("name %q: use at most 32 lower-case letters, digits and + # . _ -", l.Name)
+		return wrong("name", "name %q: use at most 32 lower-case letters, digits and + # . _ -", l.Name)
 	case checkName(l.Image) != nil && digestErr != nil:
-		return fmt.Errorf("image %q: write a stored image's name or digest", l.Image)
+		return wrong("image", "image %q: write a stored image's name or digest", l.Image)
 	case !fileName.MatchString(l.SourceFile):
-		return fmt.Errorf("source_file %q: write a plain file name such as main.py", l.SourceFile)
+		return wrong("source_file", "source_file %q: write a plain file name such as main.py", l.SourceFile)
 	case len(l.Run) == 0 || l.Run[0] == "":
-		return errors.New("run is missing: write the command, such as [python3, \"{source}\"]")
+		return wrong("run", "run is missing: write the command, such as [python3, \"{source}\"]")
 	case len(l.Compile) == 0 && !slices.ContainsFunc(l.Run, func(w string) bool { return strings.Contains(w, "{source}") }):
-		return errors.New("run does not mention {source}, and nothing compiles it: write where the source's name goes")
+		return wrong("run", "run does not mention {source}, and nothing compiles it: write where the source's name goes")
 	case l.Proc != "" && l.Proc != "pid" && l.Proc != "full":
-		return fmt.Errorf("proc %q: write pid or full", l.Proc)
+		return wrong("proc", "proc %q: write pid or full", l.Proc)
 	case l.OOMExitCode < 0 || l.OOMExitCode > 255:
-		return fmt.Errorf("oom_exit_code %d: an exit code lies between 0 and 255", l.OOMExitCode)
-	case !(l.TimeFactor > 0 && l.TimeFactor <= 100) || !(l.MemoryFactor > 0 && l.MemoryFactor <= 100):
-		return fmt.Errorf("time_factor %v, memory_factor %v: each must lie above 0 and up to 100", l.TimeFactor, l.MemoryFactor)
+		return wrong("oom_exit_code", "oom_exit_code %d: an exit code lies between 0 and 255", l.OOMExitCode)
+	case !(l.TimeFactor > 0 && l.TimeFactor <= 100):
+		return wrong("time_factor", "time_factor %v: it must lie above 0 and up to 100", l.TimeFactor)
+	case !(l.MemoryFactor > 0 && l.MemoryFactor <= 100):
+		return wrong("memory_factor", "memory_factor %v: it must lie above 0 and up to 100", l.MemoryFactor)
 	}
-	if err := l.checkCompile(); err != nil {
-		return err
-	}
-	for _, word := range slices.Concat(l.Aliases, l.Extensions) {
-		if !languageWord.MatchString(word) {
-			return fmt.Errorf("alias or extension %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", word)
+	for field, tier := range map[string]string{"tier": l.Tier, "compile_tier": l.CompileTier} {
+		if tier != "" && tiers != nil && !slices.Contains(tiers, tier) {
+			return wrong(field, "%s %q does not exist: there are %s", field, tier, strings.Join(tiers, ", "))
 		}
 	}
-	for _, env := range []map[string]string{l.Env, l.InteractiveEnv, l.CompileEnv} {
-		for name, value := range env {
-			if !envName.MatchString(name) || strings.IndexByte(value, 0) >= 0 {
-				return fmt.Errorf("environment variable %q: use letters, digits and _ in its name, no NUL in its value", name)
+	for field, words := range map[string][]string{"aliases": l.Aliases, "extensions": l.Extensions} {
+		for _, word := range words {
+			if !languageWord.MatchString(word) {
+				return wrongWord(field, word, "%s: %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", field, word)
 			}
 		}
 	}
-	return nil
+	for field, env := range map[string]map[string]string{"env": l.Env, "interactive_env": l.InteractiveEnv, "compile_env": l.CompileEnv} {
+		for name, value := range env {
+			if !envName.MatchString(name) || strings.IndexByte(value, 0) >= 0 {
+				return wrongWord(field, name, "%s: environment variable %q: use letters, digits and _ in its name, no NUL in its value", field, name)
+			}
+		}
+	}
+	return l.checkCompile()
 }

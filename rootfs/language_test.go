@@ -47,23 +47,26 @@ func TestParseLanguageRefusesWithTheReason(t *testing.T) {
 		{"a field given twice, by line", "image: lua", "image: lua\nimage: lua", "line 4"},
 		{"a limit nobody knows, by line", "  pids: 5", "  processes: 5", "line 8: limits: json: unknown field \"processes\""},
 		{"a limit without sense", "  pids: 5", "  memory: 1K", "line"},
-		{"no command", `run: [lua, "{source}"]`, "run: []", "run is missing"},
-		{"a command without the source", `"{source}"`, "main.lua", "{source}"},
-		{"a name with a slash", "name: lua", "name: ../lua", "name \"../lua\""},
-		{"a source file elsewhere", "main.lua", "../main.lua", "source_file"},
-		{"an image by path", "image: lua", "image: /srv/lua", "image \"/srv/lua\""},
-		{"a dotted extension", "[lua]", "[.lua]", "extension"},
+		{"no command", `run: [lua, "{source}"]`, "run: []", "line 6: run is missing"},
+		{"a command without the source", `"{source}"`, "main.lua", "line 6: run does not mention {source}"},
+		{"a name with a slash", "name: lua", "name: ../lua", "line 1: name \"../lua\""},
+		{"a source file elsewhere", "main.lua", "../main.lua", "line 5: source_file"},
+		{"an image by path", "image: lua", "image: /srv/lua", "line 3: image \"/srv/lua\""},
+		{"a dotted extension", "[lua]", "[.lua]", "line 4: extensions"},
 		{"a second document", "pids: 5", "pids: 5\n---\nname: x", "more than one document"},
-		{"a bad environment name", "image: lua", "image: lua\nenv: {\"A=B\": c}", "environment variable"},
-		{"an unknown proc", "image: lua", "image: lua\nproc: none", "write pid or full"},
-		{"a zero factor", "image: lua", "image: lua\ntime_factor: 0", "time_factor"},
+		{"a bad environment name", "image: lua", "image: lua\nenv: {\"A=B\": c}", "line 4: env: environment variable"},
+		{"an unknown proc", "image: lua", "image: lua\nproc: none", "line 4: proc"},
+		{"an unknown tier", "image: lua", "image: lua\ntier: stict", "line 4: tier \"stict\" does not exist: there are default, strict"},
+		{"a tier of nothing", "image: lua", "image: lua\ncompile_tier: strict", "line 4: compile_tier is about the compile stage"},
+		{"an unknown placeholder, by the word's line", `run: [lua, "{source}"]`, "run:\n  - lua\n  - \"{source}\"\n  - \"{src}\"", "line 9: run: {src} means nothing here"},
+		{"a zero factor", "image: lua", "image: lua\ntime_factor: 0", "line 4: time_factor"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := strings.Replace(goodManifest, tt.old, tt.new, 1)
 			if text == goodManifest {
 				t.Fatal("nothing replaced")
 			}
-			_, err := ParseLanguage("lua.yaml", []byte(text))
+			_, err := parseLanguage("lua.yaml", []byte(text), []string{"default", "strict"})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "lua.yaml") {
 				t.Errorf("ParseLanguage: %v; want it to say %q and the file", err, tt.want)
 			}
@@ -119,7 +122,7 @@ func TestParseLanguageOfACompiler(t *testing.T) {
 }
 
 func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
-	ls, err := LoadLanguages("")
+	ls, err := LoadLanguages("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +144,7 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	put("lua.yaml", goodManifest)
 	put("mine.yaml", strings.NewReplacer("name: lua", "name: python", "[luajit]", "[py]", "[lua]", "[py]").Replace(goodManifest))
 	put("notes.txt", "not a manifest")
-	if ls, err = LoadLanguages(dir); err != nil {
+	if ls, err = LoadLanguages(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	if l, err := ls.ByName("py"); err != nil || l.Image != "lua" || len(ls.All()) != 2 {
@@ -149,10 +152,10 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	}
 
 	put("clash.yaml", strings.Replace(goodManifest, "name: lua", "name: lua2", 1))
-	if _, err := LoadLanguages(dir); err == nil || !strings.Contains(err.Error(), "both answer to") {
+	if _, err := LoadLanguages(dir, nil); err == nil || !strings.Contains(err.Error(), "both answer to") {
 		t.Errorf("two languages with one alias: %v", err)
 	}
-	if _, err := LoadLanguages(filepath.Join(dir, "missing")); err != nil {
+	if _, err := LoadLanguages(filepath.Join(dir, "missing"), nil); err != nil {
 		t.Errorf("a directory that does not exist: %v", err)
 	}
 }

@@ -27,19 +27,20 @@ var ErrNoLanguage = errors.New("unknown language")
 
 // LoadLanguages reads the manifests brig brings and those in dir, *.yaml, which
 // may replace built-in ones of the same name. A directory that does not exist
-// holds none; dir may be empty.
-func LoadLanguages(dir string) (*Languages, error) {
+// holds none; dir may be empty. A tier that is not among tiers is refused; of nil,
+// none is.
+func LoadLanguages(dir string, tiers []string) (*Languages, error) {
 	found := make(map[string]Language)
 	builtin, err := fs.Sub(languageFiles, "languages")
 	if err != nil {
 		return nil, err
 	}
-	if err := readManifests(builtin, "built-in ", found); err != nil {
+	if err := readManifests(builtin, "built-in ", tiers, found); err != nil {
 		return nil, err
 	}
 	if dir != "" {
 		own := make(map[string]Language)
-		err := readManifests(os.DirFS(dir), dir+"/", own)
+		err := readManifests(os.DirFS(dir), dir+"/", tiers, own)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ func LoadLanguages(dir string) (*Languages, error) {
 	return indexLanguages(found)
 }
 
-func readManifests(from fs.FS, prefix string, into map[string]Language) error {
+func readManifests(from fs.FS, prefix string, tiers []string, into map[string]Language) error {
 	files, err := fs.ReadDir(from, ".")
 	if err != nil {
 		return fmt.Errorf("read language manifests: %w", err)
@@ -61,12 +62,13 @@ func readManifests(from fs.FS, prefix string, into map[string]Language) error {
 		if err != nil {
 			return fmt.Errorf("read language manifests: %w", err)
 		}
-		l, err := ParseLanguage(prefix+f.Name(), text)
+		l, err := parseLanguage(prefix+f.Name(), text, tiers)
 		if err != nil {
 			return err
 		}
-		if _, twice := into[l.Name]; twice {
-			return fmt.Errorf("read %s%s: another manifest there has the name %q too", prefix, f.Name(), l.Name)
+		l.file = prefix + f.Name()
+		if other, twice := into[l.Name]; twice {
+			return fmt.Errorf("read %s: %s has the name %q too: rename one", l.file, other.file, l.Name)
 		}
 		into[l.Name] = l
 	}
@@ -80,13 +82,13 @@ func indexLanguages(found map[string]Language) (*Languages, error) {
 		ls.all = append(ls.all, l)
 		for _, n := range append([]string{l.Name}, l.Aliases...) {
 			if j, taken := ls.byName[n]; taken && j != i {
-				return nil, fmt.Errorf("languages %s and %s both answer to %q: rename one", ls.all[j].Name, l.Name, n)
+				return nil, fmt.Errorf("%s and %s both answer to %q: rename one", ls.all[j].file, l.file, n)
 			}
 			ls.byName[n] = i
 		}
 		for _, ext := range l.Extensions {
 			if j, taken := ls.byExtension[ext]; taken && j != i {
-				return nil, fmt.Errorf("languages %s and %s both claim the extension %q: remove it from one", ls.all[j].Name, l.Name, ext)
+				return nil, fmt.Errorf("%s and %s both claim the extension %q: remove it from one", ls.all[j].file, l.file, ext)
 			}
 			ls.byExtension[ext] = i
 		}

@@ -98,7 +98,7 @@ func (o *bundleOptions) write(dir string, argv []string) error {
 	}
 	var lang rootfs.Language
 	if o.language != "" {
-		known, err := rootfs.LoadLanguages(o.languages)
+		known, err := rootfs.LoadLanguages(o.languages, nil)
 		if err != nil {
 			return err
 		}

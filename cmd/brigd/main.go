@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,11 +151,12 @@ func serve(f flags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	languages, err := rootfs.LoadLanguages(f.languages)
+	profiles, err := loadProfiles(f.profiles)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	profiles, err := loadProfiles(f.profiles)
+	tiers := append(seccomp.Tiers(), slices.Sorted(maps.Keys(profiles))...)
+	languages, err := rootfs.LoadLanguages(f.languages, tiers)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
