@@ -70,6 +70,9 @@ test-root: build ## privileged and hostile tests, and the command line's scripts
 test-v2: build ## the privileged tests under cgroup v2, in virtual machines (root)
 	@scripts/test v2
 
+test-languages: build ## every program of every language brig brings (root)
+	@scripts/test languages
+
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
 
@@ -95,4 +98,4 @@ install: build ## brig and brigd into /usr/local/bin
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 image-python bench truth fuzz lint install clean
+.PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench truth fuzz lint install clean

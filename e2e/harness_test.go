@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -203,15 +204,39 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) }) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	stored := slices.ContainsFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) })
+	if mark, current := recipeMark(t, a.data, name); !stored || !current {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
 		tarball := bytes.NewReader(archive(ctx, t, name))
 		if _, err := a.Import(ctx, tarball, name, ""); err != nil {
 			t.Fatalf("import image %s: %v", name, err)
 		}
+		mark()
 	}
 	s.have[key] = true
+}
+
+// recipeMark tells whether the image in a store was made by today's recipe, and
+// gives what notes that it was.
+func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
+	t.Helper()
+	recipe, err := rootfs.FindRecipe(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(recipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(data, name+".recipe")
+	kept, err := os.ReadFile(file)
+	current = err == nil && bytes.Equal(kept, text) || os.Getenv("BRIG_TEST_IMAGES") != ""
+	return func() {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}, current
 }
 
 // archive builds an image, or takes it from $BRIG_TEST_IMAGES, for a machine that
@@ -231,7 +256,7 @@ func archive(ctx context.Context, t testing.TB, name string) []byte {
 		t.Fatal(err)
 	}
 	var tarball bytes.Buffer
-	if err := rootfs.Build(ctx, recipe, &tarball, rootfs.BuildOptions{}); err != nil {
+	if err := rootfs.Build(ctx, recipe, &tarball, rootfs.BuildOptions{Cache: "/var/cache/brig"}); err != nil {
 		t.Fatalf("build image %s: %v", name, err)
 	}
 	if err := os.WriteFile(kept, tarball.Bytes(), 0o644); err != nil {

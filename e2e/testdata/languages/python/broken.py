@@ -1,0 +1,6 @@
+def main():
+    print("never seen")
+    if True print("no colon")
+
+
+main()

@@ -1,0 +1,4 @@
+import subprocess
+
+child = subprocess.run(["echo", "from a child"], capture_output=True, text=True, check=True)
+print(child.stdout, end="")

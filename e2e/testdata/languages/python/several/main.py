@@ -1,0 +1,3 @@
+from other import seven
+
+print(seven(), "from another file")

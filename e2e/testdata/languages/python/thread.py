@@ -1,0 +1,5 @@
+import threading
+
+thread = threading.Thread(target=print, args=("from a thread",))
+thread.start()
+thread.join()

@@ -1,0 +1,2 @@
+print("grün 日本 😀")
+print(input())
