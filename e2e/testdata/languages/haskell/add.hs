@@ -1,0 +1,2 @@
+main :: IO ()
+main = interact $ (++ "\n") . show . sum . map (read :: String -> Integer) . words

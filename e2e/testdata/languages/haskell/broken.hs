@@ -1,0 +1,3 @@
+main :: IO ()
+main = do
+  putStrLn (1 :: Int)

@@ -1,0 +1,4 @@
+main :: IO ()
+main = do
+  putStrLn "before"
+  error "boom"

@@ -1,0 +1,4 @@
+module Other (text) where
+
+text :: String
+text = "from another file"

@@ -1,0 +1,4 @@
+import Other (text)
+
+main :: IO ()
+main = putStrLn ("7 " ++ text)

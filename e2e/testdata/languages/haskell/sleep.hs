@@ -1,0 +1,4 @@
+import Control.Concurrent (threadDelay)
+
+main :: IO ()
+main = threadDelay 60000000

@@ -1,0 +1,3 @@
+console.log('never printed');
+
+const x = = 1;

@@ -1,0 +1,2 @@
+const { text } = require('./other');
+console.log(`7 ${text}`);

@@ -1,0 +1,1 @@
+setTimeout(() => console.log('awake'), 60000);

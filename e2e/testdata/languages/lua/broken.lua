@@ -1,0 +1,3 @@
+print("never printed")
+
+local x = = 1

@@ -1,0 +1,8 @@
+print("regex " .. string.match("the year 2026, I think", "%d%d%d%d"))
+print("random " .. (math.random() < 1 and "ok" or "bad"))
+local name = os.tmpname()
+local file = assert(io.open(name, "w"))
+file:write("ok")
+file:close()
+print("temp " .. assert(io.open(name)):read("a"))
+os.remove(name)

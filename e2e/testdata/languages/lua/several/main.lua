@@ -1,0 +1,3 @@
+local other = require("other")
+
+print("7 " .. other.text)

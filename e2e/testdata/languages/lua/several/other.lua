@@ -1,0 +1,1 @@
+return { text = "from another file" }

@@ -1,0 +1,4 @@
+program Hello;
+begin
+  WriteLn('hello, world');
+end.

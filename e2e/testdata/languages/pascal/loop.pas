@@ -1,0 +1,4 @@
+program Endless;
+begin
+  while True do;
+end.

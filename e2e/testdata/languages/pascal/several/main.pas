@@ -1,0 +1,6 @@
+program Main;
+uses
+  Other;
+begin
+  WriteLn('7 ', Text);
+end.

@@ -1,0 +1,10 @@
+unit Other;
+
+interface
+
+const
+  Text = 'from another file';
+
+implementation
+
+end.

@@ -1,0 +1,6 @@
+program Asleep;
+uses
+  SysUtils;
+begin
+  Sleep(60000);
+end.

@@ -1,0 +1,3 @@
+use strict;
+print "never printed\n";
+my $x = = 1;

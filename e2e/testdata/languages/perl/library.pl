@@ -1,0 +1,22 @@
+use strict;
+use warnings;
+use File::Temp qw(tempfile);
+use JSON::PP;
+use List::Util qw(sum);
+use Math::BigInt;
+use POSIX qw(strftime tzset);
+use Time::Local qw(timegm);
+
+print 'json ', sum(@{ decode_json('[1,2]') }), "\n";
+my ($year) = 'the year 2026, I think' =~ /(\d{4})/;
+print "regex $year\n";
+print 'big ', Math::BigInt->new(2)->bpow(100), "\n";
+$ENV{TZ} = 'Asia/Tokyo';
+tzset();
+print 'zone ', strftime('%H:%M', localtime timegm(0, 0, 12, 1, 0, 2026)), "\n";
+print 'random ', rand() < 1 ? 'ok' : 'bad', "\n";
+my ($file, $name) = tempfile(UNLINK => 1);
+print {$file} 'ok';
+close $file or die $!;
+open my $again, '<', $name or die $!;
+print 'temp ', <$again>, "\n";

@@ -1,0 +1,2 @@
+my @kept;
+push @kept, 'x' x 1_000_000 . @kept while 1;

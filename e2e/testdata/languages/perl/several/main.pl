@@ -1,0 +1,6 @@
+use strict;
+use warnings;
+use lib '.';
+use Other;
+
+print '7 ', Other::text(), "\n";

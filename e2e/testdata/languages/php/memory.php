@@ -1,0 +1,5 @@
+<?php
+$kept = [];
+for (;;) {
+    $kept[] = str_repeat('x', 1000000);
+}

@@ -1,0 +1,4 @@
+<?php
+require 'other.php';
+
+echo '7 ' . text() . "\n";

@@ -1,0 +1,5 @@
+<?php
+function text(): string
+{
+    return 'from another file';
+}

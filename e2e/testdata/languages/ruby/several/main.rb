@@ -1,0 +1,3 @@
+require_relative 'other'
+
+puts "7 #{TEXT}"

@@ -1,0 +1,1 @@
+Thread.new { puts 'from a thread' }.join

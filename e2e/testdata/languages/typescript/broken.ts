@@ -1,0 +1,3 @@
+const count: number = 1;
+console.log(count);
+const wrong: number = 'text';

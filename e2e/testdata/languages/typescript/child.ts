@@ -1,0 +1,3 @@
+import { execFileSync } from 'child_process';
+
+process.stdout.write(execFileSync('echo', ['from a child']));

@@ -1,0 +1,3 @@
+import { text } from './other';
+
+console.log(`7 ${text}`);

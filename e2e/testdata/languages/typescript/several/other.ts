@@ -1,0 +1,1 @@
+export const text: string = 'from another file';
