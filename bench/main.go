@@ -24,6 +24,8 @@ func main() {
 	pflag.IntVar(&cfg.sparse, "sparse", 100, "runs 10 ms apart, per round")
 	pflag.IntVar(&cfg.soak, "soak", 100_000, "runs of the endurance test; 0 leaves it out")
 	pflag.IntVar(&cfg.sleepers, "sleepers", 500, "runs that sleep at the same time; 0 leaves them out")
+	pflag.StringSliceVar(&cfg.languages, "languages", nil, "languages to time hello in (default: all whose image is stored)")
+	pflag.IntVar(&cfg.hellos, "hellos", 20, "hellos per language and round; 0 leaves languages out")
 	pflag.StringArrayVar(&cfg.write, "write", nil, "Markdown file whose measured block is replaced (repeatable)")
 	pflag.StringVar(&cfg.goJudge, "go-judge", "", "URL of a running go-judge to measure beside")
 	pflag.Parse()
@@ -40,6 +42,8 @@ type config struct {
 	own                                 ownagent.Options
 	program, goJudge                    string
 	rounds, hot, sparse, soak, sleepers int
+	languages                           []string
+	hellos                              int
 	write                               []string // files with a measured block
 }
 

@@ -16,13 +16,14 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// plain spawns the program with the C loop in as many processes as clients.
-func plain(ctx context.Context, spawner, root, program string, clients, count int, gap time.Duration) (sample, error) {
+// plain spawns a command with the C loop in as many processes as clients. It sees
+// root, and at /box the directory box unless that is "-".
+func plain(ctx context.Context, spawner, root, box string, argv []string, clients, count int, gap time.Duration) (sample, error) {
 	outs := make([]bytes.Buffer, clients)
 	cmds := make([]*exec.Cmd, clients)
 	start := time.Now()
 	for i := range cmds {
-		cmds[i] = exec.CommandContext(ctx, spawner, root, program, strconv.Itoa(count), strconv.Itoa(int(gap.Microseconds())))
+		cmds[i] = exec.CommandContext(ctx, spawner, append([]string{root, box, strconv.Itoa(count), strconv.Itoa(int(gap.Microseconds()))}, argv...)...)
 		cmds[i].Stdout, cmds[i].Stderr = &outs[i], os.Stderr
 		if err := cmds[i].Start(); err != nil {
 			return sample{}, err

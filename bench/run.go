@@ -62,6 +62,9 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := b.sleepers(ctx); err != nil {
 		return err
 	}
+	if err := b.languages(ctx); err != nil {
+		return err
+	}
 	b.targets()
 	return b.writeTo(cfg.write)
 }
@@ -94,7 +97,7 @@ func (b *bench) measures() []struct {
 	fresh.Mode = api.Fresh
 	pl := func(clients, count int, gap time.Duration) func(context.Context) (sample, error) {
 		return func(ctx context.Context) (sample, error) {
-			return plain(ctx, b.spawner, b.agent.Tree, b.cfg.program, clients, count, gap)
+			return plain(ctx, b.spawner, b.agent.Tree, "-", []string{b.cfg.program}, clients, count, gap)
 		}
 	}
 	sb := func(r api.Run, clients, count int, gap time.Duration) func(context.Context) (sample, error) {

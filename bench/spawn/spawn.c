@@ -1,13 +1,16 @@
 // The plain cost of a program: posix_spawn and waitpid in a loop, nothing else.
-// usage: spawn ROOT PROGRAM COUNT GAP_US; prints one latency in nanoseconds a line.
-// ROOT is chrooted into, so that the very files of the image are run.
+// usage: spawn ROOT BOX COUNT GAP_US PROGRAM [ARG...]; prints one latency in
+// nanoseconds a line. ROOT is chrooted into, so that the very files of the image are
+// run; BOX, unless -, is what it has at /box, in a mount namespace of our own.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,26 +22,50 @@ static long long now(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+static int enter(const char *root, const char *box)
+{
+	char at[4096];
+	if (strcmp(box, "-") != 0) {
+		snprintf(at, sizeof at, "%s/box", root);
+		if (unshare(CLONE_NEWNS) || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount(box, at, NULL, MS_BIND, NULL))
+			return -1;
+		snprintf(at, sizeof at, "%s/tmp", root);
+		if (mount("tmp", at, "tmpfs", 0, NULL))
+			return -1;
+		snprintf(at, sizeof at, "%s/proc", root);
+		if (mount("proc", at, "proc", 0, NULL))
+			return -1;
+		snprintf(at, sizeof at, "%s/dev", root);
+		if (mount("/dev", at, NULL, MS_BIND, NULL))
+			return -1;
+	}
+	return chroot(root) || chdir(strcmp(box, "-") != 0 ? "/box" : "/") ? -1 : 0;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 5)
+	if (argc < 6)
 		return 2;
 	long count = atol(argv[3]), gap = atol(argv[4]);
 	long long *took = calloc(count, sizeof *took);
-	if (chroot(argv[1]) || chdir("/")) {
+	if (enter(argv[1], argv[2])) {
 		perror(argv[1]);
 		return 1;
 	}
-	char *args[] = {argv[2], NULL}, *env[] = {"PATH=/usr/bin:/bin", NULL};
+	char **args = argv + 5, *env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/box", "TMPDIR=/tmp", "LANG=C.UTF-8", NULL};
+	posix_spawn_file_actions_t quiet; // what they print is not ours
+	posix_spawn_file_actions_init(&quiet);
+	if (strcmp(argv[2], "-") != 0)
+		posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
 	for (long i = 0; i < count; i++) {
 		if (gap)
 			usleep(gap);
 		long long t = now();
 		pid_t pid;
 		int status;
-		int err = posix_spawn(&pid, argv[2], NULL, NULL, args, env);
+		int err = posix_spawnp(&pid, args[0], &quiet, NULL, args, env);
 		if (err || waitpid(pid, &status, 0) != pid || status != 0) {
-			fprintf(stderr, "%s: %s, status %d\n", argv[2], strerror(err), status);
+			fprintf(stderr, "%s: %s, status %d\n", args[0], strerror(err), status);
 			return 1;
 		}
 		took[i] = now() - t;

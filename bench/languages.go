@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// A hello is one language's least program, as brig runs it and bare.
+type hello struct {
+	lang      rootfs.Language
+	tree      string // of its image
+	box       string // what the bare command finds at /box
+	run       api.Run
+	argv      []string // the bare command
+	bare, its row
+}
+
+// languages times hello in each language beside the bare command in the same image,
+// then what compiling once is worth.
+func (b *bench) languages(ctx context.Context) error {
+	if b.cfg.hellos == 0 {
+		return nil
+	}
+	hellos, err := b.hellos(ctx)
+	if err != nil {
+		return err
+	}
+	for round := range b.cfg.rounds {
+		fmt.Fprintf(os.Stderr, "languages, round %d of %d\n", round+1, b.cfg.rounds)
+		for _, h := range hellos {
+			bare, err := plain(ctx, b.spawner, h.tree, h.box, h.argv, 1, b.cfg.hellos, 0)
+			if err != nil {
+				return fmt.Errorf("%s, bare: %w", h.lang.Name, err)
+			}
+			its, err := sandboxed(ctx, b.agent.Client, h.run, 1, b.slots, b.cfg.hellos, 0)
+			if err != nil {
+				return fmt.Errorf("%s: %w", h.lang.Name, err)
+			}
+			h.bare.add(bare)
+			h.its.add(its)
+		}
+	}
+	b.say("")
+	b.say("| hello in | bare p50 ms | brig p50 ms | more |")
+	b.say("|---|---|---|---|")
+	var most float64
+	for _, h := range hellos {
+		var more []float64
+		for i := range h.bare.p50 {
+			more = append(more, (h.its.p50[i]-h.bare.p50[i])/1e3)
+		}
+		most = max(most, median(more))
+		b.say("| %s | %.2f | %.2f | %.2f ms |", h.lang.Name, median(h.bare.p50)/1e3, median(h.its.p50)/1e3, median(more))
+	}
+	if len(hellos) > 0 {
+		b.want("hello p50 above the bare command, worst language", most, 2, "ms")
+	}
+	for _, h := range hellos {
+		switch h.lang.Name {
+		case "cpp":
+			err = errors.Join(b.compiles(ctx, h), b.tests(ctx, h))
+		case "python":
+			err = b.testsBeside(ctx, h)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", h.lang.Name, err)
+		}
+	}
+	return nil
+}
+
+// programs is where the languages' test programs are.
+const programs = "e2e/testdata/languages"
+
+// hellos finds the languages whose image is stored, and compiles each hello once.
+func (b *bench) hellos(ctx context.Context) ([]*hello, error) {
+	all, err := rootfs.LoadLanguages("", nil)
+	if err != nil {
+		return nil, err
+	}
+	store, err := rootfs.Open(filepath.Join(b.agent.Data, "images"))
+	if err != nil {
+		return nil, err
+	}
+	var out []*hello
+	for _, l := range all.All() {
+		if len(b.cfg.languages) > 0 && !slices.Contains(b.cfg.languages, l.Name) {
+			continue
+		}
+		img, err := store.Lookup(l.Image)
+		found, _ := filepath.Glob(filepath.Join(programs, l.Name, "hello.*"))
+		if err != nil || len(found) != 1 {
+			fmt.Fprintf(os.Stderr, "%s is left out: its image is not stored, or it has no hello\n", l.Name)
+			continue
+		}
+		h := &hello{lang: l, tree: img.Path, box: filepath.Join(b.agent.Dir, "box-"+l.Name)}
+		source, err := os.ReadFile(found[0])
+		if err != nil {
+			return nil, err
+		}
+		h.run = api.Run{Language: l.Name, Source: source}
+		if err := b.unpack(ctx, h); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.Name, err)
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// unpack runs hello once and lays what it has in /box out for the bare command.
+func (b *bench) unpack(ctx context.Context, h *hello) error {
+	r := h.run
+	r.Collect.Globs = []string{"*", "*/*", "*/*/*"}
+	res, err := b.agent.Client.Run(ctx, r)
+	if err != nil {
+		return err
+	}
+	if res.Verdict != api.OK {
+		return fmt.Errorf("hello ends with %s: %s%s", res.Verdict, res.Stdout, res.Stderr)
+	}
+	for _, f := range res.Files {
+		path := filepath.Join(h.box, f.Name)
+		mode := os.FileMode(0o644)
+		if f.Executable {
+			mode = 0o755
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, f.Content, mode)); err != nil {
+			return err
+		}
+	}
+	name := h.lang.SourceFile
+	memory := int64(res.Limits.Memory / api.MiB)
+	words := strings.NewReplacer("{source}", name, "{stem}", strings.TrimSuffix(name, filepath.Ext(name)),
+		"{memory_mib}", fmt.Sprint(memory), "{heap_mib}", fmt.Sprint(memory-min(max(48, memory/16), memory/2)))
+	for _, w := range h.lang.Run {
+		h.argv = append(h.argv, words.Replace(w))
+	}
+	return nil
+}
+
+// compiles times a C++ program that includes everything, beside the plain compiler
+// with the same flags, and then the same once more, cached.
+func (b *bench) compiles(ctx context.Context, h *hello) error {
+	const text = "#include <bits/stdc++.h>\nint main() { std::cout << \"hello, world\\n\"; }\n"
+	var cold, cached, bare []float64
+	for i := range max(b.cfg.rounds, 3) {
+		r := h.run
+		r.Source = fmt.Appendf(nil, "%s// %d %d\n", text, i, time.Now().UnixNano())
+		begun := time.Now()
+		res, err := b.agent.Client.Run(ctx, r)
+		if err != nil {
+			return err
+		}
+		if res.Verdict != api.OK || res.Compile == nil || res.Compile.Cached {
+			return fmt.Errorf("it ends with %s, compiled %v: %s", res.Verdict, res.Compile, res.Stderr)
+		}
+		ran := time.Duration(res.Timing.SetUp + res.Timing.Wall + res.Timing.Finish)
+		cold = append(cold, float64(time.Since(begun)-ran)/1e6)
+
+		begun = time.Now()
+		if res, err = b.agent.Client.Run(ctx, r); err != nil {
+			return err
+		}
+		if !res.Compile.Cached {
+			return errors.New("the second time it compiles again")
+		}
+		cached = append(cached, float64(time.Since(begun)-time.Duration(res.Timing.Wall+res.Timing.Finish))/1e6)
+
+		if err := os.WriteFile(filepath.Join(h.box, "plain.cpp"), r.Source, 0o644); err != nil {
+			return err
+		}
+		// A token before it keeps the compiler from the precompiled header.
+		argv := append(append([]string{"g++"}, h.lang.DefaultFlags...), "-include", "stddef.h", "-o", "plain", "plain.cpp")
+		s, err := plain(ctx, b.spawner, h.tree, h.box, argv, 1, 1, 0)
+		if err != nil {
+			return err
+		}
+		bare = append(bare, float64(s.took[0])/1e6)
+	}
+	b.say("")
+	b.say("C++ hello with bits/stdc++.h: plain g++ %.0f ms, brig %.0f ms, cached %.2f ms to its start.", median(bare), median(cold), median(cached))
+	b.want("C++ hello with bits/stdc++.h compiled, beside plain g++ without the precompiled header", median(ratios(cold, bare)), 1.0/3, "x")
+	b.want("the same again, from request to start", median(cached), 5, "ms")
+	return nil
+}
+
+// fifty is a run of hello on fifty tests.
+func fifty(h *hello) api.Run {
+	r := h.run
+	want := api.Bytes("hello, world\n")
+	for i := range 50 {
+		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i), Expected: &want})
+	}
+	return r
+}
+
+// rate is how many tests a second the agent carries out.
+func (b *bench) rate(ctx context.Context, h *hello) (float64, error) {
+	r := fifty(h)
+	const times = 6
+	begun := time.Now()
+	for range times {
+		res, err := b.agent.Client.Run(ctx, r)
+		if err != nil {
+			return 0, err
+		}
+		if res.Summary == nil || res.Summary.Accepted != len(r.Tests) {
+			return 0, fmt.Errorf("summary %+v", res.Summary)
+		}
+	}
+	return float64(times*len(r.Tests)) / time.Since(begun).Seconds(), nil
+}
+
+func (b *bench) tests(ctx context.Context, h *hello) error {
+	var rates []float64
+	for range b.cfg.rounds {
+		rate, err := b.rate(ctx, h)
+		if err != nil {
+			return err
+		}
+		rates = append(rates, rate)
+	}
+	b.least("C++ tests a second, 50 in a request", median(rates), 1000, "")
+	return nil
+}
+
+// testsBeside compares the rate with bare spawns of the same, as many at a time as
+// there are slots.
+func (b *bench) testsBeside(ctx context.Context, h *hello) error {
+	var ratio []float64
+	for range b.cfg.rounds {
+		bare, err := plain(ctx, b.spawner, h.tree, h.box, h.argv, b.slots, 100, 0)
+		if err != nil {
+			return err
+		}
+		rate, err := b.rate(ctx, h)
+		if err != nil {
+			return err
+		}
+		ratio = append(ratio, 100*rate/bare.rate())
+	}
+	b.least("Python tests a second, of bare spawns", median(ratio), 85, "%")
+	return nil
+}
