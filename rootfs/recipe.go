@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,14 +88,20 @@ func ParseRecipe(file string, text []byte) (Recipe, error) {
 	return r, nil
 }
 
+var goType = regexp.MustCompile(` in type rootfs\.\w+`)
+
 // decodeYAML reads one document without unknown or repeated fields; errors name
 // the line.
 func decodeYAML(file string, text []byte, into any) error {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(into); err != nil {
-		if errors.Is(err, io.EOF) {
+		var wrong *yaml.TypeError
+		switch {
+		case errors.Is(err, io.EOF):
 			err = errors.New("it is empty")
+		case errors.As(err, &wrong): // our types' names are nobody's business
+			err = errors.New(goType.ReplaceAllString(strings.Join(wrong.Errors, "; "), ""))
 		}
 		return fmt.Errorf("read %s: %w", file, err)
 	}

@@ -34,9 +34,6 @@ func resultExit(r api.Result) int {
 	case api.OK:
 		return 0
 	case api.CompileError:
-		if r.ExitCode > 0 {
-			return r.ExitCode
-		}
 		return 1
 	}
 	return r.ExitCode

@@ -3,19 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 func languagesCommand(c *console, args []string) int {
 	f := c.flags("languages", `
-List the languages the agent can run.
+List the languages the agent can run: the compiler's tier comes before the
+program's, its default flags before the others that brig run --flag takes. An
+image that is not stored is built at the first brig run of root.
 
 Usage:
   brig languages [--json]
 
 Example:
-  brig languages`)
+  brig languages
+  brig languages --json`)
 	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	if code, done := c.parse(f, args); done {
@@ -35,10 +41,37 @@ Example:
 		return 0
 	}
 	t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "LANGUAGE\tFILES\tIMAGE\tSTORED\tTIER")
+	fmt.Fprintln(t, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS")
 	for _, l := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%s\n", l.Name, strings.Join(l.Extensions, " "), l.Image, l.Stored, l.Tier)
+		tiers, stored := l.Tier, "no"
+		if l.CompileTier != "" {
+			tiers = l.CompileTier + ", " + l.Tier
+		}
+		if l.Stored {
+			stored = "yes"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, tiers, flagsOf(l))
 	}
 	t.Flush()
 	return 0
+}
+
+func orDash(words []string) string { return orWord(strings.Join(words, " "), "-") }
+
+// flagsOf lists what a run may ask of the compiler, with what it does unasked in
+// front.
+func flagsOf(l api.Language) string {
+	var more []string
+	for _, f := range l.Flags {
+		if !slices.Contains(l.DefaultFlags, f) {
+			more = append(more, f)
+		}
+	}
+	switch {
+	case len(l.Flags) == 0:
+		return "-"
+	case len(more) == 0:
+		return strings.Join(l.DefaultFlags, " ")
+	}
+	return orDash(l.DefaultFlags) + " (or " + strings.Join(more, " ") + ")"
 }

@@ -17,6 +17,12 @@ import (
 // report tells the caller how the run ended, and gives the exit code.
 func (c *console) report(o *runOptions, res api.Result) int {
 	code := resultExit(res)
+	if o.testsDir != "" && res.Verdict != api.CompileError {
+		code = testsExit(res)
+	}
+	if res.Stage == api.StageCompile && !o.json {
+		c.compilerSaid(res.Stdout, res.Stderr)
+	}
 	if o.out != "" {
 		if err := saveFiles(o.out, res.Files, o.force); err != nil {
 			fmt.Fprintf(c.stderr, "brig: %v\n", err)
@@ -40,7 +46,7 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	switch {
 	case o.stats:
 		fmt.Fprint(c.stderr, stats(res))
-	case o.json:
+	case o.json, o.testsDir != "" && res.Summary != nil && res.Summary.Ran > 0: // the table has said it
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
 		fmt.Fprintf(c.stderr, "brig: %s\n", sentence(res))
 	}
@@ -76,6 +82,12 @@ func sentence(r api.Result) string {
 	case api.Signaled:
 		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orWord(r.SignalName, "signal"), r.Signal)
 	case api.CompileError:
+		switch {
+		case len(r.LimitsHit) > 0:
+			return fmt.Sprintf("%s: the compiler met its limit on %s", r.Verdict, strings.Join(r.LimitsHit, ", "))
+		case r.Signal != 0:
+			return fmt.Sprintf("%s: the compiler ended with %s (signal %d)", r.Verdict, orWord(r.SignalName, "signal"), r.Signal)
+		}
 		return fmt.Sprintf("%s: the program does not compile", r.Verdict)
 	case api.Nonzero:
 		return fmt.Sprintf("%s: exit code %d", r.Verdict, r.ExitCode)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // runCommand is brig run: plan, find the agent, run, report.
@@ -141,9 +142,19 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 	if err := c.settleLanguage(ctx, agent, o, ext); err != nil {
 		return api.Result{}, err
 	}
+	if o.testsDir != "" {
+		return c.runTests(ctx, agent, o)
+	}
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return c.whenFree(ctx, o.wait, func() (api.Result, error) {
-			return agent.RunStream(ctx, o.run, c.stdin, stdout, stderr)
+			return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
+				Stdout: stdout, Stderr: stderr,
+				Compiled: func(made api.Compilation) {
+					if !o.json {
+						c.compilerSaid(made.Stdout, made.Stderr)
+					}
+				},
+			})
 		})
 	}
 	if !o.json {
@@ -151,8 +162,17 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 	}
 	var out, errs bytes.Buffer
 	res, err := stream(&out, &errs)
-	res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
+	if res.Stage == api.StageRun {
+		res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
+	}
 	return res, err
+}
+
+// compilerSaid passes on what a compiler printed, which is not the program's
+// output: some write their errors to stdout.
+func (c *console) compilerSaid(stdout, stderr []byte) {
+	c.stderr.Write(stdout)
+	c.stderr.Write(stderr)
 }
 
 // settleLanguage finds the language of an extension, and sees to its image.
@@ -167,7 +187,7 @@ func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *run
 	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
 	var known []string
 	for _, l := range all {
-		if o.run.Language == l.Name || o.run.Language == "" && slices.Contains(l.Extensions, ext) {
+		if o.run.Language == l.Name || slices.Contains(l.Aliases, o.run.Language) || o.run.Language == "" && slices.Contains(l.Extensions, ext) {
 			o.run.Language = l.Name
 			if l.Stored || o.noBuild {
 				return nil
@@ -177,7 +197,7 @@ func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *run
 		known = append(known, l.Extensions...)
 	}
 	if o.run.Language != "" {
-		return nil // perhaps an alias; the agent knows, or says what there is
+		return nil // the agent says what there is
 	}
 	return api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language", ext, strings.Join(known, " "))
 }

@@ -30,11 +30,16 @@ Examples:
   brig run -c 'print(2+2)'
   brig run --file data.csv --out results report.py
   brig run --rootfs python -- /usr/bin/env
+  brig run --flag -O3 --flag -std=c++20 solve.cpp < big.in
+  brig run --tests tests --memory 256M --cpu 1s solve.cpp
 
 Flags go before FILE: what follows it is the program's. Only FILE is placed in
 the sandbox; --file adds more, and --out DIR brings back what the program wrote.
 
-Exit codes: the program's own; 124 cpu or wall limit, 137 memory, 153 output,
+--tests DIR runs the program on every NAME.in below DIR, compares what it prints
+with NAME.ans or NAME.out, and exits with 0 only when every test was accepted.
+
+Exit codes: the program's own; 1 where it does not compile; 124 cpu or wall limit, 137 memory, 153 output,
 159 denied, 128+n signal n, 130 canceled, 125 brig itself failed, 126 and 127 as
 a shell. --json and --result tell them from a program's own.`
 
@@ -53,6 +58,9 @@ type runOptions struct {
 	json   bool
 	result string
 	stats  bool
+
+	testsDir string
+	pairs    []testPair // found there
 
 	noBuild bool
 	wait    time.Duration
@@ -84,6 +92,12 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 		f.Lookup(name).DefValue = "" // the text says it
 	}
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
+
+	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
+	f.StringVar(&o.testsDir, "tests", "", "run the tests below this `DIR`: pairs of NAME.in and NAME.ans or NAME.out")
+	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how --tests compares: lines, tokens, exact or float (default lines)")
+	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
+	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: begin no test after one that was not accepted")
 
 	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")
 	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce or log")
@@ -148,11 +162,17 @@ func (o *runOptions) plan() (ext string, err error) {
 	if len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
 		return "", fmt.Errorf("--collect brings files back, but not where to: add --out DIR, --json or --result FILE")
 	}
+	if err := o.checkTests(); err != nil {
+		return "", err
+	}
 	if err := o.planWorld(); err != nil {
 		return "", err
 	}
-	r.Interactive = !o.json
+	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r
+	for _, p := range o.pairs { // not read yet
+		probe.Tests = append(probe.Tests, api.Test{ID: p.id})
+	}
 	if probe.Language == "" && probe.Image == "" {
 		probe.Language = "any" // not known yet
 	}
