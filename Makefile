@@ -71,7 +71,7 @@ test-v2: build ## the privileged tests under cgroup v2, in virtual machines (roo
 	@scripts/test v2
 
 test-languages: build ## every program of every language brig brings (root)
-	@scripts/test languages
+	@BRIG_TEST_LANGUAGES=all scripts/test languages
 
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
