@@ -79,6 +79,9 @@ image-python: build ## build and store the Python image (root)
 bench: build ## what a run costs beside the plain spawn of the same program (root; WRITE=1: into the docs)
 	go run ./bench --bin bin $(if $(WRITE),--write README.md --write docs/performance.md)
 
+languages: build ## what each language costs: image, start, least memory (root; WRITE=1: into the docs)
+	go run ./survey --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
+
 truth: build ## figures and verdicts beside programs that know what they use (root; WRITE=1: into the docs)
 	go run ./truth --bin bin $(if $(WRITE),--write docs/truth.md)
 
@@ -98,4 +101,4 @@ install: build ## brig and brigd into /usr/local/bin
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench truth fuzz lint install clean
+.PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install clean

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
+
+	"github.com/brig-sandbox/brig/internal/docblock"
 )
 
 // say adds a line to the report and prints it.
@@ -86,20 +86,7 @@ const (
 func (b *bench) writeTo(files []string) error {
 	var err error
 	for _, name := range files {
-		err = errors.Join(err, replaceBlock(name, strings.Join(b.report, "\n")))
+		err = errors.Join(err, docblock.Replace(name, blockBegin, blockEnd, strings.Join(b.report, "\n")))
 	}
 	return err
-}
-
-func replaceBlock(name, text string) error {
-	old, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	head, rest, ok := bytes.Cut(old, []byte(blockBegin+"\n"))
-	_, tail, ok2 := bytes.Cut(rest, []byte(blockEnd))
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no block between %q and %q", name, blockBegin, blockEnd)
-	}
-	return os.WriteFile(name, fmt.Appendf(nil, "%s%s\n%s\n%s%s", head, blockBegin, text, blockEnd, tail), 0o644)
 }

@@ -171,9 +171,9 @@ func (b bench) language(t *testing.T, l rootfs.Language, known tongue) {
 		}
 	})
 	for _, ext := range l.Extensions {
-		b.test(t, "brig run hello."+ext, func(t *testing.T) {
+		b.test(t, "brig run ."+ext, func(t *testing.T) {
 			run, _ := languageRun(t, l, "hello")
-			file := filepath.Join(t.TempDir(), "hello."+ext)
+			file := filepath.Join(t.TempDir(), strings.TrimSuffix(l.SourceFile, filepath.Ext(l.SourceFile))+"."+ext)
 			if err := os.WriteFile(file, run.Source, 0o644); err != nil {
 				t.Fatal(err)
 			}

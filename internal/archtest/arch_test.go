@@ -47,6 +47,7 @@ var rules = []rule{
 		why: "holds no privilege, so it links neither libcontainer nor libseccomp"},
 	{dir: "bench", may: []string{"api", "client", "internal", "rootfs"}, why: "measures what a caller sees"},
 	{dir: "corpus", may: []string{"api"}, why: "the hostile programs and what must come of them, for tests and brig selftest"},
+	{dir: "survey", may: []string{"api", "client", "internal"}, why: "measures what each language costs"},
 	{dir: "truth", may: []string{"api", "internal"}, why: "measures what a caller is told"},
 	{dir: "e2e", may: []string{"api", "client", "corpus", "internal", "rootfs"}, why: "tests what a caller sees"},
 	{dir: "internal/ownagent", may: []string{"client", "rootfs"}, why: "an agent for the tools that measure one"},

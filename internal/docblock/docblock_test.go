@@ -1,0 +1,29 @@
+package docblock
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestReplaceKeepsWhatIsAround(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "doc.md")
+	for _, tt := range []struct {
+		old, want string
+		ok        bool
+	}{
+		{"a\n<begin>\n<end>\nz\n", "a\n<begin>\nnew\n<end>\nz\n", true},
+		{"a\n<begin>\nold\nold\n<end>z", "a\n<begin>\nnew\n<end>z", true},
+		{"no block", "no block", false},
+		{"<begin>\nno end", "<begin>\nno end", false},
+	} {
+		if err := os.WriteFile(name, []byte(tt.old), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := Replace(name, "<begin>", "<end>", "new")
+		got, rerr := os.ReadFile(name)
+		if rerr != nil || (err == nil) != tt.ok || string(got) != tt.want {
+			t.Errorf("%q becomes %q, %v; want %q", tt.old, got, err, tt.want)
+		}
+	}
+}
