@@ -13,7 +13,37 @@ type tongue struct {
 	later bool // only make test-languages runs it
 }
 
+const (
+	noJSON = "its library reads no JSON"
+	noBig  = "its library has no big numbers"
+)
+
 // tongues has every language brig brings.
 var tongues = map[string]tongue{
+	"c": {
+		version: []string{"gcc", "--version"},
+		without: map[string]string{"json": noJSON, "big": noBig},
+	},
+	"cpp": {
+		version: []string{"g++", "--version"},
+		without: map[string]string{"json": noJSON, "big": noBig},
+	},
+	"java": {
+		version: []string{"java", "--version"},
+		without: map[string]string{"json": noJSON},
+	},
+	"go": {version: []string{"go", "version"}},
+	"rust": {
+		version: []string{"rustc", "--version"},
+		without: map[string]string{
+			"json": noJSON, "big": noBig,
+			"regex": "in a crate, not in the standard library",
+			"zone":  "in a crate, not in the standard library",
+		},
+	},
+	"bash": {
+		version: []string{"bash", "--version"},
+		without: map[string]string{"thread": "a shell has none"},
+	},
 	"python": {version: []string{"python3", "--version"}},
 }

@@ -1,0 +1,1 @@
+env echo 'from a child'

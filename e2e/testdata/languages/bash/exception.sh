@@ -1,0 +1,2 @@
+set -e
+false || { echo boom >&2; exit 1; }

@@ -1,0 +1,2 @@
+kept=0123456789abcdef
+while :; do kept=$kept$kept; done

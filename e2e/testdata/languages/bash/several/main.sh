@@ -1,0 +1,2 @@
+. ./seven.sh
+echo "$(seven) from another file"

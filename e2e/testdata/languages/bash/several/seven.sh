@@ -1,0 +1,1 @@
+seven() { echo 7; }

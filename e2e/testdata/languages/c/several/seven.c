@@ -1,0 +1,3 @@
+#include "seven.h"
+
+int seven(void) { return 7; }

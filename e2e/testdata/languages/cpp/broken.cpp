@@ -1,0 +1,3 @@
+#include <string>
+
+int main() { std::string s = 3.5; }

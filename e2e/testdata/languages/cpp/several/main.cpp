@@ -1,0 +1,4 @@
+#include <iostream>
+#include "seven.hpp"
+
+int main() { std::cout << seven() << " from another file\n"; }

@@ -1,0 +1,3 @@
+#include "seven.hpp"
+
+int seven() { return 7; }

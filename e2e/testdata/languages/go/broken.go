@@ -1,0 +1,3 @@
+package main
+
+func main() { var n int = "no number" }

@@ -1,0 +1,3 @@
+package main
+
+func seven() int { return 7 }

@@ -1,0 +1,7 @@
+package numbers;
+
+public class Seven {
+	public static int value() {
+		return 7;
+	}
+}

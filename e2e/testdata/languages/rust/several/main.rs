@@ -1,0 +1,5 @@
+mod seven;
+
+fn main() {
+    println!("{} from another file", seven::value());
+}

@@ -1,0 +1,3 @@
+fn main() {
+    std::thread::spawn(|| println!("from a thread")).join().unwrap();
+}
