@@ -15,6 +15,8 @@ type BuildOptions struct {
 	Cache  string    // directory downloads are kept in; empty: nothing is kept
 	Mirror string    // where Debian packages come from; empty: $BRIG_MIRROR, or where this host's come from
 	Log    io.Writer // what the tools say; may be nil
+
+	Step func(string) // called with what is being done now, from one goroutine at a time; may be nil
 }
 
 // Build makes an image by its recipe and writes it to out, a tar compressed with
@@ -26,7 +28,11 @@ func Build(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) error {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	// Fast: what is made here is most often unpacked at once and never kept.
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
 	}

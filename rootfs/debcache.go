@@ -15,47 +15,91 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Packages are kept as <sha256>_<name>.deb: apt believes a package it finds in
-// its archive directory, so we check it ourselves.
+// Packages are kept as <sha256>_<name>.deb. The cache is believed in nothing: a
+// package is taken for the hash that the archive's signed index gives, and copied
+// through that hash, so that whoever wrote the file cannot matter. It serves several
+// builds at once.
 
 const (
 	debAge  = 90 * 24 * time.Hour // older packages have a successor
 	debMost = 1 << 30             // bytes of one package
 )
 
-// loadDebs copies kept packages to where a build expects them. Damaged and old
-// ones are removed.
-func loadDebs(cache, to string) error {
+// loadDebs copies the wanted packages the cache has to where a build expects them
+// and returns the others. A damaged one is removed, and all old ones.
+func loadDebs(cache, to string, wanted []wantedDeb) (missing []wantedDeb, err error) {
 	if cache == "" {
-		return nil
+		return wanted, nil
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return fmt.Errorf("package cache: %w", err)
+		return nil, fmt.Errorf("package cache: %w", err)
 	}
+	if err := dropOldDebs(cache); err != nil {
+		return nil, fmt.Errorf("package cache: %w", err)
+	}
+	for _, d := range wanted {
+		path, copied := filepath.Join(cache, d.sha256+"_"+d.file), filepath.Join(to, d.file)
+		got, err := copyDeb(path, copied)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, d)
+		case err != nil:
+			return nil, fmt.Errorf("package cache: %w", err)
+		case got != d.sha256:
+			if err := errors.Join(os.Remove(path), os.Remove(copied)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("package cache: %w", err)
+			}
+			missing = append(missing, d)
+		}
+	}
+	return missing, nil
+}
+
+// dropOldDebs removes packages that have a successor by now.
+func dropOldDebs(cache string) error {
 	files, err := os.ReadDir(cache)
 	if err != nil {
-		return fmt.Errorf("package cache: %w", err)
+		return err
 	}
 	for _, f := range files {
-		sum, name, ok := strings.Cut(f.Name(), "_")
-		path := filepath.Join(cache, f.Name())
-		if !ok || len(sum) != sha256.Size*2 {
-			continue // not ours
-		}
+		sum, _, ok := strings.Cut(f.Name(), "_")
+		ours := ok && len(sum) == sha256.Size*2 || strings.HasPrefix(f.Name(), debTemp)
 		info, err := f.Info()
-		if err != nil || time.Since(info.ModTime()) > debAge {
-			err = errors.Join(err, os.Remove(path))
-		} else {
-			var got string
-			if got, err = copyDeb(path, filepath.Join(to, name)); err == nil && got != sum {
-				err = errors.Join(os.Remove(path), os.Remove(filepath.Join(to, name)))
-			}
+		if !ours || err == nil && time.Since(info.ModTime()) <= debAge {
+			continue
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("package cache: %w", err)
+		if err == nil {
+			err = os.Remove(filepath.Join(cache, f.Name()))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // another build was quicker
+			return err
 		}
 	}
 	return nil
+}
+
+// debTemp begins the name of a package that is not whole yet.
+const debTemp = ".new-"
+
+// salvageDebs keeps what a build that was killed had downloaded: apt gives a
+// package its name when it is whole.
+func salvageDebs(build, cache string) error {
+	dir, err := os.Open(build)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer dir.Close()
+	if flock(dir, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil // its build lives
+	}
+	return ignoreMissing(saveDebs(filepath.Join(build, "debs"), cache))
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // saveDebs keeps the packages a build left. The directory belongs to the build's
@@ -63,6 +107,9 @@ func loadDebs(cache, to string) error {
 func saveDebs(from, cache string) error {
 	if cache == "" {
 		return nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return fmt.Errorf("package cache: %w", err)
 	}
 	files, err := os.ReadDir(from)
 	if err != nil {
@@ -72,24 +119,28 @@ func saveDebs(from, cache string) error {
 		if !f.Type().IsRegular() || !strings.HasSuffix(f.Name(), ".deb") {
 			continue
 		}
-		tmp := filepath.Join(cache, ".new-"+f.Name())
-		sum, err := copyDeb(filepath.Join(from, f.Name()), tmp)
-		if err != nil {
-			return errors.Join(fmt.Errorf("package cache: %w", err), os.Remove(tmp))
-		}
-		path := filepath.Join(cache, sum+"_"+f.Name())
-		if _, err := os.Lstat(path); err == nil {
-			err = os.Remove(tmp) // keeps its age
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := os.Rename(tmp, path); err != nil {
+		if err := saveDeb(filepath.Join(from, f.Name()), cache); err != nil {
 			return fmt.Errorf("package cache: %w", err)
 		}
 	}
 	return nil
+}
+
+func saveDeb(path, cache string) error {
+	f, err := os.CreateTemp(cache, debTemp)
+	if err != nil {
+		return err
+	}
+	tmp := f.Name()
+	sum, err := copyDeb(path, tmp)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	kept := filepath.Join(cache, sum+"_"+filepath.Base(path))
+	if _, err := os.Lstat(kept); err == nil {
+		return os.Remove(tmp) // it keeps its age
+	}
+	return os.Rename(tmp, kept)
 }
 
 // copyDeb copies a regular file and returns the sha256 of what it copied.

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,14 +19,23 @@ import (
 // users stand for. No allocation of the usual distributions reaches it.
 const buildBase = 2_000_000_000
 
+// A debianBuild is one image on its way.
+type debianBuild struct {
+	recipe     Recipe
+	dir        *buildDir
+	cache      string
+	aptOptions []string
+	log        io.Writer
+	step       func(string)
+}
+
 // buildDebian writes the tar of a Debian tree to out.
 //
-// mmdebstrap, its hooks and every program of the packages run as the root of a
+// apt, mmdebstrap, its hooks and every program of the packages run as the root of a
 // user namespace that maps to nobody on the host, in a pid and a mount namespace
 // that end with them: host root runs nothing that was downloaded
 // (TestBuildNeverRunsAsHostRoot).
 func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (err error) {
-	r = r.onBase()
 	if err := needTools("mmdebstrap", "apt-get", "tar"); err != nil {
 		return err
 	}
@@ -35,39 +43,49 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (
 	if err != nil {
 		return err
 	}
-	w, err := newBuildDir()
+	w, err := newBuildDir(o.Cache)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := errors.Join(w.writeOwned("sources.sources", sources), w.writeOwned("finish.sh", r.Finish)); err != nil {
+	b := &debianBuild{recipe: r.onBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log, step: o.Step}
+	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", b.recipe.Finish), b.write("status", "")); err != nil {
 		return err
 	}
-	if err := loadDebs(o.Cache, w.file("debs")); err != nil {
+	if err := b.fetchDebs(ctx); err != nil {
 		return err
 	}
 	says := &tail{w: o.Log}
-	cmd := exec.CommandContext(ctx, "mmdebstrap", mmdebstrapArgs(r, w, aptOptions(ctx))...)
-	cmd.Dir, cmd.Env = "/", buildEnv(r, w.path)
-	cmd.Stdout, cmd.Stderr = out, says
-	cmd.WaitDelay = 10 * time.Second
-	if os.Geteuid() == 0 {
-		ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: buildBase, Size: 65536}}
-		cmd.SysProcAttr = &syscall.SysProcAttr{
-			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
-			UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true,
-			Credential: &syscall.Credential{},
-		}
-	} // any other user: mmdebstrap makes the namespace itself, with newuidmap
+	cmd := exec.CommandContext(ctx, "mmdebstrap", b.mmdebstrapArgs()...)
+	cmd.Stdout, cmd.Stderr = out, stageWatch{says, b.step}
+	b.confine(cmd)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("mmdebstrap: %w; it said last:\n%s", errors.Join(context.Cause(ctx), err), says)
 	}
-	return saveDebs(w.file("debs"), o.Cache)
+	return nil
+}
+
+func (b *debianBuild) write(name, text string) error { return b.dir.writeOwned(name, text) }
+
+// confine makes a tool run as the build's user, in namespaces that end with it.
+func (b *debianBuild) confine(cmd *exec.Cmd) {
+	cmd.Dir, cmd.Env = "/", buildEnv(b.recipe, b.dir.path)
+	cmd.WaitDelay = waitDelay
+	if os.Geteuid() != 0 {
+		return // mmdebstrap makes the namespace itself, with newuidmap
+	}
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: buildBase, Size: 65536}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+		UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true,
+		Credential: &syscall.Credential{},
+	}
 }
 
 // mmdebstrapArgs is the command line. Variant extract unpacks packages without
 // configuring them, so that no maintainer script runs at all.
-func mmdebstrapArgs(r Recipe, w *buildDir, apt []string) []string {
+func (b *debianBuild) mmdebstrapArgs() []string {
+	r := b.recipe
 	args := []string{"--mode=unshare", "--variant=extract", "--format=tar", "--include=" + strings.Join(r.Packages, ",")}
 	for _, p := range r.Exclude {
 		args = append(args, "--dpkgopt=path-exclude="+p)
@@ -75,18 +93,19 @@ func mmdebstrapArgs(r Recipe, w *buildDir, apt []string) []string {
 	for _, p := range r.Keep {
 		args = append(args, "--dpkgopt=path-include="+p)
 	}
-	for _, opt := range apt {
+	for _, opt := range b.aptOptions {
 		args = append(args, "--aptopt="+opt)
 	}
-	debs := w.file("debs")
 	return append(args,
-		"--setup-hook=set -eu; mkdir -p \"$1/var/cache/apt/archives\"; find "+debs+" -name '*.deb' -exec cp -t \"$1/var/cache/apt/archives\" {} +",
-		// Before anything of the packages has run: what is kept is what apt verified.
-		"--extract-hook=set -eu; find \"$1/var/cache/apt/archives\" -maxdepth 1 -name '*.deb' -exec cp -n -t "+debs+" {} +",
-		"--extract-hook=sh -eu "+w.file("finish.sh")+" \"$1\"",
+		// What is fetched is not fetched again; links where the file system and the owner allow them.
+		"--setup-hook=set -eu; mkdir -p \"$1/var/cache/apt/archives\" \"$1/var/lib/apt/lists\"; "+
+			"find "+b.dir.file("debs")+" -maxdepth 1 -name '*.deb' -exec cp --link -t \"$1/var/cache/apt/archives\" {} + 2>/dev/null || "+
+			"find "+b.dir.file("debs")+" -maxdepth 1 -name '*.deb' -exec cp --remove-destination -t \"$1/var/cache/apt/archives\" {} +; "+
+			"find "+b.dir.file("apt/lists")+" -maxdepth 1 -type f ! -name lock -exec cp -p -t \"$1/var/lib/apt/lists\" {} +",
+		"--extract-hook=sh -eu "+b.dir.file("finish.sh")+" \"$1\"",
 		// Its clean-up expects the package manager that finish.sh has removed.
 		"--skip=cleanup/apt,cleanup/mmdebstrap",
-		r.Suite, "-", w.file("sources.sources"))
+		r.Suite, "-", b.dir.file("sources.sources"))
 }
 
 func buildEnv(r Recipe, tmp string) []string {
@@ -116,8 +135,9 @@ func needTools(names ...string) error {
 // reach and owned by it.
 type buildDir struct{ *work }
 
-// newBuildDir makes one, and removes those whose build was killed.
-func newBuildDir() (*buildDir, error) {
+// newBuildDir makes one, and removes those whose build was killed; the packages
+// they have go to the cache, where each is checked before it is used.
+func newBuildDir(cache string) (*buildDir, error) {
 	// Not /tmp, which is often small and mounted nodev.
 	const parent, prefix = "/var/tmp", "brig-build-"
 	stale, err := filepath.Glob(filepath.Join(parent, prefix+"*"))
@@ -128,7 +148,7 @@ func newBuildDir() (*buildDir, error) {
 		var st unix.Stat_t
 		// Anyone may make a directory there; only what a build made is ours to remove.
 		if unix.Lstat(path, &st) == nil && isDir(st) && (st.Uid == buildBase || int(st.Uid) == os.Geteuid()) {
-			if err := cleanWork(path); err != nil {
+			if err := errors.Join(salvageDebs(path, cache), cleanWork(path)); err != nil {
 				return nil, fmt.Errorf("remove what an earlier build left: %w", err)
 			}
 		}
@@ -138,7 +158,11 @@ func newBuildDir() (*buildDir, error) {
 		return nil, err
 	}
 	w := &buildDir{dir}
-	if err := errors.Join(w.own(w.path), os.Mkdir(w.file("debs"), 0o755), w.own(w.file("debs"))); err != nil {
+	err = w.own(w.path)
+	for _, name := range []string{"debs", "debs/partial", "apt", "apt/lists", "apt/lists/partial"} {
+		err = errors.Join(err, os.Mkdir(w.file(name), 0o755), w.own(w.file(name)))
+	}
+	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
@@ -148,6 +172,10 @@ func (w *buildDir) file(name string) string { return filepath.Join(w.path, name)
 
 func (w *buildDir) own(path string) error {
 	if os.Geteuid() != 0 {
+		info, err := os.Stat(path)
+		if err != nil || !info.IsDir() {
+			return err
+		}
 		return os.Chmod(path, 0o755) // mmdebstrap's user is another than ours
 	}
 	return os.Lchown(path, buildBase, buildBase)

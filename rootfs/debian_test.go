@@ -2,6 +2,8 @@ package rootfs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,12 +101,14 @@ func TestHostRelease(t *testing.T) {
 
 func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 	build, cache, next := t.TempDir(), filepath.Join(t.TempDir(), "cache"), t.TempDir()
-	if err := loadDebs(cache, build); err != nil { // makes it
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"a_1_all.deb": "package a", "b_1%3a2_amd64.deb": "package b", "c_1_all.deb": "package c", "notes.txt": "no package"} {
+	var wanted []wantedDeb
+	for name, text := range map[string]string{"a_1_all.deb": "package a", "b_1%3a2_amd64.deb": "package b", "c_1_all.deb": "package c", "d_1_all.deb": "unwanted", "notes.txt": "no package"} {
 		if err := os.WriteFile(filepath.Join(build, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
+		}
+		if strings.HasPrefix(text, "package") {
+			sum := sha256.Sum256([]byte(text))
+			wanted = append(wanted, wantedDeb{name, int64(len(text)), hex.EncodeToString(sum[:])})
 		}
 	}
 	if err := os.Symlink("/etc/hostname", filepath.Join(build, "evil.deb")); err != nil {
@@ -116,8 +120,8 @@ func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 		}
 	}
 	kept, err := filepath.Glob(filepath.Join(cache, "*"))
-	if err != nil || len(kept) != 3 {
-		t.Fatalf("cache holds %q, %v; want three packages", kept, err)
+	if err != nil || len(kept) != 4 {
+		t.Fatalf("cache holds %q, %v; want four packages", kept, err)
 	}
 	for _, path := range kept {
 		switch {
@@ -130,15 +134,56 @@ func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := loadDebs(cache, next); err != nil {
+	missing, err := loadDebs(cache, next, wanted)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if len(missing) != 2 || slices.ContainsFunc(missing, func(d wantedDeb) bool { return d.file == "a_1_all.deb" }) {
+		t.Errorf("missing %v; want the damaged and the old one", missing)
 	}
 	loaded, err := os.ReadDir(next)
 	if err != nil || len(loaded) != 1 || loaded[0].Name() != "a_1_all.deb" {
-		t.Errorf("loaded %v, %v; want only the sound and recent one", loaded, err)
+		t.Errorf("loaded %v, %v; want only the wanted, sound and recent one", loaded, err)
 	}
-	if kept, _ := filepath.Glob(filepath.Join(cache, "*")); len(kept) != 1 {
-		t.Errorf("cache still holds %q", kept)
+	if kept, _ := filepath.Glob(filepath.Join(cache, "*")); len(kept) != 2 {
+		t.Errorf("cache holds %q; want the sound one and the unwanted", kept)
+	}
+}
+
+func TestWhatABuildThatWasKilledDownloadedIsKept(t *testing.T) {
+	build, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	if err := os.MkdirAll(filepath.Join(build, "debs/partial"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"debs/a_1_all.deb", "debs/partial/b_1_all.deb"} {
+		if err := os.WriteFile(filepath.Join(build, name), []byte("package"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := salvageDebs(build, cache); err != nil {
+		t.Fatal(err)
+	}
+	kept, _ := filepath.Glob(filepath.Join(cache, "*"))
+	if len(kept) != 1 || !strings.HasSuffix(kept[0], "_a_1_all.deb") {
+		t.Errorf("cache holds %q; want the one that was whole", kept)
+	}
+	if err := salvageDebs(filepath.Join(build, "gone"), cache); err != nil {
+		t.Errorf("of a build that another removed: %v", err)
+	}
+}
+
+func TestPackagesAreTakenForWhatTheIndexSays(t *testing.T) {
+	sum := strings.Repeat("a1", 32)
+	d, err := parsePrintedURI("'http://m.test/pool/a_1%3a2_all.deb' a_1%3a2_all.deb 123 SHA256:" + sum + "\n")
+	if want := (wantedDeb{"a_1%3a2_all.deb", 123, sum}); err != nil || d != want {
+		t.Errorf("parsed %+v, %v; want %+v", d, err, want)
+	}
+	for _, line := range []string{
+		"", "'u' a.deb 123", "'u' a.deb 123 MD5Sum:" + sum[:32], "'u' ../a.deb 1 SHA256:" + sum, "'u' a.deb x SHA256:" + sum, "'u' a.deb 1 SHA256:" + sum[:8],
+	} {
+		if d, err := parsePrintedURI(line); err == nil {
+			t.Errorf("%q: taken for %+v", line, d)
+		}
 	}
 }
 
@@ -165,8 +210,8 @@ func TestBuildFromADeadMirrorFailsWithItsReasonAndLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = Build(t.Context(), r, new(strings.Builder), BuildOptions{Mirror: "http://127.0.0.1:9/debian"})
-	if err == nil || !strings.Contains(err.Error(), "mmdebstrap") || !strings.Contains(err.Error(), "127.0.0.1") {
-		t.Errorf("Build: %v; want what mmdebstrap said", err)
+	if err == nil || !strings.Contains(err.Error(), "apt-get update") || !strings.Contains(err.Error(), "127.0.0.1") {
+		t.Errorf("Build: %v; want what apt said", err)
 	}
 	noBuildLeft(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

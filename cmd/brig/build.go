@@ -130,6 +130,7 @@ func (c *console) build(ctx context.Context, r rootfs.Recipe, out io.Writer, o r
 	if o.Log == nil {
 		o.Log = said
 	}
+	o.Step = p.now
 	err := rootfs.Build(ctx, r, out, o)
 	p.end()
 	if err != nil && said.String() != "" {

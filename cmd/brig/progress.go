@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -15,13 +16,17 @@ import (
 type progress struct {
 	stop chan struct{}
 	wg   sync.WaitGroup
+	step atomic.Pointer[string] // what is being done; nil: nobody said
 }
+
+// now says what is being done.
+func (p *progress) now(step string) { p.step.Store(&step) }
 
 func (c *console) progress(what string) *progress {
 	p := &progress{stop: make(chan struct{})}
 	every, format, last := 10*time.Second, "brig: %s: %s\n", ""
 	if isTerminal(c.stderr) {
-		every, format, last = time.Second, "\rbrig: %s: %s ", "\n"
+		every, format, last = time.Second, "\rbrig: %s: %s \x1b[K", "\n"
 	}
 	began := time.Now()
 	p.wg.Go(func() {
@@ -31,7 +36,11 @@ func (c *console) progress(what string) *progress {
 		for {
 			select {
 			case <-tick.C:
-				fmt.Fprintf(c.stderr, format, what, time.Since(began).Round(time.Second))
+				state := time.Since(began).Round(time.Second).String()
+				if step := p.step.Load(); step != nil {
+					state += ", " + *step
+				}
+				fmt.Fprintf(c.stderr, format, what, state)
 				said = true
 			case <-p.stop:
 				if said {
