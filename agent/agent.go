@@ -65,6 +65,7 @@ type Images interface {
 	List(ctx context.Context) ([]api.Image, error)
 	Remove(ctx context.Context, name string) error
 	GC(ctx context.Context) (api.Cleaned, error)
+	Verify(ctx context.Context, name string) (api.Verified, error)
 }
 
 // Catalog says what a caller may ask for.

@@ -71,6 +71,20 @@ func (s *Server) removeImage(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
+func (s *Server) verifyImage(w http.ResponseWriter, r *http.Request) {
+	store := s.images(w, r, true)
+	if store == nil {
+		return
+	}
+	v, err := store.Verify(r.Context(), r.PathValue("name"))
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	v.Changed, v.Missing, v.Extra = list(v.Changed), list(v.Missing), list(v.Extra)
+	s.reply(w, http.StatusOK, v)
+}
+
 func (s *Server) clean(w http.ResponseWriter, r *http.Request) {
 	store := s.images(w, r, true)
 	if store == nil {

@@ -45,6 +45,13 @@ func (s shelf) Remove(ctx context.Context, name string) error {
 
 func (s shelf) GC(context.Context) (api.Cleaned, error) { return api.Cleaned{Bytes: 7}, nil }
 
+func (s shelf) Verify(_ context.Context, name string) (api.Verified, error) {
+	if _, ok := s[name]; !ok {
+		return api.Verified{}, api.Refuse(api.CodeNoImage, "no image %q", name)
+	}
+	return api.Verified{Image: api.Image{Names: []string{name}}, Changed: []string{"usr/x"}}, nil
+}
+
 func TestImagesComeAndGo(t *testing.T) {
 	store := shelf{}
 	socket, _ := serve(t, agent.Config{Images: store, MaxArchive: 4 * api.MiB})
@@ -56,6 +63,9 @@ func TestImagesComeAndGo(t *testing.T) {
 	}
 	if all, err := c.Images(t.Context()); err != nil || len(all) != 1 {
 		t.Errorf("list: %v, %v; want one", all, err)
+	}
+	if v, err := c.Verify(t.Context(), "a b/c"); err != nil || v.OK() || len(v.Changed) != 1 || v.Missing == nil {
+		t.Errorf("verify: %+v, %v; want the one change and empty lists", v, err)
 	}
 	if err := c.RemoveImage(t.Context(), "a b/c"); err != nil {
 		t.Errorf("remove: %v", err)

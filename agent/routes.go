@@ -19,6 +19,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /v1/images", s.listImages)
 	mux.HandleFunc("POST /v1/images", s.importImage)
 	mux.HandleFunc("DELETE /v1/images/{name}", s.removeImage)
+	mux.HandleFunc("POST /v1/images/{name}/verify", s.verifyImage)
 	mux.HandleFunc("POST /v1/clean", s.clean)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, api.Refuse(api.CodeNotFound, "%s %s is not something this agent answers", r.Method, r.URL.Path))

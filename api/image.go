@@ -13,3 +13,17 @@ type Cleaned struct {
 	Images []string `json:"images"` // digests
 	Bytes  int64    `json:"bytes"`
 }
+
+// Verified says how a stored image differs from what was imported, by the paths of
+// its members.
+type Verified struct {
+	Image   Image    `json:"image"`
+	Members int64    `json:"members"` // looked at
+	Bytes   int64    `json:"bytes"`
+	Changed []string `json:"changed"`
+	Missing []string `json:"missing"`
+	Extra   []string `json:"extra"`
+}
+
+// OK says that it does not differ.
+func (v Verified) OK() bool { return len(v.Changed)+len(v.Missing)+len(v.Extra) == 0 }

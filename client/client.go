@@ -162,6 +162,12 @@ func (c *Client) RemoveImage(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, "/v1/images/"+url.PathEscape(name), nil, &struct{}{})
 }
 
+// Verify compares a stored tree, all of it, with what was imported. Only root may.
+func (c *Client) Verify(ctx context.Context, name string) (v api.Verified, err error) {
+	err = c.call(ctx, http.MethodPost, "/v1/images/"+url.PathEscape(name)+"/verify", nil, &v)
+	return v, err
+}
+
 // Clean removes stored trees that have no name. Only root may.
 func (c *Client) Clean(ctx context.Context) (done api.Cleaned, err error) {
 	err = c.call(ctx, http.MethodPost, "/v1/clean", nil, &done)

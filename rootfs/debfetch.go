@@ -100,7 +100,7 @@ func (b *debianBuild) aptConfig() string {
 		{"Dir::State", b.dir.file("apt")}, {"Dir::State::status", b.dir.file("status")},
 		{"Dir::Cache", b.dir.file("apt")}, {"Dir::Cache::archives", b.dir.file("debs")}, {"Dir::Log", "/dev/null"},
 		// As mmdebstrap has it, or the two would choose differently.
-		{"APT::Install-Recommends", "false"}, {"Acquire::Languages", "none"},
+		{"APT::Update::Error-Mode", "any"}, {"APT::Install-Recommends", "false"}, {"Acquire::Languages", "none"},
 		{"Acquire::ForceHash", "SHA256"}, // for --print-uris, which knows MD5 otherwise
 		{"APT::Sandbox::User", "root"},   // its user namespace is the sandbox
 	} {

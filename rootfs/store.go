@@ -19,6 +19,7 @@ import (
 //	lock                 flocked while names or images change
 //	images/<hex>/root    a tree, by the sha256 of its archive
 //	images/<hex>/image.json
+//	images/<hex>/record  what each member of the tree was when it was imported
 //	names/<name>         a file holding a digest
 //	work/<random>/       an import under way; its owner holds a flock on it
 //
@@ -47,6 +48,7 @@ type imageMeta struct {
 	Size     int64     `json:"size"`
 	Entries  int64     `json:"entries"`
 	Imported time.Time `json:"imported"`
+	Record   string    `json:"record"` // sha256 of the tree's record
 }
 
 // Open opens the store in dir, making it where it is missing, and removes what

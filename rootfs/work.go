@@ -108,7 +108,7 @@ func (s *Store) place(w *work, hex string) error {
 	if err := os.Chmod(whole, 0o755); err != nil {
 		return err
 	}
-	for _, part := range []string{"root", "image.json"} {
+	for _, part := range []string{"root", "image.json", recordName} {
 		if err := os.Rename(filepath.Join(w.path, part), filepath.Join(whole, part)); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ Usage:
   brig rootfs import FILE --name N store a tarball
   brig rootfs ls                   list what is stored
   brig rootfs rm NAME|DIGEST       forget a name, and the image with its last
+  brig rootfs verify [NAME...]     compare what is stored with what was imported
   brig rootfs gc                   remove images without a name
 
 Examples:
@@ -35,6 +36,7 @@ func rootfsCommand(c *console, args []string) int {
 		{name: "import", run: rootfsImport},
 		{name: "ls", run: rootfsList},
 		{name: "rm", run: rootfsRemove},
+		{name: "verify", run: rootfsVerify},
 		{name: "gc", run: rootfsClean},
 	}, args)
 }

@@ -91,6 +91,14 @@ func (i images) GC(context.Context) (api.Cleaned, error) {
 	return c, errors.Join(err, i.store.Clean())
 }
 
+func (i images) Verify(ctx context.Context, name string) (api.Verified, error) {
+	v, err := i.store.Verify(ctx, name)
+	return api.Verified{
+		Image: describe(v.Image), Members: v.Amount.Entries, Bytes: v.Amount.Unpacked,
+		Changed: v.Changed, Missing: v.Missing, Extra: v.Extra,
+	}, imageError(err)
+}
+
 func describe(img rootfs.Image) api.Image {
 	return api.Image{Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339)}
 }
@@ -105,7 +113,7 @@ func imageError(err error) error {
 		return api.Refuse(api.CodeBadRequest, "%w", err)
 	case errors.Is(err, rootfs.ErrNotFound):
 		return api.Refuse(api.CodeNoImage, "%w", err)
-	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrTruncated), errors.Is(err, rootfs.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, rootfs.ErrTooLarge):
+	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrNoRecord), errors.Is(err, rootfs.ErrTruncated), errors.Is(err, rootfs.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, rootfs.ErrTooLarge):
 		return api.Refuse(api.CodeBadImage, "%w", err)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return api.Fail(api.CodeHostExhausted, "%w", err)

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func rootfsVerify(c *console, args []string) int {
+	f := c.flags("rootfs verify", `
+Read stored images again and compare each member with what was imported: content,
+mode, owner, time. All images where none is named. The exit code is 1 when one
+differs.
+
+Usage:
+  brig rootfs verify [--json] [NAME|DIGEST...]
+
+Examples:
+  sudo brig rootfs verify
+  sudo brig rootfs verify python`)
+	asJSON := f.Bool("json", false, "print JSON")
+	socket := socketFlag(f)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	agent, err := c.connect(*socket)
+	if err != nil {
+		return c.fail(err)
+	}
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
+	names := f.Args()
+	if len(names) == 0 {
+		stored, err := agent.Images(ctx)
+		if err != nil {
+			return c.fail(agent.explain(err))
+		}
+		for _, img := range stored {
+			names = append(names, append(img.Names, img.Digest)[0])
+		}
+	}
+	all := make([]api.Verified, 0, len(names))
+	code := 0
+	for i, name := range names {
+		p := c.progress(fmt.Sprintf("verifying image %s, %d of %d", name, i+1, len(names)))
+		v, err := agent.Verify(ctx, name)
+		p.end()
+		if err != nil {
+			return c.fail(agent.explain(err))
+		}
+		if !v.OK() {
+			code = 1
+		}
+		all = append(all, v)
+		if !*asJSON {
+			c.printVerified(name, v)
+		}
+	}
+	if *asJSON {
+		c.stdout.Write(marshal(all))
+	}
+	return code
+}
+
+func (c *console) printVerified(name string, v api.Verified) {
+	says := "as imported"
+	if !v.OK() {
+		says = fmt.Sprintf("%d changed, %d missing, %d extra: remove it, and build or import it again", len(v.Changed), len(v.Missing), len(v.Extra))
+	}
+	fmt.Fprintf(c.stdout, "%s: %d members, %s: %s\n", name, v.Members, roundSize(v.Bytes), says)
+	for _, list := range []struct {
+		what  string
+		paths []string
+	}{{"changed", v.Changed}, {"missing", v.Missing}, {"extra", v.Extra}} {
+		for _, path := range list.paths {
+			fmt.Fprintf(c.stdout, "  %-7s /%s\n", list.what, path)
+		}
+	}
+}

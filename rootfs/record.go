@@ -1,0 +1,102 @@
+package rootfs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A tree's record has a line for each of its members, in the order of a walk: its
+// path, quoted, then what it is and holds. It lies beside the tree as the file
+// "record"; image.json has its sha256.
+const recordName = "record"
+
+// writeRecord describes the tree below root.
+func writeRecord(ctx context.Context, root string, w io.Writer, seen func(size int64)) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		what, size, err := describeMember(path)
+		if err != nil {
+			return err
+		}
+		if seen != nil {
+			seen(size)
+		}
+		_, err = fmt.Fprintf(w, "%s %s\n", strconv.Quote(name), what)
+		return err
+	})
+}
+
+// describeMember says what a member is: kind and mode, owner, and of a file its
+// size, time and sha256. No link is followed.
+func describeMember(path string) (what string, size int64, err error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return "", 0, &os.PathError{Op: "lstat", Path: path, Err: err}
+	}
+	what = fmt.Sprintf("%06o %d:%d", st.Mode, st.Uid, st.Gid)
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		target, err := os.Readlink(path)
+		return what + " " + strconv.Quote(target), 0, err
+	case unix.S_IFREG:
+		sum, size, err := hashFile(path)
+		return fmt.Sprintf("%s %d %d.%09d %s", what, size, st.Mtim.Sec, st.Mtim.Nsec, sum), size, err
+	}
+	return what, 0, nil // a directory; anything else differs by its mode
+}
+
+func hashFile(path string) (sum string, size int64, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), size, err
+}
+
+// record writes the record of the tree in a work directory and returns its sha256.
+func (w *work) record(ctx context.Context) (string, error) {
+	var text bytes.Buffer
+	if err := writeRecord(ctx, filepath.Join(w.path, "root"), &text, nil); err != nil {
+		return "", fmt.Errorf("record image: %w", err)
+	}
+	sum := sha256.Sum256(text.Bytes())
+	return hex.EncodeToString(sum[:]), writeFile(filepath.Join(w.path, recordName), text.Bytes())
+}
+
+// parseRecord maps paths to what the record says of them.
+func parseRecord(text []byte) (map[string]string, error) {
+	members := make(map[string]string)
+	for line := range strings.Lines(string(text)) {
+		quoted, err := strconv.QuotedPrefix(line)
+		name, err2 := strconv.Unquote(quoted)
+		if err = errors.Join(err, err2); err != nil {
+			return nil, fmt.Errorf("line %q: %w", line, err)
+		}
+		members[name] = line[len(quoted):]
+	}
+	return members, nil
+}

@@ -1,0 +1,87 @@
+package rootfs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Verification says how a stored tree differs from what was imported: the paths
+// of its members, sorted.
+type Verification struct {
+	Image   Image
+	Amount  Amount // members and bytes looked at
+	Changed []string
+	Missing []string
+	Extra   []string
+}
+
+// OK says that the tree is what was imported.
+func (v Verification) OK() bool { return len(v.Changed)+len(v.Missing)+len(v.Extra) == 0 }
+
+// Verify reads a stored tree again, all of it, and compares it with the record
+// made when it was imported.
+func (s *Store) Verify(ctx context.Context, nameOrDigest string) (Verification, error) {
+	img, err := s.Lookup(nameOrDigest)
+	if err != nil {
+		return Verification{}, err
+	}
+	then, err := s.readRecord(img.Digest)
+	if err != nil {
+		return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
+	}
+	v := Verification{Image: img}
+	var text bytes.Buffer
+	err = writeRecord(ctx, img.Path, &text, func(size int64) {
+		v.Amount.Entries++
+		v.Amount.Unpacked += size
+	})
+	var now map[string]string
+	if err == nil {
+		now, err = parseRecord(text.Bytes())
+	}
+	if err != nil {
+		return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(then)) {
+		switch what, ok := now[name]; {
+		case !ok:
+			v.Missing = append(v.Missing, name)
+		case what != then[name]:
+			v.Changed = append(v.Changed, name)
+		}
+		delete(now, name)
+	}
+	v.Extra = slices.Sorted(maps.Keys(now))
+	return v, nil
+}
+
+// ErrNoRecord means an image whose tree cannot be verified: there is nothing to
+// hold it against.
+var ErrNoRecord = errors.New("there is no sound record of its tree: remove it, and build or import it again")
+
+func (s *Store) readRecord(digest string) (map[string]string, error) {
+	hexDigits := strings.TrimPrefix(digest, "sha256:")
+	meta, err := s.readMeta(hexDigits)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(s.path("images", hexDigits), recordName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	if err != nil || meta.Record != hex.EncodeToString(sum[:]) {
+		return nil, ErrNoRecord
+	}
+	return parseRecord(text)
+}

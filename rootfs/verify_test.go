@@ -1,0 +1,71 @@
+package rootfs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestVerifyNamesWhatDiffersFromTheImport(t *testing.T) {
+	s := newStore(t)
+	img, err := importTar(t, s, Options{Name: "x"},
+		file("usr/same", "1"), file("usr/content", "2"), file("usr/mode", "3"), file("usr/time", "4"),
+		file("usr/gone", "5"), symlink("usr/link", "same"), file("usr/a \"quoted\"\nname", "6"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.Verify(t.Context(), "x")
+	if err != nil || !v.OK() || v.Amount.Entries < 7 || v.Amount.Unpacked < 6 {
+		t.Fatalf("before: %+v, %v; want nothing amiss", v, err)
+	}
+	at := func(name string) string { return filepath.Join(img.Path, name) }
+	then := time.Unix(0, 0)
+	for _, err := range []error{
+		os.WriteFile(at("usr/content"), []byte("x"), 0o644), os.Chtimes(at("usr/content"), then, then),
+		os.Chmod(at("usr/mode"), 0o4755),
+		os.Chtimes(at("usr/time"), then, then.Add(time.Hour)),
+		os.Remove(at("usr/gone")),
+		os.Remove(at("usr/link")), os.Symlink("/etc/passwd", at("usr/link")),
+		os.WriteFile(at("usr/new"), nil, 0o644),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err = s.Verify(t.Context(), img.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what      string
+		got, want []string
+	}{
+		{"changed", v.Changed, []string{"usr/content", "usr/link", "usr/mode", "usr/time"}},
+		{"missing", v.Missing, []string{"usr/gone"}},
+		{"extra", v.Extra, []string{"usr/new"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s %q; want %q", c.what, c.got, c.want)
+		}
+	}
+}
+
+func TestVerifyBelievesNoRecordThatWasChanged(t *testing.T) {
+	s := newStore(t)
+	img, err := importTar(t, s, Options{Name: "x"}, file("usr/x", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := filepath.Join(filepath.Dir(img.Path), recordName)
+	for _, err := range []error{os.WriteFile(record, []byte("\"usr\" \n"), 0o644), os.Remove(record)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Verify(t.Context(), "x"); !errors.Is(err, ErrNoRecord) {
+			t.Errorf("Verify: %v; want ErrNoRecord", err)
+		}
+	}
+}
