@@ -10,6 +10,9 @@ type tongue struct {
 	// own library cannot print, each with the reason.
 	without map[string]string
 
+	// tools are those whose working testdata/languages/NAME/tools.EXT shows.
+	tools []string
+
 	later bool // only make test-languages runs it
 }
 
@@ -45,5 +48,34 @@ var tongues = map[string]tongue{
 		version: []string{"bash", "--version"},
 		without: map[string]string{"thread": "a shell has none"},
 	},
-	"python": {version: []string{"python3", "--version"}},
+
+	"python":      {version: []string{"python3", "--version"}},
+	"python-full": {version: []string{"python3", "--version"}, tools: []string{"numpy", "scipy", "pandas", "pytest", "black", "flake8", "mypy"}, later: true},
+
+	"javascript": {version: []string{"node", "--version"}},
+	"typescript": {version: []string{"tsc", "--version"}},
+
+	"ruby":      {version: []string{"ruby", "--version"}},
+	"ruby-full": {version: []string{"ruby", "--version"}, tools: []string{"rspec", "rubocop"}, later: true},
+
+	"php":      {version: []string{"php", "--version"}, without: phpWithout},
+	"php-full": {version: []string{"php", "--version"}, without: phpWithout, tools: []string{"phpunit", "composer"}, later: true},
+
+	"csharp": {version: []string{"mono", "--version"}, later: true},
+	"haskell": {version: []string{"ghc", "--version"}, later: true, without: map[string]string{
+		"json": noLibrary, "regex": noLibrary, "zone": noLibrary,
+	}},
+	"lua": {version: []string{"lua", "-v"}, later: true, without: map[string]string{
+		"sleep": "its library cannot sleep", "thread": "it has no threads",
+		"json": noLibrary, "big": noLibrary, "zone": noLibrary,
+	}},
+	"pascal": {version: []string{"fpc", "-iV"}, later: true, without: map[string]string{
+		"thread": "its threads set their scheduling policy when they start, which the tier strict refuses",
+		"big":    noLibrary, "zone": noLibrary,
+	}},
+	"perl": {version: []string{"perl", "-e", "printf '%vd', $^V"}, later: true},
 }
+
+const noLibrary = "its own library has nothing for that"
+
+var phpWithout = map[string]string{"thread": "it has no threads"}

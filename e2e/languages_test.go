@@ -41,7 +41,7 @@ var languageCases = []languageCase{
 	}},
 	{"loop", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(1), Wall: slowly(20)} }, ends(api.CPULimit)},
 	{"sleep", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(20), Wall: slowly(1.5)} }, ends(api.WallLimit)},
-	{"memory", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(20), Memory: 192 * api.MiB} }, ends(api.MemoryLimit)},
+	{"memory", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 192 * api.MiB} }, ends(api.MemoryLimit)},
 	{"thread", nil, prints("from a thread\n")},
 	{"child", nil, func(t *testing.T, l rootfs.Language, res api.Result) {
 		if l.Tier == "strict" { // one process: the call that would make another fails
@@ -103,7 +103,7 @@ func failsOnLine3(t *testing.T, l rootfs.Language, res api.Result) {
 // TestLanguages runs every program of every language of the first line;
 // BRIG_TEST_LANGUAGES=all has the others too, and one of python,c just those.
 func TestLanguages(t *testing.T) {
-	b := bench{startAgent(t, "--slots", "2"), make(chan struct{}, 2)}
+	b := bench{startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m"), make(chan struct{}, 2)}
 	for _, l := range builtinLanguages(t) {
 		known, ok := tongues[l.Name]
 		if !ok {
@@ -162,6 +162,7 @@ func (b bench) language(t *testing.T, l rootfs.Language, known tongue) {
 		run.Profile = "default"
 		b.test(t, "child under the profile default", func(t *testing.T) { prints("from a child\n")(t, l, b.run(t, run)) })
 	}
+	b.tools(t, l, known)
 	b.test(t, "version", func(t *testing.T) {
 		res := b.run(t, versionRun(l))
 		wantVerdict(t, res, api.OK)
