@@ -47,6 +47,10 @@ $(PROBES): $(PROBE_OBJ) corpus/cases/dispatch.c ## every hostile program in one,
 layers: build $(CELLINIT_ABLATE) ## docs/layers.md: the corpus with each layer left out, in a virtual machine (root)
 	@scripts/layers
 
+tiers: build ## docs/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...": not all)
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_TIERS_LANGUAGES="$(LANGUAGES)" \
+		go test -count=1 -timeout 60m -tags tiers -run '^TestTiers$$' ./e2e
+
 build: $(CELLINIT) $(PROBES) $(ALONE) ## static binaries into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
@@ -92,6 +96,7 @@ lint: $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticche
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
 	go vet ./...
 	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
+	go vet -tags tiers ./e2e
 	go run $(STATICCHECK) ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts)
 
@@ -101,4 +106,4 @@ install: build ## brig and brigd into /usr/local/bin
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install clean
+.PHONY: help layers tiers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install clean

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -52,7 +53,7 @@ func made(source string) api.Run { return api.Run{Language: "made", Source: api.
 
 // unique keeps the cache, which outlives tests, from knowing a source.
 func unique(t *testing.T, source string) string {
-	return fmt.Sprintf("# %s %d\n%s", t.Name(), os.Getpid(), source)
+	return fmt.Sprintf("# %s %d\n%s", t.Name(), time.Now().UnixNano(), source)
 }
 
 // Compile once: what was made before is not made again, and every byte of the inputs,

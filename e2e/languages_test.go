@@ -22,7 +22,7 @@ const languagePrograms = "testdata/languages"
 type languageCase struct {
 	name   string
 	change func(*api.Run) // nil: the run is the program alone
-	check  func(*testing.T, rootfs.Language, api.Result)
+	check  func(testing.TB, rootfs.Language, api.Result)
 }
 
 var languageCases = []languageCase{
@@ -31,7 +31,7 @@ var languageCases = []languageCase{
 	{"utf8", func(r *api.Run) { r.Stdin = api.Bytes("žluťoučký kůň\n") }, prints("grün 日本 😀\nžluťoučký kůň\n")},
 	{"several", nil, prints("7 from another file\n")},
 	{"broken", nil, failsOnLine3},
-	{"exception", nil, func(t *testing.T, _ rootfs.Language, res api.Result) {
+	{"exception", nil, func(t testing.TB, _ rootfs.Language, res api.Result) {
 		if res.Verdict != api.Nonzero && res.Verdict != api.Signaled {
 			t.Errorf("verdict %s; want nonzero or signaled", res.Verdict)
 		}
@@ -43,7 +43,7 @@ var languageCases = []languageCase{
 	{"sleep", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(20), Wall: slowly(1.5)} }, ends(api.WallLimit)},
 	{"memory", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 192 * api.MiB} }, ends(api.MemoryLimit)},
 	{"thread", nil, prints("from a thread\n")},
-	{"child", nil, func(t *testing.T, l rootfs.Language, res api.Result) {
+	{"child", nil, func(t testing.TB, l rootfs.Language, res api.Result) {
 		if l.Tier == "strict" { // one process: the call that would make another fails
 			if res.Verdict == api.OK || bytes.Contains(res.Stdout, []byte("from a child")) {
 				t.Errorf("verdict %s, stdout %q: it has a child under the tier strict", res.Verdict, res.Stdout)
@@ -59,7 +59,7 @@ var languageCases = []languageCase{
 // program's output.
 var libraryLines = []string{"json 3", "regex 2026", "big 1267650600228229401496703205376", "zone 21:00", "random ok", "temp ok"}
 
-func library(t *testing.T, l rootfs.Language, res api.Result) {
+func library(t testing.TB, l rootfs.Language, res api.Result) {
 	var want string
 	for _, line := range libraryLines {
 		word, _, _ := strings.Cut(line, " ")
@@ -70,8 +70,8 @@ func library(t *testing.T, l rootfs.Language, res api.Result) {
 	prints(want)(t, l, res)
 }
 
-func prints(want string) func(*testing.T, rootfs.Language, api.Result) {
-	return func(t *testing.T, _ rootfs.Language, res api.Result) {
+func prints(want string) func(testing.TB, rootfs.Language, api.Result) {
+	return func(t testing.TB, _ rootfs.Language, res api.Result) {
 		t.Helper()
 		wantVerdict(t, res, api.OK)
 		if string(res.Stdout) != want {
@@ -80,15 +80,15 @@ func prints(want string) func(*testing.T, rootfs.Language, api.Result) {
 	}
 }
 
-func ends(verdict api.Verdict) func(*testing.T, rootfs.Language, api.Result) {
-	return func(t *testing.T, _ rootfs.Language, res api.Result) {
+func ends(verdict api.Verdict) func(testing.TB, rootfs.Language, api.Result) {
+	return func(t testing.TB, _ rootfs.Language, res api.Result) {
 		t.Helper()
 		wantVerdict(t, res, verdict)
 	}
 }
 
 // failsOnLine3: the program has a mistake on line 3, and whoever reads the program first says so.
-func failsOnLine3(t *testing.T, l rootfs.Language, res api.Result) {
+func failsOnLine3(t testing.TB, l rootfs.Language, res api.Result) {
 	if len(l.Compile) == 0 {
 		wantVerdict(t, res, api.Nonzero)
 	} else if wantVerdict(t, res, api.CompileError); res.Stage != api.StageCompile {

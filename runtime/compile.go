@@ -183,6 +183,9 @@ func (h *Host) cached(key string) (*artifacts, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.info.Key != key { // another's entry under this name: compile again, and put ours there
+		return nil, nil
+	}
 	a.info.Cached = true
 	return a, nil
 }

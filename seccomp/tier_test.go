@@ -15,22 +15,10 @@ func tier(t testing.TB, name string) Profile {
 	return p
 }
 
-// allowed lists the calls that p allows for some arguments.
-func allowed(p Profile) []string {
-	var out []string
-	for _, r := range p.Rules {
-		if r.Action == ActAllow {
-			out = append(out, r.Names...)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // A tier that grows must be grown on purpose.
 func TestTiersAreAsLargeAsMeantToBe(t *testing.T) {
 	for name, want := range map[string]int{"strict": 91, "default": 173, "managed": 191, "compile": 181} {
-		if got := allowed(tier(t, name)); len(got) != want {
+		if got := tier(t, name).Allows(); len(got) != want {
 			t.Errorf("%s allows %d calls; want %d: %s", name, len(got), want, strings.Join(got, " "))
 		}
 	}
@@ -47,5 +35,32 @@ func TestTiersPassLint(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A tier without a call differs from the tier in that call alone.
+func TestTierWithout(t *testing.T) {
+	for _, name := range Tiers() {
+		whole := tier(t, name)
+		for _, call := range []string{"read", "clone", "ioctl", "prlimit64"} {
+			less, err := TierWithout(name, call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slices.DeleteFunc(whole.Allows(), func(n string) bool { return n == call })
+			if got := less.Allows(); !slices.Equal(got, want) {
+				t.Errorf("%s without %s allows %v", name, call, got)
+			}
+			if err := Validate(less); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	less, err := TierWithout("managed", "inotify_init1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := NewModel(less).Decide(Call{Nr: 294, Arch: less.Arch.Or().Audit()}); d.Answer != Fail(ENOSYS) {
+		t.Errorf("without its rule inotify_init1 has %s; want what other tiers answer", d.Answer)
 	}
 }

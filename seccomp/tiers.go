@@ -29,7 +29,12 @@ func About(tier string) string {
 //
 // Names that only another architecture has are part of the data; there they
 // have no effect.
-func Tier(name string) (Profile, error) {
+func Tier(name string) (Profile, error) { return TierWithout(name, "") }
+
+// TierWithout returns a built-in profile as it would be if it allowed one call less:
+// the call then has the answer that tiers give it which do not allow it. Whoever wants
+// to know what needs the call runs it under this.
+func TierWithout(name, call string) (Profile, error) {
 	p := Profile{Name: name, Default: Fail(EPERM)}
 	switch name {
 	case "strict":
@@ -43,8 +48,31 @@ func Tier(name string) (Profile, error) {
 	default:
 		return Profile{}, fmt.Errorf("find tier %q: no such tier; there are %s", name, strings.Join(Tiers(), ", "))
 	}
+	if call != "" {
+		p.Name += "/without-" + call
+		p.Rules = slices.DeleteFunc(p.Rules, func(r Rule) bool { return r.Action == ActAllow && slices.Equal(r.Names, []string{call}) })
+		for i, r := range p.Rules {
+			if r.Action == ActAllow {
+				p.Rules[i].Names = slices.DeleteFunc(r.Names, func(n string) bool { return n == call })
+			}
+		}
+	}
 	p.Rules = append(p.Rules, answersBeside(p.Rules)...)
 	return p, nil
+}
+
+// Allows lists the calls that p allows, for some arguments at least, in the order of
+// their rules.
+func (p Profile) Allows() []string {
+	var names []string
+	for _, r := range p.Rules {
+		for _, n := range r.Names {
+			if r.Action == ActAllow && !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
 }
 
 // answersBeside returns the explicit answers for every call that rules leave
