@@ -41,7 +41,7 @@ var languageCases = []languageCase{
 	}},
 	{"loop", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(1), Wall: slowly(20)} }, ends(api.CPULimit)},
 	{"sleep", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(20), Wall: slowly(1.5)} }, ends(api.WallLimit)},
-	{"memory", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 192 * api.MiB} }, ends(api.MemoryLimit)},
+	{"memory", func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 256 * api.MiB} }, ends(api.MemoryLimit)},
 	{"thread", nil, prints("from a thread\n")},
 	{"child", nil, func(t testing.TB, l rootfs.Language, res api.Result) {
 		if l.Tier == "strict" { // one process: the call that would make another fails
@@ -212,6 +212,9 @@ func languageRun(t testing.TB, l rootfs.Language, name string) (api.Run, bool) {
 		t.Fatal(err)
 	}
 	run := api.Run{Language: l.Name, Collect: api.Collect{None: true}}
+	if len(l.Compile) > 0 { // how long a compiler takes is not what is tested
+		run.CompileLimits = api.Limits{Wall: slowly(60), CPU: slowly(60)}
+	}
 	for _, path := range several {
 		text, err := os.ReadFile(path)
 		if err != nil {

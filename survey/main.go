@@ -49,7 +49,7 @@ func survey(ctx context.Context, own ownagent.Options, only []string, write stri
 	if err := own.Settle(ctx, dir); err != nil {
 		return err
 	}
-	agent, err := ownagent.Start(ctx, own, dir, "--slots", "1")
+	agent, err := ownagent.Start(ctx, own, dir, "--slots", "1", "--max-wall", most.String(), "--max-cpu", most.String())
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,7 @@ func survey(ctx context.Context, own ownagent.Options, only []string, write stri
 		fmt.Sprintf("Linux %s, cgroups %s, brig %s.", health.Kernel, health.CgroupMode, health.Version), "",
 		"| language | version | tiers | image | unpacked | compile | start | least memory |", "|---|---|---|---|---|---|---|---|",
 	}
+	var failed error
 	for _, l := range all {
 		if len(only) > 0 && !slices.Contains(only, l.Name) {
 			continue
@@ -76,16 +77,17 @@ func survey(ctx context.Context, own ownagent.Options, only []string, write stri
 			}
 		}
 		row, err := measure(ctx, agent.Client, l)
-		if err != nil {
-			return fmt.Errorf("%s: %w", l.Name, err)
+		if err != nil { // the others are worth their figures all the same
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", l.Name, err))
+			continue
 		}
 		fmt.Println(row)
 		lines = append(lines, row)
 	}
-	if write == "" {
-		return nil
+	if write != "" {
+		err = docblock.Replace(write, begin, end, strings.Join(lines, "\n"))
 	}
-	return docblock.Replace(write, begin, end, strings.Join(lines, "\n"))
+	return errors.Join(failed, err)
 }
 
 // The lines between which the document holds the table.

@@ -19,6 +19,9 @@ const (
 	compiles = 3
 )
 
+// most is how long anything may take.
+const most = api.Duration(2 * time.Minute)
+
 // measure makes a language's row of the table.
 func measure(ctx context.Context, c *client.Client, l api.Language) (string, error) {
 	source, err := hello(l.Name)
@@ -26,6 +29,9 @@ func measure(ctx context.Context, c *client.Client, l api.Language) (string, err
 		return "", err
 	}
 	run := api.Run{Language: l.Name, Source: source, Collect: api.Collect{None: true}}
+	if l.CompileTier != "" { // a machine that others load is no reason to give up
+		run.CompileLimits = api.Limits{Wall: most, CPU: most}
+	}
 	size, err := unpacked(ctx, c, l.Image)
 	if err != nil {
 		return "", err
@@ -109,7 +115,7 @@ func compileTime(ctx context.Context, c *client.Client, run api.Run) (time.Durat
 // leastMemory finds the least limit, to a MiB, under which the program still ends
 // well three times.
 func leastMemory(ctx context.Context, c *client.Client, run api.Run) (api.Size, error) {
-	run.Limits.Wall = api.Duration(10 * time.Second)
+	run.Limits.Wall = api.Duration(20 * time.Second)
 	low, high := 3*api.MiB, api.GiB // less than any limit may be, and enough
 	for high-low > api.MiB {
 		run.Limits.Memory = (low + (high-low)/2) / api.MiB * api.MiB

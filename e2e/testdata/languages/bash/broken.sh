@@ -1,3 +1,3 @@
 echo "before the mistake" >&2
 
-for in; do echo; done
+if then; fi
