@@ -76,6 +76,9 @@ int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) 
 			t.Errorf("work of broken imports %q", left)
 		}
 		clients := loads(t, a, program(forks, marker), &answered, &told)
+		for deadline := patience(); answered.Load() == 0 && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond) // at first until there is a load
+		}
 		time.Sleep(slow(time.Duration(rand.IntN(400)) * time.Millisecond))
 		pid := a.cmd.Process.Pid
 		a.kill()

@@ -158,7 +158,7 @@ func TestLimitsAreMetOnTime(t *testing.T) {
 		})
 		promptly(t, limit+150*time.Millisecond, func() time.Duration {
 			r := sh("exec sleep 5")
-			r.Limits.Wall = api.Duration(limit)
+			r.Limits = api.Limits{CPU: seconds(20), Wall: api.Duration(limit)}
 			res := a.run(t, r)
 			wantVerdict(t, res, api.WallLimit)
 			took := time.Duration(res.Timing.Wall)

@@ -182,7 +182,7 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	for range 4 * slots {
 		sleepers.Go(func() {
 			r := sh("sleep 100")
-			r.Limits = api.Limits{Wall: seconds(0.2), Memory: 64 * api.MiB} // slots are what runs out, not memory
+			r.Limits = api.Limits{CPU: seconds(20), Wall: seconds(0.2), Memory: 64 * api.MiB} // slots are what runs out, not memory
 			for ctx.Err() == nil {
 				if try(ctx, r, api.WallLimit) {
 					slept.Add(1)
