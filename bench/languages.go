@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -137,13 +136,7 @@ func (b *bench) unpack(ctx context.Context, h *hello) error {
 			return err
 		}
 	}
-	name := h.lang.SourceFile
-	memory := int64(res.Limits.Memory / api.MiB)
-	words := strings.NewReplacer("{source}", name, "{stem}", strings.TrimSuffix(name, filepath.Ext(name)),
-		"{memory_mib}", fmt.Sprint(memory), "{heap_mib}", fmt.Sprint(memory-min(max(48, memory/16), memory/2)))
-	for _, w := range h.lang.Run {
-		h.argv = append(h.argv, words.Replace(w))
-	}
+	h.argv = rootfs.Words{Source: h.lang.SourceFile, Memory: res.Limits.Memory}.Expand(h.lang.Run, nil)
 	return nil
 }
 

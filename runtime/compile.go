@@ -31,7 +31,7 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 	if err := h.cpusetWithin(limits.Cpuset); err != nil {
 		return nil, err
 	}
-	flags, err := chosenFlags(lang.Language, r.Flags)
+	flags, err := lang.ChooseFlags(r.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 	return &plan{
 		stage:  api.StageCompile,
 		mode:   mode,
-		argv:   words{source: main, sources: sources(lang.Language, inputs, main), flags: flags, memory: limits.Memory}.expand(lang.Compile, nil),
+		argv:   rootfs.Words{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory}.Expand(lang.Compile, nil),
 		env:    environment(lang.CompileEnv, nil),
 		files:  inputs,
 		limits: limits, artifacts: lang.Artifacts, labels: r.Labels,

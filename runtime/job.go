@@ -60,7 +60,7 @@ func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 		if j.compile, err = h.planCompile(r, lang, image, main, inputs); err != nil {
 			return nil, err
 		}
-		j.run.files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || isSource(lang.Language, f.Name) })
+		j.run.files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
 		j.compile.id = j.id
 	}
 	j.run.id = j.id
@@ -89,7 +89,7 @@ func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string
 		limits: limits, collect: r.Collect, labels: r.Labels, oomExit: lang.OOMExitCode,
 	}
 	if len(r.Source) > 0 {
-		p.argv = words{source: main, memory: limits.Memory}.expand(lang.Run, r.Argv)
+		p.argv = rootfs.Words{Source: main, Memory: limits.Memory}.Expand(lang.Run, r.Argv)
 	}
 	if len(r.Tests) > 0 && len(p.collect.Globs) == 0 {
 		p.collect.None = true

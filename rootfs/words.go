@@ -1,4 +1,4 @@
-package runtime
+package rootfs
 
 import (
 	"fmt"
@@ -7,31 +7,30 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// words are what the placeholders of a language's command stand for.
-type words struct {
-	source  string   // the main source file's name
-	sources []string // all of them, the main one first
-	flags   []string
-	memory  api.Size // the stage's limit
+// Words are what the placeholders of a language's command stand for.
+type Words struct {
+	Source  string   // the main source file's name
+	Sources []string // all of them, the main one first
+	Flags   []string
+	Memory  api.Size // the stage's limit
 }
 
-// expand puts words into a command; args follow at its end.
-func (w words) expand(command, args []string) []string {
+// Expand puts words into a command; args follow at its end.
+func (w Words) Expand(command, args []string) []string {
 	one := strings.NewReplacer(
-		"{source}", operand(w.source), "{stem}", strings.TrimSuffix(w.source, path.Ext(w.source)),
-		"{memory_mib}", fmt.Sprint(int64(w.memory/api.MiB)), "{heap_mib}", fmt.Sprint(int64(heap(w.memory)/api.MiB)))
-	out := make([]string, 0, len(command)+len(args)+len(w.sources))
+		"{source}", operand(w.Source), "{stem}", strings.TrimSuffix(w.Source, path.Ext(w.Source)),
+		"{memory_mib}", fmt.Sprint(int64(w.Memory/api.MiB)), "{heap_mib}", fmt.Sprint(int64(heap(w.Memory)/api.MiB)))
+	out := make([]string, 0, len(command)+len(args)+len(w.Sources))
 	for _, word := range command {
 		switch word {
 		case "{sources}":
-			for _, s := range w.sources {
+			for _, s := range w.Sources {
 				out = append(out, operand(s))
 			}
 		case "{flags}":
-			out = append(out, w.flags...)
+			out = append(out, w.Flags...)
 		default:
 			out = append(out, one.Replace(word))
 		}
@@ -52,29 +51,30 @@ func operand(name string) string {
 // all, so that a program that takes too much meets the limit, and not a wall of its
 // runtime's long before.
 func heap(limit api.Size) api.Size {
-	return limit - min(max(48*api.MiB, limit/16), limit/2)
+	return limit - min(max(24*api.MiB, limit/16), limit/2)
 }
 
-// sources are the names of the source files among files, main first: what the
+// Sources are the names of the source files among files, main first: what the
 // compiler is told to compile.
-func sources(l rootfs.Language, files []api.File, main string) []string {
+func (l Language) Sources(files []api.File, main string) []string {
 	all := []string{main}
 	for _, f := range files {
-		if f.Name != main && isSource(l, f.Name) {
+		if f.Name != main && l.IsSource(f.Name) {
 			all = append(all, f.Name)
 		}
 	}
 	return all
 }
 
-func isSource(l rootfs.Language, name string) bool {
+// IsSource reports whether a file has one of the language's extensions.
+func (l Language) IsSource(name string) bool {
 	return slices.Contains(l.Extensions, strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")))
 }
 
-// chosenFlags are those of a run, each of which the manifest must offer word by
+// ChooseFlags gives the flags of a run, each of which the manifest must offer word by
 // word: a compiler's options can name plugins, other programs and any path
 // (CMP-11).
-func chosenFlags(l rootfs.Language, asked []string) ([]string, error) {
+func (l Language) ChooseFlags(asked []string) ([]string, error) {
 	if len(asked) == 0 {
 		return l.DefaultFlags, nil
 	}

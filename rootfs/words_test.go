@@ -1,0 +1,54 @@
+package rootfs
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestWordsOfACommand(t *testing.T) {
+	w := Words{Source: "pkg/Main.java", Sources: []string{"pkg/Main.java", "-o.java", "@rsp.java", "a b.java"}, Flags: []string{"-g", "-O2"}, Memory: 512 * api.MiB}
+	for _, c := range []struct {
+		command, args, want []string
+	}{
+		{[]string{"javac", "{flags}", "-d", "classes", "{sources}"}, nil,
+			[]string{"javac", "-g", "-O2", "-d", "classes", "pkg/Main.java", "./-o.java", "./@rsp.java", "a b.java"}},
+		{[]string{"java", "-Xmx{heap_mib}m", "-XX:X={memory_mib}", "{stem}"}, []string{"{source}", "-x"},
+			[]string{"java", "-Xmx480m", "-XX:X=512", "pkg/Main", "{source}", "-x"}},
+		{[]string{"x", "{source}"}, nil, []string{"x", "pkg/Main.java"}},
+	} {
+		if got := w.Expand(c.command, c.args); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q; want %q", c.command, got, c.want)
+		}
+	}
+	if got := (Words{Source: "-c.py"}).Expand([]string{"python3", "{source}"}, nil); got[1] != "./-c.py" {
+		t.Errorf("a source called -c.py is given as %q", got[1])
+	}
+	for limit, want := range map[api.Size]api.Size{4 * api.MiB: 2 * api.MiB, 64 * api.MiB: 40 * api.MiB, 128 * api.MiB: 104 * api.MiB, api.GiB: 960 * api.MiB} {
+		if got := heap(limit); got != want {
+			t.Errorf("heap under %s is %s; want %s", limit, got, want)
+		}
+	}
+}
+
+func TestSourcesAndFlags(t *testing.T) {
+	l := Language{Name: "cpp", Extensions: []string{"cpp", "cc"}, Flags: []string{"-O2", "-O3"}, DefaultFlags: []string{"-O2"}}
+	files := []api.File{{Name: "b.CC"}, {Name: "x.h"}, {Name: "main.cpp"}, {Name: "cpp"}, {Name: "d/a.cpp"}, {Name: ".cpp"}}
+	if got := l.Sources(files, "main.cpp"); !slices.Equal(got, []string{"main.cpp", "b.CC", "d/a.cpp", ".cpp"}) {
+		t.Errorf("sources %q", got)
+	}
+	for _, c := range []struct {
+		asked, want []string
+	}{
+		{nil, []string{"-O2"}},
+		{[]string{"-O3", "-O3"}, []string{"-O3", "-O3"}},
+		{[]string{"-O3", "-fplugin=x"}, nil}, // CMP-11
+		{[]string{"-O2 -O3"}, nil},
+		{[]string{""}, nil},
+	} {
+		if got, err := l.ChooseFlags(c.asked); !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {
+			t.Errorf("flags %q: %q, %v; want %q", c.asked, got, err, c.want)
+		}
+	}
+}
