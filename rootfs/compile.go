@@ -13,7 +13,7 @@ import (
 // compilers take more of everything than what they make, but for output.
 func CompileDefaults() api.Limits {
 	return api.Limits{
-		Wall: api.Duration(30 * time.Second), CPU: api.Duration(20 * time.Second), Memory: 1 * api.GiB, CPUs: 1, Weight: 1024, Pids: 256,
+		Wall: api.Duration(30 * time.Second), Memory: 1 * api.GiB, CPUs: 1, Weight: 1024, Pids: 256,
 		Output: 256 * api.KiB, Scratch: 512 * api.MiB, Inodes: 50_000, OpenFiles: 1024,
 	}
 }
