@@ -197,6 +197,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"FIO-15", "what comes back in a directory", "e2e/hostile_files_test.go", "TestHostileOutputsTouchNothing"},
 	{"FIO-16", "archives that grow, told to the caller", "e2e/errors_test.go", "TestHostileArchivesAreRefusedOverTheSocket"},
 	{"FIO-16", "archives that grow", "rootfs/bounds_test.go", "TestBombsAreStopped"},
+	{"FIO-17", "answers and the inputs of other tests", "e2e/hostile_answers_test.go", "TestHostileAnswersAreNotThere"},
 	{"FS-07", "a working directory through a magic link", "e2e/hostile_paths_test.go", "TestHostileWorkDirThroughAMagicLink"},
 	{"FS-09", "a device of an image", "e2e/hostile_image_test.go", "TestHostileDeviceOfAnImage"},
 	{"FS-10", "a setuid file of an image", "e2e/hostile_image_test.go", "TestHostilePrivilegedFilesOfAnImage"},
