@@ -144,6 +144,7 @@ func (b bench) test(t *testing.T, name string, do func(*testing.T)) {
 
 func (b bench) language(t *testing.T, l rootfs.Language, known tongue) {
 	images.load(t, b.agent, l.Image)
+	b.test(t, "image", func(t *testing.T) { cleanImage(t, b.agent, l.Image) })
 	for _, c := range languageCases {
 		run, ok := languageRun(t, l, c.name)
 		switch why := known.without[c.name]; {
