@@ -87,7 +87,7 @@ func TestHostileArtifacts(t *testing.T) {
 		{"a link to the source", "ln -s main.made main"},
 		{"a directory", "mkdir main"},
 		{"a pipe", "mkfifo main"},
-		{"a pipe someone writes to", "mkfifo main; (while :; do echo x >main; done) &"},
+		{"a pipe someone writes to", "mkfifo main || exit 9; (while :; do echo x >main; done) &"},
 		{"a socket", "nc -lU main & sleep 0.2"},
 		{"a device", "mknod main c 1 5"},
 		{"a file of holes", "truncate -s 400M main"},
