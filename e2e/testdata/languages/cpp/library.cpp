@@ -1,10 +1,4 @@
-#include <chrono>
-#include <cstdio>
-#include <format>
-#include <iostream>
-#include <random>
-#include <regex>
-#include <string>
+#include <bits/stdc++.h>
 
 int main() {
 	std::smatch found;
@@ -12,9 +6,9 @@ int main() {
 	std::regex_search(text, found, std::regex("[0-9]{4}"));
 	std::cout << "regex " << found[0] << '\n';
 
-	using namespace std::chrono;
-	const sys_seconds noon = sys_days{2026y / January / 1} + 12h;
-	std::cout << std::format("zone {:%H:%M}\n", zoned_time("Asia/Tokyo", noon));
+	setenv("TZ", "Asia/Tokyo", 1);
+	const std::time_t noon = 1767268800; // 2026-01-01 12:00 UTC
+	std::cout << "zone " << std::put_time(std::localtime(&noon), "%H:%M") << '\n';
 
 	std::random_device device;
 	std::mt19937 generator(device());

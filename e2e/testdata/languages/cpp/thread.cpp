@@ -2,5 +2,6 @@
 #include <thread>
 
 int main() {
-	std::jthread t([] { std::cout << "from a thread\n"; });
+	std::thread t([] { std::cout << "from a thread\n"; });
+	t.join();
 }
