@@ -81,17 +81,14 @@ func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration) (made 
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, name := range p.artifacts {
-		if res.Verdict == api.OK && !slices.ContainsFunc(res.Files, func(f api.File) bool { return within(name, f.Name) }) &&
-			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return within(name, s.Name) }) {
-			res.Skipped = append(res.Skipped, api.Skipped{Name: name, Reason: "the compiler did not make it"})
-		}
-	}
-	if res.Verdict == api.Canceled {
-		return nil, &res, nil
+	if res.Verdict == api.OK {
+		res.Skipped = append(res.Skipped, unmade(p.artifacts, res)...)
 	}
 	if res.Verdict != api.OK || len(res.Skipped) > 0 {
-		res.Verdict, res.Files = api.CompileError, nil
+		res.Files = nil
+		if res.Verdict != api.Canceled {
+			res.Verdict = api.CompileError
+		}
 		return nil, &res, nil
 	}
 	made = &artifacts{files: res.Files, info: api.Compilation{
@@ -104,6 +101,17 @@ func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration) (made 
 		h.log.Error("artifacts not cached", "err", err)
 	}
 	return made, nil, nil
+}
+
+// unmade are the artifacts of which a compile stage left nothing, taken or skipped.
+func unmade(artifacts []string, res api.Result) (none []api.Skipped) {
+	for _, name := range artifacts {
+		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return within(name, f.Name) }) &&
+			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return within(name, s.Name) }) {
+			none = append(none, api.Skipped{Name: name, Reason: "the compiler did not make it"})
+		}
+	}
+	return none
 }
 
 // within reports whether a name is an artifact's, or below it.
