@@ -45,6 +45,7 @@ var rules = []rule{
 		why: "the agent stays small: it holds root, and libcontainer re-executes all of it"},
 	{dir: "cmd/brig", may: []string{"api", "bundle", "cgroups", "client", "corpus", "doctor", "rootfs", "seccomp", "seccomp/load"}, guards: []string{"spec"},
 		why: "holds no privilege, so it links neither libcontainer nor libseccomp"},
+	{dir: "gateway/queue", why: "gives turns and knows nothing of what is done in them"},
 	{dir: "bench", may: []string{"api", "client", "internal", "rootfs"}, why: "measures what a caller sees"},
 	{dir: "corpus", may: []string{"api"}, why: "the hostile programs and what must come of them, for tests and brig selftest"},
 	{dir: "survey", may: []string{"api", "client", "internal"}, why: "measures what each language costs"},

@@ -1,0 +1,238 @@
+// Package queue gives callers their turns: at most so many at a time, the others
+// in a queue of bounded length, which is fair between keys, and between the
+// projects of a key. It is the only place in brig where anybody waits for a slot
+// that others have.
+package queue
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Who wants a turn. Keys take turns; within a key, its projects do; within a
+// project, who came first is first.
+type Who struct {
+	Key     string
+	Project string
+	Most    int // turns the key may have at a time; zero: no bound but the queue's own
+	Waiting int // of the key's that may wait; zero: no bound but the queue's own
+}
+
+// Full says which bound keeps a caller from waiting.
+type Full struct {
+	Bound   string // "queue", or "key" where it is the key's own
+	Most    int    // of that bound
+	Waiting int    // now
+}
+
+func (f *Full) Error() string {
+	if f.Bound == "key" {
+		return fmt.Sprintf("%d requests of this key are waiting and %d may", f.Waiting, f.Most)
+	}
+	return fmt.Sprintf("%d requests are waiting and %d may", f.Waiting, f.Most)
+}
+
+// A Queue is safe for use by many goroutines.
+type Queue struct {
+	most int // that may wait
+
+	mu      sync.Mutex
+	turns   int              // guarded by mu; that may be had at a time
+	had     int              // guarded by mu
+	waiting int              // guarded by mu
+	lanes   map[string]*lane // guarded by mu; of keys that have or want turns
+	order   list.List        // guarded by mu; of *lane that somebody waits in, the next first
+}
+
+// A lane is what a key has and wants.
+type lane struct {
+	key      string
+	most     int
+	had      int
+	waiting  int
+	projects map[string]*project
+	order    list.List     // of *project, the next first
+	place    *list.Element // in Queue.order; nil: nobody waits
+}
+
+type project struct {
+	name  string
+	wait  list.List // of *waiter
+	place *list.Element
+}
+
+type waiter struct {
+	ready chan struct{} // closed when it has its turn
+	place *list.Element // in its project; nil: it has its turn
+}
+
+// New makes a queue of so many turns at a time, and places to wait. Without
+// places, whoever cannot have a turn at once is refused.
+func New(turns, places int) *Queue {
+	return &Queue{turns: turns, most: places, lanes: map[string]*lane{}}
+}
+
+// A Turn is had until it is released.
+type Turn struct {
+	Waited time.Duration
+
+	q    *Queue
+	lane *lane
+	once sync.Once
+}
+
+// Take waits for a turn. The error is a *Full, or the context's.
+func (q *Queue) Take(ctx context.Context, who Who) (*Turn, error) {
+	begun := time.Now()
+	q.mu.Lock()
+	l := q.lane(who)
+	if q.had < q.turns && l.free() && l.waiting == 0 {
+		q.had++
+		l.had++
+		q.mu.Unlock()
+		return &Turn{q: q, lane: l}, nil
+	}
+	w, err := q.join(l, who)
+	q.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-w.ready:
+		return &Turn{Waited: time.Since(begun), q: q, lane: l}, nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.place == nil { // its turn came in the same moment: the next one's now
+		q.give(l)
+		return nil, ctx.Err()
+	}
+	p := l.projects[who.Project]
+	p.wait.Remove(w.place)
+	q.left(l, p)
+	q.forget(l)
+	return nil, ctx.Err()
+}
+
+// lane finds or makes the key's.
+func (q *Queue) lane(who Who) *lane {
+	l := q.lanes[who.Key]
+	if l == nil {
+		l = &lane{key: who.Key, projects: map[string]*project{}}
+		q.lanes[who.Key] = l
+	}
+	l.most = who.Most
+	return l
+}
+
+func (l *lane) free() bool { return l.most == 0 || l.had < l.most }
+
+// join puts a waiter at the end of its project.
+func (q *Queue) join(l *lane, who Who) (*waiter, error) {
+	switch {
+	case q.waiting >= q.most:
+		q.forget(l)
+		return nil, &Full{Bound: "queue", Most: q.most, Waiting: q.waiting}
+	case who.Waiting > 0 && l.waiting >= who.Waiting:
+		return nil, &Full{Bound: "key", Most: who.Waiting, Waiting: l.waiting}
+	}
+	p := l.projects[who.Project]
+	if p == nil {
+		p = &project{name: who.Project}
+		p.place = l.order.PushBack(p)
+		l.projects[who.Project] = p
+	}
+	w := &waiter{ready: make(chan struct{})}
+	w.place = p.wait.PushBack(w)
+	if l.place == nil {
+		l.place = q.order.PushBack(l)
+	}
+	l.waiting++
+	q.waiting++
+	return w, nil
+}
+
+// left notes that one of the project's no longer waits.
+func (q *Queue) left(l *lane, p *project) {
+	l.waiting--
+	q.waiting--
+	if p.wait.Len() == 0 {
+		l.order.Remove(p.place)
+		delete(l.projects, p.name)
+	}
+	if l.waiting == 0 {
+		q.order.Remove(l.place)
+		l.place = nil
+	}
+}
+
+// forget drops a lane that nobody uses.
+func (q *Queue) forget(l *lane) {
+	if l.had == 0 && l.waiting == 0 && q.lanes[l.key] == l {
+		delete(q.lanes, l.key)
+	}
+}
+
+// give takes a turn back and lets those have theirs who may now.
+func (q *Queue) give(l *lane) {
+	q.had--
+	l.had--
+	q.forget(l)
+	q.serve()
+}
+
+// serve gives turns while there are any.
+func (q *Queue) serve() {
+	for q.had < q.turns {
+		e := q.order.Front()
+		for e != nil && !e.Value.(*lane).free() {
+			e = e.Next()
+		}
+		if e == nil {
+			return
+		}
+		l := e.Value.(*lane)
+		p := l.order.Front().Value.(*project)
+		w := p.wait.Remove(p.wait.Front()).(*waiter)
+		w.place = nil
+		q.order.MoveToBack(e)
+		l.order.MoveToBack(p.place)
+		q.left(l, p)
+		l.had++
+		q.had++
+		close(w.ready)
+	}
+}
+
+// Release gives the turn back; more than once is once.
+func (t *Turn) Release() {
+	t.once.Do(func() {
+		t.q.mu.Lock()
+		defer t.q.mu.Unlock()
+		t.q.give(t.lane)
+	})
+}
+
+// Resize changes how many turns may be had at a time.
+func (q *Queue) Resize(turns int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.turns = turns
+	q.serve()
+}
+
+// Stats are of one moment.
+type Stats struct {
+	Turns, Had, Waiting, Most int
+}
+
+// Stats tells what is had and wanted now.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return Stats{q.turns, q.had, q.waiting, q.most}
+}

@@ -1,0 +1,161 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// line lets callers wait for one turn, in the order they are named (key/project),
+// and returns the order in which they get it.
+func line(t *testing.T, q *Queue, most map[string]int, callers ...string) []string {
+	t.Helper()
+	var mu sync.Mutex
+	var order []string
+	first, err := q.Take(t.Context(), Who{Key: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for _, name := range callers {
+		key, project, _ := strings.Cut(name, "/")
+		wg.Go(func() {
+			turn, err := q.Take(t.Context(), Who{Key: key, Project: project[:1], Most: most[key]})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			order = append(order, name)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			turn.Release()
+		})
+		synctest.Wait() // it waits behind those before it
+	}
+	time.Sleep(time.Second)
+	if first.Waited != 0 {
+		t.Errorf("the first waited %v", first.Waited)
+	}
+	first.Release()
+	wg.Wait()
+	return order
+}
+
+func TestTurnsAreFair(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		callers, want string
+	}{
+		{"one project: first come, first served", "a/x1 a/x2 a/x3", "a/x1 a/x2 a/x3"},
+		{"a key that sends many waits as long as one that sends one", "a/x1 a/x2 a/x3 b/x1 c/x1", "a/x1 b/x1 c/x1 a/x2 a/x3"},
+		{"a project that sends many leaves its key's others their turn", "a/x1 a/x2 a/x3 a/y1 a/y2", "a/x1 a/y1 a/x2 a/y2 a/x3"},
+		{"keys before projects", "a/x1 a/y1 a/z1 b/x1 b/x2", "a/x1 b/x1 a/y1 b/x2 a/z1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New(1, 100)
+				got := line(t, q, nil, strings.Fields(tt.callers)...)
+				if want := strings.Fields(tt.want); !slices.Equal(got, want) {
+					t.Errorf("order %q; want %q", got, want)
+				}
+				if len(q.lanes) != 0 || q.order.Len() != 0 || q.Stats() != (Stats{Turns: 1, Most: 100}) {
+					t.Errorf("left: %+v, %d lanes", q.Stats(), len(q.lanes))
+				}
+			})
+		})
+	}
+}
+
+func TestAKeyHasItsOwnBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(2, 10)
+		greedy := Who{Key: "greedy", Most: 1, Waiting: 1}
+		had, err := q.Take(t.Context(), greedy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := make(chan *Turn, 1)
+		go func() {
+			turn, err := q.Take(t.Context(), greedy)
+			if err != nil {
+				t.Error(err)
+			}
+			second <- turn
+		}()
+		synctest.Wait()
+		var full *Full
+		if _, err := q.Take(t.Context(), greedy); !errors.As(err, &full) || full.Bound != "key" || full.Most != 1 {
+			t.Errorf("a third of a key of which one may wait: %v", err)
+		}
+		other, err := q.Take(t.Context(), Who{Key: "other"})
+		if err != nil || other.Waited != 0 {
+			t.Errorf("another key waits for one that is at its bound: %v", err)
+		}
+		other.Release()
+		select {
+		case <-second:
+			t.Error("a key has two turns of one")
+		default:
+		}
+		had.Release()
+		had.Release() // once
+		(<-second).Release()
+		if s := q.Stats(); s.Had != 0 || s.Waiting != 0 || len(q.lanes) != 0 {
+			t.Errorf("left: %+v", s)
+		}
+	})
+}
+
+func TestAFullQueueRefuses(t *testing.T) {
+	q := New(1, 0)
+	turn, err := q.Take(t.Context(), Who{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var full *Full
+	if _, err := q.Take(t.Context(), Who{Key: "b"}); !errors.As(err, &full) || full.Bound != "queue" {
+		t.Errorf("%v; want the queue's bound", err)
+	}
+	if len(q.lanes) != 1 {
+		t.Errorf("a caller who was refused is remembered: %d lanes", len(q.lanes))
+	}
+	q.Resize(2)
+	other, err := q.Take(t.Context(), Who{})
+	if err != nil {
+		t.Error(err)
+	}
+	other.Release()
+	turn.Release()
+}
+
+// Whoever leaves while he waits takes nobody's turn, also when his own comes in the
+// same moment.
+func TestLeavingLosesNoTurn(t *testing.T) {
+	q := New(2, 1000)
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			for j := range 200 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+(i*j)%50)*10*time.Microsecond)
+				if turn, err := q.Take(ctx, Who{Key: fmt.Sprint(i % 5), Project: fmt.Sprint(j % 3), Most: i % 3}); err == nil {
+					turn.Release()
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if s := q.Stats(); s.Had != 0 || s.Waiting != 0 || len(q.lanes) != 0 || q.order.Len() != 0 {
+		t.Errorf("left: %+v, %d lanes", s, len(q.lanes))
+	}
+	if _, err := q.Take(t.Context(), Who{}); err != nil {
+		t.Error(err)
+	}
+}
