@@ -16,14 +16,30 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// plain spawns a command with the C loop in as many processes as clients. It sees
-// root, and at /box the directory box unless that is "-".
-func plain(ctx context.Context, spawner, root, box string, argv []string, clients, count int, gap time.Duration) (sample, error) {
+// A bare command is spawned by the C loop. It sees root, and at /box the directory
+// box unless that is "-".
+type bare struct {
+	root, box string
+	one       bool // it may use one processor only
+	argv      []string
+}
+
+func (b bare) onOne() bare {
+	b.one = true
+	return b
+}
+
+// spawn spawns it in as many processes as clients.
+func (b bare) spawn(ctx context.Context, spawner string, clients, count int, gap time.Duration) (sample, error) {
+	processors := "all"
+	if b.one {
+		processors = "one"
+	}
 	outs := make([]bytes.Buffer, clients)
 	cmds := make([]*exec.Cmd, clients)
 	start := time.Now()
 	for i := range cmds {
-		cmds[i] = exec.CommandContext(ctx, spawner, append([]string{root, box, strconv.Itoa(count), strconv.Itoa(int(gap.Microseconds()))}, argv...)...)
+		cmds[i] = exec.CommandContext(ctx, spawner, append([]string{b.root, b.box, processors, strconv.Itoa(count), strconv.Itoa(int(gap.Microseconds()))}, b.argv...)...)
 		cmds[i].Stdout, cmds[i].Stderr = &outs[i], os.Stderr
 		if err := cmds[i].Start(); err != nil {
 			return sample{}, err

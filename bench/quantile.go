@@ -60,6 +60,14 @@ func (r *row) line(base *row) string {
 	return s + fmt.Sprintf(" %.2fx | %.2fx | %.0f %% |", median(ratios(r.p50, base.p50)), median(ratios(r.p99, base.p99)), 100*median(ratios(r.rates, base.rates)))
 }
 
+func differences(a, b []float64) []float64 {
+	var out []float64
+	for i := range min(len(a), len(b)) {
+		out = append(out, a[i]-b[i])
+	}
+	return out
+}
+
 func ratios(a, b []float64) []float64 {
 	var out []float64
 	for i := range min(len(a), len(b)) {

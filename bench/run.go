@@ -85,6 +85,10 @@ type bench struct {
 	counted           int // runs in those
 }
 
+func (b *bench) plain() bare {
+	return bare{root: b.agent.Tree, box: "-", argv: []string{b.cfg.program}}
+}
+
 // measures are what a round does, in order; every sandboxed one follows its plain
 // twin, so that drift hits both.
 func (b *bench) measures() []struct {
@@ -97,7 +101,7 @@ func (b *bench) measures() []struct {
 	fresh.Mode = api.Fresh
 	pl := func(clients, count int, gap time.Duration) func(context.Context) (sample, error) {
 		return func(ctx context.Context) (sample, error) {
-			return plain(ctx, b.spawner, b.agent.Tree, "-", []string{b.cfg.program}, clients, count, gap)
+			return b.plain().spawn(ctx, b.spawner, clients, count, gap)
 		}
 	}
 	sb := func(r api.Run, clients, count int, gap time.Duration) func(context.Context) (sample, error) {

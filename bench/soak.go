@@ -27,7 +27,7 @@ func (b *bench) soak(ctx context.Context) error {
 	var ratio []float64
 	for w := range soakWindows {
 		fmt.Fprintf(os.Stderr, "endurance: %d of %d runs\n", 2*n*w, 2*n*soakWindows)
-		base, err := plain(ctx, b.spawner, b.agent.Tree, "-", []string{b.cfg.program}, 2, 300, 0)
+		base, err := b.plain().spawn(ctx, b.spawner, 2, 300, 0)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,8 @@
 // The plain cost of a program: posix_spawn and waitpid in a loop, nothing else.
-// usage: spawn ROOT BOX COUNT GAP_US PROGRAM [ARG...]; prints one latency in
+// usage: spawn ROOT BOX CPUS COUNT GAP_US PROGRAM [ARG...]; prints one latency in
 // nanoseconds a line. ROOT is chrooted into, so that the very files of the image are
-// run; BOX, unless -, is what it has at /box, in a mount namespace of our own.
+// run; BOX, unless -, is what it has at /box, in a mount namespace of our own; CPUS is
+// "one" or "all": how many processors programs may use.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -44,15 +45,24 @@ static int enter(const char *root, const char *box)
 
 int main(int argc, char **argv)
 {
-	if (argc < 6)
+	if (argc < 7)
 		return 2;
-	long count = atol(argv[3]), gap = atol(argv[4]);
+	long count = atol(argv[4]), gap = atol(argv[5]);
 	long long *took = calloc(count, sizeof *took);
 	if (enter(argv[1], argv[2])) {
 		perror(argv[1]);
 		return 1;
 	}
-	char **args = argv + 5, *env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/box", "TMPDIR=/tmp", "LANG=C.UTF-8", NULL};
+	char **args = argv + 6, *env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/box", "TMPDIR=/tmp", "LANG=C.UTF-8", NULL};
+	if (strcmp(argv[3], "one") == 0) {
+		cpu_set_t one;
+		CPU_ZERO(&one);
+		CPU_SET(sched_getcpu(), &one);
+		if (sched_setaffinity(0, sizeof one, &one)) {
+			perror("sched_setaffinity");
+			return 1;
+		}
+	}
 	posix_spawn_file_actions_t quiet; // what they print is not ours
 	posix_spawn_file_actions_init(&quiet);
 	if (strcmp(argv[2], "-") != 0)
