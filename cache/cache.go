@@ -33,6 +33,8 @@ type Cache struct {
 
 	mu   sync.Mutex
 	size int64 // guarded by mu; as last counted, and what was added since
+
+	recent recent // what was checked lately
 }
 
 // The errors of Get and PutBlob.
@@ -57,13 +59,26 @@ func Open(dir string, most int64) (*Cache, error) {
 	return c, c.evict()
 }
 
-// Get returns the content under a name. Content that is not what was put there is
-// removed and not returned: what a run executes was compiled, whatever became of
-// the disk since (CMP-16).
+// Get returns the content under a name, which is not to be changed: others have the
+// same bytes. Content that is not what was put there is removed and not returned:
+// what a run executes was compiled, whatever became of the disk since (CMP-16).
 func (c *Cache) Get(name string) ([]byte, error) {
 	path, err := c.path(name)
 	if err != nil {
 		return nil, err
+	}
+	before, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read cache: %w", err)
+	}
+	if content, ok := c.recent.get(name, stampOf(before)); ok {
+		if c.used(path, before) {
+			c.recent.forget(name) // its stamp has changed
+		}
+		return content, nil
 	}
 	all, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +90,9 @@ func (c *Cache) Get(name string) ([]byte, error) {
 	if len(all) < header || sha256.Sum256(all[header:]) != [header]byte(all[:header]) {
 		return nil, errors.Join(ErrNotFound, c.remove(path))
 	}
-	c.used(path)
+	if !c.used(path, before) {
+		c.recent.keep(name, stampOf(before), all[header:])
+	}
 	return all[header:], nil
 }
 
@@ -85,20 +102,22 @@ func (c *Cache) Has(name string) bool {
 	if err != nil {
 		return false
 	}
-	_, err = os.Lstat(path)
+	st, err := os.Lstat(path)
 	if err == nil {
-		c.used(path)
+		c.used(path, st)
 	}
 	return err == nil
 }
 
-// used notes the time, which orders eviction. A file that is gone meanwhile, or a
-// read-only disk, only makes the order worse.
-func (c *Cache) used(path string) {
+// used notes the time, which orders eviction, unless it was noted a moment ago. A
+// file that is gone meanwhile, or a read-only disk, only makes the order worse.
+func (c *Cache) used(path string, st fs.FileInfo) (noted bool) {
 	now := time.Now()
-	if st, err := os.Stat(path); err == nil && now.Sub(st.ModTime()) > usedAgain {
-		_ = os.Chtimes(path, now, now)
+	if now.Sub(st.ModTime()) <= usedAgain {
+		return false
 	}
+	_ = os.Chtimes(path, now, now)
+	return true
 }
 
 // Put keeps content under a name that is not its digest.
@@ -136,6 +155,7 @@ func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return fmt.Errorf("write cache: %w", err)
 	}
+	c.recent.forget(name)
 	c.mu.Lock()
 	c.size += n
 	over := c.size > c.most

@@ -153,3 +153,72 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// What is held in memory is what is on disk, or it is not used.
+func TestMemoryFollowsTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir, 100<<20)
+	name := digest("content")
+	want := func(content string) {
+		t.Helper()
+		for range 3 {
+			if got, err := c.Get(name); err != nil || string(got) != content {
+				t.Fatalf("%q, %v; want %q", got, err, content)
+			}
+		}
+	}
+	if err := c.Put(name, []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	want("first")
+	if len(c.recent.entries) != 1 {
+		t.Error("nothing is held")
+	}
+	if err := open(t, dir, 100<<20).Put(name, []byte("other")); err != nil { // of another process
+		t.Fatal(err)
+	}
+	want("other")
+	if err := c.Put(name, []byte("again")); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+		t.Fatal(err)
+	}
+	want("again")
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Get(name); !errors.Is(err, ErrNotFound) {
+		t.Errorf("after it was removed: %q, %v", got, err)
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	var r recent
+	var file stamp
+	r.keep("whole", file, make([]byte, recentBytes))
+	if _, ok := r.get("whole", file); ok {
+		t.Error("one that takes all the room is held")
+	}
+	for i := range 100 {
+		r.keep(fmt.Sprint(i), file, make([]byte, 1<<20))
+		r.get("0", file)
+	}
+	if r.size > recentBytes || len(r.entries) != recentBytes>>20 {
+		t.Errorf("%d bytes in %d entries are held", r.size, len(r.entries))
+	}
+	if _, ok := r.get("0", file); !ok {
+		t.Error("what is used all the time was let go")
+	}
+	if _, ok := r.get("0", stamp{size: 1}); ok {
+		t.Error("what another file holds is used")
+	}
+	for i := range 100 {
+		r.keep("small", file, []byte("x"))
+		r.keep(fmt.Sprint("small", i), file, []byte("x"))
+	}
+	if len(r.entries) != recentEntries {
+		t.Errorf("%d entries are held; want %d", len(r.entries), recentEntries)
+	}
+}

@@ -181,7 +181,7 @@ func (c *collector) wanted(name string, st *unix.Stat_t) bool {
 		return false
 	}
 	in, was := c.placed[name]
-	return len(c.want.Globs) > 0 || c.only != nil || !was || in.stamp != stampOf(st) || !c.holds(name, in.content)
+	return len(c.want.Globs) > 0 || c.only != nil || !was || in.stamp != stampOf(st) || !in.made && !c.holds(name, in.content)
 }
 
 // holds reports whether a file that looks untouched has the bytes it was placed with.

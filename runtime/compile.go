@@ -119,15 +119,13 @@ func within(artifact, name string) bool {
 	return name == artifact || strings.HasPrefix(name, artifact+"/")
 }
 
-// withArtifacts adds artifacts to the files of a run, instead of inputs of the same
-// name.
-func withArtifacts(files, artifacts []api.File) []api.File {
+// without leaves out inputs whose name an artifact has.
+func without(files, artifacts []api.File) []api.File {
 	made := map[string]bool{}
 	for _, a := range artifacts {
 		made[a.Name] = true
 	}
-	kept := slices.DeleteFunc(slices.Clone(files), func(f api.File) bool { return made[f.Name] })
-	return append(kept, artifacts...)
+	return slices.DeleteFunc(slices.Clone(files), func(f api.File) bool { return made[f.Name] })
 }
 
 // artifactKey names what a compile stage makes by all that decides it: image,

@@ -43,6 +43,7 @@ func stampOf(st *unix.Stat_t) stamp { return stamp{st.Ino, st.Ctim, st.Mtim} }
 type input struct {
 	stamp
 	content []byte
+	made    bool // an artifact, which nobody takes for output: its stamp decides
 }
 
 // placedBefore is how many seconds older than the run its inputs look.
@@ -51,16 +52,23 @@ const placedBefore = 1
 // largeFile is the size from which files are worth two more system calls.
 const largeFile = 128 << 10
 
-// place writes the inputs below the box of a scratch.
-func (s *scratch) place(files []api.File, uid, gid int) (map[string]input, error) {
-	if !slices.ContainsFunc(files, func(f api.File) bool { return len(f.Content) >= largeFile }) {
-		return place(s.box, files, uid, gid)
+// place writes the inputs, and what the compile stage made of some, below the box of
+// a scratch.
+func (s *scratch) place(files, made []api.File, uid, gid int) (placed map[string]input, err error) {
+	all := slices.Concat(files, made)
+	if slices.ContainsFunc(all, func(f api.File) bool { return len(f.Content) >= largeFile }) {
+		if err := s.largeFolios(true); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, s.largeFolios(false)) }()
 	}
-	if err := s.largeFolios(true); err != nil {
+	if placed, err = place(s.box, all, uid, gid); err != nil {
 		return nil, err
 	}
-	placed, err := place(s.box, files, uid, gid)
-	return placed, errors.Join(err, s.largeFolios(false))
+	for _, f := range made {
+		placed[f.Name] = input{stamp: placed[f.Name].stamp, made: true}
+	}
+	return placed, nil
 }
 
 // place writes the inputs below box, which nobody else has touched yet, and
@@ -79,7 +87,7 @@ func place(box *os.File, files []api.File, uid, gid int) (map[string]input, erro
 		if err != nil {
 			return nil, placeError(f.Name, err)
 		}
-		placed[f.Name] = input{s, f.Content}
+		placed[f.Name] = input{stamp: s, content: f.Content}
 	}
 	return placed, nil
 }

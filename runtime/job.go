@@ -183,7 +183,7 @@ func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time
 		if failed != nil {
 			return j.unrun(*failed), nil
 		}
-		j.run.files = withArtifacts(j.run.files, made.files)
+		j.run.files, j.run.made = without(j.run.files, made.files), made.files
 		compiled, admitted = &made.info, !made.info.Cached
 		if streams.Compiled != nil {
 			streams.Compiled(made.info)

@@ -71,7 +71,7 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	if err := sh.scratch.resize(p.limits.Scratch, p.limits.Inodes); err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
-	placed, err := sh.scratch.place(p.files, base+runUID, base+runGID)
+	placed, err := sh.scratch.place(p.files, p.made, base+runUID, base+runGID)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type plan struct {
 	mode      api.Mode
 	argv, env []string
 	files     []api.File
+	made      []api.File // artifacts of the compile stage, placed beside files
 	stdin     []byte
 	limits    api.Limits // complete
 	collect   api.Collect
