@@ -39,6 +39,7 @@ var rules = []rule{
 		why: "the one place that makes containers"},
 	{dir: "agent", may: []string{"api"}, why: "HTTP knows nothing of cells; brigd joins the two"},
 	{dir: "client", may: []string{"api"}, why: "whoever talks to an agent should not have to link one"},
+	{dir: "history", may: []string{"api"}, guards: []string{"sqlite"}, why: "keeps what runs came to, and knows nothing of HTTP"},
 	{dir: "doctor", may: []string{"api", "cgroups", "internal/procfs"}, why: "looks at a host without an agent"},
 	{dir: "bundle", may: []string{"api", "seccomp"}, guards: []string{"spec"}, why: "a pure function from a run to an OCI configuration"},
 	{dir: "cmd/brigd", may: []string{"agent", "api", "cache", "internal/procfs", "rootfs", "runtime", "seccomp", "seccomp/load"}, guards: []string{"runc"},
@@ -61,6 +62,7 @@ var guarded = map[string]string{
 	"cgroups":    "github.com/opencontainers/cgroups",
 	"spec":       "github.com/opencontainers/runtime-spec",
 	"libseccomp": "github.com/seccomp/libseccomp-golang",
+	"sqlite":     "modernc.org/sqlite",
 }
 
 func TestImports(t *testing.T) {

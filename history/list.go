@@ -1,0 +1,84 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+var (
+	listed = "seq, " + strings.Join(runColumns, ", ") + ", diagnosis"
+	whole  = listed + ", detail, findings, stdout, stderr"
+)
+
+// scan reads a row of listed columns, or of whole ones.
+func scan(row interface{ Scan(...any) error }, all bool) (r Record, seq int64, err error) {
+	var created int64
+	var diagnosis, detail, findings, stdout, stderr []byte
+	into := []any{&seq, &r.ID, &r.Owner, &r.Project, &r.Task, &r.Language, &r.Image, &r.Verdict, &r.Code, &r.Message, &r.Stage,
+		&created, &r.Queued, &r.Wall, &r.CPU, &r.Memory, &r.ExitCode, &r.Signal, &r.SourceSize,
+		&r.StdoutTruncated, &r.StderrTruncated, &r.Cut, &diagnosis}
+	if all {
+		into = append(into, &detail, &findings, &stdout, &stderr)
+	}
+	err = row.Scan(into...)
+	r.Created = time.Unix(0, created).UTC()
+	r.Diagnosis, r.Detail, r.Findings, r.Stdout, r.Stderr = diagnosis, detail, findings, stdout, stderr
+	return r, seq, err
+}
+
+// Get gives one run with all that is kept of it. A run of another key is not found.
+func (s *Store) Get(ctx context.Context, whose Whose, id string) (Record, error) {
+	if err := s.open(); err != nil {
+		return Record{}, err
+	}
+	where, args, err := Filter{Whose: whose}.where()
+	if err != nil {
+		return Record{}, err
+	}
+	row := s.reads.QueryRowContext(ctx, "SELECT "+whole+" FROM runs LEFT JOIN bodies USING (seq) WHERE id = ? AND "+where, append([]any{id}, args...)...)
+	r, _, err := scan(row, true)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it is another's, was never, or is so old that it has gone", id)
+	}
+	return r, s.failed("read a run", err)
+}
+
+// List gives a page of runs, newest first, without their streams, Detail and
+// Findings, and the cursor of the next page; empty when this was the last. A page may
+// hold fewer than the limit and yet have a next one, so that it stays below 8 MiB.
+//
+// A key's page is read from its index. What else is filtered for is looked up run by
+// run: at worst all that the key has stored.
+func (s *Store) List(ctx context.Context, f Filter) (page []Record, next string, err error) {
+	if err := s.open(); err != nil {
+		return nil, "", err
+	}
+	condition, args, limit, err := f.page()
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.reads.QueryContext(ctx, "SELECT "+listed+" FROM runs LEFT JOIN bodies USING (seq) WHERE "+condition, args...)
+	if err != nil {
+		return nil, "", s.failed("list", err)
+	}
+	defer rows.Close()
+	page = []Record{}
+	var last cursor
+	for size := 0; rows.Next(); {
+		if len(page) == limit || size > pageBytes {
+			return page, last.String(), s.failed("list", rows.Close())
+		}
+		r, seq, err := scan(rows, false)
+		if err != nil {
+			return nil, "", s.failed("list", err)
+		}
+		page, last = append(page, r), cursor{r.Created.UnixNano(), seq}
+		size += int(r.weight())
+	}
+	return page, "", s.failed("list", rows.Err())
+}

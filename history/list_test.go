@@ -1,0 +1,162 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestFiltersChoose(t *testing.T) {
+	s := fresh(t, Keep{})
+	for i, f := range []string{ // owner project task language verdict
+		"a p t python ok",
+		"a p u python nonzero",
+		"a q t c ok",
+		"b p t python ok",
+		"- p t python ok",
+	} {
+		c := strings.Fields(f)
+		add(t, s, record(fmt.Sprint(i), func(r *Record) {
+			r.Owner, r.Project, r.Task, r.Language, r.Verdict = strings.Trim(c[0], "-"), c[1], c[2], c[3], api.Verdict(c[4])
+			r.Created = epoch.Add(time.Duration(i) * time.Minute)
+		}))
+	}
+	a := Whose{Owner: "a"}
+	at := func(i int) time.Time { return epoch.Add(time.Duration(i) * time.Minute) }
+	for _, tt := range []struct {
+		name string
+		f    Filter
+		want string
+	}{
+		{"a key sees its own", Filter{Whose: a}, "2 1 0"},
+		{"without keys, what has no owner", Filter{}, "4"},
+		{"no name is everyone", Filter{Whose: Whose{Owner: "*"}}, ""},
+		{"an administrator sees all", Filter{Whose: everyone}, "4 3 2 1 0"},
+		{"project", Filter{Whose: a, Project: "p"}, "1 0"},
+		{"task", Filter{Whose: a, Task: "t"}, "2 0"},
+		{"language", Filter{Whose: a, Language: "c"}, "2"},
+		{"verdict", Filter{Whose: everyone, Verdict: api.OK}, "4 3 2 0"},
+		{"all together", Filter{Whose: a, Project: "p", Task: "t", Language: "python", Verdict: api.OK}, "0"},
+		{"since is inside, until is not", Filter{Whose: everyone, Since: at(1), Until: at(3)}, "2 1"},
+		{"times beyond 63 bits", Filter{Whose: a, Since: time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, "2 1 0"},
+		{"limit", Filter{Whose: everyone, Limit: 2}, "4 3"},
+		{"nothing", Filter{Whose: a, Project: "x"}, ""},
+	} {
+		page, _, err := s.List(t.Context(), tt.f)
+		if got := strings.Join(ids(page), " "); err != nil || got != tt.want {
+			t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
+		}
+		if tt.f.Limit > 0 {
+			continue
+		}
+		st, err := s.Stats(t.Context(), tt.f)
+		if err != nil || int(st.Runs) != len(page) {
+			t.Errorf("%s: statistics of %d runs, %v; want %d", tt.name, st.Runs, err, len(page))
+		}
+	}
+	for whose, there := range map[Whose]bool{a: true, {Owner: "b"}: false, {}: false, everyone: true, {Owner: "*"}: false} {
+		_, err := s.Get(t.Context(), whose, "0")
+		var e *api.Error
+		if (err == nil) != there || err != nil && (!errors.As(err, &e) || e.Code != api.CodeNotFound) {
+			t.Errorf("%+v gets a's run: %v; want %v", whose, err, there)
+		}
+	}
+}
+
+func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
+	s := fresh(t, Keep{})
+	for _, f := range []Filter{
+		{Limit: -1}, {Limit: 10_001}, {After: "x"}, {After: "1"}, {After: "1.2.3"}, {After: "1.+2"}, {After: "01.2"}, {After: "1.ffffffffffffffffff"}, {After: "1.2; DROP TABLE runs"},
+		{Whose: Whose{Everyone: true, Owner: "a"}},
+	} {
+		_, _, list := s.List(t.Context(), f)
+		_, _, alerts := s.Alerts(t.Context(), f)
+		_, stats := s.Stats(t.Context(), f)
+		for _, err := range []error{list, alerts, stats} {
+			var e *api.Error
+			if !errors.As(err, &e) || e.Code != api.CodeBadRequest {
+				t.Errorf("%+v: %v", f, err)
+			}
+		}
+	}
+	for _, f := range []Filter{{Task: "t"}, {Language: "c"}, {Verdict: api.OK}} {
+		if _, _, err := s.Alerts(t.Context(), f); err == nil {
+			t.Errorf("alerts by %+v", f)
+		}
+	}
+	if _, err := s.Get(t.Context(), Whose{Everyone: true, Owner: "a"}, "x"); err == nil {
+		t.Error("a run of everyone and of a")
+	}
+}
+
+// Pages fit together, whatever is added or dropped between them, and runs of the same
+// moment are neither lost nor given twice.
+func TestPagesFitTogether(t *testing.T) {
+	s := fresh(t, Keep{})
+	for i := range 100 {
+		add(t, s, record(fmt.Sprint(i), func(r *Record) { r.Created = epoch.Add(time.Duration(i / 10)) }))
+		if err := s.AddAlert(t.Context(), Alert{Time: epoch.Add(time.Duration(i / 10)), Kind: OOMKill, Run: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got, alerts []string
+	for f, more := (Filter{Limit: 7}), true; more; more = f.After != "" {
+		page, next, err := s.List(t.Context(), f)
+		if err != nil || len(page) > 7 || next != "" && len(page) < 7 {
+			t.Fatalf("page of %d, %v", len(page), err)
+		}
+		got, f.After = append(got, ids(page)...), next
+		add(t, s, record("new"+next, func(r *Record) { r.Created = epoch.Add(time.Hour) }))
+	}
+	for f, more := (Filter{Limit: 10}), true; more; more = f.After != "" {
+		page, next, err := s.Alerts(t.Context(), f)
+		if err != nil || len(page) != 10 {
+			t.Fatalf("page of %d alerts, %v", len(page), err)
+		}
+		for _, a := range page {
+			alerts = append(alerts, a.Run)
+		}
+		f.After = next
+	}
+	var want []string
+	for i := range 100 {
+		want = append(want, fmt.Sprint(99-i))
+	}
+	for name, got := range map[string][]string{"runs": got, "alerts": alerts} {
+		if strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestPageOfLongReportsIsCut(t *testing.T) {
+	s := fresh(t, Keep{})
+	report := json.RawMessage(`"` + strings.Repeat("x", 15<<10) + `"`)
+	for i := range 600 {
+		add(t, s, record(fmt.Sprint(i), func(r *Record) { r.Diagnosis = report }))
+	}
+	page, next, err := s.List(t.Context(), Filter{})
+	if err != nil || next == "" || len(page) < 500 || len(page) >= 600 {
+		t.Fatalf("%d runs, next %q, %v", len(page), next, err)
+	}
+	rest, next, err := s.List(t.Context(), Filter{After: next})
+	if err != nil || next != "" || len(page)+len(rest) != 600 || rest[0].ID != fmt.Sprint(599-len(page)) {
+		t.Errorf("%d runs and %d, next %q, %v", len(page), len(rest), next, err)
+	}
+}
+
+// Whatever a cursor is, it is refused or is itself when written again.
+func FuzzCursor(f *testing.F) {
+	f.Add("1.2")
+	f.Add("-1.7fffffffffffffff")
+	f.Fuzz(func(t *testing.T, s string) {
+		if c, err := parseCursor(s); err == nil && c.String() != s {
+			t.Errorf("%q is read as %v", s, c)
+		}
+	})
+}

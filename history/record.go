@@ -1,0 +1,151 @@
+package history
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// The most a record keeps of what may be long. What is over is cut or left out, and
+// the record says so; no run is refused a place for what it printed.
+const (
+	KeepStream   = 64 * api.KiB  // of each of stdout and stderr
+	maxMessage   = api.KiB       // of an error's text or an alert's
+	maxDiagnosis = 16 * api.KiB  // listed too, so it is small
+	maxDetail    = 256 * api.KiB // of each of Detail and Findings
+	maxName      = api.KiB       // of an id, key, project, task, language or image
+)
+
+// A Record is one run, finished or failed by us: either Verdict or Code is set.
+type Record struct {
+	ID      string `json:"run_id"`          // unique in the store
+	Owner   string `json:"owner,omitempty"` // the key's name; empty where there are no keys
+	Project string `json:"project,omitempty"`
+	Task    string `json:"task,omitempty"`
+
+	Language string `json:"language,omitempty"`
+	Image    string `json:"image,omitempty"`
+
+	Verdict api.Verdict `json:"verdict,omitempty"` // of the program
+	Code    api.Code    `json:"code,omitempty"`    // of our failure
+	Message string      `json:"message,omitempty"` // of our failure; at most 1 KiB is kept
+	Stage   api.Stage   `json:"stage,omitempty"`
+
+	Created    time.Time `json:"created"` // when it was asked for; kept to the nanosecond, in UTC
+	Queued     int64     `json:"queued_ns"`
+	Wall       int64     `json:"wall_ns"`
+	CPU        *int64    `json:"cpu_ns"`       // nil: unknown
+	Memory     *int64    `json:"memory_bytes"` // nil: unknown
+	ExitCode   int       `json:"exit_code"`
+	Signal     int       `json:"signal,omitempty"`
+	SourceSize int64     `json:"source_bytes"`
+
+	// Diagnosis is the report on a failed run. Over 16 KiB it is left out.
+	Diagnosis json.RawMessage `json:"diagnosis,omitempty"`
+
+	// The streams, Detail and Findings are not in listings.
+	Stdout          api.Bytes `json:"stdout,omitempty"` // at most 64 KiB are kept of each
+	Stderr          api.Bytes `json:"stderr,omitempty"`
+	StdoutTruncated bool      `json:"stdout_truncated,omitempty"` // by the run's limit, or here
+	StderrTruncated bool      `json:"stderr_truncated,omitempty"`
+
+	// Detail is the api.Result without its streams and the content of its files; of
+	// tests it has as much as 256 KiB allow. Findings over 256 KiB are left out.
+	Detail   json.RawMessage `json:"detail,omitempty"`
+	Findings json.RawMessage `json:"findings,omitempty"`
+
+	Cut bool `json:"cut,omitempty"` // something besides a stream was cut or left out
+}
+
+// Of makes the record of a result. The caller adds what a result does not say:
+// Owner, Language, Created, SourceSize, Diagnosis and Findings.
+func Of(r api.Result) Record {
+	rec := Record{
+		ID: r.Run, Project: r.Labels.Project, Task: r.Labels.Task, Image: r.Host.Image,
+		Verdict: r.Verdict, Stage: r.Stage,
+		Queued: r.Timing.Queued, Wall: r.Timing.Wall, CPU: r.Usage.CPU.Value, Memory: r.Usage.Memory.Value,
+		ExitCode: r.ExitCode, Signal: signal(r),
+		Stdout: r.Stdout, Stderr: r.Stderr, StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
+	}
+	rec.Detail, rec.Cut = detail(r)
+	return rec
+}
+
+// signal is the signal behind the verdict; of tests, that of the first so ended.
+func signal(r api.Result) int {
+	for _, t := range r.Tests {
+		if r.Signal == 0 && t.Result.Verdict == r.Verdict && t.Result.Signal != 0 {
+			return t.Result.Signal
+		}
+	}
+	return r.Signal
+}
+
+// check refuses what only a mistake of the caller's can bring about: the gateway has
+// checked every name before the run.
+func (r *Record) check() error {
+	switch {
+	case r.ID == "":
+		return api.Refuse(api.CodeBadRequest, "history: a record without a run id")
+	case (r.Verdict == "") == (r.Code == ""):
+		return api.Refuse(api.CodeBadRequest, "history: run %s: set either a verdict or an error's code", r.ID)
+	case r.Created.UnixNano() <= 0:
+		return api.Refuse(api.CodeBadRequest, "history: run %s: created at %v", r.ID, r.Created)
+	}
+	for _, name := range []string{r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image, string(r.Verdict), string(r.Code), string(r.Stage)} {
+		if len(name) > int(maxName) {
+			return api.Refuse(api.CodeBadRequest, "history: a name of %d bytes: the most is %d", len(name), maxName)
+		}
+	}
+	for _, j := range []json.RawMessage{r.Diagnosis, r.Detail, r.Findings} {
+		if j != nil && !json.Valid(j) {
+			return api.Refuse(api.CodeBadRequest, "history: run %s: a diagnosis, detail or finding is no JSON", r.ID)
+		}
+	}
+	return nil
+}
+
+// fit gives the record as it is kept.
+func (r Record) fit(stream int) Record {
+	r.Stdout, r.StdoutTruncated = cut(r.Stdout, stream, r.StdoutTruncated)
+	r.Stderr, r.StderrTruncated = cut(r.Stderr, stream, r.StderrTruncated)
+	var message api.Bytes
+	message, r.Cut = cut(api.Bytes(r.Message), int(maxMessage), r.Cut)
+	r.Message = string(message)
+	for _, j := range []struct {
+		text *json.RawMessage
+		most api.Size
+	}{{&r.Diagnosis, maxDiagnosis}, {&r.Detail, maxDetail}, {&r.Findings, maxDetail}} {
+		if len(*j.text) > int(j.most) {
+			*j.text, r.Cut = nil, true
+		}
+	}
+	return r
+}
+
+// weight is what the record takes of Keep.Bytes.
+func (r *Record) weight() int64 {
+	const rest = 512 // the row itself and its places in the indexes
+	return int64(rest + len(r.ID) + len(r.Owner) + len(r.Project) + len(r.Task) + len(r.Message) +
+		len(r.Diagnosis) + len(r.Detail) + len(r.Findings) + len(r.Stdout) + len(r.Stderr))
+}
+
+// cut keeps at most n bytes. It does not split a character: half of one would make
+// binary of a text.
+func cut(b api.Bytes, n int, already bool) (api.Bytes, bool) {
+	if len(b) <= n {
+		return b, already
+	}
+	b = b[:n]
+	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				b = b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b, true
+}
