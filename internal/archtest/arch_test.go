@@ -40,6 +40,7 @@ var rules = []rule{
 	{dir: "agent", may: []string{"api"}, why: "HTTP knows nothing of cells; brigd joins the two"},
 	{dir: "client", may: []string{"api"}, why: "whoever talks to an agent should not have to link one"},
 	{dir: "history", may: []string{"api"}, guards: []string{"sqlite"}, why: "keeps what runs came to, and knows nothing of HTTP"},
+	{dir: "metrics", may: []string{"api"}, guards: []string{"prometheus"}, why: "counts for a gateway, and knows nothing of its routes"},
 	{dir: "doctor", may: []string{"api", "cgroups", "internal/procfs"}, why: "looks at a host without an agent"},
 	{dir: "bundle", may: []string{"api", "seccomp"}, guards: []string{"spec"}, why: "a pure function from a run to an OCI configuration"},
 	{dir: "cmd/brigd", may: []string{"agent", "api", "cache", "internal/procfs", "rootfs", "runtime", "seccomp", "seccomp/load"}, guards: []string{"runc"},
@@ -63,6 +64,7 @@ var guarded = map[string]string{
 	"spec":       "github.com/opencontainers/runtime-spec",
 	"libseccomp": "github.com/seccomp/libseccomp-golang",
 	"sqlite":     "modernc.org/sqlite",
+	"prometheus": "github.com/prometheus",
 }
 
 func TestImports(t *testing.T) {
