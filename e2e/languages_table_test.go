@@ -70,8 +70,7 @@ var tongues = map[string]tongue{
 		"json": noLibrary, "big": noLibrary, "zone": noLibrary,
 	}},
 	"pascal": {version: []string{"fpc", "-iV"}, later: true, without: map[string]string{
-		"thread": "its threads set their scheduling policy when they start, which the tier strict refuses",
-		"big":    noLibrary, "zone": noLibrary,
+		"big": noLibrary, "zone": noLibrary,
 	}},
 	"perl": {version: []string{"perl", "-e", "printf '%vd', $^V"}, later: true},
 }

@@ -29,7 +29,7 @@ type witness struct {
 // TestTiers takes each call away from each tier and looks for a program that fails then,
 // first among those that the page names already. It writes docs/tiers.md.
 func TestTiers(t *testing.T) {
-	a := startAgent(t, "--slots", "2")
+	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	known := tiersKnown(t)
 	var page strings.Builder
 	page.WriteString(tiersHead)

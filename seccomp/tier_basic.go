@@ -60,6 +60,7 @@ func basicRules() []Rule {
 		anyOf("prctl", 0, "names, parent-death signal, capability and privilege probes, huge pages; not seccomp, memory maps, tracers, core scheduling or speculation",
 			prSetPdeathsig, prGetDumpable, prSetName, prGetName, prCapbsetRead, prGetNoNewPrivs, prSetTHPDisable, prSetVMA),
 		[]Rule{
+			when("sched_setscheduler", "the ordinary policy, which every thread has already: the C library asks for it again where a thread's scheduling is given, as Free Pascal's is, and makes no thread when that fails", eq(1, 0)),
 			when("prctl", "dumpable off or on; 2 would be root's setting", eq(0, prSetDumpable), eq(1, 0)),
 			when("prctl", "dumpable off or on; 2 would be root's setting", eq(0, prSetDumpable), eq(1, 1)),
 			when("prctl", "no_new_privs only removes rights", eq(0, prSetNoNewPrivs), eq(1, 1)),

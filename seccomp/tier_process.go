@@ -60,7 +60,7 @@ func managedRules() []Rule {
 		plain(Allow(), "waiting for several locks", "futex_waitv"),
 		plain(Allow(), "handles of its own processes; the pid namespace bounds them", "pidfd_open pidfd_send_signal"),
 	},
-		anyOf("sched_setscheduler", 1, "ordinary policies: OTHER BATCH IDLE; never real-time", 0, 3, 5),
+		anyOf("sched_setscheduler", 1, "the policies that give way, BATCH and IDLE; never real-time", 3, 5),
 		anyOf("mknod", 1, fifo, 0x1180, 0x11c0),
 		anyOf("mknodat", 2, fifo, 0x1180, 0x11c0),
 		anyOf("prctl", 0, "timer slack", prSetTimerslack, prGetTimerslack),

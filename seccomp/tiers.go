@@ -13,7 +13,7 @@ func Tiers() []string { return []string{"strict", "default", "managed", "compile
 func About(tier string) string {
 	switch tier {
 	case "strict":
-		return "compiled programs that compute (C, C++, Rust, Pascal, Lua, D): one process, threads, files by path"
+		return "compiled programs that compute (C, C++, Rust, Haskell, Pascal, Lua): one process, threads, files by path"
 	case "default":
 		return "interpreters and shells (Python, Ruby, PHP, Perl, Go); what a run gets that names no profile"
 	case "managed":

@@ -5,7 +5,6 @@
 
 static void *page(void) { return mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 NEED(sched_setaffinity) { char b[128]; long n = does(sched_getaffinity, 0, sizeof b, b); return n > 0 && does(sched_setaffinity, 0, n, b) == 0; }
-NEED(sched_setscheduler) { struct sched_param p = {0}; return does(sched_setscheduler, 0, SCHED_BATCH, &p) == 0; }
 NEED(mlock) { return does(mlock, page(), 4096) == 0; }
 NEED(mlock2) { return does(mlock2, page(), 4096, 0) == 0; }
 NEED(munlock) { return does(munlock, page(), 4096) == 0; }

@@ -54,4 +54,5 @@ NEED(nanosleep) { struct timespec t = {0, 1000}; return does(nanosleep, &t, 0) =
 NEED(clock_nanosleep) { struct timespec t = {0, 1000}; return does(clock_nanosleep, CLOCK_MONOTONIC, 0, &t, 0) == 0; }
 NEED(sched_yield) { return does(sched_yield) == 0; }
 NEED(sched_getaffinity) { char b[128]; return does(sched_getaffinity, 0, sizeof b, b) > 0; }
+NEED(sched_setscheduler) { struct sched_param p = {0}; return does(sched_setscheduler, 0, SCHED_OTHER, &p) == 0; }
 NEED(getcpu) { unsigned c; return does(getcpu, &c, 0, 0) == 0; }
