@@ -1,6 +1,6 @@
 import qualified Data.ByteString as Bytes
 import qualified Data.ByteString.Char8 as Chars
-import System.Directory (getTemporaryDirectory, removeFile)
+import System.Directory (getTemporaryDirectory)
 import System.IO (IOMode (ReadMode), hClose, hPutStr, openTempFile, withBinaryFile)
 
 main :: IO ()
@@ -14,4 +14,3 @@ main = do
   hClose file
   text <- Chars.readFile name
   putStrLn ("temp " ++ Chars.unpack text)
-  removeFile name
