@@ -54,6 +54,7 @@ var rules = []rule{
 	{dir: "truth", may: []string{"api", "internal"}, why: "measures what a caller is told"},
 	{dir: "e2e", may: []string{"api", "client", "corpus", "internal", "rootfs"}, why: "tests what a caller sees"},
 	{dir: "internal/ownagent", may: []string{"client", "rootfs"}, why: "an agent for the tools that measure one"},
+	{dir: "clients", why: "clients in other languages, whose tests alone are run from Go"},
 	{dir: "internal"},
 }
 

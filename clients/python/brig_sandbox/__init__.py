@@ -1,0 +1,34 @@
+"""Runs code nobody trusts, through a brig service (``brig serve``).
+
+    from brig_sandbox import CodeSandbox, ResourceLimits
+
+    box = CodeSandbox(ResourceLimits(memory_limit="256m", timeout_seconds=5))
+    result = box.execute("print(2 + 2)")
+    print(result.success, result.stdout)
+
+What the program did is an ExecutionResult, however it ended. What brig could not do
+is an exception: InfraError when it failed, RequestError when it refused the request.
+"""
+
+from ._analysis import ErrorAnalysis
+from ._errors import InfraError, RequestError, SandboxError
+from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
+from ._report import DebugReport
+from ._result import ExecutionResult, HistoryEntry, ResourceUsage
+from ._sandbox import CodeSandbox
+from ._version import __version__
+
+__all__ = [
+    "CodeSandbox",
+    "DebugReport",
+    "ErrorAnalysis",
+    "ExecutionResult",
+    "HistoryEntry",
+    "InfraError",
+    "MAX_TIMEOUT_SECONDS",
+    "RequestError",
+    "ResourceLimits",
+    "ResourceUsage",
+    "SandboxError",
+    "__version__",
+]

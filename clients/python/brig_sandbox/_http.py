@@ -1,0 +1,161 @@
+"""One request, one connection; errors told apart; retries only where they are safe."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import socket
+import ssl
+import time
+from email.utils import parsedate_to_datetime
+from typing import Any, Dict, Mapping, Optional, Tuple
+from urllib.parse import urlencode, urlsplit
+
+from ._errors import InfraError, RequestError, SandboxError
+from ._version import __version__
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Transport:
+    """Speaks to one service. Safe for use by many threads: nothing is shared.
+
+    Redirects are not followed: the key would go with them.
+    """
+
+    def __init__(self, url: str, key: Optional[str], *, timeout: float, retries: int, patience: float, context: Optional[ssl.SSLContext]) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https", "unix") or not (parts.hostname or parts.scheme == "unix" and parts.path):
+            raise ValueError(f"url {url!r}: write http://host:port, https://host or unix:///path/of/socket")
+        if key is not None and not all("!" <= c <= "~" for c in key):
+            raise ValueError("the key holds a character that no key has")
+        self.url = url
+        self._parts = parts
+        self._key = key
+        self._timeout = timeout
+        self._retries = retries
+        self._patience = patience  # the longest wait between two tries, in seconds
+        self._context = context
+
+    def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None, query: Optional[Mapping[str, Any]] = None) -> Any:
+        """The JSON of a 2xx answer; None where it has no body."""
+        target = path
+        chosen = {k: v for k, v in (query or {}).items() if v is not None and v != ""}
+        if chosen:
+            target += "?" + urlencode(chosen)
+        data = None if body is None else json.dumps(body).encode()
+        for attempt in range(self._retries + 1):
+            try:
+                return self._once(method, target, data)
+            except InfraError as e:
+                wait = self._wait(e, attempt)
+                if wait is None:
+                    raise
+                time.sleep(wait)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _wait(self, e: InfraError, attempt: int) -> Optional[float]:
+        """Seconds until the next try; None: there is none."""
+        if not e.retry_safe or attempt >= self._retries:
+            return None
+        if e.retry_after is not None:
+            return e.retry_after if e.retry_after <= self._patience else None
+        return float(min(self._patience, 0.1 * 2**attempt) * random.uniform(0.5, 1))
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._parts.scheme == "unix":
+            return _UnixConnection(self._parts.path, self._timeout)
+        host = self._parts.hostname or ""
+        if self._parts.scheme == "https":
+            context = self._context or ssl.create_default_context()
+            return http.client.HTTPSConnection(host, self._parts.port, timeout=self._timeout, context=context)
+        return http.client.HTTPConnection(host, self._parts.port, timeout=self._timeout)
+
+    def _once(self, method: str, target: str, data: Optional[bytes]) -> Any:
+        connection = self._connection()
+        try:
+            try:
+                connection.connect()
+            except OSError as e:  # nothing was sent
+                raise InfraError(f"nobody answers at {self.url}: {e}: is brig serve running?", code="gateway-unreachable", retry_safe=True) from e
+            # Once something was sent, only a question may be asked again unseen: whether
+            # a run was begun, nobody can tell.
+            try:
+                status, headers, answer = self._exchange(connection, method, target, data)
+            except socket.timeout as e:
+                raise InfraError(f"no answer from {self.url} in {self._timeout:g} s", code="gateway-timeout", retry_safe=False) from e
+            except (OSError, http.client.HTTPException) as e:
+                raise InfraError(f"{self.url} went away in mid-request: {e!r}", code="gateway-gone", retry_safe=method == "GET") from e
+        finally:
+            connection.close()
+        if not 200 <= status < 300:
+            raise problem(status, headers, answer)
+        if not answer:
+            return None
+        try:
+            return json.loads(answer)
+        except ValueError as e:
+            raise InfraError(f"{self.url} answers {status} without JSON: is it a brig service?", code="bad-answer", status=status) from e
+
+    def _exchange(self, connection: http.client.HTTPConnection, method: str, target: str, data: Optional[bytes]) -> Tuple[int, Mapping[str, str], bytes]:
+        headers = {"Accept": "application/json, application/problem+json", "User-Agent": "brig-sandbox-python/" + __version__}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        if self._key is not None:
+            headers["Authorization"] = "Bearer " + self._key
+        prefix = "" if self._parts.scheme == "unix" else self._parts.path.rstrip("/")
+        try:
+            connection.request(method, prefix + target, data, headers)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # a service that refuses a long body answers without reading it all
+        response = connection.getresponse()
+        return response.status, dict(response.headers.items()), response.read()
+
+
+def problem(status: int, headers: Mapping[str, str], answer: bytes) -> SandboxError:
+    """The error of an answer that is not 2xx (RFC 9457, or a proxy's own)."""
+    said: Dict[str, Any] = {}
+    try:
+        parsed = json.loads(answer)
+        if isinstance(parsed, dict):
+            said = parsed
+    except ValueError:
+        pass
+    ours = status >= 500 or status == 429 or status < 400
+    message = said.get("detail") or said.get("message") or said.get("title") or f"the service answers {status}"
+    errors = said.get("errors")  # where a field is wrong, each with its place
+    if isinstance(errors, list):
+        for e in errors:
+            if isinstance(e, dict) and e.get("message"):
+                message = f"{message}; {e.get('location', '')}: {e['message']}"
+    return (InfraError if ours else RequestError)(
+        str(message),
+        code=str(said.get("code") or f"http-{status}"),
+        status=status,
+        retry_safe=said.get("retry_safe") is True,
+        retry_after=_retry_after(next((v for k, v in headers.items() if k.lower() == "retry-after"), None)),
+        run_id=str(said.get("run_id") or ""),
+    )
+
+
+def _retry_after(value: Optional[str]) -> Optional[float]:
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None

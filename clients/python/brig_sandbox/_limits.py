@@ -1,0 +1,73 @@
+"""The bounds of a run, in the words that container users know."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any, Dict, Optional
+
+MAX_TIMEOUT_SECONDS = 30
+
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt]?)(?:i?b)?)", re.ASCII | re.IGNORECASE)
+
+
+def parse_size(size: str) -> int:
+    """Bytes of "512m", "1.5G" or "4096"; the units are powers of 1024."""
+    match = _SIZE.fullmatch(size.strip())
+    if match is None:
+        raise ValueError(f"size {size!r}: write a number with an optional k, m, g or t, such as 512m")
+    return int(float(match.group(1)) * _UNITS[match.group(2).lower()])
+
+
+@dataclass(frozen=True)
+class ResourceLimits:
+    """The bounds of one run.
+
+    memory_limit:    of all processes together, with the files they make
+    memory_swap:     memory and swap together; None: no swap
+    cpu_quota:       of each cpu_period, in microseconds: 100000 of 100000 is one processor
+    cpu_shares:      the weight against other runs
+    pids_limit:      processes and threads together
+    timeout_seconds: of running, not of waiting for a turn; over 30 it is 30, with a warning
+    """
+
+    memory_limit: str = "512m"
+    memory_swap: Optional[str] = None
+    cpu_quota: int = 100000
+    cpu_period: int = 100000
+    cpu_shares: int = 1024
+    pids_limit: int = 100
+    timeout_seconds: float = 30
+
+    def __post_init__(self) -> None:
+        if self.timeout_seconds > MAX_TIMEOUT_SECONDS:
+            warnings.warn(
+                f"timeout_seconds={self.timeout_seconds} is more than {MAX_TIMEOUT_SECONDS}: it is {MAX_TIMEOUT_SECONDS}",
+                UserWarning,
+                stacklevel=3,
+            )
+            object.__setattr__(self, "timeout_seconds", MAX_TIMEOUT_SECONDS)
+        for name in ("cpu_quota", "cpu_period", "cpu_shares", "pids_limit", "timeout_seconds"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: it must be positive")
+        if self._swap() < 0:
+            raise ValueError(f"memory_swap={self.memory_swap!r} is memory and swap together, and less than memory_limit={self.memory_limit!r}")
+
+    def _swap(self) -> int:
+        memory = parse_size(self.memory_limit)
+        return 0 if self.memory_swap is None else parse_size(self.memory_swap) - memory
+
+    def to_api(self) -> Dict[str, Any]:
+        """The limits as the service reads them."""
+        limits: Dict[str, Any] = {
+            "memory": parse_size(self.memory_limit),
+            "cpus": self.cpu_quota / self.cpu_period,
+            "weight": self.cpu_shares,
+            "pids": self.pids_limit,
+            "wall": f"{float(self.timeout_seconds):.6f}s",
+        }
+        if self._swap() > 0:
+            limits["swap"] = self._swap()
+        return limits

@@ -1,0 +1,211 @@
+"""What came of a run."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, Dict, Mapping, Optional, Union
+
+from ._errors import InfraError
+
+TIMEOUT_EXIT_CODE = 124  # as of timeout(1)
+
+Content = Union[str, bytes]
+
+
+def encode(content: Content) -> Any:
+    """Content as the service reads it: text, or base64 where it is no UTF-8."""
+    if isinstance(content, str):
+        content = content.encode("utf-8", "surrogateescape")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(content).decode("ascii")}
+
+
+def decode(content: Any) -> bytes:
+    """The bytes that the service wrote as text or base64."""
+    if content is None:
+        return b""
+    if isinstance(content, str):
+        return content.encode("utf-8", "surrogatepass")
+    if isinstance(content, Mapping) and isinstance(content.get("base64"), str):
+        try:
+            return base64.b64decode(content["base64"], validate=True)
+        except (binascii.Error, ValueError):
+            pass
+    raise InfraError(f"the service wrote content in a form that is not known: {content!r:.80}", code="bad-answer")
+
+
+def time_of(text: Any) -> datetime:
+    """RFC 3339 in UTC; fractions finer than a microsecond are cut."""
+    if isinstance(text, str) and len(text) >= 20:
+        whole, _, fraction = text[:-1].partition(".") if text.endswith("Z") else (text, "", "")
+        try:
+            return datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S").replace(microsecond=int((fraction + "000000")[:6]), tzinfo=timezone.utc)
+        except ValueError:
+            try:
+                return datetime.fromisoformat(text).astimezone(timezone.utc)
+            except ValueError:
+                pass
+    return datetime.now(timezone.utc)
+
+
+def seconds(nanoseconds: Any) -> float:
+    return float(nanoseconds or 0) / 1e9
+
+
+@dataclass(frozen=True)
+class ResourceUsage:
+    """What a run used. None: nobody can tell on that host."""
+
+    cpu_seconds: Optional[float] = None
+    memory_bytes: Optional[int] = None  # the most at any moment
+    processes: Optional[int] = None  # the most at any moment
+    wall_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> ResourceUsage:
+        usage = said.get("usage") or {}
+
+        def figure(name: str) -> Optional[int]:
+            value = usage.get(name)
+            if isinstance(value, Mapping):  # with the source it was read from
+                value = value.get("value")
+            return None if value is None else int(value)
+
+        cpu = figure("cpu_ns")
+        return cls(
+            cpu_seconds=None if cpu is None else cpu / 1e9,
+            memory_bytes=figure("memory_bytes"),
+            processes=figure("pids_peak"),
+            wall_seconds=seconds((said.get("timing") or {}).get("wall_ns")),
+        )
+
+
+@dataclass(frozen=True)
+class ExecutionResult:
+    """How a program ended.
+
+    exit_code is the program's; 124 where a time limit ended it, 128 and the signal's
+    number where another signal did. error_message is None on success.
+    """
+
+    success: bool
+    stdout: str
+    stderr: str
+    exit_code: int
+    execution_time: float  # seconds from its start to its end, without waiting and compiling
+    timeout: bool
+    error_message: Optional[str]
+    container_id: str  # the run's id
+    language: str
+    timestamp: datetime  # of its start, in UTC
+
+    verdict: str = ""  # ok, nonzero, signaled, cpu-limit, wall-limit, memory-limit, output-limit, denied, compile-error, canceled
+    files: Dict[str, bytes] = field(default_factory=dict)  # that it wrote
+    usage: ResourceUsage = field(default_factory=ResourceUsage)
+    stdout_bytes: bytes = field(default=b"", repr=False)  # stdout as it was; above it has U+FFFD for what is no UTF-8
+    stderr_bytes: bytes = field(default=b"", repr=False)
+    diagnosis: Optional[Dict[str, Any]] = None  # the service's report on a failure
+    index: Optional[int] = None  # of execute_many: the item's position
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)  # all that the service said
+
+    @classmethod
+    def of(cls, said: Any, language: str) -> ExecutionResult:
+        """The result in the service's answer; InfraError when it is none."""
+        if not isinstance(said, dict) or not isinstance(said.get("verdict"), str) or not said["verdict"]:
+            raise InfraError("the service answers without a verdict: is it a brig service?", code="bad-answer")
+        verdict = said["verdict"]
+        stdout, stderr = decode(said.get("stdout")), decode(said.get("stderr"))
+        late = verdict in ("wall-limit", "cpu-limit")
+        signal = int(said.get("signal") or 0)
+        code = TIMEOUT_EXIT_CODE if late else 128 + signal if signal else int(said.get("exit_code") or 0)
+        timing = said.get("timing") or {}
+        text = stderr.decode("utf-8", "replace")
+        return cls(
+            success=verdict == "ok",
+            stdout=stdout.decode("utf-8", "replace"),
+            stderr=text,
+            exit_code=code,
+            execution_time=seconds(timing.get("wall_ns")),
+            timeout=late,
+            error_message=message_of(said, text),
+            container_id=str(said.get("run_id") or ""),
+            language=language,
+            timestamp=time_of(timing.get("started")),
+            verdict=verdict,
+            files={f["name"]: decode(f.get("content")) for f in said.get("files") or ()},
+            usage=ResourceUsage.of(said),
+            stdout_bytes=stdout,
+            stderr_bytes=stderr,
+            diagnosis=said.get("diagnosis"),
+            raw=said,
+        )
+
+
+def last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def message_of(said: Mapping[str, Any], stderr: str) -> Optional[str]:
+    """One line about a failure; None where there was none."""
+    verdict = said["verdict"]
+    if verdict == "ok":
+        return None
+    limits = said.get("limits") or {}
+    denial = said.get("denial") or {}
+    fixed = {
+        "wall-limit": f"the time limit of {limits.get('wall', 'the run')} is over",
+        "cpu-limit": f"the processor time limit of {limits.get('cpu') or limits.get('wall', 'the run')} is over",
+        "memory-limit": f"the memory limit of {limits.get('memory', 'the run')} bytes is exceeded",
+        "output-limit": f"more than {limits.get('output', 'allowed')} bytes of output",
+        "denied": f"the system call {denial.get('syscall', '')} is forbidden",
+        "signaled": f"killed by {said.get('signal_name') or 'a signal'}",
+        "canceled": "the run was canceled",
+    }
+    if verdict in fixed:
+        return fixed[verdict]
+    diagnosis = said.get("diagnosis") or {}
+    told = ": ".join(str(diagnosis[k]) for k in ("type", "message") if diagnosis.get(k))
+    return told or last_line(stderr) or f"exited with code {said.get('exit_code')}"
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One run of the past: either verdict or error_code is set."""
+
+    container_id: str
+    project: str
+    task: str
+    language: str
+    success: bool
+    verdict: str
+    error_code: str  # of a failure of the service's own
+    error_message: str
+    exit_code: int
+    execution_time: float
+    memory_bytes: Optional[int]
+    timestamp: datetime
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> HistoryEntry:
+        return cls(
+            container_id=str(said.get("run_id") or ""),
+            project=str(said.get("project") or ""),
+            task=str(said.get("task") or ""),
+            language=str(said.get("language") or ""),
+            success=said.get("verdict") == "ok",
+            verdict=str(said.get("verdict") or ""),
+            error_code=str(said.get("code") or ""),
+            error_message=str(said.get("message") or ""),
+            exit_code=int(said.get("exit_code") or 0),
+            execution_time=seconds(said.get("wall_ns")),
+            memory_bytes=said.get("memory_bytes"),
+            timestamp=time_of(said.get("created")),
+            raw=dict(said),
+        )

@@ -1,0 +1,229 @@
+"""The client."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
+from urllib.parse import quote
+
+from ._analysis import ErrorAnalysis, analyze
+from ._errors import InfraError, RequestError, SandboxError
+from ._http import Transport
+from ._limits import ResourceLimits
+from ._report import DebugReport
+from ._result import Content, ExecutionResult, HistoryEntry, ResourceUsage, encode
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+Item = Union[str, Mapping[str, Any]]
+
+
+class CodeSandbox:
+    """Runs code in the sandboxes of one service. Safe for use by many threads.
+
+    default_limits: of runs that name none; None: the service's own
+    url:            http://host:port, https://host or unix:///path; None: $BRIG_URL, or http://127.0.0.1:8080
+    api_key:        the bearer key; None: $BRIG_API_KEY, or none
+    project, task:  what the runs are listed under in the history
+    retries:        further tries of a request that failed and may be sent again
+    patience:       the longest wait between two tries, in seconds; a service that asks for more is not tried again
+    answer_timeout: seconds until an answer is given up; a run may wait for its turn
+    """
+
+    def __init__(
+        self,
+        default_limits: Optional[ResourceLimits] = None,
+        *,
+        url: Optional[str] = None,
+        api_key: Optional[str] = None,
+        project: str = "",
+        task: str = "",
+        retries: int = 3,
+        patience: float = 30,
+        answer_timeout: float = 300,
+        ssl_context: Optional[ssl.SSLContext] = None,
+    ) -> None:
+        self.default_limits = default_limits
+        self.project = project
+        self.task = task
+        self._http = Transport(
+            url or os.environ.get("BRIG_URL") or DEFAULT_URL,
+            api_key or os.environ.get("BRIG_API_KEY") or None,
+            timeout=answer_timeout,
+            retries=retries,
+            patience=patience,
+            context=ssl_context,
+        )
+
+    def execute(
+        self,
+        code: str,
+        language: str = "python",
+        limits: Optional[ResourceLimits] = None,
+        network_enabled: bool = False,
+        env_vars: Optional[Mapping[str, str]] = None,
+        files: Optional[Mapping[str, Content]] = None,
+        read_only: bool = True,
+        *,
+        stdin: Content = "",
+    ) -> ExecutionResult:
+        """Runs code and gives how it ended.
+
+        files are placed beside the code before it starts; what it writes there comes
+        back in the result. read_only=False lets it write elsewhere too, into a layer
+        that is thrown away. network_enabled is refused by services that have no network.
+
+        Raises InfraError when the service failed, RequestError when it refused.
+        """
+        body: Dict[str, Any] = {"language": language, "source": encode(code)}
+        limits = limits or self.default_limits
+        if limits is not None:
+            body["limits"] = limits.to_api()
+        if network_enabled:
+            body["network"] = "internet"
+        if env_vars:
+            body["env"] = dict(env_vars)
+        if files:
+            body["files"] = [{"name": name, "content": encode(content)} for name, content in files.items()]
+        if not read_only:
+            body["writable_root"] = True
+        if stdin:
+            body["stdin"] = encode(stdin)
+        labels = {k: v for k, v in (("project", self.project), ("task", self.task)) if v}
+        if labels:
+            body["labels"] = labels
+        return ExecutionResult.of(self._http.call("POST", "/v1/runs", body), language)
+
+    def execute_many(self, items: Iterable[Item], concurrency: int = 4) -> Iterator[ExecutionResult]:
+        """Runs many and yields each result as it comes; result.index is the item's position.
+
+        An item is code, or a mapping of execute's arguments. Items are taken as there is
+        room. What brig could not run is raised after the last result, so that no result
+        is lost: the error of the first such item, with those of later ones in others.
+        """
+        if concurrency < 1:
+            raise ValueError(f"concurrency is {concurrency}: it must be positive")
+        return self._execute_many(iter(items), concurrency)
+
+    def _execute_many(self, items: Iterator[Item], concurrency: int) -> Iterator[ExecutionResult]:
+        failed: List[SandboxError] = []
+        with ThreadPoolExecutor(concurrency, thread_name_prefix="brig") as pool:
+            waiting: Dict[Future[ExecutionResult], int] = {}
+            index, more = 0, True
+            while True:
+                while more and len(waiting) < concurrency:
+                    try:
+                        item = next(items)
+                    except StopIteration:
+                        more = False
+                        break
+                    arguments: Dict[str, Any] = {"code": item} if isinstance(item, str) else dict(item)
+                    waiting[pool.submit(self.execute, **arguments)] = index
+                    index += 1
+                if not waiting:
+                    break
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    position = waiting.pop(future)
+                    try:
+                        result = future.result()
+                    except SandboxError as e:
+                        e.index = position
+                        failed.append(e)
+                    else:
+                        yield replace(result, index=position)
+        if failed:
+            failed.sort(key=lambda e: e.index or 0)
+            failed[0].others = failed[1:]
+            raise failed[0]
+
+    def list_supported_languages(self) -> List[str]:
+        """The names of the languages whose image is there, in order."""
+        said = self._http.call("GET", "/v1/languages")
+        languages = _list(said, "languages")
+        return sorted(str(lang["name"]) for lang in languages if lang.get("stored", True))
+
+    def get_execution_history(
+        self,
+        *,
+        project: Optional[str] = None,
+        task: Optional[str] = None,
+        language: Optional[str] = None,
+        verdict: Optional[str] = None,
+        since: Optional[datetime] = None,
+        until: Optional[datetime] = None,
+        limit: Optional[int] = None,
+    ) -> List[HistoryEntry]:
+        """The runs of this key, newest first; the last 1,000 where there is no limit.
+
+        project and task are the client's own where they are None; "" is any.
+        """
+        query = {
+            "project": self.project if project is None else project,
+            "task": self.task if task is None else task,
+            "language": language,
+            "verdict": verdict,
+            "since": _rfc3339(since),
+            "until": _rfc3339(until),
+            "limit": limit,
+        }
+        return [HistoryEntry.of(run) for run in _list(self._http.call("GET", "/v1/history", query=query), "runs")]
+
+    def get_resource_usage(self, container_id: str) -> ResourceUsage:
+        """What a run uses, or used, by the id of its result."""
+        return ResourceUsage.of(self._http.call("GET", "/v1/runs/" + quote(container_id, safe="")))
+
+    def cleanup_all_containers(self) -> int:
+        """Ends this key's sessions and gives how many there were. Runs clean up after themselves."""
+        ended = 0
+        for session in _list(self._http.call("GET", "/v1/sessions"), "sessions"):
+            try:
+                self._http.call("DELETE", "/v1/sessions/" + quote(str(session["id"]), safe=""))
+                ended += 1
+            except RequestError as e:
+                if e.status != 404:  # it ended by itself
+                    raise
+        return ended
+
+    def analyze_error(self, result: Union[ExecutionResult, str]) -> ErrorAnalysis:
+        """What kind of error a result, or what a program wrote to stderr, tells of."""
+        return analyze(result)
+
+    def create_debug_report(self, result: ExecutionResult, code: str = "") -> DebugReport:
+        """All there is to say of a result, with the state of the service."""
+        try:
+            service = self.health()
+        except SandboxError as e:
+            service = {"error": str(e)}
+        return DebugReport.of(result, code, service)
+
+    def health(self) -> Dict[str, Any]:
+        """What the service says of itself: status, capacity, load, queue."""
+        said = self._http.call("GET", "/health")
+        return said if isinstance(said, dict) else {}
+
+    def __enter__(self) -> CodeSandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to give back: connections and runs end by themselves."""
+
+
+def _list(said: Any, name: str) -> List[Dict[str, Any]]:
+    """A list, plain or under its name."""
+    found = said.get(name) if isinstance(said, dict) else said
+    if found is None and isinstance(said, dict) and name in said:
+        return []
+    if not isinstance(found, list):
+        raise InfraError(f"the service answers without {name}: is it a brig service?", code="bad-answer")
+    return found
+
+
+def _rfc3339(at: Optional[datetime]) -> Optional[str]:
+    if at is None:
+        return None
+    return at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,97 @@
+import os
+import tempfile
+import unittest
+from datetime import datetime, timezone
+
+from brig_sandbox import CodeSandbox, InfraError, ResourceLimits
+
+from .service import Answer, Service, ran
+
+
+class Execute(unittest.TestCase):
+    def test_the_least_that_is_sent(self) -> None:
+        with Service(ran()) as service:
+            CodeSandbox(url=service.url).execute("print(1)")
+        asked = service.asked[0]
+        self.assertEqual((asked.method, asked.path, asked.body), ("POST", "/v1/runs", {"language": "python", "source": "print(1)"}))
+        self.assertNotIn("Authorization", asked.headers)
+
+    def test_all_that_is_sent(self) -> None:
+        with Service(ran()) as service:
+            box = CodeSandbox(ResourceLimits(pids_limit=7), url=service.url + "/prefix/", api_key="k3y", project="p", task="t")
+            box.execute("x", "ruby", env_vars={"A": "1"}, files={"a.txt": "ü", "b": b"\xff\x00"}, read_only=False, network_enabled=True, stdin=b"in")
+            box.execute("x", limits=ResourceLimits(memory_limit="64m"))
+        asked = service.asked[0]
+        self.assertEqual(asked.path, "/prefix/v1/runs")
+        self.assertEqual(asked.headers["Authorization"], "Bearer k3y")
+        limits = asked.body.pop("limits")
+        self.assertEqual(limits["pids"], 7)
+        self.assertEqual(
+            asked.body,
+            {
+                "language": "ruby",
+                "source": "x",
+                "network": "internet",
+                "env": {"A": "1"},
+                "files": [{"name": "a.txt", "content": "ü"}, {"name": "b", "content": {"base64": "/wA="}}],
+                "writable_root": True,
+                "stdin": "in",
+                "labels": {"project": "p", "task": "t"},
+            },
+        )
+        self.assertEqual(service.asked[1].body["limits"]["memory"], 64 << 20)  # instead of the default ones
+        self.assertEqual(service.asked[1].body["limits"]["pids"], 100)
+
+    def test_address_and_key_from_the_environment(self) -> None:
+        with Service(ran()) as service:
+            saved = dict(os.environ)
+            os.environ.update(BRIG_URL=service.url, BRIG_API_KEY="from-env")
+            try:
+                CodeSandbox().execute("x")
+            finally:
+                os.environ.clear()
+                os.environ.update(saved)
+        self.assertEqual(service.asked[0].headers["Authorization"], "Bearer from-env")
+
+    def test_unix_socket(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            with Service(ran(stdout="hi"), unix=os.path.join(directory, "s")) as service:
+                self.assertEqual(CodeSandbox(url=service.url).execute("x").stdout, "hi")
+
+    def test_success(self) -> None:
+        files = [{"name": "a", "content": "text"}, {"name": "b", "content": {"base64": "/wA="}}]
+        with Service(ran(stdout="4\n", stderr={"base64": "/wA="}, files=files)) as service:
+            r = CodeSandbox(url=service.url).execute("print(2+2)")
+        self.assertTrue(r.success)
+        self.assertEqual((r.stdout, r.stderr, r.stderr_bytes), ("4\n", "\ufffd\0", b"\xff\0"))
+        self.assertEqual((r.exit_code, r.execution_time, r.timeout, r.error_message), (0, 1.5, False, None))
+        self.assertEqual((r.container_id, r.language, r.verdict), ("run-1", "python", "ok"))
+        self.assertEqual(r.timestamp, datetime(2026, 3, 1, 12, 0, 0, 123456, timezone.utc))
+        self.assertEqual(r.files, {"a": b"text", "b": b"\xff\0"})
+        self.assertEqual((r.usage.cpu_seconds, r.usage.memory_bytes, r.usage.processes, r.usage.wall_seconds), (0.02, None, 3, 1.5))
+
+    def test_every_other_verdict_is_a_result(self) -> None:
+        trace = "Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\nNameError: name 'x' is not defined\n"
+        for answer, code, timeout, message in (
+            (ran("nonzero", exit_code=1, stderr=trace), 1, False, "NameError: name 'x' is not defined"),
+            (ran("nonzero", exit_code=7), 7, False, "exited with code 7"),
+            (ran("nonzero", exit_code=1, stderr="z", diagnosis={"type": "T", "message": "m"}), 1, False, "T: m"),
+            (ran("wall-limit", exit_code=-1, signal=9), 124, True, "the time limit of 5s is over"),
+            (ran("cpu-limit", exit_code=-1, signal=9), 124, True, "the processor time limit of 2s is over"),
+            (ran("memory-limit", exit_code=-1, signal=9), 137, False, "the memory limit of 1048576 bytes is exceeded"),
+            (ran("output-limit", exit_code=-1, signal=9), 137, False, "more than 16 bytes of output"),
+            (ran("denied", exit_code=-1, signal=9, denial={"syscall": "ptrace"}), 137, False, "the system call ptrace is forbidden"),
+            (ran("signaled", exit_code=-1, signal=11, signal_name="SIGSEGV"), 139, False, "killed by SIGSEGV"),
+            (ran("compile-error", stage="compile", exit_code=1, stderr="a.c:1:2: error: x\n"), 1, False, "a.c:1:2: error: x"),
+            (ran("canceled", exit_code=-1, signal=9), 137, False, "the run was canceled"),
+        ):
+            with self.subTest(message), Service(answer) as service:
+                r = CodeSandbox(url=service.url).execute("x")
+                self.assertEqual((r.success, r.exit_code, r.timeout, r.error_message), (False, code, timeout, message))
+
+    def test_an_answer_that_is_no_result_is_never_one(self) -> None:
+        for body in (b"", b"hello", b"[]", b"null", b"{}", b'{"verdict": ""}', b'{"verdict": null}', b'{"verdict": "ok", "stdout": {"base64": "*"}}', b'{"verdict": "ok", "stdout": 4}'):
+            with self.subTest(body), Service(Answer(200, body)) as service:
+                with self.assertRaises(InfraError) as raised:
+                    CodeSandbox(url=service.url).execute("x")
+                self.assertEqual((raised.exception.code, len(service.asked)), ("bad-answer", 1))
