@@ -52,8 +52,9 @@ var tongues = map[string]tongue{
 	"python":      {version: []string{"python3", "--version"}},
 	"python-full": {version: []string{"python3", "--version"}, tools: []string{"numpy", "scipy", "pandas", "pytest", "black", "flake8", "mypy"}, later: true},
 
-	"javascript": {version: []string{"node", "--version"}},
-	"typescript": {version: []string{"tsc", "--version"}},
+	"javascript":      {version: []string{"node", "--version"}},
+	"javascript-full": {version: []string{"node", "--version"}, tools: []string{"typescript", "jest", "eslint", "prettier"}, later: true},
+	"typescript":      {version: []string{"tsc", "--version"}},
 
 	"ruby":      {version: []string{"ruby", "--version"}},
 	"ruby-full": {version: []string{"ruby", "--version"}, tools: []string{"rspec", "rubocop"}, later: true},

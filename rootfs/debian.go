@@ -36,7 +36,11 @@ type debianBuild struct {
 // that end with them: host root runs nothing that was downloaded
 // (TestBuildNeverRunsAsHostRoot).
 func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (err error) {
-	if err := needTools("mmdebstrap", "apt-get", "tar"); err != nil {
+	tools := []string{"mmdebstrap", "apt-get", "tar"}
+	if r.NPM != "" {
+		tools = append(tools, "npm")
+	}
+	if err := needTools(tools...); err != nil {
 		return err
 	}
 	sources, err := debianSources(r.Suite, o.Mirror)
@@ -49,10 +53,13 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	b := &debianBuild{recipe: r.onBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log, step: o.Step}
-	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", b.recipe.Finish), b.write("status", "")); err != nil {
+	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", "node_modules="+b.dir.file("npm/node_modules")+"\n"+b.recipe.Finish), b.write("status", "")); err != nil {
 		return err
 	}
 	if err := b.fetchDebs(ctx); err != nil {
+		return err
+	}
+	if err := b.fetchNPM(ctx); err != nil {
 		return err
 	}
 	says := &tail{w: o.Log}
@@ -122,7 +129,7 @@ func buildEnv(r Recipe, tmp string) []string {
 }
 
 func needTools(names ...string) error {
-	packages := map[string]string{"mmdebstrap": "mmdebstrap", "apt-get": "apt", "tar": "tar"}
+	packages := map[string]string{"mmdebstrap": "mmdebstrap", "apt-get": "apt", "tar": "tar", "npm": "npm"}
 	for _, name := range names {
 		if _, err := exec.LookPath(name); err != nil {
 			return fmt.Errorf("%s is missing: install it with: apt-get install %s", name, packages[name])
@@ -160,7 +167,7 @@ func newBuildDir(cache string) (*buildDir, error) {
 	w := &buildDir{dir}
 	err = w.own(w.path)
 	for _, name := range []string{"debs", "debs/partial", "apt", "apt/lists", "apt/lists/partial"} {
-		err = errors.Join(err, os.Mkdir(w.file(name), 0o755), w.own(w.file(name)))
+		err = errors.Join(err, w.mkdirOwned(name))
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -26,15 +26,18 @@ type Recipe struct {
 	Exclude  []string `yaml:"exclude"`  // dpkg path patterns to leave out, beside documentation
 	Keep     []string `yaml:"keep"`     // patterns to keep though excluded
 	Epoch    int64    `yaml:"epoch"`    // newest time any file may bear, seconds since 1970
+	NPM      string   `yaml:"npm"`      // lock file recipes/npm/NPM.json, whose packages Finish finds in $node_modules
 
 	// Finish is a shell script run, as the root of a user namespace, when the
 	// packages are unpacked; $1 is the tree. It stops at the first failure.
 	// Packages are not configured, no script of theirs runs: what of their work
 	// a sandbox needs is for Finish, but for the base's (debianbase.go).
 	Finish string `yaml:"finish"`
+
+	Lock []byte `yaml:"-"` // the file that NPM names
 }
 
-//go:embed recipes/*.yaml
+//go:embed recipes/*.yaml recipes/npm/*.json
 var recipeFiles embed.FS
 
 // Recipes returns the recipes brig brings, by name.
@@ -45,12 +48,18 @@ func Recipes() map[string]Recipe {
 	}
 	all := make(map[string]Recipe)
 	for _, f := range files {
+		if f.IsDir() {
+			continue
+		}
 		name := path.Join("recipes", f.Name())
 		text, err := recipeFiles.ReadFile(name)
 		if err != nil {
 			panic(err)
 		}
 		r, err := ParseRecipe(name, text)
+		if err == nil && r.NPM != "" {
+			r.Lock, err = recipeFiles.ReadFile(path.Join("recipes/npm", r.NPM+".json"))
+		}
 		if err != nil {
 			panic(err) // TestRecipesParse
 		}

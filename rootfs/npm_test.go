@@ -1,0 +1,57 @@
+package rootfs
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// What npm fetches is pinned by version and hash, and no lock says where from: that is
+// the host's to say.
+func TestNPMLocksPinEverything(t *testing.T) {
+	locks := 0
+	for name, r := range Recipes() {
+		if r.NPM == "" {
+			continue
+		}
+		locks++
+		var lock struct {
+			Packages map[string]struct {
+				Version, Integrity, Resolved string
+				Link                         bool
+			}
+		}
+		if err := json.Unmarshal(r.Lock, &lock); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if len(lock.Packages) < 2 {
+			t.Errorf("%s: the lock names %d packages", name, len(lock.Packages))
+		}
+		for path, p := range lock.Packages {
+			if path != "" && (p.Version == "" || !strings.HasPrefix(p.Integrity, "sha512-") || p.Resolved != "" || p.Link) {
+				t.Errorf("%s: %s is not pinned: %+v", name, path, p)
+			}
+		}
+		manifest, err := npmManifest(r.Lock)
+		var m struct{ Dependencies map[string]string }
+		if err == nil {
+			err = json.Unmarshal([]byte(manifest), &m)
+		}
+		if err != nil || m.Dependencies["jest"] == "" {
+			t.Errorf("%s: package.json is %q, %v", name, manifest, err)
+		}
+		for dependency, version := range m.Dependencies {
+			if strings.Trim(version, "0123456789.") != "" {
+				t.Errorf("%s: %s is asked for as %q, not as one version", name, dependency, version)
+			}
+		}
+	}
+	if locks == 0 {
+		t.Error("no recipe has a lock: nothing was looked at")
+	}
+	for _, bad := range []string{"", "{}", `{"packages": {"node_modules/a": {}}}`} {
+		if m, err := npmManifest([]byte(bad)); err == nil {
+			t.Errorf("of %q is made %q", bad, m)
+		}
+	}
+}
