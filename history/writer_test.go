@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -253,6 +254,7 @@ func benchmarkAdd(b *testing.B, goroutines int) {
 	result.Stdout = api.Bytes(strings.Repeat("4\n", 100))
 	var n atomic.Int64
 	var wg sync.WaitGroup
+	took := make([]time.Duration, b.N)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range goroutines {
@@ -260,14 +262,21 @@ func benchmarkAdd(b *testing.B, goroutines int) {
 			for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
 				r := Of(result)
 				r.ID, r.Created = fmt.Sprint("run", i), epoch.Add(time.Duration(i))
+				began := time.Now()
 				if err := s.Add(context.Background(), r); err != nil {
 					b.Error(err)
 					return
 				}
+				took[i-1] = time.Since(began)
 			}
 		})
 	}
 	wg.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	for _, p := range []int{50, 99} {
+		b.ReportMetric(float64(took[(b.N*p+99)/100-1].Microseconds()), fmt.Sprintf("p%d-µs", p))
+	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
 }
 
