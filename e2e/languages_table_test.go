@@ -35,6 +35,10 @@ var tongues = map[string]tongue{
 		version: []string{"java", "--version"},
 		without: map[string]string{"json": noJSON},
 	},
+	"java-full": {
+		version: []string{"java", "--version"}, tools: []string{"junit", "junit alone"}, later: true,
+		without: map[string]string{"json": noJSON},
+	},
 	"go": {version: []string{"go", "version"}},
 	"rust": {
 		version: []string{"rustc", "--version"},

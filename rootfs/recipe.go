@@ -20,6 +20,10 @@ type Recipe struct {
 	Name string `yaml:"name"`
 	Kind string `yaml:"kind"` // "debian" or "busybox"
 
+	// Extends names a recipe of Kind debian that this one adds to: Suite and Epoch are
+	// its, lists begin with its, and its Finish runs first.
+	Extends string `yaml:"extends"`
+
 	// For Kind debian:
 	Suite    string   `yaml:"suite"`
 	Packages []string `yaml:"packages"` // with what they depend on, beside the base every image has
@@ -65,7 +69,27 @@ func Recipes() map[string]Recipe {
 		}
 		all[r.Name] = r
 	}
+	for name, r := range all {
+		if r.Extends == "" {
+			continue
+		}
+		base, ok := all[r.Extends]
+		if !ok || base.Extends != "" {
+			panic("recipe " + name + " extends none that stands alone") // TestRecipesParse
+		}
+		all[name] = r.onto(base)
+	}
 	return all
+}
+
+// onto adds r to base, which it extends.
+func (r Recipe) onto(base Recipe) Recipe {
+	r.Suite, r.Epoch = base.Suite, base.Epoch
+	r.Packages = slices.Concat(base.Packages, r.Packages)
+	r.Exclude = slices.Concat(base.Exclude, r.Exclude)
+	r.Keep = slices.Concat(base.Keep, r.Keep)
+	r.Finish = base.Finish + r.Finish
+	return r
 }
 
 // FindRecipe returns the recipe with that name.
@@ -91,7 +115,9 @@ func ParseRecipe(file string, text []byte) (Recipe, error) {
 		return r, nil
 	case r.Kind != "debian":
 		return Recipe{}, fmt.Errorf("%s: kind %q: write debian or busybox", file, r.Kind)
-	case r.Suite == "" || len(r.Packages) == 0 || r.Epoch <= 0:
+	case r.Extends != "" && (r.Suite != "" || r.Epoch != 0):
+		return Recipe{}, fmt.Errorf("%s: suite and epoch are those of recipe %s", file, r.Extends)
+	case r.Extends == "" && (r.Suite == "" || len(r.Packages) == 0 || r.Epoch <= 0):
 		return Recipe{}, fmt.Errorf("%s: a debian recipe needs suite, packages and epoch", file)
 	}
 	return r, nil

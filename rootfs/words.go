@@ -66,9 +66,11 @@ func (l Language) Sources(files []api.File, main string) []string {
 	return all
 }
 
-// IsSource reports whether a file has one of the language's extensions.
+// IsSource reports whether a file has one of the language's extensions, or that of its
+// SourceFile: of two languages with the same sources one alone has the extension.
 func (l Language) IsSource(name string) bool {
-	return slices.Contains(l.Extensions, strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")))
+	ext := strings.ToLower(path.Ext(name))
+	return slices.Contains(l.Extensions, strings.TrimPrefix(ext, ".")) || ext != "" && ext == path.Ext(l.SourceFile)
 }
 
 // ChooseFlags gives the flags of a run, each of which the manifest must offer word by
