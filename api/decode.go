@@ -27,29 +27,32 @@ func DecodeRun(r io.Reader) (Run, error) {
 }
 
 // ParseRun is DecodeRun for bytes already read.
-func ParseRun(raw []byte) (Run, error) {
+func ParseRun(raw []byte) (Run, error) { return parse[Run](raw, "run") }
+
+// parse reads one value of what a caller sends, strictly.
+func parse[T any](raw []byte, what string) (T, error) {
+	var v, none T
 	if !utf8.Valid(raw) { // the decoder would put U+FFFD in its place
-		return Run{}, Refuse(CodeBadRequest, `decode run: the JSON is not UTF-8: send such bytes as {"base64": "..."}`)
+		return none, Refuse(CodeBadRequest, `decode %s: the JSON is not UTF-8: send such bytes as {"base64": "..."}`, what)
 	}
 	if err := strictKeys(raw); err != nil {
-		return Run{}, Refuse(CodeBadRequest, "decode run: %w", err)
+		return none, Refuse(CodeBadRequest, "decode %s: %w", what, err)
 	}
-	var run Run
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&run); err != nil {
+	if err := d.Decode(&v); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 			err = errors.New("the JSON ends too early")
 		}
-		if where := misfit(raw, reflect.TypeFor[Run]()); where != "" {
-			return Run{}, Refuse(CodeBadRequest, "decode run: %s: %w", where, err)
+		if where := misfit(raw, reflect.TypeFor[T]()); where != "" {
+			return none, Refuse(CodeBadRequest, "decode %s: %s: %w", what, where, err)
 		}
-		return Run{}, Refuse(CodeBadRequest, "decode run: %w", err)
+		return none, Refuse(CodeBadRequest, "decode %s: %w", what, err)
 	}
 	if rest := bytes.TrimLeft(raw[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		return Run{}, Refuse(CodeBadRequest, "decode run: there is more after the end of the JSON object: send one run per request")
+		return none, Refuse(CodeBadRequest, "decode %s: there is more after the end of the JSON object: send one %s per request", what, what)
 	}
-	return run, nil
+	return v, nil
 }
 
 // misfit finds the field of t that raw's value does not fit, such as limits.wall:
@@ -78,7 +81,7 @@ func misfit(raw []byte, t reflect.Type) string {
 // level is one open object or array.
 type level struct {
 	object bool
-	free   bool     // its keys are the caller's own: env
+	free   bool     // its keys are the caller's own: env, and files where they are an object
 	key    string   // the last key seen
 	keys   []string // all keys so far
 }
@@ -95,7 +98,7 @@ func strictKeys(raw []byte) error {
 			if len(open) == maxDepth {
 				return fmt.Errorf("the JSON is nested more than %d deep", maxDepth)
 			}
-			free := len(open) == 1 && open[0].key == "env"
+			free := len(open) == 1 && (open[0].key == "env" || open[0].key == "files")
 			open = append(open, level{object: raw[i] == '{', free: free})
 			wantKey = raw[i] == '{'
 		case '}', ']':

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
 
 	"github.com/brig-sandbox/brig/api"
@@ -24,5 +25,10 @@ func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, er
 	case !errors.As(err, &refused) || refused.Code != api.CodeNotFound:
 		return "", err
 	}
-	return digest, c.call(ctx, http.MethodPut, path, bytes.NewReader(content), &struct{}{})
+	return digest, c.SendBlob(ctx, digest, bytes.NewReader(content))
+}
+
+// SendBlob has the agent keep what r holds, or nothing if its digest is another.
+func (c *Client) SendBlob(ctx context.Context, digest string, r io.Reader) error {
+	return c.call(ctx, http.MethodPut, "/v1/blobs/"+digest, r, &struct{}{})
 }

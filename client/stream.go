@@ -29,6 +29,7 @@ func (c *Client) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdo
 // ones are not told. The Result has the compilation and all tests as well.
 type Events struct {
 	Stdout, Stderr io.Writer // of a run without tests
+	Started        func()    // it has its slot; of a run without tests
 	Compiled       func(api.Compilation)
 	Test           func(api.TestResult) // each test's result as it comes
 }
@@ -59,7 +60,12 @@ func (c *Client) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, even
 		return api.Result{}, err
 	}
 	events.Stdout, events.Stderr = orDiscard(events.Stdout), orDiscard(events.Stderr)
-	return k.receive(r.Tests, func() { go sendStdin(k, stdin) }, events)
+	return k.receive(r.Tests, func() {
+		go sendStdin(k, stdin)
+		if events.Started != nil {
+			events.Started()
+		}
+	}, events)
 }
 
 const answerTime = 10 * time.Second // from a cancel to the answer

@@ -29,6 +29,8 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "run a program in a sandbox", runCommand},
+		{"serve", "serve runs over HTTP, with history and statistics", serveCommand},
+		{"key", "make keys for brig serve", keyCommand},
 		{"rootfs", "build, import, list and remove images", rootfsCommand},
 		{"profile", "show, explain, compare and export seccomp profiles", profileCommand},
 		{"languages", "list the languages the agent can run", languagesCommand},

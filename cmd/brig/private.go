@@ -29,22 +29,28 @@ func socketFlag(f *pflag.FlagSet) *string {
 // socket, or a private one that lives as long as the command.
 type agentHandle struct {
 	*client.Client
+	socket  string
 	private *privateAgent // nil: not ours
 }
 
 // connect finds the agent. A socket that was named must answer; where none was
 // named and nobody answers on the usual one, root gets a private agent, with flags.
 func (c *console) connect(socket string, flags ...string) (*agentHandle, error) {
+	return c.connectAs(socket, os.Geteuid(), flags...)
+}
+
+// connectAs is connect for one who will be another user when he uses it.
+func (c *console) connectAs(socket string, uid int, flags ...string) (*agentHandle, error) {
 	named := socket
 	if named == "" {
 		named = c.env("BRIG_SOCKET")
 	}
 	if named != "" {
-		return &agentHandle{Client: client.New(named)}, nil
+		return &agentHandle{Client: client.New(named), socket: named}, nil
 	}
 	probe, err := net.Dial("unix", defaultSocket)
 	if err == nil {
-		return &agentHandle{Client: client.New(defaultSocket)}, probe.Close()
+		return &agentHandle{Client: client.New(defaultSocket), socket: defaultSocket}, probe.Close()
 	}
 	switch {
 	case errors.Is(err, os.ErrPermission):
@@ -52,11 +58,11 @@ func (c *console) connect(socket string, flags ...string) (*agentHandle, error) 
 	case os.Geteuid() != 0:
 		return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start brigd, name another socket with --socket, or use sudo, which starts an agent for this one command", defaultSocket)
 	}
-	p, err := startPrivate(flags)
+	p, err := startPrivate(uid, flags)
 	if err != nil {
 		return nil, err
 	}
-	return &agentHandle{Client: client.New(p.socket), private: p}, nil
+	return &agentHandle{Client: client.New(p.socket), socket: p.socket, private: p}, nil
 }
 
 // Close stops a private agent and waits for it.
@@ -100,7 +106,7 @@ type privateAgent struct {
 	once     sync.Once
 }
 
-func startPrivate(flags []string) (_ *privateAgent, err error) {
+func startPrivate(uid int, flags []string) (_ *privateAgent, err error) {
 	bin, err := findBrigd()
 	if err != nil {
 		return nil, err
@@ -121,6 +127,9 @@ func startPrivate(flags []string) (_ *privateAgent, err error) {
 	}
 	ln.SetUnlinkOnClose(false) // the child goes on listening
 	defer ln.Close()
+	if err := errors.Join(os.Chown(p.socket, uid, -1), os.Chown(dir, uid, -1)); err != nil { // the socket while the directory is still ours alone
+		return nil, err
+	}
 	sock, err := ln.File()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// spareID is the uid and gid of a service on a host that has no user for it: from
+// the range that systemd gives to services without one, so that it is nobody's.
+const spareID = 62187
+
+// gatewayUser is used where it exists.
+const gatewayUser = "brig-gateway"
+
+// An identity is who the service will be.
+type identity struct{ uid, gid int }
+
+// dropTo decides it: ourselves, unless we are root.
+func dropTo(name string) (identity, error) {
+	if os.Geteuid() != 0 {
+		if name != "" {
+			return identity{}, errors.New("--user needs root: start it as that user instead")
+		}
+		return identity{os.Geteuid(), os.Getegid()}, nil
+	}
+	u, err := user.Lookup(cmp.Or(name, gatewayUser))
+	var unknown user.UnknownUserError
+	switch {
+	case errors.As(err, &unknown) && name == "":
+		return identity{spareID, spareID}, nil
+	case err != nil:
+		return identity{}, fmt.Errorf("--user: %w", err)
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return identity{}, err
+	}
+	gid, err := strconv.Atoi(u.Gid)
+	if err != nil {
+		return identity{}, err
+	}
+	if uid == 0 {
+		return identity{}, errors.New("--user root: the service holds no privilege; name another user")
+	}
+	return identity{uid, gid}, nil
+}
+
+// own makes the directory of what the service keeps, for its eyes only.
+func (i identity) own(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make --data-dir: %w; name a directory of yours", err)
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	// An earlier service may have run as somebody else.
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	err = os.Lchown(dir, i.uid, i.gid)
+	for _, e := range entries {
+		err = errors.Join(err, os.Lchown(dir+"/"+e.Name(), i.uid, i.gid))
+	}
+	return err
+}
+
+// do gives up root, in all threads and for good: the process can gain no privilege
+// any more. The group that owns the agent's socket stays, where there is one.
+func (i identity) do(socket string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var groups []int
+	var st unix.Stat_t
+	if err := unix.Stat(socket, &st); err != nil {
+		return fmt.Errorf("the agent's socket: %w", err)
+	}
+	if st.Gid != 0 && st.Mode&0o060 == 0o060 {
+		groups = []int{int(st.Gid)}
+	}
+	if err := syscall.Setgroups(groups); err != nil {
+		return os.NewSyscallError("setgroups", err)
+	}
+	if err := syscall.Setresgid(i.gid, i.gid, i.gid); err != nil {
+		return os.NewSyscallError("setresgid", err)
+	}
+	if err := syscall.Setresuid(i.uid, i.uid, i.uid); err != nil {
+		return os.NewSyscallError("setresuid", err)
+	}
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); errno != 0 {
+		return os.NewSyscallError("prctl(PR_SET_NO_NEW_PRIVS)", errno)
+	}
+	if os.Geteuid() == 0 || syscall.Setuid(0) == nil {
+		return errors.New("root could not be given up")
+	}
+	if err := unix.Access(socket, unix.R_OK|unix.W_OK); err != nil {
+		return fmt.Errorf("the agent's socket %s is not to be used by uid %d: start brigd with --group GROUP, and this with --user of that group: %w", socket, i.uid, err)
+	}
+	return nil
+}

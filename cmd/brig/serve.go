@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway"
+	"github.com/brig-sandbox/brig/history"
+)
+
+const serveUsage = `
+Serve brig over HTTP: run code, keep the history, show statistics.
+
+Whoever can reach the address may run programs, so without keys only loopback and
+unix sockets are served. Started as root it starts an agent if none answers, builds
+the images named with --images, gives up root, and then listens.
+
+Every flag can be set in the file named with --config (YAML, names as here) and in
+the environment (BRIG_SERVE_QUEUE=10 for --queue); flags win over the environment,
+the environment over the file. SANDBOX_PORT=9000 is short for --listen 127.0.0.1:9000.
+
+Usage:
+  brig serve [flags]
+
+Examples:
+  sudo brig serve
+  curl -s localhost:8080/execute -H 'Content-Type: application/json' -d '{"code": "print(2+2)"}'
+  sudo brig serve --images python,cpp,java --queue 1000
+  brig key new teacher >>keys.yaml; sudo brig serve --listen 0.0.0.0:8080 --keys keys.yaml`
+
+// serveOptions are the flags of brig serve.
+type serveOptions struct {
+	config, listen, socket, user, dataDir string
+	keys, cert, key                       string
+	hosts, images, agentArgs              []string
+	queue, conns, historyRuns             int
+	wait, grace                           time.Duration
+	maxBody, maxBlob, historyBytes        api.Size
+	verbose                               bool
+}
+
+func serveCommand(c *console, args []string) int {
+	o := serveOptions{maxBody: 64 * api.MiB, maxBlob: 256 * api.MiB, historyBytes: 4 * api.GiB}
+	f := c.flags("serve", serveUsage)
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on: host:port, or unix:/path")
+	f.StringVar(&o.keys, "keys", "", "`FILE` of keys that callers must have one of")
+	f.StringVar(&o.cert, "tls-cert", "", "`FILE` of the certificate chain, in PEM")
+	f.StringVar(&o.key, "tls-key", "", "`FILE` of its private key, in PEM")
+	f.StringSliceVar(&o.hosts, "host", nil, "`NAME` that callers may know the service by, beside localhost (repeatable)")
+	f.StringSliceVar(&o.images, "images", []string{"python"}, "`LANGUAGES` whose images are built and warmed before listening")
+	f.IntVar(&o.queue, "queue", 256, "most requests that wait for a slot; 0: none does")
+	f.DurationVar(&o.wait, "wait", time.Minute, "longest a request waits for a slot")
+	f.DurationVar(&o.grace, "grace", 10*time.Second, "on stopping, how long runs may go on")
+	f.Var(&o.maxBody, "max-body", "largest request")
+	f.Var(&o.maxBlob, "max-blob", "largest blob")
+	f.IntVar(&o.conns, "max-conns", 4096, "most connections at a time")
+	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
+	f.IntVar(&o.historyRuns, "history-runs", 100_000, "runs that the history keeps")
+	f.Var(&o.historyBytes, "history-bytes", "most that the history takes up, nearly")
+	f.StringVar(&o.user, "user", "", "`USER` to run as when started as root (default: brig-gateway if there is one, else uid "+fmt.Sprint(spareID)+")")
+	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that is started, such as --agent-arg=--slots=4 (repeatable)")
+	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.config, "config", "", "`FILE` of settings")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if err := c.settle(f, "BRIG_SERVE_", o.config); err != nil {
+		return c.hint("serve", err)
+	}
+	if port := c.env("SANDBOX_PORT"); port != "" && !f.Changed("listen") {
+		o.listen = net.JoinHostPort("127.0.0.1", port)
+	}
+	if f.NArg() > 0 {
+		return c.hint("serve", fmt.Errorf("unexpected argument %q", f.Arg(0)))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := c.serve(ctx, stop, o); err != nil {
+		return c.fail(err)
+	}
+	return 0
+}
+
+// serve goes from nothing to an answering service, and back.
+func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err error) {
+	// 1. What was asked for makes sense, before anything is made.
+	keys, config, err := o.check()
+	if err != nil {
+		return err
+	}
+	drop, err := dropTo(o.user)
+	if err != nil {
+		return err
+	}
+	// 2. The address is ours; nobody is answered yet.
+	ln, err := o.open()
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	if config != nil {
+		ln = tls.NewListener(ln, config)
+	}
+	// 3. There is an agent, with the images; as root only.
+	agent, err := c.connectAs(o.socket, drop.uid, o.agentArgs...)
+	if err != nil {
+		return err
+	}
+	defer agent.Close()
+	if err := c.warm(ctx, agent, o.images); err != nil {
+		return agent.explain(err)
+	}
+	if err := drop.own(o.dataDir); err != nil {
+		return err
+	}
+	// 4. Root is gone for good.
+	if err := drop.do(agent.socket); err != nil {
+		return err
+	}
+	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.Keep{Runs: o.historyRuns, Bytes: o.historyBytes})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
+	g, err := gateway.New(ctx, gateway.Config{
+		Agent: agent.Client, History: store, Keys: keys, Version: version, Log: log,
+		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxConns: o.conns, Grace: o.grace, Names: o.hosts,
+	})
+	if err != nil {
+		return err
+	}
+	// 5. Whoever may, is answered; a second signal ends at once.
+	fmt.Fprintf(c.stderr, "brig serves %s; its documentation is at %s\n", ln.Addr(), o.url(ln.Addr()))
+	context.AfterFunc(ctx, stop)
+	return g.Serve(ctx, ln)
+}
+
+// check refuses what cannot work, and what would let strangers in.
+func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error) {
+	if o.keys != "" {
+		if keys, err = gateway.ReadKeys(o.keys); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := o.safe(); err != nil {
+		return nil, nil, err
+	}
+	if (o.cert == "") != (o.key == "") {
+		return nil, nil, errors.New("--tls-cert and --tls-key belong together: set both")
+	}
+	if o.cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the certificate: %w", err)
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	if o.queue < 0 || o.conns < 1 || o.wait <= 0 || o.grace < 0 {
+		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns and --wait not zero")
+	}
+	return keys, config, nil
+}
+
+// safe refuses to let whoever reaches a public address run programs (API-12).
+func (o serveOptions) safe() error {
+	if o.keys != "" || strings.HasPrefix(o.listen, "unix:") {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(o.listen)
+	if err != nil {
+		return fmt.Errorf("--listen %q: write host:port, or unix:/path", o.listen)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() || host == "localhost" {
+		return nil
+	}
+	return fmt.Errorf("--listen %s can be reached by others, who could all run programs: set --keys FILE (brig key new NAME makes a key), or listen on 127.0.0.1", o.listen)
+}
+
+// open binds the address.
+func (o serveOptions) open() (net.Listener, error) {
+	path, unix := strings.CutPrefix(o.listen, "unix:")
+	if !unix {
+		ln, err := net.Listen("tcp", o.listen)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("%s is in use: stop what listens there, or choose another with --listen", o.listen)
+		}
+		return ln, err
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		return nil, errors.Join(fmt.Errorf("somebody answers on %s already", path), c.Close())
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
+		if err := os.Remove(path); err != nil { // of a service that was killed
+			return nil, err
+		}
+	}
+	return net.Listen("unix", path)
+}
+
+func (o serveOptions) url(at net.Addr) string {
+	if at.Network() == "unix" {
+		return "/docs/"
+	}
+	scheme := "http"
+	if o.cert != "" {
+		scheme = "https"
+	}
+	return fmt.Sprintf("%s://%s/docs/", scheme, at)
+}
+
+// warm sees to it that the images are there, and that each has run once: its files
+// are read, its cell is built.
+func (c *console) warm(ctx context.Context, agent *agentHandle, names []string) error {
+	all, err := agent.Languages(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(l api.Language) bool { return l.Name == name || slices.Contains(l.Aliases, name) })
+		if i < 0 {
+			return api.Refuse(api.CodeNoLanguage, "--images names %q, which is no language: brig languages lists them", name)
+		}
+		if all[i].Stored {
+			continue
+		}
+		if os.Geteuid() != 0 {
+			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s, or leave it out of --images", all[i].Image, name, all[i].Image)
+		}
+		if err := c.buildMissing(ctx, agent, all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

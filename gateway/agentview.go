@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// An agentView is what the gateway knows of its agent: asked now and then, so that
+// no request waits for an answer that changes seldom.
+type agentView struct {
+	mu        sync.Mutex
+	health    api.Health     // guarded by mu; as last told
+	languages []api.Language // guarded by mu
+	err       error          // guarded by mu; of the last question; nil: it answers
+}
+
+// lookEvery is the time between two questions.
+const lookEvery = 2 * time.Second
+
+// look asks the agent how it is, and gives its slots to the queue.
+func (g *Gateway) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	health, err := g.cfg.Agent.Health(ctx)
+	var languages []api.Language
+	if err == nil {
+		languages, err = g.cfg.Agent.Languages(ctx)
+	}
+	v := &g.agent
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if (err == nil) != (v.err == nil) {
+		g.log.Info("agent", "reachable", err == nil, "err", err)
+	}
+	v.err = err
+	if err == nil {
+		v.health, v.languages = health, languages
+		g.queue.Resize(max(health.Slots, 1))
+	}
+}
+
+func (g *Gateway) keepLooking(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			g.look(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (v *agentView) get() (api.Health, []api.Language, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.health, v.languages, v.err
+}

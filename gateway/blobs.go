@@ -1,0 +1,97 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// defaultBlobs is what a caller may have where there are no keys.
+const defaultBlobs = 1 * api.GiB
+
+// putBlob hands a blob to the agent, which holds it against its digest: whoever
+// names one by digest has had its content.
+func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
+	c, digest := callerOf(r.Context()), r.PathValue("digest")
+	if err := api.BlobDigest(digest); err != nil {
+		return err
+	}
+	most := int64(g.cfg.MaxBlob)
+	if r.ContentLength > most {
+		return tooLarge(g.cfg.MaxBlob)
+	}
+	body := &counted{Reader: http.MaxBytesReader(w, r.Body, most)}
+	if err := g.cfg.Agent.SendBlob(r.Context(), digest, body); err != nil {
+		var over *http.MaxBytesError
+		if errors.As(body.err, &over) {
+			return tooLarge(g.cfg.MaxBlob)
+		}
+		return err
+	}
+	bound := c.Blobs
+	if bound == 0 {
+		bound = defaultBlobs
+	}
+	g.blobs.add(c.Name, digest, body.n, bound)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// A counted reader knows how much came, and why no more did.
+type counted struct {
+	io.Reader
+	n   int64
+	err error
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	c.err = err
+	return n, err
+}
+
+// hasBlob says whether the caller need not send it.
+func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
+	digest := r.PathValue("digest")
+	if err := api.BlobDigest(digest); err != nil {
+		return err
+	}
+	if err := g.mayUse(r.Context(), callerOf(r.Context()), []string{digest}); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// mayUse refuses digests of blobs that the caller has not brought.
+func (g *Gateway) mayUse(ctx context.Context, c caller, digests []string) error {
+	for _, d := range digests {
+		if !g.blobs.has(c.Name, d) {
+			return api.Refuse(api.CodeNoBlob, "blob %.64s is not here, or no more: PUT /v1/blobs/%.64s and send the run again", d, d)
+		}
+	}
+	return nil
+}
+
+// blobsOf lists the digests that a run names.
+func blobsOf(r api.Run) []string {
+	var all []string
+	add := func(d string) {
+		if d != "" {
+			all = append(all, d)
+		}
+	}
+	add(r.StdinBlob)
+	for _, f := range r.Files {
+		add(f.Blob)
+	}
+	for _, t := range r.Tests {
+		add(t.StdinBlob)
+		add(t.ExpectedBlob)
+	}
+	return all
+}

@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/gateway/queue"
+	"github.com/brig-sandbox/brig/history"
+)
+
+// An order is one run that a caller may have, on its way.
+type order struct {
+	id      string
+	caller  caller
+	run     api.Run
+	size    int // of the source, in bytes
+	created time.Time
+	active  *active // nil: the caller waits for the result, and for nothing else
+}
+
+// carry takes an order through the queue and the agent, and into the history, before
+// anybody is told the result. ctx means that the caller still wants it.
+func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
+	wait, enough := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaited)
+	defer enough()
+	res, waited, err := g.inTurn(ctx, wait, o)
+	if err == nil {
+		g.log.Debug("carried out", "run", o.id, "agent_run", res.Run)
+		res.Run, res.Timing.Queued = o.id, int64(waited)
+	}
+	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
+		return api.Result{}, rerr
+	}
+	if err != nil && g.kill.Err() != nil {
+		err = errStopping()
+	}
+	return res, err
+}
+
+var errWaited = errors.New("waited too long")
+
+// inTurn waits for a turn and has the agent carry the run out. Others may use the
+// agent as well: while its slots are taken, the turn is ours and we come again.
+func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.Duration, error) {
+	if g.stopping.Err() != nil {
+		return api.Result{}, 0, errStopping()
+	}
+	turn, err := g.queue.Take(wait, queue.Who{Key: o.caller.Name, Project: o.run.Labels.Project, Most: o.caller.Runs, Waiting: o.caller.Waiting})
+	if err != nil {
+		return api.Result{}, 0, g.unserved(ctx, wait, err)
+	}
+	defer turn.Release()
+	begun := time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		tried := time.Now()
+		res, err := g.ask(ctx, o)
+		var e *api.Error
+		if err == nil || !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded {
+			return res, turn.Waited + tried.Sub(begun), err
+		}
+		select {
+		case <-time.After(pause):
+		case <-wait.Done():
+			return res, turn.Waited, g.unserved(ctx, wait, err)
+		}
+	}
+}
+
+func errStopping() error {
+	return api.Fail(api.CodeStopping, "the service is stopping: send the run again later")
+}
+
+// unserved says why there was no turn.
+func (g *Gateway) unserved(ctx, wait context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case wait.Err() != nil:
+		p := problem(http.StatusServiceUnavailable, api.Fail(CodeWaited, "no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", g.cfg.Wait))
+		p.retryAfter = time.Second
+		return p
+	}
+	return err
+}
+
+// ask has the agent carry out the run, with events where somebody may read them.
+func (g *Gateway) ask(ctx context.Context, o *order) (api.Result, error) {
+	a := o.active
+	if a == nil {
+		return g.cfg.Agent.Run(ctx, o.run)
+	}
+	a.begin()
+	if o.run.StdinBlob != "" { // the agent's to send: nothing comes as it happens
+		a.feed.put(ctx, "started", struct{}{})
+		return g.cfg.Agent.Run(ctx, o.run)
+	}
+	run, stdin := o.run, io.Reader(bytes.NewReader(o.run.Stdin))
+	run.Stdin = nil
+	out, errs := a.stream(ctx, "stdout"), a.stream(ctx, "stderr")
+	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{
+		Stdout: out, Stderr: errs,
+		Started:  func() { a.feed.put(ctx, "started", struct{}{}) },
+		Compiled: func(c api.Compilation) { a.feed.put(ctx, "compiled", c) },
+		Test:     func(t api.TestResult) { a.feed.put(ctx, "test", t) },
+	})
+	out.flush()
+	errs.flush()
+	if err == nil && res.Stage == api.StageRun && len(run.Tests) == 0 {
+		res.Stdout, res.StdoutTruncated = out.kept, res.StdoutTruncated || out.over
+		res.Stderr, res.StderrTruncated = errs.kept, res.StderrTruncated || errs.over
+	}
+	return res, err
+}
+
+// A streamEvent is a piece of what the program wrote, cut between characters.
+type streamEvent struct {
+	Data api.Bytes `json:"data"`
+}
+
+// A keptStream hands output on as events and keeps its beginning.
+type keptStream struct {
+	runes
+	kept api.Bytes
+	over bool
+}
+
+func (a *active) stream(ctx context.Context, name string) *keptStream {
+	k := new(keptStream)
+	k.put = func(b api.Bytes) {
+		room := int(history.KeepStream) - len(k.kept)
+		if len(b) > room {
+			k.over = true
+		}
+		k.kept = append(k.kept, b[:min(len(b), room)]...)
+		a.feed.put(ctx, name, streamEvent{b})
+	}
+	return k
+}
+
+// unbegun are failures before a run began.
+var unbegun = map[api.Code]bool{
+	CodeWaited: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true, api.CodeAgentUnreachable: true,
+}
+
+// record keeps what became of an order, counts it and raises alarms. A run whose
+// record is lost is not answered: a result that was told is in the history.
+func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err error) error {
+	now := time.Now()
+	var rec history.Record
+	switch {
+	case err == nil:
+		rec = history.Of(res)
+	case errors.Is(err, context.Canceled):
+		rec = history.Record{Verdict: api.Canceled, Queued: int64(waited)}
+	default:
+		refused := g.problemOf(err)
+		if refused.Status < http.StatusInternalServerError || unbegun[refused.Code] {
+			return nil // what was refused is no run
+		}
+		rec = history.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
+	}
+	rec.ID, rec.Owner, rec.Created = o.id, o.caller.Name, o.created
+	rec.Project, rec.Task = o.run.Labels.Project, o.run.Labels.Task
+	rec.Language, rec.SourceSize = o.run.Language, int64(o.size)
+	if rec.Image == "" {
+		rec.Image = o.run.Image
+	}
+	g.log.Info("run", "run", o.id, "key", o.caller.Name, "project", rec.Project, "task", rec.Task, "language", rec.Language,
+		"verdict", rec.Verdict, "code", rec.Code, "queued_ns", rec.Queued, "wall_ns", rec.Wall)
+	within, cancel := context.WithTimeout(context.Background(), 30*time.Second) // also for a caller who has left
+	defer cancel()
+	if err := g.cfg.History.Add(within, rec); err != nil {
+		return api.Fail(api.CodeInternal, "keep the run in the history: %w", err)
+	}
+	if err != nil {
+		return nil
+	}
+	for _, alert := range g.alarm.Next(o.caller.Name, now, res) {
+		g.log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run", alert.Run, "text", alert.Text)
+		if err := g.cfg.History.AddAlert(within, alert); err != nil {
+			g.log.Error("alert not kept", "err", err)
+		}
+	}
+	return nil
+}

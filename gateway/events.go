@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// heartbeat keeps proxies from closing a stream on which nothing happens, and finds
+// clients that have gone.
+const heartbeat = 15 * time.Second
+
+// events streams what happens to a run as server-sent events. A client that comes
+// back with Last-Event-ID gets what it missed.
+func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
+	after := int64(0)
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = r.URL.Query().Get("after")
+	}
+	if last != "" {
+		n, err := strconv.ParseInt(last, 10, 64)
+		if err != nil || n < 0 {
+			return api.Refuse(api.CodeBadRequest, "event id %.40q: send the number of the last event that arrived", last)
+		}
+		after = n
+	}
+	c, id := callerOf(r.Context()), r.PathValue("id")
+	a := g.runs.get(c.Name, id)
+	if a == nil {
+		status, err := g.past(r.Context(), c, id)
+		if err != nil {
+			return err
+		}
+		g.stream(w)
+		return g.pastEvents(w, status)
+	}
+	// The stream ends with the service, not with the request's body.
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	reader := a.feed.read(after)
+	defer reader.close()
+	g.stream(w)
+	out := http.NewResponseController(w)
+	for {
+		wait, enough := context.WithTimeout(ctx, heartbeat)
+		events, lost := reader.next(wait)
+		idle := wait.Err() != nil && ctx.Err() == nil
+		enough()
+		var text bytes.Buffer
+		switch {
+		case len(events) > 0:
+			if lost > 0 {
+				writeEvent(&text, event{events[0].id - 1, "gap", fmt.Appendf(nil, `{"events_lost":%d}`, lost)})
+			}
+			for _, e := range events {
+				writeEvent(&text, e)
+			}
+		case idle:
+			text.WriteString(":\n\n")
+		default: // the feed has ended, or the client has gone
+			return nil
+		}
+		_ = out.SetWriteDeadline(time.Now().Add(slowClient))
+		if _, err := w.Write(text.Bytes()); err != nil {
+			return nil
+		}
+		if err := out.Flush(); err != nil {
+			return nil
+		}
+	}
+}
+
+func (g *Gateway) stream(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would collect them
+	w.WriteHeader(http.StatusOK)
+}
+
+// pastEvents is the stream of a run that only the history knows.
+func (g *Gateway) pastEvents(w http.ResponseWriter, s Status) error {
+	name, v := "result", any(s.Result)
+	if s.Error != nil {
+		name, v = "error", s.Error
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	writeEvent(&text, event{1, name, data})
+	_, _ = w.Write(text.Bytes()) // a client that is gone has nobody to tell
+	return nil
+}
+
+// writeEvent writes one event. JSON has no newline of its own.
+func writeEvent(to *bytes.Buffer, e event) {
+	fmt.Fprintf(to, "id: %d\nevent: %s\ndata: %s\n\n", e.id, e.name, e.data)
+}

@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// An event is one thing that happened to a run, numbered from 1.
+type event struct {
+	id   int64
+	name string
+	data []byte // JSON
+}
+
+// A feed holds the events of one run for those who read them as they come, or later.
+// It keeps the last feedMax bytes at least. Beyond that, what every reader has taken
+// goes; while one has not, the run waits for him; when nobody reads, the oldest go,
+// and who asks for them later is told so.
+type feed struct {
+	mu      sync.Mutex
+	events  []event       // guarded by mu; without holes
+	last    int64         // guarded by mu; number of the last event
+	size    int           // guarded by mu; bytes of events
+	ended   bool          // guarded by mu; there will be no more
+	readers []*reader     // guarded by mu
+	changed chan struct{} // guarded by mu; closed and replaced when any of these change
+}
+
+// feedMax holds what a connection that broke may have had in its buffers.
+const feedMax = 4 << 20
+
+func newFeed() *feed { return &feed{changed: make(chan struct{})} }
+
+func (f *feed) change() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// put adds an event; it waits for readers who are behind, until ctx is done.
+func (f *feed) put(ctx context.Context, name string, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only types of ours
+	}
+	f.mu.Lock()
+	for f.size+len(data) > feedMax && !f.trim(len(data)) {
+		changed := f.changed
+		f.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			f.mu.Lock()
+			f.readers = nil // too slow for a run that has been canceled
+			continue
+		}
+		f.mu.Lock()
+	}
+	defer f.mu.Unlock()
+	f.last++
+	f.events = append(f.events, event{f.last, name, data})
+	f.size += len(data)
+	f.change()
+}
+
+// trim makes room, and reports whether there is enough.
+func (f *feed) trim(more int) bool {
+	read := f.last
+	for _, r := range f.readers {
+		read = min(read, r.after)
+	}
+	n := 0
+	for n < len(f.events) && f.events[n].id <= read && f.size+more > feedMax {
+		f.size -= len(f.events[n].data)
+		n++
+	}
+	f.events = append([]event(nil), f.events[n:]...)
+	return f.size+more <= feedMax || len(f.events) == 0
+}
+
+func (f *feed) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ended {
+		f.ended = true
+		f.change()
+	}
+}
+
+// A reader takes events in their order.
+type reader struct {
+	feed  *feed
+	after int64 // the last one taken; guarded by feed.mu
+}
+
+// read begins after an event that was had before; 0: from the start.
+func (f *feed) read(after int64) *reader {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := &reader{f, min(after, f.last)}
+	f.readers = append(f.readers, r)
+	return r
+}
+
+func (r *reader) close() {
+	f := r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, other := range f.readers {
+		if other == r {
+			f.readers = append(f.readers[:i], f.readers[i+1:]...)
+			break
+		}
+	}
+	f.change()
+}
+
+// next gives the events after the last taken, which are thereby taken, and how many
+// were lost before them. Without events, the feed has ended, or ctx is done.
+func (r *reader) next(ctx context.Context) (events []event, lost int64) {
+	f := r.feed
+	for {
+		f.mu.Lock()
+		changed, ended := f.changed, f.ended
+		for i, e := range f.events {
+			if e.id > r.after {
+				events, lost = f.events[i:len(f.events):len(f.events)], e.id-r.after-1
+				r.after = f.last
+				f.change()
+				break
+			}
+		}
+		f.mu.Unlock()
+		if len(events) > 0 || ended {
+			return events, lost
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, 0
+		}
+	}
+}
+
+// A runes hands bytes on in pieces that end where a character does: a piece of half
+// a character would reach the reader as binary.
+type runes struct {
+	put  func(api.Bytes)
+	half []byte
+}
+
+func (r *runes) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(r.half) > 0 {
+		p = append(r.half, p...)
+		r.half = nil
+	}
+	whole := len(p) - unfinished(p)
+	if whole < len(p) {
+		r.half = append([]byte(nil), p[whole:]...)
+	}
+	if whole > 0 {
+		r.put(append(api.Bytes(nil), p[:whole]...)) // the caller uses p again
+	}
+	return n, nil
+}
+
+// flush hands on what never became a character.
+func (r *runes) flush() {
+	if len(r.half) > 0 {
+		r.put(r.half)
+		r.half = nil
+	}
+}

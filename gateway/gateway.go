@@ -1,0 +1,205 @@
+// Package gateway is brig's public service: HTTP for judges, course sites and agent
+// frameworks. It holds no privilege. Programs are run by the agent behind a socket;
+// the gateway decides who may ask, who waits, and keeps what became of every run.
+//
+// Whatever a program does is a verdict, and HTTP 200. Errors are RFC 9457 problems
+// with a stable code.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/gateway/queue"
+	"github.com/brig-sandbox/brig/history"
+)
+
+// Config says what a Gateway is made of. Agent and History are needed.
+type Config struct {
+	Agent   *client.Client
+	History *history.Store
+	Keys    *Keys // nil: whoever reaches the listener may do everything
+	Version string
+	Log     *slog.Logger // nil: nothing is logged
+
+	Places   int           // in the queue; zero: who cannot run at once is refused
+	Wait     time.Duration // the longest anybody waits for a turn; zero means 60 s
+	MaxBody  api.Size      // of a request; zero means 64 MiB
+	MaxBlob  api.Size      // largest blob; zero means 256 MiB
+	MaxConns int           // connections at a time; zero means 4096
+	Grace    time.Duration // on stopping, how long runs may go on; zero means 10 s
+	Names    []string      // host names by which the service may be asked, beside localhost and addresses; empty with keys: any
+}
+
+// A Gateway answers HTTP. Serve it once.
+type Gateway struct {
+	cfg   Config
+	log   *slog.Logger
+	queue *queue.Queue
+	alarm history.Alarm
+	runs  *registry
+	mux   *http.ServeMux
+	doc   []byte // OpenAPI
+	began time.Time
+	big   chan struct{} // one token for each large body in memory
+
+	agent agentView
+	blobs ledger
+
+	mu       sync.Mutex      // orders enter and the end of entering
+	stopping context.Context // done when no more is admitted
+	stop     context.CancelFunc
+	kill     context.Context // done when what still runs is canceled
+	killAll  context.CancelFunc
+	wg       sync.WaitGroup // runs that nobody waits for
+}
+
+// New makes a Gateway. It asks the agent how many slots it has; one that does not
+// answer is asked again later.
+func New(ctx context.Context, cfg Config) (*Gateway, error) {
+	if cfg.Wait == 0 {
+		cfg.Wait = 60 * time.Second
+	}
+	if cfg.MaxBody == 0 {
+		cfg.MaxBody = 64 * api.MiB
+	}
+	if cfg.MaxBlob == 0 {
+		cfg.MaxBlob = 256 * api.MiB
+	}
+	if cfg.MaxConns == 0 {
+		cfg.MaxConns = 4096
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = 10 * time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), runs: newRegistry(), began: time.Now(), big: make(chan struct{}, 8)}
+	g.stopping, g.stop = context.WithCancel(context.Background())
+	g.kill, g.killAll = context.WithCancel(context.Background())
+	g.look(ctx)
+	routes := g.routes()
+	var err error
+	if g.doc, err = document(routes, cfg.Version); err != nil {
+		return nil, err
+	}
+	g.mux = g.muxOf(routes)
+	return g, nil
+}
+
+// Serve answers on ln until ctx is done. Then it admits nothing new, lets what runs
+// go on for Grace, cancels the rest, and returns when nothing is left.
+func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
+	defer g.killAll()
+	web := &http.Server{
+		Handler:           g,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       120 * time.Second, // of the body
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		BaseContext:       func(net.Listener) context.Context { return g.kill },
+		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(netutil.LimitListener(ln, g.cfg.MaxConns)) }()
+	var looking sync.WaitGroup
+	looking.Go(func() { g.keepLooking(g.stopping) })
+	defer looking.Wait()
+	defer g.stop()
+
+	select {
+	case err := <-served: // the listener broke
+		g.killAll()
+		g.wg.Wait()
+		return err
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	g.stop()
+	g.mu.Unlock()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Grace)
+	defer cancel()
+	late := context.AfterFunc(grace, g.killAll)
+	defer late()
+	g.wg.Wait()
+	g.runs.endFeeds()
+	// Requests that wait for a run get its answer, or its cancellation.
+	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Grace+5*time.Second)
+	defer cancelEnd()
+	err := web.Shutdown(end)
+	if err != nil {
+		err = errors.Join(err, web.Close())
+	}
+	<-served
+	return err
+}
+
+// enter counts a run that nobody waits for, unless the service is stopping.
+func (g *Gateway) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopping.Err() != nil {
+		return false
+	}
+	g.wg.Add(1)
+	return true
+}
+
+// ServeHTTP answers one request.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := g.guard(r); err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	if no, pattern := g.mux.Handler(r); pattern == "" {
+		g.lost(no, w, r)
+		return
+	}
+	g.mux.ServeHTTP(w, r)
+}
+
+// readBody reads a request's body whole. Large ones need one of a few tokens, so that
+// many callers cannot fill the memory together.
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	const bigBody = 1 << 20
+	most := int64(g.cfg.MaxBody)
+	switch {
+	case r.Header.Get("Content-Encoding") != "":
+		return nil, problem(http.StatusUnsupportedMediaType, api.Refuse(api.CodeBadRequest, "a compressed body is not taken: send plain JSON"))
+	case r.ContentLength > most:
+		return nil, tooLarge(g.cfg.MaxBody)
+	case r.ContentLength > bigBody || r.ContentLength < 0:
+		select {
+		case g.big <- struct{}{}:
+			defer func() { <-g.big }()
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		case <-time.After(g.cfg.Wait):
+			return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "%d large requests are being read already: send it again", cap(g.big)))
+		}
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, tooLarge(g.cfg.MaxBody)
+	case err != nil:
+		return nil, api.Refuse(api.CodeBadRequest, "the request broke off: %w", err)
+	}
+	return raw, nil
+}
+
+func tooLarge(most api.Size) error {
+	return api.Refuse(api.CodeTooLarge, "the request is larger than the %s this service takes: send large inputs as blobs, or have the operator raise --max-body", most)
+}

@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+)
+
+// Health tells how the service is.
+type Health struct {
+	Status   string `json:"status"` // ok, degraded (the agent does not answer), or stopping
+	Version  string `json:"version"`
+	Capacity int    `json:"capacity"` // runs at a time
+	Load     int    `json:"load"`     // of them under way for this service
+	Queued   int    `json:"queued"`   // waiting
+	Places   int    `json:"queue_places"`
+	UptimeNS int64  `json:"uptime_ns"`
+	Agent    Agent  `json:"agent"`
+}
+
+// Agent tells of the process that runs the programs.
+type Agent struct {
+	Reachable  bool   `json:"reachable"`
+	Version    string `json:"version,omitempty"`
+	Leased     int    `json:"leased"` // slots taken, by others too
+	Cells      int    `json:"cells"`
+	Memory     int64  `json:"memory_committed_bytes"`
+	MemoryMax  int64  `json:"memory_ceiling_bytes"`
+	Kernel     string `json:"kernel,omitempty"`
+	CgroupMode string `json:"cgroup_mode,omitempty"`
+}
+
+func (g *Gateway) health() Health {
+	s := g.queue.Stats()
+	a, _, err := g.agent.get()
+	h := Health{
+		Status: "ok", Version: g.cfg.Version, Capacity: s.Turns, Load: s.Had, Queued: s.Waiting, Places: s.Most,
+		UptimeNS: int64(time.Since(g.began)),
+		Agent: Agent{
+			Reachable: err == nil, Version: a.Version, Leased: a.Leased, Cells: a.Cells,
+			Memory: a.Memory, MemoryMax: a.MemoryMax, Kernel: a.Kernel, CgroupMode: a.CgroupMode,
+		},
+	}
+	switch {
+	case g.stopping.Err() != nil:
+		h.Status = "stopping"
+	case err != nil:
+		h.Status = "degraded"
+	}
+	return h
+}
+
+// getHealth is for people and dashboards: it answers whatever the state is.
+func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
+	g.reply(w, http.StatusOK, g.health())
+	return nil
+}
+
+// live says that the process answers: restart it if it does not.
+func (g *Gateway) live(w http.ResponseWriter, r *http.Request) error {
+	g.reply(w, http.StatusOK, map[string]string{"status": "ok"})
+	return nil
+}
+
+// ready says whether runs are taken: send them elsewhere if not.
+func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
+	status := http.StatusOK
+	h := g.health()
+	if h.Status != "ok" {
+		status = http.StatusServiceUnavailable
+	}
+	g.reply(w, status, map[string]string{"status": h.Status})
+	return nil
+}

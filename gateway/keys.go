@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A Key is a caller's right to use the service, as the keys file has it. The token
+// itself is nowhere kept: it is random, so its plain sha256 gives nothing away.
+type Key struct {
+	Name    string   `yaml:"name"`    // in history; unique
+	SHA256  string   `yaml:"sha256"`  // of the token, in hex
+	Runs    int      `yaml:"runs"`    // at a time; zero: no bound but the slots
+	Waiting int      `yaml:"waiting"` // in the queue; zero: no bound but the queue's
+	Blobs   api.Size `yaml:"blobs"`   // together; zero means 1 GiB
+	Admin   bool     `yaml:"admin"`   // may see everyone's history, stats and alerts, and /metrics
+
+	sum [sha256.Size]byte
+}
+
+// Keys are all keys of a service.
+type Keys struct{ all []Key }
+
+var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+// ReadKeys reads a keys file. It must be readable by its owner and group only.
+func ReadKeys(path string) (*Keys, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	if st.Mode().Perm()&0o007 != 0 {
+		return nil, fmt.Errorf("keys file %s has mode %04o and others can read it: chmod 640 it", path, st.Mode().Perm())
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, 4<<20))
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	k, err := ParseKeys(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+// ParseKeys reads the text of a keys file: a YAML object whose keys is a list of Key.
+func ParseKeys(raw []byte) (*Keys, error) {
+	var file struct {
+		Keys []Key `yaml:"keys"`
+	}
+	d := yaml.NewDecoder(bytes.NewReader(raw))
+	d.KnownFields(true)
+	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for i := range file.Keys {
+		k := &file.Keys[i]
+		sum, err := hex.DecodeString(k.SHA256)
+		switch {
+		case !keyName.MatchString(k.Name):
+			return nil, fmt.Errorf("key %d: name %q: use letters, digits, dot, dash, underscore and @", i+1, k.Name)
+		case seen[k.Name]:
+			return nil, fmt.Errorf("key %q is there twice", k.Name)
+		case err != nil || len(sum) != sha256.Size:
+			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s makes a key and this line", k.Name, k.Name)
+		case k.Runs < 0 || k.Waiting < 0 || k.Blobs < 0:
+			return nil, fmt.Errorf("key %q: bounds may not be negative", k.Name)
+		}
+		seen[k.Name] = true
+		k.sum = [sha256.Size]byte(sum)
+		if k.Blobs == 0 {
+			k.Blobs = api.GiB
+		}
+	}
+	if len(file.Keys) == 0 {
+		return nil, errors.New("it has no keys: brig key new NAME makes one")
+	}
+	return &Keys{file.Keys}, nil
+}
+
+// Find gives the key of a token. It looks at all keys whichever it is, and compares
+// in constant time, so that time tells nothing (API-13).
+func (k *Keys) Find(token string) (Key, bool) {
+	sum := sha256.Sum256([]byte(token))
+	found := -1
+	for i := range k.all {
+		if subtle.ConstantTimeCompare(sum[:], k.all[i].sum[:]) == 1 {
+			found = i
+		}
+	}
+	if found < 0 {
+		return Key{}, false
+	}
+	return k.all[found], true
+}
+
+// NewKey makes a token, and its line for the keys file.
+func NewKey(name string) (token, line string, err error) {
+	if !keyName.MatchString(name) {
+		return "", "", fmt.Errorf("name %q: use letters, digits, dot, dash, underscore and @", name)
+	}
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	token = "brig_" + base64.RawURLEncoding.EncodeToString(b[:])
+	sum := sha256.Sum256([]byte(token))
+	return token, fmt.Sprintf("  - {name: %s, sha256: %x}", name, sum), nil
+}

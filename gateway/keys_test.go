@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestKeys(t *testing.T) {
+	var text strings.Builder
+	tokens := map[string]string{}
+	text.WriteString("keys:\n")
+	for _, name := range []string{"teacher", "judge-1", "a@b.c"} {
+		token, line, err := NewKey(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[name] = token
+		text.WriteString(line + "\n")
+	}
+	k, err := ParseKeys([]byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range tokens {
+		if got, ok := k.Find(token); !ok || got.Name != name || got.Blobs != api.GiB || got.Admin {
+			t.Errorf("%s: %+v, %v", name, got, ok)
+		}
+		for _, wrong := range []string{"", token[:len(token)-1], token + "x", strings.ToUpper(token)} {
+			if got, ok := k.Find(wrong); ok {
+				t.Errorf("%q is the key of %s", wrong, got.Name)
+			}
+		}
+		if strings.Contains(text.String(), token) {
+			t.Error("the file has the key itself")
+		}
+	}
+	if _, _, err := NewKey("two words"); err == nil {
+		t.Error("a name that YAML would not take is accepted")
+	}
+}
+
+func TestBadKeysFiles(t *testing.T) {
+	sum := strings.Repeat("ab", 32)
+	for name, tt := range map[string]struct{ text, want string }{
+		"empty":           {"", "brig key new"},
+		"no keys":         {"keys: []\n", "brig key new"},
+		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ", rnus: 3}\n", "rnus"},
+		"short hash":      {"keys:\n- {name: a, sha256: abcd}\n", "64 hex digits"},
+		"no hash":         {"keys:\n- {name: a}\n", "64 hex digits"},
+		"no name":         {"keys:\n- {sha256: " + sum + "}\n", "name"},
+		"twice":           {"keys:\n- {name: a, sha256: " + sum + "}\n- {name: a, sha256: " + sum + "}\n", "twice"},
+		"negative":        {"keys:\n- {name: a, runs: -1, sha256: " + sum + "}\n", "negative"},
+		"no YAML":         {"keys: [", "yaml"},
+	} {
+		if _, err := ParseKeys([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q", name, err, tt.want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(path, []byte("keys:\n- {name: a, sha256: "+sum+"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), "chmod") {
+		t.Errorf("a file that everybody can read: %v", err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadKeys(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// API-14: a key that names another's blob by digest does not get it.
+func TestBlobsBelongToKeys(t *testing.T) {
+	var l ledger
+	l.add("a", "d1", 60, 100)
+	if !l.has("a", "d1") || l.has("b", "d1") || l.has("", "d1") {
+		t.Error("a blob is not its bringer's alone")
+	}
+	l.add("a", "d2", 30, 100)
+	l.has("a", "d1")
+	l.add("a", "d3", 30, 100)
+	if !l.has("a", "d1") || l.has("a", "d2") || !l.has("a", "d3") {
+		t.Error("what was used longest ago does not go first")
+	}
+	l.add("a", "huge", 1000, 100)
+	if l.has("a", "huge") || l.has("a", "d1") {
+		t.Error("the bound is not kept")
+	}
+	l.add("a", "d1", 60, 100)
+	l.add("a", "d1", 60, 100)
+	if l.keys["a"].size != 60 {
+		t.Errorf("brought twice it counts %d", l.keys["a"].size)
+	}
+}

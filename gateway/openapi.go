@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/swaggest/swgui"
+	"github.com/swaggest/swgui/v5emb"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// The JSON forms of types that write themselves.
+type (
+	sizeForm     struct{}
+	durationForm struct{}
+	bytesForm    struct{}
+	fileForm     struct{}
+	anyForm      struct{}
+)
+
+func (sizeForm) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: "integer"}, {Type: "string"}}, Description: "bytes, or a string such as 256M", Examples: []any{"256M"}}
+}
+
+func (durationForm) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: "string", Description: "a time with its unit, such as 500ms or 2s", Examples: []any{"2s"}}
+}
+
+func (bytesForm) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf:       []*huma.Schema{{Type: "string"}, {Type: "object", Properties: map[string]*huma.Schema{"base64": {Type: "string"}}, Required: []string{"base64"}}},
+		Description: `text as a string; other bytes as {"base64": "..."}`,
+	}
+}
+
+func (fileForm) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{{Type: "string"}, {Type: "object", Required: []string{"content"}, Properties: map[string]*huma.Schema{
+			"content": {Type: "string"}, "encoding": {Type: "string", Enum: []any{"base64", "utf-8"}},
+		}}},
+		Description: `text as a string; other bytes as {"content": "...", "encoding": "base64"}`,
+	}
+}
+
+func (anyForm) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+
+var pathParam = regexp.MustCompile(`\{(\w+)\}`)
+
+// document makes the OpenAPI 3.1 description of the routes from their Go types.
+func document(routes []route, version string) ([]byte, error) {
+	types := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	for _, form := range []struct{ of, as reflect.Type }{
+		{reflect.TypeFor[api.Size](), reflect.TypeFor[sizeForm]()},
+		{reflect.TypeFor[api.Duration](), reflect.TypeFor[durationForm]()},
+		{reflect.TypeFor[api.Bytes](), reflect.TypeFor[bytesForm]()},
+		{reflect.TypeFor[FileValue](), reflect.TypeFor[fileForm]()},
+		{reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anyForm]()},
+	} {
+		types.RegisterTypeAlias(form.of, form.as)
+	}
+	doc := &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{Title: "brig", Version: version, Description: "Runs programs nobody trusts, each in a sandbox of its own.\n\n" +
+			"Whatever a program does is a verdict and a 200. Errors are RFC 9457 problems: `code` is stable, `retry_safe` says whether the same request may be sent again."},
+		Components: &huma.Components{Schemas: types, SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "a key of the service, where it has keys"}}},
+	}
+	failure := &huma.Response{Description: "a problem", Content: map[string]*huma.MediaType{
+		"application/problem+json": {Schema: types.Schema(reflect.TypeFor[Problem](), true, "")},
+	}}
+	for _, r := range routes {
+		op := &huma.Operation{
+			Method: r.method, Path: r.path, OperationID: r.name, Tags: []string{r.group}, Summary: r.summary, Description: r.about,
+			Responses: map[string]*huma.Response{"default": failure},
+		}
+		if !r.open {
+			op.Security = []map[string][]string{{"key": {}}, {}}
+		}
+		for _, m := range pathParam.FindAllStringSubmatch(r.path, -1) {
+			op.Parameters = append(op.Parameters, &huma.Param{Name: m[1], In: "path", Required: true, Schema: &huma.Schema{Type: "string"}})
+		}
+		for _, p := range r.params {
+			op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.about, Schema: &huma.Schema{Type: "string"}})
+		}
+		switch {
+		case r.body != nil:
+			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.body, true, ""), Example: r.example}}}
+		case r.raw != "":
+			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{r.raw: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
+		}
+		good := &huma.Response{Description: "done"}
+		switch {
+		case r.answer != nil:
+			good.Content = map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.answer, true, r.name)}}
+		case r.kind != "":
+			good.Content = map[string]*huma.MediaType{r.kind: {Schema: &huma.Schema{Type: "string"}}}
+		}
+		status := r.status
+		if status == 0 {
+			status = http.StatusOK
+		}
+		op.Responses[strconv.Itoa(status)] = good
+		doc.AddOperation(op)
+	}
+	return json.Marshal(doc)
+}
+
+// docs serves the description, and a page to read and try it.
+func (g *Gateway) docs(mux *http.ServeMux) {
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
+		_, _ = w.Write(g.doc) // a client that is gone has nobody to tell
+	})
+	page := v5emb.NewHandlerWithConfig(swgui.Config{
+		Title: "brig", SwaggerJSON: "/openapi.json", BasePath: "/docs/", HideCurl: false,
+		SettingsUI: map[string]string{"tryItOutEnabled": "true", "persistAuthorization": "true"},
+	})
+	mux.Handle("GET /docs/", page)
+	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
+	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
+}

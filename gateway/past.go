@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/history"
+)
+
+// A Page is part of a listing. Next, when not empty, is the value of after for the
+// page that follows.
+type Page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"`
+}
+
+// filterNames are the parameters of listings.
+var filterNames = []string{"project", "task", "language", "verdict", "since", "until", "limit", "after", "all"}
+
+// filter reads the parameters of a listing.
+func filter(r *http.Request) (history.Filter, error) {
+	q := r.URL.Query()
+	for name := range q {
+		if !slices.Contains(filterNames, name) {
+			return history.Filter{}, api.Refuse(api.CodeBadRequest, "parameter %.40q is not known here: there are %v", name, filterNames)
+		}
+	}
+	c := callerOf(r.Context())
+	f := history.Filter{
+		Whose: c.whose(), Project: q.Get("project"), Task: q.Get("task"), Language: q.Get("language"),
+		Verdict: api.Verdict(q.Get("verdict")), After: q.Get("after"),
+	}
+	if all, err := flag(q, "all"); err != nil {
+		return f, err
+	} else if all && !c.mayAll() {
+		return f, api.Refuse(api.CodeForbidden, "all=true shows every key's runs, and this key may not: have the operator set admin on it")
+	} else if all {
+		f.Whose = history.Whose{Everyone: true}
+	}
+	var err error
+	if f.Since, err = when(q, "since"); err != nil {
+		return f, err
+	}
+	if f.Until, err = when(q, "until"); err != nil {
+		return f, err
+	}
+	if v := q.Get("limit"); v != "" {
+		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 {
+			return f, api.Refuse(api.CodeBadRequest, "limit=%.20q: write a number from 1 to 10000", v)
+		}
+	}
+	return f, nil
+}
+
+// mayAll reports whether the caller may see what belongs to every key.
+func (c caller) mayAll() bool { return c.Admin || c.Name == "" }
+
+func flag(q url.Values, name string) (bool, error) {
+	v := q.Get(name)
+	if v == "" {
+		return false, nil
+	}
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		return false, api.Refuse(api.CodeBadRequest, "%s=%.20q: write true or false", name, v)
+	}
+	return b, nil
+}
+
+func when(q url.Values, name string) (time.Time, error) {
+	v := q.Get(name)
+	if v == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, v)
+	if err != nil {
+		return t, api.Refuse(api.CodeBadRequest, "%s=%.40q: write a time as 2006-01-02T15:04:05Z", name, v)
+	}
+	return t, nil
+}
+
+func (g *Gateway) getHistory(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	page, next, err := g.cfg.History.List(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, Page[history.Record]{append([]history.Record{}, page...), next})
+	return nil
+}
+
+func (g *Gateway) getStats(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	stats, err := g.cfg.History.Stats(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, stats)
+	return nil
+}
+
+func (g *Gateway) getAlerts(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	page, next, err := g.cfg.History.Alerts(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, Page[history.Alert]{append([]history.Alert{}, page...), next})
+	return nil
+}
+
+func (g *Gateway) getLanguages(w http.ResponseWriter, r *http.Request) error {
+	_, languages, err := g.agent.get()
+	if languages == nil && err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, append([]api.Language{}, languages...))
+	return nil
+}

@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// runID makes an id that cannot be guessed (API-27).
+func runID() string {
+	var b [15]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// A State says how far a run is.
+type State string
+
+// The states of a run.
+const (
+	Queued  State = "queued"
+	Running State = "running"
+	Done    State = "done"
+)
+
+// An active run is one that nobody waits for with the request open, from its
+// admission until its events are forgotten.
+type active struct {
+	id      string
+	owner   string
+	labels  api.Labels
+	created time.Time
+	feed    *feed
+	cancel  context.CancelFunc
+
+	mu      sync.Mutex
+	state   State       // guarded by mu
+	result  *api.Result // guarded by mu; when done, one of these two
+	problem *Problem    // guarded by mu
+}
+
+func (a *active) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state = Running
+}
+
+// A registry finds active runs. Those that are done stay for a while, so that a
+// client who reconnects gets the rest of their events.
+type registry struct {
+	mu   sync.Mutex
+	all  map[string]*active // guarded by mu
+	done list.List          // guarded by mu; of *active, the oldest first
+	size int                // guarded by mu; of the events of those done
+}
+
+// The bounds of what is kept of runs that are done.
+const (
+	doneRuns  = 1000
+	doneBytes = 64 << 20
+	activeMax = 4096 // runs under way or waiting; the queue is bounded below this
+)
+
+func newRegistry() *registry { return &registry{all: map[string]*active{}} }
+
+func (r *registry) add(a *active) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all)-r.done.Len() >= activeMax {
+		return false
+	}
+	r.all[a.id] = a
+	return true
+}
+
+// get finds a run of an owner's.
+func (r *registry) get(owner, id string) *active {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.all[id]; a != nil && a.owner == owner {
+		return a
+	}
+	return nil
+}
+
+// finished ends a run's events, and forgets those of the oldest runs that are over
+// the bounds.
+func (r *registry) finished(a *active) {
+	a.feed.end()
+	a.feed.mu.Lock()
+	size := a.feed.size
+	a.feed.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done.PushBack(a)
+	r.size += size
+	for r.done.Len() > doneRuns || r.size > doneBytes && r.done.Len() > 1 {
+		old := r.done.Remove(r.done.Front()).(*active)
+		old.feed.mu.Lock()
+		r.size -= old.feed.size
+		old.feed.mu.Unlock()
+		delete(r.all, old.id)
+	}
+}
+
+// forget drops a run that was never begun.
+func (r *registry) forget(a *active) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, a.id)
+}
+
+// endFeeds lets every reader go home.
+func (r *registry) endFeeds() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.all {
+		a.feed.end()
+	}
+}

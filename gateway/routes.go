@@ -1,0 +1,135 @@
+package gateway
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/history"
+)
+
+// A route is one operation, and all that its documentation says.
+type route struct {
+	method, path string
+	name         string // operationId
+	group        string
+	summary      string
+	about        string
+	serve        func(http.ResponseWriter, *http.Request) error
+
+	open    bool         // needs no key
+	body    reflect.Type // nil: none; or it is not JSON
+	example any          // of the body
+	raw     string       // content type of a body that is no JSON
+	answer  reflect.Type // of 200; nil: none, or it is not JSON
+	status  int          // instead of 200
+	kind    string       // content type of an answer that is no JSON
+	params  []param
+}
+
+type param struct{ name, in, about string }
+
+var listing = []param{
+	{"project", "query", "only runs of this project"},
+	{"task", "query", "only runs of this task"},
+	{"language", "query", "only runs in this language"},
+	{"verdict", "query", "only runs with this verdict"},
+	{"since", "query", "only runs asked for then or later (RFC 3339)"},
+	{"until", "query", "only runs asked for before (RFC 3339)"},
+	{"limit", "query", "most entries of a page; 1000 if not given, at most 10000"},
+	{"after", "query", "next of the page before"},
+	{"all", "query", "true: of every key; for keys with admin"},
+}
+
+// routes are all operations.
+func (g *Gateway) routes() []route {
+	return []route{
+		{method: "POST", path: "/execute", name: "execute", group: "Simple", summary: "Run a piece of code and wait for its output",
+			about: "For clients that want a string back. Everything that the program does is a 200; errors are this service's.",
+			serve: g.execute, body: reflect.TypeFor[Execute](), example: map[string]any{"code": "print(2+2)"}, answer: reflect.TypeFor[Executed]()},
+		{method: "POST", path: "/v1/runs", name: "run", group: "Runs", summary: "Run a program, once or on many tests",
+			about: "Waits for the result. With wait=false, or the header Prefer: respond-async, the answer is 202 with the run's id at once.",
+			serve: g.postRun, body: reflect.TypeFor[api.Run](),
+			example: map[string]any{"language": "python", "source": "print(input())", "stdin": "hello\n", "limits": map[string]any{"wall": "5s", "memory": "128M"}},
+			answer:  reflect.TypeFor[api.Result](), params: []param{{"wait", "query", "false: answer 202 with the run's id, and carry it out"}}},
+		{method: "GET", path: "/v1/runs/{id}", name: "getRun", group: "Runs", summary: "How far a run is, and its result",
+			serve: g.getRun, answer: reflect.TypeFor[Status]()},
+		{method: "DELETE", path: "/v1/runs/{id}", name: "cancelRun", group: "Runs", summary: "Cancel a run",
+			about: "One that is done stays as it was.", serve: g.deleteRun, answer: reflect.TypeFor[Status]()},
+		{method: "GET", path: "/v1/runs/{id}/events", name: "runEvents", group: "Runs", summary: "What happens to a run, as it happens",
+			about: "Server-sent events: queued, started, compiled, stdout, stderr, test, then result or error. A client that comes back with the header Last-Event-ID gets what it missed; gap tells of events that are gone.",
+			serve: g.events, kind: "text/event-stream", params: []param{{"Last-Event-ID", "header", "number of the last event that arrived"}, {"after", "query", "the same, where headers cannot be set"}}},
+		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", group: "Blobs", summary: "Keep an input that many runs share",
+			about: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. What a key used longest ago goes when it has too much.",
+			serve: g.putBlob, raw: "application/octet-stream", status: http.StatusNoContent},
+		{method: "HEAD", path: "/v1/blobs/{digest}", name: "hasBlob", group: "Blobs", summary: "Whether a blob need not be sent",
+			serve: g.hasBlob, status: http.StatusNoContent},
+		{method: "GET", path: "/v1/languages", name: "languages", group: "About", summary: "What programs may be written in",
+			serve: g.getLanguages, answer: reflect.TypeFor[[]api.Language]()},
+		{method: "GET", path: "/v1/history", name: "history", group: "History", summary: "Runs that were carried out, the newest first",
+			serve: g.getHistory, answer: reflect.TypeFor[Page[history.Record]](), params: listing},
+		{method: "GET", path: "/v1/stats", name: "stats", group: "History", summary: "Figures of runs: totals, times, by language, project and task",
+			serve: g.getStats, answer: reflect.TypeFor[history.Stats](), params: listing},
+		{method: "GET", path: "/v1/alerts", name: "alerts", group: "History", summary: "What an operator should see: crashes, memory, denied calls, failure rates",
+			serve: g.getAlerts, answer: reflect.TypeFor[Page[history.Alert]](), params: listing},
+		{method: "GET", path: "/health", name: "health", group: "About", summary: "How the service is", open: true,
+			serve: g.getHealth, answer: reflect.TypeFor[Health]()},
+		{method: "GET", path: "/health/live", name: "live", group: "About", summary: "Whether the process answers", open: true,
+			serve: g.live, answer: reflect.TypeFor[map[string]string]()},
+		{method: "GET", path: "/health/ready", name: "ready", group: "About", summary: "Whether runs are taken; 503 if not", open: true,
+			serve: g.ready, answer: reflect.TypeFor[map[string]string]()},
+	}
+}
+
+// muxOf joins the routes, their documentation and what is left over.
+func (g *Gateway) muxOf(all []route) *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, one := range all {
+		mux.HandleFunc(one.method+" "+one.path, func(w http.ResponseWriter, r *http.Request) {
+			if err := g.handle(one, w, r); err != nil {
+				g.refuse(w, r, err)
+			}
+		})
+	}
+	g.docs(mux)
+	return mux
+}
+
+func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) error {
+	if !one.open {
+		known, err := g.withCaller(r)
+		if err != nil {
+			return err
+		}
+		r = known
+	}
+	if one.body != nil {
+		if err := wantJSON(r); err != nil {
+			return err
+		}
+	}
+	return one.serve(w, r)
+}
+
+// lost answers what no route does, with the methods that the path has.
+func (g *Gateway) lost(no http.Handler, w http.ResponseWriter, r *http.Request) {
+	said := refusal{header: http.Header{}}
+	no.ServeHTTP(&said, r)
+	if said.status != http.StatusMethodNotAllowed {
+		g.refuse(w, r, api.Refuse(api.CodeNotFound, "there is no %.200q here: /docs lists what there is", r.URL.Path))
+		return
+	}
+	allow := said.header.Get("Allow")
+	w.Header().Set("Allow", allow)
+	g.refuse(w, r, problem(http.StatusMethodNotAllowed, api.Refuse(api.CodeBadRequest, "%.20s is not done with %.200q: %s is", r.Method, r.URL.Path, allow)))
+}
+
+// A refusal is what a ServeMux says where it has no handler.
+type refusal struct {
+	header http.Header
+	status int
+}
+
+func (f *refusal) Header() http.Header         { return f.header }
+func (f *refusal) Write(p []byte) (int, error) { return len(p), nil }
+func (f *refusal) WriteHeader(status int)      { f.status = status }

@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/queue"
+	"github.com/brig-sandbox/brig/history"
+)
+
+// A Status is how far a run is, and what became of it.
+type Status struct {
+	Run     string      `json:"run_id"`
+	State   State       `json:"state"`
+	Created time.Time   `json:"created"`
+	Labels  api.Labels  `json:"labels,omitzero"`
+	Result  *api.Result `json:"result,omitempty"` // when it is done, this or Error
+	Error   *Problem    `json:"error,omitempty"`  // what kept it from a verdict: ours, not the program's
+}
+
+// postRun carries out a Run: while the caller waits, or, if he asks for that, by
+// itself.
+func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
+	alone, err := wantsAlone(r)
+	if err != nil {
+		return err
+	}
+	raw, err := g.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	run, err := api.ParseRun(raw)
+	if err != nil {
+		return err
+	}
+	o, err := g.order(r.Context(), run)
+	if err != nil {
+		return err
+	}
+	if !alone {
+		res, err := g.carry(r.Context(), o)
+		if err != nil {
+			return err
+		}
+		g.reply(w, http.StatusOK, res)
+		return nil
+	}
+	status, err := g.begin(o)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/runs/"+o.id)
+	g.reply(w, http.StatusAccepted, status)
+	return nil
+}
+
+// wantsAlone reports whether the caller does not want to wait: ?wait=false, or the
+// header Prefer: respond-async (RFC 7240).
+func wantsAlone(r *http.Request) (bool, error) {
+	if v := r.URL.Query().Get("wait"); v != "" {
+		wait, err := strconv.ParseBool(v)
+		if err != nil {
+			return false, api.Refuse(api.CodeBadRequest, "wait=%.20q: write true or false", v)
+		}
+		return !wait, nil
+	}
+	return strings.Contains(r.Header.Get("Prefer"), "respond-async"), nil
+}
+
+// order makes a checked order of a run.
+func (g *Gateway) order(ctx context.Context, run api.Run) (*order, error) {
+	if err := run.Validate(); err != nil {
+		return nil, err
+	}
+	c := callerOf(ctx)
+	if err := g.mayUse(ctx, c, blobsOf(run)); err != nil {
+		return nil, err
+	}
+	return &order{id: runID(), caller: c, run: run, size: len(run.Source), created: time.Now()}, nil
+}
+
+// begin carries an order out by itself.
+func (g *Gateway) begin(o *order) (Status, error) {
+	if s := g.queue.Stats(); s.Had >= s.Turns && s.Waiting >= s.Most {
+		return Status{}, &queue.Full{Bound: "queue", Most: s.Most, Waiting: s.Waiting}
+	}
+	ctx, cancel := context.WithCancel(g.kill)
+	a := &active{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, feed: newFeed(), cancel: cancel, state: Queued}
+	o.active = a
+	if !g.enter() {
+		cancel()
+		return Status{}, errStopping()
+	}
+	if !g.runs.add(a) {
+		g.wg.Done()
+		cancel()
+		return Status{}, problem(http.StatusTooManyRequests, api.Fail(CodeQueueFull, "%d runs are under way or waiting: send it again later", activeMax))
+	}
+	go func() {
+		defer g.wg.Done()
+		defer cancel()
+		a.feed.put(ctx, "queued", Status{Run: a.id, State: Queued, Created: a.created, Labels: a.labels})
+		res, err := g.carry(ctx, o)
+		a.done(g, res, err)
+		g.runs.finished(a)
+	}()
+	return a.status(), nil
+}
+
+// done tells how it ended.
+func (a *active) done(g *Gateway, res api.Result, err error) {
+	a.mu.Lock()
+	a.state = Done
+	if errors.Is(err, context.Canceled) { // taken back while it waited
+		res, err = api.Result{Run: a.id, Verdict: api.Canceled, Labels: a.labels}, nil
+	}
+	if err != nil {
+		a.problem = g.problemOf(err)
+	} else {
+		a.result = &res
+	}
+	a.mu.Unlock()
+	if err != nil {
+		a.feed.put(g.kill, "error", a.problem)
+	} else {
+		a.feed.put(g.kill, "result", res)
+	}
+}
+
+func (a *active) status() Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Status{Run: a.id, State: a.state, Created: a.created, Labels: a.labels, Result: a.result, Error: a.problem}
+}
+
+// getRun tells how far a run is.
+func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
+	c, id := callerOf(r.Context()), r.PathValue("id")
+	if a := g.runs.get(c.Name, id); a != nil {
+		g.reply(w, http.StatusOK, a.status())
+		return nil
+	}
+	status, err := g.past(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, status)
+	return nil
+}
+
+// past is a run as the history has it.
+func (g *Gateway) past(ctx context.Context, c caller, id string) (Status, error) {
+	rec, err := g.cfg.History.Get(ctx, c.whose(), id)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Run: rec.ID, State: Done, Created: rec.Created, Labels: api.Labels{Project: rec.Project, Task: rec.Task}}
+	if rec.Code != "" {
+		s.Error = problem(statusOf(rec.Code), &api.Error{Code: rec.Code, Message: rec.Message, RetrySafe: true, Run: rec.ID})
+		return s, nil
+	}
+	s.Result, err = resultOf(rec)
+	return s, err
+}
+
+func statusOf(code api.Code) int {
+	if s, ok := statuses[code]; ok {
+		return s
+	}
+	return http.StatusInternalServerError
+}
+
+// resultOf gives back the result that a record was made of, as far as it was kept.
+func resultOf(rec history.Record) (*api.Result, error) {
+	res := &api.Result{Run: rec.ID, Verdict: rec.Verdict, Stage: rec.Stage, ExitCode: rec.ExitCode, Signal: rec.Signal, LimitsHit: []string{}}
+	if rec.Detail != nil {
+		if err := json.Unmarshal(rec.Detail, res); err != nil {
+			return nil, err
+		}
+	}
+	res.Stdout, res.StdoutTruncated = rec.Stdout, rec.StdoutTruncated
+	res.Stderr, res.StderrTruncated = rec.Stderr, rec.StderrTruncated
+	return res, nil
+}
+
+// deleteRun cancels a run. One that is done stays as it was.
+func (g *Gateway) deleteRun(w http.ResponseWriter, r *http.Request) error {
+	c, id := callerOf(r.Context()), r.PathValue("id")
+	if a := g.runs.get(c.Name, id); a != nil {
+		a.cancel()
+		g.reply(w, http.StatusOK, a.status())
+		return nil
+	}
+	status, err := g.past(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, status)
+	return nil
+}
