@@ -41,9 +41,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		g.stream(w)
 		return g.pastEvents(w, status)
 	}
-	// The stream ends with the service, not with the request's body.
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
+	ctx := r.Context()
 	reader := a.feed.read(after)
 	defer reader.close()
 	g.stream(w)

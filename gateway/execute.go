@@ -215,7 +215,9 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o.size = len(ask.Code)
-	res, err := g.carry(r.Context(), o)
+	ctx, done := g.wanted(r)
+	defer done()
+	res, err := g.carry(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,6 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		ReadTimeout:       120 * time.Second, // of the body
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		BaseContext:       func(net.Listener) context.Context { return g.kill },
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
@@ -143,6 +142,13 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	<-served
 	return err
+}
+
+// wanted is done when the caller has left, or when what still runs is canceled.
+func (g *Gateway) wanted(r *http.Request) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(g.kill, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // enter counts a run that nobody waits for, unless the service is stopping.

@@ -44,7 +44,9 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !alone {
-		res, err := g.carry(r.Context(), o)
+		ctx, done := g.wanted(r)
+		defer done()
+		res, err := g.carry(ctx, o)
 		if err != nil {
 			return err
 		}

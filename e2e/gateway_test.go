@@ -1,0 +1,638 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestGatewayRun(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	a.needPython(t)
+	s := startService(t, a)
+
+	var res api.Result
+	s.call("POST", "/v1/runs", api.Run{Image: "tiny", Argv: []string{"cat"}, Stdin: api.Bytes("\xff\x00bytes"), Labels: api.Labels{Project: "p", Task: "t"}}, 200, &res)
+	wantVerdict(t, res, api.OK)
+	if string(res.Stdout) != "\xff\x00bytes" {
+		t.Errorf("stdout %q", res.Stdout)
+	}
+	for verdict, script := range map[api.Verdict]string{api.Nonzero: "exit 3", api.Signaled: "kill -SEGV $$", api.WallLimit: "sleep 60"} {
+		r := sh(script)
+		r.Limits.Wall = slowly(0.5)
+		s.call("POST", "/v1/runs", r, 200, &res)
+		wantVerdict(t, res, verdict) // whatever a program does is a 200
+	}
+
+	var status runStatus
+	s.call("GET", "/v1/runs/"+res.Run, nil, 200, &status)
+	if status.State != "done" || status.Result == nil || status.Result.Verdict != res.Verdict || status.Result.Timing.Wall != res.Timing.Wall {
+		t.Errorf("the history has %+v of %+v", status, res)
+	}
+	all := pages[struct {
+		Run     string      `json:"run_id"`
+		Project string      `json:"project"`
+		Verdict api.Verdict `json:"verdict"`
+	}](s, "/v1/history?limit=3")
+	if len(all) != 4 || all[3].Project != "p" || all[3].Verdict != api.OK {
+		t.Errorf("history %+v", all)
+	}
+	var stats struct{ Runs, Success, Failure int }
+	s.call("GET", "/v1/stats", nil, 200, &stats)
+	if stats.Runs != 4 || stats.Success != 1 || stats.Failure != 3 {
+		t.Errorf("statistics %+v", stats)
+	}
+	s.call("GET", "/v1/stats?project=p", nil, 200, &stats)
+	if stats.Runs != 1 {
+		t.Errorf("statistics of a project %+v", stats)
+	}
+	alerts := pages[struct{ Kind, Text string }](s, "/v1/alerts?limit=10")
+	if len(alerts) != 1 || alerts[0].Kind != "segfault" {
+		t.Errorf("alerts %+v", alerts)
+	}
+	var languages []api.Language
+	s.call("GET", "/v1/languages", nil, 200, &languages)
+	if !slices.ContainsFunc(languages, func(l api.Language) bool { return l.Name == "python" && l.Stored }) {
+		t.Errorf("languages %+v", languages)
+	}
+}
+
+// The behaviours that simple clients rely on.
+func TestGatewayExecute(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	a.needPython(t)
+	s := startService(t, a)
+	type answer struct {
+		Status        string
+		Result, Value *string
+		Error         *string
+		Stdout        string
+		ExitCode      int `json:"exit_code"`
+		Timeout       bool
+		Files         map[string]any
+		Run           string `json:"run_id"`
+	}
+	text := func(s string) *string { return &s }
+	for _, tt := range []struct {
+		name string
+		body string
+		want answer
+	}{
+		{"an expression printed", `{"code":"print(2+2)"}`, answer{Status: "success", Result: text("4"), Stdout: "4\n"}},
+		{"a last bare expression", `{"code":"x = 20\nx + 22"}`, answer{Status: "success", Result: text(""), Value: text("42")}},
+		{"an unknown name", `{"code":"print(x)"}`, answer{Status: "error", Error: text("NameError: name 'x' is not defined"), ExitCode: 1}},
+		{"a syntax error", `{"code":"def f(:"}`, answer{Status: "error", Error: text("SyntaxError: invalid syntax"), ExitCode: 1}},
+		{"an exit code", `{"code":"import sys; sys.exit(7)"}`, answer{Status: "error", Error: text("the program ended with exit code 7"), ExitCode: 7}},
+		{"an exception in a last expression", `{"code":"[].pop()"}`, answer{Status: "error", Error: text("IndexError: pop from empty list"), ExitCode: 1}},
+		{"a repr that fails", `{"code":"class A:\n  def __repr__(self): raise ValueError('no')\nA()"}`, answer{Status: "error", Error: text("ValueError: no"), ExitCode: 1}},
+		{"main's own names", `{"code":"import dataclasses, pickle, sys, os\n@dataclasses.dataclass\nclass P:\n  a: int\nif __name__ == '__main__':\n  print(pickle.loads(pickle.dumps(P(1))), sys.argv, os.path.basename(__file__))"}`,
+			answer{Status: "success", Result: text("P(a=1) ['main.py'] main.py"), Stdout: "P(a=1) ['main.py'] main.py\n"}},
+		{"stdin, files and env", `{"code":"import os\nprint(input(), open('d.txt').read(), os.environ['A'])","stdin":"in\n","files":{"d.txt":"file"},"env":{"A":"b"}}`,
+			answer{Status: "success", Result: text("in file b"), Stdout: "in file b\n"}},
+		{"files written", `{"code":"n = open('a.bin','wb').write(bytes([255,0])); m = open('b.txt','w').write('hi')"}`,
+			answer{Status: "success", Result: text(""), Files: map[string]any{"a.bin": map[string]any{"content": "/wA=", "encoding": "base64"}, "b.txt": "hi"}}},
+		{"another language's alias", `{"code":"print(1)","language":"py"}`, answer{Status: "success", Result: text("1"), Stdout: "1\n"}},
+	} {
+		var got answer
+		s.call("POST", "/execute", tt.body, 200, &got)
+		if got.Run == "" {
+			t.Errorf("%s: no run id", tt.name)
+		}
+		got.Run = ""
+		if tt.want.Files == nil {
+			tt.want.Files = map[string]any{}
+		}
+		g, w := marshal(t, got), marshal(t, tt.want)
+		if g != w {
+			t.Errorf("%s:\n%s; want\n%s", tt.name, g, w)
+		}
+	}
+	var late answer
+	s.call("POST", "/execute", `{"code":"while True: pass","timeout_seconds":0.5}`, 200, &late)
+	if late.Status != "error" || !late.Timeout || late.ExitCode != 124 || late.Result != nil {
+		t.Errorf("after a timeout: %s", marshal(t, late))
+	}
+	s.refused("POST", "/execute", `{"code":"1","requirements":["numpy"]}`, 422, api.CodeUnsupported)
+	s.refused("POST", "/execute", `{"code":"1","language":"cobol"}`, 404, api.CodeNoLanguage)
+	s.refused("POST", "/execute", `{"code":"1","timeout_seconds":1e5}`, 400, api.CodeAboveCeiling)
+}
+
+func marshal(t testing.TB, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Events come as they happen; a client that comes back gets the rest.
+func TestGatewayEvents(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a)
+	id := s.alone(sh(`for i in 1 2 3; do echo $i; sleep 0.1; done; echo e >&2; printf '\303'; sleep 0.1; printf '\251'`))
+	var first []heard
+	s.listen(id, "", func(e heard) bool {
+		first = append(first, e)
+		return len(first) < 3
+	})
+	if len(first) != 3 || first[0].name != "queued" || first[1].name != "started" || first[2].name != "stdout" {
+		t.Fatalf("first events %v", first)
+	}
+	out, names := "", []string{}
+	add := func(e heard) bool {
+		var piece struct{ Data api.Bytes }
+		if err := json.Unmarshal(e.data, &piece); err != nil {
+			t.Error(err)
+		}
+		switch e.name {
+		case "stdout":
+			out += string(piece.Data)
+			if strings.Contains(string(e.data), "base64") {
+				t.Errorf("half a character: %s", e.data)
+			}
+		default:
+			names = append(names, e.name)
+		}
+		return true
+	}
+	add(first[2])
+	s.listen(id, first[2].id, add)
+	if out != "1\n2\n3\né" || !slices.Equal(names, []string{"stderr", "result"}) {
+		t.Errorf("output %q, other events %q", out, names)
+	}
+	names = nil
+	s.listen(id, "", add) // long after: all of it again
+	if len(names) != 4 {
+		t.Errorf("events afterwards %q", names)
+	}
+	if st := s.settled(id); st.Result == nil || string(st.Result.Stdout) != "1\n2\n3\né" {
+		t.Errorf("%+v", st)
+	}
+	s.refused("GET", "/v1/runs/"+id+"/events", nil, 400, api.CodeBadRequest, "Last-Event-ID", "x")
+
+	tests := sh("cat")
+	for i := range 3 {
+		tests.Tests = append(tests.Tests, api.Test{ID: fmt.Sprint(i), Stdin: api.Bytes("x")})
+	}
+	ran := 0
+	s.listen(s.alone(tests), "", func(e heard) bool {
+		if e.name == "test" {
+			ran++
+		}
+		return true
+	})
+	if ran != 3 {
+		t.Errorf("%d tests are told of", ran)
+	}
+}
+
+// 100 MB of output arrive byte for byte, whoever reads slowly, and whether at once
+// or as events.
+func TestGatewayLargeOutput(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a)
+	const size = 100 << 20
+	r := sh(`i=0; while [ $i -lt 100 ]; do cat block; i=$((i+1)); done`)
+	block := make([]byte, size/100)
+	for i := range block {
+		block[i] = byte(i*i>>8 + i)
+	}
+	r.Files = []api.File{{Name: "block", Content: block}}
+	r.Limits.Output = 128 * api.MiB
+	sum := sha256.New()
+	for range 100 {
+		sum.Write(block)
+	}
+	want := fmt.Sprintf("%x", sum.Sum(nil))
+
+	var res api.Result
+	s.call("POST", "/v1/runs", r, 200, &res)
+	wantVerdict(t, res, api.OK)
+	if got := fmt.Sprintf("%x", sha256.Sum256(res.Stdout)); got != want {
+		t.Errorf("at once: %d bytes, another content", len(res.Stdout))
+	}
+	id := s.alone(r)
+	got, bytes, n := sha256.New(), 0, 0
+	s.listen(id, "", func(e heard) bool {
+		switch e.name {
+		case "stdout":
+			var piece struct{ Data api.Bytes }
+			if err := json.Unmarshal(e.data, &piece); err != nil {
+				t.Error(err)
+			}
+			got.Write(piece.Data)
+			bytes += len(piece.Data)
+			if n++; n%400 == 0 {
+				time.Sleep(20 * time.Millisecond)
+			}
+		case "gap":
+			t.Errorf("%s, though somebody reads", e.data)
+		}
+		return true
+	})
+	if fmt.Sprintf("%x", got.Sum(nil)) != want {
+		t.Errorf("as events: %d bytes, another content", bytes)
+	}
+}
+
+// DELETE ends a run, and so does a caller who hangs up.
+func TestGatewayCancel(t *testing.T) {
+	a := startAgent(t, append(sharedFlags, "--slots", "1")...)
+	s := startService(t, a)
+	running := s.alone(sh("echo on; sleep 60"))
+	s.listen(running, "", func(e heard) bool { return e.name != "stdout" })
+	waiting := s.alone(sh("echo never"))
+	s.call("DELETE", "/v1/runs/"+waiting, nil, 200, nil)
+	if st := s.settled(waiting); st.Result == nil || st.Result.Verdict != api.Canceled {
+		t.Errorf("one that waited: %+v", st)
+	}
+	s.call("DELETE", "/v1/runs/"+running, nil, 200, nil)
+	if st := s.settled(running); st.Result == nil || st.Result.Verdict != api.Canceled || string(st.Result.Stdout) != "on\n" {
+		t.Errorf("one under way: %+v", st)
+	}
+	s.call("DELETE", "/v1/runs/"+running, nil, 200, nil)
+
+	for range 20 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := `{"image":"tiny","argv":["sleep","60"]}`
+		fmt.Fprintf(c, "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		time.Sleep(5 * time.Millisecond)
+		c.Close()
+	}
+	var res api.Result
+	s.call("POST", "/v1/runs", sh("echo free"), 200, &res)
+	wantVerdict(t, res, api.OK)
+	for deadline := patience(); ; time.Sleep(10 * time.Millisecond) {
+		var h struct{ Load, Queued int }
+		s.call("GET", "/health", nil, 200, &h)
+		if h.Load == 0 && h.Queued == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still there: %+v", h)
+		}
+	}
+}
+
+// API-14: what belongs to a key is another's to neither see, cancel nor use.
+func TestGatewayKeys(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	file, keys := keysFile(t, a.dir, "ann", "bob", "root!")
+	s := startService(t, a, "--keys", file)
+	ann, bob, root := s.as(keys["ann"]), s.as(keys["bob"]), s.as(keys["root"])
+
+	for _, wrong := range []*service{s, s.as("brig_wrong"), s.as(keys["ann"] + "x")} {
+		for _, path := range []string{"/v1/history", "/v1/languages", "/v1/stats"} {
+			if h := wrong.refused("GET", path, nil, 401, "unauthorized"); h.Get("WWW-Authenticate") == "" {
+				t.Error("401 without WWW-Authenticate")
+			}
+		}
+		wrong.refused("POST", "/v1/runs", sh("true"), 401, "unauthorized")
+		wrong.refused("POST", "/execute", `{"code":"1"}`, 401, "unauthorized")
+	}
+	s.call("GET", "/health", nil, 200, nil)
+
+	id := ann.alone(sh("echo secret; sleep 60"))
+	done := ann.alone(sh("echo past"))
+	ann.settled(done)
+	for _, path := range []string{id, done, "aaaaaaaaaaaaaaaaaaaaaaaa"} {
+		bob.refused("GET", "/v1/runs/"+path, nil, 404, api.CodeNotFound)
+		bob.refused("GET", "/v1/runs/"+path+"/events", nil, 404, api.CodeNotFound)
+		bob.refused("DELETE", "/v1/runs/"+path, nil, 404, api.CodeNotFound)
+	}
+	var st runStatus
+	if ann.call("GET", "/v1/runs/"+id, nil, 200, &st); st.State == "done" {
+		t.Error("another key has ended the run")
+	}
+	ann.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
+	ann.settled(id)
+
+	content := "shared input"
+	digest := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+	uses := api.Run{Image: "tiny", Argv: []string{"cat"}, StdinBlob: digest}
+	ann.call("PUT", "/v1/blobs/"+digest, strings.NewReader(content), 204, nil)
+	ann.call("HEAD", "/v1/blobs/"+digest, nil, 204, nil)
+	bob.call("HEAD", "/v1/blobs/"+digest, nil, 404, nil)
+	bob.refused("POST", "/v1/runs", uses, 404, api.CodeNoBlob)
+	bob.refused("PUT", "/v1/blobs/"+digest, strings.NewReader("a guess"), 400, api.CodeBadRequest)
+	bob.refused("POST", "/v1/runs", uses, 404, api.CodeNoBlob)
+	var res api.Result
+	ann.call("POST", "/v1/runs", uses, 200, &res)
+	if string(res.Stdout) != content {
+		t.Errorf("stdout %q", res.Stdout)
+	}
+	ann.call("POST", "/v1/runs?wait=false", uses, 202, &st)
+	if st := ann.settled(st.Run); st.Result == nil || string(st.Result.Stdout) != content {
+		t.Errorf("not waited for: %+v", st)
+	}
+
+	type entry struct{ Owner string }
+	if all := pages[entry](bob, "/v1/history?limit=100"); len(all) != 0 {
+		t.Errorf("bob's history %+v", all)
+	}
+	if all := pages[entry](ann, "/v1/history?limit=100"); len(all) != 4 {
+		t.Errorf("ann's history %+v", all)
+	}
+	bob.refused("GET", "/v1/history?all=true", nil, 403, api.CodeForbidden)
+	bob.refused("GET", "/v1/stats?all=true", nil, 403, api.CodeForbidden)
+	if all := pages[entry](root, "/v1/history?limit=100&all=true"); len(all) != 4 {
+		t.Errorf("everyone's history %+v", all)
+	}
+}
+
+// API-01, API-03, API-04, API-09, API-11: what is no proper request changes nothing.
+func TestGatewayRefusals(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a, "--max-body", "1M")
+	ok := `{"image":"tiny","argv":["true"]}`
+	for _, tt := range []struct {
+		name         string
+		method, path string
+		body         any
+		status       int
+		code         api.Code
+		header       []string
+	}{
+		{"no JSON", "POST", "/v1/runs", "{", 400, api.CodeBadRequest, nil},
+		{"nothing", "POST", "/v1/runs", "", 400, api.CodeBadRequest, nil},
+		{"an array", "POST", "/v1/runs", "[]", 400, api.CodeBadRequest, nil},
+		{"null", "POST", "/v1/runs", "null", 400, api.CodeBadRequest, nil},
+		{"an unknown field", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"root":true}`, 400, api.CodeBadRequest, nil},
+		{"a field twice", "POST", "/v1/runs", `{"image":"tiny","image":"x","argv":["true"]}`, 400, api.CodeBadRequest, nil},
+		{"deep nesting", "POST", "/v1/runs", strings.Repeat("[", 100_000), 400, api.CodeBadRequest, nil},
+		{"nothing to run", "POST", "/v1/runs", `{"image":"tiny"}`, 400, api.CodeBadRequest, nil},
+		{"a path trick", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"files":[{"name":"../../etc/passwd","content":"x"}]}`, 400, api.CodeBadFile, nil},
+		{"a path trick", "POST", "/execute", `{"code":"1","files":{"/etc/passwd":"x"}}`, 400, api.CodeBadFile, nil},
+		{"a silly limit", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"limits":{"memory":-1}}`, 400, api.CodeBadRequest, nil},
+		{"above the ceiling", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"limits":{"memory":"900G"}}`, 400, api.CodeAboveCeiling, nil},
+		{"an unknown image", "POST", "/v1/runs", `{"image":"none","argv":["true"]}`, 404, api.CodeNoImage, nil},
+		{"an unknown program", "POST", "/v1/runs", `{"image":"tiny","argv":["/none"]}`, 422, api.CodeNoProgram, nil},
+		{"a bad wait", "POST", "/v1/runs?wait=perhaps", ok, 400, api.CodeBadRequest, nil},
+		{"a large body", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"stdin":"` + strings.Repeat("x", 2<<20) + `"}`, 413, api.CodeTooLarge, nil},
+		{"a large body, simply", "POST", "/execute", `{"code":"` + strings.Repeat("x", 2<<20) + `"}`, 413, api.CodeTooLarge, nil},
+		{"a compressed body", "POST", "/v1/runs", ok, 415, api.CodeBadRequest, []string{"Content-Encoding", "gzip"}},
+		{"a form", "POST", "/v1/runs", ok, 415, api.CodeBadRequest, []string{"Content-Type", "text/plain"}},
+		{"a form, simply", "POST", "/execute", `{"code":"1"}`, 415, api.CodeBadRequest, []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{"a foreign page", "POST", "/execute", `{"code":"1"}`, 403, api.CodeForbidden, []string{"Origin", "https://evil.example"}},
+		{"a page without origin", "POST", "/execute", `{"code":"1"}`, 403, api.CodeForbidden, []string{"Origin", "null"}},
+		{"a foreign name", "POST", "/execute", `{"code":"1"}`, 403, api.CodeForbidden, []string{"Host", "evil.example"}},
+		{"a foreign name's page", "GET", "/v1/history", nil, 403, api.CodeForbidden, []string{"Host", "evil.example:8080"}},
+		{"no such path", "GET", "/v1/nothing", nil, 404, api.CodeNotFound, nil},
+		{"profiling", "GET", "/debug/pprof/", nil, 404, api.CodeNotFound, nil}, // API-21
+		{"another method", "DELETE", "/v1/history", nil, 405, api.CodeBadRequest, nil},
+		{"an unknown run", "GET", "/v1/runs/none", nil, 404, api.CodeNotFound, nil},
+		{"a bad digest", "PUT", "/v1/blobs/xyz", strings.NewReader("x"), 400, api.CodeBadRequest, nil},
+		{"a bad parameter", "GET", "/v1/history?projcet=x", nil, 400, api.CodeBadRequest, nil},
+		{"a bad time", "GET", "/v1/history?since=yesterday", nil, 400, api.CodeBadRequest, nil},
+		{"a bad limit", "GET", "/v1/history?limit=0", nil, 400, api.CodeBadRequest, nil},
+		{"a bad cursor", "GET", "/v1/history?after=x", nil, 400, api.CodeBadRequest, nil},
+		{"SQL", "GET", "/v1/history?limit=5&after=" + url.QueryEscape("' OR 1=1 --"), nil, 400, api.CodeBadRequest, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			one := *s
+			one.t = t
+			one.refused(tt.method, tt.path, tt.body, tt.status, tt.code, tt.header...)
+		})
+	}
+	s.call("POST", "/v1/runs", ok, 200, nil, "Origin", s.url) // the documentation page's own
+
+	// Requests that no client library makes.
+	for name, raw := range map[string]string{
+		"two lengths":         "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+		"length and chunks":   "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+		"no host":             "GET /health HTTP/1.1\r\n\r\n",
+		"a bad header name":   "GET /health HTTP/1.1\r\nHost: localhost\r\nbad name: x\r\n\r\n",
+		"a bad chunk":         "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+		"endless header line": "GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n",
+	} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(patience())
+		_, _ = io.WriteString(c, raw) // it may be cut off before it is all sent
+		answer, _ := io.ReadAll(c)
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 4") && !strings.HasPrefix(string(answer), "HTTP/1.1 501") && len(answer) > 0 {
+			t.Errorf("%s: %.100q", name, answer)
+		}
+		c.Close()
+	}
+	if all := pages[struct{}](s, "/v1/history?limit=10"); len(all) != 1 {
+		t.Errorf("%d runs are in the history; one was carried out", len(all))
+	}
+}
+
+// API-15: every request of many is answered, or told to come again.
+func TestGatewayFlood(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a, "--queue", "8")
+	var mu sync.Mutex
+	got := map[string]int{}
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for range 20 {
+				res, err := s.request(t.Context(), "POST", "/v1/runs", sh("true"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				body, err := io.ReadAll(res.Body)
+				res.Body.Close()
+				var is struct {
+					Verdict api.Verdict
+					Code    api.Code
+				}
+				if err != nil || json.Unmarshal(body, &is) != nil {
+					t.Errorf("%v: %.200q", err, body)
+				}
+				if res.StatusCode == 429 && res.Header.Get("Retry-After") == "" {
+					t.Error("429 without Retry-After")
+				}
+				mu.Lock()
+				got[fmt.Sprint(res.StatusCode, " ", is.Verdict, is.Code)]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if got["200 ok"]+got["429 queue-full"] != 64*20 || got["200 ok"] < 20 {
+		t.Errorf("answers %v", got)
+	}
+	var h struct{ Load, Queued int }
+	s.call("GET", "/health", nil, 200, &h)
+	if h.Load != 0 || h.Queued != 0 {
+		t.Errorf("left: %+v", h)
+	}
+	none := launchService(t, a, filepath.Join(a.dir, "gateway2"), "--queue", "0")
+	defer none.stop()
+	long := none.alone(sh("sleep 60"))
+	other := none.alone(sh("sleep 60"))
+	for _, id := range []string{long, other} {
+		none.listen(id, "", func(e heard) bool { return e.name != "started" })
+	}
+	if n, err := a.Health(t.Context()); err != nil || n.Slots != 2 {
+		t.Fatalf("this test knows two slots, not %d (%v)", n.Slots, err)
+	}
+	none.refused("POST", "/v1/runs", sh("true"), 429, "queue-full")
+	none.refused("POST", "/v1/runs?wait=false", sh("true"), 429, "queue-full")
+	none.call("DELETE", "/v1/runs/"+long, nil, 200, nil)
+	none.call("DELETE", "/v1/runs/"+other, nil, 200, nil)
+}
+
+// A result that was answered is in the history, whoever is killed.
+func TestGatewayKilled(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	data := filepath.Join(a.dir, "gateway")
+	s := launchService(t, a, data)
+	var mu sync.Mutex
+	var told []string
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				res, err := s.request(t.Context(), "POST", "/v1/runs", sh("true"))
+				if err != nil {
+					return
+				}
+				var r api.Result
+				err = json.NewDecoder(res.Body).Decode(&r)
+				res.Body.Close()
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				told = append(told, r.Run)
+				mu.Unlock()
+			}
+		})
+	}
+	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
+		mu.Lock()
+		n := len(told)
+		mu.Unlock()
+		if n > 50 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("few runs are answered")
+		}
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.done
+	wg.Wait()
+	s = launchService(t, a, data)
+	defer s.stop()
+	kept := map[string]bool{}
+	for _, e := range pages[struct {
+		Run string `json:"run_id"`
+	}](s, "/v1/history?limit=1000") {
+		kept[e.Run] = true
+	}
+	for _, id := range told {
+		if !kept[id] {
+			t.Errorf("run %s was answered and is not in the history", id)
+		}
+	}
+
+	// Without its agent the service says so, and goes on when there is one again.
+	running := s.alone(sh("sleep 60"))
+	s.listen(running, "", func(e heard) bool { return e.name != "started" })
+	a.kill()
+	if st := s.settled(running); st.Error == nil || st.Error.Code != api.CodeAgentGone {
+		t.Errorf("a run whose agent was killed: %+v", st)
+	}
+	s.refused("POST", "/v1/runs", sh("true"), 503, api.CodeAgentUnreachable)
+	for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {
+		res, err := s.request(t.Context(), "GET", "/health/ready", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode == http.StatusServiceUnavailable {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it is ready without an agent")
+		}
+	}
+	s.call("GET", "/health/live", nil, 200, nil)
+	b := launch(t, a.dir, a.data, sharedFlags...)
+	defer b.stop()
+	var res api.Result
+	s.call("POST", "/v1/runs", sh("echo again"), 200, &res)
+	wantVerdict(t, res, api.OK)
+}
+
+// SIGTERM ends what runs by its deadline, and everybody is answered.
+func TestGatewayStops(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "1s")
+	id := s.alone(sh("sleep 60"))
+	ended := make(chan string, 2)
+	go func() {
+		name := ""
+		s.listen(id, "", func(e heard) bool { name = e.name; return true })
+		ended <- name
+	}()
+	waits := make(chan int, 1)
+	go func() {
+		res, err := s.request(t.Context(), "POST", "/v1/runs", sh("sleep 60"))
+		if err != nil {
+			waits <- 0
+			return
+		}
+		res.Body.Close()
+		waits <- res.StatusCode
+	}()
+	s.listen(id, "", func(e heard) bool { return e.name != "started" })
+	time.Sleep(100 * time.Millisecond)
+	s.stop()
+	if s.err != nil {
+		t.Errorf("it ends with %v\n%s", s.err, s.log)
+	}
+	if last := <-ended; last != "result" && last != "error" {
+		t.Errorf("the last event is %q", last)
+	}
+	if status := <-waits; status != 503 {
+		t.Errorf("one who waited gets %d", status)
+	}
+}
+
+// API-12: an address that others reach is not served without keys.
+func TestServeRefusesStrangers(t *testing.T) {
+	for args, want := range map[string]string{
+		"--listen 0.0.0.0:0":                    "--keys",
+		"--listen :0":                           "--keys",
+		"--listen [::]:0":                       "--keys",
+		"--listen 192.0.2.1:80":                 "--keys",
+		"--listen 127.0.0.1:0 --keys /none":     "/none",
+		"--listen 127.0.0.1":                    "host:port",
+		"--listen 127.0.0.1:0 --tls-cert x":     "--tls-key",
+		"--listen 127.0.0.1:0 --config /none":   "/none",
+		"--listen 127.0.0.1:0 --user nobodyyyy": "nobodyyyy",
+	} {
+		cmd := exec.CommandContext(t.Context(), binary(t, "brig"), append([]string{"serve", "--data-dir", t.TempDir(), "--socket", "/none/socket"}, strings.Fields(args)...)...)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("brig serve %s: %v, %q; want a refusal that names %s", args, err, out, want)
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A service is brig serve in front of an agent.
+type service struct {
+	t    testing.TB
+	url  string
+	key  string // sent with every request; empty: none
+	cmd  *exec.Cmd
+	log  *syncBuffer
+	done chan struct{}
+	err  error // of Wait, when done
+}
+
+// syncBuffer is a bytes.Buffer for a process's output.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+var servesAt = regexp.MustCompile(`brig serves (\S+);`)
+
+// startService starts brig serve in front of a, which must be shared with a group.
+func startService(t testing.TB, a *agent, flags ...string) *service {
+	t.Helper()
+	s := launchService(t, a, filepath.Join(a.dir, "gateway"), flags...)
+	t.Cleanup(s.stop)
+	return s
+}
+
+// sharedFlags share the agent's socket with a group that every host has.
+var sharedFlags = []string{"--group", "daemon"}
+
+func launchService(t testing.TB, a *agent, data string, flags ...string) *service {
+	t.Helper()
+	s := &service{t: t, log: new(syncBuffer), done: make(chan struct{})}
+	s.cmd = exec.Command(binary(t, "brig"), append([]string{
+		"serve", "--socket", a.socket, "--listen", "127.0.0.1:0", "--images", "", "--data-dir", data,
+	}, flags...)...)
+	s.cmd.Stderr = s.log
+	s.cmd.Env = append(os.Environ(), "SANDBOX_PORT=")
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.err = s.cmd.Wait(); close(s.done) }()
+	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
+		if m := servesAt.FindStringSubmatch(s.log.String()); m != nil {
+			s.url = "http://" + m[1]
+			return s
+		}
+		select {
+		case <-s.done:
+			t.Fatalf("brig serve ended: %v\n%s", s.err, s.log)
+		default:
+		}
+		if time.Now().After(deadline) {
+			_ = s.cmd.Process.Kill()
+			t.Fatalf("brig serve does not listen\n%s", s.log)
+		}
+	}
+}
+
+// stop ends the service as a service manager would.
+func (s *service) stop() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	select {
+	case <-s.done:
+	case <-time.After(slow(30 * time.Second)):
+		s.t.Errorf("brig serve does not stop\n%s", s.log)
+		_ = s.cmd.Process.Kill()
+		<-s.done
+	}
+}
+
+func (s *service) as(key string) *service {
+	other := *s
+	other.key = key
+	return &other
+}
+
+// request makes one; body is sent as JSON unless it is an io.Reader.
+func (s *service) request(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
+	var r io.Reader
+	kind := "application/json"
+	switch b := body.(type) {
+	case nil:
+	case io.Reader:
+		r, kind = b, "application/octet-stream"
+	case string:
+		r = strings.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			return nil, err
+		}
+		r = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, r)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", kind)
+	}
+	if s.key != "" {
+		req.Header.Set("Authorization", "Bearer "+s.key)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		}
+		req.Header.Set(header[i], header[i+1])
+	}
+	return http.DefaultClient.Do(req)
+}
+
+// call makes a request, demands a status, and decodes the answer.
+func (s *service) call(method, path string, body any, status int, into any, header ...string) http.Header {
+	s.t.Helper()
+	res, err := s.request(s.t.Context(), method, path, body, header...)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v\n%s", method, path, err, s.log)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	if res.StatusCode != status {
+		s.t.Errorf("%s %s: %d; want %d\n%.600s", method, path, res.StatusCode, status, text)
+		return res.Header
+	}
+	if into != nil {
+		if err := json.Unmarshal(text, into); err != nil {
+			s.t.Errorf("%s %s: %v: %.300s", method, path, err, text)
+		}
+	}
+	return res.Header
+}
+
+// refused makes a request that must fail with a problem of the status and code.
+func (s *service) refused(method, path string, body any, status int, code api.Code, header ...string) http.Header {
+	s.t.Helper()
+	var p struct {
+		Status int      `json:"status"`
+		Code   api.Code `json:"code"`
+		Detail string   `json:"detail"`
+	}
+	h := s.call(method, path, body, status, &p, header...)
+	if p.Code != code || p.Status != status || p.Detail == "" || h.Get("Content-Type") != "application/problem+json" {
+		s.t.Errorf("%s %s: %+v of type %s; want code %s, status %d", method, path, p, h.Get("Content-Type"), code, status)
+	}
+	return h
+}
+
+// A heard event came over a stream of server-sent events.
+type heard struct {
+	id, name string
+	data     json.RawMessage
+}
+
+// listen reads a run's events until the stream ends, or tell says that it is enough.
+func (s *service) listen(run, after string, tell func(heard) bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	defer cancel()
+	var header []string
+	if after != "" {
+		header = []string{"Last-Event-ID", after}
+	}
+	res, err := s.request(ctx, "GET", "/v1/runs/"+run+"/events", nil, header...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		s.t.Fatalf("events: %d, %s", res.StatusCode, res.Header.Get("Content-Type"))
+	}
+	var e heard
+	in := bufio.NewReaderSize(res.Body, 1<<20)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		line = strings.TrimSuffix(line, "\n")
+		switch name, value, _ := strings.Cut(line, ": "); {
+		case line == "" && e.name != "":
+			if !tell(e) {
+				return
+			}
+			e = heard{}
+		case name == "id":
+			e.id = value
+		case name == "event":
+			e.name = value
+		case name == "data":
+			e.data = json.RawMessage(value)
+		}
+	}
+}
+
+// alone begins a run that nobody waits for.
+func (s *service) alone(r api.Run) (id string) {
+	s.t.Helper()
+	var status struct {
+		Run string `json:"run_id"`
+	}
+	h := s.call("POST", "/v1/runs?wait=false", r, 202, &status)
+	if h.Get("Location") != "/v1/runs/"+status.Run {
+		s.t.Errorf("location %q of run %s", h.Get("Location"), status.Run)
+	}
+	return status.Run
+}
+
+// A runStatus is what GET /v1/runs/{id} says.
+type runStatus struct {
+	Run    string      `json:"run_id"`
+	State  string      `json:"state"`
+	Result *api.Result `json:"result"`
+	Error  *api.Error  `json:"error"`
+}
+
+// settled waits until a run is done.
+func (s *service) settled(id string) runStatus {
+	s.t.Helper()
+	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
+		var status runStatus
+		s.call("GET", "/v1/runs/"+id, nil, 200, &status)
+		if status.State == "done" || s.t.Failed() {
+			return status
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("run %s is still %s", id, status.State)
+		}
+	}
+}
+
+// keysFile makes keys for the names, "!" after one that is an administrator's.
+func keysFile(t testing.TB, dir string, names ...string) (file string, tokens map[string]string) {
+	t.Helper()
+	tokens = map[string]string{}
+	text := "keys:\n"
+	for _, name := range names {
+		plain := strings.TrimSuffix(name, "!")
+		cmd := exec.Command(binary(t, "brig"), "key", "new", plain)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		line, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain != name {
+			line = bytes.Replace(line, []byte("}"), []byte(", admin: true}"), 1)
+		}
+		text += string(line)
+		fields := strings.Fields(said.String())
+		tokens[plain] = fields[len(fields)-1]
+	}
+	file = filepath.Join(dir, "keys.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file, tokens
+}
+
+// pages reads all pages of a listing.
+func pages[T any](s *service, path string) (all []T) {
+	s.t.Helper()
+	after := ""
+	for {
+		var page struct {
+			Items []T    `json:"items"`
+			Next  string `json:"next"`
+		}
+		s.call("GET", fmt.Sprintf("%s&after=%s", path, after), nil, 200, &page)
+		all = append(all, page.Items...)
+		if page.Next == "" || s.t.Failed() {
+			return all
+		}
+		after = page.Next
+	}
+}
