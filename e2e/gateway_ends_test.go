@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A result that was answered is in the history, whoever is killed.
+func TestGatewayKilled(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	data := filepath.Join(a.dir, "gateway")
+	s := launchService(t, a, data)
+	var mu sync.Mutex
+	var told []string
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				res, err := s.request(t.Context(), "POST", "/v1/runs", sh("true"))
+				if err != nil {
+					return
+				}
+				var r api.Result
+				err = json.NewDecoder(res.Body).Decode(&r)
+				res.Body.Close()
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				told = append(told, r.Run)
+				mu.Unlock()
+			}
+		})
+	}
+	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
+		mu.Lock()
+		n := len(told)
+		mu.Unlock()
+		if n > 50 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("few runs are answered")
+		}
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.done
+	wg.Wait()
+	s = launchService(t, a, data)
+	defer s.stop()
+	kept := map[string]bool{}
+	for _, e := range pages[struct {
+		Run string `json:"run_id"`
+	}](s, "/v1/history?limit=1000") {
+		kept[e.Run] = true
+	}
+	for _, id := range told {
+		if !kept[id] {
+			t.Errorf("run %s was answered and is not in the history", id)
+		}
+	}
+
+	// Without its agent the service says so, and goes on when there is one again.
+	running := s.alone(sh("sleep 60"))
+	s.listen(running, "", func(e heard) bool { return e.name != "started" })
+	a.kill()
+	if st := s.settled(running); st.Error == nil || st.Error.Code != api.CodeAgentGone {
+		t.Errorf("a run whose agent was killed: %+v", st)
+	}
+	s.refused("POST", "/v1/runs", sh("true"), 503, api.CodeAgentUnreachable)
+	for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {
+		res, err := s.request(t.Context(), "GET", "/health/ready", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode == http.StatusServiceUnavailable {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it is ready without an agent")
+		}
+	}
+	s.call("GET", "/health/live", nil, 200, nil)
+	b := launch(t, a.dir, a.data, sharedFlags...)
+	defer b.stop()
+	var res api.Result
+	s.call("POST", "/v1/runs", sh("echo again"), 200, &res)
+	wantVerdict(t, res, api.OK)
+}
+
+// SIGTERM ends what runs by its deadline, and everybody is answered.
+func TestGatewayStops(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "1s")
+	id := s.alone(sh("sleep 60"))
+	ended := make(chan string, 2)
+	go func() {
+		name := ""
+		s.listen(id, "", func(e heard) bool { name = e.name; return true })
+		ended <- name
+	}()
+	waits := make(chan int, 1)
+	go func() {
+		res, err := s.request(t.Context(), "POST", "/v1/runs", sh("sleep 60"))
+		if err != nil {
+			waits <- 0
+			return
+		}
+		res.Body.Close()
+		waits <- res.StatusCode
+	}()
+	s.listen(id, "", func(e heard) bool { return e.name != "started" })
+	time.Sleep(100 * time.Millisecond)
+	s.stop()
+	if s.err != nil {
+		t.Errorf("it ends with %v\n%s", s.err, s.log)
+	}
+	if last := <-ended; last != "result" && last != "error" {
+		t.Errorf("the last event is %q", last)
+	}
+	if status := <-waits; status != 503 {
+		t.Errorf("one who waited gets %d", status)
+	}
+}
+
+// API-12: an address that others reach is not served without keys.
+func TestServeRefusesStrangers(t *testing.T) {
+	for args, want := range map[string]string{
+		"--listen 0.0.0.0:0":                    "--keys",
+		"--listen :0":                           "--keys",
+		"--listen [::]:0":                       "--keys",
+		"--listen 192.0.2.1:80":                 "--keys",
+		"--listen 127.0.0.1:0 --keys /none":     "/none",
+		"--listen 127.0.0.1":                    "host:port",
+		"--listen 127.0.0.1:0 --tls-cert x":     "--tls-key",
+		"--listen 127.0.0.1:0 --config /none":   "/none",
+		"--listen 127.0.0.1:0 --user nobodyyyy": "nobodyyyy",
+	} {
+		cmd := exec.CommandContext(t.Context(), binary(t, "brig"), append([]string{"serve", "--data-dir", t.TempDir(), "--socket", "/none/socket"}, strings.Fields(args)...)...)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("brig serve %s: %v, %q; want a refusal that names %s", args, err, out, want)
+		}
+	}
+}

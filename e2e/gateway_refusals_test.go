@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// API-01, API-03, API-04, API-09, API-11: what is no proper request changes nothing.
+func TestGatewayRefusals(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a, "--max-body", "1M")
+	ok := `{"image":"tiny","argv":["true"]}`
+	for _, tt := range []struct {
+		name         string
+		method, path string
+		body         any
+		status       int
+		code         api.Code
+		header       []string
+	}{
+		{"no JSON", "POST", "/v1/runs", "{", 400, api.CodeBadRequest, nil},
+		{"nothing", "POST", "/v1/runs", "", 400, api.CodeBadRequest, nil},
+		{"an array", "POST", "/v1/runs", "[]", 400, api.CodeBadRequest, nil},
+		{"null", "POST", "/v1/runs", "null", 400, api.CodeBadRequest, nil},
+		{"an unknown field", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"root":true}`, 400, api.CodeBadRequest, nil},
+		{"a field twice", "POST", "/v1/runs", `{"image":"tiny","image":"x","argv":["true"]}`, 400, api.CodeBadRequest, nil},
+		{"deep nesting", "POST", "/v1/runs", strings.Repeat("[", 100_000), 400, api.CodeBadRequest, nil},
+		{"nothing to run", "POST", "/v1/runs", `{"image":"tiny"}`, 400, api.CodeBadRequest, nil},
+		{"a path trick", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"files":[{"name":"../../etc/passwd","content":"x"}]}`, 400, api.CodeBadFile, nil},
+		{"a path trick", "POST", "/execute", `{"code":"1","files":{"/etc/passwd":"x"}}`, 400, api.CodeBadFile, nil},
+		{"a silly limit", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"limits":{"memory":-1}}`, 400, api.CodeBadRequest, nil},
+		{"above the ceiling", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"limits":{"memory":"900G"}}`, 400, api.CodeAboveCeiling, nil},
+		{"an unknown image", "POST", "/v1/runs", `{"image":"none","argv":["true"]}`, 404, api.CodeNoImage, nil},
+		{"an unknown program", "POST", "/v1/runs", `{"image":"tiny","argv":["/none"]}`, 422, api.CodeNoProgram, nil},
+		{"a bad wait", "POST", "/v1/runs?wait=perhaps", ok, 400, api.CodeBadRequest, nil},
+		{"a large body", "POST", "/v1/runs", `{"image":"tiny","argv":["true"],"stdin":"` + strings.Repeat("x", 2<<20) + `"}`, 413, api.CodeTooLarge, nil},
+		{"a large body, simply", "POST", "/execute", `{"code":"` + strings.Repeat("x", 2<<20) + `"}`, 413, api.CodeTooLarge, nil},
+		{"a compressed body", "POST", "/v1/runs", ok, 415, api.CodeBadRequest, []string{"Content-Encoding", "gzip"}},
+		{"a form", "POST", "/v1/runs", ok, 415, api.CodeBadRequest, []string{"Content-Type", "text/plain"}},
+		{"a form, simply", "POST", "/execute", `{"code":"1"}`, 415, api.CodeBadRequest, []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{"a foreign page", "POST", "/execute", `{"code":"1"}`, 403, api.CodeForbidden, []string{"Origin", "https://evil.example"}},
+		{"a page without origin", "POST", "/execute", `{"code":"1"}`, 403, api.CodeForbidden, []string{"Origin", "null"}},
+		{"a foreign name", "POST", "/execute", `{"code":"1"}`, 403, api.CodeForbidden, []string{"Host", "evil.example"}},
+		{"a foreign name's page", "GET", "/v1/history", nil, 403, api.CodeForbidden, []string{"Host", "evil.example:8080"}},
+		{"no such path", "GET", "/v1/nothing", nil, 404, api.CodeNotFound, nil},
+		{"profiling", "GET", "/debug/pprof/", nil, 404, api.CodeNotFound, nil}, // API-21
+		{"another method", "DELETE", "/v1/history", nil, 405, api.CodeBadRequest, nil},
+		{"an unknown run", "GET", "/v1/runs/none", nil, 404, api.CodeNotFound, nil},
+		{"a bad digest", "PUT", "/v1/blobs/xyz", strings.NewReader("x"), 400, api.CodeBadRequest, nil},
+		{"a bad parameter", "GET", "/v1/history?projcet=x", nil, 400, api.CodeBadRequest, nil},
+		{"a bad time", "GET", "/v1/history?since=yesterday", nil, 400, api.CodeBadRequest, nil},
+		{"a bad limit", "GET", "/v1/history?limit=0", nil, 400, api.CodeBadRequest, nil},
+		{"a bad cursor", "GET", "/v1/history?after=x", nil, 400, api.CodeBadRequest, nil},
+		{"SQL", "GET", "/v1/history?limit=5&after=" + url.QueryEscape("' OR 1=1 --"), nil, 400, api.CodeBadRequest, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			one := *s
+			one.t = t
+			one.refused(tt.method, tt.path, tt.body, tt.status, tt.code, tt.header...)
+		})
+	}
+	s.call("POST", "/v1/runs", ok, 200, nil, "Origin", s.url) // the documentation page's own
+
+	// Requests that no client library makes.
+	for name, raw := range map[string]string{
+		"two lengths":         "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+		"length and chunks":   "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+		"no host":             "GET /health HTTP/1.1\r\n\r\n",
+		"a bad header name":   "GET /health HTTP/1.1\r\nHost: localhost\r\nbad name: x\r\n\r\n",
+		"a bad chunk":         "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+		"endless header line": "GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n",
+	} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(patience())
+		_, _ = io.WriteString(c, raw) // it may be cut off before it is all sent
+		answer, _ := io.ReadAll(c)
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 4") && !strings.HasPrefix(string(answer), "HTTP/1.1 501") && len(answer) > 0 {
+			t.Errorf("%s: %.100q", name, answer)
+		}
+		c.Close()
+	}
+	if all := pages[struct{}](s, "/v1/history?limit=10"); len(all) != 1 {
+		t.Errorf("%d runs are in the history; one was carried out", len(all))
+	}
+}
+
+// API-15: every request of many is answered, or told to come again.
+func TestGatewayFlood(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a, "--queue", "8")
+	var mu sync.Mutex
+	got := map[string]int{}
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for range 20 {
+				res, err := s.request(t.Context(), "POST", "/v1/runs", sh("true"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				body, err := io.ReadAll(res.Body)
+				res.Body.Close()
+				var is struct {
+					Verdict api.Verdict
+					Code    api.Code
+				}
+				if err != nil || json.Unmarshal(body, &is) != nil {
+					t.Errorf("%v: %.200q", err, body)
+				}
+				if res.StatusCode == 429 && res.Header.Get("Retry-After") == "" {
+					t.Error("429 without Retry-After")
+				}
+				mu.Lock()
+				got[fmt.Sprint(res.StatusCode, " ", is.Verdict, is.Code)]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if got["200 ok"]+got["429 queue-full"] != 64*20 || got["200 ok"] < 20 {
+		t.Errorf("answers %v", got)
+	}
+	var h struct{ Load, Queued int }
+	s.call("GET", "/health", nil, 200, &h)
+	if h.Load != 0 || h.Queued != 0 {
+		t.Errorf("left: %+v", h)
+	}
+	none := launchService(t, a, filepath.Join(a.dir, "gateway2"), "--queue", "0")
+	defer none.stop()
+	long := none.alone(sh("sleep 60"))
+	other := none.alone(sh("sleep 60"))
+	for _, id := range []string{long, other} {
+		none.listen(id, "", func(e heard) bool { return e.name != "started" })
+	}
+	if n, err := a.Health(t.Context()); err != nil || n.Slots != 2 {
+		t.Fatalf("this test knows two slots, not %d (%v)", n.Slots, err)
+	}
+	none.refused("POST", "/v1/runs", sh("true"), 429, "queue-full")
+	none.refused("POST", "/v1/runs?wait=false", sh("true"), 429, "queue-full")
+	none.call("DELETE", "/v1/runs/"+long, nil, 200, nil)
+	none.call("DELETE", "/v1/runs/"+other, nil, 200, nil)
+}
