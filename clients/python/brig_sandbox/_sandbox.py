@@ -144,7 +144,7 @@ class CodeSandbox:
     def list_supported_languages(self) -> List[str]:
         """The names of the languages whose image is there, in order."""
         said = self._http.call("GET", "/v1/languages")
-        languages = _list(said, "languages")
+        languages = _list(said)
         return sorted(str(lang["name"]) for lang in languages if lang.get("stored", True))
 
     def get_execution_history(
@@ -158,7 +158,7 @@ class CodeSandbox:
         until: Optional[datetime] = None,
         limit: Optional[int] = None,
     ) -> List[HistoryEntry]:
-        """The runs of this key, newest first; the last 1,000 where there is no limit.
+        """The runs of this key, newest first; the last 1,000 where limit is None.
 
         project and task are the client's own where they are None; "" is any.
         """
@@ -169,18 +169,26 @@ class CodeSandbox:
             "verdict": verdict,
             "since": _rfc3339(since),
             "until": _rfc3339(until),
-            "limit": limit,
         }
-        return [HistoryEntry.of(run) for run in _list(self._http.call("GET", "/v1/history", query=query), "runs")]
+        runs: List[HistoryEntry] = []
+        most = 1000 if limit is None else limit
+        while len(runs) < most:
+            page = self._http.call("GET", "/v1/history", query={**query, "limit": min(most - len(runs), 1000)})
+            runs += [HistoryEntry.of(run) for run in _list(page)]
+            query["after"] = page.get("next")
+            if not query["after"]:
+                break
+        return runs
 
     def get_resource_usage(self, container_id: str) -> ResourceUsage:
         """What a run uses, or used, by the id of its result."""
-        return ResourceUsage.of(self._http.call("GET", "/v1/runs/" + quote(container_id, safe="")))
+        run = self._http.call("GET", "/v1/runs/" + quote(container_id, safe=""))
+        return ResourceUsage.of(run.get("result") or run)
 
     def cleanup_all_containers(self) -> int:
         """Ends this key's sessions and gives how many there were. Runs clean up after themselves."""
         ended = 0
-        for session in _list(self._http.call("GET", "/v1/sessions"), "sessions"):
+        for session in _list(self._http.call("GET", "/v1/sessions")):
             try:
                 self._http.call("DELETE", "/v1/sessions/" + quote(str(session["id"]), safe=""))
                 ended += 1
@@ -213,13 +221,11 @@ class CodeSandbox:
         """There is nothing to give back: connections and runs end by themselves."""
 
 
-def _list(said: Any, name: str) -> List[Dict[str, Any]]:
-    """A list, plain or under its name."""
-    found = said.get(name) if isinstance(said, dict) else said
-    if found is None and isinstance(said, dict) and name in said:
-        return []
+def _list(said: Any) -> List[Dict[str, Any]]:
+    """A list, or the items of a page."""
+    found = said.get("items") if isinstance(said, dict) else said
     if not isinstance(found, list):
-        raise InfraError(f"the service answers without {name}: is it a brig service?", code="bad-answer")
+        raise InfraError("the service answers without a list: is it a brig service?", code="bad-answer")
     return found
 
 

@@ -81,7 +81,7 @@ class Errors(unittest.TestCase):
         self.assertEqual((raised.exception.code, raised.exception.retry_safe, len(service.asked)), ("gateway-gone", False, 1))
 
     def test_a_question_is_asked_again(self) -> None:
-        with Service(DROP, Answer(200, {"languages": [{"name": "c"}]})) as service:
+        with Service(DROP, Answer(200, [{"name": "c"}])) as service:
             self.assertEqual(CodeSandbox(url=service.url).list_supported_languages(), ["c"])
 
     def test_an_answer_that_does_not_come(self) -> None:

@@ -1,0 +1,95 @@
+"""Against a service that runs: python3 -m unittest tests.live, with BRIG_URL and perhaps BRIG_API_KEY set.
+
+e2e.TestPythonClientAgainstService runs it; discovery does not.
+"""
+
+import os
+import time
+import unittest
+from datetime import datetime, timedelta, timezone
+
+from brig_sandbox import CodeSandbox, InfraError, RequestError, ResourceLimits
+
+
+def box(**options: str) -> CodeSandbox:
+    return CodeSandbox(ResourceLimits(memory_limit="128m", timeout_seconds=20), **options)  # type: ignore[arg-type]
+
+
+class Live(unittest.TestCase):
+    def test_a_program_that_works(self) -> None:
+        r = box().execute("print(2 + 2)")
+        self.assertEqual((r.success, r.stdout, r.stderr, r.exit_code, r.timeout, r.error_message), (True, "4\n", "", 0, False, None))
+        self.assertEqual((r.language, r.verdict), ("python", "ok"))
+        self.assertTrue(r.container_id)
+        self.assertGreater(r.execution_time, 0)
+        self.assertLess(abs(r.timestamp - datetime.now(timezone.utc)), timedelta(minutes=10))
+        self.assertGreater(r.usage.memory_bytes or 0, 0)
+
+    def test_a_program_that_fails(self) -> None:
+        r = box().execute("def f():\n    return x\nf()\n")
+        self.assertEqual((r.success, r.exit_code, r.timeout, r.error_message), (False, 1, False, "NameError: name 'x' is not defined"))
+        found = box().analyze_error(r)
+        self.assertEqual((found.is_error, found.error_type, found.line), (True, "NameError", 2))
+        self.assertIn("NameError", str(box().create_debug_report(r, "f()")))
+
+    def test_limits(self) -> None:
+        late = box().execute("import time; time.sleep(60)", limits=ResourceLimits(timeout_seconds=1))
+        self.assertEqual((late.success, late.timeout, late.exit_code, late.verdict), (False, True, 124, "wall-limit"))
+        fat = box().execute("x = bytearray(1 << 30)", limits=ResourceLimits(memory_limit="64m"))
+        self.assertFalse(fat.success or fat.timeout)
+        self.assertEqual(box().analyze_error(fat).category, "memory", fat)
+        many = box().execute("import os\nfor _ in range(50):\n    if os.fork() == 0:\n        import time; time.sleep(60)\n", limits=ResourceLimits(pids_limit=10))
+        self.assertFalse(many.success)
+
+    def test_what_goes_in_and_comes_out(self) -> None:
+        code = "import os, sys\ndata = open('in.bin', 'rb').read()\nopen('out.bin', 'wb').write(data[::-1])\nprint(os.environ['GREETING'], open('text').read(), input(), flush=True)\nsys.stdout.buffer.write(b'\\xff')\n"
+        r = box().execute(code, env_vars={"GREETING": "grüß"}, files={"in.bin": b"\x00\x01\xff", "text": "ü"}, stdin="line\n")
+        self.assertTrue(r.success, r)
+        self.assertEqual((r.stdout, r.stdout_bytes), ("grüß ü line\n\ufffd", "grüß ü line\n".encode() + b"\xff"))
+        self.assertEqual(r.files, {"out.bin": b"\xff\x01\x00"})
+
+    def test_what_may_be_written(self) -> None:
+        code = "open('/etc/mark', 'w').write('x')"
+        self.assertEqual(box().execute(code).error_message, "OSError: [Errno 30] Read-only file system: '/etc/mark'")
+        self.assertEqual(box().execute(code + "; print('written')", read_only=False).stdout, "written\n")
+
+    def test_what_the_service_refuses(self) -> None:
+        for code, refused in (
+            ("unknown-language", lambda: box().execute("x", "klingon")),
+            ("unsupported", lambda: box().execute("x", network_enabled=True)),
+            ("not-found", lambda: box().get_resource_usage("no-such-run")),
+            ("bad-file", lambda: box().execute("x", files={"../x": ""})),
+        ):
+            with self.subTest(code), self.assertRaises(RequestError) as raised:
+                refused()
+            self.assertEqual(raised.exception.code, code)
+            self.assertFalse(raised.exception.retry_safe)
+
+    def test_many(self) -> None:
+        got = {r.index: r.stdout for r in box().execute_many((f"print({i} * {i})" for i in range(20)), concurrency=8)}
+        self.assertEqual(got, {i: f"{i * i}\n" for i in range(20)})
+
+    def test_history(self) -> None:
+        project = f"project {os.getpid()} {time.monotonic_ns()}"
+        mine = box(project=project, task="t&1")
+        ids = [mine.execute(code).container_id for code in ("print(1)", "1 / 0", "print(3)")]
+        runs = mine.get_execution_history()
+        self.assertEqual([r.container_id for r in runs], ids[::-1])
+        self.assertEqual([r.verdict for r in runs], ["ok", "nonzero", "ok"])
+        self.assertEqual([r.container_id for r in mine.get_execution_history(verdict="nonzero")], [ids[1]])
+        self.assertEqual(len(mine.get_execution_history(limit=2)), 2)
+        self.assertEqual(mine.get_execution_history(task="other"), [])
+        self.assertEqual(mine.get_execution_history(until=datetime.now(timezone.utc) - timedelta(days=1)), [])
+        self.assertEqual((runs[0].project, runs[0].task, runs[0].language), (project, "t&1", "python"))
+        usage = mine.get_resource_usage(ids[0])
+        self.assertGreater(usage.cpu_seconds or 0, 0)
+
+    def test_the_service(self) -> None:
+        self.assertIn("python", box().list_supported_languages())
+        self.assertEqual(box().health()["status"], "ok")
+        if os.environ.get("BRIG_API_KEY"):
+            with self.assertRaises(RequestError) as raised:
+                box(api_key="wrong").execute("x")
+            self.assertEqual(raised.exception.status, 401)
+        with self.assertRaises(InfraError):
+            CodeSandbox(url="http://127.0.0.1:1", retries=1).execute("x")
