@@ -1,6 +1,6 @@
 """Against a service that runs: python3 -m unittest tests.live, with BRIG_URL and perhaps BRIG_API_KEY set.
 
-e2e.TestPythonClientAgainstService runs it; discovery does not.
+The end-to-end test TestPythonClientAgainstService runs it; discovery does not.
 """
 
 import os
