@@ -65,6 +65,35 @@ func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
 	})
 }
 
+// The umask that an agent was started with, such as that of a careful root's shell,
+// decides nothing: runs work, and have the usual one.
+func TestAgentOfAnyUmask(t *testing.T) {
+	testenv.NeedRoot(t)
+	for _, umask := range []int{0o077, 0} {
+		t.Run(fmt.Sprintf("%03o", umask), func(t *testing.T) {
+			data := dataDir(t) // what is there already has its modes
+			dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			if err := os.Chmod(dir, 0o711); err != nil {
+				t.Fatal(err)
+			}
+			testenv.CleanHost(t)
+			old := unix.Umask(umask)
+			t.Cleanup(func() { unix.Umask(old) })
+			a := launch(t, dir, data)
+			t.Cleanup(a.stop)
+			res := a.run(t, sh("umask"))
+			wantVerdict(t, res, api.OK)
+			if got := string(res.Stdout); got != "0022\n" {
+				t.Errorf("the run's umask is %q; want 0022", got)
+			}
+		})
+	}
+}
+
 // PRC-09: an agent whose own limits are lower than a cell's makes cells all the
 // same, with its own: to give more than one has takes CAP_SYS_RESOURCE, which a
 // confined root lacks.

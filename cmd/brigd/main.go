@@ -130,6 +130,7 @@ func serve(f flags) (err error) {
 	if err := runtime.PrivateMounts(); err != nil {
 		return err
 	}
+	unix.Umask(0o022) // whatever it was: cells' users pass through the directories that are made here
 	level := slog.LevelWarn
 	if f.verbose {
 		level = slog.LevelDebug
