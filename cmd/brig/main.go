@@ -46,6 +46,11 @@ func commands() []command {
 func (c *console) subcommands(name, usage string, all []command, args []string) int {
 	f := c.flags(name, usage)
 	f.SetInterspersed(false)
+	if c.asked != nil {
+		for _, k := range all {
+			k.run(c, nil)
+		}
+	}
 	if code, done := c.parse(f, args); done {
 		return code
 	}
@@ -71,6 +76,7 @@ type console struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(string) string
+	asked          *[]page // not nil: commands say what they are, and do nothing
 }
 
 func main() {
@@ -111,6 +117,9 @@ func (c *console) flags(name, usage string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are ours to print, once
 	f.SortFlags = false
+	if c.asked != nil {
+		*c.asked = append(*c.asked, page{name, strings.Trim(usage, "\n"), f})
+	}
 	f.Usage = func() {
 		fmt.Fprintf(c.stdout, "%s\n", strings.Trim(usage, "\n"))
 		if text := f.FlagUsages(); text != "" {
@@ -122,6 +131,9 @@ func (c *console) flags(name, usage string) *pflag.FlagSet {
 
 // parse reads the flags. done is true when the command has nothing left to do.
 func (c *console) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
+	if c.asked != nil {
+		return 0, true
+	}
 	switch err := f.Parse(args); {
 	case err == nil:
 		return 0, false

@@ -78,11 +78,13 @@ func serveCommand(c *console, args []string) int {
 	if code, done := c.parse(f, args); done {
 		return code
 	}
+	if port := c.env("SANDBOX_PORT"); port != "" && c.env("BRIG_SERVE_LISTEN") == "" && !f.Changed("listen") {
+		if err := f.Set("listen", net.JoinHostPort("127.0.0.1", port)); err != nil { // now, because the file yields to the environment
+			return c.hint("serve", err)
+		}
+	}
 	if err := c.settle(f, "BRIG_SERVE_", o.config); err != nil {
 		return c.hint("serve", err)
-	}
-	if port := c.env("SANDBOX_PORT"); port != "" && !f.Changed("listen") {
-		o.listen = net.JoinHostPort("127.0.0.1", port)
 	}
 	if f.NArg() > 0 {
 		return c.hint("serve", fmt.Errorf("unexpected argument %q", f.Arg(0)))

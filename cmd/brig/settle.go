@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -12,21 +14,23 @@ import (
 )
 
 // settle fills flags that were not given from the environment, and what that leaves
-// open from a file, whose keys are the flags' names.
+// open from a file, whose keys are the flags' names. Mistakes of the file that it
+// finds are told together, each with its line.
 func (c *console) settle(f *pflag.FlagSet, prefix, file string) error {
 	given := map[string]bool{}
 	f.Visit(func(g *pflag.Flag) { given[g.Name] = true })
 	var errs []error
-	set := func(name, value, source string) {
-		if err := f.Set(name, value); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", source, err))
-		}
-		given[name] = true
-	}
+	var known []string
 	f.VisitAll(func(g *pflag.Flag) {
+		known = append(known, g.Name)
 		variable := prefix + strings.ToUpper(strings.ReplaceAll(g.Name, "-", "_"))
-		if value := c.env(variable); value != "" && !given[g.Name] {
-			set(g.Name, value, variable)
+		value := c.env(variable)
+		if value == "" || given[g.Name] {
+			return
+		}
+		given[g.Name] = true
+		if err := f.Set(g.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", variable, err))
 		}
 	})
 	if file == "" {
@@ -37,29 +41,49 @@ func (c *console) settle(f *pflag.FlagSet, prefix, file string) error {
 	}
 	settings, err := readSettings(file)
 	if err != nil {
-		return err
+		return errors.Join(append(errs, err)...)
 	}
+	seen := map[string]int{}
 	for _, s := range settings {
-		where := fmt.Sprintf("%s:%d", file, s.line)
-		switch g := f.Lookup(s.name); {
-		case g == nil || s.name == "config" || s.name == "help":
-			var names []string
-			f.VisitAll(func(g *pflag.Flag) { names = append(names, g.Name) })
-			errs = append(errs, fmt.Errorf("%s: there is no setting %q%s", where, s.name, nearest(s.name, names)))
+		g, err := f.Lookup(s.name), error(nil)
+		switch first := seen[s.name]; {
+		case g == nil || s.name == "config":
+			err = fmt.Errorf("there is no setting %q%s", s.name, nearest(s.name, known))
+		case first != 0:
+			err = fmt.Errorf("%s is set in line %d already", s.name, first)
 		case !given[s.name]:
-			for _, v := range s.values {
-				set(s.name, v, where)
-			}
+			err = s.put(f, g)
+		}
+		seen[s.name] = s.line
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %w", file, s.line, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// put sets the flag g of f. A list of the file is all of the flag's, also an empty one.
+func (s setting) put(f *pflag.FlagSet, g *pflag.Flag) error {
+	if !s.list {
+		return f.Set(g.Name, s.values[0])
+	}
+	several, ok := g.Value.(pflag.SliceValue)
+	if !ok {
+		return fmt.Errorf("%s takes one value, not a list", s.name)
+	}
+	return several.Replace(s.values)
+}
+
+// A setting is one key of the file with its value, or the values of its list.
 type setting struct {
 	name   string
 	values []string
+	list   bool
 	line   int
 }
+
+// yamlLine is how the parser says where a mistake is.
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
 // readSettings reads a YAML object of plain values and lists of them.
 func readSettings(file string) ([]setting, error) {
@@ -67,12 +91,18 @@ func readSettings(file string) ([]setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(raw, &doc); err != nil && !errors.Is(err, io.EOF) {
+	var doc, more yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(raw))
+	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil // nothing but comments
+	} else if err != nil {
+		if at := yamlLine.FindStringSubmatch(err.Error()); at != nil {
+			return nil, fmt.Errorf("%s:%s: %s", file, at[1], strings.TrimPrefix(err.Error(), at[0]))
+		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if len(doc.Content) == 0 {
-		return nil, nil
+	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: there is a second document after the first: remove it, with its ---", file)
 	}
 	top := doc.Content[0]
 	if top.Kind != yaml.MappingNode {
@@ -81,14 +111,14 @@ func readSettings(file string) ([]setting, error) {
 	var all []setting
 	for i := 0; i+1 < len(top.Content); i += 2 {
 		name, value := top.Content[i], top.Content[i+1]
-		s := setting{name: name.Value, line: name.Line}
+		s := setting{name: name.Value, line: name.Line, list: value.Kind == yaml.SequenceNode, values: []string{}}
 		items := []*yaml.Node{value}
-		if value.Kind == yaml.SequenceNode {
+		if s.list {
 			items = value.Content
 		}
 		for _, item := range items {
-			if item.Kind != yaml.ScalarNode {
-				return nil, fmt.Errorf("%s:%d: %s: write a value, or a list of values", file, item.Line, s.name)
+			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
+				return nil, fmt.Errorf("%s:%d: %s: write a value or a list of values, or leave the line out", file, item.Line, s.name)
 			}
 			s.values = append(s.values, item.Value)
 		}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+const example = "../../packaging/serve.yaml"
+
+func serveFlags(t *testing.T) *pflag.FlagSet {
+	t.Helper()
+	all := pages([]command{{run: serveCommand}})
+	if len(all) != 1 || all[0].name != "serve" {
+		t.Fatalf("brig serve tells of %v", all)
+	}
+	return all[0].flags
+}
+
+// The example has every setting of brig serve, and each is what it is without it.
+func TestExampleIsTheDefaults(t *testing.T) {
+	f := serveFlags(t)
+	settings, err := readSettings(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, s := range settings {
+		got = append(got, s.name)
+	}
+	before := map[string]string{}
+	f.VisitAll(func(g *pflag.Flag) {
+		before[g.Name] = g.Value.String()
+		if g.Name != "config" { // which names the file
+			want = append(want, g.Name)
+		}
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("the settings of the example are\n%v; those of brig serve, in their order,\n%v", got, want)
+	}
+	c := &console{env: func(string) string { return "" }}
+	if err := c.settle(f, "BRIG_SERVE_", example); err != nil {
+		t.Fatal(err)
+	}
+	f.VisitAll(func(g *pflag.Flag) {
+		if now := g.Value.String(); now != before[g.Name] {
+			t.Errorf("%s is %s in the example; its default is %s", g.Name, now, before[g.Name])
+		}
+	})
+}
+
+// Every setting of the example is told about above it.
+func TestExampleExplainsEachSetting(t *testing.T) {
+	text, err := os.ReadFile(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	n := 0
+	for i, line := range lines {
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, " ") {
+			continue
+		}
+		n++
+		if i == 0 || !strings.HasPrefix(lines[i-1], "# ") {
+			t.Errorf("line %d, %q, has no comment above it", i+1, line)
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d settings were looked at", n)
+	}
+}

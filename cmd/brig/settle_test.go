@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+type settled struct {
+	Listen string
+	Queue  int
+	Wait   time.Duration
+	Body   api.Size
+	Images []string
+	Args   []string
+	Loud   bool
+}
+
+// settleWith gives what args, an environment and a file come to.
+func settleWith(t *testing.T, args []string, env map[string]string, file string) (settled, string, error) {
+	t.Helper()
+	s := settled{Body: api.MiB}
+	f := pflag.NewFlagSet("x", pflag.ContinueOnError)
+	f.StringVar(&s.Listen, "listen", "here", "")
+	f.IntVar(&s.Queue, "queue", 1, "")
+	f.DurationVar(&s.Wait, "wait", time.Second, "")
+	f.Var(&s.Body, "max-body", "")
+	f.StringSliceVar(&s.Images, "images", []string{"python"}, "")
+	f.StringArrayVar(&s.Args, "agent-arg", nil, "")
+	f.BoolVar(&s.Loud, "verbose", false, "")
+	f.String("config", "", "")
+	if err := f.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	path := ""
+	if file != "" {
+		path = filepath.Join(t.TempDir(), "f.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &console{env: func(name string) string { return env[name] }}
+	err := c.settle(f, "B_", path)
+	return s, path, err
+}
+
+func TestSettle(t *testing.T) {
+	plain := settled{Listen: "here", Queue: 1, Wait: time.Second, Body: api.MiB, Images: []string{"python"}}
+	with := func(change func(s *settled)) settled {
+		s := plain
+		s.Images = slices.Clone(s.Images)
+		change(&s)
+		return s
+	}
+	for _, tt := range []struct {
+		name string
+		args []string
+		env  map[string]string
+		file string
+		want settled
+	}{
+		{"nothing said: the defaults", nil, nil, "", plain},
+		{"a file of comments says nothing", nil, nil, "# queue: 7\n", plain},
+		{"the file wins over the default", nil, nil, "queue: 7\n", with(func(s *settled) { s.Queue = 7 })},
+		{"the environment wins over the file", nil, map[string]string{"B_QUEUE": "8"}, "queue: 7\n", with(func(s *settled) { s.Queue = 8 })},
+		{"a flag wins over both", []string{"--queue=9"}, map[string]string{"B_QUEUE": "8"}, "queue: 7\n", with(func(s *settled) { s.Queue = 9 })},
+		{"a flag with its default's value wins too", []string{"--queue=1"}, map[string]string{"B_QUEUE": "8"}, "queue: 7\n", plain},
+		{"each setting for itself", []string{"--queue=9"}, map[string]string{"B_MAX_BODY": "2M"}, "wait: 3s\nverbose: true\n",
+			with(func(s *settled) { s.Queue, s.Body, s.Wait, s.Loud = 9, 2*api.MiB, 3*time.Second, true })},
+		{"an empty variable is none", nil, map[string]string{"B_QUEUE": ""}, "queue: 7\n", with(func(s *settled) { s.Queue = 7 })},
+		{"an empty text is one", nil, nil, "listen: ''\n", with(func(s *settled) { s.Listen = "" })},
+		{"a list replaces the default", nil, nil, "images: [c, cpp]\n", with(func(s *settled) { s.Images = []string{"c", "cpp"} })},
+		{"an empty list is one", nil, nil, "images: []\nagent-arg: []\n", with(func(s *settled) { s.Images, s.Args = []string{}, []string{} })},
+		{"a list as in the environment", nil, map[string]string{"B_IMAGES": "java,go"}, "images: [c]\n", with(func(s *settled) { s.Images = []string{"java", "go"} })},
+		{"a list written as one value", nil, nil, "images: c,cpp\n", with(func(s *settled) { s.Images = []string{"c", "cpp"} })},
+		{"members of a list keep their commas", nil, nil, "agent-arg:\n  - --slots=4\n  - --a=b,c\n", with(func(s *settled) { s.Args = []string{"--slots=4", "--a=b,c"} })},
+		{"a list that a flag has is not added to", []string{"--images=c"}, map[string]string{"B_IMAGES": "go"}, "images: [java]\n", with(func(s *settled) { s.Images = []string{"c"} })},
+		{"the file may be named in the environment", nil, map[string]string{"B_CONFIG": "testdata/queue.yaml"}, "", with(func(s *settled) { s.Queue = 7 })},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _, err := settleWith(t, tt.args, tt.env, tt.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g, w := string(marshal(got)), string(marshal(tt.want)); g != w {
+				t.Errorf("%s; want %s", g, w)
+			}
+		})
+	}
+}
+
+func TestSettleNamesEachMistakeWithItsLine(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		file string
+		want []string // FILE is the file's path
+	}{
+		{"an unknown key", nil, "queue: 1\nqeue: 2\n", []string{`FILE:2: there is no setting "qeue": did you mean queue?`}},
+		{"a file names no file", nil, "config: x\n", []string{`FILE:1: there is no setting "config"`}},
+		{"a number that is none", nil, "\nqueue: many\n", []string{`FILE:2: invalid argument "many" for "--queue" flag`}},
+		{"a duration without its unit", nil, "wait: 10\n", []string{`FILE:1: invalid argument "10" for "--wait" flag`}},
+		{"a size that is none", nil, "max-body: 1X\n", []string{`FILE:1: invalid argument "1X" for "--max-body" flag`}},
+		{"a yes that is none", nil, "verbose: maybe\n", []string{`FILE:1: invalid argument "maybe" for`}},
+		{"a list for one value", nil, "queue: [1, 2]\n", []string{`FILE:1: queue takes one value, not a list`}},
+		{"an object for a value", nil, "queue:\n  deep: 1\n", []string{`FILE:2: queue: write a value or a list of values`}},
+		{"no value", nil, "queue: 1\nlisten:\n", []string{`FILE:2: listen: write a value or a list of values, or leave the line out`}},
+		{"the same key twice", nil, "queue: 1\nwait: 1s\nqueue: 2\n", []string{`FILE:3: queue is set in line 1 already`}},
+		{"several at once", map[string]string{"B_WAIT": "long"}, "queue: x\nqeue: 2\n",
+			[]string{`B_WAIT: invalid argument "long"`, `FILE:1: invalid argument "x"`, `FILE:2: there is no setting`}},
+		{"a list as the whole", nil, "- queue\n", []string{`FILE:1: write settings as name: value`}},
+		{"no YAML", nil, "queue: 1\n\twait: 2s\n", []string{`FILE:2: found a tab`}},
+		{"a second document", nil, "queue: 1\n---\nqueue: 2\n", []string{`FILE: there is a second document`}},
+		{"an anchor", nil, "queue: &a 1\nimages: *a\n", []string{`FILE:2: images: write a value`}},
+		{"no file", map[string]string{"B_CONFIG": "testdata/none.yaml"}, "", []string{"read settings: open testdata/none.yaml"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, path, err := settleWith(t, nil, tt.env, tt.file)
+			if err == nil {
+				t.Fatal("no mistake was found")
+			}
+			for _, want := range tt.want {
+				if want = strings.ReplaceAll(want, "FILE", path); !strings.Contains(err.Error(), want) {
+					t.Errorf("said %q; want %q", err, want)
+				}
+			}
+			if n := len(strings.Split(err.Error(), "\n")); n != len(tt.want) {
+				t.Errorf("%d mistakes in %q; want %d", n, err, len(tt.want))
+			}
+		})
+	}
+}
