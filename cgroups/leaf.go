@@ -16,7 +16,8 @@ import (
 // run beside anything but Remove.
 type Leaf struct {
 	cell *Cell
-	name string
+	name string // below the cell
+	kind kind
 
 	dir  *os.File          // on cgroup2; nil in mode v1
 	ctl  map[string]string // paths by kernel name; opened when written, which is seldom
@@ -43,6 +44,9 @@ func (l *Leaf) build() error {
 			return err
 		}
 	}
+	if l.kind == isBranch {
+		return l.enable()
+	}
 	if err := l.cell.hand(l.name); err != nil {
 		return err
 	}
@@ -60,9 +64,12 @@ func (l *Leaf) open(hy Hierarchy) error {
 	if err != nil {
 		return err
 	}
-	if hy.Unified {
+	switch {
+	case hy.Unified:
 		l.dir = dir
-	} else {
+	case l.kind == isBranch: // no process is in it itself
+		defer dir.Close()
+	default:
 		defer dir.Close()
 		f, err := openIn(dir, "tasks", unix.O_WRONLY)
 		if err != nil {
@@ -81,8 +88,10 @@ func (l *Leaf) open(hy Hierarchy) error {
 			return err
 		}
 	}
-	if err := l.openWeight(hy); err != nil {
-		return err
+	if l.kind != onBranch {
+		if err := l.openWeight(hy); err != nil {
+			return err
+		}
 	}
 	return l.stats.open(dir, hy, l.cell.tree.layout.Unified)
 }
@@ -170,17 +179,25 @@ func Setup(at Layout) []Write {
 // and kills the next process. Free what a run left before its leaf is used again, and
 // see MemoryBase.
 //
-// The weight is the cell's, so only one leaf of a cell may have a run.
+// The weight is the cell's, so only one leaf of a cell may have a run; the leaves of
+// a branch have the branch's, and what they are given is ignored.
 func (l *Leaf) Apply(want Limits) error {
 	old := l.limits
-	old.Weight = l.cell.weight
+	if l.kind == onBranch {
+		want.Weight = 0
+	} else {
+		old.Weight = l.cell.weight
+	}
 	for _, w := range Plan(l.cell.tree.layout, old, want) {
 		if err := l.write(w); err != nil {
 			l.doubt = true
 			return fmt.Errorf("apply limits to %s: %w", l.name, err)
 		}
 	}
-	l.limits, l.cell.weight = want, want.Weight
+	l.limits = want
+	if l.kind != onBranch {
+		l.cell.weight = want.Weight
+	}
 	return nil
 }
 

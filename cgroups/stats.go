@@ -55,7 +55,7 @@ func (s *stats) openV2(dir *os.File, controllers bool) (err error) {
 	if s.current, err = openIn(dir, "memory.current", unix.O_RDONLY); err != nil {
 		return err
 	}
-	s.sources.MemoryPeak = "memory.peak"
+	s.sources.Memory, s.sources.MemoryPeak = "memory.current", "memory.peak"
 	if s.peak, err = openIn(dir, "memory.peak", unix.O_RDWR); err != nil {
 		return missing(err, "memory.peak", "Linux 5.19")
 	}
@@ -77,7 +77,7 @@ func canReset(peak *os.File) (bool, error) {
 }
 
 func (s *stats) openMemoryV1(dir *os.File) (err error) {
-	s.sources.MemoryPeak, s.peakReset = "memory.max_usage_in_bytes", true
+	s.sources.Memory, s.sources.MemoryPeak, s.peakReset = "memory.usage_in_bytes", "memory.max_usage_in_bytes", true
 	s.sources.OOMKills, s.sources.LimitHits = "memory.oom_control oom_kill", "memory.failcnt"
 	if s.peak, err = openIn(dir, "memory.max_usage_in_bytes", unix.O_RDWR); err != nil {
 		return err

@@ -41,7 +41,7 @@ type Usage struct {
 
 // Sources name the kernel file each figure was read from; empty where none was.
 type Sources struct {
-	CPU, Split, MemoryPeak, OOMKills, LimitHits, PidsHits, PidsPeak string
+	CPU, Split, Memory, MemoryPeak, OOMKills, LimitHits, PidsHits, PidsPeak string
 }
 
 // stats are the files measured, open for reading.
@@ -156,6 +156,9 @@ func (l *Leaf) cpuTime() (time.Duration, error) {
 
 // Current is the memory charged now, in bytes.
 func (l *Leaf) Current() (int64, error) { return readInt(l.current) }
+
+// Processes counts those in the group now, threads too.
+func (l *Leaf) Processes() (int64, error) { return readInt(l.pids) }
 
 // read takes every counter once.
 func (l *Leaf) read() (counters, error) {
