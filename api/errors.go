@@ -23,8 +23,10 @@ const (
 	CodeNotFound         Code = "not-found"         // no such path, or no such thing here
 	CodeNoProgram        Code = "program-not-found" // argv[0] is not in the image: a shell's 127
 	CodeBadProgram       Code = "program-not-executable"
+	CodeSessionEnded     Code = "session-ended"     // the session was there and is not any more; the text says why
 	CodeUnsupported      Code = "unsupported"       // a kernel feature is missing; the text names it
 	CodeBusy             Code = "busy"              // every slot is leased; retry
+	CodeSessionsFull     Code = "sessions-full"     // as many sessions live as this agent keeps; end one, or retry later
 	CodeOverloaded       Code = "memory-committed"  // no memory left to promise; retry
 	CodeHostMemory       Code = "host-memory"       // the kernel killed the run for a group above its own; retry
 	CodeHostExhausted    Code = "host-exhausted"    // no descriptors, processes, memory or room left to the agent; retry later

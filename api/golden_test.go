@@ -106,13 +106,40 @@ func TestGolden(t *testing.T) {
 		"result-compile-error": result(func(r *api.Result) { r.Verdict, r.Stage, r.ExitCode = api.CompileError, api.StageCompile, 1 }),
 		"error":                api.Fail(api.CodeBusy, "every slot is leased: try again"),
 		"error-run":            &api.Error{Code: api.CodeInternal, Message: "the agent could not carry out the request", RetrySafe: true, Run: "0d3c1f6a5b2e4c77"},
-		"health":               api.Health{Status: "ok", Version: "0.1.0", Slots: 2, Leased: 1, Cells: 2, Memory: 512 << 20, MemoryMax: 3 << 30, UptimeNS: 5e9, Kernel: "6.12.41", CgroupMode: "hybrid"},
+		"health":               api.Health{Status: "ok", Version: "0.1.0", Slots: 2, Leased: 1, Cells: 2, Sessions: 1, SessionsMax: 16, Memory: 512 << 20, MemoryMax: 3 << 30, UptimeNS: 5e9, Kernel: "6.12.41", CgroupMode: "hybrid"},
 		"language":             api.Language{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "default", Version: "3.13"},
 		"language-compiled": api.Language{
 			Name: "cpp", Aliases: []string{"c++"}, Extensions: []string{"cpp", "cc"}, Image: "cpp", Tier: "strict", CompileTier: "compile",
 			Flags: []string{"-O2", "-O3"}, DefaultFlags: []string{"-O2"}, TimeFactor: 1, MemoryFactor: 1, Version: "14.2",
 		},
-		"image": api.Image{Digest: "sha256:5f70bf18", Names: []string{"python"}, Size: 100 << 20, Created: "2026-01-02T03:04:05Z"},
+		"session-request": api.SessionRequest{
+			Language: "python", Labels: api.Labels{Project: "course", Task: "sum"}, Env: map[string]string{"SEED": "7"}, Preset: "light",
+			Limits:     api.Limits{Memory: 256 * api.MiB, CPUs: 2, Pids: 50, Scratch: 32 * api.MiB},
+			ExecLimits: api.Limits{Wall: api.Duration(10 * time.Second), Memory: 64 * api.MiB},
+			Idle:       api.Duration(time.Minute), Life: api.Duration(time.Hour), Network: "none", WritableRoot: true, Profile: "default", ProfileMode: api.Enforce,
+		},
+		"session-request-least": api.SessionRequest{Image: "tiny"},
+		"session": api.Session{
+			ID: "0d3c1f6a5b2e4c77", State: api.SessionQuiet, Language: "python", Image: "sha256:5f70bf18", Profile: "default", Network: "none",
+			Labels: api.Labels{Project: "course", Task: "sum"}, Limits: api.Limits{Memory: 256 * api.MiB, CPUs: 1, Weight: 1024, Pids: 50, Scratch: 64 * api.MiB, Inodes: 10_000},
+			ExecLimits: api.Defaults().Resolve(), Idle: api.SessionIdle, Life: api.SessionLife,
+			Created: "2026-01-02T03:04:05.000000006Z", IdleEnds: "2026-01-02T03:09:05.000000006Z", Ends: "2026-01-02T04:04:05.000000006Z", Execs: 3,
+			Usage: api.SessionUsage{
+				Memory: api.Known(7_340_032, "memory.current"), MemoryPeak: api.Known(9_437_184, "memory.peak"), CPU: api.Known(18_210_344, "cpu.stat"),
+				Processes: api.Known(1, "pids.current"), Scratch: 4096, Inodes: 2,
+			},
+		},
+		"exec": api.Exec{
+			Source: []byte("print(2+2)\n"), SourceName: "add.py", Argv: []string{"--fast"}, Stdin: []byte("3 4\n"), Env: map[string]string{"SEED": "8"},
+			Limits: api.Limits{Wall: api.Duration(time.Second)}, Collect: api.Collect{Globs: []string{"*.csv"}}, Interactive: true,
+		},
+		"exec-least": api.Exec{Argv: []string{"true"}},
+		"files": api.FileList{
+			Files:   []api.FileInfo{{Name: "data/in.csv", Kind: api.RegularFile, Size: 12}, {Name: "run", Kind: api.RegularFile, Size: 9, Executable: true}, {Name: "way", Kind: api.Symlink}},
+			Skipped: []api.Skipped{{Name: `"\\xff"`, Reason: "the name is not UTF-8, or too long"}}, More: true,
+		},
+		"session-ended": api.Refuse(api.CodeSessionEnded, "session 0d3c1f6a5b2e4c77 has ended: it was deleted: make another"),
+		"image":         api.Image{Digest: "sha256:5f70bf18", Names: []string{"python"}, Size: 100 << 20, Created: "2026-01-02T03:04:05Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(v, "", "  ")

@@ -2,16 +2,18 @@ package api
 
 // Health is what an agent says of itself.
 type Health struct {
-	Status     string `json:"status"` // "ok", or "stopping"
-	Version    string `json:"version"`
-	Slots      int    `json:"slots"`                  // runs at a time
-	Leased     int    `json:"leased"`                 // of them now taken
-	Cells      int    `json:"cells"`                  // alive, leased or idle
-	Memory     int64  `json:"memory_committed_bytes"` // promised to runs under way
-	MemoryMax  int64  `json:"memory_ceiling_bytes"`   // the most it promises to runs together
-	UptimeNS   int64  `json:"uptime_ns"`
-	Kernel     string `json:"kernel"`
-	CgroupMode string `json:"cgroup_mode"`
+	Status      string `json:"status"` // "ok", or "stopping"
+	Version     string `json:"version"`
+	Slots       int    `json:"slots"`                  // runs at a time
+	Leased      int    `json:"leased"`                 // of them now taken
+	Cells       int    `json:"cells"`                  // alive, leased or idle
+	Sessions    int    `json:"sessions"`               // that live
+	SessionsMax int    `json:"sessions_ceiling"`       // the most that may
+	Memory      int64  `json:"memory_committed_bytes"` // promised to runs under way, and to sessions
+	MemoryMax   int64  `json:"memory_ceiling_bytes"`   // the most it promises together
+	UptimeNS    int64  `json:"uptime_ns"`
+	Kernel      string `json:"kernel"`
+	CgroupMode  string `json:"cgroup_mode"`
 }
 
 // A Language is one the agent can run.

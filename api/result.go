@@ -102,7 +102,7 @@ func Unknown(why string) Figure { return Figure{nil, why} }
 // Timing splits the time between a request and its answer; all in nanoseconds of
 // the monotonic clock.
 type Timing struct {
-	Queued  int64  `json:"queued_ns"`           // waiting for a slot; an agent never queues, a gateway may
+	Queued  int64  `json:"queued_ns"`           // waiting for a slot: an exec of a session in the agent, a run in a gateway
 	SetUp   int64  `json:"set_up_ns"`           // from the slot to exec
 	Wall    int64  `json:"wall_ns"`             // from exec to the main process's exit
 	Finish  int64  `json:"finish_ns"`           // from exit to the answer: emptying the group, collecting files

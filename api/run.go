@@ -99,6 +99,10 @@ type Mode string
 const (
 	Strict Mode = "strict" // a fresh shell in a kept cell (see docs/run-lifecycle.md)
 	Fresh  Mode = "fresh"  // a cell used once
+
+	// InSession is how an exec ran: among what others left in its session. No Run asks
+	// for it.
+	InSession Mode = "session"
 )
 
 // A ProfileMode says what becomes of the calls a profile does not allow.

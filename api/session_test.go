@@ -1,0 +1,119 @@
+package api_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func wantCode(t *testing.T, name string, err error, want api.Code) {
+	t.Helper()
+	var e *api.Error
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%s: refused: %v", name, err)
+	case want != "" && (!errors.As(err, &e) || e.Code != want):
+		t.Errorf("%s: %v; want code %s", name, err, want)
+	}
+}
+
+func TestValidateSession(t *testing.T) {
+	ok := func(change func(s *api.SessionRequest)) api.SessionRequest {
+		s := api.SessionRequest{Image: "tiny"}
+		change(&s)
+		return s
+	}
+	for _, tt := range []struct {
+		name string
+		ask  api.SessionRequest
+		want api.Code
+	}{
+		{"an image", ok(func(s *api.SessionRequest) {}), ""},
+		{"a language", api.SessionRequest{Language: "python"}, ""},
+		{"neither", api.SessionRequest{}, api.CodeBadRequest},
+		{"both", ok(func(s *api.SessionRequest) { s.Language = "python" }), api.CodeBadRequest},
+		{"limits of everything", ok(func(s *api.SessionRequest) {
+			s.Limits = api.Limits{Memory: api.MiB * 64, Swap: 4096, CPUs: 1, Weight: 3, Cpuset: "0", Pids: 1, Scratch: 4096, Inodes: 16}
+		}), ""},
+		{"limits of execs", ok(func(s *api.SessionRequest) {
+			s.ExecLimits = api.Limits{Wall: 1e9, CPU: 1e9, Memory: api.MiB * 64, CPUs: 1, Pids: 1, Output: 1, OpenFiles: 3, Stack: api.MiB}
+		}), ""},
+		{"an exec's limit on the whole", ok(func(s *api.SessionRequest) { s.Limits.Wall = 1e9 }), api.CodeBadLimits},
+		{"another", ok(func(s *api.SessionRequest) { s.Limits.OpenFiles = 9 }), api.CodeBadLimits},
+		{"the whole's limit on an exec", ok(func(s *api.SessionRequest) { s.ExecLimits.Scratch = api.MiB }), api.CodeBadLimits},
+		{"processors for an exec", ok(func(s *api.SessionRequest) { s.ExecLimits.Cpuset = "1" }), api.CodeBadLimits},
+		{"a limit that makes no sense", ok(func(s *api.SessionRequest) { s.Limits.Memory = 1 }), api.CodeBadLimits},
+		{"a preset", ok(func(s *api.SessionRequest) { s.Preset = "light" }), ""},
+		{"no such preset", ok(func(s *api.SessionRequest) { s.Preset = "heavy" }), api.CodeBadLimits},
+		{"life-times", ok(func(s *api.SessionRequest) { s.Idle, s.Life = 1e9, 2e9 }), ""},
+		{"a life too short", ok(func(s *api.SessionRequest) { s.Life = api.Duration(time.Millisecond) }), api.CodeBadLimits},
+		{"an idle time too short", ok(func(s *api.SessionRequest) { s.Idle = 1 }), api.CodeBadLimits},
+		{"a negative life", ok(func(s *api.SessionRequest) { s.Life = -1 }), api.CodeBadLimits},
+		{"a network", ok(func(s *api.SessionRequest) { s.Network = "host" }), api.CodeUnsupported},
+		{"a variable with NUL", ok(func(s *api.SessionRequest) { s.Env = map[string]string{"A": "\x00"} }), api.CodeBadRequest},
+		{"a long label", ok(func(s *api.SessionRequest) { s.Labels.Project = strings.Repeat("x", 257) }), api.CodeBadRequest},
+		{"two profiles", ok(func(s *api.SessionRequest) { s.Profile, s.ProfileRules = "a", []byte("{}") }), api.CodeBadRequest},
+	} {
+		wantCode(t, tt.name, tt.ask.Validate(), tt.want)
+	}
+}
+
+func TestValidateExec(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		exec api.Exec
+		want api.Code
+	}{
+		{"a command", api.Exec{Argv: []string{"true"}}, ""},
+		{"source", api.Exec{Source: []byte("1"), SourceName: "a/b.py", Argv: []string{""}}, ""},
+		{"nothing", api.Exec{}, api.CodeBadRequest},
+		{"an empty program", api.Exec{Argv: []string{""}}, api.CodeBadRequest},
+		{"a name without source", api.Exec{Argv: []string{"true"}, SourceName: "a"}, api.CodeBadRequest},
+		{"a name that leads out", api.Exec{Source: []byte("1"), SourceName: "../a"}, api.CodeBadFile},
+		{"limits", api.Exec{Argv: []string{"true"}, Limits: api.Limits{Wall: 1e9, Memory: 8 * api.MiB, Pids: 1}}, ""},
+		{"the session's limit", api.Exec{Argv: []string{"true"}, Limits: api.Limits{Swap: 4096}}, api.CodeBadLimits},
+		{"collect", api.Exec{Argv: []string{"true"}, Collect: api.Collect{Globs: []string{"*"}}}, ""},
+		{"a glob that leads out", api.Exec{Argv: []string{"true"}, Collect: api.Collect{Globs: []string{"/etc/*"}}}, api.CodeBadFile},
+		{"a word with NUL", api.Exec{Argv: []string{"a\x00b"}}, api.CodeBadRequest},
+	} {
+		wantCode(t, tt.name, tt.exec.Validate(), tt.want)
+	}
+}
+
+// Requests of sessions are read as strictly as runs are, and the golden ones pass.
+func TestParseSessionAndExec(t *testing.T) {
+	golden := func(name string) []byte {
+		raw, err := os.ReadFile(filepath.Join("testdata", "golden", name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	for _, name := range []string{"session-request", "session-request-least"} {
+		s, err := api.ParseSession(golden(name))
+		if err == nil {
+			err = s.Validate()
+		}
+		wantCode(t, name, err, "")
+	}
+	for _, name := range []string{"exec", "exec-least"} {
+		e, err := api.ParseExec(golden(name))
+		if err == nil {
+			err = e.Validate()
+		}
+		wantCode(t, name, err, "")
+	}
+	for _, raw := range []string{"", "[]", `{"image":"a","image":"b"}`, `{"Image":"a"}`, `{"image":"a"}x`, `{"image":"a","files":[]}`, `{"image":"a","limits":{"memory":"x"}}`, "{\"image\":\"\xff\"}"} {
+		_, err := api.ParseSession([]byte(raw))
+		wantCode(t, raw, err, api.CodeBadRequest)
+	}
+	for _, raw := range []string{"", `{"argv":["a"],"language":"python"}`, `{"argv":"a"}`, `{"argv":["a"],"env":{"A":1}}`} {
+		_, err := api.ParseExec([]byte(raw))
+		wantCode(t, raw, err, api.CodeBadRequest)
+	}
+}

@@ -1,0 +1,71 @@
+package api
+
+import "time"
+
+// ParseSession reads one SessionRequest as strictly as ParseRun.
+func ParseSession(raw []byte) (SessionRequest, error) { return parse[SessionRequest](raw, "session") }
+
+// ParseExec reads one Exec as strictly as ParseRun.
+func ParseExec(raw []byte) (Exec, error) { return parse[Exec](raw, "exec") }
+
+// Validate refuses a request that contradicts itself or that no agent could carry
+// out. It knows nothing of ceilings, stored images or languages.
+func (s SessionRequest) Validate() error {
+	switch {
+	case s.Language == "" && s.Image == "":
+		return Refuse(CodeBadRequest, "the session names neither a language nor an image: set one of them")
+	case s.Language != "" && s.Image != "":
+		return Refuse(CodeBadRequest, "the session names both language %q and image %q: set one of them", s.Language, s.Image)
+	case s.Life < 0 || s.Idle < 0:
+		return Refuse(CodeBadLimits, "a session's life or idle time is negative")
+	case s.Life != 0 && s.Life < Duration(time.Second):
+		return Refuse(CodeBadLimits, "life is %s: the least is 1s", s.Life)
+	case s.Idle != 0 && s.Idle < Duration(100*time.Millisecond):
+		return Refuse(CodeBadLimits, "idle is %s: the least is 100ms", s.Idle)
+	}
+	as := Run{
+		Env: s.Env, Preset: s.Preset, Network: s.Network, Labels: s.Labels,
+		Profile: s.Profile, ProfileMode: s.ProfileMode, ProfileRules: s.ProfileRules,
+	}
+	for _, check := range []func() error{
+		as.validateWords, as.validateChoices, s.Limits.Validate, s.ExecLimits.Validate,
+		func() error { return unset(s.Limits, execOnly, "an exec's: set exec_limits") },
+		func() error { return unset(s.ExecLimits, sessionOnly, "the session's: set limits") },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Validate refuses an exec that contradicts itself or that no session could carry out.
+func (e Exec) Validate() error {
+	as := Run{Language: "any", Source: e.Source, SourceName: e.SourceName, Argv: e.Argv, Stdin: e.Stdin, Env: e.Env, Limits: e.Limits, Collect: e.Collect}
+	if err := as.Validate(); err != nil {
+		return err
+	}
+	return unset(e.Limits, sessionOnly, "the session's: leave it out")
+}
+
+// The limits that an exec has and a session as a whole has not, and the other way
+// round.
+var (
+	execOnly    = []string{"wall", "cpu", "output", "open_files", "stack"}
+	sessionOnly = []string{"swap", "weight", "cpuset", "scratch", "inodes"}
+)
+
+// unset refuses limits that are whose.
+func unset(l Limits, names []string, whose string) error {
+	for _, name := range names {
+		if name == "cpuset" && l.Cpuset != "" {
+			return Refuse(CodeBadLimits, "limit cpuset is %s", whose)
+		}
+		for _, f := range l.fields() {
+			if f.name == name && f.value != 0 {
+				return Refuse(CodeBadLimits, "limit %s is %s", name, whose)
+			}
+		}
+	}
+	return nil
+}
