@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer"
@@ -32,11 +30,11 @@ type cellKey struct {
 }
 
 // A cell is one libcontainer container whose PID 1 is cellinit. It belongs to a
-// slot and serves one run at a time. Its methods are not safe for concurrent use.
+// slot and serves one run at a time, or to a session. Its methods are not safe for concurrent use.
 type cell struct {
 	key       cellKey
 	name      string
-	slot      int
+	slot      int    // or a session's seat: which host ids are its own
 	dir       string // in the agent's run directory; holds the mount point of the root
 	filter    *filter
 	group     *groups.Cell
@@ -49,9 +47,6 @@ type cell struct {
 	clock     clockPage
 	step      func(name string) error // the host's
 }
-
-// cellReady bounds how long a cell may take to come up, on a loaded host.
-const cellReady = 20 * time.Second
 
 // A cellPlan is what newCell needs to know.
 type cellPlan struct {
@@ -68,8 +63,11 @@ type cellPlan struct {
 // failure nothing of it is left.
 func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	watches := h.watches
+	if p.slot >= firstSeat {
+		watches = h.sessionWatches
+	}
 	if !p.filter.watches {
-		watches = noWatches(h.watches)
+		watches = noWatches(watches)
 	}
 	if off(offSeccomp) {
 		p.filter = nil
@@ -287,7 +285,7 @@ func (c *cell) hello(ctx context.Context, h *Host) error {
 	if err := c.ctrl.send(encode(&msg), files...); err != nil {
 		return err
 	}
-	_, listener, err := c.reply(ctx, kindReady)
+	_, listener, err := c.ctrl.reply(ctx, kindReady)
 	if err != nil {
 		if listener != nil {
 			err = errors.Join(err, listener.Close())
@@ -299,23 +297,4 @@ func (c *cell) hello(ctx context.Context, h *Host) error {
 	}
 	c.listener = listener
 	return nil
-}
-
-// reply waits for cellinit's next message.
-func (c *cell) reply(ctx context.Context, kind uint32) (wireReply, *os.File, error) {
-	if err := c.ctrl.file.SetReadDeadline(time.Now().Add(cellReady)); err != nil {
-		return wireReply{}, nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { c.ctrl.file.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	buf := make([]byte, wireReplySize)
-	file, err := c.ctrl.recv(buf)
-	if errors.Is(err, io.EOF) {
-		return wireReply{}, nil, errors.New("cellinit ended without a word; the kernel log may say why")
-	}
-	if err != nil {
-		return wireReply{}, file, fmt.Errorf("wait for cellinit: %w", err)
-	}
-	r, err := decodeReply(buf, kind)
-	return r, file, err
 }

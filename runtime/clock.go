@@ -11,7 +11,8 @@ import (
 )
 
 // A clockPage is one page of memory that a cell's shells share with the agent: the
-// shell writes the instant of exec into it. So the agent knows when the wall
+// shell writes the instant of exec into a word of it: the first, or in a session, where
+// several programs run at a time, one of its own. So the agent knows when the wall
 // limit begins without another message on the way of every run. The program does
 // not have the page: exec gave it memory of its own.
 type clockPage struct{ mem []byte }
@@ -34,14 +35,17 @@ func newClockPage() (*os.File, clockPage, error) {
 	return f, clockPage{mem}, nil
 }
 
-func (c clockPage) word() *uint64 { return (*uint64)(unsafe.Pointer(&c.mem[0])) }
+// A clock is one word of the page.
+type clock struct{ word *uint64 }
+
+func (c clockPage) clock(i uint32) clock { return clock{(*uint64)(unsafe.Pointer(&c.mem[8*i]))} }
 
 // reset forgets the run before.
-func (c clockPage) reset() { atomic.StoreUint64(c.word(), 0) }
+func (c clock) reset() { atomic.StoreUint64(c.word, 0) }
 
 // exec is when the program was executed, on the monotonic clock; zero while it
 // was not.
-func (c clockPage) exec() time.Duration { return time.Duration(atomic.LoadUint64(c.word())) }
+func (c clock) exec() time.Duration { return time.Duration(atomic.LoadUint64(c.word)) }
 
 func (c clockPage) Close() error {
 	if c.mem == nil {

@@ -65,10 +65,15 @@ func (c *collector) skip(name, reason string) {
 		c.unsaid++
 		return
 	}
-	if !utf8.ValidString(name) {
-		name = fmt.Sprintf("%q", name)
+	c.skipped = append(c.skipped, api.Skipped{Name: printable(name), Reason: reason})
+}
+
+// printable gives a name that a program has made a form that JSON holds.
+func printable(name string) string {
+	if utf8.ValidString(name) {
+		return name
 	}
-	c.skipped = append(c.skipped, api.Skipped{Name: name, Reason: reason})
+	return fmt.Sprintf("%q", name)
 }
 
 // dir looks through one directory. Directories are opened one at a time and

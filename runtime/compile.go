@@ -72,12 +72,12 @@ type artifacts struct {
 // compile returns the artifacts of a compile stage, from the cache if it made them
 // before; or the result of one that failed. The artifacts are in our hands only:
 // every run gets a copy, so that none can change what another executes (CMP-16).
-func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration) (made *artifacts, failed *api.Result, err error) {
+func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration, patient bool) (made *artifacts, failed *api.Result, err error) {
 	key := artifactKey(p)
 	if made, err := h.cached(key); made != nil || err != nil {
 		return made, nil, err
 	}
-	res, err := h.execute(ctx, p, Streams{}, begun, false)
+	res, err := h.execute(ctx, p, Streams{}, begun, patient)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,17 +22,19 @@ import (
 
 // Config says how an agent uses its host. Zero fields take the documented default.
 type Config struct {
-	RunDir    string     // for the instance's files; zero: /run/brig
-	Slots     int        // runs at a time; zero: one per physical core
-	Ceiling   api.Limits // most a run may ask for; zero: api.DefaultCeiling
-	Memory    api.Size   // most promised to runs together; zero: three quarters of the host's
-	Version   string     // of brig, for results
-	Images    *rootfs.Store
-	Languages *rootfs.Languages
-	Artifacts *cache.Cache               // of compile stages; nil: every run compiles
-	Blobs     *cache.Cache               // inputs that runs name by digest; nil: none can
-	Profiles  map[string]seccomp.Profile // the operator's own, offered to everybody beside the tiers
-	Log       *slog.Logger               // nil: discard
+	RunDir      string       // for the instance's files; zero: /run/brig
+	Slots       int          // runs at a time; zero: one per physical core
+	Ceiling     api.Limits   // most a run may ask for; zero: api.DefaultCeiling
+	Memory      api.Size     // most promised to runs and sessions together; zero: three quarters of the host's
+	Sessions    int          // that live at a time; zero: DefaultSessions; negative: none
+	SessionLife api.Duration // longest life of one; zero: api.SessionLifeMax
+	Version     string       // of brig, for results
+	Images      *rootfs.Store
+	Languages   *rootfs.Languages
+	Artifacts   *cache.Cache               // of compile stages; nil: every run compiles
+	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
+	Profiles    map[string]seccomp.Profile // the operator's own, offered to everybody beside the tiers
+	Log         *slog.Logger               // nil: discard
 
 	fault func(step string) error // in tests; see step
 }
@@ -40,19 +42,21 @@ type Config struct {
 // A Host runs programs. It holds everything an agent has on the machine: the
 // instance directory, the group tree, the slots with their cells.
 type Host struct {
-	cfg      Config
-	log      *slog.Logger
-	instance *instance
-	tree     *groups.Tree
-	mode     string // v2, v1 or hybrid
-	kernel   string
-	cellinit *os.File // sealed memfd
-	badness  int      // of the cells' processes, see cellBadness
-	allowed  []int    // processors of the agent
-	pool     *pool
-	watches  map[string]string // a cell's share of them, by sysctl
-	builders chan struct{}     // a token for each cell being built: a storm of first runs must not start as many runtimes
-	serial   atomic.Uint64     // names cells
+	cfg            Config
+	log            *slog.Logger
+	instance       *instance
+	tree           *groups.Tree
+	mode           string // v2, v1 or hybrid
+	kernel         string
+	cellinit       *os.File // sealed memfd
+	badness        int      // of the cells' processes, see cellBadness
+	allowed        []int    // processors of the agent
+	pool           *pool
+	sessions       *sessions
+	watches        map[string]string // a slot's share of them, by sysctl
+	sessionWatches map[string]string // a session's
+	builders       chan struct{}     // a token for each cell being built: a storm of first runs must not start as many runtimes
+	serial         atomic.Uint64     // names cells
 
 	warm    sync.WaitGroup // the compilation Open begins
 	mu      sync.Mutex
@@ -74,6 +78,9 @@ func Open(cfg Config) (_ *Host, err error) {
 	}
 	if cfg.Ceiling == (api.Limits{}) {
 		cfg.Ceiling = api.DefaultCeiling()
+	}
+	if cfg.SessionLife == 0 {
+		cfg.SessionLife = api.SessionLifeMax
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -157,8 +164,15 @@ func Open(cfg Config) (_ *Host, err error) {
 	if h.cfg.Slots < 1 || h.cfg.Slots > maxSlot {
 		return nil, api.Refuse(api.CodeBadRequest, "%d slots: it must lie between 1 and %d", h.cfg.Slots, maxSlot)
 	}
-	h.watches = watchShares(h.cfg.Slots)
-	room, err := makeRoom(h.cfg.Slots)
+	if h.cfg.Sessions == 0 {
+		h.cfg.Sessions = DefaultSessions
+	}
+	h.cfg.Sessions = max(h.cfg.Sessions, 0)
+	if h.cfg.Sessions > maxSessions {
+		return nil, api.Refuse(api.CodeBadRequest, "%d sessions: the most is %d", h.cfg.Sessions, maxSessions)
+	}
+	h.watches, h.sessionWatches = watchShares(2, h.cfg.Slots), watchShares(4, max(h.cfg.Sessions, 1))
+	room, err := makeRoom(h.cfg.Slots, h.cfg.Sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +191,7 @@ func Open(cfg Config) (_ *Host, err error) {
 		slots = append(slots, s)
 	}
 	h.pool = newPool(h, slots, h.cfg.Memory, room)
+	h.sessions = newSessions(h, room.sessions)
 	undo.release()
 	return h, nil
 }
@@ -192,6 +207,10 @@ func (h *Host) compileDefault() {
 
 // defaultTier is the profile of a run that names none.
 const defaultTier = "default"
+
+// DefaultSessions is how many sessions live at a time where the operator says nothing
+// else. Mostly the memory they promise is the narrower bound.
+const DefaultSessions = 16
 
 // DefaultRunDir is where agents keep their instance directories and the socket.
 const DefaultRunDir = "/run/brig"
@@ -211,11 +230,11 @@ func (h *Host) scratchDefaults() (api.Size, int64) {
 	return l.Scratch, l.Inodes
 }
 
-// Close destroys every cell and leaves the host as it was found. Runs under way
-// must have ended.
+// Close ends every session, destroys every cell and leaves the host as it was found.
+// Runs and execs under way must have ended.
 func (h *Host) Close() error {
 	h.warm.Wait()
-	return errors.Join(h.pool.Close(), h.cellinit.Close(), h.tree.Remove(), h.instance.Close())
+	return errors.Join(h.sessions.Close(), h.pool.Close(), h.cellinit.Close(), h.tree.Remove(), h.instance.Close())
 }
 
 // Run executes r and reports how it ended. The error is an *api.Error, and
@@ -228,12 +247,8 @@ func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Calle
 		return api.Result{}, apiError(err, "")
 	}
 	res, err := h.carryOut(ctx, j, streams, begun)
-	if short := exhaustion(err); short != nil {
-		h.log.Error("the host is exhausted", "run", j.id, "err", err)
-		err = short
-	}
 	if err != nil {
-		return api.Result{}, apiError(err, j.id)
+		return api.Result{}, h.told(err, j.id)
 	}
 	return res, nil
 }
@@ -285,6 +300,7 @@ func (h *Host) Health() api.Health {
 	slots, leased, cells, committed := h.pool.stats()
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
+		Sessions: h.sessions.count(), SessionsMax: h.sessions.most,
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), Kernel: h.kernel, CgroupMode: h.mode,
 	}
 }

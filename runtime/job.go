@@ -176,7 +176,7 @@ func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time
 	var compiled *api.Compilation
 	admitted := false
 	if j.compile != nil {
-		made, failed, err := h.compile(ctx, j.compile, begun)
+		made, failed, err := h.compile(ctx, j.compile, begun, false)
 		if err != nil {
 			return api.Result{}, err
 		}

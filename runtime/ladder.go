@@ -50,7 +50,6 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	s, c, sh := l.stall.slot, l.offer.cell, l.offer.shell
 	w := &watch{slot: s, cell: c, shell: sh, limits: p.limits, filter: p.cell.filter, stdin: p.stdin, out: out}
 	out[0].file, out[1].file = sh.stdout, sh.stderr
-	base := slotIDs(c.slot)
 
 	// 1. limits: the group holds them, is empty, and its counters have a beginning.
 	if err := c.step("run limits"); err != nil {
@@ -68,10 +67,7 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	if err := c.step("run files"); err != nil {
 		return nil, err
 	}
-	if err := sh.scratch.resize(p.limits.Scratch, p.limits.Inodes); err != nil {
-		return nil, fmt.Errorf("files: %w", err)
-	}
-	placed, err := sh.scratch.place(p.files, p.made, base+runUID, base+runGID)
+	placed, err := sh.furnish(p)
 	if err != nil {
 		return nil, err
 	}
@@ -95,12 +91,12 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 		return nil, err
 	}
 	var affinity [16]uint64
-	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits), affinity)
+	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits, p.backstop), affinity)
 	if err != nil {
 		return nil, err
 	}
 	wallStart := time.Now()
-	c.clock.reset()
+	sh.clock.reset()
 	w.started = monotonic()
 	// A shell that is gone already has said why; the watch hears it.
 	if err := sh.sock.send(msg); err != nil && !errors.Is(err, unix.EPIPE) {
@@ -165,6 +161,9 @@ func (w *watch) connect(streams Streams) error {
 	if w.cell.listener != nil {
 		err = errors.Join(err, p.add(w.cell.listener, pollIn, tagNotify))
 	}
+	if v := sh.visit; v != nil { // the session listens for all of its execs
+		v.calls.watched(w.slot.wake.wake)
+	}
 	if err != nil {
 		return err
 	}
@@ -192,6 +191,9 @@ func (w *watch) disconnect() error {
 	err := errors.Join(p.drop(sh.sock.file), p.drop(sh.pidfd), p.drop(sh.stdin), p.drop(sh.stdout), p.drop(sh.stderr))
 	oom, _ := sh.leaf.OOMEvent()
 	err = errors.Join(err, p.drop(oom))
+	if v := sh.visit; v != nil {
+		v.calls.watched(nil)
+	}
 	if w.cell.listener != nil {
 		err = errors.Join(err, p.drop(w.cell.listener))
 	}
@@ -206,10 +208,17 @@ const (
 )
 
 // empty proves that the group holds no process. Mostly it is so already when the
-// shell reports. What is left dies with the shell, which ends its pid namespace.
+// shell reports. What is left dies with the shell, which ends its pid namespace. What
+// an exec that ended by itself has left is its session's.
 func (w *watch) empty() error {
 	if err := w.disconnect(); err != nil {
 		return err
+	}
+	if w.shell.visit != nil {
+		if !w.stopped {
+			return nil
+		}
+		return w.shell.clear()
 	}
 	empty, err := w.shell.leaf.Empty()
 	if err != nil || empty {
@@ -221,9 +230,14 @@ func (w *watch) empty() error {
 	if err := waitReadable(w.shell.pidfd, emptyTimeout); err != nil {
 		return fmt.Errorf("the shell does not end: %w", err)
 	}
+	return untilEmpty(w.shell.leaf)
+}
+
+// untilEmpty waits until the processes of a group, which were killed, are gone.
+func untilEmpty(leaf *groups.Leaf) error {
 	deadline := time.Now().Add(emptyTimeout)
 	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
-		empty, err := w.shell.leaf.Empty()
+		empty, err := leaf.Empty()
 		switch {
 		case err != nil || empty:
 			return err
@@ -237,6 +251,13 @@ func (w *watch) empty() error {
 // conclude completes the evidence, and separates the program's fate from ours.
 func (w *watch) conclude(p *plan, u groups.Usage) error {
 	ev := &w.ev
+	if v := w.shell.visit; v != nil { // the memory limit that was met may be the session's
+		above, err := v.limitHits()
+		if err != nil {
+			return err
+		}
+		u.LimitHits += above
+	}
 	ev.OOMKills, ev.MemoryHits, ev.PidsHits = uint64(u.OOMKills), uint64(u.LimitHits), uint64(u.PidsHits)
 	ev.CPU, ev.Peak = api.Duration(u.CPU), api.Size(u.MemoryPeak)
 	ev.Signal = int(unix.SIGKILL) // unless the shell says otherwise

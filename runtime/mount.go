@@ -225,6 +225,15 @@ func (s *scratch) reconfigure(options ...[2]string) error {
 	return nil
 }
 
+// held tells how much lies in a scratch, its own directories not counted.
+func (s *scratch) held() (bytes, inodes int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(fd(s.root), &st); err != nil {
+		return 0, 0, os.NewSyscallError("fstatfs", err)
+	}
+	return int64(st.Blocks-st.Bfree) * st.Bsize, int64(st.Files-st.Ffree) - int64(len(scratchDirs)) - 1, nil
+}
+
 // full reports whether no byte, or no inode, is left to write.
 func (s *scratch) full() (bytes, inodes bool, err error) { return full(s.root) }
 

@@ -14,18 +14,21 @@ import (
 
 // What an agent has open: its sockets and stores; for each slot what it waits
 // with and a connection; for each cell the files of a leaf group and a shell. A
-// roomy cell has a second leaf, and a second shell for a moment.
+// roomy cell has a second leaf, and a second shell for a moment. A session has a
+// group, a shell, a poller, and the leaves of its execs.
 const (
-	descriptorsBase = 1024
-	descriptorsSlot = 6
-	descriptorsLean = 31
-	descriptorsCell = 60
+	descriptorsBase    = 1024
+	descriptorsSlot    = 6
+	descriptorsLean    = 31
+	descriptorsCell    = 60
+	descriptorsSession = 128
 )
 
 // A room says how many cells an agent can keep with the files it may open.
 type room struct {
-	berths int  // cells a slot keeps
-	lean   bool // each has but one leaf and one shell at a time
+	berths   int  // cells a slot keeps
+	lean     bool // each has but one leaf and one shell at a time
+	sessions int  // that may live
 }
 
 // roomFor decides what limit on open files allows the slots, and false when it is
@@ -43,7 +46,7 @@ func roomFor(limit uint64, slots int) (room, bool) {
 
 // makeRoom raises the limit on open files as far as the slots can use, and tells
 // what it allows: a full host shall meet its limit on slots and not one on files.
-func makeRoom(slots int) (room, error) {
+func makeRoom(slots, sessions int) (room, error) {
 	var have unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &have); err != nil {
 		return room{}, os.NewSyscallError("getrlimit RLIMIT_NOFILE", err)
@@ -52,7 +55,7 @@ func makeRoom(slots int) (room, error) {
 	if err != nil {
 		return room{}, err
 	}
-	want := min(most, uint64(descriptorsBase+slots*(descriptorsSlot+maxBerths*descriptorsCell)))
+	want := min(most, uint64(descriptorsBase+slots*(descriptorsSlot+maxBerths*descriptorsCell)+sessions*descriptorsSession))
 	if have.Cur < want {
 		err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, have.Max)})
 		switch {
@@ -67,6 +70,9 @@ func makeRoom(slots int) (room, error) {
 		return r, api.Refuse(api.CodeBadRequest, "%d slots need %d open files and the limit is %d: take fewer slots, or raise it (ulimit -n, LimitNOFILE=)",
 			slots, descriptorsBase+slots*(descriptorsSlot+descriptorsLean), have.Cur)
 	}
+	// Slots come first: sessions have what those leave.
+	left := int64(have.Cur) - descriptorsBase - int64(slots*(descriptorsSlot+r.berths*descriptorsCell))
+	r.sessions = int(min(int64(sessions), max(left/descriptorsSession, 0)))
 	return r, nil
 }
 

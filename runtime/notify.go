@@ -29,6 +29,7 @@ type seccompResp struct {
 const (
 	ioctlNotifRecv = 0xc0502100
 	ioctlNotifSend = 0xc0182101
+	ioctlNotifLive = 0x40082102
 	notifContinue  = 1 // SECCOMP_USER_NOTIF_FLAG_CONTINUE, since Linux 5.5
 )
 
@@ -43,6 +44,18 @@ func receiveNotif(listener *os.File) (n seccompNotif, ok bool, err error) {
 		return n, false, os.NewSyscallError("ioctl SECCOMP_IOCTL_NOTIF_RECV", errno)
 	}
 	return n, true, nil
+}
+
+// notifValid reports whether the task of a notification still waits in its call.
+func notifValid(listener *os.File, id uint64) (bool, error) {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifLive, uintptr(unsafe.Pointer(&id)))
+	switch {
+	case errno == unix.ENOENT:
+		return false, nil
+	case errno != 0:
+		return false, os.NewSyscallError("ioctl SECCOMP_IOCTL_NOTIF_ID_VALID", errno)
+	}
+	return true, nil
 }
 
 // letGo answers a notification with "carry the call out". Only profile mode log

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -32,6 +33,10 @@ type plan struct {
 	artifacts []string // of a compile stage: what is collected instead
 	labels    api.Labels
 	oomExit   int // a language's own out-of-memory exit code; 0: none
+
+	// backstop is the processor time after which the kernel ends a single process;
+	// zero: what the limit on it says. What an exec leaves running may take more.
+	backstop api.Duration
 }
 
 // basicEnv is the environment of every run, before the language's and the
@@ -104,7 +109,7 @@ func atMost[T int64 | float64 | api.Size | api.Duration](v, most T) T {
 // rlimits are the limits a process carries itself. The address space is not
 // among them: runtimes reserve far more than they use (MEM-02). RLIMIT_CPU is a
 // backstop in whole seconds behind the agent's own clock.
-func rlimits(l api.Limits) []wireLimit {
+func rlimits(l api.Limits, backstop api.Duration) []wireLimit {
 	both := func(resource int, v uint64) wireLimit {
 		return wireLimit{Resource: uint32(resource), Soft: v, Hard: v}
 	}
@@ -112,7 +117,7 @@ func rlimits(l api.Limits) []wireLimit {
 		both(unix.RLIMIT_NOFILE, uint64(l.OpenFiles)),
 		both(unix.RLIMIT_STACK, uint64(l.Stack)),
 		both(unix.RLIMIT_FSIZE, uint64(l.Scratch)),
-		both(unix.RLIMIT_CPU, uint64(math.Ceil(float64(l.CPU)/1e9))+2),
+		both(unix.RLIMIT_CPU, uint64(math.Ceil(float64(cmp.Or(backstop, l.CPU))/1e9))+2),
 	}
 }
 

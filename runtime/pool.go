@@ -52,7 +52,7 @@ func newPool(h *Host, slots []*slot, memory api.Size, room room) *pool {
 	return p
 }
 
-// A lease is the right to one run in one berth's cell.
+// A lease is the right to one run in one berth's cell; an exec's is to the slot alone.
 type lease struct {
 	pool   *pool
 	stall  *stall
@@ -91,6 +91,11 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 // await is lease for somebody who was given a slot before and has more to do: it
 // waits for a slot, and for memory to be promised.
 func (p *pool) await(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
+	return p.patiently(ctx, func() (*lease, error) { return p.lease(ctx, want, once, memory) })
+}
+
+// patiently tries to lease until there is something to be had.
+func (p *pool) patiently(ctx context.Context, lease func() (*lease, error)) (*lease, error) {
 	p.mu.Lock()
 	p.waiting++
 	p.mu.Unlock()
@@ -103,7 +108,7 @@ func (p *pool) await(ctx context.Context, want cellPlan, once bool, memory api.S
 		p.mu.Lock()
 		released := p.released
 		p.mu.Unlock()
-		l, err := p.lease(ctx, want, once, memory)
+		l, err := lease()
 		var full *api.Error
 		if !errors.As(err, &full) || full.Code != api.CodeBusy && full.Code != api.CodeOverloaded {
 			return l, err
@@ -123,14 +128,8 @@ func (p *pool) await(ctx context.Context, want cellPlan, once bool, memory api.S
 func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surplus *berth, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil, nil, api.Fail(api.CodeStopping, "the agent is stopping: send the run again later")
-	}
-	if memory > p.memory {
-		return nil, nil, api.Refuse(api.CodeAboveCeiling, "limit memory with swap is %s and this agent promises %s to all runs together: ask for less, or have the operator raise --memory", memory, p.memory)
-	}
-	if p.committed+memory > p.memory {
-		return nil, nil, api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and %s is the most: send the run again later", p.committed, p.memory)
+	if err := p.affords(memory, "limit memory with swap"); err != nil {
+		return nil, nil, err
 	}
 	s := choose(p.slots, want.key, once)
 	if s == nil {
@@ -149,6 +148,57 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surpl
 	p.committed += memory
 	b.used.Store(int64(monotonic()))
 	return &lease{pool: p, stall: s, berth: b, memory: memory}, surplus, nil
+}
+
+// affords says whether memory can be promised beside what is; p.mu is held.
+func (p *pool) affords(memory api.Size, what string) error {
+	switch {
+	case p.closed:
+		return api.Fail(api.CodeStopping, "the agent is stopping: ask again later")
+	case memory > p.memory:
+		return api.Refuse(api.CodeAboveCeiling, "%s is %s and this agent promises %s to all runs together: ask for less, or have the operator raise --memory", what, memory, p.memory)
+	case p.committed+memory > p.memory:
+		return api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and sessions, and %s is the most: ask again later", p.committed, p.memory)
+	}
+	return nil
+}
+
+// promise gives a session its memory, which is counted as runs' is; redeem takes it
+// back.
+func (p *pool) promise(memory api.Size) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.affords(memory, "the session's memory with swap and scratch"); err != nil {
+		return err
+	}
+	p.committed += memory
+	return nil
+}
+
+func (p *pool) redeem(memory api.Size) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.committed -= memory
+	p.tell()
+}
+
+// turn leases a slot without a cell, for an exec: it has a cell, and its memory is
+// promised already. It waits as await does: that the session was made is its
+// admission.
+func (p *pool) turn(ctx context.Context) (*lease, error) {
+	return p.patiently(ctx, func() (*lease, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.closed {
+			return nil, api.Fail(api.CodeStopping, "the agent is stopping: ask again later")
+		}
+		s := choose(p.slots, cellKey{}, false)
+		if s == nil {
+			return nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the exec again", len(p.slots))
+		}
+		s.leased = true
+		return &lease{pool: p, stall: s}, nil
+	})
 }
 
 // choose picks a slot for a run, nil when all are leased. Of equals it takes the
@@ -190,6 +240,11 @@ func (p *pool) release(l *lease) {
 	l.stall.leased = false
 	l.stall.last = monotonic()
 	p.committed -= l.memory
+	p.tell()
+}
+
+// tell wakes who waits for a slot, or for memory; p.mu is held.
+func (p *pool) tell() {
 	if p.waiting > 0 {
 		close(p.released)
 		p.released = make(chan struct{})

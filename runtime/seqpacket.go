@@ -1,10 +1,12 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,6 +81,28 @@ func (s seqpacket) recv(buf []byte) (*os.File, error) {
 		return !errors.Is(recvErr, unix.EAGAIN)
 	})
 	return file, errors.Join(err, recvErr)
+}
+
+// replyTime bounds how long cellinit may take to answer, on a loaded host.
+const replyTime = 20 * time.Second
+
+// reply waits for the next message of cellinit, or of a session's shell.
+func (s seqpacket) reply(ctx context.Context, kind uint32) (wireReply, *os.File, error) {
+	if err := s.file.SetReadDeadline(time.Now().Add(replyTime)); err != nil {
+		return wireReply{}, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { s.file.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	buf := make([]byte, wireReplySize)
+	file, err := s.recv(buf)
+	if errors.Is(err, io.EOF) {
+		return wireReply{}, nil, errors.New("cellinit ended without a word; the kernel log may say why")
+	}
+	if err != nil {
+		return wireReply{}, file, fmt.Errorf("wait for cellinit: %w", err)
+	}
+	r, err := decodeReply(buf, kind)
+	return r, file, err
 }
 
 // recvOnce is recv without waiting: EAGAIN when nothing is there.

@@ -14,13 +14,16 @@ import (
 
 // A shell is one run's world, made ahead and used once: a parked PID 1 of a fresh
 // pid, mount and ipc namespace, a scratch file system, three pipes and an empty
-// leaf group.
+// leaf group. That of a session's exec is a process in the session's namespaces, and
+// its scratch is the session's.
 type shell struct {
 	cell    *cell
 	pidfd   *os.File
 	sock    seqpacket
 	scratch *scratch
 	leaf    *groups.Leaf
+	clock   clock
+	visit   *visit // the exec it carries out; nil: a run
 
 	stdin, stdout, stderr *os.File // our ends, non-blocking
 }
@@ -28,12 +31,12 @@ type shell struct {
 // newShell has cellinit make a shell around leaf, with a scratch of the given
 // bounds. On failure the leaf is still the caller's and nothing else is left.
 func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, inodes int64) (_ *shell, err error) {
-	s := &shell{cell: c, leaf: leaf}
+	s := &shell{cell: c, leaf: leaf, clock: c.clock.clock(0)}
 	undo := undoing(&err)
 	defer undo.run()
 	base := slotIDs(c.slot)
 
-	// 1. What the shell will own exists on our side, with the run's owner on it.
+	// What the shell will own exists on our side, with the run's owner on it.
 	if err := c.step("shell scratch"); err != nil {
 		return nil, err
 	}
@@ -41,54 +44,70 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 		return nil, err
 	}
 	undo.add(s.scratch.Close)
-	if err := c.step("shell pipes"); err != nil {
+	msg := wireSpawn{}
+	if c.key.fullProc {
+		msg.Flags |= spawnFullProc
+	}
+	if err := s.park(ctx, c.ctrl, msg); err != nil {
 		return nil, err
+	}
+	undo.release()
+	return s, nil
+}
+
+// park gives the shell its pipes and has its process cloned, by cellinit or by the
+// shell of a session, whose socket maker is. On failure it has neither.
+func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err error) {
+	c := s.cell
+	undo := undoing(&err)
+	defer undo.run()
+	base := slotIDs(c.slot)
+	if err := c.step("shell pipes"); err != nil {
+		return err
 	}
 	var theirs [3]*os.File
 	for i, ours := range []**os.File{&s.stdin, &s.stdout, &s.stderr} {
 		if *ours, theirs[i], err = stdioPipe(i == 0, base+runUID, base+runGID); err != nil {
-			return nil, err
+			return err
 		}
 		defer theirs[i].Close()
 		undo.add((*ours).Close)
 	}
 	sock, peer, err := seqpacketPair(false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer peer.Close()
 	s.sock = sock
 	undo.add(sock.Close)
 
-	// 2. cellinit clones the shell and hands its pidfd back. The shell mounts and
-	// parks by itself; if it cannot, the answer to its start message says so.
+	// The pidfd comes back. The shell mounts and parks by itself; if it cannot, the
+	// answer to its start message says so.
 	if err := c.step("shell clone"); err != nil {
-		return nil, err
+		return err
 	}
 	files := []*os.File{peer, s.scratch.root, theirs[0], theirs[1], theirs[2]}
-	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn}
-	if c.key.fullProc {
-		msg.Flags |= spawnFullProc
-	}
-	if dir := leaf.Dir(); dir != nil {
+	msg.Magic, msg.Kind = wireMagic, kindSpawn
+	if dir := s.leaf.Dir(); dir != nil {
 		msg.HasCgroup = 1
 		files = append(files, dir)
 	}
-	joins := leaf.JoinFiles()
+	joins := s.leaf.JoinFiles()
 	msg.Joins = uint32(len(joins))
-	if err := c.ctrl.send(encode(&msg), append(files, joins...)...); err != nil {
-		return nil, err
+	if err := maker.send(encode(&msg), append(files, joins...)...); err != nil {
+		return err
 	}
-	_, pidfd, err := c.reply(ctx, kindSpawned)
+	_, pidfd, err := maker.reply(ctx, kindSpawned)
 	if err != nil {
-		return nil, fmt.Errorf("cell %s: make shell: %w", c.name, err)
+		return fmt.Errorf("cell %s: make shell: %w", c.name, err)
 	}
 	s.pidfd = pidfd
 	undo.release()
-	return s, nil
+	return nil
 }
 
-// kill ends the shell, and with it every process of its pid namespace.
+// kill ends the shell, and with it every process of its pid namespace; that of an
+// exec, whose namespace is the session's, alone.
 func (s *shell) kill() error {
 	err := unix.PidfdSendSignal(fd(s.pidfd), unix.SIGKILL, nil, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -98,7 +117,7 @@ func (s *shell) kill() error {
 }
 
 // bury kills the shell, waits until the kernel has taken its namespaces down, and
-// closes our handles, which frees the scratch. The leaf remains.
+// closes our handles, which frees the scratch of a run. The leaf remains.
 func (s *shell) bury() error {
 	err := s.kill()
 	if werr := waitReadable(s.pidfd, buryTimeout); werr != nil {
@@ -114,7 +133,11 @@ func (s *shell) close() error {
 			err = errors.Join(err, cerr)
 		}
 	}
-	return errors.Join(err, s.sock.Close(), s.scratch.Close())
+	err = errors.Join(err, s.sock.Close())
+	if s.visit == nil {
+		err = errors.Join(err, s.scratch.Close())
+	}
+	return err
 }
 
 // stdioPipe makes one of the run's streams. The pipe belongs to the run's host

@@ -125,6 +125,13 @@ func (w *watch) handle(ctx context.Context, e unix.EpollEvent) error {
 			w.ev.Canceled = true
 			return w.stop()
 		}
+		if v := w.shell.visit; v != nil {
+			for _, d := range v.calls.take() {
+				if err := w.onDenial(d); err != nil {
+					return err
+				}
+			}
+		}
 		return w.unpark()
 	}
 	return nil
@@ -184,15 +191,17 @@ func (w *watch) onWall() error {
 		return w.shell.kill()
 	}
 	at := monotonic()
-	exec := w.cell.clock.exec()
+	exec := w.shell.clock.exec()
 	switch due := exec + time.Duration(w.limits.Wall); {
 	case exec == 0 && at < w.started+time.Duration(w.limits.Wall)+startPatience:
 		return w.slot.wall.set(at + time.Millisecond)
-	case exec == 0:
+	case exec == 0 && w.shell.visit == nil:
 		return fmt.Errorf("the program was not started within %s", startPatience)
 	case at < due:
 		return w.slot.wall.set(due)
 	}
+	// In a session, processes of the same user may have stopped the child before it
+	// became the program: that is the session's doing and costs it the exec.
 	w.ev.WallExpired = true
 	return w.stop()
 }
@@ -251,6 +260,15 @@ func (w *watch) onNotify(events uint32) error {
 		return err
 	}
 	d := w.filter.denial(n)
+	if err := w.onDenial(d); err != nil || !d.Allowed {
+		return err
+	}
+	return letGo(w.cell.listener, n.ID)
+}
+
+// onDenial notes a call that the profile forbids, and ends the run for it unless it
+// was let go.
+func (w *watch) onDenial(d api.Denial) error {
 	if !d.Allowed {
 		if w.ev.Denial == nil {
 			w.ev.Denial = &d
@@ -260,7 +278,7 @@ func (w *watch) onNotify(events uint32) error {
 	if len(w.logged) < maxLogged {
 		w.logged = append(w.logged, d)
 	}
-	return letGo(w.cell.listener, n.ID)
+	return nil
 }
 
 // onStdin writes what the pipe takes. A program that closed its end, or has

@@ -32,7 +32,11 @@ const (
 	wireMaxWords   = 8192
 	wireMaxStrings = 160 << 10
 
+	wireClockWords = 512
+
 	spawnFullProc = 1
+	spawnSession  = 2
+	spawnExec     = 4
 )
 
 // A Step is a step of cellinit, a shell or the ladder that failed.
@@ -65,7 +69,7 @@ type wireSpawn struct {
 	Flags       uint32
 	Joins       uint32
 	HasCgroup   uint32
-	_           uint32
+	Clock       uint32
 }
 
 type wireLimit struct {

@@ -18,9 +18,9 @@ import (
 func TestWireSizes(t *testing.T) {
 	const program = `#include <stdio.h>
 #include "wire.h"
-int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nexec %d\n",
+int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\n",
 	sizeof(struct hello), sizeof(struct spawn), sizeof(struct start), sizeof(struct reply),
-	MAX_LAST, MAX_WIDE, MAX_JOINS, MAX_RLIMITS, MAX_WORDS, MAX_STRINGS, STEP_EXEC); }`
+	MAX_LAST, MAX_WIDE, MAX_JOINS, MAX_RLIMITS, MAX_WORDS, MAX_STRINGS, CLOCK_WORDS, STEP_EXEC); }`
 	dir := t.TempDir()
 	src, bin := filepath.Join(dir, "sizes.c"), filepath.Join(dir, "sizes")
 	if err := os.WriteFile(src, []byte(program), 0o600); err != nil {
@@ -33,9 +33,9 @@ int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwi
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("hello %d\nspawn %d\nstart %d\nreply %d\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nexec %d\n",
+	want := fmt.Sprintf("hello %d\nspawn %d\nstart %d\nreply %d\nlast %d\nwide %d\njoins %d\nrlimits %d\nwords %d\nstrings %d\nclocks %d\nexec %d\n",
 		binary.Size(wireHello{}), binary.Size(wireSpawn{}), binary.Size(wireStart{}), binary.Size(wireReply{}),
-		wireMaxLast, wireMaxWide, wireMaxJoins, wireMaxRlimits, wireMaxWords, wireMaxStrings, len(cellSteps)-1)
+		wireMaxLast, wireMaxWide, wireMaxJoins, wireMaxRlimits, wireMaxWords, wireMaxStrings, wireClockWords, len(cellSteps)-1)
 	if string(got) != want {
 		t.Errorf("C and Go differ:\n%s\nwant\n%s", got, want)
 	}

@@ -17,14 +17,6 @@ volatile u64 *exec_clock;
 u32 layers_off;
 #endif
 
-static __attribute__((noreturn)) void fail(u32 step, long err)
-{
-	struct reply r = {WIRE_MAGIC, KIND_FAILED, step, (s32)-err, 0, 0, 0, 0, 0, 0, 0};
-	send_reply(AGENT_FD, &r, -1);
-	SYS(exit_group, 1);
-	__builtin_unreachable();
-}
-
 static void seal_keyring(long ring)
 {
 	long id = SYS(keyctl, KEYCTL_GET_KEYRING_ID, ring, 1);
@@ -46,11 +38,11 @@ static void seal_keyrings(void)
 	if (err == -ENOSYS)
 		return; // a kernel without keyrings has nothing to seal
 	if (err < 0)
-		fail(STEP_KEYRING, err);
+		fail(AGENT_FD, STEP_KEYRING, err);
 	seal_keyring(KEY_SPEC_SESSION_KEYRING);
 	long pid = SYS(fork);
 	if (pid < 0)
-		fail(STEP_KEYRING, pid);
+		fail(AGENT_FD, STEP_KEYRING, pid);
 	if (pid == 0) {
 		if (SYS(setresgid, run_gid, run_gid, run_gid) || SYS(setresuid, run_uid, run_uid, run_uid))
 			SYS(exit_group, 1);
@@ -64,7 +56,7 @@ static void seal_keyrings(void)
 		got = SYS(wait4, pid, &status, WALL, 0);
 	while (got == -EINTR);
 	if (got != pid || status != 0)
-		fail(STEP_KEYRING, -EPERM);
+		fail(AGENT_FD, STEP_KEYRING, -EPERM);
 }
 
 // No process below may gain a privilege again: nothing is left in the bounding
@@ -76,13 +68,13 @@ static void drop_privilege(void)
 		if (err == -EINVAL)
 			break; // past the last capability this kernel knows
 		if (err < 0)
-			fail(STEP_PRIVILEGE, err);
+			fail(AGENT_FD, STEP_PRIVILEGE, err);
 	}
 	long err = OFF(ABL_NO_NEW_PRIVS) ? 0 : SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (err >= 0 && !OFF(ABL_DUMPABLE))
 		err = SYS(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (err < 0)
-		fail(STEP_PRIVILEGE, err);
+		fail(AGENT_FD, STEP_PRIVILEGE, err);
 }
 
 // load_wide installs the filter every process of the cell inherits and returns
@@ -92,11 +84,11 @@ static int load_wide(int memfd, u32 count)
 	u64 bytes = count * sizeof(struct insn);
 	long at = SYS(mmap, 0, bytes, PROT_READ, MAP_PRIVATE, memfd, 0);
 	if (at < 0 && at > -4096)
-		fail(STEP_FILTER, at);
+		fail(AGENT_FD, STEP_FILTER, at);
 	struct fprog prog = {(u16)count, (struct insn *)at};
 	long fd = SYS(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
 	if (fd < 0)
-		fail(STEP_FILTER, fd);
+		fail(AGENT_FD, STEP_FILTER, fd);
 	SYS(munmap, at, bytes);
 	return (int)fd;
 }
@@ -109,10 +101,10 @@ static void prepare(void)
 	if (len == 0)
 		SYS(exit_group, 0);
 	if (!hello_valid(&h, len, n))
-		fail(STEP_DECODE, len < 0 ? len : -EINVAL);
+		fail(AGENT_FD, STEP_DECODE, len < 0 ? len : -EINVAL);
 	long page = SYS(mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
 	if (page < 0 && page > -4096)
-		fail(STEP_DECODE, page);
+		fail(AGENT_FD, STEP_DECODE, page);
 	exec_clock = (u64 *)page;
 	SYS(close, fds[0]);
 	run_uid = h.uid;
@@ -135,31 +127,6 @@ static void prepare(void)
 		SYS(close, listener); // the agent alone answers
 }
 
-// spawn makes one shell in namespaces of its own and hands its pidfd to the agent.
-static void spawn(const struct spawn *m, struct shell *s)
-{
-	s32 pidfd = -1;
-	struct clone_args args = {0};
-	args.flags = CLONE_NEWNS | CLONE_PIDFD | (OFF(ABL_PID_NS) ? 0 : CLONE_NEWPID) | (OFF(ABL_IPC_NS) ? 0 : CLONE_NEWIPC);
-	args.pidfd = (u64)&pidfd;
-	args.exit_signal = SIGCHLD;
-	s->flags = m->flags;
-	s->joins = m->joins;
-	s->has_cgroup = m->has_cgroup;
-	long pid = SYS(clone3, &args, sizeof args);
-	if (pid == 0)
-		shell_main(s);
-	struct reply r = {WIRE_MAGIC, KIND_SPAWNED, 0, 0, (s32)pid, 0, 0, 0, 0, 0, 0};
-	if (pid < 0) {
-		r.kind = KIND_FAILED;
-		r.step = STEP_CLONE;
-		r.err = (s32)-pid;
-	}
-	send_reply(AGENT_FD, &r, pidfd);
-	if (pidfd >= 0)
-		SYS(close, pidfd);
-}
-
 #ifdef ABLATE
 __attribute__((noreturn, used)) void cellinit(const u64 *sp)
 {
@@ -173,22 +140,7 @@ __attribute__((noreturn, used)) void cellinit(void)
 	SYS(close, SELF_FD); // nothing below may reach our own file (FS-08)
 	prepare();
 
-	// Dead shells are reaped by the kernel; a shell sets its own signals.
-	struct action ignore = {(void *)1, 0, 0, 0};
-	SYS(rt_sigaction, SIGCHLD, &ignore, 0, 8);
-	for (;;) {
-		struct spawn m;
-		struct shell s;
-		int n;
-		long len = recv_message(AGENT_FD, &m, sizeof m, s.fds, FD_FIXED + MAX_JOINS, &n);
-		if (len == 0)
-			SYS(exit_group, 0); // the agent is gone, and with us the whole cell
-		if (!spawn_valid(&m, len, n))
-			fail(STEP_DECODE, len < 0 ? len : -EINVAL);
-		spawn(&m, &s);
-		for (int i = 0; i < n; i++)
-			SYS(close, s.fds[i]);
-	}
+	serve(AGENT_FD, CLONE_NEWNS | (OFF(ABL_PID_NS) ? 0 : CLONE_NEWPID) | (OFF(ABL_IPC_NS) ? 0 : CLONE_NEWIPC));
 }
 
 #ifdef ABLATE

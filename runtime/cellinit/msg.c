@@ -33,6 +33,15 @@ int send_reply(int sock, const struct reply *r, int fd)
 	return n == (long)sizeof *r ? 0 : -1;
 }
 
+// fail says which step of ours gave way, and ends this process.
+__attribute__((noreturn)) void fail(int sock, u32 step, long err)
+{
+	struct reply r = {WIRE_MAGIC, KIND_FAILED, step, (s32)-err, 0, 0, 0, 0, 0, 0, 0};
+	send_reply(sock, &r, -1);
+	SYS(exit_group, 1);
+	__builtin_unreachable();
+}
+
 // recv_message reads one datagram into buf and up to max descriptors, all
 // close-on-exec. It returns its length, 0 at end of file, or a negative errno. A
 // datagram or a descriptor list cut short is -EMSGSIZE: nothing is ever guessed.

@@ -3,22 +3,19 @@
 // By the time it parks, the run's world stands: its own /proc, and /box, /tmp and
 // /dev/shm on one scratch file system that nobody else has. It then waits for the
 // one message that says what to run.
+//
+// The shell of a session is PID 1 of a world that many programs have in turn or at
+// the same time. It starts none itself: for each exec it makes a child, which is a
+// shell in all but that the world stands already. So nothing of one exec, neither
+// descriptors nor memory, is in the process that the next one comes from.
 #include "sys.h"
 #include "decode.h"
 #include "ablate.h"
 
-static __attribute__((noreturn)) void fail(const struct shell *s, u32 step, long err)
-{
-	struct reply r = {WIRE_MAGIC, KIND_FAILED, step, (s32)-err, 0, 0, 0, 0, 0, 0, 0};
-	send_reply(s->fds[FD_SOCKET], &r, -1);
-	SYS(exit_group, 1);
-	__builtin_unreachable();
-}
-
 static void must(const struct shell *s, u32 step, long err)
 {
 	if (err < 0)
-		fail(s, step, err);
+		fail(s->fds[FD_SOCKET], step, err);
 }
 
 // own_proc covers the cell's /proc, which shows the shells' parent, with one that
@@ -70,7 +67,7 @@ static const struct start *receive(const struct shell *s)
 	if (len == 0)
 		SYS(exit_group, 0); // not needed after all
 	if (!start_words(strings, len, words))
-		fail(s, STEP_DECODE, len < 0 ? len : -EINVAL);
+		fail(s->fds[FD_SOCKET], STEP_DECODE, len < 0 ? len : -EINVAL);
 	return (const struct start *)strings;
 }
 
@@ -110,23 +107,33 @@ static void reap(long pid, struct reply *r)
 	r->maxrss_kib = (u64)ru.maxrss;
 }
 
-__attribute__((noreturn)) void shell_main(const struct shell *s)
+__attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 {
-	SYS(close, 4); // cellinit's socket: a shell speaks on its own only
+	SYS(close, parent); // the socket of who made us: a shell speaks on its own only
 	default_signals();
 	SYS(umask, 022);
-	own_proc(s);
-	own_scratch(s);
+	if (s->flags & SPAWN_EXEC) {
+		SYS(close, s->fds[FD_SCRATCH]); // hung in by the session's shell, with all the rest
+	} else {
+		own_proc(s);
+		own_scratch(s);
+	}
+	if (s->flags & SPAWN_SESSION) {
+		struct reply ready = {WIRE_MAGIC, KIND_READY, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+		if (send_reply(s->fds[FD_SOCKET], &ready, -1) < 0)
+			SYS(exit_group, 1);
+		serve(s->fds[FD_SOCKET], 0);
+	}
 
 	const struct start *m = receive(s);
 	struct program p = {s, m, words, words + m->argc + 1, 0, 0, 0};
 	p.path = path_of(p.envp);
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(&p);
-	r.exec_ns = *exec_clock = now(); // the program has other memory by now
+	r.exec_ns = exec_clock[s->clock] = now(); // the program has other memory by now
 	SYS(close, s->fds[FD_STDIN]); // so that the writer sees it when the program closes its own
 	if (pid < 0)
-		fail(s, STEP_CLONE, pid);
+		fail(s->fds[FD_SOCKET], STEP_CLONE, pid);
 	reap(pid, &r);
 	if (p.step) { // the child said why before it left
 		r.kind = KIND_FAILED;
@@ -134,6 +141,6 @@ __attribute__((noreturn)) void shell_main(const struct shell *s)
 		r.err = p.err;
 	}
 	send_reply(s->fds[FD_SOCKET], &r, -1);
-	SYS(exit_group, 0); // ends the pid namespace, and all that is left in it
+	SYS(exit_group, 0); // ends the pid namespace, and all that is left in it; of a session's exec, nothing else
 	__builtin_unreachable();
 }

@@ -60,17 +60,21 @@ enum { SIGCHLD = 17, LAST_SIGNAL = 64, SIG_SETMASK = 2 };
 
 // msg.c
 int send_reply(int sock, const struct reply *r, int fd);
+__attribute__((noreturn)) void fail(int sock, u32 step, long err);
 long recv_message(int sock, void *buf, u64 size, int *fds, int max, int *count);
+
+// spawn.c
+__attribute__((noreturn)) void serve(int sock, u64 spaces);
 
 // shell.c
 struct shell {
 	int fds[FD_FIXED + MAX_JOINS];
-	u32 flags, joins, has_cgroup;
+	u32 flags, joins, has_cgroup, clock;
 };
 extern struct insn last_filter[MAX_LAST];
 extern u32 last_len, run_uid, run_gid;
-extern volatile u64 *exec_clock; // shared with the agent: when the running program was executed
-__attribute__((noreturn)) void shell_main(const struct shell *s);
+extern volatile u64 *exec_clock; // shared with the agent: when each running program was executed
+__attribute__((noreturn)) void shell_main(int parent, const struct shell *s);
 
 // program.c
 struct program {

@@ -15,9 +15,9 @@ enum { WIRE_MAGIC = 0x67697262 }; // "brig"
 
 enum kind {
 	KIND_HELLO = 1, // agent -> cellinit: the filters; fds: the clock page, memfd of the wide one
-	KIND_READY,     // cellinit -> agent: prepared; fd: the notify listener
-	KIND_SPAWN,     // agent -> cellinit: make a shell; fds: see spawn_fd
-	KIND_SPAWNED,   // cellinit -> agent: made; fd: its pidfd
+	KIND_READY,     // cellinit -> agent: prepared; fd: the notify listener. session -> agent: its world stands
+	KIND_SPAWN,     // agent -> cellinit: make a shell; agent -> session: make one for an exec; fds: see spawn_fd
+	KIND_SPAWNED,   // either -> agent: made; fd: its pidfd
 	KIND_START,     // agent -> shell: run this
 	KIND_EXITED,    // shell -> agent: it ended
 	KIND_FAILED,    // either -> agent: step and errno; nothing of the program ran
@@ -49,6 +49,7 @@ enum {
 	MAX_RLIMITS = 16,
 	MAX_WORDS = 8192,    // argv and envp together
 	MAX_STRINGS = 160 * 1024,
+	CLOCK_WORDS = 512,   // of the clock page: one for each exec at a time
 };
 
 struct insn { u16 code; u8 jt, jf; u32 k; };
@@ -60,7 +61,12 @@ struct hello {
 	struct insn insns[MAX_LAST];
 };
 
-enum { SPAWN_FULL_PROC = 1 }; // flags of a spawn
+// The flags of a spawn.
+enum {
+	SPAWN_FULL_PROC = 1,
+	SPAWN_SESSION = 2,   // a shell that makes others, one for each exec; fds: up to the scratch
+	SPAWN_EXEC = 4,      // one of those: in the namespaces of the session
+};
 
 // The descriptors of a spawn, in this order. The joins follow.
 enum spawn_fd { FD_SOCKET, FD_SCRATCH, FD_STDIN, FD_STDOUT, FD_STDERR, FD_CGROUP, FD_FIXED };
@@ -70,7 +76,7 @@ struct spawn {
 	u32 flags;
 	u32 joins;
 	u32 has_cgroup;
-	u32 pad;
+	u32 clock;           // word of the clock page
 };
 
 struct limit { u32 resource, pad; u64 soft, hard; };

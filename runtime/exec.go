@@ -1,0 +1,281 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// A visit is one exec under way in its session.
+type visit struct {
+	session *session
+	leaf    *groups.Leaf
+	clock   uint32 // word of the clock page
+	hits    int64  // on the session's memory limit when it began
+	calls   calls
+}
+
+// Exec executes one program in a session and reports how its main process ended. It
+// waits for a slot like a test does: that the session was admitted is its admission.
+// The error is an *api.Error, and non-nil only when brig refused or failed, or the
+// session ended.
+func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams, c Caller) (api.Result, error) {
+	s, err := h.sessions.find(id, c)
+	if err != nil {
+		return api.Result{}, err
+	}
+	run, compile, err := h.planExec(s.plan, e)
+	if err != nil {
+		return api.Result{}, apiError(err, "")
+	}
+	res, err := s.exec(ctx, run, compile, streams)
+	if err != nil {
+		return api.Result{}, h.told(err, run.id)
+	}
+	return res, nil
+}
+
+// exec takes a plan through its stages.
+func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams) (res api.Result, err error) {
+	begun := monotonic()
+	v, err := s.arrive()
+	if err != nil {
+		return res, err
+	}
+	present := true
+	depart := func() {
+		if present {
+			present = false
+			s.depart(v)
+		}
+	}
+	defer depart()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.over, cancel)()
+
+	var compiled *api.Compilation
+	if compile != nil {
+		made, failed, err := s.host.compile(ctx, compile, begun, true)
+		if err != nil {
+			return res, s.excuse(err)
+		}
+		if failed != nil {
+			return *failed, nil
+		}
+		run.made, compiled = made.files, &made.info
+		if streams.Compiled != nil {
+			streams.Compiled(made.info)
+		}
+	}
+	asked := monotonic()
+	l, err := s.host.pool.turn(ctx)
+	if err != nil {
+		return res, s.excuse(err)
+	}
+	begun = monotonic()
+	out := newOutputs(streams, int64(run.limits.Output), l.stall.slot.wake)
+	defer out.finish()
+	o, err := s.carryOut(ctx, l, v, run, streams, out, begun)
+	// The session is left before the caller has taken the last of the output: one who
+	// takes nothing must not keep it from ending.
+	depart()
+	if err != nil {
+		return res, s.excuse(err)
+	}
+	if (o.ev.Canceled || o.ev.Signal != 0) && s.ending() != "" {
+		return res, endedError(s.id, s.ending())
+	}
+	out.finish()
+	res = s.host.result(run, o, out)
+	res.Timing.Queued = int64(begun - asked)
+	res.Compile = compiled
+	return res, nil
+}
+
+// excuse tells a failure that the end of the session explains by that.
+func (s *session) excuse(err error) error {
+	if why := s.ending(); why != "" {
+		return endedError(s.id, why)
+	}
+	return err
+}
+
+// arrive admits an exec.
+func (s *session) arrive() (*visit, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep()
+	v := &visit{session: s}
+	for i, other := range s.visits {
+		if other == nil && len(s.stay) < maxStay && s.why == "" {
+			v.clock = uint32(i)
+			s.visits[i] = v
+			s.begun++
+			s.execs.Add(1)
+			return v, nil
+		}
+	}
+	s.busy--
+	switch {
+	case s.why != "":
+		return nil, endedError(s.id, s.why)
+	case len(s.stay) == maxStay:
+		return nil, api.Fail(api.CodeBusy, "%d execs of session %s have left processes running and that is the most: end some", maxStay, s.id)
+	}
+	return nil, api.Fail(api.CodeBusy, "session %s has %d execs under way and that is the most: wait for one", s.id, maxExecs)
+}
+
+// depart ends an exec's stay. Its leaf goes, unless processes are in it.
+func (s *session) depart(v *visit) {
+	s.mu.Lock()
+	s.visits[v.clock] = nil
+	if v.leaf != nil {
+		s.stay = append(s.stay, v.leaf)
+		if err := v.settle(); err != nil {
+			s.host.log.Warn("exec not tidied", "session", s.id, "err", err)
+		}
+	}
+	s.sweep()
+	s.mu.Unlock()
+	s.leave()
+	s.execs.Done()
+}
+
+// settle closes what a leaf needs no more when its exec has ended. A call that was
+// forbidden and that no watch has seen ends what made it.
+func (v *visit) settle() error {
+	err := v.leaf.Rest()
+	for _, d := range v.calls.take() {
+		if !d.Allowed {
+			err = errors.Join(err, v.leaf.Kill())
+		}
+	}
+	return err
+}
+
+// sweep removes the leaves of ended execs whose processes have ended; s.mu is held.
+func (s *session) sweep() {
+	kept := s.stay[:0]
+	for _, leaf := range s.stay {
+		empty, err := leaf.Empty()
+		if err == nil && empty {
+			err = leaf.Remove()
+		} else {
+			kept = append(kept, leaf)
+		}
+		if err != nil { // the end of the session removes it
+			s.host.log.Warn("leaf of an exec not removed", "session", s.id, "leaf", leaf.Name(), "err", err)
+		}
+	}
+	clear(s.stay[len(kept):])
+	s.stay = kept
+}
+
+// carryOut climbs the ladder on a leased slot and gives that back. What fails here and
+// is not the caller's to mend costs the exec, and where its processes cannot be ended
+// the session.
+func (s *session) carryOut(ctx context.Context, l *lease, v *visit, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+	defer l.pool.release(l)
+	sh, err := s.newShell(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	sound := false
+	defer func() {
+		var doubt error
+		if !sound {
+			doubt = sh.clear()
+		}
+		if doubt = errors.Join(doubt, sh.bury(), s.host.step("exec bury")); doubt != nil {
+			s.host.log.Error("session in doubt", "session", s.id, "err", doubt)
+			s.end("the agent could not end an exec of it")
+		}
+	}()
+	l.offer = offer{cell: s.cell, shell: sh}
+	o, err = climb(ctx, l, p, streams, out, begun)
+	sound = err == nil
+	return o, err
+}
+
+// newShell has the session's shell make one for an exec.
+func (s *session) newShell(ctx context.Context, v *visit) (_ *shell, err error) {
+	s.making.Lock()
+	defer s.making.Unlock()
+	if err := s.host.step("exec leaf"); err != nil {
+		return nil, err
+	}
+	s.cell.leafs++
+	leaf, err := s.group.NewLeaf("exec-" + strconv.Itoa(s.cell.leafs))
+	if err != nil {
+		return nil, fmt.Errorf("group of an exec: %w", err)
+	}
+	if err := s.known(v, leaf); err != nil {
+		return nil, errors.Join(err, leaf.Remove())
+	}
+	sh := &shell{cell: s.cell, leaf: leaf, scratch: s.scratch, clock: s.cell.clock.clock(v.clock), visit: v}
+	// Whoever hangs up now would leave an answer that the next exec took for its own.
+	err = sh.park(context.WithoutCancel(ctx), s.sock, wireSpawn{Flags: spawnExec, Clock: v.clock})
+	var step *StepError
+	if err != nil && !errors.As(err, &step) {
+		s.end("the agent could not go on with it")
+	}
+	return sh, err
+}
+
+// known lets calls that are forbidden find the exec by its leaf.
+func (s *session) known(v *visit, leaf *groups.Leaf) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, err := s.group.Usage()
+	if err == nil {
+		v.leaf, v.hits = leaf, u.LimitHits
+	}
+	return err
+}
+
+// limitHits counts the times that the session's own memory limit was met since the
+// exec began.
+func (v *visit) limitHits() (int64, error) {
+	s := v.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return 0, endedError(s.id, s.why)
+	}
+	u, err := s.group.Usage()
+	return u.LimitHits - v.hits, err
+}
+
+// clear ends every process of an exec.
+func (s *shell) clear() error {
+	if empty, err := s.leaf.Empty(); err != nil || empty {
+		return err
+	}
+	if err := s.leaf.Kill(); err != nil {
+		return err
+	}
+	return untilEmpty(s.leaf)
+}
+
+// furnish puts the inputs of a plan into /box: of a run before anybody else has
+// touched it, of an exec beside all that runs in the session.
+func (s *shell) furnish(p *plan) (map[string]input, error) {
+	if s.visit != nil {
+		return nil, s.visit.session.furnish(slices.Concat(p.files, p.made))
+	}
+	if err := s.scratch.resize(p.limits.Scratch, p.limits.Inodes); err != nil {
+		return nil, fmt.Errorf("files: %w", err)
+	}
+	base := slotIDs(s.cell.slot)
+	return s.scratch.place(p.files, p.made, base+runUID, base+runGID)
+}

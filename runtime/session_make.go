@@ -1,0 +1,131 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// newSession builds one: a cell, its group, its world. On failure nothing is left.
+func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner Caller) (_ *session, err error) {
+	s := &session{
+		host: h, id: runID(), owner: owner, plan: p, seat: at, born: monotonic(),
+		done: make(chan struct{}), files: map[*os.File]struct{}{},
+	}
+	undo := undoing(&err)
+	defer undo.run()
+	h.builders <- struct{}{}
+	defer func() { <-h.builders }()
+
+	// 1. A cell that no run has.
+	cell := p.cell
+	cell.name, cell.slot, cell.ids = fmt.Sprintf("session-%d", h.serial.Add(1)), at.index, &at.ids
+	if s.cell, err = h.newCell(ctx, cell); err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return s.cell.Close() })
+	s.listener, s.cell.listener = s.cell.listener, nil
+	if s.listener != nil {
+		undo.add(s.listener.Close)
+	}
+
+	// 2. The group of everything that will run in it stands beside the cell's own
+	// processes: those are not charged, and no program can make the kernel choose them.
+	if err := h.step("session group"); err != nil {
+		return nil, err
+	}
+	if s.group, err = s.cell.group.NewBranch("execs"); err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return s.group.Close() })
+	if err := errors.Join(s.group.Apply(groupLimits(p.limits, "")), s.group.Begin()); err != nil {
+		return nil, fmt.Errorf("limits of the session: %w", err)
+	}
+
+	// 3. The shell has hung in the scratch and says so.
+	if err := h.step("session shell"); err != nil {
+		return nil, err
+	}
+	base := slotIDs(at.index)
+	if s.scratch, err = newScratch(p.limits.Scratch, p.limits.Inodes, base+runUID, base+runGID); err != nil {
+		return nil, err
+	}
+	undo.add(s.scratch.Close)
+	if err := s.settle(ctx); err != nil {
+		return nil, fmt.Errorf("cell %s: make the session's shell: %w", s.cell.name, err)
+	}
+	undo.add(s.sock.Close)
+	undo.add(s.pidfd.Close)
+
+	// 4. We hear what happens.
+	if err := h.step("session watch"); err != nil {
+		return nil, err
+	}
+	if err := s.listen(undo); err != nil {
+		return nil, err
+	}
+	s.over, s.stop = context.WithCancel(context.Background())
+	s.used = monotonic()
+	undo.release()
+	return s, nil
+}
+
+// settle has cellinit make the session's shell, and waits until its world stands.
+func (s *session) settle(ctx context.Context) (err error) {
+	undo := undoing(&err)
+	defer undo.run()
+	sock, peer, err := seqpacketPair(true)
+	if err != nil {
+		return err
+	}
+	defer peer.Close()
+	s.sock = sock
+	undo.add(sock.Close)
+	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn, Flags: spawnSession}
+	if s.cell.key.fullProc {
+		msg.Flags |= spawnFullProc
+	}
+	if err := s.cell.ctrl.send(encode(&msg), peer, s.scratch.root); err != nil {
+		return err
+	}
+	_, pidfd, err := s.cell.ctrl.reply(ctx, kindSpawned)
+	if err != nil {
+		return err
+	}
+	s.pidfd = pidfd
+	undo.add(pidfd.Close)
+	if err := peer.Close(); err != nil { // or we would not hear of its end
+		return err
+	}
+	if _, _, err := s.sock.reply(ctx, kindReady); err != nil {
+		return err
+	}
+	undo.release()
+	return nil
+}
+
+// listen makes what attend waits with.
+func (s *session) listen(undo *undos) (err error) {
+	if s.poller, err = newPoller(); err != nil {
+		return err
+	}
+	undo.add(s.poller.Close)
+	if s.timer, err = newTimer(); err != nil {
+		return err
+	}
+	undo.add(s.timer.file.Close)
+	if s.wake, err = newEventfd(); err != nil {
+		return err
+	}
+	undo.add(s.wake.file.Close)
+	err = errors.Join(
+		s.poller.add(s.pidfd, pollIn, tagSessionShell),
+		s.poller.add(s.timer.file, pollIn, tagSessionTimer),
+		s.poller.add(s.wake.file, pollIn, tagSessionWake),
+	)
+	if s.listener != nil {
+		err = errors.Join(err, s.poller.add(s.listener, pollIn, tagSessionCalls))
+	}
+	return err
+}

@@ -1,0 +1,147 @@
+package runtime
+
+import (
+	"cmp"
+	"maps"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// A sessionPlan is a session, decided: everything its making and its execs apply.
+type sessionPlan struct {
+	ask        api.SessionRequest
+	lang       language
+	image      rootfs.Image
+	cell       cellPlan
+	limits     api.Limits // of everything together; those of an exec alone are zero
+	exec       api.Limits // of an exec that asks for none
+	idle, life time.Duration
+}
+
+// planSession decides everything about a session that can be decided before the host
+// is touched. Its errors are the caller's to mend.
+func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan, error) {
+	if err := ask.Validate(); err != nil {
+		return nil, err
+	}
+	as := api.Run{Language: ask.Language, Image: ask.Image, Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules}
+	lang, err := h.language(as)
+	if err != nil {
+		return nil, err
+	}
+	p := &sessionPlan{ask: ask, lang: lang}
+	if p.image, err = h.image(as, lang); err != nil {
+		return nil, err
+	}
+	whole, err := effectiveLimits(ask.Limits, ask.Preset, lang.Limits, h.cfg.Ceiling)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.cpusetWithin(whole.Cpuset); err != nil {
+		return nil, err
+	}
+	p.limits = api.Limits{
+		Memory: whole.Memory, Swap: whole.Swap, CPUs: whole.CPUs, Weight: whole.Weight, Cpuset: whole.Cpuset,
+		Pids: whole.Pids, Scratch: whole.Scratch, Inodes: whole.Inodes,
+	}
+	if p.exec, err = h.execLimits(p, api.Limits{}); err != nil {
+		return nil, err
+	}
+	if p.idle, p.life, err = h.lifeTimes(ask); err != nil {
+		return nil, err
+	}
+	f, err := h.filterFor(as, lang, caller)
+	if err != nil {
+		return nil, err
+	}
+	p.cell = cellPlan{
+		key:    cellKey{image: p.image.Digest, policy: f.hash, fullProc: lang.FullProc, mode: api.InSession, writable: ask.WritableRoot},
+		tree:   p.image.Path,
+		filter: f,
+	}
+	if ask.WritableRoot {
+		p.cell.layer = &layer{size: whole.Scratch, inodes: whole.Inodes}
+		p.cell.key.layer = *p.cell.layer
+	}
+	return p, nil
+}
+
+// lifeTimes fills what the request leaves open and checks it against the ceiling.
+func (h *Host) lifeTimes(ask api.SessionRequest) (idle, life time.Duration, err error) {
+	most := h.cfg.SessionLife
+	if ask.Life > most {
+		return 0, 0, api.Refuse(api.CodeAboveCeiling, "life is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-session-life)", ask.Life, most)
+	}
+	l := cmp.Or(ask.Life, min(api.SessionLife, most))
+	return time.Duration(min(cmp.Or(ask.Idle, api.SessionIdle), l)), time.Duration(l), nil
+}
+
+// execLimits completes what an exec asks for: from the session's defaults for execs,
+// the preset, the language and the defaults. Of memory, processors and processes it
+// gets, unasked, all that the session has, and asking for more is refused.
+func (h *Host) execLimits(p *sessionPlan, wish api.Limits) (api.Limits, error) {
+	asked := wish.Over(p.ask.ExecLimits)
+	l, err := effectiveLimits(asked, p.ask.Preset, p.lang.Limits, h.cfg.Ceiling)
+	if err != nil {
+		return l, err
+	}
+	above := func(name string, value, most any) error {
+		return api.Refuse(api.CodeAboveCeiling, "limit %s of an exec is %v, above the session's %v: ask for less, or for a larger session", name, value, most)
+	}
+	whole := p.limits
+	switch {
+	case asked.Memory > whole.Memory:
+		return l, above("memory", asked.Memory, whole.Memory)
+	case asked.CPUs > whole.CPUs:
+		return l, above("cpus", asked.CPUs, whole.CPUs)
+	case asked.Pids > whole.Pids:
+		return l, above("pids", asked.Pids, whole.Pids)
+	}
+	l.Memory, l.CPUs, l.Pids = cmp.Or(asked.Memory, whole.Memory), cmp.Or(asked.CPUs, whole.CPUs), cmp.Or(asked.Pids, whole.Pids)
+	l.Stack = min(cmp.Or(asked.Stack, l.Memory), l.Memory)
+	l.Swap, l.Weight, l.Cpuset, l.Scratch, l.Inodes = whole.Swap, whole.Weight, whole.Cpuset, whole.Scratch, whole.Inodes
+	return l, l.Validate()
+}
+
+// planExec plans one exec, and the compile stage before it where there is one.
+func (h *Host) planExec(s *sessionPlan, e api.Exec) (run, compile *plan, err error) {
+	if err := e.Validate(); err != nil {
+		return nil, nil, err
+	}
+	if len(e.Source) > 0 && s.lang.Name == "" {
+		return nil, nil, api.Refuse(api.CodeBadRequest, "source needs a language to run it: this session names an image")
+	}
+	limits, err := h.execLimits(s, e.Limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	env := maps.Clone(s.lang.env(e.Interactive))
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, s.ask.Env)
+	run = &plan{
+		id: runID(), stage: api.StageRun, mode: api.InSession, cell: s.cell,
+		argv: e.Argv, env: environment(env, e.Env), stdin: e.Stdin,
+		limits: limits, collect: e.Collect, labels: s.ask.Labels, oomExit: s.lang.OOMExitCode,
+		backstop: api.Duration(float64(s.life) * max(limits.CPUs, 1)),
+	}
+	run.collect.None = len(e.Collect.Globs) == 0
+	if len(e.Source) == 0 {
+		return run, nil, nil
+	}
+	main := cmp.Or(e.SourceName, s.lang.SourceFile)
+	source := []api.File{{Name: main, Content: e.Source}}
+	run.argv = rootfs.Words{Source: main, Memory: limits.Memory}.Expand(s.lang.Run, e.Argv)
+	if len(s.lang.Compile) == 0 {
+		run.files = source
+		return run, nil, nil
+	}
+	compile, err = h.planCompile(api.Run{Source: e.Source, Labels: s.ask.Labels}, s.lang, s.image, main, source)
+	if err == nil {
+		compile.id = run.id
+	}
+	return run, compile, err
+}

@@ -1,0 +1,99 @@
+package runtime
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// OpenFile opens a regular file of /box to be read. The reader gives as many bytes as
+// the file had when it was opened, or fewer if the program cuts it short, and must be
+// closed. It fails when the session ends.
+func (h *Host) OpenFile(id, name string, c Caller) (io.ReadCloser, error) {
+	s, err := h.sessions.find(id, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := api.FileName(name); err != nil {
+		return nil, err
+	}
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	file, size, err := s.openRegular(name)
+	if err != nil {
+		s.leave()
+		return nil, h.told(s.excuse(err), id)
+	}
+	return &reading{session: s, file: file, left: size}, nil
+}
+
+// openRegular opens a file to be read, whatever lies there: O_NONBLOCK keeps a FIFO
+// from holding us, and a lease, which the program may take on its own files (FIO-04).
+func (s *session) openRegular(name string) (*os.File, int64, error) {
+	release, err := s.hold()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer release()
+	refused := func(why string) error {
+		return api.Refuse(api.CodeBadFile, "file %q cannot be read: %s", name, why)
+	}
+	file, err := openBeneath(s.scratch.box, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		return nil, 0, api.Refuse(api.CodeNotFound, "there is no file %q in the session", name)
+	case errors.Is(err, unix.EAGAIN):
+		return nil, 0, refused("the program holds it")
+	case err != nil:
+		return nil, 0, refused(reason(err))
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(fd(file), &st)
+	switch {
+	case err != nil:
+		err = os.NewSyscallError("fstat", err)
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		err = refused(kindOf(st.Mode))
+	case st.Size > int64(s.plan.limits.Scratch): // sparse: RLIMIT_FSIZE holds as well (FIO-05)
+		err = refused("it is larger than the scratch")
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	s.keep(file)
+	return file, st.Size, nil
+}
+
+// A reading is a file on its way to a caller.
+type reading struct {
+	session *session
+	file    *os.File
+	left    int64
+	closed  bool
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := r.file.Read(b[:min(int64(len(b)), r.left)])
+	r.left -= int64(n)
+	if err != nil && err != io.EOF {
+		err = r.session.excuse(err)
+	}
+	return n, err
+}
+
+func (r *reading) Close() error {
+	if !r.closed {
+		r.closed = true
+		r.session.forget(r.file)
+		r.session.leave()
+	}
+	return nil
+}
