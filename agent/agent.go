@@ -50,6 +50,24 @@ type Blobs interface {
 	Has(digest string) bool
 }
 
+// Sessions makes sandboxes that last and works in them. To another caller than the
+// one who made it, and root, a session is not found. Its methods may be called from
+// many goroutines; an *api.Error in their errors is what the caller is told.
+type Sessions interface {
+	Create(ctx context.Context, ask api.SessionRequest, c Caller) (api.Session, error)
+	List(c Caller) []api.Session
+	Get(id string, c Caller) (api.Session, error)
+	// Delete returns when nothing of it is left.
+	Delete(id string, c Caller) error
+	Exec(ctx context.Context, id string, e api.Exec, s Streams, c Caller) (api.Result, error)
+
+	// PutFile replaces what has the name by content, whole or not at all.
+	PutFile(id, name string, executable bool, content io.Reader, c Caller) error
+	OpenFile(id, name string, c Caller) (io.ReadCloser, error)
+	RemoveFile(id, name string, c Caller) error
+	ListFiles(id, dir string, c Caller) (api.FileList, error)
+}
+
 // A Caller is who asks, by the kernel's word (SO_PEERCRED, taken when the
 // connection was made).
 type Caller struct {
@@ -77,16 +95,18 @@ type Catalog interface {
 // A Config is what a Server is made of. Only Runner and Health are needed; a
 // route whose part is nil answers not-found.
 type Config struct {
-	Runner  Runner
-	Health  func() api.Health
-	Images  Images
-	Catalog Catalog
-	Blobs   Blobs
-	Log     *slog.Logger // nil: nothing is logged
+	Runner   Runner
+	Health   func() api.Health
+	Sessions Sessions
+	Images   Images
+	Catalog  Catalog
+	Blobs    Blobs
+	Log      *slog.Logger // nil: nothing is logged
 
 	MaxRun     api.Size      // largest body of a run; zero means 64 MiB
 	MaxArchive api.Size      // largest archive to import; zero means 8 GiB
 	MaxBlob    api.Size      // largest blob; zero means 256 MiB
+	MaxFile    api.Size      // largest file put into a session; zero means 1 GiB; its scratch is the narrower bound
 	MaxConns   int           // connections at a time; zero means 512
 	MaxWall    time.Duration // how long a run may last; zero means 30 s
 	Stall      time.Duration // after a run, how long a client may take nothing; zero means 60 s
@@ -112,6 +132,7 @@ func New(cfg Config) *Server {
 	cfg.MaxRun = or(cfg.MaxRun, 64*api.MiB)
 	cfg.MaxArchive = or(cfg.MaxArchive, 8*api.GiB)
 	cfg.MaxBlob = or(cfg.MaxBlob, 256*api.MiB)
+	cfg.MaxFile = or(cfg.MaxFile, 1*api.GiB)
 	cfg.MaxConns = or(cfg.MaxConns, 512)
 	cfg.MaxWall = or(cfg.MaxWall, 30*time.Second)
 	cfg.Stall = or(cfg.Stall, 60*time.Second)

@@ -19,11 +19,13 @@ func status(c api.Code) int {
 		return http.StatusRequestEntityTooLarge
 	case api.CodeNoLanguage, api.CodeNoImage, api.CodeNoBlob, api.CodeNoProfile, api.CodeNotFound:
 		return http.StatusNotFound
+	case api.CodeSessionEnded:
+		return http.StatusGone
 	case api.CodeForbidden:
 		return http.StatusForbidden
 	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported:
 		return http.StatusUnprocessableEntity
-	case api.CodeBusy, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeStopping:
+	case api.CodeBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeStopping:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"net/http"
+	"path"
 	"runtime/debug"
+	"strings"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -11,6 +13,15 @@ import (
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", s.run)
+	mux.HandleFunc("POST /v1/sessions", s.createSession)
+	mux.HandleFunc("GET /v1/sessions", s.listSessions)
+	mux.HandleFunc("GET /v1/sessions/{id}", s.getSession)
+	mux.HandleFunc("DELETE /v1/sessions/{id}", s.deleteSession)
+	mux.HandleFunc("POST /v1/sessions/{id}/exec", s.execInSession)
+	mux.HandleFunc("GET /v1/sessions/{id}/files", s.listFiles)
+	mux.HandleFunc("PUT /v1/sessions/{id}/files/{name...}", s.putFile)
+	mux.HandleFunc("GET /v1/sessions/{id}/files/{name...}", s.getFile)
+	mux.HandleFunc("DELETE /v1/sessions/{id}/files/{name...}", s.removeFile)
 	mux.HandleFunc("PUT /v1/blobs/{digest}", s.putBlob)
 	mux.HandleFunc("HEAD /v1/blobs/{digest}", s.hasBlob)
 	mux.HandleFunc("GET /v1/health", s.health)
@@ -29,6 +40,10 @@ func (s *Server) routes() *http.ServeMux {
 
 // ServeHTTP answers one request. A panic below costs that request alone (AGT-10).
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := r.URL.Path; strings.HasPrefix(p, "/v1/sessions") && path.Clean(p) != p { // ServeMux would redirect to another file (FIO-03)
+		s.refuse(w, r, api.Refuse(api.CodeBadFile, "the path %q has an empty part, . or ..: write it without", p))
+		return
+	}
 	if r.Method != http.MethodGet {
 		if !s.enter() {
 			s.refuse(w, r, api.Fail(api.CodeStopping, "the agent is stopping: send the request to another, or try again when it is back"))
@@ -37,7 +52,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.leave()
 	}
 	defer func() {
-		if p := recover(); p != nil {
+		if p := recover(); p == http.ErrAbortHandler {
+			panic(p) // an answer that broke off: net/http closes the connection
+		} else if p != nil {
 			s.refuse(w, r, s.panicked(p))
 		}
 	}()

@@ -25,14 +25,25 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	s.carryOut(w, r, ask.Limits.Wall, func(ctx context.Context, io Streams, c Caller) (api.Result, error) {
+		return s.cfg.Runner.Run(ctx, ask, io, c)
+	})
+}
+
+// A work carries out one run, or one exec of a session.
+type work func(ctx context.Context, io Streams, c Caller) (api.Result, error)
+
+// carryOut answers with the result of a work, in the form that the request asks for.
+// wall is the time it may take, by its own limit.
+func (s *Server) carryOut(w http.ResponseWriter, r *http.Request, wall api.Duration, do work) {
 	if r.Header.Get("Upgrade") != "" {
-		s.runStreamed(w, r, ask)
+		s.runStreamed(w, r, wall, do)
 		return
 	}
 	// The body is read to its end, so net/http now watches the connection and
 	// cancels the context when the caller hangs up.
 	caller := callerOf(r.Context())
-	res, err := s.cfg.Runner.Run(r.Context(), ask, Streams{}, caller)
+	res, err := do(r.Context(), Streams{}, caller)
 	s.note(caller, res, err)
 	if err != nil {
 		s.refuse(w, r, err)
@@ -50,35 +61,52 @@ func (s *Server) note(c Caller, res api.Result, err error) {
 
 // readRun reads and checks the Run in the body.
 func (s *Server) readRun(w http.ResponseWriter, r *http.Request) (ask api.Run, err error) {
+	raw, err := s.readJSON(w, r, "run")
+	if err != nil {
+		return ask, err
+	}
+	if ask, err = api.ParseRun(raw); err != nil {
+		return ask, err
+	}
+	if err := upgrades(r, len(ask.Stdin) > 0); err != nil {
+		return ask, err
+	}
+	return ask, ask.Validate()
+}
+
+// upgrades checks what a request says of streaming.
+func upgrades(r *http.Request, stdin bool) error {
+	up := r.Header.Get("Upgrade")
+	switch {
+	case up == "":
+	case !strings.EqualFold(up, api.StreamProtocol):
+		return api.Refuse(api.CodeBadRequest, "upgrade %q is not spoken here: use %s", up, api.StreamProtocol)
+	case stdin:
+		return api.Refuse(api.CodeBadRequest, "stdin is set in a streamed run: send it in frames")
+	}
+	return nil
+}
+
+// readJSON reads a body that is to be parsed.
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, what string) ([]byte, error) {
 	switch {
 	case r.Header.Get("Content-Encoding") != "":
-		return ask, api.Refuse(api.CodeBadRequest, "a compressed body is not taken: send plain JSON")
+		return nil, api.Refuse(api.CodeBadRequest, "a compressed body is not taken: send plain JSON")
 	case r.ContentLength > int64(s.cfg.MaxRun):
-		return ask, tooLarge("run", s.cfg.MaxRun)
+		return nil, tooLarge(what, s.cfg.MaxRun)
 	case r.ContentLength > bigBody || r.ContentLength < 0:
 		select {
 		case s.big <- struct{}{}:
 			defer func() { <-s.big }()
 		default:
-			return ask, api.Fail(api.CodeBusy, "the agent is reading %d large requests already: try again", cap(s.big))
+			return nil, api.Fail(api.CodeBusy, "the agent is reading %d large requests already: try again", cap(s.big))
 		}
 	}
 	raw, err := readBody(http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxRun)), r.ContentLength)
 	if err != nil {
-		return ask, bodyError(err, "run", s.cfg.MaxRun)
+		return nil, bodyError(err, what, s.cfg.MaxRun)
 	}
-	if ask, err = api.ParseRun(raw); err != nil {
-		return ask, err
-	}
-	if up := r.Header.Get("Upgrade"); up != "" {
-		if !strings.EqualFold(up, api.StreamProtocol) {
-			return ask, api.Refuse(api.CodeBadRequest, "upgrade %q is not spoken here: use %s", up, api.StreamProtocol)
-		}
-		if len(ask.Stdin) > 0 {
-			return ask, api.Refuse(api.CodeBadRequest, "stdin is set in a streamed run: send it in frames")
-		}
-	}
-	return ask, ask.Validate()
+	return raw, nil
 }
 
 // readBody reads to the end of the body, which net/http must have seen before it

@@ -38,7 +38,7 @@ type stream struct {
 }
 
 // runStreamed takes the connection from net/http and carries one run over it.
-func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run) {
+func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Duration, do work) {
 	nc, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		s.refuse(w, r, err)
@@ -50,7 +50,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run
 	}
 	// The wall limit asked for is not checked yet: a day more than bounds a stall,
 	// and the sum cannot overflow.
-	patience := min(max(s.cfg.MaxWall, time.Duration(ask.Limits.Wall)), 24*time.Hour) + s.cfg.Stall
+	patience := min(max(s.cfg.MaxWall, time.Duration(wall)), 24*time.Hour) + s.cfg.Stall
 	out := &frameWriter{conn: nc}
 	out.stall.Store(int64(patience))
 	if err := out.raw([]byte(switching)); err != nil {
@@ -74,7 +74,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run
 	// When the agent must stop now, a slow client gets one more second.
 	hurried := context.AfterFunc(s.kill, func() { out.hurry(time.Second) })
 
-	res, err := s.runGuarded(ctx, ask, Streams{
+	res, err := s.runGuarded(ctx, do, Streams{
 		Attach:   st.attach,
 		Stdout:   out.stream(api.FrameStdout),
 		Stderr:   out.stream(api.FrameStderr),
@@ -101,13 +101,13 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, ask api.Run
 
 // runGuarded turns a panic of the Runner into an error, because net/http cannot
 // answer on a connection it gave away.
-func (s *Server) runGuarded(ctx context.Context, ask api.Run, io Streams, c Caller) (res api.Result, err error) {
+func (s *Server) runGuarded(ctx context.Context, do work, io Streams, c Caller) (res api.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = s.panicked(p)
 		}
 	}()
-	return s.cfg.Runner.Run(ctx, ask, io, c)
+	return do(ctx, io, c)
 }
 
 // attach takes the write end of the program's stdin and starts to fill it.

@@ -61,6 +61,11 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 	if !stop() { // the context ended and with it the connection
 		return context.Cause(ctx)
 	}
+	var own *sourceError
+	if errors.As(err, &own) {
+		k.Close()
+		return api.Refuse(api.CodeBadRequest, "%w", own)
+	}
 	if err != nil {
 		k.Close()
 		return gone(err, method == http.MethodGet || path == runsPath)

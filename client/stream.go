@@ -36,7 +36,13 @@ type Events struct {
 
 // RunEvents is RunStream for one who wants to know more.
 func (c *Client) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, events Events) (api.Result, error) {
-	body, err := json.Marshal(r)
+	return c.stream(ctx, runsPath, r, r.Tests, stdin, events)
+}
+
+// stream carries out what ask asks for at path, in the streamed form. tests are those
+// it asks for.
+func (c *Client) stream(ctx context.Context, path string, ask any, tests []api.Test, stdin io.Reader, events Events) (api.Result, error) {
+	body, err := json.Marshal(ask)
 	if err != nil {
 		return api.Result{}, api.Refuse(api.CodeBadRequest, "encode request: %w", err)
 	}
@@ -53,14 +59,14 @@ func (c *Client) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, even
 	stop := context.AfterFunc(ctx, func() { k.hangUp() })
 	defer stop()
 
-	if err := k.upgrade(body); err != nil {
+	if err := k.upgrade(path, body); err != nil {
 		if ctx.Err() != nil {
 			return api.Result{}, context.Cause(ctx)
 		}
 		return api.Result{}, err
 	}
 	events.Stdout, events.Stderr = orDiscard(events.Stdout), orDiscard(events.Stderr)
-	return k.receive(r.Tests, func() {
+	return k.receive(tests, func() {
 		go sendStdin(k, stdin)
 		if events.Started != nil {
 			events.Started()
@@ -77,22 +83,23 @@ func (k *conn) hangUp() {
 	}
 }
 
-// upgrade sends the run and reads up to the start of the frames.
-func (k *conn) upgrade(body []byte) error {
-	head := append(make([]byte, 0, 256+len(body)), "POST "+runsPath+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
+// upgrade sends the request and reads up to the start of the frames.
+func (k *conn) upgrade(path string, body []byte) error {
+	again := path == runsPath
+	head := append(make([]byte, 0, 256+len(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
 	werr := k.send(head, body)
 	res, err := http.ReadResponse(k.in, &http.Request{Method: http.MethodPost})
 	switch {
 	case err != nil && werr != nil:
-		return gone(werr, true)
+		return gone(werr, again)
 	case err != nil:
-		return gone(err, true)
+		return gone(err, again)
 	case res.StatusCode == http.StatusSwitchingProtocols:
 		return nil
 	}
 	answer, err := readAnswer(res)
 	if err != nil {
-		return gone(err, true)
+		return gone(err, again)
 	}
 	return refusal(http.MethodPost, res.StatusCode, answer)
 }

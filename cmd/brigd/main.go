@@ -37,7 +37,8 @@ type flags struct {
 	socket, group       string
 	runDir, dataDir     string
 	languages, profiles string
-	slots               int
+	slots, sessions     int
+	life                api.Duration
 	memory              api.Size
 	artifacts, blobs    api.Size
 	ceiling             api.Limits
@@ -67,7 +68,7 @@ func main() {
 }
 
 func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB}
+	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, life: api.SessionLifeMax}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
 	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to answer on")
@@ -77,7 +78,9 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.languages, "languages", "/etc/brig/languages", "directory of language manifests, over the built-in ones")
 	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
 	set.IntVar(&f.slots, "slots", 0, "runs at a time (default: one per physical core)")
-	set.Var(&f.memory, "memory", "most memory promised to runs together (default: three quarters of the host's)")
+	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "sessions that live at a time; 0: none")
+	set.Var(&f.life, "max-session-life", "ceiling of a session's life")
+	set.Var(&f.memory, "memory", "most memory promised to runs and sessions together (default: three quarters of the host's)")
 	set.Var(&f.artifacts, "artifact-cache", "most that compiled programs take up below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "most that blobs take up below --data-dir")
 	set.Var(&f.ceiling.Wall, "max-wall", "ceiling of a run's wall time")
@@ -118,6 +121,14 @@ func parse(args []string) (flags, error) {
 		return f, fmt.Errorf("unexpected argument %q; see brigd --help", set.Arg(0))
 	case os.Geteuid() != 0:
 		return f, errors.New("must run as root: it makes namespaces, mounts and cgroups; try sudo brigd")
+	}
+	switch {
+	case f.sessions < 0:
+		return f, fmt.Errorf("--sessions is %d: name how many may live, or 0 for none", f.sessions)
+	case f.life < api.Duration(time.Second):
+		return f, fmt.Errorf("--max-session-life is %s: the least is 1s", f.life)
+	case f.sessions == 0:
+		f.sessions = -1 // not the default
 	}
 	return f, f.ceiling.Validate()
 }
@@ -170,7 +181,7 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	host, err := runtime.Open(runtime.Config{
-		RunDir: f.runDir, Slots: f.slots, Ceiling: f.ceiling, Memory: f.memory, Version: version,
+		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.life, Ceiling: f.ceiling, Memory: f.memory, Version: version,
 		Images: store, Languages: languages, Profiles: profiles, Artifacts: artifacts, Blobs: stored, Log: log,
 	})
 	if err != nil {
@@ -179,7 +190,7 @@ func serve(f flags) (err error) {
 	defer func() { err = errors.Join(err, host.Close()) }()
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: runner{host}, Images: images{store}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
+		Runner: runner{host}, Sessions: sessions{host}, Images: images{store}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS = time.Since(began).Nanoseconds()

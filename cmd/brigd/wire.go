@@ -25,6 +25,13 @@ import (
 type runner struct{ host *runtime.Host }
 
 func (r runner) Run(ctx context.Context, run api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	return r.host.Run(ctx, run, streamsOf(s), callerOf(c))
+}
+
+func callerOf(c agent.Caller) runtime.Caller { return runtime.Caller{UID: c.UID, GID: c.GID} }
+
+// streamsOf keeps a writer that is not there from becoming an interface that is.
+func streamsOf(s agent.Streams) runtime.Streams {
 	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test}
 	if s.Stdout != nil {
 		streams.Stdout = s.Stdout
@@ -32,7 +39,43 @@ func (r runner) Run(ctx context.Context, run api.Run, s agent.Streams, c agent.C
 	if s.Stderr != nil {
 		streams.Stderr = s.Stderr
 	}
-	return r.host.Run(ctx, run, streams, runtime.Caller{UID: c.UID, GID: c.GID})
+	return streams
+}
+
+type sessions struct{ host *runtime.Host }
+
+func (s sessions) Create(ctx context.Context, ask api.SessionRequest, c agent.Caller) (api.Session, error) {
+	return s.host.CreateSession(ctx, ask, callerOf(c))
+}
+
+func (s sessions) List(c agent.Caller) []api.Session { return s.host.Sessions(callerOf(c)) }
+
+func (s sessions) Get(id string, c agent.Caller) (api.Session, error) {
+	return s.host.Session(id, callerOf(c))
+}
+
+func (s sessions) Delete(id string, c agent.Caller) error {
+	return s.host.DeleteSession(id, callerOf(c))
+}
+
+func (s sessions) Exec(ctx context.Context, id string, e api.Exec, io agent.Streams, c agent.Caller) (api.Result, error) {
+	return s.host.Exec(ctx, id, e, streamsOf(io), callerOf(c))
+}
+
+func (s sessions) PutFile(id, name string, executable bool, content io.Reader, c agent.Caller) error {
+	return s.host.PutFile(id, name, executable, content, callerOf(c))
+}
+
+func (s sessions) OpenFile(id, name string, c agent.Caller) (io.ReadCloser, error) {
+	return s.host.OpenFile(id, name, callerOf(c))
+}
+
+func (s sessions) RemoveFile(id, name string, c agent.Caller) error {
+	return s.host.RemoveFile(id, name, callerOf(c))
+}
+
+func (s sessions) ListFiles(id, dir string, c agent.Caller) (api.FileList, error) {
+	return s.host.ListFiles(id, dir, callerOf(c))
 }
 
 type blobs struct{ *cache.Cache }
