@@ -33,6 +33,7 @@ func commands() []command {
 		{"key", "make keys for brig serve", keyCommand},
 		{"rootfs", "build, import, list and remove images", rootfsCommand},
 		{"profile", "show, explain, compare and export seccomp profiles", profileCommand},
+		{"session", "make sandboxes that last, and work in them", sessionCommand},
 		{"languages", "list the languages the agent can run", languagesCommand},
 		{"bundle", "write a run as an OCI bundle for runc", bundleCommand},
 		{"cleanup", "remove what killed agents left", cleanupCommand},

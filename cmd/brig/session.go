@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+)
+
+// sessionCommand is brig session: sandboxes that last.
+func sessionCommand(c *console, args []string) int {
+	return c.subcommands("session", `
+Make a sandbox that lasts, and work in it: files below /box and /tmp, and processes
+in the background, stay from one command to the next, until it is removed, nothing
+is asked of it for a while, its life is over, or the agent stops. It belongs to the
+user who made it.
+
+Usage:
+  brig session create [flags]
+  brig session exec [flags] ID -- CMD [ARGS...]
+  brig session exec [flags] -c CODE ID [ARGS...]
+  brig session ls
+  brig session put ID FILE [NAME]
+  brig session get ID NAME [FILE]
+  brig session files ID [DIR]
+  brig session rm ID...
+
+Examples:
+  id=$(brig session create --language python --memory 256M --idle 10m)
+  brig session put $id data.csv
+  brig session exec $id -- ls -l
+  brig session exec -c 'print(open("data.csv").read())' $id
+  brig session get $id result.txt
+  brig session rm $id
+
+A session needs an agent that stays: brigd must be running.`, []command{
+		{"create", "make one, and print its id", sessionCreate},
+		{"exec", "execute a command or a piece of code in one", sessionExec},
+		{"ls", "list those that live", sessionList},
+		{"put", "put a file into one", sessionPut},
+		{"get", "get a file from one", sessionGet},
+		{"files", "list the files of one", sessionFiles},
+		{"rm", "end one, with all that runs in it", sessionRemove},
+	}, args)
+}
+
+// standing connects to an agent that outlives this command.
+func (c *console) standing(socket string) (*agentHandle, error) {
+	if socket == "" {
+		socket = c.env("BRIG_SOCKET")
+	}
+	if socket == "" {
+		socket = defaultSocket
+		probe, err := net.Dial("unix", socket)
+		if err != nil && !os.IsPermission(err) {
+			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and a session needs one that stays: start brigd, or name its socket with --socket", socket)
+		}
+		if err == nil {
+			probe.Close()
+		}
+	}
+	return &agentHandle{Client: client.New(socket)}, nil
+}
+
+func sessionCreate(c *console, args []string) int {
+	f := c.flags("session create", `
+Make a session and print its id. --memory, --cpus, --pids and --scratch bound all
+that is in it together; the other limits are those of each command that asks for
+none.
+
+Usage:
+  brig session create --language NAME [flags]
+  brig session create --rootfs IMAGE [flags]
+
+Examples:
+  brig session create --language python
+  brig session create --rootfs tiny --memory 128M --pids 50 --wall 10s --idle 15m --life 2h`)
+	var ask api.SessionRequest
+	var env, labels []string
+	l, e := &ask.Limits, &ask.ExecLimits
+	f.StringVarP(&ask.Language, "language", "l", "", "`NAME` of the language")
+	f.StringVar(&ask.Image, "rootfs", "", "this stored `IMAGE`, by name or digest")
+	f.Var(&l.Memory, "memory", "memory of everything in it, promised for its life")
+	f.Float64Var(&l.CPUs, "cpus", 0, "processors at a time of everything in it")
+	f.Int64Var(&l.Pids, "pids", 0, "processes and threads of everything in it")
+	f.Var(&l.Scratch, "scratch", "bytes of /box, /tmp and /dev/shm")
+	f.Int64Var(&l.Inodes, "inodes", 0, "files in them")
+	f.Int64Var(&l.Weight, "weight", 0, "share of the processor under contention")
+	f.StringVar(&l.Cpuset, "cpuset", "", "processors allowed, such as 0-1")
+	f.Var(&e.Wall, "wall", "time of a command from start to end")
+	f.Var(&e.CPU, "cpu", "processor time of a command")
+	f.Var(&e.Memory, "exec-memory", "memory of a command (default as --memory)")
+	f.Int64Var(&e.Pids, "exec-pids", 0, "processes and threads of a command (default as --pids)")
+	f.Var(&e.Output, "output", "bytes of a command's stdout and of its stderr")
+	f.Int64Var(&e.OpenFiles, "open-files", 0, "descriptors of one process")
+	f.StringVar(&ask.Preset, "preset", "", "limits to start from: hardened or light")
+	f.Var(&ask.Idle, "idle", fmt.Sprintf("end it when nothing was asked of it for so long (default %s)", api.SessionIdle))
+	f.Var(&ask.Life, "life", fmt.Sprintf("end it after so long, whatever goes on (default %s)", api.SessionLife))
+	f.StringVar(&ask.Profile, "profile", "", "seccomp profile `NAME`")
+	f.StringVar((*string)(&ask.ProfileMode), "profile-mode", "", "enforce or log")
+	f.BoolVar(&ask.WritableRoot, "writable-root", false, "let programs write to a throw-away copy of the image")
+	f.StringArrayVarP(&env, "env", "e", nil, "set a variable for every command: `K=V` (repeatable)")
+	f.StringArrayVar(&labels, "label", nil, "`project=NAME` or task=NAME")
+	for _, name := range []string{"wall", "cpu", "idle", "life"} {
+		f.Lookup(name).DefValue = "" // the text says it
+	}
+	asJSON := f.Bool("json", false, "print the session as JSON")
+	socket := socketFlag(f)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	o := runOptions{env: env, labels: labels}
+	err := o.planWorld()
+	if err == nil {
+		ask.Env, ask.Labels = o.run.Env, o.run.Labels
+		err = ask.Validate()
+	}
+	if err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("session create takes no argument %q", f.Arg(0))
+	}
+	if err != nil {
+		return c.hint("session create", err)
+	}
+	return c.inAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		s, err := agent.CreateSession(ctx, ask)
+		switch {
+		case err != nil:
+			return err
+		case *asJSON:
+			c.stdout.Write(marshal(s))
+		default:
+			fmt.Fprintln(c.stdout, s.ID)
+		}
+		return nil
+	})
+}
+
+// inAgent does something with an agent that stays, until a signal.
+func (c *console) inAgent(socket string, do func(context.Context, *agentHandle) error) int {
+	agent, err := c.standing(socket)
+	if err != nil {
+		return c.fail(err)
+	}
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
+	if err := do(ctx, agent); err != nil {
+		return c.runFailed(&runOptions{}, err, false)
+	}
+	return 0
+}
+
+// simple makes the flags of a command that has few, and parses them. It wants between
+// least and most arguments.
+func (c *console) simple(name, usage string, args []string, least, most int, more func(*pflag.FlagSet)) (words []string, socket string, code int, done bool) {
+	f := c.flags("session "+name, usage)
+	s := socketFlag(f)
+	if more != nil {
+		more(f)
+	}
+	if code, done := c.parse(f, args); done {
+		return nil, "", code, true
+	}
+	if n := f.NArg(); n < least || n > most {
+		return nil, "", c.hint("session "+name, fmt.Errorf("session %s got %d arguments", name, n)), true
+	}
+	return f.Args(), *s, 0, false
+}
+
+func sessionList(c *console, args []string) int {
+	var asJSON bool
+	_, socket, code, done := c.simple("ls", `
+List the sessions that live: your own, or for root everybody's.
+
+Usage:
+  brig session ls [--json]
+
+Examples:
+  brig session ls`, args, 0, 0, func(f *pflag.FlagSet) { f.BoolVar(&asJSON, "json", false, "print JSON") })
+	if done {
+		return code
+	}
+	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		all, err := agent.Sessions(ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			c.stdout.Write(marshal(all))
+			return nil
+		}
+		t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS")
+		for _, s := range all {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s\n", s.ID, s.State, orWord(s.Language, shortDigest(s.Image)),
+				bytesOf(s.Usage.Memory), s.Limits.Memory, countOf(s.Usage.Processes), s.Limits.Pids, s.Execs, untilTime(orWord(s.IdleEnds, s.Ends)),
+				orWord(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/"), "-"))
+		}
+		return t.Flush()
+	})
+}
+
+// untilTime says how far off an instant is.
+func untilTime(text string) string {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return "in " + max(time.Until(at), 0).Round(time.Second).String()
+}
+
+func shortDigest(d string) string {
+	_, hex, _ := strings.Cut(d, ":")
+	return hex[:min(12, len(hex))]
+}
+
+func sessionRemove(c *console, args []string) int {
+	ids, socket, code, done := c.simple("rm", `
+End sessions, with all that runs in them. When it returns, nothing of them is left.
+
+Usage:
+  brig session rm ID...
+
+Examples:
+  brig session rm $id`, args, 1, 1000, nil)
+	if done {
+		return code
+	}
+	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		for _, id := range ids {
+			if err := agent.DeleteSession(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

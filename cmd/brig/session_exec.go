@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+)
+
+func sessionExec(c *console, args []string) int {
+	f := c.flags("session exec", `
+Execute a command, or code in the session's language, in a session. It behaves like
+brig run: stdin, live output, exit code. What it leaves running stays in the session;
+a limit that ends it ends that as well.
+
+Usage:
+  brig session exec [flags] ID -- CMD [ARGS...]
+  brig session exec [flags] -c CODE ID [ARGS...]
+  brig session exec [flags] --source FILE ID [ARGS...]
+
+Examples:
+  brig session exec $id -- make test
+  brig session exec --wall 2s -c 'print(2+2)' $id
+  brig session exec $id -- sh -c 'server >/tmp/log 2>&1 &'`)
+	f.SetInterspersed(false)
+	o := new(runOptions)
+	l := &o.run.Limits
+	f.StringVarP(&o.code, "code", "c", "", "execute this `CODE` in the session's language")
+	source := f.String("source", "", "execute this `FILE` in the session's language")
+	f.Var(&l.Memory, "memory", "memory of what it starts")
+	f.Var(&l.Wall, "wall", "time from start to end")
+	f.Var(&l.CPU, "cpu", "processor time of what it starts")
+	f.Float64Var(&l.CPUs, "cpus", 0, "processors at a time")
+	f.Int64Var(&l.Pids, "pids", 0, "processes and threads of what it starts")
+	f.Var(&l.Output, "output", "bytes of stdout and of stderr")
+	for _, name := range []string{"wall", "cpu"} {
+		f.Lookup(name).DefValue = "" // as the session says
+	}
+	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
+	f.StringArrayVar(&o.collect, "collect", nil, "bring back files of /box that match `GLOB` (repeatable)")
+	f.StringVar(&o.out, "out", "", "write what comes back to this `DIR`")
+	f.BoolVar(&o.force, "force", false, "let --out overwrite files")
+	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
+	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
+	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
+	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	o.hasCode = f.Changed("code")
+	words := f.Args()
+	if len(words) == 0 {
+		return c.hint("session exec", fmt.Errorf("session exec needs the ID of a session"))
+	}
+	id, words := words[0], words[1:]
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	if err := o.planWorld(); err != nil {
+		return c.hint("session exec", err)
+	}
+	e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json}
+	switch {
+	case o.hasCode && *source != "":
+		return c.hint("session exec", fmt.Errorf("-c and --source exclude each other"))
+	case o.hasCode:
+		e.Source = program([]byte(o.code))
+	case *source != "":
+		text, err := readFile(*source)
+		if err != nil {
+			return c.runFailed(o, err, false)
+		}
+		e.Source, e.SourceName = program(text), filepath.Base(*source)
+	}
+	err := e.Validate()
+	if err == nil && len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
+		err = fmt.Errorf("--collect brings files back, but not where to: add --out DIR, --json or --result FILE")
+	}
+	if err != nil {
+		return c.hint("session exec", err)
+	}
+	return c.execInSession(o, id, e)
+}
+
+func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
+	agent, err := c.standing(o.socket)
+	if err != nil {
+		return c.runFailed(o, err, false)
+	}
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
+	events := client.Events{Stdout: c.stdout, Stderr: c.stderr, Compiled: func(made api.Compilation) {
+		if !o.json {
+			c.compilerSaid(made.Stdout, made.Stderr)
+		}
+	}}
+	var out, errs bytes.Buffer
+	if o.json {
+		events.Stdout, events.Stderr = &out, &errs
+	}
+	res, err := agent.ExecEvents(ctx, id, e, c.stdin, events)
+	if err != nil {
+		return c.runFailed(o, err, false)
+	}
+	if o.json && res.Stage == api.StageRun {
+		res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
+	}
+	return c.report(o, res)
+}
+
+func sessionPut(c *console, args []string) int {
+	var executable bool
+	words, socket, code, done := c.simple("put", `
+Put a file into /box of a session, instead of what may be there. A FILE of - is
+standard input.
+
+Usage:
+  brig session put [--executable] ID FILE [NAME]
+
+Examples:
+  brig session put $id data.csv
+  tar c src | brig session put $id - in/src.tar`, args, 2, 3, func(f *pflag.FlagSet) {
+		f.BoolVarP(&executable, "executable", "x", false, "let it be executed (default: as FILE)")
+	})
+	if done {
+		return code
+	}
+	name := filepath.Base(words[1])
+	if len(words) == 3 {
+		name = words[2]
+	} else if words[1] == "-" {
+		return c.hint("session put", fmt.Errorf("standard input has no name: add one"))
+	}
+	var content io.Reader = c.stdin
+	if words[1] != "-" {
+		file, err := os.Open(words[1])
+		if err != nil {
+			return c.fail(err)
+		}
+		defer file.Close()
+		info, err := file.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a regular file", words[1])
+		}
+		if err != nil {
+			return c.fail(err)
+		}
+		executable = executable || info.Mode()&0o111 != 0
+		content = file
+	}
+	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		return agent.PutFile(ctx, words[0], name, content, executable)
+	})
+}
+
+func sessionGet(c *console, args []string) int {
+	words, socket, code, done := c.simple("get", `
+Get a file from /box of a session: to standard output, or to FILE, which is then
+new or replaced.
+
+Usage:
+  brig session get ID NAME [FILE]
+
+Examples:
+  brig session get $id result.txt
+  brig session get $id out/plot.png plot.png`, args, 2, 3, nil)
+	if done {
+		return code
+	}
+	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		if len(words) == 2 {
+			return agent.GetFile(ctx, words[0], words[1], c.stdout)
+		}
+		file, err := os.CreateTemp(filepath.Dir(words[2]), ".brig-*")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(file.Name()) // in vain when it has its name
+		err = agent.GetFile(ctx, words[0], words[1], file)
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
+		if err == nil {
+			err = os.Chmod(file.Name(), 0o644)
+		}
+		if err == nil {
+			err = os.Rename(file.Name(), words[2])
+		}
+		return err
+	})
+}
+
+func sessionFiles(c *console, args []string) int {
+	var asJSON bool
+	words, socket, code, done := c.simple("files", `
+List what lies in /box of a session, or below a directory of it.
+
+Usage:
+  brig session files [--json] ID [DIR]
+
+Examples:
+  brig session files $id
+  brig session files $id out`, args, 1, 2, func(f *pflag.FlagSet) { f.BoolVar(&asJSON, "json", false, "print JSON") })
+	if done {
+		return code
+	}
+	dir := ""
+	if len(words) == 2 {
+		dir = words[1]
+	}
+	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		found, err := agent.ListFiles(ctx, words[0], dir)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			c.stdout.Write(marshal(found))
+			return nil
+		}
+		t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		for _, file := range found.Files {
+			fmt.Fprintf(t, "%s\t%d\t%q\n", file.Kind, file.Size, file.Name) // quoted: a program has made the name
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		for _, s := range found.Skipped {
+			fmt.Fprintf(c.stderr, "brig: %q is not listed: %s\n", s.Name, s.Reason)
+		}
+		if found.More {
+			fmt.Fprintln(c.stderr, "brig: there is more than a list holds")
+		}
+		return nil
+	})
+}

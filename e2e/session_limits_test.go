@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// background starts a process in the session that others can ask whether it lives.
+func (a *agent) background(t testing.TB, id string) {
+	t.Helper()
+	a.says(t, id, "(while :; do if test -e said; then mv said heard; fi; sleep 0.05; done) >/dev/null 2>&1 &", "")
+	a.hears(t, id)
+}
+
+func (a *agent) hears(t testing.TB, id string) {
+	t.Helper()
+	a.says(t, id, "echo hello > said; until test -e heard; do sleep 0.05; done; cat heard; rm heard", "hello\n")
+}
+
+// scripted is an exec of a shell script.
+func scripted(script string) api.Exec {
+	return api.Exec{Argv: []string{"/bin/sh", "-c", script}}
+}
+
+// bigExec is one that takes more memory than the given limit.
+func bigExec(memory api.Size) api.Exec {
+	e := scripted("head -c 200000000 /dev/zero | tail -c 150000000 >/dev/null")
+	e.Limits.Memory = memory
+	return e
+}
+
+// A limit that an exec meets is that exec's verdict, takes down all that it has
+// started, and nothing else: neither the session nor what earlier execs left, nor one
+// that goes on beside it.
+func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	s := a.session(t, nil)
+	a.background(t, s.ID)
+	beside := make(chan string, 1)
+	go func() {
+		res, err := a.Exec(t.Context(), s.ID, scripted("until test -e enough; do sleep 0.1; done; echo whole"))
+		beside <- fmt.Sprintf("%s %v %q", res.Verdict, err, res.Stdout)
+	}()
+	for _, tt := range []struct {
+		name string
+		exec api.Exec
+		want api.Verdict
+	}{
+		{"its memory", bigExec(16 * api.MiB), api.MemoryLimit},
+		{"the session's memory", bigExec(0), api.MemoryLimit},
+		{"wall time", api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 90 & setsid sleep 91 & sleep 92"}, Limits: api.Limits{Wall: seconds(0.3)}}, api.WallLimit},
+		{"processor time", api.Exec{Argv: []string{"/bin/sh", "-c", "while :; do :; done"}, Limits: api.Limits{CPU: seconds(0.2), Wall: slowly(20)}}, api.CPULimit},
+		{"output", api.Exec{Argv: []string{"yes"}, Limits: api.Limits{Output: 1000}}, api.OutputLimit},
+		{"processes", api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 9 & done; exit 7"}, Limits: api.Limits{Pids: 3}}, api.Nonzero},
+	} {
+		res := a.execute(t, s.ID, tt.exec)
+		if res.Verdict != tt.want {
+			t.Errorf("%s: %s (%v, exit %d, stderr %q); want %s", tt.name, res.Verdict, res.LimitsHit, res.ExitCode, res.Stderr, tt.want)
+		}
+		a.hears(t, s.ID)
+	}
+	now, err := a.Session(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now.Running != 1 || now.State != api.SessionRunning || now.IdleEnds != "" {
+		t.Errorf("beside the exec that goes on the session is %+v", now)
+	}
+	a.says(t, s.ID, "touch enough", "")
+	if got := <-beside; got != `ok <nil> "whole\n"` {
+		t.Errorf("the exec beside them ended with %s", got)
+	}
+	// Those of "processes" sleep on; the others' are dead.
+	a.says(t, s.ID, "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done | grep -c 'sleep 9[0-9]' || true", "0\n")
+}
+
+// A fork bomb is bounded by its exec's limit, and by the session's where it stays
+// behind; a session is gone within five seconds whatever runs in it.
+func TestSessionEndsWithAForkBombInside(t *testing.T) {
+	a := startAgent(t)
+	bomb := compileC(t, "bomb", `#include <unistd.h>
+#include <signal.h>
+int main(void) {
+	for (int i = 1; i < 65; i++) signal(i, SIG_IGN);
+	for (;;) if (fork() == 0) setsid();
+}`)
+	s := a.session(t, func(s *api.SessionRequest) { s.Limits.Pids = 64 })
+	if err := a.PutFile(t.Context(), s.ID, "bomb", bytes.NewReader(bomb.Content), true); err != nil {
+		t.Fatal(err)
+	}
+	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: seconds(0.5)}})
+	wantVerdict(t, res, api.WallLimit)
+	a.says(t, s.ID, "echo and on", "and on\n")
+	a.says(t, s.ID, "(./bomb &) >/dev/null 2>&1", "")
+	for deadline := patience(); ; time.Sleep(20 * time.Millisecond) {
+		now, err := a.Session(t.Context(), s.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *now.Usage.Processes.Value > 50 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("there is no bomb: %+v", now.Usage)
+		}
+	}
+	begun := time.Now()
+	if err := a.DeleteSession(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > slow(5*time.Second) {
+		t.Errorf("its end took %s; want less than 5 s", took)
+	}
+	if left := commands(t, "./bomb"); len(left) != 0 {
+		t.Errorf("processes outlive the session: %v", left)
+	}
+}
+
+// A call of the kill set ends the exec that made it, whichever of several at a time;
+// made by a process in the background, it ends that.
+func TestSessionDeniesByExec(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	s := a.session(t, nil)
+	denied := compileC(t, "denied", `#include <sys/ptrace.h>
+#include <unistd.h>
+int main(int argc, char **argv) { if (argc > 1) sleep(1); ptrace(PTRACE_TRACEME, 0, 0, 0); for (;;) pause(); }`)
+	if err := a.PutFile(t.Context(), s.ID, "denied", bytes.NewReader(denied.Content), true); err != nil {
+		t.Fatal(err)
+	}
+	a.background(t, s.ID)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			res, err := a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./denied"}})
+			if err != nil || res.Verdict != api.Denied || res.Denial == nil || res.Denial.Syscall != "ptrace" {
+				t.Errorf("a denied call: %s, %+v, %v", res.Verdict, res.Denial, err)
+			}
+		})
+		wg.Go(func() {
+			res, err := a.Exec(t.Context(), s.ID, scripted("sleep 0.3; echo fine"))
+			if err != nil || res.Verdict != api.OK {
+				t.Errorf("beside a denied call: %s, %+v, %v", res.Verdict, res.Denial, err)
+			}
+		})
+	}
+	wg.Wait()
+	a.says(t, s.ID, "./denied later >/dev/null 2>&1 &", "")
+	for deadline := patience(); len(commands(t, "./denied")) > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a process in the background that made a denied call lives")
+		}
+	}
+	a.hears(t, s.ID)
+}
+
+// A session ends when nothing is asked of it, or when its life is over, and says so.
+// An exec under way keeps it from being idle and not from its end.
+func TestSessionLifeTimes(t *testing.T) {
+	a := startAgent(t)
+	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = seconds(1) })
+	short := a.session(t, func(s *api.SessionRequest) { s.Life = slowly(4) })
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Exec(context.Background(), short.ID, scripted("sleep 60"))
+		done <- err
+	}()
+	a.says(t, idle.ID, "sleep 2; echo not idle", "not idle\n")
+	ended := func(id, why string) {
+		t.Helper()
+		for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {
+			_, err := a.Session(t.Context(), id)
+			var e *api.Error
+			switch {
+			case errors.As(err, &e) && e.Code == api.CodeSessionEnded && strings.Contains(e.Message, why):
+				return
+			case err != nil:
+				t.Errorf("the session's end is told as %v; want %q", err, why)
+				return
+			case time.Now().After(deadline):
+				t.Errorf("session %s lives", id)
+				return
+			}
+		}
+	}
+	ended(idle.ID, "nothing was asked of it for 1s")
+	ended(short.ID, "that time is over")
+	if e := wantCode(t, <-done, api.CodeSessionEnded); !strings.Contains(e.Message, "that time is over") {
+		t.Errorf("the exec under way is told %s", e.Message)
+	}
+	_, err := a.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Life: api.Duration(9 * time.Hour)})
+	wantCode(t, err, api.CodeAboveCeiling)
+}
+
+// The number of sessions is bounded, and their memory is promised: to them and to runs.
+func TestSessionsAreAdmitted(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--sessions", "2", "--memory", "256M")
+	small := func(s *api.SessionRequest) { s.Limits = api.Limits{Memory: 100 * api.MiB, Scratch: 8 * api.MiB} }
+	first, second := a.session(t, small), a.session(t, small)
+	_, err := a.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 8 * api.MiB}})
+	if e := wantCode(t, err, api.CodeSessionsFull); !e.RetrySafe {
+		t.Errorf("%v is not retry-safe", e)
+	}
+	large := sh("true")
+	large.Limits.Memory = 64 * api.MiB
+	a.refused(t, large, api.CodeOverloaded)
+	large.Limits.Memory = 32 * api.MiB
+	wantVerdict(t, a.run(t, large), api.OK)
+	h, err := a.Health(t.Context())
+	if err != nil || h.Sessions != 2 || h.SessionsMax != 2 || h.Leased != 0 || h.Memory != int64(216*api.MiB) {
+		t.Errorf("health: %+v, %v", h, err)
+	}
+	if err := a.DeleteSession(t.Context(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 160 * api.MiB}})
+	wantCode(t, err, api.CodeOverloaded)
+	a.session(t, small)
+	a.says(t, second.ID, "echo lives", "lives\n")
+	_, err = a.Exec(t.Context(), second.ID, api.Exec{Argv: []string{"true"}, Limits: api.Limits{Memory: 101 * api.MiB}})
+	wantCode(t, err, api.CodeAboveCeiling)
+	_, err = a.Exec(t.Context(), second.ID, api.Exec{Argv: []string{"nosuch"}})
+	wantCode(t, err, api.CodeNoProgram)
+	_, err = a.Exec(t.Context(), second.ID, api.Exec{Source: []byte("1")})
+	wantCode(t, err, api.CodeBadRequest)
+}
