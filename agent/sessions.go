@@ -28,7 +28,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	ask, err := api.ParseSession(raw)
+	ask, err := api.Parse[api.SessionRequest](raw, "session")
 	if err == nil {
 		err = ask.Validate()
 	}
@@ -96,7 +96,7 @@ func (s *Server) readExec(w http.ResponseWriter, r *http.Request) (ask api.Exec,
 	if err != nil {
 		return ask, err
 	}
-	if ask, err = api.ParseExec(raw); err != nil {
+	if ask, err = api.Parse[api.Exec](raw, "exec"); err != nil {
 		return ask, err
 	}
 	if err := upgrades(r, len(ask.Stdin) > 0); err != nil {

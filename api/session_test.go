@@ -95,25 +95,25 @@ func TestParseSessionAndExec(t *testing.T) {
 		return raw
 	}
 	for _, name := range []string{"session-request", "session-request-least"} {
-		s, err := api.ParseSession(golden(name))
+		s, err := api.Parse[api.SessionRequest](golden(name), "session")
 		if err == nil {
 			err = s.Validate()
 		}
 		wantCode(t, name, err, "")
 	}
 	for _, name := range []string{"exec", "exec-least"} {
-		e, err := api.ParseExec(golden(name))
+		e, err := api.Parse[api.Exec](golden(name), "exec")
 		if err == nil {
 			err = e.Validate()
 		}
 		wantCode(t, name, err, "")
 	}
 	for _, raw := range []string{"", "[]", `{"image":"a","image":"b"}`, `{"Image":"a"}`, `{"image":"a"}x`, `{"image":"a","files":[]}`, `{"image":"a","limits":{"memory":"x"}}`, "{\"image\":\"\xff\"}"} {
-		_, err := api.ParseSession([]byte(raw))
+		_, err := api.Parse[api.SessionRequest]([]byte(raw), "session")
 		wantCode(t, raw, err, api.CodeBadRequest)
 	}
 	for _, raw := range []string{"", `{"argv":["a"],"language":"python"}`, `{"argv":"a"}`, `{"argv":["a"],"env":{"A":1}}`} {
-		_, err := api.ParseExec([]byte(raw))
+		_, err := api.Parse[api.Exec]([]byte(raw), "exec")
 		wantCode(t, raw, err, api.CodeBadRequest)
 	}
 }

@@ -2,12 +2,6 @@ package api
 
 import "time"
 
-// ParseSession reads one SessionRequest as strictly as ParseRun.
-func ParseSession(raw []byte) (SessionRequest, error) { return parse[SessionRequest](raw, "session") }
-
-// ParseExec reads one Exec as strictly as ParseRun.
-func ParseExec(raw []byte) (Exec, error) { return parse[Exec](raw, "exec") }
-
 // Validate refuses a request that contradicts itself or that no agent could carry
 // out. It knows nothing of ceilings, stored images or languages.
 func (s SessionRequest) Validate() error {
