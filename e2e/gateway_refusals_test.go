@@ -148,8 +148,8 @@ func TestGatewayFlood(t *testing.T) {
 	if n, err := a.Health(t.Context()); err != nil || n.Slots != 2 {
 		t.Fatalf("this test knows two slots, not %d (%v)", n.Slots, err)
 	}
-	none.refused("POST", "/v1/runs", sh("true"), 429, "queue-full")
-	none.refused("POST", "/v1/runs?wait=false", sh("true"), 429, "queue-full")
+	none.refused("POST", "/v1/runs", sh("true"), 429, api.CodeQueueFull)
+	none.refused("POST", "/v1/runs?wait=false", sh("true"), 429, api.CodeQueueFull)
 	none.call("DELETE", "/v1/runs/"+long, nil, 200, nil)
 	none.call("DELETE", "/v1/runs/"+other, nil, 200, nil)
 }

@@ -31,9 +31,9 @@ func TestGatewayRun(t *testing.T) {
 		wantVerdict(t, res, verdict) // whatever a program does is a 200
 	}
 
-	var status runStatus
+	var status api.Status
 	s.call("GET", "/v1/runs/"+res.Run, nil, 200, &status)
-	if status.State != "done" || status.Result == nil || status.Result.Verdict != res.Verdict || status.Result.Timing.Wall != res.Timing.Wall {
+	if status.State != api.Done || status.Result == nil || status.Result.Verdict != res.Verdict || status.Result.Timing.Wall != res.Timing.Wall {
 		t.Errorf("the history has %+v of %+v", status, res)
 	}
 	all := pages[struct {
@@ -56,6 +56,9 @@ func TestGatewayRun(t *testing.T) {
 	alerts := pages[struct{ Kind, Text string }](s, "/v1/alerts?limit=10")
 	if len(alerts) != 1 || alerts[0].Kind != "segfault" {
 		t.Errorf("alerts %+v", alerts)
+	}
+	if text := s.text("/metrics"); !strings.Contains(text, `verdict="signaled"} 1`) {
+		t.Errorf("metrics %s", text)
 	}
 	var languages []api.Language
 	s.call("GET", "/v1/languages", nil, 200, &languages)
@@ -294,12 +297,12 @@ func TestGatewayKeys(t *testing.T) {
 
 	for _, wrong := range []*service{s, s.as("brig_wrong"), s.as(keys["ann"] + "x")} {
 		for _, path := range []string{"/v1/history", "/v1/languages", "/v1/stats"} {
-			if h := wrong.refused("GET", path, nil, 401, "unauthorized"); h.Get("WWW-Authenticate") == "" {
+			if h := wrong.refused("GET", path, nil, 401, api.CodeUnauthorized); h.Get("WWW-Authenticate") == "" {
 				t.Error("401 without WWW-Authenticate")
 			}
 		}
-		wrong.refused("POST", "/v1/runs", sh("true"), 401, "unauthorized")
-		wrong.refused("POST", "/execute", `{"code":"1"}`, 401, "unauthorized")
+		wrong.refused("POST", "/v1/runs", sh("true"), 401, api.CodeUnauthorized)
+		wrong.refused("POST", "/execute", `{"code":"1"}`, 401, api.CodeUnauthorized)
 	}
 	s.call("GET", "/health", nil, 200, nil)
 
@@ -311,8 +314,8 @@ func TestGatewayKeys(t *testing.T) {
 		bob.refused("GET", "/v1/runs/"+path+"/events", nil, 404, api.CodeNotFound)
 		bob.refused("DELETE", "/v1/runs/"+path, nil, 404, api.CodeNotFound)
 	}
-	var st runStatus
-	if ann.call("GET", "/v1/runs/"+id, nil, 200, &st); st.State == "done" {
+	var st api.Status
+	if ann.call("GET", "/v1/runs/"+id, nil, 200, &st); st.State == api.Done {
 		t.Error("another key has ended the run")
 	}
 	ann.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
@@ -346,6 +349,8 @@ func TestGatewayKeys(t *testing.T) {
 	}
 	bob.refused("GET", "/v1/history?all=true", nil, 403, api.CodeForbidden)
 	bob.refused("GET", "/v1/stats?all=true", nil, 403, api.CodeForbidden)
+	bob.refused("GET", "/metrics", nil, 403, api.CodeForbidden)
+	root.text("/metrics")
 	if all := pages[entry](root, "/v1/history?limit=100&all=true"); len(all) != 4 {
 		t.Errorf("everyone's history %+v", all)
 	}

@@ -173,16 +173,27 @@ func (s *service) call(method, path string, body any, status int, into any, head
 // refused makes a request that must fail with a problem of the status and code.
 func (s *service) refused(method, path string, body any, status int, code api.Code, header ...string) http.Header {
 	s.t.Helper()
-	var p struct {
-		Status int      `json:"status"`
-		Code   api.Code `json:"code"`
-		Detail string   `json:"detail"`
-	}
+	var p api.Problem
 	h := s.call(method, path, body, status, &p, header...)
 	if p.Code != code || p.Status != status || p.Detail == "" || h.Get("Content-Type") != "application/problem+json" {
 		s.t.Errorf("%s %s: %+v of type %s; want code %s, status %d", method, path, p, h.Get("Content-Type"), code, status)
 	}
 	return h
+}
+
+// text gets what is no JSON.
+func (s *service) text(path string) string {
+	s.t.Helper()
+	res, err := s.request(s.t.Context(), "GET", path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != 200 {
+		s.t.Errorf("GET %s: %d, %v", path, res.StatusCode, err)
+	}
+	return string(text)
 }
 
 // A heard event came over a stream of server-sent events.
@@ -245,21 +256,13 @@ func (s *service) alone(r api.Run) (id string) {
 	return status.Run
 }
 
-// A runStatus is what GET /v1/runs/{id} says.
-type runStatus struct {
-	Run    string      `json:"run_id"`
-	State  string      `json:"state"`
-	Result *api.Result `json:"result"`
-	Error  *api.Error  `json:"error"`
-}
-
 // settled waits until a run is done.
-func (s *service) settled(id string) runStatus {
+func (s *service) settled(id string) api.Status {
 	s.t.Helper()
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
-		var status runStatus
+		var status api.Status
 		s.call("GET", "/v1/runs/"+id, nil, 200, &status)
-		if status.State == "done" || s.t.Failed() {
+		if status.State == api.Done || s.t.Failed() {
 			return status
 		}
 		if time.Now().After(deadline) {

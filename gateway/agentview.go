@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/metrics"
 )
 
 // An agentView is what the gateway knows of its agent: asked now and then, so that
@@ -39,6 +40,7 @@ func (g *Gateway) look(ctx context.Context) {
 	if err == nil {
 		v.health, v.languages = health, languages
 		g.queue.Resize(max(health.Slots, 1))
+		g.metrics.Languages(languages)
 	}
 }
 
@@ -53,6 +55,15 @@ func (g *Gateway) keepLooking(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// now is what a scrape of the metrics sees.
+func (g *Gateway) now(ctx context.Context) metrics.Now {
+	n := metrics.Now{Queued: g.queue.Stats().Waiting}
+	if h, err := g.cfg.Agent.Health(ctx); err == nil {
+		n.Agent = &h
+	}
+	return n
 }
 
 func (v *agentView) get() (api.Health, []api.Language, error) {

@@ -82,8 +82,8 @@ func (g *Gateway) unserved(ctx, wait context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case wait.Err() != nil:
-		p := problem(http.StatusServiceUnavailable, api.Fail(CodeWaited, "no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", g.cfg.Wait))
-		p.retryAfter = time.Second
+		p := problem(http.StatusServiceUnavailable, api.Fail(api.CodeWaited, "no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", g.cfg.Wait))
+		p.RetryAfter = 1
 		return p
 	}
 	return err
@@ -145,7 +145,7 @@ func (a *active) stream(ctx context.Context, name string) *keptStream {
 
 // unbegun are failures before a run began.
 var unbegun = map[api.Code]bool{
-	CodeWaited: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true, api.CodeAgentUnreachable: true,
+	api.CodeWaited: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true, api.CodeAgentUnreachable: true,
 }
 
 // record keeps what became of an order, counts it and raises alarms. A run whose
@@ -181,6 +181,7 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 	if err != nil {
 		return nil
 	}
+	g.metrics.Ran(o.run.Language, res)
 	for _, alert := range g.alarm.Next(o.caller.Name, now, res) {
 		g.log.Warn("alert", "kind", alert.Kind, "key", alert.Owner, "project", alert.Project, "run", alert.Run, "text", alert.Text)
 		if err := g.cfg.History.AddAlert(within, alert); err != nil {

@@ -84,7 +84,7 @@ func (g *Gateway) stream(w http.ResponseWriter) {
 }
 
 // pastEvents is the stream of a run that only the history knows.
-func (g *Gateway) pastEvents(w http.ResponseWriter, s Status) error {
+func (g *Gateway) pastEvents(w http.ResponseWriter, s api.Status) error {
 	name, v := "result", any(s.Result)
 	if s.Error != nil {
 		name, v = "error", s.Error

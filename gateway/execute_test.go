@@ -36,10 +36,10 @@ func TestExecuteAsRun(t *testing.T) {
 		{`{"code":"x","code":"y"}`, "twice", api.Run{}},
 		{`{"code":"x"} {}`, "after the end", api.Run{}},
 	} {
-		ask, err := api.Parse[Execute]([]byte(tt.body), "request")
+		ask, err := api.Parse[api.Execute]([]byte(tt.body), "request")
 		var run api.Run
 		if err == nil {
-			run, err = ask.run()
+			run, err = runOf(ask)
 		}
 		switch {
 		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
@@ -89,11 +89,11 @@ func TestExecuted(t *testing.T) {
 func FuzzParseExecute(f *testing.F) {
 	f.Add([]byte(`{"code":"print(1)","files":{"a":{"content":"eA==","encoding":"base64"},"b":"x"},"env":{"A":"b"},"timeout_seconds":0.5}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		ask, err := api.Parse[Execute](raw, "request")
+		ask, err := api.Parse[api.Execute](raw, "request")
 		if err != nil {
 			return
 		}
-		run, err := ask.run()
+		run, err := runOf(ask)
 		if err != nil {
 			return
 		}

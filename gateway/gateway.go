@@ -22,6 +22,7 @@ import (
 	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/history"
+	"github.com/brig-sandbox/brig/metrics"
 )
 
 // Config says what a Gateway is made of. Agent and History are needed.
@@ -53,8 +54,9 @@ type Gateway struct {
 	began time.Time
 	big   chan struct{} // one token for each large body in memory
 
-	agent agentView
-	blobs ledger
+	agent   agentView
+	blobs   ledger
+	metrics *metrics.Metrics
 
 	mu       sync.Mutex      // orders enter and the end of entering
 	stopping context.Context // done when no more is admitted
@@ -88,6 +90,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), runs: newRegistry(), began: time.Now(), big: make(chan struct{}, 8)}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
+	g.metrics = metrics.New(g.now)
 	g.look(ctx)
 	routes := g.routes()
 	var err error

@@ -79,11 +79,11 @@ func (g *Gateway) withCaller(r *http.Request) (*http.Request, error) {
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return nil, problem(http.StatusUnauthorized, api.Refuse(CodeUnauthorized, "this service needs a key: send the header Authorization: Bearer KEY"))
+		return nil, problem(http.StatusUnauthorized, api.Refuse(api.CodeUnauthorized, "this service needs a key: send the header Authorization: Bearer KEY"))
 	}
 	k, ok := g.cfg.Keys.Find(strings.TrimSpace(token))
 	if !ok {
-		return nil, problem(http.StatusUnauthorized, api.Refuse(CodeUnauthorized, "this key is not known: ask the operator for one"))
+		return nil, problem(http.StatusUnauthorized, api.Refuse(api.CodeUnauthorized, "this key is not known: ask the operator for one"))
 	}
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{k})), nil
 }

@@ -3,6 +3,8 @@ package gateway
 import (
 	"net/http"
 	"time"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 // Health tells how the service is.
@@ -69,5 +71,14 @@ func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusServiceUnavailable
 	}
 	g.reply(w, status, map[string]string{"status": h.Status})
+	return nil
+}
+
+// getMetrics answers a scrape. Counters are of everybody's runs.
+func (g *Gateway) getMetrics(w http.ResponseWriter, r *http.Request) error {
+	if !callerOf(r.Context()).mayAll() {
+		return api.Refuse(api.CodeForbidden, "metrics are of every key's runs, and this key may not see them: have the operator set admin on it")
+	}
+	g.metrics.ServeHTTP(w, r)
 	return nil
 }

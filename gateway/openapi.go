@@ -58,7 +58,7 @@ func document(routes []route, version string) ([]byte, error) {
 		{reflect.TypeFor[api.Size](), reflect.TypeFor[sizeForm]()},
 		{reflect.TypeFor[api.Duration](), reflect.TypeFor[durationForm]()},
 		{reflect.TypeFor[api.Bytes](), reflect.TypeFor[bytesForm]()},
-		{reflect.TypeFor[FileValue](), reflect.TypeFor[fileForm]()},
+		{reflect.TypeFor[api.FileValue](), reflect.TypeFor[fileForm]()},
 		{reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anyForm]()},
 	} {
 		types.RegisterTypeAlias(form.of, form.as)
@@ -70,7 +70,7 @@ func document(routes []route, version string) ([]byte, error) {
 		Components: &huma.Components{Schemas: types, SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "a key of the service, where it has keys"}}},
 	}
 	failure := &huma.Response{Description: "a problem", Content: map[string]*huma.MediaType{
-		"application/problem+json": {Schema: types.Schema(reflect.TypeFor[Problem](), true, "")},
+		"application/problem+json": {Schema: types.Schema(reflect.TypeFor[api.Problem](), true, "")},
 	}}
 	for _, r := range routes {
 		op := &huma.Operation{

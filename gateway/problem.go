@@ -12,39 +12,9 @@ import (
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
-// A Problem is an error as RFC 9457 has it. Code is the stable part; Detail is for
-// people.
-type Problem struct {
-	Type   string `json:"type"`  // always about:blank: Code says more
-	Title  string `json:"title"` // of the HTTP status
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-
-	Code      api.Code `json:"code"`
-	RetrySafe bool     `json:"retry_safe"` // the same request may be sent again: a run has no effect outside its sandbox
-	Run       string   `json:"run_id,omitempty"`
-
-	retryAfter time.Duration
-	err        error
-}
-
-func (p *Problem) Error() string { return p.Detail }
-
-// Unwrap gives what the problem was made of.
-func (p *Problem) Unwrap() error { return p.err }
-
-// The gateway's own codes, beside the agent's.
-const (
-	CodeUnauthorized api.Code = "unauthorized"   // no key, or one that is not known
-	CodeQueueFull    api.Code = "queue-full"     // the service's queue has no place left; retry
-	CodeKeyFull      api.Code = "key-queue-full" // as many requests of this key wait as may; retry
-	CodeWaited       api.Code = "waited-too-long"
-	CodeConflict     api.Code = "conflict" // it is there already, or is something else
-)
-
 // problem gives err the status.
-func problem(status int, err error) *Problem {
-	p := &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error(), Code: api.CodeInternal, err: err}
+func problem(status int, err error) *api.Problem {
+	p := &api.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error(), Code: api.CodeInternal}
 	var e *api.Error
 	if errors.As(err, &e) {
 		p.Code, p.RetrySafe, p.Run = e.Code, e.RetrySafe, e.Run
@@ -59,10 +29,10 @@ var statuses = map[api.Code]int{
 	api.CodeTooLarge:   http.StatusRequestEntityTooLarge,
 	api.CodeNoLanguage: http.StatusNotFound, api.CodeNoImage: http.StatusNotFound, api.CodeNoBlob: http.StatusNotFound,
 	api.CodeNoProfile: http.StatusNotFound, api.CodeNotFound: http.StatusNotFound,
-	api.CodeForbidden: http.StatusForbidden,
-	CodeUnauthorized:  http.StatusUnauthorized,
-	CodeConflict:      http.StatusConflict,
-	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
+	api.CodeForbidden:    http.StatusForbidden,
+	api.CodeUnauthorized: http.StatusUnauthorized,
+	api.CodeConflict:     http.StatusConflict,
+	api.CodeNoProgram:    http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
 	api.CodeBusy: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
 	api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
@@ -70,17 +40,17 @@ var statuses = map[api.Code]int{
 
 // problemOf is what a caller may know of err. The text of a failure of ours can name
 // paths of the host, so only the log has it (API-22).
-func (g *Gateway) problemOf(err error) *Problem {
-	var p *Problem
+func (g *Gateway) problemOf(err error) *api.Problem {
+	var p *api.Problem
 	if errors.As(err, &p) {
 		return p
 	}
 	var full *queue.Full
 	if errors.As(err, &full) {
 		p := problem(http.StatusTooManyRequests, full)
-		p.Code, p.RetrySafe, p.retryAfter = CodeQueueFull, true, time.Second
+		p.Code, p.RetrySafe, p.RetryAfter = api.CodeQueueFull, true, 1
 		if full.Bound == "key" {
-			p.Code = CodeKeyFull
+			p.Code = api.CodeKeyFull
 		}
 		p.Detail += ": send it again later"
 		return p
@@ -95,7 +65,7 @@ func (g *Gateway) problemOf(err error) *Problem {
 	}
 	p = problem(status, e)
 	if status == http.StatusServiceUnavailable {
-		p.retryAfter = time.Second
+		p.RetryAfter = 1
 	}
 	if status >= http.StatusInternalServerError {
 		g.log.Error("request failed", "code", e.Code, "run", e.Run, "err", err)
@@ -111,8 +81,9 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return // nobody is there
 	}
 	p := g.problemOf(err)
-	if p.retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(max(p.retryAfter, time.Second)/time.Second)))
+	g.metrics.Failed(&api.Error{Code: p.Code, Message: p.Detail})
+	if p.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
 	}
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")

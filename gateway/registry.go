@@ -19,16 +19,6 @@ func runID() string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
 }
 
-// A State says how far a run is.
-type State string
-
-// The states of a run.
-const (
-	Queued  State = "queued"
-	Running State = "running"
-	Done    State = "done"
-)
-
 // An active run is one that nobody waits for with the request open, from its
 // admission until its events are forgotten.
 type active struct {
@@ -40,15 +30,15 @@ type active struct {
 	cancel  context.CancelFunc
 
 	mu      sync.Mutex
-	state   State       // guarded by mu
-	result  *api.Result // guarded by mu; when done, one of these two
-	problem *Problem    // guarded by mu
+	state   api.State    // guarded by mu
+	result  *api.Result  // guarded by mu; when done, one of these two
+	problem *api.Problem // guarded by mu
 }
 
 func (a *active) begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.state = Running
+	a.state = api.Running
 }
 
 // A registry finds active runs. Those that are done stay for a while, so that a

@@ -14,16 +14,6 @@ import (
 	"github.com/brig-sandbox/brig/history"
 )
 
-// A Status is how far a run is, and what became of it.
-type Status struct {
-	Run     string      `json:"run_id"`
-	State   State       `json:"state"`
-	Created time.Time   `json:"created"`
-	Labels  api.Labels  `json:"labels,omitzero"`
-	Result  *api.Result `json:"result,omitempty"` // when it is done, this or Error
-	Error   *Problem    `json:"error,omitempty"`  // what kept it from a verdict: ours, not the program's
-}
-
 // postRun carries out a Run: while the caller waits, or, if he asks for that, by
 // itself.
 func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
@@ -88,26 +78,26 @@ func (g *Gateway) order(ctx context.Context, run api.Run) (*order, error) {
 }
 
 // begin carries an order out by itself.
-func (g *Gateway) begin(o *order) (Status, error) {
+func (g *Gateway) begin(o *order) (api.Status, error) {
 	if s := g.queue.Stats(); s.Had >= s.Turns && s.Waiting >= s.Most {
-		return Status{}, &queue.Full{Bound: "queue", Most: s.Most, Waiting: s.Waiting}
+		return api.Status{}, &queue.Full{Bound: "queue", Most: s.Most, Waiting: s.Waiting}
 	}
 	ctx, cancel := context.WithCancel(g.kill)
-	a := &active{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, feed: newFeed(), cancel: cancel, state: Queued}
+	a := &active{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, feed: newFeed(), cancel: cancel, state: api.Queued}
 	o.active = a
 	if !g.enter() {
 		cancel()
-		return Status{}, errStopping()
+		return api.Status{}, errStopping()
 	}
 	if !g.runs.add(a) {
 		g.wg.Done()
 		cancel()
-		return Status{}, problem(http.StatusTooManyRequests, api.Fail(CodeQueueFull, "%d runs are under way or waiting: send it again later", activeMax))
+		return api.Status{}, problem(http.StatusTooManyRequests, api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", activeMax))
 	}
 	go func() {
 		defer g.wg.Done()
 		defer cancel()
-		a.feed.put(ctx, "queued", Status{Run: a.id, State: Queued, Created: a.created, Labels: a.labels})
+		a.feed.put(ctx, "queued", api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
 		res, err := g.carry(ctx, o)
 		a.done(g, res, err)
 		g.runs.finished(a)
@@ -118,7 +108,7 @@ func (g *Gateway) begin(o *order) (Status, error) {
 // done tells how it ended.
 func (a *active) done(g *Gateway, res api.Result, err error) {
 	a.mu.Lock()
-	a.state = Done
+	a.state = api.Done
 	if errors.Is(err, context.Canceled) { // taken back while it waited
 		res, err = api.Result{Run: a.id, Verdict: api.Canceled, Labels: a.labels}, nil
 	}
@@ -135,10 +125,10 @@ func (a *active) done(g *Gateway, res api.Result, err error) {
 	}
 }
 
-func (a *active) status() Status {
+func (a *active) status() api.Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return Status{Run: a.id, State: a.state, Created: a.created, Labels: a.labels, Result: a.result, Error: a.problem}
+	return api.Status{Run: a.id, State: a.state, Created: a.created, Labels: a.labels, Result: a.result, Error: a.problem}
 }
 
 // getRun tells how far a run is.
@@ -157,12 +147,12 @@ func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 // past is a run as the history has it.
-func (g *Gateway) past(ctx context.Context, c caller, id string) (Status, error) {
+func (g *Gateway) past(ctx context.Context, c caller, id string) (api.Status, error) {
 	rec, err := g.cfg.History.Get(ctx, c.whose(), id)
 	if err != nil {
-		return Status{}, err
+		return api.Status{}, err
 	}
-	s := Status{Run: rec.ID, State: Done, Created: rec.Created, Labels: api.Labels{Project: rec.Project, Task: rec.Task}}
+	s := api.Status{Run: rec.ID, State: api.Done, Created: rec.Created, Labels: api.Labels{Project: rec.Project, Task: rec.Task}}
 	if rec.Code != "" {
 		s.Error = problem(statusOf(rec.Code), &api.Error{Code: rec.Code, Message: rec.Message, RetrySafe: true, Run: rec.ID})
 		return s, nil

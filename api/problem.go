@@ -1,0 +1,26 @@
+package api
+
+// A Problem is an error of the public service, as RFC 9457 has it. Code is the stable
+// part; Detail is for people.
+type Problem struct {
+	Type   string `json:"type"`  // always about:blank: Code says more
+	Title  string `json:"title"` // of the HTTP status
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+
+	Code       Code   `json:"code"`
+	RetrySafe  bool   `json:"retry_safe"`                    // the same request may be sent again: a run has no effect outside its sandbox
+	RetryAfter int    `json:"retry_after_seconds,omitempty"` // when to; as in the header Retry-After
+	Run        string `json:"run_id,omitempty"`
+}
+
+func (p *Problem) Error() string { return p.Detail }
+
+// The public service's own codes, beside the agent's.
+const (
+	CodeUnauthorized Code = "unauthorized"    // no key, or one that is not known
+	CodeQueueFull    Code = "queue-full"      // no place is left in the queue; retry
+	CodeKeyFull      Code = "key-queue-full"  // as many requests of this key wait as may; retry
+	CodeWaited       Code = "waited-too-long" // no slot became free in time; retry
+	CodeConflict     Code = "conflict"        // it is there already, or is something else
+)

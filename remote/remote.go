@@ -1,0 +1,152 @@
+// Package remote speaks to brig's public service over HTTP.
+//
+//	c := remote.New("http://localhost:8080", "")
+//	done, err := c.Execute(ctx, api.Execute{Code: "print(2+2)"})
+//
+// Whatever a program does is a result. An error is the service's, or the network's:
+// an *api.Problem when the service said so itself.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A Client is safe for use by many goroutines.
+type Client struct {
+	HTTP *http.Client // nil: http.DefaultClient
+
+	base, key string
+}
+
+// New makes a client of the service at base, such as http://localhost:8080. key may
+// be empty where the service has no keys.
+func New(base, key string) *Client {
+	return &Client{base: strings.TrimRight(base, "/"), key: key}
+}
+
+// Run carries out one run and waits for its result. To hang up cancels it.
+func (c *Client) Run(ctx context.Context, r api.Run) (res api.Result, err error) {
+	return res, c.call(ctx, http.MethodPost, "/v1/runs", r, &res)
+}
+
+// Execute is Run for those who want strings.
+func (c *Client) Execute(ctx context.Context, e api.Execute) (done api.Executed, err error) {
+	return done, c.call(ctx, http.MethodPost, "/execute", e, &done)
+}
+
+// Begin has a run carried out without waiting for it.
+func (c *Client) Begin(ctx context.Context, r api.Run) (s api.Status, err error) {
+	return s, c.call(ctx, http.MethodPost, "/v1/runs?wait=false", r, &s)
+}
+
+// Status tells how far a run is, and what became of it.
+func (c *Client) Status(ctx context.Context, id string) (s api.Status, err error) {
+	return s, c.call(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil, &s)
+}
+
+// Cancel cancels a run. One that is done stays as it was.
+func (c *Client) Cancel(ctx context.Context, id string) (s api.Status, err error) {
+	return s, c.call(ctx, http.MethodDelete, "/v1/runs/"+url.PathEscape(id), nil, &s)
+}
+
+// Languages lists what programs may be written in.
+func (c *Client) Languages(ctx context.Context) (l []api.Language, err error) {
+	return l, c.call(ctx, http.MethodGet, "/v1/languages", nil, &l)
+}
+
+// PutBlob sees to it that the service holds content, which is sent only if it does
+// not yet, and returns the digest that a run names it by.
+func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
+	sum := sha256.Sum256(content)
+	digest = hex.EncodeToString(sum[:])
+	path := "/v1/blobs/" + digest
+	res, err := c.do(ctx, http.MethodHead, path, "", nil)
+	if err != nil {
+		return "", err
+	}
+	res.Body.Close()
+	if res.StatusCode < 300 {
+		return digest, nil
+	}
+	res, err = c.do(ctx, http.MethodPut, path, "application/octet-stream", content)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	return digest, refusal(res)
+}
+
+// call sends in as JSON and decodes the answer into out.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	var body []byte
+	kind := ""
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return fmt.Errorf("encode request: %w", err)
+		}
+		kind = "application/json"
+	}
+	res, err := c.do(ctx, method, path, kind, body)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if err := refusal(res); err != nil {
+		return err
+	}
+	answer, err := io.ReadAll(res.Body) // whole, so that the connection is used again
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s %s: decode the answer: %w", method, path, err)
+	}
+	return nil
+}
+
+func (c *Client) do(ctx context.Context, method, path, kind string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	h := c.HTTP
+	if h == nil {
+		h = http.DefaultClient
+	}
+	return h.Do(req)
+}
+
+// mostProblem is more than any problem has.
+const mostProblem = 64 << 10
+
+// refusal is the error that an answer stands for, if it does.
+func refusal(res *http.Response) error {
+	if res.StatusCode < 300 {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, mostProblem))
+	p := new(api.Problem)
+	if err != nil || json.Unmarshal(text, p) != nil || p.Code == "" {
+		return errors.Join(fmt.Errorf("%s %s: %s: %.200s", res.Request.Method, res.Request.URL.Path, res.Status, text), err)
+	}
+	return p
+}
