@@ -45,7 +45,7 @@ func (b *bench) languages(ctx context.Context) error {
 				}
 				of.processors.add(s)
 			}
-			its, err := sandboxed(ctx, b.agent.Client, h.run, 1, b.slots, b.cfg.hellos, 0)
+			its, err := sandboxed(ctx, b.agent.Client.Run, h.run, 1, b.slots, b.cfg.hellos, 0)
 			if err != nil {
 				return fmt.Errorf("%s: %w", h.lang.Name, err)
 			}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // A bare command is spawned by the C loop. It sees root, and at /box the directory
@@ -61,9 +60,12 @@ func (b bare) spawn(ctx context.Context, spawner string, clients, count int, gap
 	return s, err
 }
 
+// A runner carries out one run: an agent's, or a service's.
+type runner func(context.Context, api.Run) (api.Result, error)
+
 // sandboxed runs the program through the agent. An agent does not queue, so
 // clients beyond its slots wait here, as a gateway's would; the wait counts.
-func sandboxed(ctx context.Context, c *client.Client, r api.Run, clients, slots, count int, gap time.Duration) (sample, error) {
+func sandboxed(ctx context.Context, run runner, r api.Run, clients, slots, count int, gap time.Duration) (sample, error) {
 	gate := make(chan struct{}, slots)
 	parts := make([][]time.Duration, clients)
 	errs := make([]error, clients)
@@ -77,7 +79,7 @@ func sandboxed(ctx context.Context, c *client.Client, r api.Run, clients, slots,
 				}
 				t := time.Now()
 				gate <- struct{}{}
-				res, err := c.Run(ctx, r)
+				res, err := run(ctx, r)
 				<-gate
 				if err == nil && (res.Verdict != api.OK || res.ExitCode != 0) {
 					err = fmt.Errorf("run %s: verdict %s, exit code %d; want ok", res.Run, res.Verdict, res.ExitCode)

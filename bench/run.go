@@ -32,7 +32,7 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := cfg.own.Settle(ctx, dir); err != nil {
 		return err
 	}
-	a, err := startAgent(ctx, cfg.own, dir)
+	a, err := startAgent(ctx, cfg.own, dir, "--group", "daemon") // the gateway is of another user
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,9 @@ func run(ctx context.Context, cfg config) (err error) {
 		return err
 	}
 	if err := b.sleepers(ctx); err != nil {
+		return err
+	}
+	if err := b.gateway(ctx); err != nil {
 		return err
 	}
 	if err := b.languages(ctx); err != nil {
@@ -106,7 +109,7 @@ func (b *bench) measures() []struct {
 	}
 	sb := func(r api.Run, clients, count int, gap time.Duration) func(context.Context) (sample, error) {
 		return func(ctx context.Context) (sample, error) {
-			return sandboxed(ctx, c, r, clients, b.slots, count, gap)
+			return sandboxed(ctx, c.Run, r, clients, b.slots, count, gap)
 		}
 	}
 	n, s := b.cfg.hot, b.cfg.sparse

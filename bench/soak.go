@@ -31,7 +31,7 @@ func (b *bench) soak(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s, err := sandboxed(ctx, b.agent.Client, b.run, 2, b.slots, n, 0)
+		s, err := sandboxed(ctx, b.agent.Client.Run, b.run, 2, b.slots, n, 0)
 		if err != nil {
 			return err
 		}

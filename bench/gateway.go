@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/remote"
+)
+
+// A service is brig serve in front of the bench's agent.
+type service struct {
+	cmd *exec.Cmd
+	url string
+}
+
+var servesAt = regexp.MustCompile(`brig serves (\S+);`)
+
+// serve starts the service with flags.
+func (b *bench) serve(dir string, flags ...string) (*service, error) {
+	log, err := os.Create(filepath.Join(b.agent.Dir, dir+".log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	s := &service{cmd: exec.Command(filepath.Join(b.cfg.own.Bin, "brig"), append([]string{
+		"serve", "--socket", filepath.Join(b.agent.Dir, "brigd.sock"), "--listen", "127.0.0.1:0", "--images", "",
+		"--data-dir", filepath.Join(b.agent.Dir, dir),
+	}, flags...)...)}
+	s.cmd.Stderr = log
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
+		said, err := os.ReadFile(log.Name())
+		if err != nil {
+			return nil, errors.Join(err, s.stop())
+		}
+		if m := servesAt.FindSubmatch(said); m != nil {
+			s.url = "http://" + string(m[1])
+			return s, nil
+		}
+	}
+	said, err := os.ReadFile(log.Name())
+	return nil, errors.Join(fmt.Errorf("brig serve does not listen:\n%s", said), err, s.stop())
+}
+
+func (s *service) stop() error {
+	return errors.Join(s.cmd.Process.Signal(unix.SIGTERM), s.cmd.Wait())
+}
+
+// rss is what the service's memory comes to.
+func (s *service) rss() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+	return kib / 1024, err
+}
+
+// client speaks to the service over so many connections as it needs.
+func (s *service) client() *remote.Client {
+	c := remote.New(s.url, "")
+	c.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
+	return c
+}
+
+// gateway times runs through brig serve over TCP beside the agent's own socket, and
+// puts a crowd before it.
+func (b *bench) gateway(ctx context.Context) (err error) {
+	if b.cfg.crowd == 0 {
+		return nil
+	}
+	s, err := b.serve("gateway", "--queue", "1000")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	c := s.client()
+	var over, share []float64
+	for round := range b.cfg.rounds {
+		fmt.Fprintf(os.Stderr, "gateway, round %d of %d\n", round+1, b.cfg.rounds)
+		var p50, rate [2]float64
+		for i, run := range []runner{b.agent.Client.Run, c.Run} {
+			one, err := sandboxed(ctx, run, b.run, 1, b.slots, b.cfg.hot, 0)
+			if err != nil {
+				return err
+			}
+			many, err := sandboxed(ctx, run, b.run, b.slots, b.slots, b.cfg.hot, 0)
+			if err != nil {
+				return err
+			}
+			p50[i], rate[i] = float64(one.quantile(.5))/1e6, many.rate()
+		}
+		over, share = append(over, p50[1]-p50[0]), append(share, 100*rate[1]/rate[0])
+	}
+	b.say("")
+	b.say("Through brig serve over TCP, beside the agent's socket: %.2f ms more at p50, %.0f %% of the rate.", median(over), median(share))
+	b.want("p50 through the gateway above the agent's socket", median(over), 0.4, "ms")
+	b.least("rate through the gateway, of the agent's socket", median(share), 80, "%")
+	if err := b.readers(ctx, s); err != nil {
+		return err
+	}
+	if err := b.crowd(ctx, c); err != nil {
+		return err
+	}
+	rss, err := s.rss()
+	if err != nil {
+		return err
+	}
+	b.want("memory of the gateway after all that", rss, 60, "MiB resident")
+	return nil
+}
+
+// readers holds a thousand streams of one run's events open, and has all of them
+// told the end.
+func (b *bench) readers(ctx context.Context, s *service) error {
+	c := s.client()
+	r := b.run
+	r.Argv = []string{"sleep", "8"}
+	st, err := c.Begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	const want = 1000
+	var open, told atomic.Int64
+	var wg sync.WaitGroup
+	for range want {
+		wg.Go(func() {
+			begun := false
+			err := c.Events(ctx, st.Run, func(e remote.Event) error {
+				if !begun {
+					begun = true
+					open.Add(1)
+				}
+				if e.Name == "result" && bytes.Contains(e.Data, []byte(`"verdict":"ok"`)) {
+					told.Add(1)
+				}
+				return nil
+			})
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "events:", err)
+			}
+		})
+	}
+	wg.Wait()
+	b.least("event streams open at a time and told the end, of 1000", float64(min(open.Load(), told.Load())), want, "")
+	return nil
+}
+
+// crowd has 64 clients ask as fast as they are answered: each request has an answer,
+// or is told by name to come again.
+func (b *bench) crowd(ctx context.Context, c *remote.Client) error {
+	var ran, later, lost atomic.Int64
+	until := time.Now().Add(time.Duration(b.cfg.crowd) * time.Second)
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for time.Now().Before(until) && ctx.Err() == nil {
+				within, cancel := context.WithTimeout(ctx, 30*time.Second)
+				res, err := c.Run(within, b.run)
+				cancel()
+				var p *api.Problem
+				var gone net.Error
+				switch {
+				case err == nil && res.Verdict == api.OK:
+					ran.Add(1)
+				case errors.As(err, &p) && p.Status == http.StatusTooManyRequests && p.RetryAfter > 0:
+					later.Add(1)
+				default:
+					lost.Add(1)
+					fmt.Fprintln(os.Stderr, "crowd:", err, errors.As(err, &gone))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.say("64 clients on %d slots for %d s: %d runs, %d told to come again.", b.slots, b.cfg.crowd, ran.Load(), later.Load())
+	b.want("requests of a crowd lost or hung", float64(lost.Load()), 0, "")
+	if ran.Load() == 0 {
+		return errors.New("no run of the crowd was carried out")
+	}
+	return nil
+}
