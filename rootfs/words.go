@@ -73,6 +73,11 @@ func (l Language) IsSource(name string) bool {
 	return slices.Contains(l.Extensions, strings.TrimPrefix(ext, ".")) || ext != "" && ext == path.Ext(l.SourceFile)
 }
 
+// IsArtifact reports whether a name is that of what the compiler makes, or below it.
+func (l Language) IsArtifact(name string) bool {
+	return slices.ContainsFunc(l.Artifacts, func(a string) bool { return name == a || strings.HasPrefix(name, a+"/") })
+}
+
 // ChooseFlags gives the flags of a run, each of which the manifest must offer word by
 // word: a compiler's options can name plugins, other programs and any path
 // (CMP-11).

@@ -52,3 +52,19 @@ func TestSourcesAndFlags(t *testing.T) {
 		}
 	}
 }
+
+// A language whose extension another has still knows its sources; and what the compiler
+// makes is known by name (CMP-15).
+func TestSourcesAndArtifactsByName(t *testing.T) {
+	l := Language{SourceFile: "Main.java", Artifacts: []string{"classes", "main"}}
+	for name, want := range map[string]bool{"B.java": true, "d/C.JAVA": true, "b.jar": false, "java": false} {
+		if l.IsSource(name) != want {
+			t.Errorf("%s is a source: %v", name, !want)
+		}
+	}
+	for name, want := range map[string]bool{"main": true, "main/x": true, "classes/a/B.class": true, "main.c": false, "classes2/x": false, "a/main": false} {
+		if l.IsArtifact(name) != want {
+			t.Errorf("%s is an artifact: %v", name, !want)
+		}
+	}
+}

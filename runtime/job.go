@@ -57,6 +57,10 @@ func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 	}
 	j.run.files = inputs
 	if compiles {
+		// Or a program could be brought along that no compiler has seen (CMP-15).
+		if i := slices.IndexFunc(inputs, func(f api.File) bool { return lang.IsArtifact(f.Name) }); i >= 0 {
+			return nil, api.Refuse(api.CodeBadRequest, "file %q lies where the compiler of %s puts what it makes: leave it out or rename it", inputs[i].Name, lang.Name)
+		}
 		if j.compile, err = h.planCompile(r, lang, image, main, inputs); err != nil {
 			return nil, err
 		}
