@@ -14,10 +14,10 @@ const example = "../../packaging/serve.yaml"
 func serveFlags(t *testing.T) *pflag.FlagSet {
 	t.Helper()
 	all := pages([]command{{run: serveCommand}})
-	if len(all) != 1 || all[0].name != "serve" {
+	if len(all) != 1 || all[0].Name != "brig serve" {
 		t.Fatalf("brig serve tells of %v", all)
 	}
-	return all[0].flags
+	return all[0].Flags
 }
 
 // The example has every setting of brig serve, and each is what it is without it.

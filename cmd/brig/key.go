@@ -16,7 +16,7 @@ Usage:
 
 Examples:
   printf 'keys:\n' >keys.yaml; chmod 600 keys.yaml
-  brig key new teacher >>keys.yaml`, []command{{"new", "make a key", keyNew}}, args)
+  brig key new teacher >>keys.yaml`, []command{{name: "new", run: keyNew}}, args)
 }
 
 func keyNew(c *console, args []string) int {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/usage"
 )
 
 // version is set by the linker.
@@ -21,25 +22,28 @@ var version = "devel"
 // A command is one subcommand. Its run gets the words after its name and gives
 // the exit code. A new one is a file with a function, and a line in commands.
 type command struct {
-	name  string
-	short string // one line for brig --help
-	run   func(c *console, args []string) int
+	name   string
+	short  string // one line for brig --help
+	run    func(c *console, args []string) int
+	hidden bool // from brig --help: of use to packages only
 }
 
 func commands() []command {
 	return []command{
-		{"run", "run a program in a sandbox", runCommand},
-		{"serve", "serve runs over HTTP, with history and statistics", serveCommand},
-		{"key", "make keys for brig serve", keyCommand},
-		{"rootfs", "build, import, list and remove images", rootfsCommand},
-		{"profile", "show, explain, compare and export seccomp profiles", profileCommand},
-		{"session", "make sandboxes that last, and work in them", sessionCommand},
-		{"languages", "list the languages the agent can run", languagesCommand},
-		{"bundle", "write a run as an OCI bundle for runc", bundleCommand},
-		{"cleanup", "remove what killed agents left", cleanupCommand},
-		{"doctor", "check this host: what works, what is refused, how to cure it", doctorCommand},
-		{"selftest", "show that the cage holds, by real runs", selftestCommand},
-		{"version", "print the version", versionCommand},
+		{name: "run", short: "run a program in a sandbox", run: runCommand},
+		{name: "serve", short: "serve runs over HTTP, with history and statistics", run: serveCommand},
+		{name: "key", short: "make keys for brig serve", run: keyCommand},
+		{name: "rootfs", short: "build, import, list and remove images", run: rootfsCommand},
+		{name: "profile", short: "show, explain, compare and export seccomp profiles", run: profileCommand},
+		{name: "session", short: "make sandboxes that last, and work in them", run: sessionCommand},
+		{name: "languages", short: "list the languages the agent can run", run: languagesCommand},
+		{name: "bundle", short: "write a run as an OCI bundle for runc", run: bundleCommand},
+		{name: "cleanup", short: "remove what killed agents left", run: cleanupCommand},
+		{name: "doctor", short: "check this host: what works, what is refused, how to cure it", run: doctorCommand},
+		{name: "selftest", short: "show that the cage holds, by real runs", run: selftestCommand},
+		{name: "version", short: "print the version", run: versionCommand},
+		{name: "completion", short: "print a shell's completion of brig", run: completionCommand},
+		{name: "docs", run: docsCommand, hidden: true},
 	}
 }
 
@@ -48,9 +52,7 @@ func (c *console) subcommands(name, usage string, all []command, args []string) 
 	f := c.flags(name, usage)
 	f.SetInterspersed(false)
 	if c.asked != nil {
-		for _, k := range all {
-			k.run(c, nil)
-		}
+		c.ask(all)
 	}
 	if code, done := c.parse(f, args); done {
 		return code
@@ -67,7 +69,9 @@ func (c *console) subcommands(name, usage string, all []command, args []string) 
 func names(all []command) []string {
 	var out []string
 	for _, k := range all {
-		out = append(out, k.name)
+		if !k.hidden {
+			out = append(out, k.name)
+		}
 	}
 	return out
 }
@@ -77,7 +81,7 @@ type console struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(string) string
-	asked          *[]page // not nil: commands say what they are, and do nothing
+	asked          *[]usage.Page // not nil: commands say what they are, and do nothing
 }
 
 func main() {
@@ -87,12 +91,12 @@ func main() {
 // brig finds the subcommand and runs it.
 func brig(c *console, args []string) int {
 	if len(args) == 0 {
-		c.usage(c.stderr)
+		fmt.Fprint(c.stderr, overview())
 		return exitBrig
 	}
 	switch name := args[0]; name {
 	case "help", "-h", "--help":
-		c.usage(c.stdout)
+		fmt.Fprint(c.stdout, overview())
 		return 0
 	case "--version":
 		return versionCommand(c, nil)
@@ -105,26 +109,32 @@ func brig(c *console, args []string) int {
 	}
 }
 
-func (c *console) usage(w io.Writer) {
-	fmt.Fprint(w, "brig runs programs nobody trusts.\n\nUsage:\n  brig COMMAND [flags]\n\nCommands:\n")
+// overview is brig --help.
+func overview() string {
+	var b strings.Builder
+	b.WriteString("brig runs programs nobody trusts.\n\nUsage:\n  brig COMMAND [flags]\n\nCommands:\n")
 	for _, k := range commands() {
-		fmt.Fprintf(w, "  %-10s %s\n", k.name, k.short)
+		if !k.hidden {
+			fmt.Fprintf(&b, "  %-11s %s\n", k.name, k.short)
+		}
 	}
-	fmt.Fprint(w, "\nTry:\n  brig run hello.py\n  brig run -c 'print(2+2)'\n  brig COMMAND --help\n")
+	b.WriteString("\nTry:\n  brig run hello.py\n  brig run -c 'print(2+2)'\n  brig COMMAND --help\n")
+	return b.String()
 }
 
-// flags makes a command's flag set; usage is its whole --help but the flags.
-func (c *console) flags(name, usage string) *pflag.FlagSet {
+// flags makes a command's flag set; text is its whole --help but the flags.
+func (c *console) flags(name, text string) *pflag.FlagSet {
+	text = strings.Trim(text, "\n")
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are ours to print, once
 	f.SortFlags = false
 	if c.asked != nil {
-		*c.asked = append(*c.asked, page{name, strings.Trim(usage, "\n"), f})
+		*c.asked = append(*c.asked, usage.Page{Name: "brig " + name, Text: text, Flags: f})
 	}
 	f.Usage = func() {
-		fmt.Fprintf(c.stdout, "%s\n", strings.Trim(usage, "\n"))
-		if text := f.FlagUsages(); text != "" {
-			fmt.Fprintf(c.stdout, "\nFlags:\n%s", text)
+		fmt.Fprintf(c.stdout, "%s\n", text)
+		if flags := f.FlagUsages(); flags != "" {
+			fmt.Fprintf(c.stdout, "\nFlags:\n%s", flags)
 		}
 	}
 	return f

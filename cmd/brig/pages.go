@@ -1,21 +1,95 @@
 package main
 
-import "github.com/spf13/pflag"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
-// A page is what a command says of itself: completions and manual pages are made
-// from nothing else.
-type page struct {
-	name  string // the words after brig, such as rootfs build
-	usage string
-	flags *pflag.FlagSet
+	"github.com/brig-sandbox/brig/internal/usage"
+)
+
+// pages asks commands what they are, and runs none: completions and manual pages are
+// made from nothing else. Each subcommand follows its command.
+func pages(all []command) []usage.Page {
+	c := &console{env: func(string) string { return "" }, asked: &[]usage.Page{}}
+	c.ask(all)
+	return *c.asked
 }
 
-// pages asks the commands all for theirs; each subcommand follows its command.
-func pages(all []command) []page {
-	var told []page
-	c := &console{env: func(string) string { return "" }, asked: &told}
+func (c *console) ask(all []command) {
 	for _, k := range all {
+		if k.hidden {
+			continue
+		}
+		n := len(*c.asked)
 		k.run(c, nil)
+		(*c.asked)[n].Short = k.short
 	}
-	return told
+}
+
+func completionCommand(c *console, args []string) int {
+	f := c.flags("completion", `
+Print the completion of brig for a shell.
+
+Usage:
+  brig completion bash|zsh|fish
+
+Examples:
+  source <(brig completion bash)
+  brig completion zsh >/usr/local/share/zsh/site-functions/_brig
+  brig completion fish >~/.config/fish/completions/brig.fish`)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	shells := map[string]func(string, []usage.Page) string{"bash": usage.Bash, "zsh": usage.Zsh, "fish": usage.Fish}
+	if f.NArg() != 1 || shells[f.Arg(0)] == nil {
+		return c.hint("completion", fmt.Errorf("brig completion needs the name of a shell: bash, zsh or fish"))
+	}
+	fmt.Fprint(c.stdout, shells[f.Arg(0)]("brig", pages(commands())))
+	return 0
+}
+
+func docsCommand(c *console, args []string) int {
+	f := c.flags("docs", `
+Write the manual pages of brig and its commands, for packages.
+
+Usage:
+  brig docs --man DIR`)
+	dir := f.String("man", "", "`DIR` to write to")
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if *dir == "" || f.NArg() > 0 {
+		return c.hint("docs", fmt.Errorf("brig docs needs --man DIR"))
+	}
+	for name, text := range manual() {
+		if err := os.WriteFile(filepath.Join(*dir, name), []byte(text), 0o644); err != nil {
+			return c.fail(err)
+		}
+	}
+	return 0
+}
+
+// manual gives the files of the manual: one for brig, and one for each command and
+// subcommand.
+func manual() map[string]string {
+	const mine, agent = "brig(1)", "brigd(8)"
+	all := pages(commands())
+	out := map[string]string{}
+	see := []string{}
+	for _, p := range all {
+		also := []string{mine}
+		for _, other := range all { // what is above and below it
+			if other.Name != p.Name && (strings.HasPrefix(other.Name, p.Name+" ") || strings.HasPrefix(p.Name, other.Name+" ")) {
+				also = append(also, other.Title()+"(1)")
+			}
+		}
+		out[p.Title()+".1"] = p.Man(1, version, append(also, agent))
+		see = append(see, p.Title()+"(1)")
+	}
+	top := usage.Page{Name: "brig", Short: "run programs nobody trusts", Text: overview()}
+	out["brig.1"] = top.Man(1, version, append(slices.Clip(see), agent))
+	return out
 }

@@ -22,7 +22,7 @@ import (
 const defaultSocket = "/run/brig/brigd.sock"
 
 func socketFlag(f *pflag.FlagSet) *string {
-	return f.String("socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	return f.String("socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
 
 // An agentHandle is the agent a command speaks to: the one that answers on the

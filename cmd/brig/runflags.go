@@ -116,7 +116,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
-	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
 
 // noZero refuses a zero that was written out: left out it means the default.

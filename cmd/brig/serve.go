@@ -72,7 +72,7 @@ func serveCommand(c *console, args []string) int {
 	f.Var(&o.historyBytes, "history-bytes", "most that the history takes up, nearly")
 	f.StringVar(&o.user, "user", "", "`USER` to run as when started as root (default: brig-gateway if there is one, else uid "+fmt.Sprint(spareID)+")")
 	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that is started, such as --agent-arg=--slots=4 (repeatable)")
-	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	f.StringVar(&o.config, "config", "", "`FILE` of settings")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
 	if code, done := c.parse(f, args); done {

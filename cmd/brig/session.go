@@ -42,13 +42,13 @@ Examples:
   brig session rm $id
 
 A session needs an agent that stays: brigd must be running.`, []command{
-		{"create", "make one, and print its id", sessionCreate},
-		{"exec", "execute a command or a piece of code in one", sessionExec},
-		{"ls", "list those that live", sessionList},
-		{"put", "put a file into one", sessionPut},
-		{"get", "get a file from one", sessionGet},
-		{"files", "list the files of one", sessionFiles},
-		{"rm", "end one, with all that runs in it", sessionRemove},
+		{name: "create", short: "make one, and print its id", run: sessionCreate},
+		{name: "exec", short: "execute a command or a piece of code in one", run: sessionExec},
+		{name: "ls", short: "list those that live", run: sessionList},
+		{name: "put", short: "put a file into one", run: sessionPut},
+		{name: "get", short: "get a file from one", run: sessionGet},
+		{name: "files", short: "list the files of one", run: sessionFiles},
+		{name: "rm", short: "end one, with all that runs in it", run: sessionRemove},
 	}, args)
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/internal/procfs"
+	"github.com/brig-sandbox/brig/internal/usage"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/runtime"
 	"github.com/brig-sandbox/brig/seccomp"
@@ -67,6 +68,15 @@ func main() {
 	}
 }
 
+const about = `brigd is brig's agent: it runs programs in sandboxes for callers on a unix socket.
+
+Usage:
+  brigd [flags]
+
+Examples:
+  sudo brigd
+  sudo brigd --group judges --slots 4 --max-wall 60s`
+
 func parse(args []string) (flags, error) {
 	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, life: api.SessionLifeMax}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
@@ -100,14 +110,20 @@ func parse(args []string) (flags, error) {
 	set.IntVar(&f.listenFD, "listen-fd", -1, "answer on this inherited socket instead")
 	set.IntVar(&f.lifelineFD, "lifeline-fd", -1, "stop when this inherited pipe ends")
 	showVersion := set.Bool("version", false, "print the version")
-	set.Usage = func() {
-		fmt.Fprintf(os.Stderr, "brigd is brig's agent: it runs programs in sandboxes for callers on a unix socket.\n\nUsage:\n  brigd [flags]\n\nExamples:\n  sudo brigd\n  sudo brigd --group judges --slots 4 --max-wall 60s\n\nFlags:\n%s", set.FlagUsages())
+	man := set.Bool("man", false, "print the manual page")
+	if err := set.MarkHidden("man"); err != nil {
+		return f, err
 	}
+	set.Usage = func() { fmt.Fprintf(os.Stderr, "%s\n\nFlags:\n%s", about, set.FlagUsages()) }
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
 	if *showVersion {
 		fmt.Println("brigd", version)
+		return f, pflag.ErrHelp
+	}
+	if *man {
+		fmt.Print(usage.Page{Name: "brigd", Short: "run programs in sandboxes for callers on a unix socket", Text: about, Flags: set}.Man(8, version, []string{"brig(1)", "brig-serve(1)"}))
 		return f, pflag.ErrHelp
 	}
 	if *private && f.listenFD < 0 {

@@ -1,0 +1,118 @@
+package usage
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Man writes the page for section of the manual, in the language of man(7). also are
+// the titles of others, such as brigd(8).
+func (p Page) Man(section int, version string, also []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".\\\" Made from the command's own --help.\n.TH %s %d \"\" %s %s\n.nh\n",
+		strings.ToUpper(roff(p.Title())), section, quoted("brig "+version), quoted("The manual of brig"))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(p.Title()), roff(p.line()))
+	parts := split(p.Text)
+	parts.write(&b, "SYNOPSIS", "usage")
+	parts.write(&b, "DESCRIPTION", "")
+	for _, s := range parts {
+		switch s.title {
+		case "", "usage", "examples":
+		default:
+			parts.write(&b, strings.ToUpper(s.title), s.title)
+		}
+	}
+	if all := p.flags(); len(all) > 0 {
+		b.WriteString(".SH OPTIONS\n")
+		for _, f := range all {
+			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(f.head()), roff(f.text))
+		}
+	}
+	parts.write(&b, "EXAMPLES", "examples")
+	if len(also) > 0 {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", roff(strings.Join(also, ", ")))
+	}
+	return b.String()
+}
+
+// A part of a text is what stands under one of its headings.
+type part struct {
+	title  string // in small letters; empty: what stands under none
+	blocks []string
+}
+
+type parts []part
+
+// split finds the parts of a --help text. A heading is a line that ends in a colon
+// above lines that are indented; what is indented goes on with it.
+func split(text string) parts {
+	all := parts{{}}
+	add := func(title, block string) {
+		for i := range all {
+			if all[i].title == title {
+				all[i].blocks = append(all[i].blocks, block)
+				return
+			}
+		}
+		all = append(all, part{title, []string{block}})
+	}
+	under := ""
+	for block := range strings.SplitSeq(strings.Trim(text, "\n"), "\n\n") {
+		head, rest, several := strings.Cut(block, "\n")
+		switch {
+		case several && strings.HasSuffix(head, ":") && strings.HasPrefix(rest, "  "):
+			under = heading(strings.TrimSuffix(head, ":"))
+			add(under, rest)
+		case strings.HasPrefix(block, "  "):
+			add(under, block)
+		default:
+			under = ""
+			add("", block)
+		}
+	}
+	return all
+}
+
+// heading gives the one word for headings that mean the same.
+func heading(title string) string {
+	switch title = strings.ToLower(title); title {
+	case "example", "try":
+		return "examples"
+	}
+	return title
+}
+
+func (all parts) write(b *strings.Builder, heading, title string) {
+	for _, s := range all {
+		if s.title != title || len(s.blocks) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, ".SH %s\n", roff(heading))
+		for i, block := range s.blocks {
+			if i > 0 {
+				b.WriteString(".PP\n")
+			}
+			if strings.HasPrefix(block, "  ") {
+				fmt.Fprintf(b, ".EX\n%s\n.EE\n", roff(strings.ReplaceAll(strings.TrimPrefix(block, "  "), "\n  ", "\n")))
+			} else {
+				fmt.Fprintf(b, "%s\n", roff(block))
+			}
+		}
+	}
+}
+
+var roffEscapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`, "'", `\(aq`, `"`, `\(dq`)
+
+// roff escapes a text so that troff prints it as it is.
+func roff(text string) string {
+	lines := strings.Split(roffEscapes.Replace(text), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// quoted is a text as one argument of a macro.
+func quoted(text string) string { return `"` + roff(text) + `"` }
