@@ -102,6 +102,13 @@ func TestGolden(t *testing.T) {
 		"result-logged": result(func(r *api.Result) {
 			r.Logged = []api.Denial{{Syscall: "ptrace", Number: 101, Arch: "x86_64", Rule: "default: kill", Why: "reads or changes another process", Allowed: true}}
 		}),
+		"result-diagnosed": result(func(r *api.Result) {
+			r.Verdict, r.ExitCode, r.Stdout = api.Nonzero, 1, nil
+			r.Diagnosis = &api.Diagnosis{
+				Category: api.CategoryValue, Type: "ZeroDivisionError", Message: "division by zero", File: "lib/mean.py", Line: 2, Column: 12,
+				Hint: "look for a division whose divisor can be 0",
+			}
+		}),
 		"result-canceled":      result(func(r *api.Result) { r.Verdict, r.ExitCode, r.Signal, r.SignalName = api.Canceled, -1, 9, "SIGKILL" }),
 		"result-compile-error": result(func(r *api.Result) { r.Verdict, r.Stage, r.ExitCode = api.CompileError, api.StageCompile, 1 }),
 		"error":                api.Fail(api.CodeBusy, "every slot is leased: try again"),

@@ -35,6 +35,10 @@ type Result struct {
 	Tests   []TestResult `json:"tests,omitempty"`
 	Summary *Summary     `json:"summary,omitempty"`
 
+	// Diagnosis is filled in by who shows a failed result to a person: the command
+	// line, the gateway. An agent leaves it nil.
+	Diagnosis *Diagnosis `json:"diagnosis,omitempty"`
+
 	Limits Limits `json:"limits"` // as enforced
 	Host   Host   `json:"host,omitzero"`
 	Labels Labels `json:"labels,omitzero"`

@@ -46,9 +46,12 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	switch {
 	case o.stats:
 		fmt.Fprint(c.stderr, stats(res))
-	case o.json, o.testsDir != "" && res.Summary != nil && res.Summary.Ran > 0: // the table has said it
+	case o.quiet, o.json, o.testsDir != "" && res.Summary != nil && res.Summary.Ran > 0: // the table has said it
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
 		fmt.Fprintf(c.stderr, "brig: %s\n", sentence(res))
+	}
+	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && o.testsDir == "" {
+		fmt.Fprintf(c.stderr, "brig: hint: %s%s\n", placeOf(*d), d.Hint)
 	}
 	if !o.stats && !o.json {
 		for _, d := range res.Logged {
@@ -93,6 +96,17 @@ func sentence(r api.Result) string {
 		return fmt.Sprintf("%s: exit code %d", r.Verdict, r.ExitCode)
 	}
 	return string(r.Verdict)
+}
+
+// placeOf writes where a diagnosis is about, for a line that goes on.
+func placeOf(d api.Diagnosis) string {
+	switch {
+	case d.File == "":
+		return ""
+	case d.Line == 0:
+		return d.File + ": "
+	}
+	return fmt.Sprintf("%s:%d: ", d.File, d.Line)
 }
 
 func orWord(s, other string) string {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/diagnose"
 )
 
 // runCommand is brig run: plan, find the agent, run, report.
@@ -145,6 +146,7 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 	if o.testsDir != "" {
 		return c.runTests(ctx, agent, o)
 	}
+	var kept ends // of what the program printed to stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return c.whenFree(ctx, o.wait, func() (api.Result, error) {
 			return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
@@ -158,14 +160,28 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 		})
 	}
 	if !o.json {
-		return stream(c.stdout, c.stderr)
+		res, err := stream(c.stdout, io.MultiWriter(c.stderr, &kept))
+		o.explain(&res, kept.bytes())
+		return res, err
 	}
 	var out, errs bytes.Buffer
 	res, err := stream(&out, &errs)
 	if res.Stage == api.StageRun {
 		res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
 	}
+	o.explain(&res, nil)
 	return res, err
+}
+
+// explain adds the diagnosis of a failed result. printed is what the program wrote
+// to stderr where the result does not have it.
+func (o *runOptions) explain(res *api.Result, printed []byte) {
+	seen := *res
+	if len(printed) > 0 && res.Stage == api.StageRun {
+		seen.Stderr = printed
+	}
+	diagnose.Into(o.run.Language, o.run.SourceName, &seen)
+	res.Diagnosis = seen.Diagnosis
 }
 
 // compilerSaid passes on what a compiler printed, which is not the program's

@@ -58,6 +58,7 @@ type runOptions struct {
 	json   bool
 	result string
 	stats  bool
+	quiet  bool
 
 	testsDir string
 	pairs    []testPair // found there
@@ -114,6 +115,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing about how the program ended: neither verdict nor hint")
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
@@ -167,6 +169,9 @@ func (o *runOptions) plan() (ext string, err error) {
 	}
 	if err := o.planWorld(); err != nil {
 		return "", err
+	}
+	if o.quiet && o.stats {
+		return "", fmt.Errorf("--quiet and --stats exclude each other")
 	}
 	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r

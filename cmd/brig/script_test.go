@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,7 +112,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// fake plays programs: argv, or the lines of a source, say what they do.
+// fake plays programs: argv, or the lines of a source, say what they do. A source
+// that begins with "# fails" prints its other lines to stderr and exits with 1.
 type fake struct{ started chan struct{} }
 
 func (*fake) Languages() []api.Language {
@@ -133,6 +135,11 @@ func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Call
 	res := api.Result{Run: "r1", Verdict: api.OK, Stage: api.StageRun, Limits: limits,
 		Usage: api.Usage{Memory: api.Known(int64(limits.Memory), "memory.max_usage_in_bytes"), CPU: api.Known(1500e6, "cpuacct.usage")}}
 	argv := r.Argv
+	if said, fails := strings.CutPrefix(string(r.Source), "# fails\n"); fails {
+		io.WriteString(s.Stderr, said)
+		res.Verdict, res.ExitCode = api.Nonzero, 1
+		return res, nil
+	}
 	if len(r.Source) > 0 {
 		fmt.Fprintf(s.Stdout, "%s %s %q %q\n", r.Language, r.SourceName, r.Source, r.Argv)
 		return res, nil

@@ -139,6 +139,7 @@ func (c *console) runTests(ctx context.Context, agent *agentHandle, o *runOption
 		return agent.RunEvents(ctx, o.run, bytes.NewReader(nil), table.events())
 	})
 	table.end(res)
+	o.explain(&res, nil)
 	return res, err
 }
 

@@ -1,0 +1,57 @@
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// bash reads the last "main.sh: line 3: message" of the shell itself: what a
+// command printed does not look like that.
+func bash(t *text) (api.Diagnosis, bool) {
+	for i := len(t.lines) - 1; i >= 0; i-- {
+		name, rest, ok := strings.Cut(t.lines[i], ": line ")
+		n, msg := number(rest)
+		if !ok || n == 0 || !strings.HasPrefix(msg, ": ") {
+			continue
+		}
+		msg = msg[2:]
+		if strings.HasPrefix(msg, "  ") { // "    3 Killed   sleep 9": a command with its number
+			_, msg = number(strings.TrimLeft(msg, " "))
+		}
+		msg = strings.TrimSpace(msg)
+		if strings.HasPrefix(msg, "`") && i > 0 && strings.Contains(t.lines[i-1], "syntax error") {
+			continue // it shows the line of the error that is told before
+		}
+		d := api.Diagnosis{Category: api.CategoryRuntime, Type: "error", Message: msg}
+		for _, c := range bashClues {
+			if strings.Contains(msg, c.contains) {
+				d.Category, d.Type, d.Hint = c.category, c.contains, fill(c.hint, msg)
+				break
+			}
+		}
+		return place{ownFile(name), n, 0}.in(d), true
+	}
+	return api.Diagnosis{}, false
+}
+
+var bashClues = append([]clue{
+	{"syntax error", kind{api.CategorySyntax, "look for a missing fi, done, esac or closing quote, and for missing spaces around [ and ]"}},
+	{"unexpected EOF", kind{api.CategorySyntax, "a quote or bracket is opened at this line and nowhere closed"}},
+	{"command not found", kind{api.CategoryImport, "there is no such command in this image; an assignment has no spaces around ="}},
+	{"unbound variable", kind{api.CategoryRuntime, "the variable was never set: check the spelling"}},
+	{"division by 0", kind{api.CategoryValue, hintZero}},
+	{"integer expression expected", kind{api.CategoryType, "one side is no whole number: print it; an empty variable is none either"}},
+	{"integer expected", kind{api.CategoryType, "one side is no whole number: print it; an empty variable is none either"}},
+	{"unary operator expected", kind{api.CategoryType, "a variable is empty or has spaces: put it in double quotes"}},
+	{"too many arguments", kind{api.CategoryType, "a variable has spaces: put it in double quotes"}},
+	{"bad substitution", kind{api.CategorySyntax, "what stands in ${...} is no name of a variable"}},
+	{"readonly variable", kind{api.CategoryRuntime, "what is readonly cannot be changed"}},
+	{"maximum function nesting level", kind{api.CategoryRuntime, hintRecursion}},
+	{"value too great for base", kind{api.CategoryValue, "a number that begins with 0 is octal: write 10#$n"}},
+	{"Resource temporarily unavailable", kind{api.CategoryRuntime, "it had too many processes at a time"}},
+	{"ambiguous redirect", kind{api.CategoryRuntime, "the name after > or < is empty or has spaces: put it in double quotes"}},
+	{"Aborted", kind{api.CategorySignal, "a command that it called gave up"}},
+	{"Segmentation fault", kind{api.CategorySignal, "a command that it called touched memory that is not its own"}},
+	{"Killed", kind{api.CategorySignal, "a command that it called was killed"}},
+}, system...)

@@ -1,0 +1,122 @@
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// haskell reads "main: message" and the CallStack that GHC's library prints below,
+// of which the first call in the program's own files is the deepest.
+func haskell(t *text) (api.Diagnosis, bool) {
+	for i, line := range t.lines {
+		msg, ok := strings.CutPrefix(line, "main: ")
+		if !ok {
+			continue
+		}
+		d := api.Diagnosis{Category: api.CategoryRuntime, Type: "exception", Message: msg}
+		for _, c := range haskellClues {
+			if strings.Contains(msg, c.contains) {
+				d.Category, d.Hint = c.category, c.hint
+				break
+			}
+		}
+		if at, rest, ok := haskellPlace(msg); ok && at.file != "" {
+			d.Message = rest
+			return at.in(d), true
+		}
+		for j := i + 1; j < len(t.lines); j++ {
+			_, where, called := strings.Cut(t.lines[j], ", called at ")
+			if !called {
+				continue
+			}
+			if d.Type == "exception" {
+				d.Type, _, _ = strings.Cut(strings.TrimSpace(t.lines[j]), ",")
+			}
+			if at, _, ok := colons(where); ok && at.file != "" && !strings.HasPrefix(at.file, "libraries/") {
+				return at.in(d), true
+			}
+		}
+		return d, true
+	}
+	return api.Diagnosis{}, false
+}
+
+// haskellPlace reads main.hs:3:1-7: and main.hs:(3,1)-(4,9): at the start of s.
+func haskellPlace(s string) (place, string, bool) {
+	file, rest, _ := strings.Cut(s, ":")
+	if lines, ok := strings.CutPrefix(rest, "("); ok {
+		at, _, ok := brackets(file + "(" + lines)
+		_, rest, _ = strings.Cut(rest, ": ")
+		return at, rest, ok
+	}
+	at, rest, ok := colons(s)
+	if _, after, ranged := strings.Cut(rest, ": "); ranged && strings.HasPrefix(rest, "-") {
+		rest = after
+	}
+	return at, rest, ok
+}
+
+var haskellClues = []clue{
+	{"Non-exhaustive", kind{api.CategoryValue, "no pattern is for this value: add one"}},
+	{"head: empty list", kind{api.CategoryValue, "head has no result for an empty list: match on it first"}},
+	{"empty list", kind{api.CategoryValue, "the function has no result for an empty list: match on it first"}},
+	{"divide by zero", kind{api.CategoryValue, hintZero}},
+	{"no parse", kind{api.CategoryValue, "read was given text that is no such value: use readMaybe"}},
+	{"index too large", kind{api.CategoryValue, hintIndex}},
+	{"fromJust", kind{api.CategoryValue, "the Maybe is Nothing: match on it"}},
+	{"Maybe.fromJust: Nothing", kind{api.CategoryValue, "the Maybe is Nothing: match on it"}},
+	{"key is not an element", kind{api.CategoryValue, "the map has no such key: use lookup"}},
+	{"end of file", kind{api.CategoryValue, hintInput}},
+	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
+	{"<<loop>>", kind{api.CategoryRuntime, "a value is defined by itself without end"}},
+	{"Heap exhausted", kind{api.CategoryMemory, hintMemory}},
+	{"heap overflow", kind{api.CategoryMemory, hintMemory}},
+	{"does not exist", kind{api.CategoryRuntime, hintFile}},
+	{"permission denied", kind{api.CategoryRuntime, hintReadOnly}},
+	{"blocked indefinitely", kind{api.CategoryRuntime, "a thread waits for what no other will give"}},
+}
+
+// ghc reads FILE:LINE:COLUMN: error: [GHC-83865], and the message below it.
+func ghc(t *text) []api.Diagnosis {
+	var all []api.Diagnosis
+	for i, line := range t.lines {
+		if len(all) == maxErrors {
+			break
+		}
+		at, rest, ok := colons(line)
+		after, isError := strings.CutPrefix(rest, "error:")
+		if !ok || !isError {
+			continue
+		}
+		code, coded := between(after, "[", "]")
+		if !coded {
+			code = "error"
+		}
+		_, msg, _ := strings.Cut(after, "]")
+		if !coded {
+			msg = after
+		}
+		msg = strings.TrimSpace(msg)
+		if msg == "" {
+			msg = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(t.line(i+1)), "•"))
+		}
+		k := match(ghcClues, msg, kind{api.CategoryCompile, ""})
+		all = append(all, at.in(api.Diagnosis{Category: k.category, Type: code, Message: msg, Hint: k.hint}))
+	}
+	return all
+}
+
+var ghcClues = []clue{
+	{"parse error", kind{api.CategorySyntax, "look at the indentation and brackets of this line and the one before"}},
+	{"lexical error", kind{api.CategorySyntax, "a text is not closed, or a character stands here that is none of the language's"}},
+	{"Could not find module", kind{api.CategoryImport, "there is no such module here, or its name is misspelt"}},
+	{"Could not load module", kind{api.CategoryImport, "the module's package is hidden: only those of GHC itself are here"}},
+	{"not in scope", kind{api.CategoryCompile, "nothing has this name here: check the spelling and imports"}},
+	{"Couldn't match", kind{api.CategoryType, hintType}},
+	{"Couldn’t match", kind{api.CategoryType, hintType}},
+	{"No instance for", kind{api.CategoryType, "the type lacks what is asked of it here: look for a number used as a function, or a missing deriving"}},
+	{"Ambiguous type", kind{api.CategoryType, "say which type this has, such as (x :: Int)"}},
+	{"lacks an accompanying binding", kind{api.CategoryCompile, "a type is given for a name that is nowhere defined"}},
+	{"Multiple declarations", kind{api.CategoryCompile, "the name is given twice"}},
+}

@@ -1,0 +1,105 @@
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// php reads "PHP Fatal error:  Uncaught Type: message in FILE:LINE", "PHP Parse
+// error:  ... in FILE on line LINE" and the like.
+func php(t *text) (api.Diagnosis, bool) {
+	for i, line := range t.lines {
+		line = strings.TrimPrefix(line, "PHP ")
+		head, msg, ok := strings.Cut(line, ": ")
+		msg = strings.TrimSpace(msg)
+		if !ok || head != "Fatal error" && head != "Parse error" {
+			continue
+		}
+		typ := head
+		if rest, uncaught := strings.CutPrefix(msg, "Uncaught "); uncaught {
+			typ, msg, _ = strings.Cut(rest, ": ")
+		}
+		at := place{}
+		msg, at = phpPlace(msg)
+		for j := i + 1; j < len(t.lines) && at.file == ""; j++ { // "  thrown in FILE on line LINE", "#0 FILE(LINE): f()"
+			if frame, ok := strings.CutPrefix(t.lines[j], "#"); ok {
+				_, frame, _ = strings.Cut(frame, " ")
+				at, _, _ = brackets(frame)
+				continue
+			}
+			_, at = phpPlace(t.lines[j])
+		}
+		k := phpKind(typ, msg)
+		return at.in(api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}), true
+	}
+	return api.Diagnosis{}, false
+}
+
+// phpPlace cuts " in FILE:LINE" or " in FILE on line LINE" off a message.
+func phpPlace(msg string) (string, place) {
+	i := max(strings.LastIndex(msg, " in /"), strings.LastIndex(msg, " in ./"))
+	if i < 0 {
+		return msg, place{}
+	}
+	where := msg[i+len(" in "):]
+	file, line, ok := strings.Cut(where, " on line ")
+	if !ok {
+		if j := strings.LastIndexByte(where, ':'); j >= 0 {
+			file, line = where[:j], where[j+1:]
+		}
+	}
+	n, _ := number(line)
+	return msg[:i], place{ownFile(file), n, 0}
+}
+
+func phpKind(typ, msg string) kind {
+	if clues, ok := phpClues[typ]; ok {
+		return match(clues, msg, orKind(phpTypes, typ))
+	}
+	k := orKind(phpTypes, typ)
+	return kind{k.category, fill(k.hint, msg)}
+}
+
+var phpTypes = map[string]kind{
+	"Parse error":              {api.CategorySyntax, hintSyntax},
+	"ParseError":               {api.CategorySyntax, hintSyntax},
+	"TypeError":                {api.CategoryType, hintType},
+	"ArgumentCountError":       {api.CategoryType, "the call gives another number of arguments than the function takes"},
+	"ValueError":               {api.CategoryValue, "the value has the right type but does not do here: print it just before this line"},
+	"DivisionByZeroError":      {api.CategoryValue, hintZero},
+	"ArithmeticError":          {api.CategoryValue, "a number is outside of what is allowed here"},
+	"JsonException":            {api.CategoryValue, "the text is no JSON: print it before it is decoded"},
+	"UnhandledMatchError":      {api.CategoryValue, "the match leaves this value out: add it, or a default"},
+	"OutOfBoundsException":     {api.CategoryValue, hintIndex},
+	"InvalidArgumentException": {api.CategoryValue, "a function was given a value it cannot use"},
+}
+
+var phpClues = map[string][]clue{
+	"Fatal error": {
+		{"Allowed memory size", kind{api.CategoryMemory, hintMemory}},
+		{"Out of memory", kind{api.CategoryMemory, hintMemory}},
+		{"Maximum execution time", kind{api.CategoryTime, "look for a loop that never ends"}},
+		{"Failed opening required", kind{api.CategoryImport, "there is no such file in the sandbox: add it beside the program"}},
+		{"Cannot redeclare", kind{api.CategoryRuntime, "the name is given twice"}},
+		{"Maximum call stack size", kind{api.CategoryRuntime, hintRecursion}},
+	},
+	"Error": {
+		{"Call to undefined function", kind{api.CategoryRuntime, "there is no function of this name: check the spelling; not every extension is here"}},
+		{"Call to a member function", kind{api.CategoryType, "the value before -> is no object: look at where it should have been set"}},
+		{"Call to undefined method", kind{api.CategoryType, "check the spelling after ->, and what class the object has"}},
+		{"Undefined constant", kind{api.CategoryRuntime, "text needs quotes, and a variable a $"}},
+		{"Failed opening required", kind{api.CategoryImport, "there is no such file in the sandbox: add it beside the program"}},
+		{"not found", kind{api.CategoryImport, "there is no such class here: check the spelling and require"}},
+		{"Maximum call stack size", kind{api.CategoryRuntime, hintRecursion}},
+	},
+	"TypeError": {
+		{"Unsupported operand types", kind{api.CategoryType, "the operator does not go with these two types"}},
+	},
+	"Parse error": {
+		{"Unclosed", kind{api.CategorySyntax, "a %s is opened and nowhere closed"}},
+		{"unexpected end of file", kind{api.CategorySyntax, "a bracket or quote is nowhere closed"}},
+		{"unexpected variable", kind{api.CategorySyntax, "look at the end of the line before: a semicolon may be missing"}},
+		{"unexpected token", kind{api.CategorySyntax, "look at this line and the end of the one before: a semicolon or bracket may be missing"}},
+	},
+}

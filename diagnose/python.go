@@ -1,0 +1,140 @@
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// python reads the last traceback: of several, Python prints the one that ended
+// the program last.
+func python(t *text) (api.Diagnosis, bool) {
+	var d api.Diagnosis
+	var at place
+	found, inTrace, ignored := false, false, false
+	for _, line := range t.lines {
+		line = strings.TrimPrefix(strings.TrimPrefix(line, "  | "), "  + ") // of an exception group
+		switch {
+		case strings.HasPrefix(line, "Exception ignored "): // one that did not end the program
+			ignored = true
+		case strings.HasSuffix(line, "Traceback (most recent call last):"):
+			at, inTrace = place{}, true
+		case strings.HasPrefix(line, `  File "`):
+			if name, rest, ok := strings.Cut(line[len(`  File "`):], `", line `); ok {
+				inTrace = true
+				if file := ownFile(name); file != "" {
+					n, _ := number(rest)
+					at = place{file, n, 0}
+				}
+			}
+		case inTrace && !strings.HasPrefix(line, " "):
+			typ, msg, _ := strings.Cut(line, ": ")
+			if !isName(strings.TrimSuffix(typ, ":")) {
+				continue
+			}
+			inTrace = false
+			if ignored {
+				ignored = false
+				continue
+			}
+			found = true
+			typ = strings.TrimPrefix(strings.TrimSuffix(typ, ":"), "__main__.")
+			k := pythonKind(typ, msg)
+			d = at.in(api.Diagnosis{Category: k.category, Type: typ, Message: orWords(msg, typ), Hint: k.hint})
+		}
+	}
+	return d, found
+}
+
+func pythonKind(typ, msg string) kind {
+	if _, known := pythonTypes[typ]; !known { // json.decoder.JSONDecodeError
+		typ = typ[strings.LastIndexByte(typ, '.')+1:]
+	}
+	if typ == "NameError" && pythonModules[quoted(msg)] {
+		return kind{api.CategoryRuntime, fill("add the line `import %s` at the top", msg)}
+	}
+	if clues, ok := pythonClues[typ]; ok {
+		return match(clues, msg, pythonTypes[typ])
+	}
+	if k, ok := pythonTypes[typ]; ok {
+		return kind{k.category, fill(k.hint, msg)}
+	}
+	return match(system, msg, kind{api.CategoryRuntime, ""})
+}
+
+// pythonModules are those whose import beginners forget most.
+var pythonModules = map[string]bool{
+	"math": true, "random": true, "sys": true, "os": true, "re": true, "json": true, "time": true, "datetime": true,
+	"itertools": true, "collections": true, "functools": true, "heapq": true, "bisect": true, "string": true,
+}
+
+var pythonTypes = map[string]kind{
+	"SyntaxError":         {api.CategorySyntax, hintSyntax},
+	"IndentationError":    {api.CategorySyntax, "lines that belong together begin with the same number of spaces, and what follows a colon with more"},
+	"TabError":            {api.CategorySyntax, "the indentation mixes tabs and spaces: use spaces alone"},
+	"ModuleNotFoundError": {api.CategoryImport, hintModule},
+	"ImportError":         {api.CategoryImport, "the module has no %s: check the spelling"},
+	"NameError":           {api.CategoryRuntime, "nothing is called %s here: check the spelling, and that it is given a value before this line"},
+	"UnboundLocalError":   {api.CategoryRuntime, "the function gives %s a value somewhere, so it is its own variable: set it before it is used"},
+	"TypeError":           {api.CategoryType, hintType},
+	"AttributeError":      {api.CategoryType, "check the spelling after the dot, and what type the value before it has"},
+	"ValueError":          {api.CategoryValue, "the value has the right type but does not do here: print it just before this line"},
+	"IndexError":          {api.CategoryValue, hintIndex},
+	"KeyError":            {api.CategoryValue, "the dictionary has no such key: ask first with `in`, or use .get()"},
+	"ZeroDivisionError":   {api.CategoryValue, hintZero},
+	"OverflowError":       {api.CategoryValue, "a number became too large for this operation"},
+	"UnicodeDecodeError":  {api.CategoryValue, "the bytes are not text in this encoding: open the file in binary mode, or name its encoding"},
+	"UnicodeEncodeError":  {api.CategoryValue, "the text has characters that this encoding lacks: use UTF-8"},
+	"AssertionError":      {api.CategoryRuntime, "a condition that this assert takes for granted does not hold: print what it compares"},
+	"RecursionError":      {api.CategoryRuntime, hintRecursion},
+	"MemoryError":         {api.CategoryMemory, hintMemory},
+	"EOFError":            {api.CategoryValue, hintInput},
+	"FileNotFoundError":   {api.CategoryRuntime, hintFile},
+	"PermissionError":     {api.CategoryRuntime, hintReadOnly},
+	"StopIteration":       {api.CategoryRuntime, "there is nothing left to iterate over: next() may be given a second argument for that"},
+	"TimeoutError":        {api.CategoryTime, "something took longer than the program itself allows"},
+	"KeyboardInterrupt":   {api.CategorySignal, "something sent the program SIGINT"},
+	"NotImplementedError": {api.CategoryRuntime, "this part of the program is not written yet"},
+	"JSONDecodeError":     {api.CategoryValue, "the text is no JSON: print it before it is decoded"},
+	"InvalidOperation":    {api.CategoryValue, "the text is no number: print it before it is converted"},
+	"gaierror":            {api.CategoryRuntime, hintNetwork},
+	"URLError":            {api.CategoryRuntime, hintNetwork},
+}
+
+// pythonClues tell kinds of one type apart.
+var pythonClues = map[string][]clue{
+	"SyntaxError": {
+		{"was never closed", kind{api.CategorySyntax, "the bracket %s is opened here and nowhere closed"}},
+		{"unterminated", kind{api.CategorySyntax, "a text is opened here and not closed: add the quote at its end"}},
+		{"expected ':'", kind{api.CategorySyntax, "add a colon at the end of the line"}},
+		{"Maybe you meant '=='", kind{api.CategorySyntax, "two values are compared with ==; a single = gives a value"}},
+		{"Missing parentheses in call to 'print'", kind{api.CategorySyntax, "this is Python 3: write print(...) with brackets"}},
+		{"outside function", kind{api.CategorySyntax, "%s belongs into a function: check the indentation"}},
+	},
+	"TypeError": {
+		{"NoneType", kind{api.CategoryType, "the value is None: a function without return gives that"}},
+		{"missing", kind{api.CategoryType, "the call gives too few arguments"}},
+		{"positional argument", kind{api.CategoryType, "the call gives another number of arguments than the function takes"}},
+		{"not callable", kind{api.CategoryType, "this is no function: look for a missing operator, or a variable named like a function"}},
+		{"can only concatenate", kind{api.CategoryType, "text and numbers are not joined by +: convert with str() or int()"}},
+		{"unsupported operand", kind{api.CategoryType, "the operator does not go with these two types: convert one, such as by int() or str()"}},
+		{"not supported between", kind{api.CategoryType, "these two types have no order: convert one, such as by int()"}},
+		{"not subscriptable", kind{api.CategoryType, "a value of type %s has no elements to take by []"}},
+		{"not iterable", kind{api.CategoryType, "a value of type %s cannot be looped over: a number needs range()"}},
+		{"unhashable", kind{api.CategoryType, "a %s cannot be a key: use a tuple"}},
+		{"does not support item assignment", kind{api.CategoryType, "a %s cannot be changed: make a new one, or use a list"}},
+		{"indices must be integers", kind{api.CategoryType, "an index is a whole number here: / gives a fraction, // does not"}},
+	},
+	"AttributeError": {
+		{"NoneType", kind{api.CategoryType, "the value is None: a function without return gives that"}},
+	},
+	"ValueError": {
+		{"invalid literal for int", kind{api.CategoryValue, "int() was given text that is no whole number: print it before it is converted"}},
+		{"could not convert string to float", kind{api.CategoryValue, "float() was given text that is no number: print it before it is converted"}},
+		{"not enough values to unpack", kind{api.CategoryValue, "there are fewer values than names for them: a line of input may be shorter than expected"}},
+		{"too many values to unpack", kind{api.CategoryValue, "there are more values than names for them: a line of input may be longer than expected"}},
+		{"math domain error", kind{api.CategoryValue, "the function has no result for this number, such as the root of a negative one"}},
+	},
+	"OSError":      system,
+	"RuntimeError": {{"can't start new thread", kind{api.CategoryRuntime, "it had too many processes and threads"}}},
+}
