@@ -12,6 +12,7 @@ type Problem struct {
 	RetrySafe  bool   `json:"retry_safe"`                    // the same request may be sent again: a run has no effect outside its sandbox
 	RetryAfter int    `json:"retry_after_seconds,omitempty"` // when to; as in the header Retry-After
 	Run        string `json:"run_id,omitempty"`
+	Session    string `json:"session_id,omitempty"` // that is in the way
 }
 
 func (p *Problem) Error() string { return p.Detail }

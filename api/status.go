@@ -21,3 +21,10 @@ const (
 	Running State = "running"
 	Done    State = "done"
 )
+
+// A Page is part of a listing. Next, when not empty, is the value of after for the
+// page that follows.
+type Page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"`
+}

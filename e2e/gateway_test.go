@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +136,32 @@ func marshal(t testing.TB, v any) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// What only root may ask of the agent, nobody may through the service, which was root
+// when it started.
+func TestGatewayIsNotRoot(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a)
+	rules, err := exec.Command(binary(t, "brig"), "profile", "show", "strict", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sh("true")
+	r.ProfileRules = rules
+	wantVerdict(t, a.run(t, r), api.OK) // this test is root
+	for range 3 {
+		s.refused("POST", "/v1/runs", r, 403, api.CodeForbidden)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Uid:\t62187\t62187\t62187\t62187", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"} {
+		if !strings.Contains(string(status), want) {
+			t.Errorf("the service is not %q:\n%s", want, status)
+		}
+	}
 }
 
 // Events come as they happen; a client that comes back gets the rest.

@@ -316,3 +316,13 @@ func pages[T any](s *service, path string) (all []T) {
 		after = page.Next
 	}
 }
+
+// eventually waits for what must come.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := patience(); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

@@ -22,6 +22,10 @@ type order struct {
 	size    int // of the source, in bytes
 	created time.Time
 	active  *active // nil: the caller waits for the result, and for nothing else
+
+	// do, when set, is done with a turn instead of the run, which then only says whose
+	// it is and in what language.
+	do func(context.Context) (api.Result, error)
 }
 
 // carry takes an order through the queue and the agent, and into the history, before
@@ -92,6 +96,9 @@ func (g *Gateway) unserved(ctx, wait context.Context, err error) error {
 // ask has the agent carry out the run, with events where somebody may read them.
 func (g *Gateway) ask(ctx context.Context, o *order) (api.Result, error) {
 	a := o.active
+	if o.do != nil {
+		return o.do(ctx)
+	}
 	if a == nil {
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
@@ -130,7 +137,7 @@ type keptStream struct {
 	over bool
 }
 
-func (a *active) stream(ctx context.Context, name string) *keptStream {
+func keep(put func(api.Bytes)) *keptStream {
 	k := new(keptStream)
 	k.put = func(b api.Bytes) {
 		room := int(history.KeepStream) - len(k.kept)
@@ -138,9 +145,13 @@ func (a *active) stream(ctx context.Context, name string) *keptStream {
 			k.over = true
 		}
 		k.kept = append(k.kept, b[:min(len(b), room)]...)
-		a.feed.put(ctx, name, streamEvent{b})
+		put(b)
 	}
 	return k
+}
+
+func (a *active) stream(ctx context.Context, name string) *keptStream {
+	return keep(func(b api.Bytes) { a.feed.put(ctx, name, streamEvent{b}) })
 }
 
 // unbegun are failures before a run began.

@@ -39,6 +39,7 @@ type Config struct {
 	MaxBlob  api.Size      // largest blob; zero means 256 MiB
 	MaxConns int           // connections at a time; zero means 4096
 	Grace    time.Duration // on stopping, how long runs may go on; zero means 10 s
+	Sessions string        // file of the ids of sessions; empty: what a killed service leaves ends when it is idle
 	Names    []string      // host names by which the service may be asked, beside localhost and addresses; empty with keys: any
 }
 
@@ -54,9 +55,11 @@ type Gateway struct {
 	began time.Time
 	big   chan struct{} // one token for each large body in memory
 
-	agent   agentView
-	blobs   ledger
-	metrics *metrics.Metrics
+	sessions *sessionBook
+	left     []string // sessions of an earlier service
+	agent    agentView
+	blobs    ledger
+	metrics  *metrics.Metrics
 
 	mu       sync.Mutex      // orders enter and the end of entering
 	stopping context.Context // done when no more is admitted
@@ -90,10 +93,13 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), runs: newRegistry(), began: time.Now(), big: make(chan struct{}, 8)}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
+	var err error
+	if g.sessions, g.left, err = openSessions(cfg.Sessions); err != nil {
+		return nil, err
+	}
 	g.metrics = metrics.New(g.now)
 	g.look(ctx)
 	routes := g.routes()
-	var err error
 	if g.doc, err = document(routes, cfg.Version); err != nil {
 		return nil, err
 	}
@@ -117,6 +123,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	go func() { served <- web.Serve(netutil.LimitListener(ln, g.cfg.MaxConns)) }()
 	var looking sync.WaitGroup
 	looking.Go(func() { g.keepLooking(g.stopping) })
+	looking.Go(func() { g.janitor(g.stopping, g.left) })
 	defer looking.Wait()
 	defer g.stop()
 
@@ -142,6 +149,9 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	err := web.Shutdown(end)
 	if err != nil {
 		err = errors.Join(err, web.Close())
+	}
+	if serr := g.endSessions(end, g.sessions.ids(), "the service stops"); serr != nil {
+		g.log.Error("sessions not ended", "err", serr) // the next service does it
 	}
 	<-served
 	return err

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/swaggest/swgui"
@@ -49,7 +50,7 @@ func (fileForm) Schema(huma.Registry) *huma.Schema {
 
 func (anyForm) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
-var pathParam = regexp.MustCompile(`\{(\w+)\}`)
+var pathParam = regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`)
 
 // document makes the OpenAPI 3.1 description of the routes from their Go types.
 func document(routes []route, version string) ([]byte, error) {
@@ -74,7 +75,7 @@ func document(routes []route, version string) ([]byte, error) {
 	}}
 	for _, r := range routes {
 		op := &huma.Operation{
-			Method: r.method, Path: r.path, OperationID: r.name, Tags: []string{r.group}, Summary: r.summary, Description: r.about,
+			Method: r.method, Path: strings.ReplaceAll(r.path, "...", ""), OperationID: r.name, Tags: []string{r.group}, Summary: r.summary, Description: r.about,
 			Responses: map[string]*huma.Response{"default": failure},
 		}
 		if !r.open {

@@ -11,13 +11,6 @@ import (
 	"github.com/brig-sandbox/brig/history"
 )
 
-// A Page is part of a listing. Next, when not empty, is the value of after for the
-// page that follows.
-type Page[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty"`
-}
-
 // filterNames are the parameters of listings.
 var filterNames = []string{"project", "task", "language", "verdict", "since", "until", "limit", "after", "all"}
 
@@ -92,7 +85,7 @@ func (g *Gateway) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, Page[history.Record]{append([]history.Record{}, page...), next})
+	g.reply(w, http.StatusOK, api.Page[history.Record]{Items: append([]history.Record{}, page...), Next: next})
 	return nil
 }
 
@@ -118,7 +111,7 @@ func (g *Gateway) getAlerts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, Page[history.Alert]{append([]history.Alert{}, page...), next})
+	g.reply(w, http.StatusOK, api.Page[history.Alert]{Items: append([]history.Alert{}, page...), Next: next})
 	return nil
 }
 

@@ -32,7 +32,8 @@ var statuses = map[api.Code]int{
 	api.CodeForbidden:    http.StatusForbidden,
 	api.CodeUnauthorized: http.StatusUnauthorized,
 	api.CodeConflict:     http.StatusConflict,
-	api.CodeNoProgram:    http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
+	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests,
+	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
 	api.CodeBusy: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
 	api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
@@ -64,7 +65,7 @@ func (g *Gateway) problemOf(err error) *api.Problem {
 		status = http.StatusInternalServerError
 	}
 	p = problem(status, e)
-	if status == http.StatusServiceUnavailable {
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		p.RetryAfter = 1
 	}
 	if status >= http.StatusInternalServerError {

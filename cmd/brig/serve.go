@@ -129,7 +129,9 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if err := drop.own(o.dataDir); err != nil {
 		return err
 	}
-	// 4. Root is gone for good.
+	// 4. Root is gone for good. The agent knows a caller by who connected: no
+	// connection of root's may be left.
+	agent.Client.Close()
 	if err := drop.do(agent.socket); err != nil {
 		return err
 	}
@@ -147,6 +149,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	g, err := gateway.New(ctx, gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, Version: version, Log: log,
 		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxConns: o.conns, Grace: o.grace, Names: o.hosts,
+		Sessions: filepath.Join(o.dataDir, "sessions"),
 	})
 	if err != nil {
 		return err

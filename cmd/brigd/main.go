@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -214,6 +215,10 @@ func serve(f flags) (err error) {
 		},
 		MaxWall: time.Duration(f.ceiling.Wall), Log: log,
 	})
+	sweeping, swept := context.WithCancel(ctx)
+	var janitor sync.WaitGroup
+	janitor.Go(func() { sweepHourly(sweeping, f.runDir, log) })
+	defer func() { swept(); janitor.Wait() }()
 	log.Info("brigd answers", "socket", ln.Addr(), "version", version)
 	return srv.Serve(ctx, ln)
 }

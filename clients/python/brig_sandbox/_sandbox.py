@@ -190,10 +190,10 @@ class CodeSandbox:
         ended = 0
         for session in _list(self._http.call("GET", "/v1/sessions")):
             try:
-                self._http.call("DELETE", "/v1/sessions/" + quote(str(session["id"]), safe=""))
+                self._http.call("DELETE", "/v1/sessions/" + quote(str(session["session_id"]), safe=""))
                 ended += 1
             except RequestError as e:
-                if e.status != 404:  # it ended by itself
+                if e.status not in (404, 410):  # it ended by itself
                     raise
         return ended
 

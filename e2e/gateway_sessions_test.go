@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/remote"
+)
+
+// session makes one of the tiny image.
+func (s *service) session(project, task string) string {
+	s.t.Helper()
+	var made api.Session
+	h := s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: project, Task: task}, Limits: api.Limits{Memory: 64 * api.MiB}}, 201, &made)
+	if made.ID == "" || h.Get("Location") != "/v1/sessions/"+made.ID {
+		s.t.Fatalf("session %+v, location %q", made, h.Get("Location"))
+	}
+	return made.ID
+}
+
+// exec executes a shell's script in a session.
+func (s *service) exec(id, script string) (res api.Result) {
+	s.t.Helper()
+	s.call("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c", script}}, 200, &res)
+	return res
+}
+
+func (s *service) read(path string) string {
+	s.t.Helper()
+	return s.text(path)
+}
+
+func TestGatewaySessions(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	file, keys := keysFile(t, a.dir, "ann", "bob")
+	s := startService(t, a, "--keys", file)
+	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	id := ann.session("course", "ex1")
+	at := "/v1/sessions/" + id
+
+	// Files and processes last.
+	wantVerdict(t, ann.exec(id, "echo one >a; (sleep 600 >/dev/null 2>&1 </dev/null &)"), api.OK)
+	if res := ann.exec(id, "cat a; ps | grep -c 'sleep 600'"); !strings.HasPrefix(string(res.Stdout), "one\n") || res.Labels.Project != "" && res.Labels.Project != "course" {
+		t.Errorf("the next exec says %q", res.Stdout)
+	}
+	content := bytes.Repeat([]byte("\x00\xff binary"), 100_000)
+	ann.call("PUT", at+"/files/d/in.bin", bytes.NewReader(content), 204, nil)
+	if got := ann.read(at + "/files/d/in.bin"); got != string(content) {
+		t.Errorf("%d bytes come back of %d", len(got), len(content))
+	}
+	ann.exec(id, ": >empty")
+	if got := ann.read(at + "/files/empty"); got != "" {
+		t.Errorf("an empty file has %q", got)
+	}
+	var list api.FileList
+	ann.call("GET", at+"/files", nil, 200, &list)
+	if len(list.Files) < 4 {
+		t.Errorf("files %+v", list)
+	}
+	ann.call("DELETE", at+"/files/a", nil, 204, nil)
+	ann.refused("GET", at+"/files/a", nil, 404, api.CodeNotFound)
+	ann.refused("PUT", at+"/files/..%2f..%2fetc%2fpasswd", strings.NewReader("x"), 400, api.CodeBadFile)
+	ann.exec(id, "ln -s /etc/passwd link")
+	if res, err := ann.request(t.Context(), "GET", at+"/files/link", nil); err != nil || res.StatusCode < 400 {
+		t.Errorf("a link is followed: %v, %v", res, err)
+	}
+
+	// What comes as it is written.
+	res, err := ann.request(t.Context(), "POST", at+"/exec", api.Exec{Argv: []string{"sh", "-c", "echo 1; sleep 0.1; echo 2; exit 3"}}, "Accept", "text/event-stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	err = remote.ReadEvents(res.Body, func(e remote.Event) error {
+		names = append(names, e.Name)
+		if e.Name == "result" {
+			var r api.Result
+			if err := json.Unmarshal(e.Data, &r); err != nil {
+				return err
+			}
+			wantVerdict(t, r, api.Nonzero)
+			if string(r.Stdout) != "1\n2\n" {
+				t.Errorf("stdout %q", r.Stdout)
+			}
+		}
+		return nil
+	})
+	res.Body.Close()
+	if err != io.ErrUnexpectedEOF || strings.Join(names, " ") != "stdout stdout result" {
+		t.Errorf("events %q, %v", names, err)
+	}
+
+	// One of a project and task; and every key its own.
+	var p api.Problem
+	ann.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: "course", Task: "ex1"}}, 409, &p)
+	if p.Code != api.CodeConflict || p.Session != id {
+		t.Errorf("a second session: %+v", p)
+	}
+	other := bob.session("course", "ex1")
+	for _, path := range []string{"", "/files", "/files/empty"} {
+		bob.refused("GET", at+path, nil, 404, api.CodeNotFound)
+	}
+	bob.refused("POST", at+"/exec", api.Exec{Argv: []string{"true"}}, 404, api.CodeNotFound)
+	bob.refused("PUT", at+"/files/x", strings.NewReader("x"), 404, api.CodeNotFound)
+	bob.refused("DELETE", at+"/files/empty", nil, 404, api.CodeNotFound)
+	bob.refused("DELETE", at, nil, 404, api.CodeNotFound)
+	if got := bob.exec(other, "ls"); len(got.Stdout) != 0 {
+		t.Errorf("another's session has %q", got.Stdout)
+	}
+	var page api.Page[api.Session]
+	bob.call("GET", "/v1/sessions", nil, 200, &page)
+	if len(page.Items) != 1 || page.Items[0].ID != other {
+		t.Errorf("bob's sessions %+v", page)
+	}
+	var now api.Session
+	ann.call("GET", at, nil, 200, &now)
+	if now.Execs < 4 || now.Usage.Memory.Value == nil || *now.Usage.Memory.Value == 0 {
+		t.Errorf("the session says %+v", now)
+	}
+
+	ann.call("DELETE", at, nil, 204, nil)
+	ann.refused("GET", at, nil, 404, api.CodeNotFound)
+	ann.session("course", "ex1")
+	runs := pages[struct {
+		Project string `json:"project"`
+	}](ann, "/v1/history?limit=100&project=course&task=ex1")
+	if len(runs) != int(now.Execs) {
+		t.Errorf("%d execs are in the history; %d were", len(runs), now.Execs)
+	}
+}
+
+// Sessions end with the service; one that was killed leaves them to the next.
+func TestGatewaySessionsEnd(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	live := func() int {
+		t.Helper()
+		all, err := a.Sessions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	data := filepath.Join(a.dir, "gateway")
+	s := launchService(t, a, data)
+	s.session("", "")
+	s.session("", "") // without project and task there may be any number
+	if n := live(); n != 2 {
+		t.Fatalf("%d sessions", n)
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.done
+	if n := live(); n != 2 {
+		t.Fatalf("%d sessions after the service was killed", n)
+	}
+	s = launchService(t, a, data)
+	eventually(t, "the sessions of the killed service to end", func() bool { return live() == 0 })
+	s.session("p", "t")
+	s.stop()
+	if n := live(); n != 0 {
+		t.Errorf("%d sessions after the service has stopped", n)
+	}
+	s = launchService(t, a, data)
+	defer s.stop()
+	id := s.session("p", "t")
+	if err := a.DeleteSession(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	s.refused("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"true"}}, 410, api.CodeSessionEnded)
+	s.session("p", "t") // its place is free
+	s.refused("POST", "/v1/sessions", `{"image":"tiny","lifetime":1}`, 400, api.CodeBadRequest)
+	s.refused("POST", "/v1/sessions", `{"image":"none"}`, 404, api.CodeNoImage)
+	s.refused("POST", "/v1/sessions", fmt.Sprintf(`{"image":"tiny","life":%q}`, "1000h"), 400, api.CodeAboveCeiling)
+}

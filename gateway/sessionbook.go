@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A sessionBook says which session is whose. The ids are also in a file, so that what
+// a killed service left with the agent is found and ended by the next.
+type sessionBook struct {
+	path string // of the file; empty: there is none
+
+	mu    sync.Mutex
+	all   map[string]booked // guarded by mu
+	write sync.Mutex        // orders the file's changes
+}
+
+// booked is one session; its id is empty while it is being made.
+type booked struct {
+	owner    string
+	labels   api.Labels
+	language string
+}
+
+// openSessions reads what an earlier service left.
+func openSessions(path string) (b *sessionBook, left []string, err error) {
+	b = &sessionBook{path: path, all: map[string]booked{}}
+	if path == "" {
+		return b, nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, nil, nil
+	}
+	return b, strings.Fields(string(text)), err
+}
+
+// find gives a session of an owner's; others' are not found.
+func (b *sessionBook) find(owner, id string) (booked, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.all[id]
+	if !ok || s.owner != owner {
+		return booked{}, api.Refuse(api.CodeNotFound, "there is no session %.80q", id)
+	}
+	return s, nil
+}
+
+// of lists the ids of an owner's sessions.
+func (b *sessionBook) of(owner string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ids []string
+	for id, s := range b.all {
+		if s.owner == owner {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// ids lists all sessions.
+func (b *sessionBook) ids() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.all))
+}
+
+// reserve keeps a place for a session that is about to be made, under a name that no
+// id has. Of a project and task there is one at a time, unless both are empty: taken
+// is then its id, empty while it is being made.
+func (b *sessionBook) reserve(place string, s booked) (taken string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.labels != (api.Labels{}) {
+		for id, other := range b.all {
+			if other.owner == s.owner && other.labels == s.labels {
+				return strings.TrimPrefix(id, placePrefix), false
+			}
+		}
+	}
+	b.all[place] = s
+	return "", true
+}
+
+const placePrefix = "?" // no id begins with it
+
+// settle puts a session in the place kept for it, and both into the file.
+func (b *sessionBook) settle(place, id string) error {
+	b.mu.Lock()
+	b.all[id] = b.all[place]
+	delete(b.all, place)
+	b.mu.Unlock()
+	return b.save()
+}
+
+// drop forgets sessions, or places.
+func (b *sessionBook) drop(ids ...string) error {
+	b.mu.Lock()
+	n := len(b.all)
+	for _, id := range ids {
+		delete(b.all, id)
+	}
+	changed := n != len(b.all)
+	b.mu.Unlock()
+	if !changed {
+		return nil
+	}
+	return b.save()
+}
+
+// save writes the file anew: whole, or not at all.
+func (b *sessionBook) save() error {
+	if b.path == "" {
+		return nil
+	}
+	b.write.Lock()
+	defer b.write.Unlock()
+	var text strings.Builder
+	for _, id := range b.ids() {
+		if !strings.HasPrefix(id, placePrefix) {
+			fmt.Fprintln(&text, id)
+		}
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(b.path), ".sessions-")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.WriteString(text.String())
+	err = errors.Join(err, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), b.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}

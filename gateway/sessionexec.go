@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+)
+
+// postExec executes a command in a session. With Accept: text/event-stream its output
+// comes as it is written, and the result last.
+func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
+	id, c := r.PathValue("id"), callerOf(r.Context())
+	s, err := g.sessions.find(c.Name, id)
+	if err != nil {
+		return err
+	}
+	raw, err := g.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	ask, err := api.Parse[api.Exec](raw, "exec")
+	if err != nil {
+		return err
+	}
+	if err := ask.Validate(); err != nil {
+		return err
+	}
+	o := &order{
+		id: runID(), caller: c, size: len(ask.Source), created: time.Now(),
+		run: api.Run{Language: s.language, Labels: s.labels},
+	}
+	ctx, done := g.wanted(r)
+	defer done()
+	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		o.do = func(ctx context.Context) (api.Result, error) {
+			res, err := g.cfg.Agent.Exec(ctx, id, ask)
+			return res, g.noteEnd(id, err)
+		}
+		res, err := g.carry(ctx, o)
+		if err != nil {
+			return err
+		}
+		g.reply(w, http.StatusOK, res)
+		return nil
+	}
+	return g.streamExec(ctx, w, o, id, ask)
+}
+
+// streamExec is postExec for one who listens. What fails before there is output is
+// still an answer of its own.
+func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, o *order, id string, ask api.Exec) error {
+	out := &eventWriter{g: g, w: w}
+	o.do = func(ctx context.Context) (api.Result, error) {
+		stdin := bytes.NewReader(ask.Stdin)
+		ask.Stdin = nil
+		stdout, stderr := out.stream("stdout"), out.stream("stderr")
+		res, err := g.cfg.Agent.ExecEvents(ctx, id, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
+		stdout.flush()
+		stderr.flush()
+		if err == nil {
+			res.Stdout, res.StdoutTruncated = stdout.kept, res.StdoutTruncated || stdout.over
+			res.Stderr, res.StderrTruncated = stderr.kept, res.StderrTruncated || stderr.over
+		}
+		return res, g.noteEnd(id, err)
+	}
+	res, err := g.carry(ctx, o)
+	switch {
+	case err != nil && out.last == 0:
+		return err
+	case err != nil:
+		out.put("error", g.problemOf(err))
+	default:
+		out.put("result", res)
+	}
+	return nil
+}
+
+// An eventWriter writes events to one listener as they happen, who holds the program
+// back if he is slow.
+type eventWriter struct {
+	g    *Gateway
+	w    http.ResponseWriter
+	last int64
+}
+
+func (e *eventWriter) stream(name string) *keptStream {
+	return keep(func(b api.Bytes) { e.put(name, streamEvent{b}) })
+}
+
+func (e *eventWriter) put(name string, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only types of ours
+	}
+	out := http.NewResponseController(e.w)
+	if e.last == 0 {
+		e.g.stream(e.w)
+	}
+	e.last++
+	var text bytes.Buffer
+	writeEvent(&text, event{e.last, name, data})
+	_ = out.SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
+	_, _ = e.w.Write(text.Bytes())                       // a client that is gone ends the request's context
+	_ = out.Flush()
+}

@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// ownSession gives the id of a session that is the caller's.
+func (g *Gateway) ownSession(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	_, err := g.sessions.find(callerOf(r.Context()).Name, id)
+	return id, err
+}
+
+func (g *Gateway) listFiles(w http.ResponseWriter, r *http.Request) error {
+	id, err := g.ownSession(r)
+	if err != nil {
+		return err
+	}
+	l, err := g.cfg.Agent.ListFiles(r.Context(), id, r.URL.Query().Get("dir"))
+	if err != nil {
+		return g.noteEnd(id, err)
+	}
+	g.reply(w, http.StatusOK, l)
+	return nil
+}
+
+func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
+	id, err := g.ownSession(r)
+	if err != nil {
+		return err
+	}
+	executable, err := flag(r.URL.Query(), "executable")
+	if err != nil {
+		return err
+	}
+	body := http.MaxBytesReader(w, r.Body, int64(g.cfg.MaxBlob))
+	if err := g.cfg.Agent.PutFile(r.Context(), id, r.PathValue("name"), body, executable); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (g *Gateway) deleteFile(w http.ResponseWriter, r *http.Request) error {
+	id, err := g.ownSession(r)
+	if err != nil {
+		return err
+	}
+	if err := g.cfg.Agent.DeleteFile(r.Context(), id, r.PathValue("name")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// getFile sends a file as it is. The name is the program's choice: it is not
+// repeated in a header (API-23), and no browser takes it for a page of this service.
+func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
+	id, err := g.ownSession(r)
+	if err != nil {
+		return err
+	}
+	out := &fileAnswer{w: w}
+	err = g.cfg.Agent.GetFile(r.Context(), id, r.PathValue("name"), out)
+	switch {
+	case err != nil && !out.begun:
+		return err
+	case err != nil:
+		g.log.Warn("a file broke off", "session", id, "err", err)
+		panic(http.ErrAbortHandler) // the status is sent: the connection says it
+	case !out.begun:
+		_, err = out.Write(nil) // an empty file
+	}
+	return err
+}
+
+// A fileAnswer begins an answer with the first bytes of a file.
+type fileAnswer struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func (f *fileAnswer) Write(p []byte) (int, error) {
+	if !f.begun {
+		f.begun = true
+		h := f.w.Header()
+		h.Set("Content-Type", "application/octet-stream")
+		h.Set("Content-Disposition", "attachment")
+		h.Set("X-Content-Type-Options", "nosniff")
+		f.w.WriteHeader(http.StatusOK)
+	}
+	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
+	return f.w.Write(p)
+}
+
+// janitor ends at once what an earlier service left, and hourly forgets sessions
+// that have ended without anybody asking.
+func (g *Gateway) janitor(ctx context.Context, left []string) {
+	if err := g.endSessions(ctx, left, "left by an earlier service"); err != nil && ctx.Err() == nil {
+		g.log.Error("sessions of an earlier service not ended", "err", err)
+	}
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			for _, id := range g.sessions.ids() {
+				if _, err := g.lookAt(ctx, id); ended(err) {
+					g.log.Info("session forgotten", "session", id, "why", err)
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// postSession makes a session. A key has one of a project and task at a time.
+func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
+	raw, err := g.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	ask, err := api.Parse[api.SessionRequest](raw, "session")
+	if err != nil {
+		return err
+	}
+	if err := ask.Validate(); err != nil {
+		return err
+	}
+	if g.stopping.Err() != nil {
+		return errStopping()
+	}
+	c := callerOf(r.Context())
+	if have := len(g.sessions.of(c.Name)); c.Sessions > 0 && have >= c.Sessions {
+		return problem(http.StatusTooManyRequests, api.Fail(api.CodeSessionsFull, "this key has %d sessions and %d may be: end one", have, c.Sessions))
+	}
+	place := placePrefix + runID()
+	if taken, ok := g.sessions.reserve(place, booked{c.Name, ask.Labels, ask.Language}); !ok {
+		p := problem(http.StatusConflict, api.Refuse(api.CodeConflict, "project %q has a session of task %q already: use it, or end it", ask.Labels.Project, ask.Labels.Task))
+		p.Session = taken
+		return p
+	}
+	// A caller who hangs up now leaves a session, which ends by itself when it is idle:
+	// its id is known here, and he may ask for it.
+	within, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
+	defer cancel()
+	s, err := g.cfg.Agent.CreateSession(within, ask)
+	if err != nil {
+		return errors.Join(err, g.sessions.drop(place))
+	}
+	if err := g.sessions.settle(place, s.ID); err != nil {
+		return errors.Join(err, g.cfg.Agent.DeleteSession(within, s.ID), g.sessions.drop(s.ID))
+	}
+	g.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
+	w.Header().Set("Location", "/v1/sessions/"+s.ID)
+	g.reply(w, http.StatusCreated, s)
+	return nil
+}
+
+// getSessions lists the caller's.
+func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
+	page := api.Page[api.Session]{Items: []api.Session{}}
+	for _, id := range g.sessions.of(callerOf(r.Context()).Name) {
+		s, err := g.lookAt(r.Context(), id)
+		switch {
+		case ended(err):
+		case err != nil:
+			return err
+		default:
+			page.Items = append(page.Items, s)
+		}
+	}
+	g.reply(w, http.StatusOK, page)
+	return nil
+}
+
+// lookAt asks the agent for a session, and forgets one that has ended.
+func (g *Gateway) lookAt(ctx context.Context, id string) (api.Session, error) {
+	s, err := g.cfg.Agent.Session(ctx, id)
+	return s, g.noteEnd(id, err)
+}
+
+// noteEnd forgets a session that the agent says has ended.
+func (g *Gateway) noteEnd(id string, err error) error {
+	if ended(err) {
+		return errors.Join(err, g.sessions.drop(id))
+	}
+	return err
+}
+
+// ended reports that a session is not there any more.
+func ended(err error) bool {
+	var e *api.Error
+	return errors.As(err, &e) && (e.Code == api.CodeSessionEnded || e.Code == api.CodeNotFound)
+}
+
+func (g *Gateway) getSession(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
+		return err
+	}
+	s, err := g.lookAt(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, s)
+	return nil
+}
+
+func (g *Gateway) deleteSession(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
+		return err
+	}
+	if err := g.cfg.Agent.DeleteSession(context.WithoutCancel(r.Context()), id); err != nil && !ended(err) {
+		return err
+	}
+	if err := g.sessions.drop(id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// endSessions ends those named: what an earlier service left, or all at the end.
+func (g *Gateway) endSessions(ctx context.Context, ids []string, why string) error {
+	var errs []error
+	for _, id := range ids {
+		switch err := g.cfg.Agent.DeleteSession(ctx, id); {
+		case err == nil:
+			g.log.Info("session ended", "session", id, "why", why)
+		case !ended(err):
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, g.sessions.drop(id))
+	}
+	return errors.Join(errs...)
+}
