@@ -226,7 +226,7 @@ func (s *session) newShell(ctx context.Context, v *visit) (_ *shell, err error) 
 	// Whoever hangs up now would leave an answer that the next exec took for its own.
 	err = sh.park(context.WithoutCancel(ctx), s.sock, wireSpawn{Flags: spawnExec, Clock: v.clock})
 	var step *StepError
-	if err != nil && !errors.As(err, &step) {
+	if err != nil && sh.asked && !errors.As(err, &step) {
 		s.end("the agent could not go on with it")
 	}
 	return sh, err

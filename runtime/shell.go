@@ -24,6 +24,7 @@ type shell struct {
 	leaf    *groups.Leaf
 	clock   clock
 	visit   *visit // the exec it carries out; nil: a run
+	asked   bool   // whoever makes it was told to
 
 	stdin, stdout, stderr *os.File // our ends, non-blocking
 }
@@ -94,6 +95,7 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 	}
 	joins := s.leaf.JoinFiles()
 	msg.Joins = uint32(len(joins))
+	s.asked = true
 	if err := maker.send(encode(&msg), append(files, joins...)...); err != nil {
 		return err
 	}

@@ -1,0 +1,251 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+)
+
+// The steps from a request for a session to its end, in order.
+var (
+	createSteps = []string{
+		"cell root", "cell groups", "cell container", "cell filter", "cell ready", "session group", "session shell", "session watch",
+	}
+	execSteps = []string{
+		"exec leaf", "shell pipes", "shell clone", "run limits", "run files", "run stdio", "run start", "run watch", "run stop", "run collect",
+	}
+	endSteps = []string{"session end", "cell close"}
+)
+
+// AGT-17, of sessions: whichever step fails, the caller is told, an exec that fails
+// leaves the session as it was or ends it, nothing is left on the host, and the next
+// session is as if nothing had been.
+func TestEverySessionStepFailsClosed(t *testing.T) {
+	testenv.NeedRoot(t)
+	if os.Getenv(privateFaults) == "" {
+		testenv.CleanHost(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^TestEverySessionStepFailsClosed$", "-test.v")
+		cmd.Env = append(os.Environ(), privateFaults+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !bytes.Contains(out, []byte("--- PASS: TestEverySessionStepFailsClosed")) {
+			t.Errorf("in a mount namespace of its own: %v\n%s", err, out)
+		}
+		return
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "brig-faults-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	f := &fault{}
+	var log bytes.Buffer // read when the host is closed
+	h, err := Open(Config{
+		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step,
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		left, err := os.ReadDir(filepath.Join(dir, "run"))
+		if err != nil || len(left) != 0 {
+			t.Errorf("left in the run directory: %v, %v", left, err)
+		}
+		for line := range strings.Lines(log.String()) {
+			if !strings.Contains(line, errFault.Error()) {
+				t.Errorf("not all was taken back:\n%s", line)
+			}
+		}
+	})
+	ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}
+	do := func(id, script string) (string, error) {
+		var out bytes.Buffer
+		_, err := h.Exec(t.Context(), id, api.Exec{Argv: []string{"/bin/sh", "-c", script}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}},
+			Streams{Stdout: &out, Stderr: &out}, Caller{})
+		return out.String(), err
+	}
+	create := func() (api.Session, error) { return h.CreateSession(t.Context(), ask, Caller{}) }
+	made := func() api.Session {
+		t.Helper()
+		s, err := create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := do(s.ID, "sleep 60 >/dev/null 2>&1 & echo ran"); err != nil || out != "ran\n" {
+			t.Fatalf("without a fault: %q, %v", out, err)
+		}
+		return s
+	}
+	end := func(s api.Session) {
+		t.Helper()
+		var ended *api.Error
+		if err := h.DeleteSession(s.ID, Caller{}); err != nil && !(errors.As(err, &ended) && ended.Code == api.CodeSessionEnded) {
+			t.Errorf("delete: %v", err)
+		}
+	}
+	end(made())
+	before := settled(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
+	sound := func(t *testing.T) {
+		t.Helper()
+		f.set("")
+		end(made())
+		after := settled(t, h.instance.id, 20*time.Second, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
+		if added := testenv.Added(before, after); len(added) != 0 {
+			t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
+		}
+		if n := h.Health(); n.Sessions != 0 || n.Memory != 0 || n.Leased != 0 {
+			t.Errorf("held by the failure: %+v", n)
+		}
+	}
+	for _, step := range createSteps {
+		t.Run(step, func(t *testing.T) {
+			f.set(step)
+			if s, err := create(); err == nil || !strings.Contains(err.Error(), errFault.Error()) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("created %q, %v", s.ID, err)
+			}
+			sound(t)
+		})
+	}
+	for _, bug := range []bool{false, true} {
+		for _, step := range execSteps {
+			t.Run(fmt.Sprintf("%s, a bug: %v", step, bug), func(t *testing.T) {
+				f.set("")
+				s := made()
+				f.set(step)
+				if bug {
+					f.crash(step)
+				}
+				func() {
+					defer func() {
+						if p := recover(); (p != nil) != bug {
+							t.Errorf("panicked with %v", p)
+						}
+					}()
+					if out, err := do(s.ID, "echo ran"); err == nil || !strings.Contains(err.Error(), errFault.Error()) {
+						t.Errorf("it ended with %q, %v", out, err)
+					}
+				}()
+				f.set("")
+				if out, err := do(s.ID, "echo on"); err != nil || out != "on\n" {
+					t.Errorf("the next exec of the session: %q, %v", out, err)
+				}
+				end(s)
+				sound(t)
+			})
+		}
+	}
+	t.Run("exec bury", func(t *testing.T) { // its end is not certain, so the session's is
+		f.set("")
+		s := made()
+		f.set("exec bury")
+		_, _ = do(s.ID, "echo ran")
+		<-ended(h, s.ID)
+		if _, err := h.Session(s.ID, Caller{}); err == nil {
+			t.Error("a session in doubt goes on")
+		}
+		sound(t)
+	})
+	for _, step := range endSteps {
+		t.Run(step, func(t *testing.T) {
+			f.set("")
+			s := made()
+			f.set(step)
+			end(s)
+			sound(t)
+		})
+	}
+	got, want := f.steps(), slices.Concat(openSteps, createSteps, execSteps, endSteps, []string{"exec bury"})
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("steps met:\n%q; want\n%q", got, want)
+	}
+	manySessions(t, h, f)
+}
+
+// ended gives what is closed when a session has ended.
+func ended(h *Host, id string) <-chan struct{} {
+	h.sessions.mu.Lock()
+	defer h.sessions.mu.Unlock()
+	if s := h.sessions.living[id]; s != nil {
+		return s.done
+	}
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}
+
+// manySessions has execs, files and questions of several sessions at a time meet their
+// ends, for the race detector.
+func manySessions(t *testing.T, h *Host, f *fault) {
+	f.set("")
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}, Caller{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var work sync.WaitGroup
+			for i := range 4 {
+				work.Go(func() {
+					for n := 0; ; n++ {
+						name := fmt.Sprintf("d%d/f%d", i, n%5)
+						_, xerr := h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 30 >/dev/null 2>&1 & echo x >> all"}}, Streams{}, Caller{})
+						perr := h.PutFile(s.ID, name, false, strings.NewReader("content"), Caller{})
+						r, gerr := h.OpenFile(s.ID, name, Caller{})
+						if gerr == nil {
+							_, gerr = new(bytes.Buffer).ReadFrom(r)
+							gerr = errors.Join(gerr, r.Close())
+						}
+						_, lerr := h.ListFiles(s.ID, "", Caller{})
+						_, ierr := h.Session(s.ID, Caller{})
+						h.Sessions(Caller{})
+						for _, err := range []error{xerr, perr, gerr, lerr, ierr} {
+							var e *api.Error
+							switch {
+							case err == nil:
+							case errors.As(err, &e) && (e.Code == api.CodeSessionEnded || e.Code == api.CodeBusy):
+							default:
+								t.Errorf("%v", err)
+							}
+						}
+						if ierr != nil {
+							return
+						}
+					}
+				})
+			}
+			time.Sleep(2 * time.Second)
+			if err := h.DeleteSession(s.ID, Caller{}); err != nil {
+				t.Error(err)
+			}
+			work.Wait()
+		})
+	}
+	wg.Wait()
+}
