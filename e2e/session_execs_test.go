@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// Source is executed in the session's language, with the session's files beside it.
+func TestSessionExecutesSource(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	s := a.session(t, func(s *api.SessionRequest) {
+		*s = api.SessionRequest{Language: "python", Limits: api.Limits{Memory: 128 * api.MiB}}
+	})
+	first := a.execute(t, s.ID, api.Exec{Source: []byte("import sys; open('state', 'w').write(sys.argv[1]); print(__file__)"), Argv: []string{"kept"}})
+	second := a.execute(t, s.ID, api.Exec{Source: []byte("import helper; print(helper.read())"), SourceName: "two.py"})
+	wantVerdict(t, first, api.OK)
+	if second.Verdict != api.Nonzero || !strings.Contains(string(second.Stderr), "helper") {
+		t.Errorf("without the module: %s, %q", second.Verdict, second.Stderr)
+	}
+	a.put(t, s.ID, "helper.py", "def read(): return open('state').read()\n")
+	second = a.execute(t, s.ID, api.Exec{Source: []byte("import helper; print(helper.read())"), SourceName: "two.py"})
+	if second.Verdict != api.OK || string(second.Stdout) != "kept\n" {
+		t.Errorf("with it: %s, %q, %q", second.Verdict, second.Stdout, second.Stderr)
+	}
+	a.says(t, s.ID, "python3 -c 'print(2+2)'; ls two.py", "4\ntwo.py\n")
+}
+
+// An exec that meets the session's own limit on memory, which others have used up, is
+// told so, and what the others hold is spared.
+func TestSessionOutOfMemoryLosesTheExec(t *testing.T) {
+	a := startAgent(t)
+	hold := compileC(t, "hold", `#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	size_t n = atol(argv[1]) << 20; char *p = malloc(n); memset(p, 1, n);
+	if (argc > 2) { close(open(argv[2], O_CREAT | O_WRONLY, 0644)); for (;;) pause(); }
+	return 0; }`)
+	s := a.session(t, nil) // of 64 MiB
+	if err := a.PutFile(t.Context(), s.ID, "hold", bytes.NewReader(hold.Content), true); err != nil {
+		t.Fatal(err)
+	}
+	a.says(t, s.ID, "./hold 24 ready >/dev/null 2>&1 & until test -e ready; do sleep 0.05; done", "")
+	a.background(t, s.ID)
+	for range 3 {
+		res := a.execute(t, s.ID, api.Exec{Argv: []string{"./hold", "60"}})
+		wantVerdict(t, res, api.MemoryLimit)
+		if len(res.LimitsHit) != 1 || res.LimitsHit[0] != "memory" {
+			t.Errorf("limits hit: %q; want memory", res.LimitsHit)
+		}
+	}
+	wantVerdict(t, a.execute(t, s.ID, api.Exec{Argv: []string{"./hold", "24"}}), api.OK)
+	if left := commands(t, "./hold"); len(left) != 1 {
+		t.Errorf("%d holders live; want the one in the background", len(left))
+	}
+	a.hears(t, s.ID)
+	// Files count as well, and are there when the memory of who wrote them is not.
+	a.says(t, s.ID, "head -c 14000000 /dev/zero > /tmp/file && wc -c < /tmp/file", "14000000\n")
+	wantVerdict(t, a.execute(t, s.ID, api.Exec{Argv: []string{"./hold", "30"}}), api.MemoryLimit)
+	a.says(t, s.ID, "rm /tmp/file; ./hold 24; echo room", "room\n")
+}
+
+// Execs of a session go on at the same time as slots are free, wait their turn where
+// none is, and are refused where there are too many. A session that does nothing
+// holds no slot.
+func TestSessionExecsAtATime(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	s := a.session(t, nil)
+	meet := func(mine, other string) api.Exec {
+		return scripted("echo > " + mine + "; until test -e " + other + "; do sleep 0.05; done; echo met")
+	}
+	var wg sync.WaitGroup
+	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		wg.Go(func() {
+			if res, err := a.Exec(t.Context(), s.ID, meet(names[0], names[1])); err != nil || string(res.Stdout) != "met\n" {
+				t.Errorf("%v, %q", err, res.Stdout)
+			}
+		})
+	}
+	wg.Wait()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	results := make(chan api.Result, 8)
+	for range 8 {
+		wg.Go(func() {
+			if res, err := a.Exec(ctx, s.ID, scripted("until test -e go; do sleep 0.05; done")); err == nil {
+				results <- res
+			}
+		})
+	}
+	for deadline := patience(); ; time.Sleep(20 * time.Millisecond) {
+		now, err := a.Session(t.Context(), s.ID)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%+v, %v", now, err)
+		}
+		if now.Running == 8 {
+			break
+		}
+	}
+	_, err := a.Exec(t.Context(), s.ID, scripted("echo one too many"))
+	wantCode(t, err, api.CodeBusy)
+	_, err = a.Run(t.Context(), sh("true"))
+	wantCode(t, err, api.CodeBusy)
+	a.put(t, s.ID, "go", "")
+	wg.Wait()
+	cancel()
+	queued := 0
+	for range 8 {
+		if res := <-results; res.Timing.Queued > int64(time.Millisecond) {
+			queued++
+		}
+	}
+	if queued < 6 {
+		t.Errorf("%d of 8 execs waited for one of two slots", queued)
+	}
+	a.idle(t)
+
+	// A caller who hangs up ends his exec, and what it started, and not the session.
+	a.background(t, s.ID)
+	ctx, cancel = context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := a.Exec(ctx, s.ID, scripted("sleep 8770 >/dev/null 2>&1 & sleep 8771"))
+		left <- err
+	}()
+	findProcess(t, "sleep\x008770")
+	findProcess(t, "sleep\x008771")
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller who left is told %v", err)
+	}
+	a.idle(t)
+	if n := len(commands(t, "sleep\x008770")) + len(commands(t, "sleep\x008771")); n != 0 {
+		t.Errorf("%d processes outlive their caller", n)
+	}
+	a.hears(t, s.ID)
+}
+
+// What holds of a run holds of each exec: who it is, what it may, what it inherits.
+func TestSessionExecHasThePostureOfARun(t *testing.T) {
+	a := startAgent(t)
+	s := a.session(t, nil)
+	a.background(t, s.ID)
+	look := `id -u; grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Sig)' /proc/self/status; cat /proc/self/cgroup | cut -d: -f3 | sort -u; ls /proc/self/fd; umask; cat /proc/self/oom_score_adj; ulimit -n; ulimit -s; ulimit -c; ls -l /proc/self/ns/net | wc -l; cat /proc/sys/kernel/hostname 2>&1`
+	asExec, asRun := a.exec(t, s.ID, look), a.run(t, func() api.Run { r := sh(look); r.Limits.Memory = 64 * api.MiB; return r }())
+	if string(asExec.Stdout) != string(asRun.Stdout) || len(asRun.Stdout) < 100 {
+		t.Errorf("an exec sees\n%s\na run\n%s", asExec.Stdout, asRun.Stdout)
+	}
+	for _, script := range []string{
+		"echo x > /etc/x", "mount -t tmpfs none /mnt", "kill -9 1", "echo 0 > /proc/1/oom_score_adj", "cat /proc/1/environ", "ls /proc/1/root", "unshare -U true", "mkdir /sys/fs/cgroup/x",
+	} {
+		if res := a.exec(t, s.ID, script); res.Verdict == api.OK {
+			t.Errorf("%s: ok in a session: %q", script, res.Stdout)
+		}
+	}
+	a.hears(t, s.ID)
+	// The root of the image is read-only unless asked, and then the session's alone.
+	w := a.session(t, func(s *api.SessionRequest) { s.WritableRoot = true })
+	a.says(t, w.ID, "echo mine > /etc/mine; cat /etc/mine", "mine\n")
+	a.says(t, w.ID, "cat /etc/mine", "mine\n")
+	if res := a.exec(t, s.ID, "cat /etc/mine"); res.Verdict == api.OK {
+		t.Error("another session sees a file of a writable root")
+	}
+}
