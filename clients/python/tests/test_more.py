@@ -52,7 +52,7 @@ class More(unittest.TestCase):
     def test_cleanup_ends_sessions(self) -> None:
         def decide(asked: Asked) -> Answer:
             if asked.method == "GET":
-                return Answer(200, {"items": [{"session_id": "a"}, {"id": "gone"}, {"id": "b"}]})
+                return Answer(200, {"items": [{"session_id": "a"}, {"session_id": "gone"}, {"session_id": "b"}]})
             return problem(404, "not-found", False) if asked.path.endswith("gone") else Answer(204, None)
 
         with Service(decide=decide) as service:
