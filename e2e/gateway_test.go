@@ -119,6 +119,16 @@ func TestGatewayExecute(t *testing.T) {
 			t.Errorf("%s:\n%s; want\n%s", tt.name, g, w)
 		}
 	}
+	var failed answer
+	s.call("POST", "/execute", `{"code":"def f():\n  return [][1]\nf()"}`, 200, &failed)
+	explain := exec.Command(binary(t, "brig"), "explain", failed.Run)
+	explain.Env = append(os.Environ(), "BRIG_URL="+s.url)
+	said, err := explain.CombinedOutput()
+	for _, want := range []string{"nonzero", "main.py:2", "IndexError (value)", "hint"} {
+		if err != nil || !strings.Contains(string(said), want) {
+			t.Errorf("brig explain: %v, %s; want %q", err, said, want)
+		}
+	}
 	var late answer
 	s.call("POST", "/execute", `{"code":"while True: pass","timeout_seconds":0.5}`, 200, &late)
 	if late.Status != "error" || !late.Timeout || late.ExitCode != 124 || late.Result != nil {

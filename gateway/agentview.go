@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,6 +65,18 @@ func (g *Gateway) now(ctx context.Context) metrics.Now {
 		n.Agent = &h
 	}
 	return n
+}
+
+// language gives the name of a language that may be called by an alias.
+func (v *agentView) language(name string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, l := range v.languages {
+		if slices.Contains(l.Aliases, name) {
+			return l.Name
+		}
+	}
+	return name
 }
 
 func (v *agentView) get() (api.Health, []api.Language, error) {

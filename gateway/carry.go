@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/diagnose"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/history"
 )
@@ -19,7 +22,8 @@ type order struct {
 	id      string
 	caller  caller
 	run     api.Run
-	size    int // of the source, in bytes
+	size    int    // of the source, in bytes
+	main    string // the source's name, where it is not the run's
 	created time.Time
 	active  *active // nil: the caller waits for the result, and for nothing else
 
@@ -37,6 +41,7 @@ func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
 	if err == nil {
 		g.log.Debug("carried out", "run", o.id, "agent_run", res.Run)
 		res.Run, res.Timing.Queued = o.id, int64(waited)
+		diagnose.Into(o.run.Language, cmp.Or(o.main, o.run.SourceName), &res)
 	}
 	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
 		return api.Result{}, rerr
@@ -167,6 +172,11 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 	switch {
 	case err == nil:
 		rec = history.Of(res)
+		if res.Diagnosis != nil {
+			if rec.Diagnosis, err = json.Marshal(res.Diagnosis); err != nil {
+				return err
+			}
+		}
 	case errors.Is(err, context.Canceled):
 		rec = history.Record{Verdict: api.Canceled, Queued: int64(waited)}
 	default:

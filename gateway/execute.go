@@ -107,6 +107,9 @@ func failure(language string, res api.Result) string {
 	case res.Verdict == api.WallLimit || res.Verdict == api.CPULimit:
 		return fmt.Sprintf("TimeoutError: the program was ended by its %s", res.Verdict)
 	case (res.Verdict == api.Nonzero || res.Verdict == api.CompileError) && last != "":
+		if d := res.Diagnosis; d != nil && d.Message != "" && d.Type != "" && d.Type != string(res.Verdict) {
+			return d.Type + ": " + d.Message
+		}
 		return last
 	case res.Verdict == api.Nonzero:
 		return fmt.Sprintf("the program ended with exit code %d", res.ExitCode)
@@ -137,6 +140,9 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o.size = len(ask.Code)
+	if isPython(run.Language) {
+		o.main = pythonMain
+	}
 	ctx, done := g.wanted(r)
 	defer done()
 	res, err := g.carry(ctx, o)

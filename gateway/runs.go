@@ -70,6 +70,7 @@ func (g *Gateway) order(ctx context.Context, run api.Run) (*order, error) {
 	if err := run.Validate(); err != nil {
 		return nil, err
 	}
+	run.Language = g.agent.language(run.Language)
 	c := callerOf(ctx)
 	if err := g.mayUse(ctx, c, blobsOf(run)); err != nil {
 		return nil, err

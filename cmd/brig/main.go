@@ -33,6 +33,7 @@ func commands() []command {
 		{name: "run", short: "run a program in a sandbox", run: runCommand},
 		{name: "serve", short: "serve runs over HTTP, with history and statistics", run: serveCommand},
 		{name: "key", short: "make keys for brig serve", run: keyCommand},
+		{name: "explain", short: "say why a run that brig serve carried out failed", run: explainCommand},
 		{name: "rootfs", short: "build, import, list and remove images", run: rootfsCommand},
 		{name: "profile", short: "show, explain, compare and export seccomp profiles", run: profileCommand},
 		{name: "session", short: "make sandboxes that last, and work in them", run: sessionCommand},

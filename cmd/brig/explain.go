@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/remote"
+)
+
+// serviceURL is where brig serve listens by itself.
+const serviceURL = "http://127.0.0.1:8080"
+
+// explainCommand is brig explain.
+func explainCommand(c *console, args []string) int {
+	f := c.flags("explain", `
+Say in words what became of a run that brig serve carried out.
+
+The service's address is $BRIG_URL, or `+serviceURL+`; its key is $BRIG_API_KEY.
+
+Usage:
+  brig explain RUN_ID [flags]
+
+Examples:
+  brig explain 7vt52xaicjjw4iogs43u6n42
+  BRIG_URL=https://judge.example BRIG_API_KEY=brig_... brig explain 7vt52xaicjjw4iogs43u6n42 --json`)
+	base := f.String("url", "", "the service's `ADDRESS`")
+	asJSON := f.Bool("json", false, "print the run as the service has it")
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if f.NArg() != 1 {
+		return c.hint("explain", fmt.Errorf("brig explain needs the RUN_ID of a run"))
+	}
+	at := *base
+	if at == "" {
+		at = c.env("BRIG_URL")
+	}
+	if at == "" {
+		at = serviceURL
+	}
+	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return c.hint("explain", fmt.Errorf("address %q: write it as %s", at, serviceURL))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, enough := context.WithTimeout(ctx, 30*time.Second)
+	defer enough()
+	s, err := remote.New(at, c.env("BRIG_API_KEY")).Status(ctx, f.Arg(0))
+	if err != nil {
+		return c.fail(err)
+	}
+	if *asJSON {
+		c.stdout.Write(marshal(s))
+		return 0
+	}
+	fmt.Fprint(c.stdout, explanation(s))
+	return 0
+}
+
+// explanation is a run's fate in a few lines.
+func explanation(s api.Status) string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-9s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("run", "%s, asked for at %s", s.Run, s.Created.Format(time.RFC3339))
+	switch {
+	case s.Error != nil:
+		line("error", "%s (%s): the program was not judged", s.Error.Detail, s.Error.Code)
+		return b.String()
+	case s.Result == nil:
+		line("state", "%s", s.State)
+		return b.String()
+	}
+	line("verdict", "%s", sentence(*s.Result))
+	d := s.Result.Diagnosis
+	if d == nil {
+		return b.String()
+	}
+	if d.File != "" {
+		line("where", "%s", strings.TrimSuffix(placeOf(*d), ": "))
+	}
+	line("what", "%s (%s): %s", d.Type, d.Category, d.Message)
+	if d.Hint != "" {
+		line("hint", "%s", d.Hint)
+	}
+	return b.String()
+}
