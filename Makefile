@@ -98,12 +98,18 @@ lint: $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticche
 	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
 	go vet -tags tiers ./e2e
 	go run $(STATICCHECK) ./...
-	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts)
+	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging)
 
-install: build ## brig and brigd into /usr/local/bin
-	install -m 0755 bin/brig bin/brigd /usr/local/bin/
+install: build ## everything below PREFIX (/usr/local): binaries, units, settings, completions, manual pages
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install
+
+uninstall: build ## remove what make install installed; data, users and changed settings stay
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install --remove
+
+deb: build ## a Debian package in bin/
+	@VERSION="$(DEBVERSION)" packaging/deb
 
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers tiers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install clean
+.PHONY: help layers tiers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install uninstall deb clean

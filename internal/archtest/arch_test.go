@@ -59,6 +59,7 @@ var rules = []rule{
 	{dir: "e2e", may: []string{"api", "client", "corpus", "diagnose", "internal", "rootfs"}, why: "tests what a caller sees"},
 	{dir: "internal/ownagent", may: []string{"client", "rootfs"}, why: "an agent for the tools that measure one"},
 	{dir: "clients", why: "clients in other languages, whose tests alone are run from Go"},
+	{dir: "packaging", why: "scripts and files for packages, whose tests alone are in Go"},
 	{dir: "internal"},
 }
 
