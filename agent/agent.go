@@ -41,6 +41,9 @@ type Streams struct {
 	// result as it comes; one call at a time.
 	Compiled func(api.Compilation)
 	Test     func(api.TestResult)
+
+	// Usage, when the client wants it, is told now and then what the run uses.
+	Usage func(api.LiveUsage)
 }
 
 // Blobs keeps content that runs name by its digest.

@@ -74,13 +74,17 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 	// When the agent must stop now, a slow client gets one more second.
 	hurried := context.AfterFunc(s.kill, func() { out.hurry(time.Second) })
 
-	res, err := s.runGuarded(ctx, do, Streams{
+	streams := Streams{
 		Attach:   st.attach,
 		Stdout:   out.stream(api.FrameStdout),
 		Stderr:   out.stream(api.FrameStderr),
 		Compiled: func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
 		Test:     func(t api.TestResult) { s.send(st, api.FrameTest, t) },
-	}, callerOf(r.Context()))
+	}
+	if r.Header.Get(api.UsageHeader) != "" {
+		streams.Usage = st.usage
+	}
+	res, err := s.runGuarded(ctx, do, streams, callerOf(r.Context()))
 	s.note(callerOf(r.Context()), res, err)
 
 	st.end()
@@ -108,6 +112,17 @@ func (s *Server) runGuarded(ctx context.Context, do work, io Streams, c Caller) 
 		}
 	}()
 	return do(ctx, io, c)
+}
+
+// usage sends a sample, in a frame of its own between whatever else is sent.
+func (st *stream) usage(u api.LiveUsage) {
+	text, err := json.Marshal(u)
+	if err == nil {
+		err = st.out.frame(api.FrameUsage, text)
+	}
+	if err != nil {
+		st.cancel() // the client is gone
+	}
 }
 
 // attach takes the write end of the program's stdin and starts to fill it.

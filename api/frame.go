@@ -11,6 +11,10 @@ import (
 // cancels the run and may still read the answer.
 const StreamProtocol = "brig-stream/1"
 
+// UsageHeader, set to anything in the request, has the agent send frames of what the
+// run uses meanwhile.
+const UsageHeader = "Brig-Usage"
+
 // A FrameType is the first byte of a frame.
 type FrameType byte
 
@@ -25,6 +29,7 @@ const (
 	FrameStderr   FrameType = 'x'
 	FrameCompiled FrameType = 'k' // to the client: the Compilation; the program starts now
 	FrameTest     FrameType = 'q' // to the client: a TestResult, as soon as it is there
+	FrameUsage    FrameType = 'u' // to the client, where it asked with UsageHeader: a LiveUsage
 	FramePart     FrameType = 'p' // to the client: a piece of the JSON that the next frame of one of these kinds or FrameResult completes
 	FrameResult   FrameType = 'r' // to the client: the Result, without what was streamed
 	FrameFailure  FrameType = 'f' // to the client: an Error

@@ -83,6 +83,16 @@ type Usage struct {
 	StderrBytes  int64  `json:"stderr_bytes"`
 }
 
+// LiveUsage is what a run has used so far. The zero value of Wall means that the
+// program has not begun.
+type LiveUsage struct {
+	Wall        int64  `json:"wall_ns"`
+	CPU         Figure `json:"cpu_ns"`
+	Memory      Figure `json:"memory_bytes"` // peak so far
+	StdoutBytes int64  `json:"stdout_bytes"`
+	StderrBytes int64  `json:"stderr_bytes"`
+}
+
 // A Figure is a number with the file or call it was read from.
 type Figure struct {
 	Value  *int64 `json:"value"`

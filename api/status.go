@@ -4,12 +4,13 @@ import "time"
 
 // A Status is how far a run is, and what became of it.
 type Status struct {
-	Run     string    `json:"run_id"`
-	State   State     `json:"state"`
-	Created time.Time `json:"created"`
-	Labels  Labels    `json:"labels,omitzero"`
-	Result  *Result   `json:"result,omitempty"` // when it is done, this or Error
-	Error   *Problem  `json:"error,omitempty"`  // what kept it from a verdict: ours, not the program's
+	Run     string     `json:"run_id"`
+	State   State      `json:"state"`
+	Created time.Time  `json:"created"`
+	Labels  Labels     `json:"labels,omitzero"`
+	Usage   *LiveUsage `json:"usage,omitempty"`  // while it runs
+	Result  *Result    `json:"result,omitempty"` // when it is done, this or Error
+	Error   *Problem   `json:"error,omitempty"`  // what kept it from a verdict: ours, not the program's
 }
 
 // A State says how far a run is.

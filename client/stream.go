@@ -31,6 +31,7 @@ type Events struct {
 	Stdout, Stderr io.Writer // of a run without tests
 	Started        func()    // it has its slot; of a run without tests
 	Compiled       func(api.Compilation)
+	Usage          func(api.LiveUsage)  // now and then, what a run without tests uses
 	Test           func(api.TestResult) // each test's result as it comes
 }
 
@@ -59,7 +60,7 @@ func (c *Client) stream(ctx context.Context, path string, ask any, tests []api.T
 	stop := context.AfterFunc(ctx, func() { k.hangUp() })
 	defer stop()
 
-	if err := k.upgrade(path, body); err != nil {
+	if err := k.upgrade(path, body, events.Usage != nil); err != nil {
 		if ctx.Err() != nil {
 			return api.Result{}, context.Cause(ctx)
 		}
@@ -84,9 +85,12 @@ func (k *conn) hangUp() {
 }
 
 // upgrade sends the request and reads up to the start of the frames.
-func (k *conn) upgrade(path string, body []byte) error {
+func (k *conn) upgrade(path string, body []byte, usage bool) error {
 	again := path == runsPath
 	head := append(make([]byte, 0, 256+len(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
+	if usage {
+		head = append(head, api.UsageHeader+": yes\r\n"...)
+	}
 	werr := k.send(head, body)
 	res, err := http.ReadResponse(k.in, &http.Request{Method: http.MethodPost})
 	switch {
@@ -150,6 +154,11 @@ func (k *conn) receive(asked []api.Test, taken func(), events Events) (res api.R
 			var made api.Compilation
 			if err = whole(&parts, payload, &made); err == nil && events.Compiled != nil {
 				events.Compiled(made)
+			}
+		case api.FrameUsage:
+			var now api.LiveUsage
+			if err = json.Unmarshal(payload, &now); err == nil && events.Usage != nil {
+				events.Usage(now)
 			}
 		case api.FrameTest:
 			var one api.TestResult

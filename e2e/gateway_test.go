@@ -181,7 +181,9 @@ func TestGatewayEvents(t *testing.T) {
 	id := s.alone(sh(`for i in 1 2 3; do echo $i; sleep 0.1; done; echo e >&2; printf '\303'; sleep 0.1; printf '\251'`))
 	var first []heard
 	s.listen(id, "", func(e heard) bool {
-		first = append(first, e)
+		if e.name != "usage" {
+			first = append(first, e)
+		}
 		return len(first) < 3
 	})
 	if len(first) != 3 || first[0].name != "queued" || first[1].name != "started" || first[2].name != "stdout" {
@@ -194,6 +196,7 @@ func TestGatewayEvents(t *testing.T) {
 			t.Error(err)
 		}
 		switch e.name {
+		case "usage":
 		case "stdout":
 			out += string(piece.Data)
 			if strings.Contains(string(e.data), "base64") {
@@ -218,6 +221,24 @@ func TestGatewayEvents(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	s.refused("GET", "/v1/runs/"+id+"/events", nil, 400, api.CodeBadRequest, "Last-Event-ID", "x")
+
+	busy := s.alone(sh("while :; do :; done"))
+	s.listen(busy, "", func(e heard) bool {
+		var now api.LiveUsage
+		if e.name != "usage" {
+			return true
+		}
+		if err := json.Unmarshal(e.data, &now); err != nil || now.CPU.Value == nil || *now.CPU.Value < 1e6 || now.Wall < 1e6 {
+			t.Errorf("usage %s, %v", e.data, err)
+		}
+		var st api.Status
+		s.call("GET", "/v1/runs/"+busy, nil, 200, &st)
+		if st.State != api.Running || st.Usage == nil {
+			t.Errorf("%+v", st)
+		}
+		return false
+	})
+	s.call("DELETE", "/v1/runs/"+busy, nil, 200, nil)
 
 	tests := sh("cat")
 	for i := range 3 {

@@ -120,6 +120,7 @@ func (g *Gateway) ask(ctx context.Context, o *order) (api.Result, error) {
 		Started:  func() { a.feed.put(ctx, "started", struct{}{}) },
 		Compiled: func(c api.Compilation) { a.feed.put(ctx, "compiled", c) },
 		Test:     func(t api.TestResult) { a.feed.put(ctx, "test", t) },
+		Usage:    func(u api.LiveUsage) { a.using(u); a.feed.put(ctx, "usage", u) },
 	})
 	out.flush()
 	errs.flush()

@@ -30,9 +30,16 @@ type active struct {
 	cancel  context.CancelFunc
 
 	mu      sync.Mutex
-	state   api.State    // guarded by mu
-	result  *api.Result  // guarded by mu; when done, one of these two
-	problem *api.Problem // guarded by mu
+	state   api.State      // guarded by mu
+	usage   *api.LiveUsage // guarded by mu; the last heard of
+	result  *api.Result    // guarded by mu; when done, one of these two
+	problem *api.Problem   // guarded by mu
+}
+
+func (a *active) using(u api.LiveUsage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.usage = &u
 }
 
 func (a *active) begin() {

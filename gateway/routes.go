@@ -57,7 +57,7 @@ func (g *Gateway) routes() []route {
 		{method: "DELETE", path: "/v1/runs/{id}", name: "cancelRun", group: "Runs", summary: "Cancel a run",
 			about: "One that is done stays as it was.", serve: g.deleteRun, answer: reflect.TypeFor[api.Status]()},
 		{method: "GET", path: "/v1/runs/{id}/events", name: "runEvents", group: "Runs", summary: "What happens to a run, as it happens",
-			about: "Server-sent events: queued, started, compiled, stdout, stderr, test, then result or error. A client that comes back with the header Last-Event-ID gets what it missed; gap tells of events that are gone.",
+			about: "Server-sent events: queued, started, compiled, stdout, stderr, usage, test, then result or error. A client that comes back with the header Last-Event-ID gets what it missed; gap tells of events that are gone.",
 			serve: g.events, kind: "text/event-stream", params: []param{{"Last-Event-ID", "header", "number of the last event that arrived"}, {"after", "query", "the same, where headers cannot be set"}}},
 		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", group: "Blobs", summary: "Keep an input that many runs share",
 			about: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. What a key used longest ago goes when it has too much.",

@@ -109,7 +109,7 @@ func (g *Gateway) begin(o *order) (api.Status, error) {
 // done tells how it ended.
 func (a *active) done(g *Gateway, res api.Result, err error) {
 	a.mu.Lock()
-	a.state = api.Done
+	a.state, a.usage = api.Done, nil
 	if errors.Is(err, context.Canceled) { // taken back while it waited
 		res, err = api.Result{Run: a.id, Verdict: api.Canceled, Labels: a.labels}, nil
 	}
@@ -129,7 +129,7 @@ func (a *active) done(g *Gateway, res api.Result, err error) {
 func (a *active) status() api.Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return api.Status{Run: a.id, State: a.state, Created: a.created, Labels: a.labels, Result: a.result, Error: a.problem}
+	return api.Status{Run: a.id, State: a.state, Created: a.created, Labels: a.labels, Usage: a.usage, Result: a.result, Error: a.problem}
 }
 
 // getRun tells how far a run is.

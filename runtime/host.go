@@ -276,6 +276,8 @@ func (h *Host) execute(ctx context.Context, p *plan, streams Streams, begun time
 func (h *Host) executeIn(ctx context.Context, l *lease, p *plan, streams Streams, begun time.Duration) (api.Result, error) {
 	out := newOutputs(streams, int64(p.limits.Output), l.stall.slot.wake)
 	defer out.finish()
+	l.live = startLive(streams.Usage, l.stall.slot.wake)
+	defer l.live.join()
 	o, err := l.climb(ctx, p, streams, out, begun)
 	if err != nil {
 		return api.Result{}, err
@@ -289,7 +291,10 @@ func (h *Host) executeIn(ctx context.Context, l *lease, p *plan, streams Streams
 // of ours panics).
 func (l *lease) climb(ctx context.Context, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	doubt := true
-	defer func() { l.giveBack(doubt) }()
+	defer func() {
+		l.live.end() // the slot's next run is not to be woken for this one
+		l.giveBack(doubt)
+	}()
 	o, err = climb(ctx, l, p, streams, out, begun)
 	doubt = err != nil && !mendable(err)
 	return o, err

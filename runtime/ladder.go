@@ -30,6 +30,10 @@ type Streams struct {
 	// test's result as it comes, one call at a time.
 	Compiled func(api.Compilation)
 	Test     func(api.TestResult)
+
+	// Usage, when set, is told twice a second what a run without tests uses; one call
+	// at a time.
+	Usage func(api.LiveUsage)
 }
 
 // An outcome is what the ladder hands to the judge.
@@ -48,7 +52,7 @@ type outcome struct {
 // unless the error is the caller's to mend.
 func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	s, c, sh := l.stall.slot, l.offer.cell, l.offer.shell
-	w := &watch{slot: s, cell: c, shell: sh, limits: p.limits, filter: p.cell.filter, stdin: p.stdin, out: out}
+	w := &watch{slot: s, cell: c, shell: sh, limits: p.limits, filter: p.cell.filter, stdin: p.stdin, out: out, live: l.live}
 	out[0].file, out[1].file = sh.stdout, sh.stderr
 
 	// 1. limits: the group holds them, is empty, and its counters have a beginning.

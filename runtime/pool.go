@@ -59,6 +59,7 @@ type lease struct {
 	berth  *berth
 	memory api.Size
 	offer  offer
+	live   *live
 }
 
 // lease admits a run and returns a cell and a parked shell for it.

@@ -46,6 +46,7 @@ type watch struct {
 	started time.Duration // when the start message went out
 	stdin   []byte        // still to be written
 	out     *outputs
+	live    *live   // nil: nobody wants to see what it uses meanwhile
 	parked  [2]bool // not polled: ended, or the caller takes nothing
 
 	ev      api.Evidence
@@ -124,6 +125,9 @@ func (w *watch) handle(ctx context.Context, e unix.EpollEvent) error {
 		if ctx.Err() != nil && !w.stopped {
 			w.ev.Canceled = true
 			return w.stop()
+		}
+		if err := w.look(); err != nil {
+			return err
 		}
 		if v := w.shell.visit; v != nil {
 			for _, d := range v.calls.take() {

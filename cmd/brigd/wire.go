@@ -32,7 +32,7 @@ func callerOf(c agent.Caller) runtime.Caller { return runtime.Caller{UID: c.UID,
 
 // streamsOf keeps a writer that is not there from becoming an interface that is.
 func streamsOf(s agent.Streams) runtime.Streams {
-	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test}
+	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test, Usage: s.Usage}
 	if s.Stdout != nil {
 		streams.Stdout = s.Stdout
 	}
