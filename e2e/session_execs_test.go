@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // Source is executed in the session's language, with the session's files beside it.
@@ -145,6 +147,75 @@ func TestSessionExecsAtATime(t *testing.T) {
 	a.hears(t, s.ID)
 }
 
+// Processes of a session that signal all others, again and again, cost execs their
+// lives and nothing else: each has a verdict, none is a failure of brig's, and the
+// session's own shells are out of reach.
+func TestHostileSignalsInASession(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	storm := compileC(t, "storm", `#include <signal.h>
+#include <stdlib.h>
+int main(int argc, char **argv) { for (;;) kill(-1, atoi(argv[1])); }`)
+	for signal, wants := range map[string][]api.Verdict{
+		"9":  {api.Signaled, api.OK},
+		"19": {api.WallLimit, api.OK},
+	} {
+		s := a.session(t, nil)
+		if err := a.PutFile(t.Context(), s.ID, "storm", bytes.NewReader(storm.Content), true); err != nil {
+			t.Fatal(err)
+		}
+		a.says(t, s.ID, "./storm "+signal+" >/dev/null 2>&1 &", "")
+		seen := map[api.Verdict]int{}
+		for range 3 {
+			e := scripted("while :; do :; done")
+			e.Limits = api.Limits{Wall: slowly(0.3)}
+			if signal == "9" {
+				e.Limits.Wall = slowly(20)
+			}
+			res := a.execute(t, s.ID, e)
+			seen[res.Verdict]++
+			if !slices.Contains(wants, res.Verdict) {
+				t.Errorf("signal %s: %s, %d; want one of %s", signal, res.Verdict, res.Signal, wants)
+			}
+		}
+		if seen[wants[0]] == 0 {
+			t.Errorf("signal %s: %v: there was no storm", signal, seen)
+		}
+		if now, err := a.Session(t.Context(), s.ID); err != nil || *now.Usage.Processes.Value != 1 {
+			t.Errorf("signal %s: the session is %+v, %v; want it alive, with the storm alone", signal, now.Usage.Processes, err)
+		}
+		if err := a.DeleteSession(t.Context(), s.ID); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What an exec leaves running and writing to its output neither keeps its answer back
+// nor goes beyond its limit.
+func TestSessionExecEndsUnderItsWriters(t *testing.T) {
+	a := startAgent(t)
+	s := a.session(t, nil)
+	res := a.exec(t, s.ID, "yes & echo first; sleep 0.2")
+	if res.Verdict != api.OK && res.Verdict != api.OutputLimit || res.Timing.Finish > int64(slow(10*time.Second)) {
+		t.Errorf("%s, finished in %d ns", res.Verdict, res.Timing.Finish)
+	}
+	begun := time.Now()
+	for range 5 {
+		e := scripted("yes & exit 0")
+		e.Limits = api.Limits{Output: 1000, Wall: slowly(20)}
+		if res := a.execute(t, s.ID, e); res.Verdict != api.OK && res.Verdict != api.OutputLimit || len(res.Stdout) > 1000 {
+			t.Errorf("%s with %d bytes", res.Verdict, len(res.Stdout))
+		}
+	}
+	if took := time.Since(begun); took > slow(15*time.Second) {
+		t.Errorf("five took %s", took)
+	}
+	for deadline := patience(); len(commands(t, "yes")) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("who writes for nobody lives on")
+		}
+	}
+}
+
 // What holds of a run holds of each exec: who it is, what it may, what it inherits.
 func TestSessionExecHasThePostureOfARun(t *testing.T) {
 	a := startAgent(t)
@@ -169,5 +240,35 @@ func TestSessionExecHasThePostureOfARun(t *testing.T) {
 	a.says(t, w.ID, "cat /etc/mine", "mine\n")
 	if res := a.exec(t, s.ID, "cat /etc/mine"); res.Verdict == api.OK {
 		t.Error("another session sees a file of a writable root")
+	}
+}
+
+// The source of a language with a compiler is compiled outside the session, as a run's
+// is, and what comes of it is put beside the session's files.
+func TestSessionCompilesOutside(t *testing.T) {
+	a := startCompiler(t)
+	s := a.session(t, func(s *api.SessionRequest) { s.Image, s.Language = "", "made" })
+	a.put(t, s.ID, "data", "of the session")
+	source := unique(t, makes)
+	for i := range 2 {
+		res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(source), Argv: []string{"x"}, Stdin: []byte("in\n")})
+		if res.Verdict != api.OK || !strings.Contains(string(res.Stdout), "stage run args x stdin in: of the library data lib main") {
+			t.Errorf("%s, %q, %q", res.Verdict, res.Stdout, res.Stderr)
+		}
+		if res.Compile == nil || res.Compile.Cached != (i > 0) || !strings.Contains(string(res.Compile.Stderr), "a warning") {
+			t.Errorf("compilation %d: %+v", i, res.Compile)
+		}
+	}
+	res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(unique(t, "cat data >&2; exit 1"))})
+	if res.Verdict != api.CompileError || strings.Contains(string(res.Stderr), "of the session") {
+		t.Errorf("a compiler that fails: %s, %q", res.Verdict, res.Stderr)
+	}
+	a.says(t, s.ID, "./main < /dev/null | grep -c made; cat data", "1\nof the session")
+	var warned string
+	_, err := a.ExecEvents(t.Context(), s.ID, api.Exec{Source: api.Bytes(source)}, nil, client.Events{
+		Compiled: func(c api.Compilation) { warned = string(c.Stderr) },
+	})
+	if err != nil || !strings.Contains(warned, "a warning") {
+		t.Errorf("streamed: %v, %q", err, warned)
 	}
 }

@@ -109,28 +109,25 @@ func (s *session) excuse(err error) error {
 
 // arrive admits an exec.
 func (s *session) arrive() (*visit, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.why != "" {
+		return nil, endedError(s.id, s.why)
+	}
 	s.sweep()
+	if len(s.stay) >= maxStay {
+		return nil, api.Fail(api.CodeBusy, "%d execs of session %s have left processes running and that is the most: end some", maxStay, s.id)
+	}
 	v := &visit{session: s}
 	for i, other := range s.visits {
-		if other == nil && len(s.stay) < maxStay && s.why == "" {
+		if other == nil {
 			v.clock = uint32(i)
 			s.visits[i] = v
 			s.begun++
+			s.busy++
 			s.execs.Add(1)
 			return v, nil
 		}
-	}
-	s.busy--
-	switch {
-	case s.why != "":
-		return nil, endedError(s.id, s.why)
-	case len(s.stay) == maxStay:
-		return nil, api.Fail(api.CodeBusy, "%d execs of session %s have left processes running and that is the most: end some", maxStay, s.id)
 	}
 	return nil, api.Fail(api.CodeBusy, "session %s has %d execs under way and that is the most: wait for one", s.id, maxExecs)
 }

@@ -24,6 +24,7 @@ type session struct {
 	plan  *sessionPlan
 	seat  *seat
 	born  time.Duration // on the monotonic clock
+	made  time.Time     // the same, for people
 
 	cell     *cell
 	group    *groups.Branch
@@ -83,11 +84,13 @@ func (s *session) leave() {
 // that it has waits for done.
 func (s *session) end(why string) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.why == "" {
 		s.why = why
 	}
-	s.mu.Unlock()
-	s.wake.wake()
+	if !s.gone { // its number may be another's by now
+		s.wake.wake()
+	}
 }
 
 // ending is the reason why the session ends; empty: it does not.
@@ -227,8 +230,8 @@ func (s *session) info() (api.Session, error) {
 	if err != nil {
 		return api.Session{}, s.host.told(err, s.id)
 	}
-	p, now := s.plan, monotonic()
-	at := func(t time.Duration) string { return time.Now().Add(t - now).UTC().Format(time.RFC3339Nano) }
+	p := s.plan
+	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
 	i := api.Session{
 		ID: s.id, State: api.SessionQuiet, Language: p.lang.Name, Image: p.image.Digest, Profile: p.cell.filter.name,
 		Network: "none", Labels: p.ask.Labels, Limits: p.limits, ExecLimits: p.exec,

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // newSession builds one: a cell, its group, its world. On failure nothing is left.
 func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner Caller) (_ *session, err error) {
 	s := &session{
-		host: h, id: runID(), owner: owner, plan: p, seat: at, born: monotonic(),
+		host: h, id: runID(), owner: owner, plan: p, seat: at, born: monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{},
 	}
 	undo := undoing(&err)

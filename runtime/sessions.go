@@ -201,12 +201,18 @@ func (h *Host) createSession(ctx context.Context, ask api.SessionRequest, c Call
 	}
 	known := h.sessions.register(s)
 	go s.live()
-	if !known {
+	switch {
+	case !known:
 		s.end("the agent was stopped")
-		<-s.done
-		return nil, api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
+		err = api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
+	case ctx.Err() != nil: // nobody learns its id
+		s.end("its caller left before it was made")
+		err = api.Fail(api.CodeStopping, "canceled while the session was being made: %w", ctx.Err())
+	default:
+		return s, nil
 	}
-	return s, nil
+	<-s.done
+	return nil, err
 }
 
 // told gives a failure its code, and says in the log what the caller is not told.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -354,10 +355,20 @@ func (w *watch) unpark() error {
 }
 
 // drain takes what the dead program left in the pipes, which their size bounds. It
-// goes to memory: waiting for a caller who takes nothing would hold the slot.
+// goes to memory: waiting for a caller who takes nothing would hold the slot. What an
+// exec leaves running may write on, for ever: of its pipes no more is taken than they
+// hold.
 func (w *watch) drain() error {
 	for i := range w.out {
-		for {
+		from, held := w.out[i].total, int64(math.MaxInt64)
+		if w.shell.visit != nil {
+			n, err := unix.FcntlInt(uintptr(fd(w.out[i].file)), unix.F_GETPIPE_SZ, 0)
+			if err != nil {
+				return os.NewSyscallError("fcntl F_GETPIPE_SZ", err)
+			}
+			held = int64(n)
+		}
+		for w.out[i].total-from < held {
 			more, err := w.out[i].read(w.slot.chunk[:], true)
 			if err != nil {
 				return err
@@ -369,6 +380,9 @@ func (w *watch) drain() error {
 		if w.out[i].over() {
 			w.ev.OutputFull = true
 		}
+	}
+	if w.ev.OutputFull && w.shell.visit != nil {
+		return w.shell.clear() // an exec that a limit stops is stopped whole
 	}
 	return nil
 }

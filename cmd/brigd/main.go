@@ -213,7 +213,7 @@ func serve(f flags) (err error) {
 			h.UptimeNS = time.Since(began).Nanoseconds()
 			return h
 		},
-		MaxWall: time.Duration(f.ceiling.Wall), Log: log,
+		MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
 	})
 	sweeping, swept := context.WithCancel(ctx)
 	var janitor sync.WaitGroup
