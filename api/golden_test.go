@@ -146,6 +146,7 @@ func TestGolden(t *testing.T) {
 			Skipped: []api.Skipped{{Name: `"\\xff"`, Reason: "the name is not UTF-8, or too long"}}, More: true,
 		},
 		"session-ended": api.Refuse(api.CodeSessionEnded, "session 0d3c1f6a5b2e4c77 has ended: it was deleted: make another"),
+		"finding":       api.Finding{Severity: api.SeverityError, Rule: "python-eval", Message: "eval carries out any text as a program", File: "main.py", Line: 3, Column: 5, Snippet: "x = eval(input())"},
 		"image":         api.Image{Digest: "sha256:5f70bf18", Names: []string{"python"}, Size: 100 << 20, Created: "2026-01-02T03:04:05Z"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,6 +34,7 @@ func commands() []command {
 		{name: "serve", short: "serve runs over HTTP, with history and statistics", run: serveCommand},
 		{name: "key", short: "make keys for brig serve", run: keyCommand},
 		{name: "explain", short: "say why a run that brig serve carried out failed", run: explainCommand},
+		{name: "check", short: "look for what is noteworthy in a program's source", run: checkCommand},
 		{name: "rootfs", short: "build, import, list and remove images", run: rootfsCommand},
 		{name: "profile", short: "show, explain, compare and export seccomp profiles", run: profileCommand},
 		{name: "session", short: "make sandboxes that last, and work in them", run: sessionCommand},

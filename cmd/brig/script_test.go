@@ -124,6 +124,9 @@ func (*fake) Languages() []api.Language {
 func (*fake) Profiles() []api.Profile { return nil }
 
 func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	if s.Attach == nil {
+		return playChecker(r), nil
+	}
 	in, stdin, err := os.Pipe()
 	if err != nil {
 		return api.Result{}, err
@@ -182,4 +185,18 @@ func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Call
 		res.Verdict = api.Canceled
 	}
 	return res, nil
+}
+
+// playChecker plays what brig check runs: the word before the first bracket of the
+// source is what it finds, and it does not come to its end for a source "cut".
+func playChecker(r api.Run) api.Result {
+	res := api.Result{Run: "r1", Verdict: api.OK, Stage: api.StageRun}
+	word, _, _ := strings.Cut(string(r.Files[0].Content), "(")
+	if rule, ok := map[string]string{"eval": "python-eval", "__import__": "python-import"}[word]; ok {
+		res.Stdout = fmt.Appendf(nil, "{\"rule\": %q, \"line\": 1, \"column\": 1, \"name\": %q}\n", rule, word)
+	}
+	if word != "cut\n" {
+		res.Stdout = append(res.Stdout, "{\"done\": true}\n"...)
+	}
+	return res
 }

@@ -1,0 +1,169 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/diagnose"
+)
+
+const (
+	maxLine    = 4 << 10 // of what a checker prints
+	maxSnippet = 160
+	maxMessage = 300
+)
+
+// Read turns what a run of Plan printed into findings, sorted and bounded. Whatever
+// it printed, a finding has a known rule, a line that the source has, and its text.
+func Read(language, name string, source []byte, r api.Result) []api.Finding {
+	s := newSource(fileName(language, name), source)
+	var found []api.Finding
+	finished := r.Verdict == api.OK || r.Verdict == api.Nonzero
+	if checkers[plainLanguage(language)].program != "" {
+		var done bool
+		found, done = s.lines(r.Stdout)
+		finished = finished && done
+	} else if finished {
+		found = s.compiler(language, append(bytes.Clone(r.Stdout), r.Stderr...), r.Verdict)
+	}
+	if !finished {
+		found = append(found, s.finding("not-checked", 0, 0, howItEnded(r)))
+	}
+	return tidy(found)
+}
+
+func howItEnded(r api.Result) string {
+	if d := diagnose.Of("", "", r); d != nil {
+		return fmt.Sprintf("the checker ended with %s: %s", r.Verdict, d.Message)
+	}
+	return "the checker did not come to its end"
+}
+
+// A told is one line of a checker of ours.
+type told struct {
+	Rule   string `json:"rule"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Name   string `json:"name"`
+	Done   bool   `json:"done"` // the last line: it came to its end
+}
+
+// lines reads JSON lines. What is none, or names no rule, is left out.
+func (s *source) lines(stdout []byte) (found []api.Finding, done bool) {
+	for line := range bytes.Lines(stdout) {
+		var t told
+		if len(found) == 10*MaxFindings {
+			break
+		}
+		done = false
+		if len(line) > maxLine || json.Unmarshal(line, &t) != nil {
+			continue
+		}
+		done = t.Done
+		if _, known := rules[t.Rule]; known && !secretRules[t.Rule] {
+			found = append(found, s.finding(t.Rule, t.Line, t.Column, t.Name))
+		}
+	}
+	return found, done
+}
+
+// compiler reads the errors of a compiler, which are those of package diagnose.
+func (s *source) compiler(language string, output []byte, v api.Verdict) []api.Finding {
+	var found []api.Finding
+	for _, d := range diagnose.Errors(language, output) {
+		rule := "compile"
+		switch {
+		case d.File != "" && d.File != s.name: // of a file that is included
+			continue
+		case d.Category == api.CategorySyntax:
+			rule = "syntax"
+		case d.Category == api.CategoryImport:
+			rule = "import"
+		}
+		f := s.finding(rule, d.Line, d.Column, d.Message)
+		found = append(found, f)
+	}
+	if len(found) == 0 && v != api.OK {
+		found = append(found, s.finding("compile", 0, 0, lastLine(output)))
+	}
+	return found
+}
+
+func lastLine(output []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(output[max(0, len(output)-maxLine):]), []byte("\n"))
+	if last := string(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	return "the checker refuses it"
+}
+
+// A source is the text that findings are about.
+type source struct {
+	name string
+	text []byte
+	ends []int // of its lines, without the newline
+}
+
+func newSource(name string, text []byte) *source {
+	s := &source{name: name, text: text}
+	for i, c := range text {
+		if c == '\n' {
+			s.ends = append(s.ends, i)
+		}
+	}
+	s.ends = append(s.ends, len(text))
+	return s
+}
+
+// line gives line n, from 1.
+func (s *source) line(n int) []byte {
+	begin := 0
+	if n > 1 {
+		begin = s.ends[n-2] + 1
+	}
+	return s.text[begin:s.ends[n-1]]
+}
+
+// finding makes one, with the line's own text; a place that the source has not is
+// left out.
+func (s *source) finding(id string, line, column int, name string) api.Finding {
+	r := rules[id]
+	f := api.Finding{Severity: r.severity, Rule: id, File: s.name, Message: r.message}
+	if strings.Contains(r.message, "%s") {
+		f.Message = fmt.Sprintf(r.message, name)
+	}
+	if f.Message = plain(f.Message, maxMessage); f.Message == "" {
+		f.Message = id
+	}
+	if line < 1 || line > len(s.ends) {
+		return f
+	}
+	text := s.line(line)
+	f.Line, f.Snippet = line, plain(string(text[:min(len(text), 8*maxSnippet)]), maxSnippet)
+	if column >= 1 && column <= len(text)+1 {
+		f.Column = column
+	}
+	return f
+}
+
+// plain makes s one line of printable text of at most the given bytes.
+func plain(s string, most int) string {
+	s = strings.TrimSpace(strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(s, "?")))
+	if len(s) <= most {
+		return s
+	}
+	const dots = "..."
+	for s = s[:most-len(dots)]; !utf8.ValidString(s); s = s[:len(s)-1] {
+	}
+	return s + dots
+}

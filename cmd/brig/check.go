@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/check"
+)
+
+const checkUsage = `
+Look for what is noteworthy in a program's source: dangerous calls, mistakes of
+syntax, passwords and keys. The language's own parser reads it, in a sandbox.
+
+This is advice. A program can do what no reader of its source sees: the sandbox
+is the boundary, not the check.
+
+Usage:
+  brig check [flags] FILE
+
+Examples:
+  brig check solve.py
+  brig check --json --language python submission
+
+Exit codes: 0 where nothing weighs as much as an error, 1 where something does,
+125 where brig itself failed.`
+
+// checkCommand is brig check: one run of a parser, and what it found.
+func checkCommand(c *console, args []string) int {
+	o := new(runOptions)
+	f := c.flags("check", checkUsage)
+	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension")
+	f.BoolVar(&o.json, "json", false, "print the findings as JSON")
+	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if f.NArg() != 1 {
+		return c.runFailed(o, errors.New("name one FILE to check"), true)
+	}
+	file := f.Arg(0)
+	source, err := readFile(file)
+	if err != nil {
+		return c.runFailed(o, err, true)
+	}
+	if o.run.Language == "" && filepath.Ext(file) == "" {
+		return c.runFailed(o, fmt.Errorf("%s has no extension to tell its language by: add --language", file), true)
+	}
+	agent, err := c.connect(o.socket)
+	if err != nil {
+		return c.runFailed(o, err, false)
+	}
+	ctx, stop := untilInterrupt(agent)
+	defer stop()
+	if err := c.settleLanguage(ctx, agent, o, filepath.Ext(file)); err != nil {
+		return c.runFailed(o, agent.explain(err), false)
+	}
+	found, err := check.Program(o.run.Language, filepath.Base(file), source, func(r api.Run) (api.Result, error) {
+		return c.whenFree(ctx, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
+	})
+	if err != nil {
+		return c.runFailed(o, agent.explain(err), false)
+	}
+	if o.json {
+		c.stdout.Write(marshal(struct {
+			Findings []api.Finding `json:"findings"`
+		}{append([]api.Finding{}, found...)}))
+	} else {
+		c.stdout.Write(listed(file, found))
+	}
+	if check.Refuses(found) {
+		return 1
+	}
+	return 0
+}
+
+// listed writes findings as compilers do, each with its line below.
+func listed(file string, found []api.Finding) []byte {
+	var b bytes.Buffer
+	for _, f := range found {
+		b.WriteString(file)
+		if f.Line > 0 {
+			fmt.Fprintf(&b, ":%d", f.Line)
+		}
+		if f.Column > 0 {
+			fmt.Fprintf(&b, ":%d", f.Column)
+		}
+		fmt.Fprintf(&b, ": %s: %s [%s]\n", f.Severity, f.Message, f.Rule)
+		if f.Snippet != "" {
+			fmt.Fprintf(&b, "    %s\n", f.Snippet)
+		}
+	}
+	if len(found) == 0 {
+		fmt.Fprintf(&b, "%s: nothing found\n", file)
+	}
+	return b.Bytes()
+}

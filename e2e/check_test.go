@@ -1,0 +1,234 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/check"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// A checkCase is a source, and the rules found in it with their lines: "python-eval:1".
+type checkCase struct {
+	source string
+	want   string // apart by spaces, in order; empty: nothing is found
+}
+
+// pythonChecks: what an ast sees and a grep does not, and what a grep would take for a
+// call and is none.
+var pythonChecks = []checkCase{
+	{"eval('1')", "python-eval:1"},
+	{"x = 1\nexec('x = 2')", "python-exec:2"},
+	{"import os\nos.system('ls')", "python-os-system:2"},
+	{"from os import system as s\ns('ls')", "python-os-system:2"},
+	{"import os as o\no.system('ls')", "python-os-system:2"},
+	{"import os.path\nos.popen('ls')", "python-os-system:2"},
+	{"import posix\nposix.system('ls')", "python-os-system:2"},
+	{"from os import *\nsystem('ls')", "python-os-system:2"},
+	{"import subprocess\nsubprocess.run(['ls'])", "python-subprocess:2"},
+	{"import subprocess as sp\np = sp.Popen\np(['ls'])", "python-subprocess:2 python-subprocess:3"},
+	{"import pickle\npickle.loads(b'')", "python-pickle:2"},
+	{"from pickle import loads as json_loads\njson_loads(b'')", "python-pickle:2"},
+	{"m = __import__('math')", "python-import:1"},
+	{"__import__('os').system('ls')", "python-import:1 python-os-system:1"},
+	{"import importlib\nimportlib.import_module('subprocess').run(['ls'])", "python-subprocess:2"},
+	{"import os\ngetattr(os, 'sys' + 'tem')('ls')", "python-os-system:2"},
+	{"import os\ngetattr(os, 'metsys'[::-1])('ls')", "python-os-system:2"},
+	{"import os\ngetattr(os, ''.join(['sys', 'tem']))('ls')", "python-os-system:2"},
+	{"import os\nvars(os)['system']('ls')", "python-os-system:2"},
+	{"import os\nos.__dict__['system']('ls')", "python-os-system:2"},
+	{"import sys\nsys.modules['os'].system('ls')", "python-os-system:2"},
+	{"import builtins\nbuiltins.eval('1')", "python-eval:2"},
+	{"__builtins__.eval('1')", "python-eval:1"},
+	{"e = eval\ne('1')", "python-eval:1 python-eval:2"},
+	{"(lambda f: f('1'))(eval)", "python-eval:1"},
+	{"list(map(eval, ['1']))", "python-eval:1"},
+	{"if (f := eval)('1'): f('2')", "python-eval:1 python-eval:1"},
+	{"def f(run=eval):\n    run('1')", "python-eval:1 python-eval:2"},
+	{"for f in (print, eval):\n    f('1')", "python-eval:1 python-eval:2"},
+	{"a, b = print, eval\nb('1')", "python-eval:1 python-eval:2"},
+	{"def f():\n    import os\n    def g():\n        os.system('ls')\n    g()", "python-os-system:4"},
+	{"@eval\ndef f(): pass", "python-eval:1"},
+	{"if False:\n    eval = None\neval('1')", "python-eval:3"}, // nothing hides it
+
+	{"print('eval(1)')", ""},
+	{"# eval(1)\nx = 1", ""},
+	{"'''\neval(1)\nimport os; os.system('ls')\n'''", ""},
+	{"import os\nos.path.join('a', 'b')\nos.getcwd()", ""},
+	{"class Model:\n    def eval(self): return 1\nModel().eval()", ""},
+	{"import ast\nast.literal_eval('1')", ""},
+	{"def eval(x): return x\neval('1')", ""},
+	{"def f(eval): return eval('1')", ""},
+	{"evaluate = 1\nexecute = 2\nsystem = 3\nprint(evaluate, execute, system)", ""},
+	{"import subprocess\ntry: pass\nexcept subprocess.CalledProcessError: pass", ""},
+	{"import json\njson.loads('{}')", ""},
+	{"import re\nre.compile('eval')", ""},
+
+	{"def f():\n    if True print(1)", "syntax:2"},
+	{"x = (1,\ny = 2", "syntax:1"},
+	{"def f():\nreturn 1", "syntax:2"},
+	{"x = 'no end", "syntax:1"},
+	{"\x00", "syntax:0"},
+	{"password = 'hunter2'\neval('1')", "password:1 python-eval:2"},
+	{"x = " + strings.Repeat("(", 5000) + strings.Repeat(")", 5000), "syntax:1"},
+	{"x = " + strings.Repeat("-", 20000) + "1", "unreadable:0"},
+	{"x = " + strings.Repeat("1+", 20000) + "eval('1')", "unreadable:0"},
+}
+
+var nodeChecks = []checkCase{
+	{"eval('1')", "js-eval:1"},
+	{"globalThis.eval('1')", "js-eval:1"},
+	{"globalThis['ev' + 'al']('1')", "js-eval:1"},
+	{"(0, eval)('1')", "js-eval:1"},
+	{"const e = eval;\ne('1')", "js-eval:1 js-eval:2"},
+	{"eval.call(null, '1')", "js-eval:1"},
+	{"const { eval: e } = globalThis;\ne('1')", "js-eval:2"},
+	{"setTimeout('alert(1)', 1)", "js-eval:1"},
+	{"new Function('return 1')()", "js-function:1"},
+	{"const F = Function;\nF('return 1')()", "js-function:1 js-function:2"},
+	{"(() => {}).constructor('return 1')()", "js-function:1"},
+	{"[].filter['constructor']('return 1')()", "js-function:1"},
+	{"''.constructor.constructor('return 1')()", "js-function:1"},
+	{"const cp = require('child_process');", "js-child-process:1"},
+	{"const { exec } = require('node:child_' + 'process');", "js-child-process:1"},
+	{"const r = require;\nr('child_process')", "js-child-process:2"},
+	{"import('child_process').then((c) => c.exec('ls'))", "js-child-process:1"},
+	{"import { exec as e } from 'node:child_process';\ne('ls')", "js-child-process:1"},
+	{"process.mainModule.require('child_process')", "js-child-process:1"},
+	{"require('vm').runInNewContext('1')", "js-eval:1"},
+	{"const el = {};\nel.innerHTML = '<b>';", "js-inner-html:2"},
+	{"const el = {};\nel['inner' + 'HTML'] += '<b>';", "js-inner-html:2"},
+
+	{"console.log('eval(1)'); // eval(1)\n/* new Function() */", ""},
+	{"console.log(`eval(${1})`, /eval\\(1\\)/)", ""},
+	{"const o = { eval() { return 1; } };\no.eval()", ""},
+	{"function f(eval_) { return eval_(1); }\nf((x) => x)", ""},
+	{"function Function() {}\nnew Function('x')", ""},
+	{"const text = 'child_process';\nconsole.log('child_process', text)", ""},
+	{"setTimeout(() => {}, 1)", ""},
+	{"const el = {};\nconsole.log(el.innerHTML)", ""},
+	{"class A { constructor() {} }\nnew A()", ""},
+	{"const fs = require('fs');\nfs.existsSync('/x')", ""},
+}
+
+var javascriptChecks = []checkCase{
+	{"function f(eval) { return eval('1'); }", ""},
+	{"if (true console.log(1)", "syntax:1"},
+	{"let a;\nlet a;", "syntax:2"},
+	{"const n: number = 1", "syntax:1"},
+	{"#!/usr/bin/env node\nconsole.log(1)", ""},
+	{"import fs from 'fs';\nexport default 1;\nawait 1;", ""},
+	{"return 1", ""}, // Node wraps a module of the old kind in a function
+}
+
+var typescriptChecks = []checkCase{
+	{"const n: number = 1;\ninterface A { eval(): void }\nlet a: A;\ntype F = Function;", ""},
+	{"const n: number = ;", "syntax:1"},
+	{"const e: any = eval;\n(e as any)('1')", "js-eval:1 js-eval:2"},
+	{"import cp = require('child_process');\ncp.exec('ls')", "js-child-process:1"},
+	{"const f = eval!;", "js-eval:1"},
+}
+
+// TestChecks: what is found in sources by the languages' own parsers, each in a cell.
+func TestChecks(t *testing.T) {
+	b := bench{startAgent(t, "--slots", "2", "--max-memory", "4G"), make(chan struct{}, 2)}
+	for language, cases := range map[string][]checkCase{
+		"python":     pythonChecks,
+		"javascript": slices.Concat(nodeChecks, javascriptChecks),
+		"typescript": slices.Concat(nodeChecks, typescriptChecks),
+	} {
+		image := map[string]string{"python": "python"}[language]
+		if image == "" {
+			image = "node"
+		}
+		images.load(t, b.agent, image)
+		t.Run(language, func(t *testing.T) {
+			for i, c := range cases {
+				b.test(t, fmt.Sprintf("%d %.30q", i, c.source), func(t *testing.T) {
+					if got := b.found(t, language, "", c.source); got != c.want {
+						t.Errorf("found %q; want %q in\n%.500s", got, c.want, c.source)
+					}
+				})
+			}
+		})
+	}
+}
+
+// found checks a source and gives the rules that were found, with their lines.
+func (b bench) found(t *testing.T, language, name, source string) string {
+	t.Helper()
+	found, err := check.Program(language, name, []byte(source), func(r api.Run) (api.Result, error) {
+		res := b.run(t, r)
+		if len(res.Stderr) > 0 {
+			t.Logf("%s: %.1000s", res.Verdict, res.Stderr)
+		}
+		return res, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, f := range found {
+		words = append(words, fmt.Sprintf("%s:%d", f.Rule, f.Line))
+	}
+	return strings.Join(words, " ")
+}
+
+// TestChecksOfEveryLanguage: the program with a mistake on line 3 has it found there,
+// and one without has nothing found. It takes the languages that TestLanguages takes.
+func TestChecksOfEveryLanguage(t *testing.T) {
+	b := bench{startAgent(t, "--slots", "2", "--max-memory", "4G"), make(chan struct{}, 2)}
+	for _, l := range builtinLanguages(t) {
+		if !chosen(l.Name, tongues[l.Name].later) {
+			continue
+		}
+		images.load(t, b.agent, l.Image)
+		b.test(t, l.Name, func(t *testing.T) {
+			hello, broken := checkSource(t, l, "hello"), checkSource(t, l, "broken")
+			if got := b.found(t, l.Name, l.SourceFile, hello); got != "" {
+				t.Errorf("found %s in hello; want nothing", got)
+			}
+			if got := b.found(t, l.Name, l.SourceFile, broken); !strings.Contains(got, ":3") && !checksTypesOnly[l.Name] {
+				t.Errorf("found %q; want something on line 3", got)
+			}
+			if got := b.found(t, l.Name, l.SourceFile, unclosed[strings.TrimSuffix(l.Name, "-full")]); !strings.Contains(got, "syntax:") {
+				t.Errorf("found %q; want a syntax error", got)
+			}
+		})
+	}
+}
+
+// checksTypesOnly are the languages whose mistake on line 3 is one of types, and whose
+// checker reads syntax alone.
+var checksTypesOnly = map[string]bool{"go": true, "typescript": true}
+
+// unclosed are sources that cannot be read.
+var unclosed = map[string]string{
+	"python": "f(\n", "javascript": "f(\n", "typescript": "f(\n", "c": "int main(void) {\n", "cpp": "int main() {\n",
+	"java": "public class Main {\n", "go": "package main\nfunc main() {\n", "rust": "fn main() {\n", "ruby": "def f\n", "php": "<?php f(;\n",
+	"bash": "if true; then\n", "perl": "if (1) {\n", "lua": "if true then\n", "csharp": "class A {\n", "pascal": "program a;\nbegin\n x := ;\nend.\n",
+	"haskell": "main = (\n",
+}
+
+func checkSource(t *testing.T, l rootfs.Language, name string) string {
+	t.Helper()
+	r, ok := languageRun(t, l, name)
+	if !ok {
+		t.Fatalf("%s has no program %s", l.Name, name)
+	}
+	return string(r.Source)
+}
+
+// The parser reads what nobody trusts: whatever becomes of it, the check comes to an
+// end and says so.
+func TestACheckIsARun(t *testing.T) {
+	a := startAgent(t, "--slots", "2", "--max-memory", "4G")
+	images.load(t, a, "cpp")
+	b := bench{a, make(chan struct{}, 2)}
+	if got := b.found(t, "c", "main.c", "#include \"/dev/zero\"\nint main(void) { return 0; }\n"); got != "not-checked:0" {
+		t.Errorf("found %q; want not-checked", got)
+	}
+}
