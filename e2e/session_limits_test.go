@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,6 +160,42 @@ int main(int argc, char **argv) { if (argc > 1) sleep(1); ptrace(PTRACE_TRACEME,
 		}
 	}
 	a.hears(t, s.ID)
+}
+
+// In profile mode log the calls of each exec are let go and listed with that exec, and
+// those of what it left are let go.
+func TestSessionLogsByExec(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	s := a.session(t, func(s *api.SessionRequest) { s.ProfileMode = api.Log })
+	calls := compileC(t, "calls", `#include <sys/ptrace.h>
+#include <unistd.h>
+#include <fcntl.h>
+int main(int argc, char **argv) {
+	if (argc > 1) sleep(1);
+	if (ptrace(PTRACE_TRACEME, 0, 0, 0)) return 1;
+	if (argc > 1) close(open("done", O_CREAT | O_WRONLY, 0666));
+	return 0; }`)
+	if err := a.PutFile(t.Context(), s.ID, "calls", bytes.NewReader(calls.Content), true); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			res, err := a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./calls"}})
+			if err != nil || res.Verdict != api.OK || len(res.Logged) != 1 || res.Logged[0].Syscall != "ptrace" || !res.Logged[0].Allowed {
+				t.Errorf("%s, %+v, %v", res.Verdict, res.Logged, err)
+			}
+		})
+		wg.Go(func() {
+			res, err := a.Exec(t.Context(), s.ID, scripted("echo quiet"))
+			if err != nil || res.Verdict != api.OK || slices.ContainsFunc(res.Logged, func(d api.Denial) bool { return d.Syscall == "ptrace" }) {
+				t.Errorf("beside it: %s, %+v, %v", res.Verdict, res.Logged, err)
+			}
+		})
+	}
+	wg.Wait()
+	a.says(t, s.ID, "./calls later >/dev/null 2>&1 &", "")
+	a.says(t, s.ID, "until test -e done; do sleep 0.05; done; echo let go", "let go\n")
 }
 
 // A session ends when nothing is asked of it, or when its life is over, and says so.

@@ -130,3 +130,30 @@ func FuzzStartDecoder(f *testing.F) {
 }
 
 var rlimitsForFuzz = []wireLimit{{Resource: 7, Soft: 64, Hard: 64}}
+
+// A spawn is taken as it is meant: a session's shell has the socket and the scratch
+// alone, an exec's all that a run's has, and no clock lies outside its page. The
+// decoder is told of seven descriptors.
+func TestSpawnsAreToldApart(t *testing.T) {
+	d := newDecoder(t)
+	for _, tt := range []struct {
+		name string
+		msg  wireSpawn
+		want bool
+	}{
+		{"a run's", wireSpawn{Joins: 1, HasCgroup: 1}, true},
+		{"an exec's", wireSpawn{Flags: spawnExec, Joins: 1, HasCgroup: 1, Clock: wireClockWords - 1}, true},
+		{"with all of /proc", wireSpawn{Flags: spawnFullProc, Joins: 2}, true},
+		{"one descriptor too few", wireSpawn{Joins: 2, HasCgroup: 1}, false},
+		{"a session's with more than two", wireSpawn{Flags: spawnSession}, false},
+		{"a session's with groups", wireSpawn{Flags: spawnSession, Joins: 1, HasCgroup: 1}, false},
+		{"both", wireSpawn{Flags: spawnSession | spawnExec, Joins: 1, HasCgroup: 1}, false},
+		{"a flag nobody knows", wireSpawn{Flags: 8, Joins: 1, HasCgroup: 1}, false},
+		{"a clock outside the page", wireSpawn{Joins: 1, HasCgroup: 1, Clock: wireClockWords}, false},
+	} {
+		tt.msg.Magic, tt.msg.Kind = wireMagic, kindSpawn
+		if _, spawn, _ := d.ask(t, encode(&tt.msg)); spawn != tt.want {
+			t.Errorf("%s: accepted %v; want %v", tt.name, spawn, tt.want)
+		}
+	}
+}
