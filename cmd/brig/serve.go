@@ -245,15 +245,28 @@ func (c *console) warm(ctx context.Context, agent *agentHandle, names []string) 
 		if i < 0 {
 			return api.Refuse(api.CodeNoLanguage, "--images names %q, which is no language: brig languages lists them", name)
 		}
-		if all[i].Stored {
-			continue
-		}
-		if os.Geteuid() != 0 {
+		if !all[i].Stored && os.Geteuid() != 0 {
 			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s, or leave it out of --images", all[i].Image, name, all[i].Image)
 		}
-		if err := c.buildMissing(ctx, agent, all[i]); err != nil {
+		if !all[i].Stored {
+			if err := c.buildMissing(ctx, agent, all[i]); err != nil {
+				return err
+			}
+		}
+		if err := c.warmUp(ctx, agent, all[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// warmUp has the first cell of a language built. An image need not have the program.
+func (c *console) warmUp(ctx context.Context, agent *agentHandle, l api.Language) error {
+	fmt.Fprintf(c.stderr, "brig: warming %s\n", l.Name)
+	_, err := agent.Run(ctx, api.Run{Language: l.Name, Argv: []string{"true"}})
+	var e *api.Error
+	if errors.As(err, &e) && (e.Code == api.CodeNoProgram || e.Code == api.CodeBadProgram || e.Code == api.CodeBusy) {
+		return nil
+	}
+	return err
 }
