@@ -106,13 +106,6 @@ func (r *registry) finished(a *active) {
 	}
 }
 
-// forget drops a run that was never begun.
-func (r *registry) forget(a *active) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.all, a.id)
-}
-
 // endFeeds lets every reader go home.
 func (r *registry) endFeeds() {
 	r.mu.Lock()
