@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,50 +46,51 @@ var recipeFiles embed.FS
 
 // Recipes returns the recipes brig brings, by name.
 func Recipes() map[string]Recipe {
-	files, err := recipeFiles.ReadDir("recipes")
+	all := make(map[string]Recipe)
+	files, err := fs.Glob(recipeFiles, "recipes/*.yaml")
 	if err != nil {
 		panic(err) // embedded: cannot happen in a binary that was built
 	}
-	all := make(map[string]Recipe)
-	for _, f := range files {
-		if f.IsDir() {
-			continue
-		}
-		name := path.Join("recipes", f.Name())
+	for _, name := range files {
 		text, err := recipeFiles.ReadFile(name)
 		if err != nil {
 			panic(err)
 		}
-		r, err := ParseRecipe(name, text)
-		if err == nil && r.NPM != "" {
-			r.Lock, err = recipeFiles.ReadFile(path.Join("recipes/npm", r.NPM+".json"))
-		}
+		r, err := parseRecipe(name, text)
 		if err != nil {
 			panic(err) // TestRecipesParse
 		}
 		all[r.Name] = r
 	}
+	whole := make(map[string]Recipe)
 	for name, r := range all {
-		if r.Extends == "" {
-			continue
+		if whole[name], err = r.complete(all); err != nil {
+			panic(err) // TestRecipesParse
 		}
-		base, ok := all[r.Extends]
-		if !ok || base.Extends != "" {
-			panic("recipe " + name + " extends none that stands alone") // TestRecipesParse
-		}
-		all[name] = r.onto(base)
 	}
-	return all
+	return whole
 }
 
-// onto adds r to base, which it extends.
-func (r Recipe) onto(base Recipe) Recipe {
-	r.Suite, r.Epoch = base.Suite, base.Epoch
-	r.Packages = slices.Concat(base.Packages, r.Packages)
-	r.Exclude = slices.Concat(base.Exclude, r.Exclude)
-	r.Keep = slices.Concat(base.Keep, r.Keep)
-	r.Finish = base.Finish + r.Finish
-	return r
+// complete adds what a recipe only names: the recipe it extends, one of all, and the
+// lock file of its npm packages.
+func (r Recipe) complete(all map[string]Recipe) (_ Recipe, err error) {
+	if r.Extends != "" {
+		base, ok := all[r.Extends]
+		if !ok || base.Extends != "" || base.Kind != "debian" || base.NPM != "" {
+			return Recipe{}, fmt.Errorf("recipe %s extends %q: name a debian recipe of brig's that extends none and takes nothing from npm", r.Name, r.Extends)
+		}
+		r.Suite, r.Epoch = base.Suite, base.Epoch
+		r.Packages = slices.Concat(base.Packages, r.Packages)
+		r.Exclude = slices.Concat(base.Exclude, r.Exclude)
+		r.Keep = slices.Concat(base.Keep, r.Keep)
+		r.Finish = base.Finish + r.Finish
+	}
+	if r.NPM != "" {
+		if r.Lock, err = recipeFiles.ReadFile("recipes/npm/" + r.NPM + ".json"); err != nil {
+			return Recipe{}, fmt.Errorf("recipe %s: brig has no lock file %q of npm packages", r.Name, r.NPM)
+		}
+	}
+	return r, nil
 }
 
 // FindRecipe returns the recipe with that name.
@@ -101,8 +102,16 @@ func FindRecipe(name string) (Recipe, error) {
 	return Recipe{}, fmt.Errorf("recipe %q does not exist: there are %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }
 
-// ParseRecipe reads a recipe; file is for the errors.
+// ParseRecipe reads a recipe, which may extend one of brig's; file is for the errors.
 func ParseRecipe(file string, text []byte) (Recipe, error) {
+	r, err := parseRecipe(file, text)
+	if err == nil {
+		r, err = r.complete(Recipes())
+	}
+	return r, err
+}
+
+func parseRecipe(file string, text []byte) (Recipe, error) {
 	var r Recipe
 	if err := decodeYAML(file, text, &r); err != nil {
 		return Recipe{}, err
