@@ -19,17 +19,12 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if err := api.BlobDigest(digest); err != nil {
 		return err
 	}
-	most := int64(g.cfg.MaxBlob)
-	if r.ContentLength > most {
-		return tooLarge(g.cfg.MaxBlob)
-	}
-	body := &counted{Reader: http.MaxBytesReader(w, r.Body, most)}
-	if err := g.cfg.Agent.SendBlob(r.Context(), digest, body); err != nil {
-		var over *http.MaxBytesError
-		if errors.As(body.err, &over) {
-			return tooLarge(g.cfg.MaxBlob)
-		}
+	body, err := g.boundBody(w, r)
+	if err != nil {
 		return err
+	}
+	if err := g.cfg.Agent.SendBlob(r.Context(), digest, body); err != nil {
+		return body.reason(err)
 	}
 	bound := c.Blobs
 	if bound == 0 {
@@ -43,8 +38,31 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 // A counted reader knows how much came, and why no more did.
 type counted struct {
 	io.Reader
-	n   int64
-	err error
+	most api.Size
+	n    int64
+	err  error
+}
+
+// boundBody is a body that is passed on as it comes, and no larger than a blob.
+func (g *Gateway) boundBody(w http.ResponseWriter, r *http.Request) (*counted, error) {
+	most := g.cfg.MaxBlob
+	if r.ContentLength > int64(most) {
+		return nil, blobTooLarge(most)
+	}
+	return &counted{Reader: http.MaxBytesReader(w, r.Body, int64(most)), most: most}, nil
+}
+
+// reason is why passing it on failed.
+func (c *counted) reason(err error) error {
+	var over *http.MaxBytesError
+	if errors.As(c.err, &over) {
+		return blobTooLarge(c.most)
+	}
+	return err
+}
+
+func blobTooLarge(most api.Size) error {
+	return api.Refuse(api.CodeTooLarge, "this is larger than the %s this service takes: have the operator raise --max-blob", most)
 }
 
 func (c *counted) Read(p []byte) (int, error) {

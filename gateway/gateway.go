@@ -13,6 +13,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,7 +152,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	if err != nil {
 		err = errors.Join(err, web.Close())
 	}
-	if serr := g.endSessions(end, g.sessions.ids(), "the service stops"); serr != nil {
+	if serr := g.endSessions(end, g.sessions.every(), "the service stops"); serr != nil {
 		g.log.Error("sessions not ended", "err", serr) // the next service does it
 	}
 	<-served
@@ -179,6 +181,10 @@ func (g *Gateway) enter() bool {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := g.guard(r); err != nil {
 		g.refuse(w, r, err)
+		return
+	}
+	if p := r.URL.Path; strings.HasPrefix(p, "/v1/sessions/") && path.Clean(p) != p { // ServeMux would lead to another file (FIO-03)
+		g.refuse(w, r, api.Refuse(api.CodeBadFile, "the path %.200q has an empty part, . or ..: write it without", p))
 		return
 	}
 	if no, pattern := g.mux.Handler(r); pattern == "" {

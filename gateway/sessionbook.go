@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,12 +44,13 @@ func openSessions(path string) (b *sessionBook, left []string, err error) {
 	return b, strings.Fields(string(text)), err
 }
 
-// find gives a session of an owner's; others' are not found.
+// find gives a session of an owner's; others' are not found, nor is one that is being
+// made.
 func (b *sessionBook) find(owner, id string) (booked, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, ok := b.all[id]
-	if !ok || s.owner != owner {
+	if !ok || s.owner != owner || isPlace(id) {
 		return booked{}, api.Refuse(api.CodeNotFound, "there is no session %.80q", id)
 	}
 	return s, nil
@@ -57,11 +58,18 @@ func (b *sessionBook) find(owner, id string) (booked, error) {
 
 // of lists the ids of an owner's sessions.
 func (b *sessionBook) of(owner string) []string {
+	return b.ids(func(s booked) bool { return s.owner == owner })
+}
+
+// every lists the ids of all sessions.
+func (b *sessionBook) every() []string { return b.ids(func(booked) bool { return true }) }
+
+func (b *sessionBook) ids(are func(booked) bool) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var ids []string
 	for id, s := range b.all {
-		if s.owner == owner {
+		if !isPlace(id) && are(s) {
 			ids = append(ids, id)
 		}
 	}
@@ -69,31 +77,42 @@ func (b *sessionBook) of(owner string) []string {
 	return ids
 }
 
-// ids lists all sessions.
-func (b *sessionBook) ids() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.all))
-}
-
 // reserve keeps a place for a session that is about to be made, under a name that no
-// id has. Of a project and task there is one at a time, unless both are empty: taken
-// is then its id, empty while it is being made.
-func (b *sessionBook) reserve(place string, s booked) (taken string, ok bool) {
+// id has. Of a project and task there is one at a time, unless both are empty; and
+// most of the owner's together (zero: any number). Refused, it says which are in the
+// way.
+func (b *sessionBook) reserve(place string, s booked, most int) (inTheWay []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s.labels != (api.Labels{}) {
-		for id, other := range b.all {
-			if other.owner == s.owner && other.labels == s.labels {
-				return strings.TrimPrefix(id, placePrefix), false
+	var theirs []string
+	have := 0
+	for id, other := range b.all {
+		if other.owner != s.owner {
+			continue
+		}
+		have++
+		if other.labels == s.labels && s.labels != (api.Labels{}) {
+			p := problem(http.StatusConflict, api.Refuse(api.CodeConflict, "project %q has a session of task %q already: use it, or end it", s.labels.Project, s.labels.Task))
+			if isPlace(id) { // it has no id yet
+				return nil, p
 			}
+			p.Session = id
+			return []string{id}, p
+		}
+		if !isPlace(id) {
+			theirs = append(theirs, id)
 		}
 	}
+	if most > 0 && have >= most {
+		return theirs, problem(http.StatusTooManyRequests, api.Fail(api.CodeSessionsFull, "this key has %d sessions and %d may be: end one", have, most))
+	}
 	b.all[place] = s
-	return "", true
+	return nil, nil
 }
 
 const placePrefix = "?" // no id begins with it
+
+func isPlace(id string) bool { return strings.HasPrefix(id, placePrefix) }
 
 // settle puts a session in the place kept for it, and both into the file.
 func (b *sessionBook) settle(place, id string) error {
@@ -127,10 +146,8 @@ func (b *sessionBook) save() error {
 	b.write.Lock()
 	defer b.write.Unlock()
 	var text strings.Builder
-	for _, id := range b.ids() {
-		if !strings.HasPrefix(id, placePrefix) {
-			fmt.Fprintln(&text, id)
-		}
+	for _, id := range b.every() {
+		fmt.Fprintln(&text, id)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(b.path), ".sessions-")
 	if err != nil {

@@ -57,7 +57,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, o *order, id string, ask api.Exec) error {
 	out := &eventWriter{g: g, w: w}
 	o.do = func(ctx context.Context) (api.Result, error) {
-		stdin := bytes.NewReader(ask.Stdin)
+		ask, stdin := ask, bytes.NewReader(ask.Stdin) // the session may be busy, and this done again
 		ask.Stdin = nil
 		stdout, stderr := out.stream("stdout"), out.stream("stderr")
 		res, err := g.cfg.Agent.ExecEvents(ctx, id, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})

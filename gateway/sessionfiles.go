@@ -19,8 +19,8 @@ func (g *Gateway) listFiles(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := g.cfg.Agent.ListFiles(r.Context(), id, r.URL.Query().Get("dir"))
-	if err != nil {
-		return g.noteEnd(id, err)
+	if err != nil { // what is not found may be the directory
+		return err
 	}
 	g.reply(w, http.StatusOK, l)
 	return nil
@@ -35,9 +35,12 @@ func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := http.MaxBytesReader(w, r.Body, int64(g.cfg.MaxBlob))
-	if err := g.cfg.Agent.PutFile(r.Context(), id, r.PathValue("name"), body, executable); err != nil {
+	body, err := g.boundBody(w, r)
+	if err != nil {
 		return err
+	}
+	if err := g.cfg.Agent.PutFile(r.Context(), id, r.PathValue("name"), body, executable); err != nil {
+		return body.reason(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -106,7 +109,7 @@ func (g *Gateway) janitor(ctx context.Context, left []string) {
 	for {
 		select {
 		case <-tick.C:
-			for _, id := range g.sessions.ids() {
+			for _, id := range g.sessions.every() {
 				if _, err := g.lookAt(ctx, id); ended(err) {
 					g.log.Info("session forgotten", "session", id, "why", err)
 				}

@@ -26,14 +26,9 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 		return errStopping()
 	}
 	c := callerOf(r.Context())
-	if have := len(g.sessions.of(c.Name)); c.Sessions > 0 && have >= c.Sessions {
-		return problem(http.StatusTooManyRequests, api.Fail(api.CodeSessionsFull, "this key has %d sessions and %d may be: end one", have, c.Sessions))
-	}
 	place := placePrefix + runID()
-	if taken, ok := g.sessions.reserve(place, booked{c.Name, ask.Labels, ask.Language}); !ok {
-		p := problem(http.StatusConflict, api.Refuse(api.CodeConflict, "project %q has a session of task %q already: use it, or end it", ask.Labels.Project, ask.Labels.Task))
-		p.Session = taken
-		return p
+	if err := g.reserve(r.Context(), place, booked{c.Name, ask.Labels, ask.Language}, c.Sessions); err != nil {
+		return err
 	}
 	// A caller who hangs up now leaves a session, which ends by itself when it is idle:
 	// its id is known here, and he may ask for it.
@@ -50,6 +45,21 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Location", "/v1/sessions/"+s.ID)
 	g.reply(w, http.StatusCreated, s)
 	return nil
+}
+
+// reserve keeps a place for a session. What has ended without anybody asking is in
+// nobody's way.
+func (g *Gateway) reserve(ctx context.Context, place string, s booked, most int) error {
+	inTheWay, err := g.sessions.reserve(place, s, most)
+	gone := false
+	for _, id := range inTheWay {
+		_, lerr := g.lookAt(ctx, id)
+		gone = gone || ended(lerr)
+	}
+	if gone {
+		_, err = g.sessions.reserve(place, s, most)
+	}
+	return err
 }
 
 // getSessions lists the caller's.

@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/history"
+)
+
+// serveFake gives a service in front of an agent that answers as mux does. How it is,
+// and what languages it has, are said already.
+func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest.Server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gateway") // t.TempDir is too long for a socket's name
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	ln, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 4}) })
+	mux.HandleFunc("GET /v1/languages", func(w http.ResponseWriter, r *http.Request) { say(w, 200, []api.Language{}) })
+	agent := &http.Server{Handler: mux}
+	go agent.Serve(ln)
+	t.Cleanup(func() { agent.Close() })
+
+	store, err := history.Open(t.Context(), filepath.Join(dir, "history.db"), history.Keep{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := client.New(filepath.Join(dir, "s"))
+	t.Cleanup(c.Close)
+	cfg := Config{Agent: c, History: store, Places: 8}
+	if change != nil {
+		change(&cfg)
+	}
+	g, err := New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(g)
+	t.Cleanup(web.Close)
+	return web
+}
+
+func say(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// deny is how an agent says an error.
+func deny(w http.ResponseWriter, status int, e *api.Error) {
+	say(w, status, map[string]any{"error": e})
+}
+
+// send makes a request and decodes the answer.
+func send(t *testing.T, web *httptest.Server, method, path, body string, into any, header ...string) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, web.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := web.Client().Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer res.Body.Close()
+	if into != nil {
+		if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+			t.Errorf("%s %s: %d, %v", method, path, res.StatusCode, err)
+		}
+	}
+	return res.StatusCode
+}

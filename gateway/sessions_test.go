@@ -1,0 +1,263 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+const made = `{"image":"tiny","labels":{"project":"p","task":"t"}}`
+
+// fakeSessions are those of an agent; making one waits for begin.
+type fakeSessions struct {
+	begun, begin chan struct{}
+
+	mu   sync.Mutex
+	n    int
+	live map[string]bool // guarded by mu; false: it has ended
+}
+
+func (f *fakeSessions) mux() *http.ServeMux {
+	f.live = map[string]bool{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) {
+		if f.begun != nil {
+			f.begun <- struct{}{}
+			<-f.begin
+		}
+		f.mu.Lock()
+		f.n++
+		id := fmt.Sprintf("s%d", f.n)
+		f.live[id] = true
+		f.mu.Unlock()
+		say(w, 201, map[string]string{"session_id": id})
+	})
+	mux.HandleFunc("GET /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		live, known := f.live[r.PathValue("id")]
+		f.mu.Unlock()
+		switch {
+		case live:
+			say(w, 200, map[string]string{"session_id": r.PathValue("id")})
+		case known:
+			deny(w, 410, api.Refuse(api.CodeSessionEnded, "it was idle"))
+		default:
+			deny(w, 404, api.Refuse(api.CodeNotFound, "no session"))
+		}
+	})
+	return mux
+}
+
+func (f *fakeSessions) end(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live[id] = false
+}
+
+// A session that is being made is nobody's to see, to end or to forget.
+func TestSessionBeingMade(t *testing.T) {
+	f := &fakeSessions{begun: make(chan struct{}, 8), begin: make(chan struct{})}
+	web := serveFake(t, f.mux(), nil)
+	var one struct {
+		ID string `json:"session_id"`
+	}
+	status := make(chan int)
+	go func() { status <- send(t, web, "POST", "/v1/sessions", made, &one) }()
+	<-f.begun
+	var page struct{ Items []json.RawMessage }
+	if s := send(t, web, "GET", "/v1/sessions", "", &page); s != 200 || len(page.Items) != 0 {
+		t.Errorf("sessions meanwhile: %d, %+v", s, page.Items)
+	}
+	var p api.Problem
+	if s := send(t, web, "POST", "/v1/sessions", made, &p); s != 409 || p.Session != "" {
+		t.Errorf("another meanwhile: %d, %+v; there is no id yet", s, p)
+	}
+	close(f.begin)
+	if s := <-status; s != 201 {
+		t.Fatalf("made: %d", s)
+	}
+	if s := send(t, web, "GET", "/v1/sessions", "", &page); s != 200 || len(page.Items) != 1 {
+		t.Errorf("sessions: %d, %+v", s, page.Items)
+	}
+	if s := send(t, web, "POST", "/v1/sessions", made, &p); s != 409 || p.Session != one.ID {
+		t.Errorf("another afterwards: %d, %+v", s, p)
+	}
+}
+
+// However many ask at once, a key has no more sessions than it may; and those that
+// have ended do not count.
+func TestSessionsOfAKeyAreBounded(t *testing.T) {
+	token, line, err := NewKey("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := ParseKeys([]byte("keys:\n" + strings.Replace(line, "}", ", sessions: 1}", 1) + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeSessions{begun: make(chan struct{}, 8), begin: make(chan struct{})}
+	web := serveFake(t, f.mux(), func(c *Config) { c.Keys = keys })
+	as := []string{"Authorization", "Bearer " + token}
+	status := make(chan int)
+	for range 8 {
+		go func() { status <- send(t, web, "POST", "/v1/sessions", `{"image":"tiny"}`, nil, as...) }()
+	}
+	<-f.begun
+	got := map[int]int{}
+	for range 7 {
+		select {
+		case s := <-status:
+			got[s]++
+		case <-f.begun:
+			t.Fatal("a second session is made")
+		}
+	}
+	close(f.begin)
+	got[<-status]++
+	if got[201] != 1 || got[429] != 7 {
+		t.Errorf("answers %v; want one session", got)
+	}
+	f.end("s1")
+	if s := send(t, web, "POST", "/v1/sessions", made, nil, as...); s != 201 {
+		t.Errorf("after it has ended: %d", s)
+	}
+	f.end("s2")
+	if s := send(t, web, "POST", "/v1/sessions", made, nil, as...); s != 201 {
+		t.Errorf("after one of the same project and task has ended: %d", s)
+	}
+}
+
+// An exec that had to wait for others of its session has its input still.
+func TestStreamedExecAfterBusy(t *testing.T) {
+	f := new(fakeSessions)
+	mux := f.mux()
+	tries := 0
+	mux.HandleFunc("POST /v1/sessions/{id}/exec", func(w http.ResponseWriter, r *http.Request) {
+		if tries++; tries == 1 {
+			deny(w, 503, api.Fail(api.CodeBusy, "8 execs are under way"))
+			return
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		c, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		frame := func(k api.FrameType, payload string) {
+			head := make([]byte, api.FrameHeader)
+			api.PutFrameHeader(head, k, len(payload))
+			_, _ = io.WriteString(c, string(head)+payload)
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
+		frame(api.FrameTaken, "")
+		buf := make([]byte, api.FrameMax)
+		for {
+			k, payload, err := api.ReadFrame(rw, buf)
+			if err != nil || k == api.FrameStdinEnd {
+				break
+			}
+			frame(api.FrameStdout, string(payload))
+		}
+		frame(api.FrameResult, `{"verdict":"ok"}`)
+	})
+	web := serveFake(t, mux, nil)
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+"/v1/sessions/s1/exec", strings.NewReader(`{"argv":["cat"],"stdin":"input"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := web.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(text), `"data":"input"`) || tries != 2 {
+		t.Errorf("after %d tries: %v\n%s", tries, err, text)
+	}
+}
+
+// A file can be asked for without its content, and one too large is said to be.
+func TestSessionFileAnswers(t *testing.T) {
+	f := new(fakeSessions)
+	mux := f.mux()
+	mux.HandleFunc("GET /v1/sessions/{id}/files/{name...}", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "content")
+	})
+	mux.HandleFunc("PUT /v1/sessions/{id}/files/{name...}", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil {
+			say(w, 200, struct{}{})
+		}
+	})
+	web := serveFake(t, mux, func(c *Config) { c.MaxBlob = 1 << 10 })
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	if s := send(t, web, "HEAD", "/v1/sessions/s1/files/a", "", nil); s != 200 {
+		t.Errorf("HEAD: %d", s)
+	}
+	for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 2<<10)), io.LimitReader(zeros{}, 2<<10)} {
+		req, err := http.NewRequestWithContext(t.Context(), "PUT", web.URL+"/v1/sessions/s1/files/a", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := web.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 413 {
+			t.Errorf("a file over the bound: %d", res.StatusCode)
+		}
+	}
+	for _, name := range []string{"a//b", "./a", "a/../b", "a/"} {
+		req, err := http.NewRequestWithContext(t.Context(), "PUT", web.URL, strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.URL.Path = "/v1/sessions/s1/files/" + name
+		res, err := web.Client().Transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 400 {
+			t.Errorf("name %q: %d; want it refused, and not led to another file", name, res.StatusCode)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// Who asks for a directory that is not there has his session still.
+func TestSessionOutlivesAMissingDirectory(t *testing.T) {
+	mux := new(fakeSessions).mux()
+	mux.HandleFunc("GET /v1/sessions/{id}/files", func(w http.ResponseWriter, r *http.Request) {
+		deny(w, 404, api.Refuse(api.CodeNotFound, "there is no directory"))
+	})
+	web := serveFake(t, mux, nil)
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	if s := send(t, web, "GET", "/v1/sessions/s1/files?dir=none", "", nil); s != 404 {
+		t.Errorf("listing: %d", s)
+	}
+	if s := send(t, web, "GET", "/v1/sessions/s1", "", nil); s != 200 {
+		t.Errorf("the session afterwards: %d", s)
+	}
+}
