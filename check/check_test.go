@@ -188,8 +188,8 @@ func TestACheckThatDidNotEndWellIsAFinding(t *testing.T) {
 		{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes("Traceback")},
 	} {
 		found := check.Read("python", "main.py", []byte("x"), r)
-		if len(found) != 1 || found[0].Rule != "not-checked" || check.Refuses(found) {
-			t.Errorf("%s: %+v; want not-checked, which refuses nothing", r.Verdict, found)
+		if len(found) != 1 || found[0].Rule != "not-checked" || !check.Refuses(found) {
+			t.Errorf("%s: %+v; want not-checked, which is not let pass", r.Verdict, found)
 		}
 	}
 	boom := errors.New("no agent")

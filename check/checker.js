@@ -20,7 +20,8 @@ const source = fs.readFileSync(name, "utf8");
 const ts = typescript();
 const isTypeScript = /\.[cm]?tsx?$/.test(name);
 // Its enumerations are not in the compiler either: the newest language, and JSX, TS or TSX.
-const tree = ts.createSourceFile(name, source, 99, true, isTypeScript ? (/x$/.test(name) ? 4 : 3) : 2);
+let tree;
+const parse = () => ts.createSourceFile(name, source, 99, true, isTypeScript ? (/x$/.test(name) ? 4 : 3) : 2);
 const token = (node) => ts.tokenToString(node.kind);
 const startOf = (node) => ts.getTokenPosOfNode(node, tree);
 const textOf = (node) => source.slice(startOf(node), node.end);
@@ -284,7 +285,7 @@ function find(node, scope) {
     if (HTML.has(key)) tell("js-inner-html", startOf(node.left), key);
   }
   if (ts.isPropertyAccessExpression(node) || ts.isElementAccessExpression(node) || ts.isIdentifier(node) && isUse(node)) {
-    for (const n of names(node, scope)) if (RULES[n]) tell(RULES[n], startOf(node), n);
+    for (const n of names(node, scope)) if (Object.hasOwn(RULES, n)) tell(RULES[n], startOf(node), n);
     if (ts.isPropertyAccessExpression(node)) { // its name is no variable
       find(node.expression, scope);
       return;
@@ -306,6 +307,7 @@ function isUse(node) {
 }
 
 try {
+  tree = parse();
   syntax();
   bind(tree, undefined, undefined);
   find(tree, scopes.get(tree));

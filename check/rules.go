@@ -12,9 +12,9 @@ type rule struct {
 var rules = map[string]rule{
 	"syntax":      {api.SeverityError, "%s"},
 	"compile":     {api.SeverityError, "%s"},
-	"import":      {api.SeverityWarning, "%s"}, // the file may be given with the run
-	"unreadable":  {api.SeverityWarning, "the parser gave up: %s"},
-	"not-checked": {api.SeverityWarning, "the source could not be checked: %s"},
+	"import":      {api.SeverityWarning, "%s"},                   // the file may be given with the run
+	"unreadable":  {api.SeverityError, "the parser gave up: %s"}, // these two: what nobody could read is not found fine
+	"not-checked": {api.SeverityError, "the source could not be checked: %s"},
 	"large":       {api.SeverityWarning, "the source has %s: the most that is usual is 1M"},
 
 	"python-eval":       {api.SeverityError, "%s carries out any text as a program"},

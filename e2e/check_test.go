@@ -121,6 +121,9 @@ var javascriptChecks = []checkCase{
 	{"const n: number = 1", "syntax:1"},
 	{"#!/usr/bin/env node\nconsole.log(1)", ""},
 	{"import fs from 'fs';\nexport default 1;\nawait 1;", ""},
+	{"x = " + strings.Repeat("(", 20000), "unreadable:0"},
+	{"x = " + strings.Repeat("1+", 50000) + "eval('1')", "unreadable:0"},
+	{"import c from 'constructor';\nconsole.log(c.toString)", ""}, // a name that every table of JavaScript has
 	{"return 1", ""}, // Node wraps a module of the old kind in a function
 }
 
