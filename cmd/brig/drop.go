@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -52,7 +53,8 @@ func dropTo(name string) (identity, error) {
 	return identity{uid, gid}, nil
 }
 
-// own makes the directory of what the service keeps, for its eyes only.
+// own makes the directory of what the service keeps, for its eyes only. One with
+// others' files in it stays as it is.
 func (i identity) own(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make --data-dir: %w; name a directory of yours", err)
@@ -60,16 +62,57 @@ func (i identity) own(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	// An earlier service may have run as somebody else.
-	entries, err := os.ReadDir(dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("--data-dir: %w", err)
+	}
+	defer root.Close()
+	handle, err := root.Open(".")
 	if err != nil {
 		return err
 	}
-	err = os.Lchown(dir, i.uid, i.gid)
+	defer handle.Close()
+	entries, err := handle.ReadDir(-1)
+	if err != nil {
+		return err
+	}
 	for _, e := range entries {
-		err = errors.Join(err, os.Lchown(dir+"/"+e.Name(), i.uid, i.gid))
+		if !keptByService(e.Name()) {
+			return fmt.Errorf("--data-dir %s has %q in it, which is not this service's: name a directory of its own, for it is given to the user the service runs as", dir, e.Name())
+		}
+	}
+	// An earlier service may have run as somebody else.
+	err = handle.Chown(i.uid, i.gid)
+	for _, e := range entries {
+		err = errors.Join(err, i.ownFile(handle, e.Name()))
 	}
 	return err
+}
+
+// keptByService reports whether a name in the directory is of what the service keeps.
+func keptByService(name string) bool {
+	return strings.HasPrefix(name, "history.db") || name == "sessions" || strings.HasPrefix(name, ".sessions-") || name == "lost+found"
+}
+
+// ownFile gives away a regular file that has this one name. An earlier service may have
+// been taken over, and left another name of a file of root's.
+func (i identity) ownFile(dir *os.File, name string) error {
+	if name == "lost+found" { // the file system's
+		return nil
+	}
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 {
+		return fmt.Errorf("--data-dir: %s is no regular file, or has another name elsewhere: remove it", name)
+	}
+	return os.NewSyscallError("fchownat", unix.Fchownat(fd, "", i.uid, i.gid, unix.AT_EMPTY_PATH))
 }
 
 // do gives up root, in all threads and for good: the process can gain no privilege

@@ -219,6 +219,8 @@ func (o serveOptions) open() (net.Listener, error) {
 			return nil, err
 		}
 	}
+	// Whoever can connect may run programs: not everybody, whatever the umask is.
+	defer syscall.Umask(syscall.Umask(0o117))
 	return net.Listen("unix", path)
 }
 

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Root gives the service its own files, and nobody's else.
+func TestDataDirIsTheServicesOwn(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give files away")
+	}
+	who := identity{spareID, spareID}
+	owner := func(path string) uint32 {
+		t.Helper()
+		st, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Sys().(*syscall.Stat_t).Uid
+	}
+	fill := func(names ...string) string {
+		t.Helper()
+		dir := t.TempDir()
+		for _, n := range names {
+			if err := os.WriteFile(filepath.Join(dir, n), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	dir := fill("history.db", "history.db-wal", "sessions", ".sessions-1")
+	if err := who.own(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".", "history.db", "history.db-wal", "sessions", ".sessions-1"} {
+		if got := owner(filepath.Join(dir, name)); got != spareID {
+			t.Errorf("%s is of uid %d", name, got)
+		}
+	}
+	shared := fill("history.db", "passwd")
+	if err := who.own(shared); err == nil {
+		t.Error("a directory with another file was given away")
+	}
+	for _, name := range []string{".", "history.db", "passwd"} {
+		if got := owner(filepath.Join(shared, name)); got != 0 {
+			t.Errorf("%s of a shared directory is of uid %d", name, got)
+		}
+	}
+	for what, link := range map[string]func(of, name string) error{"hard": os.Link, "symbolic": os.Symlink} {
+		secret := filepath.Join(fill("shadow"), "shadow")
+		dir := fill()
+		if err := link(secret, filepath.Join(dir, "sessions")); err != nil {
+			t.Fatal(err)
+		}
+		if err := who.own(dir); err == nil {
+			t.Errorf("a %s link was taken", what)
+		}
+		if got := owner(secret); got != 0 {
+			t.Errorf("through a %s link uid %d was given a file of root's", what, got)
+		}
+	}
+}
+
+// Whoever can connect to a service without keys may run programs.
+func TestSocketIsNotEverybodys(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := serveOptions{listen: "unix:" + path}.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Mode().Perm()&0o007 != 0 {
+		t.Errorf("mode %04o", st.Mode().Perm())
+	}
+}
