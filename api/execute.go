@@ -24,20 +24,21 @@ type Execute struct {
 
 // Executed is what became of it.
 type Executed struct {
-	Status        string               `json:"status"`         // success, or error
-	Result        *string              `json:"result"`         // stdout without its final newline; null on error
-	Value         *string              `json:"value"`          // the repr of a last bare Python expression, unless that is None
-	Error         *string              `json:"error"`          // one line; null on success
-	Stdout        string               `json:"stdout"`         // what is no UTF-8 is replaced: ask /v1/runs for bytes
-	Stderr        string               `json:"stderr"`         //
-	ExitCode      int                  `json:"exit_code"`      // 124 after a timeout, 128 and the signal after one
-	Timeout       bool                 `json:"timeout"`        //
-	ExecutionTime float64              `json:"execution_time"` // seconds, from start to exit
-	Files         map[string]FileValue `json:"files"`          // written or changed by the program
-	Run           string               `json:"run_id"`         //
-	Language      string               `json:"language"`       //
-	Timestamp     string               `json:"timestamp"`      // RFC 3339, UTC, of the request
-	Verdict       Verdict              `json:"verdict"`        //
+	Status        string               `json:"status"`             // success, or error
+	Result        *string              `json:"result"`             // stdout without its final newline; null on error
+	Value         *string              `json:"value"`              // the repr of a last bare Python expression, unless that is None
+	Error         *string              `json:"error"`              // one line; null on success
+	Stdout        string               `json:"stdout"`             // what is no UTF-8 is replaced: ask /v1/runs for bytes
+	Stderr        string               `json:"stderr"`             //
+	ExitCode      int                  `json:"exit_code"`          // 124 after a timeout, 128 and the signal after one
+	Timeout       bool                 `json:"timeout"`            //
+	ExecutionTime float64              `json:"execution_time"`     // seconds, from start to exit
+	Files         map[string]FileValue `json:"files"`              // written or changed by the program
+	Findings      []Finding            `json:"findings,omitempty"` // with check=warn
+	Run           string               `json:"run_id"`             //
+	Language      string               `json:"language"`           //
+	Timestamp     string               `json:"timestamp"`          // RFC 3339, UTC, of the request
+	Verdict       Verdict              `json:"verdict"`            //
 }
 
 // A FileValue is a file's content: in JSON a string where it is text, else an

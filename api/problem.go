@@ -13,6 +13,8 @@ type Problem struct {
 	RetryAfter int    `json:"retry_after_seconds,omitempty"` // when to; as in the header Retry-After
 	Run        string `json:"run_id,omitempty"`
 	Session    string `json:"session_id,omitempty"` // that is in the way
+
+	Findings []Finding `json:"findings,omitempty"` // of check-refused
 }
 
 func (p *Problem) Error() string { return p.Detail }
@@ -23,5 +25,6 @@ const (
 	CodeQueueFull    Code = "queue-full"      // no place is left in the queue; retry
 	CodeKeyFull      Code = "key-queue-full"  // as many requests of this key wait as may; retry
 	CodeWaited       Code = "waited-too-long" // no slot became free in time; retry
+	CodeCheckRefused Code = "check-refused"   // check=enforce, and the check found an error
 	CodeConflict     Code = "conflict"        // it is there already, or is something else
 )

@@ -39,6 +39,10 @@ type Result struct {
 	// line, the gateway. An agent leaves it nil.
 	Diagnosis *Diagnosis `json:"diagnosis,omitempty"`
 
+	// Findings are of the program's source, where a caller of the public service asked
+	// for a check. Agents send none.
+	Findings []Finding `json:"findings,omitempty"`
+
 	Limits Limits `json:"limits"` // as enforced
 	Host   Host   `json:"host,omitzero"`
 	Labels Labels `json:"labels,omitzero"`

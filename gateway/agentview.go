@@ -79,6 +79,13 @@ func (v *agentView) language(name string) string {
 	return name
 }
 
+// knows reports whether there is a language of the name.
+func (v *agentView) knows(name string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.ContainsFunc(v.languages, func(l api.Language) bool { return l.Name == name })
+}
+
 func (v *agentView) get() (api.Health, []api.Language, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +26,9 @@ type order struct {
 	created time.Time
 	active  *active // nil: the caller waits for the result, and for nothing else
 
+	check  checkMode
+	source string // what is checked, and its name is main
+
 	// do, when set, is done with a turn instead of the run, which then only says whose
 	// it is and in what language.
 	do func(context.Context) (api.Result, error)
@@ -41,7 +43,7 @@ func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
 	if err == nil {
 		g.log.Debug("carried out", "run", o.id, "agent_run", res.Run)
 		res.Run, res.Timing.Queued = o.id, int64(waited)
-		diagnose.Into(o.run.Language, cmp.Or(o.main, o.run.SourceName), &res)
+		diagnose.Into(o.run.Language, o.main, &res)
 	}
 	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
 		return api.Result{}, rerr
@@ -100,10 +102,21 @@ func (g *Gateway) unserved(ctx, wait context.Context, err error) error {
 
 // ask has the agent carry out the run, with events where somebody may read them.
 func (g *Gateway) ask(ctx context.Context, o *order) (api.Result, error) {
-	a := o.active
 	if o.do != nil {
 		return o.do(ctx)
 	}
+	findings, err := g.checked(ctx, o)
+	if err != nil {
+		return api.Result{}, err
+	}
+	res, err := g.askRun(ctx, o)
+	res.Findings = findings
+	return res, err
+}
+
+// askRun is ask for a run, checked.
+func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
+	a := o.active
 	if a == nil {
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
@@ -186,6 +199,12 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 			return nil // what was refused is no run
 		}
 		rec = history.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
+	}
+	if len(res.Findings) > 0 {
+		var jerr error
+		if rec.Findings, jerr = json.Marshal(res.Findings); jerr != nil {
+			return jerr
+		}
 	}
 	rec.ID, rec.Owner, rec.Created = o.id, o.caller.Name, o.created
 	rec.Project, rec.Task = o.run.Labels.Project, o.run.Labels.Task

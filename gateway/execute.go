@@ -70,7 +70,7 @@ const timeoutExit = 124
 func executed(language string, at time.Time, res api.Result) api.Executed {
 	x := api.Executed{
 		Status: "error", Stdout: text(res.Stdout), Stderr: text(res.Stderr), ExitCode: res.ExitCode,
-		ExecutionTime: float64(res.Timing.Wall) / 1e9, Files: map[string]api.FileValue{}, Run: res.Run, Language: language,
+		Findings: res.Findings, ExecutionTime: float64(res.Timing.Wall) / 1e9, Files: map[string]api.FileValue{}, Run: res.Run, Language: language,
 		Timestamp: at.UTC().Format(time.RFC3339Nano), Verdict: res.Verdict,
 	}
 	for _, f := range res.Files {
@@ -135,11 +135,11 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := g.order(r.Context(), run)
+	o, err := g.order(r, run)
 	if err != nil {
 		return err
 	}
-	o.size = len(ask.Code)
+	o.size, o.source = len(ask.Code), ask.Code
 	if isPython(run.Language) {
 		o.main = pythonMain
 	}

@@ -79,6 +79,8 @@ func TestExamplesAreTaken(t *testing.T) {
 			if ask, err = api.Parse[api.Exec](text, "exec"); err == nil {
 				err = ask.Validate()
 			}
+		case "check":
+			_, err = api.Parse[api.CheckRequest](text, "check")
 		default:
 			t.Errorf("%s has a body that this test does not try", r.name)
 		}

@@ -31,6 +31,7 @@ var statuses = map[api.Code]int{
 	api.CodeNoProfile: http.StatusNotFound, api.CodeNotFound: http.StatusNotFound,
 	api.CodeForbidden:    http.StatusForbidden,
 	api.CodeUnauthorized: http.StatusUnauthorized,
+	api.CodeCheckRefused: http.StatusUnprocessableEntity,
 	api.CodeConflict:     http.StatusConflict,
 	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests,
 	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,

@@ -29,6 +29,8 @@ type route struct {
 
 type param struct{ name, in, about string }
 
+var checking = param{"check", "query", "warn: look through the source first, and give the findings; enforce: refuse it where one is an error or worse"}
+
 var listing = []param{
 	{"project", "query", "only runs of this project"},
 	{"task", "query", "only runs of this task"},
@@ -46,12 +48,16 @@ func (g *Gateway) routes() []route {
 	return []route{
 		{method: "POST", path: "/execute", name: "execute", group: "Simple", summary: "Run a piece of code and wait for its output",
 			about: "For clients that want a string back. Everything that the program does is a 200; errors are this service's.",
-			serve: g.execute, body: reflect.TypeFor[api.Execute](), example: map[string]any{"code": "print(2+2)"}, answer: reflect.TypeFor[api.Executed]()},
+			serve: g.execute, body: reflect.TypeFor[api.Execute](), example: map[string]any{"code": "print(2+2)"}, answer: reflect.TypeFor[api.Executed](),
+			params: []param{checking}},
 		{method: "POST", path: "/v1/runs", name: "run", group: "Runs", summary: "Run a program, once or on many tests",
 			about: "Waits for the result. With wait=false, or the header Prefer: respond-async, the answer is 202 with the run's id at once.",
 			serve: g.postRun, body: reflect.TypeFor[api.Run](),
 			example: map[string]any{"language": "python", "source": "print(input())", "stdin": "hello\n", "limits": map[string]any{"wall": "5s", "memory": "128M"}},
-			answer:  reflect.TypeFor[api.Result](), params: []param{{"wait", "query", "false: answer 202 with the run's id, and carry it out"}}},
+			answer:  reflect.TypeFor[api.Result](), params: []param{{"wait", "query", "false: answer 202 with the run's id, and carry it out"}, checking}},
+		{method: "POST", path: "/v1/check", name: "check", group: "Runs", summary: "Look through a source for dangerous calls, mistakes and secrets",
+			about: "Advice: the sandbox is the boundary. The language's own parser reads the source, in a sandbox.",
+			serve: g.postCheck, body: reflect.TypeFor[api.CheckRequest](), example: map[string]any{"language": "python", "source": "eval(input())"}, answer: reflect.TypeFor[api.Checked]()},
 		{method: "GET", path: "/v1/runs/{id}", name: "getRun", group: "Runs", summary: "How far a run is, and its result",
 			serve: g.getRun, answer: reflect.TypeFor[api.Status]()},
 		{method: "DELETE", path: "/v1/runs/{id}", name: "cancelRun", group: "Runs", summary: "Cancel a run",

@@ -29,7 +29,7 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := g.order(r.Context(), run)
+	o, err := g.order(r, run)
 	if err != nil {
 		return err
 	}
@@ -66,16 +66,20 @@ func wantsAlone(r *http.Request) (bool, error) {
 }
 
 // order makes a checked order of a run.
-func (g *Gateway) order(ctx context.Context, run api.Run) (*order, error) {
+func (g *Gateway) order(r *http.Request, run api.Run) (*order, error) {
+	mode, err := checkModeOf(r)
+	if err != nil {
+		return nil, err
+	}
 	if err := run.Validate(); err != nil {
 		return nil, err
 	}
 	run.Language = g.agent.language(run.Language)
-	c := callerOf(ctx)
-	if err := g.mayUse(ctx, c, blobsOf(run)); err != nil {
+	c := callerOf(r.Context())
+	if err := g.mayUse(r.Context(), c, blobsOf(run)); err != nil {
 		return nil, err
 	}
-	return &order{id: runID(), caller: c, run: run, size: len(run.Source), created: time.Now()}, nil
+	return &order{id: runID(), caller: c, run: run, size: len(run.Source), main: run.SourceName, source: string(run.Source), check: mode, created: time.Now()}, nil
 }
 
 // begin carries an order out by itself.
