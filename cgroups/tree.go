@@ -148,12 +148,17 @@ func (t *Tree) Moved() error {
 	return errors.New("a control group hierarchy that this agent was in is gone: restart it")
 }
 
-// base is the group above ours in a hierarchy.
+// base is the group above ours in a hierarchy. On a hybrid host's cgroup2, where no
+// controller is, that is the root: libcontainer puts a cell's first process there
+// wherever we are (GetOwnCgroupPath), and it can clone only into groups beside it.
 func (t *Tree) base(hy Hierarchy) string {
-	if t.layout.Unified && hy.Unified {
+	switch {
+	case !hy.Unified:
+		return hy.Own
+	case t.layout.Unified:
 		return t.parent
 	}
-	return hy.Own
+	return hy.Mount
 }
 
 // Features are those found in the tree's own group, where none is unknown.
