@@ -169,7 +169,7 @@ int main(int argc, char **argv) { for (;;) kill(-1, atoi(argv[1])); }`)
 			e := scripted("while :; do :; done")
 			e.Limits = api.Limits{Wall: slowly(0.3)}
 			if signal == "9" {
-				e.Limits.Wall = slowly(20)
+				e.Limits.Wall = seconds(25)
 			}
 			res := a.execute(t, s.ID, e)
 			seen[res.Verdict]++
@@ -201,7 +201,7 @@ func TestSessionExecEndsUnderItsWriters(t *testing.T) {
 	begun := time.Now()
 	for range 5 {
 		e := scripted("yes & exit 0")
-		e.Limits = api.Limits{Output: 1000, Wall: slowly(20)}
+		e.Limits = api.Limits{Output: 1000, Wall: seconds(25)}
 		if res := a.execute(t, s.ID, e); res.Verdict != api.OK && res.Verdict != api.OutputLimit || len(res.Stdout) > 1000 {
 			t.Errorf("%s with %d bytes", res.Verdict, len(res.Stdout))
 		}

@@ -42,12 +42,14 @@ func bigExec(memory api.Size) api.Exec {
 // started, and nothing else: neither the session nor what earlier execs left, nor one
 // that goes on beside it.
 func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
-	a := startAgent(t, "--slots", "2")
+	a := startAgent(t, "--slots", "2", "--max-wall", "10m")
 	s := a.session(t, nil)
 	a.background(t, s.ID)
 	beside := make(chan string, 1)
 	go func() {
-		res, err := a.Exec(t.Context(), s.ID, scripted("until test -e enough; do sleep 0.1; done; echo whole"))
+		e := scripted("until test -e enough; do sleep 0.1; done; echo whole")
+		e.Limits.Wall = slowly(60)
+		res, err := a.Exec(t.Context(), s.ID, e)
 		beside <- fmt.Sprintf("%s %v %q", res.Verdict, err, res.Stdout)
 	}()
 	for _, tt := range []struct {
@@ -58,7 +60,7 @@ func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
 		{"its memory", bigExec(16 * api.MiB), api.MemoryLimit},
 		{"the session's memory", bigExec(0), api.MemoryLimit},
 		{"wall time", api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 90 & setsid sleep 91 & sleep 92"}, Limits: api.Limits{Wall: seconds(0.3)}}, api.WallLimit},
-		{"processor time", api.Exec{Argv: []string{"/bin/sh", "-c", "while :; do :; done"}, Limits: api.Limits{CPU: seconds(0.2), Wall: slowly(20)}}, api.CPULimit},
+		{"processor time", api.Exec{Argv: []string{"/bin/sh", "-c", "while :; do :; done"}, Limits: api.Limits{CPU: seconds(0.2), Wall: seconds(25)}}, api.CPULimit},
 		{"output", api.Exec{Argv: []string{"yes"}, Limits: api.Limits{Output: 1000}}, api.OutputLimit},
 		{"processes", api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6; do sleep 9 & done; exit 7"}, Limits: api.Limits{Pids: 3}}, api.Nonzero},
 	} {
@@ -202,14 +204,14 @@ int main(int argc, char **argv) {
 // An exec under way keeps it from being idle and not from its end.
 func TestSessionLifeTimes(t *testing.T) {
 	a := startAgent(t)
-	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = seconds(1) })
-	short := a.session(t, func(s *api.SessionRequest) { s.Life = slowly(4) })
+	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = slowly(1.5) })
+	short := a.session(t, func(s *api.SessionRequest) { s.Life = seconds(8) })
 	done := make(chan error, 1)
 	go func() {
 		_, err := a.Exec(context.Background(), short.ID, scripted("sleep 60"))
 		done <- err
 	}()
-	a.says(t, idle.ID, "sleep 2; echo not idle", "not idle\n")
+	a.says(t, idle.ID, fmt.Sprintf("sleep %d; echo not idle", int(slow(1500*time.Millisecond).Seconds())+1), "not idle\n")
 	ended := func(id, why string) {
 		t.Helper()
 		for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {
@@ -227,7 +229,7 @@ func TestSessionLifeTimes(t *testing.T) {
 			}
 		}
 	}
-	ended(idle.ID, "nothing was asked of it for 1s")
+	ended(idle.ID, "nothing was asked of it for "+slowly(1.5).String())
 	ended(short.ID, "that time is over")
 	if e := wantCode(t, <-done, api.CodeSessionEnded); !strings.Contains(e.Message, "that time is over") {
 		t.Errorf("the exec under way is told %s", e.Message)

@@ -59,6 +59,9 @@ func (all *sessions) admit(p *sessionPlan) (*seat, error) {
 	if all.closed {
 		return nil, api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
 	}
+	if all.most == 0 {
+		return nil, api.Refuse(api.CodeUnsupported, "this agent keeps no sessions: have the operator raise --sessions, or the agent's limit on open files")
+	}
 	i := slices.IndexFunc(all.seats, func(p *seat) bool { return !p.taken })
 	if i < 0 && len(all.seats) == all.most {
 		return nil, api.Fail(api.CodeSessionsFull, "%d sessions live and this agent keeps no more: end one, come again later, or have the operator raise --sessions", all.most)
