@@ -156,8 +156,8 @@ func (c *console) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
 			var all []string
-			f.VisitAll(func(g *pflag.Flag) { all = append(all, g.Name) })
-			err = fmt.Errorf("%w%s", err, nearest(unknown.GetSpecifiedName(), all))
+			f.VisitAll(func(g *pflag.Flag) { all = append(all, "--"+g.Name) })
+			err = fmt.Errorf("%w%s", err, nearest("--"+unknown.GetSpecifiedName(), all))
 		}
 		return c.hint(f.Name(), err), true
 	}

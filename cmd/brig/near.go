@@ -2,12 +2,26 @@ package main
 
 import "strings"
 
-// nearest gives the word of all that a slip of the fingers turns into name, as
-// text to put behind a message; empty where none is near.
+// nearest gives the word of all that name probably means, as text to put behind a
+// message: another word for it, the only one that begins with name, or one that a slip of the
+// fingers turns into name. It is empty where none is near.
 func nearest(name string, all []string) string {
 	best, least := "", 3
+	var begin []string
 	for _, w := range all {
-		if d := distance(name, w); d < least && d < len(w) && d < len(name) {
+		if len(name) > 2 && strings.HasPrefix(w, name) {
+			begin = append(begin, w)
+		}
+	}
+	for _, w := range all {
+		d := distance(name, w)
+		switch {
+		case w == alsoCalled[name], len(begin) == 1 && w == begin[0]:
+			d = 0
+		case d >= min(len(w), len(name)), d == 2 && len(name) < 5: // too little in common
+			continue
+		}
+		if d < least {
 			best, least = w, d
 		}
 	}
@@ -16,6 +30,9 @@ func nearest(name string, all []string) string {
 	}
 	return ": did you mean " + best + "?"
 }
+
+// alsoCalled has what other programs call some of the subcommands.
+var alsoCalled = map[string]string{"list": "ls", "remove": "rm", "delete": "rm", "new": "create", "add": "import"}
 
 // distance counts the letters to add, drop, change or swap with the next.
 func distance(a, b string) int {

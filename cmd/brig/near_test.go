@@ -3,10 +3,14 @@ package main
 import "testing"
 
 func TestNearest(t *testing.T) {
-	words := []string{"run", "rootfs", "profile", "doctor"}
+	words := []string{"run", "rootfs", "profile", "doctor", "language", "ls", "get", "probe"}
 	for _, tt := range []struct{ claim, name, want string }{
 		{"a swap is one slip", "docotr", ": did you mean doctor?"},
 		{"a letter too few", "profle", ": did you mean profile?"},
+		{"a beginning is completed", "lang", ": did you mean language?"},
+		{"of two with one beginning none is guessed", "pro", ""},
+		{"other programs call it so", "list", ": did you mean ls?"},
+		{"two slips of three letters are another word", "new", ""},
 		{"what is far is not guessed", "teleport", ""},
 		{"every letter wrong is not near", "ab", ""},
 		{"nothing is near nothing", "", ""},
