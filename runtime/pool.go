@@ -157,7 +157,7 @@ func (p *pool) affords(memory api.Size, what string) error {
 	case p.closed:
 		return api.Fail(api.CodeStopping, "the agent is stopping: ask again later")
 	case memory > p.memory:
-		return api.Refuse(api.CodeAboveCeiling, "%s is %s and this agent promises %s to all runs together: ask for less, or have the operator raise --memory", what, memory, p.memory)
+		return api.Refuse(api.CodeAboveCeiling, "%s is %s and this agent promises %s to all runs together: ask for less, or have the operator raise it (brigd --memory)", what, memory, p.memory)
 	case p.committed+memory > p.memory:
 		return api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and sessions, and %s is the most: ask again later", p.committed, p.memory)
 	}

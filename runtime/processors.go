@@ -63,7 +63,7 @@ func firstSibling(cpu int, allowed []int) (int, error) {
 	return cpu, nil
 }
 
-// promisable is three quarters of the host's memory.
+// promisable is three quarters of the host's memory, in whole MiB.
 func promisable() (api.Size, error) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -75,7 +75,7 @@ func promisable() (api.Size, error) {
 			if err != nil {
 				return 0, fmt.Errorf("/proc/meminfo: %w", err)
 			}
-			return api.Size(kib) * api.KiB / 4 * 3, nil
+			return api.Size(kib) * api.KiB / 4 * 3 / api.MiB * api.MiB, nil
 		}
 	}
 	return 0, fmt.Errorf("/proc/meminfo: no MemTotal")
