@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 
@@ -40,6 +41,9 @@ var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 // ReadKeys reads a keys file. It must be readable by its owner and group only.
 func ReadKeys(path string) (*Keys, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no keys file %s: write the line keys: into it, and below it what brig key new NAME prints", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}
@@ -70,6 +74,10 @@ func ParseKeys(raw []byte) (*Keys, error) {
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	d.KnownFields(true)
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		var list []Key
+		if yaml.Unmarshal(raw, &list) == nil {
+			return nil, errors.New("its first line must be keys: with the keys below it")
+		}
 		return nil, err
 	}
 	seen := map[string]bool{}

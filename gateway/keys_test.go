@@ -54,11 +54,15 @@ func TestBadKeysFiles(t *testing.T) {
 		"no name":         {"keys:\n- {sha256: " + sum + "}\n", "name"},
 		"twice":           {"keys:\n- {name: a, sha256: " + sum + "}\n- {name: a, sha256: " + sum + "}\n", "twice"},
 		"negative":        {"keys:\n- {name: a, runs: -1, sha256: " + sum + "}\n", "negative"},
+		"a bare list":     {"- {name: a, sha256: " + sum + "}\n", "first line must be keys:"},
 		"no YAML":         {"keys: [", "yaml"},
 	} {
 		if _, err := ParseKeys([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want %q", name, err, tt.want)
 		}
+	}
+	if _, err := ReadKeys("nosuch.yaml"); err == nil || !strings.Contains(err.Error(), "no keys file nosuch.yaml") {
+		t.Errorf("no file: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(path, []byte("keys:\n- {name: a, sha256: "+sum+"}\n"), 0o644); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -53,6 +54,10 @@ Examples:
 	ctx, enough := context.WithTimeout(ctx, 30*time.Second)
 	defer enough()
 	s, err := remote.New(at, c.env("BRIG_API_KEY")).Status(ctx, f.Arg(0))
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Code == api.CodeUnauthorized {
+		err = fmt.Errorf("%w (brig explain sends $BRIG_API_KEY)", err)
+	}
 	if err != nil {
 		return c.fail(err)
 	}
