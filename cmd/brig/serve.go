@@ -130,6 +130,11 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if err := drop.own(o.dataDir); err != nil {
 		return err
 	}
+	held, err := holdDir(o.dataDir)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
 	// 4. Root is gone for good. The agent knows a caller by who connected: no
 	// connection of root's may be left.
 	agent.Client.Close()
@@ -185,6 +190,23 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns and --wait not zero")
 	}
 	return keys, config, nil
+}
+
+// holdDir keeps other services off the directory until the file is closed: one that
+// starts ends the sessions it finds there, as those of a service that was killed.
+func holdDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("%s belongs to another brig serve that is running: stop that one, or choose another directory with --data-dir", dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // safe refuses to let whoever reaches a public address run programs (API-12).
