@@ -1,9 +1,9 @@
 // Package agent answers on brigd's unix socket: it decodes a request, asks a
 // Runner, and writes the answer. It knows HTTP and nothing of cells.
 //
-// One request is one run, in one of two forms. The plain form is a JSON Run in,
-// a JSON Result out. The streamed form upgrades the connection and exchanges
-// frames (see api.FrameType). In both, a caller who hangs up cancels.
+// One request is one run, or one exec of a session, in one of two forms. The plain
+// form is JSON in, a JSON Result out. The streamed form upgrades the connection and
+// exchanges frames (see api.FrameType). In both, a caller who hangs up cancels.
 package agent
 
 import (

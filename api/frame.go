@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// StreamProtocol is the HTTP/1.1 upgrade under which POST /v1/runs streams:
-// after the 101, both sides send frames. A client that closes its sending side
+// StreamProtocol is the HTTP/1.1 upgrade under which POST /v1/runs, and the exec of a
+// session, streams: after the 101, both sides send frames. A client that closes its sending side
 // cancels the run and may still read the answer.
 const StreamProtocol = "brig-stream/1"
 

@@ -110,22 +110,24 @@ var (
 // privateFaults marks the test's second life, in a mount namespace of its own.
 const privateFaults = "BRIG_TEST_FAULTS"
 
-// AGT-17: whichever step of set-up fails, the program does not run, the caller
-// gets an error, the next run is as if nothing had been, and the host is clean.
-func TestEveryStepFailsClosed(t *testing.T) {
+// privately runs a test a second time in a mount namespace of its own, and demands
+// that it passes there and leaves the host as it was. In its second life it gets a
+// directory that every process may pass through.
+func privately(t *testing.T) (dir string, second bool) {
+	t.Helper()
 	testenv.NeedRoot(t)
 	if os.Getenv(privateFaults) == "" {
 		testenv.CleanHost(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // a machine in software takes two
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^TestEveryStepFailsClosed$", "-test.v")
+		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), privateFaults+"=1")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.CombinedOutput()
-		if err != nil || !bytes.Contains(out, []byte("--- PASS: TestEveryStepFailsClosed")) {
+		if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 			t.Errorf("in a mount namespace of its own: %v\n%s", err, out)
 		}
-		return
+		return "", false
 	}
 	dir, err := os.MkdirTemp("/var/tmp", "brig-faults-")
 	if err != nil {
@@ -134,6 +136,16 @@ func TestEveryStepFailsClosed(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
+	}
+	return dir, true
+}
+
+// AGT-17: whichever step of set-up fails, the program does not run, the caller
+// gets an error, the next run is as if nothing had been, and the host is clean.
+func TestEveryStepFailsClosed(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
 	}
 	f := &fault{}
 	var log bytes.Buffer // read when the host is closed

@@ -2,17 +2,14 @@ package runtime
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -35,27 +32,9 @@ var (
 // leaves the session as it was or ends it, nothing is left on the host, and the next
 // session is as if nothing had been.
 func TestEverySessionStepFailsClosed(t *testing.T) {
-	testenv.NeedRoot(t)
-	if os.Getenv(privateFaults) == "" {
-		testenv.CleanHost(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^TestEverySessionStepFailsClosed$", "-test.v")
-		cmd.Env = append(os.Environ(), privateFaults+"=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-		out, err := cmd.CombinedOutput()
-		if err != nil || !bytes.Contains(out, []byte("--- PASS: TestEverySessionStepFailsClosed")) {
-			t.Errorf("in a mount namespace of its own: %v\n%s", err, out)
-		}
+	dir, second := privately(t)
+	if !second {
 		return
-	}
-	dir, err := os.MkdirTemp("/var/tmp", "brig-faults-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
 	}
 	f := &fault{}
 	var log bytes.Buffer // read when the host is closed
