@@ -124,6 +124,7 @@ var gccClues = []clue{
 	{"expected ", kind{api.CategorySyntax, hintSyntax}},
 	{"stray ", kind{api.CategorySyntax, "a character stands here that is none of the language's: look for typographic quotes or spaces"}},
 	{"was not declared in this scope", kind{api.CategoryCompile, "nothing is called %s here: check the spelling, includes and std::"}},
+	{"is not a member of", kind{api.CategoryCompile, "there is no %s there: check the spelling, and include the header that has it"}},
 	{"undeclared", kind{api.CategoryCompile, "nothing is called %s here: check the spelling, and that it is declared before this line"}},
 	{"implicit declaration of function", kind{api.CategoryCompile, "%s is not declared: include its header"}},
 	{"does not name a type", kind{api.CategoryCompile, "there is no type %s here: check the spelling, includes and std::"}},

@@ -122,6 +122,28 @@ func TestOnlyOwnFilesAreNamed(t *testing.T) {
 	}
 }
 
+// What beginners meet most is answered with what they should do.
+func TestHintsSayWhatToDo(t *testing.T) {
+	for _, tt := range []struct {
+		language string
+		verdict  api.Verdict
+		printed  string
+		want     string
+	}{
+		{"cpp", api.CompileError, "main.cpp:2:18: error: ‘vector’ is not a member of ‘std’\n", "there is no vector there: check the spelling, and include"},
+		{"python", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'numpy'\n", "the language python-full has numpy"},
+		{"python-full", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'numpy.lynalg'\n", "check its name"},
+	} {
+		r := api.Result{Verdict: tt.verdict, ExitCode: 1, Stderr: []byte(tt.printed)}
+		if tt.verdict == api.CompileError {
+			r.Stage = api.StageCompile
+		}
+		if d := diagnose.Of(tt.language, "main", r); d == nil || !strings.Contains(d.Hint, tt.want) {
+			t.Errorf("%s, %q: %+v; want a hint with %q", tt.language, tt.printed, d, tt.want)
+		}
+	}
+}
+
 func TestTheWholeOfTestsHasTheWorstOnesDiagnosis(t *testing.T) {
 	r := api.Result{Verdict: api.CPULimit, Tests: []api.TestResult{
 		{ID: "1", Result: api.Result{Verdict: api.OK}},

@@ -53,6 +53,9 @@ func pythonKind(typ, msg string) kind {
 	if typ == "NameError" && pythonModules[quoted(msg)] {
 		return kind{api.CategoryRuntime, fill("add the line `import %s` at the top", msg)}
 	}
+	if module := quoted(msg); typ == "ModuleNotFoundError" && pythonFull[module] {
+		return kind{api.CategoryImport, "the language python-full has " + module + ", this one has not"}
+	}
 	if clues, ok := pythonClues[typ]; ok {
 		return match(clues, msg, pythonTypes[typ])
 	}
@@ -61,6 +64,9 @@ func pythonKind(typ, msg string) kind {
 	}
 	return match(system, msg, kind{api.CategoryRuntime, ""})
 }
+
+// pythonFull are the packages of the language python-full.
+var pythonFull = map[string]bool{"numpy": true, "scipy": true, "pandas": true, "pytest": true, "black": true, "flake8": true, "mypy": true}
 
 // pythonModules are those whose import beginners forget most.
 var pythonModules = map[string]bool{
