@@ -50,7 +50,7 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
 		fmt.Fprintf(c.stderr, "brig: %s\n", sentence(res))
 	}
-	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && o.testsDir == "" {
+	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && (o.testsDir == "" || res.Verdict == api.CompileError) {
 		fmt.Fprintf(c.stderr, "brig: hint: %s%s\n", placeOf(*d), d.Hint)
 	}
 	if !o.stats && !o.json {

@@ -88,7 +88,7 @@ func (t *testTable) row(one api.TestResult) string {
 func (t *testTable) end(res api.Result) {
 	t.show(true)
 	s := res.Summary
-	if s == nil || t.silent {
+	if s == nil || t.silent || s.Ran == 0 && res.Verdict == api.CompileError { // the compiler's words are told instead
 		return
 	}
 	line := fmt.Sprintf("%d of %d accepted", s.Accepted, s.Tests)
