@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -154,7 +155,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	g, err := gateway.New(ctx, gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, Version: version, Log: log,
-		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxConns: o.conns, Grace: o.grace, Names: o.hosts,
+		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxConns: o.conns, Grace: max(o.grace, 1), Names: o.hosts,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 	})
 	if err != nil {
@@ -162,7 +163,14 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	}
 	// 5. Whoever may, is answered; a second signal ends at once.
 	fmt.Fprintf(c.stderr, "brig serves %s; its documentation is at %s\n", ln.Addr(), o.url(ln.Addr()))
-	context.AfterFunc(ctx, stop)
+	if o.keys != "" && config == nil && !o.local() {
+		fmt.Fprintf(c.stderr, "brig: keys and programs cross the network in the clear: set --tls-cert and --tls-key, or put a proxy with TLS in front\n")
+	}
+	quiet := context.AfterFunc(ctx, func() {
+		stop()
+		fmt.Fprintf(c.stderr, "brig: stopping: what runs may go on for %v; a second signal ends it at once\n", o.grace)
+	})
+	defer quiet()
 	return g.Serve(ctx, ln)
 }
 
@@ -211,17 +219,20 @@ func holdDir(dir string) (*os.File, error) {
 
 // safe refuses to let whoever reaches a public address run programs (API-12).
 func (o serveOptions) safe() error {
-	if o.keys != "" || strings.HasPrefix(o.listen, "unix:") {
-		return nil
-	}
-	host, _, err := net.SplitHostPort(o.listen)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(o.listen); err != nil && !strings.HasPrefix(o.listen, "unix:") {
 		return fmt.Errorf("--listen %q: write host:port, or unix:/path", o.listen)
 	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() || host == "localhost" {
+	if o.keys != "" || o.local() {
 		return nil
 	}
 	return fmt.Errorf("--listen %s can be reached by others, who could all run programs: set --keys FILE (brig key new NAME makes a key), or listen on 127.0.0.1", o.listen)
+}
+
+// local says whether only this host reaches the address.
+func (o serveOptions) local() bool {
+	host, _, _ := net.SplitHostPort(o.listen)
+	ip, err := netip.ParseAddr(host)
+	return strings.HasPrefix(o.listen, "unix:") || host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // open binds the address.
@@ -254,6 +265,13 @@ func (o serveOptions) url(at net.Addr) string {
 	scheme := "http"
 	if o.cert != "" {
 		scheme = "https"
+	}
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // no address to go to
+		host, err := os.Hostname()
+		if err != nil {
+			host = "localhost"
+		}
+		return fmt.Sprintf("%s://%s/docs/", scheme, net.JoinHostPort(host, strconv.Itoa(tcp.Port)))
 	}
 	return fmt.Sprintf("%s://%s/docs/", scheme, at)
 }
