@@ -219,6 +219,18 @@ func TestCompilersErrorsAreFindings(t *testing.T) {
 	}
 }
 
+func TestAPublicClassLiesInAFileOfItsName(t *testing.T) {
+	source := []byte("// public class Not\npublic final class Hello {\n\tint n = 3\n}\n")
+	r, ok := check.Plan("java", "t.java", source)
+	if !ok || r.Files[0].Name != "Hello.java" || !slices.Contains(r.Argv, "./Hello.java") {
+		t.Fatalf("%v, placed as %q, checked by %q", ok, r.Files[0].Name, r.Argv)
+	}
+	found := check.Read("java", "t.java", source, api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes("./Hello.java:3: error: ';' expected\n\tint n = 3\n\t         ^\n1 error\n")})
+	if len(found) != 1 || found[0].File != "t.java" || found[0].Line != 3 || found[0].Rule != "syntax" {
+		t.Errorf("%+v; want the error in t.java, as it is called", found)
+	}
+}
+
 func checkFinding(t *testing.T, f api.Finding, source []byte) {
 	t.Helper()
 	lines := strings.Count(string(source), "\n") + 1

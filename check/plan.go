@@ -2,6 +2,7 @@ package check
 
 import (
 	_ "embed"
+	"regexp"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 	if !ok || len(source) == 0 {
 		return api.Run{}, false
 	}
-	name = fileName(language, name)
+	name = placedName(language, name, source)
 	r := api.Run{
 		Language: language,
 		Files:    []api.File{{Name: name, Content: source}},
@@ -83,6 +84,19 @@ func fileName(language, name string) string {
 	}
 	return names[plainLanguage(language)]
 }
+
+// placedName is what a source is called where it is checked. A public class of Java
+// lies in a file of its name: brig run takes one that does not, and so does the check.
+func placedName(language, name string, source []byte) string {
+	if plainLanguage(language) == "java" {
+		if m := publicClass.FindSubmatch(source); m != nil {
+			return string(m[1]) + ".java"
+		}
+	}
+	return fileName(language, name)
+}
+
+var publicClass = regexp.MustCompile(`(?m)^\s*public\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|record|enum|interface)\s+([A-Za-z_][A-Za-z0-9_]{0,200})`)
 
 // plainLanguage is a full variant's plain one.
 func plainLanguage(language string) string { return strings.TrimSuffix(language, "-full") }

@@ -29,7 +29,7 @@ func Read(language, name string, source []byte, r api.Result) []api.Finding {
 		found, done = s.lines(r.Stdout)
 		finished = finished && done
 	} else if finished {
-		found = s.compiler(language, append(bytes.Clone(r.Stdout), r.Stderr...), r.Verdict)
+		found = s.compiler(language, placedName(language, name, source), append(bytes.Clone(r.Stdout), r.Stderr...), r.Verdict)
 	}
 	if !finished {
 		found = append(found, s.finding("not-checked", 0, 0, howItEnded(r)))
@@ -72,13 +72,14 @@ func (s *source) lines(stdout []byte) (found []api.Finding, done bool) {
 	return found, done
 }
 
-// compiler reads the errors of a compiler, which are those of package diagnose.
-func (s *source) compiler(language string, output []byte, v api.Verdict) []api.Finding {
+// compiler reads the errors of a compiler, which are those of package diagnose, in
+// the file that the source was placed in.
+func (s *source) compiler(language, placed string, output []byte, v api.Verdict) []api.Finding {
 	var found []api.Finding
 	for _, d := range diagnose.Errors(language, output) {
 		rule := "compile"
 		switch {
-		case d.File != "" && d.File != s.name: // of a file that is included
+		case d.File != "" && d.File != placed: // of a file that is included
 			continue
 		case d.Category == api.CategorySyntax:
 			rule = "syntax"

@@ -119,6 +119,7 @@ func gcc(t *text) []api.Diagnosis {
 var gccClues = []clue{
 	{"No such file or directory", kind{api.CategoryImport, "there is no such header here: check its name, or add it to the files"}},
 	{"expected ‘;’", kind{api.CategorySyntax, "a semicolon is missing at the end of the statement before"}},
+	{"or ‘;’", kind{api.CategorySyntax, "a semicolon is missing at the end of the statement before"}},
 	{"expected ‘}’ at end of input", kind{api.CategorySyntax, "a { is nowhere closed"}},
 	{"missing terminating", kind{api.CategorySyntax, "a text is opened here and not closed: add the quote at its end"}},
 	{"expected ", kind{api.CategorySyntax, hintSyntax}},

@@ -204,6 +204,18 @@ func TestChecksOfEveryLanguage(t *testing.T) {
 	}
 }
 
+// A public class may be in a file of another name, as for brig run.
+func TestACheckTakesJavaAsItIsRun(t *testing.T) {
+	b := bench{startAgent(t, "--slots", "2", "--max-memory", "4G"), make(chan struct{}, 2)}
+	images.load(t, b.agent, "java")
+	if got := b.found(t, "java", "t.java", "public class Hello {\n\tpublic static void main(String[] args) {}\n}\n"); got != "" {
+		t.Errorf("found %q; want nothing", got)
+	}
+	if got := b.found(t, "java", "t.java", "public class Hello {\n\tint n = \"text\";\n}\n"); got != "compile:2" {
+		t.Errorf("found %q; want an error on line 2", got)
+	}
+}
+
 // checksTypesOnly are the languages whose mistake on line 3 is one of types, and whose
 // checker reads syntax alone.
 var checksTypesOnly = map[string]bool{"go": true, "typescript": true}
