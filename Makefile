@@ -109,7 +109,15 @@ uninstall: build ## remove what make install installed; data, users and changed 
 deb: build ## a Debian package in bin/
 	@VERSION="$(DEBVERSION)" packaging/deb
 
+image: build ## a container image of the gateway, with buildah, podman or docker (IMAGE=name:tag)
+	@VERSION="$(VERSION)" packaging/image $(or $(IMAGE),localhost/brig-gateway:latest)
+
+image-push: build ## build and push it: IMAGE=registry/name:tag
+	@test -n "$(IMAGE)" || { echo "image-push: say where: make image-push IMAGE=registry.example/brig-gateway:1"; exit 1; }
+	@VERSION="$(VERSION)" packaging/image $(IMAGE)
+	@packaging/image --push $(IMAGE)
+
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers tiers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install uninstall deb clean
+.PHONY: help layers tiers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install uninstall deb image image-push clean

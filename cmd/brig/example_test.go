@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,5 +73,29 @@ func TestExampleExplainsEachSetting(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("%d settings were looked at", n)
+	}
+}
+
+// The image sets what brig serve knows, and runs as the user that nobody else is.
+func TestImageSetsKnownSettings(t *testing.T) {
+	f := serveFlags(t)
+	text, err := os.ReadFile("../../packaging/Containerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := regexp.MustCompile(`BRIG_SERVE_(\w+)=(\S+)`).FindAllStringSubmatch(string(text), -1)
+	if len(set) < 4 {
+		t.Errorf("the image sets %q", set)
+	}
+	for _, s := range set {
+		if err := f.Set(strings.ToLower(strings.ReplaceAll(s[1], "_", "-")), s[2]); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := fmt.Sprintf("\nUSER %d:%d\n", spareID, spareID); !strings.Contains(string(text), want) {
+		t.Errorf("the image has no line %q", want)
+	}
+	if dir := f.Lookup("data-dir").DefValue; !strings.Contains(string(text), "\nVOLUME "+dir+"\n") {
+		t.Errorf("the image has no volume %s", dir)
 	}
 }
