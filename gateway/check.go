@@ -50,10 +50,11 @@ func (g *Gateway) findings(ctx context.Context, language, name string, source []
 
 // postCheck answers POST /v1/check.
 func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
-	raw, err := g.readBody(w, r)
+	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
+	defer release()
 	ask, err := api.Parse[api.CheckRequest](raw, "check")
 	if err != nil {
 		return err

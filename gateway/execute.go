@@ -123,10 +123,11 @@ func failure(language string, res api.Result) string {
 
 // execute answers POST /execute.
 func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
-	raw, err := g.readBody(w, r)
+	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
+	defer release()
 	ask, err := api.Parse[api.Execute](raw, "request")
 	if err != nil {
 		return err

@@ -9,16 +9,17 @@ package gateway
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
@@ -55,7 +56,7 @@ type Gateway struct {
 	mux   *http.ServeMux
 	doc   []byte // OpenAPI
 	began time.Time
-	big   chan struct{} // one token for each large body in memory
+	room  *semaphore.Weighted // bytes of large bodies in memory
 
 	sessions *sessionBook
 	left     []string // sessions of an earlier service
@@ -92,7 +93,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), runs: newRegistry(), began: time.Now(), big: make(chan struct{}, 8)}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), runs: newRegistry(), began: time.Now(), room: semaphore.NewWeighted(bodies * int64(cfg.MaxBody))}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error
@@ -183,6 +184,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, err)
 		return
 	}
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // what is not understood must not be left out of a filter
+		g.refuse(w, r, api.Refuse(api.CodeBadRequest, "the parameters %.200q: %w", r.URL.RawQuery, err))
+		return
+	}
 	if p := r.URL.Path; strings.HasPrefix(p, "/v1/sessions/") && path.Clean(p) != p { // ServeMux would lead to another file (FIO-03)
 		g.refuse(w, r, api.Refuse(api.CodeBadFile, "the path %.200q has an empty part, . or ..: write it without", p))
 		return
@@ -192,39 +197,4 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.mux.ServeHTTP(w, r)
-}
-
-// readBody reads a request's body whole. Large ones need one of a few tokens, so that
-// many callers cannot fill the memory together.
-func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	const bigBody = 1 << 20
-	most := int64(g.cfg.MaxBody)
-	switch {
-	case r.Header.Get("Content-Encoding") != "":
-		return nil, problem(http.StatusUnsupportedMediaType, api.Refuse(api.CodeBadRequest, "a compressed body is not taken: send plain JSON"))
-	case r.ContentLength > most:
-		return nil, tooLarge(g.cfg.MaxBody)
-	case r.ContentLength > bigBody || r.ContentLength < 0:
-		select {
-		case g.big <- struct{}{}:
-			defer func() { <-g.big }()
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		case <-time.After(g.cfg.Wait):
-			return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "%d large requests are being read already: send it again", cap(g.big)))
-		}
-	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		return nil, tooLarge(g.cfg.MaxBody)
-	case err != nil:
-		return nil, api.Refuse(api.CodeBadRequest, "the request broke off: %w", err)
-	}
-	return raw, nil
-}
-
-func tooLarge(most api.Size) error {
-	return api.Refuse(api.CodeTooLarge, "the request is larger than the %s this service takes: send large inputs as blobs, or have the operator raise --max-body", most)
 }

@@ -21,10 +21,11 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	raw, err := g.readBody(w, r)
+	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
+	defer func() { release() }()
 	run, err := api.ParseRun(raw)
 	if err != nil {
 		return err
@@ -43,10 +44,11 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		g.reply(w, http.StatusOK, res)
 		return nil
 	}
-	status, err := g.begin(o)
+	status, err := g.begin(o, release)
 	if err != nil {
 		return err
 	}
+	release = func() {} // the run's now
 	w.Header().Set("Location", "/v1/runs/"+o.id)
 	g.reply(w, http.StatusAccepted, status)
 	return nil
@@ -82,8 +84,8 @@ func (g *Gateway) order(r *http.Request, run api.Run) (*order, error) {
 	return &order{id: runID(), caller: c, run: run, size: len(run.Source), main: run.SourceName, source: string(run.Source), check: mode, created: time.Now()}, nil
 }
 
-// begin carries an order out by itself.
-func (g *Gateway) begin(o *order) (api.Status, error) {
+// begin carries an order out by itself, and then calls release.
+func (g *Gateway) begin(o *order, release func()) (api.Status, error) {
 	if s := g.queue.Stats(); s.Had >= s.Turns && s.Waiting >= s.Most {
 		return api.Status{}, &queue.Full{Bound: "queue", Most: s.Most, Waiting: s.Waiting}
 	}
@@ -102,6 +104,7 @@ func (g *Gateway) begin(o *order) (api.Status, error) {
 	go func() {
 		defer g.wg.Done()
 		defer cancel()
+		defer release()
 		a.feed.put(ctx, "queued", api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
 		res, err := g.carry(ctx, o)
 		a.done(g, res, err)

@@ -20,10 +20,11 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	raw, err := g.readBody(w, r)
+	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
+	defer release()
 	ask, err := api.Parse[api.Exec](raw, "exec")
 	if err != nil {
 		return err

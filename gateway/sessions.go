@@ -11,10 +11,11 @@ import (
 
 // postSession makes a session. A key has one of a project and task at a time.
 func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
-	raw, err := g.readBody(w, r)
+	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
+	defer release()
 	ask, err := api.Parse[api.SessionRequest](raw, "session")
 	if err != nil {
 		return err
