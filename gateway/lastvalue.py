@@ -25,9 +25,12 @@ def run(path, value_path, most):
         data = text.encode("utf-8", "backslashreplace")
         flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOFOLLOW | posix.O_NONBLOCK
         try:
-            file = posix.open(value_path, flags, 0o644)
-            if posix.write(file, data) != len(data):
-                posix.unlink(value_path)
+            if posix.write(posix.open(value_path, flags, 0o644), data) == len(data):
+                return
+        except OSError:
+            pass
+        try:
+            posix.unlink(value_path)
         except OSError:
             pass
 
