@@ -53,8 +53,8 @@ func (a *active) begin() {
 type registry struct {
 	mu   sync.Mutex
 	all  map[string]*active // guarded by mu
-	done list.List          // guarded by mu; of *active, the oldest first
-	size int                // guarded by mu; of the events of those done
+	done list.List          // guarded by mu; of kept, the oldest first
+	size int                // guarded by mu; of those done
 }
 
 // The bounds of what is kept of runs that are done.
@@ -86,8 +86,14 @@ func (r *registry) get(owner, id string) *active {
 	return nil
 }
 
-// finished ends a run's events, and forgets those of the oldest runs that are over
-// the bounds.
+// A kept run is done, and its events are size bytes.
+type kept struct {
+	*active
+	size int
+}
+
+// finished ends a run's events, and forgets those of older runs that are over the
+// bounds.
 func (r *registry) finished(a *active) {
 	a.feed.end()
 	a.feed.mu.Lock()
@@ -95,15 +101,31 @@ func (r *registry) finished(a *active) {
 	a.feed.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.done.PushBack(a)
+	newest := r.done.PushBack(kept{a, size})
 	r.size += size
 	for r.done.Len() > doneRuns || r.size > doneBytes && r.done.Len() > 1 {
-		old := r.done.Remove(r.done.Front()).(*active)
-		old.feed.mu.Lock()
-		r.size -= old.feed.size
-		old.feed.mu.Unlock()
+		old := r.done.Remove(r.dispensable(newest)).(kept)
+		r.size -= old.size
 		delete(r.all, old.id)
 	}
+}
+
+// dispensable is the oldest run, but for the newest, of the key that takes up most:
+// one that has many must not have another's forgotten.
+func (r *registry) dispensable(newest *list.Element) *list.Element {
+	share, first := map[string]float64{}, map[string]*list.Element{}
+	most := ""
+	for e := r.done.Front(); e != newest; e = e.Next() {
+		k := e.Value.(kept)
+		if first[k.owner] == nil {
+			first[k.owner] = e
+		}
+		share[k.owner] += 1/float64(doneRuns) + float64(k.size)/doneBytes
+		if first[most] == nil || share[k.owner] > share[most] {
+			most = k.owner
+		}
+	}
+	return first[most]
 }
 
 // endFeeds lets every reader go home.
