@@ -72,7 +72,10 @@ func (g *Gateway) problemOf(err error) *api.Problem {
 	if status >= http.StatusInternalServerError {
 		g.log.Error("request failed", "code", e.Code, "run", e.Run, "err", err)
 	}
-	if !known {
+	switch {
+	case e.Code == api.CodeAgentUnreachable, e.Code == api.CodeAgentGone:
+		p.Detail = "the agent that runs the programs does not answer, or has gone away meanwhile: the service's log has the reason; try again later"
+	case !known:
 		p.Detail = "brig could not carry out the request: its log has the reason; try again"
 	}
 	return p
