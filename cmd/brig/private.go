@@ -54,7 +54,7 @@ func (c *console) connectAs(socket string, uid int, flags ...string) (*agentHand
 	}
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return nil, api.Fail(api.CodeAgentUnreachable, "the agent's socket %s is not yours to use: join the group that owns it, or use sudo", defaultSocket)
+		return nil, api.Fail(api.CodeAgentUnreachable, "the agent's socket %s is not yours to use: join the group that brigd was started for (brigd --group NAME), or use sudo", defaultSocket)
 	case os.Geteuid() != 0:
 		return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start brigd, name another socket with --socket, or use sudo, which starts an agent for this one command", defaultSocket)
 	}

@@ -100,9 +100,9 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: begin no test after one that was not accepted")
 
-	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")
-	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce or log")
-	f.StringVar((*string)(&o.run.Mode), "mode", "", "strict or fresh")
+	f.StringVar(&o.profile, "profile", "", "seccomp profile `NAME|FILE`; brig profile ls has the names (default the language's own)")
+	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce, or log: what the profile denies is allowed and told (default enforce)")
+	f.StringVar((*string)(&o.run.Mode), "mode", "", "strict, or fresh: in a cell that no other run has had or will have (default strict)")
 	f.BoolVar(&o.run.WritableRoot, "writable-root", false, "let the program write to a throw-away copy of the image")
 
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
@@ -110,7 +110,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.collect, "collect", nil, "bring back files of /box that match `GLOB` (repeatable)")
 	f.StringVar(&o.out, "out", "", "write what comes back to this `DIR`")
 	f.BoolVar(&o.force, "force", false, "let --out overwrite files")
-	f.StringArrayVar(&o.labels, "label", nil, "`project=NAME` or task=NAME")
+	f.StringArrayVar(&o.labels, "label", nil, "keep this with the result: `project=NAME` or task=NAME (repeatable)")
 
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")

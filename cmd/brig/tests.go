@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -169,7 +170,9 @@ func (o *runOptions) checkTests() (err error) {
 	if o.run.Compare.Tolerance != 0 && o.run.Compare.How == "" {
 		o.run.Compare.How = api.CompareFloat
 	}
-	if info, err := os.Stat(o.testsDir); err == nil && !info.IsDir() {
+	if info, err := os.Stat(o.testsDir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--tests %s: there is no such directory", o.testsDir)
+	} else if err == nil && !info.IsDir() {
 		return fmt.Errorf("--tests %s is not a directory", o.testsDir)
 	}
 	o.pairs, err = findTests(o.testsDir)
