@@ -120,9 +120,11 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 	if a == nil {
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
-	a.begin()
+	first := a.begin()
 	if o.run.StdinBlob != "" { // the agent's to send: nothing comes as it happens
-		a.feed.put(ctx, "started", struct{}{})
+		if first {
+			a.feed.put(ctx, "started", struct{}{})
+		}
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
 	run, stdin := o.run, io.Reader(bytes.NewReader(o.run.Stdin))

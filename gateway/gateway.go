@@ -180,6 +180,7 @@ func (g *Gateway) enter() bool {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'") // no foreign page has its visitors click in ours (API-11)
 	if err := g.guard(r); err != nil {
 		g.refuse(w, r, err)
 		return

@@ -42,10 +42,13 @@ func (a *active) using(u api.LiveUsage) {
 	a.usage = &u
 }
 
-func (a *active) begin() {
+// begin notes that the agent is asked, and whether for the first time.
+func (a *active) begin() (first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	first = a.state != api.Running
 	a.state = api.Running
+	return first
 }
 
 // A registry finds active runs. Those that are done stay for a while, so that a

@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// However often the agent is busy, a run starts once.
+func TestRunStartsOnce(t *testing.T) {
+	const digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil {
+			say(w, 200, struct{}{})
+		}
+	})
+	tries := 0
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		if tries++; tries < 4 {
+			deny(w, 503, api.Fail(api.CodeBusy, "all slots are busy"))
+			return
+		}
+		say(w, 200, map[string]string{"verdict": "ok"})
+	})
+	web := serveFake(t, mux, nil)
+	if s := send(t, web, "PUT", "/v1/blobs/"+digest, "", nil); s != 204 {
+		t.Fatal(s)
+	}
+	var status struct {
+		Run string `json:"run_id"`
+	}
+	if s := send(t, web, "POST", "/v1/runs?wait=false", fmt.Sprintf(`{"image":"tiny","argv":["cat"],"stdin_blob":%q}`, digest), &status); s != 202 {
+		t.Fatal(s)
+	}
+	res, err := web.Client().Get(web.URL + "/v1/runs/" + status.Run + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || strings.Count(string(text), "event: started") != 1 || !strings.Contains(string(text), "event: result") || tries != 4 {
+		t.Errorf("after %d tries: %v\n%s", tries, err, text)
+	}
+	if got := res.Header.Get("Content-Security-Policy"); got != "frame-ancestors 'none'" {
+		t.Errorf("foreign pages may frame this one: %q", got)
+	}
+}
