@@ -117,8 +117,11 @@ func (g *Gateway) ask(ctx context.Context, o *order) (api.Result, error) {
 // askRun is ask for a run, checked.
 func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 	a := o.active
-	if a == nil {
+	if a == nil && (o.run.Limits.Output <= largeOutput || o.run.StdinBlob != "" || len(o.run.Tests) > 0) {
 		return g.cfg.Agent.Run(ctx, o.run)
+	}
+	if a == nil {
+		return g.askLarge(ctx, o.run)
 	}
 	first := a.begin()
 	if o.run.StdinBlob != "" { // the agent's to send: nothing comes as it happens
@@ -142,6 +145,21 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 	if err == nil && res.Stage == api.StageRun && len(run.Tests) == 0 {
 		res.Stdout, res.StdoutTruncated = out.kept, res.StdoutTruncated || out.over
 		res.Stderr, res.StderrTruncated = errs.kept, res.StderrTruncated || errs.over
+	}
+	return res, err
+}
+
+// largeOutput is the default limit. What may be larger comes in pieces: in one, as
+// JSON, it would be in the agent's memory several times.
+const largeOutput = 16 * api.MiB
+
+func (g *Gateway) askLarge(ctx context.Context, run api.Run) (api.Result, error) {
+	stdin := bytes.NewReader(run.Stdin)
+	run.Stdin = nil
+	var out, errs bytes.Buffer
+	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{Stdout: &out, Stderr: &errs})
+	if err == nil && res.Stage == api.StageRun {
+		res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
 	}
 	return res, err
 }
