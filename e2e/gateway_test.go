@@ -421,7 +421,7 @@ func TestGatewayKeys(t *testing.T) {
 		t.Errorf("bob's history %+v", all)
 	}
 	if all := pages[entry](ann, "/v1/history?limit=100"); len(all) != 4 {
-		t.Errorf("ann's history %+v", all)
+		t.Errorf("ann's history %+v; run %s was cancelled, %s done\n%s", all, id, done, s.log)
 	}
 	bob.refused("GET", "/v1/history?all=true", nil, 403, api.CodeForbidden)
 	bob.refused("GET", "/v1/stats?all=true", nil, 403, api.CodeForbidden)

@@ -45,6 +45,9 @@ func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
 		res.Run, res.Timing.Queued = o.id, int64(waited)
 		diagnose.Into(o.run.Language, o.main, &res)
 	}
+	if err != nil && ctx.Err() != nil && unbegun[g.problemOf(err).Code] {
+		err = ctx.Err() // it was taken back before it began, whatever the agent calls that
+	}
 	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
 		return api.Result{}, rerr
 	}

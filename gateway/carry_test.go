@@ -50,3 +50,54 @@ func TestRunStartsOnce(t *testing.T) {
 		t.Errorf("foreign pages may frame this one: %q", got)
 	}
 }
+
+// A run that is canceled while the agent makes room for it is canceled, and in the
+// history, although the agent then says that it is stopping.
+func TestCanceledBeforeItBegins(t *testing.T) {
+	mux := http.NewServeMux()
+	begun := make(chan struct{})
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		c, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
+		close(begun)
+		_, _ = io.Copy(io.Discard, rw) // until the client hangs up
+		said := `{"code":"stopping","message":"canceled while a cell was being made","retry_safe":true}`
+		head := make([]byte, api.FrameHeader)
+		api.PutFrameHeader(head, api.FrameFailure, len(said))
+		_, _ = io.WriteString(c, string(head)+said)
+	})
+	web := serveFake(t, mux, nil)
+	var status struct {
+		Run string `json:"run_id"`
+	}
+	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, &status); s != 202 {
+		t.Fatal(s)
+	}
+	<-begun
+	if s := send(t, web, "DELETE", "/v1/runs/"+status.Run, "", nil); s != 200 {
+		t.Fatal(s)
+	}
+	res, err := web.Client().Get(web.URL + "/v1/runs/" + status.Run + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(text), `"verdict":"canceled"`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	var page struct {
+		Items []struct{ Verdict api.Verdict }
+	}
+	if s := send(t, web, "GET", "/v1/history", "", &page); s != 200 || len(page.Items) != 1 || page.Items[0].Verdict != api.Canceled {
+		t.Errorf("history: %d, %+v", s, page)
+	}
+}
