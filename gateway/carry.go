@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,8 @@ type order struct {
 	main    string // the source's name, where it is not the run's
 	created time.Time
 	active  *active // nil: the caller waits for the result, and for nothing else
+
+	longest time.Duration // it may keep a slot; zero: nobody knows
 
 	check  checkMode
 	source string // what is checked, and its name is main
@@ -65,7 +68,7 @@ func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.
 	if g.stopping.Err() != nil {
 		return api.Result{}, 0, errStopping()
 	}
-	turn, err := g.queue.Take(wait, queue.Who{Key: o.caller.Name, Project: o.run.Labels.Project, Most: o.caller.Runs, Waiting: o.caller.Waiting})
+	turn, err := g.queue.Take(wait, o.who())
 	if err != nil {
 		return api.Result{}, 0, g.unserved(ctx, wait, err)
 	}
@@ -73,7 +76,9 @@ func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.
 	begun := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		tried := time.Now()
+		late := o.noLonger(turn)
 		res, err := g.ask(ctx, o)
+		late()
 		var e *api.Error
 		if err == nil || !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded {
 			return res, turn.Waited + tried.Sub(begun), err
@@ -84,6 +89,33 @@ func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.
 			return res, turn.Waited, g.unserved(ctx, wait, err)
 		}
 	}
+}
+
+func (o *order) who() queue.Who {
+	return queue.Who{Key: o.caller.Name, Project: o.run.Labels.Project, Most: o.caller.Runs, Waiting: o.caller.Waiting}
+}
+
+// turnSlack is for what the agent does before and after a program.
+const turnSlack = 2 * time.Second
+
+// noLonger gives a turn back when the program's limits have ended it for certain. The
+// agent has its slot again then, while a caller who takes nothing of the output may
+// still keep the answer from coming (API-15).
+func (o *order) noLonger(turn *queue.Turn) (stop func()) {
+	if o.longest == 0 {
+		return func() {}
+	}
+	t := time.AfterFunc(o.longest+turnSlack, turn.Release)
+	return func() { t.Stop() }
+}
+
+// longestOf is how long a run without tests may keep its slot.
+func longestOf(r api.Run) time.Duration {
+	if len(r.Tests) > 0 {
+		return 0
+	}
+	unsaid := api.DefaultCeiling().Wall
+	return time.Duration(cmp.Or(r.Limits.Wall, unsaid)) + time.Duration(cmp.Or(r.CompileLimits.Wall, unsaid))
 }
 
 func errStopping() error {
@@ -240,7 +272,11 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 	within, cancel := context.WithTimeout(context.Background(), 30*time.Second) // also for a caller who has left
 	defer cancel()
 	if err := g.cfg.History.Add(within, rec); err != nil {
-		return api.Fail(api.CodeInternal, "keep the run in the history: %w", err)
+		var e *api.Error
+		if !errors.As(err, &e) {
+			e = api.Fail(api.CodeInternal, "%w", err)
+		}
+		return api.Fail(e.Code, "keep the run in the history: %w", err)
 	}
 	if err != nil {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/history"
 )
 
@@ -81,13 +80,13 @@ func (g *Gateway) order(r *http.Request, run api.Run) (*order, error) {
 	if err := g.mayUse(r.Context(), c, blobsOf(run)); err != nil {
 		return nil, err
 	}
-	return &order{id: runID(), caller: c, run: run, size: len(run.Source), main: run.SourceName, source: string(run.Source), check: mode, created: time.Now()}, nil
+	return &order{id: runID(), caller: c, run: run, size: len(run.Source), main: run.SourceName, source: string(run.Source), check: mode, longest: longestOf(run), created: time.Now()}, nil
 }
 
 // begin carries an order out by itself, and then calls release.
 func (g *Gateway) begin(o *order, release func()) (api.Status, error) {
-	if s := g.queue.Stats(); s.Had >= s.Turns && s.Waiting >= s.Most {
-		return api.Status{}, &queue.Full{Bound: "queue", Most: s.Most, Waiting: s.Waiting}
+	if err := g.queue.Refuses(o.who()); err != nil {
+		return api.Status{}, err
 	}
 	ctx, cancel := context.WithCancel(g.kill)
 	a := &active{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, feed: newFeed(), cancel: cancel, state: api.Queued}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -34,7 +35,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 	}
 	o := &order{
 		id: runID(), caller: c, size: len(ask.Source), created: time.Now(),
-		run: api.Run{Language: s.language, Labels: s.labels},
+		run: api.Run{Language: s.language, Labels: s.labels}, longest: time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall)),
 	}
 	ctx, done := g.wanted(r)
 	defer done()

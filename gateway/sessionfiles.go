@@ -101,8 +101,16 @@ func (f *fileAnswer) Write(p []byte) (int, error) {
 // janitor ends at once what an earlier service left, and hourly forgets sessions
 // that have ended without anybody asking.
 func (g *Gateway) janitor(ctx context.Context, left []string) {
-	if err := g.endSessions(ctx, left, "left by an earlier service"); err != nil && ctx.Err() == nil {
-		g.log.Error("sessions of an earlier service not ended", "err", err)
+	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) { // the agent may be away just now
+		err := g.endSessions(ctx, left, "left by an earlier service")
+		if err == nil {
+			break
+		}
+		g.log.Error("sessions of an earlier service not ended: they are tried again", "err", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
 	}
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()

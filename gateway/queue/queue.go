@@ -118,6 +118,19 @@ func (q *Queue) Take(ctx context.Context, who Who) (*Turn, error) {
 	return nil, ctx.Err()
 }
 
+// Refuses is the error that Take would give at once; nil if there is a turn, or a
+// place to wait for one.
+func (q *Queue) Refuses(who Who) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lane(who)
+	defer q.forget(l)
+	if q.had < q.turns && l.free() && l.waiting == 0 {
+		return nil
+	}
+	return q.full(l, who)
+}
+
 // lane finds or makes the key's.
 func (q *Queue) lane(who Who) *lane {
 	l := q.lanes[who.Key]
@@ -131,14 +144,22 @@ func (q *Queue) lane(who Who) *lane {
 
 func (l *lane) free() bool { return l.most == 0 || l.had < l.most }
 
-// join puts a waiter at the end of its project.
-func (q *Queue) join(l *lane, who Who) (*waiter, error) {
+// full says which bound keeps a caller from waiting, if one does.
+func (q *Queue) full(l *lane, who Who) error {
 	switch {
 	case q.waiting >= q.most:
-		q.forget(l)
-		return nil, &Full{Bound: "queue", Most: q.most, Waiting: q.waiting}
+		return &Full{Bound: "queue", Most: q.most, Waiting: q.waiting}
 	case who.Waiting > 0 && l.waiting >= who.Waiting:
-		return nil, &Full{Bound: "key", Most: who.Waiting, Waiting: l.waiting}
+		return &Full{Bound: "key", Most: who.Waiting, Waiting: l.waiting}
+	}
+	return nil
+}
+
+// join puts a waiter at the end of its project.
+func (q *Queue) join(l *lane, who Who) (*waiter, error) {
+	if err := q.full(l, who); err != nil {
+		q.forget(l)
+		return nil, err
 	}
 	p := l.projects[who.Project]
 	if p == nil {

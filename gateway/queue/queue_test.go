@@ -91,6 +91,12 @@ func TestAKeyHasItsOwnBounds(t *testing.T) {
 		}()
 		synctest.Wait()
 		var full *Full
+		if err := q.Refuses(Who{Key: "other"}); err != nil {
+			t.Errorf("another key would be refused: %v", err)
+		}
+		if err := q.Refuses(greedy); !errors.As(err, &full) || full.Bound != "key" {
+			t.Errorf("a third of a key would be taken: %v", err)
+		}
 		if _, err := q.Take(t.Context(), greedy); !errors.As(err, &full) || full.Bound != "key" || full.Most != 1 {
 			t.Errorf("a third of a key of which one may wait: %v", err)
 		}
