@@ -142,11 +142,13 @@ func TestChecks(t *testing.T) {
 		"python":     pythonChecks,
 		"javascript": slices.Concat(nodeChecks, javascriptChecks),
 		"typescript": slices.Concat(nodeChecks, typescriptChecks),
+
+		"javascript-full": slices.Concat(nodeChecks, javascriptChecks), // of another compiler
 	} {
-		image := map[string]string{"python": "python"}[language]
-		if image == "" {
-			image = "node"
+		if !chosen(language, language == "javascript-full") {
+			continue
 		}
+		image := map[string]string{"python": "python", "javascript": "node", "typescript": "node", "javascript-full": "node-full"}[language]
 		images.load(t, b.agent, image)
 		t.Run(language, func(t *testing.T) {
 			for i, c := range cases {
