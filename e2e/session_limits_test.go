@@ -100,7 +100,14 @@ int main(void) {
 		t.Fatal(err)
 	}
 	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: seconds(0.5)}})
-	wantVerdict(t, res, api.WallLimit)
+	// On a quick machine the kernel's own memory of forks that it refused, freed later
+	// than taken, meets the memory limit first.
+	if res.Verdict != api.MemoryLimit {
+		wantVerdict(t, res, api.WallLimit)
+	}
+	if !slices.Contains(res.LimitsHit, "pids") {
+		t.Errorf("it hit %v and not its number of processes", res.LimitsHit)
+	}
 	a.says(t, s.ID, "echo and on", "and on\n")
 	a.says(t, s.ID, "(./bomb &) >/dev/null 2>&1", "")
 	for deadline := patience(); ; time.Sleep(20 * time.Millisecond) {
