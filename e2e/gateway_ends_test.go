@@ -99,7 +99,7 @@ func TestGatewayKilled(t *testing.T) {
 
 // SIGTERM ends what runs by its deadline, and everybody is answered.
 func TestGatewayStops(t *testing.T) {
-	a := startAgent(t, append(sharedFlags, "--slots", "2")...)
+	a := startAgent(t, sharedFlags...)
 	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "1s")
 	id := s.alone(sh("sleep 60"))
 	ended := make(chan string, 2)

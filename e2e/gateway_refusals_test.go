@@ -98,7 +98,7 @@ func TestGatewayRefusals(t *testing.T) {
 
 // API-15: every request of many is answered, or told to come again.
 func TestGatewayFlood(t *testing.T) {
-	a := startAgent(t, append(sharedFlags, "--slots", "2")...)
+	a := startAgent(t, sharedFlags...)
 	s := startService(t, a, "--queue", "8")
 	var mu sync.Mutex
 	got := map[string]int{}

@@ -60,8 +60,9 @@ func startService(t testing.TB, a *agent, flags ...string) *service {
 	return s
 }
 
-// sharedFlags share the agent's socket with a group that every host has.
-var sharedFlags = []string{"--group", "daemon"}
+// sharedFlags share the agent's socket with a group that every host has, and give it
+// two slots where there is one processor too.
+var sharedFlags = []string{"--group", "daemon", "--slots", "2"}
 
 func launchService(t testing.TB, a *agent, data string, flags ...string) *service {
 	t.Helper()
