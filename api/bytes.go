@@ -19,6 +19,20 @@ type encodedBytes struct {
 	Base64 *string `json:"base64"`
 }
 
+// Unfinished counts the bytes at the end that begin a character and do not finish it:
+// cut before them, text stays text.
+func (b Bytes) Unfinished() int {
+	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+		if tail := b[len(b)-i:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return i
+		}
+	}
+	return 0
+}
+
 // MarshalJSON writes text as text and anything else as base64.
 func (b Bytes) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(b) && (len(b) <= alwaysText || !costlyText(b)) {

@@ -30,7 +30,7 @@ type order struct {
 	longest time.Duration // it may keep a slot; zero: nobody knows
 
 	check  checkMode
-	source string // what is checked, and its name is main
+	source []byte // what is checked, and its name is main
 
 	// do, when set, is done with a turn instead of the run, which then only says whose
 	// it is and in what language.
@@ -175,12 +175,7 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 		Test:     func(t api.TestResult) { a.feed.put(ctx, "test", t) },
 		Usage:    func(u api.LiveUsage) { a.using(u); a.feed.put(ctx, "usage", u) },
 	})
-	out.flush()
-	errs.flush()
-	if err == nil && res.Stage == api.StageRun && len(run.Tests) == 0 {
-		res.Stdout, res.StdoutTruncated = out.kept, res.StdoutTruncated || out.over
-		res.Stderr, res.StderrTruncated = errs.kept, res.StderrTruncated || errs.over
-	}
+	heard(&res, out, errs)
 	return res, err
 }
 
@@ -222,6 +217,17 @@ func keep(put func(api.Bytes)) *keptStream {
 		put(b)
 	}
 	return k
+}
+
+// heard ends the streams and puts their beginnings into the result. A compile stage's
+// output is there already, and a run that failed has none.
+func heard(res *api.Result, out, errs *keptStream) {
+	out.flush()
+	errs.flush()
+	if res.Stage == api.StageRun {
+		res.Stdout, res.StdoutTruncated = out.kept, res.StdoutTruncated || out.over
+		res.Stderr, res.StderrTruncated = errs.kept, res.StderrTruncated || errs.over
+	}
 }
 
 func (a *active) stream(ctx context.Context, name string) *keptStream {

@@ -32,10 +32,10 @@ func checkModeOf(r *http.Request) (checkMode, error) {
 // checked looks through the source of an order that wants it, in the order's own
 // turn: a check is a run.
 func (g *Gateway) checked(ctx context.Context, o *order) ([]api.Finding, error) {
-	if o.check == checkOff || o.source == "" {
+	if o.check == checkOff || len(o.source) == 0 {
 		return nil, nil
 	}
-	found, err := g.findings(ctx, o.run.Language, o.main, []byte(o.source))
+	found, err := g.findings(ctx, o.run.Language, o.main, o.source)
 	if err != nil || o.check == checkWarn || !check.Refuses(found) {
 		return found, err
 	}

@@ -140,7 +140,7 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o.size, o.source = len(ask.Code), ask.Code
+	o.size, o.source = len(ask.Code), []byte(ask.Code)
 	if isPython(run.Language) {
 		o.main = pythonMain
 	}

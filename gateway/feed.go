@@ -157,7 +157,7 @@ func (r *runes) Write(p []byte) (int, error) {
 		p = append(r.half, p...)
 		r.half = nil
 	}
-	whole := len(p) - unfinished(p)
+	whole := len(p) - api.Bytes(p).Unfinished()
 	if whole < len(p) {
 		r.half = append([]byte(nil), p[whole:]...)
 	}

@@ -179,3 +179,20 @@ func TestRegistryForgetsTheOldest(t *testing.T) {
 		t.Error("there is no bound on runs under way")
 	}
 }
+
+// A listener has had the program's output; a compiler's comes with the result.
+func TestACompilersOutputStaysInTheResult(t *testing.T) {
+	for stage, want := range map[api.Stage]string{api.StageRun: "heard", api.StageCompile: "main.c:1: error"} {
+		out, errs := keep(func(api.Bytes) {}), keep(func(api.Bytes) {})
+		if stage == api.StageRun {
+			if _, err := errs.Write([]byte("heard")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res := api.Result{Stage: stage, Stderr: api.Bytes("main.c:1: error")}
+		heard(&res, out, errs)
+		if string(res.Stderr) != want {
+			t.Errorf("stage %s: %q; want %q", stage, res.Stderr, want)
+		}
+	}
+}

@@ -80,7 +80,7 @@ func (g *Gateway) order(r *http.Request, run api.Run) (*order, error) {
 	if err := g.mayUse(r.Context(), c, blobsOf(run)); err != nil {
 		return nil, err
 	}
-	return &order{id: runID(), caller: c, run: run, size: len(run.Source), main: run.SourceName, source: string(run.Source), check: mode, longest: longestOf(run), created: time.Now()}, nil
+	return &order{id: runID(), caller: c, run: run, size: len(run.Source), main: run.SourceName, source: run.Source, check: mode, longest: longestOf(run), created: time.Now()}, nil
 }
 
 // begin carries an order out by itself, and then calls release.
@@ -188,18 +188,10 @@ func resultOf(rec history.Record) (*api.Result, error) {
 	return res, nil
 }
 
-// deleteRun cancels a run. One that is done stays as it was.
+// deleteRun cancels a run, and tells like getRun. One that is done stays as it was.
 func (g *Gateway) deleteRun(w http.ResponseWriter, r *http.Request) error {
-	c, id := callerOf(r.Context()), r.PathValue("id")
-	if a := g.runs.get(c.Name, id); a != nil {
+	if a := g.runs.get(callerOf(r.Context()).Name, r.PathValue("id")); a != nil {
 		a.cancel()
-		g.reply(w, http.StatusOK, a.status())
-		return nil
 	}
-	status, err := g.past(r.Context(), c, id)
-	if err != nil {
-		return err
-	}
-	g.reply(w, http.StatusOK, status)
-	return nil
+	return g.getRun(w, r)
 }

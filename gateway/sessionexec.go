@@ -63,12 +63,7 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, o *orde
 		ask.Stdin = nil
 		stdout, stderr := out.stream("stdout"), out.stream("stderr")
 		res, err := g.cfg.Agent.ExecEvents(ctx, id, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
-		stdout.flush()
-		stderr.flush()
-		if err == nil {
-			res.Stdout, res.StdoutTruncated = stdout.kept, res.StdoutTruncated || stdout.over
-			res.Stderr, res.StderrTruncated = stderr.kept, res.StderrTruncated || stderr.over
-		}
+		heard(&res, stdout, stderr)
 		return res, g.noteEnd(id, err)
 	}
 	res, err := g.carry(ctx, o)

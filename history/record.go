@@ -3,7 +3,6 @@ package history
 import (
 	"encoding/json"
 	"time"
-	"unicode/utf8"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -139,13 +138,5 @@ func cut(b api.Bytes, n int, already bool) (api.Bytes, bool) {
 		return b, already
 	}
 	b = b[:n]
-	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
-		if c := b[len(b)-i]; utf8.RuneStart(c) {
-			if !utf8.FullRune(b[len(b)-i:]) {
-				b = b[:len(b)-i]
-			}
-			break
-		}
-	}
-	return b, true
+	return b[:n-b.Unfinished()], true
 }
