@@ -25,11 +25,7 @@ func TestCrashesStartNoHelper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "core-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := placeOf(t, "core-")
 	helper, seen := filepath.Join(dir, "h"), filepath.Join(dir, "seen")
 	if err := os.WriteFile(helper, []byte("#!/bin/sh\necho crash >>"+seen+"\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -27,26 +27,8 @@ import (
 func TestHostileMissingController(t *testing.T) {
 	testenv.NeedRoot(t)
 	unshare := testenv.NeedTool(t, "unshare", "util-linux")
-	where := "/sys/fs/cgroup"
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(mounts)) {
-		left, right, _ := strings.Cut(line, " - ")
-		kind := strings.Fields(right)
-		if kind[0] == "cgroup" && slices.Contains(strings.Split(kind[2], ","), "memory") {
-			where = strings.Fields(left)[4]
-		}
-	}
-	dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	where := memoryHierarchy(t).mount
+	dir := placeOf(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
@@ -56,7 +38,7 @@ func TestHostileMissingController(t *testing.T) {
 		binary(t, "brigd"), "--socket", socket, "--data-dir", dataDir(t), "--run-dir", filepath.Join(dir, "run"))
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	err = cmd.Run()
+	err := cmd.Run()
 	if ctx.Err() != nil || err == nil || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("brigd without %s: %v; want exit code 1\n%s", where, err, &said)
 	}

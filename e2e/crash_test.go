@@ -50,14 +50,7 @@ const killRounds = 20
 func TestKilledAgentLeavesNothing(t *testing.T) {
 	testenv.NeedRoot(t)
 	data := dataDir(t)
-	dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	dir := placeOf(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	marker := fmt.Sprintf("brig-marker-%d", os.Getpid())
 	forks := compileC(t, "forks", `#include <unistd.h>
@@ -89,6 +82,7 @@ int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) 
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
+		var err error
 		if record, err = recorded(dir); err != nil || len(record) == 0 {
 			t.Errorf("the dead agent recorded %d groups, %v", len(record), err)
 		}

@@ -75,20 +75,27 @@ type agent struct {
 	err    error         // then: how
 }
 
+// placeOf makes a directory that any process may pass through.
+func placeOf(t testing.TB, pattern string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // startAgent starts one with further flags and stops it when the test is over;
 // then the host must be as it was before.
 func startAgent(t testing.TB, flags ...string) *agent {
 	t.Helper()
 	testenv.NeedRoot(t)
 	data := dataDir(t)
-	dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := placeOf(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	a := launch(t, dir, data, flags...)
 	t.Cleanup(a.stop)

@@ -92,11 +92,7 @@ func inJail(t *testing.T, probe api.File) []corpus.Attempt {
 // own. Only for calls that do no harm there.
 func asRoot(t *testing.T, probe api.File, args ...string) []corpus.Attempt {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "hostile-root-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := placeOf(t, "hostile-root-")
 	bin := filepath.Join(dir, probe.Name)
 	if err := os.WriteFile(bin, probe.Content, 0o755); err != nil {
 		t.Fatal(err)

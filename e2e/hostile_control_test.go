@@ -98,11 +98,7 @@ const jailIDs = 0x70000000
 // is the probe; what still runs at the end is printed. It returns all that was.
 func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 	busybox := testenv.NeedTool(t, "busybox", "busybox-static")
-	root, err := os.MkdirTemp("/var/tmp", "hostile-jail-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(root) })
+	root := placeOf(t, "hostile-jail-")
 	sh, err := os.ReadFile(busybox)
 	if err != nil {
 		t.Fatal(err)

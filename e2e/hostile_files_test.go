@@ -60,20 +60,6 @@ func (b bystander) touched(t *testing.T) bool {
 	return st != b.was
 }
 
-// placeOf makes a directory that any process may pass through.
-func placeOf(t *testing.T, pattern string) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // OUT-09: a program's stdin is a pipe of brig's, whatever the caller's is: a file or
 // a device that brig was started with keeps its owner and its mode. libcontainer
 // gives what it is handed to the container's user; the control does as it does.

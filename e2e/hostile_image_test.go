@@ -148,11 +148,7 @@ type victim struct{ dir, secret string }
 
 func newVictim(t *testing.T) victim {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "hostile-victim-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := placeOf(t, "hostile-victim-")
 	v := victim{dir, filepath.Join(dir, "secret")}
 	if err := errors.Join(os.Chmod(dir, 0o777), os.WriteFile(v.secret, []byte(corpus.Secret), 0o666), os.Chmod(v.secret, 0o666)); err != nil {
 		t.Fatal(err)

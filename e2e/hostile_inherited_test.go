@@ -72,14 +72,7 @@ func TestAgentOfAnyUmask(t *testing.T) {
 	for _, umask := range []int{0o077, 0} {
 		t.Run(fmt.Sprintf("%03o", umask), func(t *testing.T) {
 			data := dataDir(t) // what is there already has its modes
-			dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			if err := os.Chmod(dir, 0o711); err != nil {
-				t.Fatal(err)
-			}
+			dir := placeOf(t, "brig-e2e-")
 			testenv.CleanHost(t)
 			old := unix.Umask(umask)
 			t.Cleanup(func() { unix.Umask(old) })

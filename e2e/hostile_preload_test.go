@@ -90,14 +90,7 @@ __attribute__((constructor)) static void first(void) { char line[] = "preload 00
 // tellsOutside runs argv bare, as nobody, among files.
 func tellsOutside(t *testing.T, files []api.File, argv []string, env map[string]string) []byte {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "hostile-preload-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir := placeOf(t, "hostile-preload-")
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Content, 0o644); err != nil {
 			t.Fatal(err)

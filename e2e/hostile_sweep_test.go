@@ -269,16 +269,9 @@ func (s sweep) outside(t *testing.T) map[int32]unix.Errno {
 // bare runs the probe without brig, as nobody and leader of a session as in a run.
 func (s sweep) bare(t *testing.T, list []int32) map[int32]unix.Errno {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "hostile-sweep-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := placeOf(t, "hostile-sweep-")
 	bin := filepath.Join(dir, s.probe.Name)
 	if err := os.WriteFile(bin, s.probe.Content, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), patience())

@@ -89,14 +89,7 @@ func TestPythonOutOfMemory(t *testing.T) {
 func TestMemoryAboveTheRunIsOurError(t *testing.T) {
 	testenv.NeedRoot(t)
 	data := dataDir(t)
-	dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	dir := placeOf(t, "brig-e2e-")
 	hog := compileC(t, "hog", `#include <stdlib.h>
 #include <string.h>
 int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)

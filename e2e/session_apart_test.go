@@ -129,14 +129,7 @@ func TestSessionBelongsToWhoMadeIt(t *testing.T) {
 // nothing to go on with: not even the ids.
 func TestKilledAgentTakesItsSessions(t *testing.T) {
 	testenv.NeedRoot(t)
-	dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	dir := placeOf(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	a := launch(t, dir, dataDir(t))
 	s := a.session(t, nil)

@@ -99,7 +99,7 @@ int main(void) {
 	if err := a.PutFile(t.Context(), s.ID, "bomb", bytes.NewReader(bomb.Content), true); err != nil {
 		t.Fatal(err)
 	}
-	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: seconds(0.5)}})
+	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: seconds(0.5), CPU: seconds(20)}})
 	// On a quick machine the kernel's own memory of forks that it refused, freed later
 	// than taken, meets the memory limit first.
 	if res.Verdict != api.MemoryLimit {

@@ -129,14 +129,7 @@ func TestShortOfProcesses(t *testing.T) {
 func TestShortOfDisk(t *testing.T) {
 	testenv.NeedRoot(t)
 	data := dataDir(t)
-	dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	dir := placeOf(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	run := filepath.Join(dir, "run")
 	if err := os.Mkdir(run, 0o711); err != nil {

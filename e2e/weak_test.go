@@ -35,14 +35,7 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 		{"with a run directory others cannot pass", nil, []string{"--run-dir", "closed/run"}, "cannot pass through"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("/var/tmp", "brig-e2e-")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			if err := os.Chmod(dir, 0o711); err != nil {
-				t.Fatal(err)
-			}
+			dir := placeOf(t, "brig-e2e-")
 			if err := os.Mkdir(filepath.Join(dir, "closed"), 0o700); err != nil {
 				t.Fatal(err)
 			}

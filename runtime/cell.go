@@ -147,17 +147,29 @@ func (h *Host) hangRoot(c *cell, p cellPlan, dir string) error {
 	if err != nil {
 		return err
 	}
-	image, err := os.OpenFile(p.tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	tree, err := hangImage(p.tree, userns, dir)
 	if err != nil {
 		return err
+	}
+	return tree.Close()
+}
+
+// hangImage mounts an image's tree at dir, with its owners shifted by userns, and
+// returns a handle of what hangs there.
+func hangImage(tree string, userns *os.File, dir string) (*os.File, error) {
+	image, err := os.OpenFile(tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
 	}
 	defer image.Close()
-	tree, err := cloneTree(image, attrImage, userns)
+	clone, err := cloneTree(image, attrImage, userns)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer tree.Close()
-	return moveMount(tree, dir)
+	if err := moveMount(clone, dir); err != nil {
+		return nil, errors.Join(err, clone.Close())
+	}
+	return clone, nil
 }
 
 // dropRoot takes the root out of our mount namespace; the cell has its own copy.

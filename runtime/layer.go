@@ -41,19 +41,11 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 	if err != nil {
 		return err
 	}
-	image, err := os.OpenFile(p.tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return err
-	}
-	defer image.Close()
-	tree, err := cloneTree(image, attrImage, userns)
+	tree, err := hangImage(p.tree, userns, lower)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	if err := moveMount(tree, lower); err != nil {
-		return err
-	}
 	undo.add(func() error { return unix.Unmount(lower, unix.MNT_DETACH) })
 
 	if err := h.step("layer top"); err != nil {

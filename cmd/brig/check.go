@@ -61,7 +61,7 @@ func checkCommand(c *console, args []string) int {
 		return c.runFailed(o, agent.explain(err), false)
 	}
 	found, err := check.Program(o.run.Language, filepath.Base(file), source, func(r api.Run) (api.Result, error) {
-		return c.whenFree(ctx, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
+		return whenFree(ctx, c, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
 	})
 	if err != nil {
 		return c.runFailed(o, agent.explain(err), false)

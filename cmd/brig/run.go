@@ -148,7 +148,7 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 	}
 	var kept ends // of what the program printed to stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
-		return c.whenFree(ctx, o.wait, func() (api.Result, error) {
+		return whenFree(ctx, c, o.wait, func() (api.Result, error) {
 			return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
 				Stdout: stdout, Stderr: stderr,
 				Compiled: func(made api.Compilation) {

@@ -112,6 +112,7 @@ Examples:
 	for _, name := range []string{"wall", "cpu", "idle", "life"} {
 		f.Lookup(name).DefValue = "" // the text says it
 	}
+	wait := f.Duration("wait", time.Minute, "how long to wait for memory that is promised to others; 0 does not wait")
 	asJSON := f.Bool("json", false, "print the session as JSON")
 	socket := socketFlag(f)
 	if code, done := c.parse(f, args); done {
@@ -130,7 +131,7 @@ Examples:
 		return c.hint("session create", err)
 	}
 	return c.inAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
-		s, err := agent.CreateSession(ctx, ask)
+		s, err := whenFree(ctx, c, *wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
 		switch {
 		case err != nil:
 			return err

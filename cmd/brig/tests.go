@@ -136,7 +136,7 @@ func (c *console) runTests(ctx context.Context, agent *agentHandle, o *runOption
 		return api.Result{}, err
 	}
 	table := newTestTable(c, o)
-	res, err := c.whenFree(ctx, o.wait, func() (api.Result, error) {
+	res, err := whenFree(ctx, c, o.wait, func() (api.Result, error) {
 		return agent.RunEvents(ctx, o.run, bytes.NewReader(nil), table.events())
 	})
 	table.end(res)

@@ -17,24 +17,38 @@ const (
 	waitTell  = time.Second
 )
 
-// whenFree tries until the agent takes the run or wait is over. An agent does not
-// queue: it refuses before it has read any input, so trying again is safe.
-func (c *console) whenFree(ctx context.Context, wait time.Duration, try func() (api.Result, error)) (api.Result, error) {
+// whenFree tries until the agent takes what is asked of it or wait is over. An agent
+// does not queue: it refuses before it has read any input, so trying again is safe.
+func whenFree[T any](ctx context.Context, c *console, wait time.Duration, try func() (T, error)) (T, error) {
 	start, told := time.Now(), false
 	for pause := waitFirst; ; pause = min(2*pause, waitMost) {
 		res, err := try()
-		var e *api.Error
-		if !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded || time.Since(start)+pause > wait {
+		why := inTheWay(err)
+		if why == "" || time.Since(start)+pause > wait {
 			return res, err
 		}
 		if !told && time.Since(start) > waitTell {
 			told = true
-			fmt.Fprintf(c.stderr, "brig: every slot is busy; waiting up to %s (--wait)\n", wait)
+			fmt.Fprintf(c.stderr, "brig: %s; waiting up to %s (--wait)\n", why, wait)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return api.Result{}, context.Cause(ctx)
+			return res, context.Cause(ctx)
 		}
 	}
+}
+
+// inTheWay says what others have that will come back; empty: nothing to wait for.
+func inTheWay(err error) string {
+	var e *api.Error
+	switch {
+	case !errors.As(err, &e):
+		return ""
+	case e.Code == api.CodeBusy:
+		return "every slot is busy"
+	case e.Code == api.CodeOverloaded:
+		return "the memory is promised to others"
+	}
+	return ""
 }

@@ -32,7 +32,7 @@ func TestWaitingForASlot(t *testing.T) {
 			tries := 0
 			var stderr bytes.Buffer
 			c := &console{stderr: &stderr}
-			_, err := c.whenFree(t.Context(), tt.wait, func() (api.Result, error) {
+			_, err := whenFree(t.Context(), c, tt.wait, func() (api.Result, error) {
 				if tries++; tries <= tt.fails {
 					return api.Result{}, tt.err
 				}
@@ -51,10 +51,10 @@ func TestWaitingForASlot(t *testing.T) {
 	defer cancel()
 	var stderr bytes.Buffer
 	c := &console{stderr: &stderr}
-	if _, err := c.whenFree(ctx, time.Minute, func() (api.Result, error) { return api.Result{}, busy }); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := whenFree(ctx, c, time.Minute, func() (api.Result, error) { return api.Result{}, busy }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v after the caller left", err)
 	}
-	if n := strings.Count(stderr.String(), "waiting"); n != 1 {
+	if n := strings.Count(stderr.String(), "every slot is busy; waiting"); n != 1 {
 		t.Errorf("told %d times: %q", n, stderr.String())
 	}
 }
