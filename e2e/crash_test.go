@@ -41,9 +41,6 @@ func family(pid int) (all []int) {
 	return all
 }
 
-// killRounds is how often the agent is killed under load.
-const killRounds = 20
-
 // AGT-01, AGT-02: an agent that is killed under a mixed load leaves no process;
 // the next one removes what else is left; every client is told so, and may ask
 // again: none is given a verdict that its program did not earn.
@@ -57,7 +54,8 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) pause(); } for (;;) pause(); }`)
 	var answered, told atomic.Int64
 	var record []string // groups of the agent killed last
-	for range killRounds {
+	kills := rounds(20)
+	for range kills {
 		a := launch(t, dir, data, "--slots", "3")
 		if left := existing(record); len(left) > 0 {
 			t.Errorf("groups of the dead agent outlive the start of the next: %q", left)
@@ -87,7 +85,7 @@ int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) 
 			t.Errorf("the dead agent recorded %d groups, %v", len(record), err)
 		}
 	}
-	if answered.Load() == 0 || told.Load() < killRounds {
+	if answered.Load() == 0 || told.Load() < int64(kills) {
 		t.Errorf("%d runs answered and %d told of the agent's end: there was no load", answered.Load(), told.Load())
 	}
 	a := launch(t, dir, data)

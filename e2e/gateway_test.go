@@ -267,16 +267,16 @@ func TestGatewayEvents(t *testing.T) {
 func TestGatewayLargeOutput(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a)
-	const size = 100 << 20
-	r := sh(`i=0; while [ $i -lt 100 ]; do cat block; i=$((i+1)); done`)
-	block := make([]byte, size/100)
+	blocks := rounds(100)
+	r := sh(fmt.Sprintf(`i=0; while [ $i -lt %d ]; do cat block; i=$((i+1)); done`, blocks))
+	block := make([]byte, 1<<20)
 	for i := range block {
 		block[i] = byte(i*i>>8 + i)
 	}
 	r.Files = []api.File{{Name: "block", Content: block}}
 	r.Limits.Output = 128 * api.MiB
 	sum := sha256.New()
-	for range 100 {
+	for range blocks {
 		sum.Write(block)
 	}
 	want := fmt.Sprintf("%x", sum.Sum(nil))

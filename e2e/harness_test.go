@@ -281,6 +281,15 @@ func slow(d time.Duration) time.Duration {
 	return d
 }
 
+// rounds is how often a test repeats what it has to see many times: a third of that
+// where a round takes many times as long. The whole number is done on the host itself.
+func rounds(n int) int {
+	if slow(1) > 1 {
+		return max(1, n/3)
+	}
+	return n
+}
+
 // patience is how long a test waits for what must come, where its coming counts and not
 // its time: on a machine that others load everything can take seconds.
 func patience() time.Time { return time.Now().Add(slow(30 * time.Second)) }

@@ -44,7 +44,7 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 	round()
 	round()
 	before := a.settled(t, nil)
-	for range 8 {
+	for range rounds(8) {
 		round()
 	}
 	after := a.settled(t, before)

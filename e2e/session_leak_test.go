@@ -53,7 +53,7 @@ func TestSessionsLeakNothing(t *testing.T) {
 	round()
 	round()
 	before := a.settled(t, nil)
-	for range 5 {
+	for range rounds(6) {
 		round()
 	}
 	for kind, n := range a.settled(t, before) {

@@ -18,7 +18,7 @@ func TestExecutableInputsBesideNewCells(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			for i := range 30 {
+			for i := range rounds(30) {
 				r := api.Run{Image: "tiny", Files: []api.File{probe, script}, Argv: []string{"./probe"}, Mode: api.Fresh}
 				if i%2 == 1 {
 					r.Argv[0] = "./script"
