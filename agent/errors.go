@@ -25,7 +25,7 @@ func status(c api.Code) int {
 		return http.StatusForbidden
 	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported:
 		return http.StatusUnprocessableEntity
-	case api.CodeBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeStopping:
+	case api.CodeBusy, api.CodeSessionBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeStopping:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

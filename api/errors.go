@@ -26,6 +26,7 @@ const (
 	CodeSessionEnded     Code = "session-ended"     // the session was there and is not any more; the text says why
 	CodeUnsupported      Code = "unsupported"       // a kernel feature is missing; the text names it
 	CodeBusy             Code = "busy"              // every slot is leased; retry
+	CodeSessionBusy      Code = "session-busy"      // as many execs of the session are under way as may be; retry
 	CodeSessionsFull     Code = "sessions-full"     // as many sessions live as this agent keeps; end one, or retry later
 	CodeOverloaded       Code = "memory-committed"  // no memory left to promise; retry
 	CodeHostMemory       Code = "host-memory"       // the kernel killed the run for a group above its own; retry

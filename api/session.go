@@ -44,6 +44,9 @@ const (
 	SessionLifeMax = Duration(8 * time.Hour)
 )
 
+// SessionExecs is how many execs of a session may be under way at a time.
+const SessionExecs = 8
+
 // A Session is one that lives, as it is now. Asking does not count as using it.
 type Session struct {
 	ID       string       `json:"session_id"`

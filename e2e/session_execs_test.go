@@ -109,7 +109,7 @@ func TestSessionExecsAtATime(t *testing.T) {
 		}
 	}
 	_, err := a.Exec(t.Context(), s.ID, scripted("echo one too many"))
-	wantCode(t, err, api.CodeBusy)
+	wantCode(t, err, api.CodeSessionBusy)
 	_, err = a.Run(t.Context(), sh("true"))
 	wantCode(t, err, api.CodeBusy)
 	a.put(t, s.ID, "go", "")

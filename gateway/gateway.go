@@ -59,6 +59,7 @@ type Gateway struct {
 	room  *semaphore.Weighted // bytes of large bodies in memory
 
 	sessions *sessionBook
+	seats    seats
 	left     []string // sessions of an earlier service
 	agent    agentView
 	blobs    ledger

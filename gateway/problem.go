@@ -33,7 +33,7 @@ var statuses = map[api.Code]int{
 	api.CodeUnauthorized: http.StatusUnauthorized,
 	api.CodeCheckRefused: http.StatusUnprocessableEntity,
 	api.CodeConflict:     http.StatusConflict,
-	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests,
+	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests, api.CodeSessionBusy: http.StatusTooManyRequests,
 	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
 	api.CodeBusy: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
 	api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,

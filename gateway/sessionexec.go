@@ -44,7 +44,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 			res, err := g.cfg.Agent.Exec(ctx, id, ask)
 			return res, g.noteEnd(id, err)
 		}
-		res, err := g.carry(ctx, o)
+		res, err := g.carryExec(ctx, o, id)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, o *orde
 		heard(&res, stdout, stderr)
 		return res, g.noteEnd(id, err)
 	}
-	res, err := g.carry(ctx, o)
+	res, err := g.carryExec(ctx, o, id)
 	switch {
 	case err != nil && out.last == 0:
 		return err

@@ -9,6 +9,59 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
+// API-15: one session's execs, however many are sent, hold no more turns than the agent
+// carries out of them.
+func TestExecsOfASessionHoldFewTurns(t *testing.T) {
+	const slots = api.SessionExecs + 4
+	mux := new(fakeSessions).mux()
+	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: slots}) })
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Result{Verdict: api.OK}) })
+	var within atomic.Int64
+	end := make(chan struct{})
+	mux.HandleFunc("POST /v1/sessions/{id}/exec", func(w http.ResponseWriter, r *http.Request) {
+		if within.Add(1) > api.SessionExecs {
+			within.Add(-1)
+			deny(w, 503, api.Fail(api.CodeBusy, "as many are under way as may be"))
+			return
+		}
+		<-end
+		within.Add(-1)
+		say(w, 200, api.Result{Verdict: api.OK})
+	})
+	web := serveFake(t, mux, func(c *Config) { c.Wait = 3 * time.Second })
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	const exec = "/v1/sessions/s1/exec"
+	done := make(chan int, slots)
+	for range slots {
+		go func() { done <- send(t, web, "POST", exec, `{"argv":["true"]}`, nil) }()
+	}
+	for range slots - api.SessionExecs {
+		if s := <-done; s != 429 {
+			t.Errorf("one too many: %d; want it refused at once", s)
+		}
+	}
+	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, nil); s != 200 {
+		t.Errorf("another's run meanwhile: %d", s)
+	}
+	var p api.Problem
+	if s := send(t, web, "POST", exec, `{"argv":["true"]}`, &p); s != 429 || p.Code != api.CodeSessionBusy || !p.RetrySafe || p.RetryAfter == 0 {
+		t.Errorf("one more: %d, %+v", s, p)
+	}
+	close(end)
+	for range api.SessionExecs {
+		if s := <-done; s != 200 {
+			t.Errorf("one that was carried out: %d", s)
+		}
+	}
+	for range 3 * api.SessionExecs { // a seat is free before its exec is answered
+		if s := send(t, web, "POST", exec, `{"argv":["true"]}`, nil); s != 200 {
+			t.Errorf("afterwards: %d", s)
+		}
+	}
+}
+
 // API-15: callers whose answers do not come, because they take nothing of the output,
 // keep no turn longer than their programs can run.
 func TestTurnsComeBackWithoutAnAnswer(t *testing.T) {

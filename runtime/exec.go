@@ -116,7 +116,7 @@ func (s *session) arrive() (*visit, error) {
 	}
 	s.sweep()
 	if len(s.stay) >= maxStay {
-		return nil, api.Fail(api.CodeBusy, "%d execs of session %s have left processes running and that is the most: end some", maxStay, s.id)
+		return nil, api.Fail(api.CodeSessionBusy, "%d execs of session %s have left processes running and that is the most: end some", maxStay, s.id)
 	}
 	v := &visit{session: s}
 	for i, other := range s.visits {
@@ -129,7 +129,7 @@ func (s *session) arrive() (*visit, error) {
 			return v, nil
 		}
 	}
-	return nil, api.Fail(api.CodeBusy, "session %s has %d execs under way and that is the most: wait for one", s.id, maxExecs)
+	return nil, api.Fail(api.CodeSessionBusy, "session %s has %d execs under way and that is the most: wait for one", s.id, maxExecs)
 }
 
 // depart ends an exec's stay. Its leaf goes, unless processes are in it.

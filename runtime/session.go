@@ -57,8 +57,8 @@ type session struct {
 
 // The bounds of one session.
 const (
-	maxExecs = 8  // at a time
-	maxStay  = 64 // ended execs that have left processes
+	maxExecs = api.SessionExecs // at a time
+	maxStay  = 64               // ended execs that have left processes
 )
 
 // enter begins something that a caller wants of the session, unless it ends; leave
