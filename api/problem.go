@@ -21,10 +21,11 @@ func (p *Problem) Error() string { return p.Detail }
 
 // The public service's own codes, beside the agent's.
 const (
-	CodeUnauthorized Code = "unauthorized"    // no key, or one that is not known
-	CodeQueueFull    Code = "queue-full"      // no place is left in the queue; retry
-	CodeKeyFull      Code = "key-queue-full"  // as many requests of this key wait as may; retry
-	CodeWaited       Code = "waited-too-long" // no slot became free in time; retry
-	CodeCheckRefused Code = "check-refused"   // check=enforce, and the check found an error
-	CodeConflict     Code = "conflict"        // it is there already, or is something else
+	CodeUnauthorized Code = "unauthorized"         // no key, or one that is not known
+	CodeQueueFull    Code = "queue-full"           // no place is left in the queue; retry
+	CodeKeyFull      Code = "key-queue-full"       // as many requests of this key wait as may; retry
+	CodeConnsFull    Code = "too-many-connections" // of the service, or of one address; retry
+	CodeWaited       Code = "waited-too-long"      // no slot became free in time; retry
+	CodeCheckRefused Code = "check-refused"        // check=enforce, and the check found an error
+	CodeConflict     Code = "conflict"             // it is there already, or is something else
 )

@@ -18,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/brig-sandbox/brig/api"
@@ -41,6 +40,7 @@ type Config struct {
 	MaxBody  api.Size      // of a request; zero means 64 MiB
 	MaxBlob  api.Size      // largest blob; zero means 256 MiB
 	MaxConns int           // connections at a time; zero means 4096
+	MaxEach  int           // of them, of one remote address that is not this host's; zero means an eighth
 	Grace    time.Duration // on stopping, how long runs may go on; zero means 10 s
 	Sessions string        // file of the ids of sessions; empty: what a killed service leaves ends when it is idle
 	Names    []string      // host names by which the service may be asked, beside localhost and addresses; empty with keys: any
@@ -88,6 +88,9 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if cfg.MaxConns == 0 {
 		cfg.MaxConns = 4096
 	}
+	if cfg.MaxEach == 0 {
+		cfg.MaxEach = max(cfg.MaxConns/8, 1)
+	}
 	if cfg.Grace == 0 {
 		cfg.Grace = 10 * time.Second
 	}
@@ -119,12 +122,14 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		Handler:           g,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       120 * time.Second, // of the body
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
+		ConnContext:       withVisitor,
+		ConnState:         connState,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(netutil.LimitListener(ln, g.cfg.MaxConns)) }()
+	go func() { served <- web.Serve(newDoors(ln, g.cfg.MaxConns, g.cfg.MaxEach)) }()
 	var looking sync.WaitGroup
 	looking.Go(func() { g.keepLooking(g.stopping) })
 	looking.Go(func() { g.janitor(g.stopping, g.left) })
@@ -182,6 +187,12 @@ func (g *Gateway) enter() bool {
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'") // no foreign page has its visitors click in ours (API-11)
+	if err := enterDoor(w, r); errors.Is(err, net.ErrClosed) {
+		return
+	} else if err != nil {
+		g.refuse(w, r, err)
+		return
+	}
 	if err := g.guard(r); err != nil {
 		g.refuse(w, r, err)
 		return

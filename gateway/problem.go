@@ -36,7 +36,7 @@ var statuses = map[api.Code]int{
 	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests, api.CodeSessionBusy: http.StatusTooManyRequests,
 	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
 	api.CodeBusy: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
-	api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
+	api.CodeConnsFull: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
 }
 
@@ -94,6 +94,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBody)) // fails only where there is no connection
 	g.send(w, p.Status, p)
 }
 
@@ -102,6 +103,10 @@ func (g *Gateway) reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	g.send(w, status, v)
 }
+
+// refusedBody is how long net/http may take the rest of a body that is not wanted, which
+// it does before it answers: who has no key must not hold a connection by it (API-02).
+const refusedBody = 5 * time.Second
 
 // slowClient is how long a client may take to take an answer.
 const slowClient = 2 * time.Minute

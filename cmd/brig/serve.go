@@ -48,7 +48,7 @@ type serveOptions struct {
 	config, listen, socket, user, dataDir string
 	keys, cert, key                       string
 	hosts, images, agentArgs              []string
-	queue, conns, historyRuns             int
+	queue, conns, connsEach, historyRuns  int
 	wait, grace                           time.Duration
 	maxBody, maxBlob, historyBytes        api.Size
 	verbose                               bool
@@ -69,6 +69,7 @@ func serveCommand(c *console, args []string) int {
 	f.Var(&o.maxBody, "max-body", "largest request")
 	f.Var(&o.maxBlob, "max-blob", "largest blob")
 	f.IntVar(&o.conns, "max-conns", 4096, "most connections at a time")
+	f.IntVar(&o.connsEach, "max-conns-address", 512, "most of them of one remote address; this host's own have no such bound")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
 	f.IntVar(&o.historyRuns, "history-runs", 100_000, "runs that the history keeps")
 	f.Var(&o.historyBytes, "history-bytes", "most that the history takes up, nearly")
@@ -155,7 +156,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	g, err := gateway.New(ctx, gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, Version: version, Log: log,
-		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxConns: o.conns, Grace: max(o.grace, 1), Names: o.hosts,
+		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxConns: o.conns, MaxEach: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 	})
 	if err != nil {
@@ -194,8 +195,8 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	if o.queue < 0 || o.conns < 1 || o.wait <= 0 || o.grace < 0 {
-		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns and --wait not zero")
+	if o.queue < 0 || o.conns < 1 || o.connsEach < 1 || o.wait <= 0 || o.grace < 0 {
+		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns, --max-conns-address and --wait not zero")
 	}
 	return keys, config, nil
 }

@@ -1,0 +1,238 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// listenFake is serveFake for what happens to connections. It gives the address, a
+// client that makes a new connection for each request, and another way in.
+func listenFake(t *testing.T, mux *http.ServeMux, wrap func(net.Listener) net.Listener, change func(*Config)) (string, *http.Client, *httptest.Server) {
+	t.Helper()
+	web := serveFake(t, mux, change)
+	g := web.Config.Handler.(*Gateway)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := ln.Addr().String()
+	if wrap != nil {
+		ln = wrap(ln)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, ln) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil && !strings.Contains(err.Error(), "deadline") {
+			t.Error(err)
+		}
+	})
+	return at, &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}, web
+}
+
+// asked is the status of a request; zero when it fails.
+func asked(t *testing.T, c *http.Client, method, url string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(`{"image":"tiny","argv":["true"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.Do(req)
+	if err != nil {
+		t.Log(err)
+		return 0
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode
+}
+
+// dial opens a connection and writes the beginning of a request.
+func dial(t *testing.T, at, text string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func runsOK() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Result{Verdict: api.OK}) })
+	return mux
+}
+
+// API-02: connections on which nothing happens, or hardly anything, keep nobody out.
+func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
+	for name, begin := range map[string]string{
+		"nothing is sent":           "",
+		"a header without an end":   "GET /health HTTP/1.1\r\nHost: localhost\r\nX: ",
+		"one request, and no other": "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, c, _ := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxConns = 8 })
+			for range 64 {
+				dial(t, at, begin)
+			}
+			for range 3 {
+				if s := asked(t, c, "GET", "http://"+at+"/health/live"); s != 200 {
+					t.Errorf("health: %d", s)
+				}
+				if s := asked(t, c, "POST", "http://"+at+"/v1/runs"); s != 200 {
+					t.Errorf("a run: %d", s)
+				}
+			}
+		})
+	}
+}
+
+// stuck are requests that the agent does not answer before the end of the test.
+func stuck(t *testing.T) (mux *http.ServeMux, begun *atomic.Int64, end func()) {
+	mux, begun = http.NewServeMux(), new(atomic.Int64)
+	over := make(chan struct{})
+	mux.HandleFunc("GET /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
+		begun.Add(1)
+		<-over
+		say(w, 200, map[string]string{"session_id": "s1"})
+	})
+	mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) { say(w, 201, map[string]string{"session_id": "s1"}) })
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Result{Verdict: api.OK}) })
+	return mux, begun, func() { close(over) }
+}
+
+const askSession = "GET /v1/sessions/s1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+func waitFor(t *testing.T, n *atomic.Int64, want int64) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); n.Load() < want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d requests are being answered", n.Load(), want)
+		}
+	}
+}
+
+// API-02: where every connection is in use, health is told, and whoever wants more is
+// told why not.
+func TestHealthIsToldWhereConnectionsAreFull(t *testing.T) {
+	mux, begun, end := stuck(t)
+	at, c, web := listenFake(t, mux, nil, func(c *Config) { c.MaxConns = 4 })
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	var busy []net.Conn
+	for range 4 {
+		busy = append(busy, dial(t, at, askSession))
+	}
+	waitFor(t, begun, 4)
+	for range 2 * spareDoors { // they take the spare ones, and give them up again
+		dial(t, at, "GET /")
+	}
+	for _, path := range []string{"/health", "/health/live", "/health/ready"} {
+		if s := asked(t, c, "GET", "http://"+at+path); s != 200 {
+			t.Errorf("%s: %d", path, s)
+		}
+	}
+	if s := asked(t, c, "POST", "http://"+at+"/v1/runs"); s != 503 {
+		t.Errorf("a run: %d; want it told that there are too many", s)
+	}
+	end()
+	for _, b := range busy {
+		if res, err := http.ReadResponse(bufio.NewReader(b), nil); err != nil || res.StatusCode != 200 {
+			t.Errorf("one that was in use: %v, %v", res, err)
+		}
+	}
+	if s := asked(t, c, "POST", "http://"+at+"/v1/runs"); s != 200 {
+		t.Errorf("a run afterwards: %d", s)
+	}
+}
+
+// from gives connections the remote address that their first line names.
+type from struct{ net.Listener }
+
+type farConn struct {
+	net.Conn
+	at net.Addr
+}
+
+func (c farConn) RemoteAddr() net.Addr { return c.at }
+
+func (l from) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	var last byte
+	var b [1]byte
+	for b[0] != '\n' { // one digit is enough
+		last = b[0]
+		if _, err := io.ReadFull(c, b[:]); err != nil {
+			return nil, err
+		}
+	}
+	return farConn{c, &net.TCPAddr{IP: net.IPv4(192, 0, 2, last), Port: 1}}, nil
+}
+
+// API-02: one address does not take all connections, whatever it does with them.
+func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
+	mux, begun, end := stuck(t)
+	at, c, web := listenFake(t, mux, func(ln net.Listener) net.Listener { return from{ln} }, func(c *Config) { c.MaxConns, c.MaxEach = 16, 3 })
+	as := func(who string) *http.Client {
+		one := *c
+		one.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, at string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, at)
+			if err == nil {
+				_, err = fmt.Fprintln(c, who)
+			}
+			return c, err
+		}}
+		return &one
+	}
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	for range 3 {
+		dial(t, at, "1\n"+askSession)
+	}
+	waitFor(t, begun, 3)
+	if s := asked(t, as("1"), "POST", "http://"+at+"/v1/runs"); s != 503 {
+		t.Errorf("one more of the same address: %d", s)
+	}
+	if s := asked(t, as("1"), "GET", "http://"+at+"/health/live"); s != 200 {
+		t.Errorf("its health: %d", s)
+	}
+	for range 3 {
+		if s := asked(t, as("2"), "POST", "http://"+at+"/v1/runs"); s != 200 {
+			t.Errorf("of another: %d", s)
+		}
+	}
+	end()
+}
+
+// Who is refused before his body was read does not keep the connection by not sending it.
+func TestRefusedBodiesAreNotWaitedFor(t *testing.T) {
+	at, _, _ := listenFake(t, runsOK(), nil, nil)
+	c := dial(t, at, "POST /v1/runs HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{")
+	_ = c.SetReadDeadline(time.Now().Add(refusedBody + 10*time.Second))
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || res.StatusCode != 403 {
+		t.Errorf("%v, %v", res, err)
+	}
+}
