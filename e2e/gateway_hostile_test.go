@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// API-06: a file's name, over each way it can come, either is one of a place below
+// /box or is refused; nothing is written anywhere else.
+func TestGatewayFileNames(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a)
+	id := s.session("", "")
+	beside := filepath.Join(a.dir, "beside")
+	for _, name := range []string{
+		"", ".", "..", "./", "/", "a/", "a/.", "a/..", "a//b", "./a", "a/../b", "../a", "../../../../../../" + beside, beside, // FIO-03
+		"a\x00b", "\xff\xfe", strings.Repeat("x", 256), strings.Repeat("x/", 3000) + "x", // FIO-10
+	} {
+		text, err := json.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := api.CodeBadFile
+		if name == "\xff\xfe" { // no JSON can say it; sent as it is, the body is none
+			text, code = []byte("\"\xff\xfe\""), api.CodeBadRequest
+		}
+		s.refused("POST", "/v1/runs", `{"image":"tiny","argv":["true"],"files":[{"name":`+string(text)+`,"content":"x"}]}`, 400, code)
+		s.refused("POST", "/execute", `{"code":"1","files":{`+string(text)+`:"x"}}`, 400, code)
+		if name == "" {
+			continue // that is the list of files
+		}
+		res, err := s.request(t.Context(), "PUT", "/v1/sessions/"+id+"/files/"+url.PathEscape(name), strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode < 400 || res.StatusCode >= 500 {
+			t.Errorf("PUT of file %.60q is answered %s", name, res.Status)
+		}
+	}
+	if _, err := os.Lstat(beside); !os.IsNotExist(err) {
+		t.Errorf("%s is there: %v", beside, err)
+	}
+	// Names that are only odd are names (FIO-12).
+	for _, name := range []string{"-rf", "compile.sh", "a b", "日本", "..a", "a\nb", "\u202egpj"} {
+		r := api.Run{Image: "tiny", Argv: []string{"cat", "./" + name}, Files: []api.File{{Name: name, Content: api.Bytes(name)}}}
+		var res api.Result
+		s.call("POST", "/v1/runs", r, 200, &res)
+		if string(res.Stdout) != name {
+			t.Errorf("the file %q says %q (%s)", name, res.Stdout, res.Stderr)
+		}
+		at := "/v1/sessions/" + id + "/files/" + url.PathEscape(name)
+		s.call("PUT", at, strings.NewReader(name), 204, nil)
+		if got := s.text(at); got != name { // API-23: and its answer's headers are whole
+			t.Errorf("the session's file %q says %q", name, got)
+		}
+	}
+}
+
+// API-17, API-18, API-19, API-24: nothing that a request names is fetched, installed or
+// called back: the listener that all of them name hears nobody but the control.
+func TestGatewayFetchesNothing(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a)
+	var heard atomic.Int64
+	canary := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ConnState: func(_ net.Conn, is http.ConnState) {
+		if is == http.StateNew {
+			heard.Add(1)
+		}
+	}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() { defer close(served); _ = canary.Serve(l) }()
+	t.Cleanup(func() { canary.Close(); <-served })
+	at := "http://" + l.Addr().String()
+
+	for _, line := range []string{
+		"requests", "-r " + at + "/r.txt", "-e git+" + at + "/x", "--index-url " + at, "--find-links " + at, "pkg @ " + at + "/p.whl",
+		"pkg @ file:///etc/passwd", "git+ssh://" + l.Addr().String() + "/x", "x; python_version > '3'", "", "-", "\n--pre",
+	} {
+		body, err := json.Marshal(map[string]any{"code": "print(1)", "requirements": []string{line}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.refused("POST", "/execute", string(body), 422, api.CodeUnsupported)
+	}
+	word := `"` + at + `/x"`
+	s.refused("POST", "/v1/runs", `{"image":`+word+`,"argv":["true"]}`, 404, api.CodeNoImage)
+	s.refused("POST", "/v1/runs", `{"language":`+word+`,"source":"1"}`, 404, api.CodeNoLanguage)
+	s.refused("POST", "/v1/runs", `{"image":"tiny","argv":["true"],"profile":`+word+`}`, 404, api.CodeNoProfile)
+	s.refused("POST", "/v1/runs", `{"image":"tiny","argv":["true"],"stdin_blob":`+word+`}`, 400, api.CodeBadRequest)
+	s.refused("POST", "/v1/runs", `{"image":"tiny","argv":["true"],"callback":`+word+`}`, 400, api.CodeBadRequest)
+	s.refused("POST", "/v1/sessions", `{"image":`+word+`}`, 404, api.CodeNoImage)
+	s.refused("POST", "/execute", `{"code":"1","language":`+word+`}`, 404, api.CodeNoLanguage)
+	s.call("POST", "/v1/runs", `{"image":"tiny","argv":["sh","-c","wget -T 2 -O - `+at+`/x"],"env":{"http_proxy":`+word+`}}`, 200, nil) // it has no network
+	if n := heard.Load(); n != 0 {
+		t.Errorf("the listener was asked %d times", n)
+	}
+	res, err := http.Get(at) // the control
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if heard.Load() == 0 {
+		t.Error("the listener hears nothing: the test proves nothing")
+	}
+}
+
+// API-27: a session is reached by its id and its owner's key; neither is there to be
+// guessed, and an id that has ended leads nowhere.
+func TestGatewaySessionsAreNotGuessed(t *testing.T) {
+	a := startAgent(t, append([]string{"--sessions", "8"}, sharedFlags...)...)
+	file, keys := keysFile(t, a.dir, "ann", "bob")
+	s := startService(t, a, "--keys", file)
+	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	seen := map[string]string{}
+	var ids []string
+	for _, task := range []string{"1", "2", "3"} {
+		id := ann.session("p", task)
+		ids = append(ids, id)
+		if len(id) < 16 {
+			t.Errorf("id %q can be guessed", id)
+		}
+		seen[id[:8]], seen[id[len(id)-8:]] = id, id
+	}
+	if len(seen) != 2*len(ids) {
+		t.Errorf("ids %q have parts in common", ids)
+	}
+	ended := ids[2]
+	ann.call("DELETE", "/v1/sessions/"+ended, nil, 204, nil)
+	near := ids[0][:len(ids[0])-1] + "2"
+	if near == ids[0] {
+		near = near[:len(near)-1] + "3"
+	}
+	reach := func(who *service, id string) {
+		t.Helper()
+		for _, r := range []struct {
+			method, path string
+			body         any
+		}{
+			{"GET", "", nil},
+			{"POST", "/exec", api.Exec{Argv: []string{"true"}}},
+			{"GET", "/files", nil},
+			{"GET", "/files/x", nil},
+			{"PUT", "/files/x", strings.NewReader("x")},
+			{"DELETE", "/files/x", nil},
+			{"DELETE", "", nil},
+		} {
+			res, err := who.request(t.Context(), r.method, "/v1/sessions/"+id+r.path, r.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != 404 && res.StatusCode != 410 {
+				t.Errorf("%s %s of session %s: %s", r.method, r.path, id, res.Status)
+			}
+		}
+	}
+	reach(bob, ids[0])
+	reach(ann, near)
+	reach(ann, ended)
+	reach(bob, ended)
+	for _, id := range ids[:2] {
+		wantVerdict(t, ann.exec(id, "test ! -e x"), api.OK)
+	}
+}
