@@ -5,64 +5,93 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
 const (
-	bigBody = 1 << 20 // a smaller one is bounded by the places in the queue
-	bodies  = 8       // as many of the largest fit into memory
+	bigBody  = 1 << 20 // a smaller one is bounded by the places in the queue
+	bodyStep = 1 << 20 // of room, for a larger one
+	bodies   = 8       // as many of the largest fit into memory
 )
+
+// bodyWait is how long a body that is partly here waits for more room. Those it waits
+// for may wait for it.
+const bodyWait = 5 * time.Second
 
 // readBody reads a request's body whole. There is room for only so many bytes of large
 // ones, from their reading until the caller calls release, which is when the run has
 // ended: many callers together must not fill the memory, not even while they wait.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, release func(), err error) {
 	most := int64(g.cfg.MaxBody)
-	held := int64(0)
 	switch {
 	case r.Header.Get("Content-Encoding") != "":
 		return nil, nil, problem(http.StatusUnsupportedMediaType, api.Refuse(api.CodeBadRequest, "a compressed body is not taken: send plain JSON"))
 	case r.ContentLength > most:
 		return nil, nil, tooLarge(g.cfg.MaxBody)
-	case r.ContentLength > bigBody:
-		held = r.ContentLength
-	case r.ContentLength < 0:
-		held = most
 	}
-	if err := g.hold(r.Context(), held); err != nil {
-		return nil, nil, err
-	}
-	raw, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	keep := min(held, int64(len(raw)))
-	if err != nil || keep <= bigBody {
+	body := &roomyBody{g: g, ctx: r.Context(), in: http.MaxBytesReader(w, r.Body, most)}
+	raw, err = io.ReadAll(body)
+	keep := min(body.room, int64(len(raw)))
+	if err != nil {
 		keep = 0
 	}
-	g.room.Release(held - keep)
+	g.room.Release(body.room - keep)
 	var over *http.MaxBytesError
+	var own *api.Problem
 	switch {
 	case errors.As(err, &over):
 		return nil, nil, tooLarge(g.cfg.MaxBody)
+	case errors.As(err, &own), r.Context().Err() != nil && err != nil:
+		return nil, nil, err
 	case err != nil:
 		return nil, nil, api.Refuse(api.CodeBadRequest, "the request broke off: %w", err)
 	}
 	return raw, func() { g.room.Release(keep) }, nil
 }
 
-// hold waits for room for so many bytes.
-func (g *Gateway) hold(ctx context.Context, bytes int64) error {
-	if bytes == 0 {
-		return nil
+// A roomyBody takes room for a body as it comes, whatever was said of its length: who
+// sends little must not have much (API-02).
+type roomyBody struct {
+	g    *Gateway
+	ctx  context.Context
+	in   io.Reader
+	n    int64 // bytes that came
+	room int64 // that is had; none as long as the body may be small
+}
+
+func (b *roomyBody) Read(p []byte) (int, error) {
+	if b.n == max(bigBody, b.room) {
+		if err := b.grow(); err != nil {
+			return 0, err
+		}
 	}
-	wait, enough := context.WithTimeout(ctx, g.cfg.Wait)
+	n, err := b.in.Read(p[:min(int64(len(p)), max(bigBody, b.room)-b.n)])
+	b.n += int64(n)
+	return n, err
+}
+
+// grow waits for room for a step more, and for what came without any. That of the
+// first is waited for as a turn is.
+func (b *roomyBody) grow() error {
+	patience := min(bodyWait, b.g.cfg.Wait)
+	if b.room == 0 {
+		patience = b.g.cfg.Wait
+	}
+	more := max(bigBody, b.room) + bodyStep - b.room
+	wait, enough := context.WithTimeout(b.ctx, patience)
 	defer enough()
-	err := g.room.Acquire(wait, bytes)
-	if err != nil && ctx.Err() == nil {
+	if err := b.g.room.Acquire(wait, more); err != nil {
+		if b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
 		p := problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "other large requests fill the memory that is set aside for them: send it again later, or send large inputs as blobs"))
 		p.RetryAfter = 1
 		return p
 	}
-	return err
+	b.room += more
+	return nil
 }
 
 func tooLarge(most api.Size) error {

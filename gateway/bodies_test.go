@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,6 +43,72 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 			t.Fatal("the room is not given back")
 		}
 	}
+}
+
+// API-02: slow senders have no more room than what they have sent, also where they say
+// how long their body is.
+func TestSlowBodiesTakeNoRoom(t *testing.T) {
+	at, _, web := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody, c.Wait = 4*api.MiB, 2*time.Second })
+	const head = "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	for range 2 * bodies {
+		dial(t, at, head+"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
+		dial(t, at, head+"Content-Length: 4000000\r\n\r\n{")
+	}
+	large := `{"image":"tiny","argv":["cat"],"files":[{"name":"a","content":"` + strings.Repeat("x", 3<<20) + `"}]}`
+	for i := range 3 {
+		if s := send(t, web, "POST", "/v1/runs", large, nil); s != 200 {
+			t.Errorf("a large request beside them: %d", s)
+		}
+		time.Sleep(time.Duration(i) * 100 * time.Millisecond) // until those were begun to be read
+	}
+}
+
+// API-01, API-15: chunked bodies are bounded each and together, and what they had of the
+// room is given back whatever became of them.
+func TestChunkedBodiesAreBounded(t *testing.T) {
+	web := serveFake(t, runsOK(), func(c *Config) { c.MaxBody, c.Wait = 3*api.MiB, time.Second })
+	g := web.Config.Handler.(*Gateway)
+	whole := bodies * int64(3*api.MiB)
+	post := func(n int64) (status int) {
+		body := io.MultiReader(strings.NewReader(`{"image":"tiny","argv":["cat"],"stdin":"`), io.LimitReader(letters{}, n), strings.NewReader(`"}`))
+		req, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+"/v1/runs", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		res, err := web.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		return res.StatusCode
+	}
+	for n, want := range map[int64]int{100: 200, bigBody: 200, 5 << 19: 200, 3<<20 - 100: 200, 3 << 20: 413, 30 << 20: 413} {
+		if s := post(n); s != want {
+			t.Errorf("%d bytes: %d; want %d", n, s, want)
+		}
+	}
+	if !g.room.TryAcquire(whole - 2<<20) {
+		t.Fatal("the room is not given back")
+	}
+	if s := post(5 << 19); s != 429 { // it has two MiB, and needs a third
+		t.Errorf("where there is no room: %d", s)
+	}
+	if s := post(100); s != 200 {
+		t.Errorf("a small one there: %d", s)
+	}
+	if !g.room.TryAcquire(2 << 20) {
+		t.Error("what the refused one had is not given back")
+	}
+}
+
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
 }
 
 // A parameter that is not understood is not left out.

@@ -51,15 +51,29 @@ func (g *Gateway) health() Health {
 	return h
 }
 
+// A healthWord is all of it that a stranger is told: what runs here, and how much of it,
+// is for those who may use it.
+type healthWord struct {
+	Status string `json:"status"`
+}
+
 // getHealth is for people and dashboards: it answers whatever the state is.
 func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
-	g.reply(w, http.StatusOK, g.health())
+	h := g.health()
+	if g.cfg.Keys != nil && r.Header.Get("Authorization") == "" {
+		g.reply(w, http.StatusOK, healthWord{h.Status})
+		return nil
+	}
+	if _, err := g.withCaller(r); err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, h)
 	return nil
 }
 
 // live says that the process answers: restart it if it does not.
 func (g *Gateway) live(w http.ResponseWriter, r *http.Request) error {
-	g.reply(w, http.StatusOK, map[string]string{"status": "ok"})
+	g.reply(w, http.StatusOK, healthWord{"ok"})
 	return nil
 }
 
@@ -70,7 +84,7 @@ func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
 	if h.Status != "ok" {
 		status = http.StatusServiceUnavailable
 	}
-	g.reply(w, status, map[string]string{"status": h.Status})
+	g.reply(w, status, healthWord{h.Status})
 	return nil
 }
 

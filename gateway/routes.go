@@ -96,12 +96,12 @@ func (g *Gateway) routes() []route {
 			serve: g.getAlerts, answer: reflect.TypeFor[api.Page[history.Alert]](), params: listing},
 		{method: "GET", path: "/metrics", name: "metrics", group: "About", summary: "Counters for Prometheus", about: "With keys, for those with admin.",
 			serve: g.getMetrics, kind: "text/plain"},
-		{method: "GET", path: "/health", name: "health", group: "About", summary: "How the service is", open: true,
+		{method: "GET", path: "/health", name: "health", group: "About", summary: "How the service is", open: true, about: "Without a key, where there are keys, only the status.",
 			serve: g.getHealth, answer: reflect.TypeFor[Health]()},
 		{method: "GET", path: "/health/live", name: "live", group: "About", summary: "Whether the process answers", open: true,
-			serve: g.live, answer: reflect.TypeFor[map[string]string]()},
+			serve: g.live, answer: reflect.TypeFor[healthWord]()},
 		{method: "GET", path: "/health/ready", name: "ready", group: "About", summary: "Whether runs are taken; 503 if not", open: true,
-			serve: g.ready, answer: reflect.TypeFor[map[string]string]()},
+			serve: g.ready, answer: reflect.TypeFor[healthWord]()},
 	}
 }
 

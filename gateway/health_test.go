@@ -1,0 +1,36 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+)
+
+// A stranger learns whether the service works, and nothing of what it is.
+func TestHealthOfStrangers(t *testing.T) {
+	token, line, err := NewKey("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := ParseKeys([]byte("keys:\n" + line + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := serveFake(t, runsOK(), func(c *Config) { c.Keys, c.Version = keys, "1.2.3" })
+	for _, path := range []string{"/health", "/health/live", "/health/ready"} {
+		var said map[string]any
+		if s := send(t, web, "GET", path, "", &said); s != 200 || len(said) != 1 || said["status"] != "ok" {
+			t.Errorf("%s without a key: %d, %v", path, s, said)
+		}
+	}
+	var all Health
+	if s := send(t, web, "GET", "/health", "", &all, "Authorization", "Bearer "+token); s != 200 || all.Version != "1.2.3" || all.Capacity != 4 {
+		t.Errorf("with a key: %d, %+v", s, all)
+	}
+	if s := send(t, web, "GET", "/health", "", nil, "Authorization", "Bearer "+strings.ToUpper(token)); s != 401 {
+		t.Errorf("with a key that is none: %d", s)
+	}
+	web = serveFake(t, runsOK(), func(c *Config) { c.Version = "1.2.3" })
+	if s := send(t, web, "GET", "/health", "", &all); s != 200 || all.Version != "1.2.3" {
+		t.Errorf("where there are no keys: %d, %+v", s, all)
+	}
+}
