@@ -64,11 +64,18 @@ type Sessions interface {
 	Delete(id string, c Caller) error
 	Exec(ctx context.Context, id string, e api.Exec, s Streams, c Caller) (api.Result, error)
 
-	// PutFile replaces what has the name by content, whole or not at all.
-	PutFile(id, name string, executable bool, content io.Reader, c Caller) error
-	OpenFile(id, name string, c Caller) (io.ReadCloser, error)
-	RemoveFile(id, name string, c Caller) error
-	ListFiles(id, dir string, c Caller) (api.FileList, error)
+	// Files lie in /box, or in the session's volume. PutFile replaces what has the name by
+	// content, whole or not at all.
+	PutFile(id, name string, volume, executable bool, content io.Reader, c Caller) error
+	OpenFile(id, name string, volume bool, c Caller) (io.ReadCloser, error)
+	RemoveFile(id, name string, volume bool, c Caller) error
+	ListFiles(id, dir string, volume bool, c Caller) (api.FileList, error)
+}
+
+// Volumes keeps what outlives sessions. A caller has its own, and no others.
+type Volumes interface {
+	List(c Caller) ([]api.Volume, error)
+	Remove(ctx context.Context, name string, c Caller) error
 }
 
 // A Caller is who asks, by the kernel's word (SO_PEERCRED, taken when the
@@ -101,6 +108,7 @@ type Config struct {
 	Runner   Runner
 	Health   func() api.Health
 	Sessions Sessions
+	Volumes  Volumes
 	Images   Images
 	Catalog  Catalog
 	Blobs    Blobs

@@ -19,11 +19,13 @@ func status(c api.Code) int {
 		return http.StatusRequestEntityTooLarge
 	case api.CodeNoLanguage, api.CodeNoImage, api.CodeNoBlob, api.CodeNoProfile, api.CodeNotFound:
 		return http.StatusNotFound
+	case api.CodeConflict:
+		return http.StatusConflict
 	case api.CodeSessionEnded:
 		return http.StatusGone
 	case api.CodeForbidden:
 		return http.StatusForbidden
-	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported:
+	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported, api.CodeBadVolume:
 		return http.StatusUnprocessableEntity
 	case api.CodeBusy, api.CodeSessionBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeStopping:
 		return http.StatusServiceUnavailable

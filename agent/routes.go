@@ -22,6 +22,8 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("PUT /v1/sessions/{id}/files/{name...}", s.putFile)
 	mux.HandleFunc("GET /v1/sessions/{id}/files/{name...}", s.getFile)
 	mux.HandleFunc("DELETE /v1/sessions/{id}/files/{name...}", s.removeFile)
+	mux.HandleFunc("GET /v1/volumes", s.listVolumes)
+	mux.HandleFunc("DELETE /v1/volumes/{name}", s.removeVolume)
 	mux.HandleFunc("PUT /v1/blobs/{digest}", s.putBlob)
 	mux.HandleFunc("HEAD /v1/blobs/{digest}", s.hasBlob)
 	mux.HandleFunc("GET /v1/health", s.health)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -110,7 +111,12 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	found, err := all.ListFiles(r.PathValue("id"), r.URL.Query().Get("dir"), callerOf(r.Context()))
+	volume, err := flag(r, "volume")
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	found, err := all.ListFiles(r.PathValue("id"), r.URL.Query().Get("dir"), volume, callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -124,7 +130,11 @@ func (s *Server) removeFile(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	if err := all.RemoveFile(r.PathValue("id"), r.PathValue("name"), callerOf(r.Context())); err != nil {
+	volume, err := flag(r, "volume")
+	if err == nil {
+		err = all.RemoveFile(r.PathValue("id"), r.PathValue("name"), volume, callerOf(r.Context()))
+	}
+	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
@@ -137,13 +147,10 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	var executable bool
-	switch r.URL.Query().Get("executable") {
-	case "":
-	case "true":
-		executable = true
-	default:
-		s.refuse(w, r, api.Refuse(api.CodeBadRequest, "executable is to be true, or left out"))
+	executable, err := flag(r, "executable")
+	volume, verr := flag(r, "volume")
+	if err = cmp.Or(err, verr); err != nil {
+		s.refuse(w, r, err)
 		return
 	}
 	if r.ContentLength > int64(s.cfg.MaxFile) {
@@ -153,7 +160,7 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	body := &source{
 		body: http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxFile)), ctl: http.NewResponseController(w), stall: s.cfg.Stall,
 	}
-	err := all.PutFile(r.PathValue("id"), r.PathValue("name"), executable, body, callerOf(r.Context()))
+	err = all.PutFile(r.PathValue("id"), r.PathValue("name"), volume, executable, body, callerOf(r.Context()))
 	var over *http.MaxBytesError
 	switch { // what was read badly was not kept, and that is the reason
 	case errors.As(body.err, &over):
@@ -166,6 +173,17 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.reply(w, http.StatusOK, struct{}{})
+}
+
+// flag reads a parameter that is true or left out.
+func flag(r *http.Request, name string) (bool, error) {
+	switch r.URL.Query().Get(name) {
+	case "":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, api.Refuse(api.CodeBadRequest, "%s is to be true, or left out", name)
 }
 
 // A source is a body that may take its time as long as some of it comes, and notes
@@ -193,7 +211,11 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	file, err := all.OpenFile(r.PathValue("id"), r.PathValue("name"), callerOf(r.Context()))
+	volume, err := flag(r, "volume")
+	var file io.ReadCloser
+	if err == nil {
+		file, err = all.OpenFile(r.PathValue("id"), r.PathValue("name"), volume, callerOf(r.Context()))
+	}
 	if err != nil {
 		s.refuse(w, r, err)
 		return

@@ -57,7 +57,7 @@ func (o *one) Exec(ctx context.Context, id string, e api.Exec, s agent.Streams, 
 	return o.run(ctx, api.Run{Argv: e.Argv, Stdin: e.Stdin}, s, c)
 }
 
-func (o *one) PutFile(id, name string, executable bool, content io.Reader, c agent.Caller) error {
+func (o *one) PutFile(id, name string, volume, executable bool, content io.Reader, c agent.Caller) error {
 	if err := o.known(id, c); err != nil {
 		return err
 	}
@@ -68,28 +68,92 @@ func (o *one) PutFile(id, name string, executable bool, content io.Reader, c age
 	if executable {
 		name += "*"
 	}
+	name = in(volume) + name
 	o.files[name] = text
 	return nil
 }
 
-func (o *one) OpenFile(id, name string, c agent.Caller) (io.ReadCloser, error) {
+func (o *one) OpenFile(id, name string, volume bool, c agent.Caller) (io.ReadCloser, error) {
 	if err := o.known(id, c); err != nil {
 		return nil, err
 	}
-	r := io.Reader(bytes.NewReader(o.files[name]))
+	r := io.Reader(bytes.NewReader(o.files[in(volume)+name]))
 	if o.cut != nil {
 		r = io.MultiReader(r, iotest.ErrReader(o.cut))
 	}
 	return io.NopCloser(r), nil
 }
 
-func (o *one) RemoveFile(id, name string, c agent.Caller) error {
-	delete(o.files, name)
+func (o *one) RemoveFile(id, name string, volume bool, c agent.Caller) error {
+	delete(o.files, in(volume)+name)
 	return o.known(id, c)
 }
 
-func (o *one) ListFiles(id, dir string, c agent.Caller) (api.FileList, error) {
+func (o *one) ListFiles(id, dir string, volume bool, c agent.Caller) (api.FileList, error) {
 	return api.FileList{More: dir == "a b/&"}, o.known(id, c)
+}
+
+// in marks names of the volume.
+func in(volume bool) string {
+	if volume {
+		return "volume:"
+	}
+	return ""
+}
+
+// Files of the volume are told from those of /box, and volumes are listed and removed
+// by any name that they may have.
+func TestVolumeRoutes(t *testing.T) {
+	o := &one{t: t, files: map[string][]byte{}, run: cat(t)}
+	kept := volumesOf{}
+	socket, _ := serve(t, agent.Config{Sessions: o, Volumes: kept})
+	c := client.New(socket)
+	defer c.Close()
+	ctx := t.Context()
+	box, volume := strings.NewReader("in /box"), strings.NewReader("in the volume")
+	if err := errors.Join(c.PutFile(ctx, "s", "a", box, false), c.Workspace("s").Put(ctx, "a", volume, false)); err != nil {
+		t.Fatal(err)
+	}
+	var got, other bytes.Buffer
+	if err := errors.Join(c.GetFile(ctx, "s", "a", &got), c.Workspace("s").Get(ctx, "a", &other)); err != nil || got.String() != "in /box" || other.String() != "in the volume" {
+		t.Errorf("got %q and %q, %v", &got, &other, err)
+	}
+	if err := c.Workspace("s").Delete(ctx, "a"); err != nil || len(o.files) != 1 || o.files["a"] == nil {
+		t.Errorf("after removing one: %q, %v", o.files, err)
+	}
+	if _, err := c.Workspace("s").List(ctx, "a b/&"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"a", "key/project", "ü %2F?&#", "..x", " "} {
+		kept[name] = true
+		if err := c.DeleteVolume(ctx, name); err != nil || len(kept) != 0 {
+			t.Errorf("remove %q: %v, left %v", name, err, kept)
+		}
+	}
+	if err := c.DeleteVolume(ctx, "none"); code(err) != api.CodeConflict {
+		t.Errorf("one that is in use: %v", err)
+	}
+	kept["a"] = true
+	if all, err := c.Volumes(ctx); err != nil || len(all) != 1 || all[0].Name != "a" {
+		t.Errorf("list: %+v, %v", all, err)
+	}
+}
+
+type volumesOf map[string]bool
+
+func (v volumesOf) List(agent.Caller) (all []api.Volume, err error) {
+	for name := range v {
+		all = append(all, api.Volume{Name: name, Size: 1})
+	}
+	return all, nil
+}
+
+func (v volumesOf) Remove(_ context.Context, name string, _ agent.Caller) error {
+	if !v[name] {
+		return api.Refuse(api.CodeConflict, "volume %q is in use", name)
+	}
+	delete(v, name)
+	return nil
 }
 
 func TestSessionRoutes(t *testing.T) {

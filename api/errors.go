@@ -21,6 +21,7 @@ const (
 	CodeBadProfile       Code = "bad-profile"       // the profile fails its checks
 	CodeForbidden        Code = "forbidden"         // this caller may not
 	CodeNotFound         Code = "not-found"         // no such path, or no such thing here
+	CodeBadVolume        Code = "bad-volume"        // its file system cannot be mounted: damaged, or not one
 	CodeNoProgram        Code = "program-not-found" // argv[0] is not in the image: a shell's 127
 	CodeBadProgram       Code = "program-not-executable"
 	CodeSessionEnded     Code = "session-ended"     // the session was there and is not any more; the text says why

@@ -124,6 +124,7 @@ func TestGolden(t *testing.T) {
 			Limits:     api.Limits{Memory: 256 * api.MiB, CPUs: 2, Pids: 50, Scratch: 32 * api.MiB},
 			ExecLimits: api.Limits{Wall: api.Duration(10 * time.Second), Memory: 64 * api.MiB},
 			Idle:       api.Duration(time.Minute), Life: api.Duration(time.Hour), Network: "none", WritableRoot: true, Profile: "default", ProfileMode: api.Enforce,
+			Volume: &api.VolumeRequest{Name: "data", Size: 512 * api.MiB, Shared: true},
 		},
 		"session-request-least": api.SessionRequest{Image: "tiny"},
 		"session": api.Session{
@@ -131,11 +132,13 @@ func TestGolden(t *testing.T) {
 			Labels: api.Labels{Project: "course", Task: "sum"}, Limits: api.Limits{Memory: 256 * api.MiB, CPUs: 1, Weight: 1024, Pids: 50, Scratch: 64 * api.MiB, Inodes: 10_000},
 			ExecLimits: api.Defaults().Resolve(), Idle: api.SessionIdle, Life: api.SessionLife,
 			Created: "2026-01-02T03:04:05.000000006Z", IdleEnds: "2026-01-02T03:09:05.000000006Z", Ends: "2026-01-02T04:04:05.000000006Z", Execs: 3,
+			Volume: &api.MountedVolume{Name: "data", Size: 512 * api.MiB, Used: 4096, Free: 500 << 20, Inodes: 65_000, Shared: true},
 			Usage: api.SessionUsage{
 				Memory: api.Known(7_340_032, "memory.current"), MemoryPeak: api.Known(9_437_184, "memory.peak"), CPU: api.Known(18_210_344, "cpu.stat"),
 				Processes: api.Known(1, "pids.current"), Scratch: 4096, Inodes: 2,
 			},
 		},
+		"volume": api.Volume{Name: "data", Size: 512 * api.MiB, Modified: "2026-01-02T03:04:05Z", Sessions: []string{"0d3c1f6a5b2e4c77"}},
 		"exec": api.Exec{
 			Source: []byte("print(2+2)\n"), SourceName: "add.py", Argv: []string{"--fast"}, Stdin: []byte("3 4\n"), Env: map[string]string{"SEED": "8"},
 			Limits: api.Limits{Wall: api.Duration(time.Second)}, Collect: api.Collect{Globs: []string{"*.csv"}}, Interactive: true,

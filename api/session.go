@@ -29,6 +29,8 @@ type SessionRequest struct {
 	Idle Duration `json:"idle,omitempty"` // ends when nothing was asked of it for so long; zero means 5 minutes
 	Life Duration `json:"life,omitempty"` // ends so long after it was made, whatever goes on; zero means 1 hour
 
+	Volume *VolumeRequest `json:"volume,omitempty"` // at /workspace; nil: none
+
 	Network      string          `json:"network,omitempty"`       // as of a Run
 	WritableRoot bool            `json:"writable_root,omitempty"` // as of a Run
 	Profile      string          `json:"profile,omitempty"`       // as of a Run, and so are the next two
@@ -65,6 +67,8 @@ type Session struct {
 	Created  string `json:"created"`             // RFC 3339, UTC, like the next two
 	IdleEnds string `json:"idle_ends,omitempty"` // when it ends if nothing is asked of it; empty while something goes on
 	Ends     string `json:"ends"`                // when it ends whatever goes on
+
+	Volume *MountedVolume `json:"volume,omitempty"` // at /workspace
 
 	Execs   int64        `json:"execs"`   // begun so far
 	Running int          `json:"running"` // of them now
@@ -111,9 +115,9 @@ type Exec struct {
 	Interactive bool    `json:"interactive,omitempty"` // as of a Run
 }
 
-// A FileInfo is what lies under one name in /box.
+// A FileInfo is what lies under one name in /box, or in /workspace.
 type FileInfo struct {
-	Name       string   `json:"name"` // relative to /box
+	Name       string   `json:"name"` // relative to it
 	Kind       FileKind `json:"kind"`
 	Size       int64    `json:"size"` // of a regular file, in bytes
 	Executable bool     `json:"executable,omitempty"`
@@ -130,7 +134,7 @@ const (
 	OtherFile   FileKind = "other" // a FIFO or a socket
 )
 
-// A FileList is what lies below a directory of /box, in the order of a walk.
+// A FileList is what lies below a directory, in the order of a walk.
 type FileList struct {
 	Files   []FileInfo `json:"files"`
 	Skipped []Skipped  `json:"skipped,omitempty"` // what could not be listed, and why

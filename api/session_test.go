@@ -57,6 +57,15 @@ func TestValidateSession(t *testing.T) {
 		{"a network", ok(func(s *api.SessionRequest) { s.Network = "host" }), api.CodeUnsupported},
 		{"a variable with NUL", ok(func(s *api.SessionRequest) { s.Env = map[string]string{"A": "\x00"} }), api.CodeBadRequest},
 		{"a long label", ok(func(s *api.SessionRequest) { s.Labels.Project = strings.Repeat("x", 257) }), api.CodeBadRequest},
+		{"a volume", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a/b ü", Size: api.VolumeSizeMin} }), ""},
+		{"a volume of the project", ok(func(s *api.SessionRequest) { s.Labels.Project, s.Volume = "p", &api.VolumeRequest{} }), ""},
+		{"a volume without a name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{} }), api.CodeBadRequest},
+		{"a volume too small", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a", Size: api.MiB} }), api.CodeBadLimits},
+		{"shared to read", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a", Shared: true, ReadOnly: true} }), api.CodeBadRequest},
+		{"a directory's name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: ".."} }), api.CodeBadRequest},
+		{"a name with NUL", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a\x00b"} }), api.CodeBadRequest},
+		{"a name that is no text", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a\xff"} }), api.CodeBadRequest},
+		{"a very long name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: strings.Repeat("x", 201)} }), api.CodeBadRequest},
 		{"two profiles", ok(func(s *api.SessionRequest) { s.Profile, s.ProfileRules = "a", []byte("{}") }), api.CodeBadRequest},
 	} {
 		wantCode(t, tt.name, tt.ask.Validate(), tt.want)

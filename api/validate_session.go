@@ -22,7 +22,7 @@ func (s SessionRequest) Validate() error {
 		Profile: s.Profile, ProfileMode: s.ProfileMode, ProfileRules: s.ProfileRules,
 	}
 	for _, check := range []func() error{
-		as.validateWords, as.validateChoices, s.Limits.Validate, s.ExecLimits.Validate,
+		as.validateWords, as.validateChoices, s.validateVolume, s.Limits.Validate, s.ExecLimits.Validate,
 		func() error { return unset(s.Limits, execOnly, "an exec's: set exec_limits") },
 		func() error { return unset(s.ExecLimits, sessionOnly, "the session's: set limits") },
 	} {

@@ -2,11 +2,9 @@ package client
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -59,97 +57,23 @@ func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, stdin io
 // PutFile puts what content holds into /box under name, instead of what may be there:
 // whole, or not at all. The directories on its way are made.
 func (c *Client) PutFile(ctx context.Context, id, name string, content io.Reader, executable bool) error {
-	path, err := filePath(id, name)
-	if err != nil {
-		return err
-	}
-	if executable {
-		path += "?executable=true"
-	}
-	return c.call(ctx, http.MethodPut, path, content, &struct{}{})
+	return c.box(id).Put(ctx, name, content, executable)
 }
 
 // GetFile writes the content of a regular file of /box to to. After an error some of
 // it may have been written.
 func (c *Client) GetFile(ctx context.Context, id, name string, to io.Writer) error {
-	path, err := filePath(id, name)
-	if err != nil {
-		return err
-	}
-	k, err := c.get(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer k.Close()
-	stop := context.AfterFunc(ctx, func() { k.Close() })
-	defer stop()
-	res, _, err := k.request(http.MethodGet, path, nil, nil)
-	if err == nil && res.StatusCode != http.StatusOK {
-		answer, err := readAnswer(res)
-		if err != nil {
-			return gone(err, true)
-		}
-		return refusal(http.MethodGet, res.StatusCode, answer)
-	}
-	if err == nil {
-		w := &writer{to: to}
-		if _, err = io.CopyBuffer(w, res.Body, make([]byte, 128<<10)); w.err != nil {
-			return w.err
-		}
-	}
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return gone(err, true)
-	}
-	return nil
-}
-
-// A writer tells its own errors from those of what is read.
-type writer struct {
-	to  io.Writer
-	err error
-}
-
-func (w *writer) Write(b []byte) (int, error) {
-	n, err := w.to.Write(b)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
-	w.err = errors.Join(w.err, err)
-	return n, err
+	return c.box(id).Get(ctx, name, to)
 }
 
 // DeleteFile removes a name from /box: a file, a link, or an empty directory.
 func (c *Client) DeleteFile(ctx context.Context, id, name string) error {
-	path, err := filePath(id, name)
-	if err != nil {
-		return err
-	}
-	return c.call(ctx, http.MethodDelete, path, nil, &struct{}{})
+	return c.box(id).Delete(ctx, name)
 }
 
 // ListFiles lists what lies below a directory of /box; an empty one is /box itself.
 func (c *Client) ListFiles(ctx context.Context, id, dir string) (l api.FileList, err error) {
-	path := sessionPath(id) + "/files"
-	if dir != "" {
-		path += "?" + url.Values{"dir": {dir}}.Encode()
-	}
-	err = c.call(ctx, http.MethodGet, path, nil, &l)
-	return l, err
+	return c.box(id).List(ctx, dir)
 }
 
 func sessionPath(id string) string { return sessionsPath + "/" + url.PathEscape(id) }
-
-// filePath refuses what is no file's name, which could be the path of something else.
-func filePath(id, name string) (string, error) {
-	if err := api.FileName(name); err != nil {
-		return "", err
-	}
-	parts := strings.Split(name, "/")
-	for i, p := range parts {
-		parts[i] = url.PathEscape(p)
-	}
-	return sessionPath(id) + "/files/" + strings.Join(parts, "/"), nil
-}

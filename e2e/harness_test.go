@@ -114,7 +114,7 @@ func launchAfter(t testing.TB, dir, data string, prepare func(pid int), flags ..
 	t.Helper()
 	socket := filepath.Join(dir, "s")
 	a := &agent{Client: client.New(socket), t: t, dir: dir, data: data, socket: socket, log: &bytes.Buffer{}, done: make(chan struct{})}
-	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run")}, flags...)
+	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run"), "--volumes", filepath.Join(dir, "volumes")}, flags...)
 	a.cmd = exec.Command(binary(t, "brigd"), args...)
 	if prepare != nil {
 		a.cmd = exec.Command("sh", append([]string{"-c", `read _ && exec "$@"`, "sh", binary(t, "brigd")}, args...)...)

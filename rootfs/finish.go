@@ -17,12 +17,12 @@ const (
 	userID   = "1000"
 )
 
-// finish gives the tree what a cell relies on: /proc, /dev, /tmp and /box as
-// directories of the root itself, /sandbox leading to /box, and the user. An
+// finish gives the tree what a cell relies on: /proc, /dev, /tmp, /box and /workspace
+// as directories of the root itself, /sandbox leading to /box, and the user. An
 // image that has anything else there, such as a link that leads out, loses it
 // (IMG-08, FS-23).
 func (t *tree) finish() error {
-	for _, name := range []string{"proc", "dev", "tmp", "box"} {
+	for _, name := range []string{"proc", "dev", "tmp", "box", "workspace"} {
 		if err := t.ownDir(name); err != nil {
 			return fmt.Errorf("make /%s: %w", name, err)
 		}

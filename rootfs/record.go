@@ -83,8 +83,13 @@ func (w *work) record(ctx context.Context) (string, error) {
 	if err := writeRecord(ctx, filepath.Join(w.path, "root"), &text, nil); err != nil {
 		return "", fmt.Errorf("record image: %w", err)
 	}
-	sum := sha256.Sum256(text.Bytes())
-	return hex.EncodeToString(sum[:]), writeFile(filepath.Join(w.path, recordName), text.Bytes())
+	return recordSum(text.Bytes()), writeFile(filepath.Join(w.path, recordName), text.Bytes())
+}
+
+// recordSum is the sha256 of a record.
+func recordSum(text []byte) string {
+	s := sha256.Sum256(text)
+	return hex.EncodeToString(s[:])
 }
 
 // parseRecord maps paths to what the record says of them.

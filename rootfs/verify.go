@@ -3,8 +3,6 @@ package rootfs
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,8 +77,7 @@ func (s *Store) readRecord(digest string) (map[string]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	sum := sha256.Sum256(text)
-	if err != nil || meta.Record != hex.EncodeToString(sum[:]) {
+	if err != nil || meta.Record != recordSum(text) {
 		return nil, ErrNoRecord
 	}
 	return parseRecord(text)

@@ -148,7 +148,8 @@ func TestSpawnsAreToldApart(t *testing.T) {
 		{"a session's with more than two", wireSpawn{Flags: spawnSession}, false},
 		{"a session's with groups", wireSpawn{Flags: spawnSession, Joins: 1, HasCgroup: 1}, false},
 		{"both", wireSpawn{Flags: spawnSession | spawnExec, Joins: 1, HasCgroup: 1}, false},
-		{"a flag nobody knows", wireSpawn{Flags: 8, Joins: 1, HasCgroup: 1}, false},
+		{"a volume that is no session's", wireSpawn{Flags: spawnVolume, Joins: 1, HasCgroup: 1}, false},
+		{"a flag nobody knows", wireSpawn{Flags: 16, Joins: 1, HasCgroup: 1}, false},
 		{"a clock outside the page", wireSpawn{Joins: 1, HasCgroup: 1, Clock: wireClockWords}, false},
 	} {
 		tt.msg.Magic, tt.msg.Kind = wireMagic, kindSpawn

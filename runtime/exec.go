@@ -34,6 +34,9 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 	if err != nil {
 		return api.Result{}, apiError(err, "")
 	}
+	if s.volume != nil {
+		run.volume = s.volume.size
+	}
 	res, err := s.exec(ctx, run, compile, streams)
 	if err != nil {
 		return api.Result{}, h.told(err, run.id)

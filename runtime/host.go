@@ -28,6 +28,7 @@ type Config struct {
 	Memory      api.Size     // most promised to runs and sessions together; zero: three quarters of the host's
 	Sessions    int          // that live at a time; zero: DefaultSessions; negative: none
 	SessionLife api.Duration // longest life of one; zero: api.SessionLifeMax
+	Volumes     Volumes      // of sessions
 	Version     string       // of brig, for results
 	Images      *rootfs.Store
 	Languages   *rootfs.Languages
@@ -53,6 +54,7 @@ type Host struct {
 	allowed        []int    // processors of the agent
 	pool           *pool
 	sessions       *sessions
+	volumes        *volumes
 	watches        map[string]string // a slot's share of them, by sysctl
 	sessionWatches map[string]string // a session's
 	builders       chan struct{}     // a token for each cell being built: a storm of first runs must not start as many runtimes
@@ -192,6 +194,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	}
 	h.pool = newPool(h, slots, h.cfg.Memory, room)
 	h.sessions = newSessions(h, room.sessions)
+	h.volumes = newVolumes(h.cfg.Volumes, h.kernel, h.log)
 	undo.release()
 	return h, nil
 }

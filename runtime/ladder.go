@@ -95,7 +95,7 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 		return nil, err
 	}
 	var affinity [16]uint64
-	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits, p.backstop), affinity)
+	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits, p.backstop, p.volume), affinity)
 	if err != nil {
 		return nil, err
 	}

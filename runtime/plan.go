@@ -32,7 +32,8 @@ type plan struct {
 	collect   api.Collect
 	artifacts []string // of a compile stage: what is collected instead
 	labels    api.Labels
-	oomExit   int // a language's own out-of-memory exit code; 0: none
+	oomExit   int      // a language's own out-of-memory exit code; 0: none
+	volume    api.Size // of the session's; a file may be as large
 
 	// backstop is the processor time after which the kernel ends a single process;
 	// zero: what the limit on it says. What an exec leaves running may take more.
@@ -109,14 +110,14 @@ func atMost[T int64 | float64 | api.Size | api.Duration](v, most T) T {
 // rlimits are the limits a process carries itself. The address space is not
 // among them: runtimes reserve far more than they use (MEM-02). RLIMIT_CPU is a
 // backstop in whole seconds behind the agent's own clock.
-func rlimits(l api.Limits, backstop api.Duration) []wireLimit {
+func rlimits(l api.Limits, backstop api.Duration, volume api.Size) []wireLimit {
 	both := func(resource int, v uint64) wireLimit {
 		return wireLimit{Resource: uint32(resource), Soft: v, Hard: v}
 	}
 	return []wireLimit{
 		both(unix.RLIMIT_NOFILE, uint64(l.OpenFiles)),
 		both(unix.RLIMIT_STACK, uint64(l.Stack)),
-		both(unix.RLIMIT_FSIZE, uint64(l.Scratch)),
+		both(unix.RLIMIT_FSIZE, uint64(max(l.Scratch, volume))),
 		both(unix.RLIMIT_CPU, uint64(math.Ceil(float64(cmp.Or(backstop, l.CPU))/1e9))+2),
 	}
 }

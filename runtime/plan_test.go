@@ -69,7 +69,7 @@ func TestEnvironmentIsExactlyWhatIsDocumented(t *testing.T) {
 func TestRlimits(t *testing.T) {
 	l := api.Limits{OpenFiles: 7, Stack: 1 << 20, Scratch: 1 << 21, CPU: api.Duration(1500 * time.Millisecond)}
 	want := map[uint32]uint64{unix.RLIMIT_NOFILE: 7, unix.RLIMIT_STACK: 1 << 20, unix.RLIMIT_FSIZE: 1 << 21, unix.RLIMIT_CPU: 4}
-	got := rlimits(l, 0)
+	got := rlimits(l, 0, 0)
 	if len(got) != len(want) {
 		t.Fatalf("%d limits; want %d", len(got), len(want))
 	}

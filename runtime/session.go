@@ -29,6 +29,7 @@ type session struct {
 	cell     *cell
 	group    *groups.Branch
 	scratch  *scratch
+	volume   *volume   // nil: it has none
 	sock     seqpacket // of its shell
 	pidfd    *os.File
 	listener *os.File // the cell's; nil when the filter has no kill set
@@ -216,7 +217,11 @@ func (s *session) close() error {
 			err = errors.Join(err, f.Close())
 		}
 	}
-	return errors.Join(err, s.sock.Close(), s.scratch.Close(), s.cell.Close())
+	err = errors.Join(err, s.sock.Close(), s.scratch.Close(), s.cell.Close())
+	if s.volume != nil { // last: its users have gone
+		err = errors.Join(err, s.volume.Close())
+	}
+	return err
 }
 
 // info tells how the session is.
@@ -237,6 +242,11 @@ func (s *session) info() (api.Session, error) {
 		Network: "none", Labels: p.ask.Labels, Limits: p.limits, ExecLimits: p.exec,
 		Idle: api.Duration(p.idle), Life: api.Duration(p.life),
 		Created: at(s.born), Ends: at(s.born + p.life), Execs: s.begun, Usage: usage,
+	}
+	if s.volume != nil {
+		if i.Volume, err = s.volume.info(); err != nil {
+			return api.Session{}, s.host.told(err, s.id)
+		}
 	}
 	for _, v := range s.visits {
 		if v != nil {

@@ -20,7 +20,7 @@ import (
 // The steps from a request for a session to its end, in order.
 var (
 	createSteps = []string{
-		"cell root", "cell groups", "cell container", "cell filter", "cell ready", "session group", "session shell", "session watch",
+		"session volume", "cell root", "cell groups", "cell container", "cell filter", "cell ready", "session group", "session shell", "session watch",
 	}
 	execSteps = []string{
 		"exec leaf", "shell pipes", "shell clone", "run limits", "run files", "run stdio", "run start", "run watch", "run stop", "run collect",
@@ -39,7 +39,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	f := &fault{}
 	var log bytes.Buffer // read when the host is closed
 	h, err := Open(Config{
-		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step,
+		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step, Volumes: Volumes{Dir: filepath.Join(dir, "volumes")},
 		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
@@ -59,7 +59,9 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			}
 		}
 	})
-	ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}
+	ask := api.SessionRequest{
+		Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}, Volume: &api.VolumeRequest{Name: "v", Size: api.VolumeSizeMin},
+	}
 	do := func(id, script string) (string, error) {
 		var out bytes.Buffer
 		_, err := h.Exec(t.Context(), id, api.Exec{Argv: []string{"/bin/sh", "-c", script}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}},
@@ -195,13 +197,13 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 					for n := 0; ; n++ {
 						name := fmt.Sprintf("d%d/f%d", i, n%5)
 						_, xerr := h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 30 >/dev/null 2>&1 & echo x >> all"}}, Streams{}, Caller{})
-						perr := h.PutFile(s.ID, name, false, strings.NewReader("content"), Caller{})
-						r, gerr := h.OpenFile(s.ID, name, Caller{})
+						perr := h.PutFile(s.ID, name, false, false, strings.NewReader("content"), Caller{})
+						r, gerr := h.OpenFile(s.ID, name, false, Caller{})
 						if gerr == nil {
 							_, gerr = new(bytes.Buffer).ReadFrom(r)
 							gerr = errors.Join(gerr, r.Close())
 						}
-						_, lerr := h.ListFiles(s.ID, "", Caller{})
+						_, lerr := h.ListFiles(s.ID, "", false, Caller{})
 						_, ierr := h.Session(s.ID, Caller{})
 						h.Sessions(Caller{})
 						for _, err := range []error{xerr, perr, gerr, lerr, ierr} {

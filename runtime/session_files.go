@@ -15,15 +15,15 @@ import (
 
 // The files of a session are read and written beside programs that may change every
 // name under our hands. So each step works on a handle: names are looked up beneath
-// /box without following a link (openBeneath); what is to be changed is what was
+// /box, or /workspace, without following a link (openBeneath); what is to be changed is what was
 // opened, never the name again; and what is written is a new file without a name,
 // which appears whole in the place of whatever had its name, and never goes through
 // that.
 
-// PutFile puts content into /box under a name, in the place of what may be there; the
-// directories on its way are made. It is bounded by what is left of the scratch and
-// charged to us, who have promised so much.
-func (h *Host) PutFile(id, name string, executable bool, content io.Reader, c Caller) error {
+// PutFile puts content into /box, or into the volume, under a name, in the place of what
+// may be there; the directories on its way are made. It is bounded by what is left of the
+// scratch and charged to us, who have promised so much, or by what is left of the volume.
+func (h *Host) PutFile(id, name string, volume, executable bool, content io.Reader, c Caller) error {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return err
@@ -35,7 +35,11 @@ func (h *Host) PutFile(id, name string, executable bool, content io.Reader, c Ca
 		return err
 	}
 	defer s.leave()
-	if err := s.put(name, executable, content); err != nil {
+	at, err := s.site(volume)
+	if err != nil {
+		return err
+	}
+	if err := s.put(at, name, executable, content); err != nil {
 		return h.told(s.excuse(err), id)
 	}
 	return nil
@@ -44,25 +48,25 @@ func (h *Host) PutFile(id, name string, executable bool, content io.Reader, c Ca
 // furnish puts the inputs of an exec into /box.
 func (s *session) furnish(files []api.File) error {
 	for _, f := range files {
-		if err := s.put(f.Name, f.Executable, bytes.NewReader(f.Content)); err != nil {
+		if err := s.put(s.box(), f.Name, f.Executable, bytes.NewReader(f.Content)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *session) put(name string, executable bool, content io.Reader) error {
+func (s *session) put(at site, name string, executable bool, content io.Reader) error {
 	mode := uint32(0o644)
 	if executable {
 		mode = 0o755
 	}
-	writing, err := s.openNew()
+	writing, err := s.openNew(at)
 	if err != nil {
-		return putError(name, err)
+		return at.putError(name, err)
 	}
 	defer s.forget(writing)
 	if _, err := io.CopyBuffer(struct{ io.Writer }{writing}, content, make([]byte, 128<<10)); err != nil {
-		return putError(name, err)
+		return at.putError(name, err)
 	}
 
 	// From here on nothing waits for anybody.
@@ -71,27 +75,27 @@ func (s *session) put(name string, executable bool, content io.Reader) error {
 		return err
 	}
 	defer release()
-	dir, err := s.makeDirs(path.Dir(name))
+	dir, err := at.makeDirs(path.Dir(name))
 	if err != nil {
-		return putError(name, err)
+		return at.putError(name, err)
 	}
 	defer dir.Close()
-	file, err := s.written(writing, mode)
+	file, err := s.written(at, writing, mode)
 	if err != nil {
-		return putError(name, err)
+		return at.putError(name, err)
 	}
 	defer file.Close()
-	return putError(name, install(file, dir, path.Base(name)))
+	return at.putError(name, install(file, dir, path.Base(name)))
 }
 
 // openNew makes a file that has no name.
-func (s *session) openNew() (*os.File, error) {
+func (s *session) openNew(at site) (*os.File, error) {
 	release, err := s.hold()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	f, err := openBeneath(s.scratch.box, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
+	f, err := openBeneath(at.root, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
 	if err == nil {
 		s.keep(f)
 	}
@@ -101,9 +105,8 @@ func (s *session) openNew() (*os.File, error) {
 // written gives a new file its owner and mode, and exchanges its handle for one that
 // is not for writing: nobody can execute a file that is open for that (ETXTBSY;
 // FIO-13).
-func (s *session) written(writing *os.File, mode uint32) (*os.File, error) {
-	base := slotIDs(s.cell.slot)
-	if err := errors.Join(unix.Fchown(fd(writing), base+runUID, base+runGID), unix.Fchmod(fd(writing), mode)); err != nil {
+func (s *session) written(at site, writing *os.File, mode uint32) (*os.File, error) {
+	if err := errors.Join(unix.Fchown(fd(writing), at.uid, at.gid), unix.Fchmod(fd(writing), mode)); err != nil {
 		return nil, err
 	}
 	n, err := unix.Open(procFD(writing), unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -118,16 +121,16 @@ func (s *session) written(writing *os.File, mode uint32) (*os.File, error) {
 	return os.NewFile(uintptr(n), "new"), nil
 }
 
-// makeDirs returns the directory of a name below /box, making what is missing of it.
+// makeDirs returns the directory of a name below the root, making what is missing of it.
 // The program may exchange any of them as we go: then we make the rest in what it put
-// there, which is in its scratch as well, or are refused.
-func (s *session) makeDirs(name string) (*os.File, error) {
+// there, which is in the same file system, or are refused.
+func (at site) makeDirs(name string) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
-	dir, err := openBeneath(s.scratch.box, name, flags, 0)
+	dir, err := openBeneath(at.root, name, flags, 0)
 	if !errors.Is(err, unix.ENOENT) {
 		return dir, err
 	}
-	parent, err := s.makeDirs(path.Dir(name))
+	parent, err := at.makeDirs(path.Dir(name))
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +142,7 @@ func (s *session) makeDirs(name string) (*os.File, error) {
 	if dir, err = openBeneath(parent, base, flags, 0); err != nil {
 		return nil, err
 	}
-	ids := slotIDs(s.cell.slot)
-	if err := errors.Join(unix.Fchown(fd(dir), ids+runUID, ids+runGID), unix.Fchmod(fd(dir), 0o755)); err != nil {
+	if err := errors.Join(unix.Fchown(fd(dir), at.uid, at.gid), unix.Fchmod(fd(dir), 0o755)); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return dir, nil
@@ -179,13 +181,13 @@ func install(file, dir *os.File, base string) error {
 
 // putError puts what stands in the way of a file in words. Everything else than these
 // is a failure of ours.
-func putError(name string, err error) error {
+func (at site) putError(name string, err error) error {
 	bad := func(why string) error { return api.Refuse(api.CodeBadFile, "file %q: %s", name, why) }
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EFBIG):
-		return api.Refuse(api.CodeTooLarge, "file %q does not fit into what is left of the session's scratch: remove files from it, or make a session with more scratch or inodes", name)
+		return api.Refuse(api.CodeTooLarge, "file %q does not fit into what is left of the %s", name, at.room)
 	case errors.Is(err, unix.EISDIR), errors.Is(err, unix.EEXIST):
 		return bad("there is a directory of that name")
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
@@ -193,7 +195,9 @@ func putError(name string, err error) error {
 	case errors.Is(err, unix.ENOENT):
 		return bad("a directory on its path was removed meanwhile")
 	case errors.Is(err, unix.EXDEV):
-		return bad("its path leads out of /box")
+		return bad("its path leads out of " + at.name)
+	case errors.Is(err, unix.EROFS):
+		return bad("the session has its volume to read only, or an error of the disk has made it so")
 	}
 	return err
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// RemoveFile removes a name from /box: a file, a link itself, or an empty directory.
-func (h *Host) RemoveFile(id, name string, c Caller) error {
+// RemoveFile removes a name from /box, or from the volume: a file, a link itself, or an
+// empty directory.
+func (h *Host) RemoveFile(id, name string, volume bool, c Caller) error {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return err
@@ -26,19 +27,23 @@ func (h *Host) RemoveFile(id, name string, c Caller) error {
 		return err
 	}
 	defer s.leave()
-	if err := s.remove(name); err != nil {
+	at, err := s.site(volume)
+	if err != nil {
+		return err
+	}
+	if err := s.remove(at, name); err != nil {
 		return h.told(s.excuse(err), id)
 	}
 	return nil
 }
 
-func (s *session) remove(name string) error {
+func (s *session) remove(at site, name string) error {
 	release, err := s.hold()
 	if err != nil {
 		return err
 	}
 	defer release()
-	dir, err := openBeneath(s.scratch.box, path.Dir(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	dir, err := openBeneath(at.root, path.Dir(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err == nil {
 		defer dir.Close()
 		err = unix.Unlinkat(fd(dir), path.Base(name), 0)
@@ -51,14 +56,17 @@ func (s *session) remove(name string) error {
 		return api.Refuse(api.CodeNotFound, "there is no file %q in the session", name)
 	case errors.Is(err, unix.ENOTEMPTY):
 		return api.Refuse(api.CodeBadFile, "directory %q is not empty: remove what is in it first", name)
+	case errors.Is(err, unix.EROFS):
+		return at.putError(name, err)
 	case err != nil:
 		return os.NewSyscallError("unlinkat", err)
 	}
 	return nil
 }
 
-// ListFiles lists what lies below a directory of /box; an empty name is /box itself.
-func (h *Host) ListFiles(id, dir string, c Caller) (api.FileList, error) {
+// ListFiles lists what lies below a directory of /box, or of the volume; an empty name is
+// that itself.
+func (h *Host) ListFiles(id, dir string, volume bool, c Caller) (api.FileList, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return api.FileList{}, err
@@ -72,7 +80,11 @@ func (h *Host) ListFiles(id, dir string, c Caller) (api.FileList, error) {
 		return api.FileList{}, err
 	}
 	defer s.leave()
-	l := lister{box: s.scratch.box, list: api.FileList{Files: []api.FileInfo{}}}
+	at, err := s.site(volume)
+	if err != nil {
+		return api.FileList{}, err
+	}
+	l := lister{root: at.root, list: api.FileList{Files: []api.FileInfo{}}}
 	release, err := s.hold()
 	if err != nil {
 		return l.list, err
@@ -90,14 +102,14 @@ func (h *Host) ListFiles(id, dir string, c Caller) (api.FileList, error) {
 // A lister walks a tree that changes as it goes: it tells what it saw, and is bounded
 // by what it looks at.
 type lister struct {
-	box  *os.File
+	root *os.File
 	list api.FileList
 	seen int
 }
 
 // dir lists one directory and what is below it. Only that of the first is an error.
 func (l *lister) dir(name string, depth int) error {
-	d, err := openBeneath(l.box, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	d, err := openBeneath(l.root, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
@@ -125,7 +137,7 @@ func (l *lister) entry(name string, depth int) {
 		l.skip(name, "the name is not UTF-8, or too long")
 		return
 	}
-	f, err := openBeneath(l.box, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	f, err := openBeneath(l.root, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ELOOP) { // RESOLVE_NO_SYMLINKS holds for the last part too
 		l.list.Files = append(l.list.Files, api.FileInfo{Name: name, Kind: api.Symlink})
 		return

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // newSession builds one: a cell, its group, its world. On failure nothing is left.
@@ -16,10 +19,18 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 	}
 	undo := undoing(&err)
 	defer undo.run()
+
+	// 1. Its volume is its own, or refused before anything is made.
+	if p.ask.Volume != nil {
+		if err := h.furnishVolume(ctx, s); err != nil {
+			return nil, err
+		}
+		undo.add(func() error { return s.volume.Close() })
+	}
 	h.builders <- struct{}{}
 	defer func() { <-h.builders }()
 
-	// 1. A cell that no run has.
+	// 2. A cell that no run has.
 	cell := p.cell
 	cell.name, cell.slot, cell.ids = fmt.Sprintf("session-%d", h.serial.Add(1)), at.index, &at.ids
 	if s.cell, err = h.newCell(ctx, cell); err != nil {
@@ -31,7 +42,7 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 		undo.add(s.listener.Close)
 	}
 
-	// 2. The group of everything that will run in it stands beside the cell's own
+	// 3. The group of everything that will run in it stands beside the cell's own
 	// processes: those are not charged, and no program can make the kernel choose them.
 	if err := h.step("session group"); err != nil {
 		return nil, err
@@ -44,7 +55,7 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 		return nil, fmt.Errorf("limits of the session: %w", err)
 	}
 
-	// 3. The shell has hung in the scratch and says so.
+	// 4. The shell has hung in scratch and volume and says so.
 	if err := h.step("session shell"); err != nil {
 		return nil, err
 	}
@@ -59,7 +70,7 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 	undo.add(s.sock.Close)
 	undo.add(s.pidfd.Close)
 
-	// 4. We hear what happens.
+	// 5. We hear what happens.
 	if err := h.step("session watch"); err != nil {
 		return nil, err
 	}
@@ -70,6 +81,26 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 	s.used = monotonic()
 	undo.release()
 	return s, nil
+}
+
+// furnishVolume gives a session its volume, and sees to it that the image has a place
+// to hang it.
+func (h *Host) furnishVolume(ctx context.Context, s *session) (err error) {
+	if err := h.step("session volume"); err != nil {
+		return err
+	}
+	err = h.cfg.Images.Workspace(s.plan.image.Digest)
+	if errors.Is(err, rootfs.ErrNoWorkspace) {
+		return api.Refuse(api.CodeBadImage, "%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	userns, err := s.seat.ids.forImage(slotIDs(s.seat.index))
+	if err == nil {
+		s.volume, err = h.volumes.mount(ctx, s.plan, s.id, s.owner, userns)
+	}
+	return err
 }
 
 // settle has cellinit make the session's shell, and waits until its world stands.
@@ -87,7 +118,12 @@ func (s *session) settle(ctx context.Context) (err error) {
 	if s.cell.key.fullProc {
 		msg.Flags |= spawnFullProc
 	}
-	if err := s.cell.ctrl.send(encode(&msg), peer, s.scratch.root); err != nil {
+	files := []*os.File{peer, s.scratch.root}
+	if s.volume != nil {
+		msg.Flags |= spawnVolume
+		files = append(files, s.volume.theirs)
+	}
+	if err := s.cell.ctrl.send(encode(&msg), files...); err != nil {
 		return err
 	}
 	_, pidfd, err := s.cell.ctrl.reply(ctx, kindSpawned)
@@ -101,6 +137,11 @@ func (s *session) settle(ctx context.Context) (err error) {
 	}
 	if _, _, err := s.sock.reply(ctx, kindReady); err != nil {
 		return err
+	}
+	if s.volume != nil {
+		if err := s.volume.handOver(); err != nil {
+			return err
+		}
 	}
 	undo.release()
 	return nil

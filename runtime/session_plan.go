@@ -26,6 +26,9 @@ func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan,
 	if err := ask.Validate(); err != nil {
 		return nil, err
 	}
+	if err := h.volumes.check(ask.Volume); err != nil {
+		return nil, err
+	}
 	as := api.Run{Language: ask.Language, Image: ask.Image, Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules}
 	lang, err := h.language(as)
 	if err != nil {

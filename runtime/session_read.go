@@ -10,10 +10,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// OpenFile opens a regular file of /box to be read. The reader gives as many bytes as
+// OpenFile opens a regular file of /box, or of the volume, to be read. The reader gives as many bytes as
 // the file had when it was opened, or fewer if the program cuts it short, and must be
 // closed. It fails when the session ends.
-func (h *Host) OpenFile(id, name string, c Caller) (io.ReadCloser, error) {
+func (h *Host) OpenFile(id, name string, volume bool, c Caller) (io.ReadCloser, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,12 @@ func (h *Host) OpenFile(id, name string, c Caller) (io.ReadCloser, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	file, size, err := s.openRegular(name)
+	at, err := s.site(volume)
+	if err != nil {
+		s.leave()
+		return nil, err
+	}
+	file, size, err := s.openRegular(at, name)
 	if err != nil {
 		s.leave()
 		return nil, h.told(s.excuse(err), id)
@@ -34,7 +39,7 @@ func (h *Host) OpenFile(id, name string, c Caller) (io.ReadCloser, error) {
 
 // openRegular opens a file to be read, whatever lies there: O_NONBLOCK keeps a FIFO
 // from holding us, and a lease, which the program may take on its own files (FIO-04).
-func (s *session) openRegular(name string) (*os.File, int64, error) {
+func (s *session) openRegular(at site, name string) (*os.File, int64, error) {
 	release, err := s.hold()
 	if err != nil {
 		return nil, 0, err
@@ -43,7 +48,7 @@ func (s *session) openRegular(name string) (*os.File, int64, error) {
 	refused := func(why string) error {
 		return api.Refuse(api.CodeBadFile, "file %q cannot be read: %s", name, why)
 	}
-	file, err := openBeneath(s.scratch.box, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	file, err := openBeneath(at.root, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
 		return nil, 0, api.Refuse(api.CodeNotFound, "there is no file %q in the session", name)
@@ -59,8 +64,8 @@ func (s *session) openRegular(name string) (*os.File, int64, error) {
 		err = os.NewSyscallError("fstat", err)
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		err = refused(kindOf(st.Mode))
-	case st.Size > int64(s.plan.limits.Scratch): // sparse: RLIMIT_FSIZE holds as well (FIO-05)
-		err = refused("it is larger than the scratch")
+	case st.Size > at.most: // sparse: RLIMIT_FSIZE holds as well (FIO-05)
+		err = refused("it is larger than what it lies in")
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())

@@ -37,6 +37,7 @@ const (
 	spawnFullProc = 1
 	spawnSession  = 2
 	spawnExec     = 4
+	spawnVolume   = 8
 )
 
 // A Step is a step of cellinit, a shell or the ladder that failed.
@@ -44,7 +45,7 @@ type Step string
 
 // cellSteps names what wire.h numbers.
 var cellSteps = [...]Step{
-	"none", "decode", "keyring", "privilege", "filter", "clone", "scratch", "proc", "stdio",
+	"none", "decode", "keyring", "privilege", "filter", "clone", "scratch", "volume", "proc", "stdio",
 	"rlimit", "affinity", "identity", "cgroup", "last-filter", "exec",
 }
 

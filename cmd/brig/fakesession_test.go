@@ -83,7 +83,7 @@ func (f *fakeSessions) Exec(ctx context.Context, id string, e api.Exec, s agent.
 	return f.Run(ctx, api.Run{Source: e.Source, SourceName: e.SourceName, Argv: e.Argv, Env: e.Env, Limits: e.Limits}, s, c)
 }
 
-func (f *fakeSessions) PutFile(id, name string, _ bool, content io.Reader, _ agent.Caller) error {
+func (f *fakeSessions) PutFile(id, name string, volume, _ bool, content io.Reader, _ agent.Caller) error {
 	files, err := f.find(id)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (f *fakeSessions) PutFile(id, name string, _ bool, content io.Reader, _ age
 	return err
 }
 
-func (f *fakeSessions) OpenFile(id, name string, _ agent.Caller) (io.ReadCloser, error) {
+func (f *fakeSessions) OpenFile(id, name string, volume bool, _ agent.Caller) (io.ReadCloser, error) {
 	files, err := f.find(id)
 	if err != nil {
 		return nil, err
@@ -105,13 +105,13 @@ func (f *fakeSessions) OpenFile(id, name string, _ agent.Caller) (io.ReadCloser,
 	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
-func (f *fakeSessions) RemoveFile(id, name string, _ agent.Caller) error {
+func (f *fakeSessions) RemoveFile(id, name string, volume bool, _ agent.Caller) error {
 	files, err := f.find(id)
 	delete(files, name)
 	return err
 }
 
-func (f *fakeSessions) ListFiles(id, dir string, _ agent.Caller) (l api.FileList, err error) {
+func (f *fakeSessions) ListFiles(id, dir string, volume bool, _ agent.Caller) (l api.FileList, err error) {
 	files, err := f.find(id)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasPrefix(name, dir) {

@@ -41,6 +41,7 @@ type flags struct {
 	languages, profiles string
 	slots, sessions     int
 	life                api.Duration
+	volumes             runtime.Volumes
 	memory              api.Size
 	artifacts, blobs    api.Size
 	ceiling             api.Limits
@@ -79,7 +80,7 @@ Examples:
   sudo brigd --group judges --slots 4 --max-wall 60s`
 
 func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, life: api.SessionLifeMax}
+	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, life: api.SessionLifeMax, volumes: runtime.Volumes{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
 	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to answer on")
@@ -91,6 +92,9 @@ func parse(args []string) (flags, error) {
 	set.IntVar(&f.slots, "slots", 0, "runs at a time (default: one per physical core)")
 	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "sessions that live at a time; 0: none")
 	set.Var(&f.life, "max-session-life", "ceiling of a session's life")
+	set.StringVar(&f.volumes.Dir, "volumes", "", "directory of the volumes of sessions, on ext4 or xfs (default: volumes below --data-dir)")
+	set.Var(&f.volumes.Most, "max-volume", "ceiling of a volume's size")
+	set.Var(&f.volumes.Total, "volumes-total", "most that volumes take up together")
 	set.Var(&f.memory, "memory", "most memory promised to runs and sessions together (default: three quarters of the host's)")
 	set.Var(&f.artifacts, "artifact-cache", "most that compiled programs take up below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "most that blobs take up below --data-dir")
@@ -144,8 +148,13 @@ func parse(args []string) (flags, error) {
 		return f, fmt.Errorf("--sessions is %d: name how many may live, or 0 for none", f.sessions)
 	case f.life < api.Duration(time.Second):
 		return f, fmt.Errorf("--max-session-life is %s: the least is 1s", f.life)
+	case f.volumes.Most < api.VolumeSizeMin:
+		return f, fmt.Errorf("--max-volume is %s: the least is %s", f.volumes.Most, api.VolumeSizeMin)
 	case f.sessions == 0:
 		f.sessions = -1 // not the default
+	}
+	if f.volumes.Dir == "" {
+		f.volumes.Dir = filepath.Join(f.dataDir, "volumes")
 	}
 	return f, f.ceiling.Validate()
 }
@@ -198,7 +207,7 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	host, err := runtime.Open(runtime.Config{
-		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.life, Ceiling: f.ceiling, Memory: f.memory, Version: version,
+		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.life, Ceiling: f.ceiling, Memory: f.memory, Volumes: f.volumes, Version: version,
 		Images: store, Languages: languages, Profiles: profiles, Artifacts: artifacts, Blobs: stored, Log: log,
 	})
 	if err != nil {
@@ -207,7 +216,7 @@ func serve(f flags) (err error) {
 	defer func() { err = errors.Join(err, host.Close()) }()
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: runner{host}, Sessions: sessions{host}, Images: images{store}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
+		Runner: runner{host}, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS = time.Since(began).Nanoseconds()

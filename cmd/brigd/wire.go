@@ -62,20 +62,28 @@ func (s sessions) Exec(ctx context.Context, id string, e api.Exec, io agent.Stre
 	return s.host.Exec(ctx, id, e, streamsOf(io), callerOf(c))
 }
 
-func (s sessions) PutFile(id, name string, executable bool, content io.Reader, c agent.Caller) error {
-	return s.host.PutFile(id, name, executable, content, callerOf(c))
+func (s sessions) PutFile(id, name string, volume, executable bool, content io.Reader, c agent.Caller) error {
+	return s.host.PutFile(id, name, volume, executable, content, callerOf(c))
 }
 
-func (s sessions) OpenFile(id, name string, c agent.Caller) (io.ReadCloser, error) {
-	return s.host.OpenFile(id, name, callerOf(c))
+func (s sessions) OpenFile(id, name string, volume bool, c agent.Caller) (io.ReadCloser, error) {
+	return s.host.OpenFile(id, name, volume, callerOf(c))
 }
 
-func (s sessions) RemoveFile(id, name string, c agent.Caller) error {
-	return s.host.RemoveFile(id, name, callerOf(c))
+func (s sessions) RemoveFile(id, name string, volume bool, c agent.Caller) error {
+	return s.host.RemoveFile(id, name, volume, callerOf(c))
 }
 
-func (s sessions) ListFiles(id, dir string, c agent.Caller) (api.FileList, error) {
-	return s.host.ListFiles(id, dir, callerOf(c))
+func (s sessions) ListFiles(id, dir string, volume bool, c agent.Caller) (api.FileList, error) {
+	return s.host.ListFiles(id, dir, volume, callerOf(c))
+}
+
+type volumes struct{ host *runtime.Host }
+
+func (v volumes) List(c agent.Caller) ([]api.Volume, error) { return v.host.Volumes(callerOf(c)) }
+
+func (v volumes) Remove(ctx context.Context, name string, c agent.Caller) error {
+	return v.host.RemoveVolume(ctx, name, callerOf(c))
 }
 
 type blobs struct{ *cache.Cache }

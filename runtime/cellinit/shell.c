@@ -45,6 +45,14 @@ static void own_scratch(const struct shell *s)
 	must(s, STEP_SCRATCH, SYS(chdir, "/box"));
 }
 
+// own_volume hangs in the file system that outlives the session. The agent has made
+// the mount nosuid, nodev and idmapped, and keeps one of its own.
+static void own_volume(const struct shell *s)
+{
+	must(s, STEP_VOLUME, SYS(move_mount, s->fds[FD_VOLUME], "", AT_FDCWD, "/workspace", MOVE_MOUNT_F_EMPTY_PATH));
+	must(s, STEP_VOLUME, SYS(close, s->fds[FD_VOLUME]));
+}
+
 // Ignored signals survive exec; whatever the agent was started with must not
 // reach the program (CAP-09).
 static void default_signals(void)
@@ -117,6 +125,8 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 	} else {
 		own_proc(s);
 		own_scratch(s);
+		if (s->flags & SPAWN_VOLUME)
+			own_volume(s);
 	}
 	if (s->flags & SPAWN_SESSION) {
 		struct reply ready = {WIRE_MAGIC, KIND_READY, 0, 0, 0, 0, 0, 0, 0, 0, 0};

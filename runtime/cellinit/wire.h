@@ -32,6 +32,7 @@ enum step {
 	STEP_FILTER,
 	STEP_CLONE,
 	STEP_SCRATCH,
+	STEP_VOLUME,
 	STEP_PROC,
 	STEP_STDIO,
 	STEP_RLIMIT,
@@ -66,10 +67,11 @@ enum {
 	SPAWN_FULL_PROC = 1,
 	SPAWN_SESSION = 2,   // a shell that makes others, one for each exec; fds: up to the scratch
 	SPAWN_EXEC = 4,      // one of those: in the namespaces of the session
+	SPAWN_VOLUME = 8,    // the session has a volume; fds: FD_VOLUME follows the scratch
 };
 
 // The descriptors of a spawn, in this order. The joins follow.
-enum spawn_fd { FD_SOCKET, FD_SCRATCH, FD_STDIN, FD_STDOUT, FD_STDERR, FD_CGROUP, FD_FIXED };
+enum spawn_fd { FD_SOCKET, FD_SCRATCH, FD_STDIN, FD_STDOUT, FD_STDERR, FD_CGROUP, FD_FIXED, FD_VOLUME = FD_STDIN };
 
 struct spawn {
 	u32 magic, kind;

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// Files are those of a session: in /box, or in its volume.
+type Files struct {
+	client  *Client
+	session string
+	volume  bool
+}
+
+func (c *Client) box(id string) Files { return Files{c, id, false} }
+
+// Workspace gives the files of a session's volume, which it has at /workspace.
+func (c *Client) Workspace(id string) Files { return Files{c, id, true} }
+
+// Put is Client.PutFile.
+func (f Files) Put(ctx context.Context, name string, content io.Reader, executable bool) error {
+	path, err := f.path(name, executable)
+	if err != nil {
+		return err
+	}
+	return f.client.call(ctx, http.MethodPut, path, content, &struct{}{})
+}
+
+// Get is Client.GetFile.
+func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
+	path, err := f.path(name, false)
+	if err != nil {
+		return err
+	}
+	k, err := f.client.get(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	stop := context.AfterFunc(ctx, func() { k.Close() })
+	defer stop()
+	res, _, err := k.request(http.MethodGet, path, nil, nil)
+	if err == nil && res.StatusCode != http.StatusOK {
+		answer, err := readAnswer(res)
+		if err != nil {
+			return gone(err, true)
+		}
+		return refusal(http.MethodGet, res.StatusCode, answer)
+	}
+	if err == nil {
+		w := &writer{to: to}
+		if _, err = io.CopyBuffer(w, res.Body, make([]byte, 128<<10)); w.err != nil {
+			return w.err
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return gone(err, true)
+	}
+	return nil
+}
+
+// A writer tells its own errors from those of what is read.
+type writer struct {
+	to  io.Writer
+	err error
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	w.err = errors.Join(w.err, err)
+	return n, err
+}
+
+// Delete is Client.DeleteFile.
+func (f Files) Delete(ctx context.Context, name string) error {
+	path, err := f.path(name, false)
+	if err != nil {
+		return err
+	}
+	return f.client.call(ctx, http.MethodDelete, path, nil, &struct{}{})
+}
+
+// List is Client.ListFiles.
+func (f Files) List(ctx context.Context, dir string) (l api.FileList, err error) {
+	q := url.Values{}
+	if dir != "" {
+		q.Set("dir", dir)
+	}
+	err = f.client.call(ctx, http.MethodGet, f.with(sessionPath(f.session)+"/files", q), nil, &l)
+	return l, err
+}
+
+// path refuses what is no file's name, which could be the path of something else.
+func (f Files) path(name string, executable bool) (string, error) {
+	if err := api.FileName(name); err != nil {
+		return "", err
+	}
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	q := url.Values{}
+	if executable {
+		q.Set("executable", "true")
+	}
+	return f.with(sessionPath(f.session)+"/files/"+strings.Join(parts, "/"), q), nil
+}
+
+func (f Files) with(path string, q url.Values) string {
+	if f.volume {
+		q.Set("volume", "true")
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}

@@ -1,0 +1,24 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// Volumes lists the caller's. They are made with sessions.
+func (c *Client) Volumes(ctx context.Context) (all []api.Volume, err error) {
+	err = c.call(ctx, http.MethodGet, "/v1/volumes", nil, &all)
+	return all, err
+}
+
+// DeleteVolume removes one with all that is in it. That a session has it is the error
+// conflict.
+func (c *Client) DeleteVolume(ctx context.Context, name string) error {
+	if err := api.VolumeName(name); err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodDelete, "/v1/volumes/"+url.PathEscape(name), nil, &struct{}{})
+}

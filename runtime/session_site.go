@@ -1,0 +1,39 @@
+package runtime
+
+import (
+	"os"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A site is a directory tree of a session in which callers work on files: /box, or
+// the volume at /workspace.
+type site struct {
+	root     *os.File
+	uid, gid int    // of what is made there
+	most     int64  // bytes of a file; a sparse one may seem larger
+	name     string // in the program's eyes
+	room     string // what bounds it, and the cure
+}
+
+// site gives the one that a caller means.
+func (s *session) site(volume bool) (site, error) {
+	if !volume {
+		return s.box(), nil
+	}
+	if s.volume == nil {
+		return site{}, api.Refuse(api.CodeBadRequest, "session %s has no volume: make one with volume", s.id)
+	}
+	return site{
+		root: s.volume.ours, uid: runUID, gid: runGID, most: int64(max(s.volume.size, s.plan.limits.Scratch)), name: "/workspace",
+		room: "volume: remove files from it",
+	}, nil
+}
+
+func (s *session) box() site {
+	base := slotIDs(s.cell.slot)
+	return site{
+		root: s.scratch.box, uid: base + runUID, gid: base + runGID, most: int64(s.plan.limits.Scratch), name: "/box",
+		room: "session's scratch: remove files from it, or make a session with more scratch or inodes",
+	}
+}

@@ -1,0 +1,222 @@
+package runtime
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A directory of volumes holds
+//
+//	lock              flocked while one is made
+//	UID/NAME.ext4     the volumes of a user
+//	UID/.new-RANDOM   one that is being made; its maker holds a flock on it
+//
+// and belongs to root alone.
+const (
+	volumeEnd = ".ext4"
+	volumeNew = ".new-"
+)
+
+// path is where a volume lies. The name is a caller's: what could lead elsewhere, or
+// hide, is escaped.
+func (all *volumes) path(owner uint32, name string) (string, error) {
+	base := strings.NewReplacer("%", "%25", "/", "%2F").Replace(name)
+	if base[0] == '.' {
+		base = "%2E" + base[1:]
+	}
+	if len(base)+len(volumeEnd) > 255 {
+		return "", api.Refuse(api.CodeBadRequest, "volume name %.80q has too many signs that need escaping: choose a shorter one", name)
+	}
+	return filepath.Join(all.Dir, strconv.FormatUint(uint64(owner), 10), base+volumeEnd), nil
+}
+
+// A volumeFile is a volume as it lies on disk.
+type volumeFile struct {
+	api.Volume
+	path string
+}
+
+// files lists an owner's.
+func (all *volumes) files(owner uint32) ([]volumeFile, error) {
+	if all.Dir == "" {
+		return nil, nil
+	}
+	dir := filepath.Join(all.Dir, strconv.FormatUint(uint64(owner), 10))
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []volumeFile
+	for _, e := range entries {
+		base, is := strings.CutSuffix(e.Name(), volumeEnd)
+		name, nerr := url.PathUnescape(base)
+		st, serr := e.Info()
+		if !is || base[:1] == "." || nerr != nil || serr != nil || !st.Mode().IsRegular() {
+			continue // the operator's own, or removed a moment ago
+		}
+		out = append(out, volumeFile{
+			api.Volume{Name: name, Size: api.Size(st.Size()), Modified: st.ModTime().UTC().Format(time.RFC3339)}, filepath.Join(dir, e.Name()),
+		})
+	}
+	return out, nil
+}
+
+// roundVolume gives what a volume takes up that is asked for.
+func roundVolume(size api.Size) api.Size { return (size + api.MiB - 1) / api.MiB * api.MiB }
+
+// make makes a volume: its space is reserved, so that a full disk of the host never
+// breaks it, and it has its name when it is whole and on disk.
+func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err error) {
+	size := roundVolume(cmp.Or(asked, min(api.VolumeSize, all.Most)))
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(all.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := ignoringEINTR(func() error { return unix.Flock(fd(lock), unix.LOCK_EX) }); err != nil {
+		return os.NewSyscallError("flock", err)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil // another agent was quicker
+	}
+	total, err := all.tally()
+	if err != nil {
+		return err
+	}
+	if total+size > all.Total {
+		return api.Fail(api.CodeHostExhausted, "volumes take up %s of the %s that this agent may give them, and %s are asked for: remove one, or have the operator raise it (brigd --volumes-total)", total, all.Total, size)
+	}
+	tmp, err := os.CreateTemp(dir, volumeNew)
+	if err != nil {
+		return err
+	}
+	defer tmp.Close()
+	undo := undoing(&err)
+	defer undo.run()
+	undo.add(func() error { return os.Remove(tmp.Name()) })
+	if err := unix.Flock(fd(tmp), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return os.NewSyscallError("flock", err)
+	}
+	err = ignoringEINTR(func() error { return unix.Fallocate(fd(tmp), 0, 0, int64(size)) })
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return api.Refuse(api.CodeUnsupported, "the file system of %s cannot reserve space (fallocate): keep volumes on ext4 or xfs (brigd --volumes)", all.Dir)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return api.Fail(api.CodeHostExhausted, "there is no room for a volume of %s: remove one, or have the operator free space where they lie (brigd --volumes)", size)
+	case err != nil:
+		return os.NewSyscallError("fallocate", err)
+	}
+	if err := format(ctx, tmp, size); err != nil {
+		return err
+	}
+	if err := errors.Join(tmp.Sync(), os.Rename(tmp.Name(), path)); err != nil {
+		return err
+	}
+	undo.release()
+	return errors.Join(syncDir(dir), syncDir(all.Dir))
+}
+
+// tally adds up all volumes, and removes what a killed agent left half made.
+func (all *volumes) tally() (total api.Size, err error) {
+	err = filepath.WalkDir(all.Dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if strings.HasPrefix(d.Name(), volumeNew) {
+			f, err := lockFile(path, false)
+			if err == nil {
+				err = errors.Join(os.Remove(path), f.Close())
+			}
+			return err // one that is being made would hold the lock that we have
+		}
+		st, err := d.Info()
+		if err == nil {
+			total += api.Size(st.Size())
+		}
+		return nil
+	})
+	return total, err
+}
+
+// format makes the file system. The file reads as zeros, so that tables and journal
+// need not be written; what the kernel may do with it hangs on no file of the host's.
+func format(ctx context.Context, f *os.File, size api.Size) error {
+	tool, err := mkfs()
+	if err != nil {
+		return err
+	}
+	journal := 4
+	for at := 128 * api.MiB; at <= size && journal < 64; at *= 4 {
+		journal *= 2
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, tool, "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-i", "8192", "-m", "0", "-e", "remount-ro",
+		"-J", "size="+strconv.Itoa(journal), "-O", "none,has_journal,extent,filetype,dir_index,ext_attr,sparse_super,large_file,huge_file,flex_bg,dir_nlink,extra_isize,metadata_csum,64bit",
+		"-E", fmt.Sprintf("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=%d:%d", runUID, runGID), "/proc/self/fd/3")
+	cmd.ExtraFiles = []*os.File{f}
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %.500s", tool, err, said.Bytes())
+	}
+	return nil
+}
+
+func mkfs() (string, error) {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
+		path := filepath.Join(dir, "mkfs.ext4")
+		if filepath.IsAbs(path) && unix.Access(path, unix.X_OK) == nil {
+			return path, nil
+		}
+	}
+	return "", api.Refuse(api.CodeUnsupported, "no volume can be made: mkfs.ext4 is not installed on the agent's host: have the operator install the package e2fsprogs")
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// unlinkVolume removes a volume that no session of ours has.
+func unlinkVolume(path, name string) error {
+	f, err := openVolume(path, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := lockVolume(f, name, otherTime); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

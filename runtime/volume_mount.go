@@ -1,0 +1,114 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// hang mounts a volume twice, where nobody sees it: a mount that hangs nowhere goes
+// with its last handle, so that a SIGKILL leaves none. It is the same file system both
+// times, and the same for every session that has it: the kernel knows it by its device.
+func (m *volume) hang(device string, userns *os.File) (err error) {
+	if m.ours, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
+		return err
+	}
+	if m.theirs, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
+		return err
+	}
+	err = unix.MountSetattr(fd(m.theirs), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(fd(userns))})
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
+		return m.all.lacks("idmapped mounts of ext4 (Linux 5.12)", err)
+	}
+	return os.NewSyscallError("mount_setattr", err)
+}
+
+// mountExt4 mounts a device. It is nosuid and nodev: what a program leaves in a volume
+// is another's to execute.
+func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, error) {
+	ctx, err := unix.Fsopen("ext4", unix.FSOPEN_CLOEXEC)
+	if errors.Is(err, unix.ENODEV) {
+		return nil, all.lacks("ext4 (CONFIG_EXT4_FS; modprobe ext4)", err)
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("fsopen ext4", err)
+	}
+	defer unix.Close(ctx)
+	err = errors.Join(
+		unix.FsconfigSetString(ctx, "source", device),
+		unix.FsconfigSetString(ctx, "errors", "remount-ro"),
+		unix.FsconfigSetFlag(ctx, "noinit_itable"), // they are zeros already
+	)
+	if err != nil {
+		return nil, os.NewSyscallError("fsconfig ext4", err)
+	}
+	if err := unix.FsconfigCreate(ctx); err != nil {
+		all.log.Error("volume not mounted", "volume", name, "device", device, "err", err, "said", said(ctx))
+		switch {
+		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EUCLEAN), errors.Is(err, unix.EBADMSG), errors.Is(err, unix.EIO), errors.Is(err, unix.ENXIO), errors.Is(err, unix.EFBIG):
+			return nil, badVolume(name, "its file system is damaged, or its file is cut short")
+		case errors.Is(err, unix.EROFS):
+			return nil, all.lacks("a feature of its file system", err)
+		}
+		return nil, os.NewSyscallError("fsconfig ext4 create", err)
+	}
+	attr := unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	if readOnly {
+		attr |= unix.MOUNT_ATTR_RDONLY
+	}
+	n, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
+	if err != nil {
+		return nil, os.NewSyscallError("fsmount ext4", err)
+	}
+	return os.NewFile(uintptr(n), "volume"), nil
+}
+
+// said is what the kernel said of a mount that failed.
+func said(ctx int) string {
+	var lines []string
+	for buf := make([]byte, 1024); len(lines) < 8; {
+		n, err := unix.Read(ctx, buf)
+		if err != nil || n == 0 {
+			break
+		}
+		lines = append(lines, strings.TrimSpace(string(buf[:n])))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// tidy removes what mkfs has put into a volume, and no program could.
+func tidy(root *os.File) error {
+	var st unix.Stat_t
+	err := unix.Fstatat(fd(root), "lost+found", &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err == nil && st.Uid == 0 {
+		err = unix.Unlinkat(fd(root), "lost+found", unix.AT_REMOVEDIR)
+	}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTEMPTY) { // e2fsck has put something there
+		return nil
+	}
+	return os.NewSyscallError("lost+found", err)
+}
+
+// handOver is done when the session's shell has hung its mount in.
+func (m *volume) handOver() error {
+	err := m.theirs.Close()
+	m.theirs = nil
+	return err
+}
+
+// info tells how the volume is.
+func (m *volume) info() (*api.MountedVolume, error) {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(fd(m.ours), &st); err != nil {
+		return nil, fmt.Errorf("statfs of volume %q: %w", m.name, err)
+	}
+	return &api.MountedVolume{
+		Name: m.name, Size: m.size, Used: int64(st.Blocks-st.Bfree) * st.Bsize, Free: int64(st.Bavail) * st.Bsize, Inodes: int64(st.Ffree),
+		ReadOnly: m.readOnly, Shared: m.shared,
+	}, nil
+}
