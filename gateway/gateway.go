@@ -133,6 +133,9 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	var looking sync.WaitGroup
 	looking.Go(func() { g.keepLooking(g.stopping) })
 	looking.Go(func() { g.janitor(g.stopping, g.left) })
+	if g.cfg.Keys != nil {
+		looking.Go(func() { g.keepKeys(g.stopping) })
+	}
 	defer looking.Wait()
 	defer g.stop()
 

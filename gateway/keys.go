@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
 
@@ -33,12 +34,18 @@ type Key struct {
 	sum [sha256.Size]byte
 }
 
-// Keys are all keys of a service.
-type Keys struct{ all []Key }
+// Keys are all keys of a service. Those of a file change with it, while it is served.
+type Keys struct {
+	all  atomic.Pointer[[]Key]
+	file *keyFile // nil: there is none; the service's own goroutine has it
+}
+
+func (k *Keys) list() []Key { return *k.all.Load() }
 
 var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// ReadKeys reads a keys file. It must be readable by its owner and group only.
+// ReadKeys reads a keys file, which must be readable by its owner and group only, and
+// keeps it open.
 func ReadKeys(path string) (*Keys, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,23 +54,16 @@ func ReadKeys(path string) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read keys: %w", err)
+	st, err := f.Stat() // before it is read: a change meanwhile is seen
+	if err == nil {
+		var list []Key
+		if list, err = readKeyFile(path, f); err == nil {
+			k := &Keys{file: &keyFile{path: path, file: f, done: stampOf(st)}}
+			k.all.Store(&list)
+			return k, nil
+		}
 	}
-	if st.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("keys file %s has mode %04o and others can read it: chmod 640 it", path, st.Mode().Perm())
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, 4<<20))
-	if err != nil {
-		return nil, fmt.Errorf("read keys: %w", err)
-	}
-	k, err := ParseKeys(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return k, nil
+	return nil, errors.Join(err, f.Close())
 }
 
 // ParseKeys reads the text of a keys file: a YAML object whose keys is a list of Key.
@@ -103,23 +103,25 @@ func ParseKeys(raw []byte) (*Keys, error) {
 	if len(file.Keys) == 0 {
 		return nil, errors.New("it has no keys: brig key new NAME makes one")
 	}
-	return &Keys{file.Keys}, nil
+	k := new(Keys)
+	k.all.Store(&file.Keys)
+	return k, nil
 }
 
 // Find gives the key of a token. It looks at all keys whichever it is, and compares
 // in constant time, so that time tells nothing (API-13).
 func (k *Keys) Find(token string) (Key, bool) {
 	sum := sha256.Sum256([]byte(token))
-	found := -1
-	for i := range k.all {
-		if subtle.ConstantTimeCompare(sum[:], k.all[i].sum[:]) == 1 {
+	all, found := k.list(), -1
+	for i := range all {
+		if subtle.ConstantTimeCompare(sum[:], all[i].sum[:]) == 1 {
 			found = i
 		}
 	}
 	if found < 0 {
 		return Key{}, false
 	}
-	return k.all[found], true
+	return all[found], true
 }
 
 // NewKey makes a token, and its line for the keys file.

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +78,102 @@ func TestBadKeysFiles(t *testing.T) {
 	}
 	if _, err := ReadKeys(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// A keys file that changes counts without a restart; one that is broken counts for nothing.
+func TestKeysAreReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	token, line := map[string]string{}, map[string]string{}
+	for _, name := range []string{"ann", "bob", "eve"} {
+		var err error
+		if token[name], line[name], err = NewKey(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := func(names ...string) string {
+		all := "keys:\n"
+		for _, name := range names {
+			all += line[name] + "\n"
+		}
+		return all
+	}
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace := func(text string) {
+		if err := errors.Join(os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text("ann"))
+	k, err := ReadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	for _, tt := range []struct {
+		name  string
+		do    func()
+		fails string
+		want  []string
+	}{
+		{"nothing", func() {}, "", []string{"ann"}},
+		{"another is added", func() { write(text("ann", "bob")) }, "", []string{"ann", "bob"}},
+		{"one is put in its place", func() { replace(text("bob", "eve")) }, "", []string{"bob", "eve"}},
+		{"one is taken away", func() { write(text("bob")) }, "", []string{"bob"}},
+		{"no YAML", func() { write("keys: [") }, "yaml", []string{"bob"}},
+		{"no keys", func() { write("") }, "has no keys", []string{"bob"}},
+		{"a broken one in its place", func() { replace("keys:\n- x\n") }, "keys", []string{"bob"}},
+		{"others can read it", func() { replace(text("ann")); _ = os.Chmod(path, 0o644) }, "chmod", []string{"bob"}},
+		{"no more", func() { _ = os.Chmod(path, 0o600) }, "", []string{"ann"}},
+		{"it is gone", func() { _ = os.Remove(path) }, "no such file", []string{"ann"}},
+		{"it is there again", func() { write(text("eve")) }, "", []string{"eve"}},
+	} {
+		tt.do()
+		var said []string
+		for range 4 {
+			if _, err := k.reread(); err != nil {
+				said = append(said, err.Error())
+			}
+		}
+		if tt.fails == "" && said != nil || tt.fails != "" && (len(said) != 1 || !strings.Contains(said[0], tt.fails)) {
+			t.Errorf("%s: told %q; want %q once", tt.name, said, tt.fails)
+		}
+		for name := range token {
+			if _, ok := k.Find(token[name]); ok != slices.Contains(tt.want, name) {
+				t.Errorf("%s: the key of %s is known: %v", tt.name, name, ok)
+			}
+		}
+	}
+}
+
+// A file that is being written is not read in the middle.
+func TestHalfWrittenKeysDoNotCount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	token, ann, _ := NewKey("ann")
+	_, bob, _ := NewKey("bob")
+	if err := os.WriteFile(path, []byte("keys:\n"+bob+"\n"+ann+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k, err := ReadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	whole := "keys:\n" + bob + "\n" + ann + "\n# and a remark\n"
+	for n := len("keys:\n" + bob + "\n"); n <= len(whole); n += 40 { // grown since each look
+		if err := os.WriteFile(path, []byte(whole[:n]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := k.reread(); c != nil || err != nil {
+			t.Errorf("after %d bytes: %+v, %v", n, c, err)
+		}
+		if _, ok := k.Find(token); !ok {
+			t.Fatalf("after %d bytes a key is lost", n)
+		}
 	}
 }
 

@@ -107,6 +107,9 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if err != nil {
 		return err
 	}
+	if keys != nil {
+		defer keys.Close()
+	}
 	drop, err := dropTo(o.user)
 	if err != nil {
 		return err
@@ -142,6 +145,9 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	agent.Client.Close()
 	if err := drop.do(agent.socket); err != nil {
 		return err
+	}
+	if keys != nil && keys.Replaceable() != nil {
+		fmt.Fprintf(c.stderr, "brig: uid %d cannot open %s: keys written into it count at once, those of a file put in its place after a restart; chgrp %d and chmod 640 it to mend that\n", drop.uid, o.keys, drop.gid)
 	}
 	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.Keep{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {

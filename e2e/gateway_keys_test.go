@@ -1,0 +1,76 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// Keys come and go while the service runs, which has given up the root that could open
+// their file.
+func TestKeysChangeWhileServing(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	file, keys := keysFile(t, a.dir, "ann", "bob")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := func(name string) []byte {
+		var kept []string
+		for _, line := range strings.SplitAfter(string(text), "\n") {
+			if !strings.Contains(line, name) {
+				kept = append(kept, line)
+			}
+		}
+		return []byte(strings.Join(kept, ""))
+	}
+	write := func(name string, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, without("bob"))
+	s := startService(t, a, "--keys", file)
+	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	status := func(as *service) int {
+		res, err := as.request(t.Context(), "GET", "/v1/languages", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if status(ann) != 200 || status(bob) != 401 {
+		t.Fatalf("ann %d, bob %d", status(ann), status(bob))
+	}
+	id := ann.session("p", "t")
+	write(file, text)
+	eventually(t, "a key that was added", func() bool { return status(bob) == 200 })
+	write(file, without("ann"))
+	eventually(t, "a key that was taken away", func() bool { return status(ann) == 401 })
+	bob.refused("GET", "/v1/sessions/"+id, nil, 404, api.CodeNotFound)
+	if !strings.Contains(s.log.String(), id) {
+		t.Errorf("the log does not tell whose sessions are left\n%s", s.log)
+	}
+	write(file, []byte("keys: ["))
+	eventually(t, "a broken file to be told", func() bool { return strings.Contains(s.log.String(), "CANNOT BE READ") })
+
+	// Another file in its place is read as soon as it can be.
+	write(file+".new", text)
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a file that cannot be opened to be told", func() bool { return strings.Contains(s.log.String(), "permission denied") })
+	if status(ann) != 401 || status(bob) != 200 {
+		t.Errorf("ann %d, bob %d; want it as it was", status(ann), status(bob))
+	}
+	if err := errors.Join(os.Chown(file, 0, 62187), os.Chmod(file, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the keys of another file", func() bool { return status(ann) == 200 })
+	ann.call("GET", "/v1/sessions/"+id, nil, 200, nil) // hers again
+}
