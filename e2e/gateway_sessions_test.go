@@ -125,7 +125,9 @@ func TestGatewaySessions(t *testing.T) {
 	}
 
 	ann.call("DELETE", at, nil, 204, nil)
-	ann.refused("GET", at, nil, 404, api.CodeNotFound)
+	ann.refused("GET", at, nil, 410, api.CodeSessionEnded)
+	ann.refused("GET", at+"/files/empty", nil, 410, api.CodeSessionEnded)
+	bob.refused("GET", at, nil, 404, api.CodeNotFound)
 	ann.session("course", "ex1")
 	runs := pages[struct {
 		Project string `json:"project"`

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -20,9 +21,22 @@ type sessionBook struct {
 	path string // of the file; empty: there is none
 
 	mu    sync.Mutex
-	all   map[string]booked // guarded by mu
-	write sync.Mutex        // orders the file's changes
+	all   map[string]booked   // guarded by mu
+	ended map[string][]ending // guarded by mu; of each owner, the latest last
+	write sync.Mutex          // orders the file's changes
 }
+
+// An ending tells one who asks for a session that has ended what became of it.
+type ending struct {
+	id, why string
+	at      time.Time
+}
+
+// What is remembered of ended sessions, of each owner.
+const (
+	endedKept = time.Hour
+	endedMost = 128
+)
 
 // booked is one session; its id is empty while it is being made.
 type booked struct {
@@ -33,7 +47,7 @@ type booked struct {
 
 // openSessions reads what an earlier service left.
 func openSessions(path string) (b *sessionBook, left []string, err error) {
-	b = &sessionBook{path: path, all: map[string]booked{}}
+	b = &sessionBook{path: path, all: map[string]booked{}, ended: map[string][]ending{}}
 	if path == "" {
 		return b, nil, nil
 	}
@@ -44,13 +58,18 @@ func openSessions(path string) (b *sessionBook, left []string, err error) {
 	return b, strings.Fields(string(text)), err
 }
 
-// find gives a session of an owner's; others' are not found, nor is one that is being
-// made.
+// find gives a session of an owner's, or says that it has ended; others' are not found,
+// nor is one that is being made.
 func (b *sessionBook) find(owner, id string) (booked, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, ok := b.all[id]
 	if !ok || s.owner != owner || isPlace(id) {
+		for _, e := range b.ended[owner] {
+			if e.id == id && time.Since(e.at) < endedKept {
+				return booked{}, api.Refuse(api.CodeSessionEnded, "%s", e.why)
+			}
+		}
 		return booked{}, api.Refuse(api.CodeNotFound, "there is no session %.80q", id)
 	}
 	return s, nil
@@ -121,6 +140,20 @@ func (b *sessionBook) settle(place, id string) error {
 	delete(b.all, place)
 	b.mu.Unlock()
 	return b.save()
+}
+
+// end forgets a session, but for why it ended.
+func (b *sessionBook) end(id, why string) error {
+	b.mu.Lock()
+	if s, ok := b.all[id]; ok {
+		theirs := b.ended[s.owner]
+		for len(theirs) > 0 && (len(theirs) >= endedMost || time.Since(theirs[0].at) >= endedKept) {
+			theirs = theirs[1:]
+		}
+		b.ended[s.owner] = append(theirs, ending{id, why, time.Now()})
+	}
+	b.mu.Unlock()
+	return b.drop(id)
 }
 
 // drop forgets sessions, or places.

@@ -19,8 +19,8 @@ func (g *Gateway) listFiles(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l, err := g.cfg.Agent.ListFiles(r.Context(), id, r.URL.Query().Get("dir"))
-	if err != nil { // what is not found may be the directory
-		return err
+	if err != nil {
+		return g.noteFile(r.Context(), id, err)
 	}
 	g.reply(w, http.StatusOK, l)
 	return nil
@@ -40,7 +40,7 @@ func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := g.cfg.Agent.PutFile(r.Context(), id, r.PathValue("name"), body, executable); err != nil {
-		return body.reason(err)
+		return g.noteFile(r.Context(), id, body.reason(err))
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -52,7 +52,7 @@ func (g *Gateway) deleteFile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := g.cfg.Agent.DeleteFile(r.Context(), id, r.PathValue("name")); err != nil {
-		return err
+		return g.noteFile(r.Context(), id, err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -69,7 +69,7 @@ func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
 	err = g.cfg.Agent.GetFile(r.Context(), id, r.PathValue("name"), out)
 	switch {
 	case err != nil && !out.begun:
-		return err
+		return g.noteFile(r.Context(), id, err)
 	case err != nil:
 		g.log.Warn("a file broke off", "session", id, "err", err)
 		panic(http.ErrAbortHandler) // the status is sent: the connection says it

@@ -86,10 +86,26 @@ func (g *Gateway) lookAt(ctx context.Context, id string) (api.Session, error) {
 	return s, g.noteEnd(id, err)
 }
 
-// noteEnd forgets a session that the agent says has ended.
+// noteEnd forgets a session that the agent says has ended. One that it does not know
+// has ended with an earlier agent.
 func (g *Gateway) noteEnd(id string, err error) error {
-	if ended(err) {
-		return errors.Join(err, g.sessions.drop(id))
+	var e *api.Error
+	if !ended(err) || !errors.As(err, &e) {
+		return err
+	}
+	if e.Code == api.CodeNotFound {
+		e = api.Refuse(api.CodeSessionEnded, "session %s has ended: the agent that had it was stopped: make another", id)
+	}
+	return errors.Join(e, g.sessions.end(id, e.Message))
+}
+
+// noteFile is noteEnd for a failure that may be of a file.
+func (g *Gateway) noteFile(ctx context.Context, id string, err error) error {
+	if !ended(err) {
+		return err
+	}
+	if _, lerr := g.lookAt(ctx, id); ended(lerr) {
+		return lerr
 	}
 	return err
 }
@@ -121,7 +137,7 @@ func (g *Gateway) deleteSession(w http.ResponseWriter, r *http.Request) error {
 	if err := g.cfg.Agent.DeleteSession(context.WithoutCancel(r.Context()), id); err != nil && !ended(err) {
 		return err
 	}
-	if err := g.sessions.drop(id); err != nil {
+	if err := g.sessions.end(id, "session "+id+" has ended: it was deleted: make another"); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
