@@ -18,7 +18,8 @@ type Files struct {
 	volume  bool
 }
 
-func (c *Client) box(id string) Files { return Files{c, id, false} }
+// Box gives the files of a session that end with it.
+func (c *Client) Box(id string) Files { return Files{c, id, false} }
 
 // Workspace gives the files of a session's volume, which it has at /workspace.
 func (c *Client) Workspace(id string) Files { return Files{c, id, true} }

@@ -57,23 +57,23 @@ func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, stdin io
 // PutFile puts what content holds into /box under name, instead of what may be there:
 // whole, or not at all. The directories on its way are made.
 func (c *Client) PutFile(ctx context.Context, id, name string, content io.Reader, executable bool) error {
-	return c.box(id).Put(ctx, name, content, executable)
+	return c.Box(id).Put(ctx, name, content, executable)
 }
 
 // GetFile writes the content of a regular file of /box to to. After an error some of
 // it may have been written.
 func (c *Client) GetFile(ctx context.Context, id, name string, to io.Writer) error {
-	return c.box(id).Get(ctx, name, to)
+	return c.Box(id).Get(ctx, name, to)
 }
 
 // DeleteFile removes a name from /box: a file, a link, or an empty directory.
 func (c *Client) DeleteFile(ctx context.Context, id, name string) error {
-	return c.box(id).Delete(ctx, name)
+	return c.Box(id).Delete(ctx, name)
 }
 
 // ListFiles lists what lies below a directory of /box; an empty one is /box itself.
 func (c *Client) ListFiles(ctx context.Context, id, dir string) (l api.FileList, err error) {
-	return c.box(id).List(ctx, dir)
+	return c.Box(id).List(ctx, dir)
 }
 
 func sessionPath(id string) string { return sessionsPath + "/" + url.PathEscape(id) }

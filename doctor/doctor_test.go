@@ -22,7 +22,7 @@ func healthy() Facts {
 			Hierarchies: []cgroups.Hierarchy{{Mount: "/sys/fs/cgroup", Own: "/sys/fs/cgroup/a", Unified: true, Controllers: []string{"cpuset", "cpu", "memory", "pids"}}},
 			Features:    cgroups.Features{Kill: cgroups.Yes, Peak: cgroups.Yes, PeakReset: cgroups.Yes, Swap: cgroups.Yes}},
 		CloneInto: yes, UserNS: yes, Proc: yes, Sysctls: map[string]string{}, Seccomp: yes, Notify: yes, MountAPI: yes, MoveTree: yes,
-		OpenTree: yes, IDMap: yes, Overlay: yes, Openat2: yes, Pidfd: yes, CloseR: yes, Memfd: yes,
+		OpenTree: yes, IDMap: yes, Overlay: yes, Openat2: yes, Pidfd: yes, CloseR: yes, Memfd: yes, Volumes: yes,
 		Brigd: "/usr/bin/brigd", BrigdVersion: "1", Agent: Agent{Socket: "/run/brig/brigd.sock", Version: "1"},
 	}
 }
@@ -57,6 +57,7 @@ func TestJudge(t *testing.T) {
 		{"what a user may not ask is a warning", func(f *Facts) { f.Root, f.IDMap = false, unasked("operation not permitted") }, "idmapped mounts", Warn},
 		{"what root may not do cannot be had", func(f *Facts) { f.MountAPI = unasked("operation not permitted") }, "mount by descriptor", Fail},
 		{"overlayfs is for writable roots only", func(f *Facts) { f.Overlay = no }, "overlayfs", Warn},
+		{"volumes are for sessions that ask for one", func(f *Facts) { f.Volumes = no }, "volumes", Warn},
 		{"memory that may not be executed stops the agent", func(f *Facts) { f.Sysctls["vm.memfd_noexec"] = "2" }, "sealed memory", Fail},
 		{"a brigd without an answering agent will do", func(f *Facts) { f.Agent.Err = "nobody answers" }, "brigd", OK},
 		{"an agent without a brigd here will do", func(f *Facts) { f.BrigdErr = "not found" }, "brigd", Warn},

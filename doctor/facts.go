@@ -35,6 +35,7 @@ type Facts struct {
 	Pidfd    Answer
 	CloseR   Answer
 	Memfd    Answer
+	Volumes  Answer // what they need: mkfs.ext4, loop devices, ext4
 
 	Brigd, BrigdVersion, BrigdErr string
 	Agent                         Agent

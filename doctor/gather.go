@@ -32,7 +32,7 @@ func Gather(ctx context.Context, o Options) Facts {
 		Noise: noise(), Vulnerabilities: vulnerabilities(),
 		CloneInto: cloneInto(), Seccomp: seccompActions(), Notify: seccompNotify(),
 		MountAPI: mountAPI(), MoveTree: moveMount(), Overlay: overlay(),
-		Proc: ownProc(), Openat2: openat2(), Pidfd: pidfd(), CloseR: closeRange(), Memfd: memfd(),
+		Proc: ownProc(), Openat2: openat2(), Pidfd: pidfd(), CloseR: closeRange(), Memfd: memfd(), Volumes: volumes(),
 	}
 	for _, name := range sysctls() {
 		f.Sysctls[name] = read("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))

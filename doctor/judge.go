@@ -107,6 +107,7 @@ func calls(f Facts) []Check {
 		f.asked("pidfd", f.Pidfd, Fail, "a signal could hit the wrong process", "Linux 5.3"),
 		f.asked("close_range", f.CloseR, Fail, "a descriptor could leak into a run", "Linux 5.9"),
 		memory(f),
+		f.asked("volumes", f.Volumes, Warn, "sessions with a volume are refused", "apt-get install e2fsprogs; modprobe loop; modprobe ext4"),
 	}
 }
 

@@ -31,6 +31,8 @@ type param struct{ name, in, about string }
 
 var checking = param{"check", "query", "warn: look through the source first, and give the findings; enforce: refuse it where one is an error or worse"}
 
+var ofVolume = param{"volume", "query", "true: in the session's volume, at /workspace, instead of /box"}
+
 var listing = []param{
 	{"project", "query", "only runs of this project"},
 	{"task", "query", "only runs of this task"},
@@ -71,7 +73,7 @@ func (g *Gateway) routes() []route {
 		{method: "HEAD", path: "/v1/blobs/{digest}", name: "hasBlob", group: "Blobs", summary: "Whether a blob need not be sent",
 			serve: g.hasBlob, status: http.StatusNoContent},
 		{method: "POST", path: "/v1/sessions", name: "createSession", group: "Sessions", summary: "Make a sandbox in which files and processes last",
-			about: "Of a project and task there is one at a time: a second is a 409 with the first one's session_id.",
+			about: "Of a project and task there is one at a time: a second is a 409 with the first one's session_id. With volume it has, at /workspace, what the project keeps between sessions; one at a time may write, unless all that do say shared.",
 			serve: g.postSession, body: reflect.TypeFor[api.SessionRequest](), example: map[string]any{"language": "python", "labels": map[string]any{"project": "course", "task": "ann"}},
 			answer: reflect.TypeFor[api.Session](), status: http.StatusCreated},
 		{method: "GET", path: "/v1/sessions", name: "sessions", group: "Sessions", summary: "The sessions of this key", serve: g.getSessions, answer: reflect.TypeFor[api.Page[api.Session]]()},
@@ -81,11 +83,15 @@ func (g *Gateway) routes() []route {
 			about: "With Accept: text/event-stream stdout and stderr come as they are written, then result or error.",
 			serve: g.postExec, body: reflect.TypeFor[api.Exec](), example: map[string]any{"source": "print(2+2)"}, answer: reflect.TypeFor[api.Result]()},
 		{method: "GET", path: "/v1/sessions/{id}/files", name: "files", group: "Sessions", summary: "What lies in /box", serve: g.listFiles, answer: reflect.TypeFor[api.FileList](),
-			params: []param{{"dir", "query", "only below this directory"}}},
-		{method: "GET", path: "/v1/sessions/{id}/files/{name...}", name: "getFile", group: "Sessions", summary: "Read a file", serve: g.getFile, kind: "application/octet-stream"},
+			params: []param{{"dir", "query", "only below this directory"}, ofVolume}},
+		{method: "GET", path: "/v1/sessions/{id}/files/{name...}", name: "getFile", group: "Sessions", summary: "Read a file", serve: g.getFile, kind: "application/octet-stream", params: []param{ofVolume}},
 		{method: "PUT", path: "/v1/sessions/{id}/files/{name...}", name: "putFile", group: "Sessions", summary: "Write a file", serve: g.putFile, raw: "application/octet-stream",
-			status: http.StatusNoContent, params: []param{{"executable", "query", "true: the program may execute it"}}},
-		{method: "DELETE", path: "/v1/sessions/{id}/files/{name...}", name: "deleteFile", group: "Sessions", summary: "Remove a file", serve: g.deleteFile, status: http.StatusNoContent},
+			status: http.StatusNoContent, params: []param{{"executable", "query", "true: the program may execute it"}, ofVolume}},
+		{method: "DELETE", path: "/v1/sessions/{id}/files/{name...}", name: "deleteFile", group: "Sessions", summary: "Remove a file", serve: g.deleteFile, status: http.StatusNoContent, params: []param{ofVolume}},
+		{method: "GET", path: "/v1/volumes", name: "volumes", group: "Sessions", summary: "The volumes of this key, by project",
+			about: "They are made by sessions that ask for one, and outlive them.", serve: g.getVolumes, answer: reflect.TypeFor[api.Page[api.Volume]]()},
+		{method: "DELETE", path: "/v1/volumes/{project}", name: "deleteVolume", group: "Sessions", summary: "Remove a project's volume, with all that is in it",
+			about: "409 while a session has it.", serve: g.deleteVolume, status: http.StatusNoContent},
 		{method: "GET", path: "/v1/languages", name: "languages", group: "About", summary: "What programs may be written in",
 			serve: g.getLanguages, answer: reflect.TypeFor[[]api.Language]()},
 		{method: "GET", path: "/v1/history", name: "history", group: "History", summary: "Runs that were carried out, the newest first",

@@ -6,28 +6,21 @@ import (
 	"time"
 )
 
-// ownSession gives the id of a session that is the caller's.
-func (g *Gateway) ownSession(r *http.Request) (string, error) {
-	id := r.PathValue("id")
-	_, err := g.sessions.find(callerOf(r.Context()).Name, id)
-	return id, err
-}
-
 func (g *Gateway) listFiles(w http.ResponseWriter, r *http.Request) error {
-	id, err := g.ownSession(r)
+	files, err := g.ownFiles(r)
 	if err != nil {
 		return err
 	}
-	l, err := g.cfg.Agent.ListFiles(r.Context(), id, r.URL.Query().Get("dir"))
+	l, err := files.List(r.Context(), r.URL.Query().Get("dir"))
 	if err != nil {
-		return g.noteFile(r.Context(), id, err)
+		return g.noteFile(r.Context(), r.PathValue("id"), err)
 	}
 	g.reply(w, http.StatusOK, l)
 	return nil
 }
 
 func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
-	id, err := g.ownSession(r)
+	files, err := g.ownFiles(r)
 	if err != nil {
 		return err
 	}
@@ -39,20 +32,20 @@ func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := g.cfg.Agent.PutFile(r.Context(), id, r.PathValue("name"), body, executable); err != nil {
-		return g.noteFile(r.Context(), id, body.reason(err))
+	if err := files.Put(r.Context(), r.PathValue("name"), body, executable); err != nil {
+		return g.noteFile(r.Context(), r.PathValue("id"), body.reason(err))
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 func (g *Gateway) deleteFile(w http.ResponseWriter, r *http.Request) error {
-	id, err := g.ownSession(r)
+	files, err := g.ownFiles(r)
 	if err != nil {
 		return err
 	}
-	if err := g.cfg.Agent.DeleteFile(r.Context(), id, r.PathValue("name")); err != nil {
-		return g.noteFile(r.Context(), id, err)
+	if err := files.Delete(r.Context(), r.PathValue("name")); err != nil {
+		return g.noteFile(r.Context(), r.PathValue("id"), err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -61,17 +54,17 @@ func (g *Gateway) deleteFile(w http.ResponseWriter, r *http.Request) error {
 // getFile sends a file as it is. The name is the program's choice: it is not
 // repeated in a header (API-23), and no browser takes it for a page of this service.
 func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
-	id, err := g.ownSession(r)
+	files, err := g.ownFiles(r)
 	if err != nil {
 		return err
 	}
 	out := &fileAnswer{w: w}
-	err = g.cfg.Agent.GetFile(r.Context(), id, r.PathValue("name"), out)
+	err = files.Get(r.Context(), r.PathValue("name"), out)
 	switch {
 	case err != nil && !out.begun:
-		return g.noteFile(r.Context(), id, err)
+		return g.noteFile(r.Context(), r.PathValue("id"), err)
 	case err != nil:
-		g.log.Warn("a file broke off", "session", id, "err", err)
+		g.log.Warn("a file broke off", "session", r.PathValue("id"), "err", err)
 		panic(http.ErrAbortHandler) // the status is sent: the connection says it
 	case !out.begun:
 		_, err = out.Write(nil) // an empty file

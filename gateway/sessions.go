@@ -20,13 +20,16 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	c := callerOf(r.Context())
+	if err := nameVolume(&ask, c); err != nil {
+		return err
+	}
 	if err := ask.Validate(); err != nil {
 		return err
 	}
 	if g.stopping.Err() != nil {
 		return errStopping()
 	}
-	c := callerOf(r.Context())
 	place := placePrefix + runID()
 	if err := g.reserve(r.Context(), place, booked{c.Name, ask.Labels, ask.Language}, c.Sessions); err != nil {
 		return err
@@ -35,7 +38,7 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	// its id is known here, and he may ask for it.
 	within, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
 	defer cancel()
-	s, err := g.cfg.Agent.CreateSession(within, ask)
+	s, err := g.makeSession(within, ask, c)
 	if err != nil {
 		return errors.Join(err, g.sessions.drop(place))
 	}
@@ -83,7 +86,7 @@ func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
 // lookAt asks the agent for a session, and forgets one that has ended.
 func (g *Gateway) lookAt(ctx context.Context, id string) (api.Session, error) {
 	s, err := g.cfg.Agent.Session(ctx, id)
-	return s, g.noteEnd(id, err)
+	return shown(s), g.noteEnd(id, err)
 }
 
 // noteEnd forgets a session that the agent says has ended. One that it does not know

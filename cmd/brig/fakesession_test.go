@@ -19,7 +19,8 @@ import (
 type fakeSessions struct {
 	*fake
 	mu    sync.Mutex
-	files []map[string][]byte // guarded by mu; by session; nil: ended
+	files []map[string][]byte   // guarded by mu; by session; nil: ended; those of its volume under workspace/
+	kept  map[string]api.Volume // guarded by mu
 }
 
 func (f *fakeSessions) find(id string) (map[string][]byte, error) {
@@ -39,7 +40,15 @@ func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ agent
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files = append(f.files, map[string][]byte{})
-	return f.info(len(f.files)), nil
+	s := f.info(len(f.files))
+	if v := ask.Volume; v != nil {
+		s.Volume = &api.MountedVolume{Name: v.Name, Size: max(v.Size, api.VolumeSizeMin), ReadOnly: v.ReadOnly, Shared: v.Shared}
+		if f.kept == nil {
+			f.kept = map[string]api.Volume{}
+		}
+		f.kept[v.Name] = api.Volume{Name: v.Name, Size: s.Volume.Size, Modified: "2026-01-02T03:04:05Z", Sessions: []string{s.ID}}
+	}
+	return s, nil
 }
 
 func (f *fakeSessions) info(n int) api.Session {
@@ -89,7 +98,7 @@ func (f *fakeSessions) PutFile(id, name string, volume, _ bool, content io.Reade
 		return err
 	}
 	text, err := io.ReadAll(content)
-	files[name] = text
+	files[fakeName(name, volume)] = text
 	return err
 }
 
@@ -98,7 +107,7 @@ func (f *fakeSessions) OpenFile(id, name string, volume bool, _ agent.Caller) (i
 	if err != nil {
 		return nil, err
 	}
-	text, there := files[name]
+	text, there := files[fakeName(name, volume)]
 	if !there {
 		return nil, api.Refuse(api.CodeNotFound, "there is no file %q in the session", name)
 	}
@@ -107,16 +116,52 @@ func (f *fakeSessions) OpenFile(id, name string, volume bool, _ agent.Caller) (i
 
 func (f *fakeSessions) RemoveFile(id, name string, volume bool, _ agent.Caller) error {
 	files, err := f.find(id)
-	delete(files, name)
+	delete(files, fakeName(name, volume))
 	return err
 }
 
 func (f *fakeSessions) ListFiles(id, dir string, volume bool, _ agent.Caller) (l api.FileList, err error) {
 	files, err := f.find(id)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasPrefix(name, dir) {
-			l.Files = append(l.Files, api.FileInfo{Name: name, Kind: api.RegularFile, Size: int64(len(files[name]))})
+	for _, key := range slices.Sorted(maps.Keys(files)) {
+		if name, is := strings.CutPrefix(key, fakeName("", volume)); is && strings.HasPrefix(name, dir) {
+			l.Files = append(l.Files, api.FileInfo{Name: name, Kind: api.RegularFile, Size: int64(len(files[key]))})
 		}
 	}
 	return l, err
+}
+
+func fakeName(name string, volume bool) string {
+	if volume {
+		return "workspace/" + name
+	}
+	return name
+}
+
+// fakeVolumes are those that fakeSessions were asked for.
+type fakeVolumes struct{ *fakeSessions }
+
+func (f fakeVolumes) List(agent.Caller) (all []api.Volume, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(f.kept)) {
+		all = append(all, f.kept[name])
+	}
+	return all, nil
+}
+
+func (f fakeVolumes) Remove(_ context.Context, name string, _ agent.Caller) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v, there := f.kept[name]
+	if !there {
+		return api.Refuse(api.CodeNotFound, "there is no volume %q", name)
+	}
+	for _, id := range v.Sessions {
+		var n int
+		if _, err := fmt.Sscanf(id, "s%d", &n); err != nil || f.files[n-1] != nil {
+			return api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", id, name)
+		}
+	}
+	delete(f.kept, name)
+	return nil
 }

@@ -38,6 +38,7 @@ func commands() []command {
 		{name: "rootfs", short: "build, import, list and remove images", run: rootfsCommand},
 		{name: "profile", short: "show, explain, compare and export seccomp profiles", run: profileCommand},
 		{name: "session", short: "make sandboxes that last, and work in them", run: sessionCommand},
+		{name: "volume", short: "list and remove what sessions keep", run: volumeCommand},
 		{name: "languages", short: "list the languages the agent can run", run: languagesCommand},
 		{name: "bundle", short: "write a run as an OCI bundle for runc", run: bundleCommand},
 		{name: "cleanup", short: "remove what killed agents left", run: cleanupCommand},

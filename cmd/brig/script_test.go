@@ -71,7 +71,8 @@ func TestScripts(t *testing.T) {
 			f := &fake{started: make(chan struct{}, 16)}
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan error, 1)
-			srv := agent.New(agent.Config{Runner: f, Sessions: &fakeSessions{fake: f}, Catalog: f, Health: func() api.Health { return api.Health{} }})
+			sessions := &fakeSessions{fake: f}
+			srv := agent.New(agent.Config{Runner: f, Sessions: sessions, Volumes: fakeVolumes{sessions}, Catalog: f, Health: func() api.Health { return api.Health{} }})
 			go func() { done <- srv.Serve(ctx, ln) }()
 			env.Defer(func() { cancel(); <-done; os.RemoveAll(dir) })
 			env.Setenv("BRIG_SOCKET", socket)

@@ -82,7 +82,9 @@ Usage:
 
 Examples:
   brig session create --language python
-  brig session create --rootfs tiny --memory 128M --pids 50 --wall 10s --idle 15m --life 2h`)
+  brig session create --rootfs tiny --memory 128M --pids 50 --wall 10s --idle 15m --life 2h
+  brig session create --language python --volume thesis --volume-size 1G`)
+	var volume api.VolumeRequest
 	var ask api.SessionRequest
 	var env, labels []string
 	l, e := &ask.Limits, &ask.ExecLimits
@@ -101,6 +103,10 @@ Examples:
 	f.Int64Var(&e.Pids, "exec-pids", 0, "processes and threads of a command (default as --pids)")
 	f.Var(&e.Output, "output", "bytes of a command's stdout and of its stderr")
 	f.Int64Var(&e.OpenFiles, "open-files", 0, "descriptors of one process")
+	f.StringVar(&volume.Name, "volume", "", "have the volume `NAME` at /workspace, which outlives sessions; made if there is none")
+	f.Var(&volume.Size, "volume-size", fmt.Sprintf("its size if it is made (default %s)", api.VolumeSize))
+	f.BoolVar(&volume.ReadOnly, "volume-read-only", false, "only read it, beside whoever writes")
+	f.BoolVar(&volume.Shared, "volume-shared", false, "let other sessions that say so write beside this one")
 	f.StringVar(&ask.Preset, "preset", "", "limits to start from: hardened or light")
 	f.Var(&ask.Idle, "idle", fmt.Sprintf("end it when nothing was asked of it for so long (default %s)", api.SessionIdle))
 	f.Var(&ask.Life, "life", fmt.Sprintf("end it after so long, whatever goes on (default %s)", api.SessionLife))
@@ -109,7 +115,7 @@ Examples:
 	f.BoolVar(&ask.WritableRoot, "writable-root", false, "let programs write to a throw-away copy of the image")
 	f.StringArrayVarP(&env, "env", "e", nil, "set a variable for every command: `K=V` (repeatable)")
 	f.StringArrayVar(&labels, "label", nil, "`project=NAME` or task=NAME")
-	for _, name := range []string{"wall", "cpu", "idle", "life"} {
+	for _, name := range []string{"wall", "cpu", "idle", "life", "volume-size"} {
 		f.Lookup(name).DefValue = "" // the text says it
 	}
 	wait := f.Duration("wait", time.Minute, "how long to wait for memory that is promised to others; 0 does not wait")
@@ -122,6 +128,13 @@ Examples:
 	err := o.planWorld()
 	if err == nil {
 		ask.Env, ask.Labels = o.run.Env, o.run.Labels
+		if volume.Name != "" {
+			ask.Volume = &volume
+		} else if volume != (api.VolumeRequest{}) {
+			err = fmt.Errorf("--volume-size, --volume-read-only and --volume-shared are of a volume: add --volume NAME")
+		}
+	}
+	if err == nil {
 		err = ask.Validate()
 	}
 	if err == nil && f.NArg() > 0 {

@@ -117,17 +117,19 @@ func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
 }
 
 func sessionPut(c *console, args []string) int {
-	var executable bool
+	var executable, volume bool
 	words, socket, code, done := c.simple("put", `
 Put a file into /box of a session, instead of what may be there. A FILE of - is
 standard input.
 
 Usage:
-  brig session put [--executable] ID FILE [NAME]
+  brig session put [--executable] [--volume] ID FILE [NAME]
 
 Examples:
   brig session put $id data.csv
+  brig session put --volume $id data.csv
   tar c src | brig session put $id - in/src.tar`, args, 2, 3, func(f *pflag.FlagSet) {
+		inVolume(f, &volume)
 		f.BoolVarP(&executable, "executable", "x", false, "let it be executed (default: as FILE)")
 	})
 	if done {
@@ -157,34 +159,35 @@ Examples:
 		content = file
 	}
 	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-		return agent.PutFile(ctx, words[0], name, content, executable)
+		return agent.files(words[0], volume).Put(ctx, name, content, executable)
 	})
 }
 
 func sessionGet(c *console, args []string) int {
+	var volume bool
 	words, socket, code, done := c.simple("get", `
 Get a file from /box of a session: to standard output, or to FILE, which is then
 new or replaced.
 
 Usage:
-  brig session get ID NAME [FILE]
+  brig session get [--volume] ID NAME [FILE]
 
 Examples:
   brig session get $id result.txt
-  brig session get $id out/plot.png plot.png`, args, 2, 3, nil)
+  brig session get --volume $id out/plot.png plot.png`, args, 2, 3, func(f *pflag.FlagSet) { inVolume(f, &volume) })
 	if done {
 		return code
 	}
 	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
 		if len(words) == 2 {
-			return agent.GetFile(ctx, words[0], words[1], c.stdout)
+			return agent.files(words[0], volume).Get(ctx, words[1], c.stdout)
 		}
 		file, err := os.CreateTemp(filepath.Dir(words[2]), ".brig-*")
 		if err != nil {
 			return err
 		}
 		defer os.Remove(file.Name()) // in vain when it has its name
-		err = agent.GetFile(ctx, words[0], words[1], file)
+		err = agent.files(words[0], volume).Get(ctx, words[1], file)
 		if cerr := file.Close(); err == nil {
 			err = cerr
 		}
@@ -199,16 +202,19 @@ Examples:
 }
 
 func sessionFiles(c *console, args []string) int {
-	var asJSON bool
+	var asJSON, volume bool
 	words, socket, code, done := c.simple("files", `
 List what lies in /box of a session, or below a directory of it.
 
 Usage:
-  brig session files [--json] ID [DIR]
+  brig session files [--json] [--volume] ID [DIR]
 
 Examples:
   brig session files $id
-  brig session files $id out`, args, 1, 2, func(f *pflag.FlagSet) { f.BoolVar(&asJSON, "json", false, "print JSON") })
+  brig session files --volume $id out`, args, 1, 2, func(f *pflag.FlagSet) {
+		f.BoolVar(&asJSON, "json", false, "print JSON")
+		inVolume(f, &volume)
+	})
 	if done {
 		return code
 	}
@@ -217,7 +223,7 @@ Examples:
 		dir = words[1]
 	}
 	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-		found, err := agent.ListFiles(ctx, words[0], dir)
+		found, err := agent.files(words[0], volume).List(ctx, dir)
 		if err != nil {
 			return err
 		}

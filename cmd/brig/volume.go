@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/client"
+)
+
+// volumeCommand is brig volume: what sessions keep.
+func volumeCommand(c *console, args []string) int {
+	return c.subcommands("volume", `
+List and remove volumes: file systems of a fixed size that sessions have at
+/workspace, and that outlive them. One is made by the first session that asks for it,
+and belongs to the user who made that.
+
+Usage:
+  brig volume ls [--json]
+  brig volume rm NAME...
+
+Examples:
+  id=$(brig session create --language python --volume thesis)
+  brig session put --volume $id data.csv
+  brig session exec $id -- ls -l /workspace
+  brig session rm $id
+  brig volume ls
+  brig volume rm thesis`, []command{
+		{name: "ls", short: "list those that are kept", run: volumeList},
+		{name: "rm", short: "remove some, with all that is in them", run: volumeRemove},
+	}, args)
+}
+
+// inVolume is the flag of commands that know two places for files.
+func inVolume(f *pflag.FlagSet, volume *bool) {
+	f.BoolVar(volume, "volume", false, "in the session's volume, at /workspace, instead of /box")
+}
+
+func (a *agentHandle) files(id string, volume bool) client.Files {
+	if volume {
+		return a.Workspace(id)
+	}
+	return a.Box(id)
+}
+
+func volumeList(c *console, args []string) int {
+	f := c.flags("volume ls", `
+List your volumes, and the sessions that have them now.
+
+Usage:
+  brig volume ls [--json]
+
+Examples:
+  brig volume ls`)
+	asJSON := f.Bool("json", false, "print JSON")
+	socket := socketFlag(f)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if f.NArg() > 0 {
+		return c.hint("volume ls", fmt.Errorf("volume ls takes no argument %q", f.Arg(0)))
+	}
+	return c.inAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		all, err := agent.Volumes(ctx)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			c.stdout.Write(marshal(all))
+			return nil
+		}
+		t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "VOLUME\tSIZE\tMODIFIED\tSESSIONS")
+		for _, v := range all {
+			fmt.Fprintf(t, "%q\t%s\t%s\t%s\n", v.Name, v.Size, v.Modified, orWord(strings.Join(v.Sessions, " "), "-"))
+		}
+		return t.Flush()
+	})
+}
+
+func volumeRemove(c *console, args []string) int {
+	f := c.flags("volume rm", `
+Remove volumes, with all that is in them. One that a session has is refused: end that
+first.
+
+Usage:
+  brig volume rm NAME...
+
+Examples:
+  brig volume rm thesis`)
+	socket := socketFlag(f)
+	if code, done := c.parse(f, args); done {
+		return code
+	}
+	if f.NArg() == 0 {
+		return c.hint("volume rm", fmt.Errorf("volume rm needs the NAME of a volume"))
+	}
+	return c.inAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		for _, name := range f.Args() {
+			if err := agent.DeleteVolume(ctx, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

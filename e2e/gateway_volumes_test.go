@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// keep makes a session with the volume of a project.
+func (s *service) keep(project, task string, v api.VolumeRequest) api.Session {
+	s.t.Helper()
+	var made api.Session
+	s.call("POST", "/v1/sessions", keeping(project, task, v), 201, &made)
+	return made
+}
+
+func keeping(project, task string, v api.VolumeRequest) api.SessionRequest {
+	return api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: project, Task: task}, Limits: api.Limits{Memory: 64 * api.MiB}, Volume: &v}
+}
+
+// A key has a volume for each of its projects, and never another key's, whatever its
+// projects are called; it outlives sessions and the service.
+func TestGatewayVolumes(t *testing.T) {
+	a := volumeAgent(t, sharedFlags...)
+	file, keys := keysFile(t, a.dir, "ann", "bob")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	for i, line := range lines {
+		if strings.Contains(line, "name: bob") {
+			lines[i] = strings.Replace(line, "}", ", volumes: 50331648}", 1)
+		}
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startService(t, a, "--keys", file)
+	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	small := api.VolumeRequest{Size: api.VolumeSizeMin}
+
+	made := ann.keep("course", "1", small)
+	if made.Volume == nil || made.Volume.Name != "course" || made.Volume.Size != 16*api.MiB {
+		t.Errorf("made with %+v", made.Volume)
+	}
+	at := "/v1/sessions/" + made.ID
+	ann.call("PUT", at+"/files/d/put?volume=true", strings.NewReader("put"), 204, nil)
+	if res := ann.exec(made.ID, "cat /workspace/d/put; echo of ann >/workspace/secret; ls"); string(res.Stdout) != "put" {
+		t.Errorf("the volume has %q", res.Stdout)
+	}
+	if got := ann.read(at + "/files/secret?volume=true"); got != "of ann\n" {
+		t.Errorf("got %q", got)
+	}
+	ann.refused("GET", at+"/files/secret", nil, 404, api.CodeNotFound)
+	var list api.FileList
+	ann.call("GET", at+"/files?volume=true", nil, 200, &list)
+	if len(list.Files) != 3 {
+		t.Errorf("files %+v", list)
+	}
+	ann.call("DELETE", at+"/files/d/put?volume=true", nil, 204, nil)
+
+	// One writer of a project, whatever the task; a name of one's own is none.
+	ann.refused("POST", "/v1/sessions", keeping("course", "2", api.VolumeRequest{}), 409, api.CodeConflict)
+	reader := ann.keep("course", "3", api.VolumeRequest{ReadOnly: true})
+	if res := ann.exec(reader.ID, "cat /workspace/secret"); string(res.Stdout) != "of ann\n" {
+		t.Errorf("a reader has %q", res.Stdout)
+	}
+	ann.refused("POST", "/v1/sessions", keeping("", "", api.VolumeRequest{}), 400, api.CodeBadRequest)
+	ann.refused("POST", "/v1/sessions", keeping("p", "", api.VolumeRequest{Name: "course"}), 400, api.CodeBadRequest)
+	ann.refused("POST", "/v1/sessions", keeping(strings.Repeat("p", 250), "", api.VolumeRequest{}), 400, api.CodeBadRequest)
+
+	// Another key's project of the same name is another volume; nothing leads to this one.
+	own := bob.keep("course", "1", small)
+	if res := bob.exec(own.ID, "ls -A /workspace"); len(res.Stdout) != 0 {
+		t.Errorf("another key's volume has %q", res.Stdout)
+	}
+	var page api.Page[api.Volume]
+	for _, project := range []string{"../ann/course", "/ann/course", "ann/course", "..", ".", "%2e%2e", "ann%2Fcourse"} {
+		bob.refused("POST", "/v1/sessions", keeping(project, "x", api.VolumeRequest{ReadOnly: true}), 404, api.CodeNotFound)
+	}
+	for _, path := range []string{"..%2Fann%2Fcourse", "ann%2Fcourse", "%2Fann%2Fcourse", "%2e%2e%2fann%2fcourse"} {
+		bob.refused("DELETE", "/v1/volumes/"+path, nil, 404, api.CodeNotFound)
+	}
+	bob.call("GET", "/v1/volumes", nil, 200, &page)
+	if len(page.Items) != 1 || page.Items[0].Name != "course" || page.Items[0].Sessions[0] != own.ID {
+		t.Errorf("bob's volumes: %+v", page.Items)
+	}
+
+	// A key has so many bytes of them.
+	bob.keep("second", "", small)
+	var p api.Problem
+	bob.call("POST", "/v1/sessions", keeping("third", "", api.VolumeRequest{Size: 32 * api.MiB}), 400, &p)
+	if p.Code != api.CodeAboveCeiling || !strings.Contains(p.Detail, "48M") {
+		t.Errorf("refused with %+v", p)
+	}
+	bob.keep("second", "other task", api.VolumeRequest{ReadOnly: true})
+
+	// It outlives what had it, also the service.
+	ann.refused("DELETE", "/v1/volumes/course", nil, 409, api.CodeConflict)
+	s.stop()
+	s = startService(t, a, "--keys", file)
+	ann, bob = s.as(keys["ann"]), s.as(keys["bob"])
+	made = ann.keep("course", "1", api.VolumeRequest{})
+	if res := ann.exec(made.ID, "cat /workspace/secret"); string(res.Stdout) != "of ann\n" {
+		t.Errorf("the next service's session has %q", res.Stdout)
+	}
+	ann.call("DELETE", "/v1/sessions/"+made.ID, nil, 204, nil)
+	ann.call("DELETE", "/v1/volumes/course", nil, 204, nil)
+	ann.refused("DELETE", "/v1/volumes/course", nil, 404, api.CodeNotFound)
+	bob.call("DELETE", "/v1/volumes/course", nil, 204, nil)
+	bob.call("DELETE", "/v1/volumes/second", nil, 204, nil)
+	left, err := filepath.Glob(filepath.Join(a.dir, "volumes", "*", "*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("files left: %q, %v", left, err)
+	}
+	a.noLoops(t)
+}

@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
+)
+
+// A volume of the service belongs to a key and a project, and its name with the agent
+// is made of both. No key's name has a slash, so that no project of one key is another
+// key's (TestGatewayVolumes).
+func volumesOf(owner string) string { return owner + "/" }
+
+// nameVolume gives the volume that a session asks for its name. It is not the caller's
+// to choose.
+func nameVolume(ask *api.SessionRequest, c caller) error {
+	if ask.Volume == nil {
+		return nil
+	}
+	switch {
+	case ask.Volume.Name != "":
+		return api.Refuse(api.CodeBadRequest, "a volume has no name here: there is one for each project, so set labels.project")
+	case ask.Labels.Project == "":
+		return api.Refuse(api.CodeBadRequest, "a volume belongs to a project: set labels.project")
+	}
+	v := *ask.Volume
+	v.Name = volumesOf(c.Name) + ask.Labels.Project
+	ask.Volume = &v
+	return nil
+}
+
+// makeSession has the agent make it. A key whose volumes are bounded has one session with
+// a volume made at a time, so that two new ones cannot both find room for one.
+func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
+	if ask.Volume != nil && !ask.Volume.ReadOnly && c.Volumes > 0 {
+		g.volumes.Lock()
+		defer g.volumes.Unlock()
+		if err := g.roomForVolume(ctx, ask, c); err != nil {
+			return api.Session{}, err
+		}
+	}
+	s, err := g.cfg.Agent.CreateSession(ctx, ask)
+	return shown(s), err
+}
+
+func (g *Gateway) roomForVolume(ctx context.Context, ask api.SessionRequest, c caller) error {
+	all, err := g.volumesFor(ctx, c)
+	if err != nil {
+		return err
+	}
+	total := cmp.Or(ask.Volume.Size, api.VolumeSize)
+	for _, v := range all {
+		if v.Name == ask.Labels.Project {
+			return nil
+		}
+		total += v.Size
+	}
+	if total > c.Volumes {
+		return api.Refuse(api.CodeAboveCeiling, "this key may have %s of volumes, and with this one it would have %s: remove one, or ask for less", c.Volumes, total)
+	}
+	return nil
+}
+
+// shown is a session as its owner knows it.
+func shown(s api.Session) api.Session {
+	if s.Volume != nil {
+		v := *s.Volume
+		_, v.Name, _ = strings.Cut(v.Name, "/")
+		s.Volume = &v
+	}
+	return s
+}
+
+// volumesFor lists a caller's volumes, by project.
+func (g *Gateway) volumesFor(ctx context.Context, c caller) ([]api.Volume, error) {
+	all, err := g.cfg.Agent.Volumes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	theirs := []api.Volume{}
+	for _, v := range all {
+		if project, is := strings.CutPrefix(v.Name, volumesOf(c.Name)); is {
+			v.Name = project
+			theirs = append(theirs, v)
+		}
+	}
+	return theirs, nil
+}
+
+func (g *Gateway) getVolumes(w http.ResponseWriter, r *http.Request) error {
+	all, err := g.volumesFor(r.Context(), callerOf(r.Context()))
+	if err != nil {
+		return err
+	}
+	g.reply(w, http.StatusOK, api.Page[api.Volume]{Items: all})
+	return nil
+}
+
+func (g *Gateway) deleteVolume(w http.ResponseWriter, r *http.Request) error {
+	c := callerOf(r.Context())
+	if err := g.cfg.Agent.DeleteVolume(context.WithoutCancel(r.Context()), volumesOf(c.Name)+r.PathValue("project")); err != nil {
+		return err
+	}
+	g.log.Info("volume removed", "key", c.Name, "project", r.PathValue("project"))
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// ownFiles gives the files that a request means, of a session that is the caller's.
+func (g *Gateway) ownFiles(r *http.Request) (client.Files, error) {
+	id := r.PathValue("id")
+	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
+		return client.Files{}, err
+	}
+	volume, err := flag(r.URL.Query(), "volume")
+	if volume {
+		return g.cfg.Agent.Workspace(id), err
+	}
+	return g.cfg.Agent.Box(id), err
+}
