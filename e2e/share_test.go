@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -32,6 +34,50 @@ func TestCpusetIsTheProgramsWorld(t *testing.T) {
 	}
 	if got := allowed(api.Limits{CPUs: 2}); !strings.ContainsAny(got, "-,") {
 		t.Errorf("a run of two processors may use %s alone", got)
+	}
+}
+
+// What brig has in a cell keeps to the processor that its runs are pinned to, so that
+// none of them begins by moving to another; it is not the program's limit, which may be
+// more processors.
+func TestCellKeepsToItsSlotsProcessor(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("one processor cannot be divided") // no need could be met here
+	}
+	a := startAgent(t, "--slots", "1")
+	r := sh("grep Cpus_allowed_list /proc/self/status | cut -f2")
+	r.Limits = api.Limits{CPUs: 1}
+	res := a.run(t, r)
+	wantVerdict(t, res, api.OK)
+	want := strings.TrimSpace(string(res.Stdout))
+	a.idle(t)
+	found := map[string]bool{}
+	for _, top := range a.groups(t) {
+		lists, err := filepath.Glob(filepath.Join(top, "cell-*", "init", "cgroup.procs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range lists {
+			text, err := os.ReadFile(list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, pid := range strings.Fields(string(text)) {
+				status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
+				if err != nil {
+					continue // the shell of the run before has just ended
+				}
+				_, rest, _ := strings.Cut(string(status), "\nCpus_allowed_list:\t")
+				got, _, _ := strings.Cut(rest, "\n")
+				found[pid] = true
+				if got != want {
+					t.Errorf("process %s of the cell may use %s; want %s, as its runs", pid, got, want)
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		t.Error("no process of brig's found in the cell")
 	}
 }
 

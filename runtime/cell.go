@@ -53,6 +53,7 @@ type cellPlan struct {
 	key    cellKey
 	name   string
 	slot   int
+	cpus   string // processors of PID 1 and its shells, as a kernel list; empty: all
 	ids    *idMaps
 	tree   string // the image's tree in the store
 	filter *filter
@@ -111,7 +112,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	}
 	base := slotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
-		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), hostBase: uint32(base), readonly: p.layer == nil,
+		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), cpus: p.cpus, hostBase: uint32(base), readonly: p.layer == nil,
 		badness: h.badness, watches: watches,
 	})
 	if err != nil {
@@ -199,7 +200,7 @@ func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
 	config.Networks = nil // not even a loopback that is up
 	// The groups' limits are ours to set, on the leaves. The device controller
 	// adds nothing: a user namespace cannot make nodes, and nodev is everywhere.
-	config.Cgroups = &cgroups.Cgroup{Path: s.cgroup, Resources: &cgroups.Resources{}}
+	config.Cgroups = &cgroups.Cgroup{Path: s.cgroup, Resources: &cgroups.Resources{CpusetCpus: s.cpus}}
 	config.Rlimits = nil
 	for _, r := range ablateSpec(s.spec()).Process.Rlimits {
 		n, err := rlimitNumber(r.Type)

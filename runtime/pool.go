@@ -141,7 +141,7 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surpl
 		if len(s.berths) >= p.room.berths {
 			surplus = s.dropOldest()
 		}
-		want.slot, want.ids = s.slot.index, &s.slot.ids
+		want.slot, want.cpus, want.ids = s.slot.index, s.slot.cpus, &s.slot.ids
 		b = newBerth(p.host, s.slot, want, once, p.room.lean)
 		s.berths[want.key] = b
 	}

@@ -20,6 +20,7 @@ type cellSpec struct {
 	rootfs   string            // where the idmapped clone of the image hangs, in the agent's mount namespace
 	dev      string            // where the prepared /dev hangs
 	cgroup   string            // for libcontainer: the cell's init group
+	cpus     string            // that group's processors, as a kernel list; empty: its parent's
 	hostBase uint32            // first host id
 	readonly bool              // false: the root is a throw-away overlay
 	badness  int               // what the kernel adds to the badness of its processes when memory runs out
