@@ -220,7 +220,11 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 		{"other devices (FS-24)", []string{"dev/pts", "dev/shm", "dev/mqueue", "dev/fd"}, []string{"dev/console", "dev/ptmx"}, true},
 		{"what is hidden (FS-24)", []string{"proc/self", "proc/sys"}, []string{"proc/sysrq-trigger", "proc/kcore", "proc/keys"}, true},
 	} {
-		for _, way := range []string{"absolute", "relative", "also inside"} {
+		ways := []string{"absolute", "relative", "also inside"}
+		if slow(1) > 1 { // each case one way, and all ways in turn
+			ways = ways[i%3:][:1]
+		}
+		for _, way := range ways {
 			t.Run(tt.name+" "+way, func(t *testing.T) {
 				v := newVictim(t)
 				name := fmt.Sprintf("links-%d-%s", i, strings.ReplaceAll(way, " ", "-"))
