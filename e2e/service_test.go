@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/openapitest"
 )
 
 // A service is brig serve in front of an agent.
@@ -28,6 +29,7 @@ type service struct {
 	key  string // sent with every request; empty: none
 	cmd  *exec.Cmd
 	log  *syncBuffer
+	doc  *openapitest.Document // what every answer is held against
 	done chan struct{}
 	err  error // of Wait, when done
 }
@@ -79,6 +81,7 @@ func launchService(t testing.TB, a *agent, data string, flags ...string) *servic
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		if m := servesAt.FindStringSubmatch(s.log.String()); m != nil {
 			s.url = "http://" + m[1]
+			s.describe()
 			return s
 		}
 		select {
@@ -144,7 +147,30 @@ func (s *service) request(ctx context.Context, method, path string, body any, he
 		}
 		req.Header.Set(header[i], header[i+1])
 	}
-	return http.DefaultClient.Do(req)
+	res, err := http.DefaultClient.Do(req)
+	if err == nil {
+		if err := s.doc.Answers(method, path, res.StatusCode); err != nil {
+			s.t.Error(err)
+		}
+	}
+	return res, err
+}
+
+// describe gets the service's description of itself.
+func (s *service) describe() {
+	s.t.Helper()
+	res, err := http.Get(s.url + "/openapi.json")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.doc, err = openapitest.Parse(text); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // call makes a request, demands a status, and decodes the answer.

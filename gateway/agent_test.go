@@ -13,6 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/history"
+	"github.com/brig-sandbox/brig/internal/openapitest"
 )
 
 // serveFake gives a service in front of an agent that answers as mux does. How it is,
@@ -87,6 +88,13 @@ func send(t *testing.T, web *httptest.Server, method, path, body string, into an
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	defer res.Body.Close()
+	doc, err := openapitest.Parse(web.Config.Handler.(*Gateway).doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Answers(method, path, res.StatusCode); err != nil {
+		t.Error(err)
+	}
 	if into != nil {
 		if err := json.NewDecoder(res.Body).Decode(into); err != nil {
 			t.Errorf("%s %s: %d, %v", method, path, res.StatusCode, err)

@@ -50,6 +50,47 @@ func (fileForm) Schema(huma.Registry) *huma.Schema {
 
 func (anyForm) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
+// failures say what the statuses of problems mean; code has the rest.
+var failures = map[int]string{
+	400: "the request is to be mended",
+	401: "no key, or one that is not known",
+	403: "this caller, or a page of another host, may not",
+	404: "there is none, or it is another key's",
+	409: "it is there already; session_id names it",
+	410: "the session has ended",
+	413: "it is too large",
+	415: "the body is no plain JSON",
+	422: "it cannot be carried out as it is",
+	429: "too many at a time: come again after Retry-After seconds",
+	500: "the service failed; its log has the reason",
+	502: "the agent went away meanwhile",
+	503: "not carried out: come again after Retry-After seconds",
+}
+
+var failureHeaders = map[int]map[string]*huma.Param{
+	401: {"WWW-Authenticate": {Schema: &huma.Schema{Type: "string"}}},
+	429: {"Retry-After": {Schema: &huma.Schema{Type: "integer"}}},
+	503: {"Retry-After": {Schema: &huma.Schema{Type: "integer"}}},
+}
+
+// failures are the statuses of the problems that a route can answer.
+func (r route) failures() []int {
+	all := append([]int{400, 403}, r.fails...)
+	switch {
+	case !r.open:
+		all = append(all, 401, 500, 503) // the last where connections are full
+	case r.name == "health": // a key is optional
+		all = append(all, 401)
+	}
+	if r.body != nil {
+		all = append(all, 413, 415, 429)
+	}
+	if r.agent {
+		all = append(all, 502, 503)
+	}
+	return all
+}
+
 var pathParam = regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`)
 
 // document makes the OpenAPI 3.1 description of the routes from their Go types.
@@ -105,6 +146,17 @@ func document(routes []route, version string) ([]byte, error) {
 			status = http.StatusOK
 		}
 		op.Responses[strconv.Itoa(status)] = good
+		if r.later != nil {
+			op.Responses["202"] = &huma.Response{Description: "it is carried out; Location says where to ask for it", Content: map[string]*huma.MediaType{
+				"application/json": {Schema: types.Schema(r.later, true, r.name)},
+			}}
+		}
+		for _, status := range r.failures() {
+			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: failures[status], Headers: failureHeaders[status], Content: failure.Content}
+		}
+		if r.down != nil {
+			op.Responses["503"] = &huma.Response{Description: "not now", Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.down, true, r.name)}}}
+		}
 		doc.AddOperation(op)
 	}
 	return json.Marshal(doc)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/openapitest"
 )
 
 func TestDocumentSaysWhatIsThere(t *testing.T) {
@@ -43,6 +44,46 @@ func TestDocumentSaysWhatIsThere(t *testing.T) {
 	for _, field := range []string{`"source":`, `"base64"`, `"256M"`} {
 		if !strings.Contains(run+string(doc.Components.Schemas["Limits"]), field) {
 			t.Errorf("the schema of a run lacks %s: %.300s", field, run)
+		}
+	}
+}
+
+// Each answer that is described is one that there is, and what it is is said.
+func TestDocumentedAnswers(t *testing.T) {
+	text, err := document((&Gateway{}).routes(), "v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := openapitest.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		method, path string
+		statuses     []int
+	}{
+		{"POST", "/v1/runs", []int{200, 202, 400, 401, 403, 404, 413, 415, 422, 429, 500, 502, 503}},
+		{"POST", "/v1/sessions/x/exec", []int{200, 404, 410, 422, 429, 503}},
+		{"PUT", "/v1/sessions/x/files/a/b", []int{204, 410, 413}},
+		{"GET", "/health/ready", []int{200, 503}},
+		{"GET", "/health", []int{200, 401}},
+	} {
+		for _, status := range tt.statuses {
+			if err := doc.Answers(tt.method, tt.path, status); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, r := range (&Gateway{}).routes() {
+		for _, status := range r.failures() {
+			if failures[status] == "" {
+				t.Errorf("%s: %d is not described", r.name, status)
+			}
+		}
+	}
+	for code, status := range statuses {
+		if failures[status] == "" {
+			t.Errorf("%s has status %d, which is not described", code, status)
 		}
 	}
 }

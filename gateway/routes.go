@@ -23,6 +23,10 @@ type route struct {
 	raw     string       // content type of a body that is no JSON
 	answer  reflect.Type // of 200; nil: none, or it is not JSON
 	status  int          // instead of 200
+	later   reflect.Type // of 202; nil: there is none
+	down    reflect.Type // of 503, where that is an answer; nil: it is a problem
+	agent   bool         // it asks the agent
+	fails   []int        // statuses of problems, beside those of every route like it
 	kind    string       // content type of an answer that is no JSON
 	params  []param
 }
@@ -48,51 +52,51 @@ var listing = []param{
 // routes are all operations.
 func (g *Gateway) routes() []route {
 	return []route{
-		{method: "POST", path: "/execute", name: "execute", group: "Simple", summary: "Run a piece of code and wait for its output",
+		{method: "POST", path: "/execute", name: "execute", agent: true, fails: []int{404, 422, 429}, group: "Simple", summary: "Run a piece of code and wait for its output",
 			about: "For clients that want a string back. Everything that the program does is a 200; errors are this service's.",
 			serve: g.execute, body: reflect.TypeFor[api.Execute](), example: map[string]any{"code": "print(2+2)"}, answer: reflect.TypeFor[api.Executed](),
 			params: []param{checking}},
-		{method: "POST", path: "/v1/runs", name: "run", group: "Runs", summary: "Run a program, once or on many tests",
+		{method: "POST", path: "/v1/runs", name: "run", agent: true, fails: []int{404, 422, 429}, later: reflect.TypeFor[api.Status](), group: "Runs", summary: "Run a program, once or on many tests",
 			about: "Waits for the result. With wait=false, or the header Prefer: respond-async, the answer is 202 with the run's id at once.",
 			serve: g.postRun, body: reflect.TypeFor[api.Run](),
 			example: map[string]any{"language": "python", "source": "print(input())", "stdin": "hello\n", "limits": map[string]any{"wall": "5s", "memory": "128M"}},
 			answer:  reflect.TypeFor[api.Result](), params: []param{{"wait", "query", "false: answer 202 with the run's id, and carry it out"}, checking}},
-		{method: "POST", path: "/v1/check", name: "check", group: "Runs", summary: "Look through a source for dangerous calls, mistakes and secrets",
+		{method: "POST", path: "/v1/check", name: "check", agent: true, fails: []int{404, 422, 429}, group: "Runs", summary: "Look through a source for dangerous calls, mistakes and secrets",
 			about: "Advice: the sandbox is the boundary. The language's own parser reads the source, in a sandbox.",
 			serve: g.postCheck, body: reflect.TypeFor[api.CheckRequest](), example: map[string]any{"language": "python", "source": "eval(input())"}, answer: reflect.TypeFor[api.Checked]()},
-		{method: "GET", path: "/v1/runs/{id}", name: "getRun", group: "Runs", summary: "How far a run is, and its result",
+		{method: "GET", path: "/v1/runs/{id}", name: "getRun", fails: []int{404}, group: "Runs", summary: "How far a run is, and its result",
 			serve: g.getRun, answer: reflect.TypeFor[api.Status]()},
-		{method: "DELETE", path: "/v1/runs/{id}", name: "cancelRun", group: "Runs", summary: "Cancel a run",
+		{method: "DELETE", path: "/v1/runs/{id}", name: "cancelRun", fails: []int{404}, group: "Runs", summary: "Cancel a run",
 			about: "One that is done stays as it was.", serve: g.deleteRun, answer: reflect.TypeFor[api.Status]()},
-		{method: "GET", path: "/v1/runs/{id}/events", name: "runEvents", group: "Runs", summary: "What happens to a run, as it happens",
+		{method: "GET", path: "/v1/runs/{id}/events", name: "runEvents", fails: []int{404}, group: "Runs", summary: "What happens to a run, as it happens",
 			about: "Server-sent events: queued, started, compiled, stdout, stderr, usage, test, then result or error. A client that comes back with the header Last-Event-ID gets what it missed; gap tells of events that are gone.",
 			serve: g.events, kind: "text/event-stream", params: []param{{"Last-Event-ID", "header", "number of the last event that arrived"}, {"after", "query", "the same, where headers cannot be set"}}},
-		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", group: "Blobs", summary: "Keep an input that many runs share",
+		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", agent: true, fails: []int{413}, group: "Blobs", summary: "Keep an input that many runs share",
 			about: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. What a key used longest ago goes when it has too much.",
 			serve: g.putBlob, raw: "application/octet-stream", status: http.StatusNoContent},
-		{method: "HEAD", path: "/v1/blobs/{digest}", name: "hasBlob", group: "Blobs", summary: "Whether a blob need not be sent",
+		{method: "HEAD", path: "/v1/blobs/{digest}", name: "hasBlob", fails: []int{404}, group: "Blobs", summary: "Whether a blob need not be sent",
 			serve: g.hasBlob, status: http.StatusNoContent},
-		{method: "POST", path: "/v1/sessions", name: "createSession", group: "Sessions", summary: "Make a sandbox in which files and processes last",
+		{method: "POST", path: "/v1/sessions", name: "createSession", agent: true, fails: []int{404, 409, 422, 429}, group: "Sessions", summary: "Make a sandbox in which files and processes last",
 			about: "Of a project and task there is one at a time: a second is a 409 with the first one's session_id. With volume it has, at /workspace, what the project keeps between sessions; one at a time may write, unless all that do say shared.",
 			serve: g.postSession, body: reflect.TypeFor[api.SessionRequest](), example: map[string]any{"language": "python", "labels": map[string]any{"project": "course", "task": "ann"}},
 			answer: reflect.TypeFor[api.Session](), status: http.StatusCreated},
-		{method: "GET", path: "/v1/sessions", name: "sessions", group: "Sessions", summary: "The sessions of this key", serve: g.getSessions, answer: reflect.TypeFor[api.Page[api.Session]]()},
-		{method: "GET", path: "/v1/sessions/{id}", name: "session", group: "Sessions", summary: "A session, and what it uses now", serve: g.getSession, answer: reflect.TypeFor[api.Session]()},
-		{method: "DELETE", path: "/v1/sessions/{id}", name: "endSession", group: "Sessions", summary: "End a session, with all that is in it", serve: g.deleteSession, status: http.StatusNoContent},
-		{method: "POST", path: "/v1/sessions/{id}/exec", name: "exec", group: "Sessions", summary: "Execute a command or source in a session",
+		{method: "GET", path: "/v1/sessions", name: "sessions", agent: true, group: "Sessions", summary: "The sessions of this key", serve: g.getSessions, answer: reflect.TypeFor[api.Page[api.Session]]()},
+		{method: "GET", path: "/v1/sessions/{id}", name: "session", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "A session, and what it uses now", serve: g.getSession, answer: reflect.TypeFor[api.Session]()},
+		{method: "DELETE", path: "/v1/sessions/{id}", name: "endSession", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "End a session, with all that is in it", serve: g.deleteSession, status: http.StatusNoContent},
+		{method: "POST", path: "/v1/sessions/{id}/exec", name: "exec", agent: true, fails: []int{404, 410, 422, 429}, group: "Sessions", summary: "Execute a command or source in a session",
 			about: "With Accept: text/event-stream stdout and stderr come as they are written, then result or error.",
 			serve: g.postExec, body: reflect.TypeFor[api.Exec](), example: map[string]any{"source": "print(2+2)"}, answer: reflect.TypeFor[api.Result]()},
-		{method: "GET", path: "/v1/sessions/{id}/files", name: "files", group: "Sessions", summary: "What lies in /box", serve: g.listFiles, answer: reflect.TypeFor[api.FileList](),
+		{method: "GET", path: "/v1/sessions/{id}/files", name: "files", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "What lies in /box", serve: g.listFiles, answer: reflect.TypeFor[api.FileList](),
 			params: []param{{"dir", "query", "only below this directory"}, ofVolume}},
-		{method: "GET", path: "/v1/sessions/{id}/files/{name...}", name: "getFile", group: "Sessions", summary: "Read a file", serve: g.getFile, kind: "application/octet-stream", params: []param{ofVolume}},
-		{method: "PUT", path: "/v1/sessions/{id}/files/{name...}", name: "putFile", group: "Sessions", summary: "Write a file", serve: g.putFile, raw: "application/octet-stream",
+		{method: "GET", path: "/v1/sessions/{id}/files/{name...}", name: "getFile", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "Read a file", serve: g.getFile, kind: "application/octet-stream", params: []param{ofVolume}},
+		{method: "PUT", path: "/v1/sessions/{id}/files/{name...}", name: "putFile", agent: true, fails: []int{404, 410, 413}, group: "Sessions", summary: "Write a file", serve: g.putFile, raw: "application/octet-stream",
 			status: http.StatusNoContent, params: []param{{"executable", "query", "true: the program may execute it"}, ofVolume}},
-		{method: "DELETE", path: "/v1/sessions/{id}/files/{name...}", name: "deleteFile", group: "Sessions", summary: "Remove a file", serve: g.deleteFile, status: http.StatusNoContent, params: []param{ofVolume}},
-		{method: "GET", path: "/v1/volumes", name: "volumes", group: "Sessions", summary: "The volumes of this key, by project",
+		{method: "DELETE", path: "/v1/sessions/{id}/files/{name...}", name: "deleteFile", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "Remove a file", serve: g.deleteFile, status: http.StatusNoContent, params: []param{ofVolume}},
+		{method: "GET", path: "/v1/volumes", name: "volumes", agent: true, group: "Sessions", summary: "The volumes of this key, by project",
 			about: "They are made by sessions that ask for one, and outlive them.", serve: g.getVolumes, answer: reflect.TypeFor[api.Page[api.Volume]]()},
-		{method: "DELETE", path: "/v1/volumes/{project}", name: "deleteVolume", group: "Sessions", summary: "Remove a project's volume, with all that is in it",
+		{method: "DELETE", path: "/v1/volumes/{project}", name: "deleteVolume", agent: true, fails: []int{404, 409}, group: "Sessions", summary: "Remove a project's volume, with all that is in it",
 			about: "409 while a session has it.", serve: g.deleteVolume, status: http.StatusNoContent},
-		{method: "GET", path: "/v1/languages", name: "languages", group: "About", summary: "What programs may be written in",
+		{method: "GET", path: "/v1/languages", name: "languages", agent: true, group: "About", summary: "What programs may be written in",
 			serve: g.getLanguages, answer: reflect.TypeFor[[]api.Language]()},
 		{method: "GET", path: "/v1/history", name: "history", group: "History", summary: "Runs that were carried out, the newest first",
 			serve: g.getHistory, answer: reflect.TypeFor[api.Page[history.Record]](), params: listing},
@@ -106,7 +110,7 @@ func (g *Gateway) routes() []route {
 			serve: g.getHealth, answer: reflect.TypeFor[Health]()},
 		{method: "GET", path: "/health/live", name: "live", group: "About", summary: "Whether the process answers", open: true,
 			serve: g.live, answer: reflect.TypeFor[healthWord]()},
-		{method: "GET", path: "/health/ready", name: "ready", group: "About", summary: "Whether runs are taken; 503 if not", open: true,
+		{method: "GET", path: "/health/ready", name: "ready", down: reflect.TypeFor[healthWord](), group: "About", summary: "Whether runs are taken; 503 if not", open: true,
 			serve: g.ready, answer: reflect.TypeFor[healthWord]()},
 	}
 }
