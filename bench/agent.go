@@ -26,20 +26,28 @@ func startAgent(ctx context.Context, o ownagent.Options, dir string, flags ...st
 
 // cpu is the processor time of the agent, and of all cells and runs.
 func (a *agent) cpu() (agentTime, cellTime time.Duration, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.Cmd.Process.Pid))
-	if err != nil {
+	if agentTime, err = processorTime(a.Cmd.Process.Pid); err != nil {
 		return 0, 0, err
-	}
-	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	for _, v := range f[11:13] { // utime, stime in ticks of 10 ms
-		n, err := strconv.ParseInt(v, 10, 64)
-		if err != nil {
-			return 0, 0, err
-		}
-		agentTime += time.Duration(n) * 10 * time.Millisecond
 	}
 	cellTime, err = a.cellCPU()
 	return agentTime, cellTime, err
+}
+
+// processorTime is what a process has used, user and system, in ticks of 10 ms.
+func processorTime(pid int) (sum time.Duration, err error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	for _, v := range f[11:13] { // utime, stime
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(n) * 10 * time.Millisecond
+	}
+	return sum, nil
 }
 
 // groupTops are the agent's own groups, one a hierarchy, by the record it keeps.

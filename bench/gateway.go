@@ -95,6 +95,8 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.stop()) }()
 	c := s.client()
 	var over, share []float64
+	var used time.Duration // by the service, with as many clients as slots
+	counted := 0
 	for round := range b.cfg.rounds {
 		fmt.Fprintf(os.Stderr, "gateway, round %d of %d\n", round+1, b.cfg.rounds)
 		var p50, rate [2]float64
@@ -103,16 +105,28 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 			if err != nil {
 				return err
 			}
+			before, err := processorTime(s.cmd.Process.Pid)
+			if err != nil {
+				return err
+			}
 			many, err := sandboxed(ctx, run, b.run, b.slots, b.slots, b.cfg.hot, 0)
 			if err != nil {
 				return err
+			}
+			if i == 1 {
+				after, err := processorTime(s.cmd.Process.Pid)
+				if err != nil {
+					return err
+				}
+				used, counted = used+after-before, counted+len(many.took)
 			}
 			p50[i], rate[i] = float64(one.quantile(.5))/1e6, many.rate()
 		}
 		over, share = append(over, p50[1]-p50[0]), append(share, 100*rate[1]/rate[0])
 	}
 	b.say("")
-	b.say("Through brig serve over TCP, beside the agent's socket: %.2f ms more at p50, %.0f %% of the rate.", median(over), median(share))
+	b.say("Through brig serve over TCP, beside the agent's socket: %.2f ms more at p50, %.0f %% of the rate. Processor time of brig serve per run with %d clients: %s.",
+		median(over), median(share), b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
 	b.want("p50 through the gateway above the agent's socket", median(over), 0.4, "ms")
 	b.least("rate through the gateway, of the agent's socket", median(share), 80, "%")
 	if err := b.readers(ctx, s); err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -273,8 +274,9 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 	if rec.Image == "" {
 		rec.Image = o.run.Image
 	}
-	g.log.Info("run", "run", o.id, "key", o.caller.Name, "project", rec.Project, "task", rec.Task, "language", rec.Language,
-		"verdict", rec.Verdict, "code", rec.Code, "queued_ns", rec.Queued, "wall_ns", rec.Wall)
+	g.log.LogAttrs(context.Background(), slog.LevelInfo, "run", slog.String("run", o.id), slog.String("key", o.caller.Name), slog.String("project", rec.Project),
+		slog.String("task", rec.Task), slog.String("language", rec.Language), slog.String("verdict", string(rec.Verdict)), slog.String("code", string(rec.Code)),
+		slog.Int64("queued_ns", rec.Queued), slog.Int64("wall_ns", rec.Wall))
 	within, cancel := context.WithTimeout(context.Background(), 30*time.Second) // also for a caller who has left
 	defer cancel()
 	if err := g.cfg.History.Add(within, rec); err != nil {

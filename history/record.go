@@ -56,6 +56,8 @@ type Record struct {
 	Findings json.RawMessage `json:"findings,omitempty"`
 
 	Cut bool `json:"cut,omitempty"` // something besides a stream was cut or left out
+
+	encoded bool // Detail is as Of encoded it
 }
 
 // Of makes the record of a result. The caller adds what a result does not say:
@@ -69,6 +71,7 @@ func Of(r api.Result) Record {
 		Stdout: r.Stdout, Stderr: r.Stderr, StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
 	}
 	rec.Detail, rec.Cut = detail(r)
+	rec.encoded = true
 	return rec
 }
 
@@ -98,7 +101,11 @@ func (r *Record) check() error {
 			return api.Refuse(api.CodeBadRequest, "history: a name of %d bytes: the most is %d", len(name), maxName)
 		}
 	}
-	for _, j := range []json.RawMessage{r.Diagnosis, r.Detail, r.Findings} {
+	detail := r.Detail
+	if r.encoded {
+		detail = nil
+	}
+	for _, j := range []json.RawMessage{r.Diagnosis, detail, r.Findings} {
 		if j != nil && !json.Valid(j) {
 			return api.Refuse(api.CodeBadRequest, "history: run %s: a diagnosis, detail or finding is no JSON", r.ID)
 		}

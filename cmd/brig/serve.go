@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -169,6 +170,12 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 		return err
 	}
 	// 5. Whoever may, is answered; a second signal ends at once.
+	c.halve()
+	served, done := context.WithCancel(context.WithoutCancel(ctx))
+	var keeping sync.WaitGroup
+	keeping.Go(func() { c.keepSmall(served) })
+	defer keeping.Wait()
+	defer done()
 	fmt.Fprintf(c.stderr, "brig serves %s; its documentation is at %s\n", ln.Addr(), o.url(ln.Addr()))
 	if o.keys != "" && config == nil && !o.local() {
 		fmt.Fprintf(c.stderr, "brig: keys and programs cross the network in the clear: set --tls-cert and --tls-key, or put a proxy with TLS in front\n")
