@@ -90,35 +90,50 @@ func TestDecodeRunTakesTimeInProportion(t *testing.T) {
 	}
 }
 
-// Whatever is accepted has one meaning: written out and read again it is the
+// oneMeaning holds what is accepted to one meaning: written out and read again it is the
 // same, and Validate judges it without a panic and in our own words.
+func oneMeaning[T interface{ Validate() error }](t *testing.T, in []byte, what string) {
+	t.Helper()
+	v, err := api.Parse[T](in, what)
+	if err != nil {
+		if code(err) != api.CodeBadRequest {
+			t.Fatalf("refused with %q: %v", code(err), err)
+		}
+		return
+	}
+	judged := v.Validate()
+	if judged != nil && code(judged) == "not an *api.Error" {
+		t.Fatalf("Validate: %v", judged)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatalf("what was read cannot be written: %v", err)
+	}
+	again, err := api.Parse[T](out, what)
+	if err != nil {
+		t.Fatalf("%s is refused: %v", out, err)
+	}
+	twice, err := json.Marshal(again)
+	if err != nil || string(twice) != string(out) || again.Validate() == nil != (judged == nil) {
+		t.Fatalf("%s became %s (%v), equal: %v", out, twice, err, reflect.DeepEqual(v, again))
+	}
+}
+
 func FuzzRunDecode(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte(`{"language":"python","source":"print(1)\n","argv":["a","\u0000"],"env":{"A":"b"},"limits":{"memory":"64M","wall":"1.5s","cpus":0.5},"files":[{"name":"a/b","content":{"base64":"/w=="},"executable":true}],"collect":{"globs":["*"]},"tests":[{"id":"1","expected":"x"}]}`))
 	f.Add([]byte(`{"image":"a","argv":["b"],"Image":"c"}`))
+	f.Fuzz(func(t *testing.T, in []byte) { oneMeaning[api.Run](t, in, "run") })
+}
+
+// What is asked of a session, and in it.
+func FuzzSessionDecode(f *testing.F) {
+	f.Add([]byte(`{"language":"python","labels":{"project":"p","task":"t"},"limits":{"memory":"64M","scratch":"16M"},"exec_limits":{"wall":"1.5s"},"idle":"5m","life":"1h","volume":{"name":"v","size":"64M","read_only":true}}`))
+	f.Add([]byte(`{"argv":["sh","-c","true"],"stdin":{"base64":"/w=="},"env":{"A":"b"},"limits":{"cpu":"1s"},"collect":{"globs":["*"]}}`))
+	f.Add([]byte(`{"source":"print(1)","source_name":"a.py","interactive":true}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		run, err := api.ParseRun(in)
-		if err != nil {
-			if code(err) != api.CodeBadRequest {
-				t.Fatalf("refused with %q: %v", code(err), err)
-			}
-			return
-		}
-		if verr := run.Validate(); verr != nil && code(verr) == "not an *api.Error" {
-			t.Fatalf("Validate: %v", verr)
-		}
-		out, err := json.Marshal(run)
-		if err != nil {
-			t.Fatalf("what was read cannot be written: %v", err)
-		}
-		again, err := api.ParseRun(out)
-		if err != nil {
-			t.Fatalf("%s is refused: %v", out, err)
-		}
-		twice, err := json.Marshal(again)
-		if err != nil || string(twice) != string(out) || again.Validate() == nil != (run.Validate() == nil) {
-			t.Fatalf("%s became %s (%v), equal: %v", out, twice, err, reflect.DeepEqual(run, again))
-		}
+		oneMeaning[api.SessionRequest](t, in, "session")
+		oneMeaning[api.Exec](t, in, "exec")
 	})
 }
 

@@ -92,6 +92,8 @@ func ParseKeys(raw []byte) (*Keys, error) {
 			return nil, fmt.Errorf("key %q is there twice", k.Name)
 		case err != nil || len(sum) != sha256.Size:
 			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s makes a key and this line", k.Name, k.Name)
+		case [sha256.Size]byte(sum) == sha256.Sum256(nil):
+			return nil, fmt.Errorf("key %q: this is the sha256 of nothing, which anybody has: brig key new %s makes a key and this line", k.Name, k.Name)
 		case k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Blobs < 0 || k.Volumes < 0:
 			return nil, fmt.Errorf("key %q: bounds may not be negative", k.Name)
 		}

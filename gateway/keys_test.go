@@ -53,6 +53,7 @@ func TestBadKeysFiles(t *testing.T) {
 		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ", rnus: 3}\n", "rnus"},
 		"short hash":      {"keys:\n- {name: a, sha256: abcd}\n", "64 hex digits"},
 		"no hash":         {"keys:\n- {name: a}\n", "64 hex digits"},
+		"hash of nothing": {"keys:\n- {name: a, sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855}\n", "anybody has"},
 		"no name":         {"keys:\n- {sha256: " + sum + "}\n", "name"},
 		"twice":           {"keys:\n- {name: a, sha256: " + sum + "}\n- {name: a, sha256: " + sum + "}\n", "twice"},
 		"negative":        {"keys:\n- {name: a, runs: -1, sha256: " + sum + "}\n", "negative"},
@@ -199,4 +200,31 @@ func TestBlobsBelongToKeys(t *testing.T) {
 	if l.keys["a"].size != 60 {
 		t.Errorf("brought twice it counts %d", l.keys["a"].size)
 	}
+}
+
+// A keys file is taken whole or refused; what is taken has keys with names of their own,
+// and none that an empty token, or its own hash, would open.
+func FuzzKeys(f *testing.F) {
+	sum := strings.Repeat("ab", 32)
+	f.Add([]byte("keys:\n- {name: a, sha256: " + sum + ", runs: 3, blobs: 64M, admin: true}\n- {name: b, sha256: " + sum + "}\n"))
+	f.Add([]byte("keys: &k\n- {name: a, sha256: " + sum + "}\nkeys: *k\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		k, err := ParseKeys(in)
+		if err != nil {
+			return
+		}
+		names := map[string]bool{}
+		for _, key := range k.list() {
+			if !keyName.MatchString(key.Name) || names[key.Name] || key.Blobs <= 0 || key.Runs < 0 {
+				t.Errorf("taken: %+v", key)
+			}
+			names[key.Name] = true
+			if _, opens := k.Find(key.SHA256); opens {
+				t.Errorf("the hash of key %q is a token", key.Name)
+			}
+		}
+		if _, opens := k.Find(""); opens {
+			t.Error("no token at all opens it")
+		}
+	})
 }

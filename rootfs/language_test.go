@@ -189,3 +189,20 @@ func TestRecipesParse(t *testing.T) {
 		t.Errorf("FindRecipe(cobol): %v; want it to list what there is", err)
 	}
 }
+
+// A manifest is a language that can be asked for, or is refused by the name of its file.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(goodManifest))
+	f.Add([]byte(goodManifest + "compile: [cc, \"{source}\"]\nartifacts: [main]\nflags: [\"-O*\"]\ndefault_flags: [-O2]\nenv: {A: b}\noom_exit_code: 3\ntime_factor: 2\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		l, err := ParseLanguage("x.yaml", in)
+		switch {
+		case err != nil:
+			if !strings.Contains(err.Error(), "x.yaml") {
+				t.Errorf("%v does not name the file", err)
+			}
+		case l.Name == "" || l.Image == "" || len(l.Run) == 0 || l.Tier == "" || l.TimeFactor <= 0 || l.MemoryFactor <= 0:
+			t.Errorf("taken: %+v", l)
+		}
+	})
+}
