@@ -93,8 +93,13 @@ func placeOf(t testing.TB, pattern string) string {
 // then the host must be as it was before.
 func startAgent(t testing.TB, flags ...string) *agent {
 	t.Helper()
+	return startAgentWith(t, dataDir(t), flags...)
+}
+
+// startAgentWith is startAgent with the images of data.
+func startAgentWith(t testing.TB, data string, flags ...string) *agent {
+	t.Helper()
 	testenv.NeedRoot(t)
-	data := dataDir(t)
 	dir := placeOf(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	a := launch(t, dir, data, flags...)

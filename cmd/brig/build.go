@@ -148,8 +148,10 @@ func (c *console) buildMissing(ctx context.Context, a *agentHandle, l api.Langua
 	if os.Geteuid() != 0 {
 		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s", l.Image, l.Name, l.Image)
 	}
-	fmt.Fprintf(c.stderr, "brig: the image of %s is not stored yet: building it, once\n", l.Name)
-	quiet := *c
-	quiet.stdout = io.Discard // stdout is the program's
-	return quiet.buildAndStore(ctx, a, r, l.Image, rootfs.BuildOptions{Cache: cacheDir()}, false)
+	return c.buildOnce(ctx, a, l, func() error {
+		fmt.Fprintf(c.stderr, "brig: the image of %s is not stored yet: building it, once\n", l.Name)
+		quiet := *c
+		quiet.stdout = io.Discard // stdout is the program's
+		return quiet.buildAndStore(ctx, a, r, l.Image, rootfs.BuildOptions{Cache: cacheDir()}, false)
+	})
 }
