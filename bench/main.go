@@ -28,7 +28,7 @@ func main() {
 	pflag.StringSliceVar(&cfg.languages, "languages", nil, "languages to time hello in (default: all whose image is stored)")
 	pflag.IntVar(&cfg.hellos, "hellos", 20, "hellos per language and round; 0 leaves languages out")
 	pflag.StringArrayVar(&cfg.write, "write", nil, "Markdown file whose measured block is replaced (repeatable)")
-	pflag.StringVar(&cfg.goJudge, "go-judge", "", "URL of a running go-judge to measure beside")
+	pflag.StringVar(&cfg.goJudge, "go-judge", "", "`URL` of a running go-judge: measure brig beside it, and nothing else")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()

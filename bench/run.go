@@ -46,6 +46,9 @@ func run(ctx context.Context, cfg config) (err error) {
 	b.slots = health.Slots
 	b.say("Linux %s, cgroups %s, %d processors, brig %s, `%s`; %d interleaved rounds.", health.Kernel, health.CgroupMode, goruntime.NumCPU(), health.Version, cfg.program, cfg.rounds)
 	b.say("")
+	if cfg.goJudge != "" {
+		return b.compare(ctx)
+	}
 	if err := b.rounds(ctx); err != nil {
 		return err
 	}
@@ -165,14 +168,6 @@ func (b *bench) others() (list []struct {
 			continue
 		}
 		add(oci+" run of the same as a bundle", argv...)
-	}
-	if b.cfg.goJudge != "" {
-		url := b.cfg.goJudge
-		list = append(list, struct {
-			name    string
-			base    int
-			measure func(context.Context) (sample, error)
-		}{"go-judge", 0, func(ctx context.Context) (sample, error) { return goJudge(ctx, url, b.cfg.program, b.cfg.hot) }})
 	}
 	return list
 }
