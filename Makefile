@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):/usr/local/go/bin# sudo drops it
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
+MAINTAINER ?= brig developers <brig@localhost># of the Debian package: who distributes it puts a name here
 TAGS := netgo osusergo runc_nocriu
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
@@ -107,7 +108,7 @@ uninstall: build ## remove what make install installed; data, users and changed 
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install --remove
 
 deb: build ## a Debian package in bin/
-	@VERSION="$(DEBVERSION)" packaging/deb
+	@VERSION="$(DEBVERSION)" MAINTAINER="$(MAINTAINER)" packaging/deb
 
 image: build ## a container image of the gateway, with buildah, podman or docker (IMAGE=name:tag)
 	@VERSION="$(VERSION)" packaging/image $(or $(IMAGE),localhost/brig-gateway:latest)

@@ -39,3 +39,12 @@ type Profile struct {
 	Why  string `json:"why,omitempty"`
 	Hash string `json:"hash,omitempty"`
 }
+
+// Tiers names the tier it is compiled under and the one it runs under; once where they
+// are the same.
+func (l Language) Tiers() string {
+	if l.CompileTier == "" || l.CompileTier == l.Tier {
+		return l.Tier
+	}
+	return l.CompileTier + ", " + l.Tier
+}

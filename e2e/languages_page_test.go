@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 const languagesPage = "../docs/languages.md"
@@ -37,12 +39,12 @@ func TestLanguagesPageSaysWhatManifestsSay(t *testing.T) {
 			continue
 		}
 		delete(rows, l.Name)
-		tiers := l.Tier
+		tiers := api.Language{Tier: l.Tier}
 		if len(l.Compile) > 0 {
-			tiers = l.CompileTier + ", " + l.Tier
+			tiers.CompileTier = l.CompileTier
 		}
-		if cells[1] != l.Version || cells[2] != tiers || cells[3] != l.Image {
-			t.Errorf("the table says %q of %s; its manifest says %s, %s, %s: make languages WRITE=1", cells[1:4], l.Name, l.Version, tiers, l.Image)
+		if cells[1] != l.Version || cells[2] != tiers.Tiers() || cells[3] != l.Image {
+			t.Errorf("the table says %q of %s; its manifest says %s, %s, %s: make languages WRITE=1", cells[1:4], l.Name, l.Version, tiers.Tiers(), l.Image)
 		}
 		for i, unit := range []string{" MiB", " s", " ms", " MiB"} {
 			if cell := cells[4+i]; !strings.HasSuffix(cell, unit) && !(i == 1 && cell == "-" && len(l.Compile) == 0) {

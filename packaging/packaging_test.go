@@ -147,7 +147,7 @@ func TestDeb(t *testing.T) {
 	needBuilt(t)
 	testenv.NeedTool(t, "dpkg-deb", "dpkg")
 	dir := t.TempDir()
-	env := []string{"VERSION=v1.2.3", "COMPRESS=none", "SOURCE_DATE_EPOCH=1700000000"}
+	env := []string{"VERSION=v1.2.3", "COMPRESS=none", "SOURCE_DATE_EPOCH=1700000000", "MAINTAINER=A Packager <packager@example.org>"}
 	var made [2]string
 	for i := range made { // the same tree gives the same package
 		do(t, env, "./deb", dir)
@@ -166,6 +166,9 @@ func TestDeb(t *testing.T) {
 func checkDeb(t *testing.T, file string) {
 	if got := do(t, nil, "dpkg-deb", "--field", file, "Package", "Version"); got != "Package: brig\nVersion: 1.2.3\n" {
 		t.Errorf("fields %q", got)
+	}
+	if got := do(t, nil, "dpkg-deb", "--field", file, "Maintainer"); got != "A Packager <packager@example.org>\n" {
+		t.Errorf("maintainer %q; want the one that was given", got)
 	}
 	if got := do(t, nil, "dpkg-deb", "--info", file, "conffiles"); got != "/etc/brig/serve.yaml\n" {
 		t.Errorf("conffiles %q", got)

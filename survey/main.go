@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/docblock"
 	"github.com/brig-sandbox/brig/internal/ownagent"
 )
@@ -102,12 +101,4 @@ func build(ctx context.Context, bin, socket, image string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "brig"), "rootfs", "build", image, "--socket", socket)
 	cmd.Stderr = os.Stderr
 	return cmd.Run()
-}
-
-// tiers names the compiler's profile and the program's.
-func tiers(l api.Language) string {
-	if l.CompileTier == "" {
-		return l.Tier
-	}
-	return l.CompileTier + ", " + l.Tier
 }

@@ -52,7 +52,7 @@ func measure(ctx context.Context, c *client.Client, l api.Language) (string, err
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %d MiB | %s | %.1f ms | %d MiB |", l.Name, l.Version, tiers(l), l.Image,
+	return fmt.Sprintf("| %s | %s | %s | %s | %d MiB | %s | %.1f ms | %d MiB |", l.Name, l.Version, l.Tiers(), l.Image,
 		size>>20, compile, float64(start.Microseconds())/1e3, least/api.MiB), nil
 }
 

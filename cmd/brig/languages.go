@@ -13,7 +13,7 @@ import (
 func languagesCommand(c *console, args []string) int {
 	f := c.flags("languages", `
 List the languages the agent can run: the compiler's tier comes before the
-program's, its default flags before the others that brig run --flag takes. An
+program's where it is another, its default flags before the others that brig run --flag takes. An
 image that is not stored is built at the first brig run of root.
 
 Usage:
@@ -43,14 +43,11 @@ Example:
 	t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS")
 	for _, l := range all {
-		tiers, stored := l.Tier, "no"
-		if l.CompileTier != "" {
-			tiers = l.CompileTier + ", " + l.Tier
-		}
+		stored := "no"
 		if l.Stored {
 			stored = "yes"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, tiers, flagsOf(l))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, l.Tiers(), flagsOf(l))
 	}
 	t.Flush()
 	return 0

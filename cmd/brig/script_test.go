@@ -119,7 +119,7 @@ type fake struct{ started chan struct{} }
 
 func (*fake) Languages() []api.Language {
 	return []api.Language{{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "default"},
-		{Name: "rare", Extensions: []string{"rr"}, Image: "nowhere", Tier: "strict"}}
+		{Name: "rare", Extensions: []string{"rr"}, Image: "nowhere", Tier: "strict", CompileTier: "strict"}}
 }
 
 func (*fake) Profiles() []api.Profile { return nil }

@@ -75,16 +75,17 @@ class CodeSandbox:
 
         files are placed beside the code before it starts; what it writes there comes
         back in the result. read_only=False lets it write elsewhere too, into a layer
-        that is thrown away. network_enabled is refused by services that have no network.
+        that is thrown away. brig has no network: network_enabled is refused before
+        anything is sent.
 
         Raises InfraError when the service failed, RequestError when it refused.
         """
+        if network_enabled:
+            raise RequestError("network_enabled=True: brig gives programs no network; pass what they need in files", code="unsupported")
         body: Dict[str, Any] = {"language": language, "source": encode(code)}
         limits = limits or self.default_limits
         if limits is not None:
             body["limits"] = limits.to_api()
-        if network_enabled:
-            body["network"] = "internet"
         if env_vars:
             body["env"] = dict(env_vars)
         if files:

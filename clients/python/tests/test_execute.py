@@ -3,7 +3,7 @@ import tempfile
 import unittest
 from datetime import datetime, timezone
 
-from brig_sandbox import CodeSandbox, InfraError, ResourceLimits
+from brig_sandbox import CodeSandbox, InfraError, RequestError, ResourceLimits
 
 from .service import Answer, Service, ran
 
@@ -19,7 +19,7 @@ class Execute(unittest.TestCase):
     def test_all_that_is_sent(self) -> None:
         with Service(ran()) as service:
             box = CodeSandbox(ResourceLimits(pids_limit=7), url=service.url + "/prefix/", api_key="k3y", project="p", task="t")
-            box.execute("x", "ruby", env_vars={"A": "1"}, files={"a.txt": "ü", "b": b"\xff\x00"}, read_only=False, network_enabled=True, stdin=b"in")
+            box.execute("x", "ruby", env_vars={"A": "1"}, files={"a.txt": "ü", "b": b"\xff\x00"}, read_only=False, stdin=b"in")
             box.execute("x", limits=ResourceLimits(memory_limit="64m"))
         asked = service.asked[0]
         self.assertEqual(asked.path, "/prefix/v1/runs")
@@ -31,7 +31,6 @@ class Execute(unittest.TestCase):
             {
                 "language": "ruby",
                 "source": "x",
-                "network": "internet",
                 "env": {"A": "1"},
                 "files": [{"name": "a.txt", "content": "ü"}, {"name": "b", "content": {"base64": "/wA="}}],
                 "writable_root": True,
@@ -41,6 +40,12 @@ class Execute(unittest.TestCase):
         )
         self.assertEqual(service.asked[1].body["limits"]["memory"], 64 << 20)  # instead of the default ones
         self.assertEqual(service.asked[1].body["limits"]["pids"], 100)
+
+    def test_a_network_is_refused_unasked(self) -> None:
+        with Service(ran()) as service:
+            with self.assertRaises(RequestError) as raised:
+                CodeSandbox(url=service.url).execute("x", network_enabled=True)
+        self.assertEqual((raised.exception.code, raised.exception.retry_safe, len(service.asked)), ("unsupported", False, 0))
 
     def test_address_and_key_from_the_environment(self) -> None:
         with Service(ran()) as service:
