@@ -289,6 +289,24 @@ type gated struct {
 
 func (g *gated) Write(p []byte) (int, error) { <-g.open; g.n += len(p); return len(p), nil }
 
+// A caller who waits gets a large output whole, in either form, and his connection
+// serves him again.
+func TestALargePlainResultIsWhole(t *testing.T) {
+	outputs := []api.Bytes{bytes.Repeat([]byte("<text> ü\n"), 1<<18), bytes.Repeat([]byte{0xff, 0}, 1<<20)}
+	next := 0
+	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+		return api.Result{Verdict: api.OK, Stdout: outputs[next], Stderr: []byte("short"), Files: []api.File{{Name: "f", Content: outputs[next]}}}, nil
+	})})
+	c := client.New(socket)
+	defer c.Close()
+	for next = range outputs {
+		res, err := c.Run(t.Context(), anyRun)
+		if err != nil || !bytes.Equal(res.Stdout, outputs[next]) || string(res.Stderr) != "short" || len(res.Files) != 1 || !bytes.Equal(res.Files[0].Content, outputs[next]) {
+			t.Errorf("%d: %v, %d bytes of stdout, %d files; want what was written", next, err, len(res.Stdout), len(res.Files))
+		}
+	}
+}
+
 func TestALargeResultComesInParts(t *testing.T) {
 	content := bytes.Repeat([]byte{0xfe, 'a'}, 200_000)
 	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {

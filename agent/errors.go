@@ -66,6 +66,31 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	s.reply(w, code, errorBody{e})
 }
 
+// replyResult is reply for the result of a run, whose output may be large.
+func (s *Server) replyResult(w http.ResponseWriter, res *api.Result) {
+	if !res.Large() {
+		s.reply(w, http.StatusOK, res)
+		return
+	}
+	w.Header()["Content-Type"] = []string{"application/json"}
+	if err := res.EncodeTo(&patientWriter{w: w, ctl: http.NewResponseController(w), stall: s.cfg.Stall}); err != nil {
+		s.log.Debug("an answer broke off", "run", res.Run, "err", err)
+		panic(http.ErrAbortHandler) // nobody may take a part for the whole
+	}
+}
+
+// A patientWriter writes to a client who may take his time as long as he takes some.
+type patientWriter struct {
+	w     http.ResponseWriter
+	ctl   *http.ResponseController
+	stall time.Duration
+}
+
+func (p *patientWriter) Write(b []byte) (int, error) {
+	_ = p.ctl.SetWriteDeadline(time.Now().Add(p.stall)) // fails only on a connection that is not net/http's own, as in a test
+	return p.w.Write(b)
+}
+
 // reply writes v as JSON in one piece.
 func (s *Server) reply(w http.ResponseWriter, code int, v any) {
 	body, err := json.Marshal(v)

@@ -35,12 +35,15 @@ func (b Bytes) Unfinished() int {
 
 // MarshalJSON writes text as text and anything else as base64.
 func (b Bytes) MarshalJSON() ([]byte, error) {
-	if utf8.Valid(b) && (len(b) <= alwaysText || !costlyText(b)) {
+	if b.isText() {
 		return json.Marshal(string(b))
 	}
 	s := base64.StdEncoding.EncodeToString(b)
 	return json.Marshal(encodedBytes{&s})
 }
+
+// isText says which of the two forms content has.
+func (b Bytes) isText() bool { return utf8.Valid(b) && (len(b) <= alwaysText || !costlyText(b)) }
 
 // costlyText reports whether the escapes of text add more than base64's third.
 func costlyText(b []byte) bool {

@@ -181,7 +181,7 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 }
 
 // largeOutput is the default limit. What may be larger comes in pieces: in one, as
-// JSON, it would be in the agent's memory several times.
+// JSON, it would be in memory here several times, to be decoded.
 const largeOutput = 16 * api.MiB
 
 func (g *Gateway) askLarge(ctx context.Context, run api.Run) (api.Result, error) {
