@@ -125,3 +125,19 @@ func TestWeightDecidesUnderContention(t *testing.T) {
 		t.Errorf("eight times the weight gave %.1f times the processor time", ratio)
 	}
 }
+
+// The wall clock of a run begins when its program does, though that has the processor
+// which the shell would need to say so.
+func TestWallTimeBeginsWithTheProgram(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	var wall, cpu int64
+	for range 30 {
+		res := a.run(t, sh("i=0; while [ $i -lt 500 ]; do i=$((i+1)); done"))
+		wantVerdict(t, res, api.OK)
+		wall += res.Timing.Wall
+		cpu += *res.Usage.User.Value + *res.Usage.System.Value
+	}
+	if float64(wall) < 0.7*float64(cpu) { // some of cpu was used between clone and exec
+		t.Errorf("30 runs of one process: %.2f ms of wall time in all, and %.2f ms of processor time", float64(wall)/1e6, float64(cpu)/1e6)
+	}
+}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A clockPage is one page of memory that a cell's shells share with the agent: the
-// shell writes the instant of exec into a word of it: the first, or in a session, where
-// several programs run at a time, one of its own. So the agent knows when the wall
-// limit begins without another message on the way of every run. The program does
-// not have the page: exec gave it memory of its own.
+// A clockPage is one page of memory that a cell's shells share with the agent. What
+// becomes the program writes the instant of exec into a word of it: the first, or in a
+// session, where several programs run at a time, one of its own. So the agent knows
+// when the wall limit begins without another message on the way of every run. The
+// program does not have the page: exec gave it memory of its own.
 type clockPage struct{ mem []byte }
 
 // newClockPage makes one and returns the file to be mapped on the other side.

@@ -127,6 +127,9 @@ static __attribute__((noreturn, used)) void child(void)
 	must(STEP_IDENTITY, SYS(setsid));
 	join(p->shell);
 	identity();
+	// Not the shell's to tell: it waits for the processor that the program now has. And
+	// not later: a profile may have an answer of its own to the call.
+	exec_clock[p->shell->clock] = now();
 	last();
 	exec(p);
 	__builtin_unreachable();

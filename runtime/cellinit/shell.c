@@ -140,7 +140,9 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 	p.path = path_of(p.envp);
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(&p);
-	r.exec_ns = exec_clock[s->clock] = now(); // the program has other memory by now
+	r.exec_ns = exec_clock[s->clock]; // the program has other memory by now
+	if (!r.exec_ns) // it was killed on the way
+		r.exec_ns = exec_clock[s->clock] = now();
 	SYS(close, s->fds[FD_STDIN]); // so that the writer sees it when the program closes its own
 	if (pid < 0)
 		fail(s->fds[FD_SOCKET], STEP_CLONE, pid);
