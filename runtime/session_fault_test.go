@@ -20,7 +20,7 @@ import (
 // The steps from a request for a session to its end, in order.
 var (
 	createSteps = []string{
-		"session volume", "cell root", "cell groups", "cell container", "cell filter", "cell ready", "session group", "session shell", "session watch",
+		"cell root", "cell groups", "cell container", "cell filter", "cell ready", "session group", "session shell", "session watch",
 	}
 	execSteps = []string{
 		"exec leaf", "shell pipes", "shell clone", "run limits", "run files", "run stdio", "run start", "run watch", "run stop", "run collect",
@@ -59,8 +59,11 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			}
 		}
 	})
-	ask := api.SessionRequest{
-		Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}, Volume: &api.VolumeRequest{Name: "v", Size: api.VolumeSizeMin},
+	ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}
+	createSteps := createSteps
+	if _, err := os.Stat("/dev/loop-control"); err == nil { // not in user-mode Linux
+		ask.Volume = &api.VolumeRequest{Name: "v", Size: api.VolumeSizeMin}
+		createSteps = append([]string{"session volume"}, createSteps...)
 	}
 	do := func(id, script string) (string, error) {
 		var out bytes.Buffer

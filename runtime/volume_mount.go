@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -48,7 +47,7 @@ func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, err
 		return nil, os.NewSyscallError("fsconfig ext4", err)
 	}
 	if err := unix.FsconfigCreate(ctx); err != nil {
-		all.log.Error("volume not mounted", "volume", name, "device", device, "err", err, "said", said(ctx))
+		all.log.Error("volume not mounted: the kernel's log may say more", "volume", name, "device", device, "err", err)
 		switch {
 		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EUCLEAN), errors.Is(err, unix.EBADMSG), errors.Is(err, unix.EIO), errors.Is(err, unix.ENXIO), errors.Is(err, unix.EFBIG):
 			return nil, badVolume(name, "its file system is damaged, or its file is cut short")
@@ -66,19 +65,6 @@ func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, err
 		return nil, os.NewSyscallError("fsmount ext4", err)
 	}
 	return os.NewFile(uintptr(n), "volume"), nil
-}
-
-// said is what the kernel said of a mount that failed.
-func said(ctx int) string {
-	var lines []string
-	for buf := make([]byte, 1024); len(lines) < 8; {
-		n, err := unix.Read(ctx, buf)
-		if err != nil || n == 0 {
-			break
-		}
-		lines = append(lines, strings.TrimSpace(string(buf[:n])))
-	}
-	return strings.Join(lines, "; ")
 }
 
 // tidy removes what mkfs has put into a volume, and no program could.

@@ -34,10 +34,11 @@ type volumes struct {
 
 // A usedVolume is one that sessions have, or that is being attached or let go.
 type usedVolume struct {
-	device   string // the loop device
+	device   string // the loop device; empty: it has none yet
 	size     api.Size
 	users    []*volume
 	changing chan struct{} // not nil: closed when it is attached or gone
+	other    error         // another agent has it, as who was to attach it found
 }
 
 // A volume is one as a session has it: two mounts of its file system that hang
@@ -101,7 +102,7 @@ func (all *volumes) mount(ctx context.Context, p *sessionPlan, session string, o
 		if err = aerr; err == nil && !m.readOnly {
 			err = tidy(m.ours)
 		}
-		all.attached(u, err == nil)
+		all.attached(u, err)
 	} else {
 		err = m.hang(u.device, userns)
 	}
@@ -141,6 +142,12 @@ func (all *volumes) join(ctx context.Context, m *volume) (u *usedVolume, first b
 		case <-ctx.Done():
 			return nil, false, ctx.Err()
 		}
+		all.mu.Lock()
+		err = u.other
+		all.mu.Unlock()
+		if err != nil {
+			return nil, false, err // not each in turn shall find out
+		}
 	}
 }
 
@@ -162,12 +169,16 @@ func (u *usedVolume) admits(m *volume) error {
 
 // attached ends the changing that join began. Others may join; of a volume that was
 // not attached the one user, who is left, lets go.
-func (all *volumes) attached(u *usedVolume, well bool) {
+func (all *volumes) attached(u *usedVolume, err error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if well {
+	var e *api.Error
+	switch {
+	case err == nil:
 		close(u.changing)
 		u.changing = nil
+	case errors.As(err, &e) && e.Code == api.CodeConflict:
+		u.other = err
 	}
 }
 
@@ -195,11 +206,13 @@ func (m *volume) Close() error {
 	return errors.Join(err, all.letGo(m.path, u))
 }
 
-// letGo waits until the kernel has written a volume out and let go of it.
-func (all *volumes) letGo(path string, u *usedVolume) error {
-	err := untilFree(path, letGoTime)
-	if err != nil {
-		err = fmt.Errorf("volume %s is still attached: %w", path, err)
+// letGo waits until the kernel has written a volume out and let go of it, if it was
+// ours to write.
+func (all *volumes) letGo(path string, u *usedVolume) (err error) {
+	if u.device != "" {
+		if err = untilFree(path, letGoTime); err != nil {
+			err = fmt.Errorf("volume %s is still attached: %w", path, err)
+		}
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -1,0 +1,210 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+)
+
+// counting writes numbers to /workspace/n, and tells each when it is on disk.
+const counting = `#include <stdio.h>
+#include <fcntl.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	for (int i = 1;; i++) {
+		char text[32];
+		int len = sprintf(text, "%d\n", i), fd = open("/workspace/new", O_CREAT | O_TRUNC | O_WRONLY, 0644);
+		if (write(fd, text, len) != len || fsync(fd) || close(fd) || rename("/workspace/new", "/workspace/n")) return 1;
+		int dir = open("/workspace", O_RDONLY | O_DIRECTORY);
+		if (fsync(dir) || close(dir)) return 2;
+		if (write(1, text, len) != len) return 3;
+		if (argc > 1 && i == 50) pause();
+	}
+}`
+
+// A lines keeps the last whole line.
+type lines struct {
+	mu   sync.Mutex
+	rest []byte // guarded by mu
+	last int    // guarded by mu
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		l.last, _ = strconv.Atoi(string(line))
+		l.rest = rest
+	}
+}
+
+func (l *lines) number() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// counts has a counter run in a session until it has told a number.
+func (a *agent) counts(t testing.TB, id string, most int, args ...string) (told *lines, ended <-chan struct{}) {
+	t.Helper()
+	probe := compileC(t, "counter", counting)
+	if err := a.PutFile(t.Context(), id, "counter", bytes.NewReader(probe.Content), true); err != nil {
+		t.Fatal(err)
+	}
+	told = new(lines)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = a.ExecStream(t.Context(), id, api.Exec{Argv: append([]string{"./counter"}, args...)}, nil, told, io.Discard)
+	}()
+	for deadline := patience(); told.number() < most; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the counter stands at %d\n%s", told.number(), a.log)
+		}
+	}
+	return told, done
+}
+
+// sound demands that a volume that nobody has is a file system without a fault.
+func (a *agent) sound(t testing.TB, uid, base string) {
+	t.Helper()
+	testenv.NeedTool(t, "e2fsck", "e2fsprogs")
+	out, err := exec.Command("e2fsck", "-fn", filepath.Join(a.dir, "volumes", uid, base)).CombinedOutput()
+	if err != nil {
+		t.Errorf("e2fsck %s: %v\n%s", base, err, out)
+	}
+}
+
+// What a program was told to be on disk is there after a SIGKILL of brigd in mid-write,
+// however soon the next one is asked for it; and nothing but the file is left: no mount,
+// no loop device, no lock.
+func TestVolumeOutlivesAKilledAgent(t *testing.T) {
+	testenv.NeedRoot(t)
+	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
+	dir := placeOf(t, "brig-e2e-")
+	testenv.CleanHost(t)
+	a := launch(t, dir, dataDir(t))
+	last := 0
+	for range 5 {
+		s := a.keeps(t, "v", nil)
+		told, ended := a.counts(t, s.ID, 20)
+		a.kill()
+		<-ended
+		last = told.number()
+		a = launch(t, dir, dataDir(t))
+		s = a.keeps(t, "v", nil) // while the dead agent's cell may still be going
+		n, err := strconv.Atoi(strings.TrimSpace(string(a.exec(t, s.ID, "cat /workspace/n").Stdout)))
+		if err != nil || n < last {
+			t.Errorf("%d, %v; want at least %d, which was on disk", n, err, last)
+		}
+		a.end(t, s.ID)
+		a.noLoops(t)
+		a.sound(t, "0", "v.ext4")
+	}
+	a.stop()
+}
+
+// A crash of the host is a copy of the file while it is written to: the journal is
+// replayed, and what was on disk is there.
+func TestVolumeReplaysItsJournal(t *testing.T) {
+	a := volumeAgent(t)
+	s := a.keeps(t, "v", nil)
+	told, _ := a.counts(t, s.ID, 50, "pause")
+	a.says(t, s.ID, "echo never synced >/workspace/late", "")
+	at := filepath.Join(a.dir, "volumes", "0")
+	if out, err := exec.Command("cp", filepath.Join(at, "v.ext4"), filepath.Join(at, "crash.ext4")).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v %s", err, out)
+	}
+	out, err := exec.Command("dumpe2fs", "-h", filepath.Join(at, "crash.ext4")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "needs_recovery") {
+		t.Errorf("the copy needs no recovery: %v\n%s", err, out)
+	}
+	c := a.keeps(t, "crash", nil)
+	a.says(t, c.ID, "cat /workspace/n", strconv.Itoa(told.number())+"\n")
+	a.end(t, c.ID)
+	a.sound(t, "0", "crash.ext4")
+	a.end(t, s.ID)
+	a.sound(t, "0", "v.ext4")
+}
+
+// Two agents on one directory, which nobody should have, never mount one file system
+// twice: the second waits a while and refuses, until the first has let go or is killed.
+func TestVolumeOfTwoAgents(t *testing.T) {
+	testenv.NeedRoot(t)
+	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
+	one, two := placeOf(t, "brig-e2e-"), placeOf(t, "brig-e2e-")
+	testenv.CleanHost(t)
+	a := launch(t, one, dataDir(t))
+	b := launch(t, two, dataDir(t), "--volumes", filepath.Join(one, "volumes"))
+	s := a.keeps(t, "v", least)
+	a.says(t, s.ID, "echo one >/workspace/f", "")
+	var asking sync.WaitGroup
+	for _, how := range []func(*api.VolumeRequest){nil, func(v *api.VolumeRequest) { v.Shared = true }, func(v *api.VolumeRequest) { v.ReadOnly = true }} {
+		asking.Go(func() { b.keepsNot(t, "v", how, api.CodeConflict) })
+	}
+	asking.Wait()
+	wantCode(t, b.DeleteVolume(t.Context(), "v"), api.CodeConflict)
+	if n := len(loops(t, one)); n != 1 {
+		t.Errorf("%d loop devices; want one", n)
+	}
+	a.end(t, s.ID)
+	s = b.keeps(t, "v", nil)
+	b.says(t, s.ID, "cat /workspace/f; echo two >/workspace/f; sync", "one\n")
+	a.keepsNot(t, "v", nil, api.CodeConflict)
+	b.kill()
+	s = a.keeps(t, "v", nil)
+	a.says(t, s.ID, "cat /workspace/f", "two\n")
+	a.end(t, s.ID)
+
+	// Both make the same at once: one of them has it.
+	b = launch(t, two, dataDir(t), "--volumes", filepath.Join(one, "volumes"))
+	var wg sync.WaitGroup
+	made := make(chan error, 8)
+	for i := range 8 {
+		wg.Go(func() {
+			ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}
+			withVolume("w", least)(&ask)
+			_, err := []*agent{a, b}[i%2].CreateSession(t.Context(), ask)
+			made <- err
+		})
+	}
+	wg.Wait()
+	close(made)
+	well := 0
+	for err := range made {
+		if err == nil {
+			well++
+		} else {
+			wantCode(t, err, api.CodeConflict)
+		}
+	}
+	if well != 1 {
+		t.Errorf("%d sessions have it to write; want one", well)
+	}
+	b.stop()
+	a.stop()
+	if left := loops(t, one); len(left) != 0 {
+		t.Errorf("loop devices left: %q", left)
+	}
+	if left, err := filepath.Glob(filepath.Join(one, "volumes", "0", ".new*")); err != nil || len(left) != 0 {
+		t.Errorf("left half made: %q, %v", left, err)
+	}
+	if err := os.RemoveAll(filepath.Join(one, "volumes")); err != nil {
+		t.Error(err)
+	}
+}
