@@ -4,13 +4,14 @@ package api
 type Health struct {
 	Status      string `json:"status"` // "ok", or "stopping"
 	Version     string `json:"version"`
-	Slots       int    `json:"slots"`                  // runs at a time
-	Leased      int    `json:"leased"`                 // of them now taken
-	Cells       int    `json:"cells"`                  // alive, leased or idle
-	Sessions    int    `json:"sessions"`               // that live
-	SessionsMax int    `json:"sessions_ceiling"`       // the most that may
-	Memory      int64  `json:"memory_committed_bytes"` // promised to runs under way, and to sessions
-	MemoryMax   int64  `json:"memory_ceiling_bytes"`   // the most it promises together
+	Slots       int    `json:"slots"`                            // runs at a time
+	Leased      int    `json:"leased"`                           // of them now taken
+	Cells       int    `json:"cells"`                            // alive, leased or idle
+	Sessions    int    `json:"sessions"`                         // that live
+	SessionsMax int    `json:"sessions_ceiling"`                 // the most that may
+	Memory      int64  `json:"memory_committed_bytes"`           // promised to runs under way, and to sessions
+	MemoryMax   int64  `json:"memory_ceiling_bytes"`             // the most it promises together
+	Beside      int64  `json:"memory_of_others_bytes,omitempty"` // what agents that lived at its start promise beside it
 	UptimeNS    int64  `json:"uptime_ns"`
 	Kernel      string `json:"kernel"`
 	CgroupMode  string `json:"cgroup_mode"`

@@ -68,12 +68,16 @@ var sharedFlags = []string{"--group", "daemon", "--slots", "2"}
 
 func launchService(t testing.TB, a *agent, data string, flags ...string) *service {
 	t.Helper()
+	return launchServe(t, append([]string{"--socket", a.socket, "--data-dir", data}, flags...)...)
+}
+
+// launchServe starts brig serve, with an agent of its own where none is named.
+func launchServe(t testing.TB, flags ...string) *service {
+	t.Helper()
 	s := &service{t: t, log: new(syncBuffer), done: make(chan struct{})}
-	s.cmd = exec.Command(binary(t, "brig"), append([]string{
-		"serve", "--socket", a.socket, "--listen", "127.0.0.1:0", "--images", "", "--data-dir", data,
-	}, flags...)...)
+	s.cmd = exec.Command(binary(t, "brig"), append([]string{"serve", "--listen", "127.0.0.1:0", "--images", ""}, flags...)...)
 	s.cmd.Stderr = s.log
-	s.cmd.Env = append(os.Environ(), "SANDBOX_PORT=")
+	s.cmd.Env = append(os.Environ(), "SANDBOX_PORT=", "BRIG_SOCKET=")
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

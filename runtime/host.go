@@ -46,6 +46,7 @@ type Host struct {
 	cfg            Config
 	log            *slog.Logger
 	instance       *instance
+	beside         api.Size // what other agents promised when this one started
 	tree           *groups.Tree
 	mode           string // v2, v1 or hybrid
 	kernel         string
@@ -178,10 +179,8 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.cfg.Memory == 0 {
-		if h.cfg.Memory, err = promisable(); err != nil {
-			return nil, err
-		}
+	if err := h.apportion(); err != nil {
+		return nil, err
 	}
 	var slots []*slot
 	for i := range h.cfg.Slots {
@@ -309,6 +308,6 @@ func (h *Host) Health() api.Health {
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.count(), SessionsMax: h.sessions.most,
-		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), Kernel: h.kernel, CgroupMode: h.mode,
+		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), Beside: int64(h.beside), Kernel: h.kernel, CgroupMode: h.mode,
 	}
 }

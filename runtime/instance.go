@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 // locked while it lives, with a record of every cgroup it made. What hangs below
 // it is mounted in the agent's own mount namespace and dies with it.
 //
-//	<run>/<id>/lock      held by the living agent
+//	<run>/<id>/lock      held by the living agent; in it, the memory that it promises
 //	<run>/<id>/groups    one cgroup path a line, written before each mkdir
 //	<run>/<id>/mnt/      a tmpfs only the agent sees: cells/, state/, dev/
 type instance struct {
@@ -156,6 +157,42 @@ func lockFile(path string, create bool) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
 	return f, nil
+}
+
+// promise says to agents that start later what this one promises.
+func (i *instance) promise(memory api.Size) error {
+	_, err := i.lock.WriteAt([]byte(strconv.FormatInt(int64(memory), 10)+"\n"), 0)
+	return err
+}
+
+// beside is the memory that other living agents of the run directory promise.
+func (i *instance) beside() (api.Size, error) {
+	entries, err := os.ReadDir(filepath.Dir(i.dir))
+	if err != nil {
+		return 0, err
+	}
+	var all api.Size
+	for _, e := range entries {
+		if !e.IsDir() || len(e.Name()) != 8 || e.Name() == i.id {
+			continue
+		}
+		path := filepath.Join(filepath.Dir(i.dir), e.Name(), "lock")
+		lock, err := lockFile(path, false)
+		if err == nil { // dead
+			if err := lock.Close(); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			all += api.Size(n)
+		}
+	}
+	return all, nil
 }
 
 // beingMade is how long a directory without a lock may be one that an agent is

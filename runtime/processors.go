@@ -80,3 +80,22 @@ func promisable() (api.Size, error) {
 	}
 	return 0, fmt.Errorf("/proc/meminfo: no MemTotal")
 }
+
+// apportion settles what the host promises. What agents beside it promise is not taken
+// from that, as most of them serve one command and end: it is said.
+func (h *Host) apportion() error {
+	most, err := promisable()
+	if err != nil {
+		return err
+	}
+	if h.cfg.Memory == 0 {
+		h.cfg.Memory = most
+	}
+	if h.beside, err = h.instance.beside(); err != nil {
+		return err
+	}
+	if h.beside+h.cfg.Memory > most {
+		h.log.Warn("more memory is promised than is there: divide it between the agents with --memory, or stop one", "here", h.cfg.Memory, "by other agents", h.beside, "three quarters of the host", most)
+	}
+	return h.instance.promise(h.cfg.Memory)
+}

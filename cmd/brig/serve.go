@@ -130,6 +130,9 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 		return err
 	}
 	defer agent.Close()
+	if err := alone(ctx, agent, o.agentArgs); err != nil {
+		return err
+	}
 	if err := c.warm(ctx, agent, o.images); err != nil {
 		return agent.explain(err)
 	}
@@ -212,6 +215,22 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns, --max-conns-address and --wait not zero")
 	}
 	return keys, config, nil
+}
+
+// alone refuses to start a service whose own agent promises memory that another's has
+// promised: runs of both would be killed for it. Who divides it himself may.
+func alone(ctx context.Context, agent *agentHandle, args []string) error {
+	if agent.private == nil || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--memory") }) {
+		return nil
+	}
+	h, err := agent.Health(ctx)
+	if err != nil {
+		return agent.explain(err)
+	}
+	if h.Beside == 0 {
+		return nil
+	}
+	return api.Refuse(api.CodeConflict, "other agents on this host, of another brig serve or of a command under way, promise %s of memory to their runs, and one started here %s, as if it were alone: let the services share one brigd (start it; --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.Beside), api.Size(h.MemoryMax), defaultSocket)
 }
 
 // holdDir keeps other services off the directory until the file is closed: one that
