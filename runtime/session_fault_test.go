@@ -213,7 +213,7 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 							var e *api.Error
 							switch {
 							case err == nil:
-							case errors.As(err, &e) && (e.Code == api.CodeSessionEnded || e.Code == api.CodeBusy):
+							case errors.As(err, &e) && (e.Code == api.CodeSessionEnded || e.Code == api.CodeSessionBusy):
 							default:
 								t.Errorf("%v", err)
 							}
