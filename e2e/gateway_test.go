@@ -180,6 +180,26 @@ func TestGatewayIsNotRoot(t *testing.T) {
 	}
 }
 
+// The service's threads may be woken late; the programs are not.
+func TestGatewayAloneIsWokenLate(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a)
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		slack, err := os.ReadFile("/proc/" + thread.Name() + "/timerslack_ns")
+		if err != nil || string(slack) != "1000000\n" {
+			t.Errorf("a thread of the service has a slack of %q, %v; want 1 ms", slack, err)
+		}
+	}
+	res := a.run(t, sh("cat /proc/self/timerslack_ns"))
+	if wantVerdict(t, res, api.OK); string(res.Stdout) != "50000\n" {
+		t.Errorf("a program has a slack of %q, want the kernel's 50 us", res.Stdout)
+	}
+}
+
 // Events come as they happen; a client that comes back gets the rest.
 func TestGatewayEvents(t *testing.T) {
 	a := startAgent(t, sharedFlags...)

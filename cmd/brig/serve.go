@@ -174,6 +174,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	}
 	// 5. Whoever may, is answered; a second signal ends at once.
 	c.halve()
+	slacken()
 	served, done := context.WithCancel(context.WithoutCancel(ctx))
 	var keeping sync.WaitGroup
 	keeping.Go(func() { c.keepSmall(served) })
