@@ -94,45 +94,14 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	c := s.client()
-	var over, share []float64
-	var used time.Duration // by the service, with as many clients as slots
-	counted := 0
-	for round := range b.cfg.rounds {
-		fmt.Fprintf(os.Stderr, "gateway, round %d of %d\n", round+1, b.cfg.rounds)
-		var p50, rate [2]float64
-		for i, run := range []runner{b.agent.Client.Run, c.Run} {
-			one, err := sandboxed(ctx, run, b.run, 1, b.slots, b.cfg.hot, 0)
-			if err != nil {
-				return err
-			}
-			before, err := processorTime(s.cmd.Process.Pid)
-			if err != nil {
-				return err
-			}
-			many, err := sandboxed(ctx, run, b.run, b.slots, b.slots, b.cfg.hot, 0)
-			if err != nil {
-				return err
-			}
-			if i == 1 {
-				after, err := processorTime(s.cmd.Process.Pid)
-				if err != nil {
-					return err
-				}
-				used, counted = used+after-before, counted+len(many.took)
-			}
-			p50[i], rate[i] = float64(one.quantile(.5))/1e6, many.rate()
-		}
-		over, share = append(over, p50[1]-p50[0]), append(share, 100*rate[1]/rate[0])
+	rate, err := b.beside(ctx, s, c.Run)
+	if err != nil {
+		return err
 	}
-	b.say("")
-	b.say("Through brig serve over TCP, beside the agent's socket: %.2f ms more at p50, %.0f %% of the rate. Processor time of brig serve per run with %d clients: %s.",
-		median(over), median(share), b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
-	b.want("p50 through the gateway above the agent's socket", median(over), 0.4, "ms")
-	b.least("rate through the gateway, of the agent's socket", median(share), 80, "%")
 	if err := b.readers(ctx, s); err != nil {
 		return err
 	}
-	if err := b.crowd(ctx, c); err != nil {
+	if err := b.crowd(ctx, c, rate); err != nil {
 		return err
 	}
 	rss, err := s.rss()
@@ -141,6 +110,54 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	}
 	b.want("memory of the gateway after all that", rss, 60, "MiB resident")
 	return nil
+}
+
+// beside times runs through the service, by Go's HTTP client and by a bare one, beside
+// runs through the agent's socket, whose rate it returns.
+func (b *bench) beside(ctx context.Context, s *service, run runner) (agentRate float64, err error) {
+	bare := newBare(s.url)
+	defer bare.close()
+	ways := []runner{b.agent.Client.Run, run, bare.Run}
+	over, share, rates := make([][]float64, len(ways)), make([][]float64, len(ways)), []float64{}
+	var used time.Duration // by the service, with as many clients as slots
+	counted := 0
+	for round := range b.cfg.rounds {
+		fmt.Fprintf(os.Stderr, "gateway, round %d of %d\n", round+1, b.cfg.rounds)
+		var p50, rate float64 // of the agent's socket
+		for i, run := range ways {
+			one, err := sandboxed(ctx, run, b.run, 1, b.slots, b.cfg.hot, 0)
+			if err != nil {
+				return 0, err
+			}
+			before, err := processorTime(s.cmd.Process.Pid)
+			if err != nil {
+				return 0, err
+			}
+			many, err := sandboxed(ctx, run, b.run, b.slots, b.slots, b.cfg.hot, 0)
+			if err != nil {
+				return 0, err
+			}
+			after, err := processorTime(s.cmd.Process.Pid)
+			if err != nil {
+				return 0, err
+			}
+			if i == 0 {
+				p50, rate = float64(one.quantile(.5))/1e6, many.rate()
+				rates = append(rates, rate)
+				continue
+			}
+			used, counted = used+after-before, counted+len(many.took)
+			over[i] = append(over[i], float64(one.quantile(.5))/1e6-p50)
+			share[i] = append(share[i], 100*many.rate()/rate)
+		}
+	}
+	b.say("")
+	b.say("Through brig serve over TCP, beside the agent's socket: %.2f ms more at p50, %.0f %% of the rate; by a client as bare as the socket's: %.2f ms, %.0f %%.",
+		median(over[1]), median(share[1]), median(over[2]), median(share[2]))
+	b.say("Processor time of brig serve per run with %d clients: %s.", b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
+	b.want("p50 through the gateway above the agent's socket", median(over[1]), 0.4, "ms")
+	b.least("rate through the gateway, of the agent's socket", median(share[1]), 80, "%")
+	return median(rates), nil
 }
 
 // readers holds a thousand streams of one run's events open, and has all of them
@@ -180,8 +197,8 @@ func (b *bench) readers(ctx context.Context, s *service) error {
 }
 
 // crowd has 64 clients ask as fast as they are answered: each request has an answer,
-// or is told by name to come again.
-func (b *bench) crowd(ctx context.Context, c *remote.Client) error {
+// or is told by name to come again. agentRate is that of the agent's socket.
+func (b *bench) crowd(ctx context.Context, c *remote.Client, agentRate float64) error {
 	var ran, later, lost atomic.Int64
 	until := time.Now().Add(time.Duration(b.cfg.crowd) * time.Second)
 	var wg sync.WaitGroup
@@ -206,7 +223,8 @@ func (b *bench) crowd(ctx context.Context, c *remote.Client) error {
 		})
 	}
 	wg.Wait()
-	b.say("64 clients on %d slots for %d s: %d runs, %d told to come again.", b.slots, b.cfg.crowd, ran.Load(), later.Load())
+	b.say("64 clients on %d slots for %d s: %d runs, %.0f %% of the rate of the agent's socket, %d told to come again.",
+		b.slots, b.cfg.crowd, ran.Load(), 100*float64(ran.Load())/float64(b.cfg.crowd)/agentRate, later.Load())
 	b.want("requests of a crowd lost or hung", float64(lost.Load()), 0, "")
 	if ran.Load() == 0 {
 		return errors.New("no run of the crowd was carried out")
