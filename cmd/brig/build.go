@@ -149,7 +149,7 @@ func (c *console) buildMissing(ctx context.Context, a *agentHandle, l api.Langua
 		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s", l.Image, l.Name, l.Image)
 	}
 	return c.buildOnce(ctx, a, l, func() error {
-		fmt.Fprintf(c.stderr, "brig: the image of %s is not stored yet: building it, once\n", l.Name)
+		fmt.Fprintf(c.stderr, "brig: the image of %s is not stored yet: building it, once, which takes a minute or more\n", l.Name)
 		quiet := *c
 		quiet.stdout = io.Discard // stdout is the program's
 		return quiet.buildAndStore(ctx, a, r, l.Image, rootfs.BuildOptions{Cache: cacheDir()}, false)

@@ -52,6 +52,7 @@ type serveOptions struct {
 	queue, conns, connsEach, historyRuns  int
 	wait, grace                           time.Duration
 	maxBody, maxBlob, historyBytes        api.Size
+	logFormat                             string
 	verbose                               bool
 }
 
@@ -78,6 +79,7 @@ func serveCommand(c *console, args []string) int {
 	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that is started, such as --agent-arg=--slots=4 (repeatable)")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	f.StringVar(&o.config, "config", "", "`FILE` of settings")
+	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of what is logged, and of what is told at start: text, or json")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
 	if code, done := c.parse(f, args); done {
 		return code
@@ -95,7 +97,20 @@ func serveCommand(c *console, args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	switch o.logFormat {
+	case "text":
+	case "json":
+		told := *c
+		lines := &logLines{to: c.stderr}
+		defer lines.flush()
+		told.stderr, c = lines, &told
+	default:
+		return c.hint("serve", fmt.Errorf("--log-format %q: write text, or json", o.logFormat))
+	}
 	if err := c.serve(ctx, stop, o); err != nil {
+		if lines, ok := c.stderr.(*logLines); ok {
+			lines.level = slog.LevelError
+		}
 		return c.fail(err)
 	}
 	return 0
@@ -163,7 +178,12 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if o.verbose {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
+	var log *slog.Logger
+	if lines, ok := c.stderr.(*logLines); ok {
+		log = slog.New(slog.NewJSONHandler(lines.to, &slog.HandlerOptions{Level: level}))
+	} else {
+		log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
+	}
 	g, err := gateway.New(ctx, gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, Version: version, Log: log,
 		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxConns: o.conns, MaxEach: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
@@ -308,42 +328,4 @@ func (o serveOptions) url(at net.Addr) string {
 		return fmt.Sprintf("%s://%s/docs/", scheme, net.JoinHostPort(host, strconv.Itoa(tcp.Port)))
 	}
 	return fmt.Sprintf("%s://%s/docs/", scheme, at)
-}
-
-// warm sees to it that the images are there, and that each has run once: its files
-// are read, its cell is built.
-func (c *console) warm(ctx context.Context, agent *agentHandle, names []string) error {
-	all, err := agent.Languages(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(l api.Language) bool { return l.Name == name || slices.Contains(l.Aliases, name) })
-		if i < 0 {
-			return api.Refuse(api.CodeNoLanguage, "--images names %q, which is no language: brig languages lists them", name)
-		}
-		if !all[i].Stored && os.Geteuid() != 0 {
-			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s, or leave it out of --images", all[i].Image, name, all[i].Image)
-		}
-		if !all[i].Stored {
-			if err := c.buildMissing(ctx, agent, all[i]); err != nil {
-				return err
-			}
-		}
-		if err := c.warmUp(ctx, agent, all[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// warmUp has the first cell of a language built. An image need not have the program.
-func (c *console) warmUp(ctx context.Context, agent *agentHandle, l api.Language) error {
-	fmt.Fprintf(c.stderr, "brig: warming %s\n", l.Name)
-	_, err := agent.Run(ctx, api.Run{Language: l.Name, Argv: []string{"true"}})
-	var e *api.Error
-	if errors.As(err, &e) && (e.Code == api.CodeNoProgram || e.Code == api.CodeBadProgram || e.Code == api.CodeBusy) {
-		return nil
-	}
-	return err
 }

@@ -1,0 +1,34 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// What brig serve tells and logs is a line a step, and a record each where that was
+// asked for, the error it ends with too.
+func TestServeLogsRecords(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	images.load(t, a, "bash")
+	plain := startService(t, a, "--images", "bash")
+	if text := plain.log.String(); !strings.HasPrefix(text, "brig: bash is ready (1 of 1)\nbrig serves ") {
+		t.Errorf("a start says\n%s", text)
+	}
+	plain.stop()
+	s := startService(t, a, "--images", "bash", "--log-format", "json")
+	s.call("POST", "/v1/runs", sh("true"), 200, nil)
+	s.stop()
+	seen := map[string]bool{}
+	for line := range strings.Lines(s.log.String()) {
+		var record struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil || record.Time == "" || record.Level == "" || record.Msg == "" {
+			t.Errorf("%v: %s", err, line)
+		}
+		first, _, _ := strings.Cut(record.Msg, " ")
+		seen[first] = true
+	}
+	if !seen["bash"] || !seen["brig"] || !seen["run"] || !seen["stopping:"] {
+		t.Errorf("the log has %v\n%s", seen, s.log)
+	}
+}
