@@ -22,7 +22,7 @@ func (s *session) site(volume bool) (site, error) {
 		return s.box(), nil
 	}
 	if s.volume == nil {
-		return site{}, api.Refuse(api.CodeBadRequest, "session %s has no volume: make one with volume", s.id)
+		return site{}, api.Refuse(api.CodeBadRequest, "session %s has no volume: make one that has (brig session create --volume)", s.id)
 	}
 	return site{
 		root: s.volume.ours, uid: runUID, gid: runGID, most: int64(max(s.volume.size, s.plan.limits.Scratch)), name: "/workspace",

@@ -161,7 +161,7 @@ func (u *usedVolume) admits(m *volume) error {
 			return api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", other.session, m.name)
 		}
 		if !other.readOnly && !(m.shared && other.shared) {
-			return api.Refuse(api.CodeConflict, "session %s writes to volume %q: end it, ask to read only, or make both sessions with volume.shared", other.session, m.name)
+			return api.Refuse(api.CodeConflict, "session %s writes to volume %q: end it, ask to read only, or make both sessions with volume.shared (--volume-shared)", other.session, m.name)
 		}
 	}
 	return nil

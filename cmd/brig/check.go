@@ -30,7 +30,7 @@ Exit codes: 0 where nothing weighs as much as an error, 1 where something does,
 
 // checkCommand is brig check: one run of a parser, and what it found.
 func checkCommand(c *console, args []string) int {
-	o := new(runOptions)
+	o := &runOptions{command: "check"}
 	f := c.flags("check", checkUsage)
 	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON")

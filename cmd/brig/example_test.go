@@ -54,6 +54,19 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	})
 }
 
+// docs/operating.md has every flag of brig serve.
+func TestDocsHaveEveryFlagOfServe(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveFlags(t).VisitAll(func(g *pflag.Flag) {
+		if !regexp.MustCompile("`--" + g.Name + "[` ]").Match(docs) {
+			t.Errorf("docs/operating.md does not have --%s", g.Name)
+		}
+	})
+}
+
 // Every setting of the example is told about above it.
 func TestExampleExplainsEachSetting(t *testing.T) {
 	text, err := os.ReadFile(example)

@@ -58,6 +58,9 @@ Examples:
 	if errors.As(err, &refused) && refused.Code == api.CodeUnauthorized {
 		err = fmt.Errorf("%w (brig explain sends $BRIG_API_KEY)", err)
 	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		err = fmt.Errorf("no service answers at %s: start brig serve, or name its address with --url or $BRIG_URL", at)
+	}
 	if err != nil {
 		return c.fail(err)
 	}

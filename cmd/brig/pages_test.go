@@ -21,6 +21,9 @@ func TestPagesAreComplete(t *testing.T) {
 		if !strings.Contains(p.Text, "\nUsage:\n  ") {
 			t.Errorf("%s has no usage", p.Name)
 		}
+		if !strings.Contains(p.Text, "\nExample") {
+			t.Errorf("%s has no example", p.Name)
+		}
 	}
 	for _, name := range names(commands()) {
 		if !slices.Contains(have, "brig "+name) {

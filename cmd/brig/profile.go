@@ -82,7 +82,10 @@ func profileList(c *console, args []string) int {
 List the built-in tiers, strictest first.
 
 Usage:
-  brig profile ls [--json]`)
+  brig profile ls [--json]
+
+Example:
+  brig profile ls`)
 	asJSON := f.Bool("json", false, "print JSON")
 	if code, done := c.parse(f, args); done {
 		return code

@@ -114,7 +114,11 @@ func rootfsList(c *console, args []string) int {
 List the stored images.
 
 Usage:
-  brig rootfs ls [--json]`)
+  brig rootfs ls [--json]
+
+Examples:
+  brig rootfs ls
+  brig rootfs ls --json`)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(f, args, "", func(ctx context.Context, a *agentHandle) error {
 		all, err := a.Images(ctx)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -243,7 +244,7 @@ func (c *console) runFailed(o *runOptions, err error, usage bool) int {
 		}
 	}
 	if usage {
-		return c.hint("run", err)
+		return c.hint(cmp.Or(o.command, "run"), err)
 	}
 	return c.fail(err)
 }

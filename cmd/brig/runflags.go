@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -45,6 +46,7 @@ a shell. --json and --result tell them from a program's own.`
 
 // runOptions is the command line of brig run.
 type runOptions struct {
+	command string // whose help a mistake names; brig run's if none
 	run     api.Run
 	code    string
 	hasCode bool // -c was given, perhaps empty
@@ -245,7 +247,7 @@ func (o *runOptions) planWorld() error {
 func inputs(name, from string) ([]api.File, error) {
 	info, err := os.Stat(from)
 	if err != nil {
-		return nil, err
+		return nil, named(err)
 	}
 	if !info.IsDir() {
 		content, err := readFile(from)
@@ -288,11 +290,19 @@ func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, named(err)
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a directory: name a file", path)
 	case info.Size() > maxInput:
 		return nil, fmt.Errorf("%s is %s: the most is %s", path, api.Size(info.Size()), api.Size(maxInput))
 	}
 	return os.ReadFile(path)
+}
+
+// named is err without the system call that met it: who named a file knows the file.
+func named(err error) error {
+	if e := new(fs.PathError); errors.As(err, &e) {
+		return fmt.Errorf("%s: %w", e.Path, e.Err)
+	}
+	return err
 }

@@ -61,7 +61,7 @@ func (c *console) standing(socket string) (*agentHandle, error) {
 		socket = defaultSocket
 		probe, err := net.Dial("unix", socket)
 		if err != nil && !os.IsPermission(err) {
-			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and a session needs one that stays: start brigd, or name its socket with --socket", socket)
+			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and sessions and volumes need one that stays: start one (sudo brigd &), or name its socket with --socket", socket)
 		}
 		if err == nil {
 			probe.Close()

@@ -10,6 +10,9 @@ func versionCommand(c *console, args []string) int {
 Print the version of brig.
 
 Usage:
+  brig version
+
+Example:
   brig version`)
 	if code, done := c.parse(f, args); done {
 		return code

@@ -119,8 +119,11 @@ func parse(args []string) (flags, error) {
 	if err := set.MarkHidden("man"); err != nil {
 		return f, err
 	}
-	set.Usage = func() { fmt.Fprintf(os.Stderr, "%s\n\nFlags:\n%s", about, set.FlagUsages()) }
+	set.Usage = func() { fmt.Printf("%s\n\nFlags:\n%s", about, set.FlagUsages()) } // called for --help only
 	if err := set.Parse(args); err != nil {
+		if !errors.Is(err, pflag.ErrHelp) {
+			err = fmt.Errorf("%w; see brigd --help", err)
+		}
 		return f, err
 	}
 	if *showVersion {
