@@ -8,65 +8,34 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/ownservice"
 	"github.com/brig-sandbox/brig/remote"
 )
 
 // A service is brig serve in front of the bench's agent.
-type service struct {
-	cmd *exec.Cmd
-	url string
-}
-
-var servesAt = regexp.MustCompile(`brig serves (\S+);`)
+type service struct{ *ownservice.Service }
 
 // serve starts the service with flags.
 func (b *bench) serve(dir string, flags ...string) (*service, error) {
-	log, err := os.Create(filepath.Join(b.agent.Dir, dir+".log"))
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	s := &service{cmd: exec.Command(filepath.Join(b.cfg.own.Bin, "brig"), append([]string{
-		"serve", "--socket", filepath.Join(b.agent.Dir, "brigd.sock"), "--listen", "127.0.0.1:0", "--images", "",
-		"--data-dir", filepath.Join(b.agent.Dir, dir),
-	}, flags...)...)}
-	s.cmd.Stderr = log
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
-		said, err := os.ReadFile(log.Name())
-		if err != nil {
-			return nil, errors.Join(err, s.stop())
-		}
-		if m := servesAt.FindSubmatch(said); m != nil {
-			s.url = "http://" + string(m[1])
-			return s, nil
-		}
-	}
-	said, err := os.ReadFile(log.Name())
-	return nil, errors.Join(fmt.Errorf("brig serve does not listen:\n%s", said), err, s.stop())
+	s, err := ownservice.Start(filepath.Join(b.cfg.own.Bin, "brig"), 10*time.Second, append([]string{
+		"--socket", filepath.Join(b.agent.Dir, "brigd.sock"), "--data-dir", filepath.Join(b.agent.Dir, dir),
+	}, flags...)...)
+	return &service{s}, err
 }
 
-func (s *service) stop() error {
-	return errors.Join(s.cmd.Process.Signal(unix.SIGTERM), s.cmd.Wait())
-}
+func (s *service) stop() error { return s.Stop(time.Minute) }
 
 // rss is what the service's memory comes to.
 func (s *service) rss() (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
@@ -77,7 +46,7 @@ func (s *service) rss() (float64, error) {
 
 // client speaks to the service over so many connections as it needs.
 func (s *service) client() *remote.Client {
-	c := remote.New(s.url, "")
+	c := remote.New(s.URL, "")
 	c.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
 	return c
 }
@@ -115,7 +84,7 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 // beside times runs through the service, by Go's HTTP client and by a bare one, beside
 // runs through the agent's socket, whose rate it returns.
 func (b *bench) beside(ctx context.Context, s *service, run runner) (agentRate float64, err error) {
-	bare := newBare(s.url)
+	bare := newBare(s.URL)
 	defer bare.close()
 	ways := []runner{b.agent.Client.Run, run, bare.Run}
 	over, share, rates := make([][]float64, len(ways)), make([][]float64, len(ways)), []float64{}
@@ -129,7 +98,7 @@ func (b *bench) beside(ctx context.Context, s *service, run runner) (agentRate f
 			if err != nil {
 				return 0, err
 			}
-			before, err := processorTime(s.cmd.Process.Pid)
+			before, err := processorTime(s.Cmd.Process.Pid)
 			if err != nil {
 				return 0, err
 			}
@@ -137,7 +106,7 @@ func (b *bench) beside(ctx context.Context, s *service, run runner) (agentRate f
 			if err != nil {
 				return 0, err
 			}
-			after, err := processorTime(s.cmd.Process.Pid)
+			after, err := processorTime(s.Cmd.Process.Pid)
 			if err != nil {
 				return 0, err
 			}

@@ -11,48 +11,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/openapitest"
+	"github.com/brig-sandbox/brig/internal/ownservice"
 )
 
 // A service is brig serve in front of an agent.
 type service struct {
 	t    testing.TB
+	own  *ownservice.Service
 	url  string
 	key  string // sent with every request; empty: none
 	cmd  *exec.Cmd
-	log  *syncBuffer
+	log  *ownservice.Log
 	doc  *openapitest.Document // what every answer is held against
 	done chan struct{}
-	err  error // of Wait, when done
+	err  error // of stop
 }
-
-// syncBuffer is a bytes.Buffer for a process's output.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-var servesAt = regexp.MustCompile(`brig serves (\S+);`)
 
 // startService starts brig serve in front of a, which must be shared with a group.
 func startService(t testing.TB, a *agent, flags ...string) *service {
@@ -74,41 +53,20 @@ func launchService(t testing.TB, a *agent, data string, flags ...string) *servic
 // launchServe starts brig serve, with an agent of its own where none is named.
 func launchServe(t testing.TB, flags ...string) *service {
 	t.Helper()
-	s := &service{t: t, log: new(syncBuffer), done: make(chan struct{})}
-	s.cmd = exec.Command(binary(t, "brig"), append([]string{"serve", "--listen", "127.0.0.1:0", "--images", ""}, flags...)...)
-	s.cmd.Stderr = s.log
-	s.cmd.Env = append(os.Environ(), "SANDBOX_PORT=", "BRIG_SOCKET=")
-	if err := s.cmd.Start(); err != nil {
+	own, err := ownservice.Start(binary(t, "brig"), time.Until(patience()), flags...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { s.err = s.cmd.Wait(); close(s.done) }()
-	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
-		if m := servesAt.FindStringSubmatch(s.log.String()); m != nil {
-			s.url = "http://" + m[1]
-			s.describe()
-			return s
-		}
-		select {
-		case <-s.done:
-			t.Fatalf("brig serve ended: %v\n%s", s.err, s.log)
-		default:
-		}
-		if time.Now().After(deadline) {
-			_ = s.cmd.Process.Kill()
-			t.Fatalf("brig serve does not listen\n%s", s.log)
-		}
-	}
+	s := &service{t: t, own: own, url: own.URL, cmd: own.Cmd, log: own.Log, done: own.Done}
+	s.describe()
+	return s
 }
 
 // stop ends the service as a service manager would.
 func (s *service) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
-	select {
-	case <-s.done:
-	case <-time.After(slow(30 * time.Second)):
-		s.t.Errorf("brig serve does not stop\n%s", s.log)
-		_ = s.cmd.Process.Kill()
-		<-s.done
+	s.err = s.own.Stop(slow(30 * time.Second))
+	if s.err != nil && strings.Contains(s.err.Error(), "does not stop") {
+		s.t.Error(s.err)
 	}
 }
 

@@ -24,21 +24,11 @@ import (
 // may be there; the directories on its way are made. It is bounded by what is left of the
 // scratch and charged to us, who have promised so much, or by what is left of the volume.
 func (h *Host) PutFile(id, name string, volume, executable bool, content io.Reader, c Caller) error {
-	s, err := h.sessions.find(id, c)
+	s, at, err := h.enterFile(id, name, volume, c)
 	if err != nil {
-		return err
-	}
-	if err := api.FileName(name); err != nil {
-		return err
-	}
-	if err := s.enter(); err != nil {
 		return err
 	}
 	defer s.leave()
-	at, err := s.site(volume)
-	if err != nil {
-		return err
-	}
 	if err := s.put(at, name, executable, content); err != nil {
 		return h.told(s.excuse(err), id)
 	}

@@ -16,21 +16,11 @@ import (
 // RemoveFile removes a name from /box, or from the volume: a file, a link itself, or an
 // empty directory.
 func (h *Host) RemoveFile(id, name string, volume bool, c Caller) error {
-	s, err := h.sessions.find(id, c)
+	s, at, err := h.enterFile(id, name, volume, c)
 	if err != nil {
-		return err
-	}
-	if err := api.FileName(name); err != nil {
-		return err
-	}
-	if err := s.enter(); err != nil {
 		return err
 	}
 	defer s.leave()
-	at, err := s.site(volume)
-	if err != nil {
-		return err
-	}
 	if err := s.remove(at, name); err != nil {
 		return h.told(s.excuse(err), id)
 	}
@@ -76,14 +66,11 @@ func (h *Host) ListFiles(id, dir string, volume bool, c Caller) (api.FileList, e
 	} else if err := api.FileName(dir); err != nil {
 		return api.FileList{}, err
 	}
-	if err := s.enter(); err != nil {
-		return api.FileList{}, err
-	}
-	defer s.leave()
-	at, err := s.site(volume)
+	at, err := s.enterSite(volume)
 	if err != nil {
 		return api.FileList{}, err
 	}
+	defer s.leave()
 	l := lister{root: at.root, list: api.FileList{Files: []api.FileInfo{}}}
 	release, err := s.hold()
 	if err != nil {

@@ -14,19 +14,8 @@ import (
 // the file had when it was opened, or fewer if the program cuts it short, and must be
 // closed. It fails when the session ends.
 func (h *Host) OpenFile(id, name string, volume bool, c Caller) (io.ReadCloser, error) {
-	s, err := h.sessions.find(id, c)
+	s, at, err := h.enterFile(id, name, volume, c)
 	if err != nil {
-		return nil, err
-	}
-	if err := api.FileName(name); err != nil {
-		return nil, err
-	}
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	at, err := s.site(volume)
-	if err != nil {
-		s.leave()
 		return nil, err
 	}
 	file, size, err := s.openRegular(at, name)

@@ -16,6 +16,32 @@ type site struct {
 	room     string // what bounds it, and the cure
 }
 
+// enterFile begins work on a file that a caller names, if he may: the session is
+// entered, and he leaves it.
+func (h *Host) enterFile(id, name string, volume bool, c Caller) (*session, site, error) {
+	s, err := h.sessions.find(id, c)
+	if err != nil {
+		return nil, site{}, err
+	}
+	if err := api.FileName(name); err != nil {
+		return nil, site{}, err
+	}
+	at, err := s.enterSite(volume)
+	return s, at, err
+}
+
+// enterSite is enter for work in a site; one that is not there is left again.
+func (s *session) enterSite(volume bool) (site, error) {
+	if err := s.enter(); err != nil {
+		return site{}, err
+	}
+	at, err := s.site(volume)
+	if err != nil {
+		s.leave()
+	}
+	return at, err
+}
+
 // site gives the one that a caller means.
 func (s *session) site(volume bool) (site, error) {
 	if !volume {
