@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -20,12 +21,22 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 	undo := undoing(&err)
 	defer undo.run()
 
-	// 1. Its volume is its own, or refused before anything is made.
+	// 1. Its volume is being mounted, or made, meanwhile: that takes as long as a cell.
+	furnished := func() error { return nil }
 	if p.ask.Volume != nil {
-		if err := h.furnishVolume(ctx, s); err != nil {
+		if err := h.volumes.free(p, owner); err != nil {
 			return nil, err
 		}
-		undo.add(func() error { return s.volume.Close() })
+		done := make(chan error, 1)
+		go func() { done <- h.furnishVolume(ctx, s) }()
+		furnished = sync.OnceValue(func() error { return <-done })
+		undo.add(func() error {
+			_ = furnished() // its failure, if it is one, is told already, or not the first
+			if s.volume == nil {
+				return nil
+			}
+			return s.volume.Close()
+		})
 	}
 	h.builders <- struct{}{}
 	defer func() { <-h.builders }()
@@ -64,6 +75,9 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 		return nil, err
 	}
 	undo.add(s.scratch.Close)
+	if err := furnished(); err != nil {
+		return nil, err
+	}
 	if err := s.settle(ctx); err != nil {
 		return nil, fmt.Errorf("cell %s: make the session's shell: %w", s.cell.name, err)
 	}

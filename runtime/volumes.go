@@ -167,6 +167,22 @@ func (u *usedVolume) admits(m *volume) error {
 	return nil
 }
 
+// free refuses a session whose volume another one has, before anything is made for it.
+// What it allows, join may still refuse.
+func (all *volumes) free(p *sessionPlan, owner Caller) error {
+	path, err := all.path(owner.UID, p.ask.VolumeName())
+	if err != nil {
+		return err
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	u := all.used[path]
+	if u == nil || u.changing != nil {
+		return nil
+	}
+	return u.admits(&volume{name: p.ask.VolumeName(), readOnly: p.ask.Volume.ReadOnly, shared: p.ask.Volume.Shared})
+}
+
 // attached ends the changing that join began. Others may join; of a volume that was
 // not attached the one user, who is left, lets go.
 func (all *volumes) attached(u *usedVolume, err error) {

@@ -196,11 +196,18 @@ func tables(inv map[string]int) {
 	}
 }
 
+// loops leaves out devices on files that are not to be seen here: of others, who have
+// another /var/tmp. A file that was removed is told so, and may be ours.
 func loops(inv map[string]int) {
 	entries, _ := os.ReadDir("/sys/block")
 	for _, e := range entries {
-		if back, err := os.ReadFile(filepath.Join("/sys/block", e.Name(), "loop/backing_file")); err == nil {
-			inv["loop "+e.Name()+" "+strings.TrimSpace(string(back))]++
+		back, err := os.ReadFile(filepath.Join("/sys/block", e.Name(), "loop/backing_file"))
+		if err != nil {
+			continue
+		}
+		file := strings.TrimSpace(string(back))
+		if _, err := os.Lstat(file); err == nil || strings.HasSuffix(file, " (deleted)") {
+			inv["loop "+e.Name()+" "+file]++
 		}
 	}
 }

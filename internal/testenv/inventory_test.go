@@ -1,9 +1,46 @@
 package testenv
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
+
+// A loop device on a file of ours is in the inventory, also when the file is removed.
+func TestInventoryHasLoopDevices(t *testing.T) {
+	NeedRoot(t)
+	NeedTool(t, "losetup", "mount")
+	NeedFile(t, "/dev/loop-control", "modprobe loop")
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := Inventory()
+	out, err := exec.Command("losetup", "-f", "--show", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := strings.TrimSpace(string(out))
+	defer func() {
+		if out, err := exec.Command("losetup", "-d", device).CombinedOutput(); err != nil {
+			t.Errorf("losetup -d: %v %s", err, out)
+		}
+	}()
+	shown := func(what string) {
+		t.Helper()
+		if !slices.ContainsFunc(Added(before, Inventory()), func(item string) bool { return strings.Contains(item, "loop "+filepath.Base(device)+" "+what) }) {
+			t.Errorf("%s on %s is not in the inventory", device, what)
+		}
+	}
+	shown(file)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	shown(file + " (deleted)")
+}
 
 func TestOwnGroups(t *testing.T) {
 	const table = `30 1 0:1 / / rw - ext4 /dev/vda rw
