@@ -33,11 +33,20 @@ func stampOf(st fs.FileInfo) fileStamp {
 	return fileStamp{sys.Dev, sys.Ino, sys.Size, sys.Ctim.Nano()}
 }
 
+// openKeyFile waits for nobody: a FIFO there would keep the service from ever reading
+// its keys again, and from stopping (TestKeysAreReadAgain).
+func openKeyFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
 // readKeyFile reads the keys of an open file.
 func readKeyFile(path string, f *os.File) ([]Key, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("keys file %s is no regular file", path)
 	}
 	if st.Mode().Perm()&0o007 != 0 {
 		return nil, fmt.Errorf("keys file %s has mode %04o and others can read it: chmod 640 it", path, st.Mode().Perm())
@@ -76,7 +85,7 @@ func (k *Keys) reread() (*keyChange, error) {
 	}
 	from := f.file
 	if other {
-		if from, err = os.Open(f.path); err != nil {
+		if from, err = openKeyFile(f.path); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +148,7 @@ func (k *Keys) Replaceable() error {
 	if k.file == nil {
 		return nil
 	}
-	f, err := os.Open(k.file.path)
+	f, err := openKeyFile(k.file.path)
 	if err != nil {
 		return err
 	}

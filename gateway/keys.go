@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"sync/atomic"
 
@@ -48,7 +47,7 @@ var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 // ReadKeys reads a keys file, which must be readable by its owner and group only, and
 // keeps it open.
 func ReadKeys(path string) (*Keys, error) {
-	f, err := os.Open(path)
+	f, err := openKeyFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no keys file %s: write the line keys: into it, and below it what brig key new NAME prints", path)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
@@ -131,6 +132,9 @@ func TestKeysAreReadAgain(t *testing.T) {
 		{"others can read it", func() { replace(text("ann")); _ = os.Chmod(path, 0o644) }, "chmod", []string{"bob"}},
 		{"no more", func() { _ = os.Chmod(path, 0o600) }, "", []string{"ann"}},
 		{"it is gone", func() { _ = os.Remove(path) }, "no such file", []string{"ann"}},
+		{"a FIFO in its place", func() { _ = syscall.Mkfifo(path, 0o600) }, "regular", []string{"ann"}},
+		{"a directory", func() { _ = os.Remove(path); _ = os.Mkdir(path, 0o700) }, "regular", []string{"ann"}},
+		{"none again", func() { _ = os.Remove(path) }, "no such file", []string{"ann"}},
 		{"it is there again", func() { write(text("eve")) }, "", []string{"eve"}},
 	} {
 		tt.do()
