@@ -63,6 +63,7 @@ func TestValidateSession(t *testing.T) {
 		{"a volume too small", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a", Size: api.MiB} }), api.CodeBadLimits},
 		{"shared to read", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a", Shared: true, ReadOnly: true} }), api.CodeBadRequest},
 		{"a directory's name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: ".."} }), api.CodeBadRequest},
+		{"the name of the root", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "/"} }), api.CodeBadRequest},
 		{"a name with NUL", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a\x00b"} }), api.CodeBadRequest},
 		{"a name that is no text", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a\xff"} }), api.CodeBadRequest},
 		{"a very long name", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: strings.Repeat("x", 201)} }), api.CodeBadRequest},

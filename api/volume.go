@@ -59,6 +59,8 @@ func VolumeName(name string) error {
 		return bad("is over 200 bytes")
 	case name == "." || name == "..":
 		return bad("means a directory: choose another")
+	case name == "/":
+		return bad("is a part of no address: choose another") // net/http's patterns do not match it
 	case !utf8.ValidString(name):
 		return bad("has bytes that are not UTF-8")
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):

@@ -59,7 +59,7 @@ type Gateway struct {
 	room  *semaphore.Weighted // bytes of large bodies in memory
 
 	sessions *sessionBook
-	volumes  sync.Mutex // held while a key's volumes are counted and one is made
+	makings  makings
 	seats    seats
 	left     []string // sessions of an earlier service
 	agent    agentView

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
@@ -27,18 +28,60 @@ func nameVolume(ask *api.SessionRequest, c caller) error {
 	case ask.Labels.Project == "":
 		return api.Refuse(api.CodeBadRequest, "a volume belongs to a project: set labels.project")
 	}
+	if err := api.VolumeName(ask.Labels.Project); err != nil { // it must be able to be named alone, to be removed
+		return err
+	}
 	v := *ask.Volume
 	v.Name = volumesOf(c.Name) + ask.Labels.Project
 	ask.Volume = &v
 	return nil
 }
 
-// makeSession has the agent make it. A key whose volumes are bounded has one session with
-// a volume made at a time, so that two new ones cannot both find room for one.
+// makings let each key make one session with a volume at a time, so that two new ones
+// cannot both find room. No key waits for another's, which may take long.
+type makings struct {
+	mu   sync.Mutex
+	busy map[string]chan struct{} // guarded by mu; by key: closed when it has been made
+}
+
+func (m *makings) begin(ctx context.Context, key string) (end func(), err error) {
+	own := make(chan struct{})
+	for {
+		m.mu.Lock()
+		other := m.busy[key]
+		if other == nil {
+			if m.busy == nil {
+				m.busy = map[string]chan struct{}{}
+			}
+			m.busy[key] = own
+		}
+		m.mu.Unlock()
+		if other == nil {
+			return func() { m.end(key, own) }, nil
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, api.Fail(api.CodeBusy, "another session of this key is being made with a volume, and takes long: send it again later")
+		}
+	}
+}
+
+func (m *makings) end(key string, own chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.busy, key)
+	close(own)
+}
+
+// makeSession has the agent make it.
 func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
 	if ask.Volume != nil && !ask.Volume.ReadOnly && c.Volumes > 0 {
-		g.volumes.Lock()
-		defer g.volumes.Unlock()
+		end, err := g.makings.begin(ctx, c.Name)
+		if err != nil {
+			return api.Session{}, err
+		}
+		defer end()
 		if err := g.roomForVolume(ctx, ask, c); err != nil {
 			return api.Session{}, err
 		}
