@@ -289,8 +289,8 @@ func TestVolumeFileIsNotOne(t *testing.T) {
 
 // A volume's name is a name: it leads nowhere, and two that differ are two volumes.
 func TestVolumeHostileNames(t *testing.T) {
-	a := volumeAgent(t, "--volumes-total", "200M")
-	names := []string{"a", "a/b", "a%2Fb", "../a", "..", ".", ".a", "%2Ea", "/etc/passwd", "ü 😀 \"'", "-rf", strings.Repeat("x", 200), strings.Repeat("../", 66), strings.Repeat("x", 201), "a\x00b", "a\nb", "lock", ".new-1"}
+	a := volumeAgent(t, "--volumes-total", "240M")
+	names := []string{"a", "/", "//", ".ext4", "a/b", "a%2Fb", "../a", "..", ".", ".a", "%2Ea", "/etc/passwd", "ü 😀 \"'", "-rf", strings.Repeat("x", 200), strings.Repeat("../", 66), strings.Repeat("x", 201), "a\x00b", "a\nb", "lock", ".new-1"}
 	var kept []string
 	for _, name := range names {
 		ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}
@@ -307,7 +307,14 @@ func TestVolumeHostileNames(t *testing.T) {
 		a.end(t, s.ID)
 		kept = append(kept, name)
 	}
+	stray := filepath.Join(a.dir, "volumes", "0", ".ext4") // the operator's own, and no volume
+	if err := os.WriteFile(stray, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	all, err := a.Volumes(t.Context())
+	if err := os.Remove(stray); err != nil {
+		t.Error(err)
+	}
 	if err != nil || len(all) != len(kept) || len(kept) < 10 {
 		t.Errorf("volumes %+v, %v; want %q", all, err, kept)
 	}

@@ -69,7 +69,7 @@ func (all *volumes) files(owner uint32) ([]volumeFile, error) {
 		base, is := strings.CutSuffix(e.Name(), volumeEnd)
 		name, nerr := url.PathUnescape(base)
 		st, serr := e.Info()
-		if !is || base[:1] == "." || nerr != nil || serr != nil || !st.Mode().IsRegular() {
+		if !is || base == "" || base[0] == '.' || nerr != nil || serr != nil || !st.Mode().IsRegular() {
 			continue // the operator's own, or removed a moment ago
 		}
 		out = append(out, volumeFile{
