@@ -100,7 +100,7 @@ func TestVolumeOutlivesAKilledAgent(t *testing.T) {
 	testenv.CleanHost(t)
 	a := launch(t, dir, dataDir(t))
 	last := 0
-	for range 5 {
+	for range rounds(5) {
 		s := a.keeps(t, "v", nil)
 		told, ended := a.counts(t, s.ID, 20)
 		a.kill()

@@ -240,7 +240,7 @@ func TestVolumeFull(t *testing.T) {
 		t.Error(err)
 	}
 	a.says(t, s.ID, "rm -f /workspace/more; head -c 5000000 /dev/zero >/workspace/new; wc -c </workspace/new; rm /workspace/new", "5000000\n")
-	res = a.execute(t, s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "i=0; while : >/workspace/d$i; do i=$((i+1)); done 2>&1; echo $i"}, Limits: api.Limits{Wall: slowly(25)}})
+	res = a.execute(t, s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "i=0; while : >/workspace/d$i; do i=$((i+1)); done 2>&1; echo $i"}, Limits: api.Limits{Wall: seconds(25)}})
 	if !strings.Contains(string(res.Stdout), "No space left") {
 		t.Errorf("all inodes: %q, %s", res.Stdout, res.Verdict)
 	}
