@@ -121,8 +121,9 @@ func (g *Gateway) send(w http.ResponseWriter, status int, v any) {
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
 	h := w.Header()
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Content-Length", strconv.Itoa(len(body)+1))
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone has nobody to tell
+	_, _ = w.Write(body)         // a client that is gone has nobody to tell
+	_, _ = w.Write([]byte{'\n'}) // for who reads it in a terminal; not appended, which would copy a large one
 }

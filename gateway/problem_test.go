@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -27,5 +28,18 @@ func TestProblemsNameNoPaths(t *testing.T) {
 		if strings.Contains(p.Detail, "/") || p.Detail == "" {
 			t.Errorf("%s: %q", p.Code, p.Detail)
 		}
+	}
+}
+
+// An answer ends its line, so that a terminal's next prompt begins one.
+func TestAnswersEndTheirLine(t *testing.T) {
+	web := serveFake(t, http.NewServeMux(), nil)
+	res, err := http.Get(web.URL + "/nothing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if b, err := io.ReadAll(res.Body); err != nil || !strings.HasSuffix(string(b), "}\n") || int64(len(b)) != res.ContentLength {
+		t.Errorf("%d bytes announced, and %q, %v", res.ContentLength, b, err)
 	}
 }

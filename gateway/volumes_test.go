@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -55,5 +56,17 @@ func TestVolumesOfKeysAreMadeApart(t *testing.T) {
 	var p api.Problem
 	if s := send(t, web, "POST", "/v1/sessions", `{"image":"tiny","labels":{"project":"/"},"volume":{}}`, &p, "Authorization", "Bearer "+tokens["ann"]); s != http.StatusBadRequest {
 		t.Errorf("a project that no address names: %d, %+v", s, p)
+	}
+}
+
+// Who made a volume knows it by its project, also in what the agent says of it.
+func TestVolumeErrorsNameTheProject(t *testing.T) {
+	told := ownWords(api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", "s", "ann/course"), caller{Key{Name: "ann"}}, "course")
+	var e *api.Error
+	if !errors.As(told, &e) || e.Code != api.CodeConflict || e.Message != `session s has volume "course": end it first` {
+		t.Errorf("it is told %v", told)
+	}
+	if err := ownWords(nil, caller{}, "course"); err != nil {
+		t.Errorf("no error becomes %v", err)
 	}
 }

@@ -23,11 +23,16 @@ func (c *console) warm(ctx context.Context, agent *agentHandle, names []string) 
 	if err != nil {
 		return err
 	}
-	for n, name := range names {
-		i := slices.IndexFunc(all, func(l api.Language) bool { return l.Name == name || slices.Contains(l.Aliases, name) })
-		if i < 0 {
+	called := func(name string) int {
+		return slices.IndexFunc(all, func(l api.Language) bool { return l.Name == name || slices.Contains(l.Aliases, name) })
+	}
+	for _, name := range names { // before minutes go into the images of the others
+		if called(name) < 0 {
 			return api.Refuse(api.CodeNoLanguage, "--images names %q, which is no language: brig languages lists them", name)
 		}
+	}
+	for n, name := range names {
+		i := called(name)
 		if !all[i].Stored && os.Geteuid() != 0 {
 			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s, or leave it out of --images", all[i].Image, name, all[i].Image)
 		}
