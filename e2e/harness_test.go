@@ -216,7 +216,17 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := slices.ContainsFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) })
+	at := slices.IndexFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) })
+	stored := at >= 0
+	if stored { // before there were volumes, perhaps
+		images, err := rootfs.Open(filepath.Join(a.data, "images"))
+		if err == nil {
+			err = images.Workspace(list[at].Digest)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	if mark, current := recipeMark(t, a.data, name); !stored || !current {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
