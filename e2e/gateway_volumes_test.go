@@ -79,8 +79,11 @@ func TestGatewayVolumes(t *testing.T) {
 		t.Errorf("another key's volume has %q", res.Stdout)
 	}
 	var page api.Page[api.Volume]
-	for _, project := range []string{"../ann/course", "/ann/course", "ann/course", "..", ".", "%2e%2e", "ann%2Fcourse"} {
+	for _, project := range []string{"../ann/course", "/ann/course", "ann/course", "%2e%2e", "ann%2Fcourse"} {
 		bob.refused("POST", "/v1/sessions", keeping(project, "x", api.VolumeRequest{ReadOnly: true}), 404, api.CodeNotFound)
+	}
+	for _, project := range []string{"..", ".", "/"} { // which no address could name
+		bob.refused("POST", "/v1/sessions", keeping(project, "x", api.VolumeRequest{ReadOnly: true}), 400, api.CodeBadRequest)
 	}
 	for _, path := range []string{"..%2Fann%2Fcourse", "ann%2Fcourse", "%2Fann%2Fcourse", "%2e%2e%2fann%2fcourse"} {
 		bob.refused("DELETE", "/v1/volumes/"+path, nil, 404, api.CodeNotFound)
