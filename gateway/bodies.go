@@ -43,7 +43,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	switch {
 	case errors.As(err, &over):
 		return nil, nil, tooLarge(g.cfg.MaxBody)
-	case errors.As(err, &own), r.Context().Err() != nil && err != nil:
+	case errors.As(err, &own), errors.Is(err, context.Canceled):
 		return nil, nil, err
 	case err != nil:
 		return nil, nil, api.Refuse(api.CodeBadRequest, "the request broke off: %w", err)

@@ -1,7 +1,11 @@
 package gateway
 
 import (
+	"bufio"
+	"bytes"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -118,5 +122,36 @@ func TestBadParametersAreRefused(t *testing.T) {
 		if s := send(t, web, "GET", "/v1/history?"+query, "", nil); s != 400 {
 			t.Errorf("%s: %d", query, s)
 		}
+	}
+}
+
+// A caller who breaks off is no fault of the service's: neither in its log, nor in its
+// metrics, nor in the answer.
+func TestBodyBreaksOff(t *testing.T) {
+	var log bytes.Buffer
+	web := serveFake(t, http.NewServeMux(), func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	c, err := net.Dial("tcp", web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "POST /execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusBadRequest || err != nil || !bytes.Contains(text, []byte("broke off")) {
+		t.Errorf("status %d, %v: %s", res.StatusCode, err, text)
+	}
+	web.Close() // the log is ours
+	if strings.Contains(log.String(), "internal") {
+		t.Errorf("logged: %s", &log)
 	}
 }
