@@ -56,6 +56,23 @@ func (a *agent) imported(t *testing.T, name string, f api.File, mode int64) (tre
 	return filepath.Join(a.data, "images", "images", strings.TrimPrefix(img.Digest, "sha256:"), "root")
 }
 
+// An image that is removed and imported again has a tree of its own: no cell of the one
+// before, whose files are gone, serves its runs.
+func TestImageImportedAgain(t *testing.T) {
+	a := startAgentAlone(t)
+	probe := compileC(t, "there", `int main(void) { return 0; }`)
+	for range 2 {
+		a.imported(t, "again", probe, 0o755)
+		r := api.Run{Image: "again", Argv: []string{"/" + probe.Name}, Limits: hostileLimits()}
+		for range 2 {
+			wantVerdict(t, a.run(t, r), api.OK)
+		}
+		if err := a.RemoveImage(t.Context(), "again"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // outside runs a stored file on the host, as nobody.
 func outside(t *testing.T, path string) string {
 	t.Helper()

@@ -96,7 +96,7 @@ func (s *Store) importInto(ctx context.Context, work *work, r io.Reader, o Optio
 	if err != nil {
 		return Image{}, err
 	}
-	meta := imageMeta{Digest: digest, Archive: src.n, Size: d.bytes, Entries: d.entries, Imported: time.Now().UTC().Truncate(time.Second), Record: record}
+	meta := imageMeta{Digest: digest, Archive: src.n, Size: d.bytes, Entries: d.entries, Imported: time.Now().UTC(), Record: record}
 	if err := work.writeMeta(meta); err != nil {
 		return Image{}, err
 	}

@@ -16,12 +16,14 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // A cellKey says which runs a cell can serve: those of one image under one
 // filter, with one kind of /proc.
 type cellKey struct {
 	image    string // digest
+	imported int64  // when, as Unix time in nanoseconds: removed and imported again, it has another tree
 	policy   string // hash of the profile and its mode
 	fullProc bool
 	mode     api.Mode
@@ -58,6 +60,22 @@ type cellPlan struct {
 	tree   string // the image's tree in the store
 	filter *filter
 	layer  *layer // bounds of the throw-away layer; nil: read-only root
+}
+
+// cellFor plans cells of an image under a filter.
+func cellFor(image rootfs.Image, f *filter, fullProc bool, mode api.Mode) cellPlan {
+	return cellPlan{
+		key:    cellKey{image: image.Digest, imported: image.Imported.UnixNano(), policy: f.hash, fullProc: fullProc, mode: mode},
+		tree:   image.Path,
+		filter: f,
+	}
+}
+
+// writable gives the cells a throw-away layer over their image, within what limits
+// allow of files.
+func (p *cellPlan) writable(limits api.Limits) {
+	p.layer = &layer{size: limits.Scratch, inodes: limits.Inodes}
+	p.key.writable, p.key.layer = true, *p.layer
 }
 
 // newCell builds a cell and waits until its PID 1 is ready to make shells. On

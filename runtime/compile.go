@@ -49,11 +49,7 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 		limits: limits, artifacts: lang.Artifacts, labels: r.Labels,
 		collect: api.Collect{Files: maxArtifacts, Bytes: maxArtifactBytes},
 		once:    mode == api.Fresh || f.keys,
-		cell: cellPlan{
-			key:    cellKey{image: image.Digest, policy: f.hash, mode: mode, fullProc: lang.FullProc},
-			tree:   image.Path,
-			filter: f,
-		},
+		cell:    cellFor(image, f, lang.FullProc, mode),
 	}, nil
 }
 

@@ -99,14 +99,9 @@ func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string
 		p.collect.None = true
 	}
 	p.once = p.mode == api.Fresh || r.WritableRoot || f.keys
-	p.cell = cellPlan{
-		key:    cellKey{image: image.Digest, policy: f.hash, fullProc: lang.FullProc, mode: p.mode, writable: r.WritableRoot},
-		tree:   image.Path,
-		filter: f,
-	}
+	p.cell = cellFor(image, f, lang.FullProc, p.mode)
 	if r.WritableRoot {
-		p.cell.layer = &layer{size: limits.Scratch, inodes: limits.Inodes}
-		p.cell.key.layer = *p.cell.layer
+		p.cell.writable(limits)
 	}
 	return p, nil
 }

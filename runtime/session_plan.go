@@ -59,14 +59,9 @@ func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan,
 	if err != nil {
 		return nil, err
 	}
-	p.cell = cellPlan{
-		key:    cellKey{image: p.image.Digest, policy: f.hash, fullProc: lang.FullProc, mode: api.InSession, writable: ask.WritableRoot},
-		tree:   p.image.Path,
-		filter: f,
-	}
+	p.cell = cellFor(p.image, f, lang.FullProc, api.InSession)
 	if ask.WritableRoot {
-		p.cell.layer = &layer{size: whole.Scratch, inodes: whole.Inodes}
-		p.cell.key.layer = *p.cell.layer
+		p.cell.writable(whole)
 	}
 	return p, nil
 }
