@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer"
@@ -22,9 +23,9 @@ import (
 // A cellKey says which runs a cell can serve: those of one image under one
 // filter, with one kind of /proc.
 type cellKey struct {
-	image    string // digest
-	imported int64  // when, as Unix time in nanoseconds: removed and imported again, it has another tree
-	policy   string // hash of the profile and its mode
+	image    string    // digest
+	imported time.Time // removed and imported again, it has another tree
+	policy   string    // hash of the profile and its mode
 	fullProc bool
 	mode     api.Mode
 	writable bool  // a throw-away layer over the image; such a cell serves one run
@@ -65,7 +66,7 @@ type cellPlan struct {
 // cellFor plans cells of an image under a filter.
 func cellFor(image rootfs.Image, f *filter, fullProc bool, mode api.Mode) cellPlan {
 	return cellPlan{
-		key:    cellKey{image: image.Digest, imported: image.Imported.UnixNano(), policy: f.hash, fullProc: fullProc, mode: mode},
+		key:    cellKey{image: image.Digest, imported: image.Imported, policy: f.hash, fullProc: fullProc, mode: mode},
 		tree:   image.Path,
 		filter: f,
 	}
