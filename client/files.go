@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -103,20 +102,16 @@ func (f Files) List(ctx context.Context, dir string) (l api.FileList, err error)
 	return l, err
 }
 
-// path refuses what is no file's name, which could be the path of something else.
 func (f Files) path(name string, executable bool) (string, error) {
-	if err := api.FileName(name); err != nil {
+	part, err := api.FilePath(name)
+	if err != nil {
 		return "", err
-	}
-	parts := strings.Split(name, "/")
-	for i, p := range parts {
-		parts[i] = url.PathEscape(p)
 	}
 	q := url.Values{}
 	if executable {
 		q.Set("executable", "true")
 	}
-	return f.with(sessionPath(f.session)+"/files/"+strings.Join(parts, "/"), q), nil
+	return f.with(sessionPath(f.session)+"/files/"+part, q), nil
 }
 
 func (f Files) with(path string, q url.Values) string {

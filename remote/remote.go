@@ -80,7 +80,7 @@ func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, er
 	if res.StatusCode < 300 {
 		return digest, nil
 	}
-	res, err = c.do(ctx, http.MethodPut, path, "application/octet-stream", content)
+	res, err = c.do(ctx, http.MethodPut, path, "application/octet-stream", bytes.NewReader(content))
 	if err != nil {
 		return "", err
 	}
@@ -88,23 +88,14 @@ func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, er
 	return digest, refusal(res)
 }
 
-// call sends in as JSON and decodes the answer into out.
+// call sends in as JSON and decodes the answer into out; either may be nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
-	var body []byte
-	kind := ""
-	if in != nil {
-		var err error
-		if body, err = json.Marshal(in); err != nil {
-			return fmt.Errorf("encode request: %w", err)
-		}
-		kind = "application/json"
-	}
-	res, err := c.do(ctx, method, path, kind, body)
+	res, err := c.send(ctx, method, path, in)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	if err := refusal(res); err != nil {
+	if err := refusal(res); err != nil || out == nil {
 		return err
 	}
 	answer, err := io.ReadAll(res.Body) // whole, so that the connection is used again
@@ -117,13 +108,28 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-func (c *Client) do(ctx context.Context, method, path, kind string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+// send sends in as JSON; nil: nothing.
+func (c *Client) send(ctx context.Context, method, path string, in any, accept ...string) (*http.Response, error) {
+	if in == nil {
+		return c.do(ctx, method, path, "", nil)
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return c.do(ctx, method, path, "application/json", bytes.NewReader(body), accept...)
+}
+
+func (c *Client) do(ctx context.Context, method, path, kind string, body io.Reader, accept ...string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
 	}
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
+	}
+	for _, kind := range accept {
+		req.Header.Add("Accept", kind)
 	}
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
