@@ -122,7 +122,7 @@ type iotestErr struct{}
 
 func (iotestErr) Read([]byte) (int, error) { return 0, errors.New("the source broke") }
 
-// FIO-01 to FIO-05, FIO-11: links, and what is no regular file, lead nowhere: neither
+// FIO-01, FIO-02, FIO-03, FIO-04, FIO-05, FIO-11: links, and what is no regular file, lead nowhere: neither
 // when they are read, nor written, removed or listed, as the thing named or on its way.
 // Names that mean another place are refused, also by whoever speaks HTTP himself.
 func TestHostileNamesInASession(t *testing.T) {
