@@ -117,7 +117,7 @@ var oddities = []trap{
 	{id: "CMP-15", name: "a class as a source", language: "java", source: "\xca\xfe\xba\xbe\x00\x00\x00\x45"},
 
 	{id: "CMP-17", name: "a loader of one's own", language: "c", noProgram: true,
-		source: "const char loader[] __attribute__((section(\".interp\"))) = \"/box/loader\"; int main(void) { return 0; }", files: []api.File{{Name: "loader", Content: []byte("\x7fELF"), Executable: true}}},
+		source: "const char loader[] __attribute__((section(\".interp\"), retain)) = \"/box/loader\"; int main(void) { return 0; }", files: []api.File{{Name: "loader", Content: []byte("\x7fELF"), Executable: true}}},
 	{id: "CMP-17", name: "a loader of the host", language: "c", noProgram: true,
-		source: "const char loader[] __attribute__((section(\".interp\"))) = \"$CANARY\"; int main(void) { return 0; }"},
+		source: "const char loader[] __attribute__((section(\".interp\"), retain)) = \"$CANARY\"; int main(void) { return 0; }"},
 }
