@@ -10,13 +10,13 @@ import (
 // asked for, the error it ends with too.
 func TestServeLogsRecords(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
-	images.load(t, a, "bash")
-	plain := startService(t, a, "--images", "bash")
-	if text := plain.log.String(); !strings.HasPrefix(text, "brig: bash is ready (1 of 1)\nbrig serves ") {
+	a.needPython(t)
+	plain := startService(t, a, "--images", "python")
+	if text := plain.log.String(); !strings.HasPrefix(text, "brig: python is ready (1 of 1)\nbrig serves ") {
 		t.Errorf("a start says\n%s", text)
 	}
 	plain.stop()
-	s := startService(t, a, "--images", "bash", "--log-format", "json")
+	s := startService(t, a, "--images", "python", "--log-format", "json")
 	s.call("POST", "/v1/runs", sh("true"), 200, nil)
 	s.stop()
 	seen := map[string]bool{}
@@ -28,7 +28,7 @@ func TestServeLogsRecords(t *testing.T) {
 		first, _, _ := strings.Cut(record.Msg, " ")
 		seen[first] = true
 	}
-	if !seen["bash"] || !seen["brig"] || !seen["run"] || !seen["stopping:"] {
+	if !seen["python"] || !seen["brig"] || !seen["run"] || !seen["stopping:"] {
 		t.Errorf("the log has %v\n%s", seen, s.log)
 	}
 }
