@@ -180,7 +180,11 @@ int main(void) {
 	memset(block, 'x', sizeof block);
 	for (int i = 1; i < 65; i++) signal(i, SIG_IGN);
 	for (;;) {
-		if (fork()) continue;
+		int child = fork();
+		if (child) {
+			if (child < 0) usleep(1000); // or the kernel's own memory of forks that it refuses meets the limit
+			continue;
+		}
 		setsid();
 		char name[64];
 		sprintf(name, "/workspace/f%d", getpid() % 200);

@@ -189,7 +189,11 @@ func (s *session) destroy() error {
 	}
 	world := shell{pidfd: s.pidfd}
 	err := errors.Join(killErr, world.kill())
-	if werr := waitReadable(s.pidfd, buryTimeout); werr != nil {
+	patience := buryTimeout
+	if s.volume != nil { // who waits for a disk to take what it wrote ends after that
+		patience = letGoTime
+	}
+	if werr := waitReadable(s.pidfd, patience); werr != nil {
 		err = errors.Join(err, errors.New("the session's shell does not end"), werr)
 	}
 	s.execs.Wait() // their watches have seen it
