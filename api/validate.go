@@ -2,7 +2,6 @@ package api
 
 import (
 	"maps"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -147,19 +146,6 @@ func FileName(name string) error {
 		}
 	}
 	return nil
-}
-
-// FilePath gives a file's name as a part of an address. It refuses what FileName does,
-// which could be the address of something else.
-func FilePath(name string) (string, error) {
-	if err := FileName(name); err != nil {
-		return "", err
-	}
-	parts := strings.Split(name, "/")
-	for i, p := range parts {
-		parts[i] = url.PathEscape(p)
-	}
-	return strings.Join(parts, "/"), nil
 }
 
 func (c Collect) validate() error {

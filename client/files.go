@@ -5,27 +5,27 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
 // Files are those of a session: in /box, or in its volume.
 type Files struct {
-	client  *Client
-	session string
-	volume  bool
+	client *Client
+	of     api.FilesOf
 }
 
 // Box gives the files of a session that end with it.
-func (c *Client) Box(id string) Files { return Files{c, id, false} }
+func (c *Client) Box(id string) Files { return Files{c, api.FilesOf{Session: id}} }
 
 // Workspace gives the files of a session's volume, which it has at /workspace.
-func (c *Client) Workspace(id string) Files { return Files{c, id, true} }
+func (c *Client) Workspace(id string) Files {
+	return Files{c, api.FilesOf{Session: id, Volume: true}}
+}
 
 // Put is Client.PutFile.
 func (f Files) Put(ctx context.Context, name string, content io.Reader, executable bool) error {
-	path, err := f.path(name, executable)
+	path, err := f.of.File(name, executable)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (f Files) Put(ctx context.Context, name string, content io.Reader, executab
 
 // Get is Client.GetFile.
 func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
-	path, err := f.path(name, false)
+	path, err := f.of.File(name, false)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (w *writer) Write(b []byte) (int, error) {
 
 // Delete is Client.DeleteFile.
 func (f Files) Delete(ctx context.Context, name string) error {
-	path, err := f.path(name, false)
+	path, err := f.of.File(name, false)
 	if err != nil {
 		return err
 	}
@@ -94,32 +94,6 @@ func (f Files) Delete(ctx context.Context, name string) error {
 
 // List is Client.ListFiles.
 func (f Files) List(ctx context.Context, dir string) (l api.FileList, err error) {
-	q := url.Values{}
-	if dir != "" {
-		q.Set("dir", dir)
-	}
-	err = f.client.call(ctx, http.MethodGet, f.with(sessionPath(f.session)+"/files", q), nil, &l)
+	err = f.client.call(ctx, http.MethodGet, f.of.List(dir), nil, &l)
 	return l, err
-}
-
-func (f Files) path(name string, executable bool) (string, error) {
-	part, err := api.FilePath(name)
-	if err != nil {
-		return "", err
-	}
-	q := url.Values{}
-	if executable {
-		q.Set("executable", "true")
-	}
-	return f.with(sessionPath(f.session)+"/files/"+part, q), nil
-}
-
-func (f Files) with(path string, q url.Values) string {
-	if f.volume {
-		q.Set("volume", "true")
-	}
-	if len(q) == 0 {
-		return path
-	}
-	return path + "?" + q.Encode()
 }

@@ -5,32 +5,28 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
 // Files are those of a session: in /box, or in its volume.
 type Files struct {
-	client  *Client
-	session string
-	volume  bool
+	client *Client
+	of     api.FilesOf
 }
 
 // Box gives the files of a session that end with it.
-func (c *Client) Box(session string) Files { return Files{c, session, false} }
+func (c *Client) Box(session string) Files { return Files{c, api.FilesOf{Session: session}} }
 
 // Workspace gives the files of a session's volume, which it has at /workspace.
-func (c *Client) Workspace(session string) Files { return Files{c, session, true} }
+func (c *Client) Workspace(session string) Files {
+	return Files{c, api.FilesOf{Session: session, Volume: true}}
+}
 
 // Put puts what content holds under name, instead of what may be there: whole, or not at
 // all. The directories on its way are made.
 func (f Files) Put(ctx context.Context, name string, content io.Reader, executable bool) error {
-	q := url.Values{}
-	if executable {
-		q.Set("executable", "true")
-	}
-	res, err := f.ask(ctx, http.MethodPut, name, q, content)
+	res, err := f.ask(ctx, http.MethodPut, name, executable, content)
 	if err != nil {
 		return err
 	}
@@ -40,7 +36,7 @@ func (f Files) Put(ctx context.Context, name string, content io.Reader, executab
 // Get writes a regular file's content to to. After an error some of it may have been
 // written.
 func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
-	res, err := f.ask(ctx, http.MethodGet, name, url.Values{}, nil)
+	res, err := f.ask(ctx, http.MethodGet, name, false, nil)
 	if err != nil {
 		return err
 	}
@@ -53,7 +49,7 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 
 // Delete removes a name: a file, a link, or an empty directory.
 func (f Files) Delete(ctx context.Context, name string) error {
-	res, err := f.ask(ctx, http.MethodDelete, name, url.Values{}, nil)
+	res, err := f.ask(ctx, http.MethodDelete, name, false, nil)
 	if err != nil {
 		return err
 	}
@@ -62,16 +58,12 @@ func (f Files) Delete(ctx context.Context, name string) error {
 
 // List lists what lies below a directory; an empty one is all.
 func (f Files) List(ctx context.Context, dir string) (l api.FileList, err error) {
-	q := url.Values{}
-	if dir != "" {
-		q.Set("dir", dir)
-	}
-	return l, f.client.call(ctx, http.MethodGet, f.path("", q), nil, &l)
+	return l, f.client.call(ctx, http.MethodGet, f.of.List(dir), nil, &l)
 }
 
 // ask does one thing with one file. The answer's body is the caller's to close.
-func (f Files) ask(ctx context.Context, method, name string, q url.Values, content io.Reader) (*http.Response, error) {
-	part, err := api.FilePath(name)
+func (f Files) ask(ctx context.Context, method, name string, executable bool, content io.Reader) (*http.Response, error) {
+	path, err := f.of.File(name, executable)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +71,7 @@ func (f Files) ask(ctx context.Context, method, name string, q url.Values, conte
 	if content != nil {
 		kind = "application/octet-stream"
 	}
-	res, err := f.client.do(ctx, method, f.path("/"+part, q), kind, content)
+	res, err := f.client.do(ctx, method, path, kind, content)
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +80,4 @@ func (f Files) ask(ctx context.Context, method, name string, q url.Values, conte
 		return nil, err
 	}
 	return res, nil
-}
-
-func (f Files) path(part string, q url.Values) string {
-	if f.volume {
-		q.Set("volume", "true")
-	}
-	path := sessionPath(f.session) + "/files" + part
-	if len(q) > 0 {
-		path += "?" + q.Encode()
-	}
-	return path
 }
