@@ -162,6 +162,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"API-02", "connections that say nothing", "agent/refuse_test.go", "TestConnectionsOverTheCapWait"},
 	{"API-02", "idle connections and slow headers", "gateway/doors_test.go", "TestIdleConnectionsKeepNobodyOut"},
 	{"API-02", "bodies that come slowly, or not at all", "gateway/bodies_test.go", "TestSlowBodiesTakeNoRoom"},
+	{"API-02", "slow bodies of one key through a proxy", "e2e/gateway_hostile_test.go", "TestGatewaySlowBodiesOfAKey"},
 	{"API-04", "JSON that is abused", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
 	{"API-05", "limits that make no sense", "api/limits_test.go", "TestLimitsThatMakeNoSenseAreRefused"},
 	{"API-06", "names of files, over each way they can come", "e2e/gateway_hostile_test.go", "TestGatewayFileNames"},

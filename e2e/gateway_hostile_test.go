@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -174,5 +177,84 @@ func TestGatewaySessionsAreNotGuessed(t *testing.T) {
 	reach(bob, ended)
 	for _, id := range ids[:2] {
 		wantVerdict(t, ann.exec(id, "test ! -e x"), api.OK)
+	}
+}
+
+// API-02: behind a proxy all callers have one address. A key whose bodies come slowly,
+// over each way that takes one, has its share of the connections, and no more: another
+// key is served at once, and it is told which bound it is at.
+func TestGatewaySlowBodiesOfAKey(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	file, keys := keysFile(t, a.dir, "slow", "quick")
+	s := startService(t, a, "--keys", file, "--max-conns", "64", "--max-bodies", "32")
+	tardy, quick := s.as(keys["slow"]), s.as(keys["quick"])
+	const each = 32 / 8
+	id := tardy.session("p", "t")
+	begin := func(what string) net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{", what, keys["slow"]); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	atOnce := func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), slow(2*time.Second))
+		defer cancel()
+		res, err := quick.request(ctx, "POST", "/v1/runs", sh("true"), "Connection", "close")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 200 {
+			t.Errorf("another key: %s", res.Status)
+		}
+	}
+	for _, what := range []string{
+		"POST /v1/runs", "POST /execute", "POST /v1/check", "POST /v1/sessions", "POST /v1/sessions/" + id + "/exec",
+		"PUT /v1/sessions/" + id + "/files/x", "PUT /v1/blobs/" + strings.Repeat("0", 64),
+	} {
+		var held []net.Conn
+		for range each {
+			held = append(held, begin(what))
+		}
+		eventually(t, what+" at its bound", func() bool {
+			res, err := tardy.request(t.Context(), "POST", "/v1/runs", sh("true"), "Connection", "close")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			var p api.Problem
+			if res.StatusCode == 200 {
+				return false
+			}
+			if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 429 || p.Code != api.CodeBodiesFull ||
+				!strings.Contains(p.Detail, "4 requests of this key") || res.Header.Get("Retry-After") == "" {
+				t.Fatalf("%s: %+v (%v)", res.Status, p, err)
+			}
+			return true
+		})
+		for range 128 { // twice the connections that there are
+			held = append(held, begin(what))
+		}
+		for range 3 {
+			atOnce()
+		}
+		for _, c := range held {
+			c.Close()
+		}
+		eventually(t, what+" to be given back", func() bool {
+			res, err := tardy.request(t.Context(), "POST", "/v1/runs", sh("true"), "Connection", "close")
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			return res.StatusCode == 200
+		})
 	}
 }

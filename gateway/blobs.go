@@ -23,6 +23,7 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	defer body.leave()
 	if err := g.cfg.Agent.SendBlob(r.Context(), digest, body); err != nil {
 		return body.reason(err)
 	}
@@ -38,9 +39,10 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 // A counted reader knows how much came, and why no more did.
 type counted struct {
 	io.Reader
-	most api.Size
-	n    int64
-	err  error
+	most  api.Size
+	n     int64
+	err   error
+	leave func() // to be called when no more is wanted
 }
 
 // boundBody is a body that is passed on as it comes, and no larger than a blob.
@@ -49,7 +51,11 @@ func (g *Gateway) boundBody(w http.ResponseWriter, r *http.Request) (*counted, e
 	if r.ContentLength > int64(most) {
 		return nil, blobTooLarge(most)
 	}
-	return &counted{Reader: http.MaxBytesReader(w, r.Body, int64(most)), most: most}, nil
+	leave, err := g.place(r)
+	if err != nil {
+		return nil, err
+	}
+	return &counted{Reader: http.MaxBytesReader(w, r.Body, int64(most)), most: most, leave: leave}, nil
 }
 
 // reason is why passing it on failed.

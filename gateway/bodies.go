@@ -31,6 +31,11 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	case r.ContentLength > most:
 		return nil, nil, tooLarge(g.cfg.MaxBody)
 	}
+	leave, err := g.place(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
 	body := &roomyBody{g: g, ctx: r.Context(), in: http.MaxBytesReader(w, r.Body, most)}
 	raw, err = io.ReadAll(body)
 	keep := min(body.room, int64(len(raw)))

@@ -221,6 +221,26 @@ func trusted(from netip.Prefix) bool { return !from.IsValid() || from.Addr().IsL
 
 type visitorKey struct{}
 
+func visitorOf(r *http.Request) (*visitor, bool) {
+	v, ok := r.Context().Value(visitorKey{}).(*visitor)
+	return v, ok
+}
+
+// mayGo lets a request's connection be closed for a new one, as if none were answered.
+func mayGo(r *http.Request) {
+	if v, ok := visitorOf(r); ok {
+		v.idle()
+	}
+}
+
+// stay ends that. The error is net.ErrClosed where the connection has gone.
+func stay(r *http.Request) error {
+	if v, ok := visitorOf(r); ok {
+		return v.busy()
+	}
+	return nil
+}
+
 func withVisitor(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, c)
 }
@@ -235,14 +255,10 @@ func connState(c net.Conn, s http.ConnState) {
 // enterDoor begins a request. On a spare connection there is nothing but health. The
 // error is net.ErrClosed where nobody is there any more.
 func enterDoor(w http.ResponseWriter, r *http.Request) error {
-	v, ok := r.Context().Value(visitorKey{}).(*visitor)
-	if !ok {
-		return nil
-	}
-	if err := v.busy(); err != nil {
+	if err := stay(r); err != nil {
 		return err
 	}
-	if !v.spare {
+	if v, ok := visitorOf(r); !ok || !v.spare {
 		return nil
 	}
 	w.Header().Set("Connection", "close")

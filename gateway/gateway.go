@@ -35,28 +35,30 @@ type Config struct {
 	Version string
 	Log     *slog.Logger // nil: nothing is logged
 
-	Places   int           // in the queue; zero: who cannot run at once is refused
-	Wait     time.Duration // the longest anybody waits for a turn; zero means 60 s
-	MaxBody  api.Size      // of a request; zero means 64 MiB
-	MaxBlob  api.Size      // largest blob; zero means 256 MiB
-	MaxConns int           // connections at a time; zero means 4096
-	MaxEach  int           // of them, of one remote address that is not this host's; zero means an eighth
-	Grace    time.Duration // on stopping, how long runs may go on; zero means 10 s
-	Sessions string        // file of the ids of sessions; empty: what a killed service leaves ends when it is idle
-	Names    []string      // host names by which the service may be asked, beside localhost and addresses; empty with keys: any
+	Places    int           // in the queue; zero: who cannot run at once is refused
+	Wait      time.Duration // the longest anybody waits for a turn; zero means 60 s
+	MaxBody   api.Size      // of a request; zero means 64 MiB
+	MaxBlob   api.Size      // largest blob; zero means 256 MiB
+	MaxBodies int           // of requests, still coming, at a time; zero means 256
+	MaxConns  int           // connections at a time; zero means 4096
+	MaxEach   int           // of them, of one remote address that is not this host's; zero means an eighth
+	Grace     time.Duration // on stopping, how long runs may go on; zero means 10 s
+	Sessions  string        // file of the ids of sessions; empty: what a killed service leaves ends when it is idle
+	Names     []string      // host names by which the service may be asked, beside localhost and addresses; empty with keys: any
 }
 
 // A Gateway answers HTTP. Serve it once.
 type Gateway struct {
-	cfg   Config
-	log   *slog.Logger
-	queue *queue.Queue
-	alarm history.Alarm
-	runs  *registry
-	mux   *http.ServeMux
-	doc   []byte // OpenAPI
-	began time.Time
-	room  *semaphore.Weighted // bytes of large bodies in memory
+	cfg    Config
+	log    *slog.Logger
+	queue  *queue.Queue
+	coming *queue.Queue // of bodies
+	alarm  history.Alarm
+	runs   *registry
+	mux    *http.ServeMux
+	doc    []byte // OpenAPI
+	began  time.Time
+	room   *semaphore.Weighted // bytes of large bodies in memory
 
 	sessions *sessionBook
 	makings  makings
@@ -92,13 +94,16 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if cfg.MaxEach == 0 {
 		cfg.MaxEach = max(cfg.MaxConns/8, 1)
 	}
+	if cfg.MaxBodies == 0 {
+		cfg.MaxBodies = 256
+	}
 	if cfg.Grace == 0 {
 		cfg.Grace = 10 * time.Second
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), runs: newRegistry(), began: time.Now(), room: semaphore.NewWeighted(bodies * int64(cfg.MaxBody))}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), runs: newRegistry(), began: time.Now(), room: semaphore.NewWeighted(bodies * int64(cfg.MaxBody))}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error

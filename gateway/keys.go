@@ -27,6 +27,7 @@ type Key struct {
 	Runs     int      `yaml:"runs"`     // at a time; zero: no bound but the slots
 	Waiting  int      `yaml:"waiting"`  // in the queue; zero: no bound but the queue's
 	Sessions int      `yaml:"sessions"` // at a time; zero: no bound but the agent's
+	Bodies   int      `yaml:"bodies"`   // of requests, still coming; zero means an eighth of the service's
 	Blobs    api.Size `yaml:"blobs"`    // together; zero means 1 GiB
 	Volumes  api.Size `yaml:"volumes"`  // together; zero: no bound but the agent's
 	Admin    bool     `yaml:"admin"`    // may see everyone's history, stats and alerts, and /metrics
@@ -93,7 +94,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s makes a key and this line", k.Name, k.Name)
 		case [sha256.Size]byte(sum) == sha256.Sum256(nil):
 			return nil, fmt.Errorf("key %q: this is the sha256 of nothing, which anybody has: brig key new %s makes a key and this line", k.Name, k.Name)
-		case k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Blobs < 0 || k.Volumes < 0:
+		case k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0:
 			return nil, fmt.Errorf("key %q: bounds may not be negative", k.Name)
 		}
 		seen[k.Name] = true

@@ -83,7 +83,10 @@ func (r route) failures() []int {
 		all = append(all, 401)
 	}
 	if r.body != nil {
-		all = append(all, 413, 415, 429)
+		all = append(all, 413, 415)
+	}
+	if r.body != nil || r.raw != "" {
+		all = append(all, 429)
 	}
 	if r.agent {
 		all = append(all, 502, 503)

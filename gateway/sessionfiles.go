@@ -32,6 +32,7 @@ func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	defer body.leave()
 	if err := files.Put(r.Context(), r.PathValue("name"), body, executable); err != nil {
 		return g.noteFile(r.Context(), r.PathValue("id"), body.reason(err))
 	}

@@ -46,14 +46,14 @@ Examples:
 
 // serveOptions are the flags of brig serve.
 type serveOptions struct {
-	config, listen, socket, user, dataDir string
-	keys, cert, key                       string
-	hosts, images, agentArgs              []string
-	queue, conns, connsEach, historyRuns  int
-	wait, grace                           time.Duration
-	maxBody, maxBlob, historyBytes        api.Size
-	logFormat                             string
-	verbose                               bool
+	config, listen, socket, user, dataDir        string
+	keys, cert, key                              string
+	hosts, images, agentArgs                     []string
+	queue, bodies, conns, connsEach, historyRuns int
+	wait, grace                                  time.Duration
+	maxBody, maxBlob, historyBytes               api.Size
+	logFormat                                    string
+	verbose                                      bool
 }
 
 func serveCommand(c *console, args []string) int {
@@ -72,6 +72,7 @@ func serveCommand(c *console, args []string) int {
 	f.Var(&o.maxBlob, "max-blob", "largest blob")
 	f.IntVar(&o.conns, "max-conns", 4096, "most connections at a time")
 	f.IntVar(&o.connsEach, "max-conns-address", 512, "most of them of one remote address; this host's own have no such bound")
+	f.IntVar(&o.bodies, "max-bodies", 256, "most requests at a time whose body is still coming; of one key an eighth, if its line does not say bodies")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
 	f.IntVar(&o.historyRuns, "history-runs", 100_000, "runs that the history keeps")
 	f.Var(&o.historyBytes, "history-bytes", "most that the history takes up, nearly")
@@ -186,7 +187,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	}
 	g, err := gateway.New(ctx, gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, Version: version, Log: log,
-		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxConns: o.conns, MaxEach: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
+		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxEach: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 	})
 	if err != nil {
@@ -232,8 +233,8 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	if o.queue < 0 || o.conns < 1 || o.connsEach < 1 || o.wait <= 0 || o.grace < 0 {
-		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns, --max-conns-address and --wait not zero")
+	if o.queue < 0 || o.conns < 1 || o.connsEach < 1 || o.bodies < 1 || o.wait <= 0 || o.grace < 0 {
+		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns, --max-conns-address, --max-bodies and --wait not zero")
 	}
 	return keys, config, nil
 }

@@ -89,11 +89,9 @@ func (q *Queue) Take(ctx context.Context, who Who) (*Turn, error) {
 	begun := time.Now()
 	q.mu.Lock()
 	l := q.lane(who)
-	if q.had < q.turns && l.free() && l.waiting == 0 {
-		q.had++
-		l.had++
+	if t := q.atOnce(l); t != nil {
 		q.mu.Unlock()
-		return &Turn{q: q, lane: l}, nil
+		return t, nil
 	}
 	w, err := q.join(l, who)
 	q.mu.Unlock()
@@ -116,6 +114,24 @@ func (q *Queue) Take(ctx context.Context, who Who) (*Turn, error) {
 	q.left(l, p)
 	q.forget(l)
 	return nil, ctx.Err()
+}
+
+// TryTake takes a turn that is to be had at once; nil: there is none.
+func (q *Queue) TryTake(who Who) *Turn {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lane(who)
+	defer q.forget(l)
+	return q.atOnce(l)
+}
+
+func (q *Queue) atOnce(l *lane) *Turn {
+	if q.had >= q.turns || !l.free() || l.waiting > 0 {
+		return nil
+	}
+	q.had++
+	l.had++
+	return &Turn{q: q, lane: l}
 }
 
 // Refuses is the error that Take would give at once; nil if there is a turn, or a
@@ -244,6 +260,16 @@ func (q *Queue) Resize(turns int) {
 	defer q.mu.Unlock()
 	q.turns = turns
 	q.serve()
+}
+
+// Had is how many turns a key has.
+func (q *Queue) Had(key string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lanes[key]; l != nil {
+		return l.had
+	}
+	return 0
 }
 
 // Stats are of one moment.

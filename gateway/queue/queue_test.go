@@ -165,3 +165,39 @@ func TestLeavingLosesNoTurn(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTryTakeWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(3, 1)
+		who := Who{Key: "a", Most: 2}
+		one, two := q.TryTake(who), q.TryTake(who)
+		if one == nil || two == nil || q.Had("a") != 2 {
+			t.Fatalf("%v, %v of two; %d had", one, two, q.Had("a"))
+		}
+		if q.TryTake(who) != nil {
+			t.Error("a key took more than it may have")
+		}
+		go func() {
+			turn, err := q.Take(t.Context(), who)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			time.Sleep(time.Second)
+			turn.Release()
+		}()
+		synctest.Wait()
+		one.Release() // the waiting one's
+		synctest.Wait()
+		two.Release()
+		if last := q.TryTake(who); last == nil {
+			t.Error("none is had at once where nobody waits")
+		} else {
+			last.Release()
+		}
+		time.Sleep(2 * time.Second)
+		if q.Had("a") != 0 || len(q.lanes) != 0 {
+			t.Errorf("left: %d had, %d lanes", q.Had("a"), len(q.lanes))
+		}
+	})
+}
