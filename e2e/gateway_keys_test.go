@@ -13,7 +13,7 @@ import (
 // their file.
 func TestKeysChangeWhileServing(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
-	file, keys := keysFile(t, a.dir, "ann", "bob")
+	file, keys := keysFile(t, a.dir, "ann", "bob", "op!")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +58,26 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	}
 	write(file, []byte("keys: ["))
 	eventually(t, "a broken file to be told", func() bool { return strings.Contains(s.log.String(), "CANNOT BE READ") })
+	op := s.as(keys["op"])
+	unread := func(as *service) bool {
+		t.Helper()
+		var h map[string]any
+		as.call("GET", "/health", nil, 200, &h)
+		return h["keys_unread_since"] != nil
+	}
+	if !unread(op) || unread(bob) || unread(s) {
+		t.Error("health tells a holder of admin, and nobody else, that the keys are not those of the file")
+	}
+	if strings.Contains(op.text("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
+		t.Error("the metrics do not tell it")
+	}
+	eventually(t, "an alert", func() bool {
+		all := pages[struct{ Kind string }](op, "/v1/alerts?all=true")
+		return len(all) == 1 && all[0].Kind == "keys-unread"
+	})
+	if none := pages[struct{ Kind string }](bob, "/v1/alerts?limit=9"); len(none) != 0 {
+		t.Errorf("another key is told %v", none)
+	}
 
 	// Another file in its place is read as soon as it can be.
 	write(file+".new", text)
@@ -73,4 +93,12 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	}
 	eventually(t, "the keys of another file", func() bool { return status(ann) == 200 })
 	ann.call("GET", "/v1/sessions/"+id, nil, 200, nil) // hers again
+	if unread(op) || !strings.Contains(op.text("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
+		t.Error("keys that can be read again are told as if they could not")
+	}
+	if all := pages[struct{ Kind string }](op, "/v1/alerts?all=true"); len(all) != 1 { // for two broken files, one after the other
+		t.Errorf("alerts %v", all)
+	}
+	write(file, []byte("keys:\n"))
+	eventually(t, "the last key that was taken away", func() bool { return status(op) == 401 })
 }

@@ -60,7 +60,7 @@ func (g *Gateway) keepLooking(ctx context.Context) {
 
 // now is what a scrape of the metrics sees.
 func (g *Gateway) now(ctx context.Context) metrics.Now {
-	n := metrics.Now{Queued: g.queue.Stats().Waiting}
+	n := metrics.Now{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.unread()}
 	if h, err := g.cfg.Agent.Health(ctx); err == nil {
 		n.Agent = &h
 	}

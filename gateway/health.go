@@ -17,6 +17,8 @@ type Health struct {
 	Places   int    `json:"queue_places"`
 	UptimeNS int64  `json:"uptime_ns"`
 	Agent    Agent  `json:"agent"`
+
+	KeysUnread *time.Time `json:"keys_unread_since,omitempty"` // told to admins: those in force may not be those of the file
 }
 
 // Agent tells of the process that runs the programs.
@@ -64,8 +66,12 @@ func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 		g.reply(w, http.StatusOK, healthWord{h.Status})
 		return nil
 	}
-	if _, err := g.withCaller(r); err != nil {
+	known, err := g.withCaller(r)
+	if err != nil {
 		return err
+	}
+	if since := g.cfg.Keys.unread(); !since.IsZero() && callerOf(known.Context()).mayAll() {
+		h.KeysUnread = &since
 	}
 	g.reply(w, http.StatusOK, h)
 	return nil

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/brig-sandbox/brig/history"
 )
 
 // A keyFile is where keys come from. It stays open: a service that was started as root
@@ -69,6 +71,29 @@ type keyChange struct{ added, removed, changed []string }
 // before: who writes it may not be done. Of a file that cannot be read the error is
 // told once, and the keys stay.
 func (k *Keys) reread() (*keyChange, error) {
+	c, err := k.renew()
+	switch {
+	case err != nil && k.lost.Load() == nil:
+		now := time.Now()
+		k.lost.Store(&now)
+	case c != nil:
+		k.lost.Store(nil)
+	}
+	return c, err
+}
+
+// unread is since when the file cannot be read; zero: it can, or there is none.
+func (k *Keys) unread() time.Time {
+	if k == nil {
+		return time.Time{}
+	}
+	if since := k.lost.Load(); since != nil {
+		return *since
+	}
+	return time.Time{}
+}
+
+func (k *Keys) renew() (*keyChange, error) {
 	f := k.file
 	if f == nil {
 		return nil, nil
@@ -90,6 +115,9 @@ func (k *Keys) reread() (*keyChange, error) {
 		}
 	}
 	list, err := readKeyFile(f.path, from)
+	if errors.Is(err, errNoKeys) { // the last one was taken away
+		list, err = []Key{}, nil
+	}
 	if err != nil {
 		if other {
 			err = errors.Join(err, from.Close())
@@ -177,17 +205,35 @@ func (g *Gateway) keepKeys(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		before := g.cfg.Keys.unread()
 		c, err := g.cfg.Keys.reread()
 		switch {
 		case err != nil:
 			g.log.Error("THE KEYS FILE CANNOT BE READ AGAIN: the keys stay as they were until it can", "err", err)
+			if before.IsZero() {
+				g.warnOfKeys(ctx)
+			}
 		case c != nil:
 			g.log.Warn("keys read again", "added", c.added, "removed", c.removed, "changed", c.changed)
+			if len(g.cfg.Keys.list()) == 0 {
+				g.log.Warn("the keys file has no keys: nobody may use the service")
+			}
 			for _, name := range c.removed {
 				if ids := g.sessions.of(name); len(ids) > 0 {
 					g.log.Warn("sessions of a removed key: nobody reaches them, and they end when they are idle", "key", name, "sessions", ids)
 				}
 			}
 		}
+	}
+}
+
+// keysUnread is an alert of the service's own: of no key's runs.
+const keysUnread history.Kind = "keys-unread"
+
+// warnOfKeys keeps an alert: who took a key away must see that it opens still.
+func (g *Gateway) warnOfKeys(ctx context.Context) {
+	a := history.Alert{Time: g.cfg.Keys.unread(), Kind: keysUnread, Text: "the keys file cannot be read: keys that were taken away from it since are valid still; the log has the reason"}
+	if err := g.cfg.History.AddAlert(ctx, a); err != nil {
+		g.log.Error("alert not kept", "kind", a.Kind, "err", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"regexp"
 	"sync/atomic"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -38,7 +39,8 @@ type Key struct {
 // Keys are all keys of a service. Those of a file change with it, while it is served.
 type Keys struct {
 	all  atomic.Pointer[[]Key]
-	file *keyFile // nil: there is none; the service's own goroutine has it
+	lost atomic.Pointer[time.Time] // since when the file cannot be read; nil: it can
+	file *keyFile                  // nil: there is none; the service's own goroutine has it
 }
 
 func (k *Keys) list() []Key { return *k.all.Load() }
@@ -66,6 +68,9 @@ func ReadKeys(path string) (*Keys, error) {
 	}
 	return nil, errors.Join(err, f.Close())
 }
+
+// errNoKeys is of a file whose list is there, and empty.
+var errNoKeys = errors.New("it has no keys: brig key new NAME makes one")
 
 // ParseKeys reads the text of a keys file: a YAML object whose keys is a list of Key.
 func ParseKeys(raw []byte) (*Keys, error) {
@@ -104,7 +109,13 @@ func ParseKeys(raw []byte) (*Keys, error) {
 		}
 	}
 	if len(file.Keys) == 0 {
-		return nil, errors.New("it has no keys: brig key new NAME makes one")
+		var named map[string]any
+		if err := yaml.Unmarshal(raw, &named); err == nil {
+			if _, is := named["keys"]; is {
+				return nil, errNoKeys
+			}
+		}
+		return nil, errors.New("it has no line keys:, and no keys below it: brig key new NAME makes one")
 	}
 	k := new(Keys)
 	k.all.Store(&file.Keys)

@@ -127,7 +127,9 @@ func TestKeysAreReadAgain(t *testing.T) {
 		{"one is put in its place", func() { replace(text("bob", "eve")) }, "", []string{"bob", "eve"}},
 		{"one is taken away", func() { write(text("bob")) }, "", []string{"bob"}},
 		{"no YAML", func() { write("keys: [") }, "yaml", []string{"bob"}},
-		{"no keys", func() { write("") }, "has no keys", []string{"bob"}},
+		{"nothing in it", func() { write("") }, "no keys", []string{"bob"}},
+		{"the last is taken away", func() { write("keys:\n") }, "", nil},
+		{"and comes back", func() { write(text("bob")) }, "", []string{"bob"}},
 		{"a broken one in its place", func() { replace("keys:\n- x\n") }, "keys", []string{"bob"}},
 		{"others can read it", func() { replace(text("ann")); _ = os.Chmod(path, 0o644) }, "chmod", []string{"bob"}},
 		{"no more", func() { _ = os.Chmod(path, 0o600) }, "", []string{"ann"}},
@@ -146,6 +148,9 @@ func TestKeysAreReadAgain(t *testing.T) {
 		}
 		if tt.fails == "" && said != nil || tt.fails != "" && (len(said) != 1 || !strings.Contains(said[0], tt.fails)) {
 			t.Errorf("%s: told %q; want %q once", tt.name, said, tt.fails)
+		}
+		if (tt.fails != "") == k.unread().IsZero() {
+			t.Errorf("%s: not read since %v", tt.name, k.unread())
 		}
 		for name := range token {
 			if _, ok := k.Find(token[name]); ok != slices.Contains(tt.want, name) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -58,7 +59,7 @@ var catalogue = []api.Language{{Name: "python", Aliases: []string{"py", "python3
 
 func TestScrapeSaysWhatWasCounted(t *testing.T) {
 	m := New(func(context.Context) Now {
-		return Now{Queued: 3, Agent: &api.Health{Slots: 2, Leased: 1, Cells: 4, Memory: 1 << 20, MemoryMax: 1 << 30}}
+		return Now{Queued: 3, KeysUnread: time.Unix(1700000000, 5), Agent: &api.Health{Slots: 2, Leased: 1, Cells: 4, Memory: 1 << 20, MemoryMax: 1 << 30}}
 	})
 	m.Languages(catalogue)
 	run := func(v api.Verdict, wall, queued int64) api.Result {
@@ -91,6 +92,7 @@ func TestScrapeSaysWhatWasCounted(t *testing.T) {
 		"brig_errors_total{code=canceled}":                    1,
 		"brig_errors_total{code=internal}":                    1,
 		"brig_queue_depth{}":                                  3,
+		"brig_keys_unread_since_seconds{}":                    1700000000,
 		"brig_agent_up{}":                                     1,
 		"brig_slots{}":                                        2,
 		"brig_cells{state=leased}":                            1,

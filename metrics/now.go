@@ -11,8 +11,9 @@ import (
 
 // Now is what stands at the moment of a scrape.
 type Now struct {
-	Queued int         // runs that wait for their turn
-	Agent  *api.Health // nil: the agent does not answer, and nothing is said of cells
+	Queued     int         // runs that wait for their turn
+	KeysUnread time.Time   // since when the keys file cannot be read; zero: it can
+	Agent      *api.Health // nil: the agent does not answer, and nothing is said of cells
 }
 
 // askFor is how long a scrape waits for it.
@@ -20,6 +21,7 @@ const askFor = 5 * time.Second
 
 var (
 	queued    = prometheus.NewDesc("brig_queue_depth", "Runs that wait for their turn.", nil, nil)
+	unread    = prometheus.NewDesc("brig_keys_unread_since_seconds", "Unix time since when the keys file cannot be read, and keys taken away from it are valid still; 0: it can.", nil, nil)
 	up        = prometheus.NewDesc("brig_agent_up", "Whether the agent answers.", nil, nil)
 	slots     = prometheus.NewDesc("brig_slots", "Runs that the agent takes at a time.", nil, nil)
 	cells     = prometheus.NewDesc("brig_cells", "Cells alive, by state.", []string{"state"}, nil)
@@ -31,7 +33,7 @@ var (
 type gauges struct{ now func(context.Context) Now }
 
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queued, up, slots, cells, committed, ceiling} {
+	for _, d := range []*prometheus.Desc{queued, unread, up, slots, cells, committed, ceiling} {
 		to <- d
 	}
 }
@@ -44,6 +46,11 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	}
 	now := g.now(ctx)
 	gauge(queued, int64(now.Queued))
+	if now.KeysUnread.IsZero() {
+		gauge(unread, 0)
+	} else {
+		gauge(unread, now.KeysUnread.Unix())
+	}
 	h := now.Agent
 	if h == nil {
 		gauge(up, 0)
