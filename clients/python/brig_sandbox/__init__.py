@@ -16,6 +16,7 @@ from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
 from ._report import DebugReport
 from ._result import ExecutionResult, HistoryEntry, ResourceUsage
 from ._sandbox import CodeSandbox
+from ._session import FileInfo, FileList, Session, SessionUsage, Volume
 from ._version import __version__
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "DebugReport",
     "ErrorAnalysis",
     "ExecutionResult",
+    "FileInfo",
+    "FileList",
     "HistoryEntry",
     "InfraError",
     "MAX_TIMEOUT_SECONDS",
@@ -30,5 +33,8 @@ __all__ = [
     "ResourceLimits",
     "ResourceUsage",
     "SandboxError",
+    "Session",
+    "SessionUsage",
+    "Volume",
     "__version__",
 ]

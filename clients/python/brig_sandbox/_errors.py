@@ -21,6 +21,7 @@ class SandboxError(Exception):
         retry_safe: bool = False,
         retry_after: Optional[float] = None,
         run_id: str = "",
+        session_id: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -29,6 +30,7 @@ class SandboxError(Exception):
         self.retry_safe = retry_safe
         self.retry_after = retry_after  # seconds the service asked to wait, if it did
         self.run_id = run_id  # empty: no run was begun
+        self.session_id = session_id  # of a conflict: the session that is in the way
 
         # Of execute_many: the item's position, and the errors of later items.
         self.index: Optional[int] = None

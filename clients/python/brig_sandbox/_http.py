@@ -15,6 +15,8 @@ from urllib.parse import urlencode, urlsplit
 from ._errors import InfraError, RequestError, SandboxError
 from ._version import __version__
 
+Query = Mapping[str, Any]  # what is empty or false is left out
+
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str, timeout: float) -> None:
@@ -47,26 +49,40 @@ class Transport:
         self._patience = patience  # the longest wait between two tries, in seconds
         self._context = context
 
-    def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None, query: Optional[Mapping[str, Any]] = None) -> Any:
-        """The JSON of a 2xx answer; None where it has no body."""
-        target = path
-        chosen = {k: v for k, v in (query or {}).items() if v is not None and v != ""}
-        if chosen:
-            target += "?" + urlencode(chosen)
+    def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None, query: Optional[Query] = None, *, stays: bool = False) -> Any:
+        """The JSON of a 2xx answer; None where it has no body.
+
+        stays: what the request does lasts, so that one that failed in the middle is not sent again.
+        """
         data = None if body is None else json.dumps(body).encode()
+        answer = self._tries(method, path, data, "application/json", query, stays)
+        if not answer:
+            return None
+        try:
+            return json.loads(answer)
+        except ValueError as e:
+            raise InfraError(f"{self.url} answers without JSON: is it a brig service?", code="bad-answer") from e
+
+    def transfer(self, method: str, path: str, data: Optional[bytes] = None, query: Optional[Query] = None) -> bytes:
+        """The bytes of a 2xx answer to bytes."""
+        return self._tries(method, path, data, "application/octet-stream", query, False)
+
+    def _tries(self, method: str, path: str, data: Optional[bytes], kind: str, query: Optional[Query], stays: bool) -> bytes:
+        chosen = {k: v for k, v in (query or {}).items() if v}
+        target = path + "?" + urlencode(chosen) if chosen else path
         for attempt in range(self._retries + 1):
             try:
-                return self._once(method, target, data)
+                return self._once(method, target, data, kind)
             except InfraError as e:
-                wait = self._wait(e, attempt)
+                wait = self._wait(e, attempt, stays)
                 if wait is None:
                     raise
                 time.sleep(wait)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _wait(self, e: InfraError, attempt: int) -> Optional[float]:
+    def _wait(self, e: InfraError, attempt: int, stays: bool) -> Optional[float]:
         """Seconds until the next try; None: there is none."""
-        if not e.retry_safe or attempt >= self._retries:
+        if not e.retry_safe or attempt >= self._retries or stays and e.status not in (0, 429, 503):
             return None
         if e.retry_after is not None:
             return e.retry_after if e.retry_after <= self._patience else None
@@ -81,7 +97,7 @@ class Transport:
             return http.client.HTTPSConnection(host, self._parts.port, timeout=self._timeout, context=context)
         return http.client.HTTPConnection(host, self._parts.port, timeout=self._timeout)
 
-    def _once(self, method: str, target: str, data: Optional[bytes]) -> Any:
+    def _once(self, method: str, target: str, data: Optional[bytes], kind: str) -> bytes:
         connection = self._connection()
         try:
             try:
@@ -91,7 +107,7 @@ class Transport:
             # Once something was sent, only a question may be asked again unseen: whether
             # a run was begun, nobody can tell.
             try:
-                status, headers, answer = self._exchange(connection, method, target, data)
+                status, headers, answer = self._exchange(connection, method, target, data, kind)
             except socket.timeout as e:
                 raise InfraError(f"no answer from {self.url} in {self._timeout:g} s", code="gateway-timeout", retry_safe=False) from e
             except (OSError, http.client.HTTPException) as e:
@@ -100,17 +116,12 @@ class Transport:
             connection.close()
         if not 200 <= status < 300:
             raise problem(status, headers, answer)
-        if not answer:
-            return None
-        try:
-            return json.loads(answer)
-        except ValueError as e:
-            raise InfraError(f"{self.url} answers {status} without JSON: is it a brig service?", code="bad-answer", status=status) from e
+        return answer
 
-    def _exchange(self, connection: http.client.HTTPConnection, method: str, target: str, data: Optional[bytes]) -> Tuple[int, Mapping[str, str], bytes]:
-        headers = {"Accept": "application/json, application/problem+json", "User-Agent": "brig-sandbox-python/" + __version__}
+    def _exchange(self, connection: http.client.HTTPConnection, method: str, target: str, data: Optional[bytes], kind: str) -> Tuple[int, Mapping[str, str], bytes]:
+        headers = {"Accept": kind + ", application/problem+json", "User-Agent": "brig-sandbox-python/" + __version__}
         if data is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = kind
         if self._key is not None:
             headers["Authorization"] = "Bearer " + self._key
         prefix = "" if self._parts.scheme == "unix" else self._parts.path.rstrip("/")
@@ -145,6 +156,7 @@ def problem(status: int, headers: Mapping[str, str], answer: bytes) -> SandboxEr
         retry_safe=said.get("retry_safe") is True,
         retry_after=_retry_after(next((v for k, v in headers.items() if k.lower() == "retry-after"), None)),
         run_id=str(said.get("run_id") or ""),
+        session_id=str(said.get("session_id") or ""),
     )
 
 

@@ -21,6 +21,11 @@ def parse_size(size: str) -> int:
     return int(float(match.group(1)) * _UNITS[match.group(2).lower()])
 
 
+def span(seconds: float) -> str:
+    """A time as the service reads it."""
+    return f"{float(seconds):.6f}s"
+
+
 @dataclass(frozen=True)
 class ResourceLimits:
     """The bounds of one run.
@@ -66,7 +71,7 @@ class ResourceLimits:
             "cpus": self.cpu_quota / self.cpu_period,
             "weight": self.cpu_shares,
             "pids": self.pids_limit,
-            "wall": f"{float(self.timeout_seconds):.6f}s",
+            "wall": span(self.timeout_seconds),
         }
         if self._swap() > 0:
             limits["swap"] = self._swap()

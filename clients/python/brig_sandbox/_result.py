@@ -57,6 +57,14 @@ def seconds(nanoseconds: Any) -> float:
     return float(nanoseconds or 0) / 1e9
 
 
+def figure(usage: Mapping[str, Any], name: str) -> Optional[int]:
+    """A figure of the service's; None: nobody can tell."""
+    value = usage.get(name)
+    if isinstance(value, Mapping):  # with the source it was read from
+        value = value.get("value")
+    return None if value is None else int(value)
+
+
 @dataclass(frozen=True)
 class ResourceUsage:
     """What a run used. None: nobody can tell on that host."""
@@ -69,18 +77,11 @@ class ResourceUsage:
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> ResourceUsage:
         usage = said.get("usage") or {}
-
-        def figure(name: str) -> Optional[int]:
-            value = usage.get(name)
-            if isinstance(value, Mapping):  # with the source it was read from
-                value = value.get("value")
-            return None if value is None else int(value)
-
-        cpu = figure("cpu_ns")
+        cpu = figure(usage, "cpu_ns")
         return cls(
             cpu_seconds=None if cpu is None else cpu / 1e9,
-            memory_bytes=figure("memory_bytes"),
-            processes=figure("pids_peak"),
+            memory_bytes=figure(usage, "memory_bytes"),
+            processes=figure(usage, "pids_peak"),
             wall_seconds=seconds((said.get("timing") or {}).get("wall_ns")),
         )
 

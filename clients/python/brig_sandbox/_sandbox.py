@@ -13,9 +13,10 @@ from urllib.parse import quote
 from ._analysis import ErrorAnalysis, analyze
 from ._errors import InfraError, RequestError, SandboxError
 from ._http import Transport
-from ._limits import ResourceLimits
+from ._limits import ResourceLimits, span
 from ._report import DebugReport
 from ._result import Content, ExecutionResult, HistoryEntry, ResourceUsage, encode
+from ._session import SESSIONS, Session, Volume
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
@@ -94,7 +95,7 @@ class CodeSandbox:
             body["writable_root"] = True
         if stdin:
             body["stdin"] = encode(stdin)
-        labels = {k: v for k, v in (("project", self.project), ("task", self.task)) if v}
+        labels = self._labels(None, None)
         if labels:
             body["labels"] = labels
         return ExecutionResult.of(self._http.call("POST", "/v1/runs", body), language)
@@ -141,6 +142,72 @@ class CodeSandbox:
             failed.sort(key=lambda e: e.index or 0)
             failed[0].others = failed[1:]
             raise failed[0]
+
+    def _labels(self, project: Optional[str], task: Optional[str]) -> Dict[str, str]:
+        own = (("project", self.project if project is None else project), ("task", self.task if task is None else task))
+        return {k: v for k, v in own if v}
+
+    def create_session(
+        self,
+        language: Optional[str] = None,
+        *,
+        image: Optional[str] = None,
+        project: Optional[str] = None,
+        task: Optional[str] = None,
+        limits: Optional[ResourceLimits] = None,
+        volume: Optional[Volume] = None,
+        env_vars: Optional[Mapping[str, str]] = None,
+        read_only: bool = True,
+        idle_seconds: Optional[float] = None,
+        life_seconds: Optional[float] = None,
+    ) -> Session:
+        """Makes a sandbox that lasts: files, /tmp and background processes stay from one exec to the next.
+
+        It is of a language (python where neither is named) or of an image, which has
+        commands only. limits bound all that is in it together, and timeout_seconds each
+        exec. It ends when nothing was asked of it for idle_seconds (300), and after
+        life_seconds (3600) whatever goes on. volume needs a project.
+
+        Of a project and task there is one session at a time: a second is a RequestError
+        with the code conflict, whose session_id is the first one's.
+        """
+        if image and language:
+            raise ValueError("a session is of a language or of an image, not of both")
+        body: Dict[str, Any] = {"image": image} if image else {"language": language or "python"}
+        limits = limits or self.default_limits
+        if limits is not None:
+            all_of_it = limits.to_api()
+            body["exec_limits"] = {"wall": all_of_it.pop("wall")}
+            body["limits"] = all_of_it
+        labels = self._labels(project, task)
+        if labels:
+            body["labels"] = labels
+        if volume is not None:
+            body["volume"] = volume.to_api()
+        if env_vars:
+            body["env"] = dict(env_vars)
+        if not read_only:
+            body["writable_root"] = True
+        for name, time in (("idle", idle_seconds), ("life", life_seconds)):
+            if time is not None:
+                body[name] = span(time)
+        return Session(self._http, self._http.call("POST", SESSIONS, body))
+
+    def get_session(self, session_id: str) -> Session:
+        """A session of this key that was made before, such as the one of a conflict."""
+        return Session(self._http, self._http.call("GET", SESSIONS + "/" + quote(session_id, safe="")))
+
+    def list_sessions(self) -> List[Session]:
+        """The sessions of this key."""
+        return [Session(self._http, said) for said in _list(self._http.call("GET", SESSIONS))]
+
+    def list_volumes(self) -> Dict[str, int]:
+        """The projects of this key that have a volume, with its size in bytes."""
+        return {str(v["name"]): int(v["size"]) for v in _list(self._http.call("GET", "/v1/volumes"))}
+
+    def delete_volume(self, project: str) -> None:
+        """Removes a project's volume with all that is in it; a RequestError, conflict, while a session has it."""
+        self._http.call("DELETE", "/v1/volumes/" + quote(project, safe=""))
 
     def list_supported_languages(self) -> List[str]:
         """The names of the languages whose image is there, in order."""
@@ -189,9 +256,9 @@ class CodeSandbox:
     def cleanup_all_containers(self) -> int:
         """Ends this key's sessions and gives how many there were. Runs clean up after themselves."""
         ended = 0
-        for session in _list(self._http.call("GET", "/v1/sessions")):
+        for session in _list(self._http.call("GET", SESSIONS)):
             try:
-                self._http.call("DELETE", "/v1/sessions/" + quote(str(session["session_id"]), safe=""))
+                self._http.call("DELETE", SESSIONS + "/" + quote(str(session["session_id"]), safe=""))
                 ended += 1
             except RequestError as e:
                 if e.status not in (404, 410):  # it ended by itself

@@ -8,7 +8,7 @@ import time
 import unittest
 from datetime import datetime, timedelta, timezone
 
-from brig_sandbox import CodeSandbox, InfraError, RequestError, ResourceLimits
+from brig_sandbox import CodeSandbox, InfraError, RequestError, ResourceLimits, Volume
 
 
 def box(**options: str) -> CodeSandbox:
@@ -83,6 +83,50 @@ class Live(unittest.TestCase):
         self.assertEqual((runs[0].project, runs[0].task, runs[0].language), (project, "t&1", "python"))
         usage = mine.get_resource_usage(ids[0])
         self.assertGreater(usage.cpu_seconds or 0, 0)
+
+    def test_sessions(self) -> None:
+        project = f"project {os.getpid()} {time.monotonic_ns()}"
+        mine = box(project=project, task="t")
+        with mine.create_session(env_vars={"WHO": "ann"}, idle_seconds=120) as s:
+            self.assertEqual(s.execute("import os, sys\nopen('a.txt', 'w').write(os.environ['WHO'] + input() + sys.argv[1])", ["!"], stdin=" hi").error_message, None)
+            self.assertEqual(s.get_file("a.txt"), b"ann hi!")
+            self.assertEqual(s.run(["cat", "a.txt"]).stdout, "ann hi!")
+            self.assertEqual(s.run(["sh", "-c", "cat; exit 3"], stdin=b"\xff").stdout_bytes, b"\xff")
+            self.assertEqual(s.run(["sh", "-c", "exit 3"]).exit_code, 3)
+            self.assertTrue(s.execute("import time; time.sleep(60)", timeout_seconds=0.5).timeout)
+            s.put_file("bin/\u00fc #1", "#!/bin/sh\necho $1\n", executable=True)
+            self.assertEqual(s.run(["./bin/\u00fc #1", "it runs"]).stdout, "it runs\n")
+            self.assertEqual([(f.name, f.kind, f.executable) for f in s.list_files("bin")], [("bin/\u00fc #1", "file", True)])
+            s.delete_file("bin/\u00fc #1")
+            with self.assertRaises(RequestError) as raised:
+                s.get_file("bin/\u00fc #1")
+            self.assertEqual(raised.exception.code, "not-found")
+            self.assertGreater(s.usage().memory_peak_bytes or 0, 0)
+            with self.assertRaises(RequestError) as raised:
+                mine.create_session()
+            self.assertEqual((raised.exception.code, raised.exception.session_id), ("conflict", s.id))
+            self.assertEqual(mine.get_session(s.id).run(["cat", "a.txt"]).stdout, "ann hi!")
+            self.assertIn(s.id, [one.id for one in mine.list_sessions()])
+            self.assertEqual([r.project for r in mine.get_execution_history(limit=1)], [project])
+        with self.assertRaises(RequestError) as raised:
+            s.run(["true"])
+        self.assertEqual((raised.exception.code, raised.exception.status), ("session-ended", 410))
+        s.delete()
+
+    def test_a_volume_outlives_its_session(self) -> None:
+        project = f"project {os.getpid()} {time.monotonic_ns()}"
+        mine = box(project=project)
+        with mine.create_session(volume=Volume(size="16m")) as s:
+            s.put_file("kept", "here", volume=True)
+            self.assertEqual(s.run(["cat", "/workspace/kept"]).stdout, "here")
+            with self.assertRaises(RequestError) as raised:
+                mine.delete_volume(project)
+            self.assertEqual(raised.exception.code, "conflict")
+        self.assertEqual(mine.list_volumes()[project], 16 << 20)
+        with mine.create_session(volume=Volume(read_only=True)) as s:
+            self.assertEqual((s.get_file("kept", volume=True), [f.name for f in s.list_files(volume=True) if f.kind == "file"]), (b"here", ["kept"]))
+        mine.delete_volume(project)
+        self.assertNotIn(project, mine.list_volumes())
 
     def test_the_service(self) -> None:
         self.assertIn("python", box().list_supported_languages())

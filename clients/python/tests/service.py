@@ -67,7 +67,7 @@ class Service:
             def _serve(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 raw = self.rfile.read(length)
-                answer = service._answer(Asked(self.command, self.path, dict(self.headers), json.loads(raw) if raw else None))
+                answer = service._answer(Asked(self.command, self.path, dict(self.headers), json.loads(raw) if raw and self.headers.get("Content-Type") == "application/json" else raw or None))
                 if answer.status == 0:
                     return
                 body = answer.body if isinstance(answer.body, bytes) else b"" if answer.body is None else json.dumps(answer.body).encode()
@@ -78,7 +78,7 @@ class Service:
                 self.end_headers()
                 self.wfile.write(body)
 
-            do_GET = do_POST = do_DELETE = _serve
+            do_GET = do_POST = do_PUT = do_DELETE = _serve
 
             def log_message(self, *_: Any) -> None:
                 pass
