@@ -2,7 +2,9 @@
 // what it came to, what it printed, and the alerts it gave rise to.
 //
 // It is one SQLite file with a write-ahead log. One goroutine writes: it takes every
-// record that waits into one transaction, so that a hundred callers share a commit.
+// record that waits into one transaction, so that a hundred callers share a commit. What a
+// caller waits for is a row of arrivals; its way into the tables with the indexes is made
+// with many others, before the next reader looks, or within a second.
 // Readers have connections of their own and wait for nobody.
 //
 // A record is safe from the death of this process as soon as Add has returned: the

@@ -33,7 +33,7 @@ func scan(row interface{ Scan(...any) error }, all bool) (r Record, seq int64, e
 
 // Get gives one run with all that is kept of it. A run of another key is not found.
 func (s *Store) Get(ctx context.Context, whose Whose, id string) (Record, error) {
-	if err := s.open(); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return Record{}, err
 	}
 	where, args, err := Filter{Whose: whose}.where()
@@ -55,7 +55,7 @@ func (s *Store) Get(ctx context.Context, whose Whose, id string) (Record, error)
 // A key's page is read from its index. What else is filtered for is looked up run by
 // run: at worst all that the key has stored.
 func (s *Store) List(ctx context.Context, f Filter) (page []Record, next string, err error) {
-	if err := s.open(); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return nil, "", err
 	}
 	condition, args, limit, err := f.page()

@@ -20,6 +20,10 @@ const application = 0x62726967 // "brig"
 // long is in bodies, the part that listings need first. There is no auto_vacuum: pages
 // that old runs leave are used again by new ones, so the file stays as large as it
 // ever had to be.
+//
+// A small run is first a row of arrivals, which has no index: its commit writes one page
+// where one into runs and bodies writes six, and its caller waits for it. From there
+// runs move on many at a time. See arrivals.go.
 var migrations = []string{`
 CREATE TABLE runs (
 	seq INTEGER PRIMARY KEY, -- in the order of commit, without holes: only the oldest go
@@ -46,6 +50,20 @@ CREATE TABLE alerts (
 ) STRICT;
 CREATE INDEX alerts_owner ON alerts (owner, created);
 CREATE INDEX alerts_created ON alerts (created);
+`, `
+CREATE TABLE arrivals (
+	seq INTEGER PRIMARY KEY, -- as it will have in runs
+	id TEXT NOT NULL,
+	owner TEXT NOT NULL, project TEXT NOT NULL, task TEXT NOT NULL,
+	language TEXT NOT NULL, image TEXT NOT NULL,
+	verdict TEXT NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL, stage TEXT NOT NULL,
+	created INTEGER NOT NULL,
+	queued INTEGER NOT NULL, wall INTEGER NOT NULL, cpu INTEGER, memory INTEGER,
+	exit_code INTEGER NOT NULL, signal INTEGER NOT NULL, source_size INTEGER NOT NULL,
+	stdout_truncated INTEGER NOT NULL, stderr_truncated INTEGER NOT NULL, cut INTEGER NOT NULL,
+	weight INTEGER NOT NULL,
+	diagnosis BLOB, detail BLOB, findings BLOB, stdout BLOB, stderr BLOB
+) STRICT;
 `}
 
 // source names the file to the driver. The busy timeout is for another process that

@@ -46,7 +46,7 @@ const groupsMost = 1_000
 // from an index, the rest of the filter is looked up run by run. They are sorted by
 // wall time once, for all groups together, and take 24 bytes each meanwhile.
 func (s *Store) Stats(ctx context.Context, f Filter) (Stats, error) {
-	if err := s.open(); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return Stats{}, err
 	}
 	if f.Limit != 0 || f.After != "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -57,6 +58,7 @@ type Store struct {
 	w     *writer // its goroutine's, until that has ended
 
 	jobs    chan job
+	unmoved atomic.Bool   // there are arrivals; set by the writer before it answers
 	closing chan struct{} // closed by Close
 	close   func() error  // once
 	writing sync.WaitGroup
@@ -136,7 +138,7 @@ func (s *Store) failed(what string, err error) error {
 	case code == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_NOTADB, errors.As(err, &d):
 		return api.Fail(api.CodeInternal, "history: %s is damaged (%w); nothing of it was changed: move it away, with its -wal and -shm files if there are any, to begin a new history, "+
 			`and rescue what is in it by "sqlite3 FILE .recover"`, s.path, err)
-	case code == sqlite3.SQLITE_CONSTRAINT:
+	case code == sqlite3.SQLITE_CONSTRAINT, errors.Is(err, errKnown):
 		return api.Refuse(api.CodeBadRequest, "history: %s: this run is in the history already (%w)", what, err)
 	case code == sqlite3.SQLITE_FULL:
 		return api.Fail(api.CodeHostExhausted, "history: %s: %s: no room left on the device: free some (%w)", what, s.path, err)

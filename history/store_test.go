@@ -167,6 +167,9 @@ func TestOlderFileIsBroughtForward(t *testing.T) {
 	migrations[len(saved)] = "ALTER TABLE runs ADD COLUMN a INTEGER NOT NULL DEFAULT 7;"
 	s = open(t, path, Keep{})
 	add(t, s, record("new"))
+	if _, err := s.Get(t.Context(), Whose{}, "new"); err != nil {
+		t.Fatal(err)
+	}
 	var sum, version int
 	if err := s.reads.QueryRow("SELECT sum(a), (SELECT user_version FROM pragma_user_version) FROM runs").Scan(&sum, &version); err != nil || sum != 14 || version != len(migrations) {
 		t.Errorf("sum %d, version %d, %v", sum, version, err)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
+	"runtime"
+	"time"
 )
 
-// A job is one thing to store. Exactly one of the two is set.
+// A job is one thing to store; with neither set, it has every arrival moved on.
 type job struct {
 	run   *Record
 	alert *Alert
@@ -21,24 +22,23 @@ const (
 
 // A writer belongs to the goroutine that runs its loop.
 type writer struct {
-	s      *Store
-	conn   *sql.Conn
-	runs   int64 // stored
-	weight int64 // their sum
-	spared bool  // trimming failed; nothing is trimmed until something is written
+	s    *Store
+	conn *sql.Conn
+	account
+	spared bool // tidying failed; it is left until something is written
 
 	prepared                                                                                              []*sql.Stmt
 	begin, commit, rollback, insertRun, insertBody, insertAlert, oldest, dropRuns, dropBodies, dropAlerts *sql.Stmt
+	arrive, moveRuns, moveBodies, dropArrivals                                                            *sql.Stmt
 }
 
-var (
-	runColumns = []string{"id", "owner", "project", "task", "language", "image", "verdict", "code", "message", "stage",
-		"created", "queued", "wall", "cpu", "memory", "exit_code", "signal", "source_size", "stdout_truncated", "stderr_truncated", "cut"}
-	bodyColumns = []string{"diagnosis", "detail", "findings", "stdout", "stderr"}
-)
-
-func insert(table string, columns ...string) string {
-	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
+// An account is what the writer knows of the file. A transaction that fails gives back
+// the one before it.
+type account struct {
+	runs     int64     // stored, arrivals too
+	weight   int64     // their sum
+	next     int64     // seq of the next run
+	arrivals []arrival // in the order of seq; its array is only ever appended to
 }
 
 // newWriter makes the file ready and the statements, and counts what there is.
@@ -77,8 +77,12 @@ func (w *writer) setUp(ctx context.Context) error {
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.rollback, "ROLLBACK"},
-		{&w.insertRun, insert("runs", append(runColumns[:len(runColumns):len(runColumns)], "weight")...)},
-		{&w.insertBody, insert("bodies", append([]string{"seq"}, bodyColumns...)...)},
+		{&w.insertRun, insert("runs", runRow...)},
+		{&w.insertBody, insert("bodies", bodyRow...)},
+		{&w.arrive, arrive()},
+		{&w.moveRuns, move("runs", runRow)},
+		{&w.moveBodies, move("bodies", bodyRow)},
+		{&w.dropArrivals, "DELETE FROM arrivals WHERE seq <= ?"},
 		{&w.insertAlert, insert("alerts", alertColumns...)},
 		{&w.oldest, "SELECT seq, weight FROM runs ORDER BY seq LIMIT ?"},
 		{&w.dropRuns, "DELETE FROM runs WHERE seq <= ?"},
@@ -95,27 +99,45 @@ func (w *writer) setUp(ctx context.Context) error {
 }
 
 func (w *writer) count(ctx context.Context) error {
-	return w.conn.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(weight), 0) FROM runs").Scan(&w.runs, &w.weight)
+	return errors.Join(
+		w.conn.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(weight), 0), coalesce(max(seq), 0) + 1 FROM "+
+			"(SELECT seq, weight FROM runs UNION ALL SELECT seq, weight FROM arrivals)").Scan(&w.runs, &w.weight, &w.next),
+		w.countArrivals(ctx))
 }
 
 // loop writes what comes until the store is closed. A job it has taken is answered.
 func (w *writer) loop() {
-	for {
-		if w.over() && !w.spared {
+	patience := time.NewTimer(0)
+	defer patience.Stop()
+	for waits := false; ; {
+		if some := len(w.arrivals) > 0 && !w.spared; !some {
+			patience.Stop()
+			waits = false
+		} else if !waits {
+			patience.Reset(moveAfter)
+			waits = true
+		}
+		if w.behind() && !w.spared {
+			runtime.Gosched() // whoever was just answered does not wait for the tidying
 			select {
 			case j := <-w.s.jobs:
 				w.write(w.gather(j))
 			case <-w.s.closing:
+				w.last()
 				return
 			default: // nobody waits
-				w.spared = w.transact(nil, trimMost) != nil
+				w.tidy(moveMost)
 			}
 			continue
 		}
 		select {
 		case j := <-w.s.jobs:
 			w.write(w.gather(j))
+		case <-patience.C:
+			waits = false
+			w.tidy(len(w.arrivals))
 		case <-w.s.closing:
+			w.last()
 			return
 		}
 	}
@@ -139,7 +161,7 @@ func (w *writer) gather(first job) []job {
 // is tried alone: one bad record must not take the others with it.
 func (w *writer) write(batch []job) {
 	w.spared = false
-	err := w.transact(batch, 64+16*len(batch))
+	err := w.storeAll(batch)
 	if err == nil || len(batch) == 1 {
 		for _, j := range batch {
 			j.done <- err
@@ -147,71 +169,89 @@ func (w *writer) write(batch []job) {
 		return
 	}
 	for _, j := range batch {
-		j.done <- w.transact([]job{j}, 64)
+		j.done <- w.storeAll([]job{j})
 	}
 }
 
-// transact stores the jobs and drops the oldest runs, at most trim of them, if there
-// are more than are kept; all of it or nothing.
-func (w *writer) transact(batch []job, trim int) (err error) {
+// storeAll stores the jobs and drops the oldest runs, not too many of them, if there are
+// more than are kept; all of it or nothing.
+func (w *writer) storeAll(batch []job) error {
+	if r := batch[0].run; len(batch) == 1 && r != nil && r.small() && len(w.arrivals) < arrivalsMost {
+		return w.attempt(func() error { return w.arriving(context.Background(), r) })
+	}
+	return w.transact(func(ctx context.Context) error {
+		for _, j := range batch {
+			if err := w.store(ctx, j); err != nil {
+				return err
+			}
+		}
+		if len(w.arrivals) >= arrivalsMost {
+			if err := w.moveOn(ctx, moveMost+len(batch)); err != nil {
+				return err
+			}
+		}
+		return w.trim(ctx, 64+16*len(batch))
+	})
+}
+
+// attempt does something to the file and, if it fails, has the account as before.
+func (w *writer) attempt(do func() error) error {
+	before := w.account
+	err := do()
+	if err != nil {
+		w.account = before
+	}
+	w.s.unmoved.Store(len(w.arrivals) > 0)
+	return w.s.failed("write", err)
+}
+
+// transact does something in a transaction.
+func (w *writer) transact(do func(context.Context) error) error {
 	ctx := context.Background() // a commit is not given up half way; see Add for the caller's
-	if _, err := w.begin.ExecContext(ctx); err != nil {
-		return w.s.failed("write", err)
-	}
-	runs, weight := w.runs, w.weight
-	defer func() {
+	return w.attempt(func() error {
+		if _, err := w.begin.ExecContext(ctx); err != nil {
+			return err
+		}
+		err := do(ctx)
+		if err == nil {
+			_, err = w.commit.ExecContext(ctx)
+		}
 		if err != nil {
-			w.runs, w.weight = runs, weight
 			w.rollback.ExecContext(ctx) // fails where SQLite has rolled back by itself, as on a full disk
-			err = w.s.failed("write", err)
 		}
-	}()
-	for _, j := range batch {
-		if err := w.store(ctx, j); err != nil {
-			return err
-		}
-	}
-	if w.over() {
-		if err := w.trim(ctx, trim); err != nil {
-			return err
-		}
-	}
-	_, err = w.commit.ExecContext(ctx)
-	return err
+		return err
+	})
 }
 
 func (w *writer) store(ctx context.Context, j job) error {
-	if a := j.alert; a != nil {
+	switch {
+	case j.alert != nil:
+		a := j.alert
 		if _, err := w.insertAlert.ExecContext(ctx, a.Time.UnixNano(), string(a.Kind), a.Owner, a.Project, a.Run, a.Text); err != nil {
 			return err
 		}
 		_, err := w.dropAlerts.ExecContext(ctx, w.s.keep.Alerts)
 		return err
+	case j.run == nil:
+		return w.moveOn(ctx, len(w.arrivals))
+	case j.run.small():
+		return w.arriving(ctx, j.run)
+	case w.hasArrived(j.run.ID):
+		return errKnown
 	}
-	r := j.run
-	in, err := w.insertRun.ExecContext(ctx, r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image,
-		string(r.Verdict), string(r.Code), r.Message, string(r.Stage),
-		r.Created.UnixNano(), r.Queued, r.Wall, r.CPU, r.Memory, r.ExitCode, r.Signal, r.SourceSize,
-		r.StdoutTruncated, r.StderrTruncated, r.Cut, r.weight())
-	if err != nil {
+	if _, err := w.insertRun.ExecContext(ctx, w.runRowOf(j.run)...); err != nil {
 		return err
 	}
-	seq, err := in.LastInsertId()
-	if err != nil {
-		return err
-	}
-	_, err = w.insertBody.ExecContext(ctx, seq, blob(r.Diagnosis), blob(r.Detail), blob(r.Findings), blob(r.Stdout), blob(r.Stderr))
-	w.runs++
-	w.weight += r.weight()
+	_, err := w.insertBody.ExecContext(ctx, append([]any{w.next}, bodyOf(j.run)...)...)
+	w.stored(j.run)
 	return err
 }
 
-// blob makes NULL of nothing.
-func blob[T ~[]byte](b T) any {
-	if len(b) == 0 {
-		return nil
-	}
-	return []byte(b)
+// stored counts a run.
+func (a *account) stored(r *Record) {
+	a.next++
+	a.runs++
+	a.weight += r.weight()
 }
 
 func (w *writer) over() bool {
@@ -221,6 +261,9 @@ func (w *writer) over() bool {
 // trim drops the oldest runs until the rest is within bounds, but not more than most
 // at once: callers wait.
 func (w *writer) trim(ctx context.Context, most int) error {
+	if !w.over() {
+		return nil
+	}
 	rows, err := w.oldest.QueryContext(ctx, most)
 	if err != nil {
 		return err
@@ -238,8 +281,7 @@ func (w *writer) trim(ctx context.Context, most int) error {
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
-	if last < 0 { // somebody else emptied the file
-		w.runs, w.weight = 0, 0
+	if last < 0 { // there are arrivals only
 		return nil
 	}
 	for _, drop := range []*sql.Stmt{w.dropRuns, w.dropBodies} {
@@ -248,36 +290,4 @@ func (w *writer) trim(ctx context.Context, most int) error {
 		}
 	}
 	return nil
-}
-
-// Add stores a finished run and returns when it is committed. A second record of the
-// same id is refused. If ctx ends first, the record may be stored nevertheless.
-func (s *Store) Add(ctx context.Context, r Record) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	kept := r.fit(int(s.keep.Stream))
-	return s.hand(ctx, job{run: &kept})
-}
-
-// hand gives a job to the writer and waits for its answer.
-func (s *Store) hand(ctx context.Context, j job) error {
-	done := make(chan error, 1)
-	j.done = done
-	if err := s.open(); err != nil {
-		return err
-	}
-	select {
-	case s.jobs <- j:
-	case <-s.closing:
-		return s.open()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -251,7 +251,7 @@ func TestFileDoesNotGrowWithoutBound(t *testing.T) {
 func benchmarkAdd(b *testing.B, goroutines int) {
 	s := fresh(b, Keep{Runs: 20_000})
 	result := result(0, 0)
-	result.Stdout = api.Bytes(strings.Repeat("4\n", 100))
+	result.Stdout, result.Compile = api.Bytes(strings.Repeat("4\n", 100)), nil
 	var n atomic.Int64
 	var wg sync.WaitGroup
 	took := make([]time.Duration, b.N)
@@ -261,7 +261,7 @@ func benchmarkAdd(b *testing.B, goroutines int) {
 		wg.Go(func() {
 			for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
 				r := Of(result)
-				r.ID, r.Created = fmt.Sprint("run", i), epoch.Add(time.Duration(i))
+				r.ID, r.Created = fmt.Sprintf("%010d", i), epoch.Add(time.Duration(i))
 				began := time.Now()
 				if err := s.Add(context.Background(), r); err != nil {
 					b.Error(err)

@@ -1,0 +1,37 @@
+package history
+
+import "strings"
+
+var (
+	runColumns = []string{"id", "owner", "project", "task", "language", "image", "verdict", "code", "message", "stage",
+		"created", "queued", "wall", "cpu", "memory", "exit_code", "signal", "source_size", "stdout_truncated", "stderr_truncated", "cut"}
+	bodyColumns = []string{"diagnosis", "detail", "findings", "stdout", "stderr"}
+
+	runRow  = append(append([]string{"seq"}, runColumns...), "weight")
+	bodyRow = append([]string{"seq"}, bodyColumns...)
+)
+
+func insert(table string, columns ...string) string {
+	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
+}
+
+// runRowOf are the values of runRow for the next run.
+func (w *writer) runRowOf(r *Record) []any {
+	return []any{w.next, r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image,
+		string(r.Verdict), string(r.Code), r.Message, string(r.Stage),
+		r.Created.UnixNano(), r.Queued, r.Wall, r.CPU, r.Memory, r.ExitCode, r.Signal, r.SourceSize,
+		r.StdoutTruncated, r.StderrTruncated, r.Cut, r.weight()}
+}
+
+// bodyOf are the values of bodyColumns.
+func bodyOf(r *Record) []any {
+	return []any{blob(r.Diagnosis), blob(r.Detail), blob(r.Findings), blob(r.Stdout), blob(r.Stderr)}
+}
+
+// blob makes NULL of nothing.
+func blob[T ~[]byte](b T) any {
+	if len(b) == 0 {
+		return nil
+	}
+	return []byte(b)
+}
