@@ -21,7 +21,7 @@ echo "# user"; grep 1000 /etc/passwd /etc/group
 echo "# cwd"; pwd; ls -ld /box /tmp /dev/shm /sandbox | awk '{print $1, $3, $4, $9, $10, $11}'
 echo "# environment"; env | grep -v '^SHLVL' | sort
 echo "# descriptors"; for f in /proc/self/fd/*; do echo "${f##*/} $(readlink $f)"; done | grep -v -e '/proc/' -e ' $'
-echo "# limits"; cat /proc/self/limits
+echo "# limits"; cat /proc/self/limits; echo "timer slack $(cat /proc/self/timerslack_ns) ns"
 echo "# mounts"; cat /proc/self/mountinfo
 echo "# cgroups"; cut -d: -f3 /proc/self/cgroup | sort -u
 echo "# root"; ls -A / ; echo "# proc"; ls -A /proc | grep -v '^[0-9]'; echo "# dev"; ls -lA /dev | grep -v '^total' | awk '/^c/ {print $1, $3, $4, $5 $6, $NF; next} {print $1, $3, $4, $NF}'; echo "# sys"; ls -A /sys 2>&1
