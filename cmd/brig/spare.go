@@ -75,7 +75,7 @@ func inUse() uint64 {
 // monitor thread asks for 20 us again and again while there is work, a fifth of a run's
 // processor time. The programs' threads are not the service's: an agent that it started
 // was started before.
-const timerSlack = time.Millisecond
+const timerSlack = 10 * time.Millisecond
 
 // slacken sets it for all threads; those to come inherit it. Without it the service is
 // only slower, as a build with cgo is, where Go cannot reach all threads.
