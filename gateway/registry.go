@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
-		"strings"
+	"strings"
 	"sync"
 	"time"
 
