@@ -36,6 +36,9 @@ func runCommand(c *console, args []string) int {
 	if err != nil {
 		return c.runFailed(o, err, true)
 	}
+	if !o.quiet {
+		c.noteStray(f, o.args)
+	}
 	if o.out != "" { // learnt now, not when the work is done
 		if err := checkOut(o.out); err != nil {
 			return c.runFailed(o, err, false)

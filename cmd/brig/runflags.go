@@ -34,7 +34,8 @@ Examples:
   brig run --flag -O3 --flag -std=c++20 solve.cpp < big.in
   brig run --tests tests --memory 256M --cpu 1s solve.cpp
 
-Flags go before FILE: what follows it is the program's. Only FILE is placed in
+Flags go before FILE: what follows it is the program's. Where one of these stands
+there, a note says so, unless -- stands before it. Only FILE is placed in
 the sandbox; --file adds more, and --out DIR brings back what the program wrote.
 
 --tests DIR runs the program on every NAME.in below DIR, compares what it prints
@@ -117,7 +118,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing about how the program ended: neither verdict nor hint")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing beside the program: neither verdict nor hint nor note")
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")

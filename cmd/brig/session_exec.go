@@ -29,7 +29,10 @@ Usage:
 Examples:
   brig session exec $id -- make test
   brig session exec --wall 2s -c 'print(2+2)' $id
-  brig session exec $id -- sh -c 'server >/tmp/log 2>&1 &'`)
+  brig session exec $id -- sh -c 'server >/tmp/log 2>&1 &'
+
+Flags go before ID: what follows it is the program's. Where one of these stands there
+without a -- before it, a note says so.`)
 	f.SetInterspersed(false)
 	o := new(runOptions)
 	l := &o.run.Limits
@@ -87,6 +90,7 @@ Examples:
 	if err != nil {
 		return c.hint("session exec", err)
 	}
+	c.noteStray(f, f.Args())
 	return c.execInSession(o, id, e)
 }
 
