@@ -14,6 +14,22 @@ import (
 // Lookup finds an image by name or digest. When there is none the error wraps
 // ErrNotFound and says what there is. It is cheap enough to ask before each run.
 func (s *Store) Lookup(nameOrDigest string) (Image, error) {
+	img, err := s.look(nameOrDigest)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.notFound(nameOrDigest)
+	}
+	return img, err
+}
+
+// Has reports whether there is an image of the name or digest. What there is else is not
+// read, as Lookup does to say it.
+func (s *Store) Has(nameOrDigest string) bool {
+	_, err := s.look(nameOrDigest)
+	return err == nil
+}
+
+// look is Lookup with an error that wraps fs.ErrNotExist.
+func (s *Store) look(nameOrDigest string) (Image, error) {
 	now, settled := s.state()
 	if img, ok := s.known.get(nameOrDigest, now); ok {
 		return img, nil
@@ -32,9 +48,6 @@ func (s *Store) find(nameOrDigest string) (Image, error) {
 			return Image{}, err
 		}
 		text, err := os.ReadFile(s.path("names", nameOrDigest))
-		if errors.Is(err, fs.ErrNotExist) {
-			return Image{}, s.notFound(nameOrDigest)
-		}
 		if err != nil {
 			return Image{}, fmt.Errorf("look up image: %w", err)
 		}
@@ -45,9 +58,6 @@ func (s *Store) find(nameOrDigest string) (Image, error) {
 		return Image{}, err
 	}
 	meta, err := s.readMeta(hex)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Image{}, s.notFound(nameOrDigest)
-	}
 	if err != nil {
 		return Image{}, err
 	}

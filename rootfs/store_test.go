@@ -33,6 +33,9 @@ func TestLookupSaysWhatThereIs(t *testing.T) {
 	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "stored: mine") || !strings.Contains(err.Error(), "brig rootfs import") {
 		t.Errorf("Lookup(yours): %v", err)
 	}
+	if s.Has("yours") || !s.Has("mine") {
+		t.Errorf("has yours %v, mine %v", s.Has("yours"), s.Has("mine"))
+	}
 	for _, bad := range []string{"", "../x", "/etc", "A", "sha256:12", "sha256:" + strings.Repeat("Z", 64), "a b", "-a", strings.Repeat("a", 129)} {
 		if _, err := s.Lookup(bad); err == nil || errors.Is(err, ErrNotFound) {
 			t.Errorf("Lookup(%q): %v; want the name refused", bad, err)

@@ -181,9 +181,8 @@ type catalog struct {
 func (c catalog) Languages() []api.Language {
 	var out []api.Language
 	for _, l := range c.languages.All() {
-		_, err := c.store.Lookup(l.Image)
 		one := api.Language{
-			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, Stored: err == nil, Tier: l.Tier, Version: l.Version,
+			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
 			Flags: l.Flags, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
 		}
 		if len(l.Compile) > 0 {
