@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -83,7 +84,8 @@ func (all *volumes) files(owner uint32) ([]volumeFile, error) {
 func roundVolume(size api.Size) api.Size { return (size + api.MiB - 1) / api.MiB * api.MiB }
 
 // make makes a volume: its space is reserved, so that a full disk of the host never
-// breaks it, and it has its name when it is whole and on disk.
+// breaks it, and it has its name when it is whole and on disk. The name is on disk with
+// the first of what a session writes: ext4 and xfs flush a file with its name.
 func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err error) {
 	size := roundVolume(cmp.Or(asked, min(api.VolumeSize, all.Most)))
 	dir := filepath.Dir(path)
@@ -135,7 +137,7 @@ func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err 
 		return err
 	}
 	undo.release()
-	return errors.Join(syncDir(dir), syncDir(all.Dir))
+	return nil
 }
 
 // tally adds up all volumes, and removes what a killed agent left half made.
@@ -165,9 +167,20 @@ func (all *volumes) tally() (total api.Size, err error) {
 
 // format makes the file system. The file reads as zeros, so that tables and journal
 // need not be written; what the kernel may do with it hangs on no file of the host's.
+// mkfs works in memory: it flushes what it has written again and again, and each time a
+// disk takes milliseconds.
 func format(ctx context.Context, f *os.File, size api.Size) error {
 	tool, err := mkfs()
 	if err != nil {
+		return err
+	}
+	n, err := unix.MemfdCreate("brig-volume", unix.MFD_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("memfd_create", err)
+	}
+	mem := os.NewFile(uintptr(n), "brig-volume")
+	defer mem.Close()
+	if err := mem.Truncate(int64(size)); err != nil {
 		return err
 	}
 	journal := 4
@@ -178,13 +191,32 @@ func format(ctx context.Context, f *os.File, size api.Size) error {
 	cmd := exec.CommandContext(ctx, tool, "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-i", "8192", "-m", "0", "-e", "remount-ro",
 		"-J", "size="+strconv.Itoa(journal), "-O", "none,has_journal,extent,filetype,dir_index,ext_attr,sparse_super,large_file,huge_file,flex_bg,dir_nlink,extra_isize,metadata_csum,64bit",
 		"-E", fmt.Sprintf("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=%d:%d", runUID, runGID), "/proc/self/fd/3")
-	cmd.ExtraFiles = []*os.File{f}
+	cmd.ExtraFiles = []*os.File{mem}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w: %.500s", tool, err, said.Bytes())
 	}
-	return nil
+	return copyWritten(f, mem)
+}
+
+// copyWritten copies what was written of a file, each to its place, and no hole.
+func copyWritten(to, from *os.File) error {
+	for end := int64(0); ; {
+		begin, err := unix.Seek(fd(from), end, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			return nil
+		}
+		if err == nil {
+			end, err = unix.Seek(fd(from), begin, unix.SEEK_HOLE)
+		}
+		if err == nil {
+			_, err = io.Copy(io.NewOffsetWriter(to, begin), io.NewSectionReader(from, begin, end-begin))
+		}
+		if err != nil {
+			return fmt.Errorf("write the file system: %w", err)
+		}
+	}
 }
 
 func mkfs() (string, error) {
