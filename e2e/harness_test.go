@@ -117,13 +117,20 @@ func launch(t testing.TB, dir, data string, flags ...string) *agent {
 // brigd.
 func launchAfter(t testing.TB, dir, data string, prepare func(pid int), flags ...string) *agent {
 	t.Helper()
+	return launchUnder(t, dir, data, nil, prepare, flags...)
+}
+
+// launchUnder is launchAfter behind words that become brigd in the end: unshare, sh.
+func launchUnder(t testing.TB, dir, data string, under []string, prepare func(pid int), flags ...string) *agent {
+	t.Helper()
 	socket := filepath.Join(dir, "s")
 	a := &agent{Client: client.New(socket), t: t, dir: dir, data: data, socket: socket, log: &bytes.Buffer{}, done: make(chan struct{})}
 	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run"), "--volumes", filepath.Join(dir, "volumes")}, flags...)
-	a.cmd = exec.Command(binary(t, "brigd"), args...)
 	if prepare != nil {
-		a.cmd = exec.Command("sh", append([]string{"-c", `read _ && exec "$@"`, "sh", binary(t, "brigd")}, args...)...)
+		under = append([]string{"sh", "-c", `read _ && exec "$@"`, "sh"}, under...)
 	}
+	words := slices.Concat(under, []string{binary(t, "brigd")}, args)
+	a.cmd = exec.Command(words[0], words[1:]...)
 	gate, err := a.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

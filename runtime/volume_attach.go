@@ -133,11 +133,19 @@ func untilFree(path string, most time.Duration) error {
 	return errors.Join(lockVolume(f, path, most), f.Close())
 }
 
-// loop puts a file on a free loop device. LOOP_CONFIGURE since Linux 5.8.
-func (all *volumes) loop(f *os.File) (*attachment, error) {
+func (all *volumes) loopControl() (*os.File, error) {
 	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, all.lacks("loop devices (CONFIG_BLK_DEV_LOOP; modprobe loop)", err)
+	}
+	return ctl, nil
+}
+
+// loop puts a file on a free loop device. LOOP_CONFIGURE since Linux 5.8.
+func (all *volumes) loop(f *os.File) (*attachment, error) {
+	ctl, err := all.loopControl()
+	if err != nil {
+		return nil, err
 	}
 	defer ctl.Close()
 	config := unix.LoopConfig{Fd: uint32(fd(f)), Size: volumeBlock}
@@ -151,7 +159,7 @@ func (all *volumes) loop(f *os.File) (*attachment, error) {
 		device := fmt.Sprintf("/dev/loop%d", n)
 		loop, err := os.OpenFile(device, os.O_RDWR, 0)
 		if err != nil {
-			return nil, all.lacks("a node for "+device, err)
+			return nil, all.lacks(fmt.Sprintf("a node for %s (mknod -m 600 %[1]s b 7 %d)", device, n), err)
 		}
 		err = unix.IoctlLoopConfigure(fd(loop), &config)
 		if err == nil {

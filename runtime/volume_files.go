@@ -87,6 +87,9 @@ func roundVolume(size api.Size) api.Size { return (size + api.MiB - 1) / api.MiB
 // breaks it, and it has its name when it is whole and on disk. The name is on disk with
 // the first of what a session writes: ext4 and xfs flush a file with its name.
 func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err error) {
+	if err := all.mountable(); err != nil {
+		return err
+	}
 	size := roundVolume(cmp.Or(asked, min(api.VolumeSize, all.Most)))
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -27,15 +28,33 @@ func (m *volume) hang(device string, userns *os.File) (err error) {
 	return os.NewSyscallError("mount_setattr", err)
 }
 
+func (all *volumes) openFS(kind string) (ctx int, err error) {
+	ctx, err = unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if errors.Is(err, unix.ENODEV) {
+		return -1, all.lacks(fmt.Sprintf("%s (CONFIG_%s_FS; modprobe %[1]s)", kind, strings.ToUpper(kind)), err)
+	}
+	return ctx, os.NewSyscallError("fsopen "+kind, err)
+}
+
+// mountable refuses to make a volume where none can be mounted.
+func (all *volumes) mountable() error {
+	ctx, err := all.openFS("ext4")
+	if err != nil {
+		return err
+	}
+	ctl, err := all.loopControl()
+	if err == nil {
+		err = ctl.Close()
+	}
+	return errors.Join(err, unix.Close(ctx))
+}
+
 // mountExt4 mounts a device. It is nosuid and nodev: what a program leaves in a volume
 // is another's to execute.
 func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, error) {
-	ctx, err := unix.Fsopen("ext4", unix.FSOPEN_CLOEXEC)
-	if errors.Is(err, unix.ENODEV) {
-		return nil, all.lacks("ext4 (CONFIG_EXT4_FS; modprobe ext4)", err)
-	}
+	ctx, err := all.openFS("ext4")
 	if err != nil {
-		return nil, os.NewSyscallError("fsopen ext4", err)
+		return nil, err
 	}
 	defer unix.Close(ctx)
 	err = errors.Join(
