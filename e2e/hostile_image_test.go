@@ -5,12 +5,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +73,67 @@ func TestImageImportedAgain(t *testing.T) {
 		if err := a.RemoveImage(t.Context(), "again"); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A run goes on with the image that it began with, though that is removed; the tree is
+// deleted when the last cell of it has gone.
+func TestImageRemovedUnderARun(t *testing.T) {
+	a := startAgentAlone(t)
+	probe := compileC(t, "reads", `#include <stdio.h>
+#include <unistd.h>
+int main(int c, char **v) { puts("begun"); fflush(stdout); char b[8]; if (read(0, b, 1) != 1) return 2;
+  FILE *f = fopen(v[0], "r"); if (!f) { perror(v[0]); return 3; } return fread(b, 1, 4, f) != 4; }`)
+	store := filepath.Join(a.imported(t, "short-lived", probe, 0o755), "../../..")
+	trees := func() []string {
+		t.Helper()
+		var out []string
+		for _, pattern := range []string{"images/*/root/" + probe.Name, "work/*/gone/root/" + probe.Name} {
+			found, err := filepath.Glob(filepath.Join(store, pattern))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, found...)
+		}
+		return out
+	}
+	if got := trees(); len(got) != 1 {
+		t.Fatalf("the image is not where the test looks: %v", got)
+	}
+	r := api.Run{Image: "short-lived", Argv: []string{"/" + probe.Name}, Limits: hostileLimits()}
+	goOn, goesOn := io.Pipe()
+	said, says := io.Pipe()
+	var res api.Result
+	var err error
+	var running sync.WaitGroup
+	running.Go(func() {
+		res, err = a.RunStream(t.Context(), r, goOn, says, io.Discard)
+		says.Close()
+	})
+	if _, err := said.Read(make([]byte, 8)); err != nil { // it has begun
+		t.Fatal(err)
+	}
+	if err := a.RemoveImage(t.Context(), "short-lived"); err != nil {
+		t.Fatal(err)
+	}
+	a.refused(t, r, api.CodeNoImage)
+	if got := trees(); len(got) != 1 || !strings.Contains(got[0], "/gone/") {
+		t.Errorf("while a run has the removed image it lies at %v", got)
+	}
+	if _, werr := goesOn.Write([]byte("\n")); werr != nil {
+		t.Fatal(werr)
+	}
+	running.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantVerdict(t, res, api.OK)
+	// The cell goes when the pool looks again; another removal has it look at once.
+	for end := time.Now().Add(time.Minute); len(trees()) > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("still there: %v", trees())
+		}
+		_ = a.RemoveImage(t.Context(), "short-lived")
 	}
 }
 

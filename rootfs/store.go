@@ -21,7 +21,8 @@ import (
 //	images/<hex>/image.json
 //	images/<hex>/record  what each member of the tree was when it was imported
 //	names/<name>         a file holding a digest
-//	work/<random>/       an import under way; its owner holds a flock on it
+//	work/<random>/       an import under way; its owner holds a flock on it. Or gone/
+//	                     in it is a removed image that is still held
 //
 // Everything belongs to root and is writable by root alone. The directory needs
 // a file system with idmapped mounts; package runtime checks that.

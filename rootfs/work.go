@@ -47,9 +47,10 @@ func makeWork(parent, prefix string) (*work, error) {
 	return &work{path: path, dir: dir}, nil
 }
 
-// Close removes what is left of the work and unlocks it.
+// Close removes what is left of the work and unlocks it. A stored image that came here
+// to be deleted stays while somebody holds it.
 func (w *work) Close() error {
-	return errors.Join(removePath(w.path), w.dir.Close())
+	return errors.Join(removeUnheld(w.path), w.dir.Close())
 }
 
 // mkdir makes a directory in the work directory and opens it.
@@ -126,8 +127,8 @@ func (s *Store) place(w *work, hex string) error {
 	return syncDir(s.path("images"))
 }
 
-// Clean removes the work of imports whose process is gone, and names whose image
-// is. Open does it.
+// Clean removes the work of imports whose process is gone, removed images that nobody
+// holds any more, and names whose image is gone. Open does it.
 func (s *Store) Clean() (err error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -171,7 +172,7 @@ func cleanWork(path string) error {
 	if err := flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil // its owner lives
 	}
-	return removePath(path)
+	return removeUnheld(path)
 }
 
 // removePath removes a work directory and all below it without following links.

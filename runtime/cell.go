@@ -40,6 +40,7 @@ type cell struct {
 	slot      int    // or a session's seat: which host ids are its own
 	dir       string // in the agent's run directory; holds the mount point of the root
 	filter    *filter
+	held      *heldImage
 	group     *groups.Cell
 	container *libcontainer.Container
 	process   *libcontainer.Process
@@ -58,7 +59,7 @@ type cellPlan struct {
 	slot   int
 	cpus   string // processors of PID 1 and its shells, as a kernel list; empty: all
 	ids    *idMaps
-	tree   string // the image's tree in the store
+	image  rootfs.Image
 	filter *filter
 	layer  *layer // bounds of the throw-away layer; nil: read-only root
 }
@@ -67,7 +68,7 @@ type cellPlan struct {
 func cellFor(image rootfs.Image, f *filter, fullProc bool, mode api.Mode) cellPlan {
 	return cellPlan{
 		key:    cellKey{image: image.Digest, imported: image.Imported, policy: f.hash, fullProc: fullProc, mode: mode},
-		tree:   image.Path,
+		image:  image,
 		filter: f,
 	}
 }
@@ -96,8 +97,9 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	undo := undoing(&err)
 	defer undo.run()
 
-	// 1. The root hangs in our mount namespace: the image's tree, with its owners
-	// shifted into the slot's range, nosuid, nodev, read-only.
+	// 1. The image stays whole as long as the cell, and the root hangs in our mount
+	// namespace: the image's tree, with its owners shifted into the slot's range, nosuid,
+	// nodev, read-only.
 	root := filepath.Join(c.dir, "root")
 	if err := os.MkdirAll(root, 0o711); err != nil {
 		return nil, err
@@ -106,6 +108,10 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := h.step("cell root"); err != nil {
 		return nil, err
 	}
+	if c.held, err = h.hold(p.image); err != nil {
+		return nil, err
+	}
+	undo.add(c.held.Close)
 	if err := h.hangRoot(c, p, root); err != nil {
 		return nil, err
 	}
@@ -167,7 +173,7 @@ func (h *Host) hangRoot(c *cell, p cellPlan, dir string) error {
 	if err != nil {
 		return err
 	}
-	tree, err := hangImage(p.tree, userns, dir)
+	tree, err := hangImage(p.image.Path, userns, dir)
 	if err != nil {
 		return err
 	}
@@ -285,7 +291,7 @@ func (c *cell) Close() error {
 	for _, leaf := range c.spare {
 		err = errors.Join(err, leaf.Close())
 	}
-	return errors.Join(err, c.dropRoot(), c.group.Remove(), c.removeDir())
+	return errors.Join(err, c.dropRoot(), c.held.Close(), c.group.Remove(), c.removeDir())
 }
 
 // removeDir removes the mount point and its parent, which are empty by now. It

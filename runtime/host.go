@@ -48,7 +48,8 @@ type Host struct {
 	instance       *instance
 	beside         api.Size // what other agents promised when this one started
 	tree           *groups.Tree
-	mode           string // v2, v1 or hybrid
+	retired        atomic.Bool // a removed image is held no more: see deleteRetired
+	mode           string      // v2, v1 or hybrid
 	kernel         string
 	cellinit       *os.File // sealed memfd
 	badness        int      // of the cells' processes, see cellBadness
@@ -236,7 +237,9 @@ func (h *Host) scratchDefaults() (api.Size, int64) {
 // Runs and execs under way must have ended.
 func (h *Host) Close() error {
 	h.warm.Wait()
-	return errors.Join(h.sessions.Close(), h.pool.Close(), h.cellinit.Close(), h.tree.Remove(), h.instance.Close())
+	err := errors.Join(h.sessions.Close(), h.pool.Close())
+	h.deleteRetired()
+	return errors.Join(err, h.cellinit.Close(), h.tree.Remove(), h.instance.Close())
 }
 
 // Run executes r and reports how it ended. The error is an *api.Error, and

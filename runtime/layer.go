@@ -41,7 +41,7 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 	if err != nil {
 		return err
 	}
-	tree, err := hangImage(p.tree, userns, lower)
+	tree, err := hangImage(p.image.Path, userns, lower)
 	if err != nil {
 		return err
 	}

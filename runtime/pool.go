@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,8 +24,9 @@ type pool struct {
 	waiting   int           // guarded by mu; how many await a release
 	released  chan struct{} // guarded by mu; closed by the next release that somebody awaits
 
-	stop context.CancelFunc
-	wg   sync.WaitGroup
+	removed chan struct{} // holds one word that images were removed from the store
+	stop    context.CancelFunc
+	wg      sync.WaitGroup
 }
 
 // A stall is a slot with its berths.
@@ -44,7 +46,7 @@ const (
 
 func newPool(h *Host, slots []*slot, memory api.Size, room room) *pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &pool{host: h, memory: memory, room: room, stop: stop, released: make(chan struct{})}
+	p := &pool{host: h, memory: memory, room: room, stop: stop, released: make(chan struct{}), removed: make(chan struct{}, 1)}
 	for _, s := range slots {
 		p.slots = append(p.slots, &stall{slot: s, berths: map[cellKey]*berth{}})
 	}
@@ -252,7 +254,7 @@ func (p *pool) tell() {
 	}
 }
 
-// evict closes berths nobody has used for a while.
+// evict closes berths that nobody has used for a while, or whose image is gone.
 func (p *pool) evict(ctx context.Context) {
 	tick := time.NewTicker(idleTick)
 	defer tick.Stop()
@@ -261,15 +263,31 @@ func (p *pool) evict(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-p.removed:
 		}
-		for _, b := range p.idle() {
+		for _, b := range p.idle(p.gone()) {
 			b.Close()
 		}
+		p.host.deleteRetired()
 	}
 }
 
+// gone are the images that cells are of and the store has no more.
+func (p *pool) gone() map[string]bool {
+	p.mu.Lock()
+	images := map[string]bool{}
+	for _, s := range p.slots {
+		for key := range s.berths {
+			images[key.image] = true
+		}
+	}
+	p.mu.Unlock() // what follows waits for a disk
+	maps.DeleteFunc(images, func(image string, _ bool) bool { return p.host.cfg.Images.Has(image) })
+	return images
+}
+
 // idle takes the berths to be closed out of the pool.
-func (p *pool) idle() []*berth {
+func (p *pool) idle(gone map[string]bool) []*berth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*berth
@@ -278,7 +296,7 @@ func (p *pool) idle() []*berth {
 			continue
 		}
 		for key, b := range s.berths {
-			if b.idleFor() > idleLife {
+			if b.idleFor() > idleLife || gone[key.image] {
 				delete(s.berths, key)
 				out = append(out, b)
 			}

@@ -219,7 +219,7 @@ func serve(f flags) (err error) {
 	defer func() { err = errors.Join(err, host.Close()) }()
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: runner{host}, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
+		Runner: runner{host}, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS = time.Since(began).Nanoseconds()

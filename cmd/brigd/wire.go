@@ -99,7 +99,10 @@ func (b blobs) Put(digest string, r io.Reader) error {
 	return err
 }
 
-type images struct{ store *rootfs.Store }
+type images struct {
+	store *rootfs.Store
+	host  *runtime.Host
+}
 
 func (i images) Import(ctx context.Context, r io.Reader, name, expectDigest string, progress func(string)) (api.Image, error) {
 	img, err := i.store.Import(ctx, r, rootfs.Options{
@@ -122,7 +125,11 @@ func (i images) List(context.Context) ([]api.Image, error) {
 	return out, err
 }
 
-func (i images) Remove(_ context.Context, name string) error { return imageError(i.store.Remove(name)) }
+func (i images) Remove(_ context.Context, name string) error {
+	err := i.store.Remove(name)
+	i.host.ImagesRemoved()
+	return imageError(err)
+}
 
 // GC removes what no name refers to, beside the remains of broken imports.
 func (i images) GC(context.Context) (api.Cleaned, error) {
@@ -139,6 +146,7 @@ func (i images) GC(context.Context) (api.Cleaned, error) {
 		c.Images = append(c.Images, img.Digest)
 		c.Bytes += img.Size
 	}
+	i.host.ImagesRemoved()
 	return c, errors.Join(err, i.store.Clean())
 }
 
