@@ -374,8 +374,30 @@ func TestVolumeShowsNothingOfAnother(t *testing.T) {
 // one be made by half.
 func TestVolumeOnAFullHost(t *testing.T) {
 	testenv.NeedRoot(t)
+	t.Run("tmpfs", func(t *testing.T) {
+		onAFullHost(t, func(dir string) error { return unix.Mount("small", dir, "tmpfs", 0, "size=48m,mode=0711") })
+	})
+	for _, kind := range []string{"xfs", "btrfs"} {
+		t.Run(kind, func(t *testing.T) {
+			mkfs, err := exec.LookPath("mkfs." + kind)
+			if err != nil {
+				t.Skip(err) // no part of brig needs it: tmpfs is the case for all
+			}
+			image := filepath.Join(placeOf(t, "image-"), "image")
+			onAFullHost(t, func(dir string) error {
+				out, err := exec.Command("sh", "-c", `truncate -s 400M "$1" && "$2" -q "$1" && mount -o loop "$1" "$3" && chmod 711 "$3"`, "sh", image, mkfs, dir).CombinedOutput()
+				if err != nil {
+					return fmt.Errorf("%w: %s", err, out)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func onAFullHost(t *testing.T, mount func(dir string) error) {
 	dir := placeOf(t, "small-")
-	if err := unix.Mount("small", dir, "tmpfs", 0, "size=48m,mode=0711"); err != nil {
+	if err := mount(dir); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -32,7 +32,7 @@ func TestVolumesWithoutWhatTheyNeed(t *testing.T) {
 			[]string{"mkfs.ext4 is not installed", "install the package e2fsprogs"}, "mkfs.ext4 is not installed"},
 		{"no loop driver", bareDev, []string{"volumes need loop devices", "modprobe loop", "(Linux "}, "modprobe loop"},
 		{"no node for the loop device", bareDev + "mknod -m 600 /dev/loop-control c 10 237", []string{"volumes need a node for /dev/loop", "mknod"}, ""},
-		{"no way to reserve space", `mount -t ramfs ramfs "$VOLUMES"`, []string{"cannot reserve space", "keep volumes on ext4 or xfs", "--volumes"}, ""},
+		{"no way to reserve space", `mount -t ramfs ramfs "$VOLUMES"`, []string{"cannot reserve space", "keep volumes on ext4, xfs or btrfs", "--volumes"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := placeOf(t, "brig-e2e-")

@@ -124,10 +124,11 @@ func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err 
 	if err := unix.Flock(fd(tmp), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return os.NewSyscallError("flock", err)
 	}
+	inPlace(tmp)
 	err = ignoringEINTR(func() error { return unix.Fallocate(fd(tmp), 0, 0, int64(size)) })
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return api.Refuse(api.CodeUnsupported, "the file system of %s cannot reserve space (fallocate): keep volumes on ext4 or xfs (brigd --volumes)", all.Dir)
+		return api.Refuse(api.CodeUnsupported, "the file system of %s cannot reserve space (fallocate): keep volumes on ext4, xfs or btrfs (brigd --volumes)", all.Dir)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return api.Fail(api.CodeHostExhausted, "there is no room for a volume of %s: remove one, or have the operator free space where they lie (brigd --volumes)", size)
 	case err != nil:
@@ -141,6 +142,16 @@ func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err 
 	}
 	undo.release()
 	return nil
+}
+
+// inPlace has btrfs write a file where its space is reserved (chattr +C), which an empty
+// one can ask for. Copied on write, a volume is damaged when the host's disk is full. The
+// other file systems know no such flag, and need none.
+func inPlace(f *os.File) {
+	const noCopy = 0x00800000 // FS_NOCOW_FL (linux/fs.h)
+	if flags, err := unix.IoctlGetUint32(fd(f), unix.FS_IOC_GETFLAGS); err == nil {
+		_ = unix.IoctlSetPointerInt(fd(f), unix.FS_IOC_SETFLAGS, int(flags|noCopy))
+	}
 }
 
 // tally adds up all volumes, and removes what a killed agent left half made.

@@ -92,7 +92,7 @@ func parse(args []string) (flags, error) {
 	set.IntVar(&f.slots, "slots", 0, "runs at a time (default: one per physical core)")
 	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "sessions that live at a time; 0: none")
 	set.Var(&f.life, "max-session-life", "ceiling of a session's life")
-	set.StringVar(&f.volumes.Dir, "volumes", "", "directory of the volumes of sessions, on ext4 or xfs (default: volumes below --data-dir)")
+	set.StringVar(&f.volumes.Dir, "volumes", "", "directory of the volumes of sessions, on ext4, xfs or btrfs (default: volumes below --data-dir)")
 	set.Var(&f.volumes.Most, "max-volume", "ceiling of a volume's size")
 	set.Var(&f.volumes.Total, "volumes-total", "most that volumes take up together")
 	set.Var(&f.memory, "memory", "most memory promised to runs and sessions together (default: three quarters of the host's)")
