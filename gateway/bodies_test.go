@@ -155,3 +155,30 @@ func TestBodyBreaksOff(t *testing.T) {
 		t.Errorf("logged: %s", &log)
 	}
 }
+
+// API-02: bodies that come slowly are bounded together as well, and who is one too many
+// is told by which bound. One that comes fast is served when a slow one has gone.
+func TestBodiesThatComeAreBoundedTogether(t *testing.T) {
+	at, _, web := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBodies = 2 })
+	const head = "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+	g := web.Config.Handler.(*Gateway)
+	slow := dial(t, at, head)
+	dial(t, at, head)
+	for deadline := time.Now().Add(30 * time.Second); g.coming.Had("") < 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("they are not received")
+		}
+	}
+	var p api.Problem
+	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &p); s != 429 || p.Code != api.CodeBodiesFull || p.RetryAfter == 0 ||
+		!strings.Contains(p.Detail, "2 requests are") || !strings.Contains(p.Detail, "--max-bodies") {
+		t.Errorf("%d, %+v", s, p)
+	}
+	if s := send(t, web, "GET", "/v1/sessions", "", nil); s != 200 {
+		t.Errorf("without a body: %d", s)
+	}
+	time.AfterFunc(placeWait/5, func() { slow.Close() })
+	if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, nil); s != 200 {
+		t.Errorf("when one has gone: %d", s)
+	}
+}
