@@ -121,13 +121,16 @@ func (b *bench) hellos(ctx context.Context) ([]*hello, error) {
 // unpack runs hello once and lays what it has in /box out for the bare command.
 func (b *bench) unpack(ctx context.Context, h *hello) error {
 	r := h.run
-	r.Collect.Globs = []string{"*", "*/*", "*/*/*"}
+	r.Collect = api.Collect{Globs: []string{"*", "*/*", "*/*/*"}, Files: api.CollectFilesMax, Bytes: api.CollectBytesMax}
 	res, err := b.agent.Client.Run(ctx, r)
 	if err != nil {
 		return err
 	}
 	if res.Verdict != api.OK {
 		return fmt.Errorf("hello ends with %s: %s%s", res.Verdict, res.Stdout, res.Stderr)
+	}
+	if len(res.Skipped) > 0 {
+		return fmt.Errorf("%s is not collected: %s", res.Skipped[0].Name, res.Skipped[0].Reason)
 	}
 	for _, f := range res.Files {
 		path := filepath.Join(h.bare.box, f.Name)
