@@ -195,7 +195,7 @@ func existing(groups []string) []string {
 // AGT-11: a stop in the middle of work that does not end by itself ends it, tells
 // the callers so, and leaves nothing.
 func TestStopUnderLoad(t *testing.T) {
-	a := startAgent(t, "--slots", "2")
+	a := startAgentBeside(t, "--slots", "2")
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {

@@ -12,7 +12,7 @@ import (
 // Keys come and go while the service runs, which has given up the root that could open
 // their file.
 func TestKeysChangeWhileServing(t *testing.T) {
-	a := startAgent(t, sharedFlags...)
+	a := startAgentBeside(t, sharedFlags...)
 	file, keys := keysFile(t, a.dir, "ann", "bob", "op!")
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -107,6 +107,24 @@ func startAgentWith(t testing.TB, data string, flags ...string) *agent {
 	return a
 }
 
+// startAgentBeside is startAgent for a test that mostly waits: it runs side by side with
+// others of the kind, after all the rest, so no bound of time in it may be a close one.
+func startAgentBeside(t *testing.T, flags ...string) *agent {
+	t.Helper()
+	waits(t)
+	a := launch(t, placeOf(t, "brig-e2e-"), dataDir(t), flags...)
+	t.Cleanup(a.stop)
+	return a
+}
+
+// waits begins such a test.
+func waits(t *testing.T) {
+	t.Helper()
+	testenv.NeedRoot(t)
+	t.Parallel()
+	testenv.CleanHostTogether(t)
+}
+
 // launch starts a brigd in dir and waits until it answers.
 func launch(t testing.TB, dir, data string, flags ...string) *agent {
 	t.Helper()

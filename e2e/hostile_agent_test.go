@@ -161,7 +161,7 @@ func TestHostileBusyMountHoldsNothingUp(t *testing.T) {
 // what limits them is another's, says so, and goes on when it is moved back. The
 // limits of the cells it has hold all the while.
 func TestHostileMoveOfTheAgentIsNoticed(t *testing.T) {
-	a := startAgent(t, "--slots", "1")
+	a := startAgentBeside(t, "--slots", "1")
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 	pid := a.cmd.Process.Pid
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))

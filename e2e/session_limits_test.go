@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
 // A session ends when nothing is asked of it, or when its life is over, and says so.
 // An exec under way keeps it from being idle and not from its end.
 func TestSessionLifeTimes(t *testing.T) {
-	a := startAgent(t)
+	a := startAgentBeside(t)
 	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = slowly(1.5) })
 	short := a.session(t, func(s *api.SessionRequest) { s.Life = seconds(8) })
 	done := make(chan error, 1)

@@ -145,10 +145,9 @@ func TestVolumeReplaysItsJournal(t *testing.T) {
 // Two agents on one directory, which nobody should have, never mount one file system
 // twice: the second waits a while and refuses, until the first has let go or is killed.
 func TestVolumeOfTwoAgents(t *testing.T) {
-	testenv.NeedRoot(t)
 	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
+	waits(t)
 	one, two := placeOf(t, "brig-e2e-"), placeOf(t, "brig-e2e-")
-	testenv.CleanHost(t)
 	a := launch(t, one, dataDir(t))
 	b := launch(t, two, dataDir(t), "--volumes", filepath.Join(one, "volumes"))
 	s := a.keeps(t, "v", least)

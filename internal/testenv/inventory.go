@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -21,20 +22,51 @@ func CleanHost(t testing.TB) {
 	t.Helper()
 	t.Setenv(mark, strconv.Itoa(os.Getpid()))
 	before := Inventory()
-	t.Cleanup(func() {
-		// What ends asynchronously gets a moment: the kernel frees groups and
-		// namespaces on work queues.
-		var added []string
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			if added = Added(before, Inventory()); len(added) == 0 {
-				return
-			}
-			if time.Now().After(deadline) {
-				break
-			}
+	t.Cleanup(func() { asBefore(t, before) })
+}
+
+var together struct {
+	sync.Mutex
+	tests  int            // guarded by it, as before: those that have begun and not ended
+	before map[string]int // of the first of them
+}
+
+// CleanHostTogether is CleanHost for tests that run side by side: the host is recorded
+// before the first and must be so again after the last, which answers for all.
+func CleanHostTogether(t testing.TB) {
+	t.Helper()
+	together.Lock()
+	defer together.Unlock()
+	if together.tests == 0 {
+		if err := os.Setenv(mark, strconv.Itoa(os.Getpid())); err != nil {
+			t.Fatal(err)
 		}
-		t.Errorf("the host is not as before; new on it:\n  %s", strings.Join(added, "\n  "))
+		together.before = Inventory()
+	}
+	together.tests++
+	t.Cleanup(func() {
+		together.Lock()
+		defer together.Unlock()
+		if together.tests--; together.tests == 0 {
+			asBefore(t, together.before)
+		}
 	})
+}
+
+// asBefore demands that nothing is new on the host. What ends asynchronously gets a
+// moment: the kernel frees groups and namespaces on work queues.
+func asBefore(t testing.TB, before map[string]int) {
+	t.Helper()
+	var added []string
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if added = Added(before, Inventory()); len(added) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+	}
+	t.Errorf("the host is not as before; new on it:\n  %s", strings.Join(added, "\n  "))
 }
 
 // Added lists what is in after and not in before, sorted. Counts are compared per
