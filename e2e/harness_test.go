@@ -402,25 +402,6 @@ func wantVerdict(t testing.TB, res api.Result, want api.Verdict) {
 	}
 }
 
-// compileC builds a static program from source and returns it as an input file.
-func compileC(t testing.TB, name, source string) api.File {
-	t.Helper()
-	dir := t.TempDir()
-	src, bin := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
-	if err := os.WriteFile(src, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	testenv.NeedTool(t, "gcc", "gcc")
-	if out, err := exec.Command("gcc", "-static", "-O0", "-pthread", "-w", "-o", bin, src).CombinedOutput(); err != nil {
-		t.Fatalf("gcc %s: %v\n%s", name, err, out)
-	}
-	content, err := os.ReadFile(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api.File{Name: name, Content: content, Executable: true}
-}
-
 // program is a run of a compiled probe.
 func program(f api.File, args ...string) api.Run {
 	return api.Run{Image: "tiny", Files: []api.File{f}, Argv: append([]string{"./" + f.Name}, args...)}

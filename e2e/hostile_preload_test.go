@@ -68,22 +68,10 @@ func tellStatus(who string) string {
 // preload is a library whose first code prints what socket(2) answers.
 func preload(t *testing.T) api.File {
 	t.Helper()
-	testenv.NeedTool(t, "gcc", "gcc")
-	dir := t.TempDir()
-	src, lib := filepath.Join(dir, "preload.c"), filepath.Join(dir, "preload.so")
-	if err := os.WriteFile(src, []byte(`static long call(long n, long a, long b, long c) { long r; __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return r; }
+	content := compiled(t, `static long call(long n, long a, long b, long c) { long r; __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return r; }
 __attribute__((constructor)) static void first(void) { char line[] = "preload 00\n"; long r = call(41, 1, 1, 0), e = r < 0 ? -r : 0; int n = 8;
 	if (e > 9) line[n++] = '0' + e / 10; line[n++] = '0' + e % 10; line[n++] = '\n'; call(1, 1, (long)line, n); }
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-nostdlib", "-O1", "-w", "-o", lib, src).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	content, err := os.ReadFile(lib)
-	if err != nil {
-		t.Fatal(err)
-	}
+`, "-shared", "-fPIC", "-nostdlib", "-O1", "-w")
 	return api.File{Name: "preload.so", Content: content}
 }
 
