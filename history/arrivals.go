@@ -95,7 +95,7 @@ func (w *writer) moveOn(ctx context.Context, n int) error {
 // behind reports whether there is something to tidy: arrivals that are worth a
 // transaction, or runs over the bounds. What is over among the arrivals waits for them.
 func (w *writer) behind() bool {
-	return len(w.arrivals) >= moveMost || w.over() && (len(w.arrivals) == 0 || w.runs-int64(len(w.arrivals)) > int64(w.s.keep.Runs))
+	return len(w.arrivals) >= moveMost || w.over() && (len(w.arrivals) == 0 || w.filed() > w.s.keep.Runs)
 }
 
 // tidy moves arrivals on and drops what is over.

@@ -84,7 +84,7 @@ func (w *writer) setUp(ctx context.Context) error {
 		{&w.moveBodies, move("bodies", bodyRow)},
 		{&w.dropArrivals, "DELETE FROM arrivals WHERE seq <= ?"},
 		{&w.insertAlert, insert("alerts", alertColumns...)},
-		{&w.oldest, "SELECT seq, weight FROM runs ORDER BY seq LIMIT ?"},
+		{&w.oldest, "SELECT seq, weight FROM runs WHERE seq < ? ORDER BY seq LIMIT ?"},
 		{&w.dropRuns, "DELETE FROM runs WHERE seq <= ?"},
 		{&w.dropBodies, "DELETE FROM bodies WHERE seq <= ?"},
 		{&w.dropAlerts, "DELETE FROM alerts WHERE seq <= (SELECT max(seq) FROM alerts) - ?"},
@@ -180,17 +180,18 @@ func (w *writer) storeAll(batch []job) error {
 		return w.attempt(func() error { return w.arriving(context.Background(), r) })
 	}
 	return w.transact(func(ctx context.Context) error {
+		before := w.filed()
 		for _, j := range batch {
 			if err := w.store(ctx, j); err != nil {
 				return err
 			}
 		}
-		if len(w.arrivals) >= arrivalsMost {
+		if len(w.arrivals) >= arrivalsMost || w.over() && w.filed() > before {
 			if err := w.moveOn(ctx, moveMost+len(batch)); err != nil {
 				return err
 			}
 		}
-		return w.trim(ctx, 64+16*len(batch))
+		return w.trim(ctx, 64+16*max(len(batch), w.filed()-before))
 	})
 }
 
@@ -254,17 +255,24 @@ func (a *account) stored(r *Record) {
 	a.weight += r.weight()
 }
 
+// filed is how many are in their place.
+func (a *account) filed() int { return int(a.runs) - len(a.arrivals) }
+
 func (w *writer) over() bool {
 	return w.runs > int64(w.s.keep.Runs) || w.weight > int64(w.s.keep.Bytes)
 }
 
 // trim drops the oldest runs until the rest is within bounds, but not more than most
-// at once: callers wait.
+// at once: callers wait. What is behind an arrival is newer than it, and waits for it.
 func (w *writer) trim(ctx context.Context, most int) error {
 	if !w.over() {
 		return nil
 	}
-	rows, err := w.oldest.QueryContext(ctx, most)
+	before := w.next
+	if len(w.arrivals) > 0 {
+		before = w.arrivals[0].seq
+	}
+	rows, err := w.oldest.QueryContext(ctx, before, most)
 	if err != nil {
 		return err
 	}
@@ -281,7 +289,7 @@ func (w *writer) trim(ctx context.Context, most int) error {
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
-	if last < 0 { // there are arrivals only
+	if last < 0 { // the oldest are arrivals
 		return nil
 	}
 	for _, drop := range []*sql.Stmt{w.dropRuns, w.dropBodies} {
