@@ -12,12 +12,17 @@ func (s *Store) Add(ctx context.Context, r Record) error {
 	return s.hand(ctx, job{run: &kept})
 }
 
-// settle has every arrival moved to where readers look.
-func (s *Store) settle(ctx context.Context) error {
+// settle has every arrival moved to where readers look, and says where that is. What cannot
+// be moved, as on a full device, is read with the rest from both places, which is slow.
+func (s *Store) settle(ctx context.Context) (from string, err error) {
 	if !s.unmoved.Load() {
-		return s.open()
+		return filed, s.open()
 	}
-	return s.hand(ctx, job{})
+	err = s.hand(ctx, job{})
+	if err != nil && s.open() == nil && ctx.Err() == nil {
+		return unfiled, nil
+	}
+	return filed, err
 }
 
 // hand gives a job to the writer and waits for its answer.

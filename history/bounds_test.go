@@ -2,6 +2,8 @@ package history
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,5 +38,42 @@ func TestBoundsHoldWheneverSomebodyReads(t *testing.T) {
 	stats, err := s.Stats(t.Context(), Filter{})
 	if err != nil || stats.Runs != 10 {
 		t.Errorf("%d runs, %v", stats.Runs, err)
+	}
+}
+
+// What cannot be moved on for want of room is read where it is.
+func TestFullDeviceIsRead(t *testing.T) {
+	s := fresh(t, Keep{})
+	add(t, s, record("large", func(r *Record) { r.Stdout = make([]byte, smallRun) }))
+	limited(t, s, 30)
+	n := 1
+	for ; ; n++ {
+		r := record(fmt.Sprint(n), func(r *Record) { r.Stdout = []byte(strings.Repeat(fmt.Sprint(n), 300)) })
+		if err := s.Add(t.Context(), r); err != nil {
+			break
+		}
+	}
+	if err := s.hand(t.Context(), job{}); err == nil {
+		t.Fatal("there was room to move on")
+	}
+	if r, err := s.Get(t.Context(), Whose{}, "1"); err != nil || string(r.Stdout) != strings.Repeat("1", 300) {
+		t.Errorf("%d bytes of output, %v", len(r.Stdout), err)
+	}
+	var read []string
+	for after := ""; ; {
+		page, next, err := s.List(t.Context(), Filter{Limit: 3, After: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read, after = append(read, ids(page)...), next; next == "" {
+			break
+		}
+	}
+	slices.Sort(read)
+	if len(slices.Compact(read)) != n {
+		t.Errorf("%d runs of %d: %v", len(read), n, read)
+	}
+	if stats, err := s.Stats(t.Context(), Filter{}); err != nil || stats.Runs != int64(n) {
+		t.Errorf("%d runs of %d, %v", stats.Runs, n, err)
 	}
 }

@@ -33,14 +33,15 @@ func scan(row interface{ Scan(...any) error }, all bool) (r Record, seq int64, e
 
 // Get gives one run with all that is kept of it. A run of another key is not found.
 func (s *Store) Get(ctx context.Context, whose Whose, id string) (Record, error) {
-	if err := s.settle(ctx); err != nil {
+	from, err := s.settle(ctx)
+	if err != nil {
 		return Record{}, err
 	}
 	where, args, err := Filter{Whose: whose}.where()
 	if err != nil {
 		return Record{}, err
 	}
-	row := s.reads.QueryRowContext(ctx, "SELECT "+whole+" FROM runs LEFT JOIN bodies USING (seq) WHERE id = ? AND "+where, append([]any{id}, args...)...)
+	row := s.reads.QueryRowContext(ctx, "SELECT "+whole+" FROM "+from+" WHERE id = ? AND "+where, append([]any{id}, args...)...)
 	r, _, err := scan(row, true)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it is another's, was never, or is so old that it has gone", id)
@@ -55,14 +56,15 @@ func (s *Store) Get(ctx context.Context, whose Whose, id string) (Record, error)
 // A key's page is read from its index. What else is filtered for is looked up run by
 // run: at worst all that the key has stored.
 func (s *Store) List(ctx context.Context, f Filter) (page []Record, next string, err error) {
-	if err := s.settle(ctx); err != nil {
+	from, err := s.settle(ctx)
+	if err != nil {
 		return nil, "", err
 	}
 	condition, args, limit, err := f.page()
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := s.reads.QueryContext(ctx, "SELECT "+listed+" FROM runs LEFT JOIN bodies USING (seq) WHERE "+condition, args...)
+	rows, err := s.reads.QueryContext(ctx, "SELECT "+listed+" FROM "+from+" WHERE "+condition, args...)
 	if err != nil {
 		return nil, "", s.failed("list", err)
 	}

@@ -9,6 +9,14 @@ var (
 
 	runRow  = append(append([]string{"seq"}, runColumns...), "weight")
 	bodyRow = append([]string{"seq"}, bodyColumns...)
+
+	allColumns = strings.Join(append(runRow[:len(runRow):len(runRow)], bodyColumns...), ", ")
+)
+
+// Where runs are read.
+var (
+	filed   = "runs LEFT JOIN bodies USING (seq)"
+	unfiled = "(SELECT " + allColumns + " FROM " + filed + " UNION ALL SELECT " + allColumns + " FROM arrivals)"
 )
 
 func insert(table string, columns ...string) string {

@@ -46,7 +46,8 @@ const groupsMost = 1_000
 // from an index, the rest of the filter is looked up run by run. They are sorted by
 // wall time once, for all groups together, and take 24 bytes each meanwhile.
 func (s *Store) Stats(ctx context.Context, f Filter) (Stats, error) {
-	if err := s.settle(ctx); err != nil {
+	from, err := s.settle(ctx)
+	if err != nil {
 		return Stats{}, err
 	}
 	if f.Limit != 0 || f.After != "" {
@@ -56,7 +57,7 @@ func (s *Store) Stats(ctx context.Context, f Filter) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	rows, err := s.reads.QueryContext(ctx, "SELECT language, project, task, verdict, wall FROM runs WHERE "+where, args...)
+	rows, err := s.reads.QueryContext(ctx, "SELECT language, project, task, verdict, wall FROM "+from+" WHERE "+where, args...)
 	if err != nil {
 		return Stats{}, s.failed("statistics", err)
 	}
