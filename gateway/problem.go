@@ -83,6 +83,9 @@ func (g *Gateway) problemOf(err error) *api.Problem {
 }
 
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.ContentLength != 0 {
+		mayGo(r) // the rest of the body is not worth the connection, which net/http keeps for a while
+	}
 	if errors.Is(err, errGone) || r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // nobody is there
 	}
@@ -93,9 +96,6 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	if r.ContentLength != 0 {
-		mayGo(r) // the rest of the body is not worth the connection
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBody)) // fails only where there is no connection
