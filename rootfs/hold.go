@@ -48,6 +48,17 @@ func (h *Hold) removed() bool {
 	return err != nil || !os.SameFile(held, now)
 }
 
+// Tree opens the held tree, wherever it is by now: at the image's path there may be none,
+// or another.
+func (h *Hold) Tree() (*os.File, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH}
+	n, err := unix.Openat2(int(h.dir.Fd()), "root", &how)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(h.path, "root"), Err: err}
+	}
+	return os.NewFile(uintptr(n), filepath.Join(h.path, "root")), nil
+}
+
 // Close lets go of the image, and says whether it has been removed meanwhile: then the
 // store's next Clean deletes the tree.
 func (h *Hold) Close() (removed bool, err error) {

@@ -173,7 +173,7 @@ func (h *Host) hangRoot(c *cell, p cellPlan, dir string) error {
 	if err != nil {
 		return err
 	}
-	tree, err := hangImage(p.image.Path, userns, dir)
+	tree, err := hangImage(c.held.hold, userns, dir)
 	if err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func (h *Host) hangRoot(c *cell, p cellPlan, dir string) error {
 
 // hangImage mounts an image's tree at dir, with its owners shifted by userns, and
 // returns a handle of what hangs there.
-func hangImage(tree string, userns *os.File, dir string) (*os.File, error) {
-	image, err := os.OpenFile(tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+func hangImage(held *rootfs.Hold, userns *os.File, dir string) (*os.File, error) {
+	image, err := held.Tree()
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 	if err != nil {
 		return err
 	}
-	tree, err := hangImage(p.image.Path, userns, lower)
+	tree, err := hangImage(c.held.hold, userns, lower)
 	if err != nil {
 		return err
 	}
