@@ -123,6 +123,24 @@ func (s *Store) Remove(nameOrDigest string) (err error) {
 	return s.discard(img.Digest)
 }
 
+// RemoveUnnamed removes an image if no name refers to it, and says whether it did. An
+// import that is about to name it comes first.
+func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
+	unlock, err := s.lock()
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	img, err := s.Lookup(digest)
+	if errors.Is(err, ErrNotFound) || err == nil && len(img.Names) > 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, s.discard(img.Digest)
+}
+
 // discard moves an image out of sight, then deletes it. The caller holds the lock.
 func (s *Store) discard(digest string) error {
 	hex, err := parseDigest(digest)

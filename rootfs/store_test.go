@@ -81,6 +81,30 @@ func TestNamesMoveAndTheLastOneTakesTheImageAlong(t *testing.T) {
 	}
 }
 
+// A list of images is old when it is read: one without a name may have got one.
+func TestRemoveUnnamedSparesWhatHasAName(t *testing.T) {
+	s := newStore(t)
+	img, err := importTar(t, s, Options{}, file("x", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := importTar(t, s, Options{Name: "a"}, file("x", "1")); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := s.RemoveUnnamed(img.Digest); removed || err != nil || !s.Has("a") {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	other, err := importTar(t, s, Options{}, file("x", "2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if removed, err := s.RemoveUnnamed(other.Digest); removed != want || err != nil || s.Has(other.Digest) {
+			t.Errorf("removed %v, %v; want %v", removed, err, want)
+		}
+	}
+}
+
 func TestImportMendsADamagedRecord(t *testing.T) {
 	s := newStore(t)
 	img, err := importTar(t, s, Options{Name: "x"}, file("x", "1"))

@@ -139,8 +139,9 @@ func (i images) GC(context.Context) (api.Cleaned, error) {
 		if len(img.Names) > 0 {
 			continue
 		}
-		if rerr := i.store.Remove(img.Digest); rerr != nil {
-			err = errors.Join(err, rerr)
+		removed, rerr := i.store.RemoveUnnamed(img.Digest) // it may have a name by now
+		err = errors.Join(err, rerr)
+		if !removed || rerr != nil {
 			continue
 		}
 		c.Images = append(c.Images, img.Digest)
