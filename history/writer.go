@@ -122,6 +122,9 @@ func (w *writer) loop() {
 			select {
 			case j := <-w.s.jobs:
 				w.write(w.gather(j))
+			case <-patience.C: // comes to be chosen though somebody always waits
+				waits = false
+				w.tidy(len(w.arrivals))
 			case <-w.s.closing:
 				w.last()
 				return
