@@ -121,11 +121,15 @@ func (b *bench) beside(ctx context.Context, s *service, run runner) (agentRate f
 		}
 	}
 	b.say("")
-	b.say("Through brig serve over TCP, beside the agent's socket: %.2f ms more at p50, %.0f %% of the rate; by a client as bare as the socket's: %.2f ms, %.0f %%.",
-		median(over[1]), median(share[1]), median(over[2]), median(share[2]))
+	// The client of the agent's socket is package client, which is bare; Go's own HTTP client
+	// takes more of the same processors, whatever it asks.
+	b.say("Through brig serve over TCP, beside the agent's socket, by a client as bare as the socket's: %.2f ms more at p50, %.0f %% of the rate; by Go's HTTP client: %.2f ms, %.0f %%.",
+		median(over[2]), median(share[2]), median(over[1]), median(share[1]))
 	b.say("Processor time of brig serve per run with %d clients: %s.", b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
-	b.want("p50 through the gateway above the agent's socket", median(over[1]), 0.4, "ms")
-	b.least("rate through the gateway, of the agent's socket", median(share[1]), 80, "%")
+	b.want("p50 through the gateway above the agent's socket", median(over[2]), 0.4, "ms")
+	b.want("the same by Go's HTTP client", median(over[1]), 0.4, "ms")
+	b.least("rate through the gateway, of the agent's socket", median(share[2]), 80, "%")
+	b.least("the same by Go's HTTP client", median(share[1]), 80, "%")
 	return median(rates), nil
 }
 
