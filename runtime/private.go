@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,17 +15,9 @@ import (
 // environment variable because libcontainer reads arguments.
 const privateMark = "BRIG_PRIVATE_MOUNTS"
 
-// timerSlack is how much later than asked for the agent's threads may be woken. Go's
-// monitor thread asks for 20 us again and again while there is work: it was a third of
-// what a run takes of the agent's processor time, and as often an interrupt on a
-// processor that a program has. When there is nothing to do it asks for 10 ms itself.
-// Limits are timerfds, which know no slack. The kernel's own 50 us (since Linux 2.6.28;
-// prctl(2): kept across exec, inherited by fork) are what cellinit gives back to programs.
-const timerSlack = 10 * time.Millisecond
-
 // PrivateMounts re-executes the calling program once, in a mount namespace of its
-// own, with timerSlack, and from a sealed copy of itself, and returns in the second life.
-// After it, a SIGKILL of the agent takes every mount of ours with it, and libcontainer has
+// own and from a sealed copy of itself, and returns in the second life. After it,
+// a SIGKILL of the agent takes every mount of ours with it, and libcontainer has
 // a sealed binary to start containers from and need not seal one each time
 // (CVE-2019-5736).
 //
@@ -45,9 +36,6 @@ func PrivateMounts() error {
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return os.NewSyscallError("make mounts private", err)
-	}
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(timerSlack), 0, 0, 0); err != nil {
-		return os.NewSyscallError("prctl PR_SET_TIMERSLACK", err)
 	}
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {

@@ -163,6 +163,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	// 4. Root is gone for good. The agent knows a caller by who connected: no
 	// connection of root's may be left.
 	agent.Client.Close()
+	slacken()
 	if err := drop.do(agent.socket); err != nil {
 		return err
 	}
@@ -195,7 +196,6 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	}
 	// 5. Whoever may, is answered; a second signal ends at once.
 	c.halve()
-	slacken()
 	served, done := context.WithCancel(context.WithoutCancel(ctx))
 	var keeping sync.WaitGroup
 	keeping.Go(func() { c.keepSmall(served) })

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/sysmon"
 )
 
 // halve has the service use half of the processors: the programs run on the same host
@@ -71,14 +73,17 @@ func inUse() uint64 {
 	return sum
 }
 
-// timerSlack is how much later than asked for the service's threads may be woken. Go's
-// monitor thread asks for 20 us again and again while there is work, a fifth of a run's
-// processor time. The programs' threads are not the service's: an agent that it started
-// was started before.
-const timerSlack = 10 * time.Millisecond
+// timerSlack is how much later than asked for the service's threads may be woken, where
+// its monitor thread alone cannot be told. The programs' threads are not the service's: an
+// agent that it started was started before.
+const timerSlack = time.Millisecond
 
-// slacken sets it for all threads; those to come inherit it. Without it the service is
-// only slower, as a build with cgo is, where Go cannot reach all threads.
+// slacken has Go's monitor thread wake less often: a fifth of a run's processor time. For
+// a service that was not started as root it sets a smaller slack for all threads; those to
+// come inherit it. Without either the service is only slower, as a build with cgo is, where
+// Go cannot reach all threads.
 func slacken() {
-	_, _, _ = syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, uintptr(timerSlack), 0)
+	if sysmon.Calm() != nil {
+		_, _, _ = syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, uintptr(timerSlack), 0)
+	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/internal/procfs"
+	"github.com/brig-sandbox/brig/internal/sysmon"
 	"github.com/brig-sandbox/brig/internal/usage"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/runtime"
@@ -230,9 +231,22 @@ func serve(f flags) (err error) {
 	sweeping, swept := context.WithCancel(ctx)
 	var janitor sync.WaitGroup
 	janitor.Go(func() { sweepHourly(sweeping, f.runDir, log) })
+	janitor.Go(func() { calmly(sweeping, log) })
 	defer func() { swept(); janitor.Wait() }()
 	log.Info("brigd answers", "socket", ln.Addr(), "version", version)
 	return srv.Serve(ctx, ln)
+}
+
+// calmly keeps Go's monitor thread from waking processors that programs have. Without
+// it runs take more processor time, and nothing else.
+func calmly(ctx context.Context, log *slog.Logger) {
+	err := sysmon.Calm()
+	if err == nil {
+		err = sysmon.Keep(ctx)
+	}
+	if err != nil {
+		log.Warn("Go's monitor thread is left as it is: runs take more processor time", "err", err)
+	}
 }
 
 // lifeline ends the context when the other end of the pipe is closed, however its

@@ -93,8 +93,9 @@ static int load_wide(int memfd, u32 count)
 	return (int)fd;
 }
 
-// What a process has that nobody has changed (kernel/fork.c, init_task), in ns: the agent's
-// own is wider, and a program's timers must not be late for it (TestWorld).
+// What a process has that nobody has changed (kernel/fork.c, init_task), in ns. Fork keeps
+// it, and the agent's thread that made us may have had a wider one (internal/sysmon): a
+// program's timers must not be late for it (TestWorld).
 enum { TIMER_SLACK = 50000 };
 
 static void prepare(void)
