@@ -24,7 +24,4 @@ func TestNoVolumesWithoutTheFileSystem(t *testing.T) {
 			t.Errorf("%q does not say %q", e.Message, word)
 		}
 	}
-	if err := all.mountable(); err != nil {
-		t.Errorf("where all is there: %v", err)
-	}
 }
