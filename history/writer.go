@@ -110,7 +110,7 @@ func (w *writer) loop() {
 	patience := time.NewTimer(0)
 	defer patience.Stop()
 	for waits := false; ; {
-		if some := len(w.arrivals) > 0 && !w.spared; !some {
+		if len(w.arrivals) == 0 || w.spared {
 			patience.Stop()
 			waits = false
 		} else if !waits {

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -66,7 +67,7 @@ func rouse() error {
 		if err == nil && strings.TrimSpace(string(now)) == strconv.FormatInt(int64(slack), 10) {
 			err = set(thread, usual)
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // it may have ended
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) { // it may have ended, before it was opened or after
 			return err
 		}
 	}
