@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,22 +73,28 @@ func rouse() error {
 	return nil
 }
 
-// threads lists ours by their age: the first is main's, and the second the monitor, which
-// the runtime makes before anything else (package runtime, main; TestSecondThreadIsTheMonitor).
+// threads lists ours by their age, which is the order the kernel keeps them in (fs/proc/base.c,
+// proc_task_readdir; their numbers begin anew at pid_max): the first is main's, and the
+// second the monitor, which the runtime makes before anything else (package runtime, main;
+// TestSecondThreadIsTheMonitor, TestThreadsWhoseNumbersBeganAnew).
 func threads() ([]int, error) {
-	entries, err := os.ReadDir("/proc/self/task")
+	tasks, err := os.Open("/proc/self/task")
+	if err != nil {
+		return nil, err
+	}
+	defer tasks.Close()
+	names, err := tasks.Readdirnames(-1)
 	if err != nil {
 		return nil, err
 	}
 	var out []int
-	for _, e := range entries {
-		n, err := strconv.Atoi(e.Name())
+	for _, name := range names {
+		n, err := strconv.Atoi(name)
 		if err != nil {
-			return nil, fmt.Errorf("thread %q: %w", e.Name(), err)
+			return nil, fmt.Errorf("thread %q: %w", name, err)
 		}
 		out = append(out, n)
 	}
-	slices.Sort(out)
 	if len(out) < 2 || out[0] != os.Getpid() {
 		return nil, fmt.Errorf("threads %v of process %d: none is known to be Go's monitor", out, os.Getpid())
 	}

@@ -1,10 +1,13 @@
 package sysmon
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -31,27 +34,12 @@ func switches(t *testing.T, thread int) int {
 	return n
 }
 
-// work has a goroutine in a system call that lasts, which gives the monitor something to
-// do each time, and says how often the second thread slept meanwhile.
-func work(t *testing.T) int {
-	t.Helper()
-	all, err := threads()
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := switches(t, all[1])
-	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
-		if err := unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return switches(t, all[1]) - before
-}
-
 // The second thread sleeps and wakes as nothing but the monitor does, and is given its
 // slack, as no other is.
 func TestSecondThreadIsTheMonitor(t *testing.T) {
 	testenv.NeedRoot(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	all, err := threads()
 	if err != nil {
 		t.Fatal(err)
@@ -61,8 +49,24 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if slept := work(t); slept < 1000 {
-		t.Errorf("in half a second of work the second thread slept %d times: it is not the monitor", slept)
+	slept := map[int]int{}
+	for _, thread := range all {
+		slept[thread] = -switches(t, thread)
+	}
+	// A system call that lasts gives the monitor something to do each time, and nobody else.
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+		err := unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil)
+		if err != nil && err != unix.EINTR { // the runtime sends a signal to stop a goroutine
+			t.Fatal(err)
+		}
+	}
+	for _, thread := range all {
+		slept[thread] += switches(t, thread)
+	}
+	for _, thread := range all {
+		if thread != all[1] && thread != unix.Gettid() && slept[thread] > slept[all[1]]/4 {
+			t.Errorf("in half a second thread %d slept %d times and the second %d times: that is not the monitor", thread, slept[thread], slept[all[1]])
+		}
 	}
 	if err := Calm(); err != nil {
 		t.Fatal(err)
@@ -101,5 +105,47 @@ func TestInheritedSlackIsTakenBack(t *testing.T) {
 	}
 	if now, err := os.ReadFile(file(other)); err != nil || string(now) != "50000\n" {
 		t.Errorf("%q, %v", now, err)
+	}
+}
+
+// An agent outlives many turns of the kernel's process numbers: threads it makes later may
+// have numbers below the monitor's, and below its own.
+func TestThreadsWhoseNumbersBeganAnew(t *testing.T) {
+	testenv.NeedRoot(t)
+	const inside = "BRIG_TEST_NUMBERS"
+	if os.Getenv(inside) == "" { // a process namespace of its own, whose numbers are ours to set
+		cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+			`echo 100 >/proc/sys/kernel/ns_last_pid; "$0" -test.run="^$1\$" -test.v; exit $?`, os.Args[0], t.Name())
+		cmd.Env = append(os.Environ(), inside+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	before, err := threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte("50"), 0); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	release := make(chan struct{})
+	for range 8 { // more than there are that wait for work
+		ready := make(chan struct{})
+		wg.Go(func() { runtime.LockOSThread(); close(ready); <-release; runtime.UnlockOSThread() })
+		<-ready
+	}
+	defer wg.Wait()
+	defer close(release)
+	after, err := threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Min(after) >= os.Getpid() {
+		t.Fatalf("threads %v of process %d: none has a number from before", after, os.Getpid())
+	}
+	if after[1] != before[1] {
+		t.Errorf("the second thread was %d, and is %d", before[1], after[1])
 	}
 }
