@@ -105,7 +105,10 @@ func TestChooseTakesTheReadiestSlot(t *testing.T) {
 		{"a parked shell beats a cell being refilled", []*stall{{berths: with(&berth{})}, {berths: with(ready())}}, 1, false},
 		{"a cell being refilled beats building one", []*stall{{}, {berths: with(&berth{})}}, 1, false},
 		{"but not where the cell serves once", []*stall{{last: 1}, {berths: with(&berth{}), last: 2}}, 0, true},
-		{"of equals the longest idle", []*stall{{berths: with(ready()), last: 2}, {berths: with(ready()), last: 1}}, 1, false},
+		{"of ready ones the last used", []*stall{{berths: with(ready()), last: 1}, {berths: with(ready()), last: 3}, {berths: with(ready()), last: 2}}, 1, false},
+		{"of cells being refilled the longest idle", []*stall{{berths: with(&berth{}), last: 2}, {berths: with(&berth{}), last: 1}, {berths: with(&berth{}), last: 3}}, 1, false},
+		{"of slots that were never used the first", []*stall{{}, {}}, 0, false},
+		{"of slots without the longest idle", []*stall{{last: 2}, {last: 1}}, 1, false},
 		{"a leased slot is nobody's", []*stall{{berths: with(ready()), leased: true}, {}}, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -204,27 +204,35 @@ func (p *pool) turn(ctx context.Context) (*lease, error) {
 	})
 }
 
-// choose picks a slot for a run, nil when all are leased. Of equals it takes the
-// one idle for longest, whose next shell is surely made. A cell that serves once is
-// as far from ready on a slot that just used one as on a slot without, so that all
-// slots come to build them.
+// choose picks a slot for a run, nil when all are leased. Of those with a shell ready
+// it takes the one used last, whose processor has the way to it in its caches; of the
+// others the one idle for longest, whose next shell is made first. A cell that serves
+// once is as far from ready on a slot that just used one as on a slot without, so that
+// all slots come to build them.
 func choose(slots []*stall, key cellKey, once bool) *stall {
-	var best *stall
+	const ready, made, none = 2, 1, 0
 	rank := func(s *stall) int {
 		b := s.berths[key]
 		switch {
 		case b != nil && b.waits.Load():
-			return 2
+			return ready
 		case b != nil && !once:
-			return 1
+			return made
 		}
-		return 0
+		return none
 	}
+	var best *stall
+	top := none
 	for _, s := range slots {
+		if s.leased {
+			continue
+		}
+		r := rank(s) // asked once: a keeper may raise it at any time
 		switch {
-		case s.leased:
-		case best == nil, rank(s) > rank(best), rank(s) == rank(best) && s.last < best.last:
-			best = s
+		case best == nil, r > top,
+			r == top && r == ready && s.last > best.last,
+			r == top && r != ready && s.last < best.last:
+			best, top = s, r
 		}
 	}
 	return best
