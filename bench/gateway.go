@@ -81,56 +81,83 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	return nil
 }
 
+// A pace is how fast runs go one way.
+type pace struct {
+	p50          float64 // ms, with one client
+	full, queued float64 // runs a second: with as many clients as slots, and with twice as many, so that work waits
+	used         time.Duration
+	runs         int // that took the service so much processor time, while work waited
+}
+
 // beside times runs through the service, by Go's HTTP client and by a bare one, beside
 // runs through the agent's socket, whose rate it returns.
 func (b *bench) beside(ctx context.Context, s *service, run runner) (agentRate float64, err error) {
 	bare := newBare(s.URL)
 	defer bare.close()
 	ways := []runner{b.agent.Client.Run, run, bare.Run}
-	over, share, rates := make([][]float64, len(ways)), make([][]float64, len(ways)), []float64{}
-	var used time.Duration // by the service, with as many clients as slots
+	over, full, queued := make([][]float64, len(ways)), make([][]float64, len(ways)), make([][]float64, len(ways))
+	var rates []float64
+	var used time.Duration // by the service, with work waiting
 	counted := 0
 	for round := range b.cfg.rounds {
 		fmt.Fprintf(os.Stderr, "gateway, round %d of %d\n", round+1, b.cfg.rounds)
-		var p50, rate float64 // of the agent's socket
+		var socket pace
 		for i, run := range ways {
-			one, err := sandboxed(ctx, run, b.run, 1, b.slots, b.cfg.hot, 0)
-			if err != nil {
-				return 0, err
+			most := b.slots // requests at a time: the agent refuses more
+			if i > 0 {
+				most = 2 * b.slots // they wait in the service
 			}
-			before, err := processorTime(s.Cmd.Process.Pid)
-			if err != nil {
-				return 0, err
-			}
-			many, err := sandboxed(ctx, run, b.run, b.slots, b.slots, b.cfg.hot, 0)
-			if err != nil {
-				return 0, err
-			}
-			after, err := processorTime(s.Cmd.Process.Pid)
+			p, err := b.pace(ctx, run, most, s.Cmd.Process.Pid)
 			if err != nil {
 				return 0, err
 			}
 			if i == 0 {
-				p50, rate = float64(one.quantile(.5))/1e6, many.rate()
-				rates = append(rates, rate)
+				socket = p
+				rates = append(rates, p.queued)
 				continue
 			}
-			used, counted = used+after-before, counted+len(many.took)
-			over[i] = append(over[i], float64(one.quantile(.5))/1e6-p50)
-			share[i] = append(share[i], 100*many.rate()/rate)
+			used, counted = used+p.used, counted+p.runs
+			over[i] = append(over[i], p.p50-socket.p50)
+			full[i] = append(full[i], 100*p.full/socket.full)
+			queued[i] = append(queued[i], 100*p.queued/socket.queued)
 		}
 	}
 	b.say("")
 	// The client of the agent's socket is package client, which is bare; Go's own HTTP client
 	// takes more of the same processors, whatever it asks.
-	b.say("Through brig serve over TCP, beside the agent's socket, by a client as bare as the socket's: %.2f ms more at p50, %.0f %% of the rate; by Go's HTTP client: %.2f ms, %.0f %%.",
-		median(over[2]), median(share[2]), median(over[1]), median(share[1]))
-	b.say("Processor time of brig serve per run with %d clients: %s.", b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
+	b.say("Through brig serve over TCP, beside the agent's socket, by a client as bare as the socket's: %.2f ms more at p50, %.0f %% of the rate with %d clients, %.0f %% with %d; by Go's HTTP client: %.2f ms, %.0f %%, %.0f %%.",
+		median(over[2]), median(queued[2]), 2*b.slots, median(full[2]), b.slots, median(over[1]), median(queued[1]), median(full[1]))
+	b.say("Processor time of brig serve per run with %d clients: %s.", 2*b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
 	b.want("p50 through the gateway above the agent's socket", median(over[2]), 0.4, "ms")
 	b.want("the same by Go's HTTP client", median(over[1]), 0.4, "ms")
-	b.least("rate through the gateway, of the agent's socket", median(share[2]), 80, "%")
-	b.least("the same by Go's HTTP client", median(share[1]), 80, "%")
+	// The socket's callers wait for its slots among themselves, the service's in its queue.
+	b.least(fmt.Sprintf("rate through the gateway, of the agent's socket, %d clients on %d slots", 2*b.slots, b.slots), median(queued[2]), 80, "%")
+	b.least("the same by Go's HTTP client", median(queued[1]), 80, "%")
+	b.least(fmt.Sprintf("the same with %d clients, where none waits and a slot stands idle while its client has the answer", b.slots), median(full[2]), 80, "%")
+	b.least("the same by Go's HTTP client, nobody waiting", median(full[1]), 80, "%")
 	return median(rates), nil
+}
+
+// pace times one way, with at most so many requests at a time.
+func (b *bench) pace(ctx context.Context, run runner, most, service int) (p pace, err error) {
+	one, err := sandboxed(ctx, run, b.run, 1, most, b.cfg.hot, 0)
+	if err != nil {
+		return p, err
+	}
+	full, err := sandboxed(ctx, run, b.run, b.slots, most, b.cfg.hot, 0)
+	if err != nil {
+		return p, err
+	}
+	before, err := processorTime(service)
+	if err != nil {
+		return p, err
+	}
+	queued, err := sandboxed(ctx, run, b.run, 2*b.slots, most, b.cfg.hot/2, 0)
+	if err != nil {
+		return p, err
+	}
+	after, err := processorTime(service)
+	return pace{p50: float64(one.quantile(.5)) / 1e6, full: full.rate(), queued: queued.rate(), used: after - before, runs: len(queued.took)}, err
 }
 
 // readers holds a thousand streams of one run's events open, and has all of them

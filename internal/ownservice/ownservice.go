@@ -2,15 +2,18 @@
 package ownservice
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"os/exec"
 	"regexp"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Service is one that answers.
@@ -23,22 +26,43 @@ type Service struct {
 	err error // of Wait, when done
 }
 
-// A Log is what a process has written so far.
+// A Log is what a process has written so far. It is a file, as an agent's is here: a
+// reader of ours would take processor time from what is measured.
 type Log struct {
 	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
+	file *os.File // guarded by mu; nil: the process has ended
+	text string   // guarded by mu; all of it, then
 }
 
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
+func newLog() (*Log, error) {
+	fd, err := unix.MemfdCreate("log", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	return &Log{file: os.NewFile(uintptr(fd), "log")}, nil
 }
 
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.text.String()
+	if l.file == nil {
+		return l.text
+	}
+	text, err := io.ReadAll(io.NewSectionReader(l.file, 0, math.MaxInt64))
+	if err != nil {
+		return fmt.Sprintf("%s\n(log not readable: %v)", text, err)
+	}
+	return string(text)
+}
+
+// end keeps the text and closes the file.
+func (l *Log) end() error {
+	text := l.String()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.file.Close()
+	l.file, l.text = nil, text
+	return err
 }
 
 var servesAt = regexp.MustCompile(`brig serves (\S+);`)
@@ -46,14 +70,18 @@ var servesAt = regexp.MustCompile(`brig serves (\S+);`)
 // Start starts brig, the binary, as a service on an address of loopback's that is free,
 // without images but those that flags name, and waits so long until it answers.
 func Start(brig string, wait time.Duration, flags ...string) (*Service, error) {
-	s := &Service{Log: new(Log), Done: make(chan struct{})}
-	s.Cmd = exec.Command(brig, append([]string{"serve", "--listen", "127.0.0.1:0", "--images", ""}, flags...)...)
-	s.Cmd.Stderr = s.Log
-	s.Cmd.Env = append(os.Environ(), "SANDBOX_PORT=", "BRIG_SOCKET=")
-	if err := s.Cmd.Start(); err != nil {
+	log, err := newLog()
+	if err != nil {
 		return nil, err
 	}
-	go func() { s.err = s.Cmd.Wait(); close(s.Done) }()
+	s := &Service{Log: log, Done: make(chan struct{})}
+	s.Cmd = exec.Command(brig, append([]string{"serve", "--listen", "127.0.0.1:0", "--images", ""}, flags...)...)
+	s.Cmd.Stderr = log.file
+	s.Cmd.Env = append(os.Environ(), "SANDBOX_PORT=", "BRIG_SOCKET=")
+	if err := s.Cmd.Start(); err != nil {
+		return nil, errors.Join(err, log.end())
+	}
+	go func() { s.err = errors.Join(s.Cmd.Wait(), log.end()); close(s.Done) }()
 	late := time.After(wait)
 	for {
 		if m := servesAt.FindStringSubmatch(s.Log.String()); m != nil {
