@@ -166,8 +166,13 @@ func (s *Store) image(meta imageMeta, names map[string][]string) Image {
 }
 
 func (s *Store) readMeta(hex string) (imageMeta, error) {
+	return readMeta(s.path("images", hex), hex)
+}
+
+// readMeta is for an image's directory that may have been moved.
+func readMeta(dir, hex string) (imageMeta, error) {
 	var meta imageMeta
-	text, err := os.ReadFile(s.path("images", hex, "image.json"))
+	text, err := os.ReadFile(filepath.Join(dir, "image.json"))
 	if err != nil {
 		return meta, fmt.Errorf("read image: %w", err)
 	}

@@ -27,19 +27,31 @@ type Verification struct {
 func (v Verification) OK() bool { return len(v.Changed)+len(v.Missing)+len(v.Extra) == 0 }
 
 // Verify reads a stored tree again, all of it, and compares it with the record
-// made when it was imported.
-func (s *Store) Verify(ctx context.Context, nameOrDigest string) (Verification, error) {
+// made when it was imported. The error wraps ErrNotFound when the image is removed
+// meanwhile.
+func (s *Store) Verify(ctx context.Context, nameOrDigest string) (_ Verification, err error) {
 	img, err := s.Lookup(nameOrDigest)
 	if err != nil {
 		return Verification{}, err
 	}
-	then, err := s.readRecord(img.Digest)
+	held, err := s.Hold(img)
+	if err != nil {
+		return Verification{}, err
+	}
+	defer func() {
+		removed, cerr := held.Close()
+		if err = errors.Join(err, cerr); removed {
+			err = errors.Join(s.notFound(nameOrDigest), s.Clean())
+		}
+	}()
+	dir := fmt.Sprintf("/proc/self/fd/%d", held.dir.Fd()) // wherever it is moved
+	then, err := readRecord(dir, img.Digest)
 	if err != nil {
 		return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
 	}
 	v := Verification{Image: img}
 	var text bytes.Buffer
-	err = writeRecord(ctx, img.Path, &text, func(size int64) {
+	err = writeRecord(ctx, filepath.Join(dir, "root"), &text, func(size int64) {
 		v.Amount.Entries++
 		v.Amount.Unpacked += size
 	})
@@ -67,13 +79,12 @@ func (s *Store) Verify(ctx context.Context, nameOrDigest string) (Verification, 
 // hold it against.
 var ErrNoRecord = errors.New("there is no sound record of its tree: remove it, and build or import it again")
 
-func (s *Store) readRecord(digest string) (map[string]string, error) {
-	hexDigits := strings.TrimPrefix(digest, "sha256:")
-	meta, err := s.readMeta(hexDigits)
+func readRecord(dir, digest string) (map[string]string, error) {
+	meta, err := readMeta(dir, strings.TrimPrefix(digest, "sha256:"))
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(s.path("images", hexDigits), recordName))
+	text, err := os.ReadFile(filepath.Join(dir, recordName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package rootfs
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -67,5 +69,36 @@ func TestVerifyBelievesNoRecordThatWasChanged(t *testing.T) {
 		if _, err := s.Verify(t.Context(), "x"); !errors.Is(err, ErrNoRecord) {
 			t.Errorf("Verify: %v; want ErrNoRecord", err)
 		}
+	}
+}
+
+// A witness is a context whose owner does something when he is first asked whether he
+// still waits.
+type witness struct {
+	context.Context
+	then func()
+	once sync.Once
+}
+
+func (w *witness) Err() error {
+	w.once.Do(w.then)
+	return w.Context.Err()
+}
+
+// An image that is removed while it is verified is said to be gone, not to be damaged, and
+// its tree is not left behind.
+func TestVerifyOfAnImageThatIsRemovedMeanwhile(t *testing.T) {
+	s := newStore(t)
+	if _, err := importTar(t, s, Options{Name: "x"}, file("a", "1"), file("b", "2")); err != nil {
+		t.Fatal(err)
+	}
+	removed := errors.New("never asked")
+	ctx := &witness{Context: t.Context(), then: func() { removed = s.Remove("x") }}
+	v, err := s.Verify(ctx, "x")
+	if removed != nil || !errors.Is(err, ErrNotFound) || !v.OK() {
+		t.Errorf("%+v, %v; the removal said %v", v, err, removed)
+	}
+	if left, err := filepath.Glob(s.path("work", "*")); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 }
