@@ -37,17 +37,22 @@ type attachment struct {
 func (all *volumes) attach(ctx context.Context, path, name string, ask *api.VolumeRequest) (*attachment, error) {
 	for {
 		f, err := openVolume(path, name)
+		made := false
 		var none *api.Error
 		if errors.As(err, &none) && none.Code == api.CodeNotFound && !ask.ReadOnly {
 			if err := all.make(ctx, path, ask.Size); err != nil {
 				return nil, err
 			}
+			made = true
 			f, err = openVolume(path, name)
 		}
 		if err != nil {
 			return nil, err
 		}
 		at, same, err := all.attachFile(f, path, name)
+		if made && same && err != nil { // its lock is still ours, so nobody has used it
+			err = errors.Join(err, os.Remove(path))
+		}
 		if err = errors.Join(err, f.Close()); err != nil || same {
 			return at, err
 		}
