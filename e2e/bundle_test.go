@@ -78,3 +78,16 @@ func TestBundleUnderRuncKeepsItsLimits(t *testing.T) {
 		})
 	}
 }
+
+// A flag behind OUT_DIR is the command's first word: hardly ever meant, and said.
+func TestBundleSaysWhichFlagsWentToTheCommand(t *testing.T) {
+	a := startAgent(t)
+	b := filepath.Join(a.dir, "stray")
+	out, err := exec.Command(binary(t, "brig"), "bundle", "--data-dir", dataDir(t), "--rootfs", "tiny", b, "--memory", "64M", "--", "true").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "note: --memory went to the program") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if config, err := os.ReadFile(filepath.Join(b, "config.json")); err != nil || !strings.Contains(string(config), `"--memory"`) {
+		t.Errorf("config.json: %v\n%s", err, config)
+	}
+}

@@ -82,6 +82,7 @@ func bundleCommand(c *console, args []string) int {
 	if os.Geteuid() != 0 {
 		return c.fail(api.Refuse(api.CodeForbidden, "the image store and the ids of a bundle are root's: use sudo brig bundle"))
 	}
+	c.noteStray(f, f.Args())
 	if err := o.write(words[0], words[1:]); err != nil {
 		return c.fail(err)
 	}

@@ -118,7 +118,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing beside the program: neither verdict nor hint nor note")
+	o.registerQuiet(f)
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
@@ -173,8 +173,8 @@ func (o *runOptions) plan() (ext string, err error) {
 	if err := o.planWorld(); err != nil {
 		return "", err
 	}
-	if o.quiet && o.stats {
-		return "", fmt.Errorf("--quiet and --stats exclude each other")
+	if err := o.checkQuiet(); err != nil {
+		return "", err
 	}
 	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r
@@ -306,4 +306,15 @@ func named(err error) error {
 		return fmt.Errorf("%s: %w", e.Path, e.Err)
 	}
 	return err
+}
+
+func (o *runOptions) registerQuiet(f *pflag.FlagSet) {
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing beside the program: neither verdict nor hint nor note")
+}
+
+func (o *runOptions) checkQuiet() error {
+	if o.quiet && o.stats {
+		return fmt.Errorf("--quiet and --stats exclude each other")
+	}
+	return nil
 }

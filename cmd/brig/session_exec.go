@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -54,6 +55,7 @@ without a -- before it, a note says so.`)
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
+	o.registerQuiet(f)
 	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	if code, done := c.parse(f, args); done {
 		return code
@@ -67,7 +69,7 @@ without a -- before it, a note says so.`)
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
 	}
-	if err := o.planWorld(); err != nil {
+	if err := cmp.Or(o.checkQuiet(), o.planWorld()); err != nil {
 		return c.hint("session exec", err)
 	}
 	e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json}
@@ -90,7 +92,9 @@ without a -- before it, a note says so.`)
 	if err != nil {
 		return c.hint("session exec", err)
 	}
-	c.noteStray(f, f.Args())
+	if !o.quiet {
+		c.noteStray(f, f.Args())
+	}
 	return c.execInSession(o, id, e)
 }
 
