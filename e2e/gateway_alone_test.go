@@ -5,8 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
@@ -47,4 +50,51 @@ func TestSecondAgentIsRefusedOrDivided(t *testing.T) {
 	second.stop()
 	first.stop()
 	launchServe(t, flags("first")...).stop() // what was promised is so no more
+}
+
+// A service whose own agent is killed stops in order and says so, for it has no
+// root left to start another; the next one finds nothing in its way.
+func TestServiceEndsWithItsAgent(t *testing.T) {
+	testenv.NeedRoot(t)
+	if c, err := net.Dial("unix", "/run/brig/brigd.sock"); err == nil {
+		c.Close()
+		t.Skip("a brigd answers where brig serve looks for one")
+	}
+	dir := placeOf(t, "brig-e2e-")
+	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--grace", "10m", "--agent-arg=--run-dir=" + filepath.Join(dir, "run"), "--agent-arg=--data-dir=" + dataDir(t),
+		"--agent-arg=--volumes=" + filepath.Join(dir, "volumes"), "--agent-arg=--slots=1"}
+	s := launchServe(t, flags...)
+	running := s.alone(sh("sleep 60"))
+	waits := make(chan int, 1)
+	go func() { // for the one slot
+		res, err := s.request(t.Context(), "POST", "/v1/runs", sh("sleep 60"))
+		if err != nil {
+			waits <- 0
+			return
+		}
+		res.Body.Close()
+		waits <- res.StatusCode
+	}()
+	s.listen(running, "", func(e heard) bool { return e.name != "started" })
+	if err := syscall.Kill(family(s.cmd.Process.Pid)[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.done:
+	case <-time.After(time.Until(patience())):
+		s.stop()
+		t.Fatalf("it goes on without an agent\n%s", s.log)
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(s.log.String(), "the agent ended (signal: killed): start brig serve again") {
+		t.Errorf("it ends with exit status %d\n%s", code, s.log)
+	}
+	if status := <-waits; status != 503 && status != 502 {
+		t.Errorf("one who waited gets %d", status)
+	}
+
+	s = launchServe(t, flags...)
+	defer s.stop()
+	var res api.Result
+	s.call("POST", "/v1/runs", sh("echo again"), 200, &res)
+	wantVerdict(t, res, api.OK)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -104,6 +105,8 @@ type privateAgent struct {
 	lifeline *os.File
 	stderr   *tail
 	once     sync.Once
+	ended    chan struct{} // closed when it has
+	end      error         // how, once it has; nil: as it was asked to
 }
 
 func startPrivate(uid int, flags []string) (_ *privateAgent, err error) {
@@ -151,7 +154,44 @@ func startPrivate(uid int, flags []string) (_ *privateAgent, err error) {
 		ours.Close()
 		return nil, fmt.Errorf("start the private agent: %w", err)
 	}
+	p.ended = make(chan struct{})
+	go func() { // until it ends, which stop sees to and waits for
+		defer close(p.ended)
+		p.end = p.cmd.Wait()
+	}()
 	return p, nil
+}
+
+// during gives a context that is done as well when a private agent ends before it does:
+// killed for want of memory, say. The cause is then the error to end with. Nobody starts
+// another: root is given up by then. done ends the watch and waits for it.
+func (a *agentHandle) during(ctx context.Context) (_ context.Context, done func()) {
+	if a.private == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-a.private.ended:
+			cancel(a.private.lost())
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { cancel(nil); watch.Wait() }
+}
+
+// lost is the error of a service whose agent has ended by itself. One that was not
+// killed may have said why.
+func (p *privateAgent) lost() error {
+	how, said := "exit status 0", p.stderr.String()
+	if p.end != nil {
+		how = p.end.Error()
+	}
+	if said == "" || !p.cmd.ProcessState.Exited() {
+		return api.Fail(api.CodeAgentGone, "the agent ended (%s): start brig serve again", how)
+	}
+	return api.Fail(api.CodeAgentGone, "the agent ended (%s): start brig serve again; it said: %s", how, said)
 }
 
 // findBrigd looks beside brig's own binary, then in PATH.
@@ -177,7 +217,7 @@ func (p *privateAgent) stop() {
 		p.lifeline.Close()
 		late := time.AfterFunc(stopTime, func() { p.cmd.Process.Kill() })
 		defer late.Stop()
-		_ = p.cmd.Wait() // how it ended matters only with what it said
+		<-p.ended
 		os.RemoveAll(p.dir)
 	})
 }

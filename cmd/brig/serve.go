@@ -205,12 +205,22 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if o.keys != "" && config == nil && !o.local() {
 		fmt.Fprintf(c.stderr, "brig: keys and programs cross the network in the clear: set --tls-cert and --tls-key, or put a proxy with TLS in front\n")
 	}
+	ctx, unwatch := agent.during(ctx)
+	defer unwatch()
 	quiet := context.AfterFunc(ctx, func() {
 		stop()
+		if lost, is := errors.AsType[*api.Error](context.Cause(ctx)); is {
+			log.Error("THE AGENT ENDED: the service stops", "err", lost)
+			return
+		}
 		fmt.Fprintf(c.stderr, "brig: stopping: what runs may go on for %v; a second signal ends it at once\n", o.grace)
 	})
 	defer quiet()
-	return g.Serve(ctx, ln)
+	err = g.Serve(ctx, ln)
+	if lost, is := errors.AsType[*api.Error](context.Cause(ctx)); is {
+		return errors.Join(lost, err)
+	}
+	return err
 }
 
 // check refuses what cannot work, and what would let strangers in.
