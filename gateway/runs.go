@@ -183,6 +183,9 @@ func resultOf(rec history.Record) (*api.Result, error) {
 			return nil, err
 		}
 	}
+	if rec.Summary != nil { // also where the detail was left out
+		res.Summary = rec.Summary
+	}
 	res.Stdout, res.StdoutTruncated = rec.Stdout, rec.StdoutTruncated
 	res.Stderr, res.StderrTruncated = rec.Stderr, rec.StderrTruncated
 	return res, nil

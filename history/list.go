@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -18,14 +19,16 @@ var (
 // scan reads a row of listed columns, or of whole ones.
 func scan(row interface{ Scan(...any) error }, all bool) (r Record, seq int64, err error) {
 	var created int64
-	var diagnosis, detail, findings, stdout, stderr []byte
+	var summary, diagnosis, detail, findings, stdout, stderr []byte
 	into := []any{&seq, &r.ID, &r.Owner, &r.Project, &r.Task, &r.Language, &r.Image, &r.Verdict, &r.Code, &r.Message, &r.Stage,
 		&created, &r.Queued, &r.Wall, &r.CPU, &r.Memory, &r.ExitCode, &r.Signal, &r.SourceSize,
-		&r.StdoutTruncated, &r.StderrTruncated, &r.Cut, &diagnosis}
+		&r.StdoutTruncated, &r.StderrTruncated, &r.Cut, &summary, &diagnosis}
 	if all {
 		into = append(into, &detail, &findings, &stdout, &stderr)
 	}
-	err = row.Scan(into...)
+	if err = row.Scan(into...); err == nil && summary != nil {
+		err = json.Unmarshal(summary, &r.Summary)
+	}
 	r.Created = time.Unix(0, created).UTC()
 	r.Diagnosis, r.Detail, r.Findings, r.Stdout, r.Stderr = diagnosis, detail, findings, stdout, stderr
 	return r, seq, err

@@ -41,6 +41,10 @@ type Record struct {
 	Signal     int       `json:"signal,omitempty"`
 	SourceSize int64     `json:"source_bytes"`
 
+	// Summary is what the run's tests come to; nil: it had none. Verdict says of them
+	// only how the programs ended, and no word of a wrong answer.
+	Summary *api.Summary `json:"summary,omitempty"`
+
 	// Diagnosis is the report on a failed run. Over 16 KiB it is left out.
 	Diagnosis json.RawMessage `json:"diagnosis,omitempty"`
 
@@ -67,7 +71,7 @@ func Of(r api.Result) Record {
 		ID: r.Run, Project: r.Labels.Project, Task: r.Labels.Task, Image: r.Host.Image,
 		Verdict: r.Verdict, Stage: r.Stage,
 		Queued: r.Timing.Queued, Wall: r.Timing.Wall, CPU: r.Usage.CPU.Value, Memory: r.Usage.Memory.Value,
-		ExitCode: r.ExitCode, Signal: signal(r),
+		ExitCode: r.ExitCode, Signal: signal(r), Summary: r.Summary,
 		Stdout: r.Stdout, Stderr: r.Stderr, StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
 	}
 	rec.Detail, rec.Cut = detail(r)

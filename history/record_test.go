@@ -23,6 +23,7 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 		Queued: 1, Wall: 2, CPU: &cpu, Memory: &memory, ExitCode: -1, Signal: 11, SourceSize: 5,
 		Diagnosis: json.RawMessage(`{"a":1}`), Findings: json.RawMessage(`[2]`), Detail: json.RawMessage(`"\u0000'"`),
 		Stdout: api.Bytes(text), Stderr: api.Bytes{0, 255, 0}, StdoutTruncated: true, StderrTruncated: true, Cut: true,
+		Summary: &api.Summary{Tests: 3, Ran: 2, Accepted: 1, Verdict: api.OK, Answer: api.WrongAnswer, FirstFailed: "'1\x00ü", MaxCPU: 1, MaxWall: 2, MaxMemory: 3},
 	}
 	s := fresh(t, Keep{})
 	failed := record("failed", func(r *Record) { r.Verdict, r.Code, r.Owner = "", api.CodeBusy, want.Owner })
@@ -161,7 +162,7 @@ func TestRecordOfAResult(t *testing.T) {
 			r := result(tt.tests, tt.output)
 			rec := Of(r)
 			if rec.ID != "r" || rec.Project != "p" || rec.Task != "t" || rec.Image != "sha256:x" || rec.Verdict != api.Signaled || rec.Queued != 1 || rec.Wall != 2 ||
-				*rec.CPU != 3 || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated || rec.ExitCode != -1 {
+				*rec.CPU != 3 || rec.Summary != r.Summary || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated || rec.ExitCode != -1 {
 				t.Errorf("record %+v", rec)
 			}
 			if want := sigsegv * min(tt.tests, 1); rec.Signal != want {

@@ -1,10 +1,13 @@
 package history
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 var (
 	runColumns = []string{"id", "owner", "project", "task", "language", "image", "verdict", "code", "message", "stage",
-		"created", "queued", "wall", "cpu", "memory", "exit_code", "signal", "source_size", "stdout_truncated", "stderr_truncated", "cut"}
+		"created", "queued", "wall", "cpu", "memory", "exit_code", "signal", "source_size", "stdout_truncated", "stderr_truncated", "cut", "summary"}
 	bodyColumns = []string{"diagnosis", "detail", "findings", "stdout", "stderr"}
 
 	runRow  = append(append([]string{"seq"}, runColumns...), "weight")
@@ -28,7 +31,23 @@ func (w *writer) runRowOf(r *Record) []any {
 	return []any{w.next, r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image,
 		string(r.Verdict), string(r.Code), r.Message, string(r.Stage),
 		r.Created.UnixNano(), r.Queued, r.Wall, r.CPU, r.Memory, r.ExitCode, r.Signal, r.SourceSize,
-		r.StdoutTruncated, r.StderrTruncated, r.Cut, r.weight()}
+		r.StdoutTruncated, r.StderrTruncated, r.Cut, summaryOf(r), r.weight()}
+}
+
+// passed is the condition of a success: the program ended well, and where it had tests
+// it passed them all.
+const passed = "(verdict = 'ok' AND (summary IS NULL OR summary ->> 'accepted' = summary ->> 'tests'))"
+
+// summaryOf is the summary as it is kept, as JSON; NULL where there is none.
+func summaryOf(r *Record) any {
+	if r.Summary == nil {
+		return nil
+	}
+	text, err := json.Marshal(r.Summary)
+	if err != nil {
+		panic(err) // only numbers and names
+	}
+	return string(text)
 }
 
 // bodyOf are the values of bodyColumns.

@@ -64,6 +64,12 @@ CREATE TABLE arrivals (
 	weight INTEGER NOT NULL,
 	diagnosis BLOB, detail BLOB, findings BLOB, stdout BLOB, stderr BLOB
 ) STRICT;
+`, `
+ALTER TABLE runs ADD COLUMN summary TEXT; -- JSON, of a run with tests
+ALTER TABLE arrivals ADD COLUMN summary TEXT;
+UPDATE runs SET summary = CAST(detail AS TEXT) ->> 'summary'
+	FROM bodies WHERE bodies.seq = runs.seq AND json_valid(CAST(detail AS TEXT));
+UPDATE arrivals SET summary = CAST(detail AS TEXT) ->> 'summary' WHERE json_valid(CAST(detail AS TEXT));
 `}
 
 // source names the file to the driver. The busy timeout is for another process that

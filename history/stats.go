@@ -11,8 +11,9 @@ import (
 // a percentile is the nearest rank's, a time that some run really took.
 type Figures struct {
 	Runs    int64 `json:"runs"`
-	Success int64 `json:"success"` // verdict ok
-	Failure int64 `json:"failure"` // any other verdict
+	Success int64 `json:"success"` // verdict ok, and of tests every one accepted
+	Failure int64 `json:"failure"` // judged otherwise
+	Wrong   int64 `json:"wrong"`   // of the failures, those with verdict ok: some test was not accepted
 	Errors  int64 `json:"errors"`  // ours; the programs were not judged
 
 	Verdicts map[api.Verdict]int64 `json:"verdicts"`
@@ -57,7 +58,7 @@ func (s *Store) Stats(ctx context.Context, f Filter) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	rows, err := s.reads.QueryContext(ctx, "SELECT language, project, task, verdict, wall FROM "+from+" WHERE "+where, args...)
+	rows, err := s.reads.QueryContext(ctx, "SELECT language, project, task, verdict, wall, verdict = 'ok' AND NOT "+passed+" FROM "+from+" WHERE "+where, args...)
 	if err != nil {
 		return Stats{}, s.failed("statistics", err)
 	}
@@ -66,10 +67,11 @@ func (s *Store) Stats(ctx context.Context, f Filter) (Stats, error) {
 	for rows.Next() {
 		var language, project, task, verdict string
 		var wall int64
-		if err := rows.Scan(&language, &project, &task, &verdict, &wall); err != nil {
+		var inTests bool
+		if err := rows.Scan(&language, &project, &task, &verdict, &wall, &inTests); err != nil {
 			return Stats{}, s.failed("statistics", err)
 		}
-		t.add(language, project, task, api.Verdict(verdict), wall)
+		t.add(language, project, task, api.Verdict(verdict), inTests, wall)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return Stats{}, s.failed("statistics", err)

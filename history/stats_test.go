@@ -24,7 +24,12 @@ func figures(runs []Record) (f Figures) {
 			f.Errors++
 			continue
 		case api.OK:
-			f.Success++
+			if r.Summary == nil || r.Summary.Accepted == r.Summary.Tests {
+				f.Success++
+				break
+			}
+			f.Failure++
+			f.Wrong++
 		default:
 			f.Failure++
 		}
@@ -66,6 +71,9 @@ func TestStatisticsAreExact(t *testing.T) {
 				r.Code, r.Wall = api.CodeInternal, 1e15 // counts nowhere
 			} else {
 				r.Wall = random.Int64N(5000)
+			}
+			if tests := random.IntN(3); tests > 0 && r.Verdict != "" {
+				r.Summary = &api.Summary{Tests: 12, Ran: 11, Accepted: 10 + tests, Verdict: r.Verdict}
 			}
 			r.Language = []string{"", "c", "python"}[random.IntN(3)]
 			r.Project = fmt.Sprint("p", random.IntN(4))

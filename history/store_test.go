@@ -208,3 +208,28 @@ func TestCallerWhoLeftIsNotServed(t *testing.T) {
 		t.Errorf("add: %v", err)
 	}
 }
+
+// Files of before runs had summaries: they are made of what was kept.
+func TestOlderRunsHaveSummaries(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	row := func(seq int, detail string) string {
+		return fmt.Sprintf("(%d, 'run%d', '', '', '', '', '', 'ok', '', '', 'run', 1, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 1%s)", seq, seq, detail)
+	}
+	const with, without = `, NULL, CAST('{"summary":{"tests":2,"ran":2,"accepted":1,"first_failed":"b"}}' AS BLOB), NULL, NULL, NULL`, `, NULL, CAST('{"verdict":"ok"}' AS BLOB), NULL, NULL, NULL`
+	execute(t, path, migrations[0]+migrations[1]+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 2;", application)+
+		"INSERT INTO runs VALUES "+row(1, "")+", "+row(2, "")+", "+row(3, "")+", "+row(4, "")+
+		"; INSERT INTO bodies VALUES (1"+with+"), (2"+without+"), (4, NULL, CAST('{' AS BLOB), NULL, NULL, NULL)"+
+		"; INSERT INTO arrivals VALUES "+row(5, with)+", "+row(6, without))
+	page, _, err := open(t, path, Keep{}).List(t.Context(), Filter{})
+	if err != nil || len(page) != 6 {
+		t.Fatalf("%v, %v", ids(page), err)
+	}
+	for _, r := range page {
+		if has := r.ID == "run1" || r.ID == "run5"; (r.Summary != nil) != has || has && *r.Summary != (api.Summary{Tests: 2, Ran: 2, Accepted: 1, FirstFailed: "b"}) {
+			t.Errorf("%s: %+v", r.ID, r.Summary)
+		}
+	}
+}

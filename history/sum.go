@@ -23,7 +23,7 @@ type summand struct {
 // A numbering gives each name a number, from 0.
 type numbering struct {
 	numbers map[[2]string]int32
-	names   [][2]string // project and name; the first is empty but for tasks
+	names   [][2]string // project and name; the first is empty but for tasks, and marks a verdict
 }
 
 func (n *numbering) of(project, name string) int32 {
@@ -40,11 +40,18 @@ func (n *numbering) of(project, name string) int32 {
 	return i
 }
 
+// wrong marks a verdict, by its name's first half, of a run that failed in its tests only.
+const wrong = "wrong"
+
 // add takes in a run; one without a verdict is our failure.
-func (s *sum) add(language, project, task string, verdict api.Verdict, wall int64) {
+func (s *sum) add(language, project, task string, verdict api.Verdict, inTests bool, wall int64) {
+	mark := ""
+	if inTests {
+		mark = wrong
+	}
 	s.runs = append(s.runs, summand{
 		wall: wall, language: s.languages.of("", language), project: s.projects.of("", project), task: s.tasks.of(project, task),
-		verdict: s.verdicts.of("", string(verdict)),
+		verdict: s.verdicts.of(mark, string(verdict)),
 	})
 }
 
@@ -101,17 +108,20 @@ func (s *sum) by(names numbering, of func(summand) int32) []Group {
 			continue
 		}
 		g.Runs++
-		switch v := api.Verdict(s.verdicts.names[r.verdict][1]); v {
-		case "":
+		mark, v := s.verdicts.names[r.verdict][0], api.Verdict(s.verdicts.names[r.verdict][1])
+		switch {
+		case v == "":
 			g.Errors++
 			continue
-		case api.OK:
+		case mark == wrong:
+			g.Failure++
+			g.Wrong++
+		case v == api.OK:
 			g.Success++
-			g.Verdicts[v]++
 		default:
 			g.Failure++
-			g.Verdicts[v]++
 		}
+		g.Verdicts[v]++
 		total[g] += float64(r.wall)
 	}
 

@@ -88,6 +88,9 @@ func explanation(s api.Status) string {
 		return b.String()
 	}
 	line("verdict", "%s", sentence(*s.Result))
+	if t := s.Result.Summary; t != nil && (t.Ran > 0 || s.Result.Verdict != api.CompileError) {
+		line("tests", "%s", testsOf(*s.Result))
+	}
 	d := s.Result.Diagnosis
 	if d == nil {
 		return b.String()
@@ -100,4 +103,20 @@ func explanation(s api.Status) string {
 		line("hint", "%s", d.Hint)
 	}
 	return b.String()
+}
+
+// testsOf counts the tests and says what was wrong with the first that failed, where
+// the history has kept it.
+func testsOf(r api.Result) string {
+	text := tallyOf(*r.Summary)
+	for _, t := range r.Tests {
+		switch {
+		case t.ID != r.Summary.FirstFailed:
+		case t.Difference != "":
+			text += ": " + t.Difference
+		case t.Result.Verdict != api.OK:
+			text += ": " + sentence(t.Result)
+		}
+	}
+	return text
 }

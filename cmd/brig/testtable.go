@@ -91,6 +91,16 @@ func (t *testTable) end(res api.Result) {
 	if s == nil || t.silent || s.Ran == 0 && res.Verdict == api.CompileError { // the compiler's words are told instead
 		return
 	}
+	line := tallyOf(*s)
+	if s.Verdict != api.OK {
+		line += ", worst verdict: " + string(s.Verdict)
+	}
+	fmt.Fprintf(t.out, "%s; at most %s of processor time and %s of memory\n", line,
+		shortSpan(api.Known(s.MaxCPU, "")), bytesOf(api.Known(s.MaxMemory, "")))
+}
+
+// tallyOf counts the tests, and names the first that failed.
+func tallyOf(s api.Summary) string {
 	line := fmt.Sprintf("%d of %d accepted", s.Accepted, s.Tests)
 	if s.Ran < s.Tests {
 		line += fmt.Sprintf(", %d not run", s.Tests-s.Ran)
@@ -98,11 +108,7 @@ func (t *testTable) end(res api.Result) {
 	if s.FirstFailed != "" {
 		line += ", first failed: " + s.FirstFailed
 	}
-	if s.Verdict != api.OK {
-		line += ", worst verdict: " + string(s.Verdict)
-	}
-	fmt.Fprintf(t.out, "%s; at most %s of processor time and %s of memory\n", line,
-		shortSpan(api.Known(s.MaxCPU, "")), bytesOf(api.Known(s.MaxMemory, "")))
+	return line
 }
 
 // shortSpan writes a time in the width of a column.

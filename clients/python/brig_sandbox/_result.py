@@ -177,7 +177,10 @@ def message_of(said: Mapping[str, Any], stderr: str) -> Optional[str]:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One run of the past: either verdict or error_code is set."""
+    """One run of the past: either verdict or error_code is set.
+
+    success means that the program ended well and, where it had tests, passed them all.
+    """
 
     container_id: str
     project: str
@@ -195,12 +198,13 @@ class HistoryEntry:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> HistoryEntry:
+        tests = said.get("summary") or {}
         return cls(
             container_id=str(said.get("run_id") or ""),
             project=str(said.get("project") or ""),
             task=str(said.get("task") or ""),
             language=str(said.get("language") or ""),
-            success=said.get("verdict") == "ok",
+            success=said.get("verdict") == "ok" and tests.get("accepted") == tests.get("tests"),
             verdict=str(said.get("verdict") or ""),
             error_code=str(said.get("code") or ""),
             error_message=str(said.get("message") or ""),

@@ -28,6 +28,10 @@ class More(unittest.TestCase):
             {"run_id": "b", "project": "p", "task": "t", "language": "python", "verdict": "ok", "exit_code": 0, "wall_ns": 2500000000, "memory_bytes": 9, "created": "2026-03-01T12:00:01Z"},
             {"run_id": "a", "code": "agent-gone", "message": "it went", "exit_code": 0, "wall_ns": 0, "memory_bytes": None, "created": "2026-03-01T12:00:00Z"},
         ]
+        wrong = {**runs[0], "run_id": "w", "summary": {"tests": 3, "ran": 3, "accepted": 1, "first_failed": "1"}}
+        right = {**runs[0], "summary": {"tests": 3, "ran": 3, "accepted": 3}}
+        with Service(Answer(200, {"items": [wrong, right]})) as service:
+            self.assertEqual([r.success for r in CodeSandbox(url=service.url).get_execution_history()], [False, True])
         with Service(Answer(200, {"items": runs[:1], "next": "c.1"}), Answer(200, {"items": runs[1:]})) as service:
             box = CodeSandbox(url=service.url, project="mine")
             since = datetime(2026, 3, 1, 1, tzinfo=timezone(timedelta(hours=1)))

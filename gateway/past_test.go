@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/history"
+)
+
+// judge is an agent whose program gives wrong answers to some tests.
+func judge() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		tests := []api.TestResult{
+			{ID: "a", Answer: api.Accepted, Result: api.Result{Verdict: api.OK}},
+			{ID: "b", Answer: api.WrongAnswer, Difference: "line 1", Result: api.Result{Verdict: api.OK}},
+		}
+		s := api.Summarize(2, tests)
+		say(w, 200, api.Result{Verdict: api.OK, Stage: api.StageRun, Tests: tests, Summary: &s})
+	})
+	return mux
+}
+
+const judged = `{"image":"tiny","argv":["cat"],"tests":[{"id":"a","expected":"1"},{"id":"b","expected":"2"}]}`
+
+// A run whose program ended well and gave a wrong answer is no success.
+func TestWrongAnswersAreInTheHistory(t *testing.T) {
+	web := serveFake(t, judge(), nil)
+	if s := send(t, web, "POST", "/v1/runs", judged, nil); s != 200 {
+		t.Fatal(s)
+	}
+	var page api.Page[history.Record]
+	if s := send(t, web, "GET", "/v1/history", "", &page); s != 200 || len(page.Items) != 1 {
+		t.Fatalf("%d: %+v", s, page)
+	}
+	listed := page.Items[0]
+	if s := listed.Summary; s == nil || s.Tests != 2 || s.Ran != 2 || s.Accepted != 1 || s.FirstFailed != "b" {
+		t.Errorf("listed with %+v", s)
+	}
+	var one api.Status
+	if s := send(t, web, "GET", "/v1/runs/"+listed.ID, "", &one); s != 200 || one.Result == nil || one.Result.Summary == nil || *one.Result.Summary != *listed.Summary || one.Result.Tests[1].Difference != "line 1" {
+		t.Errorf("%d: %+v", s, one.Result)
+	}
+	var stats history.Stats
+	if s := send(t, web, "GET", "/v1/stats", "", &stats); s != 200 || stats.Runs != 1 || stats.Success != 0 || stats.Failure != 1 || stats.Wrong != 1 || stats.Verdicts[api.OK] != 1 {
+		t.Errorf("%d: %+v", s, stats)
+	}
+}
