@@ -12,6 +12,7 @@ is an exception: InfraError when it failed, RequestError when it refused the req
 
 from ._analysis import ErrorAnalysis
 from ._errors import InfraError, RequestError, SandboxError
+from ._grading import Case, CaseResult, Grade
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
 from ._report import DebugReport
 from ._result import ExecutionResult, HistoryEntry, ResourceUsage
@@ -20,12 +21,15 @@ from ._session import FileInfo, FileList, Session, SessionUsage, Volume
 from ._version import __version__
 
 __all__ = [
+    "Case",
+    "CaseResult",
     "CodeSandbox",
     "DebugReport",
     "ErrorAnalysis",
     "ExecutionResult",
     "FileInfo",
     "FileList",
+    "Grade",
     "HistoryEntry",
     "InfraError",
     "MAX_TIMEOUT_SECONDS",

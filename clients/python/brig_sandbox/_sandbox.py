@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ._analysis import ErrorAnalysis, analyze
 from ._errors import InfraError, RequestError, SandboxError
+from ._grading import CaseItem, Grade, case_of
 from ._http import Transport
 from ._limits import ResourceLimits, span
 from ._report import DebugReport
@@ -71,18 +72,76 @@ class CodeSandbox:
         read_only: bool = True,
         *,
         stdin: Content = "",
+        project: Optional[str] = None,
+        task: Optional[str] = None,
     ) -> ExecutionResult:
         """Runs code and gives how it ended.
 
         files are placed beside the code before it starts; what it writes there comes
         back in the result. read_only=False lets it write elsewhere too, into a layer
         that is thrown away. brig has no network: network_enabled is refused before
-        anything is sent.
+        anything is sent. project and task are the client's own where they are None.
 
         Raises InfraError when the service failed, RequestError when it refused.
         """
         if network_enabled:
             raise RequestError("network_enabled=True: brig gives programs no network; pass what they need in files", code="unsupported")
+        body = self._run(code, language, limits, env_vars, files, project, task)
+        if not read_only:
+            body["writable_root"] = True
+        if stdin:
+            body["stdin"] = encode(stdin)
+        return ExecutionResult.of(self._http.call("POST", "/v1/runs", body), language)
+
+    def run_tests(
+        self,
+        code: str,
+        tests: Iterable[CaseItem],
+        language: str = "python",
+        limits: Optional[ResourceLimits] = None,
+        *,
+        compare: str = "lines",
+        tolerance: Optional[float] = None,
+        stop_at_failure: bool = False,
+        env_vars: Optional[Mapping[str, str]] = None,
+        files: Optional[Mapping[str, Content]] = None,
+        project: Optional[str] = None,
+        task: Optional[str] = None,
+    ) -> Grade:
+        """Compiles code once, runs it on each test, and gives how it did.
+
+        A test is a Case or a mapping of its fields: {"stdin": "1 2", "expected": "3"}.
+        Each is a run of its own within limits, and never has what is expected near it.
+        compare is lines (without white space at their ends), tokens, float (tokens, where
+        numbers may differ by tolerance, 1e-6 if None) or exact. stop_at_failure begins no
+        test after one that was not accepted.
+
+        A program that fails is a Grade. Raises InfraError when the service failed,
+        RequestError when it refused, ValueError without tests.
+        """
+        asked = [case_of(item).to_api(n) for n, item in enumerate(tests, 1)]
+        if not asked:
+            raise ValueError("there are no tests: execute runs code without any")
+        body = self._run(code, language, limits, env_vars, files, project, task)
+        body["tests"] = asked
+        body["compare"] = {"how": compare}
+        if tolerance is not None:
+            body["compare"]["tolerance"] = tolerance
+        if stop_at_failure:
+            body["stop_at_failure"] = True
+        return Grade.of(self._http.call("POST", "/v1/runs", body), language, len(asked))
+
+    def _run(
+        self,
+        code: str,
+        language: str,
+        limits: Optional[ResourceLimits],
+        env_vars: Optional[Mapping[str, str]],
+        files: Optional[Mapping[str, Content]],
+        project: Optional[str],
+        task: Optional[str],
+    ) -> Dict[str, Any]:
+        """What every run's request has."""
         body: Dict[str, Any] = {"language": language, "source": encode(code)}
         limits = limits or self.default_limits
         if limits is not None:
@@ -91,14 +150,10 @@ class CodeSandbox:
             body["env"] = dict(env_vars)
         if files:
             body["files"] = [{"name": name, "content": encode(content)} for name, content in files.items()]
-        if not read_only:
-            body["writable_root"] = True
-        if stdin:
-            body["stdin"] = encode(stdin)
-        labels = self._labels(None, None)
+        labels = self._labels(project, task)
         if labels:
             body["labels"] = labels
-        return ExecutionResult.of(self._http.call("POST", "/v1/runs", body), language)
+        return body
 
     def execute_many(self, items: Iterable[Item], concurrency: int = 4) -> Iterator[ExecutionResult]:
         """Runs many and yields each result as it comes; result.index is the item's position.

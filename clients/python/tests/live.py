@@ -3,12 +3,18 @@
 The end-to-end test TestPythonClientAgainstService runs it; discovery does not.
 """
 
+import contextlib
+import io
 import os
+import re
+import tempfile
 import time
 import unittest
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, Dict, List, Union
 
-from brig_sandbox import CodeSandbox, InfraError, RequestError, ResourceLimits, Volume
+from brig_sandbox import Case, CodeSandbox, InfraError, RequestError, ResourceLimits, Volume
 
 
 def box(**options: str) -> CodeSandbox:
@@ -69,6 +75,24 @@ class Live(unittest.TestCase):
         got = {r.index: r.stdout for r in box().execute_many((f"print({i} * {i})" for i in range(20)), concurrency=8)}
         self.assertEqual(got, {i: f"{i * i}\n" for i in range(20)})
 
+    def test_grading(self) -> None:
+        tests: List[Union[Case, Dict[str, Any]]] = [{"stdin": "1 2", "expected": "3"}, Case("5 5", "10", id="fives"), {"stdin": "a b", "expected": "?", "timeout_seconds": 10}]
+        grade = box().run_tests("print(sum(map(int, input().split())))", tests)
+        self.assertEqual((grade.accepted, grade.verdict, grade.passed, grade.ran, grade.total), (False, "nonzero", 2, 3, 3))
+        self.assertEqual([(t.id, t.accepted, t.stdout) for t in grade.tests], [("1", True, "3\n"), ("fives", True, "10\n"), ("3", False, "")])
+        failed = grade.tests[2]
+        self.assertEqual((failed.exit_code, failed.error_message), (1, "ValueError: invalid literal for int() with base 10: 'a'"))
+        self.assertEqual((failed.diagnosis or {}).get("type"), "ValueError")
+        wrong = box().run_tests("print(4)", [{"stdin": "1 2", "expected": "3"}, {"expected": "4.0001"}], compare="float", tolerance=0.01)
+        self.assertEqual((wrong.verdict, wrong.accepted, wrong.passed), ("ok", False, 1))
+        self.assertEqual(wrong.error_message, "test 1: " + wrong.tests[0].difference)
+        self.assertIn("4", wrong.tests[0].difference)
+        stopped = box().run_tests("print(4)", [{"expected": "3"}] * 50, stop_at_failure=True)
+        self.assertLess(stopped.ran, 50)
+        with self.assertRaises(RequestError) as raised:
+            box().run_tests("x", [Case(id="1"), Case(id="1")])
+        self.assertEqual(raised.exception.code, "bad-request")
+
     def test_history(self) -> None:
         project = f"project {os.getpid()} {time.monotonic_ns()}"
         mine = box(project=project, task="t&1")
@@ -127,6 +151,27 @@ class Live(unittest.TestCase):
             self.assertEqual((s.get_file("kept", volume=True), [f.name for f in s.list_files(volume=True) if f.kind == "file"]), (b"here", ["kept"]))
         mine.delete_volume(project)
         self.assertNotIn(project, mine.list_volumes())
+
+    def test_what_the_readme_shows(self) -> None:
+        text = (Path(__file__).parents[1] / "README.md").read_text()
+        blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(blocks), 3)
+        names: Dict[str, Any] = {}
+        printed = io.StringIO()
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as there, contextlib.redirect_stdout(printed):
+            os.chdir(there)
+            try:
+                os.mkdir("submissions")
+                Path("submissions/ann.py").write_text("print(sum(map(int, input().split())))")
+                Path("submissions/bob.py").write_text("print(3)")
+                for block in blocks:
+                    exec(block.replace("http://127.0.0.1:8080", os.environ["BRIG_URL"]), names)
+            finally:
+                os.chdir(before)
+        out = printed.getvalue()
+        for part in ("True 4\n", "NameError: name 'undefined' is not defined\nNameError\n", "0 1\n", "1 two\n", "ann 2/2 \n    1 ok True", "bob 1/2 test 2: line 1", "1,2\n3,4\n"):
+            self.assertIn(part, out)
 
     def test_the_service(self) -> None:
         self.assertIn("python", box().list_supported_languages())

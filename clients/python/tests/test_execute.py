@@ -41,6 +41,14 @@ class Execute(unittest.TestCase):
         self.assertEqual(service.asked[1].body["limits"]["memory"], 64 << 20)  # instead of the default ones
         self.assertEqual(service.asked[1].body["limits"]["pids"], 100)
 
+    def test_whose_run_it_is_may_be_said_each_time(self) -> None:
+        with Service(ran()) as service:
+            box = CodeSandbox(url=service.url, project="p", task="t")
+            box.execute("x", task="u")
+            box.execute("x", project="q", task="")
+            list(box.execute_many([{"code": "x", "task": "v"}]))
+        self.assertEqual([a.body["labels"] for a in service.asked], [{"project": "p", "task": "u"}, {"project": "q"}, {"project": "p", "task": "v"}])
+
     def test_a_network_is_refused_unasked(self) -> None:
         with Service(ran()) as service:
             with self.assertRaises(RequestError) as raised:

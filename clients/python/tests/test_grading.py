@@ -1,0 +1,114 @@
+import unittest
+from typing import Any, Dict, List
+
+from brig_sandbox import Case, CodeSandbox, InfraError, RequestError, ResourceLimits
+
+from .service import Answer, Service, problem, ran
+
+
+def graded(*tests: Any, asked: int = 0, verdict: str = "ok", **more: Any) -> Answer:
+    """What the service says of a run with tests."""
+    said = [{"id": str(n), "result": result.body, **how} for n, (result, how) in enumerate(tests, 1)]
+    return ran(verdict, tests=said, summary={"tests": asked or len(said), "ran": len(said), "verdict": verdict}, **more)
+
+
+NO_ANSWER: Dict[str, Any] = {}
+RIGHT = (ran(stdout="3\n"), {"answer": "accepted"})
+WRONG = (ran(stdout="4\n"), {"answer": "wrong-answer", "difference": 'line 1: expected "3", got "4"'})
+CRASH = (ran("nonzero", exit_code=1, stderr="trace", diagnosis={"type": "ValueError", "message": "no"}), NO_ANSWER)
+
+
+class Grading(unittest.TestCase):
+    def test_the_least_that_is_sent(self) -> None:
+        with Service(graded(RIGHT)) as service:
+            CodeSandbox(url=service.url).run_tests("x", [{"expected": ""}])
+        asked = service.asked[0]
+        self.assertEqual((asked.method, asked.path), ("POST", "/v1/runs"))
+        self.assertEqual(asked.body, {"language": "python", "source": "x", "tests": [{"id": "1", "expected": ""}], "compare": {"how": "lines"}})
+
+    def test_all_that_is_sent(self) -> None:
+        cases: List[Any] = [
+            Case("1 2", "3"),
+            {"id": "big", "stdin": b"\xff", "expected": b"\xff\x00", "timeout_seconds": 2, "memory_limit": "64m"},
+            Case(args=["a", "b"]),
+        ]
+        with Service(graded(RIGHT, RIGHT, RIGHT)) as service:
+            box = CodeSandbox(ResourceLimits(pids_limit=7), url=service.url, project="course", task="sum")
+            box.run_tests("x", iter(cases), "cpp", compare="float", tolerance=1e-3, stop_at_failure=True, env_vars={"A": "1"}, files={"f": "g"}, task="other")
+        body = service.asked[0].body
+        self.assertEqual(body.pop("limits")["pids"], 7)
+        self.assertEqual(
+            body,
+            {
+                "language": "cpp",
+                "source": "x",
+                "env": {"A": "1"},
+                "files": [{"name": "f", "content": "g"}],
+                "labels": {"project": "course", "task": "other"},
+                "compare": {"how": "float", "tolerance": 1e-3},
+                "stop_at_failure": True,
+                "tests": [
+                    {"id": "1", "stdin": "1 2", "expected": "3"},
+                    {"id": "big", "stdin": {"base64": "/w=="}, "expected": {"base64": "/wA="}, "limits": {"wall": "2.000000s", "memory": 64 << 20}},
+                    {"id": "3", "args": ["a", "b"]},
+                ],
+            },
+        )
+
+    def test_accepted(self) -> None:
+        with Service(graded(RIGHT, RIGHT)) as service:
+            grade = CodeSandbox(url=service.url).run_tests("x", [Case("1 2", "3")] * 2)
+        self.assertEqual((grade.accepted, grade.verdict, grade.passed, grade.ran, grade.total), (True, "ok", 2, 2, 2))
+        self.assertEqual((grade.error_message, grade.diagnosis, grade.run_id), (None, None, "run-1"))
+        self.assertEqual([(t.id, t.accepted, t.stdout, t.error_message) for t in grade.tests], [("1", True, "3\n", None), ("2", True, "3\n", None)])
+
+    def test_every_test_that_was_not_accepted_says_why(self) -> None:
+        with Service(graded(RIGHT, WRONG, CRASH, verdict="nonzero", diagnosis={"type": "ValueError", "message": "no"})) as service:
+            grade = CodeSandbox(url=service.url).run_tests("x", [Case("1 2", "3")] * 3)
+        self.assertEqual((grade.accepted, grade.verdict, grade.passed, grade.ran, grade.total), (False, "nonzero", 1, 3, 3))
+        self.assertEqual(grade.error_message, 'test 2: line 1: expected "3", got "4"')
+        self.assertEqual(grade.diagnosis, {"type": "ValueError", "message": "no"})
+        _, wrong, crash = grade.tests
+        self.assertEqual((wrong.verdict, wrong.accepted, wrong.difference, wrong.exit_code), ("ok", False, 'line 1: expected "3", got "4"', 0))
+        self.assertEqual((crash.verdict, crash.accepted, crash.difference, crash.exit_code), ("nonzero", False, "", 1))
+        self.assertEqual((crash.stderr, crash.diagnosis, crash.error_message), ("trace", {"type": "ValueError", "message": "no"}, "ValueError: no"))
+
+    def test_a_wrong_answer_alone_is_not_accepted(self) -> None:
+        with Service(graded(WRONG)) as service:
+            grade = CodeSandbox(url=service.url).run_tests("x", [Case("1 2", "3")])
+        self.assertEqual((grade.verdict, grade.accepted, grade.passed), ("ok", False, 0))
+
+    def test_fewer_that_ran_than_asked_for(self) -> None:
+        with Service(graded(RIGHT, asked=3)) as service:
+            grade = CodeSandbox(url=service.url).run_tests("x", [{}] * 3, stop_at_failure=True)
+        self.assertEqual((grade.accepted, grade.passed, grade.ran, grade.total, grade.error_message), (False, 1, 1, 3, "1 of 3 tests ran"))
+        with Service(graded(asked=3, verdict="compile-error", exit_code=1, stderr="a.c:1: error: x\n")) as service:
+            grade = CodeSandbox(url=service.url).run_tests("x", [{}] * 3, "c")
+        self.assertEqual((grade.accepted, grade.ran, grade.verdict, grade.error_message), (False, 0, "compile-error", "a.c:1: error: x"))
+
+    def test_an_answer_that_is_no_grade_is_never_one(self) -> None:
+        one = graded(RIGHT).body["tests"][0]
+        whole = {"tests": 1, "ran": 1}
+        for answer in (
+            ran(),  # of a service that knows no tests
+            ran(tests=[one]),
+            ran(tests=[one], summary={"tests": 2, "ran": 1}),
+            ran(tests=[], summary=whole),
+            ran(tests=[{"id": "1"}], summary=whole),
+            ran(tests=[{"result": one["result"]}], summary=whole),
+            ran(tests=["1"], summary=whole),
+        ):
+            with self.subTest(answer), Service(answer) as service, self.assertRaises(InfraError) as raised:
+                CodeSandbox(url=service.url).run_tests("x", [{}])
+            self.assertEqual(raised.exception.code, "bad-answer")
+
+    def test_what_brig_could_not_do_is_raised(self) -> None:
+        for answer, kind in ((problem(500, "internal", False), InfraError), (problem(400, "bad-request", False), RequestError)):
+            with Service(answer) as service, self.assertRaises(kind):
+                CodeSandbox(url=service.url).run_tests("x", [{}])
+
+    def test_tests_that_make_no_sense_are_refused_unasked(self) -> None:
+        bad: Any
+        for bad, kind in (([], ValueError), ([{"expect": "3"}], TypeError), ("12", TypeError), ([{"args": "a b"}], TypeError)):
+            with self.subTest(bad), self.assertRaises(kind):
+                CodeSandbox(url="http://127.0.0.1:1").run_tests("x", bad)
