@@ -53,10 +53,15 @@ Examples:
 	defer stop()
 	ctx, enough := context.WithTimeout(ctx, 30*time.Second)
 	defer enough()
-	s, err := remote.New(at, c.env("BRIG_API_KEY")).Status(ctx, f.Arg(0))
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Code == api.CodeUnauthorized {
-		err = fmt.Errorf("%w (brig explain sends $BRIG_API_KEY)", err)
+	key := c.env("BRIG_API_KEY")
+	s, err := remote.New(at, key).Status(ctx, f.Arg(0))
+	var refused *api.Problem
+	switch {
+	case !errors.As(err, &refused) || refused.Code != api.CodeUnauthorized:
+	case key == "":
+		err = fmt.Errorf("the service at %s needs a key: put yours into $BRIG_API_KEY", at)
+	default:
+		err = fmt.Errorf("the service at %s does not know the key in $BRIG_API_KEY: ask its operator for one", at)
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		err = fmt.Errorf("no service answers at %s: start brig serve, or name its address with --url or $BRIG_URL", at)

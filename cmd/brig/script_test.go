@@ -97,6 +97,7 @@ func TestScripts(t *testing.T) {
 					ts.Fatalf("no program has started")
 				}
 			},
+			"service": serveScript,
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) { // exits CODE CMD ARGS...
 				err := ts.Exec(args[1], args[2:]...)
 				got := 0

@@ -17,6 +17,10 @@ from ._version import __version__
 
 Query = Mapping[str, Any]  # what is empty or false is left out
 
+# The cures of 401.
+_NO_KEY = "CodeSandbox does so with api_key=, or with BRIG_API_KEY in the environment"
+_BAD_KEY = "it is from api_key=, or else from BRIG_API_KEY in the environment"
+
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str, timeout: float) -> None:
@@ -115,7 +119,7 @@ class Transport:
         finally:
             connection.close()
         if not 200 <= status < 300:
-            raise problem(status, headers, answer)
+            raise problem(status, headers, answer, "" if status != 401 else _NO_KEY if self._key is None else _BAD_KEY)
         return answer
 
     def _exchange(self, connection: http.client.HTTPConnection, method: str, target: str, data: Optional[bytes], kind: str) -> Tuple[int, Mapping[str, str], bytes]:
@@ -133,8 +137,8 @@ class Transport:
         return response.status, dict(response.headers.items()), response.read()
 
 
-def problem(status: int, headers: Mapping[str, str], answer: bytes) -> SandboxError:
-    """The error of an answer that is not 2xx (RFC 9457, or a proxy's own)."""
+def problem(status: int, headers: Mapping[str, str], answer: bytes, cure: str = "") -> SandboxError:
+    """The error of an answer that is not 2xx (RFC 9457, or a proxy's own), with the cure if there is one."""
     said: Dict[str, Any] = {}
     try:
         parsed = json.loads(answer)
@@ -150,7 +154,7 @@ def problem(status: int, headers: Mapping[str, str], answer: bytes) -> SandboxEr
             if isinstance(e, dict) and e.get("message"):
                 message = f"{message}; {e.get('location', '')}: {e['message']}"
     return (InfraError if ours else RequestError)(
-        str(message),
+        f"{message} ({cure})" if cure else str(message),
         code=str(said.get("code") or f"http-{status}"),
         status=status,
         retry_safe=said.get("retry_safe") is True,

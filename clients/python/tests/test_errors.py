@@ -17,12 +17,19 @@ def unused() -> str:
 
 class Errors(unittest.TestCase):
     def test_refusals_are_not_tried_again(self) -> None:
-        for status, code in ((400, "bad-request"), (401, "unauthorized"), (403, "forbidden"), (404, "unknown-language"), (413, "too-large"), (422, "bad-limits")):
+        for status, code in ((400, "bad-request"), (403, "forbidden"), (404, "unknown-language"), (413, "too-large"), (422, "bad-limits")):
             with self.subTest(code), Service(problem(status, code, False)) as service:
                 with self.assertRaises(RequestError) as raised:
                     CodeSandbox(url=service.url).execute("x")
                 e = raised.exception
                 self.assertEqual((e.code, e.status, e.retry_safe, e.message, len(service.asked)), (code, status, False, f"the text of {code}", 1))
+
+    def test_who_has_no_key_learns_where_it_goes(self) -> None:
+        for key, text in ((None, "CodeSandbox does so with api_key="), ("wrong", "it is from api_key=")):
+            with self.subTest(key), Service(problem(401, "unauthorized", False)) as service:
+                with self.assertRaisesRegex(RequestError, rf"the text of unauthorized \({text}, .*BRIG_API_KEY in the environment\) \[unauthorized\]"):
+                    CodeSandbox(url=service.url, api_key=key).execute("x")
+                self.assertEqual(len(service.asked), 1)
 
     def test_the_place_of_a_mistake_is_told(self) -> None:
         said = {"detail": "validation failed", "code": "bad-request", "errors": [{"location": "body.limits", "message": "too much"}]}
