@@ -53,6 +53,9 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && (o.testsDir == "" || res.Verdict == api.CompileError) {
 		fmt.Fprintf(c.stderr, "brig: hint: %s%s\n", placeOf(*d), d.Hint)
 	}
+	if o.testsDir != "" && !o.quiet && !o.json {
+		fmt.Fprint(c.stderr, firstFailure(res))
+	}
 	if !o.stats && !o.json {
 		for _, d := range res.Logged {
 			fmt.Fprintf(c.stderr, "brig: logged: %s would be denied by %s: %s\n", d.Syscall, d.Rule, d.Why)

@@ -111,6 +111,30 @@ func tallyOf(s api.Summary) string {
 	return line
 }
 
+// firstFailure says of the first test that ended badly why it did, and what to do: the table
+// has a place only for the difference of a wrong answer. Empty where no test did.
+func firstFailure(res api.Result) string {
+	for _, one := range res.Tests {
+		d := one.Result.Diagnosis
+		if d == nil {
+			continue
+		}
+		why := sentence(one.Result)
+		switch own := d.Type != string(one.Result.Verdict) && d.Type != one.Result.SignalName; {
+		case own && (one.Result.Verdict == api.Nonzero || one.Result.Verdict == api.Signaled):
+			why = d.Type + ": " + d.Message
+		case one.Result.Verdict == api.Nonzero && !strings.HasSuffix(why, d.Message):
+			why += ": " + d.Message // its last line
+		}
+		text := fmt.Sprintf("brig: test %s: %s%s\n", one.ID, placeOf(*d), why)
+		if d.Hint != "" {
+			text += "brig: hint: " + d.Hint + "\n"
+		}
+		return text
+	}
+	return ""
+}
+
 // shortSpan writes a time in the width of a column.
 func shortSpan(f api.Figure) string {
 	if f.Value == nil {
