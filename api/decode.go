@@ -44,8 +44,8 @@ func parse[T any](raw []byte, what string) (T, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 			err = errors.New("the JSON ends too early")
 		}
-		if where := misfit(raw, reflect.TypeFor[T]()); where != "" {
-			return none, Refuse(CodeBadRequest, "decode %s: %s: %w", what, where, err)
+		if f := misfit(raw, reflect.TypeFor[T]()); f != nil {
+			return none, Refuse(CodeBadRequest, "decode %s: %w", what, f)
 		}
 		return none, Refuse(CodeBadRequest, "decode %s: %w", what, err)
 	}
@@ -53,29 +53,6 @@ func parse[T any](raw []byte, what string) (T, error) {
 		return none, Refuse(CodeBadRequest, "decode %s: there is more after the end of the JSON object: send one %s per request", what, what)
 	}
 	return v, nil
-}
-
-// misfit finds the field of t that raw's value does not fit, such as limits.wall:
-// the error of a value with its own UnmarshalJSON does not name it. Empty when no
-// single field is to blame.
-func misfit(raw []byte, t reflect.Type) string {
-	var fields map[string]json.RawMessage
-	if t.Kind() != reflect.Struct || json.Unmarshal(raw, &fields) != nil {
-		return ""
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		value, ok := fields[name]
-		if !ok || json.Unmarshal(value, reflect.New(f.Type).Interface()) == nil {
-			continue
-		}
-		if inner := misfit(value, f.Type); inner != "" {
-			return name + "." + inner
-		}
-		return name
-	}
-	return ""
 }
 
 // level is one open object or array.

@@ -100,6 +100,19 @@ func TestAnyLanguageHasItsVerdictExplained(t *testing.T) {
 	}
 }
 
+// Which limit ends a fork bomb is chance: its hint does not depend on it.
+func TestAForkBombIsNamedWhateverEndsIt(t *testing.T) {
+	for verdict, bomb := range map[api.Verdict]bool{api.CPULimit: true, api.WallLimit: true, api.MemoryLimit: true, api.OutputLimit: false} {
+		r := api.Result{Verdict: verdict, LimitsHit: []string{"other", api.HitPids}, Limits: api.Limits{Pids: 7}}
+		d := diagnose.Of("python", "main.py", r)
+		r.LimitsHit = nil
+		without := diagnose.Of("python", "main.py", r)
+		if d == nil || without == nil || strings.HasPrefix(d.Hint, "it started processes or threads until all 7 were taken: look for a fork") != bomb || !strings.HasSuffix(d.Hint, without.Hint) {
+			t.Errorf("%s: %+v; want a fork bomb named: %v, and what is said without: %+v", verdict, d, bomb, without)
+		}
+	}
+}
+
 func TestOnlyOwnFilesAreNamed(t *testing.T) {
 	for printed, want := range map[string]string{
 		`  File "/box/main.py", line 3`:                    "main.py:3",

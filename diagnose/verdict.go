@@ -37,6 +37,9 @@ func ofLimit(r api.Result) api.Diagnosis {
 	case api.Denied:
 		return ofDenial(r)
 	}
+	if d.Category != api.CategoryOutput && hit(r, api.HitPids) { // which limit ends a fork bomb is chance
+		d.Hint = fmt.Sprintf("it started processes or threads until all %d were taken: look for a fork or a thread started without end; if there is none, %s", r.Limits.Pids, d.Hint)
+	}
 	return d
 }
 
