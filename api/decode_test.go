@@ -149,15 +149,56 @@ func BenchmarkParseRun(b *testing.B) {
 
 func TestDecodeNamesTheFieldThatDoesNotFit(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"image":"i","argv":["a"],"limits":{"wall":"-1s"}}`:    "limits.wall: ",
-		`{"image":"i","argv":["a"],"limits":{"memory":"much"}}`: "limits.memory: ",
-		`{"image":"i","argv":["a"],"limits":{"cpus":"two"}}`:    "limits.cpus: ",
-		`{"image":7}`: "image: ",
-		`{"image":"i","argv":["a"],"source":{"base64":"not base64!"}}`: "source: ",
+		`{"image":"i","argv":["a"],"limits":{"wall":"-1s"}}`:    "limits.wall: duration \"-1s\": must be positive and less than 292 years",
+		`{"image":"i","argv":["a"],"limits":{"memory":"much"}}`: "limits.memory: size \"much\": write a number with an optional K, M, G or T, such as 512M",
+		`{"image":"i","argv":["a"],"limits":{"cpus":"two"}}`:    `limits.cpus: write a number, such as 1.5, not "two"`,
+		`{"image":"i","limits":{"pids":"1"}}`:                   `limits.pids: write a whole number, such as 64, not "1"`,
+		`{"image":"i","limits":{"pids":1.5}}`:                   `limits.pids: write a whole number, such as 64, not 1.5`,
+		`{"image":"i","limits":{"pids":9223372036854775808}}`:   `limits.pids: write a whole number of 64 bits, not 9223372036854775808`,
+		`{"image":7}`:               `image: write text in quotes, not 7`,
+		`{"stop_at_failure":"yes"}`: `stop_at_failure: write true or false, not "yes"`,
+		`{"argv":"ls -l"}`:          `argv: write a list such as ["a", "b"], not "ls -l"`,
+		`{"files":{"a":"b"}}`:       `files: write a list such as [{"name": ...}], not {"a":"b"}`,
+		`{"limits":[]}`:             `limits: write an object in { }, not []`,
+		`{"env":{"A":1}}`:           `env.A: write text in quotes, not 1`,
+		`{"tests":[{"id":"1"},{"id":"2","limits":{"wall":1}}]}`: `tests[1].limits.wall: duration 1: write a string with a unit, such as "1.5s"`,
+		`[{"image": "tiny", "argv": ["true", "or", "false"]}]`:  `write an object in { }, not [{"image": "tiny", "argv": ["true", "or"...`,
+		`{"image":"i","source":{"base64":"not base64!"}}`:       "source: content: base64: illegal base64 data at input byte 3",
 	} {
-		_, err := api.ParseRun([]byte(text))
-		if err == nil || !strings.Contains(err.Error(), "decode run: "+want) {
-			t.Errorf("%s: %v; want one that begins with %q", text, err, want)
+		if _, err := api.ParseRun([]byte(text)); err == nil || err.Error() != "decode run: "+want {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+}
+
+func TestDecodeSaysWhatAnUnknownFieldIsCalled(t *testing.T) {
+	run := func(raw []byte) error { _, err := api.ParseRun(raw); return err }
+	exec := func(raw []byte) error { _, err := api.Parse[api.Exec](raw, "run"); return err }
+	execute := func(raw []byte) error { _, err := api.Parse[api.Execute](raw, "run"); return err }
+	for _, tt := range []struct {
+		parse func([]byte) error
+		text  string
+		want  string
+	}{
+		{run, `{"language":"python","code":"print(1)"}`, `unknown field "code": here it is called source`},
+		{exec, `{"code":"print(1)"}`, `unknown field "code": here it is called source`},
+		{execute, `{"source":"print(1)"}`, `unknown field "source": here it is called code`},
+		{run, `{"project":"p"}`, `unknown field "project": it belongs into labels`},
+		{run, `{"task":"t"}`, `unknown field "task": it belongs into labels`},
+		{run, `{"memory":"64M"}`, `unknown field "memory": it belongs into limits`},
+		{run, `{"timeout":"1s"}`, `unknown field "timeout": here it is called limits.wall`},
+		{execute, `{"timeout":1}`, `unknown field "timeout": here it is called timeout_seconds`},
+		{run, `{"limits":{"memry":1}}`, `limits: unknown field "memry": did you mean memory?`},
+		{run, `{"limits":{"memoyr":1}}`, `limits: unknown field "memoyr": did you mean memory?`},
+		{run, `{"lang":"python"}`, `unknown field "lang": did you mean language?`},
+		{run, `{"args":["a"]}`, `unknown field "args": did you mean argv?`},
+		{run, `{"tests":[{"id":"1"},{"id":"2","output":"3"}]}`, `tests[1]: unknown field "output": here it is called expected`},
+		{run, `{"labels":{"owner":"me"}}`, `labels: unknown field "owner": the fields here are project, task`},
+		{exec, `{"files":[]}`, `unknown field "files": the fields here are source, source_name, argv, stdin, env, limits, collect, interactive`},
+		{run, `{"labels":{"` + strings.Repeat("a", 100) + `":1}}`, `labels: unknown field "` + strings.Repeat("a", 80) + `": the fields here are project, task`},
+	} {
+		if err := tt.parse([]byte(tt.text)); code(err) != api.CodeBadRequest || err.Error() != "decode run: "+tt.want {
+			t.Errorf("%s: %v; want %q", tt.text, err, tt.want)
 		}
 	}
 }

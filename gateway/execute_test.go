@@ -32,7 +32,8 @@ func TestExecuteAsRun(t *testing.T) {
 		{`{"code":"x","files":{"main.py":"y"}}`, "main.py", api.Run{}},
 		{`{"code":"x","files":{"a":{"content":"!","encoding":"base64"}}}`, "base64", api.Run{}},
 		{`{"code":"x","files":{"a":{"content":"!","encoding":"rot13"}}}`, "rot13", api.Run{}},
-		{`{"code":"x","cdoe":1}`, "cdoe", api.Run{}},
+		{`{"code":"x","cdoe":1}`, "did you mean code?", api.Run{}},
+		{`{"code":"x","timeout_seconds":"1s"}`, `timeout_seconds: write a number, such as 1.5, not "1s"`, api.Run{}},
 		{`{"code":"x","code":"y"}`, "twice", api.Run{}},
 		{`{"code":"x"} {}`, "after the end", api.Run{}},
 	} {
