@@ -21,7 +21,11 @@ const (
 )
 
 // An attachment is a volume's file on a loop device, which lasts as long as anybody
-// has the device open.
+// has the device open: a mount of its file system, or loop. Sessions come to a volume and
+// leave it at the same time. Were it only their mounts, the last to leave would have the
+// kernel free the device between the moment at which another was told its number and that
+// one's mount, which would be of whatever volume is put there next, and be it another key's
+// (TestVolumeKeepsItsDeviceWhileSessionsChange).
 type attachment struct {
 	loop   *os.File
 	device string
@@ -167,8 +171,13 @@ func (all *volumes) loop(f *os.File) (*attachment, error) {
 			return nil, all.lacks(fmt.Sprintf("a node for %s (mknod -m 600 %[1]s b 7 %d)", device, n), err)
 		}
 		err = unix.IoctlLoopConfigure(fd(loop), &config)
-		if err == nil {
-			return &attachment{loop: loop, device: device}, nil
+		if err == nil { // from here on it is held for reading: one open for writing may forbid mounts
+			var held *os.File
+			held, err = os.Open(device)
+			if err = errors.Join(err, loop.Close()); err == nil {
+				return &attachment{loop: held, device: device}, nil
+			}
+			return nil, fmt.Errorf("hold %s: %w", device, err)
 		}
 		err = errors.Join(err, loop.Close())
 		switch {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
@@ -23,5 +25,50 @@ func TestNoVolumesWithoutTheFileSystem(t *testing.T) {
 		if !strings.Contains(e.Message, word) {
 			t.Errorf("%q does not say %q", e.Message, word)
 		}
+	}
+}
+
+// A session that comes to a volume while the only other one leaves has that volume, not
+// the one that is attached next (another key's, or nobody's).
+func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
+	testenv.NeedRoot(t)
+	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
+	testenv.CleanHost(t)
+	all := newVolumes(Volumes{Dir: t.TempDir()}, "", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	var ids idMaps
+	defer func() { check(t, ids.Close()) }()
+	userns, err := ids.forImage(slotIDs(0))
+	check(t, err)
+	mount := func(name string) *volume {
+		ask := api.SessionRequest{Volume: &api.VolumeRequest{Name: name, Size: api.VolumeSizeMin, Shared: true}}
+		m, err := all.mount(t.Context(), &sessionPlan{ask: ask}, name, Caller{}, userns)
+		check(t, err)
+		check(t, unix.Mkdirat(fd(m.ours), "of-"+name, 0o700))
+		return m
+	}
+	leaves := mount("a")
+	comes := &volume{all: all, path: leaves.path, name: "a", session: "next", shared: true}
+	u, first, err := all.join(t.Context(), comes)
+	if err != nil || first {
+		t.Fatalf("first %v, %v; want to join the one who is there", first, err)
+	}
+	check(t, leaves.Close())
+	other := mount("b")
+	check(t, comes.hang(u.at.device, userns))
+	var st unix.Stat_t
+	if err := unix.Fstatat(fd(comes.ours), "of-a", &st, 0); err != nil {
+		t.Errorf("of-a is not there: %v", err)
+	}
+	if err := unix.Fstatat(fd(comes.ours), "of-b", &st, 0); err != unix.ENOENT {
+		t.Errorf("of-b: %v; want none", err)
+	}
+	check(t, comes.Close())
+	check(t, other.Close())
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

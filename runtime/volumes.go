@@ -34,8 +34,7 @@ type volumes struct {
 
 // A usedVolume is one that sessions have, or that is being attached or let go.
 type usedVolume struct {
-	device   string // the loop device; empty: it has none yet
-	size     api.Size
+	at       *attachment // nil: it has no loop device yet
 	users    []*volume
 	changing chan struct{} // not nil: closed when it is attached or gone
 	other    error         // another agent has it, as who was to attach it found
@@ -93,25 +92,22 @@ func (all *volumes) mount(ctx context.Context, p *sessionPlan, session string, o
 	if first {
 		at, aerr := all.attach(ctx, path, name, ask)
 		if aerr == nil {
-			// It is let go by the kernel when nothing has it any more: from the first
-			// mount on that is the file system.
-			defer at.loop.Close()
-			u.device, u.size = at.device, at.size
-			aerr = m.hang(u.device, userns)
+			u.at = at
+			aerr = m.hang(at.device, userns)
 		}
 		if err = aerr; err == nil && !m.readOnly {
 			err = tidy(m.ours)
 		}
 		all.attached(u, err)
 	} else {
-		err = m.hang(u.device, userns)
+		err = m.hang(u.at.device, userns)
 	}
 	if err != nil {
 		return nil, err
 	}
-	m.size = u.size
-	if ask.Size != 0 && roundVolume(ask.Size) != u.size {
-		return nil, api.Refuse(api.CodeConflict, "volume %q is there already and has %s, not %s: leave the size out, or remove the volume first", name, u.size, ask.Size)
+	m.size = u.at.size
+	if ask.Size != 0 && roundVolume(ask.Size) != u.at.size {
+		return nil, api.Refuse(api.CodeConflict, "volume %q is there already and has %s, not %s: leave the size out, or remove the volume first", name, u.at.size, ask.Size)
 	}
 	return m, nil
 }
@@ -225,9 +221,10 @@ func (m *volume) Close() error {
 // letGo waits until the kernel has written a volume out and let go of it, if it was
 // ours to write.
 func (all *volumes) letGo(path string, u *usedVolume) (err error) {
-	if u.device != "" {
-		if err = untilFree(path, letGoTime); err != nil {
-			err = fmt.Errorf("volume %s is still attached: %w", path, err)
+	if u.at != nil {
+		err = u.at.loop.Close()
+		if ferr := untilFree(path, letGoTime); ferr != nil {
+			err = errors.Join(err, fmt.Errorf("volume %s is still attached: %w", path, ferr))
 		}
 	}
 	all.mu.Lock()
