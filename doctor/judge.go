@@ -150,7 +150,7 @@ func agents(f Facts) []Check {
 	}
 	socket := Check{Name: "agent", Status: OK, Found: f.Agent.Socket + " answers, version " + f.Agent.Version}
 	if f.Agent.Err != "" {
-		socket = Check{"agent", Warn, f.Agent.Err, "brig run starts an agent for each command, and only for root", "start brigd"}
+		socket = Check{"agent", Warn, f.Agent.Err, "brig run starts an agent for each command, and only for root", "sudo groupadd -f brig; sudo brigd --group brig &"}
 	}
 	if bin.Status == Warn && socket.Status == Warn {
 		bin.Status = Fail

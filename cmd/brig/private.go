@@ -22,6 +22,9 @@ import (
 
 const defaultSocket = "/run/brig/brigd.sock"
 
+// startAgent starts an agent that brig serve, and who is in the group, can use as well.
+const startAgent = "sudo groupadd -f brig; sudo brigd --group brig &"
+
 func socketFlag(f *pflag.FlagSet) *string {
 	return f.String("socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 }
@@ -57,7 +60,7 @@ func (c *console) connectAs(socket string, uid int, flags ...string) (*agentHand
 	case errors.Is(err, os.ErrPermission):
 		return nil, api.Fail(api.CodeAgentUnreachable, "the agent's socket %s is not yours to use: join the group that brigd was started for (brigd --group NAME), or use sudo", defaultSocket)
 	case os.Geteuid() != 0:
-		return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start brigd, name another socket with --socket, or use sudo, which starts an agent for this one command", defaultSocket)
+		return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start one (%s), name another socket with --socket, or use sudo, which starts an agent for this one command", defaultSocket, startAgent)
 	}
 	p, err := startPrivate(uid, flags)
 	if err != nil {

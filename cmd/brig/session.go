@@ -61,7 +61,7 @@ func (c *console) standing(socket string) (*agentHandle, error) {
 		socket = defaultSocket
 		probe, err := net.Dial("unix", socket)
 		if err != nil && !os.IsPermission(err) {
-			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and sessions and volumes need one that stays: start one (sudo brigd &), or name its socket with --socket", socket)
+			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and sessions and volumes need one that stays (that of a brig serve is its alone): start one (%s), or name its socket with --socket", socket, startAgent)
 		}
 		if err == nil {
 			probe.Close()

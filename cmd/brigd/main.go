@@ -77,7 +77,7 @@ Usage:
   brigd [flags]
 
 Examples:
-  sudo brigd
+  sudo brigd --group brig
   sudo brigd --group judges --slots 4 --max-wall 60s`
 
 func parse(args []string) (flags, error) {
