@@ -39,7 +39,8 @@ class ErrorAnalysis:
 
     error_type is the program's own name for it (NameError), or the verdict where the
     program had none (memory-limit). category is one of syntax, import, type, value,
-    runtime, memory, time, output, denied, signal, compile.
+    runtime, memory, time, output, denied, signal, compile. Of a program that only gave
+    a wrong output to a test, error_type is wrong-answer and category empty.
     """
 
     is_error: bool
@@ -58,6 +59,8 @@ def analyze(result: Union[ExecutionResult, str]) -> ErrorAnalysis:
         return found or ErrorAnalysis(is_error=False)
     if result.success:
         return ErrorAnalysis(is_error=False)
+    if result.verdict == "ok":
+        return ErrorAnalysis(is_error=True, error_type="wrong-answer", message=result.error_message or "")
     d = result.diagnosis
     if d:
         return ErrorAnalysis(

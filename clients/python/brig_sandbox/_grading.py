@@ -132,7 +132,7 @@ class Grade:
 
     @property
     def run_id(self) -> str:
-        return self.result.container_id
+        return self.result.run_id
 
     @property
     def diagnosis(self) -> Optional[Dict[str, Any]]:
@@ -145,19 +145,19 @@ class Grade:
         for test in self.tests:
             if not test.accepted:
                 return f"test {test.id}: {test.error_message}"
-        return None if self.accepted else self.result.error_message or f"{self.ran} of {self.total} tests ran"
+        return self.result.error_message
 
     @classmethod
     def of(cls, said: Any, language: str, asked: int) -> Grade:
         """The grade in the service's answer; InfraError when it is none, or of another number of tests."""
         result = ExecutionResult.of(said, language)
         tests = [CaseResult.of(test, language) for test in said.get("tests") or ()]
-        summary = said.get("summary")
-        if not isinstance(summary, dict) or summary.get("tests") != asked or summary.get("ran") != len(tests):
-            raise InfraError("the service answers without a summary of the tests: is it a brig service?", code="bad-answer")
         passed = sum(test.accepted for test in tests)
+        summary = said.get("summary")
+        if not isinstance(summary, dict) or [summary.get(k) for k in ("tests", "ran", "accepted")] != [asked, len(tests), passed]:
+            raise InfraError("the service answers without a summary of the tests: is it a brig service?", code="bad-answer")
         return cls(
-            accepted=passed == asked and result.success,
+            accepted=result.success,
             verdict=result.verdict,
             passed=passed,
             ran=len(tests),

@@ -114,6 +114,10 @@ class ExecutionResult:
     index: Optional[int] = None  # of execute_many: the item's position
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)  # all that the service said
 
+    @property
+    def run_id(self) -> str:
+        return self.container_id
+
     @classmethod
     def of(cls, said: Any, language: str) -> ExecutionResult:
         """The result in the service's answer; InfraError when it is none."""
@@ -127,7 +131,7 @@ class ExecutionResult:
         timing = said.get("timing") or {}
         text = stderr.decode("utf-8", "replace")
         return cls(
-            success=verdict == "ok",
+            success=verdict == "ok" and not failed_tests(said),
             stdout=stdout.decode("utf-8", "replace"),
             stderr=text,
             exit_code=code,
@@ -156,7 +160,7 @@ def message_of(said: Mapping[str, Any], stderr: str) -> Optional[str]:
     """One line about a failure; None where there was none."""
     verdict = said["verdict"]
     if verdict == "ok":
-        return None
+        return failed_tests(said) or None
     limits = said.get("limits") or {}
     denial = said.get("denial") or {}
     fixed = {
@@ -170,19 +174,34 @@ def message_of(said: Mapping[str, Any], stderr: str) -> Optional[str]:
     }
     if verdict in fixed:
         return fixed[verdict]
+    return diagnosed(said) or last_line(stderr) or f"exited with code {said.get('exit_code')}"
+
+
+def diagnosed(said: Mapping[str, Any]) -> str:
+    """The service's diagnosis in one line; empty where it made none."""
     diagnosis = said.get("diagnosis") or {}
-    told = ": ".join(str(diagnosis[k]) for k in ("type", "message") if diagnosis.get(k))
-    return told or last_line(stderr) or f"exited with code {said.get('exit_code')}"
+    words = (diagnosis.get("type"), diagnosis.get("message"))
+    return ": ".join(str(w) for w in words if w and w != said.get("verdict"))
+
+
+def failed_tests(said: Mapping[str, Any]) -> str:
+    """How many of its tests a program passed; empty where it passed all, or had none."""
+    tests = said.get("summary") or {}
+    if tests.get("accepted") == tests.get("tests"):
+        return ""
+    first = tests.get("first_failed")
+    return f"{tests.get('accepted')} of {tests.get('tests')} tests accepted" + (f", first failed: {first}" if first else "")
 
 
 @dataclass(frozen=True)
 class HistoryEntry:
     """One run of the past: either verdict or error_code is set.
 
-    success means that the program ended well and, where it had tests, passed them all.
+    success means that the program ended well and, where it had tests, passed them all;
+    error_message is empty then, and otherwise one line about what went wrong.
     """
 
-    container_id: str
+    container_id: str  # the run's id, as is run_id
     project: str
     task: str
     language: str
@@ -196,18 +215,23 @@ class HistoryEntry:
     timestamp: datetime
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
+    @property
+    def run_id(self) -> str:
+        return self.container_id
+
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> HistoryEntry:
-        tests = said.get("summary") or {}
+        success = said.get("verdict") == "ok" and not failed_tests(said)
+        message = said.get("message") or diagnosed(said) or failed_tests(said) or said.get("verdict") or said.get("code") or ""
         return cls(
             container_id=str(said.get("run_id") or ""),
             project=str(said.get("project") or ""),
             task=str(said.get("task") or ""),
             language=str(said.get("language") or ""),
-            success=said.get("verdict") == "ok" and tests.get("accepted") == tests.get("tests"),
+            success=success,
             verdict=str(said.get("verdict") or ""),
             error_code=str(said.get("code") or ""),
-            error_message=str(said.get("message") or ""),
+            error_message="" if success else str(message),
             exit_code=int(said.get("exit_code") or 0),
             execution_time=seconds(said.get("wall_ns")),
             memory_bytes=said.get("memory_bytes"),

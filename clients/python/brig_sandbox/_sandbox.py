@@ -308,6 +308,19 @@ class CodeSandbox:
         run = self._http.call("GET", "/v1/runs/" + quote(container_id, safe=""))
         return ResourceUsage.of(run.get("result") or run)
 
+    def explain(self, run_id: str) -> ErrorAnalysis:
+        """What kind of error a run of the past met.
+
+        Raises InfraError where brig could not judge it, RequestError, not-done, where it has not ended.
+        """
+        run = self._http.call("GET", "/v1/runs/" + quote(run_id, safe=""))
+        said = run if isinstance(run, dict) else {}
+        if isinstance(said.get("error"), dict):
+            raise InfraError(str(said["error"].get("detail") or "it was not judged"), code=str(said["error"].get("code") or "internal"), run_id=run_id)
+        if said.get("state") in ("queued", "running"):
+            raise RequestError(f"run {run_id} is {said['state']}: ask again when it is done", code="not-done", run_id=run_id)
+        return analyze(ExecutionResult.of(said.get("result"), ""))
+
     def cleanup_all_containers(self) -> int:
         """Ends this key's sessions and gives how many there were. Runs clean up after themselves."""
         ended = 0

@@ -12,7 +12,7 @@ import time
 import unittest
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Dict, List, Union
+from typing import Any, Callable, Dict, List, Tuple, Union
 
 from brig_sandbox import Case, CodeSandbox, InfraError, RequestError, ResourceLimits, Volume
 
@@ -60,12 +60,13 @@ class Live(unittest.TestCase):
         self.assertEqual(box().execute(code + "; print('written')", read_only=False).stdout, "written\n")
 
     def test_what_the_service_refuses(self) -> None:
-        for code, refused in (
+        refusals: List[Tuple[str, Callable[[], object]]] = [
             ("unknown-language", lambda: box().execute("x", "klingon")),
             ("unsupported", lambda: box().execute("x", network_enabled=True)),
             ("not-found", lambda: box().get_resource_usage("no-such-run")),
             ("bad-file", lambda: box().execute("x", files={"../x": ""})),
-        ):
+        ]
+        for code, refused in refusals:
             with self.subTest(code), self.assertRaises(RequestError) as raised:
                 refused()
             self.assertEqual(raised.exception.code, code)
@@ -87,6 +88,7 @@ class Live(unittest.TestCase):
         self.assertEqual((wrong.verdict, wrong.accepted, wrong.passed), ("ok", False, 1))
         self.assertEqual(wrong.error_message, "test 1: " + wrong.tests[0].difference)
         self.assertIn("4", wrong.tests[0].difference)
+        self.assertEqual(box().explain(wrong.run_id).error_type, "wrong-answer")
         stopped = box().run_tests("print(4)", [{"expected": "3"}] * 50, stop_at_failure=True)
         self.assertLess(stopped.ran, 50)
         with self.assertRaises(RequestError) as raised:
@@ -100,7 +102,9 @@ class Live(unittest.TestCase):
         runs = mine.get_execution_history()
         self.assertEqual([r.container_id for r in runs], ids[::-1])
         self.assertEqual([r.verdict for r in runs], ["ok", "nonzero", "ok"])
-        self.assertEqual([r.container_id for r in mine.get_execution_history(verdict="nonzero")], [ids[1]])
+        self.assertEqual([r.error_message for r in runs], ["", "ZeroDivisionError: division by zero", ""])
+        self.assertEqual((mine.explain(ids[0]).is_error, mine.explain(ids[1]).error_type), (False, "ZeroDivisionError"))
+        self.assertEqual([r.run_id for r in mine.get_execution_history(verdict="nonzero")], [ids[1]])
         self.assertEqual(len(mine.get_execution_history(limit=2)), 2)
         self.assertEqual(mine.get_execution_history(task="other"), [])
         self.assertEqual(mine.get_execution_history(until=datetime.now(timezone.utc) - timedelta(days=1)), [])

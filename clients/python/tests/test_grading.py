@@ -1,7 +1,7 @@
 import unittest
 from typing import Any, Dict, List
 
-from brig_sandbox import Case, CodeSandbox, InfraError, RequestError, ResourceLimits
+from brig_sandbox import Case, CodeSandbox, ErrorAnalysis, InfraError, RequestError, ResourceLimits
 
 from .service import Answer, Service, problem, ran
 
@@ -9,7 +9,7 @@ from .service import Answer, Service, problem, ran
 def graded(*tests: Any, asked: int = 0, verdict: str = "ok", **more: Any) -> Answer:
     """What the service says of a run with tests."""
     said = [{"id": str(n), "result": result.body, **how} for n, (result, how) in enumerate(tests, 1)]
-    return ran(verdict, tests=said, summary={"tests": asked or len(said), "ran": len(said), "verdict": verdict}, **more)
+    return ran(verdict, tests=said, summary={"tests": asked or len(said), "ran": len(said), "accepted": sum(how.get("answer") == "accepted" for _, how in tests)}, **more)
 
 
 NO_ANSWER: Dict[str, Any] = {}
@@ -76,23 +76,26 @@ class Grading(unittest.TestCase):
     def test_a_wrong_answer_alone_is_not_accepted(self) -> None:
         with Service(graded(WRONG)) as service:
             grade = CodeSandbox(url=service.url).run_tests("x", [Case("1 2", "3")])
-        self.assertEqual((grade.verdict, grade.accepted, grade.passed), ("ok", False, 0))
+            told = CodeSandbox(url=service.url).analyze_error(grade.result)
+        self.assertEqual((grade.verdict, grade.accepted, grade.passed, grade.result.success), ("ok", False, 0, False))
+        self.assertEqual(told, ErrorAnalysis(True, "wrong-answer", message="0 of 1 tests accepted"))
 
     def test_fewer_that_ran_than_asked_for(self) -> None:
         with Service(graded(RIGHT, asked=3)) as service:
             grade = CodeSandbox(url=service.url).run_tests("x", [{}] * 3, stop_at_failure=True)
-        self.assertEqual((grade.accepted, grade.passed, grade.ran, grade.total, grade.error_message), (False, 1, 1, 3, "1 of 3 tests ran"))
+        self.assertEqual((grade.accepted, grade.passed, grade.ran, grade.total, grade.error_message), (False, 1, 1, 3, "1 of 3 tests accepted"))
         with Service(graded(asked=3, verdict="compile-error", exit_code=1, stderr="a.c:1: error: x\n")) as service:
             grade = CodeSandbox(url=service.url).run_tests("x", [{}] * 3, "c")
         self.assertEqual((grade.accepted, grade.ran, grade.verdict, grade.error_message), (False, 0, "compile-error", "a.c:1: error: x"))
 
     def test_an_answer_that_is_no_grade_is_never_one(self) -> None:
         one = graded(RIGHT).body["tests"][0]
-        whole = {"tests": 1, "ran": 1}
+        whole = {"tests": 1, "ran": 1, "accepted": 1}
         for answer in (
             ran(),  # of a service that knows no tests
             ran(tests=[one]),
-            ran(tests=[one], summary={"tests": 2, "ran": 1}),
+            ran(tests=[one], summary={**whole, "tests": 2}),
+            ran(tests=[one], summary={**whole, "accepted": 0}),
             ran(tests=[], summary=whole),
             ran(tests=[{"id": "1"}], summary=whole),
             ran(tests=[{"result": one["result"]}], summary=whole),

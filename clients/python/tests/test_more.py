@@ -1,9 +1,10 @@
 import json
 import unittest
 from datetime import datetime, timedelta, timezone
+from typing import Any, Dict, List
 from urllib.parse import parse_qs, urlsplit
 
-from brig_sandbox import CodeSandbox, ErrorAnalysis, InfraError
+from brig_sandbox import CodeSandbox, ErrorAnalysis, InfraError, RequestError
 
 from .service import Answer, Asked, Service, problem, ran
 
@@ -24,14 +25,24 @@ class More(unittest.TestCase):
             CodeSandbox(url=service.url).list_supported_languages()
 
     def test_history(self) -> None:
-        runs = [
+        runs: List[Dict[str, Any]] = [
             {"run_id": "b", "project": "p", "task": "t", "language": "python", "verdict": "ok", "exit_code": 0, "wall_ns": 2500000000, "memory_bytes": 9, "created": "2026-03-01T12:00:01Z"},
             {"run_id": "a", "code": "agent-gone", "message": "it went", "exit_code": 0, "wall_ns": 0, "memory_bytes": None, "created": "2026-03-01T12:00:00Z"},
         ]
         wrong = {**runs[0], "run_id": "w", "summary": {"tests": 3, "ran": 3, "accepted": 1, "first_failed": "1"}}
         right = {**runs[0], "summary": {"tests": 3, "ran": 3, "accepted": 3}}
         with Service(Answer(200, {"items": [wrong, right]})) as service:
-            self.assertEqual([r.success for r in CodeSandbox(url=service.url).get_execution_history()], [False, True])
+            one, other = CodeSandbox(url=service.url).get_execution_history()
+        self.assertEqual((one.success, one.error_message, one.run_id), (False, "1 of 3 tests accepted, first failed: 1", "w"))
+        self.assertEqual((other.success, other.error_message), (True, ""))
+        for diagnosis, message in (
+            ({"type": "NameError", "message": "name 'x' is not defined"}, "NameError: name 'x' is not defined"),
+            ({"type": "nonzero", "message": "exited with code 3"}, "exited with code 3"),
+            (None, "nonzero"),
+        ):
+            with Service(Answer(200, {"items": [{**runs[0], "verdict": "nonzero", "diagnosis": diagnosis}]})) as service:
+                (bad,) = CodeSandbox(url=service.url).get_execution_history()
+            self.assertEqual((bad.success, bad.error_message), (False, message))
         with Service(Answer(200, {"items": runs[:1], "next": "c.1"}), Answer(200, {"items": runs[1:]})) as service:
             box = CodeSandbox(url=service.url, project="mine")
             since = datetime(2026, 3, 1, 1, tzinfo=timezone(timedelta(hours=1)))
@@ -52,6 +63,27 @@ class More(unittest.TestCase):
         with Service(Answer(200, {"run_id": "x", "state": "done", "result": ran().body})) as service:
             self.assertEqual(CodeSandbox(url=service.url).get_resource_usage("../x?").processes, 3)
         self.assertEqual(service.asked[0].path, "/v1/runs/..%2Fx%3F")
+
+    def test_a_run_of_the_past_is_explained(self) -> None:
+        diagnosis = {"category": "syntax", "type": "SyntaxError", "message": "invalid syntax", "file": "main.py", "line": 4}
+        done = {"run_id": "x", "state": "done"}
+        for result, want in (
+            (ran(), ErrorAnalysis(False)),
+            (ran("nonzero", exit_code=1, diagnosis=diagnosis), ErrorAnalysis(True, "SyntaxError", "syntax", "invalid syntax", "main.py", 4)),
+            (ran(summary={"tests": 2, "ran": 2, "accepted": 1, "first_failed": "b"}), ErrorAnalysis(True, "wrong-answer", message="1 of 2 tests accepted, first failed: b")),
+        ):
+            with Service(Answer(200, {**done, "result": result.body})) as service:
+                self.assertEqual(CodeSandbox(url=service.url).explain("x/y"), want)
+            self.assertEqual(service.asked[0].path, "/v1/runs/x%2Fy")
+        for said, kind, code in (
+            ({**done, "error": problem(502, "agent-gone", True).body}, InfraError, "agent-gone"),
+            ({"run_id": "x", "state": "running"}, RequestError, "not-done"),
+            (done, InfraError, "bad-answer"),
+            ([], InfraError, "bad-answer"),
+        ):
+            with Service(Answer(200, said)) as service, self.assertRaises(kind) as raised:
+                CodeSandbox(url=service.url).explain("x")
+            self.assertEqual(raised.exception.code, code)
 
     def test_cleanup_ends_sessions(self) -> None:
         def decide(asked: Asked) -> Answer:
