@@ -6,6 +6,7 @@ type Result struct {
 	Verdict Verdict `json:"verdict"`
 	Stage   Stage   `json:"stage"`
 
+	// Of tests, these and the denial are those of the Decisive one.
 	ExitCode   int    `json:"exit_code"`             // of the main process; -1 when a signal ended it
 	Signal     int    `json:"signal,omitempty"`      // that ended it, or 0
 	SignalName string `json:"signal_name,omitempty"` // such as SIGSEGV

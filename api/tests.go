@@ -85,6 +85,17 @@ func Summarize(asked int, results []TestResult) Summary {
 	return s
 }
 
+// Decisive is the result that the verdict rests on: with tests, that of the first which
+// has the verdict; r itself where none is there.
+func (r Result) Decisive() Result {
+	for _, t := range r.Tests {
+		if t.Result.Verdict == r.Verdict {
+			return t.Result
+		}
+	}
+	return r
+}
+
 // Together adds up what tests used: processor time as a sum, memory as the most of
 // one. What else there is to say is in each result.
 func Together(results []TestResult) Usage {

@@ -44,3 +44,22 @@ func TestEveryVerdictHasASeverity(t *testing.T) {
 		}
 	}
 }
+
+func TestDecisive(t *testing.T) {
+	one := func(v api.Verdict, code int) api.TestResult {
+		return api.TestResult{Result: api.Result{Verdict: v, ExitCode: code}}
+	}
+	for _, c := range []struct {
+		name string
+		r    api.Result
+		want int // exit code
+	}{
+		{"no tests", api.Result{Verdict: api.Nonzero, ExitCode: 7}, 7},
+		{"the first of the worst", api.Result{Verdict: api.Nonzero, Tests: []api.TestResult{one(api.OK, 0), one(api.Nonzero, 2), one(api.Nonzero, 3)}}, 2},
+		{"it was not kept", api.Result{Verdict: api.Nonzero, ExitCode: 2, Tests: []api.TestResult{one(api.OK, 0)}}, 2},
+	} {
+		if got := c.r.Decisive().ExitCode; got != c.want {
+			t.Errorf("%s: exit code %d; want %d", c.name, got, c.want)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []Alert {
 		alerts = append(alerts, Alert{Time: at, Kind: kind, Owner: owner, Project: r.Labels.Project, Run: r.Run, Text: text})
 	}
 	switch {
-	case r.Verdict == api.Signaled && signal(r) == sigsegv:
+	case r.Verdict == api.Signaled && r.Decisive().Signal == sigsegv:
 		say(Segfault, alarmRepeat, "the program died of SIGSEGV")
 	case r.Verdict == api.MemoryLimit:
 		say(OOMKill, alarmRepeat, "the program was killed at its memory limit")

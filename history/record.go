@@ -67,26 +67,17 @@ type Record struct {
 // Of makes the record of a result. The caller adds what a result does not say:
 // Owner, Language, Created, SourceSize, Diagnosis and Findings.
 func Of(r api.Result) Record {
+	d := r.Decisive()
 	rec := Record{
 		ID: r.Run, Project: r.Labels.Project, Task: r.Labels.Task, Image: r.Host.Image,
 		Verdict: r.Verdict, Stage: r.Stage,
 		Queued: r.Timing.Queued, Wall: r.Timing.Wall, CPU: r.Usage.CPU.Value, Memory: r.Usage.Memory.Value,
-		ExitCode: r.ExitCode, Signal: signal(r), Summary: r.Summary,
+		ExitCode: d.ExitCode, Signal: d.Signal, Summary: r.Summary,
 		Stdout: r.Stdout, Stderr: r.Stderr, StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
 	}
 	rec.Detail, rec.Cut = detail(r)
 	rec.encoded = true
 	return rec
-}
-
-// signal is the signal behind the verdict; of tests, that of the first so ended.
-func signal(r api.Result) int {
-	for _, t := range r.Tests {
-		if r.Signal == 0 && t.Result.Verdict == r.Verdict && t.Result.Signal != 0 {
-			return t.Result.Signal
-		}
-	}
-	return r.Signal
 }
 
 // check refuses what only a mistake of the caller's can bring about: the gateway has

@@ -130,7 +130,7 @@ func TestWhatIsLongIsCutAndSaysSo(t *testing.T) {
 // result is one with as many tests, each with outputs of as many bytes.
 func result(tests, output int) api.Result {
 	r := api.Result{
-		Run: "r", Verdict: api.Signaled, Stage: api.StageRun, ExitCode: -1, LimitsHit: []string{},
+		Run: "r", Verdict: api.Signaled, Stage: api.StageRun, LimitsHit: []string{},
 		Usage:  api.Usage{CPU: api.Known(3, "wait4"), Memory: api.Unknown("nobody looked")},
 		Timing: api.Timing{Queued: 1, Wall: 2}, Labels: api.Labels{Project: "p", Task: "t"}, Host: api.Host{Image: "sha256:x"},
 		Stdout: api.Bytes("out"), Stderr: api.Bytes("err"), StderrTruncated: true,
@@ -138,7 +138,7 @@ func result(tests, output int) api.Result {
 		Compile: &api.Compilation{Key: "k", Stderr: bytes.Repeat([]byte("w"), 8<<10)},
 	}
 	for range tests {
-		one := api.Result{Verdict: api.Signaled, Signal: sigsegv, Stdout: bytes.Repeat([]byte("o"), output), Stderr: bytes.Repeat([]byte{0}, output),
+		one := api.Result{Verdict: api.Signaled, ExitCode: -1, Signal: sigsegv, Stdout: bytes.Repeat([]byte("o"), output), Stderr: bytes.Repeat([]byte{0}, output),
 			Files: []api.File{{Name: "made", Content: api.Bytes("secret")}}}
 		r.Tests = append(r.Tests, api.TestResult{ID: "test", Result: one})
 	}
@@ -162,7 +162,7 @@ func TestRecordOfAResult(t *testing.T) {
 			r := result(tt.tests, tt.output)
 			rec := Of(r)
 			if rec.ID != "r" || rec.Project != "p" || rec.Task != "t" || rec.Image != "sha256:x" || rec.Verdict != api.Signaled || rec.Queued != 1 || rec.Wall != 2 ||
-				*rec.CPU != 3 || rec.Summary != r.Summary || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated || rec.ExitCode != -1 {
+				*rec.CPU != 3 || rec.Summary != r.Summary || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated || rec.ExitCode != -min(tt.tests, 1) {
 				t.Errorf("record %+v", rec)
 			}
 			if want := sigsegv * min(tt.tests, 1); rec.Signal != want {

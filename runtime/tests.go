@@ -149,6 +149,8 @@ func (t *series) sum(begun time.Duration, started time.Time) api.Result {
 	}
 	s := api.Summarize(len(t.results), r.Tests)
 	r.Verdict, r.Summary = s.Verdict, &s
+	d := r.Decisive()
+	r.ExitCode, r.Signal, r.SignalName, r.Denial = d.ExitCode, d.Signal, d.SignalName, d.Denial
 	r.Usage = api.Together(r.Tests)
 	return r
 }

@@ -92,7 +92,7 @@ func explanation(s api.Status) string {
 		line("state", "%s", s.State)
 		return b.String()
 	}
-	line("verdict", "%s", sentence(*s.Result))
+	line("verdict", "%s", sentence(s.Result.Decisive()))
 	if t := s.Result.Summary; t != nil && (t.Ran > 0 || s.Result.Verdict != api.CompileError) {
 		line("tests", "%s", testsOf(*s.Result))
 	}

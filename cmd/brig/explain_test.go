@@ -36,6 +36,7 @@ func TestExplanation(t *testing.T) {
 		{"not all ran", done(api.OK, 3, bad), "verdict   ok\ntests     0 of 3 accepted, 2 not run, first failed: 1: line 1: \"4\" instead of \"3\"\n"},
 		{"the tests were not kept", lost, "verdict   ok\ntests     1 of 3 accepted, 1 not run, first failed: 1\n"},
 		{"a test ended badly", done(api.WallLimit, 2, good, broken), "tests     1 of 2 accepted, first failed: 2: nonzero: exit code 3\n"},
+		{"an exit code of a test's", done(api.Nonzero, 2, good, broken), "verdict   nonzero: exit code 3\ntests     1 of 2 accepted, first failed: 2: nonzero: exit code 3\n"},
 		{"no test ran", done(api.CompileError, 2), "verdict   compile-error: the program does not compile\n"},
 	} {
 		_, rest, _ := strings.Cut(explanation(tt.s), "\n")
