@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,8 +27,16 @@ func DecodeRun(r io.Reader) (Run, error) {
 	return ParseRun(raw)
 }
 
-// ParseRun is DecodeRun for bytes already read.
-func ParseRun(raw []byte) (Run, error) { return parse[Run](raw, "run") }
+// ParseRun is DecodeRun for bytes already read. A test without an ID gets its number.
+func ParseRun(raw []byte) (Run, error) {
+	r, err := parse[Run](raw, "run")
+	for i := range r.Tests {
+		if t := &r.Tests[i]; t.ID == "" {
+			t.ID = strconv.Itoa(i + 1)
+		}
+	}
+	return r, err
+}
 
 // parse reads one value of what a caller sends, strictly.
 func parse[T any](raw []byte, what string) (T, error) {

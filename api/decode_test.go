@@ -171,6 +171,19 @@ func TestDecodeNamesTheFieldThatDoesNotFit(t *testing.T) {
 	}
 }
 
+func TestATestWithoutAnIDIsCalledByItsNumber(t *testing.T) {
+	run, err := api.ParseRun([]byte(`{"language":"python","source":"x","tests":[{"stdin":"a"},{"id":"given"},{"id":"","expected":"b"}]}`))
+	if err != nil || run.Validate() != nil || len(run.Tests) != 3 || run.Tests[0].ID != "1" || run.Tests[1].ID != "given" || run.Tests[2].ID != "3" {
+		t.Errorf("%+v, %v, %v; want tests 1, given and 3", run.Tests, err, run.Validate())
+	}
+	for _, ids := range []string{`[{"id":"2"},{}]`, `[{},{"id":"1"}]`} {
+		run, err := api.ParseRun([]byte(`{"language":"python","source":"x","tests":` + ids + `}`))
+		if err != nil || code(run.Validate()) != api.CodeBadRequest || !strings.Contains(run.Validate().Error(), "is given twice: name each differently") {
+			t.Errorf("%s: %v, %v; want a name given twice", ids, err, run.Validate())
+		}
+	}
+}
+
 func TestDecodeSaysWhatAnUnknownFieldIsCalled(t *testing.T) {
 	run := func(raw []byte) error { _, err := api.ParseRun(raw); return err }
 	exec := func(raw []byte) error { _, err := api.Parse[api.Exec](raw, "run"); return err }

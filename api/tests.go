@@ -3,7 +3,7 @@ package api
 // A Test is one input for a program, with its own limits where set, and perhaps
 // the output it should give.
 type Test struct {
-	ID           string   `json:"id"` // unique among the run's tests
+	ID           string   `json:"id,omitempty"` // unique among the run's tests; empty: its number among them, from 1
 	Stdin        Bytes    `json:"stdin,omitempty"`
 	StdinBlob    string   `json:"stdin_blob,omitempty"` // instead of Stdin: the digest of a blob the agent holds
 	Args         []string `json:"args,omitempty"`       // after the run's own

@@ -47,7 +47,7 @@ func (r Run) validateTests() error {
 		case t.ID == "" || len(t.ID) > maxTestID || strings.ContainsRune(t.ID, 0) || !utf8.ValidString(t.ID):
 			return Refuse(CodeBadRequest, "tests[%d].id %q: write 1 to %d bytes of UTF-8 without NUL", i, t.ID, maxTestID)
 		case seen[t.ID]:
-			return Refuse(CodeBadRequest, "test %q is given twice", t.ID)
+			return Refuse(CodeBadRequest, "test %q is given twice: name each differently; one without an id is called by its number, from 1", t.ID)
 		}
 		seen[t.ID] = true
 		if err := t.validate(r); err != nil {

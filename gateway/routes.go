@@ -57,7 +57,7 @@ func (g *Gateway) routes() []route {
 			serve: g.execute, body: reflect.TypeFor[api.Execute](), example: map[string]any{"code": "print(2+2)"}, answer: reflect.TypeFor[api.Executed](),
 			params: []param{checking}},
 		{method: "POST", path: "/v1/runs", name: "run", agent: true, fails: []int{404, 422, 429}, later: reflect.TypeFor[api.Status](), group: "Runs", summary: "Run a program, once or on many tests",
-			about: "Waits for the result. With wait=false, or the header Prefer: respond-async, the answer is 202 with the run's id at once.",
+			about: "Waits for the result. With wait=false, or the header Prefer: respond-async, the answer is 202 with the run's id at once. A test without an id has its number, from 1.",
 			serve: g.postRun, body: reflect.TypeFor[api.Run](),
 			example: map[string]any{"language": "python", "source": "print(input())", "stdin": "hello\n", "limits": map[string]any{"wall": "5s", "memory": "128M"}},
 			answer:  reflect.TypeFor[api.Result](), params: []param{{"wait", "query", "false: answer 202 with the run's id, and carry it out"}, checking}},
