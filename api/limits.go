@@ -93,7 +93,7 @@ func (l Limits) Resolve() Limits {
 func (l Limits) Validate() error {
 	for _, f := range l.fields() {
 		if f.value != 0 && f.value < f.least {
-			return Refuse(CodeBadLimits, "limit %s is %s: the least is %s", f.name, f.text(f.value), f.text(f.least))
+			return Refuse(CodeBadLimits, "limit %s is %s", f.name, f.tooLittle())
 		}
 	}
 	switch {
@@ -129,6 +129,20 @@ type limitField struct {
 	name         string
 	value, least int64
 	text         func(int64) string
+	size         bool // value is bytes
+}
+
+// tooLittle tells the value and the least. A small number of bytes was probably to be one
+// of megabytes, and has lost its unit.
+func (f limitField) tooLittle() string {
+	value, meant := f.text(f.value), Size(f.value)*MiB
+	if f.size && f.value > 0 && f.value <= 4096 && int64(meant) >= f.least {
+		if value += " bytes"; f.value%1024 == 0 {
+			value = fmt.Sprintf("%s (%d bytes)", f.text(f.value), f.value)
+		}
+		return fmt.Sprintf("%s: the least is %s: did you mean %dM?", value, f.text(f.least), f.value)
+	}
+	return fmt.Sprintf("%s: the least is %s", value, f.text(f.least))
 }
 
 func (l Limits) fields() []limitField {
@@ -137,16 +151,16 @@ func (l Limits) fields() []limitField {
 	count := func(v int64) string { return fmt.Sprint(v) }
 	ms := int64(time.Millisecond)
 	return []limitField{
-		{"wall", int64(l.Wall), ms, span},
-		{"cpu", int64(l.CPU), ms, span},
-		{"memory", int64(l.Memory), int64(MinMemory), size},
-		{"swap", int64(l.Swap), 4096, size},
-		{"weight", l.Weight, 2, count},
-		{"pids", l.Pids, 1, count},
-		{"output", int64(l.Output), 1, size},
-		{"scratch", int64(l.Scratch), 4096, size},
-		{"inodes", l.Inodes, 16, count},
-		{"open_files", l.OpenFiles, 3, count},
-		{"stack", int64(l.Stack), 64 << 10, size},
+		{"wall", int64(l.Wall), ms, span, false},
+		{"cpu", int64(l.CPU), ms, span, false},
+		{"memory", int64(l.Memory), int64(MinMemory), size, true},
+		{"swap", int64(l.Swap), 4096, size, true},
+		{"weight", l.Weight, 2, count, false},
+		{"pids", l.Pids, 1, count, false},
+		{"output", int64(l.Output), 1, size, true},
+		{"scratch", int64(l.Scratch), 4096, size, true},
+		{"inodes", l.Inodes, 16, count, false},
+		{"open_files", l.OpenFiles, 3, count, false},
+		{"stack", int64(l.Stack), 64 << 10, size, true},
 	}
 }
