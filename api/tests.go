@@ -1,5 +1,10 @@
 package api
 
+import (
+	"maps"
+	"slices"
+)
+
 // A Test is one input for a program, with its own limits where set, and perhaps
 // the output it should give.
 type Test struct {
@@ -50,6 +55,11 @@ type Summary struct {
 // one that was not judged.
 var severity = map[Verdict]int{
 	OK: 0, Nonzero: 1, Signaled: 2, OutputLimit: 3, WallLimit: 4, CPULimit: 5, MemoryLimit: 6, Denied: 7, CompileError: 8, Canceled: 9,
+}
+
+// Verdicts are all there are, from the least severe on.
+func Verdicts() []Verdict {
+	return slices.SortedFunc(maps.Keys(severity), func(v, w Verdict) int { return severity[v] - severity[w] })
 }
 
 // Worse reports whether v weighs more than w in a summary.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -25,7 +26,11 @@ func filter(r *http.Request) (history.Filter, error) {
 	c := callerOf(r.Context())
 	f := history.Filter{
 		Whose: c.whose(), Project: q.Get("project"), Task: q.Get("task"), Language: q.Get("language"),
-		Verdict: api.Verdict(q.Get("verdict")), After: q.Get("after"),
+		After: q.Get("after"),
+	}
+	var err error
+	if f.Verdicts, f.Failed, err = verdicts(q["verdict"]); err != nil {
+		return f, err
 	}
 	if all, err := flag(q, "all"); err != nil {
 		return f, err
@@ -34,7 +39,6 @@ func filter(r *http.Request) (history.Filter, error) {
 	} else if all {
 		f.Whose = history.Whose{Everyone: true}
 	}
-	var err error
 	if f.Since, err = when(q, "since"); err != nil {
 		return f, err
 	}
@@ -47,6 +51,25 @@ func filter(r *http.Request) (history.Filter, error) {
 		}
 	}
 	return f, nil
+}
+
+// failed stands for every run that is no success.
+const failed = "failed"
+
+// verdicts reads what is given once or often, each time one or several with commas.
+func verdicts(given []string) (all []api.Verdict, fails bool, err error) {
+	for _, name := range strings.Split(strings.Join(given, ","), ",") {
+		switch v := api.Verdict(name); {
+		case name == "", slices.Contains(all, v): // once is enough
+		case name == failed:
+			fails = true
+		case slices.Contains(api.Verdicts(), v):
+			all = append(all, v)
+		default:
+			return nil, false, api.Refuse(api.CodeBadRequest, "verdict=%.40q is none: there are %v, and %s for every run that is no success", name, api.Verdicts(), failed)
+		}
+	}
+	return all, fails, nil
 }
 
 // mayAll reports whether the caller may see what belongs to every key.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
@@ -37,6 +38,18 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 	listed := page.Items[0]
 	if s := listed.Summary; s == nil || s.Tests != 2 || s.Ran != 2 || s.Accepted != 1 || s.FirstFailed != "b" {
 		t.Errorf("listed with %+v", s)
+	}
+	for query, want := range map[string]int{"ok": 1, "failed": 1, "nonzero": 0, "nonzero,ok": 1, "nonzero&verdict=ok": 1, "": 1} {
+		var page api.Page[history.Record]
+		if s := send(t, web, "GET", "/v1/history?verdict="+query, "", &page); s != 200 || len(page.Items) != want {
+			t.Errorf("verdict=%s: %d, %d runs; want %d", query, s, len(page.Items), want)
+		}
+	}
+	for _, path := range []string{"/v1/history?verdict=fail", "/v1/stats?verdict=ok,OK", "/v1/stats?verdict=ok&verdict=x"} {
+		var p api.Problem
+		if s := send(t, web, "GET", path, "", &p); s != 400 || !strings.Contains(p.Detail, "[ok nonzero signaled output-limit ") || !strings.Contains(p.Detail, "failed") {
+			t.Errorf("%s: %d %s", path, s, p.Detail)
+		}
 	}
 	var one api.Status
 	if s := send(t, web, "GET", "/v1/runs/"+listed.ID, "", &one); s != 200 || one.Result == nil || one.Result.Summary == nil || *one.Result.Summary != *listed.Summary || one.Result.Tests[1].Difference != "line 1" {

@@ -41,7 +41,7 @@ var listing = []param{
 	{"project", "query", "only runs of this project"},
 	{"task", "query", "only runs of this task"},
 	{"language", "query", "only runs in this language"},
-	{"verdict", "query", "only runs with this verdict"},
+	{"verdict", "query", "only runs with this verdict, or these: it may be given again, or several with commas; failed: every run that is no success, wrong answers and failures of the service too"},
 	{"since", "query", "only runs asked for then or later (RFC 3339)"},
 	{"until", "query", "only runs asked for before (RFC 3339)"},
 	{"limit", "query", "most entries of a page; 1000 if not given, at most 10000"},

@@ -48,7 +48,7 @@ func (s *Store) Alerts(ctx context.Context, f Filter) (page []Alert, next string
 	if err := s.open(); err != nil {
 		return nil, "", err
 	}
-	if f.Task != "" || f.Language != "" || f.Verdict != "" {
+	if f.Task != "" || f.Language != "" || len(f.Verdicts) > 0 || f.Failed {
 		return nil, "", api.Refuse(api.CodeBadRequest, "history: alerts have no task, language or verdict: filter by project and time")
 	}
 	condition, args, limit, err := f.page()

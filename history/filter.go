@@ -22,9 +22,10 @@ type Filter struct {
 	Project  string
 	Task     string
 	Language string
-	Verdict  api.Verdict
-	Since    time.Time // created then or later
-	Until    time.Time // created before
+	Verdicts []api.Verdict // any of these; empty: every run
+	Failed   bool          // those that are no success, beside Verdicts: wrong answers and our failures too
+	Since    time.Time     // created then or later
+	Until    time.Time     // created before
 
 	Limit int    // zero means 1,000; the most is 10,000
 	After string // the cursor that the page before gave; empty: from the newest
@@ -51,7 +52,16 @@ func (f Filter) where() (condition string, args []any, err error) {
 	and("project = ?", f.Project != "", f.Project)
 	and("task = ?", f.Task != "", f.Task)
 	and("language = ?", f.Language != "", f.Language)
-	and("verdict = ?", f.Verdict != "", string(f.Verdict))
+	if len(f.Verdicts) > 0 || f.Failed {
+		var either []string
+		if f.Failed {
+			either = append(either, "NOT "+passed)
+		}
+		for _, v := range f.Verdicts {
+			either, args = append(either, "verdict = ?"), append(args, string(v))
+		}
+		parts = append(parts, "("+strings.Join(either, " OR ")+")")
+	}
 	and("created >= ?", !f.Since.IsZero(), nanoseconds(f.Since))
 	and("created < ?", !f.Until.IsZero(), nanoseconds(f.Until))
 	return strings.Join(parts, " AND "), args, nil

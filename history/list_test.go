@@ -13,17 +13,27 @@ import (
 
 func TestFiltersChoose(t *testing.T) {
 	s := fresh(t, Keep{})
-	for i, f := range []string{ // owner project task language verdict
+	for i, f := range []string{ // owner project task language verdict accepted/tests
 		"a p t python ok",
 		"a p u python nonzero",
 		"a q t c ok",
 		"b p t python ok",
 		"- p t python ok",
+		"b p v python ok 3/3",
+		"b p v python ok 2/3",
+		"b p v python wall-limit",
+		"b p v python -",
 	} {
 		c := strings.Fields(f)
 		add(t, s, record(fmt.Sprint(i), func(r *Record) {
 			r.Owner, r.Project, r.Task, r.Language, r.Verdict = strings.Trim(c[0], "-"), c[1], c[2], c[3], api.Verdict(c[4])
 			r.Created = epoch.Add(time.Duration(i) * time.Minute)
+			if r.Verdict == "-" {
+				r.Verdict, r.Code = "", api.CodeInternal
+			}
+			if len(c) > 5 {
+				r.Summary = &api.Summary{Tests: int(c[5][2] - '0'), Accepted: int(c[5][0] - '0')}
+			}
 		}))
 	}
 	a := Whose{Owner: "a"}
@@ -36,15 +46,19 @@ func TestFiltersChoose(t *testing.T) {
 		{"a key sees its own", Filter{Whose: a}, "2 1 0"},
 		{"without keys, what has no owner", Filter{}, "4"},
 		{"no name is everyone", Filter{Whose: Whose{Owner: "*"}}, ""},
-		{"an administrator sees all", Filter{Whose: everyone}, "4 3 2 1 0"},
+		{"an administrator sees all", Filter{Whose: everyone}, "8 7 6 5 4 3 2 1 0"},
 		{"project", Filter{Whose: a, Project: "p"}, "1 0"},
 		{"task", Filter{Whose: a, Task: "t"}, "2 0"},
 		{"language", Filter{Whose: a, Language: "c"}, "2"},
-		{"verdict", Filter{Whose: everyone, Verdict: api.OK}, "4 3 2 0"},
-		{"all together", Filter{Whose: a, Project: "p", Task: "t", Language: "python", Verdict: api.OK}, "0"},
+		{"verdict", Filter{Whose: everyone, Verdicts: []api.Verdict{api.OK}}, "6 5 4 3 2 0"},
+		{"several verdicts", Filter{Whose: everyone, Verdicts: []api.Verdict{api.WallLimit, api.Nonzero}}, "7 1"},
+		{"no success", Filter{Whose: everyone, Failed: true}, "8 7 6 1"},
+		{"no success, of a key", Filter{Whose: a, Failed: true}, "1"},
+		{"no success, or a verdict", Filter{Whose: Whose{Owner: "b"}, Failed: true, Verdicts: []api.Verdict{api.OK}}, "8 7 6 5 3"},
+		{"all together", Filter{Whose: a, Project: "p", Task: "t", Language: "python", Verdicts: []api.Verdict{api.OK}}, "0"},
 		{"since is inside, until is not", Filter{Whose: everyone, Since: at(1), Until: at(3)}, "2 1"},
 		{"times beyond 63 bits", Filter{Whose: a, Since: time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, "2 1 0"},
-		{"limit", Filter{Whose: everyone, Limit: 2}, "4 3"},
+		{"limit", Filter{Whose: everyone, Limit: 2}, "8 7"},
 		{"nothing", Filter{Whose: a, Project: "x"}, ""},
 	} {
 		page, _, err := s.List(t.Context(), tt.f)
@@ -84,7 +98,7 @@ func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range []Filter{{Task: "t"}, {Language: "c"}, {Verdict: api.OK}} {
+	for _, f := range []Filter{{Task: "t"}, {Language: "c"}, {Verdicts: []api.Verdict{api.OK}}} {
 		if _, _, err := s.Alerts(t.Context(), f); err == nil {
 			t.Errorf("alerts by %+v", f)
 		}

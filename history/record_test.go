@@ -36,7 +36,7 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	if got, err := s.Get(t.Context(), whose, "failed"); err != nil || !reflect.DeepEqual(got, failed) {
 		t.Errorf("got %+v, %v; want %+v", got, err, failed)
 	}
-	page, _, err := s.List(t.Context(), Filter{Whose: whose, Project: want.Project, Task: want.Task, Language: want.Language, Verdict: want.Verdict})
+	page, _, err := s.List(t.Context(), Filter{Whose: whose, Project: want.Project, Task: want.Task, Language: want.Language, Verdicts: []api.Verdict{want.Verdict}})
 	short := want
 	short.Stdout, short.Stderr, short.Detail, short.Findings = nil, nil, nil, nil
 	if err != nil || len(page) != 1 || !reflect.DeepEqual(page[0], short) {
