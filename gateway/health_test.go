@@ -7,7 +7,7 @@ import (
 
 // A stranger learns whether the service works, and nothing of what it is.
 func TestHealthOfStrangers(t *testing.T) {
-	token, line, err := NewKey("ann")
+	token, line, err := NewKey(Key{Name: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -9,13 +8,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"regexp"
 	"sync/atomic"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -23,15 +19,15 @@ import (
 // A Key is a caller's right to use the service, as the keys file has it. The token
 // itself is nowhere kept: it is random, so its plain sha256 gives nothing away.
 type Key struct {
-	Name     string   `yaml:"name"`     // in history; unique
-	SHA256   string   `yaml:"sha256"`   // of the token, in hex
-	Runs     int      `yaml:"runs"`     // at a time; zero: no bound but the slots
-	Waiting  int      `yaml:"waiting"`  // in the queue; zero: no bound but the queue's
-	Sessions int      `yaml:"sessions"` // at a time; zero: no bound but the agent's
-	Bodies   int      `yaml:"bodies"`   // of requests, still coming; zero means an eighth of the service's
-	Blobs    api.Size `yaml:"blobs"`    // together; zero means 1 GiB
-	Volumes  api.Size `yaml:"volumes"`  // together; zero: no bound but the agent's
-	Admin    bool     `yaml:"admin"`    // may see everyone's history, stats and alerts, and /metrics
+	Name     string   // in history; unique
+	SHA256   string   // of the token, in hex
+	Runs     int      // at a time; zero: no bound but the slots
+	Waiting  int      // in the queue; zero: no bound but the queue's
+	Sessions int      // at a time; zero: no bound but the agent's
+	Bodies   int      // of requests, still coming; zero means an eighth of the service's
+	Blobs    api.Size // together; zero means 1 GiB
+	Volumes  api.Size // together; zero: no bound but the agent's
+	Admin    bool     // may see everyone's history, stats and alerts, and /metrics
 
 	sum [sha256.Size]byte
 }
@@ -74,21 +70,13 @@ var errNoKeys = errors.New("it has no keys: brig key new NAME makes one")
 
 // ParseKeys reads the text of a keys file: a YAML object whose keys is a list of Key.
 func ParseKeys(raw []byte) (*Keys, error) {
-	var file struct {
-		Keys []Key `yaml:"keys"`
-	}
-	d := yaml.NewDecoder(bytes.NewReader(raw))
-	d.KnownFields(true)
-	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		var list []Key
-		if yaml.Unmarshal(raw, &list) == nil {
-			return nil, errors.New("its first line must be keys: with the keys below it")
-		}
+	list, named, err := readKeyList(raw)
+	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
-	for i := range file.Keys {
-		k := &file.Keys[i]
+	for i := range list {
+		k := &list[i]
 		sum, err := hex.DecodeString(k.SHA256)
 		switch {
 		case !keyName.MatchString(k.Name):
@@ -99,7 +87,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s makes a key and this line", k.Name, k.Name)
 		case [sha256.Size]byte(sum) == sha256.Sum256(nil):
 			return nil, fmt.Errorf("key %q: this is the sha256 of nothing, which anybody has: brig key new %s makes a key and this line", k.Name, k.Name)
-		case k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0:
+		case k.negative():
 			return nil, fmt.Errorf("key %q: bounds may not be negative", k.Name)
 		}
 		seen[k.Name] = true
@@ -108,17 +96,14 @@ func ParseKeys(raw []byte) (*Keys, error) {
 			k.Blobs = api.GiB
 		}
 	}
-	if len(file.Keys) == 0 {
-		var named map[string]any
-		if err := yaml.Unmarshal(raw, &named); err == nil {
-			if _, is := named["keys"]; is {
-				return nil, errNoKeys
-			}
-		}
+	switch {
+	case len(list) == 0 && named:
+		return nil, errNoKeys
+	case len(list) == 0:
 		return nil, errors.New("it has no line keys:, and no keys below it: brig key new NAME makes one")
 	}
 	k := new(Keys)
-	k.all.Store(&file.Keys)
+	k.all.Store(&list)
 	return k, nil
 }
 
@@ -138,14 +123,21 @@ func (k *Keys) Find(token string) (Key, bool) {
 	return all[found], true
 }
 
-// NewKey makes a token, and its line for the keys file.
-func NewKey(name string) (token, line string, err error) {
-	if !keyName.MatchString(name) {
-		return "", "", fmt.Errorf("name %q: use letters, digits, dot, dash, underscore and @", name)
+func (k Key) negative() bool {
+	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0
+}
+
+// NewKey makes a token, and its line for the keys file: k with its SHA256.
+func NewKey(k Key) (token, line string, err error) {
+	switch {
+	case !keyName.MatchString(k.Name):
+		return "", "", fmt.Errorf("name %q: use letters, digits, dot, dash, underscore and @", k.Name)
+	case k.negative():
+		return "", "", errors.New("bounds may not be negative")
 	}
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
 	token = "brig_" + base64.RawURLEncoding.EncodeToString(b[:])
-	sum := sha256.Sum256([]byte(token))
-	return token, fmt.Sprintf("  - {name: %s, sha256: %x}", name, sum), nil
+	k.SHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(token)))
+	return token, k.line(), nil
 }

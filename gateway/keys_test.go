@@ -17,7 +17,7 @@ func TestKeys(t *testing.T) {
 	tokens := map[string]string{}
 	text.WriteString("keys:\n")
 	for _, name := range []string{"teacher", "judge-1", "a@b.c"} {
-		token, line, err := NewKey(name)
+		token, line, err := NewKey(Key{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,8 +41,33 @@ func TestKeys(t *testing.T) {
 			t.Error("the file has the key itself")
 		}
 	}
-	if _, _, err := NewKey("two words"); err == nil {
+	if _, _, err := NewKey(Key{Name: "two words"}); err == nil {
 		t.Error("a name that YAML would not take is accepted")
+	}
+}
+
+func TestBoundsOfKeys(t *testing.T) {
+	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2, Admin: true}
+	token, line, err := NewKey(want)
+	if err != nil || !strings.HasSuffix(line, ", runs: 2, waiting: 3, sessions: 4, bodies: 5, blobs: 64M, volumes: 1536M, admin: true}") {
+		t.Fatalf("%v, %s", err, line)
+	}
+	k, err := ParseKeys([]byte("keys:\n" + line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := k.Find(token)
+	got.SHA256, got.sum = "", want.sum
+	if got != want {
+		t.Errorf("%+v; want %+v", got, want)
+	}
+	_, line, _ = NewKey(Key{Name: "bob"})
+	k, err = ParseKeys([]byte("keys:\n" + strings.Replace(line, "}", ", volumes: 4096, blobs: 0, runs: }", 1)))
+	if err != nil || k.list()[0].Volumes != 4096 || k.list()[0].Blobs != api.GiB || k.list()[0].Runs != 0 {
+		t.Errorf("%v, %+v", err, k)
+	}
+	if _, _, err := NewKey(Key{Name: "ann", Volumes: -1}); err == nil {
+		t.Error("a negative bound is accepted")
 	}
 }
 
@@ -51,7 +76,15 @@ func TestBadKeysFiles(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"empty":           {"", "brig key new"},
 		"no keys":         {"keys: []\n", "brig key new"},
-		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ", rnus: 3}\n", "rnus"},
+		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n", `line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, bodies, blobs, volumes, admin`},
+		"unknown section": {"kyes:\n- {name: a, sha256: " + sum + "}\n", `line 1: unknown field "kyes"`},
+		"no size":         {"keys:\n- name: a\n  blobs: lots\n", `line 3: blobs: size "lots": write a number with an optional K, M, G or T`},
+		"no number":       {"keys:\n- name: a\n  runs: few\n", `line 3: runs "few": write a whole number`},
+		"neither":         {"keys:\n- name: a\n  admin: maybe\n", `line 3: admin "maybe": write true or false`},
+		"a field twice":   {"keys:\n- {name: a, runs: 1, runs: 2}\n", "line 2: runs is there twice"},
+		"a list in it":    {"keys:\n- {name: [a]}\n", "line 2: name: write one value"},
+		"no list":         {"keys: a\n", "brig key new"},
+		"no object":       {"keys:\n- a\n", "line 2: write a key as brig key new NAME prints it"},
 		"short hash":      {"keys:\n- {name: a, sha256: abcd}\n", "64 hex digits"},
 		"no hash":         {"keys:\n- {name: a}\n", "64 hex digits"},
 		"hash of nothing": {"keys:\n- {name: a, sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855}\n", "anybody has"},
@@ -89,7 +122,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	token, line := map[string]string{}, map[string]string{}
 	for _, name := range []string{"ann", "bob", "eve"} {
 		var err error
-		if token[name], line[name], err = NewKey(name); err != nil {
+		if token[name], line[name], err = NewKey(Key{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,8 +196,8 @@ func TestKeysAreReadAgain(t *testing.T) {
 // A file that is being written is not read in the middle.
 func TestHalfWrittenKeysDoNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	token, ann, _ := NewKey("ann")
-	_, bob, _ := NewKey("bob")
+	token, ann, _ := NewKey(Key{Name: "ann"})
+	_, bob, _ := NewKey(Key{Name: "bob"})
 	if err := os.WriteFile(path, []byte("keys:\n"+bob+"\n"+ann+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func TestSessionBeingMade(t *testing.T) {
 // However many ask at once, a key has no more sessions than it may; and those that
 // have ended do not count.
 func TestSessionsOfAKeyAreBounded(t *testing.T) {
-	token, line, err := NewKey("ann")
+	token, line, err := NewKey(Key{Name: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}

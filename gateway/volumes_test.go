@@ -14,7 +14,7 @@ import (
 func TestVolumesOfKeysAreMadeApart(t *testing.T) {
 	text, tokens := "keys:\n", map[string]string{}
 	for _, name := range []string{"ann", "bob"} {
-		token, line, err := NewKey(name)
+		token, line, err := NewKey(Key{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}

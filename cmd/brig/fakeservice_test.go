@@ -17,7 +17,7 @@ import (
 func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 	dir, err := os.MkdirTemp(ts.Getenv("WORK"), "service-")
 	ts.Check(err)
-	token, line, err := gateway.NewKey("one")
+	token, line, err := gateway.NewKey(gateway.Key{Name: "one"})
 	ts.Check(err)
 	keys, err := gateway.ParseKeys([]byte("keys:\n" + line))
 	ts.Check(err)

@@ -41,8 +41,8 @@ Examples:
   sudo brig serve
   curl -s localhost:8080/execute -H 'Content-Type: application/json' -d '{"code": "print(2+2)"}'
   sudo brig serve --images python,cpp,java --queue 1000
-  printf 'keys:\n' >keys.yaml; chmod 600 keys.yaml; brig key new teacher >>keys.yaml
-  sudo brig serve --listen 0.0.0.0:8080 --keys keys.yaml --tls-cert cert.pem --tls-key key.pem`
+  (printf 'keys:\n'; brig key new teacher) | sudo install -D -m 640 -g 62187 /dev/stdin /etc/brig/keys.yaml
+  sudo brig serve --listen 0.0.0.0:8080 --keys /etc/brig/keys.yaml --tls-cert cert.pem --tls-key key.pem`
 
 // serveOptions are the flags of brig serve.
 type serveOptions struct {

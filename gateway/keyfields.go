@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A keyField is one of a key's, by its name in the keys file.
+type keyField struct {
+	name string
+	at   any // *string, *int, *api.Size or *bool
+}
+
+func (k *Key) fields() []keyField {
+	return []keyField{{"name", &k.Name}, {"sha256", &k.SHA256}, {"runs", &k.Runs}, {"waiting", &k.Waiting}, {"sessions", &k.Sessions},
+		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"admin", &k.Admin}}
+}
+
+// line is a key as the keys file has it, without what is zero.
+func (k Key) line() string {
+	var said []string
+	for _, f := range k.fields() {
+		switch v := f.at.(type) {
+		case *string:
+			said = append(said, f.name+": "+*v)
+		case *int:
+			if *v != 0 {
+				said = append(said, fmt.Sprintf("%s: %d", f.name, *v))
+			}
+		case *api.Size:
+			if *v != 0 {
+				said = append(said, fmt.Sprintf("%s: %v", f.name, *v))
+			}
+		case *bool:
+			if *v {
+				said = append(said, f.name+": true")
+			}
+		}
+	}
+	return "  - {" + strings.Join(said, ", ") + "}"
+}
+
+// set takes the value that the file has.
+func (f keyField) set(value *yaml.Node) error {
+	if value.Kind != yaml.ScalarNode {
+		return fmt.Errorf("%s: write one value", f.name)
+	}
+	switch v := f.at.(type) {
+	case *string:
+		*v = value.Value
+	case *int:
+		if value.Decode(v) != nil {
+			return fmt.Errorf("%s %q: write a whole number", f.name, value.Value)
+		}
+	case *api.Size:
+		var bytes int64
+		if value.Decode(&bytes) == nil { // zero too, which no other size may be
+			*v = api.Size(bytes)
+			return nil
+		}
+		if err := v.Set(value.Value); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	case *bool:
+		if value.Decode(v) != nil {
+			return fmt.Errorf("%s %q: write true or false", f.name, value.Value)
+		}
+	}
+	return nil
+}
+
+// readKeyList reads the list below keys: in the text of a keys file. named is false
+// where there is no such line.
+func readKeyList(raw []byte) (list []Key, named bool, err error) {
+	var doc yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(raw)).Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, false, nil // nothing but comments
+	} else if err != nil {
+		return nil, false, err
+	}
+	top := meant(doc.Content[0])
+	switch {
+	case top.Kind == yaml.SequenceNode:
+		return nil, false, errors.New("its first line must be keys: with the keys below it")
+	case top.Kind != yaml.MappingNode:
+		return nil, false, nil
+	}
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		name, value := top.Content[i], meant(top.Content[i+1])
+		switch {
+		case name.Value != "keys":
+			return nil, false, fmt.Errorf("line %d: unknown field %q: keys: is all there is beside the lines below it", name.Line, name.Value)
+		case named:
+			return nil, false, fmt.Errorf("line %d: keys: is there twice", name.Line)
+		case value.Kind != yaml.SequenceNode && value.Tag != "!!null":
+			return nil, false, fmt.Errorf("line %d: write each key as a line of its own below keys:, as brig key new NAME prints it", value.Line)
+		}
+		named = true
+		for _, n := range value.Content {
+			k, err := readKey(meant(n))
+			if err != nil {
+				return nil, true, err
+			}
+			list = append(list, k)
+		}
+	}
+	return list, named, nil
+}
+
+// readKey reads one key of the list.
+func readKey(n *yaml.Node) (k Key, err error) {
+	if n.Kind != yaml.MappingNode {
+		return k, fmt.Errorf("line %d: write a key as brig key new NAME prints it", n.Line)
+	}
+	fields, seen := k.fields(), map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := n.Content[i]
+		at := slices.IndexFunc(fields, func(f keyField) bool { return f.name == name.Value })
+		switch {
+		case at < 0:
+			var known []string
+			for _, f := range fields {
+				known = append(known, f.name)
+			}
+			return k, fmt.Errorf("line %d: unknown field %q: a key has %s", name.Line, name.Value, strings.Join(known, ", "))
+		case seen[name.Value]:
+			return k, fmt.Errorf("line %d: %s is there twice", name.Line, name.Value)
+		}
+		seen[name.Value] = true
+		if err := fields[at].set(meant(n.Content[i+1])); err != nil {
+			return k, fmt.Errorf("line %d: %w", name.Line, err)
+		}
+	}
+	return k, nil
+}
+
+// meant is what an alias stands for.
+func meant(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
