@@ -30,7 +30,7 @@ type Executed struct {
 	Error         *string              `json:"error"`              // one line; null on success
 	Stdout        string               `json:"stdout"`             // what is no UTF-8 is replaced: ask /v1/runs for bytes
 	Stderr        string               `json:"stderr"`             //
-	ExitCode      int                  `json:"exit_code"`          // 124 after a timeout, 128 and the signal after one
+	ExitCode      int                  `json:"exit_code"`          // as Result.Exit has it: 124 after a timeout
 	Timeout       bool                 `json:"timeout"`            //
 	ExecutionTime float64              `json:"execution_time"`     // seconds, from start to exit
 	Files         map[string]FileValue `json:"files"`              // written or changed by the program

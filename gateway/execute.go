@@ -63,13 +63,10 @@ func isPython(language string) bool {
 	return slices.Contains([]string{"python", "python3", "py", "python-full"}, language)
 }
 
-// timeoutExit is what timeout(1) exits with.
-const timeoutExit = 124
-
 // executed puts a result into the simple form.
 func executed(language string, at time.Time, res api.Result) api.Executed {
 	x := api.Executed{
-		Status: "error", Stdout: text(res.Stdout), Stderr: text(res.Stderr), ExitCode: res.ExitCode,
+		Status: "error", Stdout: text(res.Stdout), Stderr: text(res.Stderr), ExitCode: res.Exit(),
 		Findings: res.Findings, ExecutionTime: float64(res.Timing.Wall) / 1e9, Files: map[string]api.FileValue{}, Run: res.Run, Language: language,
 		Timestamp: at.UTC().Format(time.RFC3339Nano), Verdict: res.Verdict,
 	}
@@ -87,11 +84,7 @@ func executed(language string, at time.Time, res api.Result) api.Executed {
 		x.Status, x.Result = "success", &out
 		return x
 	case api.WallLimit, api.CPULimit:
-		x.Timeout, x.ExitCode = true, timeoutExit
-	default:
-		if res.Signal != 0 {
-			x.ExitCode = 128 + res.Signal
-		}
+		x.Timeout = true
 	}
 	why := failure(language, res)
 	x.Error = &why
@@ -117,6 +110,8 @@ func failure(language string, res api.Result) string {
 		return fmt.Sprintf("the program was ended by %s", res.SignalName)
 	case res.Verdict == api.Denied && res.Denial != nil:
 		return fmt.Sprintf("the program was ended for the system call %s, which is not allowed", res.Denial.Syscall)
+	case res.Diagnosis != nil && res.Diagnosis.Message != "":
+		return res.Diagnosis.Message
 	}
 	return fmt.Sprintf("the program ended with verdict %s", res.Verdict)
 }

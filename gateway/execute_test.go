@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/diagnose"
 )
 
 func TestExecuteAsRun(t *testing.T) {
@@ -65,9 +66,11 @@ func TestExecuted(t *testing.T) {
 		{"wall limit", api.Result{Verdict: api.WallLimit, ExitCode: -1, Signal: 9}, `{"status":"error","exit_code":124,"timeout":true}`},
 		{"cpu limit", api.Result{Verdict: api.CPULimit, ExitCode: -1, Signal: 9}, `{"status":"error","exit_code":124,"timeout":true}`},
 		{"signal", api.Result{Verdict: api.Signaled, ExitCode: -1, Signal: 11, SignalName: "SIGSEGV"}, `{"exit_code":139,"error":"the program was ended by SIGSEGV"}`},
-		{"memory", api.Result{Verdict: api.MemoryLimit, ExitCode: -1, Signal: 9}, `{"exit_code":137,"error":"the program ended with verdict memory-limit"}`},
-		{"denied", api.Result{Verdict: api.Denied, ExitCode: -1, Signal: 9, Denial: &api.Denial{Syscall: "ptrace"}}, `{"error":"the program was ended for the system call ptrace, which is not allowed"}`},
+		{"memory", api.Result{Verdict: api.MemoryLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Memory: 64 * api.MiB}}, `{"exit_code":137,"error":"the program needed more memory than its limit of 64M"}`},
+		{"output", api.Result{Verdict: api.OutputLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Output: api.MiB}}, `{"exit_code":153,"error":"the program printed more than its limit of 1M"}`},
+		{"denied", api.Result{Verdict: api.Denied, ExitCode: -1, Signal: 9, Denial: &api.Denial{Syscall: "ptrace"}}, `{"exit_code":159,"error":"the program was ended for the system call ptrace, which is not allowed"}`},
 	} {
+		diagnose.Into("python", pythonMain, &tt.res)
 		body, err := json.Marshal(executed("python", time.Unix(0, 0), tt.res))
 		if err != nil {
 			t.Fatal(err)

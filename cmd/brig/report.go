@@ -16,7 +16,7 @@ import (
 
 // report tells the caller how the run ended, and gives the exit code.
 func (c *console) report(o *runOptions, res api.Result) int {
-	code := resultExit(res)
+	code := res.Exit()
 	if o.testsDir != "" && res.Verdict != api.CompileError {
 		code = testsExit(res)
 	}
