@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"net/http"
+	"net/url"
 	"reflect"
+	"slices"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/history"
@@ -37,17 +39,19 @@ var checking = param{"check", "query", "warn: look through the source first, and
 
 var ofVolume = param{"volume", "query", "true: in the session's volume, at /workspace, instead of /box"}
 
-var listing = []param{
-	{"project", "query", "only runs of this project"},
-	{"task", "query", "only runs of this task"},
-	{"language", "query", "only runs in this language"},
-	{"verdict", "query", "only runs with this verdict, or these: it may be given again, or several with commas; failed: every run that is no success, wrong answers and failures of the service too"},
-	{"since", "query", "only runs asked for then or later (RFC 3339)"},
-	{"until", "query", "only runs asked for before (RFC 3339)"},
-	{"limit", "query", "most entries of a page; 1000 if not given, at most 10000"},
-	{"after", "query", "next of the page before"},
-	{"all", "query", "true: of every key; for keys with admin"},
-}
+var (
+	ofProject = param{"project", "query", "only runs of this project"}
+	within    = []param{{"since", "query", "only those of then or later (RFC 3339)"}, {"until", "query", "only those of before (RFC 3339)"}}
+	paging    = []param{{"limit", "query", "most entries of a page; 1000 if not given, at most 10000"}, {"after", "query", "next of the page before"}}
+	ofAll     = param{"all", "query", "true: of every key; for keys with admin"}
+
+	choosing = append([]param{
+		ofProject,
+		{"task", "query", "only runs of this task"},
+		{"language", "query", "only runs in this language"},
+		{"verdict", "query", "only runs with this verdict, or these: it may be given again, or several with commas; failed: every run that is no success, wrong answers and failures of the service too"},
+	}, within...)
+)
 
 // routes are all operations.
 func (g *Gateway) routes() []route {
@@ -99,11 +103,11 @@ func (g *Gateway) routes() []route {
 		{method: "GET", path: "/v1/languages", name: "languages", agent: true, group: "About", summary: "What programs may be written in",
 			serve: g.getLanguages, answer: reflect.TypeFor[[]api.Language]()},
 		{method: "GET", path: "/v1/history", name: "history", group: "History", summary: "Runs that were carried out, the newest first",
-			serve: g.getHistory, answer: reflect.TypeFor[api.Page[history.Record]](), params: listing},
+			serve: g.getHistory, answer: reflect.TypeFor[api.Page[history.Record]](), params: slices.Concat(choosing, paging, []param{ofAll})},
 		{method: "GET", path: "/v1/stats", name: "stats", group: "History", summary: "Figures of runs: totals, times, by language, project and task",
-			serve: g.getStats, answer: reflect.TypeFor[history.Stats](), params: listing},
+			serve: g.getStats, answer: reflect.TypeFor[history.Stats](), params: append(slices.Clone(choosing), ofAll)},
 		{method: "GET", path: "/v1/alerts", name: "alerts", group: "History", summary: "What an operator should see: crashes, memory, denied calls, failure rates",
-			serve: g.getAlerts, answer: reflect.TypeFor[api.Page[history.Alert]](), params: listing},
+			serve: g.getAlerts, answer: reflect.TypeFor[api.Page[history.Alert]](), params: slices.Concat([]param{ofProject}, within, paging, []param{ofAll})},
 		{method: "GET", path: "/metrics", name: "metrics", group: "About", summary: "Counters for Prometheus", about: "With keys, for those with admin.",
 			serve: g.getMetrics, kind: "text/plain"},
 		{method: "GET", path: "/health", name: "health", group: "About", summary: "How the service is", open: true, about: "Without a key, where there are keys, only the status.",
@@ -136,6 +140,9 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 			return err
 		}
 		r = known
+		if err := one.knows(r.URL.Query()); err != nil {
+			return err
+		}
 	}
 	if one.body != nil {
 		if err := wantJSON(r); err != nil {
@@ -143,6 +150,26 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 		}
 	}
 	return one.serve(w, r)
+}
+
+// knows refuses a query with a parameter that the route has not: a name that is written
+// wrong would be as if it were not there. Probes of open routes add what they like.
+func (one route) knows(given url.Values) error {
+	var names []string
+	for _, p := range one.params {
+		if p.in == "query" {
+			names = append(names, p.name)
+		}
+	}
+	for name := range given {
+		switch {
+		case len(names) == 0:
+			return api.Refuse(api.CodeBadRequest, "parameter %.40q is not known here: there is none", name)
+		case !slices.Contains(names, name):
+			return api.Refuse(api.CodeBadRequest, "parameter %.40q is not known here: there are %v", name, names)
+		}
+	}
+	return nil
 }
 
 // lost answers what no route does, with the methods that the path has.
