@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -150,5 +153,36 @@ func TestServeRefusesStrangers(t *testing.T) {
 		if err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("brig serve %s: %v, %q; want a refusal that names %s", args, err, out, want)
 		}
+	}
+}
+
+// A client that takes no answer holds the end up for no longer than is said, and no
+// session outlives the service for it.
+func TestGatewayEndsThoughAReaderIsSlow(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a, "--grace", "1s")
+	id := s.session("p", "t")
+	s.call("PUT", "/v1/sessions/"+id+"/files/large", io.Reader(strings.NewReader(strings.Repeat("x", 40<<20))), 204, nil)
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := fmt.Fprintf(c, "GET /v1/sessions/%s/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n", id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != nil { // it comes, and is not taken
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	s.stop()
+	if s.err != nil {
+		t.Errorf("it ended with %v\n%s", s.err, s.log)
+	}
+	if took := time.Since(begun); took > slow(12*time.Second) {
+		t.Errorf("it took %v to end", took)
+	}
+	if left, err := a.Sessions(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("sessions %+v are left, %v", left, err)
 	}
 }

@@ -109,6 +109,8 @@ func TestGatewayExecute(t *testing.T) {
 		{"a directory in its place", `{"code":"import os\nos.mkdir('.brig-value')\n5"}`, answer{Status: "success", Result: text("")}},
 		{"its own open and repr", `{"code":"import builtins\nbuiltins.open = builtins.repr = None\n5"}`, answer{Status: "success", Result: text(""), Value: text("5")}},
 		{"an exception after stdout was closed", `{"code":"import sys\nsys.stdout.close()\n[].pop()"}`, answer{Status: "error", Error: text("IndexError: pop from empty list"), ExitCode: 1}},
+		{"a value after stdout's descriptor was closed", `{"code":"import os\nprint('a', flush=True)\nos.close(1)\n7"}`, answer{Status: "success", Result: text("a"), Stdout: "a\n", Value: text("7")}},
+		{"a repr of an odd class", `{"code":"class S(str):\n  def __getitem__(self, i): return 5\nclass A:\n  def __repr__(self): return S('odd')\nA()"}`, answer{Status: "success", Result: text(""), Value: text("odd")}},
 		{"another language's alias", `{"code":"print(1)","language":"py"}`, answer{Status: "success", Result: text("1"), Stdout: "1\n"}},
 	} {
 		var got answer
@@ -134,6 +136,11 @@ func TestGatewayExecute(t *testing.T) {
 		if err != nil || !strings.Contains(string(said), want) {
 			t.Errorf("brig explain: %v, %s; want %q", err, said, want)
 		}
+	}
+	var interrupted answer
+	s.call("POST", "/execute", `{"code":"raise KeyboardInterrupt"}`, 200, &interrupted)
+	if e := interrupted.Error; interrupted.ExitCode != 130 || e == nil || strings.Contains(*e, "brig-") {
+		t.Errorf("after KeyboardInterrupt: %s", marshal(t, interrupted))
 	}
 	var late answer
 	s.call("POST", "/execute", `{"code":"while True: pass","timeout_seconds":0.5}`, 200, &late)

@@ -19,17 +19,17 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if err := api.BlobDigest(digest); err != nil {
 		return err
 	}
-	body, err := g.boundBody(w, r)
+	bound := c.Blobs
+	if bound == 0 {
+		bound = defaultBlobs
+	}
+	body, err := g.boundBody(w, r, bound)
 	if err != nil {
 		return err
 	}
 	defer body.leave()
 	if err := g.cfg.Agent.SendBlob(r.Context(), digest, body); err != nil {
 		return body.reason(err)
-	}
-	bound := c.Blobs
-	if bound == 0 {
-		bound = defaultBlobs
 	}
 	g.blobs.add(c.Name, digest, body.n, bound)
 	w.WriteHeader(http.StatusNoContent)
@@ -39,36 +39,39 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 // A counted reader knows how much came, and why no more did.
 type counted struct {
 	io.Reader
-	most  api.Size
 	n     int64
 	err   error
+	over  error  // what to say of a larger one
 	leave func() // to be called when no more is wanted
 }
 
-// boundBody is a body that is passed on as it comes, and no larger than a blob.
-func (g *Gateway) boundBody(w http.ResponseWriter, r *http.Request) (*counted, error) {
+// boundBody is a body that is passed on as it comes, and no larger than a blob, nor than
+// what this caller may have of them: one that is larger would push out all his others,
+// and then itself.
+func (g *Gateway) boundBody(w http.ResponseWriter, r *http.Request, caller api.Size) (*counted, error) {
 	most := g.cfg.MaxBlob
+	over := api.Refuse(api.CodeTooLarge, "this is larger than the %s this service takes: have the operator raise --max-blob", most)
+	if caller < most {
+		most = caller
+		over = api.Refuse(api.CodeTooLarge, "this is larger than the %s that all blobs of this key together may have: have the operator raise blobs on it", most)
+	}
 	if r.ContentLength > int64(most) {
-		return nil, blobTooLarge(most)
+		return nil, over
 	}
 	leave, err := g.place(r)
 	if err != nil {
 		return nil, err
 	}
-	return &counted{Reader: http.MaxBytesReader(w, r.Body, int64(most)), most: most, leave: leave}, nil
+	return &counted{Reader: http.MaxBytesReader(w, r.Body, int64(most)), over: over, leave: leave}, nil
 }
 
 // reason is why passing it on failed.
 func (c *counted) reason(err error) error {
 	var over *http.MaxBytesError
 	if errors.As(c.err, &over) {
-		return blobTooLarge(c.most)
+		return c.over
 	}
 	return err
-}
-
-func blobTooLarge(most api.Size) error {
-	return api.Refuse(api.CodeTooLarge, "this is larger than the %s this service takes: have the operator raise --max-blob", most)
 }
 
 func (c *counted) Read(p []byte) (int, error) {

@@ -51,14 +51,18 @@ func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
 		res.Run, res.Timing.Queued = o.id, int64(waited)
 		diagnose.Into(o.run.Language, o.main, &res)
 	}
-	if err != nil && ctx.Err() != nil && unbegun[g.problemOf(err).Code] {
+	if err != nil && ctx.Err() != nil && neverBegan(err) {
 		err = ctx.Err() // it was taken back before it began, whatever the agent calls that
 	}
 	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
 		return api.Result{}, rerr
 	}
-	if err != nil && g.kill.Err() != nil {
+	switch {
+	case err == nil:
+	case g.kill.Err() != nil:
 		err = errStopping()
+	case began(err):
+		err = &ofRun{o.id, err}
 	}
 	return res, err
 }
@@ -242,6 +246,17 @@ var unbegun = map[api.Code]bool{
 	api.CodeWaited: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true, api.CodeAgentUnreachable: true,
 }
 
+func neverBegan(err error) bool {
+	p, _ := problemFor(err)
+	return unbegun[p.Code]
+}
+
+// began reports whether an error is of a run that the history has.
+func began(err error) bool {
+	p, _ := problemFor(err)
+	return p.Status >= http.StatusInternalServerError && !unbegun[p.Code]
+}
+
 // record keeps what became of an order, counts it and raises alarms. A run whose
 // record is lost is not answered: a result that was told is in the history.
 func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err error) error {
@@ -258,8 +273,8 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 	case errors.Is(err, context.Canceled):
 		rec = history.Record{Verdict: api.Canceled, Queued: int64(waited)}
 	default:
-		refused := g.problemOf(err)
-		if refused.Status < http.StatusInternalServerError || unbegun[refused.Code] {
+		refused, _ := problemFor(err)
+		if !began(err) {
 			return nil // what was refused is no run
 		}
 		rec = history.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}

@@ -120,6 +120,11 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	return g, nil
 }
 
+const (
+	lastAnswers = 5 * time.Second  // to take an answer in, when what runs has ended
+	sessionsEnd = 10 * time.Second // for the agent to end them all
+)
+
 // Serve answers on ln until ctx is done. Then it admits nothing new, lets what runs
 // go on for Grace, cancels the rest, and returns when nothing is left.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
@@ -155,20 +160,26 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	g.mu.Lock()
 	g.stop()
 	g.mu.Unlock()
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Grace)
+	stopped := context.WithoutCancel(ctx)
+	grace, cancel := context.WithTimeout(stopped, g.cfg.Grace)
 	defer cancel()
 	late := context.AfterFunc(grace, g.killAll)
 	defer late()
+	// Requests that wait for a run get its answer, or its cancellation.
+	end, cancelEnd := context.WithTimeout(stopped, g.cfg.Grace+lastAnswers)
+	defer cancelEnd()
 	g.wg.Wait()
 	g.runs.endFeeds()
-	// Requests that wait for a run get its answer, or its cancellation.
-	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Grace+5*time.Second)
-	defer cancelEnd()
 	err := web.Shutdown(end)
-	if err != nil {
+	if errors.Is(err, context.DeadlineExceeded) { // somebody does not take his answer: no session shall outlive the service for him
+		g.log.Warn("connections cut off: their clients took no answer in time", "after", g.cfg.Grace+lastAnswers)
+		err = web.Close()
+	} else if err != nil {
 		err = errors.Join(err, web.Close())
 	}
-	if serr := g.endSessions(end, g.sessions.every(), "the service stops"); serr != nil {
+	ends, cancelEnds := context.WithTimeout(stopped, sessionsEnd)
+	defer cancelEnds()
+	if serr := g.endSessions(ends, g.sessions.every(), "the service stops"); serr != nil {
 		g.log.Error("sessions not ended", "err", serr) // the next service does it
 	}
 	<-served

@@ -1,7 +1,11 @@
 package gateway
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -241,6 +245,38 @@ func TestBlobsBelongToKeys(t *testing.T) {
 	l.add("a", "d1", 60, 100)
 	if l.keys["a"].size != 60 {
 		t.Errorf("brought twice it counts %d", l.keys["a"].size)
+	}
+}
+
+// A blob that alone is more than its key may have is refused, and pushes nothing out.
+func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
+	token, line, err := NewKey(Key{Name: "a", Blobs: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := ParseKeys([]byte("keys:\n" + line + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil {
+			say(w, 200, struct{}{})
+		}
+	})
+	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
+	as := []string{"Authorization", "Bearer " + token}
+	at := func(content string) string { return fmt.Sprintf("/v1/blobs/%x", sha256.Sum256([]byte(content))) }
+	small, large := strings.Repeat("s", 60), strings.Repeat("l", 101)
+	if s := send(t, web, "PUT", at(small), small, nil, as...); s != 204 {
+		t.Fatal(s)
+	}
+	var p api.Problem
+	if s := send(t, web, "PUT", at(large), large, &p, as...); s != 413 || p.Code != api.CodeTooLarge || !strings.Contains(p.Detail, "100") {
+		t.Errorf("%d, %+v; want 413", s, p)
+	}
+	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 204 {
+		t.Errorf("the small one is gone: %d", s)
 	}
 }
 

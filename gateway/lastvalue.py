@@ -9,7 +9,7 @@ def run(path, value_path, most):
     import builtins
     import posix
 
-    show = repr  # the program may have other ideas of it
+    show, cut = repr, str.__getitem__  # the program may have other ideas of them
 
     def leave(error):
         trace = error.__traceback__
@@ -17,6 +17,12 @@ def run(path, value_path, most):
             trace = trace.tb_next  # these frames are ours
         error.__traceback__ = trace
         sys.excepthook(type(error), error, trace)
+        if isinstance(error, KeyboardInterrupt):  # Python dies of it as if it had not caught it
+            import _signal
+
+            sys.stdout.flush()
+            _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+            posix.kill(posix.getpid(), _signal.SIGINT)
         sys.exit(1)
 
     def note(text):
@@ -24,11 +30,18 @@ def run(path, value_path, most):
         # is no value, and that is no failure of the program's.
         data = text.encode("utf-8", "backslashreplace")
         flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOFOLLOW | posix.O_NONBLOCK
+        opened = []
         try:
-            if posix.write(posix.open(value_path, flags, 0o644), data) == len(data):
+            opened.append(posix.open(value_path, flags, 0o644))
+            while opened[-1] < 3:  # the program has closed its output: what comes of it must not get here
+                opened.append(posix.dup(opened[-1]))
+            if posix.write(opened[-1], data) == len(data):
                 return
         except OSError:
             pass
+        finally:
+            for fd in opened:
+                posix.close(fd)
         try:
             posix.unlink(value_path)
         except OSError:
@@ -52,8 +65,10 @@ def run(path, value_path, most):
         value = eval(compile(last, path, "eval", dont_inherit=True), names)
         if value is None:
             return
-        text = show(value)[:most]
-    except Exception as error:
+        text = cut(show(value), slice(most))  # repr may be of a class with a slice of its own
+    except SystemExit:
+        raise
+    except BaseException as error:
         leave(error)
     note(text)
 

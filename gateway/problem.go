@@ -41,12 +41,28 @@ var statuses = map[api.Code]int{
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
 }
 
-// problemOf is what a caller may know of err. The text of a failure of ours can name
-// paths of the host, so only the log has it (API-22).
+// An ofRun is an error that the history has under the id of a run.
+type ofRun struct {
+	id string
+	error
+}
+
+func (e *ofRun) Unwrap() error { return e.error }
+
+// problemOf is what a caller is told of err. A failure of ours is logged.
 func (g *Gateway) problemOf(err error) *api.Problem {
-	var p *api.Problem
+	p, ours := problemFor(err)
+	if ours {
+		g.log.Error("request failed", "code", p.Code, "run", p.Run, "err", err)
+	}
+	return p
+}
+
+// problemFor is what a caller may know of err, and whether it is a failure of ours. The
+// text of such a one can name paths of the host, so only the log has it (API-22).
+func problemFor(err error) (p *api.Problem, ours bool) {
 	if errors.As(err, &p) {
-		return p
+		return p, false
 	}
 	var full *queue.Full
 	if errors.As(err, &full) {
@@ -56,7 +72,7 @@ func (g *Gateway) problemOf(err error) *api.Problem {
 			p.Code = api.CodeKeyFull
 		}
 		p.Detail += ": send it again later"
-		return p
+		return p, false
 	}
 	var e *api.Error
 	if !errors.As(err, &e) {
@@ -67,11 +83,13 @@ func (g *Gateway) problemOf(err error) *api.Problem {
 		status = http.StatusInternalServerError
 	}
 	p = problem(status, e)
+	p.Run = "" // the agent's own id of it leads nowhere here
+	var kept *ofRun
+	if errors.As(err, &kept) {
+		p.Run = kept.id
+	}
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		p.RetryAfter = 1
-	}
-	if status >= http.StatusInternalServerError {
-		g.log.Error("request failed", "code", e.Code, "run", e.Run, "err", err)
 	}
 	switch {
 	case e.Code == api.CodeAgentUnreachable, e.Code == api.CodeAgentGone:
@@ -79,7 +97,7 @@ func (g *Gateway) problemOf(err error) *api.Problem {
 	case !known:
 		p.Detail = "brig could not carry out the request: its log has the reason; try again"
 	}
-	return p
+	return p, status >= http.StatusInternalServerError
 }
 
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {

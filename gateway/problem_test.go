@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,5 +43,44 @@ func TestAnswersEndTheirLine(t *testing.T) {
 	defer res.Body.Close()
 	if b, err := io.ReadAll(res.Body); err != nil || !strings.HasSuffix(string(b), "}\n") || int64(len(b)) != res.ContentLength {
 		t.Errorf("%d bytes announced, and %q, %v", res.ContentLength, b, err)
+	}
+}
+
+// The run that an error names is one that can be asked for, and our failures are logged
+// once, others not at all.
+func TestProblemsNameRunsOfThisService(t *testing.T) {
+	mux := http.NewServeMux()
+	var says *api.Error
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		status := 500
+		if says.Code == api.CodeBadProgram {
+			status = 422
+		}
+		deny(w, status, says)
+	})
+	var log bytes.Buffer
+	web := serveFake(t, mux, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	for _, tt := range []struct {
+		code   api.Code
+		status int
+		logged int
+	}{{api.CodeInternal, 500, 1}, {api.CodeBadProgram, 422, 0}} {
+		says = api.Fail(tt.code, "as it is")
+		says.Run = "theagents"
+		log.Reset()
+		var p api.Problem
+		if s := send(t, web, "POST", "/v1/runs", `{"image":"tiny","argv":["true"]}`, &p); s != tt.status {
+			t.Errorf("%s: %d, %+v", tt.code, s, p)
+		}
+		if n := strings.Count(log.String(), "level=ERROR"); n != tt.logged {
+			t.Errorf("%s: logged %d times\n%s", tt.code, n, &log)
+		}
+		var st api.Status
+		switch {
+		case tt.logged == 0 && p.Run != "":
+			t.Errorf("%s: run %q; want none, it never began", tt.code, p.Run)
+		case tt.logged == 1 && (send(t, web, "GET", "/v1/runs/"+p.Run, "", &st) != 200 || st.Error == nil || st.Error.Code != tt.code):
+			t.Errorf("%s: run %q is %+v", tt.code, p.Run, st)
+		}
 	}
 }

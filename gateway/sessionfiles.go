@@ -28,7 +28,7 @@ func (g *Gateway) putFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := g.boundBody(w, r)
+	body, err := g.boundBody(w, r, g.cfg.MaxBlob)
 	if err != nil {
 		return err
 	}
