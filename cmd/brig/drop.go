@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"strconv"
@@ -87,6 +88,17 @@ func (i identity) own(dir string) error {
 		err = errors.Join(err, i.ownFile(handle, e.Name()))
 	}
 	return err
+}
+
+// dirCure adds what helps to an error of who may not use the directory.
+func dirCure(err error, dir string, uid int, asRoot bool) error {
+	switch {
+	case !errors.Is(err, fs.ErrPermission):
+		return err
+	case asRoot:
+		return fmt.Errorf("%w: uid %d, which the service runs as, may not use %s: name a directory that it can reach with --data-dir", err, uid, dir)
+	}
+	return fmt.Errorf("%w: uid %d may not use %s: name a directory of yours with --data-dir, or use sudo", err, uid, dir)
 }
 
 // keptByService reports whether a name in the directory is of what the service keeps.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -79,5 +81,22 @@ func TestSocketIsNotEverybodys(t *testing.T) {
 	}
 	if st.Mode().Perm()&0o007 != 0 {
 		t.Errorf("mode %04o", st.Mode().Perm())
+	}
+}
+
+func TestDirCure(t *testing.T) {
+	denied := fmt.Errorf("open: %w", syscall.EACCES)
+	for _, tt := range []struct {
+		err    error
+		asRoot bool
+		want   string
+	}{
+		{denied, false, "open: permission denied: uid 7 may not use /d: name a directory of yours with --data-dir, or use sudo"},
+		{denied, true, "open: permission denied: uid 7, which the service runs as, may not use /d: name a directory that it can reach with --data-dir"},
+		{syscall.ENOSPC, false, "no space left on device"},
+	} {
+		if got := dirCure(tt.err, "/d", 7, tt.asRoot); got.Error() != tt.want || !errors.Is(got, tt.err) {
+			t.Errorf("%v", got)
+		}
 	}
 }

@@ -155,9 +155,10 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if err := drop.own(o.dataDir); err != nil {
 		return err
 	}
+	asRoot := os.Geteuid() == 0
 	held, err := holdDir(o.dataDir)
 	if err != nil {
-		return err
+		return dirCure(err, o.dataDir, drop.uid, asRoot)
 	}
 	defer held.Close()
 	// 4. Root is gone for good. The agent knows a caller by who connected: no
@@ -172,7 +173,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	}
 	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.Keep{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {
-		return err
+		return dirCure(err, o.dataDir, drop.uid, asRoot)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
