@@ -31,7 +31,8 @@ func runOf(e api.Execute) (api.Run, error) {
 		return api.Run{}, api.Refuse(api.CodeBadRequest, "code is empty: there is nothing to run")
 	case len(e.Requirements) > 0:
 		return api.Run{}, api.Refuse(api.CodeUnsupported, "requirements: installing packages does not exist yet; use an image that has them, such as language python-full")
-	case e.TimeoutSeconds < 0 || math.IsNaN(e.TimeoutSeconds) || e.TimeoutSeconds > 1e6:
+	case e.TimeoutSeconds < 0, math.IsNaN(e.TimeoutSeconds), e.TimeoutSeconds > 1e6,
+		e.TimeoutSeconds > 0 && e.TimeoutSeconds < 1e-9: // which would become zero, and that is the language's own limit
 		return api.Run{}, api.Refuse(api.CodeBadLimits, "timeout_seconds is %v: write how many seconds the program may take", e.TimeoutSeconds)
 	}
 	r := api.Run{

@@ -30,6 +30,7 @@ func TestExecuteAsRun(t *testing.T) {
 		{`{"code":"x","requirements":["numpy"]}`, "does not exist yet", api.Run{}},
 		{`{"code":"x","timeout_seconds":-1}`, "timeout_seconds", api.Run{}},
 		{`{"code":"x","timeout_seconds":1e400}`, "timeout_seconds", api.Run{}},
+		{`{"code":"x","timeout_seconds":1e-12}`, "timeout_seconds", api.Run{}},
 		{`{"code":"x","files":{"main.py":"y"}}`, "main.py", api.Run{}},
 		{`{"code":"x","files":{"a":{"content":"!","encoding":"base64"}}}`, "base64", api.Run{}},
 		{`{"code":"x","files":{"a":{"content":"!","encoding":"rot13"}}}`, "rot13", api.Run{}},
