@@ -461,6 +461,10 @@ func TestGatewayKeys(t *testing.T) {
 	}
 	bob.refused("GET", "/v1/history?all=true", nil, 403, api.CodeForbidden)
 	bob.refused("GET", "/v1/stats?all=true", nil, 403, api.CodeForbidden)
+	bob.refused("GET", "/v1/runs/"+st.Run, nil, 404, api.CodeNotFound)
+	bob.refused("GET", "/v1/runs/"+st.Run+"?all=true", nil, 403, api.CodeForbidden)
+	root.refused("GET", "/v1/runs/"+st.Run, nil, 404, api.CodeNotFound)
+	root.call("GET", "/v1/runs/"+st.Run+"?all=true", nil, 200, nil)
 	bob.refused("GET", "/metrics", nil, 403, api.CodeForbidden)
 	root.text("/metrics")
 	if all := pages[entry](root, "/v1/history?limit=100&all=true"); len(all) != 4 {

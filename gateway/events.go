@@ -31,10 +31,14 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		after = n
 	}
-	c, id := callerOf(r.Context()), r.PathValue("id")
-	a := g.runs.get(c.Name, id)
+	whose, err := whoseOf(r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	a := g.runs.get(callerOf(r.Context()).Name, id)
 	if a == nil {
-		status, err := g.past(r.Context(), c, id)
+		status, err := g.past(r.Context(), whose, id)
 		if err != nil {
 			return err
 		}

@@ -15,21 +15,16 @@ import (
 // filter reads the parameters of a listing.
 func filter(r *http.Request) (history.Filter, error) {
 	q := r.URL.Query()
-	c := callerOf(r.Context())
+	whose, err := whoseOf(r)
+	if err != nil {
+		return history.Filter{}, err
+	}
 	f := history.Filter{
-		Whose: c.whose(), Project: q.Get("project"), Task: q.Get("task"), Language: q.Get("language"),
+		Whose: whose, Project: q.Get("project"), Task: q.Get("task"), Language: q.Get("language"),
 		After: q.Get("after"),
 	}
-	var err error
 	if f.Verdicts, f.Failed, err = verdicts(q["verdict"]); err != nil {
 		return f, err
-	}
-	if all, err := flag(q, "all"); err != nil {
-		return f, err
-	} else if all && !c.mayAll() {
-		return f, api.Refuse(api.CodeForbidden, "all=true shows every key's runs, and this key may not: have the operator set admin on it")
-	} else if all {
-		f.Whose = history.Whose{Everyone: true}
 	}
 	if f.Since, err = when(q, "since"); err != nil {
 		return f, err
@@ -43,6 +38,19 @@ func filter(r *http.Request) (history.Filter, error) {
 		}
 	}
 	return f, nil
+}
+
+// whoseOf says whose runs the caller asks for.
+func whoseOf(r *http.Request) (history.Whose, error) {
+	c := callerOf(r.Context())
+	all, err := flag(r.URL.Query(), "all")
+	switch {
+	case err != nil || !all:
+		return c.whose(), err
+	case !c.mayAll():
+		return history.Whose{}, api.Refuse(api.CodeForbidden, "all=true shows every key's runs, and this key may not: have the operator set admin on it")
+	}
+	return history.Whose{Everyone: true}, nil
 }
 
 // failed stands for every run that is no success.

@@ -60,3 +60,50 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 		t.Errorf("%d: %+v", s, stats)
 	}
 }
+
+// Who has admin reads another key's run, and only if he asks for that.
+func TestAdminReadsAnothersRun(t *testing.T) {
+	token, text := map[string]string{}, "keys:\n"
+	for _, name := range []string{"ann", "bob", "root"} {
+		one, line, err := NewKey(Key{Name: name, Admin: name == "root"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token[name], text = "Bearer "+one, text+line+"\n"
+	}
+	keys, err := ParseKeys([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
+	var res api.Result
+	if s := send(t, web, "POST", "/v1/runs", judged, &res, "Authorization", token["ann"]); s != 200 {
+		t.Fatal(s)
+	}
+	for _, tt := range []struct {
+		key, query string
+		status     int
+	}{
+		{"ann", "", 200},
+		{"ann", "?all=false", 200},
+		{"ann", "?all=true", 403},
+		{"bob", "", 404},
+		{"bob", "?all=true", 403},
+		{"root", "", 404},
+		{"root", "?all=true", 200},
+		{"root", "?all=perhaps", 400},
+	} {
+		for _, path := range []string{"/v1/runs/" + res.Run, "/v1/runs/" + res.Run + "/events"} {
+			if s := send(t, web, "GET", path+tt.query, "", nil, "Authorization", token[tt.key]); s != tt.status {
+				t.Errorf("%s asks for %s%s of ann's: %d; want %d", tt.key, path, tt.query, s, tt.status)
+			}
+		}
+	}
+	var p api.Problem
+	if s := send(t, web, "GET", "/v1/runs/none?all=true", "", &p, "Authorization", token["root"]); s != 404 || !strings.Contains(p.Detail, "it has not ended") {
+		t.Errorf("%d %s", s, p.Detail)
+	}
+	if s := send(t, web, "DELETE", "/v1/runs/"+res.Run+"?all=true", "", nil, "Authorization", token["root"]); s != 400 {
+		t.Errorf("it may be canceled: %d", s)
+	}
+}

@@ -44,6 +44,7 @@ var (
 	within    = []param{{"since", "query", "only those of then or later (RFC 3339)"}, {"until", "query", "only those of before (RFC 3339)"}}
 	paging    = []param{{"limit", "query", "most entries of a page; 1000 if not given, at most 10000"}, {"after", "query", "next of the page before"}}
 	ofAll     = param{"all", "query", "true: of every key; for keys with admin"}
+	ofAny     = param{"all", "query", "true: also another key's run, once it has ended; for keys with admin"}
 
 	choosing = append([]param{
 		ofProject,
@@ -69,12 +70,12 @@ func (g *Gateway) routes() []route {
 			about: "Advice: the sandbox is the boundary. The language's own parser reads the source, in a sandbox.",
 			serve: g.postCheck, body: reflect.TypeFor[api.CheckRequest](), example: map[string]any{"language": "python", "source": "eval(input())"}, answer: reflect.TypeFor[api.Checked]()},
 		{method: "GET", path: "/v1/runs/{id}", name: "getRun", fails: []int{404}, group: "Runs", summary: "How far a run is, and its result",
-			serve: g.getRun, answer: reflect.TypeFor[api.Status]()},
+			serve: g.getRun, answer: reflect.TypeFor[api.Status](), params: []param{ofAny}},
 		{method: "DELETE", path: "/v1/runs/{id}", name: "cancelRun", fails: []int{404}, group: "Runs", summary: "Cancel a run",
 			about: "One that is done stays as it was.", serve: g.deleteRun, answer: reflect.TypeFor[api.Status]()},
 		{method: "GET", path: "/v1/runs/{id}/events", name: "runEvents", fails: []int{404}, group: "Runs", summary: "What happens to a run, as it happens",
 			about: "Server-sent events: queued, started, compiled, stdout, stderr, usage, test, then result or error. A client that comes back with the header Last-Event-ID gets what it missed; gap tells of events that are gone.",
-			serve: g.events, kind: "text/event-stream", params: []param{{"Last-Event-ID", "header", "number of the last event that arrived"}, {"after", "query", "the same, where headers cannot be set"}}},
+			serve: g.events, kind: "text/event-stream", params: []param{{"Last-Event-ID", "header", "number of the last event that arrived"}, {"after", "query", "the same, where headers cannot be set"}, ofAny}},
 		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", agent: true, fails: []int{413}, group: "Blobs", summary: "Keep an input that many runs share",
 			about: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. What a key used longest ago goes when it has too much.",
 			serve: g.putBlob, raw: "application/octet-stream", status: http.StatusNoContent},

@@ -21,7 +21,7 @@ func TestParametersThatARouteHasNot(t *testing.T) {
 		{"POST", "/execute?wait=false", `{"code":"1"}`, "there are [check]"},
 		{"POST", "/v1/sessions?wait=false", `{}`, "there is none"},
 		{"GET", "/v1/languages?all=true", "", "there is none"},
-		{"GET", "/v1/runs/x/events?Last-Event-ID=1", "", "there are [after]"},
+		{"GET", "/v1/runs/x/events?Last-Event-ID=1", "", "there are [after all]"},
 		{"GET", "/v1/history?verdcit=ok", "", "there are [project task language verdict since until limit after all]"},
 		{"GET", "/v1/stats?limit=1", "", "there are [project task language verdict since until all]"},
 		{"GET", "/v1/stats?after=x", "", "not known"},

@@ -140,12 +140,16 @@ func (a *active) status() api.Status {
 
 // getRun tells how far a run is.
 func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
-	c, id := callerOf(r.Context()), r.PathValue("id")
-	if a := g.runs.get(c.Name, id); a != nil {
+	whose, err := whoseOf(r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if a := g.runs.get(callerOf(r.Context()).Name, id); a != nil {
 		g.reply(w, http.StatusOK, a.status())
 		return nil
 	}
-	status, err := g.past(r.Context(), c, id)
+	status, err := g.past(r.Context(), whose, id)
 	if err != nil {
 		return err
 	}
@@ -154,8 +158,8 @@ func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 // past is a run as the history has it.
-func (g *Gateway) past(ctx context.Context, c caller, id string) (api.Status, error) {
-	rec, err := g.cfg.History.Get(ctx, c.whose(), id)
+func (g *Gateway) past(ctx context.Context, whose history.Whose, id string) (api.Status, error) {
+	rec, err := g.cfg.History.Get(ctx, whose, id)
 	if err != nil {
 		return api.Status{}, err
 	}

@@ -56,6 +56,12 @@ func (c *Client) Status(ctx context.Context, id string) (s api.Status, err error
 	return s, c.call(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil, &s)
 }
 
+// AnyStatus is Status of a run that may be another key's: such a one is found once it
+// has ended. Without keys, or with one that has admin; others are refused.
+func (c *Client) AnyStatus(ctx context.Context, id string) (s api.Status, err error) {
+	return s, c.call(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id)+"?all=true", nil, &s)
+}
+
 // Cancel cancels a run. One that is done stays as it was.
 func (c *Client) Cancel(ctx context.Context, id string) (s api.Status, err error) {
 	return s, c.call(ctx, http.MethodDelete, "/v1/runs/"+url.PathEscape(id), nil, &s)

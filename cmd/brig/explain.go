@@ -32,6 +32,7 @@ Examples:
   brig explain 7vt52xaicjjw4iogs43u6n42
   BRIG_URL=https://judge.example BRIG_API_KEY=brig_... brig explain 7vt52xaicjjw4iogs43u6n42 --json`)
 	base := f.String("url", "", "the service's `ADDRESS`")
+	all := f.Bool("all", false, "explain another key's run too, once it has ended; for keys with admin")
 	asJSON := f.Bool("json", false, "print the run as the service has it")
 	if code, done := c.parse(f, args); done {
 		return code
@@ -54,7 +55,12 @@ Examples:
 	ctx, enough := context.WithTimeout(ctx, 30*time.Second)
 	defer enough()
 	key := c.env("BRIG_API_KEY")
-	s, err := remote.New(at, key).Status(ctx, f.Arg(0))
+	service := remote.New(at, key)
+	ask := service.Status
+	if *all {
+		ask = service.AnyStatus
+	}
+	s, err := ask(ctx, f.Arg(0))
 	var refused *api.Problem
 	switch {
 	case !errors.As(err, &refused) || refused.Code != api.CodeUnauthorized:

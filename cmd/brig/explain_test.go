@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +45,20 @@ func TestExplanation(t *testing.T) {
 		_, rest, _ := strings.Cut(explanation(tt.s), "\n")
 		if !strings.HasSuffix(rest, tt.want) {
 			t.Errorf("%s:\n%swant\n%s", tt.name, rest, tt.want)
+		}
+	}
+}
+
+func TestExplainAsksForOthersRuns(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write(marshal(api.Status{Run: r.URL.RequestURI(), State: api.Running}))
+	}))
+	defer web.Close()
+	for flag, want := range map[string]string{"--json=false": "run       /v1/runs/x,", "--all": "run       /v1/runs/x?all=true,"} {
+		var out, errs bytes.Buffer
+		c := &console{stdout: &out, stderr: &errs, env: func(string) string { return "" }}
+		if code := explainCommand(c, []string{"x", flag, "--url", web.URL}); code != 0 || !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%s: %d, %s%s; want %s", flag, code, &out, &errs, want)
 		}
 	}
 }
