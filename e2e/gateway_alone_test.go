@@ -65,16 +65,7 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 		"--agent-arg=--volumes=" + filepath.Join(dir, "volumes"), "--agent-arg=--slots=1"}
 	s := launchServe(t, flags...)
 	running := s.alone(sh("sleep 60"))
-	waits := make(chan int, 1)
-	go func() { // for the one slot
-		res, err := s.request(t.Context(), "POST", "/v1/runs", sh("sleep 60"))
-		if err != nil {
-			waits <- 0
-			return
-		}
-		res.Body.Close()
-		waits <- res.StatusCode
-	}()
+	waits := s.asks(sh("sleep 60")) // for the one slot
 	s.listen(running, "", func(e heard) bool { return e.name != "started" })
 	if err := syscall.Kill(family(s.cmd.Process.Pid)[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -111,16 +111,7 @@ func TestGatewayStops(t *testing.T) {
 		s.listen(id, "", func(e heard) bool { name = e.name; return true })
 		ended <- name
 	}()
-	waits := make(chan int, 1)
-	go func() {
-		res, err := s.request(t.Context(), "POST", "/v1/runs", sh("sleep 60"))
-		if err != nil {
-			waits <- 0
-			return
-		}
-		res.Body.Close()
-		waits <- res.StatusCode
-	}()
+	waits := s.asks(sh("sleep 60"))
 	s.listen(id, "", func(e heard) bool { return e.name != "started" })
 	time.Sleep(100 * time.Millisecond)
 	s.stop()

@@ -245,6 +245,22 @@ func (s *service) alone(r api.Run) (id string) {
 	return status.Run
 }
 
+// asks has a run asked for by somebody who waits, and gives the status of his answer;
+// zero for none.
+func (s *service) asks(r api.Run) <-chan int {
+	status := make(chan int, 1)
+	go func() {
+		res, err := s.request(s.t.Context(), "POST", "/v1/runs", r)
+		if err != nil {
+			status <- 0
+			return
+		}
+		res.Body.Close()
+		status <- res.StatusCode
+	}()
+	return status
+}
+
 // settled waits until a run is done.
 func (s *service) settled(id string) api.Status {
 	s.t.Helper()

@@ -51,18 +51,21 @@ func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
 		res.Run, res.Timing.Queued = o.id, int64(waited)
 		diagnose.Into(o.run.Language, o.main, &res)
 	}
-	if err != nil && ctx.Err() != nil && neverBegan(err) {
-		err = ctx.Err() // it was taken back before it began, whatever the agent calls that
+	if err != nil && ctx.Err() != nil {
+		if p, _ := problemFor(err); unbegun[p.Code] {
+			err = ctx.Err() // it was taken back before it began, whatever the agent calls that
+		}
 	}
 	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
 		return api.Result{}, rerr
 	}
-	switch {
-	case err == nil:
-	case g.kill.Err() != nil:
-		err = errStopping()
-	case began(err):
-		err = &ofRun{o.id, err}
+	if err != nil && g.kill.Err() != nil {
+		return res, errStopping()
+	}
+	if err != nil {
+		if p, _ := problemFor(err); began(p) {
+			err = &ofRun{o.id, err}
+		}
 	}
 	return res, err
 }
@@ -246,14 +249,8 @@ var unbegun = map[api.Code]bool{
 	api.CodeWaited: true, api.CodeStopping: true, api.CodeBusy: true, api.CodeOverloaded: true, api.CodeAgentUnreachable: true,
 }
 
-func neverBegan(err error) bool {
-	p, _ := problemFor(err)
-	return unbegun[p.Code]
-}
-
-// began reports whether an error is of a run that the history has.
-func began(err error) bool {
-	p, _ := problemFor(err)
+// began reports whether a problem is of a run that the history has.
+func began(p *api.Problem) bool {
 	return p.Status >= http.StatusInternalServerError && !unbegun[p.Code]
 }
 
@@ -274,7 +271,7 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 		rec = history.Record{Verdict: api.Canceled, Queued: int64(waited)}
 	default:
 		refused, _ := problemFor(err)
-		if !began(err) {
+		if !began(refused) {
 			return nil // what was refused is no run
 		}
 		rec = history.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
