@@ -17,7 +17,7 @@ import (
 // writes it out first; and by an agent that has just been killed.
 const (
 	letGoTime = 30 * time.Second
-	otherTime = 5 * time.Second
+	otherTime = 5 * time.Second // and for a loop device, which others take or have not quite let go
 )
 
 // An attachment is a volume's file on a loop device, which lasts as long as anybody
@@ -160,7 +160,7 @@ func (all *volumes) loop(f *os.File) (*attachment, error) {
 	config := unix.LoopConfig{Fd: uint32(fd(f)), Size: volumeBlock}
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO
 	copy(config.Info.File_name[:], "brig volume")
-	for range loopTries {
+	for end := time.Now().Add(otherTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		n, err := unix.IoctlRetInt(fd(ctl), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return nil, fmt.Errorf("find a free loop device: %w", err)
@@ -181,7 +181,7 @@ func (all *volumes) loop(f *os.File) (*attachment, error) {
 		}
 		err = errors.Join(err, loop.Close())
 		switch {
-		case errors.Is(err, unix.EBUSY): // another was quicker
+		case errors.Is(err, unix.EBUSY): // another was quicker, or is not yet quite gone: the kernel names the same one again until then
 		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTTY):
 			return nil, all.lacks("LOOP_CONFIGURE (Linux 5.8)", err)
 		default:
@@ -191,10 +191,7 @@ func (all *volumes) loop(f *os.File) (*attachment, error) {
 	return nil, api.Fail(api.CodeHostExhausted, "no loop device stays free: send the request again later")
 }
 
-const (
-	volumeBlock = 4096 // of the file system and its device
-	loopTries   = 64   // as many may be taken from under our hands
-)
+const volumeBlock = 4096 // of the file system and its device
 
 // lacks names what the kernel has not.
 func (all *volumes) lacks(what string, err error) error {
