@@ -93,13 +93,14 @@ truth: build ## figures and verdicts beside programs that know what they use (ro
 fuzz: $(CELLINIT) $(PROBES) $(ALONE) ## every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticcheck, shellcheck
+lint: $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticcheck, shellcheck, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
 	go vet ./...
 	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
 	go vet -tags tiers ./e2e
 	go run $(STATICCHECK) ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging)
+	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests
 
 install: build ## everything below PREFIX (/usr/local): binaries, units, settings, completions, manual pages
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install

@@ -10,7 +10,8 @@ from typing import Any, Dict, Mapping, Optional, Union
 
 from ._errors import InfraError
 
-TIMEOUT_EXIT_CODE = 124  # as of timeout(1)
+# What stands for a verdict that the program's own exit code does not tell: as brig run ends.
+EXIT_CODES = {"wall-limit": 124, "cpu-limit": 124, "memory-limit": 137, "output-limit": 153, "denied": 159, "canceled": 130, "compile-error": 1}
 
 Content = Union[str, bytes]
 
@@ -90,8 +91,9 @@ class ResourceUsage:
 class ExecutionResult:
     """How a program ended.
 
-    exit_code is the program's; 124 where a time limit ended it, 128 and the signal's
-    number where another signal did. error_message is None on success.
+    exit_code is the program's, or what brig run ends with: 124 where a time limit ended
+    it, 137 the memory limit, 153 the output limit, 159 a denied call, 130 canceled, 1 not
+    compiled, 128 and the signal's number another signal. error_message is None on success.
     """
 
     success: bool
@@ -127,7 +129,7 @@ class ExecutionResult:
         stdout, stderr = decode(said.get("stdout")), decode(said.get("stderr"))
         late = verdict in ("wall-limit", "cpu-limit")
         signal = int(said.get("signal") or 0)
-        code = TIMEOUT_EXIT_CODE if late else 128 + signal if signal else int(said.get("exit_code") or 0)
+        code = EXIT_CODES.get(verdict, 128 + signal if signal else int(said.get("exit_code") or 0))
         timing = said.get("timing") or {}
         text = stderr.decode("utf-8", "replace")
         return cls(
@@ -170,7 +172,7 @@ def message_of(said: Mapping[str, Any], stderr: str) -> Optional[str]:
         "output-limit": f"more than {limits.get('output', 'allowed')} bytes of output",
         "denied": f"the system call {denial.get('syscall', '')} is forbidden",
         "signaled": f"killed by {said.get('signal_name') or 'a signal'}",
-        "canceled": "the run was canceled",
+        "canceled": f"its session has ended: {ended}" if (ended := said.get("session_ended")) else "the run was canceled",
     }
     if verdict in fixed:
         return fixed[verdict]

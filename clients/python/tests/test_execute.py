@@ -92,11 +92,12 @@ class Execute(unittest.TestCase):
             (ran("wall-limit", exit_code=-1, signal=9), 124, True, "the time limit of 5s is over"),
             (ran("cpu-limit", exit_code=-1, signal=9), 124, True, "the processor time limit of 2s is over"),
             (ran("memory-limit", exit_code=-1, signal=9), 137, False, "the memory limit of 1048576 bytes is exceeded"),
-            (ran("output-limit", exit_code=-1, signal=9), 137, False, "more than 16 bytes of output"),
-            (ran("denied", exit_code=-1, signal=9, denial={"syscall": "ptrace"}), 137, False, "the system call ptrace is forbidden"),
+            (ran("output-limit", exit_code=-1, signal=9), 153, False, "more than 16 bytes of output"),
+            (ran("denied", exit_code=-1, signal=9, denial={"syscall": "ptrace"}), 159, False, "the system call ptrace is forbidden"),
             (ran("signaled", exit_code=-1, signal=11, signal_name="SIGSEGV"), 139, False, "killed by SIGSEGV"),
             (ran("compile-error", stage="compile", exit_code=1, stderr="a.c:1:2: error: x\n"), 1, False, "a.c:1:2: error: x"),
-            (ran("canceled", exit_code=-1, signal=9), 137, False, "the run was canceled"),
+            (ran("canceled", exit_code=-1, signal=9), 130, False, "the run was canceled"),
+            (ran("canceled", exit_code=-1, signal=9, session_ended="it was deleted"), 130, False, "its session has ended: it was deleted"),
         ):
             with self.subTest(message), Service(answer) as service:
                 r = CodeSandbox(url=service.url).execute("x")
