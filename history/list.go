@@ -47,10 +47,10 @@ func (s *Store) Get(ctx context.Context, whose Whose, id string) (Record, error)
 	row := s.reads.QueryRowContext(ctx, "SELECT "+whole+" FROM "+from+" WHERE id = ? AND "+where, append([]any{id}, args...)...)
 	r, _, err := scan(row, true)
 	if errors.Is(err, sql.ErrNoRows) && whose.Everyone {
-		return Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it has not ended, was never, or is so old that it has gone", id)
+		return Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it has not ended, was never, was lost with a service that was killed, or is so old that it has gone", id)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it is another's, was never, or is so old that it has gone", id)
+		return Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it is another's, was never, was lost with a service that was killed, or is so old that it has gone", id)
 	}
 	return r, s.failed("read a run", err)
 }
