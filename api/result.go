@@ -40,6 +40,9 @@ type Result struct {
 	// line, the gateway. An agent leaves it nil.
 	Diagnosis *Diagnosis `json:"diagnosis,omitempty"`
 
+	// SessionEnded is why the session of a canceled exec ended, and the exec with it.
+	SessionEnded string `json:"session_ended,omitempty"`
+
 	// Findings are of the program's source, where a caller of the public service asked
 	// for a check. Agents send none.
 	Findings []Finding `json:"findings,omitempty"`

@@ -5,7 +5,7 @@ type Verdict string
 
 // The verdicts, in the order Judge asks for them.
 const (
-	Canceled    Verdict = "canceled"     // the caller left
+	Canceled    Verdict = "canceled"     // the caller left, or the session ended
 	MemoryLimit Verdict = "memory-limit" // the kernel killed for the run's own memory limit
 	Denied      Verdict = "denied"       // a system call of the profile's kill set; Result.Denial names it
 	CPULimit    Verdict = "cpu-limit"    // used more than Limits.CPU
@@ -32,7 +32,7 @@ const (
 // Evidence is all that was seen of a run which matters for its verdict. The zero
 // value is a program that exited with 0 and touched no limit.
 type Evidence struct {
-	Canceled bool // the caller left before the program ended
+	Canceled bool // the caller left, or the session ended, before the program did
 
 	OOMKills   uint64 // processes the kernel killed for memory in the run's own group
 	MemoryHits uint64 // times an allocation met the group's own limit
@@ -58,8 +58,8 @@ type Evidence struct {
 // Judge turns evidence into a verdict. outOfMemoryExit is the exit code a
 // language declares for its own out-of-memory handling; zero when it has none.
 //
-// The order is the precedence. A caller who left learns nothing about the
-// program. The kernel's word on memory comes before what the agent did about it.
+// The order is the precedence. What was canceled tells nothing
+// about the program. The kernel's word on memory comes before what the agent did about it.
 // A limit that stopped the run comes before the signal that stopping sent.
 // SIGKILL alone proves nothing.
 func Judge(e Evidence, l Limits, outOfMemoryExit int) Verdict {

@@ -137,6 +137,30 @@ func TestGatewaySessions(t *testing.T) {
 	}
 }
 
+// An exec whose session is deleted meanwhile is answered, with what it wrote, and is in the history.
+func TestGatewayExecCutOff(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := launchService(t, a, filepath.Join(a.dir, "gateway"))
+	defer s.stop()
+	id := s.session("p", "t")
+	answered := longExec(t, remote.New(s.url, ""), id)
+	s.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
+	wantCutOff(t, <-answered, "it was deleted")
+	runs := pages[struct {
+		ID      string      `json:"run_id"`
+		Verdict api.Verdict `json:"verdict"`
+	}](s, "/v1/history?limit=100&project=p&verdict=canceled")
+	if len(runs) != 1 || runs[0].Verdict != api.Canceled {
+		t.Fatalf("the history has %+v", runs)
+	}
+	var kept api.Status
+	s.call("GET", "/v1/runs/"+runs[0].ID, nil, 200, &kept)
+	if kept.Result == nil {
+		t.Fatalf("the run is kept as %+v", kept)
+	}
+	wantCutOff(t, *kept.Result, "it was deleted")
+}
+
 // Sessions end with the service; one that was killed leaves them to the next.
 func TestGatewaySessionsEnd(t *testing.T) {
 	a := startAgent(t, sharedFlags...)

@@ -212,17 +212,57 @@ int main(int argc, char **argv) {
 	a.says(t, s.ID, "until test -e done; do sleep 0.05; done; echo let go", "let go\n")
 }
 
+// An executor is the agent's client or the service's.
+type executor interface {
+	Exec(ctx context.Context, id string, e api.Exec) (api.Result, error)
+}
+
+// longExec begins an exec that says a word and would take a minute, and tells its result.
+func longExec(t *testing.T, in executor, id string) <-chan api.Result {
+	t.Helper()
+	done := make(chan api.Result, 1)
+	go func() {
+		res, err := in.Exec(context.Background(), id, scripted("echo word; touch begun; sleep 60"))
+		if err != nil {
+			t.Errorf("an exec that had begun when its session ended is told %v", err)
+		}
+		done <- res
+	}()
+	eventually(t, "the exec to begin", func() bool {
+		res, err := in.Exec(t.Context(), id, scripted("test -e begun"))
+		return err == nil && res.Verdict == api.OK
+	})
+	return done
+}
+
+// wantCutOff checks the result of a longExec whose session has ended.
+func wantCutOff(t *testing.T, res api.Result, why string) {
+	t.Helper()
+	if res.Verdict != api.Canceled || string(res.Stdout) != "word\n" || !strings.Contains(res.SessionEnded, why) || res.Usage.Memory.Value == nil {
+		t.Errorf("the exec under way is told %s, %q, session %q, usage %+v; want canceled, its output and %q", res.Verdict, res.Stdout, res.SessionEnded, res.Usage, why)
+	}
+}
+
+// What a session's end cuts off tells what it wrote, however that end comes about.
+func TestExecCutOffKeepsItsOutput(t *testing.T) {
+	a := startAgentBeside(t)
+	for range 20 { // the kill of the whole session and our own wake come in either order
+		s := a.session(t, nil)
+		done := longExec(t, a, s.ID)
+		if err := a.DeleteSession(t.Context(), s.ID); err != nil {
+			t.Fatal(err)
+		}
+		wantCutOff(t, <-done, "it was deleted")
+	}
+}
+
 // A session ends when nothing is asked of it, or when its life is over, and says so.
 // An exec under way keeps it from being idle and not from its end.
 func TestSessionLifeTimes(t *testing.T) {
 	a := startAgentBeside(t)
 	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = slowly(1.5) })
 	short := a.session(t, func(s *api.SessionRequest) { s.Life = seconds(8) })
-	done := make(chan error, 1)
-	go func() {
-		_, err := a.Exec(context.Background(), short.ID, scripted("sleep 60"))
-		done <- err
-	}()
+	done := longExec(t, a, short.ID)
 	a.says(t, idle.ID, fmt.Sprintf("sleep %d; echo not idle", int(slow(1500*time.Millisecond).Seconds())+1), "not idle\n")
 	ended := func(id, why string) {
 		t.Helper()
@@ -243,9 +283,7 @@ func TestSessionLifeTimes(t *testing.T) {
 	}
 	ended(idle.ID, "nothing was asked of it for "+slowly(1.5).String())
 	ended(short.ID, "that time is over")
-	if e := wantCode(t, <-done, api.CodeSessionEnded); !strings.Contains(e.Message, "that time is over") {
-		t.Errorf("the exec under way is told %s", e.Message)
-	}
+	wantCutOff(t, <-done, "that time is over")
 	_, err := a.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Life: api.Duration(9 * time.Hour)})
 	wantCode(t, err, api.CodeAboveCeiling)
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
@@ -24,7 +26,7 @@ type visit struct {
 // Exec executes one program in a session and reports how its main process ended. It
 // waits for a slot like a test does: that the session was admitted is its admission.
 // The error is an *api.Error, and non-nil only when brig refused or failed, or the
-// session ended.
+// session ended before the exec began: what had begun is canceled then.
 func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams, c Caller) (api.Result, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
@@ -70,7 +72,7 @@ func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams)
 			return res, s.excuse(err)
 		}
 		if failed != nil {
-			return *failed, nil
+			return s.cutOff(*failed), nil
 		}
 		run.made, compiled = made.files, &made.info
 		if streams.Compiled != nil {
@@ -92,14 +94,27 @@ func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams)
 	if err != nil {
 		return res, s.excuse(err)
 	}
-	if (o.ev.Canceled || o.ev.Signal != 0) && s.ending() != "" {
-		return res, endedError(s.id, s.ending())
-	}
 	out.finish()
 	res = s.host.result(run, o, out)
 	res.Timing.Queued = int64(begun - asked)
 	res.Compile = compiled
-	return res, nil
+	return s.cutOff(res), nil
+}
+
+// cutOff says in the result of an exec that the end of the session ended what did.
+func (s *session) cutOff(res api.Result) api.Result {
+	if res.Verdict == api.Canceled {
+		res.SessionEnded = s.ending()
+	}
+	return res
+}
+
+// cutOff reports that the end of its session ended an exec: it kills everything at once,
+// and our own wake may come to tell of it only when nothing is left to stop.
+func (w *watch) cutOff() bool {
+	v := w.shell.visit
+	return v != nil && !w.stopped && v.session.over.Err() != nil &&
+		(!w.replied || unix.WaitStatus(w.reply.Status).Signal() == unix.SIGKILL)
 }
 
 // excuse tells a failure that the end of the session explains by that.

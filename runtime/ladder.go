@@ -114,6 +114,9 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	if err := w.run(ctx); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
+	if w.cutOff() {
+		w.ev.Canceled, w.stopped = true, true
+	}
 
 	// 6. stop: nothing of the run is alive. The group is the proof, not the exit.
 	if err := c.step("run stop"); err != nil {

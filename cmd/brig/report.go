@@ -95,6 +95,10 @@ func sentence(r api.Result) string {
 			return fmt.Sprintf("%s: the compiler ended with %s (signal %d)", r.Verdict, orWord(r.SignalName, "signal"), r.Signal)
 		}
 		return fmt.Sprintf("%s: the program does not compile", r.Verdict)
+	case api.Canceled:
+		if r.SessionEnded != "" {
+			return fmt.Sprintf("%s: its session has ended: %s", r.Verdict, r.SessionEnded)
+		}
 	case api.Nonzero:
 		return fmt.Sprintf("%s: exit code %d", r.Verdict, r.ExitCode)
 	}
