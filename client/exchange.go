@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"syscall"
 
+	fast "github.com/segmentio/encoding/json"
+
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -81,11 +83,16 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 	if out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
+	if err := decode(answer, out); err != nil {
 		return api.Refuse(api.CodeAgentGone, "decode the agent's answer: %w", err)
 	}
 	return nil
 }
+
+// decode reads what an agent has encoded. In brig serve this was the costliest step of a
+// run after its commit, so it is done by a decoder that takes a third of encoding/json's
+// time; TestDecodeAsEncodingJSON holds the two against each other.
+func decode(answer []byte, out any) error { return fast.Unmarshal(answer, out) }
 
 // readAnswer reads the body whole, at once when its length is known.
 func readAnswer(res *http.Response) ([]byte, error) {

@@ -198,7 +198,7 @@ func (k *conn) receive(asked []api.Test, taken func(), events Events) (res api.R
 func whole(parts *[]byte, payload []byte, into any) error {
 	body := append(*parts, payload...)
 	*parts = nil
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := decode(body, into); err != nil {
 		return api.Refuse(api.CodeAgentGone, "decode what the agent says: %w", err)
 	}
 	return nil

@@ -1,0 +1,74 @@
+package client
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// sameMeaning demands of decode what encoding/json makes of the text.
+func sameMeaning[T any](t *testing.T, text []byte) {
+	t.Helper()
+	var want, got T
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := decode(text, &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nis decoded as %+v, %v\n           not %+v", text, got, err, want)
+	}
+}
+
+func TestDecodeAsEncodingJSON(t *testing.T) {
+	files, err := filepath.Glob("../api/testdata/golden/*.json")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d golden files, %v", len(files), err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch kind, _ := filepath.Match("result*", filepath.Base(f)); {
+		case kind:
+			sameMeaning[api.Result](t, text)
+		case filepath.Base(f) == "health.json":
+			sameMeaning[api.Health](t, text)
+		case filepath.Base(f) == "session.json":
+			sameMeaning[api.Session](t, text)
+		case filepath.Base(f) == "files.json":
+			sameMeaning[api.FileList](t, text)
+		}
+	}
+	var r api.Result
+	for _, broken := range []string{``, `{`, `{"run_id":`, `{"run_id":"a"} x`, `{"stdout":4}`, `{"limits":{"wall":1}}`, `{"exit_code":"x"}`, `{"exit_code":1e99}`, "{\"run_id\":\"a\x01b\"}"} {
+		if err := decode([]byte(broken), &r); err == nil {
+			t.Errorf("%q is taken", broken)
+		}
+	}
+}
+
+// FuzzAnswer has a program, which decides what a result's texts are, try to mislead the
+// decoder of whoever reads it (API-04).
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte("plain"), "name", int64(1))
+	f.Add([]byte("\x00\xff\u2028\\\"\n</script>"), "\\u0000\xed\xa0\x80", int64(-1))
+	f.Add([]byte(`{"base64":"eA=="}`), "\U0001F600\ufffd", int64(1)<<62)
+	f.Fuzz(func(t *testing.T, content []byte, name string, n int64) {
+		r := api.Result{
+			Run: name, Verdict: api.Verdict(name), Stdout: content, Stderr: api.Bytes(name), ExitCode: int(n),
+			Usage:     api.Usage{CPU: api.Known(n, name), Memory: api.Unknown(name)},
+			Files:     []api.File{{Name: name, Content: content}},
+			Skipped:   []api.Skipped{{Name: string(content), Reason: name}},
+			Diagnosis: &api.Diagnosis{Message: name}, Limits: api.Limits{Wall: 1, Memory: 1},
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameMeaning[api.Result](t, text)
+	})
+}
