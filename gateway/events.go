@@ -16,8 +16,13 @@ import (
 // clients that have gone.
 const heartbeat = 15 * time.Second
 
+// pastEvent is the number of the one event of a run that only the history knows: what
+// numbers its events had, nobody knows any more. No number a reader of JSON has is larger.
+const pastEvent = 1<<53 - 1
+
 // events streams what happens to a run as server-sent events. A client that comes
-// back with Last-Event-ID gets what it missed.
+// back with Last-Event-ID gets what it missed, and 204 where that is nothing and never will
+// be: a browser's EventSource would come back for ever.
 func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	after := int64(0)
 	last := r.Header.Get("Last-Event-ID")
@@ -42,12 +47,20 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
+		if after >= pastEvent {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
 		g.stream(w)
 		return g.pastEvents(w, status)
 	}
 	ctx := r.Context()
 	reader := a.feed.read(after)
 	defer reader.close()
+	if reader.over() {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	g.stream(w)
 	out := http.NewResponseController(w)
 	for {
@@ -98,7 +111,7 @@ func (g *Gateway) pastEvents(w http.ResponseWriter, s api.Status) error {
 		return err
 	}
 	var text bytes.Buffer
-	writeEvent(&text, event{1, name, data})
+	writeEvent(&text, event{pastEvent, name, data})
 	_, _ = w.Write(text.Bytes()) // a client that is gone has nobody to tell
 	return nil
 }

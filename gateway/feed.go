@@ -117,6 +117,14 @@ func (r *reader) close() {
 	f.change()
 }
 
+// over reports that there is no more to take, now or later.
+func (r *reader) over() bool {
+	f := r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended && r.after >= f.last
+}
+
 // next gives the events after the last taken, which are thereby taken, and how many
 // were lost before them. Without events, the feed has ended, or ctx is done.
 func (r *reader) next(ctx context.Context) (events []event, lost int64) {

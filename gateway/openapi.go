@@ -154,6 +154,9 @@ func document(routes []route, version string) ([]byte, error) {
 				"application/json": {Schema: types.Schema(r.later, true, r.name)},
 			}}
 		}
+		if r.nothing != "" {
+			op.Responses["204"] = &huma.Response{Description: r.nothing}
+		}
 		for _, status := range r.failures() {
 			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: failures[status], Headers: failureHeaders[status], Content: failure.Content}
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -97,6 +98,12 @@ func TestAdminReadsAnothersRun(t *testing.T) {
 			if s := send(t, web, "GET", path+tt.query, "", nil, "Authorization", token[tt.key]); s != tt.status {
 				t.Errorf("%s asks for %s%s of ann's: %d; want %d", tt.key, path, tt.query, s, tt.status)
 			}
+		}
+	}
+	// Of a run that only the history knows there is one event, and nothing after it.
+	for after, status := range map[string]int{"7": 200, fmt.Sprint(pastEvent): 204} {
+		if s := send(t, web, "GET", "/v1/runs/"+res.Run+"/events?after="+after, "", nil, "Authorization", token["ann"]); s != status {
+			t.Errorf("the events after %s: %d; want %d", after, s, status)
 		}
 	}
 	var p api.Problem

@@ -26,6 +26,7 @@ type route struct {
 	answer  reflect.Type // of 200; nil: none, or it is not JSON
 	status  int          // instead of 200
 	later   reflect.Type // of 202; nil: there is none
+	nothing string       // what 204 means beside another answer; empty: there is none
 	down    reflect.Type // of 503, where that is an answer; nil: it is a problem
 	agent   bool         // it asks the agent
 	fails   []int        // statuses of problems, beside those of every route like it
@@ -74,8 +75,9 @@ func (g *Gateway) routes() []route {
 		{method: "DELETE", path: "/v1/runs/{id}", name: "cancelRun", fails: []int{404}, group: "Runs", summary: "Cancel a run",
 			about: "One that is done stays as it was.", serve: g.deleteRun, answer: reflect.TypeFor[api.Status]()},
 		{method: "GET", path: "/v1/runs/{id}/events", name: "runEvents", fails: []int{404}, group: "Runs", summary: "What happens to a run, as it happens",
-			about: "Server-sent events: queued, started, compiled, stdout, stderr, usage, test, then result or error. A client that comes back with the header Last-Event-ID gets what it missed; gap tells of events that are gone.",
-			serve: g.events, kind: "text/event-stream", params: []param{{"Last-Event-ID", "header", "number of the last event that arrived"}, {"after", "query", "the same, where headers cannot be set"}, ofAny}},
+			about:   "Server-sent events: queued, started, compiled, stdout, stderr, usage, test, then result or error. A client that comes back with the header Last-Event-ID gets what it missed; gap tells of events that are gone.",
+			nothing: "all events have arrived: do not come back",
+			serve:   g.events, kind: "text/event-stream", params: []param{{"Last-Event-ID", "header", "number of the last event that arrived"}, {"after", "query", "the same, where headers cannot be set"}, ofAny}},
 		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", agent: true, fails: []int{413}, group: "Blobs", summary: "Keep an input that many runs share",
 			about: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. What a key used longest ago goes when it has too much.",
 			serve: g.putBlob, raw: "application/octet-stream", status: http.StatusNoContent},
