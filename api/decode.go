@@ -44,7 +44,7 @@ func parse[T any](raw []byte, what string) (T, error) {
 	if !utf8.Valid(raw) { // the decoder would put U+FFFD in its place
 		return none, Refuse(CodeBadRequest, `decode %s: the JSON is not UTF-8: send such bytes as {"base64": "..."}`, what)
 	}
-	if err := strictKeys(raw); err != nil {
+	if err := strict(raw); err != nil {
 		return none, Refuse(CodeBadRequest, "decode %s: %w", what, err)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -72,10 +72,10 @@ type level struct {
 	keys   []string // all keys so far
 }
 
-// strictKeys refuses what encoding/json lets pass: keys given twice, where the
-// last would win silently, and keys in another case, which it would fold. It
-// leaves all other syntax to the decoder.
-func strictKeys(raw []byte) error {
+// strict refuses what encoding/json lets pass: keys given twice, where the
+// last would win silently, keys in another case, which it would fold, and halves of
+// characters, which it would replace. It leaves all other syntax to the decoder.
+func strict(raw []byte) error {
 	var open []level
 	wantKey := false
 	for i := 0; i < len(raw); i++ {
@@ -102,6 +102,9 @@ func strictKeys(raw []byte) error {
 			end := stringEnd(raw, i)
 			if end < 0 {
 				return nil
+			}
+			if half := halfOf(raw[i : end+1]); half != nil {
+				return fmt.Errorf(`%s is half a character: send what is no text as {"base64": "..."}`, half)
 			}
 			if wantKey && len(open) > 0 {
 				if err := open[len(open)-1].add(raw[i : end+1]); err != nil {
