@@ -78,6 +78,9 @@ type Collect struct {
 	Bytes Size     `json:"bytes,omitempty"` // most bytes together; zero means 8 MiB
 }
 
+// IsZero reports whether c asks for nothing, as with an empty list of Globs; for omitzero.
+func (c Collect) IsZero() bool { return !c.None && len(c.Globs) == 0 && c.Files == 0 && c.Bytes == 0 }
+
 // The bounds of Collect where it sets none, and the most it may set.
 const (
 	CollectFiles    = 64
