@@ -3,6 +3,7 @@ package gateway
 import (
 	"container/list"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
@@ -191,14 +192,8 @@ func (v *visitor) Close() error {
 	return v.Conn.Close()
 }
 
-// abort closes a connection without a farewell, for which TLS would wait.
-func (v *visitor) abort() {
-	raw := v.Conn
-	if t, ok := raw.(interface{ NetConn() net.Conn }); ok {
-		raw = t.NetConn()
-	}
-	_ = raw.Close() // its reader is told, and closes the rest
-}
+// abort closes a connection: its reader is told, and closes the rest.
+func (v *visitor) abort() { _ = v.Conn.Close() }
 
 // originOf tells who is at the other end; of a unix socket, nobody in particular.
 func originOf(a net.Addr) netip.Prefix {
@@ -241,13 +236,21 @@ func stay(r *http.Request) error {
 	return nil
 }
 
+// underneath is the connection that came through the doors, below TLS where there is any.
+func underneath(c net.Conn) net.Conn {
+	if t, ok := c.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c
+}
+
 func withVisitor(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, visitorKey{}, c)
+	return context.WithValue(ctx, visitorKey{}, underneath(c))
 }
 
 // connState follows a server's connections.
 func connState(c net.Conn, s http.ConnState) {
-	if v, ok := c.(*visitor); ok && s == http.StateIdle {
+	if v, ok := underneath(c).(*visitor); ok && s == http.StateIdle {
 		v.idle()
 	}
 }

@@ -8,6 +8,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -31,7 +32,8 @@ import (
 type Config struct {
 	Agent   *client.Client
 	History *history.Store
-	Keys    *Keys // nil: whoever reaches the listener may do everything
+	Keys    *Keys       // nil: whoever reaches the listener may do everything
+	TLS     *tls.Config // nil: plain HTTP
 	Version string
 	Log     *slog.Logger // nil: nothing is logged
 
@@ -140,7 +142,11 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(newDoors(ln, g.cfg.MaxConns, g.cfg.MaxEach)) }()
+	ln = newDoors(ln, g.cfg.MaxConns, g.cfg.MaxEach)
+	if g.cfg.TLS != nil { // outermost: only so the server has the handshake within its times, and tells who comes without
+		ln = tls.NewListener(ln, g.cfg.TLS)
+	}
+	go func() { served <- web.Serve(ln) }()
 	var looking sync.WaitGroup
 	looking.Go(func() { g.keepLooking(g.stopping) })
 	looking.Go(func() { g.janitor(g.stopping, g.left) })

@@ -137,9 +137,6 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 		return err
 	}
 	defer ln.Close()
-	if config != nil {
-		ln = tls.NewListener(ln, config)
-	}
 	// 3. There is an agent, with the images; as root only.
 	agent, err := c.connectAs(o.socket, drop.uid, o.agentArgs...)
 	if err != nil {
@@ -188,7 +185,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 		log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	}
 	g, err := gateway.New(ctx, gateway.Config{
-		Agent: agent.Client, History: store, Keys: keys, Version: version, Log: log,
+		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
 		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxEach: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 	})

@@ -106,6 +106,11 @@ class Transport:
         try:
             try:
                 connection.connect()
+            except ssl.SSLError as e:  # nothing was sent; it is an OSError too
+                cure = "the address is one without TLS: write http://"
+                if isinstance(e, ssl.SSLCertVerificationError):
+                    cure = "trust the certificate: set SSL_CERT_FILE to it, or pass ssl_context"
+                raise InfraError(f"{self.url} answers, and not as https:// wants it: {e}: {cure}", code="gateway-unreachable", retry_safe=False) from e
             except OSError as e:  # nothing was sent
                 raise InfraError(f"nobody answers at {self.url}: {e}: is brig serve running?", code="gateway-unreachable", retry_safe=True) from e
             # Once something was sent, only a question may be asked again unseen: whether

@@ -20,6 +20,8 @@ def encode(content: Content) -> Any:
     """Content as the service reads it: text, or base64 where it is no UTF-8."""
     if isinstance(content, str):
         content = content.encode("utf-8", "surrogateescape")
+    if not isinstance(content, (bytes, bytearray)):
+        raise TypeError(f"{content!r:.80} is neither str nor bytes: write str({content!r:.40}) if its text is meant")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:

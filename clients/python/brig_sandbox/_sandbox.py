@@ -164,6 +164,8 @@ class CodeSandbox:
         """
         if concurrency < 1:
             raise ValueError(f"concurrency is {concurrency}: it must be positive")
+        if isinstance(items, (str, bytes, Mapping)):
+            raise TypeError("execute_many takes a list of items: for one, write execute, or put it in a list")
         return self._execute_many(iter(items), concurrency)
 
     def _execute_many(self, items: Iterator[Item], concurrency: int) -> Iterator[ExecutionResult]:

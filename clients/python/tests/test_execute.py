@@ -2,6 +2,7 @@ import os
 import tempfile
 import unittest
 from datetime import datetime, timezone
+from typing import Any, Callable, List
 
 from brig_sandbox import CodeSandbox, InfraError, RequestError, ResourceLimits
 
@@ -109,3 +110,28 @@ class Execute(unittest.TestCase):
                 with self.assertRaises(InfraError) as raised:
                     CodeSandbox(url=service.url).execute("x")
                 self.assertEqual((raised.exception.code, len(service.asked)), ("bad-answer", 1))
+
+    def test_tls_where_there_is_none_is_named(self) -> None:
+        with Service(ran("ok")) as service:
+            with self.assertRaises(InfraError) as raised:
+                CodeSandbox(url=service.url.replace("http:", "https:")).execute("x")
+            self.assertIn("write http://", str(raised.exception))
+            self.assertEqual((raised.exception.code, raised.exception.retry_safe), ("gateway-unreachable", False))
+
+    def test_what_is_no_text_is_a_type_error(self) -> None:
+        with Service(ran("ok")) as service:
+            box = CodeSandbox(url=service.url)
+            wrong: Any = 5
+            calls: List[Callable[[], object]] = [
+                lambda: box.execute(wrong),
+                lambda: box.execute("x", stdin=wrong),
+                lambda: box.run_tests("x", [{"stdin": "1", "expected": wrong}]),
+            ]
+            for do in calls:
+                with self.assertRaisesRegex(TypeError, "5 is neither str nor bytes"):
+                    do()
+            for one in ("print(1)", {"code": "x"}):
+                items: Any = one
+                with self.assertRaisesRegex(TypeError, "list of items"):
+                    box.execute_many(items)
+            self.assertEqual(len(service.asked), 0)
