@@ -45,6 +45,18 @@ func (g *Gateway) look(ctx context.Context) {
 	}
 }
 
+// missed notes that the agent did not answer a caller: whoever asks how the service is
+// hears of it at once.
+func (g *Gateway) missed(err error) {
+	v := &g.agent
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err == nil {
+		v.err = err
+		g.log.Info("agent", "reachable", false, "err", err)
+	}
+}
+
 func (g *Gateway) keepLooking(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

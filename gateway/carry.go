@@ -49,7 +49,14 @@ func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
 	if err == nil {
 		g.log.Debug("carried out", "run", o.id, "agent_run", res.Run)
 		res.Run, res.Timing.Queued = o.id, int64(waited)
+		for i := range res.Tests {
+			res.Tests[i].Result.Run = o.id // the agent's own id leads nowhere here
+		}
 		diagnose.Into(o.run.Language, o.main, &res)
+	}
+	var e *api.Error
+	if errors.As(err, &e) && e.Code == api.CodeAgentUnreachable {
+		g.missed(err)
 	}
 	if err != nil && ctx.Err() != nil {
 		if p, _ := problemFor(err); unbegun[p.Code] {
@@ -182,7 +189,7 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 		Stdout: out, Stderr: errs,
 		Started:  func() { a.feed.put(ctx, "started", struct{}{}) },
 		Compiled: func(c api.Compilation) { a.feed.put(ctx, "compiled", c) },
-		Test:     func(t api.TestResult) { a.feed.put(ctx, "test", t) },
+		Test:     func(t api.TestResult) { t.Result.Run = o.id; a.feed.put(ctx, "test", t) },
 		Usage:    func(u api.LiveUsage) { a.using(u); a.feed.put(ctx, "usage", u) },
 	})
 	heard(&res, out, errs)

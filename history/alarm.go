@@ -88,7 +88,11 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []Alert {
 		usual = p.before.rate()
 	}
 	if now.runs >= alarmRuns && now.rate() > 0.5 && now.rate() >= 2*usual {
-		say(FailureRate, 1, fmt.Sprintf("%d of %d runs failed in the last five minutes; before, %.0f of 100 did", now.failed, now.runs, 100*usual))
+		text := fmt.Sprintf("%d of %d runs failed in the last five minutes", now.failed, now.runs)
+		if p.before.runs > 0 {
+			text += fmt.Sprintf("; before, %.0f of 100 did", 100*usual)
+		}
+		say(FailureRate, 1, text)
 	}
 	return alerts
 }

@@ -130,6 +130,14 @@ func TestAlarmDoesNotFlood(t *testing.T) {
 	if n != alarmRepeat+1 { // and the failure rate
 		t.Errorf("%d alerts; want %d", n, alarmRepeat+1)
 	}
+	var first Alarm
+	var said []Alert
+	for range alarmRuns {
+		said = first.Next("key", epoch, ran(api.Nonzero))
+	}
+	if len(said) != 1 || said[0].Text != fmt.Sprintf("%d of %d runs failed in the last five minutes", alarmRuns, alarmRuns) {
+		t.Errorf("of a project that nothing is known of before: %+v", said)
+	}
 	if got := a.Next("key", epoch.Add(alarmWindow), ran(api.MemoryLimit)); len(got) != 1 {
 		t.Errorf("after five minutes: %+v", got)
 	}

@@ -121,5 +121,9 @@ func (ls *Languages) unknown(name string) error {
 	for _, l := range ls.all {
 		known = append(known, l.Name)
 	}
-	return fmt.Errorf("%w: %q; known: %s", ErrNoLanguage, name, strings.Join(known, ", "))
+	meant := ""
+	if i, ok := ls.byName[strings.ToLower(name)]; ok {
+		meant = fmt.Sprintf(": did you mean %s?", ls.all[i].Name)
+	}
+	return fmt.Errorf("%w: %q%s; known: %s", ErrNoLanguage, name, meant, strings.Join(known, ", "))
 }

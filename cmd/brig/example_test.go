@@ -44,7 +44,7 @@ func TestExampleIsTheDefaults(t *testing.T) {
 		t.Errorf("the settings of the example are\n%v; those of brig serve, in their order,\n%v", got, want)
 	}
 	c := &console{env: func(string) string { return "" }}
-	if err := c.settle(f, "BRIG_SERVE_", example); err != nil {
+	if err := c.settle(f, "BRIG_SERVE_", nil, example); err != nil {
 		t.Fatal(err)
 	}
 	f.VisitAll(func(g *pflag.Flag) {

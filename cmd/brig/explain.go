@@ -106,14 +106,31 @@ func explanation(s api.Status) string {
 	if d == nil {
 		return b.String()
 	}
-	if d.File != "" {
-		line("where", "%s", strings.TrimSuffix(placeOf(*d), ": "))
+	test := diagnosedTest(*s.Result)
+	switch place := strings.TrimSuffix(placeOf(*d), ": "); {
+	case place != "" && test != "":
+		line("where", "%s, in test %s", place, test)
+	case place != "":
+		line("where", "%s", place)
+	case test != "":
+		line("where", "test %s", test)
 	}
 	line("what", "%s (%s): %s", d.Type, d.Category, d.Message)
 	if d.Hint != "" {
 		line("hint", "%s", d.Hint)
 	}
 	return b.String()
+}
+
+// diagnosedTest is the id of the test that the diagnosis of a run is of (see diagnose.Into);
+// empty: it is of the run, or the history has not kept that test.
+func diagnosedTest(r api.Result) string {
+	for _, t := range r.Tests {
+		if t.Result.Verdict == r.Verdict && t.Result.Diagnosis != nil {
+			return t.ID
+		}
+	}
+	return ""
 }
 
 // testsOf counts the tests and says what was wrong with the first that failed, where

@@ -24,6 +24,9 @@ func TestExplanation(t *testing.T) {
 		}
 		return api.Status{Run: "r", Created: time.Unix(0, 0).UTC(), State: api.Done, Result: &r}
 	}
+	wrongFirst := done(api.Nonzero, 2, bad, broken)
+	why := &api.Diagnosis{Category: api.CategoryValue, Type: "ValueError", Message: "x", File: "main.py", Line: 3}
+	wrongFirst.Result.Tests[1].Result.Diagnosis, wrongFirst.Result.Diagnosis = why, why
 	lost := done(api.OK, 3, good, bad)
 	lost.Result.Tests = nil
 	for _, tt := range []struct {
@@ -40,6 +43,7 @@ func TestExplanation(t *testing.T) {
 		{"the tests were not kept", lost, "verdict   ok\ntests     1 of 3 accepted, 1 not run, first failed: 1\n"},
 		{"a test ended badly", done(api.WallLimit, 2, good, broken), "tests     1 of 2 accepted, first failed: 2: nonzero: exit code 3\n"},
 		{"an exit code of a test's", done(api.Nonzero, 2, good, broken), "verdict   nonzero: exit code 3\ntests     1 of 2 accepted, first failed: 2: nonzero: exit code 3\n"},
+		{"the diagnosis is not of the first that failed", wrongFirst, "first failed: 1: line 1: \"4\" instead of \"3\"\nwhere     main.py:3, in test 2\nwhat      ValueError (value): x\n"},
 		{"no test ran", done(api.CompileError, 2), "verdict   compile-error: the program does not compile\n"},
 	} {
 		_, rest, _ := strings.Cut(explanation(tt.s), "\n")

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway"
 	"github.com/brig-sandbox/brig/history"
@@ -90,7 +92,7 @@ func serveCommand(c *console, args []string) int {
 			return c.hint("serve", err)
 		}
 	}
-	if err := c.settle(f, "BRIG_SERVE_", o.config); err != nil {
+	if err := c.settle(f, "BRIG_SERVE_", os.Environ(), o.config); err != nil {
 		return c.hint("serve", err)
 	}
 	if f.NArg() > 0 {
@@ -146,6 +148,9 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if err := alone(ctx, agent, o.agentArgs); err != nil {
 		return err
 	}
+	if agent.private == nil && len(o.agentArgs) > 0 {
+		fmt.Fprintf(c.stderr, "brig: --agent-arg has no effect: an agent answers at %s already: give %s to that one where it is started\n", agent.socket, strings.Join(o.agentArgs, " "))
+	}
 	if err := c.warm(ctx, agent, o.images); err != nil {
 		return agent.explain(err)
 	}
@@ -166,7 +171,11 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 		return err
 	}
 	if keys != nil && keys.Replaceable() != nil {
-		fmt.Fprintf(c.stderr, "brig: uid %d cannot open %s: keys written into it count at once, those of a file put in its place after a restart; chgrp %d and chmod 640 it to mend that\n", drop.uid, o.keys, drop.gid)
+		cure := fmt.Sprintf("chgrp %d and chmod 640 it", drop.gid)
+		if dir := filepath.Dir(o.keys); unix.Access(dir, unix.X_OK) != nil {
+			cure = fmt.Sprintf("chgrp %d and chmod 750 %s, or let it into what is above that,", drop.gid, dir)
+		}
+		fmt.Fprintf(c.stderr, "brig: uid %d cannot open %s: keys written into it count at once, those of a file put in its place after a restart; %s to mend that\n", drop.uid, o.keys, cure)
 	}
 	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.Keep{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -14,9 +15,10 @@ import (
 )
 
 // settle fills flags that were not given from the environment, and what that leaves
-// open from a file, whose keys are the flags' names. Mistakes of the file that it
-// finds are told together, each with its line.
-func (c *console) settle(f *pflag.FlagSet, prefix, file string) error {
+// open from a file, whose keys are the flags' names. Mistakes that it finds are told
+// together, those of the file with their lines. environ is all of the environment, in which
+// there must be no other variable with the prefix.
+func (c *console) settle(f *pflag.FlagSet, prefix string, environ []string, file string) error {
 	given := map[string]bool{}
 	f.Visit(func(g *pflag.Flag) { given[g.Name] = true })
 	var errs []error
@@ -33,6 +35,14 @@ func (c *console) settle(f *pflag.FlagSet, prefix, file string) error {
 			errs = append(errs, fmt.Errorf("%s: %w", variable, err))
 		}
 	})
+	for _, entry := range environ {
+		variable, _, _ := strings.Cut(entry, "=")
+		name, ours := strings.CutPrefix(variable, prefix)
+		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+		if ours && !slices.Contains(known, name) {
+			errs = append(errs, fmt.Errorf("%s: there is no setting %q%s", variable, name, nearest(name, known)))
+		}
+	}
 	if file == "" {
 		file = f.Lookup("config").Value.String() // from the environment
 	}

@@ -47,7 +47,11 @@ func settleWith(t *testing.T, args []string, env map[string]string, file string)
 		}
 	}
 	c := &console{env: func(name string) string { return env[name] }}
-	err := c.settle(f, "B_", path)
+	environ := []string{"PATH=/bin"}
+	for name, value := range env {
+		environ = append(environ, name+"="+value)
+	}
+	err := c.settle(f, "B_", environ, path)
 	return s, path, err
 }
 
@@ -104,6 +108,7 @@ func TestSettleNamesEachMistakeWithItsLine(t *testing.T) {
 		want []string // FILE is the file's path
 	}{
 		{"an unknown key", nil, "queue: 1\nqeue: 2\n", []string{`FILE:2: there is no setting "qeue": did you mean queue?`}},
+		{"a variable that is no setting's", map[string]string{"B_QEUE": "2"}, "", []string{`B_QEUE: there is no setting "qeue": did you mean queue?`}},
 		{"a file names no file", nil, "config: x\n", []string{`FILE:1: there is no setting "config"`}},
 		{"a number that is none", nil, "\nqueue: many\n", []string{`FILE:2: invalid argument "many" for "--queue" flag`}},
 		{"a duration without its unit", nil, "wait: 10\n", []string{`FILE:1: invalid argument "10" for "--wait" flag`}},
