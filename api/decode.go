@@ -53,6 +53,13 @@ func parse[T any](raw []byte, what string) (T, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 			err = errors.New("the JSON ends too early")
 		}
+		if len(bytes.TrimSpace(raw)) == 0 {
+			err = errors.New("there is no JSON: the body is empty")
+		}
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			err = fmt.Errorf("%w, %s", err, slip(raw, syntax.Offset))
+		}
 		if f := misfit(raw, reflect.TypeFor[T]()); f != nil {
 			return none, Refuse(CodeBadRequest, "decode %s: %w", what, f)
 		}
@@ -62,6 +69,22 @@ func parse[T any](raw []byte, what string) (T, error) {
 		return none, Refuse(CodeBadRequest, "decode %s: there is more after the end of the JSON object: send one %s per request", what, what)
 	}
 	return v, nil
+}
+
+// slip says where JSON has its mistake, and for the common ones what to write instead.
+// at is how many bytes were read, the one in question last.
+func slip(raw []byte, at int64) string {
+	before := raw[:max(at, 1)-1]
+	line := bytes.Count(before, []byte{'\n'}) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	text := fmt.Sprintf("in line %d, column %d", line, column)
+	switch raw[len(before)] {
+	case '\'':
+		text += ": names and texts stand in double quotes"
+	case '\n':
+		text += `: a line's end in a text is written \n`
+	}
+	return text
 }
 
 // level is one open object or array.
