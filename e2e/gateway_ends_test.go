@@ -87,32 +87,6 @@ func TestGatewayKilled(t *testing.T) {
 	wantVerdict(t, res, api.OK)
 }
 
-// SIGTERM ends what runs by its deadline, and everybody is answered.
-func TestGatewayStops(t *testing.T) {
-	a := startAgent(t, sharedFlags...)
-	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "1s")
-	id := s.alone(sh("sleep 60"))
-	ended := make(chan string, 2)
-	go func() {
-		name := ""
-		s.listen(id, "", func(e heard) bool { name = e.name; return true })
-		ended <- name
-	}()
-	waits := s.asks(sh("sleep 60"))
-	s.listen(id, "", func(e heard) bool { return e.name != "started" })
-	time.Sleep(100 * time.Millisecond)
-	s.stop()
-	if s.err != nil {
-		t.Errorf("it ends with %v\n%s", s.err, s.log)
-	}
-	if last := <-ended; last != "result" && last != "error" {
-		t.Errorf("the last event is %q", last)
-	}
-	if status := <-waits; status != 503 {
-		t.Errorf("one who waited gets %d", status)
-	}
-}
-
 // API-12: an address that others reach is not served without keys.
 func TestServeRefusesStrangers(t *testing.T) {
 	for args, want := range map[string]string{

@@ -1,0 +1,160 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// What a caller was told has a status, and a result or a problem.
+type told struct {
+	status  int
+	result  api.Result
+	problem api.Problem
+}
+
+// answers makes a request by somebody who waits, and gives his answer.
+func (s *service) answers(path string, body any) <-chan told {
+	got := make(chan told, 1)
+	go func() {
+		var a told
+		defer func() { got <- a }()
+		res, err := s.request(s.t.Context(), "POST", path, body)
+		if err != nil {
+			s.t.Errorf("POST %s: %v", path, err)
+			return
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if a.status = res.StatusCode; err == nil && a.status == http.StatusOK {
+			err = json.Unmarshal(text, &a.result)
+		} else if err == nil {
+			err = json.Unmarshal(text, &a.problem)
+		}
+		if err != nil {
+			s.t.Errorf("POST %s: %d, %v: %.300s", path, res.StatusCode, err, text)
+		}
+	}()
+	return got
+}
+
+// busy waits until so many runs are under way.
+func (s *service) busy(runs int) {
+	s.t.Helper()
+	eventually(s.t, "runs under way", func() bool {
+		var h struct{ Load int }
+		s.call("GET", "/health", nil, 200, &h)
+		return h.Load == runs
+	})
+}
+
+// SIGTERM: what was asked for before is carried out within the grace and answered as
+// ever, and nothing else is begun.
+func TestGatewayStopsAfterWhatRuns(t *testing.T) {
+	a := startAgent(t, "--group", "daemon", "--slots", "4")
+	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "10m")
+	defer s.stop()
+	id := s.session("p", "t")
+	held := s.alone(sh("sleep 600")) // while nobody waits for it, whoever comes is still answered
+	exec := s.answers("/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c", "until [ -e go ]; do sleep 0.02; done; echo gone"}})
+	run := s.answers("/v1/runs", sh("sleep 1; echo done"))
+	s.busy(3)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the service to be stopping", func() bool {
+		var h struct{ Status string }
+		s.call("GET", "/health", nil, 200, &h)
+		return h.Status == "stopping"
+	})
+	for _, path := range []string{"/v1/runs", "/v1/runs?wait=false"} {
+		s.refused("POST", path, sh("true"), 503, api.CodeStopping)
+	}
+	s.refused("POST", "/v1/sessions", api.SessionRequest{Image: "tiny"}, 503, api.CodeStopping)
+	s.refused("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"true"}}, 503, api.CodeStopping)
+	s.call("GET", "/v1/history", nil, 200, nil)
+
+	if err := a.PutFile(t.Context(), id, "go", bytes.NewReader(nil), false); err != nil { // only now: the exec goes on while the service is stopping
+		t.Fatal(err)
+	}
+	for want, got := range map[string]told{"gone\n": <-exec, "done\n": <-run} {
+		if got.status != 200 || got.result.Verdict != api.OK || string(got.result.Stdout) != want {
+			t.Errorf("one who waited for %q gets %+v", want, got)
+		}
+	}
+	var st api.Status
+	if s.call("GET", "/v1/runs/"+held, nil, 200, &st); st.State != api.Running {
+		t.Errorf("the run that nobody waits for is %+v; want it running", st)
+	}
+	s.call("DELETE", "/v1/runs/"+held, nil, 200, nil)
+	select {
+	case <-s.done: // long before the grace is over
+	case <-time.After(time.Until(patience())):
+		t.Errorf("it goes on with nothing to do\n%s", s.log)
+	}
+	if s.stop(); s.err != nil {
+		t.Errorf("it ends with %v\n%s", s.err, s.log)
+	}
+	if left, err := a.Sessions(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("sessions %+v are left, %v", left, err)
+	}
+}
+
+// What is longer than the grace is canceled at its end, and everybody is told so.
+func TestGatewayStops(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	data := filepath.Join(a.dir, "gateway")
+	const grace = time.Second
+	s := launchService(t, a, data, "--grace", grace.String())
+	defer s.stop()
+	id := s.alone(sh("echo on; sleep 600"))
+	last, begun := make(chan heard, 1), make(chan struct{})
+	go func() {
+		var l heard
+		s.listen(id, "", func(e heard) bool {
+			if e.name == "stdout" {
+				close(begun)
+			}
+			l = e
+			return true
+		})
+		last <- l
+	}()
+	run := s.answers("/v1/runs", sh("sleep 600"))
+	s.busy(2)
+	<-begun
+	stops := time.Now()
+	s.stop()
+	if s.err != nil {
+		t.Errorf("it ends with %v\n%s", s.err, s.log)
+	}
+	if took := time.Since(stops); took < grace || took > slow(12*time.Second) {
+		t.Errorf("it ends after %v; the grace is %v", took, grace)
+	}
+	if got := <-run; got.status != 503 || got.problem.Code != api.CodeStopping || !got.problem.RetrySafe {
+		t.Errorf("one who waited gets %+v; want 503, code %s", got, api.CodeStopping)
+	}
+	end := <-last
+	var res api.Result
+	if err := json.Unmarshal(end.data, &res); end.name != "result" || err != nil || res.Verdict != api.Canceled || string(res.Stdout) != "on\n" {
+		t.Errorf("the last event is %s %s, %v; want a result that is canceled", end.name, end.data, err)
+	}
+	if text := s.log.String(); !strings.Contains(text, "what runs may go on for 1s") {
+		t.Errorf("it does not say how long what runs may go on:\n%s", text)
+	}
+
+	s = launchService(t, a, data)
+	defer s.stop()
+	var st api.Status
+	if s.call("GET", "/v1/runs/"+id, nil, 200, &st); st.Result == nil || st.Result.Verdict != api.Canceled {
+		t.Errorf("afterwards the history has %+v", st)
+	}
+}
