@@ -88,8 +88,14 @@ func serveCommand(c *console, args []string) int {
 		return code
 	}
 	if port := c.env("SANDBOX_PORT"); port != "" && c.env("BRIG_SERVE_LISTEN") == "" && !f.Changed("listen") {
-		if err := f.Set("listen", net.JoinHostPort("127.0.0.1", port)); err != nil { // now, because the file yields to the environment
-			return c.hint("serve", err)
+		_, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			err = errors.New("write a port, a number below 65536")
+		} else {
+			err = f.Set("listen", net.JoinHostPort("127.0.0.1", port)) // now, because the file yields to the environment
+		}
+		if err != nil {
+			return c.hint("serve", fmt.Errorf("SANDBOX_PORT=%.40q: %w", port, err))
 		}
 	}
 	if err := c.settle(f, "BRIG_SERVE_", os.Environ(), o.config); err != nil {
