@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -70,6 +71,39 @@ func say(w http.ResponseWriter, status int, v any) {
 // deny is how an agent says an error.
 func deny(w http.ResponseWriter, status int, e *api.Error) {
 	say(w, status, map[string]any{"error": e})
+}
+
+// keysOf makes keys, and gives for each name the header that brings its token.
+func keysOf(t *testing.T, list ...Key) (keys *Keys, as map[string][]string) {
+	t.Helper()
+	text, as := "keys:\n", map[string][]string{}
+	for _, k := range list {
+		token, line, err := NewKey(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, as[k.Name] = text+line+"\n", []string{"Authorization", "Bearer " + token}
+	}
+	keys, err := ParseKeys([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys, as
+}
+
+// page is the text that a GET gives, with its header.
+func page(t *testing.T, web *httptest.Server, path string) (status int, text string, header http.Header) {
+	t.Helper()
+	res, err := web.Client().Get(web.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(b), res.Header
 }
 
 // send makes a request and decodes the answer.
