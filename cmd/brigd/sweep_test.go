@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// An agent that goes on takes away within the hour what others leave that are killed, says
+// which, and says what it cannot take away, each hour again.
+func TestSweepHourly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := t.TempDir()
+		leave := func(id, groups string) {
+			dir := filepath.Join(run, id)
+			if err := os.Mkdir(dir, 0o711); err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range map[string]string{"lock": "", "groups": groups} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		left := func(id string) bool {
+			_, err := os.Lstat(filepath.Join(run, id))
+			return err == nil
+		}
+		var ended sync.WaitGroup
+		defer ended.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var log logged
+		ended.Go(func() { sweepHourly(ctx, run, slog.New(slog.NewTextHandler(&log, nil))) })
+		synctest.Wait()
+		leave("damaged0", "/etc\n")
+		for i, id := range []string{"01234567", "89abcdef"} {
+			leave(id, "/sys/fs/cgroup/none/brig-0\n")
+			time.Sleep(59 * time.Minute)
+			if synctest.Wait(); i == 0 && !left(id) {
+				t.Error("it looks more often than each hour")
+			}
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			text := log.String()
+			if left(id) || !strings.Contains(text, "instance="+id) {
+				t.Errorf("after %d hours %s is there: %t\n%s", i+1, id, left(id), text)
+			}
+			if n := strings.Count(text, "level=ERROR"); n != i+1 || !strings.Contains(text, "/etc") || !left("damaged0") {
+				t.Errorf("after %d hours it has said %d times what it cannot take away\n%s", i+1, n, text)
+			}
+		}
+	})
+}
+
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer // guarded by mu
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
