@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -254,6 +258,56 @@ func TestExecCutOffKeepsItsOutput(t *testing.T) {
 		}
 		wantCutOff(t, <-done, "it was deleted")
 	}
+}
+
+// So does what a cell that is killed takes with it, as the kernel does when the host runs
+// out of memory: the exec's watch may hear of it before the session does.
+func TestExecOfADeadCellKeepsItsOutput(t *testing.T) {
+	a := startAgentBeside(t, "--slots", "4") // one to look for the last of three
+	for range 10 {
+		s := a.session(t, nil)
+		var done []<-chan api.Result
+		for range 3 {
+			done = append(done, longExec(t, a, s.ID))
+		}
+		killCell(t, a)
+		for _, d := range done {
+			wantCutOff(t, <-d, "its cell has died")
+		}
+	}
+}
+
+// killCell kills the first process of the one session there is.
+func killCell(t *testing.T, a *agent) {
+	t.Helper()
+	parent := fmt.Sprintf("\nPPid:\t%d\n", a.cmd.Process.Pid)
+	for _, top := range a.groups(t) {
+		lists, err := filepath.Glob(filepath.Join(top, "*session-*", "init", "cgroup.procs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range lists {
+			text, err := os.ReadFile(list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, word := range strings.Fields(string(text)) {
+				status, err := os.ReadFile(filepath.Join("/proc", word, "status"))
+				if err != nil || !strings.Contains(string(status), parent) {
+					continue
+				}
+				pid, err := strconv.Atoi(word)
+				if err == nil {
+					err = syscall.Kill(pid, syscall.SIGKILL)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+		}
+	}
+	t.Fatal("no process of brig's found in the session's cell")
 }
 
 // A session ends when nothing is asked of it, or when its life is over, and says so.

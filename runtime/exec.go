@@ -110,12 +110,26 @@ func (s *session) cutOff(res api.Result) api.Result {
 }
 
 // cutOff reports that the end of its session ended an exec: it kills everything at once,
-// and our own wake may come to tell of it only when nothing is left to stop.
+// and our own wake may come to tell of it only when nothing is left to stop. A cell that
+// was killed from outside takes all its shells with it, and the session's own goroutine may
+// hear of it after us.
 func (w *watch) cutOff() bool {
 	v := w.shell.visit
-	return v != nil && !w.stopped && v.session.over.Err() != nil &&
-		(!w.replied || unix.WaitStatus(w.reply.Status).Signal() == unix.SIGKILL)
+	if v == nil || w.stopped || w.failed != nil || w.replied && unix.WaitStatus(w.reply.Status).Signal() != unix.SIGKILL {
+		return false
+	}
+	if !w.replied {
+		select {
+		case <-v.session.over.Done():
+		case <-time.After(cellDeath):
+		}
+	}
+	return v.session.over.Err() != nil
 }
+
+// cellDeath is how long the death of a cell takes at most from one of its processes to
+// its init, which the session watches.
+const cellDeath = time.Second
 
 // excuse tells a failure that the end of the session explains by that.
 func (s *session) excuse(err error) error {
