@@ -95,12 +95,17 @@ type setting struct {
 // yamlLine is how the parser says where a mistake is.
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
-// readSettings reads a YAML object of plain values and lists of them.
+// readSettings reads a file of settings.
 func readSettings(file string) ([]setting, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
+	return parseSettings(file, raw)
+}
+
+// parseSettings reads a YAML object of plain values and lists of them, the text of file.
+func parseSettings(file string, raw []byte) ([]setting, error) {
 	var doc, more yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	if err := d.Decode(&doc); errors.Is(err, io.EOF) {

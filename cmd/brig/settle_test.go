@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -141,4 +143,52 @@ func TestSettleNamesEachMistakeWithItsLine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A file of settings is refused with its name, or has one meaning: written out plainly it
+// is read as the same.
+func FuzzSettings(f *testing.F) {
+	for _, text := range []string{"", "queue: 7\nimages: [c, 'c,pp', \"\"]\nverbose: yes # often\n", "a: &a 1\nb: *a\n", "<<: {queue: 1}\n", "---\n", "? [a]\n: b\n", "a: !!binary eA==\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		all, err := parseSettings("f.yaml", raw)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f.yaml:") {
+				t.Fatalf("%q is refused without the file's name: %v", raw, err)
+			}
+			return
+		}
+		lines, plain := bytes.Count(raw, []byte("\n"))+bytes.Count(raw, []byte("\r"))+1, yaml.Node{Kind: yaml.MappingNode}
+		text := func(s string) *yaml.Node {
+			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
+		}
+		for _, s := range all {
+			if s.line < 1 || s.line > lines || !s.list && len(s.values) != 1 {
+				t.Fatalf("%q has %+v", raw, s)
+			}
+			value := &yaml.Node{Kind: yaml.SequenceNode}
+			for _, v := range s.values {
+				value.Content = append(value.Content, text(v))
+			}
+			if !s.list {
+				value = value.Content[0]
+			}
+			plain.Content = append(plain.Content, text(s.name), value)
+		}
+		if len(all) == 0 {
+			return
+		}
+		written, err := yaml.Marshal(&plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseSettings("f.yaml", written)
+		same := slices.EqualFunc(all, again, func(a, b setting) bool {
+			return a.name == b.name && a.list == b.list && slices.Equal(a.values, b.values)
+		})
+		if err != nil || !same {
+			t.Fatalf("%q is %+v; written out, %q, it is %+v, %v", raw, all, written, again, err)
+		}
+	})
 }
