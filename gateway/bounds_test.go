@@ -66,7 +66,7 @@ func waitUntil(t *testing.T, what string, is func() bool) {
 }
 
 // Who waits too long is told so, whether he stays for the answer or not, and there is no
-// run of his.
+// run of his, but where he was told that there is.
 func TestWaitedTooLong(t *testing.T) {
 	mux, begun, end := held(1)
 	web := serveFake(t, mux, func(c *Config) { c.Wait = 50 * time.Millisecond })
@@ -92,8 +92,11 @@ func TestWaitedTooLong(t *testing.T) {
 		t.Errorf("the one that was carried out: %d", s)
 	}
 	var all api.Page[history.Record]
-	if s := send(t, web, "GET", "/v1/history", "", &all); s != 200 || len(all.Items) != 1 || begun.Load() != 1 {
-		t.Errorf("%d runs are in the history, %d were asked for; want the one that was carried out", len(all.Items), begun.Load())
+	if s := send(t, web, "GET", "/v1/history", "", &all); s != 200 || len(all.Items) != 2 || begun.Load() != 1 {
+		t.Fatalf("%+v are in the history, %d were asked for; want the one that was carried out, and the one that was accepted", all.Items, begun.Load())
+	}
+	if r := all.Items[0]; r.ID != st.Run || r.Code != api.CodeWaited || r.Verdict != "" {
+		t.Errorf("the one that was accepted is kept as %+v", r)
 	}
 }
 

@@ -278,8 +278,8 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 		rec = history.Record{Verdict: api.Canceled, Queued: int64(waited)}
 	default:
 		refused, _ := problemFor(err)
-		if !began(refused) {
-			return nil // what was refused is no run
+		if !began(refused) && o.active == nil {
+			return nil // what was refused is no run; what was accepted is one, whatever becomes of it
 		}
 		rec = history.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
 	}

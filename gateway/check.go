@@ -84,6 +84,6 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 	if _, _, err := g.inTurn(ctx, wait, o); err != nil { // no run of the caller's: the history has none
 		return err
 	}
-	g.reply(w, http.StatusOK, api.Checked{Findings: append([]api.Finding{}, found...), Refused: check.Refuses(found)})
+	g.reply(w, r, http.StatusOK, api.Checked{Findings: append([]api.Finding{}, found...), Refused: check.Refuses(found)})
 	return nil
 }

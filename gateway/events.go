@@ -1,11 +1,12 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -68,22 +69,20 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		events, lost := reader.next(wait)
 		idle := wait.Err() != nil && ctx.Err() == nil
 		enough()
-		var text bytes.Buffer
-		switch {
-		case len(events) > 0:
-			if lost > 0 {
-				writeEvent(&text, event{events[0].id - 1, "gap", fmt.Appendf(nil, `{"events_lost":%d}`, lost)})
-			}
-			for _, e := range events {
-				writeEvent(&text, e)
-			}
-		case idle:
-			text.WriteString(":\n\n")
-		default: // the feed has ended, or the client has gone
-			return nil
+		if lost > 0 {
+			events = slices.Insert(slices.Clone(events), 0, event{events[0].id - 1, "gap", fmt.Appendf(nil, `{"events_lost":%d}`, lost)})
 		}
 		_ = out.SetWriteDeadline(time.Now().Add(slowClient))
-		if _, err := w.Write(text.Bytes()); err != nil {
+		switch {
+		case len(events) > 0:
+			for _, e := range events {
+				if writeEvent(w, e) != nil {
+					return nil
+				}
+			}
+		case idle:
+			_, _ = io.WriteString(w, ":\n\n") // Flush tells
+		default: // the feed has ended, or the client has gone
 			return nil
 		}
 		if err := out.Flush(); err != nil {
@@ -110,13 +109,19 @@ func (g *Gateway) pastEvents(w http.ResponseWriter, s api.Status) error {
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	writeEvent(&text, event{pastEvent, name, data})
-	_, _ = w.Write(text.Bytes()) // a client that is gone has nobody to tell
+	_ = writeEvent(w, event{pastEvent, name, data}) // a client that is gone has nobody to tell
 	return nil
 }
 
-// writeEvent writes one event. JSON has no newline of its own.
-func writeEvent(to *bytes.Buffer, e event) {
-	fmt.Fprintf(to, "id: %d\nevent: %s\ndata: %s\n\n", e.id, e.name, e.data)
+// writeEvent writes one event. JSON has no newline of its own. The data is not copied: all
+// who read a run's events share it, and some take their time (API-15).
+func writeEvent(to io.Writer, e event) error {
+	if _, err := fmt.Fprintf(to, "id: %d\nevent: %s\ndata: ", e.id, e.name); err != nil {
+		return err
+	}
+	if _, err := to.Write(e.data); err != nil {
+		return err
+	}
+	_, err := io.WriteString(to, "\n\n")
+	return err
 }

@@ -146,6 +146,6 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, executed(run.Language, o.created, res))
+	g.reply(w, r, http.StatusOK, executed(run.Language, o.created, res))
 	return nil
 }

@@ -51,16 +51,17 @@ type Config struct {
 
 // A Gateway answers HTTP. Serve it once.
 type Gateway struct {
-	cfg    Config
-	log    *slog.Logger
-	queue  *queue.Queue
-	coming *queue.Queue // of bodies
-	alarm  history.Alarm
-	runs   *registry
-	mux    *http.ServeMux
-	doc    []byte // OpenAPI
-	began  time.Time
-	room   *semaphore.Weighted // bytes of large bodies in memory
+	cfg     Config
+	log     *slog.Logger
+	queue   *queue.Queue
+	coming  *queue.Queue // of bodies
+	alarm   history.Alarm
+	runs    *registry
+	mux     *http.ServeMux
+	doc     []byte // OpenAPI
+	began   time.Time
+	room    *semaphore.Weighted // bytes of large bodies in memory
+	answers answers
 
 	sessions *sessionBook
 	makings  makings
@@ -105,7 +106,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), runs: newRegistry(), began: time.Now(), room: semaphore.NewWeighted(bodies * int64(cfg.MaxBody))}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), runs: newRegistry(), began: time.Now(), room: semaphore.NewWeighted(bodies * int64(cfg.MaxBody)), answers: answers{most: bodies * int64(cfg.MaxBody)}}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error

@@ -63,7 +63,7 @@ type healthWord struct {
 func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 	h := g.health()
 	if g.cfg.Keys != nil && r.Header.Get("Authorization") == "" {
-		g.reply(w, http.StatusOK, healthWord{h.Status})
+		g.reply(w, r, http.StatusOK, healthWord{h.Status})
 		return nil
 	}
 	known, err := g.withCaller(r)
@@ -73,13 +73,13 @@ func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 	if since := g.cfg.Keys.unread(); !since.IsZero() && callerOf(known.Context()).mayAll() {
 		h.KeysUnread = &since
 	}
-	g.reply(w, http.StatusOK, h)
+	g.reply(w, r, http.StatusOK, h)
 	return nil
 }
 
 // live says that the process answers: restart it if it does not.
 func (g *Gateway) live(w http.ResponseWriter, r *http.Request) error {
-	g.reply(w, http.StatusOK, healthWord{"ok"})
+	g.reply(w, r, http.StatusOK, healthWord{"ok"})
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
 	if h.Status != "ok" {
 		status = http.StatusServiceUnavailable
 	}
-	g.reply(w, status, healthWord{h.Status})
+	g.reply(w, r, status, healthWord{h.Status})
 	return nil
 }
 

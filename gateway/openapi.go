@@ -78,7 +78,7 @@ func (r route) failures() []int {
 	all := append([]int{400, 403}, r.fails...)
 	switch {
 	case !r.open:
-		all = append(all, 401, 500, 503) // the last where connections are full
+		all = append(all, 401, 429, 500, 503) // where answers are too many to hold, and connections
 	case r.name == "health": // a key is optional
 		all = append(all, 401)
 	}

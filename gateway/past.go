@@ -108,7 +108,7 @@ func (g *Gateway) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, api.Page[history.Record]{Items: append([]history.Record{}, page...), Next: next})
+	g.reply(w, r, http.StatusOK, api.Page[history.Record]{Items: append([]history.Record{}, page...), Next: next})
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (g *Gateway) getStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, stats)
+	g.reply(w, r, http.StatusOK, stats)
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (g *Gateway) getAlerts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, api.Page[history.Alert]{Items: append([]history.Alert{}, page...), Next: next})
+	g.reply(w, r, http.StatusOK, api.Page[history.Alert]{Items: append([]history.Alert{}, page...), Next: next})
 	return nil
 }
 
@@ -143,6 +143,6 @@ func (g *Gateway) getLanguages(w http.ResponseWriter, r *http.Request) error {
 	if languages == nil && err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, append([]api.Language{}, languages...))
+	g.reply(w, r, http.StatusOK, append([]api.Language{}, languages...))
 	return nil
 }

@@ -107,8 +107,10 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errGone) || r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // nobody is there
 	}
-	p := g.problemOf(err)
-	g.metrics.Failed(&api.Error{Code: p.Code, Message: p.Detail})
+	p := g.failed(err)
+	if p.RetryAfter == 0 && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
+		p.RetryAfter = 1
+	}
 	if p.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
 	}
@@ -117,13 +119,20 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBody)) // fails only where there is no connection
-	g.send(w, p.Status, p)
+	g.send(w, r, p.Status, p)
+}
+
+// failed is the problem of an error that somebody is told of.
+func (g *Gateway) failed(err error) *api.Problem {
+	p := g.problemOf(err)
+	g.metrics.Failed(&api.Error{Code: p.Code, Message: p.Detail})
+	return p
 }
 
 // reply writes v as JSON in one piece.
-func (g *Gateway) reply(w http.ResponseWriter, status int, v any) {
+func (g *Gateway) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	g.send(w, status, v)
+	g.send(w, r, status, v)
 }
 
 // refusedBody is how long net/http may take the rest of a body that is not wanted, which
@@ -133,13 +142,19 @@ const refusedBody = 5 * time.Second
 // slowClient is how long a client may take to take an answer.
 const slowClient = 2 * time.Minute
 
-func (g *Gateway) send(w http.ResponseWriter, status int, v any) {
+func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil { // only a mistake of ours
 		g.log.Error("encode answer", "err", err)
 		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`, http.StatusInternalServerError)
 		return
 	}
+	release, ok := g.answers.take(callerOf(r.Context()).Name, int64(len(body)))
+	if !ok {
+		g.refuse(w, r, untaken(v))
+		return
+	}
+	defer release()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
 	h := w.Header()
 	h.Set("Content-Length", strconv.Itoa(len(body)+1))

@@ -40,7 +40,7 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		g.reply(w, http.StatusOK, res)
+		g.reply(w, r, http.StatusOK, res)
 		return nil
 	}
 	status, err := g.begin(o, release)
@@ -49,7 +49,7 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	release = func() {} // the run's now
 	w.Header().Set("Location", "/v1/runs/"+o.id)
-	g.reply(w, http.StatusAccepted, status)
+	g.reply(w, r, http.StatusAccepted, status)
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (a *active) done(g *Gateway, res api.Result, err error) {
 		res, err = api.Result{Run: a.id, Verdict: api.Canceled, Labels: a.labels}, nil
 	}
 	if err != nil {
-		a.problem = g.problemOf(err)
+		a.problem = g.failed(err)
 	} else {
 		a.result = &res
 	}
@@ -146,14 +146,14 @@ func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := r.PathValue("id")
 	if a := g.runs.get(callerOf(r.Context()).Name, id); a != nil {
-		g.reply(w, http.StatusOK, a.status())
+		g.reply(w, r, http.StatusOK, a.status())
 		return nil
 	}
 	status, err := g.past(r.Context(), whose, id)
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, status)
+	g.reply(w, r, http.StatusOK, status)
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (g *Gateway) past(ctx context.Context, whose history.Whose, id string) (api
 	}
 	s := api.Status{Run: rec.ID, State: api.Done, Created: rec.Created, Labels: api.Labels{Project: rec.Project, Task: rec.Task}}
 	if rec.Code != "" {
-		s.Error = problem(statusOf(rec.Code), &api.Error{Code: rec.Code, Message: rec.Message, RetrySafe: true, Run: rec.ID})
+		s.Error = problem(statusOf(rec.Code), &api.Error{Code: rec.Code, Message: rec.Message, RetrySafe: statusOf(rec.Code) >= http.StatusInternalServerError, Run: rec.ID})
 		return s, nil
 	}
 	s.Result, err = resultOf(rec)

@@ -48,7 +48,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		g.reply(w, http.StatusOK, res)
+		g.reply(w, r, http.StatusOK, res)
 		return nil
 	}
 	return g.streamExec(ctx, w, o, id, ask)
@@ -71,7 +71,7 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, o *orde
 	case err != nil && out.last == 0:
 		return err
 	case err != nil:
-		out.put("error", g.problemOf(err))
+		out.put("error", g.failed(err))
 	default:
 		out.put("result", res)
 	}
@@ -100,9 +100,7 @@ func (e *eventWriter) put(name string, v any) {
 		e.g.stream(e.w)
 	}
 	e.last++
-	var text bytes.Buffer
-	writeEvent(&text, event{e.last, name, data})
 	_ = out.SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
-	_, _ = e.w.Write(text.Bytes())                       // a client that is gone ends the request's context
+	_ = writeEvent(e.w, event{e.last, name, data})       // a client that is gone ends the request's context
 	_ = out.Flush()
 }

@@ -15,7 +15,7 @@ func (g *Gateway) listFiles(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return g.noteFile(r.Context(), r.PathValue("id"), err)
 	}
-	g.reply(w, http.StatusOK, l)
+	g.reply(w, r, http.StatusOK, l)
 	return nil
 }
 

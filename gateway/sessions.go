@@ -47,7 +47,7 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	g.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
 	w.Header().Set("Location", "/v1/sessions/"+s.ID)
-	g.reply(w, http.StatusCreated, s)
+	g.reply(w, r, http.StatusCreated, s)
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
 			page.Items = append(page.Items, s)
 		}
 	}
-	g.reply(w, http.StatusOK, page)
+	g.reply(w, r, http.StatusOK, page)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (g *Gateway) getSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, s)
+	g.reply(w, r, http.StatusOK, s)
 	return nil
 }
 
@@ -157,6 +157,8 @@ func (g *Gateway) endSessions(ctx context.Context, ids []string, why string) err
 		case !ended(err):
 			errs = append(errs, err)
 			continue
+		default:
+			g.log.Info("session had ended", "session", id, "why", why)
 		}
 		errs = append(errs, g.sessions.drop(id))
 	}

@@ -152,7 +152,7 @@ func (g *Gateway) getVolumes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, http.StatusOK, api.Page[api.Volume]{Items: all})
+	g.reply(w, r, http.StatusOK, api.Page[api.Volume]{Items: all})
 	return nil
 }
 

@@ -239,7 +239,7 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 			err = errors.Join(err, oneErr)
 			continue
 		}
-		log.Info("removed what a dead agent left", "instance", e.Name(), "groups", len(paths))
+		log.Warn("removed what a dead agent left", "instance", e.Name(), "groups", len(paths))
 		swept = append(swept, e.Name())
 	}
 	return swept, err

@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// answers bound the large answers that their clients have not taken yet: each is in memory
+// until then, and who asks for many and reads none must not fill that (API-15).
+type answers struct {
+	most int64 // bytes, of all keys; one of them has half of it at most
+
+	mu    sync.Mutex
+	total int64            // guarded by mu
+	of    map[string]int64 // guarded by mu; by key
+}
+
+const bigAnswer = 1 << 20 // a smaller one needs no room: the connections are bounded
+
+// take has room for an answer of n bytes until release is called. What a key's share is
+// too small for may have all of it.
+func (a *answers) take(key string, n int64) (release func(), ok bool) {
+	if n <= bigAnswer {
+		return func() {}, true
+	}
+	n = min(n, a.most/2)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of[key]+n > a.most/2 || a.total+n > a.most {
+		return nil, false
+	}
+	if a.of == nil {
+		a.of = map[string]int64{}
+	}
+	a.total += n
+	a.of[key] += n
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.total -= n
+		if a.of[key] -= n; a.of[key] == 0 {
+			delete(a.of, key)
+		}
+	}, true
+}
+
+// untaken refuses an answer for which there is no room. A run of it is in the history.
+func untaken(v any) error {
+	e := api.Fail(api.CodeBusy, "large answers that clients have not read yet fill the memory that is set aside for them: read those, and ask again later; of a run the history has the first 64 KiB of each stream")
+	p := problem(http.StatusTooManyRequests, e)
+	p.RetryAfter = 1
+	switch v := v.(type) {
+	case api.Result:
+		p.Run, p.RetrySafe = v.Run, false
+	case api.Executed:
+		p.Run, p.RetrySafe = v.Run, false
+	}
+	return p
+}
