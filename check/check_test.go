@@ -104,6 +104,12 @@ func TestALargeSourceIsRemarkable(t *testing.T) {
 	if len(found) != 1 || found[0].Rule != "large" || check.Refuses(found) {
 		t.Errorf("%+v; want a warning", found)
 	}
+	if want := "the source has 1048577 bytes: the most that is usual is 1 MiB"; found[0].Message != want {
+		t.Errorf("it says %q; want %q", found[0].Message, want)
+	}
+	if found = check.Source("main.py", make([]byte, 2*check.LargeSource)); !strings.Contains(found[0].Message, " 2097152 bytes:") {
+		t.Errorf("it says %q", found[0].Message)
+	}
 }
 
 func TestEveryCheckerIsInALanguagesImage(t *testing.T) {

@@ -15,7 +15,7 @@ var rules = map[string]rule{
 	"import":      {api.SeverityWarning, "%s"},                   // the file may be given with the run
 	"unreadable":  {api.SeverityError, "the parser gave up: %s"}, // these two: what nobody could read is not found fine
 	"not-checked": {api.SeverityError, "the source could not be checked: %s"},
-	"large":       {api.SeverityWarning, "the source has %s: the most that is usual is 1M"},
+	"large":       {api.SeverityWarning, "the source has %s bytes: the most that is usual is 1 MiB"},
 
 	"python-eval":       {api.SeverityError, "%s carries out any text as a program"},
 	"python-exec":       {api.SeverityError, "%s carries out any text as a program"},

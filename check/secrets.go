@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
@@ -59,7 +60,7 @@ func Source(name string, text []byte) []api.Finding {
 	s := newSource(orName(name), text)
 	var found []api.Finding
 	if len(text) > LargeSource {
-		found = append(found, s.finding("large", 0, 0, api.Size(len(text)).String()))
+		found = append(found, s.finding("large", 0, 0, strconv.Itoa(len(text))))
 	}
 	all := secrets(text[:min(len(text), maxScan)])
 	for _, one := range all {
