@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,6 +114,30 @@ func TestCompileOnce(t *testing.T) {
 	tiny := py("1")
 	tiny.Flags = []string{"-O3"}
 	a.refused(t, tiny, api.CodeBadRequest)
+}
+
+// What is told of a compiled program begins with its place in the queue, and what became of
+// the compile stage comes before the program starts, also where no compiler had to.
+func TestGatewayEventsOfACompiledProgram(t *testing.T) {
+	a := startCompiler(t, sharedFlags...)
+	s := startService(t, a)
+	source := unique(t, makes)
+	for _, cached := range []bool{false, true} {
+		var names []string
+		s.listen(s.alone(made(source)), "", func(e heard) bool {
+			if e.name != "usage" && !slices.Contains(names, e.name) {
+				names = append(names, e.name)
+			}
+			var c api.Compilation
+			if err := json.Unmarshal(e.data, &c); e.name == "compiled" && (err != nil || c.Cached != cached) {
+				t.Errorf("compiled: %s, %v; want cached %t", e.data, err, cached)
+			}
+			return true
+		})
+		if want := []string{"queued", "compiled", "started", "stdout", "result"}; !slices.Equal(names, want) {
+			t.Errorf("cached %t: the events are %q; want %q", cached, names, want)
+		}
+	}
 }
 
 // A compile stage that fails is a verdict with what it rests on.

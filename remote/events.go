@@ -18,7 +18,7 @@ import (
 // An Event is one thing that happened to a run.
 type Event struct {
 	ID   int64
-	Name string // queued, started, compiled, stdout, stderr, test, gap, result, error
+	Name string // queued, compiled, started, stdout, stderr, usage, test, gap, result, error
 	Data json.RawMessage
 }
 
