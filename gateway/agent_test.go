@@ -68,6 +68,37 @@ func say(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
+// carried answers a run as it was asked for: in one piece, or as a stream.
+func carried(w http.ResponseWriter, r *http.Request, res api.Result) {
+	if r.Header.Get("Upgrade") == "" {
+		say(w, 200, res)
+		return
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	c, rw, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	frame := func(k api.FrameType, payload []byte) {
+		head := make([]byte, api.FrameHeader)
+		api.PutFrameHeader(head, k, len(payload))
+		_, _ = c.Write(append(head, payload...))
+	}
+	_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
+	frame(api.FrameTaken, nil)
+	for buf, k := make([]byte, api.FrameMax), api.FrameType(0); err == nil && k != api.FrameStdinEnd; {
+		k, _, err = api.ReadFrame(rw, buf)
+	}
+	frame(api.FrameStdout, res.Stdout)
+	res.Stdout = nil
+	text, err := json.Marshal(res)
+	if err != nil {
+		panic(err)
+	}
+	frame(api.FrameResult, text)
+}
+
 // deny is how an agent says an error.
 func deny(w http.ResponseWriter, status int, e *api.Error) {
 	say(w, status, map[string]any{"error": e})

@@ -70,7 +70,7 @@ func TestWhatIsNotKeptIsNotTold(t *testing.T) {
 	f := new(fakeSessions)
 	mux := f.mux()
 	answer := func(w http.ResponseWriter, r *http.Request) {
-		say(w, 200, api.Result{Verdict: api.OK, Stdout: api.Bytes("told")})
+		carried(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun, Stdout: api.Bytes("told")})
 	}
 	mux.HandleFunc("POST /v1/runs", answer)
 	mux.HandleFunc("POST /v1/sessions/{id}/exec", answer)
@@ -95,7 +95,8 @@ func TestWhatIsNotKeptIsNotTold(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs?wait=false", simple, &st); s != 202 {
 		t.Fatal(s)
 	}
-	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, "event: error") || strings.Contains(text, "told") {
+	_, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events") // what it writes comes as it does so
+	if !strings.Contains(text, "event: stdout") || !strings.Contains(text, "event: error") || strings.Contains(text, "event: result") || strings.Contains(text, "verdict") {
 		t.Errorf("the events of a run that was not kept: %s", text)
 	}
 }
