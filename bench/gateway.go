@@ -70,14 +70,37 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	if err := b.readers(ctx, s); err != nil {
 		return err
 	}
-	if err := b.crowd(ctx, c, rate); err != nil {
+	first, err := b.crowd(ctx, c, time.Duration(b.cfg.crowd)*time.Second)
+	if err != nil {
 		return err
 	}
+	b.say("64 clients on %d slots for %d s: %d runs, %.0f %% of the rate of the agent's socket, %d told to come again.",
+		b.slots, b.cfg.crowd, first.ran.Load(), 100*float64(first.ran.Load())/float64(b.cfg.crowd)/rate, first.later.Load())
+	b.want("requests of a crowd lost or hung", float64(first.lost.Load()), 0, "")
 	rss, err := s.rss()
 	if err != nil {
 		return err
 	}
 	b.want("memory of the gateway after all that", rss, 60, "MiB resident")
+	return b.crowded(ctx)
+}
+
+// crowded puts a crowd before a service in whose queue there is no place for most of it.
+func (b *bench) crowded(ctx context.Context) (err error) {
+	const places = 16
+	s, err := b.serve("crowded", "--queue", strconv.Itoa(places))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	lasts := max(b.cfg.crowd/6, 1)
+	c, err := b.crowd(ctx, s.client(), time.Duration(lasts)*time.Second)
+	if err != nil {
+		return err
+	}
+	b.say("The same for %d s with %d places in the queue: %d runs, %d told to come again.", lasts, places, c.ran.Load(), c.later.Load())
+	b.least("requests told by name to come again, where the queue is full", float64(c.later.Load()), 1, "")
+	b.want("requests of that crowd lost or hung", float64(c.lost.Load()), 0, "")
 	return nil
 }
 
@@ -196,11 +219,17 @@ func (b *bench) readers(ctx context.Context, s *service) error {
 	return nil
 }
 
-// crowd has 64 clients ask as fast as they are answered: each request has an answer,
-// or is told by name to come again. agentRate is that of the agent's socket.
-func (b *bench) crowd(ctx context.Context, c *remote.Client, agentRate float64) error {
-	var ran, later, lost atomic.Int64
-	until := time.Now().Add(time.Duration(b.cfg.crowd) * time.Second)
+// told counts what a crowd's requests came to.
+type told struct {
+	ran, later atomic.Int64 // carried out; told by name to come again
+	lost       atomic.Int64 // anything else
+}
+
+// crowd has 64 clients ask for so long, each as fast as it is answered: a request has an
+// answer, or is told by name to come again, and when.
+func (b *bench) crowd(ctx context.Context, c *remote.Client, lasts time.Duration) (*told, error) {
+	t := new(told)
+	until := time.Now().Add(lasts)
 	var wg sync.WaitGroup
 	for range 64 {
 		wg.Go(func() {
@@ -212,22 +241,23 @@ func (b *bench) crowd(ctx context.Context, c *remote.Client, agentRate float64) 
 				var gone net.Error
 				switch {
 				case err == nil && res.Verdict == api.OK:
-					ran.Add(1)
-				case errors.As(err, &p) && p.Status == http.StatusTooManyRequests && p.RetryAfter > 0:
-					later.Add(1)
+					t.ran.Add(1)
+				case errors.As(err, &p) && p.Status == http.StatusTooManyRequests && (p.Code == api.CodeQueueFull || p.Code == api.CodeKeyFull) && p.RetrySafe && p.RetryAfter > 0:
+					t.later.Add(1)
+					select { // he does as he is told
+					case <-time.After(min(time.Duration(p.RetryAfter)*time.Second, time.Until(until))):
+					case <-ctx.Done():
+					}
 				default:
-					lost.Add(1)
+					t.lost.Add(1)
 					fmt.Fprintln(os.Stderr, "crowd:", err, errors.As(err, &gone))
 				}
 			}
 		})
 	}
 	wg.Wait()
-	b.say("64 clients on %d slots for %d s: %d runs, %.0f %% of the rate of the agent's socket, %d told to come again.",
-		b.slots, b.cfg.crowd, ran.Load(), 100*float64(ran.Load())/float64(b.cfg.crowd)/agentRate, later.Load())
-	b.want("requests of a crowd lost or hung", float64(lost.Load()), 0, "")
-	if ran.Load() == 0 {
-		return errors.New("no run of the crowd was carried out")
+	if t.ran.Load() == 0 {
+		return nil, errors.New("no run of the crowd was carried out")
 	}
-	return nil
+	return t, nil
 }

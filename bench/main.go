@@ -24,6 +24,7 @@ func main() {
 	pflag.IntVar(&cfg.sparse, "sparse", 100, "runs 10 ms apart, per round")
 	pflag.IntVar(&cfg.soak, "soak", 100_000, "runs of the endurance test; 0 leaves it out")
 	pflag.IntVar(&cfg.sleepers, "sleepers", 500, "runs that sleep at the same time; 0 leaves them out")
+	pflag.IntVar(&cfg.sessions, "sessions", 50, "sessions that are made, and four times as many commands in one; 0 leaves them out")
 	pflag.IntVar(&cfg.crowd, "crowd", 60, "seconds that 64 clients ask brig serve; 0 leaves the gateway out")
 	pflag.StringSliceVar(&cfg.languages, "languages", nil, "languages to time hello in (default: all whose image is stored)")
 	pflag.IntVar(&cfg.hellos, "hellos", 20, "hellos per language and round; 0 leaves languages out")
@@ -43,6 +44,7 @@ type config struct {
 	own                                 ownagent.Options
 	program, goJudge                    string
 	rounds, hot, sparse, soak, sleepers int
+	sessions                            int
 	crowd                               int // seconds
 	languages                           []string
 	hellos                              int

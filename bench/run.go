@@ -65,6 +65,9 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := b.sleepers(ctx); err != nil {
 		return err
 	}
+	if err := b.sessions(ctx); err != nil {
+		return err
+	}
 	if err := b.gateway(ctx); err != nil {
 		return err
 	}
