@@ -15,12 +15,15 @@ import (
 const largeBytes = 64 << 10
 
 // Large reports whether the result is worth encoding in pieces.
-func (r *Result) Large() bool {
+func (r *Result) Large() bool { return r.Content() > 1<<20 }
+
+// Content is how many bytes of output and files the result has, without those of tests.
+func (r *Result) Content() int {
 	n := len(r.Stdout) + len(r.Stderr)
 	for _, f := range r.Files {
 		n += len(f.Content)
 	}
-	return n > 1<<20
+	return n
 }
 
 // EncodeTo writes what json.Marshal gives of the result, and holds little more of it

@@ -19,7 +19,7 @@ type answers struct {
 
 const bigAnswer = 1 << 20 // a smaller one needs no room: the connections are bounded
 
-// take has room for an answer of n bytes until release is called. What a key's share is
+// take has room for an answer of that weight, in bytes, until release is called. What a key's share is
 // too small for may have all of it.
 func (a *answers) take(key string, n int64) (release func(), ok bool) {
 	if n <= bigAnswer {
@@ -44,6 +44,26 @@ func (a *answers) take(key string, n int64) (release func(), ok bool) {
 			delete(a.of, key)
 		}
 	}, true
+}
+
+// weightOf is what an answer takes while it is encoded and written: what programs may make
+// large, twice.
+func weightOf(v any) int64 {
+	n := 0
+	switch v := v.(type) {
+	case api.Result:
+		n = v.Content()
+	case api.Status:
+		if v.Result != nil {
+			n = v.Result.Content()
+		}
+	case api.Executed:
+		n = len(v.Stdout) + len(v.Stderr)
+		for _, f := range v.Files {
+			n += len(f)
+		}
+	}
+	return 2 * int64(n)
 }
 
 // untaken refuses an answer for which there is no room. A run of it is in the history.

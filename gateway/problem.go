@@ -143,18 +143,18 @@ const refusedBody = 5 * time.Second
 const slowClient = 2 * time.Minute
 
 func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any) {
+	release, ok := g.answers.take(callerOf(r.Context()).Name, weightOf(v))
+	if !ok {
+		g.refuse(w, r, untaken(v))
+		return
+	}
+	defer release()
 	body, err := json.Marshal(v)
 	if err != nil { // only a mistake of ours
 		g.log.Error("encode answer", "err", err)
 		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`, http.StatusInternalServerError)
 		return
 	}
-	release, ok := g.answers.take(callerOf(r.Context()).Name, int64(len(body)))
-	if !ok {
-		g.refuse(w, r, untaken(v))
-		return
-	}
-	defer release()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
 	h := w.Header()
 	h.Set("Content-Length", strconv.Itoa(len(body)+1))
