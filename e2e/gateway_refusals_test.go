@@ -71,23 +71,26 @@ func TestGatewayRefusals(t *testing.T) {
 	s.call("POST", "/v1/runs", ok, 200, nil, "Origin", s.url) // the documentation page's own
 
 	// Requests that no client library makes.
-	for name, raw := range map[string]string{
-		"two lengths":         "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-		"length and chunks":   "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-		"no host":             "GET /health HTTP/1.1\r\n\r\n",
-		"a bad header name":   "GET /health HTTP/1.1\r\nHost: localhost\r\nbad name: x\r\n\r\n",
-		"a bad chunk":         "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
-		"endless header line": "GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n",
+	for _, tt := range []struct {
+		name, raw string
+		status    int
+	}{
+		{"two lengths", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", 400},
+		{"length and chunks", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501},
+		{"no host", "GET /health HTTP/1.1\r\n\r\n", 400},
+		{"a bad header name", "GET /health HTTP/1.1\r\nHost: localhost\r\nbad name: x\r\n\r\n", 400},
+		{"a bad chunk", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n", 400},
+		{"endless header line", "GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", 431},
 	} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = c.SetDeadline(patience())
-		_, _ = io.WriteString(c, raw) // it may be cut off before it is all sent
-		answer, _ := io.ReadAll(c)
-		if !strings.HasPrefix(string(answer), "HTTP/1.1 4") && !strings.HasPrefix(string(answer), "HTTP/1.1 501") && len(answer) > 0 {
-			t.Errorf("%s: %.100q", name, answer)
+		_, _ = io.WriteString(c, tt.raw) // it may be cut off before it is all sent
+		answer, err := io.ReadAll(c)
+		if !strings.HasPrefix(string(answer), fmt.Sprintf("HTTP/1.1 %d ", tt.status)) {
+			t.Errorf("%s: %.100q, %v; want %d", tt.name, answer, err, tt.status)
 		}
 		c.Close()
 	}
@@ -100,6 +103,36 @@ func TestGatewayRefusals(t *testing.T) {
 func TestGatewayFlood(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a, "--queue", "8")
+	if n, err := a.Health(t.Context()); err != nil || n.Slots != 2 {
+		t.Fatalf("this test knows two slots, not %d (%v)", n.Slots, err)
+	}
+	var h struct{ Load, Queued int }
+	health := func() bool { s.call("GET", "/health", nil, 200, &h); return true }
+
+	// Where all slots and places are taken, everybody else is told to come again.
+	holds := []string{s.alone(sh("sleep 600")), s.alone(sh("sleep 600"))}
+	var wait []<-chan int
+	for range 8 {
+		wait = append(wait, s.asks(sh("true")))
+	}
+	eventually(t, "the queue to be full", func() bool { return health() && h.Load == 2 && h.Queued == 8 })
+	for _, path := range []string{"/v1/runs", "/v1/runs?wait=false", "/v1/runs", "/v1/runs?wait=false"} {
+		if after := s.refused("POST", path, sh("true"), 429, api.CodeQueueFull).Get("Retry-After"); after != "1" {
+			t.Errorf("POST %s: 429 with Retry-After %q", path, after)
+		}
+	}
+	if health(); h.Load != 2 || h.Queued != 8 {
+		t.Errorf("with those that were refused: %+v", h)
+	}
+	for _, id := range holds {
+		s.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
+	}
+	for _, status := range wait {
+		if got := <-status; got != 200 {
+			t.Errorf("one that waited: %d", got)
+		}
+	}
+
 	var mu sync.Mutex
 	got := map[string]int{}
 	var wg sync.WaitGroup
@@ -133,9 +166,7 @@ func TestGatewayFlood(t *testing.T) {
 	if got["200 ok"]+got["429 queue-full"] != 64*20 || got["200 ok"] < 20 {
 		t.Errorf("answers %v", got)
 	}
-	var h struct{ Load, Queued int }
-	s.call("GET", "/health", nil, 200, &h)
-	if h.Load != 0 || h.Queued != 0 {
+	if health(); h.Load != 0 || h.Queued != 0 {
 		t.Errorf("left: %+v", h)
 	}
 	none := launchService(t, a, filepath.Join(a.dir, "gateway2"), "--queue", "0")
@@ -144,9 +175,6 @@ func TestGatewayFlood(t *testing.T) {
 	other := none.alone(sh("sleep 60"))
 	for _, id := range []string{long, other} {
 		none.listen(id, "", func(e heard) bool { return e.name != "started" })
-	}
-	if n, err := a.Health(t.Context()); err != nil || n.Slots != 2 {
-		t.Fatalf("this test knows two slots, not %d (%v)", n.Slots, err)
 	}
 	none.refused("POST", "/v1/runs", sh("true"), 429, api.CodeQueueFull)
 	none.refused("POST", "/v1/runs?wait=false", sh("true"), 429, api.CodeQueueFull)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -58,6 +59,24 @@ func asked(t *testing.T, c *http.Client, method, url string) int {
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
+}
+
+// oneTooMany runs a program on a connection that is one too many, and demands to be told so.
+func oneTooMany(t *testing.T, c *http.Client, at string) {
+	t.Helper()
+	res, err := c.Post("http://"+at+"/v1/runs", "application/json", strings.NewReader(simple))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer res.Body.Close()
+	var p api.Problem
+	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 503 || p.Status != 503 || p.Code != api.CodeConnsFull || !p.RetrySafe || p.RetryAfter == 0 {
+		t.Errorf("one too many: %d, %+v, %v; want 503, %s", res.StatusCode, p, err, api.CodeConnsFull)
+	}
+	if h := res.Header; h.Get("Retry-After") != "1" || !res.Close {
+		t.Errorf("one too many: Retry-After %q, closed afterwards %v", h.Get("Retry-After"), res.Close)
+	}
 }
 
 // dial opens a connection and writes the beginning of a request.
@@ -150,9 +169,7 @@ func TestHealthIsToldWhereConnectionsAreFull(t *testing.T) {
 			t.Errorf("%s: %d", path, s)
 		}
 	}
-	if s := asked(t, c, "POST", "http://"+at+"/v1/runs"); s != 503 {
-		t.Errorf("a run: %d; want it told that there are too many", s)
-	}
+	oneTooMany(t, c, at)
 	end()
 	for _, b := range busy {
 		if res, err := http.ReadResponse(bufio.NewReader(b), nil); err != nil || res.StatusCode != 200 {
@@ -212,9 +229,7 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 		dial(t, at, "1\n"+askSession)
 	}
 	waitFor(t, begun, 3)
-	if s := asked(t, as("1"), "POST", "http://"+at+"/v1/runs"); s != 503 {
-		t.Errorf("one more of the same address: %d", s)
-	}
+	oneTooMany(t, as("1"), at)
 	if s := asked(t, as("1"), "GET", "http://"+at+"/health/live"); s != 200 {
 		t.Errorf("its health: %d", s)
 	}
