@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,6 +106,30 @@ func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 	if _, err := s.Get(t.Context(), Whose{Everyone: true, Owner: "a"}, "x"); err == nil {
 		t.Error("a run of everyone and of a")
+	}
+}
+
+// Who names no limit gets the thousand newest, and what leads to the rest.
+func TestAPageIsAThousandIfNotSaid(t *testing.T) {
+	s := fresh(t, Keep{})
+	const most = 1000
+	var wg sync.WaitGroup
+	for from := range 8 { // at once, so that they share commits
+		wg.Go(func() {
+			for i := from; i <= most; i += 8 {
+				if err := s.Add(t.Context(), record(fmt.Sprint(i), func(r *Record) { r.Created = epoch.Add(time.Duration(i)) })); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	page, next, err := s.List(t.Context(), Filter{Whose: everyone})
+	if err != nil || len(page) != most || next == "" || page[0].ID != fmt.Sprint(most) {
+		t.Fatalf("%d runs, then %q, %v; want the newest %d", len(page), next, err, most)
+	}
+	if page, next, err = s.List(t.Context(), Filter{Whose: everyone, After: next}); err != nil || len(page) != 1 || next != "" || page[0].ID != "0" {
+		t.Errorf("then %q, and then %q, %v; want the oldest alone", ids(page), next, err)
 	}
 }
 
