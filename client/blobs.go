@@ -12,18 +12,26 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
+// HasBlob asks whether the agent holds a blob.
+func (c *Client) HasBlob(ctx context.Context, digest string) (bool, error) {
+	err := c.call(ctx, http.MethodHead, "/v1/blobs/"+digest, nil, nil)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Code == api.CodeNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // PutBlob sees to it that the agent holds content, which is sent only if it does not
 // yet, and returns the digest that a run names it by.
 func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
 	sum := sha256.Sum256(content)
 	digest = hex.EncodeToString(sum[:])
-	path := "/v1/blobs/" + digest
-	var refused *api.Error
-	switch err := c.call(ctx, http.MethodHead, path, nil, nil); {
-	case err == nil:
-		return digest, nil
-	case !errors.As(err, &refused) || refused.Code != api.CodeNotFound:
+	switch has, err := c.HasBlob(ctx, digest); {
+	case err != nil:
 		return "", err
+	case has:
+		return digest, nil
 	}
 	return digest, c.SendBlob(ctx, digest, bytes.NewReader(content))
 }

@@ -90,15 +90,25 @@ func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
 	if err := g.mayUse(r.Context(), callerOf(r.Context()), []string{digest}); err != nil {
 		return err
 	}
+	switch has, err := g.cfg.Agent.HasBlob(r.Context(), digest); { // it drops what nobody has used for long
+	case err != nil:
+		return err
+	case !has:
+		return noBlob(digest)
+	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+func noBlob(digest string) error {
+	return api.Refuse(api.CodeNoBlob, "blob %.64s is not here, or no more: PUT /v1/blobs/%.64s and send the run again", digest, digest)
 }
 
 // mayUse refuses digests of blobs that the caller has not brought.
 func (g *Gateway) mayUse(ctx context.Context, c caller, digests []string) error {
 	for _, d := range digests {
 		if !g.blobs.has(c.Name, d) {
-			return api.Refuse(api.CodeNoBlob, "blob %.64s is not here, or no more: PUT /v1/blobs/%.64s and send the run again", d, d)
+			return noBlob(d)
 		}
 	}
 	return nil

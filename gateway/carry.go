@@ -145,7 +145,12 @@ func (g *Gateway) unserved(ctx, wait context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case wait.Err() != nil:
-		p := problem(http.StatusServiceUnavailable, api.Fail(api.CodeWaited, "no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", g.cfg.Wait))
+		why := api.Fail(api.CodeWaited, "no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", g.cfg.Wait)
+		var last *api.Error
+		if errors.As(err, &last) && last.Code == api.CodeOverloaded {
+			why = api.Fail(api.CodeWaited, "there was no memory to promise within %v (%s): end sessions, ask for less, or have the operator bound the sessions of each key, or raise brigd --memory", g.cfg.Wait, last.Message)
+		}
+		p := problem(http.StatusServiceUnavailable, why)
 		p.RetryAfter = 1
 		return p
 	}

@@ -264,6 +264,8 @@ func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
 			say(w, 200, struct{}{})
 		}
 	})
+	held := http.StatusNoContent
+	mux.HandleFunc("HEAD /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(held) })
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
 	as := []string{"Authorization", "Bearer " + token}
 	at := func(content string) string { return fmt.Sprintf("/v1/blobs/%x", sha256.Sum256([]byte(content))) }
@@ -277,6 +279,10 @@ func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
 	}
 	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 204 {
 		t.Errorf("the small one is gone: %d", s)
+	}
+	held = http.StatusNotFound // as where others' blobs have taken its place
+	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 404 {
+		t.Errorf("one that the agent has no more: %d", s)
 	}
 }
 

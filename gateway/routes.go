@@ -81,7 +81,7 @@ func (g *Gateway) routes() []route {
 		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", agent: true, fails: []int{413}, group: "Blobs", summary: "Keep an input that many runs share",
 			about: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. What a key used longest ago goes when it has too much.",
 			serve: g.putBlob, raw: "application/octet-stream", status: http.StatusNoContent},
-		{method: "HEAD", path: "/v1/blobs/{digest}", name: "hasBlob", fails: []int{404}, group: "Blobs", summary: "Whether a blob need not be sent",
+		{method: "HEAD", path: "/v1/blobs/{digest}", name: "hasBlob", agent: true, fails: []int{404}, group: "Blobs", summary: "Whether a blob need not be sent",
 			serve: g.hasBlob, status: http.StatusNoContent},
 		{method: "POST", path: "/v1/sessions", name: "createSession", agent: true, fails: []int{404, 409, 422, 429}, group: "Sessions", summary: "Make a sandbox in which files and processes last",
 			about: "Of a project and task there is one at a time: a second is a 409 with the first one's session_id. With volume it has, at /workspace, what the project keeps between sessions; one at a time may write, unless all that do say shared.",
