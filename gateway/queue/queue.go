@@ -160,10 +160,12 @@ func (q *Queue) lane(who Who) *lane {
 
 func (l *lane) free() bool { return l.most == 0 || l.had < l.most }
 
-// full says which bound keeps a caller from waiting, if one does.
+// full says which bound keeps a caller from waiting, if one does. A full queue still has a
+// place for a key that has none in it, as often as it has places: one that fills it would
+// else keep all others out, whose turn comes before most of its own.
 func (q *Queue) full(l *lane, who Who) error {
 	switch {
-	case q.waiting >= q.most:
+	case q.waiting >= q.most && (l.waiting > 0 || q.waiting >= 2*q.most):
 		return &Full{Bound: "queue", Most: q.most, Waiting: q.waiting}
 	case who.Waiting > 0 && l.waiting >= who.Waiting:
 		return &Full{Bound: "key", Most: who.Waiting, Waiting: l.waiting}

@@ -141,6 +141,46 @@ func TestAFullQueueRefuses(t *testing.T) {
 	turn.Release()
 }
 
+// Whoever fills the queue does not keep out a key that has nobody in it, as far as there are
+// places once more.
+func TestAFullQueueHasAPlaceForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 3)
+		turn, err := q.Take(t.Context(), Who{Key: "greedy"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var order []string
+		for _, key := range []string{"greedy", "greedy", "greedy", "a", "b", "c"} {
+			wg.Go(func() {
+				turn, err := q.Take(t.Context(), Who{Key: key})
+				if err != nil {
+					t.Errorf("%s: %v", key, err)
+					return
+				}
+				mu.Lock()
+				order = append(order, key)
+				mu.Unlock()
+				turn.Release()
+			})
+			synctest.Wait()
+		}
+		var full *Full
+		for _, key := range []string{"greedy", "a", "d"} {
+			if _, err := q.Take(t.Context(), Who{Key: key}); !errors.As(err, &full) || full.Bound != "queue" {
+				t.Errorf("%s: %v; want the queue's bound", key, err)
+			}
+		}
+		turn.Release()
+		wg.Wait()
+		if want := []string{"greedy", "a", "b", "c", "greedy", "greedy"}; !slices.Equal(order, want) {
+			t.Errorf("turns came to %v; want %v", order, want)
+		}
+	})
+}
+
 // Whoever leaves while he waits takes nobody's turn, also when his own comes in the
 // same moment.
 func TestLeavingLosesNoTurn(t *testing.T) {
