@@ -59,12 +59,14 @@ func (s *service) busy(runs int) {
 // SIGTERM: what was asked for before is carried out within the grace and answered as
 // ever, and nothing else is begun.
 func TestGatewayStopsAfterWhatRuns(t *testing.T) {
-	a := startAgent(t, "--group", "daemon", "--slots", "4")
+	a := startAgent(t, "--group", "daemon", "--slots", "4", "--max-wall", "10m")
 	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "10m")
 	defer s.stop()
 	id := s.session("p", "t")
-	held := s.alone(sh("sleep 600")) // while nobody waits for it, whoever comes is still answered
-	exec := s.answers("/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c", "until [ -e go ]; do sleep 0.02; done; echo gone"}})
+	long := sh("sleep 600")
+	long.Limits.Wall = seconds(300)
+	held := s.alone(long) // while nobody waits for it, whoever comes is still answered
+	exec := s.answers("/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c", "until [ -e go ]; do sleep 0.02; done; echo gone"}, Limits: api.Limits{Wall: long.Limits.Wall}})
 	run := s.answers("/v1/runs", sh("sleep 1; echo done"))
 	s.busy(3)
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
