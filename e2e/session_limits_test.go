@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -225,15 +226,16 @@ type executor interface {
 func longExec(t *testing.T, in executor, id string) <-chan api.Result {
 	t.Helper()
 	done := make(chan api.Result, 1)
+	begun := rand.Text()
 	go func() {
-		res, err := in.Exec(context.Background(), id, scripted("echo word; touch begun; sleep 60"))
+		res, err := in.Exec(context.Background(), id, scripted("echo word; touch "+begun+"; sleep 60"))
 		if err != nil {
 			t.Errorf("an exec that had begun when its session ended is told %v", err)
 		}
 		done <- res
 	}()
 	eventually(t, "the exec to begin", func() bool {
-		res, err := in.Exec(t.Context(), id, scripted("test -e begun"))
+		res, err := in.Exec(t.Context(), id, scripted("test -e "+begun))
 		return err == nil && res.Verdict == api.OK
 	})
 	return done
