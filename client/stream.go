@@ -31,7 +31,7 @@ type Events struct {
 	Stdout, Stderr io.Writer // of a run without tests
 	Started        func()    // it has its slot; of a run without tests
 	Compiled       func(api.Compilation)
-	Usage          func(api.LiveUsage)  // now and then, what a run without tests uses
+	Usage          func(api.LiveUsage)  // now and then, what it uses, with all of its tests
 	Test           func(api.TestResult) // each test's result as it comes
 }
 

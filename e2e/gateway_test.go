@@ -187,7 +187,7 @@ func TestGatewayIsNotRoot(t *testing.T) {
 	}
 }
 
-// One thread of the agent and of the service may be woken late, Go's monitor; the others
+// Of the threads of the agent and of the service Go's monitor may be woken late; most others
 // and the programs are not.
 func TestGatewayAloneIsWokenLate(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
@@ -206,8 +206,8 @@ func TestGatewayAloneIsWokenLate(t *testing.T) {
 				t.Errorf("a thread of process %d has a slack of %q, %v", pid, slack, err)
 			}
 		}
-		if late != 1 {
-			t.Errorf("%d of the %d threads of process %d may be woken late; want 1", late, len(threads), pid)
+		if late == 0 || late > len(threads)/2 { // a thread that the monitor makes on a loaded machine begins as it is
+			t.Errorf("%d of the %d threads of process %d may be woken late; want Go's monitor, and few that it made", late, len(threads), pid)
 		}
 	}
 	res := a.run(t, sh("cat /proc/self/timerslack_ns"))
@@ -291,16 +291,40 @@ func TestGatewayEvents(t *testing.T) {
 	for i := range 3 {
 		tests.Tests = append(tests.Tests, api.Test{ID: fmt.Sprint(i), Stdin: api.Bytes("x")})
 	}
-	ran := 0
+	names = nil
 	s.listen(s.alone(tests), "", func(e heard) bool {
-		if e.name == "test" {
-			ran++
+		if e.name != "usage" {
+			names = append(names, e.name)
 		}
 		return true
 	})
-	if ran != 3 {
-		t.Errorf("%d tests are told of", ran)
+	if want := []string{"queued", "started", "test", "test", "test", "result"}; !slices.Equal(names, want) {
+		t.Errorf("of a run with tests %q are told; want %q", names, want)
 	}
+
+	// Of tests the usage is of all together: of the one that has ended, too.
+	tests = sh(`test "$(cat)" = x || while :; do :; done`)
+	tests.Tests = tests.Tests[:0]
+	for _, stdin := range []string{"x", "y"} {
+		tests.Tests = append(tests.Tests, api.Test{Stdin: api.Bytes(stdin)})
+	}
+	busy = s.alone(tests)
+	var now api.LiveUsage
+	s.listen(busy, "", func(e heard) bool {
+		if e.name != "usage" {
+			return true
+		}
+		if err := json.Unmarshal(e.data, &now); err != nil {
+			t.Error(err)
+		}
+		return now.CPU.Value == nil || *now.CPU.Value < 1e6
+	})
+	var st api.Status
+	s.call("GET", "/v1/runs/"+busy, nil, 200, &st)
+	if st.State != api.Running || st.Usage == nil || st.Usage.Wall < 1e6 || now.Memory.Value == nil || *now.Memory.Value == 0 {
+		t.Errorf("%+v, usage %+v", st, now)
+	}
+	s.call("DELETE", "/v1/runs/"+busy, nil, 200, nil)
 }
 
 // 100 MB of output arrive byte for byte, whoever reads slowly, and whether at once

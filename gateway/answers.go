@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -19,8 +21,28 @@ type answers struct {
 
 const bigAnswer = 1 << 20 // a smaller one needs no room: the connections are bounded
 
-// take has room for an answer of that weight, in bytes, until release is called. What a key's share is
-// too small for may have all of it.
+// answerWait is how long an answer waits for room: who reads his makes some at once.
+const answerWait = 2 * time.Second
+
+// await is take for who may wait a little.
+func (a *answers) await(ctx context.Context, key string, n int64) (release func(), ok bool) {
+	end := time.After(answerWait)
+	for {
+		if release, ok = a.take(key, n); ok {
+			return release, true
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-end:
+			return nil, false
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+}
+
+// take has room for an answer of that weight, in bytes, until release is called. What a
+// key's share is too small for may have all of it.
 func (a *answers) take(key string, n int64) (release func(), ok bool) {
 	if n <= bigAnswer {
 		return func() {}, true

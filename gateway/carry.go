@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -190,12 +191,14 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 	run, stdin := o.run, io.Reader(bytes.NewReader(o.run.Stdin))
 	run.Stdin = nil
 	out, errs := a.stream(ctx, "stdout"), a.stream(ctx, "stderr")
+	started := sync.OnceFunc(func() { a.feed.put(ctx, "started", struct{}{}) })
 	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{
 		Stdout: out, Stderr: errs,
-		Started:  func() { a.feed.put(ctx, "started", struct{}{}) },
+		Started:  started,
 		Compiled: func(c api.Compilation) { a.feed.put(ctx, "compiled", c) },
-		Test:     func(t api.TestResult) { t.Result.Run = o.id; a.feed.put(ctx, "test", t) },
-		Usage:    func(u api.LiveUsage) { a.using(u); a.feed.put(ctx, "usage", u) },
+		// The first that is heard of a run with tests is that one of them has begun.
+		Test:  func(t api.TestResult) { started(); t.Result.Run = o.id; a.feed.put(ctx, "test", t) },
+		Usage: func(u api.LiveUsage) { started(); a.using(u); a.feed.put(ctx, "usage", u) },
 	})
 	heard(&res, out, errs)
 	return res, err

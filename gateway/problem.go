@@ -143,7 +143,7 @@ const refusedBody = 5 * time.Second
 const slowClient = 2 * time.Minute
 
 func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any) {
-	release, ok := g.answers.take(callerOf(r.Context()).Name, weightOf(v))
+	release, ok := g.answers.await(r.Context(), callerOf(r.Context()).Name, weightOf(v))
 	if !ok {
 		g.refuse(w, r, untaken(v))
 		return

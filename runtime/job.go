@@ -192,7 +192,7 @@ func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time
 	var res api.Result
 	var err error
 	if len(j.ask.Tests) > 0 {
-		res, err = h.runTests(ctx, j, streams.Test, admitted)
+		res, err = h.runTests(ctx, j, streams, admitted)
 	} else {
 		res, err = h.execute(ctx, j.run, streams, begun, admitted)
 	}

@@ -31,8 +31,8 @@ type Streams struct {
 	Compiled func(api.Compilation)
 	Test     func(api.TestResult)
 
-	// Usage, when set, is told twice a second what a run without tests uses; one call
-	// at a time.
+	// Usage, when set, is told twice a second what a run uses, of tests what all of them
+	// have used; one call at a time.
 	Usage func(api.LiveUsage)
 }
 

@@ -11,23 +11,27 @@ import (
 // A series carries the tests of one job out, side by side on the slots that are
 // free. Each is a run of its own.
 type series struct {
-	host *Host
-	job  *job
-	tell func(api.TestResult) // may be nil
+	host  *Host
+	job   *job
+	tell  func(api.TestResult) // may be nil
+	usage func(api.LiveUsage)  // may be nil
+	begun time.Duration        // on the monotonic clock
+
+	telling sync.Mutex // held while usage is called, which may take as long as it likes
 
 	mu      sync.Mutex
-	next    int               // guarded by mu
-	results []*api.TestResult // guarded by mu; nil: not ended
-	failed  bool              // guarded by mu: begin no more
-	err     error             // guarded by mu: of ours, the first
+	now     map[int]api.LiveUsage // guarded by mu; of tests under way
+	next    int                   // guarded by mu
+	results []*api.TestResult     // guarded by mu; nil: not ended
+	failed  bool                  // guarded by mu: begin no more
+	err     error                 // guarded by mu: of ours, the first
 }
 
 // runTests runs the tests of a job and sums up. The first one is refused when no
 // slot is free, as any run would be, unless the job had a slot already.
-func (h *Host) runTests(ctx context.Context, j *job, tell func(api.TestResult), admitted bool) (api.Result, error) {
-	begun := monotonic()
+func (h *Host) runTests(ctx context.Context, j *job, streams Streams, admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &series{host: h, job: j, tell: tell, results: make([]*api.TestResult, len(j.ask.Tests))}
+	t := &series{host: h, job: j, tell: streams.Test, usage: streams.Usage, begun: monotonic(), now: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.ask.Tests))}
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -43,7 +47,7 @@ func (h *Host) runTests(ctx context.Context, j *job, tell func(api.TestResult), 
 	if t.err != nil {
 		return api.Result{}, t.err
 	}
-	res := t.sum(begun, started)
+	res := t.sum(started)
 	if ctx.Err() != nil && res.Summary.Ran < res.Summary.Tests {
 		res.Verdict, res.Summary.Verdict = api.Canceled, api.Canceled
 	}
@@ -58,7 +62,7 @@ func (t *series) work(ctx context.Context, stop func(), admitted bool, leased fu
 		if i < 0 {
 			return
 		}
-		res, err := t.one(ctx, t.job.ask.Tests[i], admitted, leased)
+		res, err := t.one(ctx, i, admitted, leased)
 		admitted = true
 		if err != nil && ctx.Err() != nil {
 			return // canceled before it began, or by another's error
@@ -87,8 +91,8 @@ func (t *series) take(ctx context.Context) int {
 	return t.next - 1
 }
 
-func (t *series) one(ctx context.Context, test api.Test, admitted bool, leased func()) (api.TestResult, error) {
-	begun := monotonic()
+func (t *series) one(ctx context.Context, i int, admitted bool, leased func()) (api.TestResult, error) {
+	begun, test := monotonic(), t.job.ask.Tests[i]
 	p, expected, err := t.host.planTest(t.job, test)
 	if err != nil {
 		return api.TestResult{}, err
@@ -98,7 +102,11 @@ func (t *series) one(ctx context.Context, test api.Test, admitted bool, leased f
 		return api.TestResult{}, err
 	}
 	leased()
-	res, err := t.host.executeIn(ctx, l, p, Streams{}, begun)
+	var streams Streams
+	if t.usage != nil {
+		streams.Usage = func(u api.LiveUsage) { t.using(i, u) }
+	}
+	res, err := t.host.executeIn(ctx, l, p, streams, begun)
 	if err != nil {
 		return api.TestResult{}, err
 	}
@@ -122,11 +130,34 @@ func (t *series) one(ctx context.Context, test api.Test, admitted bool, leased f
 	return out, nil
 }
 
+// using tells what all tests have used, those that have ended and those under way, when
+// one of them was looked at.
+func (t *series) using(i int, u api.LiveUsage) {
+	t.mu.Lock()
+	t.now[i] = u
+	var all []api.TestResult
+	for _, one := range t.results {
+		if one != nil {
+			all = append(all, *one)
+		}
+	}
+	for _, u := range t.now {
+		used := api.Usage{CPU: u.CPU, Memory: u.Memory, StdoutBytes: u.StdoutBytes, StderrBytes: u.StderrBytes}
+		all = append(all, api.TestResult{Result: api.Result{Usage: used}})
+	}
+	t.mu.Unlock()
+	sum := api.Together(all)
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	t.usage(api.LiveUsage{Wall: int64(monotonic() - t.begun), CPU: sum.CPU, Memory: sum.Memory, StdoutBytes: sum.StdoutBytes, StderrBytes: sum.StderrBytes})
+}
+
 // done keeps a result and tells it.
 func (t *series) done(i int, res api.TestResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.results[i] = &res
+	delete(t.now, i)
 	if t.job.ask.StopAtFailure && !res.Accepted() {
 		t.failed = true
 	}
@@ -136,11 +167,11 @@ func (t *series) done(i int, res api.TestResult) {
 }
 
 // sum makes the result of the whole.
-func (t *series) sum(begun time.Duration, started time.Time) api.Result {
+func (t *series) sum(started time.Time) api.Result {
 	j := t.job
 	r := api.Result{
 		Run: j.id, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.run.limits, Labels: j.ask.Labels, Host: t.host.about(j.run),
-		Timing: api.Timing{Wall: int64(monotonic() - begun), Started: started.UTC().Format(time.RFC3339Nano)},
+		Timing: api.Timing{Wall: int64(monotonic() - t.begun), Started: started.UTC().Format(time.RFC3339Nano)},
 	}
 	for _, one := range t.results {
 		if one != nil {
