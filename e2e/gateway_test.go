@@ -187,35 +187,6 @@ func TestGatewayIsNotRoot(t *testing.T) {
 	}
 }
 
-// Of the threads of the agent and of the service Go's monitor may be woken late; most others
-// and the programs are not.
-func TestGatewayAloneIsWokenLate(t *testing.T) {
-	a := startAgent(t, sharedFlags...)
-	s := startService(t, a)
-	for _, pid := range []int{a.cmd.Process.Pid, s.cmd.Process.Pid} {
-		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		late := 0
-		for _, thread := range threads {
-			switch slack, err := os.ReadFile("/proc/" + thread.Name() + "/timerslack_ns"); {
-			case err == nil && string(slack) == "10000000\n":
-				late++
-			case err != nil || string(slack) != "50000\n":
-				t.Errorf("a thread of process %d has a slack of %q, %v", pid, slack, err)
-			}
-		}
-		if late == 0 || late > len(threads)/2 { // a thread that the monitor makes on a loaded machine begins as it is
-			t.Errorf("%d of the %d threads of process %d may be woken late; want Go's monitor, and few that it made", late, len(threads), pid)
-		}
-	}
-	res := a.run(t, sh("cat /proc/self/timerslack_ns"))
-	if wantVerdict(t, res, api.OK); string(res.Stdout) != "50000\n" {
-		t.Errorf("a program has a slack of %q, want the kernel's 50 us", res.Stdout)
-	}
-}
-
 // Events come as they happen; a client that comes back gets the rest.
 func TestGatewayEvents(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
