@@ -30,7 +30,7 @@ Serve brig over HTTP: run code, keep the history, show statistics.
 
 Whoever can reach the address may run programs, so without keys only loopback and
 unix sockets are served. Started as root it starts an agent if none answers, builds
-the images named with --images, gives up root, and then listens.
+the images named with --images, gives up root, and then answers: the address is taken before.
 
 Every flag can be set in the file named with --config (YAML, names as here) and in
 the environment (BRIG_SERVE_QUEUE=10 for --queue); flags win over the environment,
