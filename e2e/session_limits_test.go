@@ -251,7 +251,7 @@ func wantCutOff(t *testing.T, res api.Result, why string) {
 
 // What a session's end cuts off tells what it wrote, however that end comes about.
 func TestExecCutOffKeepsItsOutput(t *testing.T) {
-	a := startAgentBeside(t)
+	a := startAgentBeside(t, "--slots", "2") // one to see that the exec has begun
 	for range 20 { // the kill of the whole session and our own wake come in either order
 		s := a.session(t, nil)
 		done := longExec(t, a, s.ID)
@@ -315,7 +315,7 @@ func killCell(t *testing.T, a *agent) {
 // A session ends when nothing is asked of it, or when its life is over, and says so.
 // An exec under way keeps it from being idle and not from its end.
 func TestSessionLifeTimes(t *testing.T) {
-	a := startAgentBeside(t)
+	a := startAgentBeside(t, "--slots", "2")
 	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = slowly(1.5) })
 	short := a.session(t, func(s *api.SessionRequest) { s.Life = seconds(8) })
 	done := longExec(t, a, short.ID)
