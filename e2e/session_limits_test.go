@@ -252,7 +252,7 @@ func wantCutOff(t *testing.T, res api.Result, why string) {
 // What a session's end cuts off tells what it wrote, however that end comes about.
 func TestExecCutOffKeepsItsOutput(t *testing.T) {
 	a := startAgentBeside(t, "--slots", "2") // one to see that the exec has begun
-	for range 20 { // the kill of the whole session and our own wake come in either order
+	for range 20 {                           // the kill of the whole session and our own wake come in either order
 		s := a.session(t, nil)
 		done := longExec(t, a, s.ID)
 		if err := a.DeleteSession(t.Context(), s.ID); err != nil {
