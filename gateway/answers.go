@@ -92,7 +92,6 @@ func weightOf(v any) int64 {
 func untaken(v any) error {
 	e := api.Fail(api.CodeBusy, "large answers that clients have not read yet fill the memory that is set aside for them: read those, and ask again later; of a run the history has the first 64 KiB of each stream")
 	p := problem(http.StatusTooManyRequests, e)
-	p.RetryAfter = 1
 	switch v := v.(type) {
 	case api.Result:
 		p.Run, p.RetrySafe = v.Run, false

@@ -91,9 +91,7 @@ func (b *roomyBody) grow() error {
 		if b.ctx.Err() != nil {
 			return b.ctx.Err()
 		}
-		p := problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "other large requests fill the memory that is set aside for them: send it again later, or send large inputs as blobs"))
-		p.RetryAfter = 1
-		return p
+		return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "other large requests fill the memory that is set aside for them: send it again later, or send large inputs as blobs"))
 	}
 	b.room += more
 	return nil

@@ -151,9 +151,7 @@ func (g *Gateway) unserved(ctx, wait context.Context, err error) error {
 		if errors.As(err, &last) && last.Code == api.CodeOverloaded {
 			why = api.Fail(api.CodeWaited, "there was no memory to promise within %v (%s): end sessions, ask for less, or have the operator bound the sessions of each key, or raise brigd --memory", g.cfg.Wait, last.Message)
 		}
-		p := problem(http.StatusServiceUnavailable, why)
-		p.RetryAfter = 1
-		return p
+		return problem(http.StatusServiceUnavailable, why)
 	}
 	return err
 }

@@ -56,7 +56,5 @@ func (g *Gateway) place(r *http.Request) (leave func(), err error) {
 	if who.Most > 0 && g.coming.Had(who.Key) >= who.Most {
 		most, what, cure = who.Most, "requests of this key", "have the operator set bodies on it"
 	}
-	p := problem(http.StatusTooManyRequests, api.Fail(api.CodeBodiesFull, "the bodies of %d %s are still coming, and no more may at a time: send it again later, send faster, or %s", most, what, cure))
-	p.RetryAfter = 1
-	return nil, p
+	return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBodiesFull, "the bodies of %d %s are still coming, and no more may at a time: send it again later, send faster, or %s", most, what, cure))
 }

@@ -49,11 +49,15 @@ type ofRun struct {
 
 func (e *ofRun) Unwrap() error { return e.error }
 
-// problemOf is what a caller is told of err. A failure of ours is logged.
+// problemOf is what a caller is told of err: where he may come again, when. A failure of
+// ours is logged.
 func (g *Gateway) problemOf(err error) *api.Problem {
 	p, ours := problemFor(err)
 	if ours {
 		g.log.Error("request failed", "code", p.Code, "run", p.Run, "err", err)
+	}
+	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
+		p.RetryAfter = 1
 	}
 	return p
 }
@@ -67,7 +71,7 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 	var full *queue.Full
 	if errors.As(err, &full) {
 		p := problem(http.StatusTooManyRequests, full)
-		p.Code, p.RetrySafe, p.RetryAfter = api.CodeQueueFull, true, 1
+		p.Code, p.RetrySafe = api.CodeQueueFull, true
 		if full.Bound == "key" {
 			p.Code = api.CodeKeyFull
 		}
@@ -88,9 +92,6 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 	if errors.As(err, &kept) {
 		p.Run = kept.id
 	}
-	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		p.RetryAfter = 1
-	}
 	switch {
 	case e.Code == api.CodeAgentUnreachable, e.Code == api.CodeAgentGone:
 		p.Detail = "the agent that runs the programs does not answer, or has gone away meanwhile: the service's log has the reason; try again later"
@@ -108,9 +109,6 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return // nobody is there
 	}
 	p := g.failed(err)
-	if p.RetryAfter == 0 && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
-		p.RetryAfter = 1
-	}
 	if p.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
 	}
