@@ -63,11 +63,12 @@ func TestGatewayStopsAfterWhatRuns(t *testing.T) {
 	s := launchService(t, a, filepath.Join(a.dir, "gateway"), "--grace", "10m")
 	defer s.stop()
 	id := s.session("p", "t")
-	long := sh("sleep 600")
-	long.Limits.Wall = seconds(300)
+	long, short := sh("sleep 600"), sh("sleep 1; echo done")
+	long.Limits = api.Limits{Wall: seconds(300), Memory: 64 * api.MiB} // all at once, on a small machine too
+	short.Limits.Memory = long.Limits.Memory
 	held := s.alone(long) // while nobody waits for it, whoever comes is still answered
 	exec := s.answers("/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c", "until [ -e go ]; do sleep 0.02; done; echo gone"}, Limits: api.Limits{Wall: long.Limits.Wall}})
-	run := s.answers("/v1/runs", sh("sleep 1; echo done"))
+	run := s.answers("/v1/runs", short)
 	s.busy(3)
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
