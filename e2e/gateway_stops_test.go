@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/remote"
 )
 
 // What a caller was told has a status, and a result or a problem.
@@ -134,7 +136,7 @@ func TestGatewayStops(t *testing.T) {
 	run := s.answers("/v1/runs", sh("sleep 600"))
 	s.busy(2)
 	<-begun
-	stops := time.Now()
+	stops, waited := time.Now(), ""
 	s.stop()
 	if s.err != nil {
 		t.Errorf("it ends with %v\n%s", s.err, s.log)
@@ -142,8 +144,10 @@ func TestGatewayStops(t *testing.T) {
 	if took := time.Since(stops); took < grace || took > slow(12*time.Second) {
 		t.Errorf("it ends after %v; the grace is %v", took, grace)
 	}
-	if got := <-run; got.status != 503 || got.problem.Code != api.CodeStopping || !got.problem.RetrySafe {
-		t.Errorf("one who waited gets %+v; want 503, code %s", got, api.CodeStopping)
+	if got := <-run; got.status != 503 || got.problem.Code != api.CodeStopping || !got.problem.RetrySafe || got.problem.Run == "" {
+		t.Errorf("one who waited gets %+v; want 503, code %s, and the run's id", got, api.CodeStopping)
+	} else {
+		waited = got.problem.Run
 	}
 	end := <-last
 	var res api.Result
@@ -156,8 +160,49 @@ func TestGatewayStops(t *testing.T) {
 
 	s = launchService(t, a, data)
 	defer s.stop()
-	var st api.Status
-	if s.call("GET", "/v1/runs/"+id, nil, 200, &st); st.Result == nil || st.Result.Verdict != api.Canceled {
-		t.Errorf("afterwards the history has %+v", st)
+	for _, id := range []string{id, waited} {
+		var st api.Status
+		if s.call("GET", "/v1/runs/"+id, nil, 200, &st); st.Result == nil || st.Result.Verdict != api.Canceled {
+			t.Errorf("afterwards the history has %+v of %q", st, id)
+		}
 	}
+}
+
+// An exec that the end of the grace cuts off is answered as one that any end of its session
+// does: what it did is gone with that, and it is not to be sent again.
+func TestGatewayStopCutsExecsOff(t *testing.T) {
+	a := startAgent(t, "--group", "daemon", "--slots", "3")
+	data := filepath.Join(a.dir, "gateway")
+	s := launchService(t, a, data, "--grace", "1s")
+	defer s.stop()
+	plain := longExec(t, remote.New(s.url, ""), s.session("p", "plain"))
+	streamed := longExec(t, streaming{remote.New(s.url, "")}, s.session("p", "streamed"))
+	s.stop()
+	if s.err != nil {
+		t.Errorf("it ends with %v\n%s", s.err, s.log)
+	}
+	wantCutOff(t, <-plain, "the service stops")
+	wantCutOff(t, <-streamed, "the service stops")
+	s = launchService(t, a, data)
+	defer s.stop()
+	runs := pages[struct {
+		ID string `json:"run_id"`
+	}](s, "/v1/history?limit=100&project=p&verdict=canceled")
+	if len(runs) != 2 {
+		t.Fatalf("the history has %+v", runs)
+	}
+	for _, r := range runs {
+		var st api.Status
+		if s.call("GET", "/v1/runs/"+r.ID, nil, 200, &st); st.Result == nil {
+			t.Fatalf("kept as %+v", st)
+		}
+		wantCutOff(t, *st.Result, "the service stops")
+	}
+}
+
+// streaming has its execs' output as it is written.
+type streaming struct{ *remote.Client }
+
+func (s streaming) Exec(ctx context.Context, id string, e api.Exec) (api.Result, error) {
+	return s.ExecEvents(ctx, id, e, func(remote.Event) error { return nil })
 }

@@ -67,8 +67,8 @@ func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
 	if rerr := g.record(o, res, waited, err); rerr != nil && err == nil {
 		return api.Result{}, rerr
 	}
-	if err != nil && g.kill.Err() != nil {
-		return res, errStopping()
+	if errors.Is(err, context.Canceled) && g.kill.Err() != nil {
+		return res, &ofRun{o.id, errStopping()}
 	}
 	if err != nil {
 		if p, _ := problemFor(err); began(p) {

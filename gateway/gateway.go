@@ -168,13 +168,18 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	g.stop()
 	g.mu.Unlock()
 	stopped := context.WithoutCancel(ctx)
+	var late sync.WaitGroup
+	defer late.Wait()
 	grace, cancel := context.WithTimeout(stopped, g.cfg.Grace)
 	defer cancel()
-	late := context.AfterFunc(grace, g.killAll)
-	defer late()
 	// Requests that wait for a run get its answer, or its cancellation.
 	end, cancelEnd := context.WithTimeout(stopped, g.cfg.Grace+lastAnswers)
 	defer cancelEnd()
+	late.Go(func() {
+		if <-grace.Done(); errors.Is(grace.Err(), context.DeadlineExceeded) {
+			g.cutOff(end)
+		}
+	})
 	g.wg.Wait()
 	g.runs.endFeeds()
 	err := web.Shutdown(end)
@@ -186,12 +191,29 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	ends, cancelEnds := context.WithTimeout(stopped, sessionsEnd)
 	defer cancelEnds()
-	if serr := g.endSessions(ends, g.sessions.every(), "the service stops"); serr != nil {
+	if serr := g.endSessions(ends, g.sessions.every(), serviceStops); serr != nil {
 		g.log.Error("sessions not ended", "err", serr) // the next service does it
 	}
 	<-served
 	return err
 }
+
+// cutOff ends what runs when the grace is over. An exec ends by its session, whose end the
+// agent tells it: what was done in that is gone, and its caller learns how far it came.
+func (g *Gateway) cutOff(ctx context.Context) {
+	g.killAll()
+	var ends sync.WaitGroup
+	for _, id := range g.seats.sessions() {
+		ends.Go(func() { // beside each other: one whose volume is still written to holds nobody up
+			if err := g.endSessions(ctx, []string{id}, serviceStops); err != nil {
+				g.log.Error("session not ended", "session", id, "err", err)
+			}
+		})
+	}
+	ends.Wait()
+}
+
+const serviceStops = "the service stops"
 
 // wanted is done when the caller has left, or when what still runs is canceled.
 func (g *Gateway) wanted(r *http.Request) (context.Context, func()) {

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
@@ -34,6 +36,13 @@ func (s *seats) leave(session string) {
 	if s.taken[session]--; s.taken[session] == 0 {
 		delete(s.taken, session)
 	}
+}
+
+// sessions are those with an exec in the queue or under way.
+func (s *seats) sessions() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.taken))
 }
 
 // carryExec is carry for an exec. Its seat is free before anybody is told the result:

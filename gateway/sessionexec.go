@@ -40,9 +40,9 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 	ctx, done := g.wanted(r)
 	defer done()
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		o.do = func(ctx context.Context) (api.Result, error) {
-			res, err := g.cfg.Agent.Exec(ctx, id, ask)
-			return res, g.noteEnd(id, err)
+		o.do = func(context.Context) (api.Result, error) {
+			res, err := g.cfg.Agent.Exec(r.Context(), id, ask) // cutOff ends it by its session
+			return g.ofExec(id, res, err)
 		}
 		res, err := g.carryExec(ctx, o, id)
 		if err != nil {
@@ -51,20 +51,20 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		g.reply(w, r, http.StatusOK, res)
 		return nil
 	}
-	return g.streamExec(ctx, w, o, id, ask)
+	return g.streamExec(ctx, w, r, o, id, ask)
 }
 
 // streamExec is postExec for one who listens. What fails before there is output is
 // still an answer of its own.
-func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, o *order, id string, ask api.Exec) error {
+func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http.Request, o *order, id string, ask api.Exec) error {
 	out := &eventWriter{g: g, w: w}
-	o.do = func(ctx context.Context) (api.Result, error) {
+	o.do = func(context.Context) (api.Result, error) {
 		ask, stdin := ask, bytes.NewReader(ask.Stdin) // the session may be busy, and this done again
 		ask.Stdin = nil
 		stdout, stderr := out.stream("stdout"), out.stream("stderr")
-		res, err := g.cfg.Agent.ExecEvents(ctx, id, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
+		res, err := g.cfg.Agent.ExecEvents(r.Context(), id, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
 		heard(&res, stdout, stderr)
-		return res, g.noteEnd(id, err)
+		return g.ofExec(id, res, err)
 	}
 	res, err := g.carryExec(ctx, o, id)
 	switch {
@@ -76,6 +76,15 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, o *orde
 		out.put("result", res)
 	}
 	return nil
+}
+
+// ofExec is what the agent says of an exec. That its session was deleted is not for its
+// caller to wonder about when we did it.
+func (g *Gateway) ofExec(id string, res api.Result, err error) (api.Result, error) {
+	if res.SessionEnded != "" && g.kill.Err() != nil {
+		res.SessionEnded = serviceStops
+	}
+	return res, g.noteEnd(id, err)
 }
 
 // An eventWriter writes events to one listener as they happen, who holds the program
