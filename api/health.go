@@ -11,6 +11,7 @@ type Health struct {
 	SessionsMax int    `json:"sessions_ceiling"`                 // the most that may
 	Memory      int64  `json:"memory_committed_bytes"`           // promised to runs under way, and to sessions
 	MemoryMax   int64  `json:"memory_ceiling_bytes"`             // the most it promises together
+	VolumesMax  int64  `json:"volumes_ceiling_bytes,omitempty"`  // the most that volumes may take up together; zero: there are none
 	Beside      int64  `json:"memory_of_others_bytes,omitempty"` // what agents that lived at its start promise beside it
 	UptimeNS    int64  `json:"uptime_ns"`
 	Kernel      string `json:"kernel"`

@@ -204,3 +204,33 @@ func TestGatewaySessionsEnd(t *testing.T) {
 	s.refused("POST", "/v1/sessions", `{"image":"none"}`, 404, api.CodeNoImage)
 	s.refused("POST", "/v1/sessions", fmt.Sprintf(`{"image":"tiny","life":%q}`, "1000h"), 400, api.CodeAboveCeiling)
 }
+
+// A key that takes all the sessions it gets leaves some to others. One that has ended by
+// itself is nobody's any more, whoever asks first.
+func TestGatewaySessionsLeaveRoom(t *testing.T) {
+	a := startAgent(t, append([]string{"--sessions", "4"}, sharedFlags...)...)
+	file, keys := keysFile(t, a.dir, "ann", "bob", "eve")
+	s := startService(t, a, "--keys", file)
+	ann, bob, eve := s.as(keys["ann"]), s.as(keys["bob"]), s.as(keys["eve"])
+	had := []string{ann.session("p", ""), ann.session("q", "")}
+	ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}}
+	ann.refused("POST", "/v1/sessions", ask, 429, api.CodeSessionsFull)
+	bob.session("p", "")
+	bob.refused("POST", "/v1/sessions", ask, 429, api.CodeSessionsFull)
+	eve.session("p", "")
+	for _, id := range had {
+		ann.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
+	}
+	if err := a.DeleteSession(t.Context(), eve.sessions()[0].ID); err != nil { // as if it had been idle
+		t.Fatal(err)
+	}
+	bob.session("q", "")
+}
+
+// sessions lists the key's, as it last heard of them.
+func (s *service) sessions() []api.Session {
+	s.t.Helper()
+	var page api.Page[api.Session]
+	s.call("GET", "/v1/sessions", nil, 200, &page)
+	return page.Items
+}

@@ -20,7 +20,7 @@ type keyField struct {
 }
 
 func (k *Key) fields() []keyField {
-	return []keyField{{"name", &k.Name}, {"sha256", &k.SHA256}, {"runs", &k.Runs}, {"waiting", &k.Waiting}, {"sessions", &k.Sessions},
+	return []keyField{{"name", &k.Name}, {"sha256", &k.SHA256}, {"runs", &k.Runs}, {"waiting", &k.Waiting}, {"sessions", &k.Sessions}, {"memory", &k.Memory},
 		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"admin", &k.Admin}}
 }
 

@@ -23,10 +23,11 @@ type Key struct {
 	SHA256   string   // of the token, in hex
 	Runs     int      // at a time; zero: no bound but the slots
 	Waiting  int      // in the queue; zero: no bound but the queue's
-	Sessions int      // at a time; zero: no bound but the agent's
+	Sessions int      // at a time; zero: what leaves room for other keys, see room
+	Memory   api.Size // promised to them together, with swap and scratch; zero: likewise
 	Bodies   int      // of requests, still coming; zero means an eighth of the service's
 	Blobs    api.Size // together; zero means 1 GiB
-	Volumes  api.Size // together; zero: no bound but the agent's
+	Volumes  api.Size // together; zero: what leaves room for other keys
 	Admin    bool     // may see everyone's history, stats and alerts, and /metrics
 
 	sum [sha256.Size]byte
@@ -40,6 +41,9 @@ type Keys struct {
 }
 
 func (k *Keys) list() []Key { return *k.all.Load() }
+
+// several reports whether there is anybody to leave room for.
+func (k *Keys) several() bool { return k != nil && len(k.list()) > 1 }
 
 var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
@@ -124,7 +128,7 @@ func (k *Keys) Find(token string) (Key, bool) {
 }
 
 func (k Key) negative() bool {
-	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0
+	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0
 }
 
 // NewKey makes a token, and its line for the keys file: k with its SHA256.

@@ -51,9 +51,9 @@ func TestKeys(t *testing.T) {
 }
 
 func TestBoundsOfKeys(t *testing.T) {
-	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2, Admin: true}
+	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Memory: 2 * api.GiB, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2, Admin: true}
 	token, line, err := NewKey(want)
-	if err != nil || !strings.HasSuffix(line, ", runs: 2, waiting: 3, sessions: 4, bodies: 5, blobs: 64M, volumes: 1536M, admin: true}") {
+	if err != nil || !strings.HasSuffix(line, ", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, admin: true}") {
 		t.Fatalf("%v, %s", err, line)
 	}
 	k, err := ParseKeys([]byte("keys:\n" + line))
@@ -80,7 +80,7 @@ func TestBadKeysFiles(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"empty":           {"", "brig key new"},
 		"no keys":         {"keys: []\n", "brig key new"},
-		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n", `line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, bodies, blobs, volumes, admin`},
+		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n", `line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, admin`},
 		"unknown section": {"kyes:\n- {name: a, sha256: " + sum + "}\n", `line 1: unknown field "kyes"`},
 		"no size":         {"keys:\n- name: a\n  blobs: lots\n", `line 3: blobs: size "lots": write a number with an optional K, M, G or T`},
 		"no number":       {"keys:\n- name: a\n  runs: few\n", `line 3: runs "few": write a whole number`},

@@ -43,6 +43,7 @@ type booked struct {
 	owner    string
 	labels   api.Labels
 	language string
+	promised api.Size // memory, for its life
 }
 
 // openSessions reads what an earlier service left.
@@ -86,6 +87,10 @@ func (b *sessionBook) every() []string { return b.ids(func(booked) bool { return
 func (b *sessionBook) ids(are func(booked) bool) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.idsLocked(are)
+}
+
+func (b *sessionBook) idsLocked(are func(booked) bool) []string {
 	var ids []string
 	for id, s := range b.all {
 		if !isPlace(id) && are(s) {
@@ -97,19 +102,19 @@ func (b *sessionBook) ids(are func(booked) bool) []string {
 }
 
 // reserve keeps a place for a session that is about to be made, under a name that no
-// id has. Of a project and task there is one at a time, unless both are empty; and
-// most of the owner's together (zero: any number). Refused, it says which are in the
-// way.
-func (b *sessionBook) reserve(place string, s booked, most int) (inTheWay []string, err error) {
+// id has. Of a project and task there is one at a time, unless both are empty; and room
+// must have nothing against what its owner has, and all owners together. Refused, it
+// says which may be in the way.
+func (b *sessionBook) reserve(place string, s booked, room func(own, all tally) error) (inTheWay []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var theirs []string
-	have := 0
+	var own, all tally
 	for id, other := range b.all {
+		all = all.and(tally{1, other.promised})
 		if other.owner != s.owner {
 			continue
 		}
-		have++
+		own = own.and(tally{1, other.promised})
 		if other.labels == s.labels && s.labels != (api.Labels{}) {
 			p := problem(http.StatusConflict, api.Refuse(api.CodeConflict, "project %q has a session of task %q already: use it, or end it", s.labels.Project, s.labels.Task))
 			if isPlace(id) { // it has no id yet
@@ -118,12 +123,9 @@ func (b *sessionBook) reserve(place string, s booked, most int) (inTheWay []stri
 			p.Session = id
 			return []string{id}, p
 		}
-		if !isPlace(id) {
-			theirs = append(theirs, id)
-		}
 	}
-	if most > 0 && have >= most {
-		return theirs, problem(http.StatusTooManyRequests, api.Fail(api.CodeSessionsFull, "this key has %d sessions and %d may be: end one", have, most))
+	if err := room(own, all); err != nil {
+		return b.idsLocked(func(booked) bool { return true }), err
 	}
 	b.all[place] = s
 	return nil, nil
@@ -133,10 +135,13 @@ const placePrefix = "?" // no id begins with it
 
 func isPlace(id string) bool { return strings.HasPrefix(id, placePrefix) }
 
-// settle puts a session in the place kept for it, and both into the file.
-func (b *sessionBook) settle(place, id string) error {
+// settle puts a session in the place kept for it, with what the agent has promised it,
+// and writes the file.
+func (b *sessionBook) settle(place, id string, promised api.Size) error {
 	b.mu.Lock()
-	b.all[id] = b.all[place]
+	s := b.all[place]
+	s.promised = promised
+	b.all[id] = s
 	delete(b.all, place)
 	b.mu.Unlock()
 	return b.save()

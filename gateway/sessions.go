@@ -31,7 +31,7 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 		return errStopping()
 	}
 	place := placePrefix + runID()
-	if err := g.reserve(r.Context(), place, booked{c.Name, ask.Labels, ask.Language}, c.Sessions); err != nil {
+	if err := g.reserve(r.Context(), place, booked{c.Name, ask.Labels, ask.Language, promised(ask)}, c); err != nil {
 		return err
 	}
 	// A caller who hangs up now leaves a session, which ends by itself when it is idle:
@@ -42,7 +42,7 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return errors.Join(err, g.sessions.drop(place))
 	}
-	if err := g.sessions.settle(place, s.ID); err != nil {
+	if err := g.sessions.settle(place, s.ID, promiseOf(s.Limits)); err != nil {
 		return errors.Join(err, g.cfg.Agent.DeleteSession(within, s.ID), g.sessions.drop(s.ID))
 	}
 	g.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
@@ -53,15 +53,19 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 
 // reserve keeps a place for a session. What has ended without anybody asking is in
 // nobody's way.
-func (g *Gateway) reserve(ctx context.Context, place string, s booked, most int) error {
-	inTheWay, err := g.sessions.reserve(place, s, most)
+func (g *Gateway) reserve(ctx context.Context, place string, s booked, c caller) error {
+	health, _, _ := g.agent.get()
+	room := func(own, all tally) error {
+		return c.room(own, all, tally{1, s.promised}, tally{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.several())
+	}
+	inTheWay, err := g.sessions.reserve(place, s, room)
 	gone := false
 	for _, id := range inTheWay {
 		_, lerr := g.lookAt(ctx, id)
 		gone = gone || ended(lerr)
 	}
 	if gone {
-		_, err = g.sessions.reserve(place, s, most)
+		_, err = g.sessions.reserve(place, s, room)
 	}
 	return err
 }

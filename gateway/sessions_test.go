@@ -39,7 +39,9 @@ func (f *fakeSessions) mux() *http.ServeMux {
 		id := fmt.Sprintf("s%d", f.n)
 		f.live[id] = true
 		f.mu.Unlock()
-		say(w, 201, map[string]string{"session_id": id})
+		var ask api.SessionRequest
+		_ = json.NewDecoder(r.Body).Decode(&ask)
+		say(w, 201, map[string]any{"session_id": id, "limits": ask.Limits.Over(api.Defaults())})
 	})
 	mux.HandleFunc("GET /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -305,10 +307,10 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := func(owner, id string) {
-			if _, err := b.reserve(placePrefix+id, booked{owner: owner}, 0); err != nil {
+			if _, err := b.reserve(placePrefix+id, booked{owner: owner}, func(_, _ tally) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(b.settle(placePrefix+id, id), b.end(id, "why")); err != nil {
+			if err := errors.Join(b.settle(placePrefix+id, id, 0), b.end(id, "why")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -78,7 +78,7 @@ func (m *makings) end(key string, own chan struct{}) {
 
 // makeSession has the agent make it.
 func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
-	if ask.Volume != nil && !ask.Volume.ReadOnly && c.Volumes > 0 {
+	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || g.cfg.Keys.several()) {
 		end, err := g.makings.begin(ctx, c.Name)
 		if err != nil {
 			return api.Session{}, err
@@ -104,21 +104,22 @@ func ownWords(err error, c caller, project string) error {
 }
 
 func (g *Gateway) roomForVolume(ctx context.Context, ask api.SessionRequest, c caller) error {
-	all, err := g.volumesFor(ctx, c)
+	list, err := g.cfg.Agent.Volumes(ctx)
 	if err != nil {
 		return err
 	}
-	total := cmp.Or(ask.Volume.Size, api.VolumeSize)
-	for _, v := range all {
-		if v.Name == ask.Labels.Project {
+	var own, all api.Size
+	for _, v := range list {
+		if v.Name == ask.Volume.Name {
 			return nil
 		}
-		total += v.Size
+		all += v.Size
+		if strings.HasPrefix(v.Name, volumesOf(c.Name)) {
+			own += v.Size
+		}
 	}
-	if total > c.Volumes {
-		return api.Refuse(api.CodeAboveCeiling, "this key may have %s of volumes, and with this one it would have %s: remove one, or ask for less", c.Volumes, total)
-	}
-	return nil
+	health, _, _ := g.agent.get()
+	return c.roomForVolume(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize), api.Size(health.VolumesMax), g.cfg.Keys.several())
 }
 
 // shown is a session as its owner knows it.

@@ -311,6 +311,6 @@ func (h *Host) Health() api.Health {
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.count(), SessionsMax: h.sessions.most,
-		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), Beside: int64(h.beside), Kernel: h.kernel, CgroupMode: h.mode,
+		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), VolumesMax: h.volumes.ceiling(), Beside: int64(h.beside), Kernel: h.kernel, CgroupMode: h.mode,
 	}
 }

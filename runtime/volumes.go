@@ -59,6 +59,14 @@ func newVolumes(v Volumes, kernel string, log *slog.Logger) *volumes {
 	return &volumes{Volumes: v, kernel: kernel, log: log, used: map[string]*usedVolume{}}
 }
 
+// ceiling is the most that they may take up together, in bytes; zero: there are none.
+func (all *volumes) ceiling() int64 {
+	if all.Dir == "" {
+		return 0
+	}
+	return int64(all.Total)
+}
+
 // check refuses what can be refused before anything is made.
 func (all *volumes) check(ask *api.VolumeRequest) error {
 	switch {
