@@ -60,6 +60,8 @@ type Sessions interface {
 	Create(ctx context.Context, ask api.SessionRequest, c Caller) (api.Session, error)
 	List(c Caller) []api.Session
 	Get(id string, c Caller) (api.Session, error)
+	// Use is Get, and counts as using it.
+	Use(id string, c Caller) (api.Session, error)
 	// Delete returns when nothing of it is left.
 	Delete(id string, c Caller) error
 	Exec(ctx context.Context, id string, e api.Exec, s Streams, c Caller) (api.Result, error)

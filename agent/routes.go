@@ -17,6 +17,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /v1/sessions", s.listSessions)
 	mux.HandleFunc("GET /v1/sessions/{id}", s.getSession)
 	mux.HandleFunc("DELETE /v1/sessions/{id}", s.deleteSession)
+	mux.HandleFunc("POST /v1/sessions/{id}/use", s.useSession)
 	mux.HandleFunc("POST /v1/sessions/{id}/exec", s.execInSession)
 	mux.HandleFunc("GET /v1/sessions/{id}/files", s.listFiles)
 	mux.HandleFunc("PUT /v1/sessions/{id}/files/{name...}", s.putFile)

@@ -52,11 +52,20 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) {
+	s.tellSession(w, r, Sessions.Get)
+}
+
+// useSession is for one who wants something of the session that cannot begin yet.
+func (s *Server) useSession(w http.ResponseWriter, r *http.Request) {
+	s.tellSession(w, r, Sessions.Use)
+}
+
+func (s *Server) tellSession(w http.ResponseWriter, r *http.Request, tell func(Sessions, string, Caller) (api.Session, error)) {
 	all := s.sessions(w, r)
 	if all == nil {
 		return
 	}
-	one, err := all.Get(r.PathValue("id"), callerOf(r.Context()))
+	one, err := tell(all, r.PathValue("id"), callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return

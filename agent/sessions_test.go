@@ -43,6 +43,10 @@ func (o *one) Get(id string, c agent.Caller) (api.Session, error) {
 	return api.Session{ID: id, Idle: 1, Life: 1}, o.known(id, c)
 }
 
+func (o *one) Use(id string, c agent.Caller) (api.Session, error) {
+	return api.Session{ID: id, Idle: 2, Life: 2}, o.known(id, c)
+}
+
 func (o *one) Delete(id string, c agent.Caller) error {
 	if err := o.known(id, c); err != nil {
 		return err
@@ -174,6 +178,9 @@ func TestSessionRoutes(t *testing.T) {
 	}
 	if _, err := c.Session(ctx, "other"); code(err) != api.CodeNotFound {
 		t.Errorf("another id: %v", err)
+	}
+	if s, err := c.UseSession(ctx, "s"); err != nil || s.Idle != 2 {
+		t.Errorf("use: %+v, %v", s, err)
 	}
 	if _, err := c.Session(ctx, "../s/x?y"); code(err) != api.CodeBadFile {
 		t.Errorf("an id of many signs: %v", err)

@@ -31,6 +31,12 @@ func (c *Client) Session(ctx context.Context, id string) (s api.Session, err err
 	return s, err
 }
 
+// UseSession is Session, and its idle time begins anew.
+func (c *Client) UseSession(ctx context.Context, id string) (s api.Session, err error) {
+	err = c.call(ctx, http.MethodPost, sessionPath(id)+"/use", nil, &s)
+	return s, err
+}
+
 // DeleteSession ends one with all that runs in it. When it returns, nothing of it is
 // left.
 func (c *Client) DeleteSession(ctx context.Context, id string) error {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/remote"
@@ -160,6 +161,26 @@ func TestGatewayExecCutOff(t *testing.T) {
 		t.Fatalf("the run is kept as %+v", kept)
 	}
 	wantCutOff(t, *kept.Result, "it was deleted")
+}
+
+// A session is not idle while an exec of it waits for a turn.
+func TestGatewayExecWaitsLongerThanIdle(t *testing.T) {
+	a := startAgent(t, "--group", "daemon", "--slots", "1")
+	s := startService(t, a)
+	var made api.Session
+	s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}, Idle: slowly(1)}, 201, &made)
+	other := sh("sleep 600")
+	other.Limits = api.Limits{Wall: slowly(3), Memory: 64 * api.MiB}
+	first := s.alone(other)
+	s.busy(1)
+	if res := s.exec(made.ID, "echo here"); string(res.Stdout) != "here\n" || res.Timing.Queued < int64(slow(1500*time.Millisecond)) {
+		t.Errorf("after %v in the queue: %s, %q", time.Duration(res.Timing.Queued), res.Verdict, res.Stdout)
+	}
+	wantVerdict(t, *s.settled(first).Result, api.WallLimit)
+	eventually(t, "the session to be idle", func() bool {
+		_, err := a.Session(t.Context(), made.ID)
+		return err != nil
+	})
 }
 
 // Sessions end with the service; one that was killed leaves them to the next.

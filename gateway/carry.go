@@ -38,6 +38,8 @@ type order struct {
 	// do, when set, is done with a turn instead of the run, which then only says whose
 	// it is and in what language.
 	do func(context.Context) (api.Result, error)
+
+	session string // of an exec
 }
 
 // carry takes an order through the queue and the agent, and into the history, before
@@ -86,7 +88,7 @@ func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.
 	if g.stopping.Err() != nil {
 		return api.Result{}, 0, errStopping()
 	}
-	turn, err := g.queue.Take(wait, o.who())
+	turn, err := g.turn(wait, o)
 	if err != nil {
 		return api.Result{}, 0, g.unserved(ctx, wait, err)
 	}
@@ -107,6 +109,22 @@ func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.
 			return res, turn.Waited, g.unserved(ctx, wait, err)
 		}
 	}
+}
+
+// turn waits for an order's turn. An exec's session is in use meanwhile.
+func (g *Gateway) turn(ctx context.Context, o *order) (*queue.Turn, error) {
+	if o.session == "" {
+		return g.queue.Take(ctx, o.who())
+	}
+	if turn := g.queue.TryTake(o.who()); turn != nil {
+		return turn, nil
+	}
+	waiting, begun := context.WithCancel(ctx)
+	var using sync.WaitGroup
+	using.Go(func() { g.keepInUse(waiting, o.session) })
+	defer using.Wait()
+	defer begun()
+	return g.queue.Take(ctx, o.who())
 }
 
 func (o *order) who() queue.Who {

@@ -47,10 +47,10 @@ func (s *seats) sessions() []string {
 
 // carryExec is carry for an exec. Its seat is free before anybody is told the result:
 // who sends the next one then finds it so.
-func (g *Gateway) carryExec(ctx context.Context, o *order, session string) (api.Result, error) {
-	if err := g.seats.take(session); err != nil {
+func (g *Gateway) carryExec(ctx context.Context, o *order) (api.Result, error) {
+	if err := g.seats.take(o.session); err != nil {
 		return api.Result{}, err
 	}
-	defer g.seats.leave(session)
+	defer g.seats.leave(o.session)
 	return g.carry(ctx, o)
 }

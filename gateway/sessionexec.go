@@ -34,7 +34,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o := &order{
-		id: runID(), caller: c, size: len(ask.Source), created: time.Now(),
+		id: runID(), session: id, caller: c, size: len(ask.Source), created: time.Now(),
 		run: api.Run{Language: s.language, Labels: s.labels}, longest: time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall)),
 	}
 	ctx, done := g.wanted(r)
@@ -44,29 +44,29 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 			res, err := g.cfg.Agent.Exec(r.Context(), id, ask) // cutOff ends it by its session
 			return g.ofExec(id, res, err)
 		}
-		res, err := g.carryExec(ctx, o, id)
+		res, err := g.carryExec(ctx, o)
 		if err != nil {
 			return err
 		}
 		g.reply(w, r, http.StatusOK, res)
 		return nil
 	}
-	return g.streamExec(ctx, w, r, o, id, ask)
+	return g.streamExec(ctx, w, r, o, ask)
 }
 
 // streamExec is postExec for one who listens. What fails before there is output is
 // still an answer of its own.
-func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http.Request, o *order, id string, ask api.Exec) error {
+func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http.Request, o *order, ask api.Exec) error {
 	out := &eventWriter{g: g, w: w}
 	o.do = func(context.Context) (api.Result, error) {
 		ask, stdin := ask, bytes.NewReader(ask.Stdin) // the session may be busy, and this done again
 		ask.Stdin = nil
 		stdout, stderr := out.stream("stdout"), out.stream("stderr")
-		res, err := g.cfg.Agent.ExecEvents(r.Context(), id, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
+		res, err := g.cfg.Agent.ExecEvents(r.Context(), o.session, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
 		heard(&res, stdout, stderr)
-		return g.ofExec(id, res, err)
+		return g.ofExec(o.session, res, err)
 	}
-	res, err := g.carryExec(ctx, o, id)
+	res, err := g.carryExec(ctx, o)
 	switch {
 	case err != nil && out.last == 0:
 		return err
@@ -76,6 +76,22 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http
 		out.put("result", res)
 	}
 	return nil
+}
+
+// keepInUse has a session count as used until ctx is done: an exec that waits for its turn
+// is something that is asked of it, and the agent does not know yet.
+func (g *Gateway) keepInUse(ctx context.Context, id string) {
+	for {
+		s, err := g.cfg.Agent.UseSession(ctx, id)
+		if err != nil {
+			return // the exec will be told
+		}
+		select {
+		case <-time.After(time.Duration(s.Idle) / 3):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // ofExec is what the agent says of an exec. That its session was deleted is not for its

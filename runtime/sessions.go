@@ -247,6 +247,19 @@ func (h *Host) Session(id string, c Caller) (api.Session, error) {
 	return s.info()
 }
 
+// UseSession is Session, and its idle time begins anew.
+func (h *Host) UseSession(id string, c Caller) (api.Session, error) {
+	s, err := h.sessions.find(id, c)
+	if err != nil {
+		return api.Session{}, err
+	}
+	if err := s.enter(); err != nil {
+		return api.Session{}, err
+	}
+	s.leave()
+	return s.info()
+}
+
 // DeleteSession ends one, with all that runs in it, and returns when nothing of it is
 // left.
 func (h *Host) DeleteSession(id string, c Caller) error {

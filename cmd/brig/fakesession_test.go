@@ -75,6 +75,8 @@ func (f *fakeSessions) Get(id string, _ agent.Caller) (s api.Session, err error)
 	return s, err
 }
 
+func (f *fakeSessions) Use(id string, c agent.Caller) (api.Session, error) { return f.Get(id, c) }
+
 func (f *fakeSessions) Delete(id string, _ agent.Caller) error {
 	if _, err := f.find(id); err != nil {
 		return err

@@ -54,6 +54,10 @@ func (s sessions) Get(id string, c agent.Caller) (api.Session, error) {
 	return s.host.Session(id, callerOf(c))
 }
 
+func (s sessions) Use(id string, c agent.Caller) (api.Session, error) {
+	return s.host.UseSession(id, callerOf(c))
+}
+
 func (s sessions) Delete(id string, c agent.Caller) error {
 	return s.host.DeleteSession(id, callerOf(c))
 }
