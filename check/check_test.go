@@ -96,6 +96,17 @@ func TestSecretsOfOneLineAreAllHidden(t *testing.T) {
 	}
 }
 
+// What cannot work in a sandbox is told, and keeps nobody from trying.
+func TestANetworkIsWorthAWord(t *testing.T) {
+	run := func(api.Run) (api.Result, error) {
+		return ended(`{"rule":"network","line":1,"column":1,"name":"socket"}` + "\n" + done), nil
+	}
+	found, err := check.Program("python", "main.py", []byte("import socket\n"), run)
+	if err != nil || len(found) != 1 || found[0].Severity != api.SeverityInfo || check.Refuses(found) || found[0].Message != "socket is for a network, and a sandbox has none" {
+		t.Errorf("%v, %+v", err, found)
+	}
+}
+
 func TestALargeSourceIsRemarkable(t *testing.T) {
 	if found := check.Source("main.py", make([]byte, check.LargeSource)); len(found) != 0 {
 		t.Errorf("%+v; want nothing of exactly 1 MiB", found)

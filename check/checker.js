@@ -59,8 +59,12 @@ function syntax() {
 const RULES = {
   "eval": "js-eval", "Function": "js-function",
   "vm.runInThisContext": "js-eval", "vm.runInNewContext": "js-eval", "vm.runInContext": "js-eval", "vm.Script": "js-eval", "vm.compileFunction": "js-eval",
+  "fetch": "network", "WebSocket": "network", "XMLHttpRequest": "network", "EventSource": "network",
 };
-const GLOBALS = new Set(["eval", "Function", "require", "setTimeout", "setInterval", "globalThis", "global", "window", "self", "module", "process", "Object", "Reflect"]);
+// Modules that are told of wherever they are loaded.
+const LOADED = { "child_process": "js-child-process" };
+for (const m of ["net", "tls", "dgram", "http", "https", "http2", "axios", "node-fetch", "undici", "ws"]) LOADED[m] = "network";
+const GLOBALS = new Set(["eval", "fetch", "WebSocket", "XMLHttpRequest", "EventSource", "Function", "require", "setTimeout", "setInterval", "globalThis", "global", "window", "self", "module", "process", "Object", "Reflect"]);
 const GLOBAL_OBJECTS = new Set(["globalThis", "global", "window", "self"]);
 const MODULES = new Set(["child_process", "vm", "module"]);
 const HTML = new Set(["innerHTML", "outerHTML"]);
@@ -259,17 +263,21 @@ function call(node, scope) {
   return new Set();
 }
 
+function loaded(module, at) {
+  if (Object.hasOwn(LOADED, module ?? "")) tell(LOADED[module], startOf(at), module);
+}
+
 // find tells of what is used, not only of what is called.
 function find(node, scope) {
   if (scopes.has(node)) scope = scopes.get(node);
   if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) {
-    if (node.moduleSpecifier && moduleName(node.moduleSpecifier) === "child_process") tell("js-child-process", startOf(node.moduleSpecifier), "child_process");
+    if (node.moduleSpecifier) loaded(moduleName(node.moduleSpecifier), node.moduleSpecifier);
     if (ts.isImportDeclaration(node)) return;
   }
   if (ts.isTypeNode(node) && !ts.isExpressionWithTypeArguments(node)) return;
-  if (ts.isExternalModuleReference(node) && moduleName(node.expression) === "child_process") tell("js-child-process", startOf(node), "child_process");
+  if (ts.isExternalModuleReference(node)) loaded(moduleName(node.expression), node);
   if (ts.isCallExpression(node)) {
-    if (names(node, scope).has("child_process")) tell("js-child-process", startOf(node), "child_process");
+    for (const m of names(node, scope)) loaded(m, node);
     const func = names(node.expression, scope), first = node.arguments[0];
     if ((func.has("setTimeout") || func.has("setInterval")) && first && (text(first) !== undefined || ts.isTemplateExpression(first))) {
       tell("js-eval", startOf(node), textOf(node.expression).slice(0, 40));

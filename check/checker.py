@@ -21,6 +21,8 @@ RULES |= {"os." + f: "python-os-system" for f in (
 RULES |= {"subprocess." + f: "python-subprocess" for f in "run call Popen check_call check_output getoutput getstatusoutput".split()}
 RULES["_posixsubprocess.fork_exec"] = "python-subprocess"
 BUILTINS = {name.split(".")[1] for name in RULES if name.startswith("builtins.")} | {"getattr", "vars", "globals"}
+NETWORK = set("socket socketserver ftplib smtplib poplib imaplib telnetlib urllib.request http.client http.server xmlrpc "
+              "requests urllib3 httpx aiohttp websockets".split())
 SAME = {"posix": "os", "_pickle": "pickle", "cPickle": "pickle", "__builtin__": "builtins"}
 MODULES = {name.split(".")[0] for name in RULES}
 IMPORTERS = {"builtins.__import__", "importlib.import_module", "importlib.__import__"}
@@ -89,6 +91,12 @@ def join(bases, attr):
 
 def module(name):
     return SAME.get(name, name)
+
+
+def network(name):
+    """The module for networks that a dotted name is of, or None."""
+    parts = name.split(".")
+    return next((m for m in (".".join(parts[:n]) for n in range(1, len(parts) + 1)) if m in NETWORK), None)
 
 
 class Resolver:
@@ -337,11 +345,21 @@ class Finder(ast.NodeVisitor):
             self.generic_visit(node)
             self.scope = outer
             return
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            self.imports(node)
         if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             for name in sorted(self.resolver.names(node, self.scope)):
                 if name in RULES:
                     tell(RULES[name], node, name.removeprefix("builtins."))
         self.generic_visit(node)
+
+    def imports(self, node):
+        source = getattr(node, "module", None)
+        if getattr(node, "level", 0):
+            return  # what lies beside the program
+        for m in dict.fromkeys(network(f"{source}.{a.name}" if source else a.name) for a in node.names):
+            if m:
+                tell("network", node, m)
 
 
 def main():

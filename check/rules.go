@@ -17,6 +17,8 @@ var rules = map[string]rule{
 	"not-checked": {api.SeverityError, "the source could not be checked: %s"},
 	"large":       {api.SeverityWarning, "the source has %s bytes: the most that is usual is 1 MiB"},
 
+	"network": {api.SeverityInfo, "%s is for a network, and a sandbox has none"},
+
 	"python-eval":       {api.SeverityError, "%s carries out any text as a program"},
 	"python-exec":       {api.SeverityError, "%s carries out any text as a program"},
 	"python-os-system":  {api.SeverityError, "%s starts other programs"},

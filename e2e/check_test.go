@@ -54,6 +54,14 @@ var pythonChecks = []checkCase{
 	{"@eval\ndef f(): pass", "python-eval:1"},
 	{"if False:\n    eval = None\neval('1')", "python-eval:3"}, // nothing hides it
 
+	{"import socket\nsocket.socket()", "network:1"},
+	{"import os, http.client as c", "network:1"},
+	{"from urllib import request, parse", "network:1"},
+	{"from requests.adapters import HTTPAdapter", "network:1"},
+	{"def f():\n    import urllib.request, socket", "network:2 network:2"},
+	{"from http import HTTPStatus\nfrom urllib.parse import quote\nimport html", ""},
+	{"from .socket import a\nfrom . import socket\nsocket = 1", ""},
+
 	{"print('eval(1)')", ""},
 	{"# eval(1)\nx = 1", ""},
 	{"'''\neval(1)\nimport os; os.system('ls')\n'''", ""},
@@ -101,6 +109,12 @@ var nodeChecks = []checkCase{
 	{"require('vm').runInNewContext('1')", "js-eval:1"},
 	{"const el = {};\nel.innerHTML = '<b>';", "js-inner-html:2"},
 	{"const el = {};\nel['inner' + 'HTML'] += '<b>';", "js-inner-html:2"},
+
+	{"const h = require('node:https');\nh.get('x')", "network:1"},
+	{"import { connect } from 'net';", "network:1"},
+	{"fetch('http://x').then(console.log)", "network:1"},
+	{"new WebSocket('ws://x')", "network:1"},
+	{"const net = { connect() {} };\nnet.connect();\nfunction fetch() {}\nfetch()", ""},
 
 	{"console.log('eval(1)'); // eval(1)\n/* new Function() */", ""},
 	{"console.log(`eval(${1})`, /eval\\(1\\)/)", ""},
