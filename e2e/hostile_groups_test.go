@@ -81,6 +81,39 @@ func (a *agent) groups(t testing.TB) []string {
 	return strings.Fields(string(text))
 }
 
+// A keeper is a process of brig's in a cell.
+type keeper struct {
+	pid    int
+	status string // of /proc
+}
+
+// keepers finds those in the cells whose groups are called so, as they are listed.
+func (a *agent) keepers(t testing.TB, cells string) (all []keeper) {
+	t.Helper()
+	for _, top := range a.groups(t) {
+		lists, err := filepath.Glob(filepath.Join(top, cells, "init", "cgroup.procs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range lists {
+			text, err := os.ReadFile(list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, word := range strings.Fields(string(text)) {
+				pid, err := strconv.Atoi(word)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if status, err := os.ReadFile(filepath.Join("/proc", word, "status")); err == nil { // else it has just ended
+					all = append(all, keeper{pid, string(status)})
+				}
+			}
+		}
+	}
+	return all
+}
+
 // charged sums what is charged to all cells of the agent.
 func (a *agent) charged(t testing.TB) int64 {
 	t.Helper()

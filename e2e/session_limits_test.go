@@ -6,10 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -283,33 +280,16 @@ func TestExecOfADeadCellKeepsItsOutput(t *testing.T) {
 func killCell(t *testing.T, a *agent) {
 	t.Helper()
 	parent := fmt.Sprintf("\nPPid:\t%d\n", a.cmd.Process.Pid)
-	for _, top := range a.groups(t) {
-		lists, err := filepath.Glob(filepath.Join(top, "*session-*", "init", "cgroup.procs"))
-		if err != nil {
+	for _, k := range a.keepers(t, "*session-*") {
+		if !strings.Contains(k.status, parent) {
+			continue
+		}
+		if err := syscall.Kill(k.pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		for _, list := range lists {
-			text, err := os.ReadFile(list)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, word := range strings.Fields(string(text)) {
-				status, err := os.ReadFile(filepath.Join("/proc", word, "status"))
-				if err != nil || !strings.Contains(string(status), parent) {
-					continue
-				}
-				pid, err := strconv.Atoi(word)
-				if err == nil {
-					err = syscall.Kill(pid, syscall.SIGKILL)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-		}
+		return
 	}
-	t.Fatal("no process of brig's found in the session's cell")
+	t.Fatal("no cell's first process was found")
 }
 
 // A session ends when nothing is asked of it, or when its life is over, and says so.

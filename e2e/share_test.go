@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -51,32 +49,15 @@ func TestCellKeepsToItsSlotsProcessor(t *testing.T) {
 	wantVerdict(t, res, api.OK)
 	want := strings.TrimSpace(string(res.Stdout))
 	a.idle(t)
-	found := map[string]bool{}
-	for _, top := range a.groups(t) {
-		lists, err := filepath.Glob(filepath.Join(top, "cell-*", "init", "cgroup.procs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, list := range lists {
-			text, err := os.ReadFile(list)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, pid := range strings.Fields(string(text)) {
-				status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
-				if err != nil {
-					continue // the shell of the run before has just ended
-				}
-				_, rest, _ := strings.Cut(string(status), "\nCpus_allowed_list:\t")
-				got, _, _ := strings.Cut(rest, "\n")
-				found[pid] = true
-				if got != want {
-					t.Errorf("process %s of the cell may use %s; want %s, as its runs", pid, got, want)
-				}
-			}
+	keepers := a.keepers(t, "cell-*")
+	for _, k := range keepers {
+		_, rest, _ := strings.Cut(k.status, "\nCpus_allowed_list:\t")
+		got, _, _ := strings.Cut(rest, "\n")
+		if got != want {
+			t.Errorf("process %d of the cell may use %s; want %s, as its runs", k.pid, got, want)
 		}
 	}
-	if len(found) == 0 {
+	if len(keepers) == 0 {
 		t.Error("no process of brig's found in the cell")
 	}
 }

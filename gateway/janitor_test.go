@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
@@ -9,32 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
-
-// logged is a log that may be read while it is written.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // What an earlier service left is ended at the start, also by an agent that is away at
 // first, and named. Each hour what has ended without anybody asking is forgotten.
@@ -56,7 +37,7 @@ func TestJanitor(t *testing.T) {
 	if err := os.WriteFile(book, []byte("left\ngone\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log logged
+	var log testenv.Log
 	web := serveFake(t, mux, func(c *Config) { c.Sessions, c.Log = book, slog.New(slog.NewTextHandler(&log, nil)) })
 	g := web.Config.Handler.(*Gateway)
 	for range 2 {

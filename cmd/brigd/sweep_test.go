@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
 // An agent that goes on takes away within the hour what others leave that are killed, says
@@ -37,7 +38,7 @@ func TestSweepHourly(t *testing.T) {
 		defer ended.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		var log logged
+		var log testenv.Log
 		ended.Go(func() { sweepHourly(ctx, run, slog.New(slog.NewTextHandler(&log, nil))) })
 		synctest.Wait()
 		leave("damaged0", "/etc\n")
@@ -58,22 +59,4 @@ func TestSweepHourly(t *testing.T) {
 			}
 		}
 	})
-}
-
-// logged is a log that may be read while it is written.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
