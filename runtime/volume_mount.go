@@ -21,9 +21,14 @@ func (m *volume) hang(device string, userns *os.File) (err error) {
 	if m.theirs, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
 		return err
 	}
-	err = unix.MountSetattr(fd(m.theirs), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(fd(userns))})
+	return m.all.shift(m.theirs, userns)
+}
+
+// shift has a mount show the ids of the namespace for those on disk.
+func (all *volumes) shift(mount, userns *os.File) error {
+	err := unix.MountSetattr(fd(mount), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(fd(userns))})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
-		return m.all.lacks("idmapped mounts of ext4 (Linux 5.12)", err)
+		return all.lacks("idmapped mounts of ext4 (Linux 5.12)", err)
 	}
 	return os.NewSyscallError("mount_setattr", err)
 }

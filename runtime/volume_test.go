@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -22,6 +23,35 @@ func TestNoVolumesWithoutTheFileSystem(t *testing.T) {
 		t.Fatalf("%v; want code %s", err, api.CodeUnsupported)
 	}
 	for _, word := range []string{"volumes need nosuchfs", "CONFIG_NOSUCHFS_FS", "modprobe nosuchfs", "Linux 6.1.0"} {
+		if !strings.Contains(e.Message, word) {
+			t.Errorf("%q does not say %q", e.Message, word)
+		}
+	}
+}
+
+// The kernel's own answer for a file system whose ids it cannot shift, as ext4's were before
+// Linux 5.12. Without the shift, files would belong to ids that the next cell has not.
+func TestNoVolumesWithoutShiftedIDs(t *testing.T) {
+	testenv.NeedRoot(t)
+	all := newVolumes(Volumes{Dir: t.TempDir()}, "5.11.0", slog.New(slog.DiscardHandler))
+	var ids idMaps
+	defer func() { check(t, ids.Close()) }()
+	userns, err := ids.forImage(slotIDs(0))
+	check(t, err)
+	ctx, err := all.openFS("sysfs") // which no kernel lets shift
+	check(t, err)
+	defer unix.Close(ctx)
+	check(t, unix.FsconfigCreate(ctx))
+	mount, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, 0)
+	check(t, err)
+	hung := os.NewFile(uintptr(mount), "mount")
+	defer hung.Close()
+	err = all.shift(hung, userns)
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.CodeUnsupported {
+		t.Fatalf("%v; want code %s", err, api.CodeUnsupported)
+	}
+	for _, word := range []string{"idmapped mounts", "Linux 5.12", "this host (Linux 5.11.0)"} {
 		if !strings.Contains(e.Message, word) {
 			t.Errorf("%q does not say %q", e.Message, word)
 		}
