@@ -42,9 +42,10 @@ const (
 // did: that is a Verdict.
 type Error struct {
 	Code      Code   `json:"code"`
-	Message   string `json:"message"`          // one sentence: what, why, and what to do about it
-	RetrySafe bool   `json:"retry_safe"`       // the same request may be sent again: a run has no effect outside its sandbox, and this one left nothing
-	Run       string `json:"run_id,omitempty"` // empty when no run was begun
+	Message   string `json:"message"`              // one sentence: what, why, and what to do about it
+	RetrySafe bool   `json:"retry_safe"`           // the same request may be sent again: a run has no effect outside its sandbox, and this one left nothing
+	Run       string `json:"run_id,omitempty"`     // empty when no run was begun
+	Session   string `json:"session_id,omitempty"` // that is in the way
 
 	err error
 }

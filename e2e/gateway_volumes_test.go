@@ -122,3 +122,34 @@ func TestGatewayVolumes(t *testing.T) {
 	}
 	a.noLoops(t)
 }
+
+// A session's successor has its volume, as soon as that is heard to have ended: it waits
+// until the volume is written out. Who has to end a session of his first is told which.
+func TestGatewayVolumeIsHandedOn(t *testing.T) {
+	a := volumeAgent(t, sharedFlags...)
+	s := startService(t, a)
+	ask := keeping("p", "t", api.VolumeRequest{Size: api.VolumeSizeMin})
+	ask.Idle = slowly(0.2)
+	var made api.Session
+	for i := range 6 {
+		s.call("POST", "/v1/sessions", ask, 201, &made)
+		if i%2 == 0 {
+			s.call("DELETE", "/v1/sessions/"+made.ID, nil, 204, nil)
+			continue
+		}
+		eventually(t, "the session to be idle", func() bool {
+			_, err := a.Session(t.Context(), made.ID)
+			return err != nil
+		})
+	}
+	stays := s.keep("p", "t", api.VolumeRequest{})
+	var p api.Problem
+	s.call("POST", "/v1/sessions", keeping("p", "other", api.VolumeRequest{}), 409, &p)
+	if p.Code != api.CodeConflict || p.Session != stays.ID || p.RetrySafe {
+		t.Errorf("a second writer is told %+v; want session %s", p, stays.ID)
+	}
+	s.call("DELETE", "/v1/volumes/p", nil, 409, &p)
+	if p.Session != stays.ID {
+		t.Errorf("who removes the volume is told %+v; want session %s", p, stays.ID)
+	}
+}

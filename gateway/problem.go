@@ -17,7 +17,7 @@ func problem(status int, err error) *api.Problem {
 	p := &api.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error(), Code: api.CodeInternal}
 	var e *api.Error
 	if errors.As(err, &e) {
-		p.Code, p.RetrySafe, p.Run = e.Code, e.RetrySafe, e.Run
+		p.Code, p.RetrySafe, p.Run, p.Session = e.Code, e.RetrySafe, e.Run, e.Session
 	}
 	return p
 }

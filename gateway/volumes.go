@@ -89,17 +89,21 @@ func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c cal
 		}
 	}
 	s, err := g.cfg.Agent.CreateSession(ctx, ask)
-	return shown(s), ownWords(err, c, ask.Labels.Project)
+	return shown(s), g.ownWords(err, c, ask.Labels.Project)
 }
 
-// ownWords is err with a volume's name as its owner knows it: its project.
-func ownWords(err error, c caller, project string) error {
+// ownWords is err with a volume's name as its owner knows it, its project, and with the id
+// of a session only if that is his.
+func (g *Gateway) ownWords(err error, c caller, project string) error {
 	var e *api.Error
 	if project == "" || !errors.As(err, &e) {
 		return err
 	}
 	told := *e
 	told.Message = strings.ReplaceAll(e.Message, strconv.Quote(volumesOf(c.Name)+project), strconv.Quote(project))
+	if _, err := g.sessions.find(c.Name, e.Session); err != nil {
+		told.Session = ""
+	}
 	return &told
 }
 
@@ -160,7 +164,7 @@ func (g *Gateway) getVolumes(w http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) deleteVolume(w http.ResponseWriter, r *http.Request) error {
 	c := callerOf(r.Context())
 	if err := g.cfg.Agent.DeleteVolume(context.WithoutCancel(r.Context()), volumesOf(c.Name)+r.PathValue("project")); err != nil {
-		return ownWords(err, c, r.PathValue("project"))
+		return g.ownWords(err, c, r.PathValue("project"))
 	}
 	g.log.Info("volume removed", "key", c.Name, "project", r.PathValue("project"))
 	w.WriteHeader(http.StatusNoContent)

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -59,14 +58,19 @@ func TestVolumesOfKeysAreMadeApart(t *testing.T) {
 	}
 }
 
-// Who made a volume knows it by its project, also in what the agent says of it.
+// Who made a volume knows it by its project, also in what the agent says of it, and which
+// session is in the way, if that is his own.
 func TestVolumeErrorsNameTheProject(t *testing.T) {
-	told := ownWords(api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", "s", "ann/course"), caller{Key{Name: "ann"}}, "course")
-	var e *api.Error
-	if !errors.As(told, &e) || e.Code != api.CodeConflict || e.Message != `session s has volume "course": end it first` {
-		t.Errorf("it is told %v", told)
+	g := &Gateway{sessions: &sessionBook{all: map[string]booked{"a": {owner: "ann"}, "b": {owner: "bob"}}}}
+	for id, want := range map[string]string{"a": "a", "b": "", "": ""} {
+		said := api.Refuse(api.CodeConflict, "a session has volume %q: end it first", "ann/course")
+		said.Session = id
+		p, _ := problemFor(g.ownWords(said, caller{Key{Name: "ann"}}, "course"))
+		if p.Code != api.CodeConflict || p.Detail != `a session has volume "course": end it first` || p.Session != want {
+			t.Errorf("with session %q it is told %+v", id, p)
+		}
 	}
-	if err := ownWords(nil, caller{}, "course"); err != nil {
+	if err := g.ownWords(nil, caller{}, "course"); err != nil {
 		t.Errorf("no error becomes %v", err)
 	}
 }

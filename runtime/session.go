@@ -88,6 +88,9 @@ func (s *session) end(why string) {
 	defer s.mu.Unlock()
 	if s.why == "" {
 		s.why = why
+		if s.volume != nil {
+			s.volume.leave()
+		}
 	}
 	if !s.gone { // its number may be another's by now
 		s.wake.wake()

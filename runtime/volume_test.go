@@ -1,11 +1,13 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 
@@ -94,6 +96,58 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	}
 	check(t, comes.Close())
 	check(t, other.Close())
+}
+
+// Whoever comes for a volume waits for a session that ends, and for no other.
+func TestVolumeIsWaitedForWhileItsSessionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newVolumes(Volumes{}, "", slog.New(slog.DiscardHandler))
+		user := func(session string) *volume {
+			return &volume{all: all, path: "v", name: "v", session: session, shared: true}
+		}
+		first, stays := user("first"), user("stays")
+		for _, m := range []*volume{first, stays} {
+			u, made, err := all.join(t.Context(), m)
+			check(t, err)
+			if made {
+				all.attached(u, nil)
+			}
+		}
+		refused := func(who string) {
+			t.Helper()
+			_, _, err := all.join(t.Context(), &volume{all: all, path: "v", name: "v"})
+			var e *api.Error
+			if !errors.As(err, &e) || e.Code != api.CodeConflict || e.Session != who {
+				t.Errorf("told %+v; want a conflict with %q", err, who)
+			}
+		}
+		refused("first")
+		first.leave()
+		refused("stays")
+		stays.leave()
+		next, gone := make(chan error, 1), make(chan error, 1)
+		left, cancel := context.WithCancel(t.Context())
+		for came, ctx := range map[chan error]context.Context{next: t.Context(), gone: left} {
+			go func() {
+				_, _, err := all.join(ctx, &volume{all: all, path: "v", name: "v", session: "next"})
+				came <- err
+			}()
+		}
+		synctest.Wait()
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("one who waits no longer is told %v", err)
+		}
+		check(t, first.Close())
+		synctest.Wait()
+		select {
+		case err := <-next:
+			t.Fatalf("it has the volume, or %v, beside one who leaves", err)
+		default:
+		}
+		check(t, stays.Close())
+		check(t, <-next)
+	})
 }
 
 func check(t *testing.T, err error) {

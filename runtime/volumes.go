@@ -51,6 +51,7 @@ type volume struct {
 	readOnly, shared bool
 	alone            bool // to remove it
 	theirs, ours     *os.File
+	leaving          chan struct{} // guarded by all.mu; not nil: its session ends, and it is closed when it has left
 }
 
 func newVolumes(v Volumes, kernel string, log *slog.Logger) *volumes {
@@ -120,26 +121,32 @@ func (all *volumes) mount(ctx context.Context, p *sessionPlan, session string, o
 	return m, nil
 }
 
-// join notes a user. first is true for one who has to attach the volume, and then say
-// so with attached.
+// join notes a user, who waits for those that leave. first is true for one who has to
+// attach the volume, and then say so with attached.
 func (all *volumes) join(ctx context.Context, m *volume) (u *usedVolume, first bool, err error) {
 	for {
 		all.mu.Lock()
 		u := all.used[m.path]
+		var wait <-chan struct{}
 		switch {
 		case u == nil:
 			u = &usedVolume{users: []*volume{m}, changing: make(chan struct{})}
 			all.used[m.path] = u
 			all.mu.Unlock()
 			return u, true, nil
-		case u.changing == nil:
-			if err = u.admits(m); err == nil {
-				u.users = append(u.users, m)
+		case u.changing != nil:
+			wait = u.changing
+		default:
+			if wait, err = u.admits(m); err != nil {
+				all.mu.Unlock()
+				return nil, false, err
 			}
-			all.mu.Unlock()
-			return u, false, err
+			if wait == nil {
+				u.users = append(u.users, m)
+				all.mu.Unlock()
+				return u, false, nil
+			}
 		}
-		wait := u.changing
 		all.mu.Unlock()
 		select {
 		case <-wait:
@@ -155,20 +162,36 @@ func (all *volumes) join(ctx context.Context, m *volume) (u *usedVolume, first b
 	}
 }
 
-// admits is the rule: one writes, unless all who do agreed to share.
-func (u *usedVolume) admits(m *volume) error {
+// admits is the rule: one writes, unless all who do agreed to share. Who is in the way
+// and leaves is no reason to refuse: leaves is closed when he has.
+func (u *usedVolume) admits(m *volume) (leaves <-chan struct{}, err error) {
 	if m.readOnly {
-		return nil
+		return nil, nil
 	}
 	for _, other := range u.users {
-		if m.alone {
-			return api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", other.session, m.name)
+		var e *api.Error
+		switch {
+		case m.alone:
+			e = api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", other.session, m.name)
+		case !other.readOnly && !(m.shared && other.shared):
+			e = api.Refuse(api.CodeConflict, "session %s writes to volume %q: end it, ask to read only, or make both sessions with volume.shared (--volume-shared)", other.session, m.name)
+		default:
+			continue
 		}
-		if !other.readOnly && !(m.shared && other.shared) {
-			return api.Refuse(api.CodeConflict, "session %s writes to volume %q: end it, ask to read only, or make both sessions with volume.shared (--volume-shared)", other.session, m.name)
+		if other.leaving == nil {
+			e.Session = other.session
+			return nil, e
 		}
+		leaves = other.leaving
 	}
-	return nil
+	return leaves, nil
+}
+
+// leave tells that the session ends: its successor waits for the volume from now on.
+func (m *volume) leave() {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
+	m.leaving = make(chan struct{})
 }
 
 // free refuses a session whose volume another one has, before anything is made for it.
@@ -184,7 +207,8 @@ func (all *volumes) free(p *sessionPlan, owner Caller) error {
 	if u == nil || u.changing != nil {
 		return nil
 	}
-	return u.admits(&volume{name: p.ask.VolumeName(), readOnly: p.ask.Volume.ReadOnly, shared: p.ask.Volume.Shared})
+	_, err = u.admits(&volume{name: p.ask.VolumeName(), readOnly: p.ask.Volume.ReadOnly, shared: p.ask.Volume.Shared})
+	return err
 }
 
 // attached ends the changing that join began. Others may join; of a volume that was
@@ -215,6 +239,9 @@ func (m *volume) Close() error {
 	all.mu.Lock()
 	u := all.used[m.path]
 	u.users = slices.DeleteFunc(u.users, func(other *volume) bool { return other == m })
+	if m.leaving != nil {
+		defer close(m.leaving) // when letGo has closed changing, or none is
+	}
 	if len(u.users) > 0 {
 		all.mu.Unlock()
 		return err
