@@ -26,7 +26,7 @@ const application = 0x62726967 // "brig"
 // runs move on many at a time. See arrivals.go.
 var migrations = []string{`
 CREATE TABLE runs (
-	seq INTEGER PRIMARY KEY, -- in the order of commit, without holes: only the oldest go
+	seq INTEGER PRIMARY KEY, -- in the order of commit, with holes: see shares.go
 	id TEXT NOT NULL UNIQUE,
 	owner TEXT NOT NULL, project TEXT NOT NULL, task TEXT NOT NULL,
 	language TEXT NOT NULL, image TEXT NOT NULL,

@@ -14,8 +14,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Keep bounds a store. Beyond it the oldest runs go, in the order in which they were
-// added. The zero value of each field is its default.
+// Keep bounds a store, all owners together. Beyond it the oldest go, in the order in which
+// they were added, of the owner who has most: who has little keeps it, whatever others do.
+// The zero value of each field is its default.
 type Keep struct {
 	Runs   int      // zero means 100,000
 	Stream api.Size // of each stream of a run; zero means 64 KiB, which is also the most

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -27,16 +28,16 @@ type writer struct {
 	account
 	spared bool // tidying failed; it is left until something is written
 
-	prepared                                                                                              []*sql.Stmt
-	begin, commit, rollback, insertRun, insertBody, insertAlert, oldest, dropRuns, dropBodies, dropAlerts *sql.Stmt
-	arrive, moveRuns, moveBodies, dropArrivals                                                            *sql.Stmt
+	prepared                                                                                      []*sql.Stmt
+	begin, commit, rollback, insertRun, insertBody, insertAlert, dropRuns, dropBodies, dropAlerts *sql.Stmt
+	arrive, moveRuns, moveBodies, dropArrivals                                                    *sql.Stmt
 }
 
 // An account is what the writer knows of the file. A transaction that fails gives back
-// the one before it.
+// what it was before.
 type account struct {
-	runs     int64     // stored, arrivals too
-	weight   int64     // their sum
+	runs     shares    // arrivals too
+	alerts   shares    // all of weight 0
 	next     int64     // seq of the next run
 	arrivals []arrival // in the order of seq; its array is only ever appended to
 }
@@ -84,10 +85,9 @@ func (w *writer) setUp(ctx context.Context) error {
 		{&w.moveBodies, move("bodies", bodyRow)},
 		{&w.dropArrivals, "DELETE FROM arrivals WHERE seq <= ?"},
 		{&w.insertAlert, insert("alerts", alertColumns...)},
-		{&w.oldest, "SELECT seq, weight FROM runs WHERE seq < ? ORDER BY seq LIMIT ?"},
-		{&w.dropRuns, "DELETE FROM runs WHERE seq <= ?"},
-		{&w.dropBodies, "DELETE FROM bodies WHERE seq <= ?"},
-		{&w.dropAlerts, "DELETE FROM alerts WHERE seq <= (SELECT max(seq) FROM alerts) - ?"},
+		{&w.dropRuns, drop("runs")},
+		{&w.dropBodies, drop("bodies")},
+		{&w.dropAlerts, drop("alerts")},
 	} {
 		var err error
 		if *p.into, err = w.conn.PrepareContext(ctx, p.query); err != nil {
@@ -98,11 +98,15 @@ func (w *writer) setUp(ctx context.Context) error {
 	return nil
 }
 
-func (w *writer) count(ctx context.Context) error {
-	return errors.Join(
-		w.conn.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(weight), 0), coalesce(max(seq), 0) + 1 FROM "+
-			"(SELECT seq, weight FROM runs UNION ALL SELECT seq, weight FROM arrivals)").Scan(&w.runs, &w.weight, &w.next),
-		w.countArrivals(ctx))
+func (w *writer) count(ctx context.Context) (err error) {
+	if w.runs, w.next, err = w.sharesIn(ctx, "SELECT seq, owner, weight FROM runs UNION ALL SELECT seq, owner, weight FROM arrivals ORDER BY seq"); err != nil {
+		return err
+	}
+	w.next++
+	if w.alerts, _, err = w.sharesIn(ctx, "SELECT seq, owner, 0 FROM alerts ORDER BY seq"); err != nil {
+		return err
+	}
+	return w.countArrivals(ctx)
 }
 
 // loop writes what comes until the store is closed. A job it has taken is answered.
@@ -176,8 +180,8 @@ func (w *writer) write(batch []job) {
 	}
 }
 
-// storeAll stores the jobs and drops the oldest runs, not too many of them, if there are
-// more than are kept; all of it or nothing.
+// storeAll stores the jobs and drops old runs, not too many of them, if there are more
+// than are kept; all of it or nothing.
 func (w *writer) storeAll(batch []job) error {
 	if r := batch[0].run; len(batch) == 1 && r != nil && r.small() && len(w.arrivals) < arrivalsMost {
 		return w.attempt(func() error { return w.arriving(context.Background(), r) })
@@ -200,10 +204,14 @@ func (w *writer) storeAll(batch []job) error {
 
 // attempt does something to the file and, if it fails, has the account as before.
 func (w *writer) attempt(do func() error) error {
-	before := w.account
+	next, arrivals := w.next, w.arrivals
+	w.runs.begin()
+	w.alerts.begin()
 	err := do()
 	if err != nil {
-		w.account = before
+		w.next, w.arrivals = next, arrivals
+		w.runs.giveBack()
+		w.alerts.giveBack()
 	}
 	w.s.unmoved.Store(len(w.arrivals) > 0)
 	return w.s.failed("write", err)
@@ -231,11 +239,16 @@ func (w *writer) store(ctx context.Context, j job) error {
 	switch {
 	case j.alert != nil:
 		a := j.alert
-		if _, err := w.insertAlert.ExecContext(ctx, a.Time.UnixNano(), string(a.Kind), a.Owner, a.Project, a.Run, a.Text); err != nil {
+		done, err := w.insertAlert.ExecContext(ctx, a.Time.UnixNano(), string(a.Kind), a.Owner, a.Project, a.Run, a.Text)
+		if err != nil {
 			return err
 		}
-		_, err := w.dropAlerts.ExecContext(ctx, w.s.keep.Alerts)
-		return err
+		seq, err := done.LastInsertId()
+		if err != nil {
+			return err
+		}
+		w.alerts.add(a.Owner, entry{seq: seq})
+		return w.drop(ctx, w.alerts.trim(w.s.keep.ofAlerts(), seq, int(w.alerts.count)), w.dropAlerts)
 	case j.run == nil:
 		return w.moveOn(ctx, len(w.arrivals))
 	case j.run.small():
@@ -253,52 +266,41 @@ func (w *writer) store(ctx context.Context, j job) error {
 
 // stored counts a run.
 func (a *account) stored(r *Record) {
+	a.runs.add(r.Owner, entry{a.next, r.weight()})
 	a.next++
-	a.runs++
-	a.weight += r.weight()
 }
 
 // filed is how many are in their place.
-func (a *account) filed() int { return int(a.runs) - len(a.arrivals) }
+func (a *account) filed() int { return int(a.runs.count) - len(a.arrivals) }
 
-func (w *writer) over() bool {
-	return w.runs > int64(w.s.keep.Runs) || w.weight > int64(w.s.keep.Bytes)
+func (w *writer) over() bool { return w.runs.over(w.s.keep.ofRuns()) }
+
+// trim drops runs until the rest is within bounds, but not more than most at once:
+// callers wait. What is behind an arrival is newer than it, and waits for it.
+func (w *writer) trim(ctx context.Context, most int) error {
+	stay := w.next
+	if len(w.arrivals) > 0 {
+		stay = w.arrivals[0].seq
+	}
+	return w.drop(ctx, w.runs.trim(w.s.keep.ofRuns(), stay, most), w.dropRuns, w.dropBodies)
 }
 
-// trim drops the oldest runs until the rest is within bounds, but not more than most
-// at once: callers wait. What is behind an arrival is newer than it, and waits for it.
-func (w *writer) trim(ctx context.Context, most int) error {
-	if !w.over() {
-		return nil
-	}
-	before := w.next
-	if len(w.arrivals) > 0 {
-		before = w.arrivals[0].seq
-	}
-	rows, err := w.oldest.QueryContext(ctx, before, most)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	last := int64(-1)
-	for w.over() && rows.Next() {
-		var weight int64
-		if err := rows.Scan(&last, &weight); err != nil {
-			return err
+func drop(table string) string { return "DELETE FROM " + table + " WHERE seq BETWEEN ? AND ?" }
+
+// drop deletes rows by their seqs, those that follow each other together.
+func (w *writer) drop(ctx context.Context, seqs []int64, from ...*sql.Stmt) error {
+	slices.Sort(seqs)
+	for len(seqs) > 0 {
+		n := 1
+		for n < len(seqs) && seqs[n] == seqs[0]+int64(n) {
+			n++
 		}
-		w.runs--
-		w.weight -= weight
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return err
-	}
-	if last < 0 { // the oldest are arrivals
-		return nil
-	}
-	for _, drop := range []*sql.Stmt{w.dropRuns, w.dropBodies} {
-		if _, err := drop.ExecContext(ctx, last); err != nil {
-			return err
+		for _, drop := range from {
+			if _, err := drop.ExecContext(ctx, seqs[0], seqs[n-1]); err != nil {
+				return err
+			}
 		}
+		seqs = seqs[n:]
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func serveCommand(c *console, args []string) int {
 	f.IntVar(&o.connsEach, "max-conns-address", 512, "most of them of one remote address; this host's own have no such bound")
 	f.IntVar(&o.bodies, "max-bodies", 256, "most requests at a time whose body is still coming; of one key an eighth, if its line does not say bodies")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
-	f.IntVar(&o.historyRuns, "history-runs", 100_000, "runs that the history keeps")
+	f.IntVar(&o.historyRuns, "history-runs", 100_000, "runs that the history keeps, of all keys together; then the oldest go of the key that has most")
 	f.Var(&o.historyBytes, "history-bytes", "most that the history takes up, nearly")
 	f.StringVar(&o.user, "user", "", "`USER` to run as when started as root (default: brig-gateway if there is one, else uid "+fmt.Sprint(spareID)+")")
 	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that is started, such as --agent-arg=--slots=4 (repeatable)")
