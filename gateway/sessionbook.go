@@ -38,12 +38,13 @@ const (
 	endedMost = 128
 )
 
-// booked is one session; its id is empty while it is being made.
+// booked is one session, or the place kept for it.
 type booked struct {
 	owner    string
 	labels   api.Labels
 	language string
-	promised api.Size // memory, for its life
+	promised api.Size      // memory, for its life
+	settled  chan struct{} // closed when the place is a session's, or nobody's
 }
 
 // openSessions reads what an earlier service left.
@@ -104,8 +105,9 @@ func (b *sessionBook) idsLocked(are func(booked) bool) []string {
 // reserve keeps a place for a session that is about to be made, under a name that no
 // id has. Of a project and task there is one at a time, unless both are empty; and room
 // must have nothing against what its owner has, and all owners together. Refused, it
-// says which may be in the way.
-func (b *sessionBook) reserve(place string, s booked, room func(own, all tally) error) (inTheWay []string, err error) {
+// says which may be in the way; where that is one still being made, settled is to be waited
+// for.
+func (b *sessionBook) reserve(place string, s booked, room func(own, all tally) error) (inTheWay []string, settled <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var own, all tally
@@ -117,18 +119,19 @@ func (b *sessionBook) reserve(place string, s booked, room func(own, all tally) 
 		own = own.and(tally{1, other.promised})
 		if other.labels == s.labels && s.labels != (api.Labels{}) {
 			p := problem(http.StatusConflict, api.Refuse(api.CodeConflict, "project %q has a session of task %q already: use it, or end it", s.labels.Project, s.labels.Task))
-			if isPlace(id) { // it has no id yet
-				return nil, p
+			if isPlace(id) { // it has no id yet, and may never have one
+				return nil, other.settled, p
 			}
 			p.Session = id
-			return []string{id}, p
+			return []string{id}, nil, p
 		}
 	}
 	if err := room(own, all); err != nil {
-		return b.idsLocked(func(booked) bool { return true }), err
+		return b.idsLocked(func(booked) bool { return true }), nil, err
 	}
+	s.settled = make(chan struct{})
 	b.all[place] = s
-	return nil, nil
+	return nil, nil, nil
 }
 
 const placePrefix = "?" // no id begins with it
@@ -143,6 +146,7 @@ func (b *sessionBook) settle(place, id string, promised api.Size) error {
 	s.promised = promised
 	b.all[id] = s
 	delete(b.all, place)
+	close(s.settled)
 	b.mu.Unlock()
 	return b.save()
 }
@@ -166,6 +170,9 @@ func (b *sessionBook) drop(ids ...string) error {
 	b.mu.Lock()
 	n := len(b.all)
 	for _, id := range ids {
+		if s, ok := b.all[id]; ok && isPlace(id) {
+			close(s.settled)
+		}
 		delete(b.all, id)
 	}
 	changed := n != len(b.all)

@@ -27,11 +27,8 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	if err := ask.Validate(); err != nil {
 		return err
 	}
-	if g.stopping.Err() != nil {
-		return errStopping()
-	}
 	place := placePrefix + runID()
-	if err := g.reserve(r.Context(), place, booked{c.Name, ask.Labels, ask.Language, promised(ask)}, c); err != nil {
+	if err := g.reserve(r.Context(), place, booked{owner: c.Name, labels: ask.Labels, language: ask.Language, promised: promised(ask)}, c); err != nil {
 		return err
 	}
 	// A caller who hangs up now leaves a session, which ends by itself when it is idle:
@@ -51,23 +48,36 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// reserve keeps a place for a session. What has ended without anybody asking is in
-// nobody's way.
+// reserve keeps a place for a session, unless the service is stopping. What has ended
+// without anybody asking is in nobody's way. One that is being made is waited for: its id
+// is what the caller is told, and where it fails the place is his.
 func (g *Gateway) reserve(ctx context.Context, place string, s booked, c caller) error {
 	health, _, _ := g.agent.get()
 	room := func(own, all tally) error {
 		return c.room(own, all, tally{1, s.promised}, tally{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.several())
 	}
-	inTheWay, err := g.sessions.reserve(place, s, room)
-	gone := false
-	for _, id := range inTheWay {
-		_, lerr := g.lookAt(ctx, id)
-		gone = gone || ended(lerr)
+	for {
+		if g.stopping.Err() != nil {
+			return errStopping()
+		}
+		inTheWay, settled, err := g.sessions.reserve(place, s, room)
+		if settled != nil {
+			select {
+			case <-settled:
+				continue
+			case <-ctx.Done():
+				return err
+			}
+		}
+		gone := false
+		for _, id := range inTheWay {
+			_, lerr := g.lookAt(ctx, id)
+			gone = gone || ended(lerr)
+		}
+		if !gone {
+			return err
+		}
 	}
-	if gone {
-		_, err = g.sessions.reserve(place, s, room)
-	}
-	return err
 }
 
 // getSessions lists the caller's.

@@ -23,6 +23,7 @@ type fakeSessions struct {
 
 	mu   sync.Mutex
 	n    int
+	fail int             // guarded by mu; so many are not made
 	live map[string]bool // guarded by mu; false: it has ended
 }
 
@@ -35,6 +36,12 @@ func (f *fakeSessions) mux() *http.ServeMux {
 			<-f.begin
 		}
 		f.mu.Lock()
+		if f.fail > 0 {
+			f.fail--
+			f.mu.Unlock()
+			deny(w, 503, api.Fail(api.CodeOverloaded, "no memory"))
+			return
+		}
 		f.n++
 		id := fmt.Sprintf("s%d", f.n)
 		f.live[id] = true
@@ -79,19 +86,49 @@ func TestSessionBeingMade(t *testing.T) {
 	if s := send(t, web, "GET", "/v1/sessions", "", &page); s != 200 || len(page.Items) != 0 {
 		t.Errorf("sessions meanwhile: %d, %+v", s, page.Items)
 	}
-	var p api.Problem
-	if s := send(t, web, "POST", "/v1/sessions", made, &p); s != 409 || p.Session != "" {
-		t.Errorf("another meanwhile: %d, %+v; there is no id yet", s, p)
+	var p, second api.Problem
+	another := make(chan int)
+	go func() { another <- send(t, web, "POST", "/v1/sessions", made, &second) }()
+	select {
+	case s := <-another:
+		t.Fatalf("another meanwhile: %d, %+v; there is no id yet", s, second)
+	case <-time.After(100 * time.Millisecond):
 	}
 	close(f.begin)
 	if s := <-status; s != 201 {
 		t.Fatalf("made: %d", s)
+	}
+	if s := <-another; s != 409 || second.Session != one.ID {
+		t.Errorf("another that came meanwhile: %d, %+v; want 409 with %s", s, second, one.ID)
 	}
 	if s := send(t, web, "GET", "/v1/sessions", "", &page); s != 200 || len(page.Items) != 1 {
 		t.Errorf("sessions: %d, %+v", s, page.Items)
 	}
 	if s := send(t, web, "POST", "/v1/sessions", made, &p); s != 409 || p.Session != one.ID {
 		t.Errorf("another afterwards: %d, %+v", s, p)
+	}
+}
+
+// One that was to be made and is not is in nobody's way: of those who waited for it one
+// has the place.
+func TestSessionThatIsNotMade(t *testing.T) {
+	f := &fakeSessions{begun: make(chan struct{}, 8), begin: make(chan struct{}), fail: 1}
+	web := serveFake(t, f.mux(), nil)
+	status := make(chan int, 4)
+	ask := func() { status <- send(t, web, "POST", "/v1/sessions", made, nil) }
+	go ask()
+	<-f.begun
+	for range 3 {
+		go ask()
+	}
+	time.Sleep(100 * time.Millisecond)
+	close(f.begin)
+	got := map[int]int{}
+	for range 4 {
+		got[<-status]++
+	}
+	if got[503] != 1 || got[201] != 1 || got[409] != 2 {
+		t.Errorf("answers %v; want that of the one that failed, a session, and two that are told of it", got)
 	}
 }
 
@@ -307,7 +344,7 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := func(owner, id string) {
-			if _, err := b.reserve(placePrefix+id, booked{owner: owner}, func(_, _ tally) error { return nil }); err != nil {
+			if _, _, err := b.reserve(placePrefix+id, booked{owner: owner}, func(_, _ tally) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 			if err := errors.Join(b.settle(placePrefix+id, id, 0), b.end(id, "why")); err != nil {
