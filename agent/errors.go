@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -66,19 +65,6 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	s.reply(w, code, errorBody{e})
 }
 
-// replyResult is reply for the result of a run, whose output may be large.
-func (s *Server) replyResult(w http.ResponseWriter, res *api.Result) {
-	if !res.Large() {
-		s.reply(w, http.StatusOK, res)
-		return
-	}
-	w.Header()["Content-Type"] = []string{"application/json"}
-	if err := res.EncodeTo(&patientWriter{w: w, ctl: http.NewResponseController(w), stall: s.cfg.Stall}); err != nil {
-		s.log.Debug("an answer broke off", "run", res.Run, "err", err)
-		panic(http.ErrAbortHandler) // nobody may take a part for the whole
-	}
-}
-
 // A patientWriter writes to a client who may take his time as long as he takes some.
 type patientWriter struct {
 	w     http.ResponseWriter
@@ -91,18 +77,19 @@ func (p *patientWriter) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// reply writes v as JSON in one piece.
+// reply writes v as JSON. Of a run's result the output may be large: it is encoded while
+// it is written.
 func (s *Server) reply(w http.ResponseWriter, code int, v any) {
-	body, err := json.Marshal(v)
+	body, err := api.Encode(v)
 	if err != nil {
 		s.log.Error("encode answer", "err", err)
-		code, body = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the agent could not encode its answer","retry_safe":false}}`)
+		s.reply(w, http.StatusInternalServerError, errorBody{api.Refuse(api.CodeInternal, "the agent could not encode its answer")})
+		return
 	}
-	// Fails only on a connection that is not net/http's own, as in a test.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.Stall))
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Content-Length"] = []string{strconv.FormatInt(body.Len(), 10)}
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // a client that is gone has nobody to tell
+	// A client that is gone has nobody to tell; one that is there sees what is missing.
+	_, _ = body.WriteTo(&patientWriter{w: w, ctl: http.NewResponseController(w), stall: s.cfg.Stall})
 }

@@ -49,7 +49,7 @@ func (s *Server) carryOut(w http.ResponseWriter, r *http.Request, wall api.Durat
 		s.refuse(w, r, err)
 		return
 	}
-	s.replyResult(w, &res)
+	s.reply(w, http.StatusOK, res)
 }
 
 // note logs a run that was carried out; refusals of ours are logged by told.

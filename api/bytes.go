@@ -42,21 +42,17 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(encodedBytes{&s})
 }
 
-// isText says which of the two forms content has.
-func (b Bytes) isText() bool { return utf8.Valid(b) && (len(b) <= alwaysText || !costlyText(b)) }
-
-// costlyText reports whether the escapes of text add more than base64's third.
-func costlyText(b []byte) bool {
-	more := 0
-	for _, c := range b {
-		switch {
-		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
-			more++
-		case c < ' ', c == '<', c == '>', c == '&': // \u00XX, as encoding/json writes them
-			more += 5
-		}
+// isText says which of the two forms content has: text, where escapes do not add more than
+// base64's third.
+func (b Bytes) isText() bool {
+	if !utf8.Valid(b) {
+		return false
 	}
-	return more > len(b)/3
+	var e escapes
+	if len(b) > alwaysText {
+		e.count(b)
+	}
+	return e.costly <= int64(len(b))/3
 }
 
 // UnmarshalJSON reads either form.

@@ -3,132 +3,233 @@ package api
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
+	"unicode/utf8"
 )
 
-// largeBytes is the size from which content is encoded in pieces: json.Marshal has all
-// of it in memory three times and more.
-const largeBytes = 64 << 10
+// An Encoding is the JSON of a value as json.Marshal gives it, which would have large
+// contents in memory three times and more. It has none of them: it points to them, and
+// encodes them while it is written.
+type Encoding struct {
+	parts    [][]byte  // what is around the contents: one more than there are
+	contents []content // large ones
+}
 
-// Large reports whether the result is worth encoding in pieces.
-func (r *Result) Large() bool { return r.Content() > 1<<20 }
+// Contents together that are worth encoding in pieces, and of them each that is.
+const (
+	largeContents = 64 << 10
+	largeContent  = 1 << 10
+)
 
-// Content is how many bytes of output and files the result has, without those of tests.
-func (r *Result) Content() int {
-	n := len(r.Stdout) + len(r.Stderr)
-	for _, f := range r.Files {
-		n += len(f.Content)
+// Encode makes the encoding of a value, which must not change any more. Contents of
+// results are found, of whatever else is sent everything is in one piece.
+func Encode(v any) (*Encoding, error) {
+	var t thinner
+	switch of := v.(type) {
+	case Result:
+		v = t.result(of)
+	case *Result:
+		if of != nil {
+			v = t.result(*of)
+		}
+	case Parted:
+		v = t.parted(of)
+	case TestResult:
+		of.Result = t.result(of.Result)
+		v = of
+	case Status:
+		v = t.status(of)
+	case Executed:
+		v = t.executed(of)
+	}
+	rest, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.out) == 0 {
+		return &Encoding{parts: [][]byte{rest}}, nil
+	}
+	e := &Encoding{parts: bytes.Split(rest, []byte(`"`+t.secret+`"`)), contents: t.out} // fields are in the order they were taken in
+	if len(e.parts) != len(e.contents)+1 {
+		return nil, errors.New("a content is not where it was taken from")
+	}
+	return e, nil
+}
+
+// Len is how many bytes WriteTo writes.
+func (e *Encoding) Len() int64 {
+	n := int64(0)
+	for _, p := range e.parts {
+		n += int64(len(p))
+	}
+	for _, c := range e.contents {
+		n += c.encoded
 	}
 	return n
 }
 
-// EncodeTo writes what json.Marshal gives of the result, and holds little more of it
-// than a piece.
-func (r *Result) EncodeTo(w io.Writer) error {
-	// A mark stands for each large content in the rest, which is encoded as ever. No
-	// program can guess it.
-	thin, secret := *r, rand.Text()
-	var out []Bytes
-	take := func(b *Bytes) {
-		if len(*b) > largeBytes {
-			out = append(out, *b)
-			*b = Bytes(secret)
-		}
+// Held is how many bytes are in memory as long as the encoding is.
+func (e *Encoding) Held() int64 {
+	n := int64(0)
+	for _, p := range e.parts {
+		n += int64(len(p))
 	}
-	take(&thin.Stdout)
-	take(&thin.Stderr)
-	thin.Files = slices.Clone(r.Files)
-	for i := range thin.Files {
-		take(&thin.Files[i].Content)
+	for _, c := range e.contents {
+		n += c.size
 	}
-	rest, err := json.Marshal(thin)
-	if err != nil {
-		return err
-	}
-	parts := bytes.Split(rest, []byte(`"`+secret+`"`)) // fields are in the order they were taken in
-	if len(parts) != len(out)+1 {
-		return errors.New("a content is not where it was taken from")
-	}
-	for i, part := range parts {
-		if _, err := w.Write(part); err != nil {
-			return err
-		}
-		if i < len(out) {
-			if err := out[i].encodeTo(w); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return n
 }
 
-// encodeTo is MarshalJSON in pieces.
-func (b Bytes) encodeTo(w io.Writer) error {
-	if b.isText() {
-		if _, err := io.WriteString(w, `"`); err != nil {
-			return err
+// WriteTo writes the JSON, in pieces. It may be called again, and by many at a time.
+func (e *Encoding) WriteTo(w io.Writer) (n int64, err error) {
+	count := func(m int, err error) error {
+		n += int64(m)
+		return err
+	}
+	for i, part := range e.parts {
+		if err := count(w.Write(part)); err != nil {
+			return n, err
 		}
-		var piece []byte
-		for len(b) > 0 {
-			n := min(len(b), largeBytes)
-			n -= b[:n].Unfinished()
-			piece = appendText(piece[:0], b[:n])
-			if _, err := w.Write(piece); err != nil {
-				return err
+		if i == len(e.contents) {
+			break
+		}
+		for piece := range e.contents[i].json() {
+			if err := count(w.Write(piece)); err != nil {
+				return n, err
 			}
-			b = b[n:]
 		}
-		_, err := io.WriteString(w, `"`)
-		return err
 	}
-	if _, err := io.WriteString(w, `{"base64":"`); err != nil {
-		return err
-	}
-	const whole = largeBytes / 3 * 3 // pieces need no padding, but for the last
-	piece := make([]byte, 0, base64.StdEncoding.EncodedLen(whole))
-	for len(b) > 0 {
-		n := min(len(b), whole)
-		if _, err := w.Write(base64.StdEncoding.AppendEncode(piece, b[:n])); err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	_, err := io.WriteString(w, `"}`)
-	return err
+	return n, nil
 }
 
-// appendText appends text as it stands in a JSON string of encoding/json's.
-func appendText(to, text []byte) []byte {
-	const hex = "0123456789abcdef"
-	for i, c := range text {
-		switch {
-		case c == '"', c == '\\':
-			to = append(to, '\\', c)
-		case c == '\n':
-			to = append(to, `\n`...)
-		case c == '\t':
-			to = append(to, `\t`...)
-		case c == '\r':
-			to = append(to, `\r`...)
-		case c == '\b':
-			to = append(to, `\b`...)
-		case c == '\f':
-			to = append(to, `\f`...)
-		case c < ' ', c == '<', c == '>', c == '&':
-			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c == 0xa8 || c == 0xa9: // the end of U+2028 and U+2029, perhaps
-			if i >= 2 && text[i-2] == 0xe2 && text[i-1] == 0x80 {
-				to = append(to[:len(to)-2], `\u202`...)
-				c = hex[c&15]
-			}
-			to = append(to, c)
-		default:
-			to = append(to, c)
+// A Parted result has its streams in Out and Err: output that came in parts and is
+// nowhere in one piece. Of Stdout and Stderr nothing is encoded.
+type Parted struct {
+	Result
+	Out, Err []Bytes
+}
+
+// MarshalJSON joins the parts, for who has no need of Encode.
+func (p Parted) MarshalJSON() ([]byte, error) {
+	p.Stdout, p.Stderr = slices.Concat(p.Out...), slices.Concat(p.Err...)
+	return json.Marshal(p.Result)
+}
+
+// A thinner takes contents out of a value, in the order of its fields, and leaves a mark
+// for each, which no program can guess: the rest is encoded as ever.
+type thinner struct {
+	secret string
+	out    []content
+}
+
+// mark has a content encoded in its place.
+func (t *thinner) mark(c content) string {
+	if t.secret == "" {
+		t.secret = rand.Text()
+	}
+	t.out = append(t.out, c)
+	return t.secret
+}
+
+func (t *thinner) take(b *Bytes) {
+	if len(*b) > largeContent {
+		*b = Bytes(t.mark(contentOf(*b)))
+	}
+}
+
+func (t *thinner) takeParts(b *Bytes, parts []Bytes) {
+	*b = nil
+	if len(parts) > 0 {
+		*b = Bytes(t.mark(contentOf(parts...)))
+	}
+}
+
+func (t *thinner) takeText(s *string) {
+	if len(*s) > largeContent && utf8.ValidString(*s) { // encoding/json replaces what is none
+		*s = t.mark(contentOfText(*s))
+	}
+}
+
+// result is a result whose contents were taken, if they are large together.
+func (t *thinner) result(r Result) Result {
+	if r.content() <= largeContents {
+		return r
+	}
+	t.take(&r.Stdout)
+	t.take(&r.Stderr)
+	return t.rest(r)
+}
+
+func (t *thinner) parted(p Parted) Result {
+	t.takeParts(&p.Stdout, p.Out)
+	t.takeParts(&p.Stderr, p.Err)
+	return t.rest(p.Result)
+}
+
+// rest takes what comes after the streams.
+func (t *thinner) rest(r Result) Result {
+	r.Files = slices.Clone(r.Files)
+	for i := range r.Files {
+		t.take(&r.Files[i].Content)
+	}
+	if r.Compile != nil {
+		c := *r.Compile
+		t.take(&c.Stdout)
+		t.take(&c.Stderr)
+		r.Compile = &c
+	}
+	r.Tests = slices.Clone(r.Tests)
+	for i := range r.Tests {
+		one := &r.Tests[i].Result
+		t.take(&one.Stdout)
+		t.take(&one.Stderr)
+		*one = t.rest(*one)
+	}
+	return r
+}
+
+func (t *thinner) status(s Status) Status {
+	if s.Result != nil {
+		r := t.result(*s.Result)
+		s.Result = &r
+	}
+	return s
+}
+
+func (t *thinner) executed(x Executed) Executed {
+	for _, p := range []**string{&x.Result, &x.Value, &x.Error} {
+		if *p != nil {
+			s := **p
+			t.takeText(&s)
+			*p = &s
 		}
 	}
-	return to
+	t.takeText(&x.Stdout)
+	t.takeText(&x.Stderr)
+	x.Files = maps.Clone(x.Files)
+	for _, name := range slices.Sorted(maps.Keys(x.Files)) { // as encoding/json has them
+		if f := x.Files[name]; len(f) > largeContent {
+			x.Files[name] = FileValue(t.mark(f.content()))
+		}
+	}
+	return x
+}
+
+// content is how many bytes of output and files the result has, with those of tests.
+func (r *Result) content() int {
+	n := len(r.Stdout) + len(r.Stderr)
+	for _, f := range r.Files {
+		n += len(f.Content)
+	}
+	if r.Compile != nil {
+		n += len(r.Compile.Stdout) + len(r.Compile.Stderr)
+	}
+	for i := range r.Tests {
+		n += r.Tests[i].Result.content()
+	}
+	return n
 }

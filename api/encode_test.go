@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -12,53 +13,108 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func TestEncodingInPiecesIsTheSame(t *testing.T) {
+// inPieces are contents of every form, some with a character across the pieces they are
+// written in.
+func inPieces() map[string][]byte {
 	binary := make([]byte, 300_001)
 	for i := range binary {
 		binary[i] = byte(rand.Uint32())
 	}
-	contents := map[string][]byte{
+	return map[string][]byte{
 		"none": nil, "empty": {}, "short": []byte("x\n"), "text": []byte(strings.Repeat("line <of> \"text\"\n", 20_000)),
 		"wide": []byte(strings.Repeat("ü€😀\u2028", 30_000)), "wide, shifted": []byte("x" + strings.Repeat("😀", 60_000)),
 		"binary": binary, "controls": []byte(strings.Repeat("plain text about it \x00\x01\b\f\x1f\x7f&\u2029\u2027\u0428\u00a8\\", 3000)), "zeros": make([]byte, 1<<20), "nearly text": append([]byte(strings.Repeat("a", 1<<20)), 0xff),
 		"at the bound": bytes.Repeat([]byte("a"), 64<<10), "over it": bytes.Repeat([]byte("a"), 64<<10+1),
+		"half a character": append(bytes.Repeat([]byte("a"), 70<<10), "€"[:2]...),
 	}
+}
+
+// same demands of Encode what json.Marshal gives, and that it knows its length.
+func same(t *testing.T, what string, v any) {
+	t.Helper()
+	want, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := api.Encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var got bytes.Buffer
+		if n, err := e.WriteTo(&got); err != nil || !bytes.Equal(got.Bytes(), want) || n != int64(len(want)) || e.Len() != n {
+			t.Errorf("%s: %v; %d bytes, said to be %d, differ from the %d of json.Marshal", what, err, n, e.Len(), len(want))
+		}
+	}
+}
+
+func TestEncodingInPiecesIsTheSame(t *testing.T) {
+	contents := inPieces()
 	for name, b := range contents {
 		for other, c := range contents {
 			r := result(func(r *api.Result) {
 				r.Stdout, r.Stderr = b, c
 				r.Files = []api.File{{Name: "a", Content: c}, {Name: "b"}, {Name: "c", Content: b, Executable: true}}
 			})
-			want, err := json.Marshal(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			if err := r.EncodeTo(&got); err != nil || !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%s, %s: %v; it differs from json.Marshal", name, other, err)
-			}
+			same(t, name+", "+other, r)
 			if !bytes.Equal(r.Stdout, b) || !bytes.Equal(r.Files[0].Content, c) {
 				t.Errorf("%s, %s: the result has changed", name, other)
 			}
 		}
+		test := api.TestResult{ID: "1", Result: api.Result{Stdout: b, Stderr: b}}
+		tested := api.Result{Compile: &api.Compilation{Stderr: b}, Tests: []api.TestResult{test, {ID: "2"}, test}}
+		same(t, name+", of tests", &tested)
+		same(t, name+", as a status", api.Status{Run: "x", Result: &tested})
+		same(t, name+", of one test", test)
+		if !bytes.Equal(tested.Tests[2].Result.Stderr, b) || !bytes.Equal(tested.Compile.Stderr, b) {
+			t.Errorf("%s: the result has changed", name)
+		}
+		text := string(b)
+		x := api.Executed{Result: &text, Value: &text, Stdout: text, Stderr: text, Files: map[string]api.FileValue{"b": b, "a": b, "c": []byte("x")}}
+		same(t, name+", executed", x)
+		if *x.Result != text || !bytes.Equal(x.Files["a"], b) {
+			t.Errorf("%s: what was executed has changed", name)
+		}
+		for _, size := range []int{5, 16 << 10} {
+			p := api.Parted{Result: test.Result, Err: []api.Bytes{b}}
+			for rest := b; len(rest) > 0; rest = rest[min(size, len(rest)):] {
+				p.Out = append(p.Out, rest[:min(size, len(rest))])
+			}
+			same(t, fmt.Sprintf("%s, in parts of %d", name, size), p)
+		}
 	}
+	same(t, "what has no contents", map[string]int{"a": 1})
+	same(t, "no result", (*api.Result)(nil))
 }
 
 // To encode 64 MiB of output takes a small part of that in memory.
 func TestEncodingInPiecesTakesLittleMemory(t *testing.T) {
 	for name, b := range map[string][]byte{"text": bytes.Repeat([]byte("some text\n"), 64<<20/10), "binary": bytes.Repeat([]byte{0xff}, 64<<20)} {
-		r := result(func(r *api.Result) { r.Stdout = b })
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		seen := &most{}
-		if err := r.EncodeTo(seen); err != nil {
-			t.Fatal(err)
-		}
-		runtime.ReadMemStats(&after)
-		held := int64(after.HeapSys) - int64(before.HeapSys)
-		if held > 16<<20 || seen.n > 1<<20 {
-			t.Errorf("%s: the heap has grown by %d bytes, the largest piece is %d", name, held, seen.n)
+		text := strings.ToValidUTF8(string(b), "?")
+		for form, v := range map[string]any{
+			"result":   result(func(r *api.Result) { r.Stdout = b }),
+			"of tests": api.Status{Result: &api.Result{Tests: []api.TestResult{{Result: api.Result{Stdout: b}}}}},
+			"parted":   api.Parted{Out: []api.Bytes{b[:1000], b[1000:]}},
+			"executed": api.Executed{Stdout: text, Result: &text, Files: map[string]api.FileValue{"a": b}},
+		} {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			e, err := api.Encode(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := &most{}
+			if _, err := e.WriteTo(seen); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			if made := after.TotalAlloc - before.TotalAlloc; made > 1<<20 || seen.n > 128<<10 {
+				t.Errorf("%s, %s: %d bytes were allocated, the largest piece is %d", name, form, made, seen.n)
+			}
+			if held := e.Held(); held < int64(len(text)) || held > 3*int64(len(b))+4096 {
+				t.Errorf("%s, %s: it is said to hold %d bytes", name, form, held)
+			}
 		}
 	}
 }

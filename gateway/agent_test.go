@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,11 +91,19 @@ func carried(w http.ResponseWriter, r *http.Request, res api.Result) {
 	for buf, k := make([]byte, api.FrameMax), api.FrameType(0); err == nil && k != api.FrameStdinEnd; {
 		k, _, err = api.ReadFrame(rw, buf)
 	}
-	frame(api.FrameStdout, res.Stdout)
-	res.Stdout = nil
+	for piece := range slices.Chunk(res.Stdout, api.FrameMax) {
+		frame(api.FrameStdout, piece)
+	}
+	for piece := range slices.Chunk(res.Stderr, api.FrameMax) {
+		frame(api.FrameStderr, piece)
+	}
+	res.Stdout, res.Stderr = nil, nil
 	text, err := json.Marshal(res)
 	if err != nil {
 		panic(err)
+	}
+	for ; len(text) > api.FrameMax; text = text[api.FrameMax:] {
+		frame(api.FramePart, text[:api.FrameMax])
 	}
 	frame(api.FrameResult, text)
 }

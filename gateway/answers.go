@@ -14,89 +14,148 @@ import (
 type answers struct {
 	most int64 // bytes, of all keys; one of them has half of it at most
 
-	mu    sync.Mutex
-	total int64            // guarded by mu
-	of    map[string]int64 // guarded by mu; by key
+	mu      sync.Mutex
+	total   int64            // guarded by mu
+	waiting int64            // guarded by mu; of answers that wait for room, and are in memory too
+	of      map[string]int64 // guarded by mu; by key
+	shared  map[any]*share   // guarded by mu; by what it is that is sent
 }
 
-const bigAnswer = 1 << 20 // a smaller one needs no room: the connections are bounded
+// A share is what several answers point to: it is in memory once.
+type share struct {
+	n    int64
+	sent int // answers that it is being sent in
+}
+
+const bigAnswer = 256 << 10 // a smaller one needs no room: the connections are bounded
 
 // answerWait is how long an answer waits for room: who reads his makes some at once.
 const answerWait = 2 * time.Second
 
-// await is take for who may wait a little.
-func (a *answers) await(ctx context.Context, key string, n int64) (release func(), ok bool) {
+// await is take for who may wait a little, unless as much waits as there may be.
+func (a *answers) await(ctx context.Context, key string, n int64, what any) (release func(), ok bool) {
+	ok = a.patiently(ctx, n, func() bool {
+		release, ok = a.take(key, n, what)
+		return ok
+	})
+	return release, ok
+}
+
+// patiently tries until it works, as long as so many bytes may wait.
+func (a *answers) patiently(ctx context.Context, n int64, try func() bool) bool {
+	if try() {
+		return true
+	}
+	if !a.wait(n) {
+		return false
+	}
+	defer a.wait(-n)
 	end := time.After(answerWait)
 	for {
-		if release, ok = a.take(key, n); ok {
-			return release, true
-		}
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-end:
-			return nil, false
+			return false
 		case <-ctx.Done():
-			return nil, false
+			return false
+		}
+		if try() {
+			return true
 		}
 	}
 }
 
-// take has room for an answer of that weight, in bytes, until release is called. What a
-// key's share is too small for may have all of it.
-func (a *answers) take(key string, n int64) (release func(), ok bool) {
+func (a *answers) wait(n int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n > 0 && a.waiting > 0 && a.waiting+n > a.most {
+		return false
+	}
+	a.waiting += n
+	return true
+}
+
+// take has room for an answer that holds so many bytes until release is called. What a
+// key's share is too small for may have all of it. What is not nil is there once, in
+// however many answers.
+func (a *answers) take(key string, n int64, what any) (release func(), ok bool) {
 	if n <= bigAnswer {
 		return func() {}, true
 	}
 	n = min(n, a.most/2)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	s := a.shared[what]
+	if s == nil {
+		if !a.claim(key, n) {
+			return nil, false
+		}
+		s = &share{n: n}
+		if what != nil {
+			if a.shared == nil {
+				a.shared = map[any]*share{}
+			}
+			a.shared[what] = s
+		}
+	}
+	s.sent++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if s.sent--; s.sent == 0 {
+			delete(a.shared, what)
+			a.free(key, s.n)
+		}
+	}, true
+}
+
+// claim takes room; a.mu is held.
+func (a *answers) claim(key string, n int64) bool {
 	if a.of[key]+n > a.most/2 || a.total+n > a.most {
-		return nil, false
+		return false
 	}
 	if a.of == nil {
 		a.of = map[string]int64{}
 	}
 	a.total += n
 	a.of[key] += n
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.total -= n
-		if a.of[key] -= n; a.of[key] == 0 {
-			delete(a.of, key)
-		}
-	}, true
+	return true
 }
 
-// weightOf is what an answer takes while it is encoded and written: what programs may make
-// large, twice.
-func weightOf(v any) int64 {
-	n := 0
+// free gives room back; a.mu is held.
+func (a *answers) free(key string, n int64) {
+	a.total -= n
+	if a.of[key] -= n; a.of[key] == 0 {
+		delete(a.of, key)
+	}
+}
+
+// sharedBy is what an answer has in common with others, or nil.
+func sharedBy(v any) any {
+	if s, is := v.(api.Status); is && s.Result != nil {
+		return s.Result
+	}
+	return nil
+}
+
+// ranAs is the run that an answer tells the end of, for the first time.
+func ranAs(v any) string {
 	switch v := v.(type) {
 	case api.Result:
-		n = v.Content()
-	case api.Status:
-		if v.Result != nil {
-			n = v.Result.Content()
-		}
+		return v.Run
+	case api.Parted:
+		return v.Run
 	case api.Executed:
-		n = len(v.Stdout) + len(v.Stderr)
-		for _, f := range v.Files {
-			n += len(f)
-		}
+		return v.Run
 	}
-	return 2 * int64(n)
+	return ""
 }
 
 // untaken refuses an answer for which there is no room. A run of it is in the history.
-func untaken(v any) error {
-	e := api.Fail(api.CodeBusy, "large answers that clients have not read yet fill the memory that is set aside for them: read those, and ask again later; of a run the history has the first 64 KiB of each stream")
-	p := problem(http.StatusTooManyRequests, e)
-	switch v := v.(type) {
-	case api.Result:
-		p.Run, p.RetrySafe = v.Run, false
-	case api.Executed:
-		p.Run, p.RetrySafe = v.Run, false
+func untaken(run string) error {
+	p := problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "large answers that clients have not read yet fill the memory that is set aside for them: read those, and ask again later; of a run the history has the first 64 KiB of each stream"))
+	if run != "" {
+		p.Run, p.RetrySafe = run, false
 	}
 	return p
 }

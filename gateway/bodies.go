@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -53,7 +54,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	case err != nil:
 		return nil, nil, api.Refuse(api.CodeBadRequest, "the request broke off: %w", err)
 	}
-	return raw, func() { g.room.Release(keep) }, nil
+	return raw, sync.OnceFunc(func() { g.room.Release(keep) }), nil
 }
 
 // A roomyBody takes room for a body as it comes, whatever was said of its length: who

@@ -35,6 +35,8 @@ type order struct {
 	check  checkMode
 	source []byte // what is checked, and its name is main
 
+	large *large // of a run that is waited for and has much output: the result has some of it
+
 	// do, when set, is done with a turn instead of the run, which then only says whose
 	// it is and in what language.
 	do func(context.Context) (api.Result, error)
@@ -195,7 +197,7 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
 	if a == nil {
-		return g.askLarge(ctx, o.run)
+		return g.askLarge(ctx, o)
 	}
 	first := a.begin()
 	if o.run.StdinBlob != "" { // the agent's to send: nothing comes as it happens
@@ -224,15 +226,20 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 // JSON, it would be in memory here several times, to be decoded.
 const largeOutput = 16 * api.MiB
 
-func (g *Gateway) askLarge(ctx context.Context, run api.Run) (api.Result, error) {
-	stdin := bytes.NewReader(run.Stdin)
+func (g *Gateway) askLarge(ctx context.Context, o *order) (api.Result, error) {
+	run, stdin := o.run, bytes.NewReader(o.run.Stdin)
 	run.Stdin = nil
-	var out, errs bytes.Buffer
-	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{Stdout: &out, Stderr: &errs})
-	if err == nil && res.Stage == api.StageRun {
-		res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
+	l := &large{room: room{of: &g.answers, key: o.caller.Name}}
+	more := func(n int64) error { return l.room.grow(ctx, n) }
+	l.out.room, l.errs.room = more, more
+	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{Stdout: &l.out, Stderr: &l.errs})
+	if err != nil || res.Stage != api.StageRun {
+		l.leave()
+		return res, err
 	}
-	return res, err
+	o.large = l
+	res.Stdout, res.Stderr = l.out.gist(), l.errs.gist()
+	return res, nil
 }
 
 // A streamEvent is a piece of what the program wrote, cut between characters.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,7 +52,8 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 		g.stream(w)
-		return g.pastEvents(w, status)
+		pastEvents(w, status)
+		return nil
 	}
 	ctx := r.Context()
 	reader := a.feed.read(after)
@@ -69,16 +69,20 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		events, lost := reader.next(wait)
 		idle := wait.Err() != nil && ctx.Err() == nil
 		enough()
-		if lost > 0 {
-			events = slices.Insert(slices.Clone(events), 0, event{events[0].id - 1, "gap", fmt.Appendf(nil, `{"events_lost":%d}`, lost)})
-		}
-		_ = out.SetWriteDeadline(time.Now().Add(slowClient))
+		inTime(w)
 		switch {
 		case len(events) > 0:
-			for _, e := range events {
-				if writeEvent(w, e) != nil {
-					return nil
-				}
+			release, ok := g.answers.await(ctx, callerOf(ctx).Name, events[0].data.Held(), events[0].data) // others with it are small
+			if !ok {
+				return nil // he comes back for it, as after any other end
+			}
+			if lost > 0 {
+				events = slices.Insert(slices.Clone(events), 0, event{events[0].id - 1, "gap", encoded(map[string]int64{"events_lost": lost})})
+			}
+			err := writeEvents(w, events)
+			release()
+			if err != nil {
+				return nil
 			}
 		case idle:
 			_, _ = io.WriteString(w, ":\n\n") // Flush tells
@@ -100,16 +104,21 @@ func (g *Gateway) stream(w http.ResponseWriter) {
 }
 
 // pastEvents is the stream of a run that only the history knows.
-func (g *Gateway) pastEvents(w http.ResponseWriter, s api.Status) error {
+func pastEvents(w http.ResponseWriter, s api.Status) {
 	name, v := "result", any(s.Result)
 	if s.Error != nil {
 		name, v = "error", s.Error
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
+	inTime(w)
+	_ = writeEvent(w, event{pastEvent, name, encoded(v)}) // a client that is gone has nobody to tell
+}
+
+func writeEvents(to io.Writer, events []event) error {
+	for _, e := range events {
+		if err := writeEvent(to, e); err != nil {
+			return err
+		}
 	}
-	_ = writeEvent(w, event{pastEvent, name, data}) // a client that is gone has nobody to tell
 	return nil
 }
 
@@ -119,7 +128,7 @@ func writeEvent(to io.Writer, e event) error {
 	if _, err := fmt.Fprintf(to, "id: %d\nevent: %s\ndata: ", e.id, e.name); err != nil {
 		return err
 	}
-	if _, err := to.Write(e.data); err != nil {
+	if _, err := e.data.WriteTo(to); err != nil {
 		return err
 	}
 	_, err := io.WriteString(to, "\n\n")

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -96,8 +97,8 @@ func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 // failure says in one line what went wrong.
 func failure(language string, res api.Result) string {
-	lines := strings.Split(strings.TrimSpace(text(res.Stderr)), "\n")
-	switch last := strings.TrimSpace(lines[len(lines)-1]); {
+	said := bytes.TrimSpace(res.Stderr)
+	switch last := strings.TrimSpace(text(said[bytes.LastIndexByte(said, '\n')+1:])); {
 	case res.Verdict == api.WallLimit || res.Verdict == api.CPULimit:
 		return fmt.Sprintf("TimeoutError: the program was ended by its %s", res.Verdict)
 	case (res.Verdict == api.Nonzero || res.Verdict == api.CompileError) && last != "":
@@ -146,6 +147,7 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	release() // the request is not needed any more, however long the answer takes
 	g.reply(w, r, http.StatusOK, executed(run.Language, o.created, res))
 	return nil
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
@@ -12,7 +11,7 @@ import (
 type event struct {
 	id   int64
 	name string
-	data []byte // JSON
+	data *api.Encoding
 }
 
 // A feed holds the events of one run for those who read them as they come, or later.
@@ -39,14 +38,22 @@ func (f *feed) change() {
 	f.changed = make(chan struct{})
 }
 
-// put adds an event; it waits for readers who are behind, until ctx is done.
-func (f *feed) put(ctx context.Context, name string, v any) {
-	data, err := json.Marshal(v)
+// encoded is the JSON of what an event tells. A result's output stays where it is, for all
+// who are told it.
+func encoded(v any) *api.Encoding {
+	data, err := api.Encode(v)
 	if err != nil {
 		panic(err) // only types of ours
 	}
+	return data
+}
+
+// put adds an event; it waits for readers who are behind, until ctx is done.
+func (f *feed) put(ctx context.Context, name string, v any) {
+	data := encoded(v)
+	size := int(data.Len())
 	f.mu.Lock()
-	for f.size+len(data) > feedMax && !f.trim(len(data)) {
+	for f.size+size > feedMax && !f.trim(size) {
 		changed := f.changed
 		f.mu.Unlock()
 		select {
@@ -61,7 +68,7 @@ func (f *feed) put(ctx context.Context, name string, v any) {
 	defer f.mu.Unlock()
 	f.last++
 	f.events = append(f.events, event{f.last, name, data})
-	f.size += len(data)
+	f.size += size
 	f.change()
 }
 
@@ -73,7 +80,7 @@ func (f *feed) trim(more int) bool {
 	}
 	n := 0
 	for n < len(f.events) && f.events[n].id <= read && f.size+more > feedMax {
-		f.size -= len(f.events[n].data)
+		f.size -= int(f.events[n].data.Len())
 		n++
 	}
 	f.events = append([]event(nil), f.events[n:]...)
@@ -125,8 +132,9 @@ func (r *reader) over() bool {
 	return f.ended && r.after >= f.last
 }
 
-// next gives the events after the last taken, which are thereby taken, and how many
-// were lost before them. Without events, the feed has ended, or ctx is done.
+// next gives events after the last taken, which are thereby taken, and how many were lost
+// before them. They are few, or one: who is slow has them although the feed has dropped
+// them. Without events, the feed has ended, or ctx is done.
 func (r *reader) next(ctx context.Context) (events []event, lost int64) {
 	f := r.feed
 	for {
@@ -134,8 +142,12 @@ func (r *reader) next(ctx context.Context) (events []event, lost int64) {
 		changed, ended := f.changed, f.ended
 		for i, e := range f.events {
 			if e.id > r.after {
-				events, lost = f.events[i:len(f.events):len(f.events)], e.id-r.after-1
-				r.after = f.last
+				n := i + 1
+				for size := e.data.Len(); n < len(f.events) && size+f.events[n].data.Len() <= bigAnswer; n++ {
+					size += f.events[n].data.Len()
+				}
+				events, lost = f.events[i:n:n], e.id-r.after-1
+				r.after = events[len(events)-1].id
 				f.change()
 				break
 			}

@@ -99,6 +99,7 @@ func (g *Gateway) getMetrics(w http.ResponseWriter, r *http.Request) error {
 	if !callerOf(r.Context()).mayAll() {
 		return api.Refuse(api.CodeForbidden, "metrics are of every key's runs, and this key may not see them: have the operator set admin on it")
 	}
+	inTime(w)
 	g.metrics.ServeHTTP(w, r)
 	return nil
 }

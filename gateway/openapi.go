@@ -172,13 +172,17 @@ func document(routes []route, version string) ([]byte, error) {
 func (g *Gateway) docs(mux *http.ServeMux) {
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
+		inTime(w)
 		_, _ = w.Write(g.doc) // a client that is gone has nobody to tell
 	})
 	page := v5emb.NewHandlerWithConfig(swgui.Config{
 		Title: "brig", SwaggerJSON: "/openapi.json", BasePath: "/docs/", HideCurl: false,
 		SettingsUI: map[string]string{"tryItOutEnabled": "true", "persistAuthorization": "true"},
 	})
-	mux.Handle("GET /docs/", page)
+	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
+		inTime(w)
+		page.ServeHTTP(w, r)
+	})
 	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
 	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -117,7 +116,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBody)) // fails only where there is no connection
-	g.send(w, r, p.Status, p)
+	g.send(w, r, p.Status, p, 0)
 }
 
 // failed is the problem of an error that somebody is told of.
@@ -127,10 +126,10 @@ func (g *Gateway) failed(err error) *api.Problem {
 	return p
 }
 
-// reply writes v as JSON in one piece.
+// reply writes v as JSON.
 func (g *Gateway) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	g.send(w, r, status, v)
+	g.send(w, r, status, v, 0)
 }
 
 // refusedBody is how long net/http may take the rest of a body that is not wanted, which
@@ -140,24 +139,31 @@ const refusedBody = 5 * time.Second
 // slowClient is how long a client may take to take an answer.
 const slowClient = 2 * time.Minute
 
-func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any) {
-	release, ok := g.answers.await(r.Context(), callerOf(r.Context()).Name, weightOf(v))
-	if !ok {
-		g.refuse(w, r, untaken(v))
-		return
-	}
-	defer release()
-	body, err := json.Marshal(v)
-	if err != nil { // only a mistake of ours
+// inTime has an answer fail that is not taken in that time from now.
+func inTime(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
+}
+
+// send writes an answer when there is room for it. It has some already for so many bytes.
+func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any, had int64) {
+	what, run := sharedBy(v), ranAs(v)
+	body, err := api.Encode(v) // what it has no need of, such as a page's records, goes now
+	if err != nil {            // only a mistake of ours
 		g.log.Error("encode answer", "err", err)
 		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`, http.StatusInternalServerError)
 		return
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
+	release, ok := g.answers.await(r.Context(), callerOf(r.Context()).Name, body.Held()-had, what)
+	if !ok {
+		g.refuse(w, r, untaken(run))
+		return
+	}
+	defer release()
+	inTime(w)
 	h := w.Header()
-	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	h.Set("Content-Length", strconv.FormatInt(body.Len()+1, 10))
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body)         // a client that is gone has nobody to tell
-	_, _ = w.Write([]byte{'\n'}) // for who reads it in a terminal; not appended, which would copy a large one
+	_, _ = body.WriteTo(w)       // a client that is gone has nobody to tell
+	_, _ = w.Write([]byte{'\n'}) // for who reads it in a terminal
 }

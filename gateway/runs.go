@@ -37,10 +37,15 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		ctx, done := g.wanted(r)
 		defer done()
 		res, err := g.carry(ctx, o)
+		large := o.large
+		defer large.leave()
 		if err != nil {
 			return err
 		}
-		g.reply(w, r, http.StatusOK, res)
+		release() // the request is not needed any more, however long the answer takes
+		w.Header().Set("Content-Type", "application/json")
+		v, had := large.answer(res)
+		g.send(w, r, http.StatusOK, v, had)
 		return nil
 	}
 	status, err := g.begin(o, release)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -48,6 +47,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
+		release() // the request is not needed any more, however long the answer takes
 		g.reply(w, r, http.StatusOK, res)
 		return nil
 	}
@@ -57,7 +57,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 // streamExec is postExec for one who listens. What fails before there is output is
 // still an answer of its own.
 func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http.Request, o *order, ask api.Exec) error {
-	out := &eventWriter{g: g, w: w}
+	out := &eventWriter{g: g, w: w, ctx: r.Context(), key: o.caller.Name}
 	o.do = func(context.Context) (api.Result, error) {
 		ask, stdin := ask, bytes.NewReader(ask.Stdin) // the session may be busy, and this done again
 		ask.Stdin = nil
@@ -72,8 +72,8 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http
 		return err
 	case err != nil:
 		out.put("error", g.failed(err))
-	default:
-		out.put("result", res)
+	case !out.put("result", res):
+		out.put("error", g.failed(untaken(res.Run)))
 	}
 	return nil
 }
@@ -108,6 +108,8 @@ func (g *Gateway) ofExec(id string, res api.Result, err error) (api.Result, erro
 type eventWriter struct {
 	g    *Gateway
 	w    http.ResponseWriter
+	ctx  context.Context // of the request
+	key  string
 	last int64
 }
 
@@ -115,17 +117,20 @@ func (e *eventWriter) stream(name string) *keptStream {
 	return keep(func(b api.Bytes) { e.put(name, streamEvent{b}) })
 }
 
-func (e *eventWriter) put(name string, v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // only types of ours
+// put reports whether there was room for the event.
+func (e *eventWriter) put(name string, v any) bool {
+	data := encoded(v)
+	release, ok := e.g.answers.await(e.ctx, e.key, data.Held(), nil)
+	if !ok {
+		return false
 	}
-	out := http.NewResponseController(e.w)
+	defer release()
 	if e.last == 0 {
 		e.g.stream(e.w)
 	}
 	e.last++
-	_ = out.SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
-	_ = writeEvent(e.w, event{e.last, name, data})       // a client that is gone ends the request's context
-	_ = out.Flush()
+	inTime(e.w)
+	_ = writeEvent(e.w, event{e.last, name, data}) // a client that is gone ends the request's context
+	_ = http.NewResponseController(e.w).Flush()
+	return true
 }

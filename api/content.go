@@ -1,0 +1,182 @@
+package api
+
+import (
+	"encoding/base64"
+	"iter"
+	"unicode/utf8"
+)
+
+// A content is a large one, and the form it is written in: text, or base64 between head
+// and tail.
+type content struct {
+	bytes      []Bytes // one after the other, or
+	text       string
+	isText     bool
+	head, tail string
+	size       int64 // as it is
+	encoded    int64 // as it is written
+}
+
+// contentOf is the content whose parts these are, in the form of Bytes.
+func contentOf(parts ...Bytes) content {
+	c := content{bytes: parts}
+	valid, escapes := c.measure()
+	c.isText = valid && (c.size <= alwaysText || escapes.costly <= c.size/3)
+	return c.between(`{"base64":"`, `"}`, escapes)
+}
+
+// contentOfText is that of a string that is valid UTF-8.
+func contentOfText(text string) content {
+	c := content{text: text, isText: true}
+	_, escapes := c.measure()
+	return c.between("", "", escapes)
+}
+
+func (f FileValue) content() content {
+	c := content{bytes: []Bytes{Bytes(f)}}
+	var e escapes
+	c.isText, e = c.measure()
+	return c.between(`{"content":"`, `","encoding":"base64"}`, e)
+}
+
+// between sets how a content is written; head and tail are of base64.
+func (c content) between(head, tail string, e escapes) content {
+	c.head, c.tail, c.encoded = head, tail, int64(base64.StdEncoding.EncodedLen(int(c.size)))
+	if c.isText {
+		c.head, c.tail, c.encoded = `"`, `"`, c.size+e.exact
+	}
+	c.encoded += int64(len(c.head) + len(c.tail))
+	return c
+}
+
+// measure reads a content once.
+func (c *content) measure() (valid bool, e escapes) {
+	valid = true
+	for piece := range c.pieces(Bytes.Unfinished) {
+		valid = valid && utf8.Valid(piece)
+		c.size += int64(len(piece))
+		e.count(piece)
+	}
+	return valid, e
+}
+
+// json yields the pieces of what is written. Each is gone with the next.
+func (c content) json() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if !yield([]byte(c.head)) {
+			return
+		}
+		cut := func(b Bytes) int { return len(b) % 3 } // then only the last piece is padded
+		if c.isText {
+			cut = Bytes.Unfinished
+		}
+		var out []byte
+		for piece := range c.pieces(cut) {
+			if c.isText {
+				out = appendText(out[:0], piece)
+			} else {
+				out = base64.StdEncoding.AppendEncode(out[:0], piece)
+			}
+			if !yield(out) {
+				return
+			}
+		}
+		yield([]byte(c.tail))
+	}
+}
+
+// pieces yields a content in pieces of nearly pieceSize, without what cut says of their
+// ends, which the next begins with.
+func (c content) pieces(cut func(Bytes) int) iter.Seq[Bytes] {
+	return func(yield func(Bytes) bool) {
+		buf := make(Bytes, 0, pieceSize)
+		if c.text != "" {
+			if buf = cutUp(buf, c.text, cut, yield); buf == nil {
+				return
+			}
+		}
+		for _, part := range c.bytes {
+			if buf = cutUp(buf, part, cut, yield); buf == nil {
+				return
+			}
+		}
+		if len(buf) > 0 {
+			yield(buf)
+		}
+	}
+}
+
+// pieceSize is small, since each who reads slowly holds one.
+const pieceSize = 16 << 10
+
+// cutUp yields what fills buf and gives back what is over, or nil where no more is
+// wanted.
+func cutUp[T Bytes | string](buf Bytes, part T, cut func(Bytes) int, yield func(Bytes) bool) Bytes {
+	for len(part) > 0 {
+		n := copy(buf[len(buf):cap(buf)], part)
+		buf, part = buf[:len(buf)+n], part[n:]
+		if len(buf) < cap(buf) {
+			break
+		}
+		whole := len(buf) - cut(buf)
+		if !yield(buf[:whole]) {
+			return nil
+		}
+		buf = buf[:copy(buf, buf[whole:])]
+	}
+	return buf
+}
+
+// appendText appends text as it stands in a JSON string of encoding/json's.
+func appendText(to, text []byte) []byte {
+	const hex = "0123456789abcdef"
+	for i, c := range text {
+		switch {
+		case c == '"', c == '\\':
+			to = append(to, '\\', c)
+		case c == '\n':
+			to = append(to, `\n`...)
+		case c == '\t':
+			to = append(to, `\t`...)
+		case c == '\r':
+			to = append(to, `\r`...)
+		case c == '\b':
+			to = append(to, `\b`...)
+		case c == '\f':
+			to = append(to, `\f`...)
+		case c < ' ', c == '<', c == '>', c == '&':
+			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c == 0xa8 || c == 0xa9: // the end of U+2028 and U+2029, perhaps
+			if i >= 2 && text[i-2] == 0xe2 && text[i-1] == 0x80 {
+				to = append(to[:len(to)-2], `\u202`...)
+				c = hex[c&15]
+			}
+			to = append(to, c)
+		default:
+			to = append(to, c)
+		}
+	}
+	return to
+}
+
+// escapes are the bytes by which text is longer in a JSON string.
+type escapes struct {
+	exact  int64
+	costly int64 // by the reckoning of Bytes, which decides between text and base64
+}
+
+// count adds those of text that ends where a character does.
+func (e *escapes) count(text []byte) {
+	for i, c := range text {
+		switch {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+			e.exact, e.costly = e.exact+1, e.costly+1
+		case c == '\b', c == '\f':
+			e.exact, e.costly = e.exact+1, e.costly+5
+		case c < ' ', c == '<', c == '>', c == '&': // \u00XX, as encoding/json writes them
+			e.exact, e.costly = e.exact+5, e.costly+5
+		case (c == 0xa8 || c == 0xa9) && i >= 2 && text[i-2] == 0xe2 && text[i-1] == 0x80: // U+2028, U+2029
+			e.exact += 3
+		}
+	}
+}

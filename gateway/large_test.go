@@ -1,0 +1,305 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/history"
+)
+
+const larger = 24 << 20 // than what kernels have of an answer in their buffers
+
+// stalled asks and takes nothing but the header of the answer, until the test ends or
+// hangUp is called.
+func stalled(t *testing.T, web *httptest.Server, method, path, body string) (res *http.Response, hangUp func()) {
+	t.Helper()
+	c, err := net.Dial("tcp", web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)
+	res, err = http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, func() { c.Close() }
+}
+
+// inUse is what is held on the heap.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC() // what pools have lasts for one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// had is what answers have room for.
+func (a *answers) had() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.total
+}
+
+// API-15: of a run, however many ask for its result and do not read it, the result is in
+// memory once, and has room once, for its status and for its events.
+func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		carried(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun, Files: []api.File{{Name: "big", Content: bytes.Repeat([]byte{0xff}, larger)}}})
+	})
+	web := serveFake(t, mux, func(c *Config) { c.MaxBody = 16 * api.MiB })
+	g := web.Config.Handler.(*Gateway)
+	var st api.Status
+	if s := send(t, web, "POST", "/v1/runs?wait=false", simple, &st); s != 202 {
+		t.Fatal(s)
+	}
+	waitUntil(t, "the end of the run", func() bool {
+		a := g.runs.get("", st.Run)
+		return a.status().State == api.Done && a.feed.read(1<<40).over()
+	})
+	before := inUse()
+	if before < larger || before > 2*larger {
+		t.Errorf("%d bytes are held of a run with a file of %d", before, larger)
+	}
+	var hangUps []func()
+	for range 12 {
+		for _, path := range []string{"/v1/runs/" + st.Run, "/v1/runs/" + st.Run + "/events"} {
+			res, hangUp := stalled(t, web, "GET", path, "")
+			if res.StatusCode != 200 {
+				t.Fatalf("%s: %s", path, res.Status)
+			}
+			hangUps = append(hangUps, hangUp)
+		}
+	}
+	waitUntil(t, "room for the events", func() bool { return g.answers.had() > larger*3/2 })
+	if more := inUse() - before; more > larger/2 {
+		t.Errorf("24 readers hold %d bytes more of a run with a file of %d", more, larger)
+	}
+	if had := g.answers.had(); had > 2*larger+larger/2 {
+		t.Errorf("there is room for %d bytes", had)
+	}
+	for _, hangUp := range hangUps {
+		hangUp()
+	}
+	waitUntil(t, "the room to be given back", func() bool { return g.answers.had() == 0 })
+}
+
+// parted is a run whose output comes in parts.
+const parted = `{"image":"tiny","argv":["yes"],"limits":{"output":"64M"}}`
+
+// Output in parts is in the answer as any is, and in memory once: also while it is not
+// read, when there is room for it.
+func TestLargeOutputIsHeldOnce(t *testing.T) {
+	out := make([]byte, larger)
+	for i := range out {
+		out[i] = byte(rand.Uint32())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		carried(w, r, api.Result{Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 1, Stdout: out, Stderr: []byte(strings.Repeat("€", 100_000) + "\nwhy")})
+	})
+	web := serveFake(t, mux, func(c *Config) { c.MaxBody = 16 * api.MiB })
+	g := web.Config.Handler.(*Gateway)
+	req := httptest.NewRequest("POST", "/v1/runs", strings.NewReader(parted))
+	req.Host = "localhost"
+	req.Header.Set("Content-Type", "application/json")
+	said := httptest.NewRecorder()
+	web.Config.Handler.ServeHTTP(said, req)
+	var res api.Result
+	if err := json.Unmarshal(said.Body.Bytes(), &res); err != nil || !bytes.Equal(res.Stdout, out) || res.Stderr[0] != "€"[0] || len(res.Stderr) != 300_004 {
+		t.Fatalf("%v, %d bytes of stdout, %d of stderr", err, len(res.Stdout), len(res.Stderr))
+	}
+	if res.Diagnosis == nil || res.Diagnosis.Message != "why" {
+		t.Errorf("what it said last is not in the diagnosis: %+v", res.Diagnosis)
+	}
+	if whole, err := json.Marshal(res); err != nil || !bytes.Equal(append(whole, '\n'), said.Body.Bytes()) || said.Header().Get("Content-Length") != fmt.Sprint(len(whole)+1) {
+		t.Errorf("%v; the answer is not what json.Marshal gives, or not of the length that is said", err)
+	}
+	if had := g.answers.had(); had != 0 {
+		t.Errorf("there is room for %d bytes after the answer", had)
+	}
+	res, said = api.Result{}, nil
+	before := inUse()
+	_, hangUp := stalled(t, web, "POST", "/v1/runs", parted)
+	if more := inUse() - before; more < larger || more > larger*5/4 {
+		t.Errorf("%d bytes are held of an output of %d", more, larger)
+	}
+	if had := g.answers.had(); had < larger || had > larger+2*laterPart {
+		t.Errorf("there is room for %d bytes of an output of %d", had, larger)
+	}
+	hangUp()
+	waitUntil(t, "the room to be given back", func() bool { return g.answers.had() == 0 })
+}
+
+// API-15: runs together have no more output in memory than there is room for. One that finds
+// none is ended, and is in no history, as nobody judged it.
+func TestOutputThatComesIsBounded(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		carried(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun, Stdout: make([]byte, larger)})
+	})
+	web := serveFake(t, mux, func(c *Config) { c.MaxBody = 8 * api.MiB }) // half of eight times that is one and a third
+	g := web.Config.Handler.(*Gateway)
+	if first, _ := stalled(t, web, "POST", "/v1/runs", parted); first.StatusCode != 200 {
+		t.Fatal(first.Status)
+	}
+	var p api.Problem
+	if s := send(t, web, "POST", "/v1/runs", parted, &p); s != 429 || p.Code != api.CodeBusy || !p.RetrySafe || p.Run != "" {
+		t.Errorf("the second: %d, %+v", s, p)
+	}
+	if had := g.answers.had(); had > 32<<20 {
+		t.Errorf("there is room for %d bytes", had)
+	}
+	var all struct{ Items []any }
+	if s := send(t, web, "GET", "/v1/history", "", &all); s != 200 || len(all.Items) != 1 {
+		t.Errorf("%d, %d runs are in the history; want the first", s, len(all.Items))
+	}
+}
+
+// Parts are what was written, and their gist is its start and end.
+func TestPartsOfAStream(t *testing.T) {
+	for _, size := range []int{0, 1, firstPart, 2*gistEnd - 1, 2 * gistEnd, 2*gistEnd + 1, 3*laterPart + 5} {
+		whole := make([]byte, size)
+		for i := range whole {
+			whole[i] = byte(rand.Uint32())
+		}
+		taken := int64(0)
+		p := parts{room: func(n int64) error { taken += n; return nil }}
+		for rest := whole; len(rest) > 0; {
+			n := min(len(rest), 1+rand.IntN(api.FrameMax))
+			if m, err := p.Write(rest[:n]); m != n || err != nil {
+				t.Fatal(m, err)
+			}
+			rest = rest[n:]
+		}
+		held := int64(0)
+		for _, b := range p.all {
+			held += int64(cap(b))
+		}
+		if got := bytes.Join(asSlices(p.all), nil); !bytes.Equal(got, whole) || p.size != size || held != taken || held > int64(size+max(min(size, laterPart), firstPart)) {
+			t.Errorf("%d bytes: %d are there in %d, with room for %d", size, len(got), held, taken)
+		}
+		want := whole
+		if size > 2*gistEnd {
+			want = append(bytes.Clone(whole[:gistEnd]), whole[size-gistEnd:]...)
+		}
+		if got := p.gist(); !bytes.Equal(got, want) {
+			t.Errorf("the gist of %d bytes are %d others", size, len(got))
+		}
+	}
+	no := io.ErrShortWrite
+	p := parts{room: func(int64) error { return no }}
+	if n, err := p.Write([]byte("x")); n != 0 || err != no {
+		t.Errorf("%d, %v where there is no room", n, err)
+	}
+}
+
+// A watched writer tells of every write, and when it is to have been taken.
+type watched struct {
+	*httptest.ResponseRecorder
+	until time.Time
+	on    func()
+}
+
+func (w *watched) SetWriteDeadline(t time.Time) error { w.until = t; return nil }
+
+func (w *watched) Write(b []byte) (int, error) {
+	if w.on != nil {
+		w.on()
+	}
+	return w.ResponseRecorder.Write(b)
+}
+
+func (w *watched) get(web *httptest.Server, path string) {
+	w.ResponseRecorder = httptest.NewRecorder()
+	r := httptest.NewRequest("GET", path, nil)
+	r.Host = "localhost"
+	web.Config.Handler.ServeHTTP(w, r)
+}
+
+// API-02: whatever is answered must be taken in time: also the pages that need no key, and
+// the events of past runs.
+func TestNobodyTakesForEverToTakeAnAnswer(t *testing.T) {
+	var store *history.Store
+	web := serveFake(t, http.NewServeMux(), func(c *Config) { store = c.History })
+	if err := store.Add(t.Context(), history.Record{ID: "past", Verdict: api.OK, Stage: api.StageRun, Created: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/health", "/openapi.json", "/docs/", "/metrics", "/v1/runs/past", "/v1/runs/past/events", "/nothing"} {
+		var w watched
+		w.get(web, path)
+		if left := time.Until(w.until); left <= 0 || left > slowClient {
+			t.Errorf("%s: %d, to be taken within %v; want %v", path, w.Code, left, slowClient)
+		}
+	}
+}
+
+// API-15: a long listing has room like any large answer.
+func TestListingsTakeRoom(t *testing.T) {
+	var store *history.Store
+	web := serveFake(t, http.NewServeMux(), func(c *Config) { store = c.History })
+	g := web.Config.Handler.(*Gateway)
+	var all sync.WaitGroup
+	for i := range 400 {
+		all.Go(func() {
+			if err := store.Add(t.Context(), history.Record{ID: fmt.Sprint(i), Code: api.CodeInternal, Message: strings.Repeat("x", 1000), Created: time.Now()}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	had := int64(0)
+	w := watched{on: func() { had = max(had, g.answers.had()) }}
+	w.get(web, "/v1/history")
+	if n := int64(w.Body.Len()); w.Code != 200 || n < 400_000 || had != n-1 {
+		t.Errorf("%d, room for %d bytes of a listing of %d", w.Code, had, n)
+	}
+}
+
+// What waits for room is in memory as well: no more may wait than there is room.
+func TestLittleWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := answers{most: 64 << 20}
+		for _, key := range []string{"ann", "bob"} {
+			if _, ok := a.take(key, 32<<20, nil); !ok {
+				t.Fatal("there is no room")
+			}
+		}
+		var all sync.WaitGroup
+		for range 64 {
+			all.Go(func() {
+				if _, ok := a.await(t.Context(), "ann", 1<<20, nil); ok {
+					t.Error("there was room")
+				}
+			})
+		}
+		synctest.Wait()
+		begun := time.Now()
+		if _, ok := a.await(t.Context(), "ann", 1<<20, nil); ok || time.Since(begun) > 0 {
+			t.Errorf("one more waited %v", time.Since(begun))
+		}
+		all.Wait()
+		if time.Since(begun) != answerWait || a.waiting != 0 {
+			t.Errorf("the others waited %v, and %d bytes still wait", time.Since(begun), a.waiting)
+		}
+	})
+}
