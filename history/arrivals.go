@@ -101,7 +101,10 @@ func (w *writer) behind() bool {
 // tidy moves arrivals on and drops what is over.
 func (w *writer) tidy(arrivals int) {
 	w.spared = w.transact(func(ctx context.Context) error {
-		return errors.Join(w.moveOn(ctx, arrivals), w.trim(ctx, trimMost+arrivals))
+		if err := w.moveOn(ctx, arrivals); err != nil {
+			return err // and nothing else: SQLite may have rolled back by itself, and what came now would count alone
+		}
+		return w.trim(ctx, trimMost+arrivals)
 	}) != nil
 }
 

@@ -223,6 +223,27 @@ func TestFailedWriteIsNotCounted(t *testing.T) {
 	agrees(t, s)
 }
 
+// SQLite rolls back by itself after some errors. What the tidying would still do is then
+// no part of a transaction, and is not done.
+func TestTidyingThatFailedDropsNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	s := open(t, path, Keep{Runs: 12})
+	for n := range 12 {
+		add(t, s, of("key", n, 16<<10))
+	}
+	if _, err := s.w.conn.ExecContext(t.Context(), "CREATE TEMP TRIGGER a BEFORE INSERT ON runs BEGIN SELECT RAISE(ROLLBACK, 'no'); END"); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, of("key", 12, 0))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	agrees(t, s)
+	if runs, arrivals := rowsOf(t, path, "runs"), rowsOf(t, path, "arrivals"); runs != 12 || arrivals != 1 {
+		t.Errorf("%d runs and %d arrivals", runs, arrivals)
+	}
+}
+
 // Against a plainer telling of the same: who has most loses the oldest.
 func TestHistoryIsFairByAnyCourse(t *testing.T) {
 	type kept struct {
