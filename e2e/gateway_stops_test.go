@@ -68,7 +68,7 @@ func TestGatewayStopsAfterWhatRuns(t *testing.T) {
 	long, short := sh("sleep 600"), sh("sleep 1; echo done")
 	long.Limits = api.Limits{Wall: seconds(300), Memory: 64 * api.MiB} // all at once, on a small machine too
 	short.Limits.Memory = long.Limits.Memory
-	held := s.alone(long) // while nobody waits for it, whoever comes is still answered
+	held := s.alone(long)
 	exec := s.answers("/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c", "until [ -e go ]; do sleep 0.02; done; echo gone"}, Limits: api.Limits{Wall: long.Limits.Wall}})
 	run := s.answers("/v1/runs", short)
 	s.busy(3)
@@ -80,6 +80,16 @@ func TestGatewayStopsAfterWhatRuns(t *testing.T) {
 		s.call("GET", "/health", nil, 200, &h)
 		return h.Status == "stopping"
 	})
+	var st api.Status
+	if s.call("GET", "/v1/runs/"+held, nil, 200, &st); st.State != api.Running {
+		t.Errorf("the run that nobody waits for is %+v; want it running", st)
+	}
+	s.call("DELETE", "/v1/runs/"+held, nil, 200, nil)
+	s.settled(held)
+	for range 20 { // whoever comes is still answered, for those who wait
+		time.Sleep(5 * time.Millisecond)
+		s.call("GET", "/health/live", nil, 200, nil)
+	}
 	for _, path := range []string{"/v1/runs", "/v1/runs?wait=false"} {
 		s.refused("POST", path, sh("true"), 503, api.CodeStopping)
 	}
@@ -95,11 +105,6 @@ func TestGatewayStopsAfterWhatRuns(t *testing.T) {
 			t.Errorf("one who waited for %q gets %+v", want, got)
 		}
 	}
-	var st api.Status
-	if s.call("GET", "/v1/runs/"+held, nil, 200, &st); st.State != api.Running {
-		t.Errorf("the run that nobody waits for is %+v; want it running", st)
-	}
-	s.call("DELETE", "/v1/runs/"+held, nil, 200, nil)
 	select {
 	case <-s.done: // long before the grace is over
 	case <-time.After(time.Until(patience())):

@@ -87,9 +87,6 @@ var errWaited = errors.New("waited too long")
 // inTurn waits for a turn and has the agent carry the run out. Others may use the
 // agent as well: while its slots are taken, the turn is ours and we come again.
 func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.Duration, error) {
-	if g.stopping.Err() != nil {
-		return api.Result{}, 0, errStopping()
-	}
 	turn, err := g.turn(wait, o)
 	if err != nil {
 		return api.Result{}, 0, g.unserved(ctx, wait, err)

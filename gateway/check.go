@@ -71,7 +71,10 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 	case !g.agent.knows(language):
 		return api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", ask.Language)
 	}
-	ctx, done := g.wanted(r)
+	ctx, done, err := g.wanted(r)
+	if err != nil {
+		return err
+	}
 	defer done()
 	wait, enough := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaited)
 	defer enough()

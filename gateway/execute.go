@@ -141,7 +141,10 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if isPython(run.Language) {
 		o.main = pythonMain
 	}
-	ctx, done := g.wanted(r)
+	ctx, done, err := g.wanted(r)
+	if err != nil {
+		return err
+	}
 	defer done()
 	res, err := g.carry(ctx, o)
 	if err != nil {

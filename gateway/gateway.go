@@ -76,7 +76,7 @@ type Gateway struct {
 	stop     context.CancelFunc
 	kill     context.Context // done when what still runs is canceled
 	killAll  context.CancelFunc
-	wg       sync.WaitGroup // runs that nobody waits for
+	wg       sync.WaitGroup // runs, and execs, from entering to their answers
 }
 
 // New makes a Gateway. It asks the agent how many slots it has; one that does not
@@ -157,16 +157,20 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	defer looking.Wait()
 	defer g.stop()
 
+	var broken error
 	select {
-	case err := <-served: // the listener broke
-		g.killAll()
-		g.wg.Wait()
-		return err
+	case broken = <-served: // the listener's end
 	case <-ctx.Done():
 	}
 	g.mu.Lock()
 	g.stop()
 	g.mu.Unlock()
+	if broken != nil {
+		g.killAll()
+		err := errors.Join(broken, web.Close())
+		g.wg.Wait()
+		return err
+	}
 	stopped := context.WithoutCancel(ctx)
 	var late sync.WaitGroup
 	defer late.Wait()
@@ -180,7 +184,14 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 			g.cutOff(end)
 		}
 	})
-	g.wg.Wait()
+	// Until then whoever comes is answered: a supervisor who finds nobody there would end
+	// the service within its grace.
+	rest := make(chan struct{})
+	late.Go(func() { g.wg.Wait(); close(rest) })
+	select {
+	case <-rest:
+	case <-end.Done():
+	}
 	g.runs.endFeeds()
 	err := web.Shutdown(end)
 	if errors.Is(err, context.DeadlineExceeded) { // somebody does not take his answer: no session shall outlive the service for him
@@ -215,14 +226,18 @@ func (g *Gateway) cutOff(ctx context.Context) {
 
 const serviceStops = "the service stops"
 
-// wanted is done when the caller has left, or when what still runs is canceled.
-func (g *Gateway) wanted(r *http.Request) (context.Context, func()) {
+// wanted begins what a caller waits for, and done ends it when he has his answer. ctx ends
+// when he has left, or when what still runs is canceled.
+func (g *Gateway) wanted(r *http.Request) (ctx context.Context, done func(), err error) {
+	if !g.enter() {
+		return nil, nil, errStopping()
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(g.kill, cancel)
-	return ctx, func() { stop(); cancel() }
+	return ctx, func() { stop(); cancel(); g.wg.Done() }, nil
 }
 
-// enter counts a run that nobody waits for, unless the service is stopping.
+// enter counts a run, unless the service is stopping.
 func (g *Gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

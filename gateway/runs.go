@@ -34,7 +34,10 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !alone {
-		ctx, done := g.wanted(r)
+		ctx, done, err := g.wanted(r)
+		if err != nil {
+			return err
+		}
 		defer done()
 		res, err := g.carry(ctx, o)
 		large := o.large

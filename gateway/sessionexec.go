@@ -36,7 +36,10 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		id: runID(), session: id, caller: c, size: len(ask.Source), created: time.Now(),
 		run: api.Run{Language: s.language, Labels: s.labels}, longest: time.Duration(cmp.Or(ask.Limits.Wall, api.DefaultCeiling().Wall)),
 	}
-	ctx, done := g.wanted(r)
+	ctx, done, err := g.wanted(r)
+	if err != nil {
+		return err
+	}
 	defer done()
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		o.do = func(context.Context) (api.Result, error) {
