@@ -6,6 +6,8 @@ type Image struct {
 	Names   []string `json:"names"`
 	Size    int64    `json:"size_bytes"` // unpacked
 	Created string   `json:"created"`    // RFC 3339, UTC
+
+	Replaced bool `json:"replaced,omitempty"` // by this import: what was stored under the digest was damaged
 }
 
 // Cleaned says what cleaning removed.

@@ -33,7 +33,8 @@ func (a Amount) String() string {
 	return fmt.Sprintf("%d members, %d MiB unpacked", a.Entries, a.Unpacked>>20)
 }
 
-// Import reads an archive to its end and stores the tree it describes. The
+// Import reads an archive to its end and stores the tree it describes, unless that is
+// stored as it should be: a tree that Verify finds fault with is replaced. The
 // archive is a tar, plain or compressed with gzip, zstd or xz. Until Import
 // returns without an error nothing is listed; a partly written tree is removed,
 // by Import or by the next Open.
@@ -103,8 +104,15 @@ func (s *Store) importInto(ctx context.Context, work *work, r io.Reader, o Optio
 	if err := unix.Syncfs(int(root.Fd())); err != nil {
 		return Image{}, fmt.Errorf("write image to disk: %w", err)
 	}
-	// 4. It appears, whole, under its digest and then its name.
-	return s.publish(work, meta, o.Name)
+	// 4. What is stored of that digest stays, but only if it is what was imported then.
+	damaged, err := s.damaged(ctx, digest)
+	if err != nil {
+		return Image{}, err
+	}
+	// 5. It appears, whole, under its digest and then its name.
+	img, err := s.publish(work, meta, o.Name, damaged)
+	img.Replaced = damaged && err == nil
+	return img, err
 }
 
 // receive drives the child: archive in, canonical stream out, tree on disk. It

@@ -40,6 +40,8 @@ type Image struct {
 	Archive  int64     `json:"archive_size"`
 	Entries  int64     `json:"entries"`
 	Imported time.Time `json:"imported"`
+
+	Replaced bool `json:"-"` // by the Import that gives it: what was stored was damaged
 }
 
 // imageMeta is what image.json holds.

@@ -126,6 +126,54 @@ func TestImportMendsADamagedRecord(t *testing.T) {
 	}
 }
 
+// An import leaves what is stored well as it is, and replaces what Verify finds fault with,
+// also under programs that go on with what they have.
+func TestImportMendsADamagedTree(t *testing.T) {
+	s := newStore(t)
+	again := func() Image {
+		t.Helper()
+		img, err := importTar(t, s, Options{Name: "x"}, file("usr/x", "1"), file("usr/y", "2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := s.Verify(t.Context(), "x"); err != nil || !v.OK() {
+			t.Fatalf("after the import: %+v, %v", v, err)
+		}
+		return img
+	}
+	first := again()
+	if img := again(); img.Replaced || first.Replaced || !img.Imported.Equal(first.Imported) {
+		t.Errorf("a sound image is replaced: %+v", img)
+	}
+	x, record := filepath.Join(first.Path, "usr/x"), filepath.Join(filepath.Dir(first.Path), recordName)
+	for _, damage := range []func() error{
+		func() error { return os.WriteFile(x, []byte("another"), 0o644) },
+		func() error { return os.Remove(x) },
+		func() error { return os.WriteFile(filepath.Join(first.Path, "usr/z"), nil, 0o644) },
+		func() error { return os.Remove(record) },
+	} {
+		held, err := s.Hold(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		if img := again(); !img.Replaced {
+			t.Error("it is not said that it was damaged")
+		}
+		if text, err := os.ReadFile(x); err != nil || string(text) != "1" {
+			t.Errorf("%q, %v", text, err)
+		}
+		if removed, err := held.Close(); !removed || err != nil {
+			t.Errorf("who had the damaged one: removed %v, %v", removed, err)
+		}
+		if err := s.Clean(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLookupSeesAnotherProcessesChangesAtOnce(t *testing.T) {
 	s := newStore(t)
 	other, err := Open(s.dir)

@@ -75,9 +75,22 @@ func (s *Store) Verify(ctx context.Context, nameOrDigest string) (_ Verification
 	return v, nil
 }
 
+// damaged reports whether an image is stored and differs from what was imported, or cannot
+// be read.
+func (s *Store) damaged(ctx context.Context, digest string) (bool, error) {
+	v, err := s.Verify(ctx, digest)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		return s.Has(digest), nil
+	}
+	return !v.OK(), nil
+}
+
 // ErrNoRecord means an image whose tree cannot be verified: there is nothing to
 // hold it against.
-var ErrNoRecord = errors.New("there is no sound record of its tree: remove it, and build or import it again")
+var ErrNoRecord = errors.New("there is no sound record of its tree: build or import it again")
 
 func readRecord(dir, digest string) (map[string]string, error) {
 	meta, err := readMeta(dir, strings.TrimPrefix(digest, "sha256:"))

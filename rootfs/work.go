@@ -69,8 +69,9 @@ func (w *work) writeMeta(meta imageMeta) error {
 	return writeFile(filepath.Join(w.path, "image.json"), append(text, '\n'))
 }
 
-// publish moves a finished import into the store and names it.
-func (s *Store) publish(w *work, meta imageMeta, name string) (img Image, err error) {
+// publish moves a finished import into the store, where it replaces what is not stored well,
+// and names it.
+func (s *Store) publish(w *work, meta imageMeta, name string, replace bool) (img Image, err error) {
 	unlock, err := s.lock()
 	if err != nil {
 		return Image{}, err
@@ -80,7 +81,7 @@ func (s *Store) publish(w *work, meta imageMeta, name string) (img Image, err er
 	if err != nil {
 		return Image{}, err
 	}
-	if _, err := s.readMeta(hex); err != nil { // not stored yet, or its record is damaged
+	if _, err := s.readMeta(hex); err != nil || replace { // not stored yet, or damaged
 		if err := s.place(w, hex); err != nil {
 			return Image{}, fmt.Errorf("store image: %w", err)
 		}

@@ -65,7 +65,8 @@ func (c *console) withAgent(f *pflag.FlagSet, args []string, words string, do fu
 func rootfsImport(c *console, args []string) int {
 	f := c.flags("rootfs import", `
 Store a tarball as an image. It is read by a confined child of the agent's, which
-refuses what is hostile; nothing is stored unless all of it is admitted.
+refuses what is hostile; nothing is stored unless all of it is admitted. An image that
+is stored already is verified, and replaced where it is not as it was imported.
 
 Usage:
   brig rootfs import FILE --name NAME [--digest sha256:...]
@@ -98,6 +99,9 @@ func (c *console) store(ctx context.Context, a *agentHandle, in io.Reader, name,
 	p := c.progress("storing image " + name)
 	img, err := a.Import(ctx, in, name, digest)
 	p.end()
+	if err == nil && img.Replaced {
+		fmt.Fprintf(c.stderr, "brig: image %s was stored, and not as it was imported: it is replaced\n", img.Digest)
+	}
 	switch {
 	case err != nil:
 		return err

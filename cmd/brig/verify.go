@@ -65,7 +65,7 @@ Examples:
 func (c *console) printVerified(name string, v api.Verified) {
 	says := "as imported"
 	if !v.OK() {
-		says = fmt.Sprintf("%d changed, %d missing, %d extra: remove it, and build or import it again", len(v.Changed), len(v.Missing), len(v.Extra))
+		says = fmt.Sprintf("%d changed, %d missing, %d extra: build or import it again, which replaces it", len(v.Changed), len(v.Missing), len(v.Extra))
 	}
 	fmt.Fprintf(c.stdout, "%s: %d members, %s: %s\n", name, v.Members, roundSize(v.Bytes), says)
 	for _, list := range []struct {

@@ -117,6 +117,9 @@ func (i images) Import(ctx context.Context, r io.Reader, name, expectDigest stri
 			}
 		},
 	})
+	if img.Replaced {
+		i.host.ImagesRemoved()
+	}
 	return describe(img), imageError(err)
 }
 
@@ -164,7 +167,7 @@ func (i images) Verify(ctx context.Context, name string) (api.Verified, error) {
 }
 
 func describe(img rootfs.Image) api.Image {
-	return api.Image{Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339)}
+	return api.Image{Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339), Replaced: img.Replaced}
 }
 
 // imageError gives the store's refusals their codes.
