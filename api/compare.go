@@ -24,11 +24,9 @@ const DefaultTolerance = 1e-6
 
 // A Compare says how output is compared.
 type Compare struct {
-	How Comparison `json:"how,omitempty"` // empty: lines
+	How Comparison `json:"how,omitempty" doc:"empty: lines"`
 
-	// Tolerance is for CompareFloat: two numbers are equal when they differ by no
-	// more, absolutely or relative to the larger one. Zero: DefaultTolerance.
-	Tolerance float64 `json:"tolerance,omitempty"`
+	Tolerance float64 `json:"tolerance,omitempty" doc:"for float: two numbers are equal when they differ by no more, absolutely or relative to the larger one; zero means 1e-6"`
 }
 
 // Validate refuses a comparison that does not exist and a tolerance without sense.

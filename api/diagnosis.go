@@ -5,17 +5,15 @@ package api
 // and decides nothing. Package diagnose makes it, for whoever shows results;
 // agents send none.
 type Diagnosis struct {
-	Category Category `json:"category"`
-	Type     string   `json:"type"`    // the language's own name, such as NameError or E0382; else the verdict's, the signal's or the system call's
-	Message  string   `json:"message"` // one line
+	Category Category `json:"category" doc:"the kind of the failure"`
+	Type     string   `json:"type" doc:"the language's own name for it, such as NameError or E0382; else the verdict's, the signal's or the system call's"`
+	Message  string   `json:"message" doc:"what went wrong, in one line"`
 
-	// The deepest place in the program's own files, named as below /box; empty and
-	// zero where nobody says. Lines and columns count from 1.
-	File   string `json:"file,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
+	File   string `json:"file,omitempty" doc:"the deepest place in the program's own files, named as below /box; empty where nobody says"`
+	Line   int    `json:"line,omitempty" doc:"in the file, from 1; zero where nobody says"`
+	Column int    `json:"column,omitempty" doc:"in the line, from 1; zero where nobody says"`
 
-	Hint string `json:"hint,omitempty"` // one plain line; empty where there is nothing to add
+	Hint string `json:"hint,omitempty" doc:"what may help, in one plain line; empty where there is nothing to add"`
 }
 
 // A Category is the kind of a failure.

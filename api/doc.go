@@ -11,6 +11,9 @@
 // A program that crashes, overruns or is killed is a Result; an Error is ours.
 // The two never mix: no Result carries our failure and no Error a verdict.
 //
+// What a field of the public service means stands in its doc tag, from which the service's
+// OpenAPI description is made too.
+//
 // The package imports the standard library alone, opens no file and starts no
 // goroutine. In JSON a quantity has its unit in its name (cpu_ns, memory_bytes),
 // or is a Size or a Duration, which read and write "512M" and "1.5s".

@@ -20,18 +20,18 @@ type Health struct {
 
 // A Language is one the agent can run.
 type Language struct {
-	Name         string   `json:"name"`
-	Aliases      []string `json:"aliases,omitempty"`
-	Extensions   []string `json:"extensions"` // of source files, without the dot
-	Image        string   `json:"image"`      // the stored image's name
-	Stored       bool     `json:"stored"`     // whether that image is there
-	Tier         string   `json:"tier"`
-	CompileTier  string   `json:"compile_tier,omitempty"`  // empty: there is no compile stage
-	Flags        []string `json:"flags,omitempty"`         // that a run may ask for
-	DefaultFlags []string `json:"default_flags,omitempty"` // where it names none
-	TimeFactor   float64  `json:"time_factor,omitempty"`   // for judges who scale a task's limits; zero is 1
-	MemoryFactor float64  `json:"memory_factor,omitempty"`
-	Version      string   `json:"version,omitempty"`
+	Name         string   `json:"name" doc:"by which requests ask for it"`
+	Aliases      []string `json:"aliases,omitempty" doc:"other names by which requests may ask for it"`
+	Extensions   []string `json:"extensions" doc:"of source files, without the dot"`
+	Image        string   `json:"image" doc:"name of the stored image"`
+	Stored       bool     `json:"stored" doc:"whether that image is there"`
+	Tier         string   `json:"tier" doc:"seccomp tier that programs run under"`
+	CompileTier  string   `json:"compile_tier,omitempty" doc:"seccomp tier of the compiler; empty: there is no compile stage"`
+	Flags        []string `json:"flags,omitempty" doc:"for the compiler, that a run may ask for"`
+	DefaultFlags []string `json:"default_flags,omitempty" doc:"for the compiler, where a run names none"`
+	TimeFactor   float64  `json:"time_factor,omitempty" doc:"for judges who scale a task's time limit; absent: 1"`
+	MemoryFactor float64  `json:"memory_factor,omitempty" doc:"for judges who scale a task's memory limit; absent: 1"`
+	Version      string   `json:"version,omitempty" doc:"of the compiler or interpreter"`
 }
 
 // A Profile is one the agent can load.

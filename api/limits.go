@@ -10,20 +10,20 @@ import (
 // or a preset's). There is no "unlimited": an operator who wants more raises the
 // ceiling.
 type Limits struct {
-	Wall      Duration `json:"wall,omitempty"`       // from exec to exit
-	CPU       Duration `json:"cpu,omitempty"`        // user+system of all processes together; zero means as much as Wall
-	Memory    Size     `json:"memory,omitempty"`     // all processes, their files in memory and kernel objects together
-	Swap      Size     `json:"swap,omitempty"`       // beyond Memory; zero means none
-	CPUs      float64  `json:"cpus,omitempty"`       // processors at a time, as quota over a period of 100 ms
-	Weight    int64    `json:"weight,omitempty"`     // share under contention, 2 to 262144; 1024 is the kernel's default
-	Cpuset    string   `json:"cpuset,omitempty"`     // processors allowed, such as "0-1,3"; empty means the slot's own core
-	Pids      int64    `json:"pids,omitempty"`       // processes and threads together
-	Output    Size     `json:"output,omitempty"`     // stdout and stderr, each; one byte more ends the run
-	Scratch   Size     `json:"scratch,omitempty"`    // /box, /tmp and /dev/shm together
-	Inodes    int64    `json:"inodes,omitempty"`     // files and directories in them together
-	OpenFiles int64    `json:"open_files,omitempty"` // descriptors of one process
-	Stack     Size     `json:"stack,omitempty"`      // of the main thread; zero means as much as Memory
-	Core      Size     `json:"core,omitempty"`       // core file; zero means none
+	Wall      Duration `json:"wall,omitempty" doc:"longest time from exec to exit"`
+	CPU       Duration `json:"cpu,omitempty" doc:"processor time, user and system, of all processes together; zero means as much as wall"`
+	Memory    Size     `json:"memory,omitempty" doc:"all processes, their files in memory and kernel objects together"`
+	Swap      Size     `json:"swap,omitempty" doc:"beyond memory; zero means none"`
+	CPUs      float64  `json:"cpus,omitempty" doc:"processors at a time, as quota over a period of 100 ms"`
+	Weight    int64    `json:"weight,omitempty" doc:"share under contention, 2 to 262144; 1024 is the kernel's default"`
+	Cpuset    string   `json:"cpuset,omitempty" doc:"processors allowed, such as 0-1,3; empty means the slot's own core"`
+	Pids      int64    `json:"pids,omitempty" doc:"processes and threads together"`
+	Output    Size     `json:"output,omitempty" doc:"stdout and stderr, each; one byte more ends the run"`
+	Scratch   Size     `json:"scratch,omitempty" doc:"/box, /tmp and /dev/shm together"`
+	Inodes    int64    `json:"inodes,omitempty" doc:"files and directories in /box, /tmp and /dev/shm together"`
+	OpenFiles int64    `json:"open_files,omitempty" doc:"descriptors of one process"`
+	Stack     Size     `json:"stack,omitempty" doc:"of the main thread; zero means as much as memory"`
+	Core      Size     `json:"core,omitempty" doc:"core file; zero means none"`
 }
 
 // MinMemory is the least memory limit accepted: what exec of a small program and

@@ -5,77 +5,62 @@ import "encoding/json"
 // A Run is one execution asked for: an image or a language, what to run in it,
 // and within which bounds. The zero value of every optional field is its default.
 type Run struct {
-	// Exactly one of Language and Image says where the program runs. Image is a
-	// stored image's name or its digest ("sha256:..."), never a host path.
-	Language string `json:"language,omitempty"`
-	Image    string `json:"image,omitempty"`
+	Language string `json:"language,omitempty" doc:"name of the language, or an alias; this or image is needed, and not both"`
+	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a path of the host; this or language is needed, and not both"`
 
-	// Source is the program's text; it needs Language, is placed in /box under
-	// SourceName (empty: the language's own name for it), and Argv are then its
-	// arguments. Without Source, Argv is the command, looked up in PATH.
-	Source     Bytes    `json:"source,omitempty"`
-	SourceName string   `json:"source_name,omitempty"`
-	Argv       []string `json:"argv,omitempty"`
+	Source     Bytes    `json:"source,omitempty" doc:"the program's text, placed in /box; it needs language, and argv are then its arguments"`
+	SourceName string   `json:"source_name,omitempty" doc:"name that source gets in /box; empty: the language's own name for it"`
+	Argv       []string `json:"argv,omitempty" doc:"without source the command, looked up in PATH; with it the program's arguments"`
 
-	// Flags are for the compiler of Language, each one that its manifest offers;
-	// none: the manifest's default flags. CompileLimits bound the compile stage over
-	// the manifest's own.
-	Flags         []string `json:"flags,omitempty"`
-	CompileLimits Limits   `json:"compile_limits,omitzero"`
+	Flags         []string `json:"flags,omitempty" doc:"for the compiler, each one that the language offers; none: the language's default flags"`
+	CompileLimits Limits   `json:"compile_limits,omitzero" doc:"of the compile stage, over the language's own"`
 
-	Stdin     Bytes             `json:"stdin,omitempty"`      // empty: the program reads end of file at once
-	StdinBlob string            `json:"stdin_blob,omitempty"` // instead of Stdin: the digest of a blob the agent holds
-	Files     []File            `json:"files,omitempty"`      // placed in /box before the program starts
-	Env       map[string]string `json:"env,omitempty"`        // over PATH, HOME, TMPDIR, LANG and the language's
+	Stdin     Bytes             `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
+	StdinBlob string            `json:"stdin_blob,omitempty" doc:"instead of stdin: the digest of a blob"`
+	Files     []File            `json:"files,omitempty" doc:"placed in /box before the program starts"`
+	Env       map[string]string `json:"env,omitempty" doc:"environment variables, over PATH, HOME, TMPDIR, LANG and the language's"`
 
-	Preset string `json:"preset,omitempty"` // "hardened" or "light"; below Limits
-	Limits Limits `json:"limits,omitzero"`
+	Preset string `json:"preset,omitempty" doc:"a set of limits, below those of limits" enum:"hardened,light"`
+	Limits Limits `json:"limits,omitzero" doc:"bounds of the run; what is absent or zero takes the default"`
 
-	Network      string `json:"network,omitempty"`       // "" or "none": no network but an unconfigured loopback
-	WritableRoot bool   `json:"writable_root,omitempty"` // a throw-away layer over the image, writable by the program
+	Network      string `json:"network,omitempty" doc:"empty or none: no network but an unconfigured loopback" enum:"none"`
+	WritableRoot bool   `json:"writable_root,omitempty" doc:"a throw-away layer over the image, writable by the program"`
 
-	Collect Collect `json:"collect,omitzero"`
-	Labels  Labels  `json:"labels,omitzero"`
+	Collect Collect `json:"collect,omitzero" doc:"which files of /box come back"`
+	Labels  Labels  `json:"labels,omitzero" doc:"whose run it is"`
 
-	Profile     string      `json:"profile,omitempty"`      // seccomp profile; empty: the language's tier, or "default"
-	ProfileMode ProfileMode `json:"profile_mode,omitempty"` // empty: enforce
+	Profile     string      `json:"profile,omitempty" doc:"name of the seccomp profile; empty: the language's tier, or default"`
+	ProfileMode ProfileMode `json:"profile_mode,omitempty" doc:"what becomes of the calls that the profile does not allow; empty: enforce"`
 
-	// ProfileRules is a profile of the caller's own, in package seccomp's JSON
-	// form, instead of a name. Only root may send one.
-	ProfileRules json.RawMessage `json:"profile_rules,omitempty"`
+	ProfileRules json.RawMessage `json:"profile_rules,omitempty" doc:"a seccomp profile of the caller's own instead of a name; only root may send one to an agent"`
 
-	Mode Mode `json:"mode,omitempty"` // empty: strict
+	Mode Mode `json:"mode,omitempty" doc:"how much is shared between runs, strict or fresh; empty: strict"`
 
-	// Interactive adds the language's interactive environment, such as unbuffered
-	// output; brig run sets it, batch callers do not.
-	Interactive bool `json:"interactive,omitempty"`
+	Interactive bool `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
 
-	// Tests run one program several times: it is compiled once, and each test is a
-	// run of its own, with nothing of the others. They run side by side on the slots
-	// that are free. Stdin must be empty then.
-	Tests []Test `json:"tests,omitempty"`
+	Tests []Test `json:"tests,omitempty" doc:"runs one program several times: it is compiled once, and each test is a run of its own, with nothing of the others; stdin must be empty then"`
 
-	Compare       Compare `json:"compare,omitzero"`          // how output is compared with what is expected
-	StopAtFailure bool    `json:"stop_at_failure,omitempty"` // begin no test after one that was not accepted
-	KeepOutput    Size    `json:"keep_output,omitempty"`     // of each stream in a test's result; zero means 64 KiB
+	Compare       Compare `json:"compare,omitzero" doc:"how output is compared with what is expected"`
+	StopAtFailure bool    `json:"stop_at_failure,omitempty" doc:"begin no test after one that was not accepted"`
+	KeepOutput    Size    `json:"keep_output,omitempty" doc:"how much of each stream a test's result carries; zero means 64 KiB"`
 }
 
 // A File is content placed in /box. Name is relative to it, with "/" between its
 // parts. Executable sets the x bits.
 type File struct {
-	Name       string `json:"name"`
-	Content    Bytes  `json:"content,omitzero"`
-	Blob       string `json:"blob,omitempty"` // instead of Content: the digest of a blob the agent holds
-	Executable bool   `json:"executable,omitempty"`
+	Name       string `json:"name" doc:"relative to /box, with / between its parts"`
+	Content    Bytes  `json:"content,omitzero" doc:"what is in it"`
+	Blob       string `json:"blob,omitempty" doc:"instead of content: the digest of a blob"`
+	Executable bool   `json:"executable,omitempty" doc:"sets the x bits"`
 }
 
 // Collect says which files of /box come back. Without Globs: the regular files
 // that are new or changed, except caches (__pycache__ and the like).
 type Collect struct {
-	None  bool     `json:"none,omitempty"`  // collect nothing
-	Globs []string `json:"globs,omitempty"` // path.Match patterns relative to /box
-	Files int      `json:"files,omitempty"` // most files; zero means 64
-	Bytes Size     `json:"bytes,omitempty"` // most bytes together; zero means 8 MiB
+	None  bool     `json:"none,omitempty" doc:"collect nothing"`
+	Globs []string `json:"globs,omitempty" doc:"patterns of names relative to /box, as * and ? in shells; none: the regular files that are new or changed, except caches such as __pycache__; in an exec of a session, no files"`
+	Files int      `json:"files,omitempty" doc:"the most files; zero means 64, and 1024 is the most"`
+	Bytes Size     `json:"bytes,omitempty" doc:"the most bytes together; zero means 8 MiB, and 256 MiB is the most"`
 }
 
 // IsZero reports whether c asks for nothing, as with an empty list of Globs; for omitzero.
@@ -91,8 +76,8 @@ const (
 
 // Labels say whose run it is. They are carried, never interpreted.
 type Labels struct {
-	Project string `json:"project,omitempty"`
-	Task    string `json:"task,omitempty"`
+	Project string `json:"project,omitempty" doc:"whose run it is: carried, never interpreted"`
+	Task    string `json:"task,omitempty" doc:"what in the project it is for: carried, never interpreted"`
 }
 
 // A Mode says how much is shared between runs.

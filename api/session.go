@@ -9,33 +9,27 @@ import (
 // processes last while commands are executed in it. The zero value of every optional
 // field is its default.
 type SessionRequest struct {
-	// Exactly one of Language and Image says what is in it. An exec may bring source
-	// only where there is a language.
-	Language string `json:"language,omitempty"`
-	Image    string `json:"image,omitempty"`
+	Language string `json:"language,omitempty" doc:"name of the language, or an alias; this or image is needed, and not both; an exec may bring source only where there is a language"`
+	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a path of the host; this or language is needed, and not both"`
 
-	Labels Labels            `json:"labels,omitzero"`
-	Env    map[string]string `json:"env,omitempty"` // of every exec, over the language's
+	Labels Labels            `json:"labels,omitzero" doc:"whose session it is; of a project and task there is one at a time"`
+	Env    map[string]string `json:"env,omitempty" doc:"environment variables of every exec, over the language's"`
 
-	Preset string `json:"preset,omitempty"` // "hardened" or "light"; below both limits
+	Preset string `json:"preset,omitempty" doc:"a set of limits, below limits and exec_limits" enum:"hardened,light"`
 
-	// Limits bound all that is in the session together, for its life: memory, swap,
-	// cpus, weight, cpuset, pids, scratch and inodes. ExecLimits are what an exec gets
-	// that asks for nothing else: wall, cpu, memory, cpus, pids, output, open_files and
-	// stack; of what both have, an exec gets at most the session's.
-	Limits     Limits `json:"limits,omitzero"`
-	ExecLimits Limits `json:"exec_limits,omitzero"`
+	Limits     Limits `json:"limits,omitzero" doc:"of all that is in the session together, for its life: memory, swap, cpus, weight, cpuset, pids, scratch and inodes"`
+	ExecLimits Limits `json:"exec_limits,omitzero" doc:"of an exec that asks for nothing else: wall, cpu, memory, cpus, pids, output, open_files and stack; of what both have, an exec gets at most the session's"`
 
-	Idle Duration `json:"idle,omitempty"` // ends when nothing was asked of it for so long; zero means 5 minutes
-	Life Duration `json:"life,omitempty"` // ends so long after it was made, whatever goes on; zero means 1 hour
+	Idle Duration `json:"idle,omitempty" doc:"ends when nothing was asked of it for so long; zero means 5 minutes"`
+	Life Duration `json:"life,omitempty" doc:"ends so long after it was made, whatever goes on; zero means 1 hour"`
 
-	Volume *VolumeRequest `json:"volume,omitempty"` // at /workspace; nil: none
+	Volume *VolumeRequest `json:"volume,omitempty" doc:"what it is to have at /workspace; absent: nothing"`
 
-	Network      string          `json:"network,omitempty"`       // as of a Run
-	WritableRoot bool            `json:"writable_root,omitempty"` // as of a Run
-	Profile      string          `json:"profile,omitempty"`       // as of a Run, and so are the next two
-	ProfileMode  ProfileMode     `json:"profile_mode,omitempty"`
-	ProfileRules json.RawMessage `json:"profile_rules,omitempty"`
+	Network      string          `json:"network,omitempty" doc:"empty or none: no network but an unconfigured loopback" enum:"none"`
+	WritableRoot bool            `json:"writable_root,omitempty" doc:"a throw-away layer over the image, writable by the program"`
+	Profile      string          `json:"profile,omitempty" doc:"name of the seccomp profile; empty: the language's tier, or default"`
+	ProfileMode  ProfileMode     `json:"profile_mode,omitempty" doc:"what becomes of the calls that the profile does not allow; empty: enforce"`
+	ProfileRules json.RawMessage `json:"profile_rules,omitempty" doc:"a seccomp profile of the caller's own instead of a name; only root may send one to an agent"`
 }
 
 // The life-times of a session that asks for none, and the longest life where the
@@ -51,28 +45,28 @@ const SessionExecs = 8
 
 // A Session is one that lives, as it is now. Asking does not count as using it.
 type Session struct {
-	ID       string       `json:"session_id"`
-	State    SessionState `json:"state"`
-	Language string       `json:"language,omitempty"`
-	Image    string       `json:"image"` // digest
-	Profile  string       `json:"profile"`
-	Network  string       `json:"network"`
-	Labels   Labels       `json:"labels,omitzero"`
+	ID       string       `json:"session_id" doc:"of the session"`
+	State    SessionState `json:"state" doc:"whether it does something"`
+	Language string       `json:"language,omitempty" doc:"that is in it"`
+	Image    string       `json:"image" doc:"digest of the image"`
+	Profile  string       `json:"profile" doc:"name of the seccomp profile"`
+	Network  string       `json:"network" doc:"none: no network but an unconfigured loopback" enum:"none"`
+	Labels   Labels       `json:"labels,omitzero" doc:"whose session it is"`
 
-	Limits     Limits   `json:"limits"`      // as enforced, of everything together
-	ExecLimits Limits   `json:"exec_limits"` // of an exec that asks for none
-	Idle       Duration `json:"idle"`
-	Life       Duration `json:"life"`
+	Limits     Limits   `json:"limits" doc:"as enforced, of everything in it together"`
+	ExecLimits Limits   `json:"exec_limits" doc:"of an exec that asks for none"`
+	Idle       Duration `json:"idle" doc:"it ends when nothing was asked of it for so long"`
+	Life       Duration `json:"life" doc:"it ends so long after it was made"`
 
-	Created  string `json:"created"`             // RFC 3339, UTC, like the next two
-	IdleEnds string `json:"idle_ends,omitempty"` // when it ends if nothing is asked of it; empty while something goes on
-	Ends     string `json:"ends"`                // when it ends whatever goes on
+	Created  string `json:"created" doc:"when it was made, RFC 3339, UTC"`
+	IdleEnds string `json:"idle_ends,omitempty" doc:"when it ends if nothing is asked of it, RFC 3339, UTC; absent while something goes on"`
+	Ends     string `json:"ends" doc:"when it ends whatever goes on, RFC 3339, UTC"`
 
-	Volume *MountedVolume `json:"volume,omitempty"` // at /workspace
+	Volume *MountedVolume `json:"volume,omitempty" doc:"what it has at /workspace"`
 
-	Execs   int64        `json:"execs"`   // begun so far
-	Running int          `json:"running"` // of them now
-	Usage   SessionUsage `json:"usage"`
+	Execs   int64        `json:"execs" doc:"begun so far"`
+	Running int          `json:"running" doc:"of the execs, those under way"`
+	Usage   SessionUsage `json:"usage" doc:"what it holds and has used"`
 }
 
 // A SessionState says whether a session does something.
@@ -88,39 +82,36 @@ const (
 // SessionUsage is what a session holds and has used, all of its processes together:
 // also those that execs have left running.
 type SessionUsage struct {
-	Memory     Figure `json:"memory_bytes"`      // now: processes, and the files they have written
-	MemoryPeak Figure `json:"memory_peak_bytes"` // since it was made
-	CPU        Figure `json:"cpu_ns"`            // since it was made
-	Processes  Figure `json:"processes"`         // now, with threads
-	Scratch    int64  `json:"scratch_bytes"`     // of /box, /tmp and /dev/shm, now
-	Inodes     int64  `json:"inodes"`
+	Memory     Figure `json:"memory_bytes" doc:"bytes of memory now: processes, and the files they have written"`
+	MemoryPeak Figure `json:"memory_peak_bytes" doc:"most bytes of memory since it was made"`
+	CPU        Figure `json:"cpu_ns" doc:"nanoseconds of processor time since it was made"`
+	Processes  Figure `json:"processes" doc:"that there are now, with threads"`
+	Scratch    int64  `json:"scratch_bytes" doc:"bytes of /box, /tmp and /dev/shm now"`
+	Inodes     int64  `json:"inodes" doc:"files and directories in them now"`
 }
 
 // An Exec is one program executed in a session. Its answer is a Result, given when
 // the main process has ended: what that has left running stays, until the session
 // ends. Stopped by a limit, or by its caller, it is stopped whole.
 type Exec struct {
-	// Source is the program's text in the session's language: it is put into /box under
-	// SourceName (empty: the language's own name for it), and Argv are then its
-	// arguments. Without Source, Argv is the command, looked up in PATH.
-	Source     Bytes    `json:"source,omitempty"`
-	SourceName string   `json:"source_name,omitempty"`
-	Argv       []string `json:"argv,omitempty"`
+	Source     Bytes    `json:"source,omitempty" doc:"the program's text in the session's language, put into /box; argv are then its arguments"`
+	SourceName string   `json:"source_name,omitempty" doc:"name that source gets in /box; empty: the language's own name for it"`
+	Argv       []string `json:"argv,omitempty" doc:"without source the command, looked up in PATH; with it the program's arguments"`
 
-	Stdin  Bytes             `json:"stdin,omitempty"` // empty: the program reads end of file at once
-	Env    map[string]string `json:"env,omitempty"`   // over the session's
-	Limits Limits            `json:"limits,omitzero"` // over the session's ExecLimits
+	Stdin  Bytes             `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
+	Env    map[string]string `json:"env,omitempty" doc:"environment variables, over the session's"`
+	Limits Limits            `json:"limits,omitzero" doc:"over the session's exec_limits"`
 
-	Collect     Collect `json:"collect,omitzero"`      // files of /box that come back; without Globs: none
-	Interactive bool    `json:"interactive,omitempty"` // as of a Run
+	Collect     Collect `json:"collect,omitzero" doc:"which files of /box come back; without globs none"`
+	Interactive bool    `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
 }
 
 // A FileInfo is what lies under one name in /box, or in /workspace.
 type FileInfo struct {
-	Name       string   `json:"name"` // relative to it
-	Kind       FileKind `json:"kind"`
-	Size       int64    `json:"size"` // of a regular file, in bytes
-	Executable bool     `json:"executable,omitempty"`
+	Name       string   `json:"name" doc:"relative to /box, or to /workspace"`
+	Kind       FileKind `json:"kind" doc:"only regular files can be read"`
+	Size       int64    `json:"size" doc:"of a regular file, in bytes"`
+	Executable bool     `json:"executable,omitempty" doc:"whether it has an x bit"`
 }
 
 // A FileKind says what a name is of. Only regular files can be read.
@@ -136,9 +127,9 @@ const (
 
 // A FileList is what lies below a directory, in the order of a walk.
 type FileList struct {
-	Files   []FileInfo `json:"files"`
-	Skipped []Skipped  `json:"skipped,omitempty"` // what could not be listed, and why
-	More    bool       `json:"more,omitempty"`    // there is more than a list may have
+	Files   []FileInfo `json:"files" doc:"in the order of a walk"`
+	Skipped []Skipped  `json:"skipped,omitempty" doc:"what could not be listed, and why"`
+	More    bool       `json:"more,omitempty" doc:"there is more than a list may have"`
 }
 
 // ListFilesMax is the most entries of a FileList.

@@ -8,13 +8,13 @@ import (
 // A Test is one input for a program, with its own limits where set, and perhaps
 // the output it should give.
 type Test struct {
-	ID           string   `json:"id,omitempty"` // unique among the run's tests; empty: its number among them, from 1
-	Stdin        Bytes    `json:"stdin,omitempty"`
-	StdinBlob    string   `json:"stdin_blob,omitempty"` // instead of Stdin: the digest of a blob the agent holds
-	Args         []string `json:"args,omitempty"`       // after the run's own
-	Expected     *Bytes   `json:"expected,omitempty"`   // nil: not compared, unless by blob
-	ExpectedBlob string   `json:"expected_blob,omitempty"`
-	Limits       Limits   `json:"limits,omitzero"` // over the run's
+	ID           string   `json:"id,omitempty" doc:"unique among the run's tests; empty: its number among them, from 1"`
+	Stdin        Bytes    `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
+	StdinBlob    string   `json:"stdin_blob,omitempty" doc:"instead of stdin: the digest of a blob"`
+	Args         []string `json:"args,omitempty" doc:"arguments, after the run's own"`
+	Expected     *Bytes   `json:"expected,omitempty" doc:"what the program should print; absent, and no expected_blob: nothing is compared, and the test is accepted when the program ends with verdict ok"`
+	ExpectedBlob string   `json:"expected_blob,omitempty" doc:"instead of expected: the digest of a blob"`
+	Limits       Limits   `json:"limits,omitzero" doc:"over the run's"`
 }
 
 // Compares reports whether the test says what its output should be.
@@ -27,11 +27,11 @@ const KeepOutput = 64 * KiB
 // A TestResult is how one test ended. The comparison is the agent's: the program
 // never had the expected output anywhere near it.
 type TestResult struct {
-	ID         string `json:"id"`
-	Answer     Answer `json:"answer,omitempty"`     // empty: nothing was expected, or the verdict is not ok
-	Difference string `json:"difference,omitempty"` // the first one, of a wrong answer
-	Cut        bool   `json:"cut,omitempty"`        // a stream was longer than Run.KeepOutput; usage counts all of it
-	Result     Result `json:"result"`               // without Host and Labels, which are those of the whole
+	ID         string `json:"id" doc:"of the test"`
+	Answer     Answer `json:"answer,omitempty" doc:"absent: nothing was expected, or the verdict is not ok"`
+	Difference string `json:"difference,omitempty" doc:"the first one, of a wrong answer"`
+	Cut        bool   `json:"cut,omitempty" doc:"a stream was longer than the run's keep_output; usage counts all of it"`
+	Result     Result `json:"result" doc:"without host and labels, which are those of the whole"`
 }
 
 // Accepted reports whether the program ended well and gave no wrong answer.
@@ -39,16 +39,16 @@ func (t TestResult) Accepted() bool { return t.Result.Verdict == OK && t.Answer 
 
 // A Summary is what all tests of a run come to.
 type Summary struct {
-	Tests    int `json:"tests"` // asked for
-	Ran      int `json:"ran"`   // fewer after StopAtFailure or a compile error
-	Accepted int `json:"accepted"`
+	Tests    int `json:"tests" doc:"asked for"`
+	Ran      int `json:"ran" doc:"fewer than tests after stop_at_failure or a compile error"`
+	Accepted int `json:"accepted" doc:"tests whose program ended well and gave no wrong answer"`
 
-	Verdict     Verdict `json:"verdict"`                // the worst
-	Answer      Answer  `json:"answer,omitempty"`       // wrong-answer if any; accepted if every test that ran was compared and right
-	FirstFailed string  `json:"first_failed,omitempty"` // in the order of the request, of those that ran
-	MaxCPU      int64   `json:"max_cpu_ns"`
-	MaxWall     int64   `json:"max_wall_ns"`
-	MaxMemory   int64   `json:"max_memory_bytes"`
+	Verdict     Verdict `json:"verdict" doc:"the worst of all tests"`
+	Answer      Answer  `json:"answer,omitempty" doc:"wrong-answer if any is; accepted if every test that was asked for ran, was compared and is right; else absent"`
+	FirstFailed string  `json:"first_failed,omitempty" doc:"id of the first test, in the order of the request, that was not accepted"`
+	MaxCPU      int64   `json:"max_cpu_ns" doc:"most nanoseconds of processor time of a test"`
+	MaxWall     int64   `json:"max_wall_ns" doc:"most nanoseconds of wall time of a test"`
+	MaxMemory   int64   `json:"max_memory_bytes" doc:"most bytes of memory of a test"`
 }
 
 // severity orders verdicts for "worst": from a program that did what it should to

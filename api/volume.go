@@ -8,18 +8,12 @@ import (
 // A VolumeRequest asks for a volume at /workspace of a session: a file system of a
 // fixed size that outlives it. One that does not exist is made.
 type VolumeRequest struct {
-	// Name is the volume's, among those of the caller; empty: that of labels.project. The
-	// public service has one for each key and project and takes no name.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitempty" doc:"of an agent's volume; empty: that of labels.project. The public service has one for each key and project, and takes no name"`
 
-	// Size is all that it takes up, with the file system's own tables and journal. Zero:
-	// as it is, or VolumeSize for a new one. It never changes.
-	Size Size `json:"size,omitempty"`
+	Size Size `json:"size,omitempty" doc:"all that it takes up, with the file system's own tables and journal; zero: as it is, or 256 MiB for a new one. It never changes"`
 
-	// One session at a time may write, unless all that do say Shared. ReadOnly reads
-	// beside any of them, and makes no volume.
-	ReadOnly bool `json:"read_only,omitempty"`
-	Shared   bool `json:"shared,omitempty"`
+	ReadOnly bool `json:"read_only,omitempty" doc:"reads beside any session that writes, and makes no volume"`
+	Shared   bool `json:"shared,omitempty" doc:"writes beside others that say so too; else one session at a time may write"`
 }
 
 // The sizes of a volume: where none is asked for, the least, and the most where the
@@ -32,21 +26,21 @@ const (
 
 // A MountedVolume is a volume as a session has it.
 type MountedVolume struct {
-	Name     string `json:"name"`
-	Size     Size   `json:"size"`
-	Used     int64  `json:"used_bytes"` // by files and directories
-	Free     int64  `json:"free_bytes"` // left to write
-	Inodes   int64  `json:"inodes"`     // files and directories that may still be made
-	ReadOnly bool   `json:"read_only,omitempty"`
-	Shared   bool   `json:"shared,omitempty"`
+	Name     string `json:"name" doc:"of the volume: the project"`
+	Size     Size   `json:"size" doc:"all that it takes up, with the file system's own tables"`
+	Used     int64  `json:"used_bytes" doc:"bytes that files and directories take"`
+	Free     int64  `json:"free_bytes" doc:"bytes left to write"`
+	Inodes   int64  `json:"inodes" doc:"files and directories that may still be made"`
+	ReadOnly bool   `json:"read_only,omitempty" doc:"this session reads it only"`
+	Shared   bool   `json:"shared,omitempty" doc:"other sessions may write to it at the same time"`
 }
 
 // A Volume is one that is kept.
 type Volume struct {
-	Name     string   `json:"name"`
-	Size     Size     `json:"size"`
-	Modified string   `json:"modified"`           // RFC 3339, UTC: when it was last written to
-	Sessions []string `json:"sessions,omitempty"` // that have it at /workspace
+	Name     string   `json:"name" doc:"of the volume: the project"`
+	Size     Size     `json:"size" doc:"all that it takes up, with the file system's own tables"`
+	Modified string   `json:"modified" doc:"when it was last written to, RFC 3339, UTC"`
+	Sessions []string `json:"sessions,omitempty" doc:"that have it at /workspace"`
 }
 
 // VolumeName refuses names that a volume cannot have.

@@ -80,7 +80,7 @@ func TestGatewaySessions(t *testing.T) {
 	}
 	var names []string
 	err = remote.ReadEvents(stream.Body, func(e remote.Event) error {
-		names = append(names, e.Name)
+		names = append(names, string(e.Name))
 		if e.Name == "result" {
 			var r api.Result
 			if err := json.Unmarshal(e.Data, &r); err != nil {

@@ -151,6 +151,9 @@ func (s *service) call(method, path string, body any, status int, into any, head
 		s.t.Errorf("%s %s: %d; want %d\n%.600s", method, path, res.StatusCode, status, text)
 		return res.Header
 	}
+	if err := s.doc.Body(method, path, status, res.Header.Get("Content-Type"), text); err != nil {
+		s.t.Error(err)
+	}
 	if into != nil {
 		if err := json.Unmarshal(text, into); err != nil {
 			s.t.Errorf("%s %s: %v: %.300s", method, path, err, text)

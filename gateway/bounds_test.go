@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/history"
 )
 
 // held is an agent of so many slots that answers no run before the end. begun counts
@@ -91,7 +90,7 @@ func TestWaitedTooLong(t *testing.T) {
 	if s := <-done; s != 200 {
 		t.Errorf("the one that was carried out: %d", s)
 	}
-	var all api.Page[history.Record]
+	var all api.Page[api.Record]
 	if s := send(t, web, "GET", "/v1/history", "", &all); s != 200 || len(all.Items) != 2 || begun.Load() != 1 {
 		t.Fatalf("%+v are in the history, %d were asked for; want the one that was carried out, and the one that was accepted", all.Items, begun.Load())
 	}

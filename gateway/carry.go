@@ -199,21 +199,21 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 	first := a.begin()
 	if o.run.StdinBlob != "" { // the agent's to send: nothing comes as it happens
 		if first {
-			a.feed.put(ctx, "started", struct{}{})
+			a.feed.put(ctx, api.EventStarted, struct{}{})
 		}
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
 	run, stdin := o.run, io.Reader(bytes.NewReader(o.run.Stdin))
 	run.Stdin = nil
-	out, errs := a.stream(ctx, "stdout"), a.stream(ctx, "stderr")
-	started := sync.OnceFunc(func() { a.feed.put(ctx, "started", struct{}{}) })
+	out, errs := a.stream(ctx, api.EventStdout), a.stream(ctx, api.EventStderr)
+	started := sync.OnceFunc(func() { a.feed.put(ctx, api.EventStarted, struct{}{}) })
 	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{
 		Stdout: out, Stderr: errs,
 		Started:  started,
-		Compiled: func(c api.Compilation) { a.feed.put(ctx, "compiled", c) },
+		Compiled: func(c api.Compilation) { a.feed.put(ctx, api.EventCompiled, c) },
 		// The first that is heard of a run with tests is that one of them has begun.
-		Test:  func(t api.TestResult) { started(); t.Result.Run = o.id; a.feed.put(ctx, "test", t) },
-		Usage: func(u api.LiveUsage) { started(); a.using(u); a.feed.put(ctx, "usage", u) },
+		Test:  func(t api.TestResult) { started(); t.Result.Run = o.id; a.feed.put(ctx, api.EventTest, t) },
+		Usage: func(u api.LiveUsage) { started(); a.using(u); a.feed.put(ctx, api.EventUsage, u) },
 	})
 	heard(&res, out, errs)
 	return res, err
@@ -275,7 +275,7 @@ func heard(res *api.Result, out, errs *keptStream) {
 	}
 }
 
-func (a *active) stream(ctx context.Context, name string) *keptStream {
+func (a *active) stream(ctx context.Context, name api.EventName) *keptStream {
 	return keep(func(b api.Bytes) { a.feed.put(ctx, name, streamEvent{b}) })
 }
 
@@ -293,7 +293,7 @@ func began(p *api.Problem) bool {
 // record is lost is not answered: a result that was told is in the history.
 func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err error) error {
 	now := time.Now()
-	var rec history.Record
+	var rec api.Record
 	switch {
 	case err == nil:
 		rec = history.Of(res)
@@ -303,13 +303,14 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 			}
 		}
 	case errors.Is(err, context.Canceled):
-		rec = history.Record{Verdict: api.Canceled, Queued: int64(waited)}
+		rec = history.Of(takenBack(o.id, o.run.Labels))
+		rec.Queued = int64(waited)
 	default:
 		refused, _ := problemFor(err)
 		if !began(refused) && o.active == nil {
 			return nil // what was refused is no run; what was accepted is one, whatever becomes of it
 		}
-		rec = history.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
+		rec = api.Record{Code: refused.Code, Message: refused.Detail, Queued: int64(waited)}
 	}
 	if len(res.Findings) > 0 {
 		var jerr error

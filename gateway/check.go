@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -13,17 +14,17 @@ import (
 type checkMode string
 
 const (
-	checkOff     checkMode = ""
+	checkOff     checkMode = "off" // as the zero value
 	checkWarn    checkMode = "warn"
 	checkEnforce checkMode = "enforce"
 )
 
+func (checkMode) Values() []checkMode { return []checkMode{checkOff, checkWarn, checkEnforce} }
+
 func checkModeOf(r *http.Request) (checkMode, error) {
-	switch v := r.URL.Query().Get("check"); v {
-	case "", "off":
-		return checkOff, nil
-	case "warn", "enforce":
-		return checkMode(v), nil
+	switch v := checkMode(r.URL.Query().Get("check")); {
+	case v == "", slices.Contains(v.Values(), v):
+		return v, nil
 	default:
 		return "", api.Refuse(api.CodeBadRequest, "check=%.20q: write off, warn or enforce", v)
 	}
@@ -32,7 +33,7 @@ func checkModeOf(r *http.Request) (checkMode, error) {
 // checked looks through the source of an order that wants it, in the order's own
 // turn: a check is a run.
 func (g *Gateway) checked(ctx context.Context, o *order) ([]api.Finding, error) {
-	if o.check == checkOff || len(o.source) == 0 {
+	if o.check == "" || o.check == checkOff || len(o.source) == 0 {
 		return nil, nil
 	}
 	found, err := g.findings(ctx, o.run.Language, o.main, o.source)

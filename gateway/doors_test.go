@@ -130,9 +130,9 @@ func stuck(t *testing.T) (mux *http.ServeMux, begun *atomic.Int64, end func()) {
 	mux.HandleFunc("GET /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
 		begun.Add(1)
 		<-over
-		say(w, 200, map[string]string{"session_id": "s1"})
+		say(w, 200, quiet("s1"))
 	})
-	mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) { say(w, 201, map[string]string{"session_id": "s1"}) })
+	mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) { say(w, 201, quiet("s1")) })
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Result{Verdict: api.OK}) })
 	return mux, begun, func() { close(over) }
 }

@@ -77,7 +77,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 				return nil // he comes back for it, as after any other end
 			}
 			if lost > 0 {
-				events = slices.Insert(slices.Clone(events), 0, event{events[0].id - 1, "gap", encoded(map[string]int64{"events_lost": lost})})
+				events = slices.Insert(slices.Clone(events), 0, event{events[0].id - 1, api.EventGap, encoded(map[string]int64{"events_lost": lost})})
 			}
 			err := writeEvents(w, events)
 			release()
@@ -97,7 +97,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 
 func (g *Gateway) stream(w http.ResponseWriter) {
 	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
+	h.Set("Content-Type", eventStream)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would collect them
 	w.WriteHeader(http.StatusOK)
@@ -105,9 +105,9 @@ func (g *Gateway) stream(w http.ResponseWriter) {
 
 // pastEvents is the stream of a run that only the history knows.
 func pastEvents(w http.ResponseWriter, s api.Status) {
-	name, v := "result", any(s.Result)
+	name, v := api.EventResult, any(s.Result)
 	if s.Error != nil {
-		name, v = "error", s.Error
+		name, v = api.EventError, s.Error
 	}
 	inTime(w)
 	_ = writeEvent(w, event{pastEvent, name, encoded(v)}) // a client that is gone has nobody to tell

@@ -10,7 +10,7 @@ import (
 // An event is one thing that happened to a run, numbered from 1.
 type event struct {
 	id   int64
-	name string
+	name api.EventName
 	data *api.Encoding
 }
 
@@ -49,7 +49,7 @@ func encoded(v any) *api.Encoding {
 }
 
 // put adds an event; it waits for readers who are behind, until ctx is done.
-func (f *feed) put(ctx context.Context, name string, v any) {
+func (f *feed) put(ctx context.Context, name api.EventName, v any) {
 	data := encoded(v)
 	size := int(data.Len())
 	f.mu.Lock()

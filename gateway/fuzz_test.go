@@ -88,7 +88,7 @@ func FuzzResultOf(f *testing.F) {
 	}
 	f.Add([]byte(nil), "", []byte(nil), false)
 	f.Fuzz(func(t *testing.T, detail []byte, stdout string, stderr []byte, judged bool) {
-		rec := history.Record{ID: "r", Verdict: api.OK, Detail: detail, Stdout: api.Bytes(stdout), Stderr: stderr, StderrTruncated: judged}
+		rec := api.Record{ID: "r", Verdict: api.OK, Detail: detail, Stdout: api.Bytes(stdout), Stderr: stderr, StderrTruncated: judged}
 		if judged {
 			rec.Summary = &api.Summary{Tests: 2, Accepted: 1}
 		}

@@ -7,48 +7,22 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Health tells how the service is.
-type Health struct {
-	Status   string `json:"status"` // ok, degraded (the agent does not answer), or stopping
-	Version  string `json:"version"`
-	Capacity int    `json:"capacity"` // runs at a time
-	Load     int    `json:"load"`     // of them under way for this service
-	Queued   int    `json:"queued"`   // waiting
-	Places   int    `json:"queue_places"`
-	UptimeNS int64  `json:"uptime_ns"`
-	Agent    Agent  `json:"agent"`
-
-	KeysUnread *time.Time `json:"keys_unread_since,omitempty"` // told to admins: those in force may not be those of the file
-}
-
-// Agent tells of the process that runs the programs.
-type Agent struct {
-	Reachable  bool   `json:"reachable"`
-	Version    string `json:"version,omitempty"`
-	Leased     int    `json:"leased"` // slots taken, by others too
-	Cells      int    `json:"cells"`
-	Memory     int64  `json:"memory_committed_bytes"`
-	MemoryMax  int64  `json:"memory_ceiling_bytes"`
-	Kernel     string `json:"kernel,omitempty"`
-	CgroupMode string `json:"cgroup_mode,omitempty"`
-}
-
-func (g *Gateway) health() Health {
+func (g *Gateway) health() api.ServiceHealth {
 	s := g.queue.Stats()
 	a, _, err := g.agent.get()
-	h := Health{
-		Status: "ok", Version: g.cfg.Version, Capacity: s.Turns, Load: s.Had, Queued: s.Waiting, Places: s.Most,
+	h := api.ServiceHealth{
+		Status: api.ServiceOK, Version: g.cfg.Version, Capacity: s.Turns, Load: s.Had, Queued: s.Waiting, Places: s.Most,
 		UptimeNS: int64(time.Since(g.began)),
-		Agent: Agent{
+		Agent: api.AgentHealth{
 			Reachable: err == nil, Version: a.Version, Leased: a.Leased, Cells: a.Cells,
 			Memory: a.Memory, MemoryMax: a.MemoryMax, Kernel: a.Kernel, CgroupMode: a.CgroupMode,
 		},
 	}
 	switch {
 	case g.stopping.Err() != nil:
-		h.Status = "stopping"
+		h.Status = api.ServiceStopping
 	case err != nil:
-		h.Status = "degraded"
+		h.Status = api.ServiceDegraded
 	}
 	return h
 }
@@ -56,7 +30,7 @@ func (g *Gateway) health() Health {
 // A healthWord is all of it that a stranger is told: what runs here, and how much of it,
 // is for those who may use it.
 type healthWord struct {
-	Status string `json:"status"`
+	Status api.ServiceStatus `json:"status" doc:"ok, degraded (the agent does not answer), or stopping"`
 }
 
 // getHealth is for people and dashboards: it answers whatever the state is.
@@ -79,7 +53,7 @@ func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 
 // live says that the process answers: restart it if it does not.
 func (g *Gateway) live(w http.ResponseWriter, r *http.Request) error {
-	g.reply(w, r, http.StatusOK, healthWord{"ok"})
+	g.reply(w, r, http.StatusOK, healthWord{api.ServiceOK})
 	return nil
 }
 
@@ -87,7 +61,7 @@ func (g *Gateway) live(w http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) ready(w http.ResponseWriter, r *http.Request) error {
 	status := http.StatusOK
 	h := g.health()
-	if h.Status != "ok" {
+	if h.Status != api.ServiceOK {
 		status = http.StatusServiceUnavailable
 	}
 	g.reply(w, r, status, healthWord{h.Status})

@@ -3,6 +3,8 @@ package gateway
 import (
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 // A stranger learns whether the service works, and nothing of what it is.
@@ -22,9 +24,13 @@ func TestHealthOfStrangers(t *testing.T) {
 			t.Errorf("%s without a key: %d, %v", path, s, said)
 		}
 	}
-	var all Health
+	var all api.ServiceHealth
 	if s := send(t, web, "GET", "/health", "", &all, "Authorization", "Bearer "+token); s != 200 || all.Version != "1.2.3" || all.Capacity != 4 {
 		t.Errorf("with a key: %d, %+v", s, all)
+	}
+	var languages []api.Language
+	if s := send(t, web, "GET", "/v1/languages", "", &languages, "Authorization", "Bearer "+token); s != 200 || len(languages) != 1 {
+		t.Errorf("languages: %d, %+v", s, languages)
 	}
 	if s := send(t, web, "GET", "/health", "", nil, "Authorization", "Bearer "+strings.ToUpper(token)); s != 401 {
 		t.Errorf("with a key that is none: %d", s)

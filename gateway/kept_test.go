@@ -136,15 +136,15 @@ func TestAlertsComeThroughTheService(t *testing.T) {
 			t.Fatal(s)
 		}
 	}
-	want := []history.Alert{
-		{Kind: history.FailureRate, Owner: "ann", Project: "many", Run: last.Run, Text: "20 of 20"},
-		{Kind: history.DeniedCall, Owner: "ann", Project: "one", Run: id["spies"], Text: "ptrace"},
-		{Kind: history.OOMKill, Owner: "ann", Project: "one", Run: id["eats"], Text: "memory limit"},
-		{Kind: history.Segfault, Owner: "ann", Project: "one", Run: id["crashes"], Text: "SIGSEGV"},
+	want := []api.Alert{
+		{Kind: api.FailureRate, Owner: "ann", Project: "many", Run: last.Run, Text: "20 of 20"},
+		{Kind: api.DeniedCall, Owner: "ann", Project: "one", Run: id["spies"], Text: "ptrace"},
+		{Kind: api.OOMKill, Owner: "ann", Project: "one", Run: id["eats"], Text: "memory limit"},
+		{Kind: api.Segfault, Owner: "ann", Project: "one", Run: id["crashes"], Text: "SIGSEGV"},
 	}
 	for _, tt := range []struct {
 		who, query string
-		want       []history.Alert
+		want       []api.Alert
 	}{
 		{"ann", "", want},
 		{"ann", "?project=one", want[1:]},
@@ -153,7 +153,7 @@ func TestAlertsComeThroughTheService(t *testing.T) {
 		{"op", "", nil},
 		{"op", "?all=true", want},
 	} {
-		var got api.Page[history.Alert]
+		var got api.Page[api.Alert]
 		if s := send(t, web, "GET", "/v1/alerts"+tt.query, "", &got, as[tt.who]...); s != 200 || len(got.Items) != len(tt.want) {
 			t.Errorf("%s asks for alerts%s: %d, %+v; want %d", tt.who, tt.query, s, got.Items, len(tt.want))
 			continue
@@ -178,7 +178,7 @@ func TestHistoryByTheThousand(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range n { // at once, so that many are committed together
 		all.Go(func() {
-			if err := store.Add(t.Context(), history.Record{ID: fmt.Sprintf("r%04d", i), Verdict: api.OK, Stage: api.StageRun, Created: first.Add(time.Duration(i) * time.Second)}); err != nil {
+			if err := store.Add(t.Context(), api.Record{ID: fmt.Sprintf("r%04d", i), Verdict: api.OK, Stage: api.StageRun, Created: first.Add(time.Duration(i) * time.Second)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -197,7 +197,7 @@ func TestHistoryByTheThousand(t *testing.T) {
 		{"?until=" + at(100), 100, 99, 0, false},
 		{"?since=" + at(10) + "&until=" + at(12), 2, 11, 10, false},
 	} {
-		var got api.Page[history.Record]
+		var got api.Page[api.Record]
 		if s := send(t, web, "GET", "/v1/history"+tt.query, "", &got); s != 200 || len(got.Items) != tt.n || (got.Next != "") != tt.more {
 			t.Errorf("history%s: %d, %d runs, next %q; want %d", tt.query, s, len(got.Items), got.Next, tt.n)
 			continue
@@ -205,7 +205,7 @@ func TestHistoryByTheThousand(t *testing.T) {
 		if newest, oldest := got.Items[0].ID, got.Items[tt.n-1].ID; newest != fmt.Sprintf("r%04d", tt.newest) || oldest != fmt.Sprintf("r%04d", tt.end) {
 			t.Errorf("history%s is from %s to %s; want %d to %d", tt.query, newest, oldest, tt.newest, tt.end)
 		}
-		var stats history.Stats
+		var stats api.Stats
 		if strings.Contains(tt.query, "limit") || tt.query == "" {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/brig-sandbox/brig/history"
+	"github.com/brig-sandbox/brig/api"
 )
 
 // A keyFile is where keys come from. It stays open: a service that was started as root
@@ -227,12 +227,9 @@ func (g *Gateway) keepKeys(ctx context.Context) {
 	}
 }
 
-// keysUnread is an alert of the service's own: of no key's runs.
-const keysUnread history.Kind = "keys-unread"
-
 // warnOfKeys keeps an alert: who took a key away must see that it opens still.
 func (g *Gateway) warnOfKeys(ctx context.Context) {
-	a := history.Alert{Time: g.cfg.Keys.unread(), Kind: keysUnread, Text: "the keys file cannot be read: keys that were taken away from it since are valid still; the log has the reason"}
+	a := api.Alert{Time: g.cfg.Keys.unread(), Kind: api.KeysUnread, Text: "the keys file cannot be read: keys that were taken away from it since are valid still; the log has the reason"}
 	if err := g.cfg.History.AddAlert(ctx, a); err != nil {
 		g.log.Error("alert not kept", "kind", a.Kind, "err", err)
 	}

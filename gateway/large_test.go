@@ -241,7 +241,7 @@ func (w *watched) get(web *httptest.Server, path string) {
 func TestNobodyTakesForEverToTakeAnAnswer(t *testing.T) {
 	var store *history.Store
 	web := serveFake(t, http.NewServeMux(), func(c *Config) { store = c.History })
-	if err := store.Add(t.Context(), history.Record{ID: "past", Verdict: api.OK, Stage: api.StageRun, Created: time.Now()}); err != nil {
+	if err := store.Add(t.Context(), api.Record{ID: "past", Verdict: api.OK, Stage: api.StageRun, Created: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/health", "/openapi.json", "/docs/", "/metrics", "/v1/runs/past", "/v1/runs/past/events", "/nothing"} {
@@ -261,7 +261,7 @@ func TestListingsTakeRoom(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 400 {
 		all.Go(func() {
-			if err := store.Add(t.Context(), history.Record{ID: fmt.Sprint(i), Code: api.CodeInternal, Message: strings.Repeat("x", 1000), Created: time.Now()}); err != nil {
+			if err := store.Add(t.Context(), api.Record{ID: fmt.Sprint(i), Code: api.CodeInternal, Message: strings.Repeat("x", 1000), Created: time.Now()}); err != nil {
 				t.Error(err)
 			}
 		})

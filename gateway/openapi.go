@@ -15,41 +15,6 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The JSON forms of types that write themselves.
-type (
-	sizeForm     struct{}
-	durationForm struct{}
-	bytesForm    struct{}
-	fileForm     struct{}
-	anyForm      struct{}
-)
-
-func (sizeForm) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{{Type: "integer"}, {Type: "string"}}, Description: "bytes, or a string such as 256M", Examples: []any{"256M"}}
-}
-
-func (durationForm) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: "string", Description: "a time with its unit, such as 500ms or 2s", Examples: []any{"2s"}}
-}
-
-func (bytesForm) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{
-		OneOf:       []*huma.Schema{{Type: "string"}, {Type: "object", Properties: map[string]*huma.Schema{"base64": {Type: "string"}}, Required: []string{"base64"}}},
-		Description: `text as a string; other bytes as {"base64": "..."}`,
-	}
-}
-
-func (fileForm) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{
-		OneOf: []*huma.Schema{{Type: "string"}, {Type: "object", Required: []string{"content"}, Properties: map[string]*huma.Schema{
-			"content": {Type: "string"}, "encoding": {Type: "string", Enum: []any{"base64", "utf-8"}},
-		}}},
-		Description: `text as a string; other bytes as {"content": "...", "encoding": "base64"}`,
-	}
-}
-
-func (anyForm) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
-
 // failures say what the statuses of problems mean; code has the rest.
 var failures = map[int]string{
 	400: "the request is to be mended",
@@ -68,9 +33,9 @@ var failures = map[int]string{
 }
 
 var failureHeaders = map[int]map[string]*huma.Param{
-	401: {"WWW-Authenticate": {Schema: &huma.Schema{Type: "string"}}},
-	429: {"Retry-After": {Schema: &huma.Schema{Type: "integer"}}},
-	503: {"Retry-After": {Schema: &huma.Schema{Type: "integer"}}},
+	401: {"WWW-Authenticate": {Description: "Bearer", Schema: &huma.Schema{Type: "string"}}},
+	429: {"Retry-After": {Description: "seconds", Schema: &huma.Schema{Type: "integer"}}},
+	503: {"Retry-After": {Description: "seconds", Schema: &huma.Schema{Type: "integer"}}},
 }
 
 // failures are the statuses of the problems that a route can answer.
@@ -98,15 +63,13 @@ var pathParam = regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`)
 
 // document makes the OpenAPI 3.1 description of the routes from their Go types.
 func document(routes []route, version string) ([]byte, error) {
+	return json.Marshal(describe(routes, version))
+}
+
+func describe(routes []route, version string) *huma.OpenAPI {
 	types := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
-	for _, form := range []struct{ of, as reflect.Type }{
-		{reflect.TypeFor[api.Size](), reflect.TypeFor[sizeForm]()},
-		{reflect.TypeFor[api.Duration](), reflect.TypeFor[durationForm]()},
-		{reflect.TypeFor[api.Bytes](), reflect.TypeFor[bytesForm]()},
-		{reflect.TypeFor[api.FileValue](), reflect.TypeFor[fileForm]()},
-		{reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anyForm]()},
-	} {
-		types.RegisterTypeAlias(form.of, form.as)
+	for of, as := range forms {
+		types.RegisterTypeAlias(of, as)
 	}
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -126,10 +89,14 @@ func document(routes []route, version string) ([]byte, error) {
 			op.Security = []map[string][]string{{"key": {}}, {}}
 		}
 		for _, m := range pathParam.FindAllStringSubmatch(r.path, -1) {
-			op.Parameters = append(op.Parameters, &huma.Param{Name: m[1], In: "path", Required: true, Schema: &huma.Schema{Type: "string"}})
+			op.Parameters = append(op.Parameters, &huma.Param{Name: m[1], In: "path", Required: true, Description: inPath(m[1], r.group), Schema: &huma.Schema{Type: "string"}})
 		}
 		for _, p := range r.params {
-			op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.about, Schema: &huma.Schema{Type: "string"}})
+			of := reflect.TypeFor[string]()
+			if p.of != nil {
+				of = p.of
+			}
+			op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Description: p.about, Schema: types.Schema(of, true, p.name)})
 		}
 		switch {
 		case r.body != nil:
@@ -141,8 +108,13 @@ func document(routes []route, version string) ([]byte, error) {
 		switch {
 		case r.answer != nil:
 			good.Content = map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.answer, true, r.name)}}
+		case r.kind == eventStream:
+			good.Content = map[string]*huma.MediaType{eventStream: eventsIn(types)}
 		case r.kind != "":
 			good.Content = map[string]*huma.MediaType{r.kind: {Schema: &huma.Schema{Type: "string"}}}
+		}
+		if r.events {
+			good.Content[eventStream] = eventsIn(types)
 		}
 		status := r.status
 		if status == 0 {
@@ -165,7 +137,7 @@ func document(routes []route, version string) ([]byte, error) {
 		}
 		doc.AddOperation(op)
 	}
-	return json.Marshal(doc)
+	return doc
 }
 
 // docs serves the description, and a page to read and try it.

@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"encoding/json"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/openapitest"
@@ -46,6 +49,140 @@ func TestDocumentSaysWhatIsThere(t *testing.T) {
 			t.Errorf("the schema of a run lacks %s: %.300s", field, run)
 		}
 	}
+}
+
+// Whoever reads the description alone knows what each field and parameter is, and what
+// those can be that can be only so much.
+func TestDocumentSaysWhatEverythingIs(t *testing.T) {
+	text, err := document((&Gateway{}).routes(), "v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type schema struct {
+		Ref         string `json:"$ref"`
+		Description string
+		Enum        []string
+		Properties  map[string]schema
+		Items       *schema
+		OneOf       []schema
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name, Description string
+				Schema            schema
+			}
+		}
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string][]string{}
+	var walk func(string, schema)
+	walk = func(at string, s schema) {
+		for name, p := range s.Properties {
+			if p.Description == "" {
+				t.Errorf("%s.%s has no description", at, name)
+			}
+			walk(at+"."+name, p)
+		}
+		if s.Items != nil {
+			walk(at+"[]", *s.Items)
+		}
+		for _, one := range s.OneOf {
+			walk(at, one)
+		}
+		if s.Enum != nil {
+			seen[at] = s.Enum
+		}
+	}
+	for name, s := range doc.Components.Schemas {
+		walk(name, s)
+	}
+	for path, ops := range doc.Paths {
+		for method, op := range ops {
+			for _, p := range op.Parameters {
+				if p.Description == "" {
+					t.Errorf("%s %s: parameter %s has no description", method, path, p.Name)
+				}
+				walk(p.Name, p.Schema)
+			}
+		}
+	}
+	for at, want := range map[string][]string{
+		"Result.verdict": words[api.Verdict](), "Record.verdict": words[api.Verdict](), "Summary.verdict": words[api.Verdict](), "Executed.verdict": words[api.Verdict](),
+		"Result.stage": words[api.Stage](), "Record.stage": words[api.Stage](), "TestResult.answer": words[api.Answer](), "Compare.how": words[api.Comparison](),
+		"Run.mode": words[api.Mode](), "Host.mode": words[api.Mode](), "Run.profile_mode": words[api.ProfileMode](), "SessionRequest.profile_mode": words[api.ProfileMode](),
+		"Status.state": words[api.State](), "Session.state": words[api.SessionState](), "FileInfo.kind": words[api.FileKind](), "Finding.severity": words[api.Severity](),
+		"Diagnosis.category": words[api.Category](), "Alert.kind": words[api.AlertKind](), "ServiceHealth.status": words[api.ServiceStatus](),
+		"SentEvent.event": words[api.EventName](), "Problem.code": words[api.Code](), "Record.code": words[api.Code](), "check": words[checkMode](),
+		"Result.limits_hit[]": {api.HitWall, api.HitCPU, api.HitMemory, api.HitPids, api.HitOutput, api.HitScratch, api.HitInodes, api.HitOpenFiles},
+		"Run.preset":          {"hardened", "light"}, "Executed.status": {"success", "error"}, "Host.cgroup_mode": {"v2", "v1", "hybrid"},
+	} {
+		if !slices.Equal(seen[at], want) {
+			t.Errorf("%s can be %q; want %q", at, seen[at], want)
+		}
+	}
+	for _, preset := range seen["Run.preset"] {
+		if _, err := api.Preset(preset); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Every type of the description that is closed has a form, which says what it can be.
+func TestClosedTypesHaveForms(t *testing.T) {
+	known := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(of reflect.Type) {
+		if known[of] || forms[of] != nil {
+			return
+		}
+		known[of] = true
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice:
+			walk(of.Elem())
+		case reflect.Map:
+			walk(of.Elem()) // of keys a schema does not speak
+		case reflect.Struct:
+			for _, f := range reflect.VisibleFields(of) {
+				if of != reflect.TypeFor[time.Time]() && !f.Anonymous {
+					walk(f.Type)
+				}
+			}
+		case reflect.String:
+			if of != reflect.TypeFor[string]() {
+				t.Errorf("%v is a string of its own without a form", of)
+			}
+		}
+	}
+	for _, r := range (&Gateway{}).routes() {
+		for _, of := range []reflect.Type{r.body, r.answer, r.later, r.down} {
+			if of != nil {
+				walk(of)
+			}
+		}
+		for _, p := range r.params {
+			if p.of != nil {
+				walk(p.of)
+			}
+		}
+	}
+	if len(known) < 40 {
+		t.Errorf("%d types were looked at", len(known))
+	}
+}
+
+func words[T interface {
+	~string
+	Values() []T
+}]() (all []string) {
+	var none T
+	for _, v := range none.Values() {
+		all = append(all, string(v))
+	}
+	return all
 }
 
 // Each answer that is described is one that there is, and what it is is said.

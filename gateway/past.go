@@ -108,7 +108,7 @@ func (g *Gateway) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, api.Page[history.Record]{Items: append([]history.Record{}, page...), Next: next})
+	g.reply(w, r, http.StatusOK, api.Page[api.Record]{Items: append([]api.Record{}, page...), Next: next})
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (g *Gateway) getAlerts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g.reply(w, r, http.StatusOK, api.Page[history.Alert]{Items: append([]history.Alert{}, page...), Next: next})
+	g.reply(w, r, http.StatusOK, api.Page[api.Alert]{Items: append([]api.Alert{}, page...), Next: next})
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/history"
 )
 
 // judge is an agent whose program gives wrong answers to some tests.
@@ -32,7 +31,7 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 	if s := send(t, web, "POST", "/v1/runs", judged, nil); s != 200 {
 		t.Fatal(s)
 	}
-	var page api.Page[history.Record]
+	var page api.Page[api.Record]
 	if s := send(t, web, "GET", "/v1/history", "", &page); s != 200 || len(page.Items) != 1 {
 		t.Fatalf("%d: %+v", s, page)
 	}
@@ -41,7 +40,7 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 		t.Errorf("listed with %+v", s)
 	}
 	for query, want := range map[string]int{"ok": 1, "failed": 1, "nonzero": 0, "nonzero,ok": 1, "nonzero&verdict=ok": 1, "": 1} {
-		var page api.Page[history.Record]
+		var page api.Page[api.Record]
 		if s := send(t, web, "GET", "/v1/history?verdict="+query, "", &page); s != 200 || len(page.Items) != want {
 			t.Errorf("verdict=%s: %d, %d runs; want %d", query, s, len(page.Items), want)
 		}
@@ -56,7 +55,7 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 	if s := send(t, web, "GET", "/v1/runs/"+listed.ID, "", &one); s != 200 || one.Result == nil || one.Result.Summary == nil || *one.Result.Summary != *listed.Summary || one.Result.Tests[1].Difference != "line 1" {
 		t.Errorf("%d: %+v", s, one.Result)
 	}
-	var stats history.Stats
+	var stats api.Stats
 	if s := send(t, web, "GET", "/v1/stats", "", &stats); s != 200 || stats.Runs != 1 || stats.Success != 0 || stats.Failure != 1 || stats.Wrong != 1 || stats.Verdicts[api.OK] != 1 {
 		t.Errorf("%d: %+v", s, stats)
 	}

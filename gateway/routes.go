@@ -1,13 +1,14 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/history"
 )
 
 // A route is one operation, and all that its documentation says.
@@ -31,27 +32,37 @@ type route struct {
 	agent   bool         // it asks the agent
 	fails   []int        // statuses of problems, beside those of every route like it
 	kind    string       // content type of an answer that is no JSON
+	events  bool         // it can be server-sent events instead, where Accept asks for them
 	params  []param
 }
 
-type param struct{ name, in, about string }
-
-var checking = param{"check", "query", "warn: look through the source first, and give the findings; enforce: refuse it where one is an error or worse"}
-
-var ofVolume = param{"volume", "query", "true: in the session's volume, at /workspace, instead of /box"}
+type param struct {
+	name, in, about string
+	of              reflect.Type // nil: a string
+}
 
 var (
-	ofProject = param{"project", "query", "only runs of this project"}
-	within    = []param{{"since", "query", "only those of then or later (RFC 3339)"}, {"until", "query", "only those of before (RFC 3339)"}}
-	paging    = []param{{"limit", "query", "most entries of a page; 1000 if not given, at most 10000"}, {"after", "query", "next of the page before"}}
-	ofAll     = param{"all", "query", "true: of every key; for keys with admin"}
-	ofAny     = param{"all", "query", "true: also another key's run, once it has ended; for keys with admin"}
+	yesNo  = reflect.TypeFor[bool]()
+	number = reflect.TypeFor[int64]()
+	moment = reflect.TypeFor[time.Time]()
+)
+
+var checking = param{"check", "query", "warn: look through the source first, and give the findings; enforce: refuse it where one is an error or worse; off, as if not given: neither", reflect.TypeFor[checkMode]()}
+
+var ofVolume = param{"volume", "query", "true: in the session's volume, at /workspace, instead of /box", yesNo}
+
+var (
+	ofProject = param{"project", "query", "only runs of this project", nil}
+	within    = []param{{"since", "query", "only those of then or later (RFC 3339)", moment}, {"until", "query", "only those of before (RFC 3339)", moment}}
+	paging    = []param{{"limit", "query", "most entries of a page; 1000 if not given, at most 10000", number}, {"after", "query", "next of the page before", nil}}
+	ofAll     = param{"all", "query", "true: of every key; for keys with admin", yesNo}
+	ofAny     = param{"all", "query", "true: also another key's run, once it has ended; for keys with admin", yesNo}
 
 	choosing = append([]param{
 		ofProject,
-		{"task", "query", "only runs of this task"},
-		{"language", "query", "only runs in this language"},
-		{"verdict", "query", "only runs with this verdict, or these: it may be given again, or several with commas; failed: every run that is no success, wrong answers and failures of the service too"},
+		{"task", "query", "only runs of this task", nil},
+		{"language", "query", "only runs in this language", nil},
+		{"verdict", "query", fmt.Sprintf("only runs with this verdict, or these: it may be given again, or several with commas, of %v; %s: every run that is no success, wrong answers and failures of the service too", api.Verdicts(), failed), nil},
 	}, within...)
 )
 
@@ -66,7 +77,7 @@ func (g *Gateway) routes() []route {
 			about: "Waits for the result. With wait=false, or the header Prefer: respond-async, the answer is 202 with the run's id at once. A test without an id has its number, from 1.",
 			serve: g.postRun, body: reflect.TypeFor[api.Run](),
 			example: map[string]any{"language": "python", "source": "print(input())", "stdin": "hello\n", "limits": map[string]any{"wall": "5s", "memory": "128M"}},
-			answer:  reflect.TypeFor[api.Result](), params: []param{{"wait", "query", "false: answer 202 with the run's id, and carry it out"}, checking}},
+			answer:  reflect.TypeFor[api.Result](), params: []param{{"wait", "query", "false: answer 202 with the run's id, and carry it out", yesNo}, checking}},
 		{method: "POST", path: "/v1/check", name: "check", agent: true, fails: []int{404, 422, 429}, group: "Runs", summary: "Look through a source for dangerous calls, mistakes and secrets",
 			about: "Advice: the sandbox is the boundary. The language's own parser reads the source, in a sandbox.",
 			serve: g.postCheck, body: reflect.TypeFor[api.CheckRequest](), example: map[string]any{"language": "python", "source": "eval(input())"}, answer: reflect.TypeFor[api.Checked]()},
@@ -77,7 +88,7 @@ func (g *Gateway) routes() []route {
 		{method: "GET", path: "/v1/runs/{id}/events", name: "runEvents", fails: []int{404}, group: "Runs", summary: "What happens to a run, as it happens",
 			about:   "Server-sent events: queued, compiled where there is a compiler, started, stdout, stderr, usage, test, then result or error. A client that comes back with the header Last-Event-ID gets what it missed; gap tells of events that are gone.",
 			nothing: "all events have arrived: do not come back",
-			serve:   g.events, kind: "text/event-stream", params: []param{{"Last-Event-ID", "header", "number of the last event that arrived"}, {"after", "query", "the same, where headers cannot be set"}, ofAny}},
+			serve:   g.events, kind: eventStream, params: []param{{"Last-Event-ID", "header", "number of the last event that arrived", number}, {"after", "query", "the same, where headers cannot be set", number}, ofAny}},
 		{method: "PUT", path: "/v1/blobs/{digest}", name: "putBlob", agent: true, fails: []int{413}, group: "Blobs", summary: "Keep an input that many runs share",
 			about: "digest is the sha256 of the body in hex. Runs name it in blob, stdin_blob and expected_blob. What a key used longest ago goes when it has too much.",
 			serve: g.putBlob, raw: "application/octet-stream", status: http.StatusNoContent},
@@ -92,12 +103,12 @@ func (g *Gateway) routes() []route {
 		{method: "DELETE", path: "/v1/sessions/{id}", name: "endSession", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "End a session, with all that is in it", serve: g.deleteSession, status: http.StatusNoContent},
 		{method: "POST", path: "/v1/sessions/{id}/exec", name: "exec", agent: true, fails: []int{404, 410, 422, 429}, group: "Sessions", summary: "Execute a command or source in a session",
 			about: "With Accept: text/event-stream stdout and stderr come as they are written, then result or error.",
-			serve: g.postExec, body: reflect.TypeFor[api.Exec](), example: map[string]any{"source": "print(2+2)"}, answer: reflect.TypeFor[api.Result]()},
+			serve: g.postExec, body: reflect.TypeFor[api.Exec](), example: map[string]any{"source": "print(2+2)"}, answer: reflect.TypeFor[api.Result](), events: true},
 		{method: "GET", path: "/v1/sessions/{id}/files", name: "files", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "What lies in /box", serve: g.listFiles, answer: reflect.TypeFor[api.FileList](),
-			params: []param{{"dir", "query", "only below this directory"}, ofVolume}},
+			params: []param{{"dir", "query", "only below this directory", nil}, ofVolume}},
 		{method: "GET", path: "/v1/sessions/{id}/files/{name...}", name: "getFile", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "Read a file", serve: g.getFile, kind: "application/octet-stream", params: []param{ofVolume}},
 		{method: "PUT", path: "/v1/sessions/{id}/files/{name...}", name: "putFile", agent: true, fails: []int{404, 410, 413}, group: "Sessions", summary: "Write a file", serve: g.putFile, raw: "application/octet-stream",
-			status: http.StatusNoContent, params: []param{{"executable", "query", "true: the program may execute it"}, ofVolume}},
+			status: http.StatusNoContent, params: []param{{"executable", "query", "true: the program may execute it", yesNo}, ofVolume}},
 		{method: "DELETE", path: "/v1/sessions/{id}/files/{name...}", name: "deleteFile", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "Remove a file", serve: g.deleteFile, status: http.StatusNoContent, params: []param{ofVolume}},
 		{method: "GET", path: "/v1/volumes", name: "volumes", agent: true, group: "Sessions", summary: "The volumes of this key, by project",
 			about: "They are made by sessions that ask for one, and outlive them.", serve: g.getVolumes, answer: reflect.TypeFor[api.Page[api.Volume]]()},
@@ -106,15 +117,15 @@ func (g *Gateway) routes() []route {
 		{method: "GET", path: "/v1/languages", name: "languages", agent: true, group: "About", summary: "What programs may be written in",
 			serve: g.getLanguages, answer: reflect.TypeFor[[]api.Language]()},
 		{method: "GET", path: "/v1/history", name: "history", group: "History", summary: "Runs that were carried out, the newest first",
-			serve: g.getHistory, answer: reflect.TypeFor[api.Page[history.Record]](), params: slices.Concat(choosing, paging, []param{ofAll})},
+			serve: g.getHistory, answer: reflect.TypeFor[api.Page[api.Record]](), params: slices.Concat(choosing, paging, []param{ofAll})},
 		{method: "GET", path: "/v1/stats", name: "stats", group: "History", summary: "Figures of runs: totals, times, by language, project and task",
-			serve: g.getStats, answer: reflect.TypeFor[history.Stats](), params: append(slices.Clone(choosing), ofAll)},
+			serve: g.getStats, answer: reflect.TypeFor[api.Stats](), params: append(slices.Clone(choosing), ofAll)},
 		{method: "GET", path: "/v1/alerts", name: "alerts", group: "History", summary: "What an operator should see: crashes, memory, denied calls, failure rates",
-			serve: g.getAlerts, answer: reflect.TypeFor[api.Page[history.Alert]](), params: slices.Concat([]param{ofProject}, within, paging, []param{ofAll})},
+			serve: g.getAlerts, answer: reflect.TypeFor[api.Page[api.Alert]](), params: slices.Concat([]param{ofProject}, within, paging, []param{ofAll})},
 		{method: "GET", path: "/metrics", name: "metrics", group: "About", summary: "Counters for Prometheus", about: "With keys, for those with admin.",
 			serve: g.getMetrics, kind: "text/plain"},
 		{method: "GET", path: "/health", name: "health", group: "About", summary: "How the service is", open: true, about: "Without a key, where there are keys, only the status.",
-			serve: g.getHealth, answer: reflect.TypeFor[Health]()},
+			serve: g.getHealth, answer: reflect.TypeFor[api.ServiceHealth]()},
 		{method: "GET", path: "/health/live", name: "live", group: "About", summary: "Whether the process answers", open: true,
 			serve: g.live, answer: reflect.TypeFor[healthWord]()},
 		{method: "GET", path: "/health/ready", name: "ready", down: reflect.TypeFor[healthWord](), group: "About", summary: "Whether runs are taken; 503 if not", open: true,

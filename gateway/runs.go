@@ -112,7 +112,7 @@ func (g *Gateway) begin(o *order, release func()) (api.Status, error) {
 		defer g.wg.Done()
 		defer cancel()
 		defer release()
-		a.feed.put(ctx, "queued", api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
+		a.feed.put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
 		res, err := g.carry(ctx, o)
 		a.done(g, res, err)
 		g.runs.finished(a)
@@ -125,7 +125,7 @@ func (a *active) done(g *Gateway, res api.Result, err error) {
 	a.mu.Lock()
 	a.state, a.usage = api.Done, nil
 	if errors.Is(err, context.Canceled) { // taken back while it waited
-		res, err = api.Result{Run: a.id, Verdict: api.Canceled, Labels: a.labels}, nil
+		res, err = takenBack(a.id, a.labels), nil
 	}
 	if err != nil {
 		a.problem = g.failed(err)
@@ -134,9 +134,18 @@ func (a *active) done(g *Gateway, res api.Result, err error) {
 	}
 	a.mu.Unlock()
 	if err != nil {
-		a.feed.put(g.kill, "error", a.problem)
+		a.feed.put(g.kill, api.EventError, a.problem)
 	} else {
-		a.feed.put(g.kill, "result", res)
+		a.feed.put(g.kill, api.EventResult, res)
+	}
+}
+
+// takenBack is the result of a run that never began.
+func takenBack(id string, labels api.Labels) api.Result {
+	none := api.Unknown("the run never began")
+	return api.Result{
+		Run: id, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{}, Labels: labels,
+		Usage: api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
 	}
 }
 
@@ -188,7 +197,7 @@ func statusOf(code api.Code) int {
 }
 
 // resultOf gives back the result that a record was made of, as far as it was kept.
-func resultOf(rec history.Record) (*api.Result, error) {
+func resultOf(rec api.Record) (*api.Result, error) {
 	res := &api.Result{Run: rec.ID, Verdict: rec.Verdict, Stage: rec.Stage, ExitCode: rec.ExitCode, Signal: rec.Signal, LimitsHit: []string{}}
 	if rec.Detail != nil {
 		if err := json.Unmarshal(rec.Detail, res); err != nil {

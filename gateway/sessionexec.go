@@ -41,7 +41,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+	if !strings.Contains(r.Header.Get("Accept"), eventStream) {
 		o.do = func(context.Context) (api.Result, error) {
 			res, err := g.cfg.Agent.Exec(r.Context(), id, ask) // cutOff ends it by its session
 			return g.ofExec(id, res, err)
@@ -64,7 +64,7 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http
 	o.do = func(context.Context) (api.Result, error) {
 		ask, stdin := ask, bytes.NewReader(ask.Stdin) // the session may be busy, and this done again
 		ask.Stdin = nil
-		stdout, stderr := out.stream("stdout"), out.stream("stderr")
+		stdout, stderr := out.stream(api.EventStdout), out.stream(api.EventStderr)
 		res, err := g.cfg.Agent.ExecEvents(r.Context(), o.session, ask, stdin, client.Events{Stdout: stdout, Stderr: stderr})
 		heard(&res, stdout, stderr)
 		return g.ofExec(o.session, res, err)
@@ -74,9 +74,9 @@ func (g *Gateway) streamExec(ctx context.Context, w http.ResponseWriter, r *http
 	case err != nil && out.last == 0:
 		return err
 	case err != nil:
-		out.put("error", g.failed(err))
-	case !out.put("result", res):
-		out.put("error", g.failed(untaken(res.Run)))
+		out.put(api.EventError, g.failed(err))
+	case !out.put(api.EventResult, res):
+		out.put(api.EventError, g.failed(untaken(res.Run)))
 	}
 	return nil
 }
@@ -116,12 +116,12 @@ type eventWriter struct {
 	last int64
 }
 
-func (e *eventWriter) stream(name string) *keptStream {
+func (e *eventWriter) stream(name api.EventName) *keptStream {
 	return keep(func(b api.Bytes) { e.put(name, streamEvent{b}) })
 }
 
 // put reports whether there was room for the event.
-func (e *eventWriter) put(name string, v any) bool {
+func (e *eventWriter) put(name api.EventName, v any) bool {
 	data := encoded(v)
 	release, ok := e.g.answers.await(e.ctx, e.key, data.Held(), nil)
 	if !ok {

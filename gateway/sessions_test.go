@@ -48,7 +48,9 @@ func (f *fakeSessions) mux() *http.ServeMux {
 		f.mu.Unlock()
 		var ask api.SessionRequest
 		_ = json.NewDecoder(r.Body).Decode(&ask)
-		say(w, 201, map[string]any{"session_id": id, "limits": ask.Limits.Over(api.Defaults())})
+		s := quiet(id)
+		s.Limits = ask.Limits.Over(api.Defaults())
+		say(w, 201, s)
 	})
 	mux.HandleFunc("GET /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -56,7 +58,7 @@ func (f *fakeSessions) mux() *http.ServeMux {
 		f.mu.Unlock()
 		switch {
 		case live:
-			say(w, 200, map[string]string{"session_id": r.PathValue("id")})
+			say(w, 200, quiet(r.PathValue("id")))
 		case known:
 			deny(w, 410, api.Refuse(api.CodeSessionEnded, "it was idle"))
 		default:

@@ -153,6 +153,10 @@ func TestExecuteRefusesWhatACheckFinds(t *testing.T) {
 	if s := send(t, web, "POST", "/execute", body, &x); s != 200 || len(did) != 4 {
 		t.Errorf("without a check: %d, %v", s, did)
 	}
+	var found api.Checked
+	if s := send(t, web, "POST", "/v1/check", `{"language":"python","source":"eval(input())"}`, &found); s != 200 || len(found.Findings) != 1 || !found.Refused {
+		t.Errorf("checked alone: %d, %+v", s, found)
+	}
 }
 
 // Each of the agent's codes comes to the caller with a status of its own, and where it is

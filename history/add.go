@@ -1,14 +1,18 @@
 package history
 
-import "context"
+import (
+	"context"
+
+	"github.com/brig-sandbox/brig/api"
+)
 
 // Add stores a finished run and returns when it is committed. A second record of the
 // same id is refused. If ctx ends first, the record may be stored nevertheless.
-func (s *Store) Add(ctx context.Context, r Record) error {
-	if err := r.check(); err != nil {
+func (s *Store) Add(ctx context.Context, r api.Record) error {
+	if err := checkRecord(&r); err != nil {
 		return err
 	}
-	kept := r.fit(int(s.keep.Stream))
+	kept := fit(r, int(s.keep.Stream))
 	return s.hand(ctx, job{run: &kept})
 }
 

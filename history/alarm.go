@@ -42,7 +42,7 @@ type project struct {
 	slots  [alarmSlots]tally // a ring: the runs of each ten seconds
 	newest int64             // number of the slot of the latest run, since 1970
 	before tally             // what has left the ring; halved when it is twice alarmBefore
-	said   map[Kind]*saying
+	said   map[api.AlertKind]*saying
 }
 
 type tally struct{ runs, failed int32 }
@@ -55,7 +55,7 @@ type saying struct {
 
 // Next takes in a run that ended with a verdict at a time and gives the alerts that
 // it calls for. owner is the key's name.
-func (a *Alarm) Next(owner string, at time.Time, r api.Result) []Alert {
+func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 	if r.Verdict == "" || r.Verdict == api.Canceled {
 		return nil
 	}
@@ -63,8 +63,8 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []Alert {
 	defer a.mu.Unlock()
 	p := a.project(projectKey{owner, r.Labels.Project})
 	p.count(at, r.Verdict != api.OK)
-	var alerts []Alert
-	say := func(kind Kind, most int, text string) {
+	var alerts []api.Alert
+	say := func(kind api.AlertKind, most int, text string) {
 		n := p.say(kind, at, most)
 		if n > most {
 			return
@@ -72,15 +72,15 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []Alert {
 		if n == most && most > 1 {
 			text += "; further ones of these five minutes are not listed"
 		}
-		alerts = append(alerts, Alert{Time: at, Kind: kind, Owner: owner, Project: r.Labels.Project, Run: r.Run, Text: text})
+		alerts = append(alerts, api.Alert{Time: at, Kind: kind, Owner: owner, Project: r.Labels.Project, Run: r.Run, Text: text})
 	}
 	switch {
 	case r.Verdict == api.Signaled && r.Decisive().Signal == sigsegv:
-		say(Segfault, alarmRepeat, "the program died of SIGSEGV")
+		say(api.Segfault, alarmRepeat, "the program died of SIGSEGV")
 	case r.Verdict == api.MemoryLimit:
-		say(OOMKill, alarmRepeat, "the program was killed at its memory limit")
+		say(api.OOMKill, alarmRepeat, "the program was killed at its memory limit")
 	case r.Verdict == api.Denied:
-		say(DeniedCall, alarmRepeat, "the program was stopped for the system call "+denied(r))
+		say(api.DeniedCall, alarmRepeat, "the program was stopped for the system call "+denied(r))
 	}
 	now := p.window()
 	usual := 0.0
@@ -92,7 +92,7 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []Alert {
 		if p.before.runs > 0 {
 			text += fmt.Sprintf("; before, %.0f of 100 did", 100*usual)
 		}
-		say(FailureRate, 1, text)
+		say(api.FailureRate, 1, text)
 	}
 	return alerts
 }
@@ -126,7 +126,7 @@ func (a *Alarm) project(key projectKey) *project {
 		delete(a.projects, oldest.Value.(*project).key)
 		a.recent.Remove(oldest)
 	}
-	p := &project{key: key, said: map[Kind]*saying{}}
+	p := &project{key: key, said: map[api.AlertKind]*saying{}}
 	a.projects[key] = a.recent.PushFront(p)
 	return p
 }
@@ -170,7 +170,7 @@ func (p *project) window() (sum tally) {
 }
 
 // say counts an alert and gives which one it is of its five minutes, from 1.
-func (p *project) say(kind Kind, at time.Time, most int) int {
+func (p *project) say(kind api.AlertKind, at time.Time, most int) int {
 	s := p.said[kind]
 	if s == nil || at.Sub(s.since) >= alarmWindow || at.Before(s.since) {
 		s = &saying{since: at}

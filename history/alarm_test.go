@@ -29,18 +29,18 @@ func TestAlarmOfOneRun(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		r    api.Result
-		kind Kind
+		kind api.AlertKind
 		says string
 	}{
 		{"ok", ran(api.OK), "", ""},
 		{"nonzero", ran(api.Nonzero), "", ""},
-		{"segfault", segfault, Segfault, "SIGSEGV"},
+		{"segfault", segfault, api.Segfault, "SIGSEGV"},
 		{"another signal", abort, "", ""},
-		{"segfault in a test", inTest, Segfault, "SIGSEGV"},
-		{"out of memory", ran(api.MemoryLimit), OOMKill, "memory limit"},
-		{"a denied call is named", ptrace, DeniedCall, "ptrace"},
-		{"denied in a test", deniedInTest, DeniedCall, "ptrace"},
-		{"denied without a name", ran(api.Denied), DeniedCall, "unnamed"},
+		{"segfault in a test", inTest, api.Segfault, "SIGSEGV"},
+		{"out of memory", ran(api.MemoryLimit), api.OOMKill, "memory limit"},
+		{"a denied call is named", ptrace, api.DeniedCall, "ptrace"},
+		{"denied in a test", deniedInTest, api.DeniedCall, "ptrace"},
+		{"denied without a name", ran(api.Denied), api.DeniedCall, "unnamed"},
 		{"canceled", ran(api.Canceled), "", ""},
 		{"no verdict", ran(""), "", ""},
 	} {
@@ -52,7 +52,7 @@ func TestAlarmOfOneRun(t *testing.T) {
 		}
 		if tt.kind != "" {
 			text := got[0].Text
-			if want := (Alert{Time: epoch, Kind: tt.kind, Owner: "key", Project: "p", Run: "r", Text: text}); !reflect.DeepEqual(got[0], want) || !strings.Contains(text, tt.says) {
+			if want := (api.Alert{Time: epoch, Kind: tt.kind, Owner: "key", Project: "p", Run: "r", Text: text}); !reflect.DeepEqual(got[0], want) || !strings.Contains(text, tt.says) {
 				t.Errorf("%s: %+v; want %+v", tt.name, got[0], want)
 			}
 		}
@@ -96,7 +96,7 @@ func TestAlarmOfManyRuns(t *testing.T) {
 					}
 					a.Next("key", now, ran(api.Canceled))
 					for _, alert := range a.Next("key", now, ran(v)) {
-						if alert.Kind != FailureRate {
+						if alert.Kind != api.FailureRate {
 							t.Errorf("%+v", alert)
 						}
 						alerts++
@@ -131,7 +131,7 @@ func TestAlarmDoesNotFlood(t *testing.T) {
 		t.Errorf("%d alerts; want %d", n, alarmRepeat+1)
 	}
 	var first Alarm
-	var said []Alert
+	var said []api.Alert
 	for range alarmRuns {
 		said = first.Next("key", epoch, ran(api.Nonzero))
 	}

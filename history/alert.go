@@ -7,31 +7,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A Kind says what an alert is about.
-type Kind string
-
-// The kinds of alert.
-const (
-	Segfault    Kind = "segfault"     // a program died of SIGSEGV
-	OOMKill     Kind = "oom-kill"     // the kernel killed one for its memory limit
-	DeniedCall  Kind = "denied-call"  // one made a system call that is a reason to stop it
-	FailureRate Kind = "failure-rate" // unusually many runs of a project failed
-)
-
-// An Alert is something an operator should see.
-type Alert struct {
-	Time    time.Time `json:"time"`
-	Kind    Kind      `json:"kind"`
-	Owner   string    `json:"owner,omitempty"`
-	Project string    `json:"project,omitempty"`
-	Run     string    `json:"run_id,omitempty"` // that gave rise to it
-	Text    string    `json:"text"`             // at most 1 KiB is kept
-}
-
 var alertColumns = []string{"created", "kind", "owner", "project", "run", "text"}
 
 // AddAlert stores an alert and returns when it is committed.
-func (s *Store) AddAlert(ctx context.Context, a Alert) error {
+func (s *Store) AddAlert(ctx context.Context, a api.Alert) error {
 	for _, name := range []string{string(a.Kind), a.Owner, a.Project, a.Run} {
 		if len(name) > int(maxName) || a.Time.UnixNano() <= 0 {
 			return api.Refuse(api.CodeBadRequest, "history: an alert without a time, or with a name of %d bytes", len(name))
@@ -44,7 +23,7 @@ func (s *Store) AddAlert(ctx context.Context, a Alert) error {
 
 // Alerts gives a page of alerts, newest first, and the cursor of the next page. An
 // alert has an owner, a project and a time; to filter for anything else is an error.
-func (s *Store) Alerts(ctx context.Context, f Filter) (page []Alert, next string, err error) {
+func (s *Store) Alerts(ctx context.Context, f Filter) (page []api.Alert, next string, err error) {
 	if err := s.open(); err != nil {
 		return nil, "", err
 	}
@@ -60,13 +39,13 @@ func (s *Store) Alerts(ctx context.Context, f Filter) (page []Alert, next string
 		return nil, "", s.failed("list alerts", err)
 	}
 	defer rows.Close()
-	page = []Alert{}
+	page = []api.Alert{}
 	var last cursor
 	for rows.Next() {
 		if len(page) == limit {
 			return page, last.String(), s.failed("list alerts", rows.Close())
 		}
-		var a Alert
+		var a api.Alert
 		if err := rows.Scan(&last.seq, &last.created, &a.Kind, &a.Owner, &a.Project, &a.Run, &a.Text); err != nil {
 			return nil, "", s.failed("list alerts", err)
 		}

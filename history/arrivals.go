@@ -38,7 +38,7 @@ func move(table string, columns []string) string {
 	return "INSERT INTO " + table + " (" + list + ") SELECT " + list + " FROM arrivals WHERE seq <= ? ORDER BY seq"
 }
 
-func (r *Record) small() bool { return r.weight() <= int64(smallRun) }
+func small(r *api.Record) bool { return weight(r) <= int64(smallRun) }
 
 func (w *writer) countArrivals(ctx context.Context) error {
 	rows, err := w.conn.QueryContext(ctx, "SELECT seq, id FROM arrivals ORDER BY seq")
@@ -62,7 +62,7 @@ func (w *writer) hasArrived(id string) bool {
 }
 
 // arriving stores a small run.
-func (w *writer) arriving(ctx context.Context, r *Record) error {
+func (w *writer) arriving(ctx context.Context, r *api.Record) error {
 	if w.hasArrived(r.ID) {
 		return errKnown
 	}

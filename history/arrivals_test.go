@@ -29,7 +29,7 @@ func TestArrivalsMoveOn(t *testing.T) {
 	if n := count(t, s, "arrivals") + count(t, s, "runs"); n != 1 {
 		t.Errorf("%d rows of one run", n)
 	}
-	add(t, s, record("large", func(r *Record) { r.Stdout = make([]byte, smallRun) }))
+	add(t, s, record("large", func(r *api.Record) { r.Stdout = make([]byte, smallRun) }))
 	if n := count(t, s, "runs"); n < 1 {
 		t.Errorf("a large run was not stored in its place")
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 // A large run goes past the arrivals; they are older, and go first.
@@ -13,7 +15,7 @@ func TestLargeRunAmongArrivalsIsNotTheOldest(t *testing.T) {
 	for i := range 20 {
 		add(t, s, record(fmt.Sprint(i)))
 	}
-	add(t, s, record("large", func(r *Record) { r.Stdout = make([]byte, smallRun) }))
+	add(t, s, record("large", func(r *api.Record) { r.Stdout = make([]byte, smallRun) }))
 	if _, err := s.Get(t.Context(), Whose{}, "large"); err != nil {
 		t.Errorf("the newest of all: %v", err)
 	}
@@ -44,11 +46,11 @@ func TestBoundsHoldWheneverSomebodyReads(t *testing.T) {
 // What cannot be moved on for want of room is read where it is.
 func TestFullDeviceIsRead(t *testing.T) {
 	s := fresh(t, Keep{})
-	add(t, s, record("large", func(r *Record) { r.Stdout = make([]byte, smallRun) }))
+	add(t, s, record("large", func(r *api.Record) { r.Stdout = make([]byte, smallRun) }))
 	limited(t, s, 30)
 	n := 1
 	for ; ; n++ {
-		r := record(fmt.Sprint(n), func(r *Record) { r.Stdout = []byte(strings.Repeat(fmt.Sprint(n), 300)) })
+		r := record(fmt.Sprint(n), func(r *api.Record) { r.Stdout = []byte(strings.Repeat(fmt.Sprint(n), 300)) })
 		if err := s.Add(t.Context(), r); err != nil {
 			break
 		}

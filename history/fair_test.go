@@ -17,8 +17,8 @@ import (
 )
 
 // of makes a record of an owner's that prints so many bytes.
-func of(owner string, n, prints int) Record {
-	return record(fmt.Sprint(owner, n), func(r *Record) {
+func of(owner string, n, prints int) api.Record {
+	return record(fmt.Sprint(owner, n), func(r *api.Record) {
 		r.Owner, r.Stdout, r.Created = owner, make([]byte, prints), epoch.Add(time.Duration(n))
 	})
 }
@@ -121,7 +121,7 @@ func TestOneOwnersAlertsDoNotPushOutAnothers(t *testing.T) {
 	s := open(t, path, Keep{Alerts: 5})
 	raise := func(owner string, from, to int) {
 		for n := from; n < to; n++ {
-			if err := s.AddAlert(t.Context(), Alert{Time: epoch.Add(time.Duration(n)), Kind: Segfault, Owner: owner, Run: fmt.Sprint(n)}); err != nil {
+			if err := s.AddAlert(t.Context(), api.Alert{Time: epoch.Add(time.Duration(n)), Kind: api.Segfault, Owner: owner, Run: fmt.Sprint(n)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -185,7 +185,7 @@ func sameWords(a, b string) bool {
 func TestFailedWriteIsNotCounted(t *testing.T) {
 	s := fresh(t, Keep{Runs: 10, Alerts: 3})
 	alert := func(owner string) error {
-		return s.AddAlert(t.Context(), Alert{Time: epoch, Kind: Segfault, Owner: owner})
+		return s.AddAlert(t.Context(), api.Alert{Time: epoch, Kind: api.Segfault, Owner: owner})
 	}
 	for n := range 5 {
 		add(t, s, of("quiet", n, 16<<10))
@@ -271,7 +271,7 @@ func TestHistoryIsFairByAnyCourse(t *testing.T) {
 				}
 			}
 			add(t, s, r)
-			model = append(model, kept{r.ID, r.Owner, r.weight()})
+			model = append(model, kept{r.ID, r.Owner, weight(&r)})
 			for {
 				count, weight, all := map[string]int{}, map[string]int64{}, int64(0)
 				for _, k := range model {

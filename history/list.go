@@ -17,7 +17,7 @@ var (
 )
 
 // scan reads a row of listed columns, or of whole ones.
-func scan(row interface{ Scan(...any) error }, all bool) (r Record, seq int64, err error) {
+func scan(row interface{ Scan(...any) error }, all bool) (r api.Record, seq int64, err error) {
 	var created int64
 	var summary, diagnosis, detail, findings, stdout, stderr []byte
 	into := []any{&seq, &r.ID, &r.Owner, &r.Project, &r.Task, &r.Language, &r.Image, &r.Verdict, &r.Code, &r.Message, &r.Stage,
@@ -35,22 +35,22 @@ func scan(row interface{ Scan(...any) error }, all bool) (r Record, seq int64, e
 }
 
 // Get gives one run with all that is kept of it. A run of another key is not found.
-func (s *Store) Get(ctx context.Context, whose Whose, id string) (Record, error) {
+func (s *Store) Get(ctx context.Context, whose Whose, id string) (api.Record, error) {
 	from, err := s.settle(ctx)
 	if err != nil {
-		return Record{}, err
+		return api.Record{}, err
 	}
 	where, args, err := Filter{Whose: whose}.where()
 	if err != nil {
-		return Record{}, err
+		return api.Record{}, err
 	}
 	row := s.reads.QueryRowContext(ctx, "SELECT "+whole+" FROM "+from+" WHERE id = ? AND "+where, append([]any{id}, args...)...)
 	r, _, err := scan(row, true)
 	if errors.Is(err, sql.ErrNoRows) && whose.Everyone {
-		return Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it has not ended, was never, was lost with a service that was killed, or is so old that it has gone", id)
+		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it has not ended, was never, was lost with a service that was killed, or is so old that it has gone", id)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it is another's, was never, was lost with a service that was killed, or is so old that it has gone", id)
+		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it is another's, was never, was lost with a service that was killed, or is so old that it has gone", id)
 	}
 	return r, s.failed("read a run", err)
 }
@@ -61,7 +61,7 @@ func (s *Store) Get(ctx context.Context, whose Whose, id string) (Record, error)
 //
 // A key's page is read from its index. What else is filtered for is looked up run by
 // run: at worst all that the key has stored.
-func (s *Store) List(ctx context.Context, f Filter) (page []Record, next string, err error) {
+func (s *Store) List(ctx context.Context, f Filter) (page []api.Record, next string, err error) {
 	from, err := s.settle(ctx)
 	if err != nil {
 		return nil, "", err
@@ -75,7 +75,7 @@ func (s *Store) List(ctx context.Context, f Filter) (page []Record, next string,
 		return nil, "", s.failed("list", err)
 	}
 	defer rows.Close()
-	page = []Record{}
+	page = []api.Record{}
 	var last cursor
 	for size := 0; rows.Next(); {
 		if len(page) == limit || size > pageBytes {
@@ -86,7 +86,7 @@ func (s *Store) List(ctx context.Context, f Filter) (page []Record, next string,
 			return nil, "", s.failed("list", err)
 		}
 		page, last = append(page, r), cursor{r.Created.UnixNano(), seq}
-		size += int(r.weight())
+		size += int(weight(&r))
 	}
 	return page, "", s.failed("list", rows.Err())
 }

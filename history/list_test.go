@@ -26,7 +26,7 @@ func TestFiltersChoose(t *testing.T) {
 		"b p v python -",
 	} {
 		c := strings.Fields(f)
-		add(t, s, record(fmt.Sprint(i), func(r *Record) {
+		add(t, s, record(fmt.Sprint(i), func(r *api.Record) {
 			r.Owner, r.Project, r.Task, r.Language, r.Verdict = strings.Trim(c[0], "-"), c[1], c[2], c[3], api.Verdict(c[4])
 			r.Created = epoch.Add(time.Duration(i) * time.Minute)
 			if r.Verdict == "-" {
@@ -117,7 +117,7 @@ func TestAPageIsAThousandIfNotSaid(t *testing.T) {
 	for from := range 8 { // at once, so that they share commits
 		wg.Go(func() {
 			for i := from; i <= most; i += 8 {
-				if err := s.Add(t.Context(), record(fmt.Sprint(i), func(r *Record) { r.Created = epoch.Add(time.Duration(i)) })); err != nil {
+				if err := s.Add(t.Context(), record(fmt.Sprint(i), func(r *api.Record) { r.Created = epoch.Add(time.Duration(i)) })); err != nil {
 					t.Error(err)
 				}
 			}
@@ -138,8 +138,8 @@ func TestAPageIsAThousandIfNotSaid(t *testing.T) {
 func TestPagesFitTogether(t *testing.T) {
 	s := fresh(t, Keep{})
 	for i := range 100 {
-		add(t, s, record(fmt.Sprint(i), func(r *Record) { r.Created = epoch.Add(time.Duration(i / 10)) }))
-		if err := s.AddAlert(t.Context(), Alert{Time: epoch.Add(time.Duration(i / 10)), Kind: OOMKill, Run: fmt.Sprint(i)}); err != nil {
+		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Created = epoch.Add(time.Duration(i / 10)) }))
+		if err := s.AddAlert(t.Context(), api.Alert{Time: epoch.Add(time.Duration(i / 10)), Kind: api.OOMKill, Run: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestPagesFitTogether(t *testing.T) {
 			t.Fatalf("page of %d, %v", len(page), err)
 		}
 		got, f.After = append(got, ids(page)...), next
-		add(t, s, record("new"+next, func(r *Record) { r.Created = epoch.Add(time.Hour) }))
+		add(t, s, record("new"+next, func(r *api.Record) { r.Created = epoch.Add(time.Hour) }))
 	}
 	for f, more := (Filter{Limit: 10}), true; more; more = f.After != "" {
 		page, next, err := s.Alerts(t.Context(), f)
@@ -177,7 +177,7 @@ func TestPageOfLongReportsIsCut(t *testing.T) {
 	s := fresh(t, Keep{})
 	report := json.RawMessage(`"` + strings.Repeat("x", 15<<10) + `"`)
 	for i := range 600 {
-		add(t, s, record(fmt.Sprint(i), func(r *Record) { r.Diagnosis = report }))
+		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Diagnosis = report }))
 	}
 	page, next, err := s.List(t.Context(), Filter{})
 	if err != nil || next == "" || len(page) < 500 || len(page) >= 600 {

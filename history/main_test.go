@@ -39,15 +39,15 @@ func fresh(t testing.TB, keep Keep) *Store {
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
 // record makes one with every field that is needed.
-func record(id string, change ...func(*Record)) Record {
-	r := Record{ID: id, Verdict: api.OK, Stage: api.StageRun, Created: epoch}
+func record(id string, change ...func(*api.Record)) api.Record {
+	r := api.Record{ID: id, Verdict: api.OK, Stage: api.StageRun, Created: epoch}
 	for _, c := range change {
 		c(&r)
 	}
 	return r
 }
 
-func add(t testing.TB, s *Store, records ...Record) {
+func add(t testing.TB, s *Store, records ...api.Record) {
 	t.Helper()
 	for _, r := range records {
 		if err := s.Add(t.Context(), r); err != nil {
@@ -56,7 +56,7 @@ func add(t testing.TB, s *Store, records ...Record) {
 	}
 }
 
-func ids(page []Record) (ids []string) {
+func ids(page []api.Record) (ids []string) {
 	for _, r := range page {
 		ids = append(ids, r.ID)
 	}

@@ -2,7 +2,6 @@ package history
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -17,58 +16,11 @@ const (
 	maxName      = api.KiB       // of an id, key, project, task, language or image
 )
 
-// A Record is one run, finished or failed by us: either Verdict or Code is set.
-type Record struct {
-	ID      string `json:"run_id"`          // unique in the store
-	Owner   string `json:"owner,omitempty"` // the key's name; empty where there are no keys
-	Project string `json:"project,omitempty"`
-	Task    string `json:"task,omitempty"`
-
-	Language string `json:"language,omitempty"`
-	Image    string `json:"image,omitempty"`
-
-	Verdict api.Verdict `json:"verdict,omitempty"` // of the program
-	Code    api.Code    `json:"code,omitempty"`    // of our failure
-	Message string      `json:"message,omitempty"` // of our failure; at most 1 KiB is kept
-	Stage   api.Stage   `json:"stage,omitempty"`
-
-	Created    time.Time `json:"created"` // when it was asked for; kept to the nanosecond, in UTC
-	Queued     int64     `json:"queued_ns"`
-	Wall       int64     `json:"wall_ns"`
-	CPU        *int64    `json:"cpu_ns"`       // nil: unknown
-	Memory     *int64    `json:"memory_bytes"` // nil: unknown
-	ExitCode   int       `json:"exit_code"`
-	Signal     int       `json:"signal,omitempty"`
-	SourceSize int64     `json:"source_bytes"`
-
-	// Summary is what the run's tests come to; nil: it had none. Verdict says of them
-	// only how the programs ended, and no word of a wrong answer.
-	Summary *api.Summary `json:"summary,omitempty"`
-
-	// Diagnosis is the report on a failed run. Over 16 KiB it is left out.
-	Diagnosis json.RawMessage `json:"diagnosis,omitempty"`
-
-	// The streams, Detail and Findings are not in listings.
-	Stdout          api.Bytes `json:"stdout,omitempty"` // at most 64 KiB are kept of each
-	Stderr          api.Bytes `json:"stderr,omitempty"`
-	StdoutTruncated bool      `json:"stdout_truncated,omitempty"` // by the run's limit, or here
-	StderrTruncated bool      `json:"stderr_truncated,omitempty"`
-
-	// Detail is the api.Result without its streams and the content of its files; of
-	// tests it has as much as 256 KiB allow. Findings over 256 KiB are left out.
-	Detail   json.RawMessage `json:"detail,omitempty"`
-	Findings json.RawMessage `json:"findings,omitempty"`
-
-	Cut bool `json:"cut,omitempty"` // something besides a stream was cut or left out
-
-	encoded bool // Detail is as Of encoded it
-}
-
 // Of makes the record of a result. The caller adds what a result does not say:
 // Owner, Language, Created, SourceSize, Diagnosis and Findings.
-func Of(r api.Result) Record {
+func Of(r api.Result) api.Record {
 	d := r.Decisive()
-	rec := Record{
+	rec := api.Record{
 		ID: r.Run, Project: r.Labels.Project, Task: r.Labels.Task, Image: r.Host.Image,
 		Verdict: r.Verdict, Stage: r.Stage,
 		Queued: r.Timing.Queued, Wall: r.Timing.Wall, CPU: r.Usage.CPU.Value, Memory: r.Usage.Memory.Value,
@@ -76,13 +28,12 @@ func Of(r api.Result) Record {
 		Stdout: r.Stdout, Stderr: r.Stderr, StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
 	}
 	rec.Detail, rec.Cut = detail(r)
-	rec.encoded = true
 	return rec
 }
 
 // check refuses what only a mistake of the caller's can bring about: the gateway has
 // checked every name before the run.
-func (r *Record) check() error {
+func checkRecord(r *api.Record) error {
 	switch {
 	case r.ID == "":
 		return api.Refuse(api.CodeBadRequest, "history: a record without a run id")
@@ -96,11 +47,7 @@ func (r *Record) check() error {
 			return api.Refuse(api.CodeBadRequest, "history: a name of %d bytes: the most is %d", len(name), maxName)
 		}
 	}
-	detail := r.Detail
-	if r.encoded {
-		detail = nil
-	}
-	for _, j := range []json.RawMessage{r.Diagnosis, detail, r.Findings} {
+	for _, j := range []json.RawMessage{r.Diagnosis, r.Detail, r.Findings} {
 		if j != nil && !json.Valid(j) {
 			return api.Refuse(api.CodeBadRequest, "history: run %s: a diagnosis, detail or finding is no JSON", r.ID)
 		}
@@ -109,7 +56,7 @@ func (r *Record) check() error {
 }
 
 // fit gives the record as it is kept.
-func (r Record) fit(stream int) Record {
+func fit(r api.Record, stream int) api.Record {
 	r.Stdout, r.StdoutTruncated = cut(r.Stdout, stream, r.StdoutTruncated)
 	r.Stderr, r.StderrTruncated = cut(r.Stderr, stream, r.StderrTruncated)
 	var message api.Bytes
@@ -127,7 +74,7 @@ func (r Record) fit(stream int) Record {
 }
 
 // weight is what the record takes of Keep.Bytes.
-func (r *Record) weight() int64 {
+func weight(r *api.Record) int64 {
 	const rest = 512 // the row itself and its places in the indexes
 	return int64(rest + len(r.ID) + len(r.Owner) + len(r.Project) + len(r.Task) + len(r.Message) +
 		len(r.Diagnosis) + len(r.Detail) + len(r.Findings) + len(r.Stdout) + len(r.Stderr))

@@ -17,7 +17,7 @@ const text = "'); DROP TABLE runs; -- \" ` ? :x @x $x % _ \x00 after\xff\xfe \u2
 
 func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	cpu, memory := int64(7), int64(9)
-	want := Record{
+	want := api.Record{
 		ID: "id" + text, Owner: "owner" + text, Project: "project" + text, Task: "task" + text, Language: "language" + text, Image: "image" + text,
 		Verdict: api.Verdict("verdict" + text), Message: "message" + text, Stage: api.Stage("stage" + text), Created: epoch,
 		Queued: 1, Wall: 2, CPU: &cpu, Memory: &memory, ExitCode: -1, Signal: 11, SourceSize: 5,
@@ -26,7 +26,7 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 		Summary: &api.Summary{Tests: 3, Ran: 2, Accepted: 1, Verdict: api.OK, Answer: api.WrongAnswer, FirstFailed: "'1\x00ü", MaxCPU: 1, MaxWall: 2, MaxMemory: 3},
 	}
 	s := fresh(t, Keep{})
-	failed := record("failed", func(r *Record) { r.Verdict, r.Code, r.Owner = "", api.CodeBusy, want.Owner })
+	failed := record("failed", func(r *api.Record) { r.Verdict, r.Code, r.Owner = "", api.CodeBusy, want.Owner })
 	add(t, s, want, failed)
 	whose := Whose{Owner: want.Owner}
 	got, err := s.Get(t.Context(), whose, want.ID)
@@ -46,7 +46,7 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	if err != nil || st.Runs != 2 || st.Errors != 1 || len(st.Tasks) != 2 || st.Tasks[1].Name != want.Task || st.Tasks[1].Project != want.Project {
 		t.Errorf("statistics %+v, %v", st, err)
 	}
-	alert := Alert{Time: epoch, Kind: Kind("kind" + text), Owner: want.Owner, Project: want.Project, Run: want.ID, Text: "text" + text}
+	alert := api.Alert{Time: epoch, Kind: api.AlertKind("kind" + text), Owner: want.Owner, Project: want.Project, Run: want.ID, Text: "text" + text}
 	if err := s.AddAlert(t.Context(), alert); err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +57,15 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 
 func TestRecordsThatMakeNoSenseAreRefused(t *testing.T) {
 	s := fresh(t, Keep{})
-	for name, change := range map[string]func(*Record){
-		"no id":               func(r *Record) { r.ID = "" },
-		"neither":             func(r *Record) { r.Verdict = "" },
-		"verdict and error":   func(r *Record) { r.Code = api.CodeBusy },
-		"no time":             func(r *Record) { r.Created = time.Time{} },
-		"a name of 2 KiB":     func(r *Record) { r.Task = strings.Repeat("x", 2048) },
-		"detail is no JSON":   func(r *Record) { r.Detail = json.RawMessage("{") },
-		"empty is no JSON":    func(r *Record) { r.Findings = json.RawMessage("") },
-		"the same id, stored": func(r *Record) { r.ID = "twice" },
+	for name, change := range map[string]func(*api.Record){
+		"no id":               func(r *api.Record) { r.ID = "" },
+		"neither":             func(r *api.Record) { r.Verdict = "" },
+		"verdict and error":   func(r *api.Record) { r.Code = api.CodeBusy },
+		"no time":             func(r *api.Record) { r.Created = time.Time{} },
+		"a name of 2 KiB":     func(r *api.Record) { r.Task = strings.Repeat("x", 2048) },
+		"detail is no JSON":   func(r *api.Record) { r.Detail = json.RawMessage("{") },
+		"empty is no JSON":    func(r *api.Record) { r.Findings = json.RawMessage("") },
+		"the same id, stored": func(r *api.Record) { r.ID = "twice" },
 	} {
 		if strings.HasPrefix(name, "the same") {
 			add(t, s, record("twice"))
@@ -75,7 +75,7 @@ func TestRecordsThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := s.AddAlert(t.Context(), Alert{Kind: Segfault}); err == nil {
+	if err := s.AddAlert(t.Context(), api.Alert{Kind: api.Segfault}); err == nil {
 		t.Error("an alert without a time is stored")
 	}
 	if page, _, err := s.List(t.Context(), Filter{}); err != nil || len(page) != 1 {
@@ -112,7 +112,7 @@ func TestWhatIsLongIsCutAndSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(t, s, record("long", func(r *Record) {
+	add(t, s, record("long", func(r *api.Record) {
 		r.Stdout, r.Stderr, r.Message, r.Diagnosis, r.Detail, r.Findings = long, []byte("short"), string(long), quoted, quoted, quoted
 	}))
 	got, err := s.Get(t.Context(), Whose{}, "long")

@@ -3,6 +3,8 @@ package history
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 var (
@@ -27,11 +29,11 @@ func insert(table string, columns ...string) string {
 }
 
 // runRowOf are the values of runRow for the next run.
-func (w *writer) runRowOf(r *Record) []any {
+func (w *writer) runRowOf(r *api.Record) []any {
 	return []any{w.next, r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image,
 		string(r.Verdict), string(r.Code), r.Message, string(r.Stage),
 		r.Created.UnixNano(), r.Queued, r.Wall, r.CPU, r.Memory, r.ExitCode, r.Signal, r.SourceSize,
-		r.StdoutTruncated, r.StderrTruncated, r.Cut, summaryOf(r), r.weight()}
+		r.StdoutTruncated, r.StderrTruncated, r.Cut, summaryOf(r), weight(r)}
 }
 
 // passed is the condition of a success: the program ended well, and where it had tests
@@ -39,7 +41,7 @@ func (w *writer) runRowOf(r *Record) []any {
 const passed = "(verdict = 'ok' AND (summary IS NULL OR summary ->> 'accepted' = summary ->> 'tests'))"
 
 // summaryOf is the summary as it is kept, as JSON; NULL where there is none.
-func summaryOf(r *Record) any {
+func summaryOf(r *api.Record) any {
 	if r.Summary == nil {
 		return nil
 	}
@@ -51,7 +53,7 @@ func summaryOf(r *Record) any {
 }
 
 // bodyOf are the values of bodyColumns.
-func bodyOf(r *Record) []any {
+func bodyOf(r *api.Record) []any {
 	return []any{blob(r.Diagnosis), blob(r.Detail), blob(r.Findings), blob(r.Stdout), blob(r.Stderr)}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // figures is what Stats should say, the plain way.
-func figures(runs []Record) (f Figures) {
+func figures(runs []api.Record) (f api.Figures) {
 	f.Verdicts = map[api.Verdict]int64{}
 	var walls []int64
 	var sum float64
@@ -45,16 +45,16 @@ func figures(runs []Record) (f Figures) {
 	return f
 }
 
-func groupsOf(runs []Record, by func(Record) Group) (groups []Group) {
-	of := map[[2]string][]Record{}
+func groupsOf(runs []api.Record, by func(api.Record) api.Group) (groups []api.Group) {
+	of := map[[2]string][]api.Record{}
 	for _, r := range runs {
 		g := by(r)
 		of[[2]string{g.Name, g.Project}] = append(of[[2]string{g.Name, g.Project}], r)
 	}
 	for k, runs := range of {
-		groups = append(groups, Group{k[0], k[1], figures(runs)})
+		groups = append(groups, api.Group{Name: k[0], Project: k[1], Figures: figures(runs)})
 	}
-	slices.SortFunc(groups, func(a, b Group) int {
+	slices.SortFunc(groups, func(a, b api.Group) int {
 		return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Project, b.Project))
 	})
 	return groups
@@ -63,9 +63,9 @@ func groupsOf(runs []Record, by func(Record) Group) (groups []Group) {
 func TestStatisticsAreExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	s := fresh(t, Keep{})
-	var all []Record
+	var all []api.Record
 	for i := range 701 {
-		r := record(fmt.Sprint(i), func(r *Record) {
+		r := record(fmt.Sprint(i), func(r *api.Record) {
 			r.Verdict = []api.Verdict{api.OK, api.OK, api.Nonzero, api.WallLimit, ""}[random.IntN(5)]
 			if r.Verdict == "" {
 				r.Code, r.Wall = api.CodeInternal, 1e15 // counts nowhere
@@ -92,14 +92,14 @@ func TestStatisticsAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Stats{
+		want := api.Stats{
 			Figures:   figures(all[:n]),
-			Languages: groupsOf(all[:n], func(r Record) Group { return Group{Name: r.Language} }),
-			Projects:  groupsOf(all[:n], func(r Record) Group { return Group{Name: r.Project} }),
-			Tasks:     groupsOf(all[:n], func(r Record) Group { return Group{Name: r.Task, Project: r.Project} }),
+			Languages: groupsOf(all[:n], func(r api.Record) api.Group { return api.Group{Name: r.Language} }),
+			Projects:  groupsOf(all[:n], func(r api.Record) api.Group { return api.Group{Name: r.Project} }),
+			Tasks:     groupsOf(all[:n], func(r api.Record) api.Group { return api.Group{Name: r.Task, Project: r.Project} }),
 		}
 		if n == 0 {
-			want.Languages, want.Projects, want.Tasks = []Group{}, []Group{}, []Group{}
+			want.Languages, want.Projects, want.Tasks = []api.Group{}, []api.Group{}, []api.Group{}
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%d runs:\ngot  %+v\nwant %+v", n, got, want)
@@ -110,7 +110,7 @@ func TestStatisticsAreExact(t *testing.T) {
 func TestGroupsAreBounded(t *testing.T) {
 	s := fresh(t, Keep{})
 	for i := range 1101 {
-		add(t, s, record(fmt.Sprint(i), func(r *Record) { r.Task = fmt.Sprint("t", max(i, 100)) }))
+		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Task = fmt.Sprint("t", max(i, 100)) }))
 	}
 	st, err := s.Stats(t.Context(), Filter{})
 	if err != nil || len(st.Tasks) != 1000 || !st.More || st.Tasks[0].Name != "t100" || st.Tasks[0].Runs != 101 || st.Runs != 1101 {

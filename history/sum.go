@@ -56,14 +56,14 @@ func (s *sum) add(language, project, task string, verdict api.Verdict, inTests b
 }
 
 // stats says what it comes to.
-func (s *sum) stats() (st Stats) {
+func (s *sum) stats() (st api.Stats) {
 	slices.SortFunc(s.runs, func(a, b summand) int { return cmp.Compare(a.wall, b.wall) })
 	all := s.by(numbering{names: make([][2]string, 1)}, func(summand) int32 { return 0 })
 	st.Figures = all[0].Figures
 	for _, by := range []struct {
 		names numbering
 		of    func(summand) int32
-		into  *[]Group
+		into  *[]api.Group
 	}{
 		{s.languages, func(r summand) int32 { return r.language }, &st.Languages},
 		{s.projects, func(r summand) int32 { return r.project }, &st.Projects},
@@ -77,7 +77,7 @@ func (s *sum) stats() (st Stats) {
 
 // by sums up the runs, which are in the order of their wall times, by one of their
 // numbers.
-func (s *sum) by(names numbering, of func(summand) int32) []Group {
+func (s *sum) by(names numbering, of func(summand) int32) []api.Group {
 	counts := make([]int32, len(names.names))
 	for _, r := range s.runs {
 		counts[of(r)]++
@@ -93,15 +93,15 @@ func (s *sum) by(names numbering, of func(summand) int32) []Group {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(x[1], y[1]), cmp.Compare(x[0], y[0]))
 	})
 	order = order[:min(len(order), groupsMost)]
-	groups := make([]Group, len(order))
-	place := make([]*Group, len(counts)) // nil: not chosen
+	groups := make([]api.Group, len(order))
+	place := make([]*api.Group, len(counts)) // nil: not chosen
 	for i, n := range order {
-		groups[i] = Group{Name: names.names[n][1], Project: names.names[n][0], Figures: Figures{Verdicts: map[api.Verdict]int64{}}}
+		groups[i] = api.Group{Name: names.names[n][1], Project: names.names[n][0], Figures: api.Figures{Verdicts: map[api.Verdict]int64{}}}
 		place[n] = &groups[i]
 	}
 
 	// 2. What is counted.
-	total := make(map[*Group]float64, len(groups))
+	total := make(map[*api.Group]float64, len(groups))
 	for _, r := range s.runs {
 		g := place[of(r)]
 		if g == nil {
@@ -126,7 +126,7 @@ func (s *sum) by(names numbering, of func(summand) int32) []Group {
 	}
 
 	// 3. What has a rank: the runs come in the order of time.
-	rank := make(map[*Group]int64, len(groups))
+	rank := make(map[*api.Group]int64, len(groups))
 	for _, r := range s.runs {
 		g := place[of(r)]
 		if g == nil || s.verdicts.names[r.verdict][1] == "" {

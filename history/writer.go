@@ -7,12 +7,14 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 // A job is one thing to store; with neither set, it has every arrival moved on.
 type job struct {
-	run   *Record
-	alert *Alert
+	run   *api.Record
+	alert *api.Alert
 	done  chan<- error // has room for one
 }
 
@@ -183,7 +185,7 @@ func (w *writer) write(batch []job) {
 // storeAll stores the jobs and drops old runs, not too many of them, if there are more
 // than are kept; all of it or nothing.
 func (w *writer) storeAll(batch []job) error {
-	if r := batch[0].run; len(batch) == 1 && r != nil && r.small() && len(w.arrivals) < arrivalsMost {
+	if r := batch[0].run; len(batch) == 1 && r != nil && small(r) && len(w.arrivals) < arrivalsMost {
 		return w.attempt(func() error { return w.arriving(context.Background(), r) })
 	}
 	return w.transact(func(ctx context.Context) error {
@@ -251,7 +253,7 @@ func (w *writer) store(ctx context.Context, j job) error {
 		return w.drop(ctx, w.alerts.trim(w.s.keep.ofAlerts(), seq, int(w.alerts.count)), w.dropAlerts)
 	case j.run == nil:
 		return w.moveOn(ctx, len(w.arrivals))
-	case j.run.small():
+	case small(j.run):
 		return w.arriving(ctx, j.run)
 	case w.hasArrived(j.run.ID):
 		return errKnown
@@ -265,8 +267,8 @@ func (w *writer) store(ctx context.Context, j job) error {
 }
 
 // stored counts a run.
-func (a *account) stored(r *Record) {
-	a.runs.add(r.Owner, entry{a.next, r.weight()})
+func (a *account) stored(r *api.Record) {
+	a.runs.add(r.Owner, entry{a.next, weight(r)})
 	a.next++
 }
 

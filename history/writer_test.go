@@ -24,7 +24,7 @@ func TestManyAddAndReadAtOnce(t *testing.T) {
 		wg.Go(func() {
 			owner := fmt.Sprint("key", g%4)
 			for i := range each {
-				r := record(fmt.Sprintf("%d-%d", g, i), func(r *Record) { r.Owner, r.Project = owner, "p" })
+				r := record(fmt.Sprintf("%d-%d", g, i), func(r *api.Record) { r.Owner, r.Project = owner, "p" })
 				if err := s.Add(t.Context(), r); err != nil {
 					t.Error(err)
 					return
@@ -42,7 +42,7 @@ func TestManyAddAndReadAtOnce(t *testing.T) {
 						t.Error(err)
 					}
 				case 9:
-					if err := s.AddAlert(t.Context(), Alert{Time: epoch, Kind: Segfault, Owner: owner}); err != nil {
+					if err := s.AddAlert(t.Context(), api.Alert{Time: epoch, Kind: api.Segfault, Owner: owner}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -137,8 +137,8 @@ func limited(t *testing.T, s *Store, pages int) {
 func TestFullDeviceIsAnErrorAndPasses(t *testing.T) {
 	s := fresh(t, Keep{})
 	limited(t, s, 50)
-	big := func(id string) Record {
-		return record(id, func(r *Record) { r.Stdout = []byte(strings.Repeat("x", 16<<10)) })
+	big := func(id string) api.Record {
+		return record(id, func(r *api.Record) { r.Stdout = []byte(strings.Repeat("x", 16<<10)) })
 	}
 	var stored []string
 	var full error
@@ -175,8 +175,8 @@ func TestOldestRunsGo(t *testing.T) {
 	s := open(t, path, Keep{Runs: 10, Alerts: 5})
 	for i := range 57 {
 		// A clock that goes backwards does not make new runs old.
-		add(t, s, record(fmt.Sprint(i), func(r *Record) { r.Created = epoch.Add(-time.Duration(i) * time.Hour) }))
-		if err := s.AddAlert(t.Context(), Alert{Time: epoch.Add(time.Duration(i)), Kind: Segfault, Run: fmt.Sprint(i)}); err != nil {
+		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Created = epoch.Add(-time.Duration(i) * time.Hour) }))
+		if err := s.AddAlert(t.Context(), api.Alert{Time: epoch.Add(time.Duration(i)), Kind: api.Segfault, Run: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestFileDoesNotGrowWithoutBound(t *testing.T) {
 		}
 		var settled int64
 		for i := range 900 {
-			add(t, s, record(fmt.Sprint(keep.Runs, "-", i), func(r *Record) { r.Stdout = make([]byte, i*7919%int(KeepStream)) }))
+			add(t, s, record(fmt.Sprint(keep.Runs, "-", i), func(r *api.Record) { r.Stdout = make([]byte, i*7919%int(KeepStream)) }))
 			if i == 300 {
 				settled = size()
 			}
@@ -293,7 +293,7 @@ func BenchmarkRead(b *testing.B) {
 	for g := range 64 {
 		wg.Go(func() {
 			for i := g; i < 100_000; i += 64 {
-				r := record(fmt.Sprint("run", i), func(r *Record) {
+				r := record(fmt.Sprint("run", i), func(r *api.Record) {
 					r.Owner, r.Language, r.Project, r.Task = "key", fmt.Sprint("l", i%10), fmt.Sprint("p", i%100), fmt.Sprint("t", i%1000)
 					r.Created, r.Wall = epoch.Add(time.Duration(i)*time.Second), int64(i*7919%100_003)
 					if i == 5 {

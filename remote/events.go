@@ -18,7 +18,7 @@ import (
 // An Event is one thing that happened to a run.
 type Event struct {
 	ID   int64
-	Name string // queued, compiled, started, stdout, stderr, usage, test, gap, result, error
+	Name api.EventName
 	Data json.RawMessage
 }
 
@@ -63,7 +63,7 @@ func (c *Client) listen(ctx context.Context, id string, after int64, tell func(E
 			return errTold{err}
 		}
 		heard = e.ID
-		done = done || e.Name == "result" || e.Name == "error"
+		done = done || e.Name == api.EventResult || e.Name == api.EventError
 		return nil
 	})
 	var told errTold
@@ -101,7 +101,7 @@ func ReadEvents(r io.Reader, tell func(Event) error) error {
 				return fmt.Errorf("an event's number is %.40q", value)
 			}
 		case name == "event":
-			e.Name = value
+			e.Name = api.EventName(value)
 		case name == "data":
 			e.Data = json.RawMessage(value)
 		}

@@ -72,7 +72,7 @@ func TestEventsComeBack(t *testing.T) {
 	var out strings.Builder
 	var names []string
 	err := c.Events(t.Context(), "run", func(e Event) error {
-		names = append(names, e.Name)
+		names = append(names, string(e.Name))
 		if e.Name == "stdout" {
 			piece, err := e.Output()
 			out.Write(piece)

@@ -54,12 +54,12 @@ func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, tell fun
 	}
 	err = ReadEvents(answer.Body, func(e Event) error {
 		switch e.Name {
-		case "result":
+		case api.EventResult:
 			if err := json.Unmarshal(e.Data, &res); err != nil {
 				return err
 			}
 			return errOver
-		case "error":
+		case api.EventError:
 			p := new(api.Problem)
 			if err := json.Unmarshal(e.Data, p); err != nil {
 				return err

@@ -5,14 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"mime"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // A Document is a description.
-type Document struct{ paths []described }
+type Document struct {
+	paths   []described
+	schemas schemas
+}
 
 type described struct {
 	template string
@@ -22,7 +28,11 @@ type described struct {
 }
 
 type operation struct {
-	Responses map[string]json.RawMessage `json:"responses"`
+	Responses map[string]response `json:"responses"`
+}
+
+type response struct {
+	Content map[string]struct{ Schema json.RawMessage }
 }
 
 var param = regexp.MustCompile(`\\\{(\w+)\\\}`)
@@ -30,12 +40,20 @@ var param = regexp.MustCompile(`\\\{(\w+)\\\}`)
 // Parse reads a description.
 func Parse(text []byte) (*Document, error) {
 	var raw struct {
-		Paths map[string]map[string]operation `json:"paths"`
+		Paths      map[string]map[string]operation `json:"paths"`
+		Components struct{ Schemas map[string]json.RawMessage }
 	}
 	if err := json.Unmarshal(text, &raw); err != nil {
 		return nil, err
 	}
-	d := new(Document)
+	d := &Document{schemas: schemas{of: map[string]*huma.Schema{}}}
+	for name, text := range raw.Components.Schemas {
+		s, err := schemaOf(text)
+		if err != nil {
+			return nil, fmt.Errorf("schema %s: %w", name, err)
+		}
+		d.schemas.of[refPrefix+name] = s
+	}
 	for _, template := range slices.Sorted(maps.Keys(raw.Paths)) {
 		quoted := regexp.QuoteMeta(template)
 		pattern := param.ReplaceAllStringFunc(quoted, func(p string) string {
@@ -53,22 +71,59 @@ func Parse(text []byte) (*Document, error) {
 	return d, nil
 }
 
+// operation finds what is described of a request; nil where nothing is.
+func (d *Document) operation(method, path string) (template string, o *operation) {
+	path, _, _ = strings.Cut(path, "?")
+	literal := -1
+	for _, p := range d.paths {
+		if op := p.ops[strings.ToLower(method)]; p.match.MatchString(path) && op.Responses != nil && p.literal > literal {
+			template, o, literal = p.template, &op, p.literal
+		}
+	}
+	return template, o
+}
+
 // Answers says what is wrong with a status as the answer of a request; nil where it is
 // described, or nothing of that method and path is.
 func (d *Document) Answers(method, path string, status int) error {
-	path, _, _ = strings.Cut(path, "?")
-	var best *described
-	for i, p := range d.paths {
-		if p.match.MatchString(path) && p.ops[strings.ToLower(method)].Responses != nil && (best == nil || p.literal > best.literal) {
-			best = &d.paths[i]
-		}
-	}
-	if best == nil {
+	template, op := d.operation(method, path)
+	if op == nil {
 		return nil
 	}
-	have := best.ops[strings.ToLower(method)].Responses
-	if have[strconv.Itoa(status)] == nil {
-		return fmt.Errorf("%s %s answered %d, and its description has only %v", method, best.template, status, slices.Sorted(maps.Keys(have)))
+	if _, has := op.Responses[strconv.Itoa(status)]; !has {
+		return fmt.Errorf("%s %s answered %d, and its description has only %v", method, template, status, slices.Sorted(maps.Keys(op.Responses)))
+	}
+	return nil
+}
+
+// Body is Answers for an answer whole: it is of a kind that is described, and where that
+// is JSON, as its schema says.
+func (d *Document) Body(method, path string, status int, kind string, body []byte) error {
+	if err := d.Answers(method, path, status); err != nil {
+		return err
+	}
+	template, op := d.operation(method, path)
+	if op == nil || len(body) == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("%s %s answered %d", method, template, status)
+	kind, _, err := mime.ParseMediaType(kind)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	content, has := op.Responses[strconv.Itoa(status)].Content[kind]
+	if !has {
+		return fmt.Errorf("%s with %s, which is not described", what, kind)
+	}
+	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return nil
+	}
+	s, err := schemaOf(content.Schema)
+	if err != nil {
+		return fmt.Errorf("%s: its schema: %w", what, err)
+	}
+	if err := d.schemas.hold(s, body); err != nil {
+		return fmt.Errorf("%s, and its schema says: %w\n%.400s", what, err, body)
 	}
 	return nil
 }

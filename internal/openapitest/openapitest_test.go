@@ -28,3 +28,39 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 }
+
+func TestBody(t *testing.T) {
+	d, err := Parse([]byte(`{"paths":{"/run":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Run"}},"text/plain":{"schema":{"type":"string"}}}},"204":{}}}}},
+		"components":{"schemas":{"Run":{"type":"object","additionalProperties":false,"required":["state"],"properties":{
+			"state":{"type":"string","enum":["queued","done"]},"of":{"type":["integer","null"]},"names":{"type":"array","items":{"type":"string"}},
+			"by":{"type":"object","additionalProperties":{"type":"integer"}},"text":{"oneOf":[{"type":"string"},{"type":"object","required":["base64"],"properties":{"base64":{"type":"string"}}}]},
+			"under":{"$ref":"#/components/schemas/Run"}}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		kind, body string
+		right      bool
+	}{
+		{"application/json", `{"state":"done","of":null,"names":["a"],"by":{"x":1},"text":{"base64":""},"under":{"state":"queued"}}`, true},
+		{"application/json", ``, true},
+		{"application/json", `{"of":1}`, false},
+		{"application/json", `{"state":"lost"}`, false},
+		{"application/json", `{"state":"done","of":"1"}`, false},
+		{"application/json", `{"state":"done","names":[1]}`, false},
+		{"application/json", `{"state":"done","by":{"x":"1"}}`, false},
+		{"application/json", `{"state":"done","text":{"base32":""}}`, false},
+		{"application/json", `{"state":"done","other":1}`, false},
+		{"application/json", `{"state":"done","under":{}}`, false},
+		{"application/json", `{`, false},
+		{"application/problem+json", `{"state":"done"}`, false},
+		{"text/plain; charset=utf-8", `{`, true},
+	} {
+		if err := d.Body("GET", "/run", 200, tt.kind, []byte(tt.body)); (err == nil) != tt.right {
+			t.Errorf("%s %s: %v", tt.kind, tt.body, err)
+		}
+	}
+	if d.Body("GET", "/run", 500, "application/json", nil) == nil {
+		t.Error("a status that is not described was let pass")
+	}
+}

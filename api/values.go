@@ -1,0 +1,57 @@
+package api
+
+// What a closed type can be, for who describes or checks it. TestValuesAreTheConstants
+// holds each list against the constants.
+
+func (Verdict) Values() []Verdict { return Verdicts() }
+
+func (Stage) Values() []Stage { return []Stage{StageCompile, StageRun} }
+
+func (Answer) Values() []Answer { return []Answer{Accepted, WrongAnswer} }
+
+func (Comparison) Values() []Comparison {
+	return []Comparison{CompareExact, CompareLines, CompareTokens, CompareFloat}
+}
+
+func (Mode) Values() []Mode { return []Mode{Strict, Fresh, InSession} }
+
+func (ProfileMode) Values() []ProfileMode { return []ProfileMode{Enforce, Log} }
+
+func (State) Values() []State { return []State{Queued, Running, Done} }
+
+func (SessionState) Values() []SessionState { return []SessionState{SessionQuiet, SessionRunning} }
+
+func (FileKind) Values() []FileKind {
+	return []FileKind{RegularFile, Directory, Symlink, OtherFile}
+}
+
+func (Severity) Values() []Severity {
+	return []Severity{SeverityInfo, SeverityWarning, SeverityError, SeverityCritical}
+}
+
+func (Category) Values() []Category {
+	return []Category{CategorySyntax, CategoryImport, CategoryType, CategoryValue, CategoryRuntime, CategoryMemory,
+		CategoryTime, CategoryOutput, CategoryDenied, CategorySignal, CategoryCompile}
+}
+
+func (AlertKind) Values() []AlertKind {
+	return []AlertKind{Segfault, OOMKill, DeniedCall, FailureRate, KeysUnread}
+}
+
+func (ServiceStatus) Values() []ServiceStatus {
+	return []ServiceStatus{ServiceOK, ServiceDegraded, ServiceStopping}
+}
+
+func (EventName) Values() []EventName {
+	return []EventName{EventQueued, EventCompiled, EventStarted, EventStdout, EventStderr, EventUsage, EventTest, EventGap, EventResult, EventError}
+}
+
+func (Code) Values() []Code {
+	return []Code{
+		CodeBadRequest, CodeTooLarge, CodeBadLimits, CodeAboveCeiling, CodeBadFile, CodeNoLanguage, CodeNoImage, CodeBadImage,
+		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
+		CodeSessionEnded, CodeUnsupported, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
+		CodeHostExhausted, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
+		CodeUnauthorized, CodeQueueFull, CodeKeyFull, CodeConnsFull, CodeBodiesFull, CodeWaited, CodeCheckRefused, CodeConflict,
+	}
+}
