@@ -72,6 +72,18 @@ func (c *Client) Languages(ctx context.Context) (l []api.Language, err error) {
 	return l, c.call(ctx, http.MethodGet, "/v1/languages", nil, &l)
 }
 
+// Check looks through a source for dangerous calls, mistakes and secrets, and runs nothing
+// of it.
+func (c *Client) Check(ctx context.Context, ask api.CheckRequest) (found api.Checked, err error) {
+	return found, c.call(ctx, http.MethodPost, "/v1/check", ask, &found)
+}
+
+// Health tells how the service is, whatever that is. Without a key, where there are keys,
+// it has the status alone.
+func (c *Client) Health(ctx context.Context) (h api.ServiceHealth, err error) {
+	return h, c.call(ctx, http.MethodGet, "/health", nil, &h)
+}
+
 // PutBlob sees to it that the service holds content, which is sent only if it does
 // not yet, and returns the digest that a run names it by.
 func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
