@@ -143,6 +143,8 @@ func (s *Store) failed(what string, err error) error {
 		return api.Refuse(api.CodeBadRequest, "history: %s: this run is in the history already (%w)", what, err)
 	case code == sqlite3.SQLITE_FULL:
 		return api.Fail(api.CodeHostExhausted, "history: %s: %s: no room left on the device: free some (%w)", what, s.path, err)
+	case code == 0 && s.open() != nil: // a reader whom Close overtook; database/sql has no name for what it says then
+		return s.open()
 	}
 	return api.Fail(api.CodeInternal, "history: %s: %s: %w", what, s.path, err)
 }
