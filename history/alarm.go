@@ -15,7 +15,7 @@ const (
 	alarmRuns     = 20    // fewer in a window prove nothing
 	alarmRepeat   = 10    // alerts of one kind about single runs, per project and window
 	alarmBefore   = 1_000 // runs before the window that weigh in a project's usual rate
-	alarmProjects = 1_000 // remembered; the one not heard of for longest is forgotten
+	alarmProjects = 1_000 // remembered; of who has most the one not heard of for longest is forgotten
 	alarmSlot     = 10 * time.Second
 	alarmSlots    = int64(alarmWindow / alarmSlot)
 )
@@ -32,6 +32,7 @@ const (
 type Alarm struct {
 	mu       sync.Mutex
 	projects map[projectKey]*list.Element // guarded by mu
+	owners   map[string]int               // guarded by mu; how many of them each has
 	recent   list.List                    // guarded by mu; of *project, the last heard of in front
 }
 
@@ -120,15 +121,33 @@ func (a *Alarm) project(key projectKey) *project {
 		return e.Value.(*project)
 	}
 	if a.projects == nil {
-		a.projects = map[projectKey]*list.Element{}
+		a.projects, a.owners = map[projectKey]*list.Element{}, map[string]int{}
 	}
-	if oldest := a.recent.Back(); len(a.projects) >= alarmProjects {
-		delete(a.projects, oldest.Value.(*project).key)
-		a.recent.Remove(oldest)
+	if len(a.projects) >= alarmProjects {
+		a.forget()
 	}
 	p := &project{key: key, said: map[api.AlertKind]*saying{}}
 	a.projects[key] = a.recent.PushFront(p)
+	a.owners[key.owner]++
 	return p
+}
+
+// forget forgets a project of the owner of whom most are remembered: one that names many
+// must not have the counts of another's forgotten.
+func (a *Alarm) forget() {
+	most := 0
+	for _, n := range a.owners {
+		most = max(most, n)
+	}
+	e := a.recent.Back()
+	for a.owners[e.Value.(*project).key.owner] < most {
+		e = e.Prev()
+	}
+	key := a.recent.Remove(e).(*project).key
+	delete(a.projects, key)
+	if a.owners[key.owner]--; a.owners[key.owner] == 0 {
+		delete(a.owners, key.owner)
+	}
 }
 
 // count moves the ring on to a time and adds a run there. One that comes a little late

@@ -174,3 +174,26 @@ func TestAlarmForgetsTheLeastRecent(t *testing.T) {
 		t.Errorf("%d runs of a project heard of often; want %d", got, 10*alarmProjects/100)
 	}
 }
+
+// One key that names ever new projects does not have another's runs forgotten.
+func TestAlarmIsFairToKeys(t *testing.T) {
+	var a Alarm
+	busy, n := ran(api.OK), 0
+	flood := func() {
+		for range 2 * alarmProjects {
+			n++
+			busy.Labels.Project = fmt.Sprint(n)
+			a.Next("busy", epoch, busy)
+		}
+	}
+	for i := range alarmRuns {
+		flood()
+		if got := a.Next("quiet", epoch, ran(api.Nonzero)); len(got) > 0 != (i == alarmRuns-1) {
+			t.Fatalf("after %d failed runs: %+v", i+1, got)
+		}
+	}
+	a.Next("other", epoch, ran(api.OK))
+	if a.owners["quiet"] != 1 || a.owners["other"] != 1 || a.owners["busy"] != alarmProjects-2 || len(a.projects) != alarmProjects || a.recent.Len() != alarmProjects {
+		t.Errorf("%v: %d projects remembered, %d in order", a.owners, len(a.projects), a.recent.Len())
+	}
+}
