@@ -2,10 +2,16 @@ package e2e
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
 // What a killed agent leaves is removed by name, a living agent's place is not.
@@ -47,4 +53,80 @@ func TestCleanupTellsTheDeadFromTheLiving(t *testing.T) {
 		t.Errorf("removed %q the second time; want nothing", got.Instances)
 	}
 	living.run(t, sh("true"))
+}
+
+// A brig serve that is killed leaves no directory: its agent, which ends then, removes the
+// one of its socket. Where that was killed too, brig cleanup does.
+func TestKilledServiceLeavesNoDirectory(t *testing.T) {
+	testenv.NeedRoot(t)
+	if c, err := net.Dial("unix", "/run/brig/brigd.sock"); err == nil {
+		c.Close()
+		t.Skip("a brigd answers where brig serve looks for one")
+	}
+	dir := placeOf(t, "brig-e2e-")
+	temp, run := filepath.Join(dir, "tmp"), filepath.Join(dir, "run")
+	if err := os.Mkdir(temp, 0o1777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temp)
+	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--agent-arg=--run-dir=" + run, "--agent-arg=--data-dir=" + dataDir(t), "--agent-arg=--volumes=" + filepath.Join(dir, "volumes")}
+	left := func() []string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(temp, "brig-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	kill := func(pid int, how syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(pid, how); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := launchServe(t, flags...)
+	if len(left()) != 1 {
+		t.Fatalf("%q are there while it runs; want one directory", left())
+	}
+	kill(s.cmd.Process.Pid, syscall.SIGKILL)
+	<-s.done
+	for len(left()) > 0 {
+		if time.Now().After(patience()) {
+			t.Fatalf("%q are left", left())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+
+	s = launchServe(t, flags...)
+	pid := s.cmd.Process.Pid
+	agent := family(pid)[0]
+	kill(pid, syscall.SIGSTOP) // so that it removes nothing
+	kill(agent, syscall.SIGKILL)
+	kill(pid, syscall.SIGKILL)
+	<-s.done
+	want := left()
+	if len(want) != 1 {
+		t.Fatalf("%q are left of both", want)
+	}
+	for { // the dead agent lets go of its socket
+		c, err := net.Dial("unix", filepath.Join(want[0], "brigd.sock"))
+		if err != nil {
+			break
+		}
+		c.Close()
+		if time.Now().After(patience()) {
+			t.Fatal("the socket still answers")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	cmd := exec.Command(binary(t, "brig"), "cleanup", "--json", "--run-dir", run)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var got struct{ Sockets []string }
+	if err == nil {
+		err = json.Unmarshal(out, &got)
+	}
+	if err != nil || !slices.Equal(got.Sockets, want) || len(left()) != 0 {
+		t.Errorf("brig cleanup removes %q, %v, and leaves %q", got.Sockets, err, left())
+	}
 }

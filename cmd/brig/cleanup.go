@@ -53,8 +53,12 @@ func cleanupCommand(c *console, args []string) int {
 	done := cleaned{Instances: []string{}, Sockets: []string{}}
 	instances, err := sweepAgents(*runDir)
 	done.Instances = append(done.Instances, instances...)
-	sockets, serr := sweepSockets(os.TempDir())
-	done.Sockets = append(done.Sockets, sockets...)
+	drop, serr := dropTo("")
+	if serr == nil {
+		var sockets []string
+		sockets, serr = sweepSockets(os.TempDir(), uint32(drop.uid))
+		done.Sockets = append(done.Sockets, sockets...)
+	}
 	err = errors.Join(err, serr)
 	if *all {
 		images, ierr := c.sweepImages(*socket)
@@ -110,13 +114,18 @@ func sweepAgents(runDir string) ([]string, error) {
 }
 
 // sweepSockets removes the directories that startPrivate made for agents that
-// answer no more. One is told by its name, its owner, its mode and the socket in
-// it, so that nobody else's directory is taken for one.
-func sweepSockets(dir string) ([]string, error) {
+// answer no more. One is told by its name, its owner, who is us or whom brig serve
+// becomes, its mode and the socket in it, so that nobody else's directory is taken for one.
+func sweepSockets(dir string, service uint32) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(dir, "brig-*", "brigd.sock"))
 	if err != nil {
 		return nil, err
 	}
+	root, err := os.OpenRoot(dir) // no link leads out of it
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	var removed []string
 	for _, socket := range found {
 		home := filepath.Dir(socket)
@@ -124,7 +133,7 @@ func sweepSockets(dir string) ([]string, error) {
 		if serr != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
 			continue
 		}
-		if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != uint32(os.Geteuid()) {
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != uint32(os.Geteuid()) && st.Uid != service {
 			continue
 		}
 		conn, derr := net.Dial("unix", socket)
@@ -135,9 +144,9 @@ func sweepSockets(dir string) ([]string, error) {
 		if !errors.Is(derr, syscall.ECONNREFUSED) {
 			continue
 		}
-		rerr := os.Remove(socket)
+		rerr := root.Remove(filepath.Join(filepath.Base(home), "brigd.sock"))
 		if rerr == nil {
-			rerr = os.Remove(home)
+			rerr = root.Remove(filepath.Base(home))
 		}
 		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)

@@ -46,6 +46,7 @@ type flags struct {
 	memory              api.Size
 	artifacts, blobs    api.Size
 	ceiling             api.Limits
+	private             bool
 	listenFD            int
 	lifelineFD          int
 	verbose, sweep      bool
@@ -112,7 +113,7 @@ func parse(args []string) (flags, error) {
 	set.Int64Var(&f.ceiling.Weight, "max-weight", f.ceiling.Weight, "ceiling of a run's share under contention")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
 	set.BoolVar(&f.sweep, "sweep", false, "remove what killed agents left below --run-dir, say what, and exit; every start does so too")
-	private := set.Bool("private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")
+	set.BoolVar(&f.private, "private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")
 	set.IntVar(&f.listenFD, "listen-fd", -1, "answer on this inherited socket instead")
 	set.IntVar(&f.lifelineFD, "lifeline-fd", -1, "stop when this inherited pipe ends")
 	showVersion := set.Bool("version", false, "print the version")
@@ -135,10 +136,10 @@ func parse(args []string) (flags, error) {
 		fmt.Print(usage.Page{Name: "brigd", Short: "run programs in sandboxes for callers on a unix socket", Text: about, Flags: set}.Man(8, version, []string{"brig(1)", "brig-serve(1)"}))
 		return f, pflag.ErrHelp
 	}
-	if *private && f.listenFD < 0 {
+	if f.private && f.listenFD < 0 {
 		f.listenFD = 3
 	}
-	if *private && f.lifelineFD < 0 {
+	if f.private && f.lifelineFD < 0 {
 		f.lifelineFD = 4
 	}
 	switch {
@@ -188,6 +189,9 @@ func serve(f flags) (err error) {
 	ln, err := listen(f)
 	if err != nil {
 		return err
+	}
+	if f.private {
+		defer vacate(ln.Addr().String())
 	}
 	store, err := rootfs.Open(filepath.Join(f.dataDir, "images"))
 	if err != nil {
@@ -259,6 +263,22 @@ func lifeline(ctx context.Context, n int) context.Context {
 		cancel()
 	}()
 	return ctx
+}
+
+// vacate removes a private agent's socket and its directory, which were made for us: who
+// made them removes them too, unless he was killed. The directory may be another user's by
+// now, so no link is followed out of where it lies.
+func vacate(socket string) {
+	dir, name := filepath.Split(socket)
+	dir = filepath.Clean(dir)
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return // it is gone with all that is below it
+	}
+	defer root.Close()
+	home := filepath.Base(dir)
+	_ = root.Remove(filepath.Join(home, name)) // whoever is left removes what is left
+	_ = root.Remove(home)
 }
 
 // loadProfiles reads the operator's seccomp profiles: NAME.yaml or NAME.json.
