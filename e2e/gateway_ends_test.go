@@ -99,6 +99,9 @@ func TestServeRefusesStrangers(t *testing.T) {
 		"--listen 127.0.0.1:0 --tls-cert x":     "--tls-key",
 		"--listen 127.0.0.1:0 --config /none":   "/none",
 		"--listen 127.0.0.1:0 --user nobodyyyy": "nobodyyyy",
+
+		"--listen 127.0.0.1:0 --history-runs 0":     "--history-runs",
+		"--listen 127.0.0.1:0 --history-bytes 1000": "--history-bytes",
 	} {
 		cmd := exec.CommandContext(t.Context(), binary(t, "brig"), append([]string{"serve", "--data-dir", t.TempDir(), "--socket", "/none/socket"}, strings.Fields(args)...)...)
 		out, err := cmd.CombinedOutput()

@@ -259,6 +259,9 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 	if o.queue < 0 || o.conns < 1 || o.connsEach < 1 || o.bodies < 1 || o.wait <= 0 || o.grace < 0 {
 		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns, --max-conns-address, --max-bodies and --wait not zero")
 	}
+	if o.historyRuns < 1 || o.historyBytes < api.MiB {
+		return nil, nil, errors.New("--history-runs must be at least 1, --history-bytes at least 1M")
+	}
 	return keys, config, nil
 }
 
