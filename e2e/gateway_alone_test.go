@@ -66,6 +66,8 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--grace", "10m", "--agent-arg=--run-dir=" + filepath.Join(dir, "run"), "--agent-arg=--data-dir=" + dataDir(t),
 		"--agent-arg=--volumes=" + filepath.Join(dir, "volumes"), "--agent-arg=--slots=1"}
 	s := launchServe(t, flags...)
+	var session api.Session
+	s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}}, 201, &session)
 	running := s.alone(sh("sleep 60"))
 	waits := s.asks(sh("sleep 60")) // for the one slot
 	s.listen(running, "", func(e heard) bool { return e.name != "started" })
@@ -90,6 +92,11 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	var res api.Result
 	s.call("POST", "/v1/runs", sh("echo again"), 200, &res)
 	wantVerdict(t, res, api.OK)
+	var past api.Status
+	if s.call("GET", "/v1/runs/"+running, nil, 200, &past); past.Error == nil || past.Error.Code != api.CodeAgentGone {
+		t.Errorf("of the run that was under way the history has %+v", past)
+	}
+	s.call("GET", "/v1/sessions/"+session.ID, nil, 404, nil)
 }
 
 // Of the threads of the agent and of the service Go's monitor may be woken late; most others
