@@ -133,14 +133,11 @@ type limitField struct {
 }
 
 // tooLittle tells the value and the least. A small number of bytes was probably to be one
-// of megabytes, and has lost its unit.
+// of megabytes, and has lost its unit: unless it is one of kilobytes, which has one.
 func (f limitField) tooLittle() string {
 	value, meant := f.text(f.value), Size(f.value)*MiB
-	if f.size && f.value > 0 && f.value <= 4096 && int64(meant) >= f.least {
-		if value += " bytes"; f.value%1024 == 0 {
-			value = fmt.Sprintf("%s (%d bytes)", f.text(f.value), f.value)
-		}
-		return fmt.Sprintf("%s: the least is %s: did you mean %dM?", value, f.text(f.least), f.value)
+	if f.size && f.value > 0 && f.value < 4096 && f.value%1024 != 0 && int64(meant) >= f.least {
+		return fmt.Sprintf("%s bytes: the least is %s: did you mean %dM?", value, f.text(f.least), f.value)
 	}
 	return fmt.Sprintf("%s: the least is %s", value, f.text(f.least))
 }

@@ -144,7 +144,7 @@ func TestASizeThatLostItsUnitIsAskedAbout(t *testing.T) {
 		want   string
 	}{
 		{api.Limits{Memory: 64}, "limit memory is 64 bytes: the least is 4M: did you mean 64M?"},
-		{api.Limits{Memory: 1024}, "limit memory is 1K (1024 bytes): the least is 4M: did you mean 1024M?"},
+		{api.Limits{Memory: 1024}, "limit memory is 1K: the least is 4M"},
 		{api.Limits{Scratch: 100}, "limit scratch is 100 bytes: the least is 4K: did you mean 100M?"},
 		{api.Limits{Memory: 2}, "limit memory is 2: the least is 4M"}, // nor would 2M do
 		{api.Limits{Memory: api.MiB}, "limit memory is 1M: the least is 4M"},

@@ -160,7 +160,7 @@ func (c *console) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
 			f.VisitAll(func(g *pflag.Flag) { all = append(all, "--"+g.Name) })
 			err = fmt.Errorf("%w%s", err, nearest("--"+unknown.GetSpecifiedName(), all))
 		}
-		return c.hint(f.Name(), err), true
+		return c.hint(f.Name(), usage.Mistake(err)), true
 	}
 }
 

@@ -1,11 +1,17 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // nearest gives the word of all that name probably means, as text to put behind a
 // message: another word for it, the only one that begins with name, or one that a slip of the
 // fingers turns into name. It is empty where none is near.
 func nearest(name string, all []string) string {
+	if e := elsewhere[name]; slices.Contains(all, e.flag) {
+		return ": " + e.text
+	}
 	best, least := "", 3
 	var begin []string
 	for _, w := range all {
@@ -32,7 +38,12 @@ func nearest(name string, all []string) string {
 }
 
 // alsoCalled has what other programs call some of the subcommands.
-var alsoCalled = map[string]string{"list": "ls", "remove": "rm", "delete": "rm", "new": "create", "add": "import"}
+var alsoCalled = map[string]string{"list": "ls", "remove": "rm", "delete": "rm", "new": "create", "add": "import", "--bind": "--listen", "--address": "--listen", "--addr": "--listen"}
+
+// elsewhere has what other programs have a flag for and what is here a part of one.
+var elsewhere = map[string]struct{ flag, text string }{
+	"--port": {"--listen", "the port is a part of --listen, such as --listen 127.0.0.1:9000"},
+}
 
 // distance counts the letters to add, drop, change or swap with the next.
 func distance(a, b string) int {

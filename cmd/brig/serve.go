@@ -256,13 +256,36 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	if o.queue < 0 || o.conns < 1 || o.connsEach < 1 || o.bodies < 1 || o.wait <= 0 || o.grace < 0 {
-		return nil, nil, errors.New("--queue, --max-conns, --wait and --grace must not be negative, --max-conns, --max-conns-address, --max-bodies and --wait not zero")
+	return keys, config, o.enough()
+}
+
+// enough refuses bounds with which the service could do nothing.
+func (o serveOptions) enough() error {
+	size := func(n int64) string { return api.Size(n).String() }
+	span := func(n int64) string { return time.Duration(n).String() }
+	count := func(n int64) string { return fmt.Sprint(n) }
+	for _, b := range []struct {
+		flag      string
+		is, least int64
+		text      func(int64) string
+		why       string
+	}{
+		{"queue", int64(o.queue), 0, count, "with which no request waits"},
+		{"wait", int64(o.wait), int64(time.Millisecond), span, "and --queue 0 has no request wait at all"},
+		{"grace", int64(o.grace), 0, span, "with which runs are ended at once"},
+		{"max-body", int64(o.maxBody), int64(api.KiB), size, "as a request with a program has to fit in"},
+		{"max-blob", int64(o.maxBlob), int64(api.KiB), size, "as what is smaller is sent with the run"},
+		{"max-conns", int64(o.conns), 1, count, "as else nobody can ask"},
+		{"max-conns-address", int64(o.connsEach), 1, count, "as else nobody can ask"},
+		{"max-bodies", int64(o.bodies), 1, count, "as else nobody can send a run"},
+		{"history-runs", int64(o.historyRuns), 1, count, "as what became of a run is told from the history"},
+		{"history-bytes", int64(o.historyBytes), int64(api.MiB), size, "as what became of a run is told from the history"},
+	} {
+		if b.is < b.least {
+			return fmt.Errorf("--%s is %s: the least is %s, %s", b.flag, b.text(b.is), b.text(b.least), b.why)
+		}
 	}
-	if o.historyRuns < 1 || o.historyBytes < api.MiB {
-		return nil, nil, errors.New("--history-runs must be at least 1, --history-bytes at least 1M")
-	}
-	return keys, config, nil
+	return nil
 }
 
 // alone refuses to start a service whose own agent promises memory that another's has

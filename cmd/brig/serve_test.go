@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 func TestADataDirIsOneServices(t *testing.T) {
@@ -19,4 +22,35 @@ func TestADataDirIsOneServices(t *testing.T) {
 		t.Fatalf("held again: %v", err)
 	}
 	f.Close()
+}
+
+// Bounds with which the service could do nothing are refused with the least that works.
+func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
+	least := serveOptions{
+		queue: 0, wait: time.Millisecond, grace: 0, maxBody: api.KiB, maxBlob: api.KiB, conns: 1, connsEach: 1, bodies: 1, historyRuns: 1, historyBytes: api.MiB,
+	}
+	if err := least.enough(); err != nil {
+		t.Errorf("the least: %v", err)
+	}
+	for _, tt := range []struct {
+		set  func(*serveOptions)
+		want string
+	}{
+		{func(o *serveOptions) { o.queue = -1 }, "--queue is -1: the least is 0, "},
+		{func(o *serveOptions) { o.wait = 0 }, "--wait is 0s: the least is 1ms, "},
+		{func(o *serveOptions) { o.grace = -1 }, "--grace is -1ns: the least is 0s, "},
+		{func(o *serveOptions) { o.maxBody = 1 }, "--max-body is 1: the least is 1K, "},
+		{func(o *serveOptions) { o.maxBlob = 1 }, "--max-blob is 1: the least is 1K, "},
+		{func(o *serveOptions) { o.conns = 0 }, "--max-conns is 0: the least is 1, "},
+		{func(o *serveOptions) { o.connsEach = 0 }, "--max-conns-address is 0: the least is 1, "},
+		{func(o *serveOptions) { o.bodies = 0 }, "--max-bodies is 0: the least is 1, "},
+		{func(o *serveOptions) { o.historyRuns = 0 }, "--history-runs is 0: the least is 1, "},
+		{func(o *serveOptions) { o.historyBytes = 1 }, "--history-bytes is 1: the least is 1M, "},
+	} {
+		o := least
+		tt.set(&o)
+		if err := o.enough(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%v; want %q", err, tt.want)
+		}
+	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/brig-sandbox/brig/internal/usage"
 )
 
 // settle fills flags that were not given from the environment, and what that leaves
@@ -32,7 +34,7 @@ func (c *console) settle(f *pflag.FlagSet, prefix string, environ []string, file
 		}
 		given[g.Name] = true
 		if err := f.Set(g.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", variable, err))
+			errs = append(errs, fmt.Errorf("%s: %w", variable, usage.Mistake(err)))
 		}
 	})
 	for _, entry := range environ {
@@ -66,7 +68,7 @@ func (c *console) settle(f *pflag.FlagSet, prefix string, environ []string, file
 		}
 		seen[s.name] = s.line
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: %w", file, s.line, err))
+			errs = append(errs, fmt.Errorf("%s:%d: %w", file, s.line, usage.Mistake(err)))
 		}
 	}
 	return errors.Join(errs...)

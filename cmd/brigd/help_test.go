@@ -46,3 +46,32 @@ func TestHelpAndDocsHaveEveryFlag(t *testing.T) {
 		t.Errorf("an unknown flag gives %v", err)
 	}
 }
+
+// Mistakes say what to write, and what is there says who may use it.
+func TestBrigdSaysWhatToWrite(t *testing.T) {
+	for _, tt := range []struct{ flag, value, want string }{
+		{"--slots", "x", "write a whole number"},
+		{"--max-cpus", "many", "write a number, such as 0.5"},
+		{"--verbose=maybe", "", "write true or false"},
+	} {
+		if _, err := parse([]string{tt.flag, tt.value}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "strconv") {
+			t.Errorf("%s %s: %v; want %q", tt.flag, tt.value, err, tt.want)
+		}
+	}
+	for _, tt := range []struct{ group, want string }{{"", "--group GROUP lets"}, {"judges", "members of judges"}} {
+		if got := whom(tt.group); !strings.Contains(got, tt.want) {
+			t.Errorf("group %q: for %s; want %q", tt.group, got, tt.want)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return // what follows is looked at later
+	}
+	for _, tt := range []struct{ flag, value, want string }{
+		{"--slots", "-1", "--slots is -1: name how many"},
+		{"--memory", "1K", "--memory is 1K: the least is 4M"},
+	} {
+		if _, err := parse([]string{tt.flag, tt.value}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %s: %v; want %q", tt.flag, tt.value, err, tt.want)
+		}
+	}
+}

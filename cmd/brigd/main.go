@@ -124,7 +124,7 @@ func parse(args []string) (flags, error) {
 	set.Usage = func() { fmt.Printf("%s\n\nFlags:\n%s", about, set.FlagUsages()) } // called for --help only
 	if err := set.Parse(args); err != nil {
 		if !errors.Is(err, pflag.ErrHelp) {
-			err = fmt.Errorf("%w; see brigd --help", err)
+			err = fmt.Errorf("%w; see brigd --help", usage.Mistake(err))
 		}
 		return f, err
 	}
@@ -149,6 +149,10 @@ func parse(args []string) (flags, error) {
 		return f, errors.New("must run as root: it makes namespaces, mounts and cgroups; try sudo brigd")
 	}
 	switch {
+	case f.slots < 0:
+		return f, fmt.Errorf("--slots is %d: name how many runs there may be at a time, or leave it out", f.slots)
+	case f.memory != 0 && f.memory < api.MinMemory:
+		return f, fmt.Errorf("--memory is %s: the least is %s, as no run takes less", f.memory, api.MinMemory)
 	case f.sessions < 0:
 		return f, fmt.Errorf("--sessions is %d: name how many may live, or 0 for none", f.sessions)
 	case f.life < api.Duration(time.Second):
@@ -237,8 +241,16 @@ func serve(f flags) (err error) {
 	janitor.Go(func() { sweepHourly(sweeping, f.runDir, log) })
 	janitor.Go(func() { calmly(sweeping, log) })
 	defer func() { swept(); janitor.Wait() }()
-	log.Info("brigd answers", "socket", ln.Addr(), "version", version)
+	log.Info("brigd answers", "socket", ln.Addr(), "version", version, "for", whom(f.group))
 	return srv.Serve(ctx, ln)
+}
+
+// whom says who may use the socket.
+func whom(group string) string {
+	if group == "" {
+		return "root alone, not brig serve, which gives up root: --group GROUP lets its members use it too"
+	}
+	return "root and members of " + group
 }
 
 // calmly keeps Go's monitor thread from waking processors that programs have. Without
