@@ -13,7 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-const maxDepth = 16 // of nested JSON; a Run needs five
+// The bounds of JSON that is decoded. Of many an entry the decoder makes a hundred times its
+// size, so their number is not left to Validate.
+const (
+	maxDepth   = 16           // of nested JSON; a Run needs five
+	maxEntries = 2 * MaxTests // of one object or list; what is a little over its own bound is told of that
+)
 
 // DecodeRun reads one Run and refuses what a strict reader must: unknown fields,
 // a field given twice or in another case, anything after the end, deep nesting
@@ -90,7 +95,8 @@ func slip(raw []byte, at int64) string {
 // level is one open object or array.
 type level struct {
 	object bool
-	free   bool     // its keys are the caller's own: env, and files where they are an object
+	free   bool // its keys are the caller's own: env, and files where they are an object
+	commas int
 	key    string   // the last key seen
 	keys   []string // all keys so far
 }
@@ -120,7 +126,14 @@ func strict(raw []byte) error {
 			open = open[:len(open)-1]
 			wantKey = false
 		case ',':
-			wantKey = len(open) > 0 && open[len(open)-1].object
+			if len(open) == 0 {
+				return nil
+			}
+			in := &open[len(open)-1]
+			if in.commas++; in.commas == maxEntries {
+				return fmt.Errorf("a list or object of the JSON has more than %d entries", maxEntries)
+			}
+			wantKey = in.object
 		case '"':
 			end := stringEnd(raw, i)
 			if end < 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -71,6 +72,39 @@ func TestDecodeRunIsStrict(t *testing.T) { // API-04
 				t.Errorf("%+v, %v; want accepted: %v", run, err, tt.ok)
 			}
 		})
+	}
+}
+
+// What has more entries than anything may have is refused before any of them takes memory:
+// the tests of three megabytes of JSON took a gigabyte.
+func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
+	for _, field := range []string{`"tests":[{}`, `"files":[{}`, `"argv":[""`, `"limits":{"pids":1`, `"tests":[{"args":[""`} {
+		more := strings.Repeat(","+field[strings.LastIndexAny(field, "[{")+1:], 1<<20)
+		if strings.HasSuffix(field, "{}") {
+			more = strings.Repeat(",{}", 1<<20)
+		}
+		body := []byte(`{"image":"tiny",` + field + more)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := api.ParseRun(body)
+		runtime.ReadMemStats(&after)
+		if code(err) != api.CodeBadRequest || !strings.Contains(err.Error(), "entries") {
+			t.Errorf("%s: %v", field, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(body)) {
+			t.Errorf("%s: %d bytes were allocated for a body of %d", field, took, len(body))
+		}
+	}
+	run := api.Run{Image: "tiny", Argv: []string{"true"}, Tests: make([]api.Test, api.MaxTests+1)}
+	text, err := json.Marshal(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run, err = api.ParseRun(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Validate(); err == nil || !strings.Contains(err.Error(), "the most is") {
+		t.Errorf("one test too many: %v", err)
 	}
 }
 
