@@ -56,6 +56,7 @@ func TestValidateSession(t *testing.T) {
 		{"a negative life", ok(func(s *api.SessionRequest) { s.Life = -1 }), api.CodeBadLimits},
 		{"a network", ok(func(s *api.SessionRequest) { s.Network = "host" }), api.CodeUnsupported},
 		{"a variable with NUL", ok(func(s *api.SessionRequest) { s.Env = map[string]string{"A": "\x00"} }), api.CodeBadRequest},
+		{"a long image", ok(func(s *api.SessionRequest) { s.Image = strings.Repeat("x", 257) }), api.CodeBadRequest},
 		{"a long label", ok(func(s *api.SessionRequest) { s.Labels.Project = strings.Repeat("x", 257) }), api.CodeBadRequest},
 		{"a volume", ok(func(s *api.SessionRequest) { s.Volume = &api.VolumeRequest{Name: "a/b ü", Size: api.VolumeSizeMin} }), ""},
 		{"a volume of the project", ok(func(s *api.SessionRequest) { s.Labels.Project, s.Volume = "p", &api.VolumeRequest{} }), ""},

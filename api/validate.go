@@ -37,7 +37,7 @@ func (r Run) validateProgram() error {
 	case r.Language == "" && r.Image == "":
 		return Refuse(CodeBadRequest, "the run names neither a language nor an image: set one of them")
 	case r.Language != "" && r.Image != "":
-		return Refuse(CodeBadRequest, "the run names both language %q and image %q: set one of them", r.Language, r.Image)
+		return Refuse(CodeBadRequest, "the run names both language %.80q and image %.80q: set one of them", r.Language, r.Image)
 	case len(r.Source) > 0 && r.Language == "":
 		return Refuse(CodeBadRequest, "source needs a language to run it")
 	case len(r.Source) == 0 && r.SourceName != "":
@@ -185,6 +185,8 @@ func (r Run) validateChoices() error {
 		return Refuse(CodeBadRequest, "the run names profile %q and brings one of its own: choose one", r.Profile)
 	case len(r.Labels.Project) > 256 || len(r.Labels.Task) > 256:
 		return Refuse(CodeBadRequest, "a label is over 256 bytes")
+	case len(r.Language) > 256 || len(r.Image) > 256:
+		return Refuse(CodeBadRequest, "the name of a language or of an image is over 256 bytes: no such name is that long")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ func (s SessionRequest) Validate() error {
 	case s.Language == "" && s.Image == "":
 		return Refuse(CodeBadRequest, "the session names neither a language nor an image: set one of them")
 	case s.Language != "" && s.Image != "":
-		return Refuse(CodeBadRequest, "the session names both language %q and image %q: set one of them", s.Language, s.Image)
+		return Refuse(CodeBadRequest, "the session names both language %.80q and image %.80q: set one of them", s.Language, s.Image)
 	case s.Life < 0 || s.Idle < 0:
 		return Refuse(CodeBadLimits, "a session's life or idle time is negative")
 	case s.Life != 0 && s.Life < Duration(time.Second):
@@ -18,7 +18,7 @@ func (s SessionRequest) Validate() error {
 		return Refuse(CodeBadLimits, "idle is %s: the least is 100ms", s.Idle)
 	}
 	as := Run{
-		Env: s.Env, Preset: s.Preset, Network: s.Network, Labels: s.Labels,
+		Language: s.Language, Image: s.Image, Env: s.Env, Preset: s.Preset, Network: s.Network, Labels: s.Labels,
 		Profile: s.Profile, ProfileMode: s.ProfileMode, ProfileRules: s.ProfileRules,
 	}
 	for _, check := range []func() error{

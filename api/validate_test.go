@@ -122,6 +122,9 @@ func TestValidate(t *testing.T) {
 		{"another preset", ok(func(r *api.Run) { r.Preset = "heavy" }), api.CodeBadLimits},
 		{"two profiles", ok(func(r *api.Run) { r.Profile, r.ProfileRules = "strict", []byte("{}") }), api.CodeBadRequest},
 		{"limits that make no sense", ok(func(r *api.Run) { r.Limits.Pids = -1 }), api.CodeBadLimits},
+		{"an image's name without end", ok(func(r *api.Run) { r.Image = strings.Repeat("a", 257) }), api.CodeBadRequest},
+		{"a language's", source(func(r *api.Run) { r.Language = strings.Repeat("a", 257) }), api.CodeBadRequest},
+		{"an image named by its digest", ok(func(r *api.Run) { r.Image = "sha256:" + strings.Repeat("a", 64) }), ""},
 		{"a label without end", ok(func(r *api.Run) { r.Labels.Task = strings.Repeat("a", 257) }), api.CodeBadRequest},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
