@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -55,8 +56,20 @@ func (b Bytes) isText() bool {
 	return e.costly <= int64(len(b))/3
 }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads either form. As MarshalJSON writes them, without escapes, content is
+// in memory no more than once beside them.
 func (b *Bytes) UnmarshalJSON(in []byte) error {
+	if text, is := between(in, `"`, `"`); is && utf8.Valid(text) {
+		*b = append(Bytes{}, text...)
+		return nil
+	}
+	if text, is := between(in, `{"base64":"`, `"}`); is {
+		raw := make(Bytes, base64.StdEncoding.DecodedLen(len(text)))
+		if n, err := base64.StdEncoding.Decode(raw, text); err == nil {
+			*b = raw[:n]
+			return nil
+		}
+	}
 	var s string
 	if json.Unmarshal(in, &s) == nil {
 		*b = Bytes(s)
@@ -72,4 +85,20 @@ func (b *Bytes) UnmarshalJSON(in []byte) error {
 	}
 	*b = raw
 	return nil
+}
+
+// between gives what stands between head and tail, if it is what a JSON string may hold and
+// stands for itself.
+func between(in []byte, head, tail string) (text []byte, is bool) {
+	text, isHead := bytes.CutPrefix(in, []byte(head))
+	text, isTail := bytes.CutSuffix(text, []byte(tail))
+	if !isHead || !isTail {
+		return nil, false
+	}
+	for _, c := range text {
+		if c < ' ' || c == '"' || c == '\\' {
+			return nil, false
+		}
+	}
+	return text, true
 }

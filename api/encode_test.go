@@ -126,3 +126,48 @@ func (m *most) Write(p []byte) (int, error) {
 	m.n = max(m.n, len(p))
 	return io.Discard.Write(p)
 }
+
+// Whatever Bytes are written as is read again, and content as large as that is in memory
+// once more.
+func TestDecodedBytesTakeLittleMemory(t *testing.T) {
+	for name, b := range inPieces() {
+		text, err := json.Marshal(api.Bytes(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got api.Bytes
+		if err := json.Unmarshal(text, &got); err != nil || !bytes.Equal(got, b) || got == nil {
+			t.Errorf("%s: %v, %d bytes of %d", name, err, len(got), len(b))
+		}
+	}
+	for in, want := range map[string]string{
+		`"a\u0041\n"`: "aA\n", `{"base64":"/w\u003d="}`: "\xff", ` {"base64": "/w=="}`: "\xff", `{"base64":""}`: "", `""`: "", `"{\"base64\":\"\"}"`: `{"base64":""}`,
+	} {
+		var got api.Bytes
+		if err := json.Unmarshal([]byte(in), &got); err != nil || string(got) != want {
+			t.Errorf("%s is read as %q, %v; want %q", in, got, err, want)
+		}
+	}
+	for _, in := range []string{`{"base64":"/w="}`, `{"base64":"*"}`, `{"base64":"","base64":"/w=="`, `{"text":""}`, `4`, `{}`, "\"a\nb\""} {
+		var got api.Bytes
+		if err := got.UnmarshalJSON([]byte(in)); err == nil {
+			t.Errorf("%s is read as %q", in, got)
+		}
+	}
+	for form, b := range map[string][]byte{"text": bytes.Repeat([]byte("a"), 8<<20), "base64": bytes.Repeat([]byte{0xff}, 8<<20)} {
+		text, err := json.Marshal(api.Bytes(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got api.Bytes
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := got.UnmarshalJSON(text); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(b))*5/4 {
+			t.Errorf("%s: %d bytes were allocated for %d", form, took, len(b))
+		}
+	}
+}

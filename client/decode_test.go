@@ -1,10 +1,14 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
@@ -71,4 +75,34 @@ func FuzzAnswer(f *testing.F) {
 		}
 		sameMeaning[api.Result](t, text)
 	})
+}
+
+// A large answer is read into memory of its size: one of output that a run may have by
+// default took several times that.
+func TestALargeAnswerTakesItsSize(t *testing.T) {
+	const size = 16 << 20
+	text, err := json.Marshal(api.Result{Verdict: api.OK, Stdout: bytes.Repeat([]byte("a"), size)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in io.Reader = bytes.NewReader(text)
+	res := &http.Response{ContentLength: int64(len(text)), Body: io.NopCloser(in)}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	answer, err := readAnswer(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got api.Result
+	if err := decode(answer, &got); err != nil || len(got.Stdout) != size {
+		t.Fatalf("%v, %d bytes", err, len(got.Stdout))
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 9*size/4 {
+		t.Errorf("%d bytes were allocated for %d and their JSON", took, size)
+	}
+	short := &http.Response{ContentLength: 2 << 20, Body: io.NopCloser(bytes.NewReader(text[:1<<20]))}
+	if _, err := readAnswer(short); err != io.ErrUnexpectedEOF {
+		t.Errorf("half of an answer: %v", err)
+	}
 }

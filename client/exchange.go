@@ -97,7 +97,7 @@ func decode(answer []byte, out any) error { return fast.Unmarshal(answer, out) }
 // readAnswer reads the body whole, at once when its length is known.
 func readAnswer(res *http.Response) ([]byte, error) {
 	defer res.Body.Close()
-	if n := res.ContentLength; n >= 0 && n < 1<<20 {
+	if n := res.ContentLength; n >= 0 && n < 1<<30 {
 		b := make([]byte, n)
 		_, err := io.ReadFull(res.Body, b)
 		return b, err
