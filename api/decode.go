@@ -101,8 +101,8 @@ type level struct {
 	keys   []string // all keys so far
 }
 
-// strict refuses what encoding/json lets pass: keys given twice, where the
-// last would win silently, keys in another case, which it would fold, and halves of
+// strict refuses what encoding/json lets pass: null where a value has no name of ours,
+// keys given twice, where the last would win silently, keys in another case, which it would fold, and halves of
 // characters, which it would replace. It leaves all other syntax to the decoder.
 func strict(raw []byte) error {
 	var open []level
@@ -149,7 +149,29 @@ func strict(raw []byte) error {
 				wantKey = false
 			}
 			i = end
+		case 'n': // null: as a field's value it is as if the field were not given
+			if len(open) > 0 && bytes.HasPrefix(raw[i:], []byte("null")) {
+				if err := nothing(open); err != nil {
+					return err
+				}
+			}
 		}
+	}
+	return nil
+}
+
+// nothing refuses null as an element of a list, or under a name that is the caller's own:
+// the decoder would make an empty text or a zero of it.
+func nothing(open []level) error {
+	in, list := open[len(open)-1], "the list"
+	if len(open) > 1 && open[len(open)-2].key != "" {
+		list = open[len(open)-2].key
+	}
+	switch {
+	case !in.object:
+		return fmt.Errorf("an element of %s is null: write its value, or leave it out", list)
+	case in.free:
+		return fmt.Errorf("%s.%.80s is null: write its value, or leave it out", list, in.key)
 	}
 	return nil
 }

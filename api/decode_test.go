@@ -262,3 +262,25 @@ func TestDecodeSaysWhatAnUnknownFieldIsCalled(t *testing.T) {
 		}
 	}
 }
+
+// null is no value of the caller's: as a field's it is as if the field were not given.
+func TestDecodeTakesNullForNothingElse(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"env":{"A":"1","B":null}}`:                   "env.B is null: write its value, or leave it out",
+		`{"argv":["a",null]}`:                          "an element of argv is null: write its value, or leave it out",
+		`{"files":[null]}`:                             "an element of files is null: write its value, or leave it out",
+		`{"tests":[{"args":[ null ]}]}`:                "an element of args is null: write its value, or leave it out",
+		`{"collect":{"globs":["a",null]},"image":"i"}`: "an element of globs is null: write its value, or leave it out",
+		`[null]`: "an element of the list is null: write its value, or leave it out",
+		`{"image":"null","argv":["null"],"env":{"a":"null"}}`:                                                     "",
+		`{"image":"i","language":null,"env":null,"tests":[{"id":"n","expected":null}],"limits":null,"argv":null}`: "",
+	} {
+		_, err := api.ParseRun([]byte(text))
+		if want == "" && err != nil || want != "" && (code(err) != api.CodeBadRequest || err.Error() != "decode run: "+want) {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+	if _, err := api.Parse[api.Execute]([]byte(`{"code":"x","files":{"a":null}}`), "request"); err == nil || !strings.Contains(err.Error(), "files.a is null") {
+		t.Errorf("a file: %v", err)
+	}
+}

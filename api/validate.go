@@ -127,7 +127,7 @@ func FileName(name string) error {
 	}
 	switch {
 	case name == "":
-		return bad("is empty")
+		return Refuse(CodeBadFile, "no file is named: write its name, relative to /box, such as data/in.txt")
 	case name[0] == '/':
 		return bad("is absolute")
 	case len(name) > maxPath:

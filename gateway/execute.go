@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -65,6 +66,24 @@ func isPython(language string) bool {
 	return slices.Contains([]string{"python", "python3", "py", "python-full"}, language)
 }
 
+// inSeconds is err with the name and value of a limit as the caller wrote them: what he
+// called timeout_seconds bounds wall time, and with that processor time.
+func inSeconds(err error, timeout float64) error {
+	var e *api.Error
+	if timeout == 0 || !errors.As(err, &e) || e.Code != api.CodeBadLimits && e.Code != api.CodeAboveCeiling {
+		return err
+	}
+	span := api.Duration(timeout * float64(time.Second)).String()
+	for _, name := range []string{"wall", "cpu"} {
+		if rest, is := strings.CutPrefix(e.Message, "limit "+name+" is "+span); is {
+			told := *e
+			told.Message = fmt.Sprintf("timeout_seconds is %v", timeout) + rest
+			return &told
+		}
+	}
+	return err
+}
+
 // executed puts a result into the simple form.
 func executed(language string, at time.Time, res api.Result) api.Executed {
 	x := api.Executed{
@@ -92,8 +111,6 @@ func executed(language string, at time.Time, res api.Result) api.Executed {
 	x.Error = &why
 	return x
 }
-
-func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 // failure says in one line what went wrong.
 func failure(language string, res api.Result) string {
@@ -135,7 +152,7 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	}
 	o, err := g.order(r, run)
 	if err != nil {
-		return err
+		return inSeconds(err, ask.TimeoutSeconds)
 	}
 	o.size, o.source = len(ask.Code), []byte(ask.Code)
 	if isPython(run.Language) {
@@ -148,7 +165,7 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	defer done()
 	res, err := g.carry(ctx, o)
 	if err != nil {
-		return err
+		return inSeconds(err, ask.TimeoutSeconds)
 	}
 	release() // the request is not needed any more, however long the answer takes
 	g.reply(w, r, http.StatusOK, executed(run.Language, o.created, res))

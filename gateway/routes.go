@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -136,12 +137,21 @@ func (g *Gateway) routes() []route {
 // muxOf joins the routes, their documentation and what is left over.
 func (g *Gateway) muxOf(all []route) *http.ServeMux {
 	mux := http.NewServeMux()
+	known := map[string]bool{}
 	for _, one := range all {
-		mux.HandleFunc(one.method+" "+one.path, func(w http.ResponseWriter, r *http.Request) {
+		known[one.method+" "+one.path] = true
+	}
+	for _, one := range all {
+		serve := func(w http.ResponseWriter, r *http.Request) {
 			if err := g.handle(one, w, r); err != nil {
 				g.refuse(w, r, err)
 			}
-		})
+		}
+		mux.HandleFunc(one.method+" "+one.path, serve)
+		// A file without a name is refused as one with an empty name: the mux would redirect.
+		if bare, is := strings.CutSuffix(one.method+" "+one.path, "/{name...}"); is && !known[bare] {
+			mux.HandleFunc(bare, serve)
+		}
 	}
 	g.docs(mux)
 	return mux

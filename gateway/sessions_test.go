@@ -404,3 +404,20 @@ func TestSessionOutlivesAMissingDirectory(t *testing.T) {
 		t.Errorf("the session afterwards: %d", s)
 	}
 }
+
+// Who names no file is told so, and not sent to another address.
+func TestAFileWithoutAName(t *testing.T) {
+	web := serveFake(t, new(fakeSessions).mux(), nil)
+	web.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	for _, path := range []string{"/v1/sessions/s1/files", "/v1/sessions/s1/files?volume=true"} {
+		for _, method := range []string{"DELETE", "PUT"} {
+			var p api.Problem
+			if s := send(t, web, method, path, "", &p); s != 400 || p.Code != api.CodeBadFile || !strings.Contains(p.Detail, "write its name") {
+				t.Errorf("%s %s: %d, %+v", method, path, s, p)
+			}
+		}
+	}
+}
