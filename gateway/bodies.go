@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -37,13 +39,17 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 		return nil, nil, err
 	}
 	defer leave()
-	body := &roomyBody{g: g, ctx: r.Context(), in: http.MaxBytesReader(w, r.Body, most)}
+	key := callerOf(r.Context()).Name
+	if !g.cfg.Keys.several() {
+		key = "" // nobody else wants room
+	}
+	body := &roomyBody{g: g, ctx: r.Context(), key: key, in: http.MaxBytesReader(w, r.Body, most)}
 	raw, err = io.ReadAll(body)
 	keep := min(body.room, int64(len(raw)))
 	if err != nil {
 		keep = 0
 	}
-	g.room.Release(body.room - keep)
+	g.room.release(key, body.room-keep)
 	var over *http.MaxBytesError
 	var own *api.Problem
 	switch {
@@ -54,7 +60,53 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	case err != nil:
 		return nil, nil, api.Refuse(api.CodeBadRequest, "the request broke off: %w", err)
 	}
-	return raw, sync.OnceFunc(func() { g.room.Release(keep) }), nil
+	return raw, sync.OnceFunc(func() { g.room.release(key, keep) }), nil
+}
+
+// bodyRoom is the memory for large bodies: of one key they have half of it at most, as its
+// programs decide how long they have it (API-15).
+type bodyRoom struct {
+	most int64
+	all  *semaphore.Weighted
+
+	mu sync.Mutex
+	of map[string]*semaphore.Weighted // guarded by mu; by key
+}
+
+func newBodyRoom(most int64) *bodyRoom {
+	return &bodyRoom{most: most, all: semaphore.NewWeighted(most), of: map[string]*semaphore.Weighted{}}
+}
+
+// share is a key's; without one it is all there is.
+func (b *bodyRoom) share(key string) *semaphore.Weighted {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.of[key]
+	if s == nil {
+		s = semaphore.NewWeighted(b.most / 2)
+		if key == "" {
+			s = semaphore.NewWeighted(b.most)
+		}
+		b.of[key] = s
+	}
+	return s
+}
+
+func (b *bodyRoom) acquire(ctx context.Context, key string, n int64) error {
+	own := b.share(key)
+	if err := own.Acquire(ctx, n); err != nil {
+		return err
+	}
+	err := b.all.Acquire(ctx, n)
+	if err != nil {
+		own.Release(n)
+	}
+	return err
+}
+
+func (b *bodyRoom) release(key string, n int64) {
+	b.all.Release(n)
+	b.share(key).Release(n)
 }
 
 // A roomyBody takes room for a body as it comes, whatever was said of its length: who
@@ -62,6 +114,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 type roomyBody struct {
 	g    *Gateway
 	ctx  context.Context
+	key  string
 	in   io.Reader
 	n    int64 // bytes that came
 	room int64 // that is had; none as long as the body may be small
@@ -88,7 +141,7 @@ func (b *roomyBody) grow() error {
 	more := max(bigBody, b.room) + bodyStep - b.room
 	wait, enough := context.WithTimeout(b.ctx, patience)
 	defer enough()
-	if err := b.g.room.Acquire(wait, more); err != nil {
+	if err := b.g.room.acquire(wait, b.key, more); err != nil {
 		if b.ctx.Err() != nil {
 			return b.ctx.Err()
 		}

@@ -35,17 +35,39 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 			t.Fatalf("%d: %d", i, s)
 		}
 	}
-	if g.room.TryAcquire(3 << 19) {
+	if g.room.all.TryAcquire(3 << 19) {
 		t.Error("there is room for another while none has been carried out")
 	}
 	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, nil); s != 202 {
 		t.Errorf("a small one meanwhile: %d", s)
 	}
 	close(proceed)
-	for deadline := time.Now().Add(time.Minute); !g.room.TryAcquire(bodies * 2 << 20); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !g.room.all.TryAcquire(bodies * 2 << 20); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the room is not given back")
 		}
+	}
+}
+
+// API-15: programs that run long keep no more than half of the room for large bodies from
+// the other keys.
+func TestAKeysLargeBodiesLeaveRoomForOthers(t *testing.T) {
+	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	mux, _, end := held(16)
+	web := serveFake(t, mux, func(c *Config) { c.Keys, c.MaxBody, c.Places, c.Wait = keys, 2*api.MiB, 100, 2*time.Second })
+	defer end()
+	large := `{"image":"tiny","argv":["cat"],"files":[{"name":"a","content":"` + strings.Repeat("x", 3<<19) + `"}]}`
+	for i := range bodies / 2 { // of a bit more than 1.5 MiB each, for which two are needed at first
+		if s := send(t, web, "POST", "/v1/runs?wait=false", large, nil, as["ann"]...); s != 202 {
+			t.Fatalf("ann's, %d: %d", i, s)
+		}
+	}
+	var p api.Problem
+	if s := send(t, web, "POST", "/v1/runs?wait=false", large, &p, as["ann"]...); s != 429 || p.Code != api.CodeBusy {
+		t.Errorf("one more of ann's: %d, %+v", s, p)
+	}
+	if s := send(t, web, "POST", "/v1/runs?wait=false", large, nil, as["bob"]...); s != 202 {
+		t.Errorf("bob's: %d", s)
 	}
 }
 
@@ -92,7 +114,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 			t.Errorf("%d bytes: %d; want %d", n, s, want)
 		}
 	}
-	if !g.room.TryAcquire(whole - 2<<20) {
+	if !g.room.all.TryAcquire(whole - 2<<20) {
 		t.Fatal("the room is not given back")
 	}
 	if s := post(5 << 19); s != 429 { // it has two MiB, and needs a third
@@ -101,7 +123,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 	if s := post(100); s != 200 {
 		t.Errorf("a small one there: %d", s)
 	}
-	if !g.room.TryAcquire(2 << 20) {
+	if !g.room.all.TryAcquire(2 << 20) {
 		t.Error("what the refused one had is not given back")
 	}
 }

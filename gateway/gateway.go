@@ -19,8 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/gateway/queue"
@@ -60,7 +58,7 @@ type Gateway struct {
 	mux     *http.ServeMux
 	doc     []byte // OpenAPI
 	began   time.Time
-	room    *semaphore.Weighted // bytes of large bodies in memory
+	room    *bodyRoom
 	answers answers
 
 	sessions *sessionBook
@@ -106,7 +104,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), runs: newRegistry(), began: time.Now(), room: semaphore.NewWeighted(bodies * int64(cfg.MaxBody)), answers: answers{most: bodies * int64(cfg.MaxBody)}}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), runs: newRegistry(), began: time.Now(), room: newBodyRoom(bodies * int64(cfg.MaxBody)), answers: answers{most: bodies * int64(cfg.MaxBody)}}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error
