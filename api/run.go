@@ -34,7 +34,7 @@ type Run struct {
 
 	ProfileRules json.RawMessage `json:"profile_rules,omitempty" doc:"a seccomp profile of the caller's own instead of a name; only root may send one to an agent"`
 
-	Mode Mode `json:"mode,omitempty" doc:"how much is shared between runs, strict or fresh; empty: strict"`
+	Mode Mode `json:"mode,omitempty" doc:"how much is shared between runs; empty: strict" enum:"strict,fresh"`
 
 	Interactive bool `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
 
