@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/sockdir"
 )
 
 const cleanupUsage = `
@@ -121,11 +122,6 @@ func sweepSockets(dir string, service uint32) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir) // no link leads out of it
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
 	var removed []string
 	for _, socket := range found {
 		home := filepath.Dir(socket)
@@ -144,11 +140,7 @@ func sweepSockets(dir string, service uint32) ([]string, error) {
 		if !errors.Is(derr, syscall.ECONNREFUSED) {
 			continue
 		}
-		rerr := root.Remove(filepath.Join(filepath.Base(home), "brigd.sock"))
-		if rerr == nil {
-			rerr = root.Remove(filepath.Base(home))
-		}
-		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		if rerr := sockdir.Remove(socket); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 			continue
 		}

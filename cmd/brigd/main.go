@@ -25,6 +25,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/internal/procfs"
+	"github.com/brig-sandbox/brig/internal/sockdir"
 	"github.com/brig-sandbox/brig/internal/sysmon"
 	"github.com/brig-sandbox/brig/internal/usage"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -194,8 +195,8 @@ func serve(f flags) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.private {
-		defer vacate(ln.Addr().String())
+	if f.private { // the directory was made for us: who made it removes it too, unless he was killed
+		defer func() { _ = sockdir.Remove(ln.Addr().String()) }()
 	}
 	store, err := rootfs.Open(filepath.Join(f.dataDir, "images"))
 	if err != nil {
@@ -275,22 +276,6 @@ func lifeline(ctx context.Context, n int) context.Context {
 		cancel()
 	}()
 	return ctx
-}
-
-// vacate removes a private agent's socket and its directory, which were made for us: who
-// made them removes them too, unless he was killed. The directory may be another user's by
-// now, so no link is followed out of where it lies.
-func vacate(socket string) {
-	dir, name := filepath.Split(socket)
-	dir = filepath.Clean(dir)
-	root, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
-		return // it is gone with all that is below it
-	}
-	defer root.Close()
-	home := filepath.Base(dir)
-	_ = root.Remove(filepath.Join(home, name)) // whoever is left removes what is left
-	_ = root.Remove(home)
 }
 
 // loadProfiles reads the operator's seccomp profiles: NAME.yaml or NAME.json.
