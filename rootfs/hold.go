@@ -67,7 +67,7 @@ func (h *Hold) Close() (removed bool, err error) {
 }
 
 // The directories below a work directory that may hold an image that was stored.
-var retired = []string{"gone", "damaged"}
+var retired = []string{"gone", "whole", "damaged"}
 
 // removeUnheld removes a work directory, unless somebody holds an image in it: then a
 // later Clean does.

@@ -174,6 +174,50 @@ func TestImportMendsADamagedTree(t *testing.T) {
 	}
 }
 
+// A damaged image is there at any moment while it is replaced: who is killed meanwhile loses
+// neither it nor its names, and a run that begins finds it.
+func TestADamagedImageIsReplacedAtOnce(t *testing.T) {
+	s := newStore(t)
+	img, err := importTar(t, s, Options{Name: "x"}, file("usr/x", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Dir(img.Path)
+	done, missed := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-done:
+				missed <- n
+				return
+			default:
+				if _, err := os.Lstat(home); err != nil {
+					n++
+				}
+			}
+		}
+	}()
+	for range 300 {
+		w, err := s.newWork()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"root", "image.json", recordName} {
+			if err := os.Mkdir(filepath.Join(w.path, part), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(s.place(w, filepath.Base(home)), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(done)
+	if n := <-missed; n > 0 {
+		t.Errorf("there was none %d times", n)
+	}
+}
+
 func TestLookupSeesAnotherProcessesChangesAtOnce(t *testing.T) {
 	s := newStore(t)
 	other, err := Open(s.dir)

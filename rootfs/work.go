@@ -118,14 +118,27 @@ func (s *Store) place(w *work, hex string) error {
 	if err := syncDir(whole); err != nil {
 		return err
 	}
-	final := s.path("images", hex)
-	if err := os.Rename(final, filepath.Join(w.path, "damaged")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(whole, final); err != nil {
+	if err := w.swap(whole, s.path("images", hex)); err != nil {
 		return err
 	}
 	return syncDir(s.path("images"))
+}
+
+// swap puts a new directory in the place of one that may be there, whose place is then
+// the work directory. At any moment one of the two is there: who is killed here has lost
+// no image, and no name of it, and a run that begins finds it.
+func (w *work) swap(fresh, final string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, fresh, unix.AT_FDCWD, final, unix.RENAME_EXCHANGE)
+	switch {
+	case errors.Is(err, unix.EINVAL): // of this file system: not quite at any moment then
+		if err := os.Rename(final, filepath.Join(w.path, "damaged")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return os.Rename(fresh, final)
+	case errors.Is(err, unix.ENOENT):
+		return os.Rename(fresh, final)
+	}
+	return err
 }
 
 // Clean removes the work of imports whose process is gone, removed images that nobody
