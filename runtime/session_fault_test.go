@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -232,4 +233,57 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 		})
 	}
 	wg.Wait()
+}
+
+// Sessions that wait for a volume, which another may be long in leaving, keep nobody from a
+// cell: as many as are built at a time wait here.
+func TestWaitingForAVolumeIsNotBuilding(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
+	}
+	end := make(chan struct{})
+	h, err := Open(Config{
+		RunDir: filepath.Join(dir, "run"), Slots: 1, Sessions: 64, Images: tinyStore(t), Volumes: Volumes{Dir: filepath.Join(dir, "volumes")},
+		fault: func(step string) error {
+			if step == "session volume" {
+				<-end
+				return errFault
+			}
+			return nil
+		},
+	})
+	check(t, err)
+	defer func() { check(t, h.Close()) }()
+	small := api.Limits{Memory: 16 * api.MiB, Scratch: api.MiB, Wall: api.Duration(20 * time.Second)}
+	made := make(chan error, cap(h.builders))
+	for range cap(made) {
+		go func() {
+			_, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: small.Memory, Scratch: small.Scratch}, Volume: &api.VolumeRequest{Name: "v"}}, Caller{})
+			made <- err
+		}()
+	}
+	defer func() {
+		for range cap(made) {
+			if err := <-made; err == nil {
+				t.Error("a session was made without its volume")
+			}
+		}
+	}()
+	defer close(end)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // until their cells are there
+		cells, err := filepath.Glob(filepath.Join(h.cellsDir(), "session-*"))
+		if check(t, err); len(cells) == cap(made) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d cells are there", len(cells))
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/true"}, Limits: small}, Streams{}, Caller{})
+	if err != nil || res.Verdict != api.OK {
+		t.Errorf("a run meanwhile: %s, %v", res.Verdict, err)
+	}
 }

@@ -39,7 +39,8 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 		})
 	}
 	h.builders <- struct{}{}
-	defer func() { <-h.builders }()
+	built := sync.OnceFunc(func() { <-h.builders })
+	defer built()
 
 	// 2. A cell that no run has.
 	cell := p.cell
@@ -75,6 +76,7 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner C
 		return nil, err
 	}
 	undo.add(s.scratch.Close)
+	built() // who waits for a volume that another session leaves keeps nobody from a cell
 	if err := furnished(); err != nil {
 		return nil, err
 	}
