@@ -25,7 +25,7 @@ const (
 	CodeQueueFull    Code = "queue-full"           // no place is left in the queue; retry
 	CodeKeyFull      Code = "key-queue-full"       // as many requests of this key wait as may; retry
 	CodeConnsFull    Code = "too-many-connections" // of the service, or of one address; retry
-	CodeBodiesFull   Code = "too-many-bodies"      // of so many requests the body is still coming, of the service or of this key; retry
+	CodeBodiesFull   Code = "too-many-bodies"      // of so many requests the body is still coming, or the file going, of the service or of this key; retry
 	CodeWaited       Code = "waited-too-long"      // no slot became free in time; retry
 	CodeCheckRefused Code = "check-refused"        // check=enforce, and the check found an error
 	CodeConflict     Code = "conflict"             // it is there already, or is something else

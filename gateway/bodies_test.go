@@ -204,3 +204,34 @@ func TestBodiesThatComeAreBoundedTogether(t *testing.T) {
 		t.Errorf("when one has gone: %d", s)
 	}
 }
+
+// API-02: files that nobody reads hold connections to the agent, so they are bounded with
+// the bodies, and by key. One is sent when another's reader has gone.
+func TestFilesThatGoAreBoundedWithTheBodies(t *testing.T) {
+	f := new(fakeSessions)
+	mux := f.mux()
+	mux.HandleFunc("GET /v1/sessions/{id}/files/{name...}", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("name") == "large" {
+			_, _ = io.Copy(w, io.LimitReader(zeros{}, 64<<20)) // more than all buffers on the way hold
+		}
+	})
+	at, _, web := listenFake(t, mux, nil, func(c *Config) { c.MaxBodies = 1 })
+	g := web.Config.Handler.(*Gateway)
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	unread := dial(t, at, "GET /v1/sessions/s1/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	for deadline := time.Now().Add(30 * time.Second); g.coming.Had("") < 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it has no place")
+		}
+	}
+	var p api.Problem
+	if s := send(t, web, "GET", "/v1/sessions/s1/files/small", "", &p); s != 429 || p.Code != api.CodeBodiesFull || p.RetryAfter == 0 {
+		t.Errorf("%d, %+v", s, p)
+	}
+	time.AfterFunc(placeWait/5, func() { unread.Close() })
+	if s := send(t, web, "GET", "/v1/sessions/s1/files/small", "", nil); s != 200 {
+		t.Errorf("when its reader has gone: %d", s)
+	}
+}

@@ -10,20 +10,26 @@ import (
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
-// placeWait is how long a request waits for a place for its body. Who sends as fast as
+// placeWait is how long a request waits for a place for its body or file. Who sends as fast as
 // he can has left one by then.
 const placeWait = time.Second
 
 // errGone is of a request whose connection was given to another while it waited.
 var errGone = errors.New("the connection was closed for another")
 
-// place is had while a request's body comes, for which it has two minutes: meanwhile it
-// has a connection, and one of the agent's where the body is passed on. No key must have
-// all of them, and no bound of addresses helps where a proxy's is everybody's (API-02).
+// place is had while a request's body comes.
 func (g *Gateway) place(r *http.Request) (leave func(), err error) {
 	if r.ContentLength == 0 {
 		return func() {}, nil
 	}
+	return g.passage(r)
+}
+
+// passage is had while a request's body comes, or a session's file goes to its reader, for
+// which each has two minutes: meanwhile it has a connection, and one of the agent's where
+// it is passed on. No key must have all of them, and no bound of addresses helps where a
+// proxy's is everybody's (API-02).
+func (g *Gateway) passage(r *http.Request) (leave func(), err error) {
 	who, what := queue.Who{}, "requests"
 	if c := callerOf(r.Context()); c.Name != "" {
 		who.Key, who.Most = c.Name, c.Bodies
@@ -56,5 +62,5 @@ func (g *Gateway) place(r *http.Request) (leave func(), err error) {
 	if who.Most > 0 && g.coming.Had(who.Key) >= who.Most {
 		most, what, cure = who.Most, "requests of this key", "have the operator set bodies on it"
 	}
-	return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBodiesFull, "the bodies of %d %s are still coming, and no more may at a time: send it again later, send faster, or %s", most, what, cure))
+	return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBodiesFull, "the bodies or files of %d %s are still on their way, and no more may be at a time: send it again later, send and read faster, or %s", most, what, cure))
 }

@@ -39,7 +39,7 @@ type Config struct {
 	Wait      time.Duration // the longest anybody waits for a turn; zero means 60 s
 	MaxBody   api.Size      // of a request; zero means 64 MiB
 	MaxBlob   api.Size      // largest blob; zero means 256 MiB
-	MaxBodies int           // of requests, still coming, at a time; zero means 256
+	MaxBodies int           // of requests, still coming, and files of sessions, still going, at a time; zero means 256
 	MaxConns  int           // connections at a time; zero means 4096
 	MaxEach   int           // of them, of one remote address that is not this host's; zero means an eighth
 	Grace     time.Duration // on stopping, how long runs may go on; zero means 10 s

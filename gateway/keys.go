@@ -25,7 +25,7 @@ type Key struct {
 	Waiting  int      // in the queue; zero: no bound but the queue's
 	Sessions int      // at a time; zero: what leaves room for other keys, see room
 	Memory   api.Size // promised to them together, with swap and scratch; zero: likewise
-	Bodies   int      // of requests, still coming; zero means an eighth of the service's
+	Bodies   int      // of requests, still coming, and files, still going; zero means an eighth of the service's
 	Blobs    api.Size // together; zero means 1 GiB
 	Volumes  api.Size // together; zero: what leaves room for other keys
 	Admin    bool     // may see everyone's history, stats and alerts, and /metrics

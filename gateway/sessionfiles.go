@@ -59,6 +59,11 @@ func (g *Gateway) getFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	leave, err := g.passage(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	out := &fileAnswer{w: w}
 	err = files.Get(r.Context(), r.PathValue("name"), out)
 	switch {

@@ -40,7 +40,7 @@ Examples:
 	f.IntVar(&k.Waiting, "waiting", 0, "most requests in the queue (default: as many as it holds)")
 	f.IntVar(&k.Sessions, "sessions", 0, "most sessions at a time (default: what leaves room for other keys)")
 	f.Var(&k.Memory, "memory", "most memory promised to its sessions together, with swap and scratch (default: likewise)")
-	f.IntVar(&k.Bodies, "bodies", 0, "most requests whose body is still coming (default: an eighth of the service's)")
+	f.IntVar(&k.Bodies, "bodies", 0, "most requests whose body is still coming, or file of a session going (default: an eighth of the service's)")
 	f.Var(&k.Blobs, "blobs", "most that its blobs take up together (default 1G)")
 	f.Var(&k.Volumes, "volumes", "most that its volumes take up together (default: what leaves room for other keys)")
 	f.BoolVar(&k.Admin, "admin", false, "may see everyone's history, statistics and alerts, and /metrics")

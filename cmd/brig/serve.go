@@ -74,7 +74,7 @@ func serveCommand(c *console, args []string) int {
 	f.Var(&o.maxBlob, "max-blob", "largest blob")
 	f.IntVar(&o.conns, "max-conns", 4096, "most connections at a time")
 	f.IntVar(&o.connsEach, "max-conns-address", 512, "most of them of one remote address; this host's own have no such bound")
-	f.IntVar(&o.bodies, "max-bodies", 256, "most requests at a time whose body is still coming; of one key an eighth, if its line does not say bodies")
+	f.IntVar(&o.bodies, "max-bodies", 256, "most requests at a time whose body is still coming, or file of a session going; of one key an eighth, if its line does not say bodies")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
 	f.IntVar(&o.historyRuns, "history-runs", 100_000, "runs that the history keeps, of all keys together; then the oldest go of the key that has most")
 	f.Var(&o.historyBytes, "history-bytes", "most that the history takes up, nearly")
