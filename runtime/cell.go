@@ -23,14 +23,22 @@ import (
 // A cellKey says which runs a cell can serve: those of one image under one
 // filter, with one kind of /proc.
 type cellKey struct {
-	image    string    // digest
-	imported time.Time // removed and imported again, it has another tree
-	policy   string    // hash of the profile and its mode
+	imageTree
+	policy   string // hash of the profile and its mode
 	fullProc bool
 	mode     api.Mode
 	writable bool  // a throw-away layer over the image; such a cell serves one run
 	layer    layer // its bounds
 }
+
+// An imageTree is what an image was at one time: removed or replaced, and imported again, it has
+// another.
+type imageTree struct {
+	image    string // digest
+	imported time.Time
+}
+
+func treeOf(image rootfs.Image) imageTree { return imageTree{image.Digest, image.Imported} }
 
 // A cell is one libcontainer container whose PID 1 is cellinit. It belongs to a
 // slot and serves one run at a time, or to a session. Its methods are not safe for concurrent use.
@@ -67,7 +75,7 @@ type cellPlan struct {
 // cellFor plans cells of an image under a filter.
 func cellFor(image rootfs.Image, f *filter, fullProc bool, mode api.Mode) cellPlan {
 	return cellPlan{
-		key:    cellKey{image: image.Digest, imported: image.Imported, policy: f.hash, fullProc: fullProc, mode: mode},
+		key:    cellKey{imageTree: treeOf(image), policy: f.hash, fullProc: fullProc, mode: mode},
 		image:  image,
 		filter: f,
 	}

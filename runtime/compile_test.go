@@ -16,7 +16,7 @@ func TestArtifactKeyHoldsEverything(t *testing.T) {
 		return &plan{
 			argv: []string{"cc", "a.c"}, env: []string{"A=1"}, artifacts: []string{"main"},
 			files: []api.File{{Name: "a.c", Content: []byte("1")}, {Name: "b.h", Content: []byte("2")}},
-			cell:  cellPlan{key: cellKey{image: "sha256:1", policy: "p"}},
+			cell:  cellPlan{key: cellKey{imageTree: imageTree{image: "sha256:1"}, policy: "p"}},
 		}
 	}
 	seen := map[string]string{artifactKey(base()): "the base"}

@@ -34,8 +34,8 @@ func (i *heldImage) Close() error {
 	return err
 }
 
-// ImagesRemoved has the cells of images that are stored no more closed as soon as nobody
-// uses them, and their trees deleted.
+// ImagesRemoved has the cells of images that are stored no more, or were replaced, closed as
+// soon as nobody uses them, and their trees deleted.
 func (h *Host) ImagesRemoved() {
 	select {
 	case h.pool.removed <- struct{}{}:

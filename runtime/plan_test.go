@@ -92,7 +92,7 @@ func TestSourceIsPlacedUnderItsName(t *testing.T) {
 }
 
 func TestChooseTakesTheReadiestSlot(t *testing.T) {
-	key := cellKey{image: "i"}
+	key := cellKey{imageTree: imageTree{image: "i"}}
 	ready := func() *berth { b := &berth{}; b.waits.Store(true); return b }
 	with := func(b *berth) map[cellKey]*berth { return map[cellKey]*berth{key: b} }
 	for _, tt := range []struct {
@@ -142,7 +142,7 @@ func TestRoomForCellsFollowsTheLimitOnOpenFiles(t *testing.T) {
 }
 
 func TestStartErrors(t *testing.T) {
-	p := &plan{argv: []string{"prog"}, cell: cellPlan{key: cellKey{image: "img"}}}
+	p := &plan{argv: []string{"prog"}, cell: cellPlan{key: cellKey{imageTree: imageTree{image: "img"}}}}
 	for errno, want := range map[unix.Errno]api.Code{
 		unix.ENOENT: api.CodeNoProgram, unix.ENOTDIR: api.CodeNoProgram, unix.EACCES: api.CodeBadProgram,
 		unix.ENOEXEC: api.CodeBadProgram, unix.E2BIG: api.CodeTooLarge, unix.EIO: api.CodeBadProgram, unix.ENFILE: "",

@@ -280,22 +280,26 @@ func (p *pool) evict(ctx context.Context) {
 	}
 }
 
-// gone are the images that cells are of and the store has no more.
-func (p *pool) gone() map[string]bool {
+// gone are the trees that cells are of and the store has no more: their images were removed,
+// or replaced.
+func (p *pool) gone() map[imageTree]bool {
 	p.mu.Lock()
-	images := map[string]bool{}
+	trees := map[imageTree]bool{}
 	for _, s := range p.slots {
 		for key := range s.berths {
-			images[key.image] = true
+			trees[key.imageTree] = true
 		}
 	}
 	p.mu.Unlock() // what follows waits for a disk
-	maps.DeleteFunc(images, func(image string, _ bool) bool { return p.host.cfg.Images.Has(image) })
-	return images
+	maps.DeleteFunc(trees, func(t imageTree, _ bool) bool {
+		img, err := p.host.cfg.Images.Lookup(t.image)
+		return err == nil && treeOf(img) == t
+	})
+	return trees
 }
 
 // idle takes the berths to be closed out of the pool.
-func (p *pool) idle(gone map[string]bool) []*berth {
+func (p *pool) idle(gone map[imageTree]bool) []*berth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*berth
@@ -304,7 +308,7 @@ func (p *pool) idle(gone map[string]bool) []*berth {
 			continue
 		}
 		for key, b := range s.berths {
-			if b.idleFor() > idleLife || gone[key.image] {
+			if b.idleFor() > idleLife || gone[key.imageTree] {
 				delete(s.berths, key)
 				out = append(out, b)
 			}

@@ -1,0 +1,52 @@
+package runtime
+
+import (
+	"archive/tar"
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// The cells of an image go with its tree: when it is removed, and when an import replaces it
+// because it was damaged. Else a damaged tree stays as long as they.
+func TestCellsGoWithTheirTree(t *testing.T) {
+	testenv.NeedRoot(t)
+	store, err := rootfs.Open(filepath.Join(t.TempDir(), "images"))
+	check(t, err)
+	imported := func() rootfs.Image {
+		var archive bytes.Buffer
+		w := tar.NewWriter(&archive)
+		check(t, w.WriteHeader(&tar.Header{Name: "x", Mode: 0o644}))
+		check(t, w.Close())
+		img, err := store.Import(t.Context(), &archive, rootfs.Options{Name: "tiny"})
+		check(t, err)
+		return img
+	}
+	first := imported()
+	p := &pool{host: &Host{cfg: Config{Images: store}}, slots: []*stall{{berths: map[cellKey]*berth{
+		{imageTree: treeOf(first)}: {}, {imageTree: treeOf(first), fullProc: true}: {},
+	}}}}
+	if gone := p.gone(); len(gone) != 0 {
+		t.Errorf("%v have gone", gone)
+	}
+	if again := imported(); again.Replaced || len(p.gone()) != 0 {
+		t.Errorf("imported again, as it was, %v have gone", p.gone())
+	}
+	check(t, os.Remove(filepath.Join(first.Path, "x")))
+	second := imported()
+	if gone := p.gone(); !second.Replaced || len(gone) != 1 || !gone[treeOf(first)] {
+		t.Errorf("replaced, %v have gone", gone)
+	}
+	p.slots[0].berths = map[cellKey]*berth{{imageTree: treeOf(second)}: {}}
+	if gone := p.gone(); len(gone) != 0 {
+		t.Errorf("%v have gone beside the new one", gone)
+	}
+	check(t, store.Remove("tiny"))
+	if gone := p.gone(); len(gone) != 1 || !gone[treeOf(second)] {
+		t.Errorf("removed, %v have gone", gone)
+	}
+}
