@@ -84,3 +84,38 @@ func TestJanitor(t *testing.T) {
 		t.Error("what has ended is ended again")
 	}
 }
+
+// What an earlier service left is in the file until it has ended, whatever is made
+// meanwhile, and no longer: the service after the next is not told of it again.
+func TestWhatWasLeftIsKeptUntilItHasEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions")
+	if err := os.WriteFile(path, []byte("left\ngone\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, left, err := openSessions(path)
+	if err != nil || !slices.Equal(left, []string{"left", "gone"}) {
+		t.Fatalf("%q, %v", left, err)
+	}
+	next := func(want ...string) {
+		t.Helper()
+		if _, left, err := openSessions(path); err != nil || !slices.Equal(left, want) {
+			t.Errorf("the next service is told of %q, %v; want %q", left, err, want)
+		}
+	}
+	if err := b.drop("gone"); err != nil {
+		t.Fatal(err)
+	}
+	next("left")
+	none := func(_, _ tally) error { return nil }
+	if _, _, err := b.reserve("?1", booked{}, none); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.settle("?1", "new", 0); err != nil {
+		t.Fatal(err)
+	}
+	next("new", "left")
+	if err := b.drop("new", "left"); err != nil {
+		t.Fatal(err)
+	}
+	next()
+}

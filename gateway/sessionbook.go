@@ -22,6 +22,7 @@ type sessionBook struct {
 
 	mu    sync.Mutex
 	all   map[string]booked   // guarded by mu
+	left  []string            // guarded by mu; of an earlier service, not known to have ended
 	ended map[string][]ending // guarded by mu; of each owner, the latest last
 	write sync.Mutex          // orders the file's changes
 }
@@ -57,7 +58,8 @@ func openSessions(path string) (b *sessionBook, left []string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, nil, nil
 	}
-	return b, strings.Fields(string(text)), err
+	b.left = strings.Fields(string(text))
+	return b, slices.Clone(b.left), err
 }
 
 // find gives a session of an owner's, or says that it has ended; others' are not found,
@@ -168,14 +170,15 @@ func (b *sessionBook) end(id, why string) error {
 // drop forgets sessions, or places.
 func (b *sessionBook) drop(ids ...string) error {
 	b.mu.Lock()
-	n := len(b.all)
+	n := len(b.all) + len(b.left)
+	b.left = slices.DeleteFunc(b.left, func(id string) bool { return slices.Contains(ids, id) })
 	for _, id := range ids {
 		if s, ok := b.all[id]; ok && isPlace(id) {
 			close(s.settled)
 		}
 		delete(b.all, id)
 	}
-	changed := n != len(b.all)
+	changed := n != len(b.all)+len(b.left)
 	b.mu.Unlock()
 	if !changed {
 		return nil
@@ -190,8 +193,11 @@ func (b *sessionBook) save() error {
 	}
 	b.write.Lock()
 	defer b.write.Unlock()
+	b.mu.Lock()
+	ids := append(b.idsLocked(func(booked) bool { return true }), b.left...)
+	b.mu.Unlock()
 	var text strings.Builder
-	for _, id := range b.every() {
+	for _, id := range ids {
 		fmt.Fprintln(&text, id)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(b.path), ".sessions-")
