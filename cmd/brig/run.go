@@ -205,7 +205,7 @@ func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *run
 		return err
 	}
 	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
-	var known []string
+	var known, named []string
 	for _, l := range all {
 		if o.run.Language == l.Name || slices.Contains(l.Aliases, o.run.Language) || o.run.Language == "" && slices.Contains(l.Extensions, ext) {
 			o.run.Language = l.Name
@@ -214,10 +214,10 @@ func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *run
 			}
 			return c.buildMissing(ctx, agent, l)
 		}
-		known = append(known, l.Extensions...)
+		known, named = append(known, l.Extensions...), append(named, l.Name)
 	}
 	if o.run.Language != "" {
-		return nil // the agent says what there is
+		return api.Refuse(api.CodeNoLanguage, "there is no language %.80q%s (known: %s)", o.run.Language, nearest(o.run.Language, named), strings.Join(named, " "))
 	}
 	return api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language", ext, strings.Join(known, " "))
 }

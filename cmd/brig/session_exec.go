@@ -85,6 +85,9 @@ without a -- before it, a note says so.`)
 		}
 		e.Source, e.SourceName = program(text), filepath.Base(*source)
 	}
+	if len(words) == 0 && len(e.Source) == 0 {
+		return c.hint("session exec", fmt.Errorf("there is nothing to execute: write -- CMD after the ID, or use -c CODE or --source FILE before it"))
+	}
 	err := e.Validate()
 	if err == nil && len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
 		err = fmt.Errorf("--collect brings files back, but not where to: add --out DIR, --json or --result FILE")
