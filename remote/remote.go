@@ -170,7 +170,7 @@ func refusal(res *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, mostProblem))
 	p := new(api.Problem)
 	if err != nil || json.Unmarshal(text, p) != nil || p.Code == "" {
-		return errors.Join(fmt.Errorf("%s %s: %s: %.200s", res.Request.Method, res.Request.URL.Path, res.Status, text), err)
+		return errors.Join(fmt.Errorf("%s %s: %s: %.200s", res.Request.Method, res.Request.URL.Path, res.Status, bytes.TrimSpace(text)), err)
 	}
 	return p
 }

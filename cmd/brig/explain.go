@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
@@ -61,19 +63,8 @@ Examples:
 		ask = service.AnyStatus
 	}
 	s, err := ask(ctx, f.Arg(0))
-	var refused *api.Problem
-	switch {
-	case !errors.As(err, &refused) || refused.Code != api.CodeUnauthorized:
-	case key == "":
-		err = fmt.Errorf("the service at %s needs a key: put yours into $BRIG_API_KEY", at)
-	default:
-		err = fmt.Errorf("the service at %s does not know the key in $BRIG_API_KEY: ask its operator for one", at)
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		err = fmt.Errorf("no service answers at %s: start brig serve, or name its address with --url or $BRIG_URL", at)
-	}
 	if err != nil {
-		return c.fail(err)
+		return c.fail(unexplained(err, at, key))
 	}
 	if *asJSON {
 		c.stdout.Write(marshal(s))
@@ -81,6 +72,26 @@ Examples:
 	}
 	fmt.Fprint(c.stdout, explanation(s))
 	return 0
+}
+
+// unexplained says what to mend where the service did not answer, or not whoever has this key.
+func unexplained(err error, at, key string) error {
+	var refused *api.Problem
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no service answers at %s: start brig serve, or name its address with --url or $BRIG_URL", at)
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("the certificate of %s is not trusted: set $SSL_CERT_FILE to it, or to its issuer's: %w", at, untrusted.Err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("the service at %s is one without TLS: write http://", at)
+	case !errors.As(err, &refused) || refused.Code != api.CodeUnauthorized:
+		return err
+	case key == "":
+		return fmt.Errorf("the service at %s needs a key: put yours into $BRIG_API_KEY", at)
+	default:
+		return fmt.Errorf("the service at %s does not know the key in $BRIG_API_KEY: ask its operator for one", at)
+	}
 }
 
 // explanation is a run's fate in a few lines.

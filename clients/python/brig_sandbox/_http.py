@@ -152,7 +152,7 @@ def problem(status: int, headers: Mapping[str, str], answer: bytes, cure: str = 
     except ValueError:
         pass
     ours = status >= 500 or status == 429 or status < 400
-    message = said.get("detail") or said.get("message") or said.get("title") or f"the service answers {status}"
+    message = said.get("detail") or said.get("message") or said.get("title") or f"the service answers {status}{_plain(answer)}"
     errors = said.get("errors")  # where a field is wrong, each with its place
     if isinstance(errors, list):
         for e in errors:
@@ -167,6 +167,14 @@ def problem(status: int, headers: Mapping[str, str], answer: bytes, cure: str = 
         run_id=str(said.get("run_id") or ""),
         session_id=str(said.get("session_id") or ""),
     )
+
+
+def _plain(answer: bytes) -> str:
+    """A line of text that is no problem, such as that of a server with TLS to one who asks without."""
+    text = answer.strip()
+    if not text or len(text) > 200 or text[:1] in b"<{[" or not text.isascii() or not text.decode().isprintable():
+        return ""
+    return ": " + text.decode()
 
 
 def _retry_after(value: Optional[str]) -> Optional[float]:

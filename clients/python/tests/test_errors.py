@@ -31,6 +31,18 @@ class Errors(unittest.TestCase):
                     CodeSandbox(url=service.url, api_key=key).execute("x")
                 self.assertEqual(len(service.asked), 1)
 
+    def test_a_line_of_text_is_told(self) -> None:
+        for body, text in (
+            (b"Client sent an HTTP request to an HTTPS server.\n", "the service answers 400: Client sent an HTTP request to an HTTPS server. [http-400]"),
+            (b"<html>a proxy's</html>", "the service answers 400 [http-400]"),
+            (b"two\nlines", "the service answers 400 [http-400]"),
+            (b"", "the service answers 400 [http-400]"),
+        ):
+            with self.subTest(body), Service(Answer(400, body)) as service:
+                with self.assertRaises(RequestError) as raised:
+                    CodeSandbox(url=service.url).execute("x")
+                self.assertEqual(str(raised.exception), text)
+
     def test_the_place_of_a_mistake_is_told(self) -> None:
         said = {"detail": "validation failed", "code": "bad-request", "errors": [{"location": "body.limits", "message": "too much"}]}
         with Service(Answer(422, said)) as service, self.assertRaisesRegex(RequestError, r"validation failed; body.limits: too much \[bad-request\]"):
