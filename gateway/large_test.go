@@ -303,3 +303,16 @@ func TestLittleWaitsForRoom(t *testing.T) {
 		}
 	})
 }
+
+// A run that may have much output and has little needs no room, and has none to give back.
+func TestLittleOfLargeOutput(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		carried(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun, Stdout: []byte("y\n")})
+	})
+	web := serveFake(t, mux, nil)
+	var res api.Result
+	if s := send(t, web, "POST", "/v1/runs", parted, &res); s != 200 || string(res.Stdout) != "y\n" {
+		t.Errorf("%d, %q", s, res.Stdout)
+	}
+}

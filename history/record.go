@@ -31,7 +31,7 @@ func Of(r api.Result) api.Record {
 	return rec
 }
 
-// check refuses what only a mistake of the caller's can bring about: the gateway has
+// checkRecord refuses what only a mistake of the caller's can bring about: the gateway has
 // checked every name before the run.
 func checkRecord(r *api.Record) error {
 	switch {
