@@ -167,6 +167,47 @@ func TestTestsShareSlots(t *testing.T) {
 	}
 }
 
+// A job with many tests has one slot for itself. Of the others who is refused and comes
+// again has one as soon as a test there ends.
+func TestTestsLeaveSlotsToOthers(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	job := sh("sleep 0.3")
+	job.Limits.Memory = 64 * api.MiB
+	for i := range 1000 {
+		job.Tests = append(job.Tests, api.Test{ID: fmt.Sprint(i)})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	defer func() { cancel(); <-ended }()
+	var told atomic.Int64
+	go func() {
+		defer close(ended)
+		_, _ = a.RunEvents(ctx, job, nil, client.Events{Test: func(api.TestResult) { told.Add(1) }})
+	}()
+	for told.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	other := sh("exit 0")
+	other.Limits.Memory = 64 * api.MiB
+	begun := time.Now()
+	for range 5 {
+		for {
+			res, err := a.Run(t.Context(), other)
+			if err == nil {
+				wantVerdict(t, res, api.OK)
+				break
+			}
+			if !strings.Contains(err.Error(), "slots are busy") {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun); took > slow(4*time.Second) {
+				t.Fatalf("five runs beside a job are not done after %v: each waits for one test at most", took)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
 // A caller who leaves cancels the tests that have not begun, and those under way.
 func TestTestsCanceled(t *testing.T) {
 	a := startAgent(t)

@@ -264,7 +264,7 @@ func (h *Host) lease(ctx context.Context, p *plan, patient bool) (*lease, error)
 	if patient {
 		return h.pool.await(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
 	}
-	return h.pool.lease(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
+	return h.pool.arrive(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
 }
 
 // execute leases, climbs and judges.

@@ -21,6 +21,7 @@ type pool struct {
 	slots     []*stall      // guarded by mu
 	committed api.Size      // guarded by mu; the sum of the leased runs' limits
 	closed    bool          // guarded by mu
+	refused   time.Duration // guarded by mu; when one who may come again last found no slot
 	waiting   int           // guarded by mu; how many await a release
 	released  chan struct{} // guarded by mu; closed by the next release that somebody awaits
 
@@ -89,6 +90,29 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 		}
 		// The failure is older than this request; the keeper is trying again.
 	}
+}
+
+// arrive is lease for one who is refused what is not free.
+func (p *pool) arrive(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
+	l, err := p.lease(ctx, want, once, memory)
+	var full *api.Error
+	if errors.As(err, &full) && full.Code == api.CodeBusy {
+		p.mu.Lock()
+		p.refused = monotonic()
+		p.mu.Unlock()
+	}
+	return l, err
+}
+
+// comesAgain is how soon one who was refused a slot comes for it again: the gateway
+// within 50 ms.
+const comesAgain = 100 * time.Millisecond
+
+// wanted reports whether somebody who was refused a slot may be expected to come again.
+func (p *pool) wanted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused > 0 && monotonic()-p.refused < comesAgain
 }
 
 // await is lease for somebody who was given a slot before and has more to do: it

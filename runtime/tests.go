@@ -41,7 +41,7 @@ func (h *Host) runTests(ctx context.Context, j *job, streams Streams, admitted b
 	workers.Go(func() { t.work(within, stop, admitted, sync.OnceFunc(func() { close(first) })) })
 	<-first
 	for range min(h.cfg.Slots, len(j.ask.Tests)) - 1 {
-		workers.Go(func() { t.work(within, stop, true, func() {}) })
+		workers.Go(func() { t.help(within, stop) })
 	}
 	workers.Wait()
 	if t.err != nil {
@@ -57,38 +57,66 @@ func (h *Host) runTests(ctx context.Context, j *job, streams Streams, admitted b
 // work takes tests until there are none left.
 func (t *series) work(ctx context.Context, stop func(), admitted bool, leased func()) {
 	defer leased()
-	for {
-		i := t.take(ctx)
-		if i < 0 {
-			return
-		}
-		res, err := t.one(ctx, i, admitted, leased)
+	for t.step(ctx, stop, admitted, leased) {
 		admitted = true
-		if err != nil && ctx.Err() != nil {
-			return // canceled before it began, or by another's error
+	}
+}
+
+// help is work on a further slot. A job is admitted for one: of the others who was refused
+// has the first claim, as tests could else keep him out for hours.
+func (t *series) help(ctx context.Context, stop func()) {
+	for {
+		for t.more(ctx) && t.host.pool.wanted() {
+			time.Sleep(comesAgain / 10)
 		}
-		if err != nil {
-			t.mu.Lock()
-			if t.err == nil {
-				t.err = err
-			}
-			t.mu.Unlock()
-			stop() // the others' runs are worth nothing without it
+		if !t.step(ctx, stop, true, func() {}) {
 			return
 		}
-		t.done(i, res)
 	}
+}
+
+// step carries out the next test, if there is one.
+func (t *series) step(ctx context.Context, stop func(), admitted bool, leased func()) bool {
+	i := t.take(ctx)
+	if i < 0 {
+		return false
+	}
+	res, err := t.one(ctx, i, admitted, leased)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return false // canceled before it began, or by another's error
+	case err != nil:
+		t.mu.Lock()
+		if t.err == nil {
+			t.err = err
+		}
+		t.mu.Unlock()
+		stop() // the others' runs are worth nothing without it
+		return false
+	}
+	t.done(i, res)
+	return true
 }
 
 // take gives the index of the next test to run, or -1.
 func (t *series) take(ctx context.Context) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.next == len(t.results) || t.failed || t.err != nil || ctx.Err() != nil {
+	if !t.moreLocked(ctx) {
 		return -1
 	}
 	t.next++
 	return t.next - 1
+}
+
+func (t *series) more(ctx context.Context) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.moreLocked(ctx)
+}
+
+func (t *series) moreLocked(ctx context.Context) bool {
+	return t.next < len(t.results) && !t.failed && t.err == nil && ctx.Err() == nil
 }
 
 func (t *series) one(ctx context.Context, i int, admitted bool, leased func()) (api.TestResult, error) {
