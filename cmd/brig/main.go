@@ -99,6 +99,9 @@ func brig(c *console, args []string) int {
 	}
 	switch name := args[0]; name {
 	case "help", "-h", "--help":
+		if len(args) > 1 && name == "help" {
+			return brig(c, append(slices.Clone(args[1:]), "--help"))
+		}
 		fmt.Fprint(c.stdout, overview())
 		return 0
 	case "--version":

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -256,7 +257,17 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	return keys, config, o.enough()
+	return keys, config, cmp.Or(o.enough(), o.named())
+}
+
+// named refuses what no Host header is compared with: more than a name.
+func (o serveOptions) named() error {
+	for _, h := range o.hosts {
+		if _, err := netip.ParseAddr(h); err != nil && (h == "" || strings.ContainsAny(h, ":/[] \t*")) {
+			return fmt.Errorf("--host %q: write a name alone, such as judge.example, without http://, port or path", h)
+		}
+	}
+	return nil
 }
 
 // enough refuses bounds with which the service could do nothing.

@@ -54,3 +54,15 @@ func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 		}
 	}
 }
+
+// A name that no caller's Host header can be is a slip, told at start.
+func TestServeRefusesHostsThatAreNoNames(t *testing.T) {
+	for host, ok := range map[string]bool{
+		"judge.example": true, "judge": true, "192.0.2.7": true, "2001:db8::1": true,
+		"": false, "http://judge.example": false, "judge.example:8080": false, "judge.example/": false, "a b": false, "*.example": false,
+	} {
+		if err := (serveOptions{hosts: []string{"localhost", host}}).named(); (err == nil) != ok {
+			t.Errorf("--host %q: %v", host, err)
+		}
+	}
+}

@@ -114,7 +114,11 @@ func parseSettings(file string, raw []byte) ([]setting, error) {
 		return nil, nil // nothing but comments
 	} else if err != nil {
 		if at := yamlLine.FindStringSubmatch(err.Error()); at != nil {
-			return nil, fmt.Errorf("%s:%s: %s", file, at[1], strings.TrimPrefix(err.Error(), at[0]))
+			said := strings.TrimPrefix(err.Error(), at[0])
+			if said == "found character that cannot start any token" {
+				said += ": indent with spaces, not with tabs, and put texts in quotes"
+			}
+			return nil, fmt.Errorf("%s:%s: %s", file, at[1], said)
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -119,6 +119,7 @@ func TestSettleNamesEachMistakeWithItsLine(t *testing.T) {
 		{"a list for one value", nil, "queue: [1, 2]\n", []string{`FILE:1: queue takes one value, not a list`}},
 		{"an object for a value", nil, "queue:\n  deep: 1\n", []string{`FILE:2: queue: write a value or a list of values`}},
 		{"no value", nil, "queue: 1\nlisten:\n", []string{`FILE:2: listen: write a value or a list of values, or leave the line out`}},
+		{"a tab", nil, "# comment\n\tqueue: 1\n", []string{`FILE:2: found character that cannot start any token: indent with spaces, not with tabs`}},
 		{"the same key twice", nil, "queue: 1\nwait: 1s\nqueue: 2\n", []string{`FILE:3: queue is set in line 1 already`}},
 		{"several at once", map[string]string{"B_WAIT": "long"}, "queue: x\nqeue: 2\n",
 			[]string{`B_WAIT: invalid argument "long"`, `FILE:1: invalid argument "x"`, `FILE:2: there is no setting`}},

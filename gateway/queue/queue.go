@@ -29,6 +29,9 @@ type Full struct {
 }
 
 func (f *Full) Error() string {
+	if f.Most == 0 {
+		return "every slot is taken, and none may wait for one"
+	}
 	if f.Bound == "key" {
 		return fmt.Sprintf("%d requests of this key are waiting and %d may", f.Waiting, f.Most)
 	}

@@ -126,7 +126,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var full *Full
-	if _, err := q.Take(t.Context(), Who{Key: "b"}); !errors.As(err, &full) || full.Bound != "queue" {
+	if _, err := q.Take(t.Context(), Who{Key: "b"}); !errors.As(err, &full) || full.Bound != "queue" || err.Error() != "every slot is taken, and none may wait for one" {
 		t.Errorf("%v; want the queue's bound", err)
 	}
 	if len(q.lanes) != 1 {
