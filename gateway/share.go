@@ -20,9 +20,10 @@ func (h tally) and(more tally) tally {
 // fair lets one of several keys have more of what they share while at least as much as it
 // would have then is still free for others. One that takes all it can has a half, two have a
 // third each: whoever has nothing yet finds something, however many the keys and whatever
-// they do. Nothing needs to be known of them beforehand, and a key alone is not slowed.
-func fair(own, all, more, most int64) bool {
-	return own == 0 || own+more <= most-all-more
+// they do, and has his first, if it is an ordinary one, though less would be left. Nothing
+// needs to be known of keys beforehand, and one alone is not slowed.
+func fair(own, all, more, most, ordinary int64) bool {
+	return own+more <= most-all-more || own == 0 && more <= ordinary
 }
 
 // room says what keeps a key from one more session, if anything does: its own bounds,
@@ -30,6 +31,8 @@ func fair(own, all, more, most int64) bool {
 // that one key's could else keep all others out (TestSessionsLeaveRoomForOtherKeys).
 func (k Key) room(own, all, more, most tally, others bool) error {
 	has := own.and(more)
+	much := k.Memory == 0 && others && most.memory > 0 &&
+		!fair(int64(own.memory), int64(all.memory), int64(more.memory), int64(most.memory), int64(promiseOf(api.Defaults())))
 	switch {
 	case k.Sessions > 0 && has.sessions > k.Sessions:
 		return crowded("this key has %d sessions and %d may be: end one", own.sessions, k.Sessions)
@@ -37,9 +40,11 @@ func (k Key) room(own, all, more, most tally, others bool) error {
 		return api.Refuse(api.CodeAboveCeiling, "the session's memory with swap and scratch is %s, and the sessions of this key may have %s: ask for less", more.memory, k.Memory)
 	case k.Memory > 0 && has.memory > k.Memory:
 		return crowded("the sessions of this key have %s of memory, with swap and scratch, and %s may be: end one, or ask for less", own.memory, k.Memory)
-	case k.Sessions == 0 && others && most.sessions > 0 && !fair(int64(own.sessions), int64(all.sessions), 1, int64(most.sessions)):
+	case k.Sessions == 0 && others && most.sessions > 0 && !fair(int64(own.sessions), int64(all.sessions), 1, int64(most.sessions), 1):
 		return crowded("this key has %d of the %d sessions there can be, and leaves the rest to other keys: end one, or have the operator give the key a bound of its own (sessions)", own.sessions, most.sessions)
-	case k.Memory == 0 && others && most.memory > 0 && !fair(int64(own.memory), int64(all.memory), int64(more.memory), int64(most.memory)):
+	case much && own.memory == 0 && more.memory > most.memory/2:
+		return api.Refuse(api.CodeAboveCeiling, "the session's memory with swap and scratch is %s, and of the %s there is no key gets more than half: ask for less, or have the operator give the key a bound of its own (memory)", more.memory, most.memory)
+	case much:
 		return crowded("the sessions of this key have %s of the %s of memory there is, and leave the rest to other keys: end one, ask for less, or have the operator give the key a bound of its own (memory)", own.memory, most.memory)
 	}
 	return nil
@@ -54,7 +59,7 @@ func (k Key) roomForVolume(own, all, more, most api.Size, others bool) error {
 	switch {
 	case k.Volumes > 0 && own+more > k.Volumes:
 		return api.Refuse(api.CodeAboveCeiling, "this key may have %s of volumes, and with this one it would have %s: remove one, or ask for less", k.Volumes, own+more)
-	case k.Volumes == 0 && others && most > 0 && !fair(int64(own), int64(all), int64(more), int64(most)):
+	case k.Volumes == 0 && others && most > 0 && !fair(int64(own), int64(all), int64(more), int64(most), int64(api.VolumeSize)):
 		return api.Refuse(api.CodeAboveCeiling, "this key has %s of the %s of volumes there can be, and leaves the rest to other keys: remove one, ask for less, or have the operator give the key a bound of its own (volumes)", own, most)
 	}
 	return nil

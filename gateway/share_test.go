@@ -16,25 +16,35 @@ func TestRoomForSessions(t *testing.T) {
 		own, all tally
 		more     tally
 		alone    bool
+		few      bool // where there are but one session and 700 MiB
 		want     api.Code
 	}{
-		"the first of all":                         {more: one},
-		"the first, and little is left":            {all: tally{15, 11 * G}, more: one},
-		"a half of the sessions":                   {own: tally{7, 7 * M}, all: tally{7, 7 * M}, more: tally{1, M}},
-		"more than half of them":                   {own: tally{8, 8 * M}, all: tally{8, 8 * M}, more: tally{1, M}, want: api.CodeSessionsFull},
-		"a half of the memory":                     {own: tally{1, 5 * G}, all: tally{1, 5 * G}, more: tally{1, G}},
-		"more than half of it":                     {own: tally{1, 6 * G}, all: tally{1, 6 * G}, more: one, want: api.CodeSessionsFull},
-		"as much as is left beside another":        {own: tally{1, 3 * G}, all: tally{9, 7 * G}, more: tally{1, G}},
-		"more than is left beside another":         {own: tally{1, 4 * G}, all: tally{9, 8 * G}, more: one, want: api.CodeSessionsFull},
-		"nobody else may come":                     {own: tally{12, 11 * G}, all: tally{12, 11 * G}, more: one, alone: true},
-		"sessions of its own bound":                {key: Key{Sessions: 12}, own: tally{11, 11 * M}, all: tally{11, 11 * M}, more: tally{1, M}},
-		"more than that":                           {key: Key{Sessions: 12}, own: tally{12, 12 * M}, all: tally{12, 12 * M}, more: tally{1, M}, want: api.CodeSessionsFull},
-		"more than that, alone":                    {key: Key{Sessions: 2}, own: tally{2, 2 * M}, all: tally{2, 2 * M}, more: tally{1, M}, alone: true, want: api.CodeSessionsFull},
-		"memory of its own bound":                  {key: Key{Memory: 10 * G}, own: tally{1, 9 * G}, all: tally{1, 9 * G}, more: tally{1, G}},
-		"more memory than that":                    {key: Key{Memory: G}, own: tally{2, G}, all: tally{2, G}, more: tally{1, M}, alone: true, want: api.CodeSessionsFull},
-		"one that alone is more than that":         {key: Key{Memory: 256 * M}, more: one, want: api.CodeAboveCeiling},
-		"a bound of sessions is none of the other": {key: Key{Sessions: 12}, own: tally{1, 6 * G}, all: tally{1, 6 * G}, more: one, want: api.CodeSessionsFull},
+		"the first of all":                            {more: one},
+		"the first, and little is left":               {all: tally{15, 11 * G}, more: one},
+		"the first, of ordinary size on a small host": {more: tally{1, 576 * M}, few: true},
+		"the first, larger than half of the memory":   {more: tally{1, 6*G + M}, want: api.CodeAboveCeiling},
+		"the first, larger than half of what is left": {all: tally{2, 8 * G}, more: tally{1, 3 * G}, want: api.CodeSessionsFull},
+		"the first and nobody else may come":          {more: tally{1, 6*G + M}, alone: true},
+		"the first, within a bound of its own":        {key: Key{Memory: 8 * G}, more: tally{1, 6*G + M}},
+		"a half of the sessions":                      {own: tally{7, 7 * M}, all: tally{7, 7 * M}, more: tally{1, M}},
+		"more than half of them":                      {own: tally{8, 8 * M}, all: tally{8, 8 * M}, more: tally{1, M}, want: api.CodeSessionsFull},
+		"a half of the memory":                        {own: tally{1, 5 * G}, all: tally{1, 5 * G}, more: tally{1, G}},
+		"more than half of it":                        {own: tally{1, 6 * G}, all: tally{1, 6 * G}, more: one, want: api.CodeSessionsFull},
+		"as much as is left beside another":           {own: tally{1, 3 * G}, all: tally{9, 7 * G}, more: tally{1, G}},
+		"more than is left beside another":            {own: tally{1, 4 * G}, all: tally{9, 8 * G}, more: one, want: api.CodeSessionsFull},
+		"nobody else may come":                        {own: tally{12, 11 * G}, all: tally{12, 11 * G}, more: one, alone: true},
+		"sessions of its own bound":                   {key: Key{Sessions: 12}, own: tally{11, 11 * M}, all: tally{11, 11 * M}, more: tally{1, M}},
+		"more than that":                              {key: Key{Sessions: 12}, own: tally{12, 12 * M}, all: tally{12, 12 * M}, more: tally{1, M}, want: api.CodeSessionsFull},
+		"more than that, alone":                       {key: Key{Sessions: 2}, own: tally{2, 2 * M}, all: tally{2, 2 * M}, more: tally{1, M}, alone: true, want: api.CodeSessionsFull},
+		"memory of its own bound":                     {key: Key{Memory: 10 * G}, own: tally{1, 9 * G}, all: tally{1, 9 * G}, more: tally{1, G}},
+		"more memory than that":                       {key: Key{Memory: G}, own: tally{2, G}, all: tally{2, G}, more: tally{1, M}, alone: true, want: api.CodeSessionsFull},
+		"one that alone is more than that":            {key: Key{Memory: 256 * M}, more: one, want: api.CodeAboveCeiling},
+		"a bound of sessions is none of the other":    {key: Key{Sessions: 12}, own: tally{1, 6 * G}, all: tally{1, 6 * G}, more: one, want: api.CodeSessionsFull},
 	} {
+		most := most
+		if tt.few {
+			most = tally{1, 700 * M}
+		}
 		err := tt.key.room(tt.own, tt.all, tt.more, most, !tt.alone)
 		var told *api.Problem
 		if err != nil {
@@ -151,6 +161,8 @@ func TestRoomForVolumes(t *testing.T) {
 		"the first":                 {all: 900 * M, more: 100 * M, most: 1000 * M, others: true, want: true},
 		"a half":                    {own: 400 * M, all: 400 * M, more: 100 * M, most: 1000 * M, others: true, want: true},
 		"more than a half":          {own: 400 * M, all: 400 * M, more: 101 * M, most: 1000 * M, others: true},
+		"a first of more than half": {more: 501 * M, most: 1000 * M, others: true},
+		"one of the usual size":     {more: api.VolumeSize, most: 300 * M, others: true, want: true},
 		"more than a half, alone":   {own: 400 * M, all: 400 * M, more: 101 * M, most: 1000 * M, want: true},
 		"an agent that says none":   {own: 400 * M, all: 400 * M, more: 101 * M, others: true, want: true},
 		"within a bound of its own": {key: Key{Volumes: 900 * M}, own: 400 * M, all: 400 * M, more: 500 * M, most: 1000 * M, others: true, want: true},
