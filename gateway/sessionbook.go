@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -202,7 +203,7 @@ func (b *sessionBook) save() error {
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(b.path), ".sessions-")
 	if err != nil {
-		return err
+		return unsaved(err)
 	}
 	_, err = tmp.WriteString(text.String())
 	err = errors.Join(err, tmp.Close())
@@ -210,7 +211,15 @@ func (b *sessionBook) save() error {
 		err = os.Rename(tmp.Name(), b.path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
+		return errors.Join(unsaved(err), os.Remove(tmp.Name()))
 	}
 	return nil
+}
+
+// unsaved tells a full disk apart, as the history does.
+func unsaved(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return api.Fail(api.CodeHostExhausted, "keep the session's id: no room left on the device: free some (%w)", err)
+	}
+	return err
 }

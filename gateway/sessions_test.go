@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -419,5 +423,33 @@ func TestAFileWithoutAName(t *testing.T) {
 				t.Errorf("%s %s: %d, %+v", method, path, s, p)
 			}
 		}
+	}
+}
+
+// A session that is gone is gone, whether its file can be written or not; one that cannot
+// be put there is refused for what the operator can mend.
+func TestSessionsOnAFullDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mux := new(fakeSessions).mux()
+	mux.HandleFunc("DELETE /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) { say(w, 200, struct{}{}) })
+	web := serveFake(t, mux, func(c *Config) { c.Sessions = filepath.Join(dir, "sessions") })
+	if s := send(t, web, "POST", "/v1/sessions", made, nil); s != 201 {
+		t.Fatal(s)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if s := send(t, web, "DELETE", "/v1/sessions/s1", "", nil); s != 204 {
+		t.Errorf("deleted: %d", s)
+	}
+	var p api.Problem
+	if s := send(t, web, "GET", "/v1/sessions/s1", "", &p); s != 410 || p.Code != api.CodeSessionEnded {
+		t.Errorf("afterwards: %d, %+v", s, p)
+	}
+	if p, ours := problemFor(unsaved(&fs.PathError{Op: "write", Path: "sessions", Err: syscall.ENOSPC})); p.Status != 503 || p.Code != api.CodeHostExhausted || !ours {
+		t.Errorf("a full disk: %+v", p)
 	}
 }
