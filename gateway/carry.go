@@ -42,6 +42,8 @@ type order struct {
 	do func(context.Context) (api.Result, error)
 
 	session string // of an exec
+
+	left bool // the caller left while the agent had it, which then told nothing of it
 }
 
 // carry takes an order through the queue and the agent, and into the history, before
@@ -100,6 +102,7 @@ func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.
 		late()
 		var e *api.Error
 		if err == nil || !errors.As(err, &e) || e.Code != api.CodeBusy && e.Code != api.CodeOverloaded {
+			o.left = errors.Is(err, context.Canceled)
 			return res, turn.Waited + tried.Sub(begun), err
 		}
 		select {
@@ -303,7 +306,7 @@ func (g *Gateway) record(o *order, res api.Result, waited time.Duration, err err
 			}
 		}
 	case errors.Is(err, context.Canceled):
-		rec = history.Of(takenBack(o.id, o.run.Labels))
+		rec = history.Of(o.takenBack())
 		rec.Queued = int64(waited)
 	default:
 		refused, _ := problemFor(err)

@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -91,7 +93,7 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(text), `"verdict":"canceled"`) {
+	if err != nil || !strings.Contains(string(text), `"verdict":"canceled"`) || !strings.Contains(string(text), "the run never began") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	var page struct {
@@ -99,5 +101,45 @@ func TestCanceledBeforeItBegins(t *testing.T) {
 	}
 	if s := send(t, web, "GET", "/v1/history", "", &page); s != 200 || len(page.Items) != 1 || page.Items[0].Verdict != api.Canceled {
 		t.Errorf("history: %d, %+v", s, page)
+	}
+}
+
+// Who hangs up cancels a run that has begun, and its record does not say otherwise.
+func TestWhoLeavesCancelsWhatHasBegun(t *testing.T) {
+	mux := http.NewServeMux()
+	begun := make(chan struct{})
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		close(begun)
+		<-r.Context().Done()
+	})
+	web := serveFake(t, mux, nil)
+	ctx, hangUp := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", web.URL+"/v1/runs", strings.NewReader(`{"image":"tiny","argv":["true"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	go func() { <-begun; hangUp() }()
+	if _, err := web.Client().Do(req); err == nil {
+		t.Fatal("an answer to one who left")
+	}
+	var page struct {
+		Items []struct {
+			Run string `json:"run_id"`
+		}
+	}
+	for end := time.Now().Add(10 * time.Second); len(page.Items) == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		send(t, web, "GET", "/v1/history", "", &page)
+	}
+	if len(page.Items) != 1 {
+		t.Fatalf("history: %+v", page)
+	}
+	var status api.Status
+	if s := send(t, web, "GET", "/v1/runs/"+page.Items[0].Run, "", &status); s != 200 || status.Result == nil || status.Result.Verdict != api.Canceled ||
+		status.Result.Usage.CPU.Source != "the run was canceled, and nobody waited for its figures" {
+		t.Errorf("%d, %+v", s, status.Result)
 	}
 }

@@ -114,18 +114,18 @@ func (g *Gateway) begin(o *order, release func()) (api.Status, error) {
 		defer release()
 		a.feed.put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
 		res, err := g.carry(ctx, o)
-		a.done(g, res, err)
+		a.done(g, o, res, err)
 		g.runs.finished(a)
 	}()
 	return a.status(), nil
 }
 
 // done tells how it ended.
-func (a *active) done(g *Gateway, res api.Result, err error) {
+func (a *active) done(g *Gateway, o *order, res api.Result, err error) {
 	a.mu.Lock()
 	a.state, a.usage = api.Done, nil
-	if errors.Is(err, context.Canceled) { // taken back while it waited
-		res, err = takenBack(a.id, a.labels), nil
+	if errors.Is(err, context.Canceled) {
+		res, err = o.takenBack(), nil
 	}
 	if err != nil {
 		a.problem = g.failed(err)
@@ -140,11 +140,15 @@ func (a *active) done(g *Gateway, res api.Result, err error) {
 	}
 }
 
-// takenBack is the result of a run that never began.
-func takenBack(id string, labels api.Labels) api.Result {
+// takenBack is the result of a run that was canceled before it began, or whose own
+// result nobody waited for.
+func (o *order) takenBack() api.Result {
 	none := api.Unknown("the run never began")
+	if o.left {
+		none = api.Unknown("the run was canceled, and nobody waited for its figures")
+	}
 	return api.Result{
-		Run: id, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{}, Labels: labels,
+		Run: o.id, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{}, Labels: o.run.Labels,
 		Usage: api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
 	}
 }
