@@ -16,8 +16,9 @@ import (
 // The bounds of JSON that is decoded. Of many an entry the decoder makes a hundred times its
 // size, so their number is not left to Validate.
 const (
-	maxDepth   = 16           // of nested JSON; a Run needs five
-	maxEntries = 2 * MaxTests // of one object or list; what is a little over its own bound is told of that
+	maxDepth    = 16              // of nested JSON; a Run needs five
+	maxEntries  = 2 * MaxTests    // of one object or list; what is a little over its own bound is told of that
+	maxTogether = 1024 * MaxTests // of all: lists in a list, such as the args of tests
 )
 
 // DecodeRun reads one Run and refuses what a strict reader must: unknown fields,
@@ -106,7 +107,7 @@ type level struct {
 // characters, which it would replace. It leaves all other syntax to the decoder.
 func strict(raw []byte) error {
 	var open []level
-	wantKey := false
+	wantKey, all := false, 0
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '{', '[':
@@ -132,6 +133,9 @@ func strict(raw []byte) error {
 			in := &open[len(open)-1]
 			if in.commas++; in.commas == maxEntries {
 				return fmt.Errorf("a list or object of the JSON has more than %d entries", maxEntries)
+			}
+			if all++; all == maxTogether {
+				return fmt.Errorf("the lists and objects of the JSON have more than %d entries together", maxTogether)
 			}
 			wantKey = in.object
 		case '"':

@@ -78,10 +78,14 @@ func TestDecodeRunIsStrict(t *testing.T) { // API-04
 // What has more entries than anything may have is refused before any of them takes memory:
 // the tests of three megabytes of JSON took a gigabyte.
 func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
-	for _, field := range []string{`"tests":[{}`, `"files":[{}`, `"argv":[""`, `"limits":{"pids":1`, `"tests":[{"args":[""`} {
+	const manyLists = `"tests":[{"args":["`
+	for _, field := range []string{`"tests":[{}`, `"files":[{}`, `"argv":[""`, `"limits":{"pids":1`, `"tests":[{"args":[""`, manyLists} {
 		more := strings.Repeat(","+field[strings.LastIndexAny(field, "[{")+1:], 1<<20)
 		if strings.HasSuffix(field, "{}") {
 			more = strings.Repeat(",{}", 1<<20)
+		}
+		if field == manyLists { // of which none is long
+			more = strings.Repeat(`"`+strings.Repeat(`,""`, 8000)+`]},{"args":["`, 530)
 		}
 		body := []byte(`{"image":"tiny",` + field + more)
 		var before, after runtime.MemStats
