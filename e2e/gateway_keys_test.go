@@ -102,3 +102,31 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	write(file, []byte("keys:\n"))
 	eventually(t, "the last key that was taken away", func() bool { return status(op) == 401 })
 }
+
+// One key's long jobs, as many as there are slots, do not keep another's run waiting until
+// they end.
+func TestGatewayTestsLeaveTurnsToOtherKeys(t *testing.T) {
+	a := startAgent(t, append(sharedFlags, "--slots", "1")...)
+	file, keys := keysFile(t, a.dir, "ann", "bob")
+	s := startService(t, a, "--keys", file)
+	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	first, second := ann.alone(manyTests(4096, "sleep 0.2")), ann.alone(manyTests(4096, "sleep 0.2"))
+	own := sh("echo mine")
+	own.Limits.Memory = 64 * api.MiB
+	for range 3 {
+		var res api.Result
+		bob.call("POST", "/v1/runs", own, 200, &res)
+		wantVerdict(t, res, api.OK)
+	}
+	var st api.Status
+	if ann.call("GET", "/v1/runs/"+first, nil, 200, &st); st.State != api.Running {
+		t.Errorf("the job that went on is %s", st.State)
+	}
+	if ann.call("GET", "/v1/runs/"+second, nil, 200, &st); st.State != api.Queued {
+		t.Errorf("the job that waits is %s", st.State)
+	}
+	for _, id := range []string{second, first} {
+		ann.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
+		ann.settled(id)
+	}
+}

@@ -167,45 +167,49 @@ func TestTestsShareSlots(t *testing.T) {
 	}
 }
 
-// A job with many tests has one slot for itself. Of the others who is refused and comes
-// again has one as soon as a test there ends.
+// A job with many tests shares the slots with whoever else comes, also the only one: who was
+// refused and comes again has one as soon as a test ends.
 func TestTestsLeaveSlotsToOthers(t *testing.T) {
-	a := startAgent(t, "--slots", "2")
-	job := sh("sleep 0.3")
+	for _, slots := range []string{"1", "2"} {
+		t.Run(slots, func(t *testing.T) {
+			a := startAgent(t, "--slots", slots)
+			other := sh("exit 0")
+			other.Limits.Memory = 64 * api.MiB
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			defer func() { cancel(); <-ended }()
+			var told atomic.Int64
+			go func() {
+				defer close(ended)
+				_, _ = a.RunEvents(ctx, manyTests(1000, "sleep 0.3"), nil, client.Events{Test: func(api.TestResult) { told.Add(1) }})
+			}()
+			eventually(t, "two tests", func() bool { return told.Load() >= 2 })
+			before, begun := told.Load(), time.Now()
+			for done := 0; done < 5; {
+				res, err := a.Run(t.Context(), other)
+				if err == nil {
+					wantVerdict(t, res, api.OK)
+					done++
+					continue
+				}
+				if wantCode(t, err, api.CodeBusy); time.Since(begun) > slow(4*time.Second) {
+					t.Fatalf("%d of five runs beside a job are done after %v: each waits for one test at most", done, time.Since(begun))
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			eventually(t, "the tests to go on", func() bool { return told.Load() >= before+5 })
+		})
+	}
+}
+
+// manyTests is a job of so many alike.
+func manyTests(n int, script string) api.Run {
+	job := sh(script)
 	job.Limits.Memory = 64 * api.MiB
-	for i := range 1000 {
+	for i := range n {
 		job.Tests = append(job.Tests, api.Test{ID: fmt.Sprint(i)})
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	defer func() { cancel(); <-ended }()
-	var told atomic.Int64
-	go func() {
-		defer close(ended)
-		_, _ = a.RunEvents(ctx, job, nil, client.Events{Test: func(api.TestResult) { told.Add(1) }})
-	}()
-	for told.Load() < 2 {
-		time.Sleep(time.Millisecond)
-	}
-	other := sh("exit 0")
-	other.Limits.Memory = 64 * api.MiB
-	begun := time.Now()
-	for range 5 {
-		for {
-			res, err := a.Run(t.Context(), other)
-			if err == nil {
-				wantVerdict(t, res, api.OK)
-				break
-			}
-			if !strings.Contains(err.Error(), "slots are busy") {
-				t.Fatal(err)
-			}
-			if took := time.Since(begun); took > slow(4*time.Second) {
-				t.Fatalf("five runs beside a job are not done after %v: each waits for one test at most", took)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-	}
+	return job
 }
 
 // A caller who leaves cancels the tests that have not begun, and those under way.

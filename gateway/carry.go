@@ -138,14 +138,22 @@ const turnSlack = 2 * time.Second
 
 // noLonger gives a turn back when the program's limits have ended it for certain. The
 // agent has its slot again then, while a caller who takes nothing of the output may
-// still keep the answer from coming (API-15).
+// still keep the answer from coming (API-15). Many tests may go on for hours: the agent
+// gives whoever else comes a slot between two of them, so the turn is lent for that.
 func (o *order) noLonger(turn *queue.Turn) (stop func()) {
-	if o.longest == 0 {
+	after, do := o.longest+turnSlack, turn.Release
+	switch {
+	case len(o.run.Tests) > 0:
+		after, do = lendAfter, turn.Lend
+	case o.longest == 0:
 		return func() {}
 	}
-	t := time.AfterFunc(o.longest+turnSlack, turn.Release)
+	t := time.AfterFunc(after, do)
 	return func() { t.Stop() }
 }
+
+// lendAfter is how long tests have a turn for themselves.
+const lendAfter = 5 * time.Second
 
 // longestOf is how long a run without tests may keep its slot.
 func longestOf(r api.Run) time.Duration {

@@ -18,10 +18,11 @@ func (h tally) and(more tally) tally {
 }
 
 // fair lets one of several keys have more of what they share while at least as much as it
-// would have then is still free for others. One that takes all it can has a half, two have a
-// third each: whoever has nothing yet finds something, however many the keys and whatever
-// they do, and has his first, if it is an ordinary one, though less would be left. Nothing
-// needs to be known of keys beforehand, and one alone is not slowed.
+// would have then is still free for others. One that takes all it can has a half, a second a
+// half of the rest, or a third each if they take by turns: whoever has nothing yet finds
+// something, however many the keys and whatever they do, and has his first, if it is an
+// ordinary one, though less would be left. Nothing needs to be known of keys beforehand, and
+// one alone is not slowed.
 func fair(own, all, more, most, ordinary int64) bool {
 	return own+more <= most-all-more || own == 0 && more <= ordinary
 }

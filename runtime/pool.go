@@ -22,6 +22,8 @@ type pool struct {
 	committed api.Size      // guarded by mu; the sum of the leased runs' limits
 	closed    bool          // guarded by mu
 	refused   time.Duration // guarded by mu; when one who may come again last found no slot
+	testLast  bool          // guarded by mu; a test of many had the slot that was leased last
+	turns     int           // guarded by mu; how many execs await one
 	waiting   int           // guarded by mu; how many await a release
 	released  chan struct{} // guarded by mu; closed by the next release that somebody awaits
 
@@ -92,62 +94,6 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 	}
 }
 
-// arrive is lease for one who is refused what is not free.
-func (p *pool) arrive(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
-	l, err := p.lease(ctx, want, once, memory)
-	var full *api.Error
-	if errors.As(err, &full) && full.Code == api.CodeBusy {
-		p.mu.Lock()
-		p.refused = monotonic()
-		p.mu.Unlock()
-	}
-	return l, err
-}
-
-// comesAgain is how soon one who was refused a slot comes for it again: the gateway
-// within 50 ms.
-const comesAgain = 100 * time.Millisecond
-
-// wanted reports whether somebody who was refused a slot may be expected to come again.
-func (p *pool) wanted() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refused > 0 && monotonic()-p.refused < comesAgain
-}
-
-// await is lease for somebody who was given a slot before and has more to do: it
-// waits for a slot, and for memory to be promised.
-func (p *pool) await(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
-	return p.patiently(ctx, func() (*lease, error) { return p.lease(ctx, want, once, memory) })
-}
-
-// patiently tries to lease until there is something to be had.
-func (p *pool) patiently(ctx context.Context, lease func() (*lease, error)) (*lease, error) {
-	p.mu.Lock()
-	p.waiting++
-	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		p.waiting--
-		p.mu.Unlock()
-	}()
-	for {
-		p.mu.Lock()
-		released := p.released
-		p.mu.Unlock()
-		l, err := lease()
-		var full *api.Error
-		if !errors.As(err, &full) || full.Code != api.CodeBusy && full.Code != api.CodeOverloaded {
-			return l, err
-		}
-		select {
-		case <-released:
-		case <-ctx.Done():
-			return nil, api.Fail(api.CodeStopping, "canceled while waiting for a slot: %w", ctx.Err())
-		}
-	}
-}
-
 // admit decides who may run, and where: on a free slot whose shell for this kind
 // of run is ready, else one whose cell exists, else one that has to build it. A
 // slot with too many kinds of cells gives up the one longest unused, which is the
@@ -207,25 +153,6 @@ func (p *pool) redeem(memory api.Size) {
 	defer p.mu.Unlock()
 	p.committed -= memory
 	p.tell()
-}
-
-// turn leases a slot without a cell, for an exec: it has a cell, and its memory is
-// promised already. It waits as await does: that the session was made is its
-// admission.
-func (p *pool) turn(ctx context.Context) (*lease, error) {
-	return p.patiently(ctx, func() (*lease, error) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.closed {
-			return nil, api.Fail(api.CodeStopping, "the agent is stopping: ask again later")
-		}
-		s := choose(p.slots, cellKey{}, false)
-		if s == nil {
-			return nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the exec again", len(p.slots))
-		}
-		s.leased = true
-		return &lease{pool: p, stall: s}, nil
-	})
 }
 
 // choose picks a slot for a run, nil when all are leased. Of those with a shell ready

@@ -41,7 +41,7 @@ func (h *Host) runTests(ctx context.Context, j *job, streams Streams, admitted b
 	workers.Go(func() { t.work(within, stop, admitted, sync.OnceFunc(func() { close(first) })) })
 	<-first
 	for range min(h.cfg.Slots, len(j.ask.Tests)) - 1 {
-		workers.Go(func() { t.help(within, stop) })
+		workers.Go(func() { t.work(within, stop, true, func() {}) })
 	}
 	workers.Wait()
 	if t.err != nil {
@@ -57,66 +57,38 @@ func (h *Host) runTests(ctx context.Context, j *job, streams Streams, admitted b
 // work takes tests until there are none left.
 func (t *series) work(ctx context.Context, stop func(), admitted bool, leased func()) {
 	defer leased()
-	for t.step(ctx, stop, admitted, leased) {
-		admitted = true
-	}
-}
-
-// help is work on a further slot. A job is admitted for one: of the others who was refused
-// has the first claim, as tests could else keep him out for hours.
-func (t *series) help(ctx context.Context, stop func()) {
 	for {
-		for t.more(ctx) && t.host.pool.wanted() {
-			time.Sleep(comesAgain / 10)
-		}
-		if !t.step(ctx, stop, true, func() {}) {
+		i := t.take(ctx)
+		if i < 0 {
 			return
 		}
-	}
-}
-
-// step carries out the next test, if there is one.
-func (t *series) step(ctx context.Context, stop func(), admitted bool, leased func()) bool {
-	i := t.take(ctx)
-	if i < 0 {
-		return false
-	}
-	res, err := t.one(ctx, i, admitted, leased)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return false // canceled before it began, or by another's error
-	case err != nil:
-		t.mu.Lock()
-		if t.err == nil {
-			t.err = err
+		res, err := t.one(ctx, i, admitted, leased)
+		admitted = true
+		if err != nil && ctx.Err() != nil {
+			return // canceled before it began, or by another's error
 		}
-		t.mu.Unlock()
-		stop() // the others' runs are worth nothing without it
-		return false
+		if err != nil {
+			t.mu.Lock()
+			if t.err == nil {
+				t.err = err
+			}
+			t.mu.Unlock()
+			stop() // the others' runs are worth nothing without it
+			return
+		}
+		t.done(i, res)
 	}
-	t.done(i, res)
-	return true
 }
 
 // take gives the index of the next test to run, or -1.
 func (t *series) take(ctx context.Context) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.moreLocked(ctx) {
+	if t.next == len(t.results) || t.failed || t.err != nil || ctx.Err() != nil {
 		return -1
 	}
 	t.next++
 	return t.next - 1
-}
-
-func (t *series) more(ctx context.Context) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.moreLocked(ctx)
-}
-
-func (t *series) moreLocked(ctx context.Context) bool {
-	return t.next < len(t.results) && !t.failed && t.err == nil && ctx.Err() == nil
 }
 
 func (t *series) one(ctx context.Context, i int, admitted bool, leased func()) (api.TestResult, error) {
@@ -125,7 +97,7 @@ func (t *series) one(ctx context.Context, i int, admitted bool, leased func()) (
 	if err != nil {
 		return api.TestResult{}, err
 	}
-	l, err := t.host.lease(ctx, p, admitted)
+	l, err := t.lease(ctx, i, p, admitted)
 	if err != nil {
 		return api.TestResult{}, err
 	}
@@ -156,6 +128,15 @@ func (t *series) one(ctx context.Context, i int, admitted bool, leased func()) (
 	}
 	out.Result.Host, out.Result.Labels = api.Host{}, api.Labels{}
 	return out, nil
+}
+
+// lease is that of a run for the first test; the others have theirs by turns with whoever
+// else wants a slot.
+func (t *series) lease(ctx context.Context, i int, p *plan, admitted bool) (*lease, error) {
+	if i == 0 {
+		return t.host.lease(ctx, p, admitted)
+	}
+	return t.host.pool.awaitNext(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
 }
 
 // using tells what all tests have used, those that have ended and those under way, when

@@ -45,6 +45,7 @@ type Queue struct {
 	mu      sync.Mutex
 	turns   int              // guarded by mu; that may be had at a time
 	had     int              // guarded by mu
+	lent    int              // guarded by mu; of those had, that others may have as well
 	waiting int              // guarded by mu
 	lanes   map[string]*lane // guarded by mu; of keys that have or want turns
 	order   list.List        // guarded by mu; of *lane that somebody waits in, the next first
@@ -55,6 +56,7 @@ type lane struct {
 	key      string
 	most     int
 	had      int
+	lent     int
 	waiting  int
 	projects map[string]*project
 	order    list.List     // of *project, the next first
@@ -84,7 +86,8 @@ type Turn struct {
 
 	q    *Queue
 	lane *lane
-	once sync.Once
+	over bool // guarded by q.mu
+	lent bool // guarded by q.mu
 }
 
 // Take waits for a turn. The error is a *Full, or the context's.
@@ -129,7 +132,7 @@ func (q *Queue) TryTake(who Who) *Turn {
 }
 
 func (q *Queue) atOnce(l *lane) *Turn {
-	if q.had >= q.turns || !l.free() || l.waiting > 0 {
+	if !q.spare() || !q.may(l) || l.waiting > 0 {
 		return nil
 	}
 	q.had++
@@ -144,7 +147,7 @@ func (q *Queue) Refuses(who Who) error {
 	defer q.mu.Unlock()
 	l := q.lane(who)
 	defer q.forget(l)
-	if q.had < q.turns && l.free() && l.waiting == 0 {
+	if q.spare() && q.may(l) && l.waiting == 0 {
 		return nil
 	}
 	return q.full(l, who)
@@ -161,7 +164,14 @@ func (q *Queue) lane(who Who) *lane {
 	return l
 }
 
-func (l *lane) free() bool { return l.most == 0 || l.had < l.most }
+// spare reports whether there is a turn that nobody has, or that is lent.
+func (q *Queue) spare() bool { return q.had-q.lent < q.turns }
+
+// may reports whether a key may have one more: one that has lent as many as there are would
+// else have ever more.
+func (q *Queue) may(l *lane) bool {
+	return (l.most == 0 || l.had < l.most) && l.lent < q.turns
+}
 
 // full says which bound keeps a caller from waiting, if one does. A full queue still has a
 // place for a key that has none in it, as often as it has places: one that fills it would
@@ -229,9 +239,9 @@ func (q *Queue) give(l *lane) {
 
 // serve gives turns while there are any.
 func (q *Queue) serve() {
-	for q.had < q.turns {
+	for q.spare() {
 		e := q.order.Front()
-		for e != nil && !e.Value.(*lane).free() {
+		for e != nil && !q.may(e.Value.(*lane)) {
 			e = e.Next()
 		}
 		if e == nil {
@@ -250,13 +260,33 @@ func (q *Queue) serve() {
 	}
 }
 
+// Lend lets others have the turn as well, while it still counts as its key's. It is for
+// one who goes on for long and shares elsewhere what the turn is to.
+func (t *Turn) Lend() {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	if t.over || t.lent {
+		return
+	}
+	t.lent = true
+	t.q.lent++
+	t.lane.lent++
+	t.q.serve()
+}
+
 // Release gives the turn back; more than once is once.
 func (t *Turn) Release() {
-	t.once.Do(func() {
-		t.q.mu.Lock()
-		defer t.q.mu.Unlock()
-		t.q.give(t.lane)
-	})
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	if t.over {
+		return
+	}
+	t.over = true
+	if t.lent {
+		t.q.lent--
+		t.lane.lent--
+	}
+	t.q.give(t.lane)
 }
 
 // Resize changes how many turns may be had at a time.

@@ -241,3 +241,61 @@ func TestTryTakeWaitsForNobody(t *testing.T) {
 		}
 	})
 }
+
+// Who goes on for long lends its turn: others have one, and it counts as its key's still.
+func TestLentTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(2, 10)
+		take := func(key string, most int) *Turn {
+			t.Helper()
+			turn := q.TryTake(Who{Key: key, Most: most})
+			if turn == nil {
+				t.Fatalf("no turn for %s", key)
+			}
+			return turn
+		}
+		none := func(key string, most int) {
+			t.Helper()
+			if q.TryTake(Who{Key: key, Most: most}) != nil {
+				t.Errorf("%s has another turn", key)
+			}
+		}
+		a, b := take("ann", 0), take("ann", 0)
+		waits := make(chan *Turn)
+		go func() {
+			turn, err := q.Take(t.Context(), Who{Key: "bob"})
+			if err != nil {
+				t.Error(err)
+			}
+			waits <- turn
+		}()
+		synctest.Wait()
+		a.Lend()
+		a.Lend()
+		c := <-waits
+		none("bob", 0)
+		none("ann", 0)
+		b.Lend()
+		none("ann", 0) // as many as there are turns are lent by her
+		d := take("bob", 0)
+		none("eve", 0)
+		if s := q.Stats(); s.Had != 4 || q.Had("ann") != 2 {
+			t.Errorf("%+v, ann has %d", s, q.Had("ann"))
+		}
+		b.Release()
+		b.Release()
+		b.Lend()
+		none("ann", 0)
+		c.Release()
+		none("ann", 1) // the lent one is hers
+		take("ann", 0).Release()
+		a.Release()
+		d.Lend()
+		for _, turn := range []*Turn{take("ann", 0), take("eve", 0), d} {
+			turn.Release()
+		}
+		if len(q.lanes) != 0 || q.Stats() != (Stats{Turns: 2, Most: 10}) {
+			t.Errorf("left: %+v, %d lanes", q.Stats(), len(q.lanes))
+		}
+	})
+}
