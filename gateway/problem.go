@@ -49,10 +49,10 @@ type ofRun struct {
 func (e *ofRun) Unwrap() error { return e.error }
 
 // problemOf is what a caller is told of err: where he may come again, when. A failure of
-// ours is logged.
+// ours is logged; that the service is stopping is none, and said once, not to each who comes.
 func (g *Gateway) problemOf(err error) *api.Problem {
 	p, ours := problemFor(err)
-	if ours {
+	if ours && p.Code != api.CodeStopping {
 		g.log.Error("request failed", "code", p.Code, "run", p.Run, "err", err)
 	}
 	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {

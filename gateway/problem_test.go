@@ -64,7 +64,7 @@ func TestProblemsNameRunsOfThisService(t *testing.T) {
 		code   api.Code
 		status int
 		logged int
-	}{{api.CodeInternal, 500, 1}, {api.CodeBadProgram, 422, 0}} {
+	}{{api.CodeInternal, 500, 1}, {api.CodeBadProgram, 422, 0}, {api.CodeStopping, 503, 0}} {
 		says = api.Fail(tt.code, "as it is")
 		says.Run = "theagents"
 		log.Reset()
