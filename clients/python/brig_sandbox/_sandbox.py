@@ -49,6 +49,8 @@ class CodeSandbox:
         answer_timeout: float = 300,
         ssl_context: Optional[ssl.SSLContext] = None,
     ) -> None:
+        if isinstance(default_limits, str):
+            raise TypeError("default_limits are ResourceLimits: for a service elsewhere write CodeSandbox(url=...)")
         self.default_limits = default_limits
         self.project = project
         self.task = task

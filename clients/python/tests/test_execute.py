@@ -118,6 +118,11 @@ class Execute(unittest.TestCase):
             self.assertIn("write http://", str(raised.exception))
             self.assertEqual((raised.exception.code, raised.exception.retry_safe), ("gateway-unreachable", False))
 
+    def test_a_url_is_no_limits(self) -> None:
+        url: Any = "http://127.0.0.1:8080"
+        with self.assertRaisesRegex(TypeError, r"CodeSandbox\(url="):
+            CodeSandbox(url)
+
     def test_what_is_no_text_is_a_type_error(self) -> None:
         with Service(ran("ok")) as service:
             box = CodeSandbox(url=service.url)
