@@ -61,25 +61,18 @@ func Encode(v any) (*Encoding, error) {
 }
 
 // Len is how many bytes WriteTo writes.
-func (e *Encoding) Len() int64 {
-	n := int64(0)
-	for _, p := range e.parts {
-		n += int64(len(p))
-	}
-	for _, c := range e.contents {
-		n += c.encoded
-	}
-	return n
-}
+func (e *Encoding) Len() int64 { return e.sum(func(c content) int64 { return c.encoded }) }
 
 // Held is how many bytes are in memory as long as the encoding is.
-func (e *Encoding) Held() int64 {
-	n := int64(0)
+func (e *Encoding) Held() int64 { return e.sum(func(c content) int64 { return c.size }) }
+
+// sum adds up the parts and, of each content, what of says.
+func (e *Encoding) sum(of func(content) int64) (n int64) {
 	for _, p := range e.parts {
 		n += int64(len(p))
 	}
 	for _, c := range e.contents {
-		n += c.size
+		n += of(c)
 	}
 	return n
 }

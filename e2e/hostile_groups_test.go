@@ -81,6 +81,25 @@ func (a *agent) groups(t testing.TB) []string {
 	return strings.Fields(string(text))
 }
 
+// inGroups reads the files that a pattern names below the agent's groups.
+func (a *agent) inGroups(t testing.TB, pattern string) (texts []string) {
+	t.Helper()
+	for _, top := range a.groups(t) {
+		files, err := filepath.Glob(filepath.Join(top, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, string(text))
+		}
+	}
+	return texts
+}
+
 // A keeper is a process of brig's in a cell.
 type keeper struct {
 	pid    int
@@ -90,24 +109,14 @@ type keeper struct {
 // keepers finds those in the cells whose groups are called so, as they are listed.
 func (a *agent) keepers(t testing.TB, cells string) (all []keeper) {
 	t.Helper()
-	for _, top := range a.groups(t) {
-		lists, err := filepath.Glob(filepath.Join(top, cells, "init", "cgroup.procs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, list := range lists {
-			text, err := os.ReadFile(list)
+	for _, list := range a.inGroups(t, cells+"/init/cgroup.procs") {
+		for _, word := range strings.Fields(list) {
+			pid, err := strconv.Atoi(word)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, word := range strings.Fields(string(text)) {
-				pid, err := strconv.Atoi(word)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if status, err := os.ReadFile(filepath.Join("/proc", word, "status")); err == nil { // else it has just ended
-					all = append(all, keeper{pid, string(status)})
-				}
+			if status, err := os.ReadFile(filepath.Join("/proc", word, "status")); err == nil { // else it has just ended
+				all = append(all, keeper{pid, string(status)})
 			}
 		}
 	}
@@ -119,23 +128,13 @@ func (a *agent) charged(t testing.TB) int64 {
 	t.Helper()
 	var sum int64
 	found := false
-	for _, g := range a.groups(t) {
-		for _, file := range []string{"memory.usage_in_bytes", "memory.current"} {
-			all, err := filepath.Glob(filepath.Join(g, "cell-*", file))
+	for _, file := range []string{"memory.usage_in_bytes", "memory.current"} {
+		for _, text := range a.inGroups(t, "cell-*/"+file) {
+			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, f := range all {
-				text, err := os.ReadFile(f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sum, found = sum+n, true
-			}
+			sum, found = sum+n, true
 		}
 	}
 	if !found {

@@ -27,6 +27,10 @@ type share struct {
 	sent int // answers that it is being sent in
 }
 
+func newAnswers(most int64) *answers {
+	return &answers{most: most, of: map[string]int64{}, shared: map[any]*share{}}
+}
+
 const bigAnswer = 256 << 10 // a smaller one needs no room: the connections are bounded
 
 // answerWait is how long an answer waits for room: who reads his makes some at once.
@@ -92,9 +96,6 @@ func (a *answers) take(key string, n int64, what any) (release func(), ok bool) 
 		}
 		s = &share{n: n}
 		if what != nil {
-			if a.shared == nil {
-				a.shared = map[any]*share{}
-			}
 			a.shared[what] = s
 		}
 	}
@@ -113,9 +114,6 @@ func (a *answers) take(key string, n int64, what any) (release func(), ok bool) 
 func (a *answers) claim(key string, n int64) bool {
 	if a.of[key]+n > a.most/2 || a.total+n > a.most {
 		return false
-	}
-	if a.of == nil {
-		a.of = map[string]int64{}
 	}
 	a.total += n
 	a.of[key] += n

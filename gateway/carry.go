@@ -237,7 +237,7 @@ const largeOutput = 16 * api.MiB
 func (g *Gateway) askLarge(ctx context.Context, o *order) (api.Result, error) {
 	run, stdin := o.run, bytes.NewReader(o.run.Stdin)
 	run.Stdin = nil
-	l := &large{room: room{of: &g.answers, key: o.caller.Name}}
+	l := &large{room: room{of: g.answers, key: o.caller.Name}}
 	more := func(n int64) error { return l.room.grow(ctx, n) }
 	l.out.room, l.errs.room = more, more
 	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{Stdout: &l.out, Stderr: &l.errs})

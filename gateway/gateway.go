@@ -59,7 +59,7 @@ type Gateway struct {
 	doc     []byte // OpenAPI
 	began   time.Time
 	room    *bodyRoom
-	answers answers
+	answers *answers
 
 	sessions *sessionBook
 	makings  makings
@@ -104,7 +104,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), runs: newRegistry(), began: time.Now(), room: newBodyRoom(bodies * int64(cfg.MaxBody)), answers: answers{most: bodies * int64(cfg.MaxBody)}}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), runs: newRegistry(), began: time.Now(), room: newBodyRoom(bodies * int64(cfg.MaxBody)), answers: newAnswers(bodies * int64(cfg.MaxBody))}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error

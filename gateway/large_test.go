@@ -278,7 +278,7 @@ func TestListingsTakeRoom(t *testing.T) {
 // What waits for room is in memory as well: no more may wait than there is room.
 func TestLittleWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := answers{most: 64 << 20}
+		a := newAnswers(64 << 20)
 		for _, key := range []string{"ann", "bob"} {
 			if _, ok := a.take(key, 32<<20, nil); !ok {
 				t.Fatal("there is no room")

@@ -116,9 +116,6 @@ func (r *room) grow(ctx context.Context, more int64) error {
 }
 
 func (r *room) leave() {
-	if r.taken == 0 { // little came
-		return
-	}
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
 	r.of.free(r.key, r.taken)
