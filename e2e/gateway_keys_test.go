@@ -110,7 +110,13 @@ func TestGatewayTestsLeaveTurnsToOtherKeys(t *testing.T) {
 	file, keys := keysFile(t, a.dir, "ann", "bob")
 	s := startService(t, a, "--keys", file)
 	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
-	first, second := ann.alone(manyTests(4096, "sleep 0.2")), ann.alone(manyTests(4096, "sleep 0.2"))
+	first := ann.alone(manyTests(4096, "sleep 0.2"))
+	var st api.Status
+	eventually(t, "the first to have its turn", func() bool {
+		ann.call("GET", "/v1/runs/"+first, nil, 200, &st)
+		return st.State == api.Running
+	})
+	second := ann.alone(manyTests(4096, "sleep 0.2"))
 	own := sh("echo mine")
 	own.Limits.Memory = 64 * api.MiB
 	for range 3 {
@@ -118,7 +124,6 @@ func TestGatewayTestsLeaveTurnsToOtherKeys(t *testing.T) {
 		bob.call("POST", "/v1/runs", own, 200, &res)
 		wantVerdict(t, res, api.OK)
 	}
-	var st api.Status
 	if ann.call("GET", "/v1/runs/"+first, nil, 200, &st); st.State != api.Running {
 		t.Errorf("the job that went on is %s", st.State)
 	}
