@@ -8,6 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 CELLINIT := runtime/cellinit/cellinit.elf
+IMAGEFILES := runtime/imagefiles/imagefiles.elf
 CELLINIT_ABLATE := runtime/cellinit/cellinit-ablate.elf
 CELLINIT_SRC := $(wildcard runtime/cellinit/*.c runtime/cellinit/*.h)
 CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib -static \
@@ -23,12 +24,15 @@ PROBE_OBJ := $(PROBE_SRC:corpus/cases/%.c=bin/probes/%.o)
 help: ## list targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
-$(CELLINIT): $(CELLINIT_SRC)
+$(CELLINIT): $(CELLINIT_SRC) Makefile
+	gcc $(CELLINIT_FLAGS) -o $@ $(filter %.c,$^)
+
+$(IMAGEFILES): $(wildcard runtime/imagefiles/*.c runtime/imagefiles/*.h) runtime/cellinit/msg.c runtime/cellinit/sys.h runtime/cellinit/wire.h Makefile
 	gcc $(CELLINIT_FLAGS) -o $@ $(filter %.c,$^)
 
 cellinit: $(CELLINIT) ## PID 1 of a cell, embedded in brigd
 
-$(CELLINIT_ABLATE): $(CELLINIT_SRC)
+$(CELLINIT_ABLATE): $(CELLINIT_SRC) Makefile
 	gcc $(CELLINIT_FLAGS) -DABLATE -o $@ $(filter %.c,$^)
 
 # Each probe is a program of its own, so that only its main is seen by the others.
@@ -48,11 +52,17 @@ $(PROBES): $(PROBE_OBJ) corpus/cases/dispatch.c ## every hostile program in one,
 layers: build $(CELLINIT_ABLATE) ## docs/layers.md: the corpus with each layer left out, in a virtual machine (root)
 	@scripts/layers
 
-tiers: build ## docs/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...": not all)
-	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_TIERS_LANGUAGES="$(LANGUAGES)" \
+tiers: build ## docs/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...", TIERS="strict ...": not all)
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_TIERS_LANGUAGES="$(LANGUAGES)" BRIG_TIERS_ONLY="$(TIERS)" \
 		go test -count=1 -timeout 60m -tags tiers -run '^TestTiers$$' ./e2e
 
-build: $(CELLINIT) $(PROBES) $(ALONE) ## static binaries into bin/
+channels: build ## docs/channels.md: what two runs of one image can tell each other, by tier and mode (root)
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags channels -run '^TestChannels$$' ./e2e
+
+kernel-memory: build ## docs/kernel-memory.md: kernel memory that a run takes and its group does not pay for (root)
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./e2e
+
+build: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## static binaries into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
 	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
@@ -78,6 +88,10 @@ test-v2: build ## the privileged tests under cgroup v2, in virtual machines (roo
 test-languages: build ## every program of every language brig brings (root)
 	@BRIG_TEST_LANGUAGES=all scripts/test languages
 
+storms: build ## 200 runs of a neighbour in each storm of processor time (root; some minutes on a quiet host)
+	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_STORM_RUNS=200 \
+		go test -count=1 -v -timeout 120m -run '^TestHostileStormsLeaveTheNeighbourAlone$$' ./e2e
+
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
 
@@ -87,17 +101,18 @@ bench: build ## what a run costs beside the plain spawn of the same program (roo
 languages: build ## what each language costs: image, start, least memory (root; WRITE=1: into the docs)
 	go run ./survey --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
 
-truth: build ## figures and verdicts beside programs that know what they use (root; WRITE=1: into the docs)
-	go run ./truth --bin bin $(if $(WRITE),--write docs/truth.md)
+truth: build ## figures and verdicts beside programs that know what they use (root; STORE=DIR: its languages too; WRITE=1: into the docs)
+	go run ./truth --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/truth.md)
 
-fuzz: $(CELLINIT) $(PROBES) $(ALONE) ## every fuzz target for FUZZTIME (default 1m)
+fuzz: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticcheck, shellcheck, mypy
+lint: $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticcheck, shellcheck, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
 	go vet ./...
 	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
 	go vet -tags tiers ./e2e
+	go vet -tags channels ./e2e
 	go run $(STATICCHECK) ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging)
 	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests
@@ -120,6 +135,6 @@ image-push: build ## build and push it: IMAGE=registry/name:tag
 	@packaging/image --push $(IMAGE)
 
 clean: ## remove what was built
-	rm -rf bin $(CELLINIT) $(CELLINIT_ABLATE) corpus/built
+	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers tiers cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install uninstall deb image image-push clean
+.PHONY: help layers tiers channels kernel-memory cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install uninstall deb image image-push clean

@@ -44,6 +44,13 @@ type Streams struct {
 
 	// Usage, when the client wants it, is told now and then what the run uses.
 	Usage func(api.LiveUsage)
+
+	// Hold is told before memory is used for the request that lasts until it is answered:
+	// so many bytes more, or fewer. Its error is what the caller is told.
+	Hold func(bytes int64) error
+
+	// Again is how soon the caller comes again if it is refused; zero: at once.
+	Again time.Duration
 }
 
 // Blobs keeps content that runs name by its digest.
@@ -51,6 +58,7 @@ type Blobs interface {
 	// Put keeps what r holds, or nothing and an error if its digest is another.
 	Put(digest string, r io.Reader) error
 	Has(digest string) bool
+	Remove(digest string) error // nothing there is fine
 }
 
 // Sessions makes sandboxes that last and works in them. To another caller than the
@@ -120,6 +128,9 @@ type Config struct {
 	MaxArchive api.Size      // largest archive to import; zero means 8 GiB
 	MaxBlob    api.Size      // largest blob; zero means 256 MiB
 	MaxFile    api.Size      // largest file put into a session; zero means 1 GiB; its scratch is the narrower bound
+	MaxHeld    api.Size      // kept in memory for all requests together; zero means 1 GiB
+	HeldShare  api.Size      // of it, that each request may keep whatever others do
+	HeldCommon api.Size      // of it, that requests may keep above HeldShare, all together; zero: MaxHeld
 	MaxConns   int           // connections at a time; zero means 512
 	MaxWall    time.Duration // how long a run may last; zero means 30 s
 	Stall      time.Duration // after a run, how long a client may take nothing; zero means 60 s
@@ -131,7 +142,7 @@ type Server struct {
 	cfg  Config
 	log  *slog.Logger
 	mux  *http.ServeMux
-	big  chan struct{}   // one token for each large body held in memory
+	held heldMemory
 	kill context.Context // done when stopping has waited long enough
 
 	mu       sync.Mutex
@@ -146,6 +157,7 @@ func New(cfg Config) *Server {
 	cfg.MaxArchive = or(cfg.MaxArchive, 8*api.GiB)
 	cfg.MaxBlob = or(cfg.MaxBlob, 256*api.MiB)
 	cfg.MaxFile = or(cfg.MaxFile, 1*api.GiB)
+	cfg.MaxHeld = or(cfg.MaxHeld, 1*api.GiB)
 	cfg.MaxConns = or(cfg.MaxConns, 512)
 	cfg.MaxWall = or(cfg.MaxWall, 30*time.Second)
 	cfg.Stall = or(cfg.Stall, 60*time.Second)
@@ -154,7 +166,7 @@ func New(cfg Config) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, log: log, big: make(chan struct{}, 4), idle: make(chan struct{}), kill: context.Background()}
+	s := &Server{cfg: cfg, log: log, held: heldMemory{most: int64(cfg.MaxHeld), share: int64(cfg.HeldShare), common: int64(or(cfg.HeldCommon, cfg.MaxHeld))}, idle: make(chan struct{}), kill: context.Background()}
 	s.mux = s.routes()
 	return s
 }

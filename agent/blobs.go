@@ -50,3 +50,17 @@ func (s *Server) hasBlob(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 	}
 }
+
+// removeBlob is for a service that knows which blobs nobody needs. Whoever may run programs
+// may: by bringing many, any blob can be made to go as well.
+func (s *Server) removeBlob(w http.ResponseWriter, r *http.Request) {
+	store, digest := s.blobs(w, r)
+	if store == nil {
+		return
+	}
+	if err := store.Remove(digest); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -27,6 +27,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("DELETE /v1/volumes/{name}", s.removeVolume)
 	mux.HandleFunc("PUT /v1/blobs/{digest}", s.putBlob)
 	mux.HandleFunc("HEAD /v1/blobs/{digest}", s.hasBlob)
+	mux.HandleFunc("DELETE /v1/blobs/{digest}", s.removeBlob)
 	mux.HandleFunc("GET /v1/health", s.health)
 	mux.HandleFunc("GET /v1/languages", s.languages)
 	mux.HandleFunc("GET /v1/profiles", s.profiles)
@@ -61,7 +62,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.refuse(w, r, s.panicked(p))
 		}
 	}()
-	s.mux.ServeHTTP(w, r)
+	ctx, holding := s.withHolding(r.Context())
+	defer holding.release() // when the answer has been taken
+	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // panicked logs a panic and gives what the caller is told.

@@ -12,9 +12,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// bigBody is the size from which a body must get one of a few tokens, so that
-// many callers cannot fill the agent's memory together.
-const bigBody = 1 << 20
+// firstRead is how much of an announced body is believed before it comes.
+const firstRead = 1 << 20
 
 var noDeadline time.Time // the zero time lifts one
 
@@ -43,7 +42,8 @@ func (s *Server) carryOut(w http.ResponseWriter, r *http.Request, wall api.Durat
 	// The body is read to its end, so net/http now watches the connection and
 	// cancels the context when the caller hangs up.
 	caller := callerOf(r.Context())
-	res, err := do(r.Context(), Streams{}, caller)
+	res, err := do(r.Context(), Streams{Hold: holdingOf(r.Context()).resize, Again: holdingOf(r.Context()).again()}, caller)
+	holdingOf(r.Context()).ended(err)
 	s.note(caller, res, err)
 	if err != nil {
 		s.refuse(w, r, err)
@@ -59,13 +59,29 @@ func (s *Server) note(c Caller, res api.Result, err error) {
 	}
 }
 
-// readRun reads and checks the Run in the body.
-func (s *Server) readRun(w http.ResponseWriter, r *http.Request) (ask api.Run, err error) {
-	raw, err := s.readJSON(w, r, "run")
+// parse reads a body and parses it, and has it counted for as long as the request lasts.
+func parse[T any](s *Server, w http.ResponseWriter, r *http.Request, what string, parse func([]byte) (T, error)) (ask T, err error) {
+	h := holdingOf(r.Context())
+	length := r.ContentLength
+	if length < 0 { // it does not say
+		length = int64(s.cfg.MaxRun)
+	}
+	if err := h.read(bodyCost(min(length, int64(s.cfg.MaxRun)))); err != nil {
+		return ask, err
+	}
+	raw, err := s.readJSON(w, r, what)
 	if err != nil {
 		return ask, err
 	}
-	if ask, err = api.ParseRun(raw); err != nil {
+	if ask, err = parse(raw); err != nil {
+		return ask, err
+	}
+	return ask, h.read(parsedCost(int64(len(raw))) - bodyCost(min(length, int64(s.cfg.MaxRun))))
+}
+
+// readRun reads and checks the Run in the body.
+func (s *Server) readRun(w http.ResponseWriter, r *http.Request) (ask api.Run, err error) {
+	if ask, err = parse(s, w, r, "run", api.ParseRun); err != nil {
 		return ask, err
 	}
 	if err := upgrades(r, len(ask.Stdin) > 0); err != nil {
@@ -94,13 +110,6 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, what string) (
 		return nil, api.Refuse(api.CodeBadRequest, "a compressed body is not taken: send plain JSON")
 	case r.ContentLength > int64(s.cfg.MaxRun):
 		return nil, tooLarge(what, s.cfg.MaxRun)
-	case r.ContentLength > bigBody || r.ContentLength < 0:
-		select {
-		case s.big <- struct{}{}:
-			defer func() { <-s.big }()
-		default:
-			return nil, api.Fail(api.CodeBusy, "the agent is reading %d large requests already: try again", cap(s.big))
-		}
 	}
 	raw, err := readBody(http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxRun)), r.ContentLength)
 	if err != nil {
@@ -112,7 +121,7 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, what string) (
 // readBody reads to the end of the body, which net/http must have seen before it
 // watches for a hang-up. It believes a length only as far as bytes arrive.
 func readBody(body io.Reader, length int64) ([]byte, error) {
-	buf := make([]byte, 0, min(max(length, 512), bigBody)+1)
+	buf := make([]byte, 0, min(max(length, 512), firstRead)+1)
 	for {
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]

@@ -24,12 +24,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	raw, err := s.readJSON(w, r, "session")
-	if err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	ask, err := api.Parse[api.SessionRequest](raw, "session")
+	ask, err := parse(s, w, r, "session", func(raw []byte) (api.SessionRequest, error) { return api.Parse[api.SessionRequest](raw, "session") })
 	if err == nil {
 		err = ask.Validate()
 	}
@@ -102,11 +97,7 @@ func (s *Server) execInSession(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) readExec(w http.ResponseWriter, r *http.Request) (ask api.Exec, err error) {
-	raw, err := s.readJSON(w, r, "exec")
-	if err != nil {
-		return ask, err
-	}
-	if ask, err = api.Parse[api.Exec](raw, "exec"); err != nil {
+	if ask, err = parse(s, w, r, "exec", func(raw []byte) (api.Exec, error) { return api.Parse[api.Exec](raw, "exec") }); err != nil {
 		return ask, err
 	}
 	if err := upgrades(r, len(ask.Stdin) > 0); err != nil {

@@ -80,11 +80,14 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		Stderr:   out.stream(api.FrameStderr),
 		Compiled: func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
 		Test:     func(t api.TestResult) { s.send(st, api.FrameTest, t) },
+		Hold:     holdingOf(r.Context()).resize,
+		Again:    holdingOf(r.Context()).again(),
 	}
 	if r.Header.Get(api.UsageHeader) != "" {
 		streams.Usage = st.usage
 	}
 	res, err := s.runGuarded(ctx, do, streams, callerOf(r.Context()))
+	holdingOf(r.Context()).ended(err)
 	s.note(callerOf(r.Context()), res, err)
 
 	st.end()

@@ -56,9 +56,12 @@ func (b Bytes) isText() bool {
 	return e.costly <= int64(len(b))/3
 }
 
-// UnmarshalJSON reads either form. As MarshalJSON writes them, without escapes, content is
+// UnmarshalJSON reads either form; null is as if nothing were given. As MarshalJSON writes them, without escapes, content is
 // in memory no more than once beside them.
 func (b *Bytes) UnmarshalJSON(in []byte) error {
+	if string(in) == "null" {
+		return nil
+	}
 	if text, is := between(in, `"`, `"`); is && utf8.Valid(text) {
 		*b = append(Bytes{}, text...)
 		return nil
@@ -69,6 +72,10 @@ func (b *Bytes) UnmarshalJSON(in []byte) error {
 			*b = raw[:n]
 			return nil
 		}
+	}
+	if text, is := unquoted(in); is {
+		*b = text
+		return nil
 	}
 	var s string
 	if json.Unmarshal(in, &s) == nil {
@@ -86,6 +93,35 @@ func (b *Bytes) UnmarshalJSON(in []byte) error {
 	*b = raw
 	return nil
 }
+
+// unquoted is a JSON string's text, unless it has \u or is none: encoding/json, which has
+// looked through it already, would do so twice more.
+func unquoted(in []byte) (text Bytes, is bool) {
+	if len(in) < 2 || in[0] != '"' || in[len(in)-1] != '"' || !utf8.Valid(in) {
+		return nil, false
+	}
+	in = in[1 : len(in)-1]
+	text = make(Bytes, 0, len(in))
+	for i := 0; i < len(in); i++ {
+		c := in[i]
+		switch {
+		case c < ' ', c == '"':
+			return nil, false
+		case c == '\\':
+			if i++; i == len(in) {
+				return nil, false
+			}
+			if c = escapedAs[in[i]]; c == 0 {
+				return nil, false
+			}
+		}
+		text = append(text, c)
+	}
+	return text, true
+}
+
+// escapedAs are the characters that stand for another behind a backslash.
+var escapedAs = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // between gives what stands between head and tail, if it is what a JSON string may hold and
 // stands for itself.

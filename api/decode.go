@@ -56,18 +56,18 @@ func parse[T any](raw []byte, what string) (T, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-			err = errors.New("the JSON ends too early")
-		}
-		if len(bytes.TrimSpace(raw)) == 0 {
-			err = errors.New("there is no JSON: the body is empty")
-		}
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		switch {
+		case len(bytes.TrimSpace(raw)) == 0:
+			err = errors.New("there is no JSON: the body is empty")
+		case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
+			err = errors.New("the JSON ends too early")
+		case errors.As(err, &syntax):
 			err = fmt.Errorf("%w, %s", err, slip(raw, syntax.Offset))
-		}
-		if f := misfit(raw, reflect.TypeFor[T]()); f != nil {
-			return none, Refuse(CodeBadRequest, "decode %s: %w", what, f)
+		default: // it is JSON
+			if m := misfit(raw, reflect.TypeFor[T]()); m != nil {
+				err = m
+			}
 		}
 		return none, Refuse(CodeBadRequest, "decode %s: %w", what, err)
 	}

@@ -112,6 +112,40 @@ func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 	}
 }
 
+// API-15: what is refused for its form costs little more than what is taken, wherever in it the
+// mistake is: a search for it element by element took seven times the memory and six times
+// the processor time.
+func TestAMisfitCostsNoMoreThanTheDecoding(t *testing.T) {
+	one := `{"args":[` + strings.Repeat(`"",`, 1000) + `""]}`
+	many := `{"language":"python","source":"1","tests":[` + strings.Repeat(one+",", 999)
+	allocated := func(body string) (took uint64, err error) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = api.ParseRun([]byte(body))
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, err
+	}
+	taken, err := allocated(many + one + `]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end, want := range map[string]string{
+		one + `],"nosuch":1}`:                              `unknown field "nosuch"`,
+		one + `],"limits":{"pids":"1"}}`:                   "limits.pids: write a whole number",
+		`{"args":[` + strings.Repeat(`"",`, 900) + `1]}]}`: "tests[999].args[900]: write text in quotes, not 1",
+		one + `],"memory":[` + one + `]}`:                  "unknown field \"memory\"",
+		one + ` , {"id":"x"} ] , "argv" : { } }`:           "argv: write a list",
+	} {
+		took, err := allocated(many + end)
+		if code(err) != api.CodeBadRequest || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+		if took > taken*5/4 {
+			t.Errorf("%s: %d bytes were allocated, and %d where all fits", want, took, taken)
+		}
+	}
+}
+
 func TestDecodeRunPassesOnTheReadersError(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := api.DecodeRun(iotest.ErrReader(broken)); !errors.Is(err, broken) {
@@ -222,6 +256,31 @@ func TestDecodeNamesTheFieldThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// An empty program is one, on its way to the agent too; null is as none.
+func TestAnEmptySourceIsAProgram(t *testing.T) {
+	for text, given := range map[string]bool{
+		`{"language":"c","source":""}`: true, `{"language":"c","source":{"base64":""}}`: true,
+		`{"language":"c","source":null}`: false, `{"language":"c"}`: false,
+	} {
+		run, err := api.ParseRun([]byte(text))
+		if err != nil || (run.Source != nil) != given || (run.Validate() == nil) != given {
+			t.Errorf("%s: source %#v, %v, %v; want one: %v", text, run.Source, err, run.Validate(), given)
+		}
+		sent, err := json.Marshal(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := api.ParseRun(sent)
+		if err != nil || (again.Source != nil) != given {
+			t.Errorf("%s, sent as %s: source %#v, %v", text, sent, again.Source, err)
+		}
+		exec, err := api.Parse[api.Exec]([]byte(strings.Replace(text, `"language":"c"`, `"env":{}`, 1)), "exec")
+		if err != nil || (exec.Source != nil) != given || (exec.Validate() == nil) != given {
+			t.Errorf("%s, as an exec: %#v, %v, %v", text, exec.Source, err, exec.Validate())
+		}
+	}
+}
+
 func TestATestWithoutAnIDIsCalledByItsNumber(t *testing.T) {
 	run, err := api.ParseRun([]byte(`{"language":"python","source":"x","tests":[{"stdin":"a"},{"id":"given"},{"id":"","expected":"b"}]}`))
 	if err != nil || run.Validate() != nil || len(run.Tests) != 3 || run.Tests[0].ID != "1" || run.Tests[1].ID != "given" || run.Tests[2].ID != "3" {
@@ -286,5 +345,21 @@ func TestDecodeTakesNullForNothingElse(t *testing.T) {
 	}
 	if _, err := api.Parse[api.Execute]([]byte(`{"code":"x","files":{"a":null}}`), "request"); err == nil || !strings.Contains(err.Error(), "files.a is null") {
 		t.Errorf("a file: %v", err)
+	}
+}
+
+// A text with escapes is what encoding/json makes of it, and what is no JSON string is
+// refused as it would be.
+func TestBytesAsEncodingJSON(t *testing.T) {
+	for _, in := range []string{
+		`""`, `"a"`, `"\n\t\r\b\f\/\\\""`, `"é\n\u00e9\ud83d\ude00"`, `"\u0000\n"`, "\"a\\n\xff\"", `"\x"`, `"\"`, `"a"b"`, `"\n"b"`, "\"\\n\n\"", `"`, `\n`, `"\ud800\n"`, `"\n`,
+	} {
+		var want string
+		werr := json.Unmarshal([]byte(in), &want)
+		var got api.Bytes
+		err := got.UnmarshalJSON([]byte(in))
+		if (err == nil) != (werr == nil) || string(got) != want {
+			t.Errorf("%s: %q, %v; want %q, %v", in, got, err, want, werr)
+		}
 	}
 }

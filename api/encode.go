@@ -26,7 +26,7 @@ const (
 )
 
 // Encode makes the encoding of a value, which must not change any more. Contents of
-// results are found, of whatever else is sent everything is in one piece.
+// results, runs and execs are found, of whatever else is sent everything is in one piece.
 func Encode(v any) (*Encoding, error) {
 	var t thinner
 	switch of := v.(type) {
@@ -45,6 +45,14 @@ func Encode(v any) (*Encoding, error) {
 		v = t.status(of)
 	case Executed:
 		v = t.executed(of)
+	case Run:
+		v = t.run(of)
+	case Exec:
+		if len(of.Source)+len(of.Stdin) > largeContents {
+			t.take(&of.Source)
+			t.take(&of.Stdin)
+		}
+		v = of
 	}
 	rest, err := json.Marshal(v)
 	if err != nil {
@@ -58,6 +66,14 @@ func Encode(v any) (*Encoding, error) {
 		return nil, errors.New("a content is not where it was taken from")
 	}
 	return e, nil
+}
+
+// Whole is the JSON where it is in one piece, else nil.
+func (e *Encoding) Whole() []byte {
+	if len(e.contents) > 0 {
+		return nil
+	}
+	return e.parts[0]
 }
 
 // Len is how many bytes WriteTo writes.
@@ -149,7 +165,7 @@ func (t *thinner) takeText(s *string) {
 
 // result is a result whose contents were taken, if they are large together.
 func (t *thinner) result(r Result) Result {
-	if r.content() <= largeContents {
+	if r.Content() <= largeContents {
 		return r
 	}
 	t.take(&r.Stdout)
@@ -185,6 +201,45 @@ func (t *thinner) rest(r Result) Result {
 	return r
 }
 
+// run is a run whose contents were taken, if they are large together.
+func (t *thinner) run(r Run) Run {
+	if r.content() <= largeContents {
+		return r
+	}
+	t.take(&r.Source)
+	t.take(&r.Stdin)
+	r.Files = slices.Clone(r.Files)
+	for i := range r.Files {
+		t.take(&r.Files[i].Content)
+	}
+	r.Tests = slices.Clone(r.Tests)
+	for i := range r.Tests {
+		one := &r.Tests[i]
+		t.take(&one.Stdin)
+		if one.Expected != nil {
+			b := *one.Expected
+			t.take(&b)
+			one.Expected = &b
+		}
+	}
+	return r
+}
+
+// content is how many bytes of source, inputs and expected outputs the run has.
+func (r *Run) content() int {
+	n := len(r.Source) + len(r.Stdin)
+	for _, f := range r.Files {
+		n += len(f.Content)
+	}
+	for _, t := range r.Tests {
+		n += len(t.Stdin)
+		if t.Expected != nil {
+			n += len(*t.Expected)
+		}
+	}
+	return n
+}
+
 func (t *thinner) status(s Status) Status {
 	if s.Result != nil {
 		r := t.result(*s.Result)
@@ -212,8 +267,8 @@ func (t *thinner) executed(x Executed) Executed {
 	return x
 }
 
-// content is how many bytes of output and files the result has, with those of tests.
-func (r *Result) content() int {
+// Content is how many bytes of output and files the result has, with those of tests.
+func (r *Result) Content() int {
 	n := len(r.Stdout) + len(r.Stderr)
 	for _, f := range r.Files {
 		n += len(f.Content)
@@ -222,7 +277,7 @@ func (r *Result) content() int {
 		n += len(r.Compile.Stdout) + len(r.Compile.Stderr)
 	}
 	for i := range r.Tests {
-		n += r.Tests[i].Result.content()
+		n += r.Tests[i].Result.Content()
 	}
 	return n
 }

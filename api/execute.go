@@ -11,7 +11,7 @@ import (
 
 // An Execute is a run as simple clients ask for one.
 type Execute struct {
-	Code           string               `json:"code" doc:"the program's text"`
+	Code           *string              `json:"code" nullable:"false" doc:"the program's text, perhaps empty"`
 	Language       string               `json:"language,omitempty" doc:"name of the language, or an alias; empty: python"`
 	TimeoutSeconds float64              `json:"timeout_seconds,omitempty" doc:"most time from start to exit, in seconds; zero: the language's own limit"`
 	Stdin          Bytes                `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`

@@ -100,7 +100,11 @@ func TestGolden(t *testing.T) {
 			r.Denial = &api.Denial{Syscall: "ptrace", Number: 101, Arch: "x86_64", Rule: "default: kill", Why: "reads or changes another process"}
 		}),
 		"result-logged": result(func(r *api.Result) {
-			r.Logged = []api.Denial{{Syscall: "ptrace", Number: 101, Arch: "x86_64", Rule: "default: kill", Why: "reads or changes another process", Allowed: true}}
+			r.Logged = []api.Denial{{Syscall: "ptrace", Number: 101, Arch: "x86_64", Rule: "default: kill", Why: "reads or changes another process", Allowed: true, Count: 2}}
+		}),
+		"result-refused": result(func(r *api.Result) {
+			r.Verdict, r.ExitCode = api.Nonzero, 1
+			r.Refused = []api.Refusal{{Syscall: "alarm", Profile: "strict", Errno: "EPERM", Count: 3}}
 		}),
 		"result-diagnosed": result(func(r *api.Result) {
 			r.Verdict, r.ExitCode, r.Stdout = api.Nonzero, 1, nil

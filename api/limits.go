@@ -12,13 +12,13 @@ import (
 type Limits struct {
 	Wall      Duration `json:"wall,omitempty" doc:"longest time from exec to exit"`
 	CPU       Duration `json:"cpu,omitempty" doc:"processor time, user and system, of all processes together; zero means as much as wall"`
-	Memory    Size     `json:"memory,omitempty" doc:"all processes, their files in memory and kernel objects together"`
+	Memory    Size     `json:"memory,omitempty" doc:"all processes, their files in memory, the inputs too, and the kernel objects that Linux charges; locks of files are bounded by their number"`
 	Swap      Size     `json:"swap,omitempty" doc:"beyond memory; zero means none"`
-	CPUs      float64  `json:"cpus,omitempty" doc:"processors at a time, as quota over a period of 100 ms"`
-	Weight    int64    `json:"weight,omitempty" doc:"share under contention, 2 to 262144; 1024 is the kernel's default"`
-	Cpuset    string   `json:"cpuset,omitempty" doc:"processors allowed, such as 0-1,3; empty means the slot's own core"`
+	CPUs      float64  `json:"cpus,omitempty" doc:"processors at a time, as quota over a period of 100 ms; more than one are the slot's, if it has as many"`
+	Weight    int64    `json:"weight,omitempty" doc:"share under contention, 2 to 262144; 1024 is the kernel's default, and the most where the operator says nothing else"`
+	Cpuset    string   `json:"cpuset,omitempty" doc:"processors allowed, such as 0-1,3; empty means the slot's own. Root may ask for it at the agent's socket, others for what the operator lists (brigd --max-cpuset)"`
 	Pids      int64    `json:"pids,omitempty" doc:"processes and threads together"`
-	Output    Size     `json:"output,omitempty" doc:"stdout and stderr, each; one byte more ends the run"`
+	Output    Size     `json:"output,omitempty" doc:"stdout and stderr, each; one byte more ends the run. An answer in one piece carries the first 16M of each: take more as a stream"`
 	Scratch   Size     `json:"scratch,omitempty" doc:"/box, /tmp and /dev/shm together"`
 	Inodes    int64    `json:"inodes,omitempty" doc:"files and directories in /box, /tmp and /dev/shm together"`
 	OpenFiles int64    `json:"open_files,omitempty" doc:"descriptors of one process"`
@@ -39,11 +39,13 @@ func Defaults() Limits {
 }
 
 // DefaultCeiling returns the most a run may ask for when the operator has set
-// nothing else. A zero field has no ceiling of its own.
+// nothing else. A zero field has no ceiling of its own, except Swap and Cpuset, of
+// which there is none then, and CPUs, which the agent sets to the processors of a slot.
+// Weight is what every run has: a greater one takes the processor from other keys' runs.
 func DefaultCeiling() Limits {
 	return Limits{
 		Wall: Duration(30 * time.Second), CPU: Duration(30 * time.Second), Memory: 4 * GiB, Swap: 0,
-		CPUs: 64, Weight: 262144, Pids: 4096, Output: 256 * MiB, Scratch: 1 * GiB, Inodes: 200_000, OpenFiles: 4096,
+		Weight: 1024, Pids: 4096, Output: 64 * MiB, Scratch: 1 * GiB, Inodes: 200_000, OpenFiles: 4096,
 	}
 }
 
@@ -54,9 +56,9 @@ func Preset(name string) (Limits, error) {
 	case "":
 		return Limits{}, nil
 	case "hardened":
-		return Limits{Memory: 256 * MiB, Wall: Duration(10 * time.Second), CPUs: 0.5, Pids: 25}, nil
+		return Limits{Memory: 256 * MiB, Wall: Duration(10 * time.Second), CPUs: 0.5, Pids: 64}, nil
 	case "light":
-		return Limits{Memory: 128 * MiB, Wall: Duration(5 * time.Second), CPUs: 0.5, Pids: 25}, nil
+		return Limits{Memory: 128 * MiB, Wall: Duration(5 * time.Second), CPUs: 0.5, Pids: 64}, nil
 	}
 	return Limits{}, Refuse(CodeBadLimits, "preset %q does not exist: use hardened or light", name)
 }

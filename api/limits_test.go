@@ -86,7 +86,8 @@ func TestLimitsAboveTheCeilingAreRefusedByName(t *testing.T) {
 		{"memory", api.Limits{Memory: 5 * api.GiB}, "limit memory is 5G, above this agent's ceiling of 4G"},
 		{"the largest memory there is", api.Limits{Memory: math.MaxInt64}, "limit memory"},
 		{"any swap where none is allowed", api.Limits{Swap: api.MiB}, "limit swap is 1M, above this agent's ceiling of 0"},
-		{"cpus", api.Limits{CPUs: 65}, "limit cpus is 65, above this agent's ceiling of 64"},
+		{"weight", api.Limits{Weight: 1025}, "limit weight is 1025, above this agent's ceiling of 1024"},
+		{"cpus have the ceiling of a slot, which the agent knows", api.Limits{CPUs: 65}, ""},
 		{"pids", api.Limits{Pids: math.MaxInt64}, "limit pids"},
 		{"output", api.Limits{Output: top.Output + 1}, "limit output"},
 		{"scratch", api.Limits{Scratch: top.Scratch + 1}, "limit scratch"},
@@ -114,7 +115,7 @@ func TestOverTakesFieldByField(t *testing.T) {
 	got := api.Limits{Memory: api.GiB, Cpuset: "1"}.Over(preset).Over(api.Defaults()).Resolve()
 	want := api.Limits{
 		Memory: api.GiB, Cpuset: "1", // asked for
-		Wall: api.Duration(10 * time.Second), CPUs: 0.5, Pids: 25, // the preset's
+		Wall: api.Duration(10 * time.Second), CPUs: 0.5, Pids: 64, // the preset's
 		Weight: 1024, Output: 16 * api.MiB, Scratch: 64 * api.MiB, Inodes: 10_000, OpenFiles: 256, // the defaults
 		CPU: api.Duration(10 * time.Second), Stack: api.GiB, // following from wall and memory
 	}
@@ -126,8 +127,8 @@ func TestOverTakesFieldByField(t *testing.T) {
 func TestPresets(t *testing.T) {
 	for name, want := range map[string]api.Limits{
 		"":         {},
-		"hardened": {Memory: 256 * api.MiB, Wall: api.Duration(10 * time.Second), CPUs: 0.5, Pids: 25},
-		"light":    {Memory: 128 * api.MiB, Wall: api.Duration(5 * time.Second), CPUs: 0.5, Pids: 25},
+		"hardened": {Memory: 256 * api.MiB, Wall: api.Duration(10 * time.Second), CPUs: 0.5, Pids: 64},
+		"light":    {Memory: 128 * api.MiB, Wall: api.Duration(5 * time.Second), CPUs: 0.5, Pids: 64},
 	} {
 		if got, err := api.Preset(name); got != want || err != nil {
 			t.Errorf("preset %q is %+v, %v; want %+v", name, got, err, want)

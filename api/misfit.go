@@ -35,62 +35,146 @@ func (m *misfitting) below(name string) *misfitting {
 	return m
 }
 
-// misfit finds where raw does not have the form of t, or returns nil: also for what is
-// not JSON. It is for JSON that the decoder has refused, and reads it again in pieces.
+// misfit finds where raw does not have the form of t, or returns nil. raw is JSON that the
+// decoder has refused for its form alone. It is read once, whatever the nesting, and nothing of
+// lists and objects is made: a request that is refused late must not cost more than one that
+// is taken (API-15, TestAMisfitCostsNoMoreThanTheDecoding).
 func misfit(raw []byte, t reflect.Type) *misfitting {
+	f := former{raw: raw}
+	return f.value(t, decodesItself(t))
+}
+
+// A former compares JSON, which is valid, with the form of a type.
+type former struct {
+	raw []byte
+	at  int // of the next byte
+}
+
+func decodesItself(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	own := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
-	object := t.Kind() == reflect.Struct || t.Kind() == reflect.Map
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+}
+
+// value compares the next value, and is behind it afterwards. own says that t decodes itself.
+func (f *former) value(t reflect.Type, own bool) *misfitting {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	f.space()
+	object, first := t.Kind() == reflect.Struct || t.Kind() == reflect.Map, f.raw[f.at]
 	switch {
-	case len(raw) == 0:
+	case !own && t.Kind() == reflect.String && first == '"':
+		f.skip()
 		return nil
 	case own || !object && t.Kind() != reflect.Slice:
-		err := json.Unmarshal(raw, reflect.New(t).Interface())
+		text := f.skip()
+		err := json.Unmarshal(text, reflect.New(t).Interface())
 		switch {
 		case err == nil:
 			return nil
 		case own:
 			return &misfitting{why: err.Error()}
 		}
-		return &misfitting{why: fmt.Sprintf("write %s, not %s", wanted(raw, t), shown(raw))}
-	case raw[0] == 'n': // null is nothing at all
+		return &misfitting{why: fmt.Sprintf("write %s, not %s", wanted(text, t), shown(text))}
+	case first == 'n': // null is nothing at all
+		f.skip()
 		return nil
-	case object && raw[0] != '{', !object && raw[0] != '[':
-		return &misfitting{why: fmt.Sprintf("write %s, not %s", wanted(raw, t), shown(raw))}
+	case object && first != '{', !object && first != '[':
+		text := f.skip()
+		return &misfitting{why: fmt.Sprintf("write %s, not %s", wanted(text, t), shown(text))}
+	case object:
+		return f.object(t)
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil {
-		return nil
-	}
-	var value json.RawMessage
-	for i := 0; d.More(); i++ {
-		name := fmt.Sprintf("[%d]", i)
-		if object {
-			key, err := d.Token()
-			if err != nil {
-				return nil
-			}
-			name = key.(string)
-		}
-		if d.Decode(&value) != nil {
-			return nil
-		}
+	return f.list(t.Elem())
+}
+
+func (f *former) object(t reflect.Type) *misfitting {
+	for f.more('}') {
+		name := f.name()
 		inner, known := reflect.Type(nil), true
-		if t.Kind() == reflect.Struct {
-			if inner, known = fieldOf(t, name); !known {
-				return unknownField(name, value, t)
-			}
-		} else {
+		if t.Kind() == reflect.Map {
 			inner = t.Elem()
+		} else if inner, known = fieldOf(t, name); !known {
+			f.space()
+			return unknownField(name, f.skip(), t)
 		}
-		if m := misfit(value, inner); m != nil {
+		if m := f.value(inner, decodesItself(inner)); m != nil {
 			return m.below(fmt.Sprintf("%.80s", name))
 		}
 	}
 	return nil
+}
+
+func (f *former) list(of reflect.Type) *misfitting {
+	own := decodesItself(of)
+	for i := 0; f.more(']'); i++ {
+		if m := f.value(of, own); m != nil {
+			return m.below(fmt.Sprintf("[%d]", i))
+		}
+	}
+	return nil
+}
+
+// more passes what stands before the next element of a list or object, which is its opening
+// bracket or a comma, and reports whether there is one; else it is behind the end.
+func (f *former) more(end byte) bool {
+	f.space()
+	if f.raw[f.at] != end {
+		f.at++
+		f.space()
+	}
+	if f.raw[f.at] == end {
+		f.at++
+		return false
+	}
+	return true
+}
+
+// name passes a name and its colon.
+func (f *former) name() (name string) {
+	if json.Unmarshal(f.skip(), &name) != nil {
+		return ""
+	}
+	f.space()
+	f.at++
+	return name
+}
+
+func (f *former) space() {
+	for f.at < len(f.raw) && isBlank(f.raw[f.at]) {
+		f.at++
+	}
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// skip passes a value, and gives its text.
+func (f *former) skip() []byte {
+	begin, depth := f.at, 0
+	for ; f.at < len(f.raw); f.at++ {
+		switch c := f.raw[f.at]; {
+		case c == '"':
+			f.at = stringEnd(f.raw, f.at)
+		case c == '{', c == '[':
+			depth++
+			continue
+		case c == '}', c == ']':
+			depth--
+		case depth == 0: // of a number or word
+			for f.at+1 < len(f.raw) && !isBlank(f.raw[f.at+1]) && strings.IndexByte(",]}", f.raw[f.at+1]) < 0 {
+				f.at++
+			}
+		default:
+			continue
+		}
+		if depth == 0 {
+			f.at++
+			break
+		}
+	}
+	return f.raw[begin:f.at]
 }
 
 // wanted says what to write instead of raw where there is to be a t.
@@ -194,7 +278,7 @@ func holder(name string, value []byte, t reflect.Type) string {
 		if f.Type.Kind() != reflect.Struct || best != "" && len(best) <= len(nameOf(f)) {
 			continue
 		}
-		if inner, has := fieldOf(f.Type, name); has && misfit(value, inner) == nil {
+		if inner, has := fieldOf(f.Type, name); has && (value == nil || misfit(value, inner) == nil) {
 			best = nameOf(f)
 		}
 	}

@@ -10,16 +10,17 @@ type Result struct {
 	Signal     int    `json:"signal,omitempty" doc:"that ended the main process"`
 	SignalName string `json:"signal_name,omitempty" doc:"such as SIGSEGV"`
 
-	LimitsHit []string `json:"limits_hit" doc:"every limit met, decisive or not" enum:"wall,cpu,memory,pids,output,scratch,inodes,open_files"`
-	Denial    *Denial  `json:"denial,omitempty" doc:"the system call behind a denied verdict"`
-	Logged    []Denial `json:"logged,omitempty" doc:"profile mode log: what enforce would have denied"`
-	Usage     Usage    `json:"usage" doc:"what the run used; of tests their sum or most"`
-	Timing    Timing   `json:"timing" doc:"how long its parts took"`
+	LimitsHit []string  `json:"limits_hit" doc:"every limit met, decisive or not" enum:"wall,cpu,memory,pids,output,scratch,inodes,open_files"`
+	Denial    *Denial   `json:"denial,omitempty" doc:"the system call behind a denied verdict"`
+	Logged    []Denial  `json:"logged,omitempty" doc:"profile mode log: what enforce would have denied or refused"`
+	Refused   []Refusal `json:"refused,omitempty" doc:"system calls that the profile refused with an error, which the program may have met silently"`
+	Usage     Usage     `json:"usage" doc:"what the run used; of tests their sum or most"`
+	Timing    Timing    `json:"timing" doc:"how long its parts took"`
 
 	Stdout          Bytes `json:"stdout" doc:"what the program wrote to stdout"`
 	Stderr          Bytes `json:"stderr" doc:"what the program wrote to stderr"`
-	StdoutTruncated bool  `json:"stdout_truncated,omitempty" doc:"stdout met the limit of output"`
-	StderrTruncated bool  `json:"stderr_truncated,omitempty" doc:"stderr met the limit of output"`
+	StdoutTruncated bool  `json:"stdout_truncated,omitempty" doc:"there was more on stdout: above the limit of output, or above what an answer in one piece carries"`
+	StderrTruncated bool  `json:"stderr_truncated,omitempty" doc:"there was more on stderr: above the limit of output, or above what an answer in one piece carries"`
 
 	Files   []File    `json:"files,omitempty" doc:"of /box, that collect asks for"`
 	Skipped []Skipped `json:"skipped,omitempty" doc:"files that were not collected, and why"`
@@ -46,8 +47,8 @@ type Compilation struct {
 	Cached          bool   `json:"cached" doc:"no compiler was started: what follows is of the run that did"`
 	Stdout          Bytes  `json:"stdout,omitempty" doc:"what the compiler wrote to stdout"`
 	Stderr          Bytes  `json:"stderr,omitempty" doc:"what the compiler wrote to stderr, such as warnings"`
-	StdoutTruncated bool   `json:"stdout_truncated,omitempty" doc:"stdout met the limit of output"`
-	StderrTruncated bool   `json:"stderr_truncated,omitempty" doc:"stderr met the limit of output"`
+	StdoutTruncated bool   `json:"stdout_truncated,omitempty" doc:"there was more on stdout: above the limit of output, or above what an answer in one piece carries"`
+	StderrTruncated bool   `json:"stderr_truncated,omitempty" doc:"there was more on stderr: above the limit of output, or above what an answer in one piece carries"`
 	Usage           Usage  `json:"usage" doc:"what the compiler used"`
 	Timing          Timing `json:"timing" doc:"how long it took"`
 	Limits          Limits `json:"limits" doc:"as enforced on the compiler"`
@@ -62,6 +63,17 @@ type Denial struct {
 	Rule    string `json:"rule" doc:"which rule of which profile"`
 	Why     string `json:"why" doc:"the rule's reason"`
 	Allowed bool   `json:"allowed,omitempty" doc:"profile mode log let it go on"`
+	Count   int64  `json:"count,omitempty" doc:"how often, in profile mode log"`
+}
+
+// A Refusal is one kind of system call that the profile refused with an error, while the
+// program went on. Errors that mean that the kernel has no such call or option (ENOSYS,
+// EINVAL, ENOTTY, EOPNOTSUPP) are not told: libraries try such calls and do without.
+type Refusal struct {
+	Syscall string `json:"syscall" doc:"name of the system call; others: further kinds, together"`
+	Profile string `json:"profile" doc:"the profile that refused it"`
+	Errno   string `json:"errno,omitempty" doc:"the error, such as EPERM; ENOLCK: the run held as many record locks as it may"`
+	Count   int64  `json:"count" doc:"how often"`
 }
 
 // Usage is what the run consumed. Every figure names the kernel's source for it;

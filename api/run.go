@@ -8,7 +8,7 @@ type Run struct {
 	Language string `json:"language,omitempty" doc:"name of the language, or an alias; this or image is needed, and not both"`
 	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a path of the host; this or language is needed, and not both"`
 
-	Source     Bytes    `json:"source,omitempty" doc:"the program's text, placed in /box; it needs language, and argv are then its arguments"`
+	Source     Bytes    `json:"source,omitzero" doc:"the program's text, placed in /box; it needs language, and argv are then its arguments; given and empty, it is an empty program"` // nil: none
 	SourceName string   `json:"source_name,omitempty" doc:"name that source gets in /box; empty: the language's own name for it"`
 	Argv       []string `json:"argv,omitempty" doc:"without source the command, looked up in PATH; with it the program's arguments"`
 
@@ -34,7 +34,7 @@ type Run struct {
 
 	ProfileRules json.RawMessage `json:"profile_rules,omitempty" doc:"a seccomp profile of the caller's own instead of a name; only root may send one to an agent"`
 
-	Mode Mode `json:"mode,omitempty" doc:"how much is shared between runs; empty: strict" enum:"strict,fresh"`
+	Mode Mode `json:"mode,omitempty" doc:"how much is shared between runs; empty: strict" enum:"strict,fresh,exclusive"`
 
 	Interactive bool `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
 
@@ -58,7 +58,7 @@ type File struct {
 // that are new or changed, except caches (__pycache__ and the like).
 type Collect struct {
 	None  bool     `json:"none,omitempty" doc:"collect nothing"`
-	Globs []string `json:"globs,omitempty" doc:"patterns of names relative to /box, as * and ? in shells; none: the regular files that are new or changed, except caches such as __pycache__; in an exec of a session, no files"`
+	Globs []string `json:"globs,omitempty" doc:"patterns of names relative to /box, as * and ? in shells; none: the regular files that are new or changed, except caches such as __pycache__; in an exec of a session, no files; those with *, ? or [ have 4096 bytes at most, all together"`
 	Files int      `json:"files,omitempty" doc:"the most files; zero means 64, and 1024 is the most"`
 	Bytes Size     `json:"bytes,omitempty" doc:"the most bytes together; zero means 8 MiB, and 256 MiB is the most"`
 }
@@ -72,6 +72,10 @@ const (
 	CollectBytes    = 8 * MiB
 	CollectFilesMax = 1024
 	CollectBytesMax = 256 * MiB
+
+	// MaxGlobBytes bounds the globs that are patterns, all together: each name that a
+	// program leaves is held against all of them (FIO-21).
+	MaxGlobBytes = 4096
 )
 
 // Labels say whose run it is. They are carried, never interpreted.
@@ -87,6 +91,10 @@ type Mode string
 const (
 	Strict Mode = "strict" // a fresh shell in a kept cell (see docs/run-lifecycle.md)
 	Fresh  Mode = "fresh"  // a cell used once
+
+	// Exclusive is Fresh with a copy of the image's files that no other run sees, made for
+	// the run and gone with it; each test of a job has its own (see docs/threat-model.md).
+	Exclusive Mode = "exclusive"
 
 	// InSession is how an exec ran: among what others left in its session. No Run asks
 	// for it.

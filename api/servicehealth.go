@@ -5,14 +5,15 @@ import "time"
 // ServiceHealth tells how the public service is. Who has no key, where there are keys,
 // is told the status alone.
 type ServiceHealth struct {
-	Status   ServiceStatus `json:"status" doc:"ok, degraded (the agent does not answer), or stopping"`
-	Version  string        `json:"version" doc:"of the service" required:"false"`
-	Capacity int           `json:"capacity" doc:"runs at a time" required:"false"`
-	Load     int           `json:"load" doc:"of them under way for this service" required:"false"`
-	Queued   int           `json:"queued" doc:"runs that wait" required:"false"`
-	Places   int           `json:"queue_places" doc:"the most that may wait" required:"false"`
-	UptimeNS int64         `json:"uptime_ns" doc:"nanoseconds since the service began" required:"false"`
-	Agent    AgentHealth   `json:"agent" doc:"of the process that runs the programs, as last asked" required:"false"`
+	Status    ServiceStatus `json:"status" doc:"ok, degraded (the agent does not answer), or stopping"`
+	Version   string        `json:"version" doc:"of the service" required:"false"`
+	Capacity  int           `json:"capacity" doc:"runs at a time" required:"false"`
+	Load      int           `json:"load" doc:"of them under way for this service" required:"false"`
+	Queued    int           `json:"queued" doc:"runs that wait" required:"false"`
+	Places    int           `json:"queue_places" doc:"the most that may wait" required:"false"`
+	MemoryMax int64         `json:"service_memory_ceiling_bytes" doc:"the most bytes that the service itself takes, whatever its callers do" required:"false"`
+	UptimeNS  int64         `json:"uptime_ns" doc:"nanoseconds since the service began" required:"false"`
+	Agent     AgentHealth   `json:"agent" doc:"of the process that runs the programs, as last asked" required:"false"`
 
 	KeysUnread *time.Time `json:"keys_unread_since,omitempty" doc:"since when the keys file cannot be read, so that the keys in force may not be those of the file; told to keys with admin"`
 }

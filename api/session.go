@@ -94,7 +94,7 @@ type SessionUsage struct {
 // the main process has ended: what that has left running stays, until the session
 // ends. Stopped by a limit, or by its caller, it is stopped whole.
 type Exec struct {
-	Source     Bytes    `json:"source,omitempty" doc:"the program's text in the session's language, put into /box; argv are then its arguments"`
+	Source     Bytes    `json:"source,omitzero" doc:"the program's text in the session's language, put into /box; argv are then its arguments; given and empty, it is an empty program"` // nil: none
 	SourceName string   `json:"source_name,omitempty" doc:"name that source gets in /box; empty: the language's own name for it"`
 	Argv       []string `json:"argv,omitempty" doc:"without source the command, looked up in PATH; with it the program's arguments"`
 

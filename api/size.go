@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -67,6 +68,40 @@ func (s Size) String() string {
 		}
 	}
 	return strconv.FormatInt(int64(s), 10)
+}
+
+// About writes s for people, always with a unit, and with one digit behind the point where
+// no unit divides it: 512M, 1028.4M, 12 bytes. Parsed again it may be another size.
+func (s Size) About() string {
+	switch {
+	case s >= MiB && s%MiB != 0:
+		return fmt.Sprintf("%.1fM", float64(s)/float64(MiB))
+	case s >= KiB && s%KiB != 0:
+		return fmt.Sprintf("%.1fK", float64(s)/float64(KiB))
+	case s < KiB:
+		return fmt.Sprintf("%d bytes", int64(s))
+	}
+	return s.String()
+}
+
+// told is a Size in an error's text: as a word it is About.
+type told Size
+
+func (t told) Format(f fmt.State, verb rune) {
+	if verb == 's' || verb == 'v' {
+		_, _ = io.WriteString(f, Size(t).About()) // fmt keeps it
+		return
+	}
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), int64(t))
+}
+
+// forPeople has each Size among the words of an error written with a unit.
+func forPeople(args []any) {
+	for i, a := range args {
+		if s, is := a.(Size); is {
+			args[i] = told(s)
+		}
+	}
 }
 
 // UnmarshalJSON accepts a number of bytes or a string ParseSize reads.

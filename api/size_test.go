@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -208,5 +209,21 @@ func TestBytesStayNearTheirSize(t *testing.T) {
 				t.Errorf("%d bytes came back, %v; want %d", len(back), err, len(tt.in))
 			}
 		})
+	}
+}
+
+// An error's sizes have a unit, whatever they are: nobody counts the digits of 1078359384.
+func TestSizesOfErrorsHaveAUnit(t *testing.T) {
+	for size, want := range map[api.Size]string{
+		1078359384: "1028.4M", 512 * api.MiB: "512M", 2 * api.GiB: "2G", 1536 * api.KiB: "1.5M", 3 * api.KiB: "3K", 1500: "1.5K", 12: "12 bytes", 0: "0 bytes",
+	} {
+		if got := size.About(); got != want {
+			t.Errorf("%d: %s; want %s", int64(size), got, want)
+		}
+		for _, err := range []error{api.Refuse(api.CodeTooLarge, "%s of memory, %v, %5d", size, size, size), api.Fail(api.CodeBusy, "%s of memory, %v, %5d", size, size, size)} {
+			if text := fmt.Sprintf("%s of memory, %s, %5d", want, want, int64(size)); err.Error() != text {
+				t.Errorf("%q; want %q", err, text)
+			}
+		}
 	}
 }

@@ -38,15 +38,15 @@ func (r Run) validateProgram() error {
 		return Refuse(CodeBadRequest, "the run names neither a language nor an image: set one of them")
 	case r.Language != "" && r.Image != "":
 		return Refuse(CodeBadRequest, "the run names both language %.80q and image %.80q: set one of them", r.Language, r.Image)
-	case len(r.Source) > 0 && r.Language == "":
+	case r.Source != nil && r.Language == "":
 		return Refuse(CodeBadRequest, "source needs a language to run it")
-	case len(r.Source) == 0 && r.SourceName != "":
-		return Refuse(CodeBadRequest, "source_name %q is set but source is empty", r.SourceName)
-	case len(r.Source) == 0 && len(r.Argv) == 0:
+	case r.Source == nil && r.SourceName != "":
+		return Refuse(CodeBadRequest, "source_name %q is set and source is not", r.SourceName)
+	case r.Source == nil && len(r.Argv) == 0:
 		return Refuse(CodeBadRequest, "there is nothing to run: set source, or argv")
-	case len(r.Source) == 0 && r.Argv[0] == "":
+	case r.Source == nil && r.Argv[0] == "":
 		return Refuse(CodeBadRequest, "argv[0] is empty: it must name the program")
-	case len(r.Flags) > 0 && len(r.Source) == 0:
+	case len(r.Flags) > 0 && r.Source == nil:
 		return Refuse(CodeBadRequest, "flags are for the compiler of a source: there is none")
 	}
 	return nil
@@ -78,7 +78,7 @@ func (r Run) validateWords() error {
 		total += len(name) + len(r.Env[name]) + 2
 	}
 	if total > MaxArgBytes {
-		return Refuse(CodeTooLarge, "argv and env are %d bytes together: the most is %d; pass large data as a file or on stdin", total, MaxArgBytes)
+		return Refuse(CodeTooLarge, "argv and env are %s together: the most is %s; pass large data as a file or on stdin", Size(total), Size(MaxArgBytes))
 	}
 	return nil
 }
@@ -159,6 +159,7 @@ func (c Collect) validate() error {
 	case len(c.Globs) > CollectFiles:
 		return Refuse(CodeBadFile, "collect has %d globs: the most is %d", len(c.Globs), CollectFiles)
 	}
+	patterns := 0
 	for _, g := range c.Globs {
 		if _, err := path.Match(g, "x"); err != nil {
 			return Refuse(CodeBadFile, "collect glob %q: %w", g, err)
@@ -166,9 +167,18 @@ func (c Collect) validate() error {
 		if err := FileName(g); err != nil {
 			return err
 		}
+		if IsPattern(g) {
+			patterns += len(g)
+		}
+	}
+	if patterns > MaxGlobBytes {
+		return Refuse(CodeBadFile, "the globs of collect that have *, ?, [ or \\ are %d bytes together: the most is %d; write fewer or shorter ones, or names, which do not count", patterns, MaxGlobBytes)
 	}
 	return nil
 }
+
+// IsPattern reports whether a glob may match another name than its own text.
+func IsPattern(glob string) bool { return strings.ContainsAny(glob, `*?[\`) }
 
 func (r Run) validateChoices() error {
 	if _, err := Preset(r.Preset); err != nil {
@@ -177,8 +187,8 @@ func (r Run) validateChoices() error {
 	switch {
 	case r.Network != "" && r.Network != "none":
 		return Refuse(CodeUnsupported, "network %q is not offered by this version: only none", r.Network)
-	case r.Mode != "" && r.Mode != Strict && r.Mode != Fresh:
-		return Refuse(CodeBadRequest, "mode %q does not exist: use strict or fresh", r.Mode)
+	case r.Mode != "" && !slices.Contains(RunModes(), r.Mode):
+		return Refuse(CodeBadRequest, "mode %q does not exist: use strict, fresh or exclusive", r.Mode)
 	case r.ProfileMode != "" && r.ProfileMode != Enforce && r.ProfileMode != Log:
 		return Refuse(CodeBadRequest, "profile mode %q does not exist: use enforce or log", r.ProfileMode)
 	case r.Profile != "" && len(r.ProfileRules) > 0:

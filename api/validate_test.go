@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,10 @@ func TestValidate(t *testing.T) {
 		{"both language and image", ok(func(r *api.Run) { r.Language = "python" }), api.CodeBadRequest},
 		{"source without a language", api.Run{Image: "tiny", Source: []byte("1")}, api.CodeBadRequest},
 		{"nothing to run", api.Run{Image: "tiny"}, api.CodeBadRequest},
+		{"an empty source", api.Run{Language: "python", Source: api.Bytes{}}, ""},
+		{"an empty source with a name, tests, arguments and flags", api.Run{Language: "c", Source: api.Bytes{}, SourceName: "a.c", Argv: []string{""}, Flags: []string{"-O3"}, Tests: tests(1)}, ""},
+		{"an empty source without a language", api.Run{Image: "tiny", Source: api.Bytes{}, Argv: []string{"true"}}, api.CodeBadRequest},
+		{"a language alone", api.Run{Language: "python"}, api.CodeBadRequest},
 		{"an empty program name", api.Run{Image: "tiny", Argv: []string{""}}, api.CodeBadRequest},
 		{"a source name without source", ok(func(r *api.Run) { r.SourceName = "a.py" }), api.CodeBadRequest},
 
@@ -103,6 +108,13 @@ func TestValidate(t *testing.T) {
 		{"one more file", ok(func(r *api.Run) { r.Files = many(api.MaxFiles + 1) }), api.CodeBadFile},
 
 		{"globs", ok(func(r *api.Run) { r.Collect.Globs = []string{"*.csv", "out/[a-z]?"} }), ""},
+		{"globs of 4096 bytes", ok(func(r *api.Run) {
+			r.Collect.Globs = append(slices.Repeat([]string{strings.Repeat("a", 62) + "/*"}, 63), strings.Repeat("a", 63)+"?")
+		}), ""},
+		{"globs of 4097 bytes", ok(func(r *api.Run) {
+			r.Collect.Globs = append(slices.Repeat([]string{strings.Repeat("a", 62) + "/*"}, 63), strings.Repeat("a", 64)+"?")
+		}), api.CodeBadFile},
+		{"64 long names to collect", ok(func(r *api.Run) { r.Collect.Globs = slices.Repeat([]string{strings.Repeat("a", 250)}, 64) }), ""},
 		{"a glob that is none", ok(func(r *api.Run) { r.Collect.Globs = []string{"[a"} }), api.CodeBadFile},
 		{"a broken glob behind a matching part", ok(func(r *api.Run) { r.Collect.Globs = []string{"x[a"} }), api.CodeBadFile},
 		{"a broken glob behind a part that does not match", ok(func(r *api.Run) { r.Collect.Globs = []string{"data/[a"} }), api.CodeBadFile},

@@ -18,7 +18,7 @@ func (r Run) validateCompile() error {
 	if len(r.Flags) > maxFlags {
 		return Refuse(CodeBadRequest, "%d flags: the most is %d", len(r.Flags), maxFlags)
 	}
-	if r.CompileLimits != (Limits{}) && len(r.Source) == 0 {
+	if r.CompileLimits != (Limits{}) && r.Source == nil {
 		return Refuse(CodeBadRequest, "compile_limits are set, and there is no source to compile")
 	}
 	return r.CompileLimits.Validate()

@@ -13,7 +13,10 @@ func (Comparison) Values() []Comparison {
 	return []Comparison{CompareExact, CompareLines, CompareTokens, CompareFloat}
 }
 
-func (Mode) Values() []Mode { return []Mode{Strict, Fresh, InSession} }
+// RunModes are the modes a Run may ask for.
+func RunModes() []Mode { return []Mode{Strict, Fresh, Exclusive} }
+
+func (Mode) Values() []Mode { return append(RunModes(), InSession) }
 
 func (ProfileMode) Values() []ProfileMode { return []ProfileMode{Enforce, Log} }
 
@@ -51,7 +54,7 @@ func (Code) Values() []Code {
 		CodeBadRequest, CodeTooLarge, CodeBadLimits, CodeAboveCeiling, CodeBadFile, CodeNoLanguage, CodeNoImage, CodeBadImage,
 		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
 		CodeSessionEnded, CodeUnsupported, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
-		CodeHostExhausted, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
+		CodeHostExhausted, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
 		CodeUnauthorized, CodeQueueFull, CodeKeyFull, CodeConnsFull, CodeBodiesFull, CodeWaited, CodeCheckRefused, CodeConflict,
 	}
 }

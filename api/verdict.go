@@ -32,11 +32,12 @@ const (
 // Evidence is all that was seen of a run which matters for its verdict. The zero
 // value is a program that exited with 0 and touched no limit.
 type Evidence struct {
-	Canceled bool // the caller left, or the session ended, before the program did
+	Canceled bool // the caller left, or the session ended, before the program did or before its files were collected
 
 	OOMKills   uint64 // processes the kernel killed for memory in the run's own group
 	MemoryHits uint64 // times an allocation met the group's own limit
 	SetupOOM   bool   // the program could not be started within the memory limit
+	OutOfHeap  bool   // its runtime ended itself for lack of memory, as the language's manifest says it does
 
 	Denial      *Denial // the call of the kill set that stopped the run
 	WallExpired bool    // the wall clock ran out and the agent stopped the run
@@ -55,14 +56,13 @@ type Evidence struct {
 	Signal   int // signal that ended the main process, or 0
 }
 
-// Judge turns evidence into a verdict. outOfMemoryExit is the exit code a
-// language declares for its own out-of-memory handling; zero when it has none.
+// Judge turns evidence into a verdict.
 //
 // The order is the precedence. What was canceled tells nothing
 // about the program. The kernel's word on memory comes before what the agent did about it.
 // A limit that stopped the run comes before the signal that stopping sent.
 // SIGKILL alone proves nothing.
-func Judge(e Evidence, l Limits, outOfMemoryExit int) Verdict {
+func Judge(e Evidence, l Limits) Verdict {
 	switch {
 	case e.Canceled:
 		return Canceled
@@ -76,7 +76,7 @@ func Judge(e Evidence, l Limits, outOfMemoryExit int) Verdict {
 		return WallLimit
 	case e.OutputFull:
 		return OutputLimit
-	case outOfMemoryExit != 0 && e.Signal == 0 && e.ExitCode == outOfMemoryExit && l.Memory > 0 && e.Peak >= l.Memory/10*9:
+	case e.OutOfHeap:
 		return MemoryLimit
 	case e.Signal != 0:
 		return Signaled
@@ -108,7 +108,7 @@ func LimitsHit(e Evidence, l Limits) []string {
 	}{
 		{e.WallExpired || l.Wall > 0 && e.Wall > l.Wall, HitWall},
 		{l.CPU > 0 && e.CPU > l.CPU, HitCPU},
-		{e.OOMKills > 0 && e.MemoryHits > 0 || e.SetupOOM, HitMemory},
+		{e.OOMKills > 0 && e.MemoryHits > 0 || e.SetupOOM || e.OutOfHeap, HitMemory},
 		{e.PidsHits > 0, HitPids},
 		{e.OutputFull, HitOutput},
 		{e.ScratchHit, HitScratch},

@@ -60,27 +60,22 @@ func TestJudge(t *testing.T) {
 		{"cpu wins over output", api.Evidence{CPU: late, OutputFull: true}, api.CPULimit},
 		{"wall wins over output", api.Evidence{WallExpired: true, OutputFull: true}, api.WallLimit},
 		{"output wins over the signal it sends", api.Evidence{OutputFull: true, Signal: 9}, api.OutputLimit},
-		{"output wins over a declared out-of-memory exit", api.Evidence{OutputFull: true, ExitCode: 77, Peak: 100 * api.MiB}, api.OutputLimit},
-
-		{"a declared out-of-memory exit near the limit is memory-limit", api.Evidence{ExitCode: 77, Peak: 90 * api.MiB}, api.MemoryLimit},
-		{"far from the limit it is only an exit code", api.Evidence{ExitCode: 77, Peak: 90*api.MiB - 1}, api.Nonzero},
-		{"with an unknown peak it is only an exit code", api.Evidence{ExitCode: 77}, api.Nonzero},
-		{"a signal is not the declared exit", api.Evidence{Signal: 6, ExitCode: 77, Peak: 100 * api.MiB}, api.Signaled},
-		{"another exit code is not the declared one", api.Evidence{ExitCode: 78, Peak: 100 * api.MiB}, api.Nonzero},
+		{"output wins over a runtime out of heap", api.Evidence{OutputFull: true, OutOfHeap: true}, api.OutputLimit},
+		{"a runtime out of heap is memory-limit", api.Evidence{ExitCode: 77, OutOfHeap: true}, api.MemoryLimit},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := api.Judge(tt.ev, judged, 77); got != tt.want {
+			if got := api.Judge(tt.ev, judged); got != tt.want {
 				t.Errorf("Judge(%+v) = %s; want %s", tt.ev, got, tt.want)
 			}
 		})
 	}
 }
 
-func TestJudgeWithoutADeclaredExit(t *testing.T) {
-	if got := api.Judge(api.Evidence{Peak: 100 * api.MiB}, judged, 0); got != api.OK {
+func TestJudgeAtTheLimits(t *testing.T) {
+	if got := api.Judge(api.Evidence{Peak: 100 * api.MiB}, judged); got != api.OK {
 		t.Errorf("an exit with 0 at the limit is %s; want ok", got)
 	}
-	if got := api.Judge(api.Evidence{CPU: 1, Wall: 1}, api.Limits{}, 0); got != api.OK {
+	if got := api.Judge(api.Evidence{CPU: 1, Wall: 1}, api.Limits{}); got != api.OK {
 		t.Errorf("without limits the verdict is %s; want ok", got)
 	}
 }
@@ -96,6 +91,7 @@ func TestLimitsHit(t *testing.T) {
 		want []string
 	}{
 		{"nothing hit", api.Evidence{ExitCode: 1}, []string{}},
+		{"a runtime out of heap met the memory limit", api.Evidence{OutOfHeap: true}, []string{"memory"}},
 		{"all of them, in the order of Limits", all, []string{"wall", "cpu", "memory", "pids", "output", "scratch", "inodes", "open_files"}},
 		{"one that decides nothing", api.Evidence{PidsHits: 3}, []string{"pids"}},
 		{"a limit that decides is listed though the caller left", api.Evidence{Canceled: true, OutputFull: true}, []string{"output"}},

@@ -56,7 +56,7 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := b.starts(ctx); err != nil {
 		return err
 	}
-	if err := b.footprint(); err != nil {
+	if err := b.footprint(ctx); err != nil {
 		return err
 	}
 	if err := b.soak(ctx); err != nil {
@@ -245,11 +245,16 @@ func (b *bench) starts(ctx context.Context) error {
 }
 
 // footprint tells what the agent holds after all rounds.
-func (b *bench) footprint() error {
+func (b *bench) footprint(ctx context.Context) error {
 	h, err := b.agent.holdings()
 	if err != nil {
 		return err
 	}
 	b.want("memory of the agent after all rounds", float64(h.rss)/(1<<20), 25, "MiB resident")
+	health, err := b.agent.Client.Health(ctx)
+	if err != nil {
+		return err
+	}
+	b.want("files of images held in memory beside it, within --image-memory", float64(health.ImagesHeld)/(1<<20), float64(health.ImagesMax)/(1<<20), "MiB")
 	return nil
 }

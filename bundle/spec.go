@@ -24,8 +24,8 @@ type Config struct {
 	Args     []string          // the command, looked up in PATH
 	Env      map[string]string // over PATH, HOME, TMPDIR and LANG
 	Limits   api.Limits        // complete: see api.Limits.Resolve
-	Profile  seccomp.Profile
-	FullProc bool // /proc with more than processes; what leaks of the host is masked
+	Profile  seccomp.Profile   // the bundle's has what Widened adds
+	FullProc bool              // /proc with more than processes; what leaks of the host is masked
 }
 
 // The ids of the program: inside, and where the range of 65,536 begins on the
@@ -41,7 +41,8 @@ const Root = "rootfs"
 
 // Spec writes c as an OCI runtime configuration. It reads nothing.
 func Spec(c Config) (*oci.Spec, error) {
-	filter, err := filterOf(c.Profile)
+	wide, _ := Widened(c.Profile)
+	filter, err := filterOf(wide)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +81,17 @@ var masked = []string{
 	"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
 }
 
+// searchPath is the PATH of a program whose environment is over ours.
+func searchPath(over map[string]string) string {
+	if p, ok := over["PATH"]; ok {
+		return p
+	}
+	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+}
+
 func environment(over map[string]string) []string {
 	all := map[string]string{
-		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"PATH": searchPath(nil),
 		"HOME": "/box", "TMPDIR": "/tmp", "LANG": "C.UTF-8",
 	}
 	maps.Copy(all, over)

@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io/fs"
 	"os"
@@ -145,5 +146,73 @@ func TestWriteLeavesNothingBehindWhenItFails(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("%s is left: %v", dir, err)
+	}
+}
+
+// The calls that runc makes itself under the filter are allowed in every bundle, and no
+// other call is that the profile refuses.
+func TestOnlyTheRuntimesOwnCallsAreAdded(t *testing.T) {
+	for _, name := range append(seccomp.Tiers(), "refusing") {
+		p := seccomp.Profile{Name: name, Default: seccomp.Fail(seccomp.EPERM), Rules: []seccomp.Rule{
+			{Names: []string{"execve", "exit_group"}, Answer: seccomp.Allow(), Why: "to begin and end"},
+			{Names: []string{"getdents64", "ptrace"}, Answer: seccomp.Kill(), Why: "to see it refused by name"},
+		}}
+		if name != "refusing" {
+			var err error
+			if p, err = seccomp.Tier(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wide, added := Widened(p)
+		if err := seccomp.Validate(wide); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		before, after := seccomp.NewModel(p), seccomp.NewModel(wide)
+		for nr := range int32(600) {
+			call := seccomp.Call{Nr: nr, Arch: seccomp.AMD64.Audit()}
+			was, is := before.Decide(call), after.Decide(call)
+			own := slices.Contains(ownCalls, is.Name)
+			switch {
+			case own && is.Answer != seccomp.Allow():
+				t.Errorf("%s: %s is %v in a bundle; want it allowed", name, is.Name, is.Answer)
+			case own && slices.Contains(added, is.Name) == (was.Answer == seccomp.Allow()):
+				t.Errorf("%s: %s was %v, added are %v", name, is.Name, was.Answer, added)
+			case !own && was.Answer != is.Answer:
+				t.Errorf("%s: call %d was %v and is %v", name, nr, was.Answer, is.Answer)
+			}
+		}
+	}
+}
+
+func TestFindProgram(t *testing.T) {
+	tree := t.TempDir()
+	for name, mode := range map[string]fs.FileMode{"usr/bin/run": 0o755, "usr/bin/text": 0o644, "opt/tool": 0o755} {
+		if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(tree, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"bin": "usr/bin", "usr/bin/java": "/etc/alternatives/java"} {
+		if err := os.Symlink(to, filepath.Join(tree, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name, path string
+		want       error
+	}{
+		{"run", "", nil}, {"/bin/run", "", nil}, {"java", "", nil}, {"/opt/tool", "", nil}, {"tool", "/opt", nil},
+		{"tool", "", fs.ErrNotExist}, {"hello.py", "", fs.ErrNotExist}, {"./run", "", fs.ErrNotExist}, {"usr/bin/run", "", fs.ErrNotExist},
+		{"../usr/bin/run", "", nil}, {"text", "", fs.ErrPermission}, {"/usr", "", fs.ErrNotExist},
+	} {
+		c := Config{Args: []string{tt.name}}
+		if tt.path != "" {
+			c.Env = map[string]string{"PATH": tt.path}
+		}
+		if err := FindProgram(tree, c); !errors.Is(err, tt.want) {
+			t.Errorf("%s in PATH %q: %v; want %v", tt.name, tt.path, err, tt.want)
+		}
 	}
 }

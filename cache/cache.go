@@ -29,7 +29,7 @@ import (
 // It is root's alone (mode 0700): nothing a run can reach leads there (CMP-16).
 type Cache struct {
 	dir  string
-	most int64 // bytes of all files
+	most int64 // of the costs of all files
 
 	mu   sync.Mutex
 	size int64 // guarded by mu; as last counted, and what was added since
@@ -49,6 +49,20 @@ const (
 	staleNew  = time.Hour        // an unwritten file this old has lost its writer
 	usedAgain = 10 * time.Second // between two notes of use
 )
+
+// A file takes whole blocks of the file system, and an inode. leastCost is more than the
+// smallest one takes, so that a bound of the bytes is one of the number as well: 131,072 files
+// in 2 GiB, which evict looks through in less than a second.
+const (
+	block     = 4 << 10
+	leastCost = 16 << 10
+)
+
+// Cost is what content of so many bytes counts as in a cache: no less than the disk gives
+// for it (TestSmallFilesAreCounted).
+func Cost(content int64) int64 { return costOf(content + header) }
+
+func costOf(file int64) int64 { return max((file+block-1)/block*block, leastCost) }
 
 // Open opens the cache in dir, making it where it is missing.
 func Open(dir string, most int64) (*Cache, error) {
@@ -96,6 +110,22 @@ func (c *Cache) Get(name string) ([]byte, error) {
 	return all[header:], nil
 }
 
+// Size is how many bytes Get would return.
+func (c *Cache) Size(name string) (int64, error) {
+	path, err := c.path(name)
+	if err != nil {
+		return 0, err
+	}
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read cache: %w", err)
+	}
+	return max(st.Size()-header, 0), nil
+}
+
 // Has reports whether something is there under the name, and counts it as used.
 func (c *Cache) Has(name string) bool {
 	path, err := c.path(name)
@@ -118,6 +148,32 @@ func (c *Cache) used(path string, st fs.FileInfo) (noted bool) {
 	}
 	_ = os.Chtimes(path, now, now)
 	return true
+}
+
+// Remove removes what is under a name; nothing there is fine.
+func (c *Cache) Remove(name string) error {
+	path, err := c.path(name)
+	if err != nil {
+		return err
+	}
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another process was first, and counts by itself
+	}
+	if err != nil {
+		return fmt.Errorf("remove from cache: %w", err)
+	}
+	c.recent.forget(name)
+	c.mu.Lock()
+	c.size -= costOf(st.Size())
+	c.mu.Unlock()
+	return nil
 }
 
 // Put keeps content under a name that is not its digest.
@@ -149,15 +205,16 @@ func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
 	if checked && hex.EncodeToString(sum) != name {
 		return fmt.Errorf("%w: %x", ErrDigest, sum)
 	}
-	if n > c.most {
-		return fmt.Errorf("write cache: %w: %d bytes are more than the %d it holds", unix.ENOSPC, n, c.most)
+	cost := costOf(n)
+	if cost > c.most {
+		return fmt.Errorf("write cache: %w: %d bytes are more than the %d it holds", unix.ENOSPC, cost, c.most)
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return fmt.Errorf("write cache: %w", err)
 	}
 	c.recent.forget(name)
 	c.mu.Lock()
-	c.size += n
+	c.size += cost
 	over := c.size > c.most
 	c.mu.Unlock()
 	if over {
@@ -206,7 +263,7 @@ func (c *Cache) evict() error {
 			}
 		default:
 			kept = append(kept, info)
-			c.size += info.Size()
+			c.size += costOf(info.Size())
 		}
 	}
 	if c.size <= c.most {
@@ -218,7 +275,7 @@ func (c *Cache) evict() error {
 			break
 		}
 		errs = append(errs, c.remove(filepath.Join(c.dir, info.Name())))
-		c.size -= info.Size()
+		c.size -= costOf(info.Size())
 	}
 	return errors.Join(errs...)
 }

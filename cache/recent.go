@@ -53,10 +53,10 @@ func (r *recent) get(name string, now stamp) ([]byte, bool) {
 	return e.content, true
 }
 
-// keep holds content, and lets go of what was used longest ago. One that would take
+// keep holds content, and lets go of what was used longest ago. One that is larger than
 // all the room is not held.
 func (r *recent) keep(name string, of stamp, content []byte) {
-	if len(content) > recentBytes/2 {
+	if len(content) > recentBytes {
 		return
 	}
 	r.mu.Lock()

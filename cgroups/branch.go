@@ -50,6 +50,30 @@ func (b *Branch) NewLeaf(name string) (*Leaf, error) {
 	return l, nil
 }
 
+// Weigh gives the branch's cell another weight, and leaves its other limits.
+func (b *Branch) Weigh(weight int64) error {
+	want := b.limits
+	want.Weight = weight
+	return b.Apply(want)
+}
+
+// Limit gives the branch another memory limit, and leaves its other limits.
+func (b *Branch) Limit(memory int64) error {
+	want := b.limits
+	if want.MemoryBytes != 0 { // none where the layer is left out on purpose
+		want.MemoryBytes = memory
+	}
+	return b.Apply(want)
+}
+
+// Confine gives a leaf other processors, and leaves its other limits. It may be called
+// after Rest.
+func (l *Leaf) Confine(cpuset string) error {
+	want := l.limits
+	want.Cpuset = cpuset
+	return l.Apply(want)
+}
+
 // enable hands the branch's controllers down to its leaves. Pressure is not accounted
 // in it either, and memory.oom.group stays off: a session out of memory loses the leaf
 // of the kernel's choice and not all of them.

@@ -380,3 +380,36 @@ func TestWeightIsTheCells(t *testing.T) {
 		}
 	}
 }
+
+// CPU-43. What was killed has the usual weight and no quota to die with, its other limits
+// as before, and the next run in the cell has its own; a greater weight than usual is kept.
+func TestHastenLiftsWeightAndQuota(t *testing.T) {
+	l := newLeaf(t)
+	files := map[string]string{"cpu.shares": "1024", "cpu.cfs_quota_us": "-1", "pids.max": "7"}
+	slow := map[string]string{"cpu.shares": "2", "cpu.cfs_quota_us": "10000", "pids.max": "7"}
+	if l.cell.tree.layout.Unified {
+		files = map[string]string{"cpu.weight": "100", "cpu.max": "max 100000", "pids.max": "7"}
+		slow = map[string]string{"cpu.weight": "1", "cpu.max": "10000 100000", "pids.max": "7"}
+	}
+	holds := func(when string, want map[string]string) {
+		t.Helper()
+		for file, value := range want {
+			if got, err := os.ReadFile(l.ctl[file]); err != nil || strings.TrimSpace(string(got)) != value {
+				t.Errorf("%s: %s holds %q, %v; want %q", when, file, got, err, value)
+			}
+		}
+	}
+	for range 2 {
+		if err := l.Apply(Limits{Weight: 2, CPUs: 0.1, Pids: 7}); err != nil {
+			t.Fatal(err)
+		}
+		holds("applied", slow)
+		if err := l.Hasten(); err != nil {
+			t.Fatal(err)
+		}
+		holds("hastened", files)
+	}
+	if err := errors.Join(l.Apply(Limits{Weight: 2048}), l.Hasten()); err != nil || l.cell.weight != 2048 {
+		t.Errorf("a weight of 2048 became %d, %v", l.cell.weight, err)
+	}
+}

@@ -1,6 +1,7 @@
 package cgroups
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -134,7 +135,7 @@ func controls(at Layout, hy Hierarchy) []string {
 		files := []string{"cgroup.pressure"}
 		if at.Unified {
 			files = append(files, "memory.max", "memory.swap.max", "memory.oom.group",
-				"cpu.max", "cpuset.cpus", "pids.max")
+				"memory.reclaim", "cpu.max", "cpuset.cpus", "pids.max")
 		}
 		return files
 	}
@@ -143,7 +144,7 @@ func controls(at Layout, hy Hierarchy) []string {
 		switch c {
 		case "memory":
 			files = append(files, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes",
-				"memory.swappiness", "cgroup.event_control")
+				"memory.swappiness", "memory.force_empty", "cgroup.event_control")
 		case "cpu":
 			files = append(files, "cpu.cfs_quota_us")
 		case "cpuset":
@@ -215,7 +216,15 @@ func (l *Leaf) write(w Write) error {
 	if value == "" {
 		value = "\n" // cpuset.cpus: back to the parent's; a write of no bytes does nothing
 	}
-	return put(f, value)
+	err = put(f, value)
+	if w.Value == "" && errors.Is(err, unix.ENOSPC) { // it has processes, whose set may not become empty (kernel/cgroup/cpuset.c, validate_change)
+		parent, perr := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(path)), "cpuset.cpus.effective"))
+		if perr != nil {
+			return errors.Join(err, perr)
+		}
+		err = put(f, string(bytes.TrimSpace(parent)))
+	}
+	return err
 }
 
 // since names what brings a control file.

@@ -32,7 +32,10 @@ type Layout struct {
 	Cpus    string // the cell's own cpuset.cpus, which version 1 wants spelt out
 }
 
-const period = 100_000 // microseconds
+const (
+	period        = 100_000 // microseconds
+	defaultWeight = 1024    // the kernel's, on version 1's scale
+)
 
 // Plan lists the writes that take a leaf from old to new, in the order the kernel
 // wants them, and nothing that stays the same. It reads nothing and writes nothing.
@@ -57,7 +60,7 @@ func Plan(at Layout, old, new Limits) []Write {
 	} else {
 		plan = memoryV1(plan, at, old, new)
 		set("cpu.cfs_quota_us", quota(old.CPUs, "-1"), quota(new.CPUs, "-1"))
-		set("cpu.shares", decimal(or(old.Weight, 1024)), decimal(or(new.Weight, 1024)))
+		set("cpu.shares", decimal(or(old.Weight, defaultWeight)), decimal(or(new.Weight, defaultWeight)))
 		set("cpuset.cpus", or(old.Cpuset, at.Cpus), or(new.Cpuset, at.Cpus))
 	}
 	set("pids.max", limit(old.Pids, "max"), limit(new.Pids, "max"))
@@ -125,7 +128,7 @@ func quota(cpus float64, none string) string {
 // toWeight turns version 1 shares into cpu.weight. The scale is linear, so two runs
 // keep their ratio; 1024, the default there, is 100, the default here.
 func toWeight(shares int64) int64 {
-	return min(max((or(shares, 1024)*100+512)/1024, 1), 10_000)
+	return min(max((or(shares, defaultWeight)*100+defaultWeight/2)/defaultWeight, 1), 10_000)
 }
 
 func limit(n int64, none string) string {

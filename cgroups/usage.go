@@ -251,3 +251,17 @@ func (l *Leaf) drainOOM() error {
 	}
 	return err
 }
+
+// Hasten lets what was killed in the leaf die at the kernel's usual speed, whatever its
+// limits: taking down a process needs processor time, and the group pays for it. It lifts the
+// quota and, unless the leaf is on a branch, whose weight others have too, a low weight. It is
+// for after Kill: what has SIGKILL coming runs no more code of its own. The next Apply
+// puts other limits in force.
+func (l *Leaf) Hasten() error {
+	want := l.limits
+	want.CPUs = 0
+	if l.kind != onBranch {
+		want.Weight = max(or(l.cell.weight, defaultWeight), defaultWeight)
+	}
+	return l.Apply(want)
+}

@@ -284,3 +284,29 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A Perl source can end its own parser, with success: what stands behind is not found fine.
+func TestAParserThatTheSourceEndsHasNotChecked(t *testing.T) {
+	source := []byte("BEGIN { exit 0 }\nif (1) {\n")
+	for _, tt := range []struct {
+		verdict api.Verdict
+		stderr  string
+		want    string
+	}{
+		{api.OK, "", "not-checked"},
+		{api.OK, "./main.pl syntax OK\nmore", "not-checked"},
+		{api.OK, "other.pl syntax OK\n", "not-checked"},
+		{api.OK, "./main.pl syntax OK\n", ""},
+		{api.OK, "a warning\n./main.pl syntax OK\n", ""},
+		{api.Nonzero, "", "compile"},
+	} {
+		found := check.Read("perl", "main.pl", source, api.Result{Verdict: tt.verdict, Stderr: api.Bytes(tt.stderr)})
+		var got []string
+		for _, f := range found {
+			got = append(got, f.Rule)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s, %q: found %v; want %q", tt.verdict, tt.stderr, got, tt.want)
+		}
+	}
+}

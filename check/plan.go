@@ -23,27 +23,28 @@ type checker struct {
 	argv    []string // of the command; {name} is the source's
 	program string   // on its stdin; "": none. It prints JSON lines, others their own errors
 	profile string   // seccomp profile
+	end     string   // what it prints last where it found nothing; empty: nothing that is known
 }
 
 // Nothing of these commands is written but in /box and /tmp.
 var checkers = map[string]checker{
-	"python":     {[]string{"python3", "-I", "-", "{name}"}, checkerPython, "default"},
-	"javascript": {[]string{"node", "-", "{name}"}, checkerNode, "managed"},
-	"typescript": {[]string{"node", "-", "{name}"}, checkerNode, "managed"},
+	"python":     {[]string{"python3", "-I", "-", "{name}"}, checkerPython, "default", ""},
+	"javascript": {[]string{"node", "-", "{name}"}, checkerNode, "managed", ""},
+	"typescript": {[]string{"node", "-", "{name}"}, checkerNode, "managed", ""},
 
-	"c":       {[]string{"gcc", "-fsyntax-only", "-std=gnu17", "{name}"}, "", "compile"},
-	"cpp":     {[]string{"g++", "-fsyntax-only", "-std=c++17", "{name}"}, "", "compile"},
-	"java":    {[]string{"javac", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-XX:-UsePerfData", "-proc:none", "-d", "/tmp", "{name}"}, "", "managed"},
-	"go":      {[]string{"gofmt", "-l", "-e", "{name}"}, "", "compile"},
-	"rust":    {[]string{"rustc", "--edition=2021", "--emit=metadata", "-o", "/tmp/checked", "{name}"}, "", "compile"},
-	"ruby":    {[]string{"ruby", "-c", "{name}"}, "", "default"},
-	"php":     {[]string{"php", "-l", "{name}"}, "", "default"},
-	"bash":    {[]string{"bash", "-n", "{name}"}, "", "default"},
-	"perl":    {[]string{"perl", "-c", "{name}"}, "", "default"},
-	"lua":     {[]string{"luac", "-p", "{name}"}, "", "default"},
-	"csharp":  {[]string{"mcs", "-target:library", "-out:/tmp/checked.dll", "{name}"}, "", "managed"},
-	"pascal":  {[]string{"fpc", "-l-", "-v0", "-vew", "-s", "-FE/tmp", "{name}"}, "", "compile"},
-	"haskell": {[]string{"ghc", "-v0", "-fno-code", "{name}"}, "", "compile"},
+	"c":       {[]string{"gcc", "-fsyntax-only", "-std=gnu17", "{name}"}, "", "compile", ""},
+	"cpp":     {[]string{"g++", "-fsyntax-only", "-std=c++17", "{name}"}, "", "compile", ""},
+	"java":    {[]string{"javac", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-XX:-UsePerfData", "-proc:none", "-d", "/tmp", "{name}"}, "", "managed", ""},
+	"go":      {[]string{"gofmt", "-l", "-e", "{name}"}, "", "compile", ""},
+	"rust":    {[]string{"rustc", "--edition=2021", "--emit=metadata", "-o", "/tmp/checked", "{name}"}, "", "compile", ""},
+	"ruby":    {[]string{"ruby", "-c", "{name}"}, "", "default", ""},
+	"php":     {[]string{"php", "-l", "{name}"}, "", "default", ""},
+	"bash":    {[]string{"bash", "-n", "{name}"}, "", "default", ""},
+	"perl":    {[]string{"perl", "-c", "{name}"}, "", "default", "./{name} syntax OK"},
+	"lua":     {[]string{"luac", "-p", "{name}"}, "", "default", ""},
+	"csharp":  {[]string{"mcs", "-target:library", "-out:/tmp/checked.dll", "{name}"}, "", "managed", ""},
+	"pascal":  {[]string{"fpc", "-l-", "-v0", "-vew", "-s", "-FE/tmp", "{name}"}, "", "compile", ""},
+	"haskell": {[]string{"ghc", "-v0", "-fno-code", "{name}"}, "", "compile", ""},
 }
 
 // Plan makes the run that checks a source; false where nothing is known of its

@@ -29,7 +29,12 @@ func Read(language, name string, source []byte, r api.Result) []api.Finding {
 		found, done = s.lines(r.Stdout)
 		finished = finished && done
 	} else if finished {
-		found = s.compiler(language, placedName(language, name, source), append(bytes.Clone(r.Stdout), r.Stderr...), r.Verdict)
+		placed := placedName(language, name, source)
+		found = s.compiler(language, placed, append(bytes.Clone(r.Stdout), r.Stderr...), r.Verdict)
+		// BEGIN { exit 0 } ends Perl's parser with success and unseen: what stands behind it
+		// has been read by nobody. One that prints the last line itself is believed.
+		end := strings.ReplaceAll(checkers[plainLanguage(language)].end, "{name}", placed)
+		finished = r.Verdict != api.OK || bytes.HasSuffix(bytes.TrimRight(r.Stderr, "\n"), []byte(end))
 	}
 	if !finished {
 		found = append(found, s.finding("not-checked", 0, 0, howItEnded(r)))

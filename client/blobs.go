@@ -40,3 +40,8 @@ func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, er
 func (c *Client) SendBlob(ctx context.Context, digest string, r io.Reader) error {
 	return c.call(ctx, http.MethodPut, "/v1/blobs/"+digest, r, &struct{}{})
 }
+
+// RemoveBlob has the agent remove a blob; one that it does not hold is fine.
+func (c *Client) RemoveBlob(ctx context.Context, digest string) error {
+	return c.call(ctx, http.MethodDelete, "/v1/blobs/"+digest, nil, nil)
+}

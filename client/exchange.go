@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,7 @@ import (
 // call makes one plain exchange. in is sent as JSON unless it is an io.Reader or
 // nil; the answer is decoded into out.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
-	var body []byte
+	var body *api.Encoding
 	var stream io.Reader
 	switch v := in.(type) {
 	case nil:
@@ -25,7 +26,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		stream = v
 	default:
 		var err error
-		if body, err = json.Marshal(v); err != nil {
+		if body, err = api.Encode(v); err != nil {
 			return api.Refuse(api.CodeBadRequest, "encode request: %w", err)
 		}
 	}
@@ -45,12 +46,21 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	}
 }
 
-func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body []byte, stream io.Reader, out any) error {
+func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body *api.Encoding, stream io.Reader, out any) error {
 	stop := context.AfterFunc(ctx, func() { k.Close() })
 	var answer []byte
+	var full error
 	res, sent, err := k.request(method, path, body, stream)
 	if err == nil {
-		answer, err = readAnswer(res)
+		var decoded func()
+		room := roomOf(ctx)
+		if decoded, full = room.answer(res.ContentLength); full == nil {
+			defer decoded()
+			if res.ContentLength < 0 {
+				res.Body = &counted{res.Body, room, &full}
+			}
+			answer, err = readAnswer(res)
+		}
 	}
 	if sent != nil {
 		if err != nil || res.StatusCode/100 != 2 {
@@ -62,6 +72,10 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 	}
 	if !stop() { // the context ended and with it the connection
 		return context.Cause(ctx)
+	}
+	if full != nil {
+		k.Close()
+		return full
 	}
 	var own *sourceError
 	if errors.As(err, &own) {
@@ -109,8 +123,8 @@ func readAnswer(res *http.Response) ([]byte, error) {
 // header. An agent may refuse before it has read all, and close: the answer
 // then counts more than the failed write. A streamed body is sent by a goroutine
 // that says on sent how it went; it ends at the latest when k is closed.
-func (k *conn) request(method, path string, body []byte, stream io.Reader) (res *http.Response, sent chan error, err error) {
-	head := append(make([]byte, 0, 160+len(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"...)
+func (k *conn) request(method, path string, body *api.Encoding, stream io.Reader) (res *http.Response, sent chan error, err error) {
+	head := append(make([]byte, 0, 160+small(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"...)
 	var werr error
 	if stream != nil {
 		head = append(head, "Transfer-Encoding: chunked\r\n\r\n"...)
@@ -129,15 +143,30 @@ func (k *conn) request(method, path string, body []byte, stream io.Reader) (res 
 	return res, sent, err
 }
 
-func (k *conn) send(head, body []byte) error {
-	if body != nil {
-		head = append(head, "Content-Type: application/json\r\nContent-Length: "...)
-		head = appendInt(head, len(body))
-		head = append(head, "\r\n"...)
+// small is how long a body is that goes out with its head, in one write.
+func small(body *api.Encoding) int {
+	if body == nil {
+		return 0
 	}
-	head = append(append(head, "\r\n"...), body...)
-	_, err := k.Write(head)
-	return err
+	return len(body.Whole())
+}
+
+func (k *conn) send(head []byte, body *api.Encoding) error {
+	if body == nil {
+		_, err := k.Write(append(head, "\r\n"...))
+		return err
+	}
+	head = append(head, "Content-Type: application/json\r\nContent-Length: "...)
+	head = appendInt(head, int(body.Len()))
+	head = append(head, "\r\n\r\n"...)
+	if whole := body.Whole(); whole != nil {
+		_, err := k.Write(append(head, whole...))
+		return err
+	}
+	w := bufio.NewWriterSize(k, 64<<10)
+	_, _ = w.Write(head) // Flush tells
+	_, _ = body.WriteTo(w)
+	return w.Flush()
 }
 
 // refusal decodes the agent's Error.

@@ -43,7 +43,7 @@ func (c *Client) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, even
 // stream carries out what ask asks for at path, in the streamed form. tests are those
 // it asks for.
 func (c *Client) stream(ctx context.Context, path string, ask any, tests []api.Test, stdin io.Reader, events Events) (api.Result, error) {
-	body, err := json.Marshal(ask)
+	body, err := api.Encode(ask)
 	if err != nil {
 		return api.Result{}, api.Refuse(api.CodeBadRequest, "encode request: %w", err)
 	}
@@ -67,7 +67,7 @@ func (c *Client) stream(ctx context.Context, path string, ask any, tests []api.T
 		return api.Result{}, err
 	}
 	events.Stdout, events.Stderr = orDiscard(events.Stdout), orDiscard(events.Stderr)
-	return k.receive(tests, func() {
+	return k.receive(roomOf(ctx), tests, func() {
 		go sendStdin(k, stdin)
 		if events.Started != nil {
 			events.Started()
@@ -85,9 +85,9 @@ func (k *conn) hangUp() {
 }
 
 // upgrade sends the request and reads up to the start of the frames.
-func (k *conn) upgrade(path string, body []byte, usage bool) error {
+func (k *conn) upgrade(path string, body *api.Encoding, usage bool) error {
 	again := path == runsPath
-	head := append(make([]byte, 0, 256+len(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
+	head := append(make([]byte, 0, 256+small(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
 	if usage {
 		head = append(head, api.UsageHeader+": yes\r\n"...)
 	}
@@ -129,7 +129,7 @@ func sendStdin(w io.Writer, stdin io.Reader) {
 }
 
 // receive reads frames up to the answer. It calls taken when the run has its slot.
-func (k *conn) receive(asked []api.Test, taken func(), events Events) (res api.Result, err error) {
+func (k *conn) receive(room Room, asked []api.Test, taken func(), events Events) (res api.Result, err error) {
 	buf := make([]byte, api.FrameMax)
 	var parts []byte
 	tests := map[string]api.TestResult{}
@@ -149,7 +149,9 @@ func (k *conn) receive(asked []api.Test, taken func(), events Events) (res api.R
 		case api.FrameStderr:
 			_, err = events.Stderr.Write(payload)
 		case api.FramePart:
-			parts = append(parts, payload...)
+			if err = room.part(int64(len(payload))); err == nil {
+				parts = append(parts, payload...)
+			}
 		case api.FrameCompiled:
 			var made api.Compilation
 			if err = whole(&parts, payload, &made); err == nil && events.Compiled != nil {

@@ -54,7 +54,7 @@ func pythonKind(typ, msg string) kind {
 		return kind{api.CategoryRuntime, fill("add the line `import %s` at the top", msg)}
 	}
 	if module := quoted(msg); typ == "ModuleNotFoundError" && pythonFull[module] {
-		return kind{api.CategoryImport, "the language python-full has " + module + ", this one has not"}
+		return kind{api.CategoryImport, "the language python-full has " + module + ", this one has not: ask for that language (--language python-full)"}
 	}
 	if clues, ok := pythonClues[typ]; ok {
 		return match(clues, msg, pythonTypes[typ])

@@ -83,7 +83,7 @@ const (
 	hintMemory    = "look for data that grow without end, for a function that calls itself without end, or for what need not all be kept at once"
 	hintZero      = "look for a division whose divisor can be 0"
 	hintIndex     = "an index is outside: counting starts at 0, so the last one is the length less 1"
-	hintFile      = "there is no such file in the sandbox: it holds the program and the files given with it, nothing of the host"
+	hintFile      = "there is no such file in the sandbox: it holds the program and the files given with it (--file, or files in a request), nothing of the host"
 	hintReadOnly  = "only /box and /tmp can be written to"
 	hintNetwork   = "programs have no network here: put what it needs beside it as a file"
 	hintInput     = "the program reads more input than it was given"

@@ -62,6 +62,10 @@ func TestJudge(t *testing.T) {
 		{"a brigd without an answering agent will do", func(f *Facts) { f.Agent.Err = "nobody answers" }, "brigd", OK},
 		{"an agent without a brigd here will do", func(f *Facts) { f.BrigdErr = "not found" }, "brigd", Warn},
 		{"neither will not do", func(f *Facts) { f.BrigdErr, f.Agent.Err = "not found", "nobody answers" }, "brigd", Fail},
+		{"an image older than its language is named", func(f *Facts) {
+			f.Outdated = []Outdated{{"java", []string{"/usr/lib/x"}, "build it again"}}
+		}, "images", Warn},
+		{"images that cannot be read are not taken for new", func(f *Facts) { f.OutdatedErr = "permission denied" }, "images", Warn},
 		{"noise is no failure", func(f *Facts) { f.Noise.Load = 9 }, "timing: load", Warn},
 		{"a piped core is worth a word", func(f *Facts) { f.Sysctls["kernel.core_pattern"] = "|/bin/x" }, "core_pattern", Warn},
 		{"open flaws are worth a word", func(f *Facts) { f.Vulnerabilities = []string{"mds"} }, "processor flaws", Warn},
@@ -100,6 +104,7 @@ func TestWrite(t *testing.T) {
 	f := healthy()
 	f.Overlay, f.IDMap = Answer{cgroups.No, "no such device"}, Answer{cgroups.No, "invalid argument"}
 	f.StoreType = "nfs"
+	f.Outdated = []Outdated{{"java", []string{"/usr/lib/x", "/usr/lib/y"}, "build it again with: brig rootfs build java"}}
 	var got bytes.Buffer
 	if err := Judge(f).Write(&got); err != nil {
 		t.Fatal(err)

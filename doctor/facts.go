@@ -40,6 +40,9 @@ type Facts struct {
 	Brigd, BrigdVersion, BrigdErr string
 	Agent                         Agent
 
+	Outdated    []Outdated
+	OutdatedErr string
+
 	Noise           Noise
 	Vulnerabilities []string // those the kernel calls vulnerable
 }
@@ -49,6 +52,13 @@ type Agent struct {
 	Socket  string
 	Version string
 	Err     string
+}
+
+// An Outdated is a stored image that lacks what a language needs. Asking is the caller's part.
+type Outdated struct {
+	Image string
+	Lacks []string
+	Cure  string
 }
 
 // Noise is what makes two runs of one program take different times. What the

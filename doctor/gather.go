@@ -21,6 +21,9 @@ type Options struct {
 	Brigd    string // path of the agent's binary; empty when BrigdErr says why not
 	BrigdErr string
 	Agent    Agent
+
+	Outdated    []Outdated // images in Store
+	OutdatedErr string     // why they could not be asked for
 }
 
 // Gather looks at the host. What cannot be asked is a fact too, so there is no
@@ -28,7 +31,7 @@ type Options struct {
 func Gather(ctx context.Context, o Options) Facts {
 	f := Facts{
 		Kernel: release(), Arch: goruntime.GOARCH, Root: os.Geteuid() == 0, Processors: goruntime.NumCPU(),
-		Sysctls: map[string]string{}, Brigd: o.Brigd, BrigdErr: o.BrigdErr, Agent: o.Agent,
+		Sysctls: map[string]string{}, Brigd: o.Brigd, BrigdErr: o.BrigdErr, Agent: o.Agent, Outdated: o.Outdated, OutdatedErr: o.OutdatedErr,
 		Noise: noise(), Vulnerabilities: vulnerabilities(),
 		CloneInto: cloneInto(), Seccomp: seccompActions(), Notify: seccompNotify(),
 		MountAPI: mountAPI(), MoveTree: moveMount(), Overlay: overlay(),

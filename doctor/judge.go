@@ -11,7 +11,7 @@ import (
 // Judge decides what the facts mean. It touches nothing.
 func Judge(f Facts) Report {
 	var all []Check
-	for _, part := range []func(Facts) []Check{machine, groups, calls, agents, noisy, hardening} {
+	for _, part := range []func(Facts) []Check{machine, groups, calls, agents, images, noisy, hardening} {
 		all = append(all, part(f)...)
 	}
 	r := Report{Trusted: true, Checks: all}

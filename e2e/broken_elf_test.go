@@ -27,10 +27,10 @@ func brokenELF(interpreter string, offset, size uint64) api.Bytes {
 }
 
 // A file that claims to be a program and is cut short or names a short interpreter
-// makes execve fail with EIO (fs/binfmt_elf.c, elf_read). It is the caller's
+// makes execve fail with EIO (fs/binfmt_elf.c, elf_read). It is the
 // program that is bad: neither an error of ours that is worth a retry, nor a reason
 // to destroy the cell, which every run could then cost us.
-func TestBrokenProgramIsTheCallers(t *testing.T) {
+func TestBrokenProgramGetsAVerdict(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	exe := func(content api.Bytes) api.File { return api.File{Name: "x", Content: content, Executable: true} }
 	for name, files := range map[string][]api.File{
@@ -38,9 +38,10 @@ func TestBrokenProgramIsTheCallers(t *testing.T) {
 		"an empty file as the interpreter": {exe(brokenELF("/box/e", 120, 7)), {Name: "e", Executable: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := a.refused(t, api.Run{Image: "tiny", Argv: []string{"./x"}, Files: files}, api.CodeBadProgram)
-			if e.RetrySafe {
-				t.Errorf("%q is said to be worth a retry", e.Message)
+			res := a.run(t, api.Run{Image: "tiny", Argv: []string{"./x"}, Files: files})
+			wantVerdict(t, res, api.Nonzero)
+			if res.ExitCode != 126 || !strings.Contains(string(res.Stderr), "cannot be executed") {
+				t.Errorf("exit code %d, stderr %q; want 126 and why", res.ExitCode, res.Stderr)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/seccomp"
 )
 
 // runcRun writes a bundle of a command in the tiny image, runs it with plain runc
@@ -79,15 +80,52 @@ func TestBundleUnderRuncKeepsItsLimits(t *testing.T) {
 	}
 }
 
-// A flag behind OUT_DIR is the command's first word: hardly ever meant, and said.
+// A flag behind OUT_DIR is the command's first word: hardly ever meant, and said. No image
+// has such a program.
 func TestBundleSaysWhichFlagsWentToTheCommand(t *testing.T) {
 	a := startAgent(t)
 	b := filepath.Join(a.dir, "stray")
 	out, err := exec.Command(binary(t, "brig"), "bundle", "--data-dir", dataDir(t), "--rootfs", "tiny", b, "--memory", "64M", "--", "true").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "note: --memory went to the program") {
+	if err == nil || !strings.Contains(string(out), "note: --memory went to the program") || !strings.Contains(string(out), `no program "--memory"`) {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if config, err := os.ReadFile(filepath.Join(b, "config.json")); err != nil || !strings.Contains(string(config), `"--memory"`) {
-		t.Errorf("config.json: %v\n%s", err, config)
+	if _, err := os.Stat(b); !os.IsNotExist(err) {
+		t.Errorf("a bundle was written: %v", err)
+	}
+}
+
+// A bundle of every tier starts under plain runc, which itself calls under the filter
+// what strict refuses.
+func TestBundleRunsUnderEveryTier(t *testing.T) {
+	a := startAgent(t)
+	for _, tier := range seccomp.Tiers() {
+		t.Run(tier, func(t *testing.T) {
+			out, code := runcRun(t, a.dir, []string{"--profile", tier}, "/bin/echo", "started")
+			if code != 0 || out != "started\n" {
+				t.Errorf("exit code %d, output %q; want 0 and started", code, out)
+			}
+		})
+	}
+}
+
+// What the image has not is no command of a bundle: a file of this host is not placed.
+func TestBundleRefusesAFileOfThisHost(t *testing.T) {
+	a := startAgent(t)
+	file := filepath.Join(a.dir, "hello.py")
+	if err := os.WriteFile(file, []byte("print(1)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ word, want string }{
+		{file, "a bundle takes no files of this host: give the text as an argument"},
+		{"nosuch", "has no program \"nosuch\": name a command of the image"},
+	} {
+		b := filepath.Join(a.dir, "none")
+		out, err := exec.Command(binary(t, "brig"), "bundle", "--data-dir", dataDir(t), "--rootfs", "tiny", b, tt.word).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), tt.want) {
+			t.Errorf("%s: %v\n%s\nwant %s", tt.word, err, out, tt.want)
+		}
+		if _, err := os.Stat(b); !os.IsNotExist(err) {
+			t.Errorf("%s: a bundle was written: %v", tt.word, err)
+		}
 	}
 }

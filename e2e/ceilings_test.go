@@ -22,7 +22,7 @@ func TestDefaultCeilingsRefuseByName(t *testing.T) {
 		{"swap", api.Limits{Swap: 4096}},
 		{"pids", api.Limits{Pids: 4097}},
 		{"cpus", api.Limits{CPUs: 64.5}},
-		{"output", api.Limits{Output: 256*api.MiB + 1}},
+		{"output", api.Limits{Output: 64*api.MiB + 1}},
 		{"scratch", api.Limits{Scratch: api.GiB + 1}},
 		{"inodes", api.Limits{Inodes: 200_001}},
 		{"open_files", api.Limits{OpenFiles: 4097}},

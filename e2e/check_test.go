@@ -253,6 +253,22 @@ func checkSource(t *testing.T, l rootfs.Language, name string) string {
 	return string(r.Source)
 }
 
+// A Perl source that ends its parser is not found fine.
+func TestPerlCannotEndItsParserUnseen(t *testing.T) {
+	a := startAgent(t, "--slots", "2", "--max-memory", "4G")
+	images.load(t, a, "perl")
+	b := bench{a, make(chan struct{}, 2)}
+	for source, want := range map[string]string{
+		"print 1;\n":                        "",
+		"BEGIN { exit 0 }\nif (1) {\n":      "not-checked:0",
+		"use POSIX; BEGIN { _exit(0) } {\n": "not-checked:0",
+	} {
+		if got := b.found(t, "perl", "main.pl", source); got != want {
+			t.Errorf("%q: found %q; want %q", source, got, want)
+		}
+	}
+}
+
 // The parser reads what nobody trusts: whatever becomes of it, the check comes to an
 // end and says so.
 func TestACheckIsARun(t *testing.T) {

@@ -244,7 +244,7 @@ func TestAnUnprivilegedCaller(t *testing.T) {
 	}{
 		{"a run", 65534, []string{"run", "--rootfs", "tiny", "--", "true"}, 0, ""},
 		{"a profile of one's own", 65534, []string{"run", "--profile", profile, "--rootfs", "tiny", "--", "true"}, 125, "needs root"},
-		{"log mode", 65534, []string{"run", "--profile-mode", "log", "--rootfs", "tiny", "--", "true"}, 125, "needs root"},
+		{"log mode", 65534, []string{"run", "--profile-mode", "log", "--rootfs", "tiny", "--", "true"}, 125, "lets only root ask for it"},
 		{"a removal", 65534, []string{"rootfs", "rm", "tiny"}, 125, "root"},
 		{"a stranger", 12345, []string{"run", "--rootfs", "tiny", "--", "true"}, 125, "group"},
 	} {

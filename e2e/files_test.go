@@ -90,7 +90,6 @@ func TestTricksWithOutputsAreSkippedByName(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := sh(tt.script + "; echo fine > fine")
-			r.Profile = "managed" // the default tier makes no FIFO
 			files, skipped := a.collected(t, r)
 			if files["fine"] != "fine\n" || len(files) != 1 {
 				t.Errorf("collected %q", names(files))
@@ -175,15 +174,15 @@ int main(void) { symlink("/etc/passwd", "link"); close(open("file", O_CREAT|O_WR
 	})
 }
 
-// Inputs belong to the program, in directories it may write to, and bring their x
-// bit both ways; a second name of a file is a file like another.
+// Inputs belong to the program, in directories it may write to, but for those to be executed,
+// which it may only remove (MEM-20); they bring their x bit both ways; a second name of a file is a file like another.
 func TestInputsBelongToTheProgram(t *testing.T) {
 	a := startAgent(t)
 	r := sh(`stat -c '%u:%g %a %n' in.txt d d/e d/e/deep run.sh && echo x >> d/e/deep && mkdir d/e/more && ln in.txt second && cp run.sh again.sh && chmod +x again.sh && rm run.sh`)
 	r.Files = []api.File{{Name: "in.txt", Content: api.Bytes("in")}, {Name: "d/e/deep", Content: api.Bytes("deep")}, {Name: "run.sh", Content: api.Bytes("#!/bin/sh\n"), Executable: true}}
 	res := a.run(t, r)
 	wantVerdict(t, res, api.OK)
-	if want := "1000:1000 644 in.txt\n1000:1000 755 d\n1000:1000 755 d/e\n1000:1000 644 d/e/deep\n1000:1000 755 run.sh\n"; string(res.Stdout) != want {
+	if want := "1000:1000 644 in.txt\n1000:1000 755 d\n1000:1000 755 d/e\n1000:1000 644 d/e/deep\n0:0 555 run.sh\n"; string(res.Stdout) != want {
 		t.Errorf("inputs lie as\n%swant\n%s", res.Stdout, want)
 	}
 	got := map[string]api.File{}

@@ -64,13 +64,19 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	}
 	dir := placeOf(t, "brig-e2e-")
 	flags := []string{"--data-dir", filepath.Join(dir, "kept"), "--grace", "10m", "--agent-arg=--run-dir=" + filepath.Join(dir, "run"), "--agent-arg=--data-dir=" + dataDir(t),
-		"--agent-arg=--volumes=" + filepath.Join(dir, "volumes"), "--agent-arg=--slots=1"}
+		"--agent-arg=--volumes=" + filepath.Join(dir, "volumes"), "--agent-arg=--slots=1", "--agent-arg=--max-wall=1h"}
 	s := launchServe(t, flags...)
 	var session api.Session
 	s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}}, 201, &session)
-	running := s.alone(sh("sleep 60"))
-	waits := s.asks(sh("sleep 60")) // for the one slot
+	lasts := sh("sleep 600")
+	lasts.Limits.Wall = slowly(300) // not before the agent
+	running := s.alone(lasts)
 	s.listen(running, "", func(e heard) bool { return e.name != "started" })
+	// Asked for before, it could be the one that has the slot; and the service has to know of
+	// it before the agent ends, or nobody is there to be asked.
+	waits := s.asks(lasts)
+	var h struct{ Load, Queued int }
+	eventually(t, "the second run to wait for the slot", func() bool { s.call("GET", "/health", nil, 200, &h); return h.Load == 1 && h.Queued == 1 })
 	if err := syscall.Kill(family(s.cmd.Process.Pid)[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestGatewayCheck(t *testing.T) {
 		t.Errorf("enforced: %+v", p)
 	}
 	var simple api.Executed
-	s.call("POST", "/execute?check=warn", api.Execute{Code: bad}, 200, &simple)
+	s.call("POST", "/execute?check=warn", api.Execute{Code: new(bad)}, 200, &simple)
 	if !slices.Equal(rules(simple.Findings), rule) || simple.Result == nil || *simple.Result != "ran" {
 		t.Errorf("simply: %+v", simple)
 	}

@@ -301,7 +301,7 @@ func TestGatewayEvents(t *testing.T) {
 // 100 MB of output arrive byte for byte, whoever reads slowly, and whether at once
 // or as events.
 func TestGatewayLargeOutput(t *testing.T) {
-	a := startAgent(t, sharedFlags...)
+	a := startAgent(t, append(slices.Clone(sharedFlags), "--max-output", "128M")...)
 	s := startService(t, a)
 	blocks := rounds(100)
 	r := sh(fmt.Sprintf(`i=0; while [ $i -lt %d ]; do cat block; i=$((i+1)); done`, blocks))

@@ -81,7 +81,7 @@ func TestDocumentedLoopGrades(t *testing.T) {
 	}
 	want := regexp.MustCompile(`^submissions/ann\.py: exit code 0, 2 of 2 accepted; .*
 submissions/bob one\.py: exit code 1, 1 of 2 accepted, first failed: 2; .*
-submissions/cy\.py: exit code 1, 0 of 2 accepted, first failed: 1, worst verdict: nonzero; .*
+submissions/cy\.py: exit code 1, CE: 0 of 2 accepted, 2 not run, worst verdict: compile-error
 submissions/dan\.xyz: exit code 125, 
 $`)
 	if !want.Match(out) {

@@ -37,6 +37,9 @@ func (a *agent) guestFor(t *testing.T, mode api.Mode, wall api.Duration) *guest 
 	g := &guest{name: fmt.Sprintf("guest-%d-%d", os.Getpid(), guests.Add(1)), tell: tell, answers: bufio.NewScanner(answers), done: make(chan struct{})}
 	r := api.Run{Image: "tiny", Mode: mode, Argv: []string{"/bin/sh", "-c", `while read -r line; do eval "$line" 2>&1; echo .; done`, g.name}}
 	r.Limits.Wall, r.Collect.None = wall, true
+	if wall > seconds(30) { // what it does all the time adds up
+		r.Limits.CPU = wall
+	}
 	ctx := context.WithoutCancel(t.Context()) // the test ends before its cleanups do
 	go func() {                               // joined by leave
 		defer close(g.done)

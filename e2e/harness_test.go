@@ -382,7 +382,7 @@ func (a *agent) run(t testing.TB, r api.Run) api.Result {
 // refused carries r out and demands brig's refusal with a code.
 func (a *agent) refused(t testing.TB, r api.Run, code api.Code) *api.Error {
 	t.Helper()
-	res, err := a.Run(t.Context(), r)
+	res, err := a.Client.Run(t.Context(), r)
 	var e *api.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("run ended with %+v, %v; want a refusal with code %s", res.Verdict, err, code)

@@ -216,7 +216,7 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 	for i := range n {
 		wg.Go(func() {
 			r := sh(fmt.Sprintf("echo %d", i))
-			r.Mode, r.Limits = api.Fresh, api.Limits{Memory: 16 * api.MiB}
+			r.Mode, r.Limits = api.Fresh, api.Limits{Memory: 16 * api.MiB, Output: api.MiB}
 			res, err := a.Run(t.Context(), r)
 			if err != nil || res.Verdict != api.OK || string(res.Stdout) != fmt.Sprintln(i) {
 				t.Errorf("run %d: %s, %q, %v", i, res.Verdict, res.Stdout, err)

@@ -116,8 +116,18 @@ var oddities = []trap{
 	{id: "CMP-15", name: "a library beside the source", language: "rust", source: "extern crate evil; fn main() { evil::f() }", files: []api.File{{Name: "libevil.rlib", Content: []byte("!<arch>\n")}}, says: "evil"},
 	{id: "CMP-15", name: "a class as a source", language: "java", source: "\xca\xfe\xba\xbe\x00\x00\x00\x45"},
 
-	{id: "CMP-17", name: "a loader of one's own", language: "c", noProgram: true,
+	{id: "CMP-17", name: "a loader of one's own", language: "c", says: "cannot be executed",
 		source: "const char loader[] __attribute__((section(\".interp\"), retain)) = \"/box/loader\"; int main(void) { return 0; }", files: []api.File{{Name: "loader", Content: []byte("\x7fELF"), Executable: true}}},
-	{id: "CMP-17", name: "a loader of the host", language: "c", noProgram: true,
+	{id: "CMP-20", name: "a library", language: "go", source: "package notmain\nfunc main() {}\n", says: "package main"},
+	{id: "CMP-20", name: "a library", language: "rust", source: "#![crate_type = \"lib\"]\npub fn f() {}\n", says: "main function"},
+	{id: "CMP-20", name: "a library", language: "haskell", source: "module Foo where\nx = 1\n"},
+	{id: "CMP-20", name: "a library", language: "pascal", source: "unit main; interface implementation end.\n"},
+	{id: "CMP-20", name: "a library", language: "csharp", source: "public class A {}\n", says: "Main"},
+	{id: "CMP-20", name: "a library", language: "java", source: "class A {}\n", says: "main"},
+	{id: "CMP-20", name: "a library", language: "c", source: "int x;\n", says: "main"},
+	{id: "CMP-20", name: "a library", language: "cpp", source: "int x;\n", says: "main"},
+	{id: "CMP-20", name: "a program of 70 MiB", language: "c", source: "char a[70 << 20] = {1}; int main(void) { return a[0] - 1; }\n", says: "brig: main: "},
+
+	{id: "CMP-17", name: "a loader of the host", language: "c", says: "cannot be executed",
 		source: "const char loader[] __attribute__((section(\".interp\"), retain)) = \"$CANARY\"; int main(void) { return 0; }"},
 }

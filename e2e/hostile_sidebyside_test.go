@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/seccomp"
 )
 
 // MEM-13: while runs in every other slot take memory until they are killed for it,
@@ -76,6 +78,9 @@ func TestHostileQuotasAreOfTheSlot(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	probe := buildProbe(t, "quotas")
 	probe.Name = fmt.Sprintf("quotas-%d", os.Getpid())
+	watching := rulesBeside(t, "default", // no tier lets a run watch files or make a pipe larger; an operator's profile may
+		seccomp.Rule{Names: []string{"inotify_init1"}, Answer: seccomp.Allow(), Why: "watching files"},
+		seccomp.Rule{Names: []string{"fcntl"}, Args: []seccomp.ArgCond{{Index: 1, Value: unix.F_SETPIPE_SZ}}, Answer: seccomp.Allow(), Why: "larger pipes"})
 	for _, tt := range []struct {
 		name string
 		mode api.ProfileMode
@@ -84,7 +89,7 @@ func TestHostileQuotasAreOfTheSlot(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			take := func(args ...string) api.Run {
 				r := program(probe, args...)
-				r.Profile, r.ProfileMode = "managed", tt.mode
+				r.ProfileRules, r.ProfileMode = watching, tt.mode
 				r.Limits = api.Limits{Wall: seconds(20), Pids: 90, OpenFiles: 1000}
 				return r
 			}
@@ -125,6 +130,20 @@ func TestHostileQuotasAreOfTheSlot(t *testing.T) {
 			t.Logf("%s: %v, a neighbour %v, a second in one run %v", tt.name, had, has, left)
 		})
 	}
+}
+
+// rulesBeside is a tier with more rules, as a request has it.
+func rulesBeside(t testing.TB, tier string, more ...seccomp.Rule) []byte {
+	t.Helper()
+	p, err := seccomp.Tier(tier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(seccomp.Extend(p, nil, more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 // quotas reads what the probe of that name took.

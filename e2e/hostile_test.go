@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +128,7 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/bin", corpus.EnvName + "=" + corpus.EnvSecret}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: e.Control.Ambient, Setpgid: true}
 	out, err := cmd.CombinedOutput()
+	reapGroup(cmd.Process)
 	if err != nil {
 		t.Fatalf("bare: %v\n%s", err, out)
 	}
@@ -162,6 +164,20 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 			}
 		}
 		c.Hits(true)
+	}
+}
+
+// reapGroup waits for the children of this process that are in the group of leader, which
+// has ended: with CLONE_PARENT (SEC-40) a probe makes siblings of itself.
+func reapGroup(leader *os.Process) {
+	if leader == nil {
+		return
+	}
+	for {
+		_, err := syscall.Wait4(-leader.Pid, nil, 0, nil)
+		if err != nil && !errors.Is(err, syscall.EINTR) { // ECHILD: none is left
+			return
+		}
 	}
 }
 
@@ -203,7 +219,7 @@ func (n neighbour) untouched(t *testing.T) {
 func TestHostile(t *testing.T) {
 	c := newCanaries(t)
 	t.Setenv(corpus.EnvName, corpus.EnvSecret)
-	a := startAgent(t, "--slots", "2", "--max-wall", "1h")
+	a := startAgent(t, "--slots", "2", "--max-wall", "1h", "--max-cpu", "1h")
 	beside := newNeighbour(t, a)
 	residue := buildProbe(t, "residue")
 	stored := storedBytes(t, a)

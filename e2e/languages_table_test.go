@@ -50,7 +50,7 @@ var tongues = map[string]tongue{
 	},
 	"bash": {
 		version: []string{"bash", "--version"},
-		without: map[string]string{"thread": "a shell has none"},
+		without: map[string]string{"thread": "a shell has none", "deep": "a shell's functions are not made for it"},
 	},
 
 	"python":      {version: []string{"python3", "--version"}},

@@ -198,7 +198,7 @@ int main(int argc, char **argv) {
 	for range 4 {
 		wg.Go(func() {
 			res, err := a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./calls"}})
-			if err != nil || res.Verdict != api.OK || len(res.Logged) != 1 || res.Logged[0].Syscall != "ptrace" || !res.Logged[0].Allowed {
+			if err != nil || res.Verdict != api.OK || !slices.ContainsFunc(res.Logged, func(d api.Denial) bool { return d.Syscall == "ptrace" && d.Allowed }) {
 				t.Errorf("%s, %+v, %v", res.Verdict, res.Logged, err)
 			}
 		})

@@ -79,7 +79,7 @@ func TestProcessesShareTheProcessorsOfTheirRun(t *testing.T) {
 
 // Under contention for one processor the weight decides.
 func TestWeightDecidesUnderContention(t *testing.T) {
-	a := startAgent(t, "--slots", "2")
+	a := startAgent(t, "--slots", "2", "--max-weight", "4096")
 	type part struct {
 		weight int64
 		cpu    float64

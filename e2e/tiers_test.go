@@ -4,68 +4,94 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// A witness is a run that needs calls of its tier: it fails in a way that can be seen
-// where one is missing.
+// A witness is an ordinary program that needs calls of its tier: it fails in a way
+// that can be seen where one is missing.
 type witness struct {
 	name  string
 	run   api.Run
 	holds func(testing.TB, api.Result)
+
+	patience float64 // seconds it may take: some hang without what they need
 }
 
-// TestTiers takes each call away from each tier and looks for a program that fails then,
-// first among those that the page names already. It writes docs/tiers.md.
+const noVDSO = "every program on a host whose clock the vDSO cannot read, or that is started with vdso=0"
+
+// neededBeyondPrograms are grants that no program can show the need for, with what needs them.
+var neededBeyondPrograms = map[string]string{
+	"strict restart_syscall": "a run that is stopped, by a tracer or a freezer, and goes on: the kernel enters it",
+	"strict gettimeofday":    noVDSO,
+	"strict time":            noVDSO,
+	"strict getcpu":          noVDSO,
+	"default gettimeofday":   noVDSO,
+	"default time":           noVDSO,
+	"default getcpu":         noVDSO,
+}
+
+// tierSection begins a tier's part of the page.
+func tierSection(tier string) string {
+	p, err := seccomp.Tier(tier)
+	if err != nil {
+		panic("BUG: Tiers names it: " + err.Error())
+	}
+	beside := ""
+	if tier == "managed" || tier == "compile" {
+		beside = " Beside `default`:"
+	}
+	return fmt.Sprintf("\n## %s\n\n%d calls: %s.%s\n\n| without | this fails |\n|---|---|\n", tier, len(p.Allows()), seccomp.About(tier), beside)
+}
+
+// TestTiers takes each call and each argument away from each tier and looks for a
+// program that fails then, first the one that the page names already. It writes
+// docs/tiers.md.
 func TestTiers(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	known := tiersKnown(t)
 	var page strings.Builder
 	page.WriteString(tiersHead)
+	asked := strings.Fields(os.Getenv("BRIG_TIERS_ONLY"))
 	for _, tier := range seccomp.Tiers() {
-		all := witnesses(t, a, tier)
+		if len(asked) > 0 && !slices.Contains(asked, tier) { // as the page has it
+			page.WriteString(tierSection(tier))
+			for _, g := range tierGrants(t, tier) {
+				if name := known[tier+" "+g.String()]; name != "" {
+					fmt.Fprintf(&page, "| %s | %s |\n", g, name)
+				}
+			}
+			continue
+		}
+		s := &search{agent: a, t: t, tier: tier, found: map[string]string{}, slots: make(chan struct{}, 2)}
 		var hold []witness
-		for _, w := range all {
-			if how := a.broken(w, tier, ""); how != "" {
+		for _, w := range witnesses(t, a, tier) {
+			if how := s.broken(w); how != "" {
 				t.Errorf("%s does not hold under %s: %s", w.name, tier, how)
 			} else {
 				hold = append(hold, w)
 			}
 		}
-		p, err := seccomp.Tier(tier)
-		if err != nil {
-			t.Fatal(err)
+		grants := tierGrants(t, tier)
+		s.again(grants, known, hold)
+		for _, w := range hold {
+			s.neededBy(w, s.open(grants))
 		}
-		calls := p.Allows()
-		found := make([]string, len(calls))
-		var wg sync.WaitGroup
-		slots := make(chan struct{}, 2)
-		for i, call := range calls {
-			wg.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				found[i] = a.witnessOf(tier, call, known[tier+" "+call], hold)
-			})
-		}
-		wg.Wait()
-		fmt.Fprintf(&page, "\n## %s\n\n%d calls: %s.\n\n| without | this fails |\n|---|---|\n", tier, len(calls), seccomp.About(tier))
-		for i, call := range calls {
-			if found[i] == "" {
-				t.Errorf("%s allows %s, which no program needs: take it out, or add one to e2e/testdata/tiers", tier, call)
+		page.WriteString(tierSection(tier))
+		for _, g := range grants {
+			if s.found[g.String()] == "" {
+				t.Errorf("%s allows %s, which no program needs: take it out, or add an ordinary program that needs it to e2e/testdata/languages", tier, g)
 				continue
 			}
-			fmt.Fprintf(&page, "| %s | %s |\n", call, found[i])
+			fmt.Fprintf(&page, "| %s | %s |\n", g, s.found[g.String()])
 		}
 	}
 	if err := os.WriteFile(tiersPage, []byte(page.String()), 0o644); err != nil {
@@ -73,46 +99,101 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// witnessOf finds the first program that fails without a call.
-func (a *agent) witnessOf(tier, call, first string, all []witness) string {
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(x, y witness) int { // the one that did so last time, then those for the call
-		rank := func(w witness) int {
-			switch w.name {
-			case first:
-				return 0
-			case "needs " + call:
-				return 2
-			}
-			return 1
-		}
-		return rank(x) - rank(y)
-	})
-	for _, w := range all {
-		if strings.HasPrefix(w.name, "needs ") && w.name != "needs "+call {
-			continue
-		}
-		if a.broken(w, tier, call) != "" {
-			return w.name
-		}
-	}
-	return ""
+// A search finds which programs need the grants of one tier.
+type search struct {
+	*agent
+	t     *testing.T
+	tier  string
+	slots chan struct{} // the agent's
+
+	mu    sync.Mutex
+	found map[string]string // grant: the program that needs it
 }
 
-// broken runs a witness under a tier without a call and says what is wrong with it.
-func (a *agent) broken(w witness, tier, without string) string {
-	p, err := seccomp.TierWithout(tier, without)
+func (s *search) note(g seccomp.Grant, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found[g.String()] = name
+}
+
+// open are the grants whose need nothing has shown.
+func (s *search) open(all []seccomp.Grant) []seccomp.Grant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(all), func(g seccomp.Grant) bool { return s.found[g.String()] != "" })
+}
+
+// again looks whether the programs that the page names still need what it says.
+func (s *search) again(grants []seccomp.Grant, known map[string]string, all []witness) {
+	var wg sync.WaitGroup
+	for _, g := range grants {
+		if why := neededBeyondPrograms[s.tier+" "+g.String()]; why != "" {
+			s.note(g, why)
+			continue
+		}
+		name := known[s.tier+" "+g.String()]
+		if language, _, _ := strings.Cut(name, " "); len(askedLanguages()) > 0 && !slices.Contains(askedLanguages(), language) && name != "" {
+			s.note(g, name) // as the page has it: its language is not asked for
+			continue
+		}
+		i := slices.IndexFunc(all, func(w witness) bool { return w.name == name })
+		if i < 0 {
+			continue
+		}
+		wg.Go(func() {
+			if s.broken(all[i], g) != "" {
+				s.note(g, all[i].name)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// neededBy finds which of grants a program needs. A program that holds without all of
+// them needs none; else each half is looked at.
+func (s *search) neededBy(w witness, grants []seccomp.Grant) {
+	if len(grants) == 0 || s.broken(w, grants...) == "" {
+		return
+	}
+	if len(grants) == 1 {
+		if s.broken(w, grants...) != "" { // it was not by chance
+			s.note(grants[0], w.name)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for _, half := range [][]seccomp.Grant{grants[:len(grants)/2], grants[len(grants)/2:]} {
+		wg.Go(func() { s.neededBy(w, half) })
+	}
+	wg.Wait()
+}
+
+// broken runs a program under the tier without some grants and says what is wrong
+// with it.
+func (s *search) broken(w witness, without ...seccomp.Grant) string {
+	s.slots <- struct{}{}
+	defer func() { <-s.slots }()
+	p, err := seccomp.TierWithout(s.tier, without...)
+	if err == nil {
+		w.run.ProfileRules, err = json.Marshal(p)
+	}
 	if err != nil {
-		return err.Error()
+		s.t.Errorf("%s: %v", w.name, err)
+		return ""
 	}
-	if w.run.ProfileRules, err = json.Marshal(p); err != nil {
-		return err.Error()
+	w.run.Profile = ""
+	w.run.Limits.CPU, w.run.Limits.Wall = slowly(w.patience), slowly(w.patience)
+	// Not the harness's Run: a profile without execve is refused, as it must be.
+	res, err := s.Client.Run(s.t.Context(), w.run)
+	var refusal *api.Error
+	if errors.As(err, &refusal) && refusal.Code == api.CodeBadProfile {
+		return refusal.Message // no program starts under it
 	}
-	res, err := a.Run(a.t.Context(), w.run)
 	if err != nil {
-		return err.Error()
+		s.t.Errorf("%s under %s without %v: %v", w.name, s.tier, without, err)
+		return ""
 	}
-	seen := &failures{TB: a.t}
+	seen := &failures{TB: s.t}
 	w.holds(seen, res)
 	return strings.Join(seen.said, "; ")
 }
@@ -126,67 +207,4 @@ type failures struct {
 func (f *failures) Helper() {}
 func (f *failures) Errorf(format string, a ...any) {
 	f.said = append(f.said, fmt.Sprintf(format, a...))
-}
-
-// tellingCases are the cases of languages that use much, those that use most first.
-var tellingCases = []string{"library", "child", "thread", "several", "exception", "add"}
-
-// witnesses are those of a tier: the languages' programs, then one program for each call.
-// $BRIG_TIERS_LANGUAGES names the languages, where not all images are to be built.
-func witnesses(t *testing.T, a *agent, tier string) []witness {
-	t.Helper()
-	var list []witness
-	some := strings.Fields(os.Getenv("BRIG_TIERS_LANGUAGES"))
-	for _, l := range builtinLanguages(t) {
-		if l.Tier != tier || len(some) > 0 && !slices.Contains(some, l.Name) {
-			continue
-		}
-		images.load(t, a, l.Image)
-		for _, c := range languageCases {
-			run, ok := languageRun(t, l, c.name)
-			if !ok || !slices.Contains(tellingCases, c.name) || c.name == "child" && tier == "strict" {
-				continue
-			}
-			if c.change != nil {
-				c.change(&run)
-			}
-			list = append(list, witness{l.Name + " " + c.name, run, func(t testing.TB, res api.Result) { c.check(t, l, res) }})
-		}
-	}
-	slices.SortStableFunc(list, func(x, y witness) int { return caseRank(x.name) - caseRank(y.name) })
-	needs := compileNeeds(t)
-	p, err := seccomp.Tier(tier)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, call := range p.Allows() {
-		r := program(needs, call)
-		r.Limits, r.Collect.None = api.Limits{CPU: seconds(1), Wall: seconds(20), Memory: 64 * api.MiB}, true
-		list = append(list, witness{"needs " + call, r, func(t testing.TB, res api.Result) { wantVerdict(t, res, api.OK) }})
-	}
-	return list
-}
-
-func caseRank(name string) int {
-	_, c, _ := strings.Cut(name, " ")
-	return slices.Index(tellingCases, c)
-}
-
-// compileNeeds builds the programs of testdata/tiers into one.
-func compileNeeds(t testing.TB) api.File {
-	t.Helper()
-	sources, err := filepath.Glob("testdata/tiers/*.c")
-	if err != nil || len(sources) == 0 {
-		t.Fatalf("no sources: %v", err)
-	}
-	bin := filepath.Join(t.TempDir(), "needs")
-	args := slices.Concat([]string{"-static", "-O1", "-pthread", "-w", "-o", bin}, sources)
-	if out, err := exec.Command(testenv.NeedTool(t, "gcc", "gcc"), args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	content, err := os.ReadFile(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api.File{Name: "needs", Content: content, Executable: true}
 }

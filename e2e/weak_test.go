@@ -27,6 +27,7 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 		says  string
 	}{
 		{"without CAP_SYS_ADMIN", without("sys_admin"), nil, "CAP_SYS_ADMIN"},
+		{"without CAP_IPC_LOCK", append(without("ipc_lock"), prlimit, "--memlock=65536:65536"), nil, "CAP_IPC_LOCK"},
 		{"without CAP_MKNOD", without("mknod"), nil, "mknod"},
 		{"with few open files and no right to more", append(without("sys_resource"), prlimit, "--nofile=40:40"), nil, "LimitNOFILE="},
 		{"with a /proc that is covered in part", []string{"unshare", "--mount", "--propagation", "private", "sh", "-c",

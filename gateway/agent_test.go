@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,9 +36,11 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 	if _, own := mux.Handler(httptest.NewRequest("GET", "/v1/health", nil)); own == "" {
 		mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 4}) })
 	}
-	mux.HandleFunc("GET /v1/languages", func(w http.ResponseWriter, r *http.Request) {
-		say(w, 200, []api.Language{{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "python"}})
-	})
+	if _, own := mux.Handler(httptest.NewRequest("GET", "/v1/languages", nil)); own != "GET /v1/languages" {
+		mux.HandleFunc("GET /v1/languages", func(w http.ResponseWriter, r *http.Request) {
+			say(w, 200, []api.Language{{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "python"}})
+		})
+	}
 	agent := &http.Server{Handler: mux}
 	go agent.Serve(ln)
 	t.Cleanup(func() { agent.Close() })
@@ -67,12 +70,17 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 }
 
 func say(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
 	if r, is := v.(api.Result); is {
 		v = whole(r)
 	}
-	_ = json.NewEncoder(w).Encode(v)
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
+	_, _ = w.Write(text)
 }
 
 // quiet is a session in which nothing goes on.

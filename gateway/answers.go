@@ -31,7 +31,10 @@ func newAnswers(most int64) *answers {
 	return &answers{most: most, of: map[string]int64{}, shared: map[any]*share{}}
 }
 
-const bigAnswer = 256 << 10 // a smaller one needs no room: the connections are bounded
+const bigAnswer = 32 << 10 // a smaller one needs no room: the connections are bounded
+
+// answersWaiting is the part of the room that as much may wait for besides.
+const answersWaiting = 8
 
 // answerWait is how long an answer waits for room: who reads his makes some at once.
 const answerWait = 2 * time.Second
@@ -45,7 +48,7 @@ func (a *answers) await(ctx context.Context, key string, n int64, what any) (rel
 	return release, ok
 }
 
-// patiently tries until it works, as long as so many bytes may wait.
+// patiently tries until it works, as long as so many bytes in memory may wait.
 func (a *answers) patiently(ctx context.Context, n int64, try func() bool) bool {
 	if try() {
 		return true
@@ -72,21 +75,19 @@ func (a *answers) patiently(ctx context.Context, n int64, try func() bool) bool 
 func (a *answers) wait(n int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n > 0 && a.waiting > 0 && a.waiting+n > a.most {
+	if n > 0 && a.waiting > 0 && a.waiting+n > a.most/answersWaiting {
 		return false
 	}
 	a.waiting += n
 	return true
 }
 
-// take has room for an answer that holds so many bytes until release is called. What a
-// key's share is too small for may have all of it. What is not nil is there once, in
-// however many answers.
+// take has room for an answer that holds so many bytes until release is called. What is
+// not nil is there once, in however many answers.
 func (a *answers) take(key string, n int64, what any) (release func(), ok bool) {
 	if n <= bigAnswer {
 		return func() {}, true
 	}
-	n = min(n, a.most/2)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.shared[what]

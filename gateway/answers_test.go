@@ -34,7 +34,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		say(w, 200, api.Result{Run: "theirs", Verdict: api.OK, Stage: api.StageRun, Stdout: bytes.Repeat([]byte{'x'}, size)})
 	})
-	web := serveFake(t, mux, func(c *Config) { c.Keys, c.MaxBody = keys, 8*api.MiB })
+	web := serveFake(t, mux, func(c *Config) { c.Keys, c.MaxAnswers = keys, 100*api.MiB })
 	ask := func(key string) *http.Response {
 		t.Helper()
 		c, err := net.Dial("tcp", web.Listener.Addr().String())
@@ -53,6 +53,9 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	first := ask("ann")
 	if first.StatusCode != 200 {
 		t.Fatalf("the first: %s", first.Status)
+	}
+	if more := ask("ann"); more.StatusCode != 200 { // a half of the room has two
+		t.Fatalf("one more: %s", more.Status)
 	}
 	second := ask("ann")
 	told, err := io.ReadAll(second.Body)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -28,12 +29,73 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer body.leave()
-	if err := g.cfg.Agent.SendBlob(r.Context(), digest, body); err != nil {
+	agent, _, _ := g.agent.get()
+	d, err := g.blobs.bring(r.Context(), c.Name, digest, int64(bound), agent.BlobsMax/10*9) // at the whole the agent would choose what goes
+	if err != nil {
+		return err
+	}
+	in := &claimed{counted: body, claim: func(n int64) error { return g.claimBlob(d, n) }}
+	if err = in.claim(max(r.ContentLength, 0)); err == nil {
+		in.has = max(r.ContentLength, 0)
+		err = g.cfg.Agent.SendBlob(r.Context(), digest, in)
+	}
+	if in.err != nil {
+		err = in.err
+	}
+	if err != nil {
+		g.removeBlobs(d.failed())
 		return body.reason(err)
 	}
-	g.blobs.add(c.Name, digest, body.n, bound)
+	d.arrived(body.n)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// claimBlob makes room for a blob of n bytes, before they come: what is on its way is on the
+// agent's disk already.
+func (g *Gateway) claimBlob(d *delivery, n int64) error {
+	gone, err := d.claim(n)
+	g.removeBlobs(gone)
+	var busy *api.Error
+	if errors.As(err, &busy) && busy.Code == api.CodeBusy {
+		return problem(http.StatusTooManyRequests, busy)
+	}
+	return err
+}
+
+// removeBlobs has the agent remove contents. One that stays for an error goes later, as
+// the agent's own bound has it.
+func (g *Gateway) removeBlobs(digests []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // also for a caller who has left
+	defer cancel()
+	for _, digest := range digests {
+		if err := g.cfg.Agent.RemoveBlob(ctx, digest); err != nil {
+			g.log.Warn("blob not removed", "digest", digest, "err", err)
+		}
+		g.blobs.removed(digest)
+	}
+}
+
+// claimStep is how much more room a body of unknown length has at a time.
+const claimStep = 1 << 20
+
+// A claimed reader has room for what it hands on.
+type claimed struct {
+	*counted
+	claim func(n int64) error
+	has   int64 // bytes there is room for
+	err   error // of claim
+}
+
+func (c *claimed) Read(p []byte) (int, error) {
+	n, err := c.counted.Read(p)
+	if c.n > c.has {
+		if c.err = c.claim(c.n + claimStep); c.err != nil {
+			return 0, c.err
+		}
+		c.has = c.n + claimStep
+	}
+	return n, err
 }
 
 // A counted reader knows how much came, and why no more did.
@@ -87,8 +149,8 @@ func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
 	if err := api.BlobDigest(digest); err != nil {
 		return err
 	}
-	if err := g.mayUse(r.Context(), callerOf(r.Context()), []string{digest}); err != nil {
-		return err
+	if !g.blobs.has(callerOf(r.Context()).Name, digest) {
+		return noBlob(digest)
 	}
 	switch has, err := g.cfg.Agent.HasBlob(r.Context(), digest); { // it drops what nobody has used for long
 	case err != nil:
@@ -102,16 +164,6 @@ func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
 
 func noBlob(digest string) error {
 	return api.Refuse(api.CodeNoBlob, "blob %.64s is not here, or no more: PUT /v1/blobs/%.64s and send the run again", digest, digest)
-}
-
-// mayUse refuses digests of blobs that the caller has not brought.
-func (g *Gateway) mayUse(ctx context.Context, c caller, digests []string) error {
-	for _, d := range digests {
-		if !g.blobs.has(c.Name, d) {
-			return noBlob(d)
-		}
-	}
-	return nil
 }
 
 // blobsOf lists the digests that a run names.

@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
 const (
-	bigBody  = 1 << 20 // a smaller one is bounded by the places in the queue
-	bodyStep = 1 << 20 // of room, for a larger one
-	bodies   = 8       // as many of the largest fit into memory
+	bigBody  = 64 << 10 // a smaller one is bounded by the places in the queue
+	bodyStep = 1 << 20  // of room, for a larger one
+	bodies   = 4        // as many of the largest fit into memory
 )
 
 // bodyWait is how long a body that is partly here waits for more room. Those it waits
@@ -45,7 +46,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	}
 	body := &roomyBody{g: g, ctx: r.Context(), key: key, in: http.MaxBytesReader(w, r.Body, most)}
 	raw, err = io.ReadAll(body)
-	keep := min(body.room, int64(len(raw)))
+	keep := min(body.room, body.cost.total)
 	if err != nil {
 		keep = 0
 	}
@@ -83,13 +84,17 @@ func (b *bodyRoom) share(key string) *semaphore.Weighted {
 	defer b.mu.Unlock()
 	s := b.of[key]
 	if s == nil {
-		s = semaphore.NewWeighted(b.most / 2)
-		if key == "" {
-			s = semaphore.NewWeighted(b.most)
-		}
+		s = semaphore.NewWeighted(b.mostOf(key))
 		b.of[key] = s
 	}
 	return s
+}
+
+func (b *bodyRoom) mostOf(key string) int64 {
+	if key == "" {
+		return b.most
+	}
+	return b.most / 2
 }
 
 func (b *bodyRoom) acquire(ctx context.Context, key string, n int64) error {
@@ -116,29 +121,40 @@ type roomyBody struct {
 	ctx  context.Context
 	key  string
 	in   io.Reader
-	n    int64 // bytes that came
-	room int64 // that is had; none as long as the body may be small
+	cost bodyCost // of what came
+	room int64    // that is had; none as long as the body may be small
 }
 
 func (b *roomyBody) Read(p []byte) (int, error) {
-	if b.n == max(bigBody, b.room) {
+	if b.cost.total == b.has() {
 		if err := b.grow(); err != nil {
 			return 0, err
 		}
 	}
-	n, err := b.in.Read(p[:min(int64(len(p)), max(bigBody, b.room)-b.n)])
-	b.n += int64(n)
+	n, err := b.in.Read(p[:min(int64(len(p)), b.has()-b.cost.total)])
+	b.cost.add(p[:n])
+	if b.cost.total > b.has() { // what it says is not there yet
+		if err := b.grow(); err != nil {
+			return 0, err
+		}
+	}
 	return n, err
 }
 
-// grow waits for room for a step more, and for what came without any. That of the
-// first is waited for as a turn is.
+// has is how much the body may come to without more room.
+func (b *roomyBody) has() int64 { return max(bigBody, b.room) }
+
+// grow waits for room for a step more, or for all that is needed, and for what came without
+// any. That of the first is waited for as a turn is.
 func (b *roomyBody) grow() error {
+	if most := b.g.room.mostOf(b.key); b.cost.total > most {
+		return problem(http.StatusRequestEntityTooLarge, api.Refuse(api.CodeTooLarge, "the request comes to more than %s in memory, with what its lists and objects take beside their texts, and there is no more for large requests of one caller: send fewer entries in one request, or have the operator raise --max-body", api.Size(most)))
+	}
 	patience := min(bodyWait, b.g.cfg.Wait)
 	if b.room == 0 {
 		patience = b.g.cfg.Wait
 	}
-	more := max(bigBody, b.room) + bodyStep - b.room
+	more := max(b.cost.total, b.has()+min(b.has(), bodyStep)) - b.room
 	wait, enough := context.WithTimeout(b.ctx, patience)
 	defer enough()
 	if err := b.g.room.acquire(wait, b.key, more); err != nil {
@@ -149,6 +165,25 @@ func (b *roomyBody) grow() error {
 	}
 	b.room += more
 	return nil
+}
+
+// parsed is what a body says. All but small ones are parsed one at a time, because each is in
+// memory several times meanwhile, and takes the processor that all requests share: 16 of one
+// key's made others wait for seconds. Keys take turns.
+func parsed[T any](g *Gateway, ctx context.Context, raw []byte, parse func([]byte) (T, error)) (v T, err error) {
+	if len(raw) > bigBody {
+		turn, err := g.parsing.Take(ctx, queue.Who{Key: callerOf(ctx).Name})
+		if err != nil {
+			return v, err
+		}
+		defer turn.Release()
+	}
+	return parse(raw)
+}
+
+// parsedAs is parsed by api.Parse.
+func parsedAs[T any](g *Gateway, ctx context.Context, raw []byte, what string) (T, error) {
+	return parsed(g, ctx, raw, func(raw []byte) (T, error) { return api.Parse[T](raw, what) })
 }
 
 func tooLarge(most api.Size) error {

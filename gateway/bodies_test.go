@@ -3,15 +3,19 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
 // API-15: large requests have their room until they are carried out, also those that
@@ -28,8 +32,8 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 	})
 	web := serveFake(t, mux, func(c *Config) { c.MaxBody, c.Places = 2*api.MiB, 100 })
 	g := web.Config.Handler.(*Gateway)
-	large := `{"image":"tiny","argv":["cat"],"stdin_blob":"","files":[{"name":"a","content":"` + strings.Repeat("x", 3<<19) + `"}]}`
-	const fit = 10 // of 1.5 MiB into 8 times 2 MiB
+	large := `{"image":"tiny","argv":["cat"],"stdin_blob":"","files":[{"name":"a","content":"` + strings.Repeat("x", 7<<18) + `"}]}`
+	const fit = 4 // of 1.75 MiB into 4 times 2 MiB
 	for i := range fit {
 		if s := send(t, web, "POST", "/v1/runs?wait=false", large, nil); s != 202 {
 			t.Fatalf("%d: %d", i, s)
@@ -233,5 +237,47 @@ func TestFilesThatGoAreBoundedWithTheBodies(t *testing.T) {
 	time.AfterFunc(placeWait/5, func() { unread.Close() })
 	if s := send(t, web, "GET", "/v1/sessions/s1/files/small", "", nil); s != 200 {
 		t.Errorf("when its reader has gone: %d", s)
+	}
+}
+
+// API-15: bodies that are not small are parsed one at a time, keys by turns: a key that sends
+// many has another's wait for one of them, and who has hung up is not parsed for.
+func TestKeysTakeTurnsToBeParsed(t *testing.T) {
+	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	web := serveFake(t, runsOK(), func(c *Config) { c.Keys = keys })
+	g := web.Config.Handler.(*Gateway)
+	body := []byte(`{"image":"tiny","argv":["cat","` + strings.Repeat("x", bigBody) + `"]}`)
+	first := g.parsing.TryTake(queue.Who{Key: "ann"})
+	var order []string // who was parsed; one at a time
+	var all sync.WaitGroup
+	wait := func(ctx context.Context, name string) {
+		ctx = context.WithValue(ctx, callerKey{}, caller{Key: Key{Name: name}})
+		had := g.parsing.Stats().Waiting
+		all.Go(func() {
+			_, err := parsed(g, ctx, body, func(raw []byte) (api.Run, error) {
+				order = append(order, name)
+				return api.ParseRun(raw)
+			})
+			if (err != nil) != (ctx.Err() != nil) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		waitUntil(t, "a turn", func() bool { return g.parsing.Stats().Waiting > had })
+	}
+	gone, leave := context.WithCancel(t.Context())
+	for range 8 {
+		wait(t.Context(), "ann")
+		wait(gone, "ann")
+	}
+	wait(t.Context(), "bob")
+	leave()
+	waitUntil(t, "those who leave", func() bool { return g.parsing.Stats().Waiting == 9 })
+	if s := send(t, web, "POST", "/v1/runs", simple, nil, as["ann"]...); s != 200 {
+		t.Errorf("a small one, which waits for nobody: %d", s)
+	}
+	first.Release()
+	all.Wait()
+	if i := slices.Index(order, "bob"); len(order) != 9 || i < 0 || i > 1 {
+		t.Errorf("parsed in the order %v; want bob's among the first two", order)
 	}
 }

@@ -183,3 +183,20 @@ func TestMetricsOfWhatWaitsAndIsRefused(t *testing.T) {
 	}
 	says("brig_queue_depth 0")
 }
+
+// What the service says that it takes at most is the sum of what its settings let callers
+// hold, and docs/operating.md tells that of the defaults.
+func TestMaxMemory(t *testing.T) {
+	if got := (Config{Places: 256}).MaxMemory(); got < 1790*api.MiB || got > 1890*api.MiB { // 1.8 GiB in docs/operating.md
+		t.Errorf("with the defaults %s", got)
+	}
+	small := Config{Places: 128, MaxBody: 8 * api.MiB, MaxConns: 700, MaxBodies: 64}
+	if got := small.MaxMemory(); got < 900*api.MiB || got > 980*api.MiB {
+		t.Errorf("with small bodies %s", got)
+	}
+	more := small
+	more.MaxBody *= 2
+	if got, want := more.MaxMemory()-small.MaxMemory(), 9*small.MaxBody; got != want {
+		t.Errorf("bodies of twice the size take %s more; want %s", got, want)
+	}
+}

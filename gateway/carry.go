@@ -41,6 +41,8 @@ type order struct {
 	// it is and in what language.
 	do func(context.Context) (api.Result, error)
 
+	letGo func() // of the run's blobs; nil: nothing is held
+
 	session string // of an exec
 
 	left bool // the caller left while the agent had it, which then told nothing of it
@@ -95,7 +97,7 @@ func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.
 	}
 	defer turn.Release()
 	begun := time.Now()
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+	for pause := time.Millisecond; ; pause = min(2*pause, againSoon) {
 		tried := time.Now()
 		late := o.noLonger(turn)
 		res, err := g.ask(ctx, o)
@@ -106,11 +108,23 @@ func (g *Gateway) inTurn(ctx, wait context.Context, o *order) (api.Result, time.
 			return res, turn.Waited + tried.Sub(begun), err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(againAfter(pause, time.Since(tried))):
 		case <-wait.Done():
 			return res, turn.Waited, g.unserved(ctx, wait, err)
 		}
 	}
+}
+
+const (
+	againSoon = 50 * time.Millisecond // the longest pause before a request is sent again
+	againLate = time.Second           // of one that takes long to send
+)
+
+// againAfter is the pause after a refusal that took so long: a fifth of a processor at most
+// sends and parses a large request again and again (TestALargeRequestIsSentAgainLessOften),
+// and the agent expects it back by then.
+func againAfter(pause, took time.Duration) time.Duration {
+	return max(pause, min(4*took, againLate))
 }
 
 // turn waits for an order's turn. An exec's session is in use meanwhile.
@@ -176,7 +190,10 @@ func (g *Gateway) unserved(ctx, wait context.Context, err error) error {
 	case wait.Err() != nil:
 		why := api.Fail(api.CodeWaited, "no slot was free within %v: send the run again later, or have the operator raise --wait or add slots", g.cfg.Wait)
 		var last *api.Error
-		if errors.As(err, &last) && last.Code == api.CodeOverloaded {
+		if errors.As(err, &last) && last.Code == api.CodeBusy {
+			why = api.Fail(api.CodeWaited, "the agent had no place for the run within %v (%s): send it again later, or have the operator raise --wait or add slots", g.cfg.Wait, last.Message)
+		}
+		if last != nil && last.Code == api.CodeOverloaded {
 			why = api.Fail(api.CodeWaited, "there was no memory to promise within %v (%s): end sessions, ask for less, or have the operator bound the sessions of each key, or raise brigd --memory", g.cfg.Wait, last.Message)
 		}
 		return problem(http.StatusServiceUnavailable, why)
@@ -186,14 +203,20 @@ func (g *Gateway) unserved(ctx, wait context.Context, err error) error {
 
 // ask has the agent carry out the run, with events where somebody may read them.
 func (g *Gateway) ask(ctx context.Context, o *order) (api.Result, error) {
+	arrived := arrivalOf(ctx)
 	if o.do != nil {
-		return o.do(ctx)
+		arrived.keepsHistory()
+		res, err := o.do(ctx)
+		arrived.settle(&res)
+		return res, err
 	}
 	findings, err := g.checked(ctx, o)
 	if err != nil {
 		return api.Result{}, err
 	}
+	arrived.keepsHistory()
 	res, err := g.askRun(ctx, o)
+	arrived.settle(&res)
 	res.Findings = findings
 	return res, err
 }

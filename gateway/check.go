@@ -36,7 +36,7 @@ func (g *Gateway) checked(ctx context.Context, o *order) ([]api.Finding, error) 
 	if o.check == "" || o.check == checkOff || len(o.source) == 0 {
 		return nil, nil
 	}
-	found, err := g.findings(ctx, o.run.Language, o.main, o.source)
+	found, err := g.findings(ctx, o, o.main, o.source)
 	if err != nil || o.check == checkWarn || !check.Refuses(found) {
 		return found, err
 	}
@@ -45,8 +45,18 @@ func (g *Gateway) checked(ctx context.Context, o *order) ([]api.Finding, error) 
 	return nil, p
 }
 
-func (g *Gateway) findings(ctx context.Context, language, name string, source []byte) ([]api.Finding, error) {
-	return check.Program(language, name, source, func(r api.Run) (api.Result, error) { return g.cfg.Agent.Run(ctx, r) })
+// findings checks a source in a run of the caller's, with the bounds of its key and in the mode
+// of the order: a check keeps a processor as busy as the source makes it, and Perl's BEGIN
+// blocks are carried out (TestAChecksRunHasTheKeysBounds). The profile is the language's
+// parser's, whatever the key may name.
+func (g *Gateway) findings(ctx context.Context, o *order, name string, source []byte) ([]api.Finding, error) {
+	return check.Program(o.run.Language, name, source, func(r api.Run) (_ api.Result, err error) {
+		r.Mode = o.run.Mode
+		if r.Limits, err = o.caller.bound(r.Limits, r.Preset, o.caller.mayAll()); err != nil {
+			return api.Result{}, err
+		}
+		return g.cfg.Agent.Run(ctx, r)
+	})
 }
 
 // postCheck answers POST /v1/check.
@@ -56,7 +66,7 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ask, err := api.Parse[api.CheckRequest](raw, "check")
+	ask, err := parsedAs[api.CheckRequest](g, r.Context(), raw, "check")
 	if err != nil {
 		return err
 	}
@@ -67,8 +77,8 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	switch {
-	case len(ask.Source) == 0:
-		return api.Refuse(api.CodeBadRequest, "source is empty: there is nothing to check")
+	case ask.Source == nil:
+		return api.Refuse(api.CodeBadRequest, "there is nothing to check: set source")
 	case !g.agent.knows(language):
 		return api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", ask.Language)
 	}
@@ -80,9 +90,10 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 	wait, enough := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaited)
 	defer enough()
 	var found []api.Finding
-	o := &order{id: runID(), caller: callerOf(r.Context()), run: api.Run{Language: language}, created: time.Now()}
+	c := callerOf(r.Context())
+	o := &order{id: runID(), caller: c, run: api.Run{Language: language, Mode: c.Mode}, created: time.Now()}
 	o.do = func(ctx context.Context) (_ api.Result, err error) {
-		found, err = g.findings(ctx, language, ask.SourceName, ask.Source)
+		found, err = g.findings(ctx, o, ask.SourceName, ask.Source)
 		return api.Result{}, err
 	}
 	if _, _, err := g.inTurn(ctx, wait, o); err != nil { // no run of the caller's: the history has none

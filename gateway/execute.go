@@ -29,8 +29,8 @@ const (
 // runOf is the Run that an Execute stands for.
 func runOf(e api.Execute) (api.Run, error) {
 	switch {
-	case e.Code == "":
-		return api.Run{}, api.Refuse(api.CodeBadRequest, "code is empty: there is nothing to run")
+	case e.Code == nil:
+		return api.Run{}, api.Refuse(api.CodeBadRequest, "there is nothing to run: set code")
 	case len(e.Requirements) > 0:
 		return api.Run{}, api.Refuse(api.CodeUnsupported, "requirements: installing packages does not exist yet; use an image that has them, such as language python-full")
 	case e.TimeoutSeconds < 0, math.IsNaN(e.TimeoutSeconds), e.TimeoutSeconds > 1e6,
@@ -51,14 +51,14 @@ func runOf(e api.Execute) (api.Run, error) {
 		r.Files = append(r.Files, api.File{Name: name, Content: api.Bytes(e.Files[name])})
 	}
 	if !isPython(r.Language) {
-		r.Source = api.Bytes(e.Code)
+		r.Source = api.Bytes(*e.Code)
 		return r, nil
 	}
 	if _, taken := e.Files[pythonMain]; taken {
 		return r, api.Refuse(api.CodeBadFile, "file %q has the name the code gets: rename it", pythonMain)
 	}
 	r.Source, r.SourceName = lastValue, driverName
-	r.Files = append(r.Files, api.File{Name: pythonMain, Content: api.Bytes(e.Code)})
+	r.Files = append(r.Files, api.File{Name: pythonMain, Content: api.Bytes(*e.Code)})
 	return r, nil
 }
 
@@ -142,7 +142,7 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ask, err := api.Parse[api.Execute](raw, "request")
+	ask, err := parsedAs[api.Execute](g, r.Context(), raw, "request")
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,8 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return inSeconds(err, ask.TimeoutSeconds)
 	}
-	o.size, o.source = len(ask.Code), []byte(ask.Code)
+	defer o.letGo()
+	o.size, o.source = len(*ask.Code), []byte(*ask.Code)
 	if isPython(run.Language) {
 		o.main = pythonMain
 	}

@@ -25,13 +25,18 @@ type feed struct {
 	size    int           // guarded by mu; bytes of events
 	ended   bool          // guarded by mu; there will be no more
 	readers []*reader     // guarded by mu
+	most    int           // guarded by mu; bytes of events that are kept; feedMax where there is room
+	more    func() bool   // finds room for feedMax
 	changed chan struct{} // guarded by mu; closed and replaced when any of these change
 }
 
 // feedMax holds what a connection that broke may have had in its buffers.
 const feedMax = 4 << 20
 
-func newFeed() *feed { return &feed{changed: make(chan struct{})} }
+// newFeed makes a feed of a little, and of feedMax when that is needed and more finds room.
+func newFeed(more func() bool) *feed {
+	return &feed{most: bigAnswer, more: more, changed: make(chan struct{})}
+}
 
 func (f *feed) change() {
 	close(f.changed)
@@ -53,7 +58,10 @@ func (f *feed) put(ctx context.Context, name api.EventName, v any) {
 	data := encoded(v)
 	size := int(data.Len())
 	f.mu.Lock()
-	for f.size+size > feedMax && !f.trim(size) {
+	if f.size+size > f.most && f.most < feedMax && f.more() {
+		f.most = feedMax
+	}
+	for f.size+size > f.most && !f.trim(size) {
 		changed := f.changed
 		f.mu.Unlock()
 		select {
@@ -79,12 +87,12 @@ func (f *feed) trim(more int) bool {
 		read = min(read, r.after)
 	}
 	n := 0
-	for n < len(f.events) && f.events[n].id <= read && f.size+more > feedMax {
+	for n < len(f.events) && f.events[n].id <= read && f.size+more > f.most {
 		f.size -= int(f.events[n].data.Len())
 		n++
 	}
 	f.events = append([]event(nil), f.events[n:]...)
-	return f.size+more <= feedMax || len(f.events) == 0
+	return f.size+more <= f.most || len(f.events) == 0
 }
 
 func (f *feed) end() {

@@ -29,7 +29,7 @@ func collect(r *reader, t *testing.T) (ids []int64, lost int64) {
 }
 
 func TestEveryReaderGetsEveryEventOnce(t *testing.T) {
-	f := newFeed()
+	f := newFeed(func() bool { return true })
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
@@ -59,7 +59,7 @@ func TestEveryReaderGetsEveryEventOnce(t *testing.T) {
 // A run waits for a reader that is behind, and not for ever for one that is gone.
 func TestASlowReaderHoldsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFeed()
+		f := newFeed(func() bool { return true })
 		slow := f.read(0)
 		block := strings.Repeat("x", feedMax/4)
 		written := 0
@@ -85,7 +85,7 @@ func TestASlowReaderHoldsTheRun(t *testing.T) {
 }
 
 func TestWithoutReadersTheOldestGoAndThatIsSaid(t *testing.T) {
-	f := newFeed()
+	f := newFeed(func() bool { return true })
 	block := strings.Repeat("x", feedMax/4)
 	for range 20 {
 		f.put(t.Context(), "stdout", block)
@@ -101,7 +101,7 @@ func TestWithoutReadersTheOldestGoAndThatIsSaid(t *testing.T) {
 }
 
 func TestACanceledRunWaitsForNoReader(t *testing.T) {
-	f := newFeed()
+	f := newFeed(func() bool { return true })
 	f.read(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -148,7 +148,7 @@ func bytesOf(all []api.Bytes) (out [][]byte) {
 func TestRegistryForgetsTheOldest(t *testing.T) {
 	r := newRegistry()
 	for i := range doneRuns + 10 {
-		a := &active{id: fmt.Sprint(i), owner: "o", feed: newFeed()}
+		a := &active{id: fmt.Sprint(i), owner: "o", feed: newFeed(func() bool { return true })}
 		if !r.add(a) {
 			t.Fatal("refused")
 		}
@@ -158,10 +158,10 @@ func TestRegistryForgetsTheOldest(t *testing.T) {
 	if r.get("o", "9") != nil || r.get("o", "10") == nil || r.get("other", "10") != nil || r.done.Len() != doneRuns {
 		t.Errorf("%d are kept", r.done.Len())
 	}
-	big := &active{id: "big", feed: newFeed()}
+	big := &active{id: "big", feed: newFeed(func() bool { return true })}
 	r.add(big)
 	for range 40 {
-		a := &active{id: runID(), feed: newFeed()}
+		a := &active{id: runID(), feed: newFeed(func() bool { return true })}
 		r.add(a)
 		a.feed.put(t.Context(), "stdout", strings.Repeat("x", feedMax-10))
 		r.finished(a)
@@ -173,7 +173,7 @@ func TestRegistryForgetsTheOldest(t *testing.T) {
 		t.Error("one that is not done is forgotten")
 	}
 	for range activeMax - 1 {
-		r.add(&active{id: runID(), feed: newFeed()})
+		r.add(&active{id: runID(), feed: newFeed(func() bool { return true })})
 	}
 	if r.add(&active{id: "more"}) {
 		t.Error("there is no bound on runs under way")

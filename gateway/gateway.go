@@ -35,16 +35,17 @@ type Config struct {
 	Version string
 	Log     *slog.Logger // nil: nothing is logged
 
-	Places    int           // in the queue; zero: who cannot run at once is refused
-	Wait      time.Duration // the longest anybody waits for a turn; zero means 60 s
-	MaxBody   api.Size      // of a request; zero means 64 MiB
-	MaxBlob   api.Size      // largest blob; zero means 256 MiB
-	MaxBodies int           // of requests, still coming, and files of sessions, still going, at a time; zero means 256
-	MaxConns  int           // connections at a time; zero means 4096
-	MaxEach   int           // of them, of one remote address that is not this host's; zero means an eighth
-	Grace     time.Duration // on stopping, how long runs may go on; zero means 10 s
-	Sessions  string        // file of the ids of sessions; empty: what a killed service leaves ends when it is idle
-	Names     []string      // host names by which the service may be asked, beside localhost and addresses; empty with keys: any
+	Places     int           // in the queue; zero: who cannot run at once is refused
+	Wait       time.Duration // the longest anybody waits for a turn; zero means 60 s
+	MaxBody    api.Size      // of a request; zero means 64 MiB
+	MaxAnswers api.Size      // of all large answers together, of one key half; zero means 384 MiB
+	MaxBlob    api.Size      // largest blob; zero means 256 MiB
+	MaxBodies  int           // of requests, still coming, and files of sessions, still going, at a time; zero means 256
+	MaxConns   int           // connections at a time; zero means 4096
+	MaxEach    int           // of them, of one remote address that is not this host's; zero means an eighth
+	Grace      time.Duration // on stopping, how long runs may go on; zero means 10 s
+	Sessions   string        // file of the ids of sessions; empty: what a killed service leaves ends when it is idle
+	Names      []string      // host names by which the service may be asked, beside localhost and addresses; empty with keys: any
 }
 
 // A Gateway answers HTTP. Serve it once.
@@ -53,6 +54,7 @@ type Gateway struct {
 	log     *slog.Logger
 	queue   *queue.Queue
 	coming  *queue.Queue // of bodies
+	reads   *queue.Queue // of many past runs
 	alarm   history.Alarm
 	runs    *registry
 	mux     *http.ServeMux
@@ -60,6 +62,9 @@ type Gateway struct {
 	began   time.Time
 	room    *bodyRoom
 	answers *answers
+	asking  asking
+	parsing *queue.Queue  // of bodies that are not small
+	reading chan struct{} // has a large answer of the agent's that is being read and decoded
 
 	sessions *sessionBook
 	makings  makings
@@ -77,14 +82,15 @@ type Gateway struct {
 	wg       sync.WaitGroup // runs, and execs, from entering to their answers
 }
 
-// New makes a Gateway. It asks the agent how many slots it has; one that does not
-// answer is asked again later.
-func New(ctx context.Context, cfg Config) (*Gateway, error) {
+func (cfg Config) orDefault() Config {
 	if cfg.Wait == 0 {
 		cfg.Wait = 60 * time.Second
 	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = 64 * api.MiB
+	}
+	if cfg.MaxAnswers == 0 {
+		cfg.MaxAnswers = 384 * api.MiB
 	}
 	if cfg.MaxBlob == 0 {
 		cfg.MaxBlob = 256 * api.MiB
@@ -104,7 +110,14 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), runs: newRegistry(), began: time.Now(), room: newBodyRoom(bodies * int64(cfg.MaxBody)), answers: newAnswers(bodies * int64(cfg.MaxBody))}
+	return cfg
+}
+
+// New makes a Gateway. It asks the agent how many slots it has; one that does not
+// answer is asked again later.
+func New(ctx context.Context, cfg Config) (*Gateway, error) {
+	cfg = cfg.orDefault()
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), reads: queue.New(readsAtATime, readsWaiting), runs: newRegistry(), began: time.Now(), room: newBodyRoom(bodies * int64(cfg.MaxBody)), answers: newAnswers(int64(cfg.MaxAnswers)), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error
@@ -113,6 +126,9 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	}
 	g.metrics = metrics.New(g.now)
 	g.look(ctx)
+	if names := g.idleProfileLog(); len(names) > 0 {
+		return nil, api.Refuse(api.CodeForbidden, "profile_log is set on the keys %s, and the agent lets only root ask for profile_mode log: start it with brigd --profile-log (of brig serve's own: --agent-arg=--profile-log), or take profile_log off the keys", strings.Join(names, ", "))
+	}
 	routes := g.routes()
 	if g.doc, err = document(routes, cfg.Version); err != nil {
 		return nil, err

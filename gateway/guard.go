@@ -28,6 +28,12 @@ func (g *Gateway) guard(r *http.Request) error {
 	} else if origin == "null" {
 		return problem(http.StatusForbidden, api.Refuse(api.CodeForbidden, "a page without an origin may not use this service"))
 	}
+	// A page that lets the browser fetch a picture or a script from here sends no Origin, and
+	// this (Fetch Metadata, W3C). To follow a link to a page of ours is fine.
+	site, leads := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && r.Method == http.MethodGet
+	if (site == "cross-site" || site == "same-site") && !leads {
+		return problem(http.StatusForbidden, api.Refuse(api.CodeForbidden, "a page of another site may not use this service: call it from its own server"))
+	}
 	return nil
 }
 

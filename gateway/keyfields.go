@@ -16,12 +16,13 @@ import (
 // A keyField is one of a key's, by its name in the keys file.
 type keyField struct {
 	name string
-	at   any // *string, *int, *api.Size or *bool
+	at   any // *string, *int, *float64, *api.Size, *api.Mode, *bool or *Names
 }
 
 func (k *Key) fields() []keyField {
 	return []keyField{{"name", &k.Name}, {"sha256", &k.SHA256}, {"runs", &k.Runs}, {"waiting", &k.Waiting}, {"sessions", &k.Sessions}, {"memory", &k.Memory},
-		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"admin", &k.Admin}}
+		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"weight", &k.Weight}, {"cpus", &k.CPUs}, {"mode", &k.Mode}, {"admin", &k.Admin},
+		{"profiles", &k.Profiles}, {"profile_log", &k.ProfileLog}}
 }
 
 // line is a key as the keys file has it, without what is zero.
@@ -35,13 +36,25 @@ func (k Key) line() string {
 			if *v != 0 {
 				said = append(said, fmt.Sprintf("%s: %d", f.name, *v))
 			}
+		case *float64:
+			if *v != 0 {
+				said = append(said, fmt.Sprintf("%s: %v", f.name, *v))
+			}
 		case *api.Size:
 			if *v != 0 {
 				said = append(said, fmt.Sprintf("%s: %v", f.name, *v))
 			}
+		case *api.Mode:
+			if *v != "" {
+				said = append(said, f.name+": "+string(*v))
+			}
 		case *bool:
 			if *v {
 				said = append(said, f.name+": true")
+			}
+		case *Names:
+			if *v != "" {
+				said = append(said, f.name+": ["+strings.Join(v.List(), ", ")+"]")
 			}
 		}
 	}
@@ -50,15 +63,32 @@ func (k Key) line() string {
 
 // set takes the value that the file has.
 func (f keyField) set(value *yaml.Node) error {
+	if names, ok := f.at.(*Names); ok {
+		var list []string
+		if value.Kind != yaml.SequenceNode || value.Decode(&list) != nil {
+			return fmt.Errorf("%s: write a list, such as [managed]", f.name)
+		}
+		if slices.Contains(list, "") {
+			return fmt.Errorf("%s: a name is empty", f.name)
+		}
+		*names = NamesOf(list...)
+		return nil
+	}
 	if value.Kind != yaml.ScalarNode {
 		return fmt.Errorf("%s: write one value", f.name)
 	}
 	switch v := f.at.(type) {
 	case *string:
 		*v = value.Value
+	case *api.Mode:
+		*v = api.Mode(value.Value)
 	case *int:
 		if value.Decode(v) != nil {
 			return fmt.Errorf("%s %q: write a whole number", f.name, value.Value)
+		}
+	case *float64:
+		if value.Decode(v) != nil {
+			return fmt.Errorf("%s %q: write a number, such as 0.5", f.name, value.Value)
 		}
 	case *api.Size:
 		var bytes int64

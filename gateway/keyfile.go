@@ -215,6 +215,9 @@ func (g *Gateway) keepKeys(ctx context.Context) {
 			}
 		case c != nil:
 			g.log.Warn("keys read again", "added", c.added, "removed", c.removed, "changed", c.changed)
+			if names := g.idleProfileLog(); len(names) > 0 {
+				g.log.Warn("profile_log of these keys has no effect: the agent lets only root ask for profile_mode log until it is started with --profile-log", "keys", names)
+			}
 			if len(g.cfg.Keys.list()) == 0 {
 				g.log.Warn("the keys file has no keys: nobody may use the service")
 			}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +30,13 @@ type Key struct {
 	Bodies   int      // of requests, still coming, and files, still going; zero means an eighth of the service's
 	Blobs    api.Size // together; zero means 1 GiB
 	Volumes  api.Size // together; zero: what leaves room for other keys
-	Admin    bool     // may see everyone's history, stats and alerts, and /metrics
+	Weight   int      // most of a run or session; zero: the agent's ceiling
+	CPUs     float64  // processors at a time, most of a run or session; zero: the agent's ceiling
+	Mode     api.Mode // of runs that name none; empty: strict
+	Admin    bool     // may name processors (cpuset), as far as the agent lets others than root; may see everyone's history, stats and alerts, and /metrics
+
+	Profiles   Names // it may name, beside strict, default and a language's own
+	ProfileLog bool  // it may ask for profile_mode log
 
 	sum [sha256.Size]byte
 }
@@ -52,7 +60,7 @@ var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 func ReadKeys(path string) (*Keys, error) {
 	f, err := openKeyFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no keys file %s: write the line keys: into it, and below it what brig key new NAME prints", path)
+		return nil, fmt.Errorf("there is no keys file %s: brig key add NAME --file %[1]s makes it", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
@@ -70,7 +78,10 @@ func ReadKeys(path string) (*Keys, error) {
 }
 
 // errNoKeys is of a file whose list is there, and empty.
-var errNoKeys = errors.New("it has no keys: brig key new NAME makes one")
+var errNoKeys = errors.New("it has no keys: brig key add NAME makes one")
+
+// errNoLine is of a file without a list, such as an empty one.
+var errNoLine = errors.New("it has no line keys:, and no keys below it: brig key add NAME makes them in an empty file")
 
 // ParseKeys reads the text of a keys file: a YAML object whose keys is a list of Key.
 func ParseKeys(raw []byte) (*Keys, error) {
@@ -93,6 +104,10 @@ func ParseKeys(raw []byte) (*Keys, error) {
 			return nil, fmt.Errorf("key %q: this is the sha256 of nothing, which anybody has: brig key new %s makes a key and this line", k.Name, k.Name)
 		case k.negative():
 			return nil, fmt.Errorf("key %q: bounds may not be negative", k.Name)
+		case k.senseless() != nil:
+			return nil, fmt.Errorf("key %q: %w", k.Name, k.senseless())
+		case k.badProfile() != nil:
+			return nil, fmt.Errorf("key %q: %w", k.Name, k.badProfile())
 		}
 		seen[k.Name] = true
 		k.sum = [sha256.Size]byte(sum)
@@ -104,7 +119,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 	case len(list) == 0 && named:
 		return nil, errNoKeys
 	case len(list) == 0:
-		return nil, errors.New("it has no line keys:, and no keys below it: brig key new NAME makes one")
+		return nil, errNoLine
 	}
 	k := new(Keys)
 	k.all.Store(&list)
@@ -128,7 +143,50 @@ func (k *Keys) Find(token string) (Key, bool) {
 }
 
 func (k Key) negative() bool {
-	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0
+	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0 || k.Weight < 0 || k.CPUs < 0
+}
+
+// senseless refuses bounds that no run could keep, and a mode that no run has.
+func (k Key) senseless() error {
+	if k.Mode != "" && !slices.Contains(api.RunModes(), k.Mode) {
+		return fmt.Errorf("mode %q does not exist: use strict, fresh or exclusive", k.Mode)
+	}
+	return api.Limits{Weight: int64(k.Weight), CPUs: k.CPUs}.Validate()
+}
+
+// Names are several, with commas between them, so that keys can be compared.
+type Names string
+
+// NamesOf joins a list.
+func NamesOf(list ...string) Names { return Names(strings.Join(list, ",")) }
+
+// List splits them; none is nil.
+func (n Names) List() []string {
+	if n == "" {
+		return nil
+	}
+	return strings.Split(string(n), ",")
+}
+
+// Set adds one, as a flag that may be repeated.
+func (n *Names) Set(name string) error {
+	*n = NamesOf(append(n.List(), name)...)
+	return nil
+}
+
+func (n *Names) String() string { return string(*n) }
+
+// Type is the word that help has for one.
+func (*Names) Type() string { return "name" }
+
+// badProfile tells of a name in Profiles that no profile can have.
+func (k Key) badProfile() error {
+	for _, p := range k.Profiles.List() {
+		if !keyName.MatchString(p) {
+			return fmt.Errorf("profile %q: brig profile ls has the names", p)
+		}
+	}
+	return nil
 }
 
 // NewKey makes a token, and its line for the keys file: k with its SHA256.
@@ -138,6 +196,10 @@ func NewKey(k Key) (token, line string, err error) {
 		return "", "", fmt.Errorf("name %q: use letters, digits, dot, dash, underscore and @", k.Name)
 	case k.negative():
 		return "", "", errors.New("bounds may not be negative")
+	case k.senseless() != nil:
+		return "", "", k.senseless()
+	case k.badProfile() != nil:
+		return "", "", k.badProfile()
 	}
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)

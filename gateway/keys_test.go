@@ -51,9 +51,9 @@ func TestKeys(t *testing.T) {
 }
 
 func TestBoundsOfKeys(t *testing.T) {
-	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Memory: 2 * api.GiB, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2, Admin: true}
+	want := Key{Name: "ann", Runs: 2, Waiting: 3, Sessions: 4, Memory: 2 * api.GiB, Bodies: 5, Blobs: 64 * api.MiB, Volumes: 3 * api.GiB / 2, Weight: 512, CPUs: 0.5, Mode: api.Exclusive, Admin: true}
 	token, line, err := NewKey(want)
-	if err != nil || !strings.HasSuffix(line, ", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, admin: true}") {
+	if err != nil || !strings.HasSuffix(line, ", runs: 2, waiting: 3, sessions: 4, memory: 2G, bodies: 5, blobs: 64M, volumes: 1536M, weight: 512, cpus: 0.5, mode: exclusive, admin: true}") {
 		t.Fatalf("%v, %s", err, line)
 	}
 	k, err := ParseKeys([]byte("keys:\n" + line))
@@ -78,13 +78,14 @@ func TestBoundsOfKeys(t *testing.T) {
 func TestBadKeysFiles(t *testing.T) {
 	sum := strings.Repeat("ab", 32)
 	for name, tt := range map[string]struct{ text, want string }{
-		"empty":           {"", "brig key new"},
-		"no keys":         {"keys: []\n", "brig key new"},
-		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n", `line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, admin`},
+		"empty":           {"", "brig key add"},
+		"no keys":         {"keys: []\n", "brig key add"},
+		"unknown setting": {"keys:\n- {name: a, sha256: " + sum + ",\n  rnus: 3}\n", `line 3: unknown field "rnus": a key has name, sha256, runs, waiting, sessions, memory, bodies, blobs, volumes, weight, cpus, mode, admin, profiles, profile_log`},
 		"unknown section": {"kyes:\n- {name: a, sha256: " + sum + "}\n", `line 1: unknown field "kyes"`},
 		"no size":         {"keys:\n- name: a\n  blobs: lots\n", `line 3: blobs: size "lots": write a number with an optional K, M, G or T`},
 		"no number":       {"keys:\n- name: a\n  runs: few\n", `line 3: runs "few": write a whole number`},
 		"neither":         {"keys:\n- name: a\n  admin: maybe\n", `line 3: admin "maybe": write true or false`},
+		"no mode":         {"keys:\n- {name: a, mode: session, sha256: " + sum + "}\n", `key "a": mode "session" does not exist`},
 		"a field twice":   {"keys:\n- {name: a, runs: 1, runs: 2}\n", "line 2: runs is there twice"},
 		"a list in it":    {"keys:\n- {name: [a]}\n", "line 2: name: write one value"},
 		"no list":         {"keys: a\n", "brig key new"},
@@ -221,30 +222,6 @@ func TestHalfWrittenKeysDoNotCount(t *testing.T) {
 		if _, ok := k.Find(token); !ok {
 			t.Fatalf("after %d bytes a key is lost", n)
 		}
-	}
-}
-
-// API-14: a key that names another's blob by digest does not get it.
-func TestBlobsBelongToKeys(t *testing.T) {
-	var l ledger
-	l.add("a", "d1", 60, 100)
-	if !l.has("a", "d1") || l.has("b", "d1") || l.has("", "d1") {
-		t.Error("a blob is not its bringer's alone")
-	}
-	l.add("a", "d2", 30, 100)
-	l.has("a", "d1")
-	l.add("a", "d3", 30, 100)
-	if !l.has("a", "d1") || l.has("a", "d2") || !l.has("a", "d3") {
-		t.Error("what was used longest ago does not go first")
-	}
-	l.add("a", "huge", 1000, 100)
-	if l.has("a", "huge") || l.has("a", "d1") {
-		t.Error("the bound is not kept")
-	}
-	l.add("a", "d1", 60, 100)
-	l.add("a", "d1", 60, 100)
-	if l.keys["a"].size != 60 {
-		t.Errorf("brought twice it counts %d", l.keys["a"].size)
 	}
 }
 

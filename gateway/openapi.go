@@ -149,10 +149,13 @@ func (g *Gateway) docs(mux *http.ServeMux) {
 	})
 	page := v5emb.NewHandlerWithConfig(swgui.Config{
 		Title: "brig", SwaggerJSON: "/openapi.json", BasePath: "/docs/", HideCurl: false,
-		SettingsUI: map[string]string{"tryItOutEnabled": "true", "persistAuthorization": "true"},
+		SettingsUI: map[string]string{"tryItOutEnabled": "true", "persistAuthorization": "false"},
 	})
+	policy := docsPolicy(page)
 	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
 		inTime(w)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Content-Security-Policy", policy)
 		page.ServeHTTP(w, r)
 	})
 	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))

@@ -113,7 +113,7 @@ func TestDocumentSaysWhatEverythingIs(t *testing.T) {
 	for at, want := range map[string][]string{
 		"Result.verdict": words[api.Verdict](), "Record.verdict": words[api.Verdict](), "Summary.verdict": words[api.Verdict](), "Executed.verdict": words[api.Verdict](),
 		"Result.stage": words[api.Stage](), "Record.stage": words[api.Stage](), "TestResult.answer": words[api.Answer](), "Compare.how": words[api.Comparison](),
-		"Run.mode": {string(api.Strict), string(api.Fresh)}, "Host.mode": words[api.Mode](), "Run.profile_mode": words[api.ProfileMode](), "SessionRequest.profile_mode": words[api.ProfileMode](),
+		"Run.mode": {string(api.Strict), string(api.Fresh), string(api.Exclusive)}, "Host.mode": words[api.Mode](), "Run.profile_mode": words[api.ProfileMode](), "SessionRequest.profile_mode": words[api.ProfileMode](),
 		"Status.state": words[api.State](), "Session.state": words[api.SessionState](), "FileInfo.kind": words[api.FileKind](), "Finding.severity": words[api.Severity](),
 		"Diagnosis.category": words[api.Category](), "Alert.kind": words[api.AlertKind](), "ServiceHealth.status": words[api.ServiceStatus](),
 		"SentEvent.event": words[api.EventName](), "Problem.code": words[api.Code](), "Record.code": words[api.Code](), "check": words[checkMode](),

@@ -89,8 +89,7 @@ func (l *large) leave() {
 	}
 }
 
-// A room is what an answer takes of the answers' while it comes. As of any answer, no
-// more counts than the share of its key.
+// A room is what an answer takes of the answers' while it comes.
 type room struct {
 	of       *answers
 	key      string
@@ -101,13 +100,14 @@ type room struct {
 // and then the run has failed: two that wait for each other would wait for ever.
 func (r *room) grow(ctx context.Context, more int64) error {
 	r.n += more
-	if short := min(r.n, r.of.most/2) - r.taken; r.n > bigAnswer && short > 0 {
+	if short := r.n - r.taken; r.n > bigAnswer && short > 0 {
 		try := func() bool {
 			r.of.mu.Lock()
 			defer r.of.mu.Unlock()
 			return r.of.claim(r.key, short)
 		}
-		if !r.of.patiently(ctx, short, try) {
+		if !r.of.patiently(ctx, 0, try) {
+			r.n -= more
 			return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "large answers that are being made, or that clients have not read yet, fill the memory that is set aside for them: the run was ended; read those, and send it again later, or with a smaller output"))
 		}
 		r.taken += short
@@ -115,7 +115,32 @@ func (r *room) grow(ctx context.Context, more int64) error {
 	return nil
 }
 
+// try is grow for who does without.
+func (r *room) try(more int64) bool {
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	if !r.of.claim(r.key, more) {
+		return false
+	}
+	r.n, r.taken = r.n+more, r.taken+more
+	return true
+}
+
+// shrink gives back what is over n bytes.
+func (r *room) shrink(n int64) {
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	if over := r.taken - n; over > 0 {
+		r.of.free(r.key, over)
+		r.taken -= over
+	}
+	r.n = min(r.n, n)
+}
+
 func (r *room) leave() {
+	if r == nil {
+		return
+	}
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
 	r.of.free(r.key, r.taken)

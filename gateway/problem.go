@@ -37,6 +37,7 @@ var statuses = map[api.Code]int{
 	api.CodeBadVolume: http.StatusUnprocessableEntity,
 	api.CodeBusy:      http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
 	api.CodeConnsFull: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
+	api.CodeSetupTimeout:     http.StatusServiceUnavailable,
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
 }
 
@@ -71,10 +72,11 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 	if errors.As(err, &full) {
 		p := problem(http.StatusTooManyRequests, full)
 		p.Code, p.RetrySafe = api.CodeQueueFull, true
+		raise := "--queue"
 		if full.Bound == "key" {
-			p.Code = api.CodeKeyFull
+			p.Code, raise = api.CodeKeyFull, "waiting in the line of the key"
 		}
-		p.Detail += ": send it again later"
+		p.Detail += ": send it again later, send fewer at a time, or have the operator raise " + raise
 		return p, false
 	}
 	var e *api.Error
@@ -152,6 +154,14 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any
 		g.log.Error("encode answer", "err", err)
 		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`, http.StatusInternalServerError)
 		return
+	}
+	answerMade(r.Context()) // from here on its memory is counted
+	if a := arrivalOf(r.Context()); a != nil {
+		if a.tight && run != "" {
+			g.refuse(w, r, untaken(run))
+			return
+		}
+		had += a.room.n
 	}
 	release, ok := g.answers.await(r.Context(), callerOf(r.Context()).Name, body.Held()-had, what)
 	if !ok {

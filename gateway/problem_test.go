@@ -10,6 +10,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
 // API-22: callers are told nothing of the host, such as where the agent's socket is.
@@ -81,6 +82,23 @@ func TestProblemsNameRunsOfThisService(t *testing.T) {
 			t.Errorf("%s: run %q; want none, it never began", tt.code, p.Run)
 		case tt.logged == 1 && (send(t, web, "GET", "/v1/runs/"+p.Run, "", &st) != 200 || st.Error == nil || st.Error.Code != tt.code):
 			t.Errorf("%s: run %q is %+v", tt.code, p.Run, st)
+		}
+	}
+}
+
+// A full queue and a method that a path has not are told with what to do.
+func TestRefusalsNameTheirCure(t *testing.T) {
+	for _, tt := range []struct {
+		full queue.Full
+		code api.Code
+		want string
+	}{
+		{queue.Full{Bound: "queue", Most: 256, Waiting: 256}, api.CodeQueueFull, "the queue is full: 256 requests wait, and 256 may: send it again later, send fewer at a time, or have the operator raise --queue"},
+		{queue.Full{Bound: "key", Most: 8, Waiting: 8}, api.CodeKeyFull, "the queue is full: 8 requests of this key wait, and 8 may: send it again later, send fewer at a time, or have the operator raise waiting in the line of the key"},
+	} {
+		p, ours := problemFor(&tt.full)
+		if ours || p.Status != 429 || p.Code != tt.code || !p.RetrySafe || p.Detail != tt.want {
+			t.Errorf("%+v: %+v; want %q", tt.full, p, tt.want)
 		}
 	}
 }

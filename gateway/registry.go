@@ -31,6 +31,8 @@ type active struct {
 	labels  api.Labels
 	created time.Time
 	feed    *feed
+	arrived *arrival // what the agent sent of it; until it is forgotten
+	events  *room    // of its events; until it is done
 	cancel  context.CancelFunc
 
 	mu      sync.Mutex
@@ -106,6 +108,7 @@ func (r *registry) finished(a *active) {
 	a.feed.mu.Lock()
 	size := a.feed.size
 	a.feed.mu.Unlock()
+	a.events.leave() // doneBytes bounds them now
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	newest := r.done.PushBack(kept{a, size})
@@ -114,6 +117,7 @@ func (r *registry) finished(a *active) {
 		old := r.done.Remove(r.dispensable(newest)).(kept)
 		r.size -= old.size
 		delete(r.all, old.id)
+		old.arrived.leave()
 	}
 }
 

@@ -11,7 +11,7 @@ func TestDoneRunsOfOthersStay(t *testing.T) {
 	for what, event := range map[string]string{"many": "x", "large": strings.Repeat("x", 1<<20)} {
 		r := newRegistry()
 		finish := func(owner, id string) {
-			a := &active{id: id, owner: owner, feed: newFeed()}
+			a := &active{id: id, owner: owner, feed: newFeed(func() bool { return true })}
 			if !r.add(a) {
 				t.Fatal("not added")
 			}

@@ -31,6 +31,7 @@ type route struct {
 	nothing string       // what 204 means beside another answer; empty: there is none
 	down    reflect.Type // of 503, where that is an answer; nil: it is a problem
 	agent   bool         // it asks the agent
+	reads   bool         // it reads many past runs
 	fails   []int        // statuses of problems, beside those of every route like it
 	kind    string       // content type of an answer that is no JSON
 	events  bool         // it can be server-sent events instead, where Accept asks for them
@@ -117,11 +118,11 @@ func (g *Gateway) routes() []route {
 			about: "409 while a session has it.", serve: g.deleteVolume, status: http.StatusNoContent},
 		{method: "GET", path: "/v1/languages", name: "languages", agent: true, group: "About", summary: "What programs may be written in",
 			serve: g.getLanguages, answer: reflect.TypeFor[[]api.Language]()},
-		{method: "GET", path: "/v1/history", name: "history", group: "History", summary: "Runs that were carried out, the newest first",
+		{method: "GET", path: "/v1/history", name: "history", reads: true, fails: []int{429}, group: "History", summary: "Runs that were carried out, the newest first",
 			serve: g.getHistory, answer: reflect.TypeFor[api.Page[api.Record]](), params: slices.Concat(choosing, paging, []param{ofAll})},
-		{method: "GET", path: "/v1/stats", name: "stats", group: "History", summary: "Figures of runs: totals, times, by language, project and task",
+		{method: "GET", path: "/v1/stats", name: "stats", reads: true, fails: []int{429}, group: "History", summary: "Figures of runs: totals, times, by language, project and task",
 			serve: g.getStats, answer: reflect.TypeFor[api.Stats](), params: append(slices.Clone(choosing), ofAll)},
-		{method: "GET", path: "/v1/alerts", name: "alerts", group: "History", summary: "What an operator should see: crashes, memory, denied calls, failure rates",
+		{method: "GET", path: "/v1/alerts", name: "alerts", reads: true, fails: []int{429}, group: "History", summary: "What an operator should see: crashes, memory, denied calls, failure rates",
 			serve: g.getAlerts, answer: reflect.TypeFor[api.Page[api.Alert]](), params: slices.Concat([]param{ofProject}, within, paging, []param{ofAll})},
 		{method: "GET", path: "/metrics", name: "metrics", group: "About", summary: "Counters for Prometheus", about: "With keys, for those with admin.",
 			serve: g.getMetrics, kind: "text/plain"},
@@ -164,6 +165,11 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 			return err
 		}
 		r = known
+		leave, err := g.asking.enter(callerOf(r.Context()).Name, g.cfg.MaxConns, g.cfg.Keys.several())
+		if err != nil {
+			return err
+		}
+		defer leave()
 		if err := one.knows(r.URL.Query()); err != nil {
 			return err
 		}
@@ -172,6 +178,19 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 		if err := wantJSON(r); err != nil {
 			return err
 		}
+	}
+	if one.agent {
+		a := g.arrival(callerOf(r.Context()).Name)
+		defer a.leave()
+		r = r.WithContext(a.watch(r.Context()))
+	}
+	if one.reads {
+		reading, leave, err := g.read(r)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		r = reading
 	}
 	return one.serve(w, r)
 }
@@ -206,7 +225,7 @@ func (g *Gateway) lost(no http.Handler, w http.ResponseWriter, r *http.Request) 
 	}
 	allow := said.header.Get("Allow")
 	w.Header().Set("Allow", allow)
-	g.refuse(w, r, problem(http.StatusMethodNotAllowed, api.Refuse(api.CodeBadRequest, "%.20s is not done with %.200q: %s is", r.Method, r.URL.Path, allow)))
+	g.refuse(w, r, problem(http.StatusMethodNotAllowed, api.Refuse(api.CodeBadRequest, "use %s for %.200q, not %.20s", allow, r.URL.Path, r.Method)))
 }
 
 // A refusal is what a ServeMux says where it has no handler.

@@ -25,7 +25,7 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer func() { release() }()
-	run, err := api.ParseRun(raw)
+	run, err := parsed(g, r.Context(), raw, api.ParseRun)
 	if err != nil {
 		return err
 	}
@@ -33,6 +33,8 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	body := release
+	release = func() { o.letGo(); body() }
 	if !alone {
 		ctx, done, err := g.wanted(r)
 		if err != nil {
@@ -74,7 +76,7 @@ func wantsAlone(r *http.Request) (bool, error) {
 	return strings.Contains(r.Header.Get("Prefer"), "respond-async"), nil
 }
 
-// order makes a checked order of a run.
+// order makes a checked order of a run, whose blobs are held until its letGo is called.
 func (g *Gateway) order(r *http.Request, run api.Run) (*order, error) {
 	mode, err := checkModeOf(r)
 	if err != nil {
@@ -85,10 +87,14 @@ func (g *Gateway) order(r *http.Request, run api.Run) (*order, error) {
 	}
 	run.Language = g.agent.language(run.Language)
 	c := callerOf(r.Context())
-	if err := g.mayUse(r.Context(), c, blobsOf(run)); err != nil {
+	if run, err = g.permitRun(c, run); err != nil {
 		return nil, err
 	}
-	return &order{id: runID(), caller: c, run: run, size: len(run.Source), main: run.SourceName, source: run.Source, check: mode, longest: longestOf(run), created: time.Now()}, nil
+	letGo, missing := g.blobs.hold(c.Name, blobsOf(run)) // the last step: what is held is to be let go
+	if missing != "" {
+		return nil, noBlob(missing)
+	}
+	return &order{id: runID(), letGo: letGo, caller: c, run: run, size: len(run.Source), main: run.SourceName, source: run.Source, check: mode, longest: longestOf(run), created: time.Now()}, nil
 }
 
 // begin carries an order out by itself, and then calls release.
@@ -97,7 +103,10 @@ func (g *Gateway) begin(o *order, release func()) (api.Status, error) {
 		return api.Status{}, err
 	}
 	ctx, cancel := context.WithCancel(g.kill)
-	a := &active{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, feed: newFeed(), cancel: cancel, state: api.Queued}
+	a := &active{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, cancel: cancel, state: api.Queued,
+		arrived: g.arrival(o.caller.Name), events: &room{of: g.answers, key: o.caller.Name}}
+	a.feed = newFeed(func() bool { return a.events.try(feedMax + bigAnswer) })
+	ctx = a.arrived.watch(ctx)
 	o.active = a
 	if !g.enter() {
 		cancel()
@@ -114,6 +123,7 @@ func (g *Gateway) begin(o *order, release func()) (api.Status, error) {
 		defer release()
 		a.feed.put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
 		res, err := g.carry(ctx, o)
+		a.arrived.holds(res)
 		a.done(g, o, res, err)
 		g.runs.finished(a)
 	}()

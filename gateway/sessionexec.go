@@ -25,7 +25,7 @@ func (g *Gateway) postExec(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ask, err := api.Parse[api.Exec](raw, "exec")
+	ask, err := parsedAs[api.Exec](g, r.Context(), raw, "exec")
 	if err != nil {
 		return err
 	}

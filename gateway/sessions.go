@@ -16,7 +16,7 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ask, err := api.Parse[api.SessionRequest](raw, "session")
+	ask, err := parsedAs[api.SessionRequest](g, r.Context(), raw, "session")
 	if err != nil {
 		return err
 	}
@@ -25,6 +25,9 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := ask.Validate(); err != nil {
+		return err
+	}
+	if ask, err = g.permitSession(c, ask); err != nil {
 		return err
 	}
 	place := placePrefix + runID()

@@ -101,7 +101,7 @@ func TestStreamsOfAPastRun(t *testing.T) {
 func TestIdleEventStreamLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Gateway{runs: newRegistry()}
-		a := &active{id: "r", feed: newFeed(), state: api.Running}
+		a := &active{id: "r", feed: newFeed(func() bool { return true }), state: api.Running}
 		g.runs.add(a)
 		r, w := httptest.NewRequest("GET", "/v1/runs/r/events", nil), httptest.NewRecorder()
 		r.SetPathValue("id", a.id)
@@ -211,6 +211,7 @@ func TestCodesOfTheAgentAreTold(t *testing.T) {
 		{api.CodeOverloaded, sessions, 503, true},
 		{api.CodeHostMemory, runs, 503, true},
 		{api.CodeHostExhausted, runs, 503, true},
+		{api.CodeSetupTimeout, runs, 503, true},
 		{api.CodeStopping, runs, 503, true},
 		{api.CodeInternal, runs, 500, false},
 		{api.CodeAgentGone, runs, 502, false},

@@ -50,7 +50,7 @@ func (s *Store) Get(ctx context.Context, whose Whose, id string) (api.Record, er
 		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it has not ended, was never, was lost with a service that was killed, or is so old that it has gone", id)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it is another's, was never, was lost with a service that was killed, or is so old that it has gone", id)
+		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: the id is wrong, or the run is another key's, or so old that it has gone", id)
 	}
 	return r, s.failed("read a run", err)
 }

@@ -27,13 +27,14 @@ var (
 	cells     = prometheus.NewDesc("brig_cells", "Cells alive, by state.", []string{"state"}, nil)
 	committed = prometheus.NewDesc("brig_memory_committed_bytes", "Memory promised to runs under way.", nil, nil)
 	ceiling   = prometheus.NewDesc("brig_memory_ceiling_bytes", "The most memory promised to runs together.", nil, nil)
+	images    = prometheus.NewDesc("brig_image_memory_bytes", "Files of images: held in memory, wanted by the images in use, and the most that is held.", []string{"what"}, nil)
 )
 
 // gauges asks when it is scraped, so that nothing keeps old figures.
 type gauges struct{ now func(context.Context) Now }
 
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queued, unread, up, slots, cells, committed, ceiling} {
+	for _, d := range []*prometheus.Desc{queued, unread, up, slots, cells, committed, ceiling, images} {
 		to <- d
 	}
 }
@@ -62,4 +63,7 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	gauge(cells, int64(max(h.Cells-h.Leased, 0)), "idle") // the two were not counted at one moment
 	gauge(committed, h.Memory)
 	gauge(ceiling, h.MemoryMax)
+	gauge(images, h.ImagesHeld, "held")
+	gauge(images, h.ImagesWanted, "wanted")
+	gauge(images, h.ImagesMax, "ceiling")
 }

@@ -1,7 +1,7 @@
 // Package remote speaks to brig's public service over HTTP.
 //
 //	c := remote.New("http://localhost:8080", "")
-//	done, err := c.Execute(ctx, api.Execute{Code: "print(2+2)"})
+//	done, err := c.Execute(ctx, api.Execute{Code: new("print(2+2)")})
 //
 // Whatever a program does is a result. An error is the service's, or the network's:
 // an *api.Problem when the service said so itself.
@@ -9,6 +9,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,10 +26,16 @@ import (
 
 // A Client is safe for use by many goroutines.
 type Client struct {
-	HTTP *http.Client // nil: http.DefaultClient
+	HTTP *http.Client // nil: http.DefaultClient. Its redirects to another origin are refused
+
+	// MaxAnswer bounds an answer that is read whole; zero means 1 GiB, more than a service sends
+	// with the limits that it has by default.
+	MaxAnswer api.Size
 
 	base, key string
 }
+
+func (c *Client) most() int64 { return int64(cmp.Or(c.MaxAnswer, api.GiB)) }
 
 // New makes a client of the service at base, such as http://localhost:8080. key may
 // be empty where the service has no keys.
@@ -116,9 +123,12 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if err := refusal(res); err != nil || out == nil {
 		return err
 	}
-	answer, err := io.ReadAll(res.Body) // whole, so that the connection is used again
+	answer, err := io.ReadAll(io.LimitReader(res.Body, c.most()+1)) // whole, so that the connection is used again
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if int64(len(answer)) > c.most() {
+		return fmt.Errorf("%s %s: the answer has more than %s: ask for less output, or fewer entries; or the address is of something else", method, path, api.Size(c.most()))
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
 		return fmt.Errorf("%s %s: decode the answer: %w", method, path, err)
@@ -156,7 +166,27 @@ func (c *Client) do(ctx context.Context, method, path, kind string, body io.Read
 	if h == nil {
 		h = http.DefaultClient
 	}
-	return h.Do(req)
+	own := *h
+	own.CheckRedirect = sameOrigin(h.CheckRedirect)
+	return own.Do(req)
+}
+
+// sameOrigin refuses redirects to another scheme, host or port, before next decides: net/http
+// sends the key along to each port of a host, and a body to any host
+// (TestRedirectsToAnotherOriginAreRefused).
+func sameOrigin(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
+	return func(req *http.Request, via []*http.Request) error {
+		if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host {
+			return fmt.Errorf("the service sends the request on to %s://%s, which is not given the key: name that address if it is the service's", req.URL.Scheme, req.URL.Host)
+		}
+		if next != nil {
+			return next(req, via)
+		}
+		if len(via) >= 10 { // as net/http has it
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
+	}
 }
 
 // mostProblem is more than any problem has.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // admit reads an archive, applies the policy and writes the canonical stream.
@@ -35,7 +37,7 @@ func admit(r io.Reader, w io.Writer, b Bounds) error {
 		if err == io.EOF {
 			break
 		}
-		if err != nil && a.entries == 0 {
+		if err != nil && a.entries == 0 && !windowExceeded(err) {
 			if what := foreign(start); what != "" {
 				return &refusal{kind: kindMalformed, reason: what}
 			}
@@ -79,6 +81,7 @@ type admission struct {
 	input, plain *meter // before and after decompression
 	members      *tar.Reader
 	out          *encoder
+	saved        saved
 
 	entries, bytes int64 // declared by headers so far
 	unpacked       int64 // of contents, as far as they were read
@@ -98,6 +101,9 @@ func (a *admission) member(h *tar.Header) error {
 	e, skip, err := decide(h)
 	if err != nil {
 		return err
+	}
+	if skip == "" && a.saved.sees(e) {
+		return &refusal{kind: kindMalformed, reason: savedReason}
 	}
 	body := &ratioReader{r: a.members, a: a, member: h.Name}
 	switch {
@@ -198,6 +204,13 @@ func blame(member string, err error) error {
 		return r
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return &refusal{kindTruncated, member, "the download or copy was cut off"}
+	case windowExceeded(err):
+		return &refusal{kindTooLarge, member, fmt.Sprintf("to unpack it takes a window above %d MiB: compress it with a smaller one, as zstd -19 does", maxWindow>>20)}
 	}
 	return &refusal{kindMalformed, member, err.Error()}
+}
+
+// windowExceeded reports whether a zstd frame asks for more to be remembered than maxWindow.
+func windowExceeded(err error) bool {
+	return errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,9 +73,18 @@ func readReport(text string) *refusal {
 			return &refusal{lines[0], member, reason}
 		}
 	}
+	if outOfMemory.MatchString(text) {
+		return &refusal{kind: kindTooLarge, reason: "to unpack it takes more memory than an import gets: compress it with a smaller dictionary or window, as xz -9 and zstd -19 do"}
+	}
 	first, _, _ := strings.Cut(text, "\n")
 	return &refusal{kind: kindInternal, reason: first}
 }
+
+// outOfMemory is what Go's runtime says when it gets no memory (runtime/mem_linux.go,
+// malloc.go), or none for a thread's stack (runtime/cgo/gcc_libinit.c, os_linux.go). An
+// archive can have that happen: a block of an .xz behind the first, whose header decompress
+// reads, names the size of a dictionary, up to 4 GiB, and it is allocated at once (IMG-30).
+var outOfMemory = regexp.MustCompile(`(?m)^(fatal error: )?(runtime: |runtime/cgo: )?(out of memory|cannot allocate memory|cannot map pages|pthread_create failed|failed to create new OS thread)`)
 
 // A child is the admission child with the archive going in and the canonical
 // stream coming out.

@@ -22,7 +22,7 @@ func CompileDefaults() api.Limits {
 // so it must be a word of its own.
 var (
 	placeholder  = regexp.MustCompile(`\{[a-z_]+\}`)
-	inWords      = []string{"{source}", "{stem}", "{memory_mib}", "{heap_mib}"}
+	inWords      = []string{"{source}", "{stem}", "{memory_mib}", "{heap_mib}", "{stack_kib}"}
 	ownWords     = []string{"{sources}", "{flags}"}
 	withoutFlags = []string{"{sources}"}
 )
@@ -31,12 +31,18 @@ func (l Language) checkCompile() error {
 	if err := checkPlaceholders("run", l.Run, nil); err != nil {
 		return err
 	}
+	if err := checkPlaceholders("syntax", l.Syntax, nil); err != nil {
+		return err
+	}
+	if len(l.Compile) > 0 && len(l.Syntax) > 0 {
+		return wrong("syntax", "syntax is for languages without compile: the compiler says what is wrong")
+	}
 	if len(l.Compile) == 0 {
 		for _, f := range []struct {
 			name string
 			set  bool
 		}{
-			{"artifacts", len(l.Artifacts) > 0}, {"flags", len(l.Flags) > 0}, {"default_flags", len(l.DefaultFlags) > 0},
+			{"artifacts", len(l.Artifacts) > 0}, {"flags", len(l.Flags) > 0}, {"flag_patterns", len(l.FlagPatterns) > 0}, {"default_flags", len(l.DefaultFlags) > 0},
 			{"compile_env", len(l.CompileEnv) > 0}, {"compile_limits", l.CompileLimits != (api.Limits{})}, {"compile_tier", l.CompileTier != ""},
 		} {
 			if f.set {
@@ -45,8 +51,8 @@ func (l Language) checkCompile() error {
 		}
 		return nil
 	}
-	own := ownWords
-	if len(l.Flags) == 0 {
+	own, offers := ownWords, len(l.Flags)+len(l.FlagPatterns) > 0
+	if !offers {
 		own = withoutFlags
 	}
 	if err := checkPlaceholders("compile", l.Compile, own); err != nil {
@@ -57,11 +63,11 @@ func (l Language) checkCompile() error {
 		return wrong("compile", "compile mentions neither {sources} nor {source}: write where the names of the sources go")
 	case len(l.Artifacts) == 0:
 		return wrong("artifacts", "artifacts is missing: name the files that compile makes and run needs, such as [main]")
-	case len(l.Flags) > 0 && !slices.Contains(l.Compile, "{flags}"):
+	case offers && !slices.Contains(l.Compile, "{flags}"):
 		return wrong("compile", "flags are offered, and compile does not mention {flags}: write where they go")
 	}
 	for _, f := range l.DefaultFlags {
-		if !slices.Contains(l.Flags, f) {
+		if !l.offers(f) {
 			return wrongWord("default_flags", f, "default_flags: %q is not among flags", f)
 		}
 	}

@@ -36,7 +36,7 @@ type debianBuild struct {
 // that end with them: host root runs nothing that was downloaded
 // (TestBuildNeverRunsAsHostRoot).
 func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (err error) {
-	tools := []string{"mmdebstrap", "apt-get", "tar"}
+	tools := []string{"mmdebstrap", "apt-get", "tar", "unshare", "dpkg-deb", "update-alternatives"}
 	if r.NPM != "" {
 		tools = append(tools, "npm")
 	}
@@ -53,7 +53,7 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	b := &debianBuild{recipe: r.onBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log, step: o.Step}
-	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", "node_modules="+b.dir.file("npm/node_modules")+"\n"+b.recipe.Finish), b.write("status", "")); err != nil {
+	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", b.variables()+b.recipe.Finish), b.write("status", "")); err != nil {
 		return err
 	}
 	if err := b.fetchDebs(ctx); err != nil {
@@ -70,6 +70,11 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (
 		return fmt.Errorf("mmdebstrap: %w; it said last:\n%s", errors.Join(context.Cause(ctx), err), says)
 	}
 	return nil
+}
+
+// variables are what Finish and what runs before it find things by.
+func (b *debianBuild) variables() string {
+	return "node_modules=" + b.dir.file("npm/node_modules") + "\ndebs=" + b.dir.file("debs") + "\naside=" + b.dir.file("aside") + "\n"
 }
 
 func (b *debianBuild) write(name, text string) error { return b.dir.writeOwned(name, text) }
@@ -90,7 +95,7 @@ func (b *debianBuild) confine(cmd *exec.Cmd) {
 }
 
 // mmdebstrapArgs is the command line. Variant extract unpacks packages without
-// configuring them, so that no maintainer script runs at all.
+// configuring them: no maintainer script runs in the tree (debianAlternatives).
 func (b *debianBuild) mmdebstrapArgs() []string {
 	r := b.recipe
 	args := []string{"--mode=unshare", "--variant=extract", "--format=tar", "--include=" + strings.Join(r.Packages, ",")}
@@ -129,7 +134,7 @@ func buildEnv(r Recipe, tmp string) []string {
 }
 
 func needTools(names ...string) error {
-	packages := map[string]string{"mmdebstrap": "mmdebstrap", "apt-get": "apt", "tar": "tar", "npm": "npm"}
+	packages := map[string]string{"mmdebstrap": "mmdebstrap", "apt-get": "apt", "tar": "tar", "npm": "npm", "unshare": "util-linux", "dpkg-deb": "dpkg", "update-alternatives": "dpkg"}
 	for _, name := range names {
 		if _, err := exec.LookPath(name); err != nil {
 			return fmt.Errorf("%s is missing: install it with: apt-get install %s", name, packages[name])
@@ -166,7 +171,7 @@ func newBuildDir(cache string) (*buildDir, error) {
 	}
 	w := &buildDir{dir}
 	err = w.own(w.path)
-	for _, name := range []string{"debs", "debs/partial", "apt", "apt/lists", "apt/lists/partial"} {
+	for _, name := range []string{"debs", "debs/partial", "aside", "apt", "apt/lists", "apt/lists/partial"} {
 		err = errors.Join(err, w.mkdirOwned(name))
 	}
 	if err != nil {

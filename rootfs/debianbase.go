@@ -28,15 +28,14 @@ cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"
 cp "$1/usr/share/libc-bin/nsswitch.conf" "$1/etc/nsswitch.conf"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$1/etc/hosts"
 ln -sf /usr/share/zoneinfo/Etc/UTC "$1/etc/localtime"
-ln -sf mawk "$1/usr/bin/awk"
-ln -sf which.debianutils "$1/usr/bin/which"
 chroot "$1" ldconfig -X
 `
 
 // debianStrip removes what no sandbox needs: the package manager with its caches,
 // and the files mmdebstrap copies from this host, which would make two hosts'
-// images differ.
+// images differ. The list of libraries is made again, with those of a recipe's Finish.
 const debianStrip = `
+chroot "$1" ldconfig -X
 rm -rf "$1"/var/lib/dpkg "$1"/var/lib/apt "$1"/var/cache/* "$1"/var/log/* "$1"/etc/apt "$1"/etc/dpkg \
   "$1"/usr/lib/dpkg "$1"/usr/share/dpkg "$1"/usr/libexec/dpkg "$1"/usr/bin/dpkg* "$1"/usr/bin/update-alternatives \
   "$1"/usr/share/debconf "$1"/usr/share/perl5/Debconf "$1"/usr/share/perl5/Debian "$1"/usr/bin/debconf* "$1"/etc/debconf.conf \
@@ -50,6 +49,6 @@ func (r Recipe) onBase() Recipe {
 	r.Packages = slices.Concat(debianBase, r.Packages)
 	r.Exclude = slices.Concat(debianExclude, r.Exclude)
 	r.Keep = slices.Concat(debianKeep, r.Keep)
-	r.Finish = debianPrepare + r.Finish + debianStrip
+	r.Finish = debianPrepare + debianAlternatives(defaultAlternatives) + r.Finish + debianStrip
 	return r
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -31,6 +32,15 @@ func decompress(r io.Reader) (io.Reader, error) {
 		return zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(2*maxWindow))
 	case bytes.HasPrefix(magic, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
+		// The dictionary is allocated at once, whatever the archive holds, and a runtime that is
+		// short of memory dies in several ways (IMG-30).
+		head, err := br.Peek(12 + 1024) // the header of the stream and the longest of a block
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		if size := xzDictionary(head); size > maxWindow {
+			return nil, &refusal{kind: kindTooLarge, reason: fmt.Sprintf("to unpack it takes a dictionary of %d MiB, and %d is the most: compress it with a smaller one, as xz -9 does", size>>20, maxWindow>>20)}
+		}
 		return xz.NewReader(br)
 	}
 	return br, nil

@@ -69,6 +69,10 @@ func (t *tree) ownDir(name string) error {
 // maxAccounts bounds the account files brig reads from an image.
 const maxAccounts = 1 << 20
 
+// AccountBytes bounds what /etc/passwd and /etc/group of a stored image take. They are brig's
+// own and beside an image's Size: where they were links they are now files.
+const AccountBytes = 2 * maxAccounts
+
 // rewrite replaces a file by an edited copy. The old one is read wherever its
 // name leads inside the tree; the new one is a file of its own.
 func (t *tree) rewrite(name string, edit func([]byte) []byte) error {

@@ -15,8 +15,8 @@ import (
 
 // A Language is one manifest: where a program in it runs, and how. In Compile and
 // Run stand {source} for the source file's name, {stem} for that without its
-// extension, {memory_mib} for the stage's memory limit in MiB and {heap_mib} for
-// what of it a managed heap may take; in Compile, as words of their own, {sources}
+// extension, {memory_mib} for the stage's memory limit in MiB, {heap_mib} for
+// what of it a managed heap may take, {stack_kib} for what a stack may take in KiB; in Compile, as words of their own, {sources}
 // for all source files and {flags} for the flags asked for.
 type Language struct {
 	Name       string
@@ -25,14 +25,17 @@ type Language struct {
 	Image      string   // stored name or digest
 	Extensions []string // of source files, without the dot
 	SourceFile string   // what the source is called in /box unless the request says otherwise
+	Needs      []string // paths in the image that the commands rely on; see Lacks
 
 	Compile       []string          // command of the compile stage; empty: there is none
 	CompileEnv    map[string]string // over the basic environment, in the compile stage
 	CompileLimits api.Limits        // defaults of the compile stage; zero fields are those of CompileDefaults
 	Artifacts     []string          // names in /box that the run stage gets; a directory stands for all below it
 	Flags         []string          // all that a run may ask for, word by word (CMP-11)
+	FlagPatterns  []string          // regular expressions of further ones, each of which a word must match whole
 	DefaultFlags  []string          // where it names none
 
+	Syntax         []string // command that reads a source and ends with another code than 0 where it is none of the language
 	Run            []string
 	Env            map[string]string // over the basic environment
 	InteractiveEnv map[string]string // over Env when output is for a person
@@ -45,8 +48,10 @@ type Language struct {
 	TimeFactor   float64    // for judges who scale a task's time limit; 1 unless given
 	MemoryFactor float64    // likewise
 	OOMExitCode  int        // with which the runtime ends itself for lack of memory; 0: it does not
+	OOMSays      string     // what it writes to stderr right before that; empty: the peak of memory decides
 
-	file string // of the manifest, for errors
+	patterns []*regexp.Regexp // FlagPatterns, compiled
+	file     string           // of the manifest, for errors
 }
 
 // manifest is a Language as written.
@@ -57,12 +62,15 @@ type manifest struct {
 	Image          string            `yaml:"image"`
 	Extensions     []string          `yaml:"extensions"`
 	SourceFile     string            `yaml:"source_file"`
+	Needs          []string          `yaml:"needs"`
 	Compile        []string          `yaml:"compile"`
 	CompileEnv     map[string]string `yaml:"compile_env"`
 	CompileLimits  yaml.Node         `yaml:"compile_limits"`
 	Artifacts      []string          `yaml:"artifacts"`
 	Flags          []string          `yaml:"flags"`
+	FlagPatterns   []string          `yaml:"flag_patterns"`
 	DefaultFlags   []string          `yaml:"default_flags"`
+	Syntax         []string          `yaml:"syntax"`
 	Run            []string          `yaml:"run"`
 	Env            map[string]string `yaml:"env"`
 	InteractiveEnv map[string]string `yaml:"interactive_env"`
@@ -73,6 +81,7 @@ type manifest struct {
 	TimeFactor     *float64          `yaml:"time_factor"`
 	MemoryFactor   *float64          `yaml:"memory_factor"`
 	OOMExitCode    int               `yaml:"oom_exit_code"`
+	OOMSays        string            `yaml:"oom_says"`
 }
 
 // ParseLanguage reads a manifest; file is for the errors, which name the line of
@@ -89,14 +98,17 @@ func parseLanguage(file string, text []byte, known []string) (Language, error) {
 	}
 	l := Language{
 		Name: m.Name, Aliases: m.Aliases, Version: m.Version, Image: m.Image, Extensions: m.Extensions,
-		SourceFile: m.SourceFile, Compile: m.Compile, Run: m.Run, Env: m.Env, InteractiveEnv: m.InteractiveEnv,
-		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode,
+		SourceFile: m.SourceFile, Needs: m.Needs, Compile: m.Compile, Syntax: m.Syntax, Run: m.Run, Env: m.Env, InteractiveEnv: m.InteractiveEnv,
+		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode, OOMSays: m.OOMSays,
 		TimeFactor: factor(m.TimeFactor), MemoryFactor: factor(m.MemoryFactor),
-		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, DefaultFlags: m.DefaultFlags,
+		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, FlagPatterns: m.FlagPatterns, DefaultFlags: m.DefaultFlags,
 	}
 	var err error
 	if l.Limits, err = manifestLimits("limits", m.Limits); err == nil {
 		l.CompileLimits, err = manifestLimits("compile_limits", m.CompileLimits)
+	}
+	if err == nil {
+		l.patterns, err = flagPatterns(l.FlagPatterns)
 	}
 	if err == nil {
 		err = l.check(known)
@@ -117,6 +129,22 @@ func parseLanguage(file string, text []byte, known []string) (Language, error) {
 		}
 	}
 	return l, nil
+}
+
+// flagPatterns compiles patterns of flags. Each begins with a dash, so that none lets a file's
+// name or a file of options through (CMP-11).
+func flagPatterns(patterns []string) (all []*regexp.Regexp, err error) {
+	for _, p := range patterns {
+		if !strings.HasPrefix(p, "-") {
+			return nil, wrongWord("flag_patterns", p, "flag_patterns: %q: begin it with a dash", p)
+		}
+		r, err := regexp.Compile(`\A(?:` + p + `)\z`)
+		if err != nil {
+			return nil, wrongWord("flag_patterns", p, "flag_patterns: %q: %v", p, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
 }
 
 func factor(f *float64) float64 {
@@ -153,6 +181,9 @@ func manifestLimits(field string, n yaml.Node) (api.Limits, error) {
 	return limits, nil
 }
 
+// maxOOMSays bounds oom_says, which is looked for in the last 256 bytes of stderr.
+const maxOOMSays = 100
+
 var (
 	languageWord = regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]{0,31}$`)
 	fileName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
@@ -176,6 +207,10 @@ func (l Language) check(tiers []string) error {
 		return wrong("proc", "proc %q: write pid or full", l.Proc)
 	case l.OOMExitCode < 0 || l.OOMExitCode > 255:
 		return wrong("oom_exit_code", "oom_exit_code %d: an exit code lies between 0 and 255", l.OOMExitCode)
+	case l.OOMSays != "" && l.OOMExitCode == 0:
+		return wrong("oom_says", "oom_says is said before an exit with oom_exit_code: write that too")
+	case len(l.OOMSays) > maxOOMSays:
+		return wrong("oom_says", "oom_says has %d bytes: the most is %d", len(l.OOMSays), maxOOMSays)
 	case !(l.TimeFactor > 0 && l.TimeFactor <= 100):
 		return wrong("time_factor", "time_factor %v: it must lie above 0 and up to 100", l.TimeFactor)
 	case !(l.MemoryFactor > 0 && l.MemoryFactor <= 100):
@@ -199,6 +234,9 @@ func (l Language) check(tiers []string) error {
 				return wrongWord(field, name, "%s: environment variable %q: use letters, digits and _ in its name, no NUL in its value", field, name)
 			}
 		}
+	}
+	if err := l.checkNeeds(); err != nil {
+		return err
 	}
 	return l.checkCompile()
 }

@@ -34,8 +34,9 @@ type Recipe struct {
 
 	// Finish is a shell script run, as the root of a user namespace, when the
 	// packages are unpacked; $1 is the tree. It stops at the first failure.
-	// Packages are not configured, no script of theirs runs: what of their work
-	// a sandbox needs is for Finish, but for the base's (debianbase.go).
+	// Packages are not configured, and of what their scripts do only the links of
+	// update-alternatives are made, before Finish (debianAlternatives): what else of
+	// their work a sandbox needs is for Finish, but for the base's (debianbase.go).
 	Finish string `yaml:"finish"`
 
 	Lock []byte `yaml:"-"` // the file that NPM names

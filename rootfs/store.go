@@ -70,6 +70,9 @@ func Open(dir string) (*Store, error) {
 	return s, s.Clean()
 }
 
+// Existing is the store in dir, for reading: it makes nothing and removes nothing.
+func Existing(dir string) *Store { return &Store{dir: dir} }
+
 // Dir is the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
@@ -224,7 +227,7 @@ func (s *Store) notFound(name string) error {
 		}
 		stored = "stored: " + strings.Join(all, ", ")
 	}
-	cure := "import it with: brig rootfs import TARBALL --name " + name
+	cure := "import it with: brig rootfs import TARBALL --name " + name + ", or docker export CONTAINER | brig rootfs import - --name " + name
 	if _, ok := Recipes()[name]; ok {
 		cure = "build it with: brig rootfs build " + name
 	} else if strings.HasPrefix(name, "sha256:") {

@@ -3,6 +3,7 @@ package rootfs
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,13 +16,15 @@ type Words struct {
 	Sources []string // all of them, the main one first
 	Flags   []string
 	Memory  api.Size // the stage's limit
+	Stack   api.Size // likewise
 }
 
 // Expand puts words into a command; args follow at its end.
 func (w Words) Expand(command, args []string) []string {
 	one := strings.NewReplacer(
 		"{source}", operand(w.Source), "{stem}", strings.TrimSuffix(w.Source, path.Ext(w.Source)),
-		"{memory_mib}", fmt.Sprint(int64(w.Memory/api.MiB)), "{heap_mib}", fmt.Sprint(int64(heap(w.Memory)/api.MiB)))
+		"{memory_mib}", fmt.Sprint(int64(w.Memory/api.MiB)), "{heap_mib}", fmt.Sprint(int64(heap(w.Memory)/api.MiB)),
+		"{stack_kib}", fmt.Sprint(int64(stack(w.Stack, w.Memory)/api.KiB)))
 	out := make([]string, 0, len(command)+len(args)+len(w.Sources))
 	for _, word := range command {
 		switch word {
@@ -54,6 +57,14 @@ func heap(limit api.Size) api.Size {
 	return limit - min(max(24*api.MiB, limit/16), limit/2)
 }
 
+// stack is what a runtime that counts its own stack may take of the limit on it, which the
+// kernel enforces: all but what the runtime needs below the program's frames. Half of the
+// memory limit at most, so that recursion without end is the runtime's error, with its
+// line, before it is the kernel's.
+func stack(limit, memory api.Size) api.Size {
+	return min(limit-min(limit/8, 4*api.MiB), memory/2)
+}
+
 // Sources are the names of the source files among files, main first: what the
 // compiler is told to compile.
 func (l Language) Sources(files []api.File, main string) []string {
@@ -79,16 +90,28 @@ func (l Language) IsArtifact(name string) bool {
 }
 
 // ChooseFlags gives the flags of a run, each of which the manifest must offer word by
-// word: a compiler's options can name plugins, other programs and any path
+// word or by a pattern: a compiler's options can name plugins, other programs and any path
 // (CMP-11).
 func (l Language) ChooseFlags(asked []string) ([]string, error) {
 	if len(asked) == 0 {
 		return l.DefaultFlags, nil
 	}
 	for _, f := range asked {
-		if !slices.Contains(l.Flags, f) {
-			return nil, api.Refuse(api.CodeBadRequest, "flag %q is not offered for %s: choose from %s", f, l.Name, strings.Join(l.Flags, " "))
+		if !l.offers(f) {
+			return nil, api.Refuse(api.CodeBadRequest, "flag %q is not offered for %s: choose from %s", f, l.Name,
+				strings.Join(slices.Concat(l.Flags, l.FlagPatterns), " "))
 		}
 	}
 	return asked, nil
+}
+
+// maxFlag bounds a flag that a pattern allows, in bytes.
+const maxFlag = 256
+
+// offers reports whether a run may ask for a flag.
+func (l Language) offers(flag string) bool {
+	if slices.Contains(l.Flags, flag) {
+		return true
+	}
+	return len(flag) <= maxFlag && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(flag) })
 }

@@ -2,20 +2,21 @@ package rootfs
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
 func TestWordsOfACommand(t *testing.T) {
-	w := Words{Source: "pkg/Main.java", Sources: []string{"pkg/Main.java", "-o.java", "@rsp.java", "a b.java"}, Flags: []string{"-g", "-O2"}, Memory: 512 * api.MiB}
+	w := Words{Source: "pkg/Main.java", Sources: []string{"pkg/Main.java", "-o.java", "@rsp.java", "a b.java"}, Flags: []string{"-g", "-O2"}, Memory: 512 * api.MiB, Stack: 64 * api.MiB}
 	for _, c := range []struct {
 		command, args, want []string
 	}{
 		{[]string{"javac", "{flags}", "-d", "classes", "{sources}"}, nil,
 			[]string{"javac", "-g", "-O2", "-d", "classes", "pkg/Main.java", "./-o.java", "./@rsp.java", "a b.java"}},
-		{[]string{"java", "-Xmx{heap_mib}m", "-XX:X={memory_mib}", "{stem}"}, []string{"{source}", "-x"},
-			[]string{"java", "-Xmx480m", "-XX:X=512", "pkg/Main", "{source}", "-x"}},
+		{[]string{"java", "-Xmx{heap_mib}m", "-XX:X={memory_mib}", "--s={stack_kib}", "{stem}"}, []string{"{source}", "-x"},
+			[]string{"java", "-Xmx480m", "-XX:X=512", "--s=61440", "pkg/Main", "{source}", "-x"}},
 		{[]string{"x", "{source}"}, nil, []string{"x", "pkg/Main.java"}},
 	} {
 		if got := w.Expand(c.command, c.args); !slices.Equal(got, c.want) {
@@ -24,6 +25,13 @@ func TestWordsOfACommand(t *testing.T) {
 	}
 	if got := (Words{Source: "-c.py"}).Expand([]string{"python3", "{source}"}, nil); got[1] != "./-c.py" {
 		t.Errorf("a source called -c.py is given as %q", got[1])
+	}
+	for limits, want := range map[[2]api.Size]api.Size{
+		{512 * api.MiB, 512 * api.MiB}: 256 * api.MiB, {8 * api.MiB, 512 * api.MiB}: 7 * api.MiB, {256 * api.MiB, 64 * api.MiB}: 32 * api.MiB,
+	} {
+		if got := stack(limits[0], limits[1]); got != want {
+			t.Errorf("stack of %s under %s of memory is %s; want %s", limits[0], limits[1], got, want)
+		}
 	}
 	for limit, want := range map[api.Size]api.Size{4 * api.MiB: 2 * api.MiB, 64 * api.MiB: 40 * api.MiB, 128 * api.MiB: 104 * api.MiB, api.GiB: 960 * api.MiB} {
 		if got := heap(limit); got != want {
@@ -49,6 +57,30 @@ func TestSourcesAndFlags(t *testing.T) {
 	} {
 		if got, err := l.ChooseFlags(c.asked); !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {
 			t.Errorf("flags %q: %q, %v; want %q", c.asked, got, err, c.want)
+		}
+	}
+}
+
+// Patterns match whole words, and nothing that is more than one.
+func TestFlagPatterns(t *testing.T) {
+	manifest := func(patterns, defaults string) string {
+		return "name: x\nimage: i\nextensions: [x]\nsource_file: main.x\ncompile: [cc, \"{flags}\", \"{sources}\"]\nartifacts: [main]\nrun: [./main]\nflag_patterns: " + patterns + "\ndefault_flags: " + defaults + "\n"
+	}
+	l, err := ParseLanguage("x.yaml", []byte(manifest(`["-D[A-Z]+(=[ -~]*)?", "-O(1|2)"]`, "[-O2]")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flag, want := range map[string]bool{
+		"-DA": true, "-DA=": true, "-DA=b c": true, "-O2": true, "-O1": true,
+		"-D": false, "-DA\n": false, "-DA=b\nc": false, "x-O1": false, "-O12": false, "-O": false, "": false, "-DA=" + strings.Repeat("x", maxFlag): false,
+	} {
+		if _, err := l.ChooseFlags([]string{"-O1", flag}); (err == nil) != want {
+			t.Errorf("%.20q: %v", flag, err)
+		}
+	}
+	for patterns, says := range map[string]string{`["O(1|2)"]`: "begin it with a dash", `["-O("]`: "missing closing", `["-O1"]`: "not among flags"} {
+		if _, err := ParseLanguage("x.yaml", []byte(manifest(patterns, "[-O2]"))); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%s: %v; want %q and the line", patterns, err, says)
 		}
 	}
 }

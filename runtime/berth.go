@@ -98,6 +98,9 @@ func (b *berth) keep(ctx context.Context) {
 			}
 			left = spent{}
 		}
+		if b.plan.copies() { // nobody's copy of an image lies ready: it takes the memory of a run
+			break
+		}
 	}
 	b.bury(log, left)
 	b.bury(log, spent{cell: c})
@@ -228,11 +231,25 @@ func (c *cell) giveLeaf(leaf *groups.Leaf) error {
 		return errors.Join(err, leaf.Close()) // the groups go with the cell
 	}
 	if !leaf.Reusable() || charged > leftCharge {
-		return leaf.Remove()
+		return c.dropLeaf(leaf)
 	}
 	c.spare = append(c.spare, leaf)
 	return nil
 }
+
+// reclaim is what dropLeaf does, for a session that ends: at once.
+func reclaim(leaf *groups.Leaf) error {
+	kernel, err := leaf.Kernel()
+	if err != nil || kernel <= leftKernel {
+		return err
+	}
+	return leaf.Reclaim()
+}
+
+// leftKernel is how much of the kernel's objects is left alone: those of the files of an
+// image that a run opens are not worth to be made anew. The first run of a Node image leaves
+// 256 KiB; runs that each leave a little less than this add up until the kernel needs the memory.
+const leftKernel = 1 << 20
 
 // leftCharge is how much of an earlier run's page cache and kernel objects may
 // stay charged to a leaf: it counts against the next run's limit until reclaimed.

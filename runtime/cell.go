@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -49,6 +50,7 @@ type cell struct {
 	dir       string // in the agent's run directory; holds the mount point of the root
 	filter    *filter
 	held      *heldImage
+	pages     *heldPages
 	group     *groups.Cell
 	container *libcontainer.Container
 	process   *libcontainer.Process
@@ -56,6 +58,8 @@ type cell struct {
 	listener  *os.File       // seccomp notifications; nil when the filter has no kill set
 	spare     []*groups.Leaf // empty, for the next runs
 	leafs     int            // made so far; names them
+	dropped   bool           // a leaf is or was freed beside the runs
+	freeing   *freeing       // the host's
 	clock     clockPage
 	step      func(name string) error // the host's
 }
@@ -101,7 +105,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if off(offSeccomp) {
 		p.filter = nil
 	}
-	c := &cell{key: p.key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name), step: h.step}
+	c := &cell{key: p.key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name), step: h.step, freeing: &h.freeing}
 	undo := undoing(&err)
 	defer undo.run()
 
@@ -113,6 +117,9 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 		return nil, err
 	}
 	undo.add(c.removeDir)
+	if err := os.Mkdir(c.dev(), 0o711); err != nil {
+		return nil, err
+	}
 	if err := h.step("cell root"); err != nil {
 		return nil, err
 	}
@@ -120,7 +127,18 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 		return nil, err
 	}
 	undo.add(c.held.Close)
-	if err := h.hangRoot(c, p, root); err != nil {
+	if !p.copies() {
+		c.pages = h.pages.take(p.image)
+		undo.add(c.pages.give)
+	}
+	if err := h.step("cell dev"); err != nil {
+		return nil, err
+	}
+	if err := makeDev(c.dev()); err != nil {
+		return nil, fmt.Errorf("prepare /dev: %w", err)
+	}
+	undo.add(c.dropDev)
+	if err := h.hangRoot(ctx, c, p, root); err != nil {
 		return nil, err
 	}
 	undo.add(func() error { return c.dropRoot() })
@@ -145,7 +163,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	}
 	base := slotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
-		rootfs: root, dev: h.devDir(), cgroup: c.group.InitPath(), cpus: p.cpus, hostBase: uint32(base), readonly: p.layer == nil,
+		rootfs: root, dev: c.dev(), cgroup: c.group.InitPath(), cpus: p.cpus, hostBase: uint32(base), readonly: p.layer == nil,
 		badness: h.badness, watches: watches,
 	})
 	if err != nil {
@@ -164,6 +182,11 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := c.hello(ctx, h); err != nil {
 		return nil, fmt.Errorf("cell %s: %w", c.name, err)
 	}
+
+	// 5. The image's files are in memory, and no run will be charged for reading them.
+	if err := c.pages.wait(ctx); err != nil {
+		return nil, err
+	}
 	if err := h.step("cell ready"); err != nil {
 		return nil, err
 	}
@@ -172,20 +195,33 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 }
 
 // hangRoot mounts the cell's root at dir.
-func (h *Host) hangRoot(c *cell, p cellPlan, dir string) error {
+func (h *Host) hangRoot(ctx context.Context, c *cell, p cellPlan, dir string) error {
 	base := slotIDs(p.slot)
 	if p.layer != nil {
-		return h.hangLayer(c, p, base, dir)
+		return h.hangLayer(ctx, c, p, base, dir)
 	}
-	userns, err := p.ids.forImage(base)
-	if err != nil {
-		return err
-	}
-	tree, err := hangImage(c.held.hold, userns, dir)
+	tree, err := h.hangTree(ctx, c, p, base, dir)
 	if err != nil {
 		return err
 	}
 	return tree.Close()
+}
+
+// hangTree mounts the image's tree at dir, or a copy of it, and returns a handle of what
+// hangs there.
+func (h *Host) hangTree(ctx context.Context, c *cell, p cellPlan, base int, dir string) (*os.File, error) {
+	if p.copies() {
+		return h.hangCopy(ctx, c, p, base, dir)
+	}
+	ids := p.ids.forImage
+	if p.layer != nil {
+		ids = p.ids.forLayer
+	}
+	userns, err := ids(base)
+	if err != nil {
+		return nil, err
+	}
+	return hangImage(c.held.hold, userns, dir)
 }
 
 // hangImage mounts an image's tree at dir, with its owners shifted by userns, and
@@ -293,19 +329,32 @@ func (c *cell) stop() error {
 	return errors.Join(err, c.clock.Close(), c.container.Destroy())
 }
 
-// Close destroys the cell. When it returns, nothing of it is on the host.
+// Close destroys the cell. When it returns, nothing of it is on the host, but empty groups
+// while what is charged to them is freed, which the host's end waits for.
 func (c *cell) Close() error {
 	err := errors.Join(c.stop(), c.step("cell close"))
 	for _, leaf := range c.spare {
 		err = errors.Join(err, leaf.Close())
 	}
-	return errors.Join(err, c.dropRoot(), c.held.Close(), c.group.Remove(), c.removeDir())
+	return errors.Join(err, c.dropRoot(), c.dropDev(), c.pages.give(), c.held.Close(), c.dropGroup(), c.removeDir())
 }
 
-// removeDir removes the mount point and its parent, which are empty by now. It
+// dev is where the /dev of the cell hangs in our mount namespace. Each cell has its own: what
+// programs lock there others would see.
+func (c *cell) dev() string { return filepath.Join(c.dir, "dev") }
+
+func (c *cell) dropDev() error {
+	return unix.Unmount(c.dev(), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+}
+
+// removeDir removes the mount points and their parent, which are empty by now. It
 // never descends: a root that is still mounted must not be deleted through it.
 func (c *cell) removeDir() error {
-	return errors.Join(os.Remove(filepath.Join(c.dir, "root")), os.Remove(c.dir))
+	err := os.Remove(c.dev())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // it was not made
+	}
+	return errors.Join(err, os.Remove(filepath.Join(c.dir, "root")), os.Remove(c.dir))
 }
 
 // hello sends the filters and waits for the listener.
@@ -342,5 +391,8 @@ func (c *cell) hello(ctx context.Context, h *Host) error {
 		return errors.New("BUG: listener and filter do not come together")
 	}
 	c.listener = listener
-	return nil
+	if listener == nil {
+		return nil
+	}
+	return wakeHere(listener)
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -23,42 +25,73 @@ const (
 	collectSkipped = 256 // reasons reported; the rest is counted in the last one
 )
 
+// collectTime is how long a look takes at most, but for the file that is read when it is
+// over: a program and its caller can make it long together, and a slot waits (FIO-21).
+var collectTime = 5 * time.Second
+
 // A collector gathers the output files of a run whose processes are all dead.
 // What it cannot or will not take it skips by name, with the reason.
 type collector struct {
+	ctx    context.Context // of this one look
+	until  time.Time
 	box    *os.File
 	want   api.Collect
 	only   []string // artifacts: nothing else is asked for; nil: what want says
+	globs  *globSet // of want
 	placed map[string]input
 
+	matched []bool // of each of want's globs, whether a file has such a name
 	files   []api.File
 	skipped []api.Skipped
 	unsaid  int // skipped beyond collectSkipped
 	bytes   api.Size
 	seen    int
-	full    bool
+	cut     string // why the rest was not looked at; empty: all was
 }
 
-// collect returns the files asked for, in the order of their names.
-func collect(box *os.File, want api.Collect, only []string, placed map[string]input) ([]api.File, []api.Skipped, error) {
-	if want.None {
-		return nil, nil, nil
-	}
+// collect returns the files asked for, in the order of their names. It ends when ctx does,
+// with its error.
+func collect(ctx context.Context, box *os.File, want api.Collect, only []string, placed map[string]input) ([]api.File, []api.Skipped, error) {
 	if want.Files == 0 {
 		want.Files = api.CollectFiles
 	}
 	if want.Bytes == 0 {
 		want.Bytes = api.CollectBytes
 	}
-	c := &collector{box: box, want: want, only: only, placed: placed}
-	if err := c.dir(".", 0); err != nil {
+	globs, err := newGlobSet(want.Globs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("collect: %w", err)
+	}
+	c := &collector{
+		ctx: ctx, until: time.Now().Add(collectTime), box: box, want: want, only: only, globs: globs, placed: placed,
+		matched: make([]bool, len(want.Globs)),
+	}
+	if err := c.dir(".", 0, globs.start); err != nil {
 		return nil, nil, err
 	}
+	for i, g := range want.Globs {
+		switch {
+		case c.matched[i]:
+		case c.cut != "":
+			c.skip(g, "no file that was looked at has such a name")
+		default:
+			c.skip(g, "no file has such a name")
+		}
+	}
 	if c.unsaid > 0 {
-		c.skipped = append(c.skipped, api.Skipped{Name: "...", Reason: fmt.Sprintf("%d more", c.unsaid)})
+		c.skipped = append(c.skipped, api.Skipped{Name: theRest, Reason: fmt.Sprintf("%d more", c.unsaid)})
+	}
+	if c.cut != "" { // also when 256 others are skipped
+		c.skipped = append(c.skipped, uncollected(c.cut))
 	}
 	return c.files, c.skipped, nil
 }
+
+// theRest is in the place of a name for files that are not named one by one.
+const theRest = "..."
+
+// uncollected says that files were not collected and are not known by name.
+func uncollected(why string) api.Skipped { return api.Skipped{Name: theRest, Reason: why} }
 
 func (c *collector) skip(name, reason string) {
 	if len(c.skipped) == collectSkipped {
@@ -78,7 +111,8 @@ func printable(name string) string {
 
 // dir looks through one directory. Directories are opened one at a time and
 // closed before the next level's contents are read, so depth costs no descriptors.
-func (c *collector) dir(name string, depth int) error {
+// The globs have read its name and the / behind it.
+func (c *collector) dir(name string, depth int, at globStates) error {
 	names, err := c.list(name)
 	if err != nil {
 		if name == "." {
@@ -89,19 +123,30 @@ func (c *collector) dir(name string, depth int) error {
 	}
 	slices.Sort(names)
 	for _, base := range names {
-		full := path.Join(name, base)
-		if c.seen++; c.seen > collectEntries {
-			if !c.full {
-				c.skip(full, fmt.Sprintf("more than %d entries in /box", collectEntries))
-			}
-			c.full = true
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if c.over() {
 			return nil
 		}
-		if err := c.entry(full, depth); err != nil {
+		if err := c.entry(name, base, depth, at); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// over counts an entry and reports whether it is one too many, or too late.
+func (c *collector) over() bool {
+	c.seen++
+	switch {
+	case c.cut != "":
+	case c.seen > collectEntries:
+		c.cut = fmt.Sprintf("more than %d entries in /box: the rest was not looked at", collectEntries)
+	case time.Now().After(c.until):
+		c.cut = fmt.Sprintf("looking through /box took %s: the rest was not looked at; leave fewer files in it", collectTime)
+	}
+	return c.cut != ""
 }
 
 func (c *collector) list(name string) ([]string, error) {
@@ -120,7 +165,9 @@ func (c *collector) list(name string) ([]string, error) {
 // entry decides about one name. O_NONBLOCK keeps the open of a FIFO from waiting
 // for a writer (FIO-04), O_PATH would not let us read; what was opened is looked
 // at, never the name again (FIO-08).
-func (c *collector) entry(name string, depth int) error {
+func (c *collector) entry(dir, base string, depth int, at globStates) error {
+	name := path.Join(dir, base)
+	at = c.globs.after(at, base)
 	var st unix.Stat_t
 	if err := c.lstat(name, &st); err != nil {
 		c.skip(name, reason(err))
@@ -135,13 +182,13 @@ func (c *collector) entry(name string, depth int) error {
 			c.skip(name, fmt.Sprintf("deeper than %d directories", collectDepth))
 			return nil
 		}
-		return c.dir(name, depth+1)
+		return c.dir(name, depth+1, c.globs.after(at, "/"))
 	case unix.S_IFREG:
-		if c.wanted(name, &st) {
+		if c.wanted(name, at, &st) {
 			return c.take(name)
 		}
 	default:
-		if c.asked(name) {
+		if c.asked(name, at) {
 			c.skip(name, kindOf(st.Mode))
 		}
 	}
@@ -161,17 +208,16 @@ func (c *collector) lstat(name string, st *unix.Stat_t) error {
 }
 
 // asked reports whether a name is one the caller is interested in.
-func (c *collector) asked(name string) bool {
+func (c *collector) asked(name string, at globStates) bool {
 	if c.only != nil {
 		return slices.ContainsFunc(c.only, func(a string) bool { return within(a, name) })
 	}
 	if len(c.want.Globs) == 0 {
 		return !cachePath(name)
 	}
-	return slices.ContainsFunc(c.want.Globs, func(g string) bool {
-		ok, err := path.Match(g, name)
-		return ok && err == nil
-	})
+	asked := false
+	c.globs.matched(name, at, func(i int) { c.matched[i], asked = true, true })
+	return asked
 }
 
 // leads reports whether a directory is an artifact, below one, or on the way to one.
@@ -181,8 +227,8 @@ func (c *collector) leads(dir string) bool {
 
 // wanted reports whether a regular file is to be returned: by default when it is
 // new, or not what was placed.
-func (c *collector) wanted(name string, st *unix.Stat_t) bool {
-	if !c.asked(name) {
+func (c *collector) wanted(name string, at globStates, st *unix.Stat_t) bool {
+	if !c.asked(name, at) {
 		return false
 	}
 	in, was := c.placed[name]
@@ -241,7 +287,7 @@ func (c *collector) take(name string) error {
 		c.skip(name, kindOf(st.Mode))
 		return nil
 	case st.Size > int64(room): // also the sparse giant: its size is read, not its bytes (FIO-05)
-		c.skip(name, fmt.Sprintf("%d bytes; %d are left of the limit of %s", st.Size, room, c.want.Bytes))
+		c.skip(name, fmt.Sprintf("it has %s; %s are left of the limit of %s", api.Size(st.Size).About(), api.Size(room).About(), c.want.Bytes.About()))
 		return nil
 	}
 	content := make([]byte, st.Size)

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -43,14 +44,30 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 	return &plan{
 		stage:  api.StageCompile,
 		mode:   mode,
-		argv:   rootfs.Words{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory}.Expand(lang.Compile, nil),
+		argv:   rootfs.Words{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
 		env:    environment(lang.CompileEnv, nil),
 		files:  inputs,
 		limits: limits, artifacts: lang.Artifacts, labels: r.Labels,
 		collect: api.Collect{Files: maxArtifacts, Bytes: maxArtifactBytes},
-		once:    mode == api.Fresh || f.keys,
+		once:    mode != api.Strict || f.keys,
 		cell:    cellFor(image, f, lang.FullProc, mode),
 	}, nil
+}
+
+// planSyntax plans the compile stage of a language without a compiler, in which its own
+// parser reads the source: so that of a hundred tests a mistake in it is told once. Without
+// tests the run tells it as well, and sooner. Its limits are those of the tests, which could
+// not read the source with less either: nothing more is promised to the job.
+func (h *Host) planSyntax(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File, limits api.Limits) (*plan, error) {
+	lang.Compile, lang.CompileEnv, lang.CompileTier = lang.Syntax, lang.Env, lang.Tier
+	p, err := h.planCompile(r, lang, image, main, inputs)
+	if err != nil {
+		return nil, err
+	}
+	p.collect, p.syntax, p.limits = api.Collect{None: true}, true, limits
+	// The parser has the stack that the tests have: what they can run it must be able to read.
+	p.argv = rootfs.Words{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
+	return p, nil
 }
 
 // The most one compilation may leave (CMP-07).
@@ -77,11 +94,19 @@ func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration, patien
 	if err != nil {
 		return nil, nil, err
 	}
+	if p.syntax && res.Verdict != api.Nonzero && res.Verdict != api.Canceled {
+		res.Verdict = api.OK // a parser that met a limit has said nothing: the tests will
+	}
 	if res.Verdict == api.OK {
 		res.Skipped = append(res.Skipped, unmade(p.artifacts, res)...)
 	}
 	if res.Verdict != api.OK || len(res.Skipped) > 0 {
 		res.Files = nil
+		if res.Verdict == api.OK { // the compiler says nothing of it
+			for _, s := range res.Skipped {
+				res.Stderr = withLine(res.Stderr, fmt.Sprintf("brig: %s: %s\n", s.Name, s.Reason))
+			}
+		}
 		if res.Verdict != api.Canceled {
 			res.Verdict = api.CompileError
 		}
@@ -99,11 +124,12 @@ func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration, patien
 	return made, nil, nil
 }
 
-// unmade are the artifacts of which a compile stage left nothing, taken or skipped.
+// unmade are the artifacts of which a compile stage left nothing, taken or skipped, by name
+// or with others.
 func unmade(artifacts []string, res api.Result) (none []api.Skipped) {
 	for _, name := range artifacts {
 		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return within(name, f.Name) }) &&
-			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return within(name, s.Name) }) {
+			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return s.Name == theRest || within(name, s.Name) }) {
 			none = append(none, api.Skipped{Name: name, Reason: "the compiler did not make it"})
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +18,7 @@ type visit struct {
 	session *session
 	leaf    *groups.Leaf
 	clock   uint32 // word of the clock page
+	slot    *slot  // that it is leased; nil: none. Guarded by session.mu
 	hits    int64  // on the session's memory limit when it began
 	calls   calls
 }
@@ -39,7 +39,9 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 	if s.volume != nil {
 		run.volume = s.volume.size
 	}
+	streams.kept = newKeeping(streams)
 	res, err := s.exec(ctx, run, compile, streams)
+	streams.kept.settle(&res)
 	if err != nil {
 		return api.Result{}, h.told(err, run.id)
 	}
@@ -67,6 +69,9 @@ func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams)
 
 	var compiled *api.Compilation
 	if compile != nil {
+		if err := streams.kept.add(compileKeeps); err != nil {
+			return res, err
+		}
 		made, failed, err := s.host.compile(ctx, compile, begun, true)
 		if err != nil {
 			return res, s.excuse(err)
@@ -74,23 +79,34 @@ func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams)
 		if failed != nil {
 			return s.cutOff(*failed), nil
 		}
+		if err := streams.kept.add(min(made.info.Size, compileKeeps) - compileKeeps); err != nil {
+			return res, err
+		}
 		run.made, compiled = made.files, &made.info
 		if streams.Compiled != nil {
 			streams.Compiled(made.info)
 		}
 	}
 	asked := monotonic()
+	// Room before the slot, which would stand idle until there is some.
+	if err := streams.kept.await(ctx, run.keeps(streams.Stdout != nil)); err != nil {
+		return res, s.excuse(err)
+	}
 	l, err := s.host.pool.turn(ctx)
 	if err != nil {
 		return res, s.excuse(err)
 	}
 	begun = monotonic()
-	out := newOutputs(streams, int64(run.limits.Output), l.stall.slot.wake)
+	out := newOutputs(streams, run, l.stall.slot.wake)
 	defer out.finish()
 	o, err := s.carryOut(ctx, l, v, run, streams, out, begun)
 	// The session is left before the caller has taken the last of the output: one who
 	// takes nothing must not keep it from ending.
 	depart()
+	var artifact *unfitArtifact
+	if errors.As(err, &artifact) {
+		return s.cutOff(s.host.refusal(compile, *compiled, artifact)), nil
+	}
 	if err != nil {
 		return res, s.excuse(err)
 	}
@@ -184,10 +200,8 @@ func (s *session) depart(v *visit) {
 // forbidden and that no watch has seen ends what made it.
 func (v *visit) settle() error {
 	err := v.leaf.Rest()
-	for _, d := range v.calls.take() {
-		if !d.Allowed {
-			err = errors.Join(err, v.leaf.Kill())
-		}
+	if v.calls.denial() != nil {
+		err = errors.Join(err, v.leaf.Kill())
 	}
 	return err
 }
@@ -219,11 +233,15 @@ func (s *session) carryOut(ctx context.Context, l *lease, v *visit, p *plan, str
 	if err != nil {
 		return nil, err
 	}
+	if err := s.lend(v, l.stall.slot); err != nil {
+		return nil, errors.Join(err, sh.clear(emptyTimeout), sh.bury())
+	}
+	defer s.lapse(v) // before the slot is another's
 	sound := false
 	defer func() {
 		var doubt error
 		if !sound {
-			doubt = sh.clear()
+			doubt = sh.clear(emptyTimeout)
 		}
 		if doubt = errors.Join(doubt, sh.bury(), s.host.step("exec bury")); doubt != nil {
 			s.host.log.Error("session in doubt", "session", s.id, "err", doubt)
@@ -232,7 +250,7 @@ func (s *session) carryOut(ctx context.Context, l *lease, v *visit, p *plan, str
 	}()
 	l.offer = offer{cell: s.cell, shell: sh}
 	o, err = climb(ctx, l, p, streams, out, begun)
-	sound = err == nil
+	sound = err == nil && !o.outlived
 	return o, err
 }
 
@@ -286,21 +304,30 @@ func (v *visit) limitHits() (int64, error) {
 }
 
 // clear ends every process of an exec.
-func (s *shell) clear() error {
+func (s *shell) clear(patience time.Duration) error {
 	if empty, err := s.leaf.Empty(); err != nil || empty {
 		return err
 	}
 	if err := s.leaf.Kill(); err != nil {
 		return err
 	}
-	return untilEmpty(s.leaf)
+	s.hasten()
+	return untilEmpty(s.leaf, patience)
 }
 
 // furnish puts the inputs of a plan into /box: of a run before anybody else has
 // touched it, of an exec beside all that runs in the session.
 func (s *shell) furnish(p *plan) (map[string]input, error) {
 	if s.visit != nil {
-		return nil, s.visit.session.furnish(slices.Concat(p.files, p.made))
+		err := s.visit.session.furnish(p.files)
+		if err == nil {
+			err = s.visit.session.furnish(p.made)
+			var e *api.Error
+			if errors.As(err, &e) && (e.Code == api.CodeBadFile || e.Code == api.CodeTooLarge) {
+				err = tooLarge("the program", e.Message)
+			}
+		}
+		return nil, err
 	}
 	if err := s.scratch.resize(p.limits.Scratch, p.limits.Inodes); err != nil {
 		return nil, fmt.Errorf("files: %w", err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,5 +37,27 @@ func TestExhaustionHasItsCodeAndCure(t *testing.T) {
 				t.Errorf("exhaustion = %+v; want a cure with %q", got, tt.cure)
 			}
 		})
+	}
+}
+
+// A cell that does not answer in time is told as that, and not as a lack of processes,
+// whose error the wait has on its way.
+func TestTimeoutOfASetUpIsNoExhaustion(t *testing.T) {
+	ours, peer, err := seqpacketPair(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	defer ours.Close()
+	if err := ours.file.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = ours.recv(make([]byte, wireReplySize))
+	if !errors.Is(err, os.ErrDeadlineExceeded) || exhaustion(err) != nil {
+		t.Errorf("%v, told as %v", err, exhaustion(err))
+	}
+	var told *api.Error
+	if err := fmt.Errorf("cell c: %w", setupTimeout()); exhaustion(err) != nil || !errors.As(err, &told) || told.Code != api.CodeSetupTimeout || !told.RetrySafe {
+		t.Errorf("%v", err)
 	}
 }

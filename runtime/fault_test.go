@@ -98,12 +98,13 @@ func (f *fault) steps() []string {
 var (
 	openSteps = []string{"open instance", "open dev", "open groups", "open cellinit", "open slots"}
 	runSteps  = []string{
-		"cell root", "cell groups", "cell container", "cell filter", "cell ready",
+		"cell root", "cell dev", "cell groups", "cell container", "cell filter", "cell ready",
 		"shell leaf", "shell scratch", "shell pipes", "shell clone",
 		"run limits", "run files", "run stdio", "run start",
 	}
 	lateSteps  = []string{"run watch", "run stop", "run collect"}      // the program has been started by then
 	layerSteps = []string{"layer image", "layer top", "layer overlay"} // of a writable root
+	copySteps  = []string{"copy image", "copy mount"}                  // of mode exclusive
 	afterSteps = []string{"shell bury", "leaf keep", "cell close"}     // the run has been answered by then
 )
 
@@ -224,11 +225,11 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			}
 		})
 	}
-	modes := []api.Mode{api.Fresh, api.Strict, writable}
+	modes := []api.Mode{api.Fresh, api.Strict, api.Exclusive, writable}
 	var refusal *api.Error
 	if _, err := run(writable); errors.As(err, &refusal) && refusal.Code == api.CodeUnsupported {
 		t.Logf("without the steps of a writable root, which another test demands: %v", err)
-		modes = modes[:2]
+		modes = modes[:3]
 	}
 	for _, mode := range modes {
 		if out, err := run(mode); err != nil || out != "ran\n" {
@@ -251,8 +252,11 @@ func TestEveryStepFailsClosed(t *testing.T) {
 	}
 	for _, mode := range modes {
 		steps := slices.Concat(runSteps, lateSteps)
-		if mode == writable {
+		switch mode {
+		case writable:
 			steps = layerSteps
+		case api.Exclusive:
+			steps = append(steps, copySteps...)
 		}
 		for _, step := range steps {
 			t.Run(string(mode)+" "+step, func(t *testing.T) {
@@ -318,7 +322,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			sound(t)
 		})
 	}
-	got, want := f.steps(), slices.Concat(openSteps, runSteps, lateSteps, layerSteps, afterSteps)
+	got, want := f.steps(), slices.Concat(openSteps, runSteps, lateSteps, copySteps, layerSteps, afterSteps)
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

@@ -55,15 +55,14 @@ const largeFile = 128 << 10
 // place writes the inputs, and what the compile stage made of some, below the box of
 // a scratch.
 func (s *scratch) place(files, made []api.File, uid, gid int) (placed map[string]input, err error) {
-	all := slices.Concat(files, made)
-	if slices.ContainsFunc(all, func(f api.File) bool { return len(f.Content) >= largeFile }) {
+	if slices.ContainsFunc(slices.Concat(files, made), func(f api.File) bool { return len(f.Content) >= largeFile }) {
 		if err := s.largeFolios(true); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, s.largeFolios(false)) }()
 	}
-	if placed, err = place(s.box, all, uid, gid); err != nil {
-		return nil, err
+	if placed, err = place(s.box, files, made, uid, gid); err != nil {
+		return nil, unplaced(made, err)
 	}
 	for _, f := range made {
 		placed[f.Name] = input{stamp: placed[f.Name].stamp, made: true}
@@ -71,39 +70,68 @@ func (s *scratch) place(files, made []api.File, uid, gid int) (placed map[string
 	return placed, nil
 }
 
-// place writes the inputs below box, which nobody else has touched yet, and
-// returns what they looked like then. Everything belongs to the run.
-func place(box *os.File, files []api.File, uid, gid int) (map[string]input, error) {
-	if len(files) == 0 {
+// place writes inputs and artifacts below box, which nobody else has touched yet, and
+// returns what they looked like then. Inputs and directories belong to the run, and count
+// against its memory (counted). Artifacts, and inputs to be executed, belong to the cell's
+// root and cannot be opened for writing: their pages, which no limit counts, are no memory
+// to the program (MEM-20). It may remove them, and put others there.
+func place(box *os.File, files, made []api.File, uid, gid int) (map[string]input, error) {
+	if len(files)+len(made) == 0 {
 		return nil, nil
 	}
-	placed := make(map[string]input, len(files))
-	made := map[string]bool{".": true}
-	for _, f := range files {
-		if err := makeDirs(box, path.Dir(f.Name), made, uid, gid); err != nil {
-			return nil, placeError(f.Name, err)
+	placed := make(map[string]input, len(files)+len(made))
+	dirs := map[string]bool{".": true}
+	for i, f := range slices.Concat(files, made) {
+		if err := makeDirs(box, path.Dir(f.Name), dirs, uid, gid); err != nil {
+			return nil, &placeError{f.Name, err}
 		}
-		s, err := placeFile(box, f, uid, gid)
+		place := placeInput
+		if i >= len(files) || sealed(f) {
+			place = placeSealed
+		}
+		s, err := place(box, f, uid, gid)
 		if err != nil {
-			return nil, placeError(f.Name, err)
+			return nil, &placeError{f.Name, err}
 		}
 		placed[f.Name] = input{stamp: s, content: f.Content}
 	}
 	return placed, nil
 }
 
-// placeError tells inputs that do not fit from failures of ours.
-func placeError(name string, err error) error {
-	if errors.Is(err, unix.ENOSPC) {
-		return api.Refuse(api.CodeBadFile, "file %q does not fit into the scratch limit: raise limits.scratch or limits.inodes", name)
-	}
-	return fmt.Errorf("place file %q: %w", name, err)
+// A placeError is a file that could not be placed.
+type placeError struct {
+	name string
+	err  error
 }
 
-func placeFile(box *os.File, f api.File, uid, gid int) (stamp, error) {
-	mode := uint64(0o644)
+func (e *placeError) Error() string { return fmt.Sprintf("place file %q: %v", e.name, e.err) }
+func (e *placeError) Unwrap() error { return e.err }
+
+// unplaced tells files that do not fit, which their author has to mend, from failures of
+// ours.
+func unplaced(made []api.File, err error) error {
+	var at *placeError
+	if !errors.As(err, &at) || !errors.Is(err, unix.ENOSPC) {
+		return err
+	}
+	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
+		return tooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
+	}
+	return api.Refuse(api.CodeBadFile, "file %q does not fit into the scratch limit: raise limits.scratch or limits.inodes", at.name)
+}
+
+func placeInput(box *os.File, f api.File, uid, gid int) (stamp, error) {
+	return placeFile(box, f, 0o644, uid, gid)
+}
+
+func placeSealed(box *os.File, f api.File, uid, gid int) (stamp, error) {
+	return placeFile(box, f, 0o444, uid-runUID, gid-runGID)
+}
+
+// placeFile writes a file with a mode, and with the x bits where it is executable.
+func placeFile(box *os.File, f api.File, mode uint64, uid, gid int) (stamp, error) {
 	if f.Executable {
-		mode = 0o755
+		mode |= 0o111
 	}
 	// A cell being started elsewhere forks; its child would hold the file open for
 	// writing until it execs, and the run could not execute it (ETXTBSY; FIO-13).

@@ -20,10 +20,12 @@ type filter struct {
 	model      *seccomp.Model
 	keys       bool // a run may reach its user's persistent keyring, which nothing seals
 	watches    bool // a run may watch files
+	hides      bool // a run may keep open files where nobody can count them: in messages, in asynchronous reads
 }
 
 // newFilter compiles a profile, in the mode given.
 func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
+	p = seccomp.CountLocks(p)
 	loaded := p
 	if mode == api.Log {
 		loaded = seccomp.LogMode(p)
@@ -33,6 +35,7 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 		name: p.Name, mode: mode, profile: p, model: seccomp.NewModel(p), hash: seccomp.Hash(p),
 		keys:    mode != api.Log && letsThrough(p, "keyctl", "add_key", "request_key"),
 		watches: mode == api.Log || letsThrough(p, "inotify_init", "inotify_init1"),
+		hides:   mode == api.Log || letsThrough(p, "sendmsg", "sendmmsg", "io_submit", "io_uring_setup"),
 	}
 	if mode == api.Log {
 		f.hash += "+log"
@@ -53,38 +56,52 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 // letsThrough reports whether a profile lets any of the calls through, whatever the
 // arguments: by a rule, or by its default where no rule answers all of a call.
 func letsThrough(p seccomp.Profile, calls ...string) bool {
-	through := func(a seccomp.Action) bool { return a == seccomp.ActAllow || a == seccomp.ActLog }
 	return slices.ContainsFunc(calls, func(call string) bool {
 		answered := false
 		for _, r := range p.Rules {
 			if !slices.Contains(r.Names, call) {
 				continue
 			}
-			if through(r.Action) {
+			if r.Action.Open() {
 				return true
 			}
 			answered = answered || len(r.Args) == 0
 		}
-		return !answered && through(p.Default.Action)
+		return !answered && p.Default.Action.Open()
 	})
 }
 
-// denial says in words what a notification was about.
-func (f *filter) denial(n seccompNotif) api.Denial {
+// decide is what the profile says of a call that the kernel asks about.
+func (f *filter) decide(n seccompNotif) seccomp.Decision {
 	d := f.model.Decide(seccomp.Call{Nr: n.Nr, Arch: n.Arch, Args: n.Args})
+	if d.Name == "" {
+		d.Name = fmt.Sprintf("syscall_%d", n.Nr)
+	}
+	return d
+}
+
+// denial says in words what a notification was about.
+func (f *filter) denial(n seccompNotif, d seccomp.Decision) api.Denial {
 	out := api.Denial{Syscall: d.Name, Number: int(n.Nr), Arch: archName(n), Rule: f.name, Why: d.Why, Allowed: f.mode == api.Log}
+	if out.Allowed {
+		out.Count = 1
+	}
 	switch d.Rule {
 	case seccomp.FromDefault:
 		out.Rule += "/default"
 	case seccomp.FromArch:
 		out.Rule += "/arch"
+	case seccomp.FromNewer:
+		out.Rule += "/newer"
 	default:
 		out.Rule += fmt.Sprintf("#%d", d.Rule)
 	}
-	if out.Syscall == "" {
-		out.Syscall = fmt.Sprintf("syscall_%d", n.Nr)
-	}
 	return out
+}
+
+// refusal names a call that the agent refuses with an error.
+func (f *filter) refusal(d seccomp.Decision, errno seccomp.Errno) api.Refusal {
+	return api.Refusal{Syscall: d.Name, Profile: f.name, Errno: errno.String(), Count: 1}
 }
 
 // The architectures a 64-bit process can enter the kernel with: AUDIT_ARCH_* of

@@ -26,6 +26,8 @@ type Config struct {
 	Slots       int          // runs at a time; zero: one per physical core
 	Ceiling     api.Limits   // most a run may ask for; zero: api.DefaultCeiling
 	Memory      api.Size     // most promised to runs and sessions together; zero: three quarters of the host's
+	ImageMemory api.Size     // most that holds files of images, beside Memory; zero: an eighth of the host's; negative: none
+	ReadImages  bool         // files of images are read before the first run, and none is held: ImageMemory is not used
 	Sessions    int          // that live at a time; zero: DefaultSessions; negative: none
 	SessionLife api.Duration // longest life of one; zero: api.SessionLifeMax
 	Volumes     Volumes      // of sessions
@@ -35,6 +37,7 @@ type Config struct {
 	Artifacts   *cache.Cache               // of compile stages; nil: every run compiles
 	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
 	Profiles    map[string]seccomp.Profile // the operator's own, offered to everybody beside the tiers
+	ProfileLog  bool                       // callers other than root may ask for profile mode log
 	Log         *slog.Logger               // nil: discard
 
 	fault func(step string) error // in tests; see step
@@ -46,14 +49,18 @@ type Host struct {
 	cfg            Config
 	log            *slog.Logger
 	instance       *instance
+	maxHeld        api.Size // most that requests hold of the agent's memory
 	beside         api.Size // what other agents promised when this one started
 	tree           *groups.Tree
 	retired        atomic.Bool // a removed image is held no more: see deleteRetired
 	mode           string      // v2, v1 or hybrid
 	kernel         string
 	cellinit       *os.File // sealed memfd
-	badness        int      // of the cells' processes, see cellBadness
-	allowed        []int    // processors of the agent
+	imageFiles     *os.File // the same of imageFilesELF
+	pages          *imagePages
+	freeing        freeing
+	badness        int   // of the cells' processes, see cellBadness
+	allowed        []int // processors of the agent
 	pool           *pool
 	sessions       *sessions
 	volumes        *volumes
@@ -89,7 +96,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{cfg: cfg, log: cfg.Log, filters: map[filterKey]*filter{}}
+	h := &Host{cfg: cfg, log: cfg.Log, freeing: freeing{log: cfg.Log}, filters: map[filterKey]*filter{}}
 	undo := undoing(&err)
 	defer undo.run()
 
@@ -98,7 +105,7 @@ func Open(cfg Config) (_ *Host, err error) {
 		h.log.Error("not all that a dead agent left could be removed", "err", err)
 	}
 
-	// 2. We have a directory, a private tmpfs below it, and the cells' /dev in that.
+	// 2. We have a directory, and a private tmpfs below it.
 	if err := h.step("open instance"); err != nil {
 		return nil, err
 	}
@@ -106,10 +113,11 @@ func Open(cfg Config) (_ *Host, err error) {
 		return nil, err
 	}
 	undo.add(h.instance.Close)
+
 	if err := h.step("open dev"); err != nil {
 		return nil, err
 	}
-	if err := makeDev(h.devDir()); err != nil {
+	if err := h.tryDev(); err != nil {
 		return nil, fmt.Errorf("prepare /dev: %w", err)
 	}
 
@@ -127,7 +135,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	undo.add(h.tree.Remove)
 	h.mode = string(probed.Mode)
 
-	// 4. PID 1 of every cell lies in a file nobody can change.
+	// 4. PID 1 of every cell, and what reads images, lie in files nobody can change.
 	if err := h.step("open cellinit"); err != nil {
 		return nil, err
 	}
@@ -138,6 +146,10 @@ func Open(cfg Config) (_ *Host, err error) {
 		return nil, err
 	}
 	undo.add(h.cellinit.Close)
+	if h.imageFiles, err = sealedMemfd("imagefiles", imageFilesELF, true); err != nil {
+		return nil, err
+	}
+	undo.add(h.imageFiles.Close)
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
 		return nil, os.NewSyscallError("uname", err)
@@ -168,6 +180,9 @@ func Open(cfg Config) (_ *Host, err error) {
 	if h.cfg.Slots < 1 || h.cfg.Slots > maxSlot {
 		return nil, api.Refuse(api.CodeBadRequest, "%d slots: it must lie between 1 and %d", h.cfg.Slots, maxSlot)
 	}
+	if h.cfg.Ceiling.CPUs == 0 { // more would be another slot's
+		h.cfg.Ceiling.CPUs = float64(len(slotCores(cpus.cores, 0, h.cfg.Slots)))
+	}
 	if h.cfg.Sessions == 0 {
 		h.cfg.Sessions = DefaultSessions
 	}
@@ -185,13 +200,15 @@ func Open(cfg Config) (_ *Host, err error) {
 	}
 	var slots []*slot
 	for i := range h.cfg.Slots {
-		s, err := newSlot(i, cpus.cores[i%len(cpus.cores)], len(cpus.allowed))
+		s, err := newSlot(i, slotCores(cpus.cores, i, h.cfg.Slots), len(cpus.allowed))
 		if err != nil {
 			return nil, err
 		}
 		undo.add(s.Close)
 		slots = append(slots, s)
 	}
+	h.pages = newImagePages(h)
+	spareProcs(len(slots))
 	h.pool = newPool(h, slots, h.cfg.Memory, room)
 	h.sessions = newSessions(h, room.sessions)
 	h.volumes = newVolumes(h.cfg.Volumes, h.kernel, h.log)
@@ -218,7 +235,6 @@ const DefaultSessions = 16
 // DefaultRunDir is where agents keep their instance directories and the socket.
 const DefaultRunDir = "/run/brig"
 
-func (h *Host) devDir() string   { return filepath.Join(h.instance.mnt(), "dev") }
 func (h *Host) stateDir() string { return filepath.Join(h.instance.mnt(), "state") }
 func (h *Host) cellsDir() string { return filepath.Join(h.instance.mnt(), "cells") }
 
@@ -237,9 +253,13 @@ func (h *Host) scratchDefaults() (api.Size, int64) {
 // Runs and execs under way must have ended.
 func (h *Host) Close() error {
 	h.warm.Wait()
+	var released sync.WaitGroup
+	released.Go(h.pages.Close) // no run is under way, and unlocking takes a while
 	err := errors.Join(h.sessions.Close(), h.pool.Close())
+	released.Wait()
+	h.freeing.Close()
 	h.deleteRetired()
-	return errors.Join(err, h.cellinit.Close(), h.tree.Remove(), h.instance.Close())
+	return errors.Join(err, h.cellinit.Close(), h.imageFiles.Close(), h.tree.Remove(), h.instance.Close())
 }
 
 // Run executes r and reports how it ended. The error is an *api.Error, and
@@ -247,13 +267,23 @@ func (h *Host) Close() error {
 // ctx means that the caller is still there: its end cancels the run.
 func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Caller) (api.Result, error) {
 	begun := monotonic()
-	j, err := h.plan(r, caller)
-	if err != nil {
+	id := ""
+	var res api.Result
+	streams.kept = newKeeping(streams)
+	defer func() { streams.kept.settle(&res) }()
+	if err := streams.kept.add(h.blobBytes(r)); err != nil {
 		return api.Result{}, apiError(err, "")
 	}
-	res, err := h.carryOut(ctx, j, streams, begun)
+	j, err := h.plan(r, caller)
+	if err == nil {
+		id, j.run.again = j.id, streams.Again
+		if j.compile != nil {
+			j.compile.again = streams.Again
+		}
+		res, err = h.carryOut(ctx, j, streams, begun)
+	}
 	if err != nil {
-		return api.Result{}, h.told(err, j.id)
+		return api.Result{}, h.told(err, id)
 	}
 	return res, nil
 }
@@ -262,9 +292,9 @@ func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Calle
 // error.
 func (h *Host) lease(ctx context.Context, p *plan, patient bool) (*lease, error) {
 	if patient {
-		return h.pool.await(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
+		return h.pool.await(ctx, p.cell, p.once, p.promise())
 	}
-	return h.pool.arrive(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
+	return h.pool.arrive(ctx, p.cell, p.once, p.promise(), p.again)
 }
 
 // execute leases, climbs and judges.
@@ -279,7 +309,7 @@ func (h *Host) execute(ctx context.Context, p *plan, streams Streams, begun time
 // executeIn climbs and judges. The slot is given back before the caller has
 // taken the last of the output: one who takes nothing must not keep it.
 func (h *Host) executeIn(ctx context.Context, l *lease, p *plan, streams Streams, begun time.Duration) (api.Result, error) {
-	out := newOutputs(streams, int64(p.limits.Output), l.stall.slot.wake)
+	out := newOutputs(streams, p, l.stall.slot.wake)
 	defer out.finish()
 	l.live = startLive(streams.Usage, l.stall.slot.wake)
 	defer l.live.join()
@@ -295,22 +325,28 @@ func (h *Host) executeIn(ctx context.Context, l *lease, p *plan, streams Streams
 // in doubt unless all went well or the caller is to blame (AGT-10: also when a bug
 // of ours panics).
 func (l *lease) climb(ctx context.Context, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
-	doubt := true
+	doubt, outlived := true, false
 	defer func() {
 		l.live.end() // the slot's next run is not to be woken for this one
+		if outlived {
+			l.giveBackEmpty()
+			return
+		}
 		l.giveBack(doubt)
 	}()
 	o, err = climb(ctx, l, p, streams, out, begun)
-	doubt = err != nil && !mendable(err)
+	doubt, outlived = err != nil && !mendable(err), err == nil && o.outlived
 	return o, err
 }
 
 // Health tells what of the host is in use.
 func (h *Host) Health() api.Health {
 	slots, leased, cells, committed := h.pool.stats()
+	held, wanted := h.pages.stats()
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.count(), SessionsMax: h.sessions.most,
-		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), VolumesMax: h.volumes.ceiling(), Beside: int64(h.beside), Kernel: h.kernel, CgroupMode: h.mode,
+		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), OwnMax: int64(h.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.pages.most),
+		VolumesMax: h.volumes.ceiling(), Beside: int64(h.beside), ProfileLog: h.cfg.ProfileLog, Kernel: h.kernel, CgroupMode: h.mode,
 	}
 }

@@ -30,6 +30,7 @@ func (i *heldImage) Close() error {
 	removed, err := i.hold.Close()
 	if removed {
 		i.host.retired.Store(true)
+		i.host.ImagesRemoved()
 	}
 	return err
 }

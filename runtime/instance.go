@@ -26,7 +26,7 @@ import (
 //
 //	<run>/<id>/lock      held by the living agent; in it, the memory that it promises
 //	<run>/<id>/groups    one cgroup path a line, written before each mkdir
-//	<run>/<id>/mnt/      a tmpfs only the agent sees: cells/, state/, dev/
+//	<run>/<id>/mnt/      a tmpfs only the agent sees: cells/, state/
 type instance struct {
 	id     string
 	dir    string
@@ -107,7 +107,7 @@ func (i *instance) mount() error {
 	if err := moveMount(t, mnt); err != nil {
 		return errors.Join(err, os.Remove(mnt))
 	}
-	for _, d := range []string{"cells", "state", "dev"} {
+	for _, d := range []string{"cells", "state"} {
 		if err := os.Mkdir(filepath.Join(mnt, d), 0o711); err != nil {
 			return errors.Join(err, unix.Unmount(mnt, unix.MNT_DETACH), os.Remove(mnt))
 		}
@@ -125,11 +125,7 @@ func (i *instance) record(path string) error {
 
 // Close removes the instance. Its groups must be gone already.
 func (i *instance) Close() error {
-	err := unix.Unmount(filepath.Join(i.mnt(), "dev"), unix.MNT_DETACH)
-	if errors.Is(err, unix.EINVAL) {
-		err = nil // never hung
-	}
-	return errors.Join(err, unix.Unmount(i.mnt(), unix.MNT_DETACH), i.groups.Close(), removeInstance(i.dir), i.lock.Close())
+	return errors.Join(unix.Unmount(i.mnt(), unix.MNT_DETACH), i.groups.Close(), removeInstance(i.dir), i.lock.Close())
 }
 
 // removeInstance deletes the directory, whose mounts are gone.

@@ -15,7 +15,7 @@ import (
 // A job is a Run, decided: its stages, and the tests of the last one.
 type job struct {
 	id      string
-	compile *plan // nil: there is nothing to compile
+	compile *plan // nil: there is nothing to compile, nor to check
 	run     *plan // with tests: what they have in common
 	ask     api.Run
 }
@@ -26,11 +26,14 @@ func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+	if err := h.mayNameAll(r, caller); err != nil {
+		return nil, err
+	}
 	lang, err := h.language(r)
 	if err != nil {
 		return nil, err
 	}
-	compiles := len(lang.Compile) > 0 && len(r.Source) > 0
+	compiles := len(lang.Compile) > 0 && r.Source != nil
 	if !compiles && (len(r.Flags) > 0 || r.CompileLimits != (api.Limits{})) {
 		return nil, api.Refuse(api.CodeBadRequest, "language %s has no compile stage: leave out flags and compile_limits", lang.Name)
 	}
@@ -67,7 +70,21 @@ func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 		j.run.files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
 		j.compile.id = j.id
 	}
+	if !compiles && len(lang.Syntax) > 0 && r.Source != nil && len(r.Tests) > 0 {
+		if j.compile, err = h.planSyntax(r, lang, image, main, inputs, j.run.limits); err != nil {
+			return nil, err
+		}
+		j.compile.id = j.id
+	}
 	j.run.id = j.id
+	for _, stage := range []*plan{j.compile, j.run} {
+		if stage == nil {
+			continue
+		}
+		if err := stage.fits(); err != nil {
+			return nil, err
+		}
+	}
 	return j, nil
 }
 
@@ -90,15 +107,15 @@ func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string
 		argv:   r.Argv,
 		env:    environment(lang.env(r.Interactive), r.Env),
 		stdin:  r.Stdin,
-		limits: limits, collect: r.Collect, labels: r.Labels, oomExit: lang.OOMExitCode,
+		limits: limits, collect: r.Collect, labels: r.Labels, oomExit: lang.OOMExitCode, oomSays: lang.OOMSays,
 	}
-	if len(r.Source) > 0 {
-		p.argv = rootfs.Words{Source: main, Memory: limits.Memory}.Expand(lang.Run, r.Argv)
+	if r.Source != nil {
+		p.argv = rootfs.Words{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
 	}
 	if len(r.Tests) > 0 && len(p.collect.Globs) == 0 {
 		p.collect.None = true
 	}
-	p.once = p.mode == api.Fresh || r.WritableRoot || f.keys
+	p.once = p.mode != api.Strict || r.WritableRoot || f.keys
 	p.cell = cellFor(image, f, lang.FullProc, p.mode)
 	if r.WritableRoot {
 		p.cell.writable(limits)
@@ -106,26 +123,38 @@ func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string
 	return p, nil
 }
 
-// planTest plans one test of a job. Its stdin and what it should say are loaded
-// only now: all tests' together may be large.
-func (h *Host) planTest(j *job, t api.Test) (p *plan, expected []byte, err error) {
+// planTest plans one test of a job, but for what testContent loads.
+func (h *Host) planTest(j *job, t api.Test) (*plan, error) {
 	one := *j.run
 	if t.Limits != (api.Limits{}) {
 		lang, err := h.language(j.ask)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if one.limits, err = effectiveLimits(t.Limits.Over(j.ask.Limits), j.ask.Preset, lang.Limits, h.cfg.Ceiling); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if err := h.cpusetWithin(one.limits.Cpuset); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
+	if err := one.fits(); err != nil {
+		return nil, err
+	}
+	one.keep = [2]api.Size{keepOfTest(j.ask), keepOfTest(j.ask)}
+	if t.Compares() {
+		one.keep[0] = one.limits.Output
+	}
 	one.argv = slices.Concat(j.run.argv, t.Args)
-	one.stdin = t.Stdin
+	return &one, nil
+}
+
+// testContent gives a test's stdin and what it should say, which is loaded where they are
+// blobs: when the test has a slot, and the room to keep them.
+func (h *Host) testContent(t api.Test) (stdin, expected []byte, err error) {
+	stdin = t.Stdin
 	if t.StdinBlob != "" {
-		if one.stdin, err = h.blob(t.StdinBlob); err != nil {
+		if stdin, err = h.blob(t.StdinBlob); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -135,7 +164,7 @@ func (h *Host) planTest(j *job, t api.Test) (p *plan, expected []byte, err error
 	case t.Expected != nil:
 		expected = *t.Expected
 	}
-	return &one, expected, err
+	return stdin, expected, err
 }
 
 // withBlobs returns files with the content of those that name a blob.
@@ -175,6 +204,9 @@ func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time
 	var compiled *api.Compilation
 	admitted := false
 	if j.compile != nil {
+		if err := streams.kept.add(compileKeeps); err != nil {
+			return api.Result{}, err
+		}
 		made, failed, err := h.compile(ctx, j.compile, begun, false)
 		if err != nil {
 			return api.Result{}, err
@@ -183,8 +215,14 @@ func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time
 			return j.unrun(*failed), nil
 		}
 		j.run.files, j.run.made = without(j.run.files, made.files), made.files
-		compiled, admitted = &made.info, !made.info.Cached
-		if streams.Compiled != nil {
+		admitted = !made.info.Cached
+		if err := streams.kept.add(min(made.info.Size, compileKeeps) - compileKeeps); err != nil {
+			return api.Result{}, err
+		}
+		if !j.compile.syntax {
+			compiled = &made.info
+		}
+		if compiled != nil && streams.Compiled != nil {
 			streams.Compiled(made.info)
 		}
 		begun = monotonic()
@@ -193,8 +231,12 @@ func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time
 	var err error
 	if len(j.ask.Tests) > 0 {
 		res, err = h.runTests(ctx, j, streams, admitted)
-	} else {
+	} else if err = streams.kept.add(j.run.keeps(streams.Stdout != nil)); err == nil {
 		res, err = h.execute(ctx, j.run, streams, begun, admitted)
+	}
+	var artifact *unfitArtifact
+	if errors.As(err, &artifact) {
+		return j.unrun(h.refusal(j.compile, *compiled, artifact)), nil
 	}
 	res.Compile = compiled
 	return res, err

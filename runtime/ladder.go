@@ -34,6 +34,15 @@ type Streams struct {
 	// Usage, when set, is told twice a second what a run uses, of tests what all of them
 	// have used; one call at a time.
 	Usage func(api.LiveUsage)
+
+	// Hold, when set, is told before memory is used for the run that lasts until it is
+	// answered: so many bytes more, or fewer. An error of it refuses the run.
+	Hold func(bytes int64) error
+	kept *keeping // what it was told
+
+	// Again is how soon the caller comes again if no slot is free, if that is later than
+	// a caller usually does.
+	Again time.Duration
 }
 
 // An outcome is what the ladder hands to the judge.
@@ -44,7 +53,9 @@ type outcome struct {
 	files    []api.File
 	skipped  []api.Skipped
 	logged   []api.Denial
+	refused  []api.Refusal
 	exitCode int
+	outlived bool // processes of it are there still: neither cell nor slot may have another run
 }
 
 // climb is the ladder: the one place that acts on a plan. The shell is used up by
@@ -59,15 +70,18 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	if err := c.step("run limits"); err != nil {
 		return nil, err
 	}
-	if err := sh.leaf.Apply(groupLimits(p.limits, s.cpus)); err != nil {
+	if sh.visit == nil { // in a session they count against its limits, not the exec's
+		w.placed = counted(p.files)
+	}
+	if err := sh.leaf.Apply(groupLimits(lessPlaced(p.limits, w.placed), s.cpusetFor(p.limits))); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	if err := sh.leaf.Begin(); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 
-	// 2. files: the inputs lie in /box, written by us and charged to us, and no
-	// handle on them is open any more.
+	// 2. files: inputs and artifacts lie in /box, written by us and charged to us, and no
+	// handle on them is open any more. The limit of 1 is less what the inputs take.
 	if err := c.step("run files"); err != nil {
 		return nil, err
 	}
@@ -122,8 +136,11 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	if err := c.step("run stop"); err != nil {
 		return nil, err
 	}
+	outlived := false
 	if err := w.empty(); err != nil {
-		return nil, fmt.Errorf("stop: %w", err)
+		if outlived = w.endKnown() && errors.Is(err, errOutlived); !outlived {
+			return nil, fmt.Errorf("stop: %w", err)
+		}
 	}
 	if err := errors.Join(s.wall.set(0), s.cpu.set(0)); err != nil {
 		return nil, fmt.Errorf("stop: %w", err)
@@ -136,16 +153,29 @@ func climb(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs
 	if err := w.drain(); err != nil {
 		return nil, fmt.Errorf("collect: %w", err)
 	}
+	if v := sh.visit; v != nil {
+		w.logged, w.refused = v.calls.told()
+	}
 	usage, err := sh.leaf.Usage()
 	if err != nil {
 		return nil, fmt.Errorf("collect: %w", err)
 	}
+	usage = withPlaced(usage, w.placed)
 	if err := w.conclude(p, usage); err != nil {
 		return nil, err
 	}
-	o = &outcome{ev: w.ev, usage: w.usage(usage), logged: w.logged, exitCode: w.ev.ExitCode}
-	if !w.ev.Canceled && !w.ev.SetupOOM {
-		if o.files, o.skipped, err = collect(sh.scratch.box, p.collect, p.artifacts, placed); err != nil {
+	o = &outcome{ev: w.ev, usage: w.usage(usage), logged: w.logged, refused: w.refused, exitCode: w.ev.ExitCode}
+	o.outlived = outlived
+	switch {
+	case w.ev.Canceled || w.ev.SetupOOM || p.collect.None:
+	case outlived: // what is alive may write to them, and exchange names
+		o.skipped = []api.Skipped{uncollected(fmt.Sprintf("not collected: processes of the run were alive %s after they were killed", deathTime))}
+	default:
+		o.files, o.skipped, err = collect(ctx, sh.scratch.box, p.collect, p.artifacts, placed)
+		switch {
+		case err != nil && errors.Is(err, ctx.Err()): // nobody waits for the rest of it
+			o.ev.Canceled = true
+		case err != nil:
 			return nil, err
 		}
 	}
@@ -166,6 +196,13 @@ func (w *watch) connect(streams Streams) error {
 	oom, events := sh.leaf.OOMEvent()
 	err = errors.Join(err, p.add(oom, uint32(events), tagOOM)) // poll's and epoll's bits are the same
 	if w.cell.listener != nil {
+		w.locks.calls = lockBatch // its group is empty: it holds none
+		if w.cell.key.sharesFiles() {
+			own, oerr := ownFilesOf(sh.scratch.root)
+			w.own, err = own, errors.Join(err, oerr)
+		}
+		w.calls = listening{listener: w.cell.listener, poller: p, tag: tagNotify, timer: w.slot.pace}
+		w.calls.pace.start(monotonic())
 		err = errors.Join(err, p.add(w.cell.listener, pollIn, tagNotify))
 	}
 	if v := sh.visit; v != nil { // the session listens for all of its execs
@@ -202,57 +239,9 @@ func (w *watch) disconnect() error {
 		v.calls.watched(nil)
 	}
 	if w.cell.listener != nil {
-		err = errors.Join(err, p.drop(w.cell.listener))
+		err = errors.Join(err, w.calls.end())
 	}
 	return err
-}
-
-// emptyTimeout bounds the end of a run whose processes have all been killed. One
-// that outlives it sits in an uninterruptible wait, and takes the cell with it.
-const (
-	emptyTimeout = 10 * time.Second
-	buryTimeout  = 10 * time.Second
-)
-
-// empty proves that the group holds no process. Mostly it is so already when the
-// shell reports. What is left dies with the shell, which ends its pid namespace. What
-// an exec that ended by itself has left is its session's.
-func (w *watch) empty() error {
-	if err := w.disconnect(); err != nil {
-		return err
-	}
-	if w.shell.visit != nil {
-		if !w.stopped {
-			return nil
-		}
-		return w.shell.clear()
-	}
-	empty, err := w.shell.leaf.Empty()
-	if err != nil || empty {
-		return err
-	}
-	if err := w.shell.kill(); err != nil {
-		return err
-	}
-	if err := waitReadable(w.shell.pidfd, emptyTimeout); err != nil {
-		return fmt.Errorf("the shell does not end: %w", err)
-	}
-	return untilEmpty(w.shell.leaf)
-}
-
-// untilEmpty waits until the processes of a group, which were killed, are gone.
-func untilEmpty(leaf *groups.Leaf) error {
-	deadline := time.Now().Add(emptyTimeout)
-	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
-		empty, err := leaf.Empty()
-		switch {
-		case err != nil || empty:
-			return err
-		case time.Now().After(deadline):
-			return errors.New("processes remain in the group after SIGKILL")
-		}
-		time.Sleep(pause)
-	}
 }
 
 // conclude completes the evidence, and separates the program's fate from ours.
@@ -268,10 +257,10 @@ func (w *watch) conclude(p *plan, u groups.Usage) error {
 	ev.OOMKills, ev.MemoryHits, ev.PidsHits = uint64(u.OOMKills), uint64(u.LimitHits), uint64(u.PidsHits)
 	ev.CPU, ev.Peak = api.Duration(u.CPU), api.Size(u.MemoryPeak)
 	ev.Signal = int(unix.SIGKILL) // unless the shell says otherwise
-	ev.Wall = api.Duration(monotonic() - w.started)
+	exec, exit := w.span()
+	ev.Wall = api.Duration(exit - exec)
 	if w.replied {
 		ws := unix.WaitStatus(w.reply.Status)
-		ev.Wall = api.Duration(w.reply.ExitNs - w.reply.ExecNs)
 		ev.Signal, ev.ExitCode = 0, 0
 		if ws.Signaled() {
 			ev.Signal = int(ws.Signal())
@@ -282,10 +271,13 @@ func (w *watch) conclude(p *plan, u groups.Usage) error {
 	if ev.Signal != 0 {
 		ev.ExitCode = -1
 	}
-	var err error
-	if ev.ScratchHit, ev.InodesHit, err = w.shell.scratch.full(); err != nil {
+	ev.OutOfHeap = p.outOfHeap(*ev, w.out[1].tail)
+	ev.ScratchHit = ev.Signal == int(unix.SIGXFSZ) // RLIMIT_FSIZE is the limit of scratch
+	full, inodes, err := w.shell.scratch.full()
+	if err != nil {
 		return err
 	}
+	ev.ScratchHit, ev.InodesHit = ev.ScratchHit || full, inodes
 	if w.cell.key.writable {
 		bytes, inodes, err := w.cell.layerFull()
 		if err != nil {
@@ -299,32 +291,13 @@ func (w *watch) conclude(p *plan, u groups.Usage) error {
 	case w.failed != nil && u.LimitHits > 0 && errors.Is(w.failed, unix.ENOMEM):
 		ev.SetupOOM = true
 	case w.failed != nil:
-		return startError(p, w.failed)
+		return w.unstarted(p)
 	case !w.replied && !w.stopped && u.OOMKills > 0:
 		ev.SetupOOM = true // killed between clone and exec, where shell and program share their memory
 	case !w.replied && !w.stopped:
 		return errors.New("the shell ended without a report")
 	}
 	return nil
-}
-
-// startError says what an exec that failed means. The rest are failures of ours.
-func startError(p *plan, err error) error {
-	var step *StepError
-	if !errors.As(err, &step) || step.Step != "exec" {
-		return fmt.Errorf("start: %w", err)
-	}
-	name := p.argv[0]
-	switch step.Err {
-	case unix.ENOENT, unix.ENOTDIR:
-		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.cell.key.image)
-	case unix.EIO, // an ELF file, or its interpreter, that is shorter than it says (fs/binfmt_elf.c, elf_read)
-		unix.EACCES, unix.ENOEXEC, unix.EISDIR, unix.ELOOP, unix.EPERM, unix.EINVAL, unix.ELIBBAD, unix.ENAMETOOLONG:
-		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.cell.key.image, step.Err)
-	case unix.E2BIG:
-		return api.Refuse(api.CodeTooLarge, "argv and env are more than the kernel takes under the stack limit: pass large data as a file or on stdin")
-	}
-	return fmt.Errorf("start: %w", err)
 }
 
 // usage gives every figure its source.
@@ -358,20 +331,4 @@ func (w *watch) usage(u groups.Usage) api.Usage {
 		out.User, out.System, out.MaxRSS = gone, gone, gone
 	}
 	return out
-}
-
-// timing splits the time since begun, on the monotonic clock.
-func (w *watch) timing(begun time.Duration, wallStart time.Time) api.Timing {
-	exec, exit := w.started, monotonic()
-	if w.replied {
-		exec, exit = time.Duration(w.reply.ExecNs), time.Duration(w.reply.ExitNs)
-	}
-	var killed int64
-	if w.killed > exec {
-		killed = int64(w.killed - exec)
-	}
-	return api.Timing{
-		SetUp: int64(exec - begun), Wall: int64(exit - exec), Finish: int64(monotonic() - exit), Killed: killed,
-		Started: wallStart.Add(exec - w.started).UTC().Format(time.RFC3339Nano),
-	}
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,7 +25,7 @@ type layer struct {
 // Overlay over idmapped layers since Linux 5.19; lowerdir+ with a descriptor is
 // newer, so the layers lie at paths in our mount namespace. They are named by our
 // handles of them: the program reads the names in its mount table (FS-22).
-func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) {
+func (h *Host) hangLayer(ctx context.Context, c *cell, p cellPlan, base int, dir string) (err error) {
 	undo := undoing(&err)
 	defer undo.run()
 	lower, upper := filepath.Join(c.dir, "lower"), filepath.Join(c.dir, "upper")
@@ -37,11 +38,7 @@ func (h *Host) hangLayer(c *cell, p cellPlan, base int, dir string) (err error) 
 	if err := h.step("layer image"); err != nil {
 		return err
 	}
-	userns, err := p.ids.forLayer(base)
-	if err != nil {
-		return err
-	}
-	tree, err := hangImage(c.held.hold, userns, lower)
+	tree, err := h.hangTree(ctx, c, p, base, lower)
 	if err != nil {
 		return err
 	}

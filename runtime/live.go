@@ -72,7 +72,7 @@ func (w *watch) look() error {
 	if err != nil {
 		return err
 	}
-	all := w.usage(u)
+	all := w.usage(withPlaced(u, w.placed))
 	sample := api.LiveUsage{CPU: all.CPU, Memory: all.Memory, StdoutBytes: all.StdoutBytes, StderrBytes: all.StderrBytes}
 	if exec := w.shell.clock.exec(); exec > 0 {
 		sample.Wall = int64(monotonic() - exec)

@@ -98,10 +98,10 @@ var devices = []struct {
 	{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9},
 }
 
-// makeDev fills dir with a /dev that every cell shares read-only: one mount to
-// copy per shell instead of one per device. Giving libcontainer a /dev of ours
+// makeDev fills dir with the /dev of a cell, read-only: one mount to copy per shell
+// instead of one per device. Giving libcontainer a /dev of ours
 // also keeps it from making its own (CVE-2025-31133, -52565 were in that code).
-func makeDev(dir string) error {
+func makeDev(dir string) (err error) {
 	mnt, err := newTmpfs(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"size", "64k"}, [2]string{"nr_inodes", "32"}, [2]string{"mode", "0755"})
 	if err != nil {
 		return err
@@ -110,6 +110,9 @@ func makeDev(dir string) error {
 	if err := moveMount(mnt, dir); err != nil {
 		return err
 	}
+	undo := undoing(&err)
+	defer undo.run()
+	undo.add(func() error { return unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) })
 	for _, d := range devices {
 		path := filepath.Join(dir, d.name)
 		if err := unix.Mknod(path, unix.S_IFCHR, int(unix.Mkdev(d.major, d.minor))); err != nil {
@@ -127,7 +130,25 @@ func makeDev(dir string) error {
 	if err := os.Mkdir(filepath.Join(dir, "shm"), 0o755); err != nil {
 		return err
 	}
-	return unix.MountSetattr(fd(mnt), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrDev})
+	if err := unix.MountSetattr(fd(mnt), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrDev}); err != nil {
+		return os.NewSyscallError("mount_setattr", err)
+	}
+	undo.release()
+	return nil
+}
+
+// tryDev makes the /dev of a cell and takes it down again: what it needs is missed when the
+// agent starts, and not with the first run.
+func (h *Host) tryDev() error {
+	dir := filepath.Join(h.instance.mnt(), "dev")
+	if err := os.Mkdir(dir, 0o711); err != nil {
+		return err
+	}
+	err := makeDev(dir)
+	if uerr := unix.Unmount(dir, unix.MNT_DETACH); !errors.Is(uerr, unix.EINVAL) { // EINVAL: nothing was hung
+		err = errors.Join(err, uerr)
+	}
+	return errors.Join(err, os.Remove(dir))
 }
 
 // A scratch is the one file system a run can write to. Its root holds box, tmp

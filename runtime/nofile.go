@@ -18,7 +18,7 @@ import (
 // group, a shell, a poller, and the leaves of its execs.
 const (
 	descriptorsBase    = 1024
-	descriptorsSlot    = 6
+	descriptorsSlot    = 7
 	descriptorsLean    = 31
 	descriptorsCell    = 60
 	descriptorsSession = 128

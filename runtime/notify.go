@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/seccomp"
 )
 
 // struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h, since Linux 5.0.
@@ -27,11 +29,24 @@ type seccompResp struct {
 
 // The ioctls, as _IOWR('!', 0, struct seccomp_notif) and so on give them.
 const (
-	ioctlNotifRecv = 0xc0502100
-	ioctlNotifSend = 0xc0182101
-	ioctlNotifLive = 0x40082102
-	notifContinue  = 1 // SECCOMP_USER_NOTIF_FLAG_CONTINUE, since Linux 5.5
+	ioctlNotifRecv  = 0xc0502100
+	ioctlNotifSend  = 0xc0182101
+	ioctlNotifLive  = 0x40082102
+	ioctlNotifFlags = 0x40082104
+	notifContinue   = 1 // SECCOMP_USER_NOTIF_FLAG_CONTINUE, since Linux 5.5
+	notifSync       = 1 // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, since Linux 6.6
 )
+
+// wakeHere has the kernel wake the listener on the processor of who makes a call, as that
+// waits for the answer. A kernel before Linux 6.6 wakes it anywhere, which takes longer
+// (docs/kernel.md).
+func wakeHere(listener *os.File) error {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifFlags, notifSync)
+	if errno != 0 && errno != unix.EINVAL {
+		return os.NewSyscallError("ioctl SECCOMP_IOCTL_NOTIF_SET_FLAGS", errno)
+	}
+	return nil
+}
 
 // receiveNotif takes one waiting notification. ok is false when the task died
 // before we looked.
@@ -58,11 +73,20 @@ func notifValid(listener *os.File, id uint64) (bool, error) {
 	return true, nil
 }
 
-// letGo answers a notification with "carry the call out". Only profile mode log
-// uses it: the arguments may change after we looked at them, so it decides nothing.
+// letGo answers a notification with "carry the call out". It is for calls that may be
+// made whatever their arguments: those may change after we looked at them.
 func letGo(listener *os.File, id uint64) error {
-	resp := seccompResp{ID: id, Flags: notifContinue}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifSend, uintptr(unsafe.Pointer(&resp)))
+	return respond(listener, seccompResp{ID: id, Flags: notifContinue})
+}
+
+// refuse answers a notification with an error, and the call is not carried out.
+func refuse(listener *os.File, id uint64, errno seccomp.Errno) error {
+	return respond(listener, seccompResp{ID: id, Error: -int32(errno)})
+}
+
+// respond sends an answer. A task that has died meanwhile needs none.
+func respond(listener *os.File, resp seccompResp) error {
+	_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifSend, uintptr(unsafe.Pointer(&resp)))
 	if errno != 0 && !errors.Is(errno, unix.ENOENT) {
 		return os.NewSyscallError("ioctl SECCOMP_IOCTL_NOTIF_SEND", errno)
 	}

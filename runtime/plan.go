@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +22,7 @@ import (
 // request, the language and the operator's ceiling without touching anything.
 type plan struct {
 	id        string
+	again     time.Duration // Streams.Again
 	stage     api.Stage
 	cell      cellPlan
 	once      bool // the cell serves this run only
@@ -31,13 +34,30 @@ type plan struct {
 	limits    api.Limits // complete
 	collect   api.Collect
 	artifacts []string // of a compile stage: what is collected instead
+	syntax    bool     // a compile stage that makes nothing: it reads the source
 	labels    api.Labels
-	oomExit   int      // a language's own out-of-memory exit code; 0: none
-	volume    api.Size // of the session's; a file may be as large
+	keep      [2]api.Size // most of stdout and stderr that the result carries; zero: keptMost
+	oomExit   int         // a language's own out-of-memory exit code; 0: none
+	oomSays   string      // what its runtime says then; empty: nothing
+	volume    api.Size    // of the session's; a file may be as large
 
 	// backstop is the processor time after which the kernel ends a single process;
 	// zero: what the limit on it says. What an exec leaves running may take more.
 	backstop api.Duration
+}
+
+// outOfHeap reports whether a program that ended by itself was ended by its runtime for
+// lack of memory: with the exit code that the language's manifest declares, and either with
+// the words it declares at the end of stderr, or near the limit. Whoever says and exits so
+// without need has failed as well, by another name.
+func (p *plan) outOfHeap(ev api.Evidence, stderrEnd []byte) bool {
+	switch {
+	case p.oomExit == 0 || ev.Signal != 0 || ev.ExitCode != p.oomExit:
+		return false
+	case p.oomSays != "":
+		return bytes.Contains(stderrEnd, []byte(p.oomSays))
+	}
+	return p.limits.Memory > 0 && ev.Peak >= p.limits.Memory/10*9
 }
 
 // basicEnv is the environment of every run, before the language's and the
@@ -122,12 +142,10 @@ func rlimits(l api.Limits, backstop api.Duration, volume api.Size) []wireLimit {
 	}
 }
 
-// groupLimits are the limits the run's group carries.
-func groupLimits(l api.Limits, slotCPUs string) groups.Limits {
-	cpuset := l.Cpuset
-	if cpuset == "" && l.CPUs <= 1 {
-		cpuset = slotCPUs
-	}
+// groupLimits are the limits the group of a run or of a session carries. cpuset is what
+// it gets where the limits name no processors; empty: all of the agent's.
+func groupLimits(l api.Limits, cpuset string) groups.Limits {
+	cpuset = cmp.Or(l.Cpuset, cpuset)
 	if off(offMemory) {
 		l.Memory, l.Swap = 0, 0
 	}
@@ -141,7 +159,7 @@ func groupLimits(l api.Limits, slotCPUs string) groups.Limits {
 
 // sourceFile adds the source to the files under its name.
 func sourceFile(r api.Run, name string) ([]api.File, error) {
-	if len(r.Source) == 0 {
+	if r.Source == nil {
 		return r.Files, nil
 	}
 	for _, f := range r.Files {

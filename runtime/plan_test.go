@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestEffectiveLimits(t *testing.T) {
 		}},
 		{name: "cpu follows wall", run: api.Run{Limits: api.Limits{Wall: sec(2)}}, want: func(l api.Limits) bool { return l.CPU == sec(2) }},
 		{name: "a preset beats the language", run: api.Run{Preset: "light"}, language: api.Limits{Memory: api.GiB}, want: func(l api.Limits) bool {
-			return l.Memory == 128*api.MiB && l.Wall == sec(5) && l.CPUs == 0.5 && l.Pids == 25
+			return l.Memory == 128*api.MiB && l.Wall == sec(5) && l.CPUs == 0.5 && l.Pids == 64
 		}},
 		{name: "a field beats the preset", run: api.Run{Preset: "light", Limits: api.Limits{Pids: 50}}, want: func(l api.Limits) bool { return l.Pids == 50 && l.CPUs == 0.5 }},
 		{name: "the language beats the defaults", language: api.Limits{Memory: api.GiB}, want: func(l api.Limits) bool { return l.Memory == api.GiB }},
@@ -156,6 +157,95 @@ func TestStartErrors(t *testing.T) {
 	if err := startError(p, &StepError{"cgroup", unix.ENOENT}); mendable(err) {
 		t.Error("a step of ours that failed was blamed on the caller")
 	}
+}
+
+func TestUnfitProgramsAreTheirAuthors(t *testing.T) {
+	box, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	p := &plan{
+		files: []api.File{{Name: "data"}, {Name: "tool", Executable: true}, {Name: "dir/tool", Executable: true}},
+		made:  []api.File{{Name: "main"}},
+	}
+	for _, tt := range []struct {
+		command string
+		errno   unix.Errno
+		code    int
+		unfit   bool // the artifact
+	}{
+		{"./main", unix.EACCES, 0, true},
+		{"/box/main", unix.ENOENT, 0, true},
+		{"./x/../main", unix.ENOEXEC, 0, true},
+		{"./main", unix.E2BIG, 0, false}, // argv and env are the caller's
+		{"./main", unix.EAGAIN, 0, false},
+		{"main", unix.ENOENT, 0, false}, // looked for in PATH
+		{"/bin/main", unix.ENOENT, 0, false},
+		{"../main", unix.ENOENT, 0, false},
+		{"./tool", unix.ENOEXEC, 126, false},
+		{"dir/tool", unix.ENOENT, 127, false},
+		{"./data", unix.EACCES, 0, false}, // the request says that it is no program
+		{"./none", unix.ENOENT, 0, false},
+		{"./dir", unix.EACCES, 0, false},
+	} {
+		p.argv = []string{tt.command}
+		code, why, err := unfit(p, box, tt.errno)
+		var artifact *unfitArtifact
+		if code != tt.code || errors.As(err, &artifact) != tt.unfit || (why != "") != (code != 0) {
+			t.Errorf("%s, %v: code %d, %q, %v; want code %d, unfit %v", tt.command, tt.errno, code, why, err, tt.code, tt.unfit)
+		}
+	}
+}
+
+func TestOutOfHeap(t *testing.T) {
+	peak := &plan{oomExit: 77, limits: api.Limits{Memory: 100 * api.MiB}}
+	says := &plan{oomExit: 77, oomSays: "out of heap", limits: peak.limits}
+	for _, tt := range []struct {
+		name string
+		plan *plan
+		ev   api.Evidence
+		tail string
+		want bool
+	}{
+		{"near the limit", peak, api.Evidence{ExitCode: 77, Peak: 90 * api.MiB}, "", true},
+		{"far from the limit", peak, api.Evidence{ExitCode: 77, Peak: 90*api.MiB - 1}, "", false},
+		{"with an unknown peak", peak, api.Evidence{ExitCode: 77}, "", false},
+		{"a signal", peak, api.Evidence{Signal: 6, ExitCode: 77, Peak: 100 * api.MiB}, "", false},
+		{"another exit code", peak, api.Evidence{ExitCode: 78, Peak: 100 * api.MiB}, "", false},
+		{"no exit code declared", &plan{limits: peak.limits}, api.Evidence{Peak: 100 * api.MiB}, "", false},
+		{"said far from the limit", says, api.Evidence{ExitCode: 77, Peak: api.MiB}, "vm: out of heap\n", true},
+		{"said with another exit code", says, api.Evidence{ExitCode: 1}, "vm: out of heap\n", false},
+		{"not said, near the limit", says, api.Evidence{ExitCode: 77, Peak: 100 * api.MiB}, "I exit with 77\n", false},
+	} {
+		if got := tt.plan.outOfHeap(tt.ev, []byte(tt.tail)); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+// The end of a stream is kept whoever takes the stream.
+func TestEndOfAStream(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s, buf := stream{file: r, limit: 1 << 20, keep: 1 << 20}, make([]byte, 1000)
+	for _, part := range []string{"", "abc", strings.Repeat("x", 300) + "end", strings.Repeat("y", 255), "!"} {
+		if _, err := w.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+		if part != "" {
+			if _, err := s.read(buf, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := s.kept[max(0, len(s.kept)-maxTail):]; string(s.tail) != string(want) {
+			t.Errorf("the end is %q; want %q", s.tail, want)
+		}
+	}
+	w.Close()
 }
 
 func TestProcessorLists(t *testing.T) {

@@ -3,16 +3,38 @@ package runtime
 import (
 	"errors"
 	"os"
+	goruntime "runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A poller waits for many descriptors in one goroutine. Its epoll set is itself
-// watched by Go's network poller, so that a waiting run blocks no thread.
+// A poller waits for many descriptors in one goroutine, whose thread sleeps in the
+// kernel meanwhile. Were its epoll set watched by Go's network poller instead, as any
+// other descriptor, the kernel would take a lock of the whole host for every descriptor
+// added (fs/eventpoll.c, epnested_mutex), which any program with many of its own epoll
+// sets can hold for tenths of a second (CPU-40).
+//
+// A thread that sleeps so keeps the right to run Go code, one of GOMAXPROCS, until the
+// monitor takes it: spareProcs makes up for it.
 type poller struct {
 	file   *os.File
+	fd     int
 	events [16]unix.EpollEvent
+
+	// Where next is not 0, wait asks for events of this descriptor beside the set: a
+	// poll(2) is woken where the kernel means it to be (wakeHere), which an epoll set
+	// passes on as a hint only.
+	next    int32
+	nextTag int32
+}
+
+// spareProcs lets as many threads run Go code as would without the watches of slots,
+// which hold that right while they sleep. Who sets GOMAXPROCS is obeyed.
+func spareProcs(slots int) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + slots)
+	}
 }
 
 func newPoller() (*poller, error) {
@@ -20,10 +42,7 @@ func newPoller() (*poller, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	if err := unix.SetNonblock(n, true); err != nil { // or os.NewFile would not poll it
-		return nil, errors.Join(err, unix.Close(n))
-	}
-	return &poller{file: os.NewFile(uintptr(n), "epoll")}, nil
+	return &poller{file: os.NewFile(uintptr(n), "epoll"), fd: n}, nil
 }
 
 func (p *poller) Close() error { return p.file.Close() }
@@ -31,12 +50,18 @@ func (p *poller) Close() error { return p.file.Close() }
 // add watches f; tag comes back from wait. Closing f ends it.
 func (p *poller) add(f *os.File, events uint32, tag int32) error {
 	ev := unix.EpollEvent{Events: events, Fd: tag}
-	return os.NewSyscallError("epoll_ctl add", unix.EpollCtl(fd(p.file), unix.EPOLL_CTL_ADD, fd(f), &ev))
+	return os.NewSyscallError("epoll_ctl add", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd(f), &ev))
+}
+
+// change has other events of f watched; none: f stays in the set and is silent.
+func (p *poller) change(f *os.File, events uint32, tag int32) error {
+	ev := unix.EpollEvent{Events: events, Fd: tag}
+	return os.NewSyscallError("epoll_ctl mod", unix.EpollCtl(p.fd, unix.EPOLL_CTL_MOD, fd(f), &ev))
 }
 
 // drop stops watching f. One that is not watched is no error.
 func (p *poller) drop(f *os.File) error {
-	err := unix.EpollCtl(fd(p.file), unix.EPOLL_CTL_DEL, fd(f), nil)
+	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd(f), nil)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBADF) {
 		return nil
 	}
@@ -45,20 +70,26 @@ func (p *poller) drop(f *os.File) error {
 
 // wait returns at least one event.
 func (p *poller) wait() ([]unix.EpollEvent, error) {
-	conn, err := p.file.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var n int
-	var waitErr error
-	err = conn.Read(func(epfd uintptr) bool {
-		n, waitErr = unix.EpollWait(int(epfd), p.events[:], 0)
-		if errors.Is(waitErr, unix.EINTR) {
-			n, waitErr = 0, nil
+	timeout := -1
+	for {
+		if p.next != 0 {
+			fds := [2]unix.PollFd{{Fd: p.next, Events: unix.POLLIN}, {Fd: int32(p.fd), Events: unix.POLLIN}}
+			switch _, err := unix.Poll(fds[:], -1); {
+			case err == unix.EINTR:
+				continue
+			case err != nil:
+				return nil, os.NewSyscallError("poll", err)
+			case fds[1].Revents == 0:
+				p.events[0] = unix.EpollEvent{Events: uint32(fds[0].Revents), Fd: p.nextTag}
+				return p.events[:1], nil
+			}
+			timeout = 0
 		}
-		return n > 0 || waitErr != nil
-	})
-	return p.events[:max(n, 0)], errors.Join(err, os.NewSyscallError("epoll_wait", waitErr))
+		n, err := unix.EpollWait(p.fd, p.events[:], timeout)
+		if err != unix.EINTR {
+			return p.events[:max(n, 0)], os.NewSyscallError("epoll_wait", err)
+		}
+	}
 }
 
 // A timer is a timerfd on the monotonic clock: Go's own timers round to a

@@ -21,13 +21,14 @@ type pool struct {
 	slots     []*stall      // guarded by mu
 	committed api.Size      // guarded by mu; the sum of the leased runs' limits
 	closed    bool          // guarded by mu
-	refused   time.Duration // guarded by mu; when one who may come again last found no slot
+	expected  time.Duration // guarded by mu; until when one who found no slot comes again
 	testLast  bool          // guarded by mu; a test of many had the slot that was leased last
 	turns     int           // guarded by mu; how many execs await one
 	waiting   int           // guarded by mu; how many await a release
 	released  chan struct{} // guarded by mu; closed by the next release that somebody awaits
 
-	removed chan struct{} // holds one word that images were removed from the store
+	removed chan struct{}   // holds one word that images were removed from the store
+	over    context.Context // ended by stop
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -49,7 +50,7 @@ const (
 
 func newPool(h *Host, slots []*slot, memory api.Size, room room) *pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &pool{host: h, memory: memory, room: room, stop: stop, released: make(chan struct{}), removed: make(chan struct{}, 1)}
+	p := &pool{host: h, memory: memory, room: room, over: ctx, stop: stop, released: make(chan struct{}), removed: make(chan struct{}, 1)}
 	for _, s := range slots {
 		p.slots = append(p.slots, &stall{slot: s, berths: map[cellKey]*berth{}})
 	}
@@ -70,6 +71,7 @@ type lease struct {
 // lease admits a run and returns a cell and a parked shell for it.
 func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
 	since := monotonic()
+	memory += want.copySize()
 	l, surplus, err := p.admit(want, once, memory)
 	if err != nil {
 		return nil, err
@@ -101,7 +103,7 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surplus *berth, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.affords(memory, "limit memory with swap"); err != nil {
+	if err := p.affords(memory, want.promises()); err != nil {
 		return nil, nil, err
 	}
 	s := choose(p.slots, want.key, once)
@@ -196,7 +198,30 @@ func (l *lease) giveBack(doubt bool) {
 	l.pool.release(l)
 }
 
+// giveBackEmpty is giveBack for a run whose processes the kernel still takes down: the
+// slot is free when they are gone, or the agent ends.
+func (l *lease) giveBackEmpty() {
+	leaf, log := l.offer.shell.leaf, l.pool.host.log.With("slot", l.stall.slot.index, "cell", l.offer.cell.name)
+	log.Warn("the slot waits for the processes of its last run, which were killed")
+	l.pool.wg.Go(func() {
+		for l.pool.over.Err() == nil {
+			err := untilEmpty(leaf, time.Second)
+			if !errors.Is(err, errOutlived) {
+				break // empty, or nobody can say: the cell goes either way
+			}
+		}
+		l.giveBack(true)
+	})
+}
+
 func (p *pool) release(l *lease) {
+	if l.berth != nil && l.berth.plan.copies() {
+		// Slot and memory are free when the copy of the image is gone, and not before.
+		p.mu.Lock()
+		delete(l.stall.berths, l.berth.plan.key)
+		p.mu.Unlock()
+		l.berth.Close()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.stall.leased = false
@@ -227,6 +252,7 @@ func (p *pool) evict(ctx context.Context) {
 		for _, b := range p.idle(p.gone()) {
 			b.Close()
 		}
+		p.host.pages.sweep()
 		p.host.deleteRetired()
 	}
 }

@@ -3,10 +3,14 @@ package runtime
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
 )
@@ -49,4 +53,28 @@ func TestCellsGoWithTheirTree(t *testing.T) {
 	if gone := p.gone(); len(gone) != 1 || !gone[treeOf(second)] {
 		t.Errorf("removed, %v have gone", gone)
 	}
+}
+
+// A compile stage of an exec waits for memory that runs have, however long they take; what
+// sessions have for hours it does not wait for without end.
+func TestTheWaitForMemoryOfSessionsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slot := &stall{leased: true}
+		p := &pool{host: &Host{}, slots: []*stall{slot}, memory: 100, committed: 100, released: make(chan struct{})}
+		const run = time.Hour
+		time.AfterFunc(run, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			slot.leased = false
+		})
+		began := time.Now()
+		l, err := p.await(t.Context(), cellPlan{}, true, 1)
+		var e *api.Error
+		if l != nil || !errors.As(err, &e) || e.Code != api.CodeSetupTimeout {
+			t.Fatalf("%v, %v; want %s", l, err, api.CodeSetupTimeout)
+		}
+		if took := time.Since(began); took < run+memoryPatience || took > run+memoryPatience+2*memoryTick {
+			t.Errorf("after %v; a run had memory for %v", took, run)
+		}
+	})
 }

@@ -33,6 +33,43 @@ func (h *Host) cpusetWithin(list string) error {
 	return nil
 }
 
+// mayName refuses a caller other than root the processors that the operator has not
+// listed: whoever may choose his processors takes them from other slots' runs. What a
+// manifest says is the operator's.
+func (h *Host) mayName(list string, c Caller) error {
+	if list == "" || c.UID == 0 {
+		return nil
+	}
+	cpus, err := parseCPUs(list)
+	if err != nil {
+		return api.Refuse(api.CodeBadLimits, "limit cpuset: %w", err)
+	}
+	var listed []int
+	if h.cfg.Ceiling.Cpuset != "" {
+		if listed, err = parseCPUs(h.cfg.Ceiling.Cpuset); err != nil {
+			return err
+		}
+	}
+	for _, n := range cpus {
+		if !slices.Contains(listed, n) {
+			return api.Refuse(api.CodeAboveCeiling, "limit cpuset is %q: this agent lets only root name processor %d: leave cpuset out, or have the operator list it (brigd --max-cpuset)", list, n)
+		}
+	}
+	return nil
+}
+
+// mayNameAll is mayName for every cpuset in a request.
+func (h *Host) mayNameAll(r api.Run, c Caller) error {
+	err := h.mayName(r.Limits.Cpuset, c)
+	if err == nil {
+		err = h.mayName(r.CompileLimits.Cpuset, c)
+	}
+	for i := 0; err == nil && i < len(r.Tests); i++ {
+		err = h.mayName(r.Tests[i].Limits.Cpuset, c)
+	}
+	return err
+}
+
 // A language is what a manifest says about running a program; its zero value is
 // a run that names an image instead.
 type language struct {
@@ -74,6 +111,13 @@ func (h *Host) image(r api.Run, l language) (rootfs.Image, error) {
 	if errors.Is(err, rootfs.ErrNotFound) || errors.Is(err, rootfs.ErrName) {
 		return img, api.Refuse(api.CodeNoImage, "%w", err)
 	}
+	if err != nil || r.Language == "" {
+		return img, err
+	}
+	err = l.Fits(img)
+	if errors.Is(err, rootfs.ErrOutdated) {
+		err = api.Refuse(api.CodeNoImage, "%w", err)
+	}
 	return img, err
 }
 
@@ -92,8 +136,8 @@ func (h *Host) filterFor(r api.Run, l language, caller Caller) (*filter, error) 
 	if mode == "" {
 		mode = api.Enforce
 	}
-	if mode == api.Log && caller.UID != 0 {
-		return nil, api.Refuse(api.CodeForbidden, "profile mode log lets denied calls through and needs root")
+	if mode == api.Log && caller.UID != 0 && !h.cfg.ProfileLog {
+		return nil, api.Refuse(api.CodeForbidden, "profile_mode log lets denied calls through, and this agent lets only root ask for it: leave it out, or have the operator allow it to all callers (brigd --profile-log)")
 	}
 	if len(r.ProfileRules) > 0 {
 		return h.ownFilter(r, mode, caller)
@@ -166,11 +210,12 @@ func runID() string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
 }
 
-// mendable reports whether an error is the caller's to mend, which says nothing
-// bad about the cell.
+// mendable reports whether an error is the caller's or the program's author's to mend,
+// which says nothing bad about the cell.
 func mendable(err error) bool {
 	var e *api.Error
-	return errors.As(err, &e) && !e.RetrySafe
+	var artifact *unfitArtifact
+	return errors.As(err, &artifact) || errors.As(err, &e) && !e.RetrySafe
 }
 
 // apiError gives every failure a stable code; one that has none yet is ours.

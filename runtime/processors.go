@@ -41,6 +41,28 @@ func processors() (topology, error) {
 	return t, nil
 }
 
+// slotCores divides the cores among slots: slot i of n has as many as every other, and
+// nobody else's; where there are fewer cores than slots it has one, with others.
+func slotCores(cores []int, i, n int) []int {
+	if each := len(cores) / n; each > 0 {
+		return cores[i*each : (i+1)*each : (i+1)*each]
+	}
+	i %= len(cores)
+	return cores[i : i+1 : i+1]
+}
+
+// cpuList writes processors as the kernel reads them.
+func cpuList(cpus []int) string {
+	var b strings.Builder
+	for i, c := range cpus {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(c))
+	}
+	return b.String()
+}
+
 // firstSibling returns the lowest allowed hardware thread of cpu's core.
 func firstSibling(cpu int, allowed []int) (int, error) {
 	path := filepath.Join("/sys/devices/system/cpu", "cpu"+strconv.Itoa(cpu), "topology/thread_siblings_list")
@@ -63,8 +85,8 @@ func firstSibling(cpu int, allowed []int) (int, error) {
 	return cpu, nil
 }
 
-// promisable is three quarters of the host's memory, in whole MiB.
-func promisable() (api.Size, error) {
+// hostMemory is the memory of the host.
+func hostMemory() (api.Size, error) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0, err
@@ -75,7 +97,7 @@ func promisable() (api.Size, error) {
 			if err != nil {
 				return 0, fmt.Errorf("/proc/meminfo: %w", err)
 			}
-			return api.Size(kib) * api.KiB / 4 * 3 / api.MiB * api.MiB, nil
+			return api.Size(kib) * api.KiB, nil
 		}
 	}
 	return 0, fmt.Errorf("/proc/meminfo: no MemTotal")
@@ -84,12 +106,22 @@ func promisable() (api.Size, error) {
 // apportion settles what the host promises. What agents beside it promise is not taken
 // from that, as most of them serve one command and end: it is said.
 func (h *Host) apportion() error {
-	most, err := promisable()
+	host, err := hostMemory()
 	if err != nil {
 		return err
 	}
+	most := host / 4 * 3 / api.MiB * api.MiB
+	h.maxHeld = maxHeld(h.cfg.Slots, host)
 	if h.cfg.Memory == 0 {
 		h.cfg.Memory = most
+	}
+	if h.cfg.ReadImages {
+		h.cfg.ImageMemory = 0
+	} else if h.cfg.ImageMemory == 0 {
+		h.cfg.ImageMemory = most / 6 / api.MiB * api.MiB // an eighth of the host's
+	}
+	if err := lockable(h.cfg.ImageMemory); err != nil {
+		return err
 	}
 	if h.beside, err = h.instance.beside(); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
@@ -10,13 +12,14 @@ import (
 func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 	r := api.Result{
 		Run:       p.id,
-		Verdict:   api.Judge(o.ev, p.limits, p.oomExit),
+		Verdict:   api.Judge(o.ev, p.limits),
 		Stage:     p.stage,
 		ExitCode:  o.ev.ExitCode,
 		Signal:    o.ev.Signal,
 		LimitsHit: api.LimitsHit(o.ev, p.limits),
 		Denial:    o.ev.Denial,
 		Logged:    o.logged,
+		Refused:   o.refused,
 		Usage:     o.usage,
 		Timing:    o.timing,
 		Files:     o.files,
@@ -32,14 +35,31 @@ func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 		r.SignalName = unix.SignalName(unix.Signal(r.Signal))
 	}
 	r.Stdout, r.Stderr = out[0].kept, out[1].kept
-	r.StdoutTruncated, r.StderrTruncated = out[0].over(), out[1].over()
+	r.StdoutTruncated, r.StderrTruncated = out[0].lacking(p), out[1].lacking(p)
 	return r
 }
+
+// lacking reports whether a result lacks a part of a stream: what is above the limit, or
+// above what a result carries. Of a test the latter is told by its Cut.
+func (s *stream) lacking(p *plan) bool { return s.over() || s.cut && p.keep[1] == 0 }
 
 // about says where and under which rules a plan is carried out.
 func (h *Host) about(p *plan) api.Host {
 	return api.Host{
 		Kernel: h.kernel, CgroupMode: h.mode, Mode: p.mode, Image: p.cell.key.image,
 		Profile: p.cell.filter.name, PolicyHash: p.cell.filter.hash, Brig: h.cfg.Version,
+	}
+}
+
+// timing splits the time since begun, on the monotonic clock.
+func (w *watch) timing(begun time.Duration, wallStart time.Time) api.Timing {
+	exec, exit := w.span()
+	var killed int64
+	if w.killed > exec {
+		killed = int64(w.killed - exec)
+	}
+	return api.Timing{
+		SetUp: int64(exec - begun), Wall: int64(exit - exec), Finish: int64(monotonic() - exit), Killed: killed,
+		Started: wallStart.Add(exec - w.started).UTC().Format(time.RFC3339Nano),
 	}
 }

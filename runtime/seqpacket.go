@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 // A seqpacket is one end of a SOCK_SEQPACKET pair: datagrams that arrive whole,
@@ -80,7 +82,16 @@ func (s seqpacket) recv(buf []byte) (*os.File, error) {
 		file, recvErr = recvOnce(int(sock), buf)
 		return !errors.Is(recvErr, unix.EAGAIN)
 	})
-	return file, errors.Join(err, recvErr)
+	if err != nil {
+		return file, err // of the wait; that nothing was there yet is no error of its own
+	}
+	return file, recvErr
+}
+
+// setupTimeout says that a cell did not answer in replyTime: on a host with too much to
+// do, or for a reason that the agent's log may have. It is no lack of anything.
+func setupTimeout() error {
+	return api.Fail(api.CodeSetupTimeout, "setting up the sandbox took longer than %s: lower the load on this host, or take fewer slots, and send the run again later", replyTime)
 }
 
 // replyTime bounds how long cellinit may take to answer, on a loaded host.
@@ -97,6 +108,9 @@ func (s seqpacket) reply(ctx context.Context, kind uint32) (wireReply, *os.File,
 	file, err := s.recv(buf)
 	if errors.Is(err, io.EOF) {
 		return wireReply{}, nil, errors.New("cellinit ended without a word; the kernel log may say why")
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+		return wireReply{}, file, setupTimeout()
 	}
 	if err != nil {
 		return wireReply{}, file, fmt.Errorf("wait for cellinit: %w", err)

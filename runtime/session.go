@@ -36,6 +36,10 @@ type session struct {
 	poller   *poller
 	timer    timer
 	wake     eventfd
+	pace     timer     // of the calls that the agent answers
+	calls    listening // for live alone
+	locks    lockRoom  // for live alone
+	own      ownFiles
 
 	over context.Context // ends when the session does
 	stop context.CancelFunc
@@ -54,6 +58,7 @@ type session struct {
 	visits [maxExecs]*visit      // guarded by mu; execs under way, by their word of the clock page
 	stay   []*groups.Leaf        // guarded by mu; of execs that have ended and left processes
 	files  map[*os.File]struct{} // guarded by mu; open for a caller
+	placed int64                 // guarded by mu; most that files put into /box take, see count
 }
 
 // The bounds of one session.
@@ -124,6 +129,7 @@ const (
 	tagSessionCalls
 	tagSessionTimer
 	tagSessionWake
+	tagSessionPace
 )
 
 // attend returns when the session is to end.
@@ -147,6 +153,8 @@ func (s *session) attend() error {
 				err = s.onTimer()
 			case tagSessionWake:
 				s.wake.clear()
+			case tagSessionPace:
+				err = s.calls.goOn()
 			}
 			if err != nil {
 				return err
@@ -186,21 +194,21 @@ func (s *session) onTimer() error {
 func (s *session) destroy() error {
 	s.mu.Lock()
 	killErr := s.group.Kill()
+	if killErr == nil {
+		killErr = s.group.Hasten()
+	}
 	s.mu.Unlock()
 	if errors.Is(killErr, groups.ErrUnsupported) {
 		killErr = nil // the end of the pid namespace does it as well
 	}
 	world := shell{pidfd: s.pidfd}
 	err := errors.Join(killErr, world.kill())
-	patience := buryTimeout
-	if s.volume != nil { // who waits for a disk to take what it wrote ends after that
-		patience = letGoTime
-	}
-	if werr := waitReadable(s.pidfd, patience); werr != nil {
+	deadline := monotonic() + deathTime // a program can make its memory such that the kernel works on it for a long time
+	if werr := waitReadable(s.pidfd, deathTime); werr != nil {
 		err = errors.Join(err, errors.New("the session's shell does not end"), werr)
 	}
 	s.execs.Wait() // their watches have seen it
-	err = errors.Join(err, untilEmpty(&s.group.Leaf), s.host.step("session end"))
+	err = errors.Join(err, untilEmpty(&s.group.Leaf, deadline-monotonic()), s.host.step("session end"))
 
 	s.handles.Lock()
 	s.mu.Lock()
@@ -213,13 +221,13 @@ func (s *session) destroy() error {
 	for _, leaf := range s.stay {
 		err = errors.Join(err, leaf.Close())
 	}
-	return errors.Join(err, s.group.Close(), s.close())
+	return errors.Join(err, reclaim(&s.group.Leaf), s.group.Close(), s.close())
 }
 
 // close lets go of what is open, and destroys the cell.
 func (s *session) close() error {
 	var err error
-	for _, f := range []*os.File{s.pidfd, s.listener, s.poller.file, s.timer.file, s.wake.file} {
+	for _, f := range []*os.File{s.pidfd, s.listener, s.poller.file, s.timer.file, s.pace.file, s.wake.file} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
@@ -277,14 +285,19 @@ func (s *session) usage() (u api.SessionUsage, err error) {
 	if err != nil {
 		return u, err
 	}
+	held, _, err := s.scratch.held()
+	if err != nil {
+		return u, err
+	}
+	put := min(s.placed, held) // charged to us, and the session's
 	pids, err := s.group.Processes()
 	if err != nil {
 		return u, err
 	}
 	u.Scratch, u.Inodes, err = s.scratch.held()
 	u.CPU = api.Known(int64(all.CPU), all.Sources.CPU)
-	u.MemoryPeak = api.Known(all.MemoryPeak, all.Sources.MemoryPeak)
-	u.Memory = api.Known(now, all.Sources.Memory)
+	u.MemoryPeak = api.Known(all.MemoryPeak+put, all.Sources.MemoryPeak)
+	u.Memory = api.Known(now+put, all.Sources.Memory)
 	u.Processes = api.Known(pids, "pids.current")
 	return u, err
 }

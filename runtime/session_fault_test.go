@@ -21,7 +21,7 @@ import (
 // The steps from a request for a session to its end, in order.
 var (
 	createSteps = []string{
-		"cell root", "cell groups", "cell container", "cell filter", "cell ready", "session group", "session shell", "session watch",
+		"cell root", "cell dev", "cell groups", "cell container", "cell filter", "cell ready", "session group", "session shell", "session watch",
 	}
 	execSteps = []string{
 		"exec leaf", "shell pipes", "shell clone", "run limits", "run files", "run stdio", "run start", "run watch", "run stop", "run collect",

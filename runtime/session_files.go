@@ -65,6 +65,11 @@ func (s *session) put(at site, name string, executable bool, content io.Reader) 
 		return err
 	}
 	defer release()
+	if at.root == s.scratch.box {
+		if err := s.count(name, writing); err != nil {
+			return err
+		}
+	}
 	dir, err := at.makeDirs(path.Dir(name))
 	if err != nil {
 		return at.putError(name, err)

@@ -173,6 +173,10 @@ func (s *session) listen(undo *undos) (err error) {
 		return err
 	}
 	undo.add(s.timer.file.Close)
+	if s.pace, err = newTimer(); err != nil {
+		return err
+	}
+	undo.add(s.pace.file.Close)
 	if s.wake, err = newEventfd(); err != nil {
 		return err
 	}
@@ -180,9 +184,21 @@ func (s *session) listen(undo *undos) (err error) {
 	err = errors.Join(
 		s.poller.add(s.pidfd, pollIn, tagSessionShell),
 		s.poller.add(s.timer.file, pollIn, tagSessionTimer),
+		s.poller.add(s.pace.file, pollIn, tagSessionPace),
 		s.poller.add(s.wake.file, pollIn, tagSessionWake),
 	)
 	if s.listener != nil {
+		s.locks.calls = lockBatch
+		if s.cell.key.sharesFiles() {
+			files := []*os.File{s.scratch.root}
+			if s.volume != nil {
+				files = append(files, s.volume.ours)
+			}
+			own, oerr := ownFilesOf(files...)
+			s.own, err = own, errors.Join(err, oerr)
+		}
+		s.calls = listening{listener: s.listener, poller: s.poller, tag: tagSessionCalls, timer: s.pace}
+		s.calls.pace.start(monotonic())
 		err = errors.Join(err, s.poller.add(s.listener, pollIn, tagSessionCalls))
 	}
 	return err

@@ -26,6 +26,9 @@ func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan,
 	if err := ask.Validate(); err != nil {
 		return nil, err
 	}
+	if err := h.mayName(ask.Limits.Cpuset, caller); err != nil {
+		return nil, err
+	}
 	if err := h.volumes.check(ask.Volume); err != nil {
 		return nil, err
 	}
@@ -108,7 +111,7 @@ func (h *Host) planExec(s *sessionPlan, e api.Exec) (run, compile *plan, err err
 	if err := e.Validate(); err != nil {
 		return nil, nil, err
 	}
-	if len(e.Source) > 0 && s.lang.Name == "" {
+	if e.Source != nil && s.lang.Name == "" {
 		return nil, nil, api.Refuse(api.CodeBadRequest, "source needs a language to run it: this session names an image")
 	}
 	limits, err := h.execLimits(s, e.Limits)
@@ -127,7 +130,7 @@ func (h *Host) planExec(s *sessionPlan, e api.Exec) (run, compile *plan, err err
 		backstop: api.Duration(float64(s.life) * max(limits.CPUs, 1)),
 	}
 	run.collect.None = len(e.Collect.Globs) == 0
-	if len(e.Source) == 0 {
+	if e.Source == nil {
 		return run, nil, nil
 	}
 	main := cmp.Or(e.SourceName, s.lang.SourceFile)

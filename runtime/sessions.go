@@ -15,6 +15,8 @@ type sessions struct {
 	host *Host
 	most int
 
+	looks lookTurns
+
 	mu     sync.Mutex
 	living map[string]*session // guarded by mu
 	seats  []*seat             // guarded by mu; grows up to most

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -17,12 +18,21 @@ const chunkSize = 64 << 10
 type stream struct {
 	file  *os.File
 	limit int64
+	keep  int64 // most of it that is kept
 	total int64 // written by the program
 	kept  []byte
-	ended bool // end of file was seen
+	cut   bool   // more was written than is kept
+	tail  []byte // the last of what the program wrote, at most maxTail bytes
+	ended bool   // end of file was seen
+
+	small   int  // reads of little, one after the other
+	resting bool // until the slot's rest timer rings
 
 	live *delivery // nil: keep
 }
+
+// maxTail is how much of a stream's end is kept, whoever takes the rest of it.
+const maxTail = 256
 
 // over reports whether the program wrote more than it may.
 func (s *stream) over() bool { return s.total > s.limit }
@@ -30,14 +40,18 @@ func (s *stream) over() bool { return s.total > s.limit }
 // outputs are stdout and stderr of one run.
 type outputs [2]stream
 
-func newOutputs(streams Streams, limit int64, wake eventfd) *outputs {
-	o := &outputs{{limit: limit}, {limit: limit}}
+func newOutputs(streams Streams, p *plan, wake eventfd) *outputs {
+	limit := int64(p.limits.Output)
+	var o outputs
+	for i := range o {
+		o[i] = stream{limit: limit, keep: min(limit, int64(cmp.Or(p.keep[i], keptMost)))}
+	}
 	for i, w := range []io.Writer{streams.Stdout, streams.Stderr} {
 		if w != nil {
-			o[i].live = deliver(w, wake)
+			o[i].live, o[i].keep = deliver(w, wake), limit // of which the pipe's content is kept, at the end
 		}
 	}
-	return o
+	return &o
 }
 
 // finish delivers what is left to a caller who is there, and waits for that. It
@@ -50,6 +64,10 @@ func (o *outputs) finish() {
 		}
 	}
 }
+
+// say adds a line of ours to what the program wrote. The program has ended, and finish
+// delivers it.
+func (s *stream) say(line string) { s.kept = append(s.kept, line...) }
 
 // read takes what is there, at most one chunk, to memory or at once to a caller
 // who is there. more is false when nothing is left for now; the caller looks at
@@ -68,12 +86,29 @@ func (s *stream) read(buf []byte, keep bool) (more bool, err error) {
 	}
 	room := min(max(s.limit-s.total, 0), int64(n))
 	s.total += int64(n)
+	s.tail = append(s.tail, buf[max(0, n-maxTail):n]...)
+	if over := len(s.tail) - maxTail; over > 0 {
+		s.tail = append(s.tail[:0], s.tail[over:]...)
+	}
 	if s.live == nil || keep {
-		s.kept = append(s.kept, buf[:room]...)
+		fits := min(room, s.keep-int64(len(s.kept)))
+		s.cut = s.cut || fits < room
+		s.append(buf[:fits])
 	} else if room > 0 {
 		s.live.send(buf[:room])
 	}
 	return true, nil
+}
+
+// append keeps b. What is kept is doubled where it has to grow, and never beyond what may
+// be kept.
+func (s *stream) append(b []byte) {
+	if need := len(s.kept) + len(b); need > cap(s.kept) {
+		grown := make([]byte, len(s.kept), min(int64(max(need, 2*cap(s.kept))), max(s.keep, int64(need))))
+		copy(grown, s.kept)
+		s.kept = grown
+	}
+	s.kept = append(s.kept, b...)
 }
 
 // busy reports whether the last chunk is still being delivered: reading on would

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ type series struct {
 	usage func(api.LiveUsage)  // may be nil
 	begun time.Duration        // on the monotonic clock
 
+	kept    *keeping
 	telling sync.Mutex // held while usage is called, which may take as long as it likes
 
 	mu      sync.Mutex
@@ -31,7 +33,7 @@ type series struct {
 // slot is free, as any run would be, unless the job had a slot already.
 func (h *Host) runTests(ctx context.Context, j *job, streams Streams, admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &series{host: h, job: j, tell: streams.Test, usage: streams.Usage, begun: monotonic(), now: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.ask.Tests))}
+	t := &series{host: h, job: j, tell: streams.Test, usage: streams.Usage, kept: streams.kept, begun: monotonic(), now: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.ask.Tests))}
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -91,52 +93,107 @@ func (t *series) take(ctx context.Context) int {
 	return t.next - 1
 }
 
-func (t *series) one(ctx context.Context, i int, admitted bool, leased func()) (api.TestResult, error) {
+func (t *series) one(ctx context.Context, i int, admitted bool, leased func()) (out api.TestResult, err error) {
 	begun, test := monotonic(), t.job.ask.Tests[i]
-	p, expected, err := t.host.planTest(t.job, test)
+	p, err := t.host.planTest(t.job, test)
 	if err != nil {
 		return api.TestResult{}, err
 	}
-	l, err := t.lease(ctx, i, p, admitted)
+	keeps := t.host.testKeeps(t.job, test)
+	l, ended, err := t.lease(ctx, i, p, admitted, keeps)
 	if err != nil {
-		return api.TestResult{}, err
+		return api.TestResult{}, t.tooLarge(err, i, keeps)
 	}
 	leased()
+	defer ended() // when no more counts than its result
+	// Not before there is room: all tests' together may be large, and many wait for a slot
+	// (AGT-21).
+	var expected []byte
+	if p.stdin, expected, err = t.host.testContent(test); err != nil {
+		_ = t.kept.add(-keeps) // fewer
+		l.giveBack(false)
+		return api.TestResult{}, err
+	}
 	var streams Streams
 	if t.usage != nil {
 		streams.Usage = func(u api.LiveUsage) { t.using(i, u) }
 	}
 	res, err := t.host.executeIn(ctx, l, p, streams, begun)
+	defer func() { _ = t.kept.add(min(int64(out.Result.Content()), keeps) - keeps) }() // fewer
 	if err != nil {
 		return api.TestResult{}, err
 	}
-	out := api.TestResult{ID: test.ID, Result: res}
+	out = api.TestResult{ID: test.ID, Result: res}
 	if test.Compares() && res.Verdict == api.OK {
 		out.Answer = api.Accepted
 		if ok, difference := t.job.ask.Compare.Accepts(expected, res.Stdout); !ok {
 			out.Answer, out.Difference = api.WrongAnswer, difference
 		}
 	}
-	keep := t.job.ask.KeepOutput
-	if keep == 0 {
-		keep = api.KeepOutput
+	keep, limit := int64(keepOfTest(t.job.ask)), int64(p.limits.Output)
+	if s := &out.Result.Stdout; int64(len(*s)) > keep { // it was kept whole to be compared
+		*s = append(api.Bytes(nil), (*s)[:keep]...)
 	}
-	for _, s := range []*api.Bytes{&out.Result.Stdout, &out.Result.Stderr} {
-		if len(*s) > int(keep) {
-			*s, out.Cut = append(api.Bytes(nil), (*s)[:keep]...), true
-		}
-	}
+	out.Cut = min(res.Usage.StdoutBytes, limit) > keep || min(res.Usage.StderrBytes, limit) > keep
 	out.Result.Host, out.Result.Labels = api.Host{}, api.Labels{}
 	return out, nil
 }
 
-// lease is that of a run for the first test; the others have theirs by turns with whoever
-// else wants a slot.
-func (t *series) lease(ctx context.Context, i int, p *plan, admitted bool) (*lease, error) {
-	if i == 0 {
-		return t.host.lease(ctx, p, admitted)
+// tooLarge says of a test that the agent has no room for, though no other runs, what it
+// would need and what may be lowered.
+func (t *series) tooLarge(err error, i int, keeps int64) error {
+	if !isFull(err, api.CodeTooLarge) {
+		return err
 	}
-	return t.host.pool.awaitNext(ctx, p.cell, p.once, p.limits.Memory+p.limits.Swap)
+	most, keep := int64(t.host.HeldShare()+t.host.HeldCommon()), int64(keepOfTest(t.job.ask))
+	if keeps > most {
+		return api.Refuse(api.CodeTooLarge, "test %q may have the agent keep %s, and it keeps %s for one request: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.ask.Tests[i].ID, api.Size(keeps), api.Size(most))
+	}
+	result := 2*keep + collects(t.job.run.collect)
+	return api.Refuse(api.CodeTooLarge, "test %q may have the agent keep %s while it runs, and the results before it, %d of %d, keep %s of the %s that there are: beside such a test %d results of up to %s each fit (two streams of keep_output, and collect.bytes): lower these or limits.output, or send the tests in several runs",
+		t.job.ask.Tests[i].ID, api.Size(keeps), i, len(t.results), api.Size(t.kept.has()), api.Size(most), max((most-keeps)/max(result, 1), 0), api.Size(result))
+}
+
+// lease gives a test its slot, and the room to keep so much, until ended is called: both or
+// neither, as a slot would stand idle until there is room, and room until there is a slot.
+// The first is refused like a run; the others have theirs by turns with whoever else wants
+// them.
+func (t *series) lease(ctx context.Context, i int, p *plan, admitted bool, keeps int64) (l *lease, ended func(), err error) {
+	pool, refused := t.host.pool, time.Duration(0)
+	both := func(slot func() (*lease, error)) func() (*lease, error) {
+		return func() (*lease, error) {
+			if admitted && !pool.free() {
+				_ = t.kept.add(0) // its place in the queue for room stays
+				return nil, api.Fail(api.CodeBusy, "every slot is busy")
+			}
+			var err error
+			if ended, err = t.kept.begin(keeps); err != nil {
+				if refused == 0 {
+					refused = monotonic()
+				}
+				if isFull(err, api.CodeBusy) {
+					err = cmp.Or(tooLong(err, refused), err)
+				}
+				return nil, err
+			}
+			l, err := slot()
+			if err != nil {
+				_ = t.kept.add(-keeps) // fewer
+				ended()
+			}
+			return l, err
+		}
+	}
+	slot := func() (*lease, error) { return pool.lease(ctx, p.cell, p.once, p.promise()) }
+	switch {
+	case !admitted:
+		l, err = both(func() (*lease, error) { return pool.arrive(ctx, p.cell, p.once, p.promise(), p.again) })()
+	case i == 0:
+		l, err = pool.patiently(ctx, heldTick, both(slot))
+	default:
+		l, err = pool.awaitNext(ctx, both(slot))
+	}
+	return l, ended, err
 }
 
 // using tells what all tests have used, those that have ended and those under way, when

@@ -9,33 +9,34 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// arrive is lease for one who is refused what is not free.
-func (p *pool) arrive(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
+// arrive is lease for one who is refused what is not free, and then comes again soon.
+func (p *pool) arrive(ctx context.Context, want cellPlan, once bool, memory api.Size, again time.Duration) (*lease, error) {
 	l, err := p.lease(ctx, want, once, memory)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case err == nil:
-		p.testLast = false
+		p.testLast, p.expected = false, min(p.expected, monotonic()+comesAgain)
 	case isFull(err, api.CodeBusy):
-		p.refused = monotonic()
+		p.expected = max(p.expected, monotonic()+max(again, comesAgain))
 	}
 	return l, err
 }
 
 // comesAgain is how soon one who was refused a slot comes for it again: the gateway
-// within 50 ms.
+// within 50 ms, and later only with a large request (Streams.Again).
 const comesAgain = 100 * time.Millisecond
 
 // awaitNext is await for a further test of a job, which was admitted for one slot. Tests and
 // whoever else wants a slot have them by turns: those could keep all others out for hours, as
 // who waits for a release has a slot sooner than who comes again (TestTestsLeaveSlotsToOthers).
-func (p *pool) awaitNext(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
+// try is to get what the test needs.
+func (p *pool) awaitNext(ctx context.Context, try func() (*lease, error)) (*lease, error) {
 	return p.patiently(ctx, comesAgain/4, func() (*lease, error) {
 		if p.owed() {
 			return nil, api.Fail(api.CodeBusy, "the next slot is another's")
 		}
-		l, err := p.lease(ctx, want, once, memory)
+		l, err := try()
 		if err == nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -50,7 +51,21 @@ func (p *pool) awaitNext(ctx context.Context, want cellPlan, once bool, memory a
 func (p *pool) owed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.testLast && (p.turns > 0 || p.refused > 0 && monotonic()-p.refused < comesAgain)
+	return p.testLast && (p.turns > 0 || monotonic() < p.expected)
+}
+
+// free reports whether there is a slot that nobody has.
+func (p *pool) free() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.slots, func(s *stall) bool { return !s.leased })
+}
+
+// unused reports whether nobody has a slot.
+func (p *pool) unused() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !slices.ContainsFunc(p.slots, func(s *stall) bool { return s.leased })
 }
 
 func isFull(err error, codes ...api.Code) bool {
@@ -59,10 +74,28 @@ func isFull(err error, codes ...api.Code) bool {
 }
 
 // await is lease for somebody who was given a slot before and has more to do: it
-// waits for a slot, and for memory to be promised.
+// waits for a slot, and for memory to be promised. Runs end, and give theirs back;
+// sessions have their memory for hours, so that the wait has an end where only they have any.
 func (p *pool) await(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
-	return p.patiently(ctx, 0, func() (*lease, error) { return p.lease(ctx, want, once, memory) })
+	var since time.Duration // of the first of the refusals without a break while no run had memory
+	return p.patiently(ctx, memoryTick, func() (*lease, error) {
+		l, err := p.lease(ctx, want, once, memory)
+		switch now := monotonic(); {
+		case !isFull(err, api.CodeOverloaded) || !p.unused():
+			since = 0
+		case since == 0:
+			since = now
+		case now-since >= memoryPatience:
+			return nil, api.Fail(api.CodeSetupTimeout, "no memory was free within %v: %w", memoryPatience, err)
+		}
+		return l, err
+	})
 }
+
+const (
+	memoryTick     = time.Second     // how often memory is asked for, beside each time that a slot is given back
+	memoryPatience = 2 * time.Minute // the longest that is waited for it
+)
 
 // patiently tries to lease until there is something to be had: at each release, and every
 // so often where that is not zero.

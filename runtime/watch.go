@@ -23,8 +23,10 @@ const (
 	tagStderr
 	tagWall
 	tagCPU
+	tagRest
 	tagOOM
 	tagNotify
+	tagPace
 	tagWake
 )
 
@@ -32,7 +34,7 @@ const (
 // The shell's report is worth the wait: it has the exit time and the usage.
 const killPatience = 200 * time.Millisecond
 
-// maxLogged bounds Result.Logged: a program can make calls for ever.
+// maxLogged bounds Result.Logged: a program can make calls of any number.
 const maxLogged = 256
 
 // A watch follows one started run to its end. It owns no descriptor; the slot's
@@ -43,6 +45,7 @@ type watch struct {
 	shell  *shell
 	limits api.Limits
 	filter *filter
+	placed api.Size // memory of the inputs, which counts as the run's
 
 	started time.Duration // when the start message went out
 	stdin   []byte        // still to be written
@@ -52,6 +55,10 @@ type watch struct {
 
 	ev      api.Evidence
 	logged  []api.Denial
+	refused refusals
+	calls   listening
+	locks   lockRoom
+	own     ownFiles
 	reply   wireReply
 	replied bool  // the shell reported the program's end
 	failed  error // the shell reported a step that failed
@@ -117,10 +124,14 @@ func (w *watch) handle(ctx context.Context, e unix.EpollEvent) error {
 		return w.onWall()
 	case tagCPU:
 		return w.onCPU()
+	case tagRest:
+		return w.onRest()
 	case tagOOM:
 		return w.onOOM()
 	case tagNotify:
 		return w.onNotify(e.Events)
+	case tagPace:
+		return w.calls.goOn()
 	case tagWake:
 		w.slot.wake.clear()
 		if ctx.Err() != nil && !w.stopped {
@@ -131,8 +142,8 @@ func (w *watch) handle(ctx context.Context, e unix.EpollEvent) error {
 			return err
 		}
 		if v := w.shell.visit; v != nil {
-			for _, d := range v.calls.take() {
-				if err := w.onDenial(d); err != nil {
+			if d := v.calls.denial(); d != nil {
+				if err := w.onDenial(*d); err != nil {
 					return err
 				}
 			}
@@ -186,6 +197,7 @@ func (w *watch) stop() error {
 	if err != nil {
 		return w.shell.kill() // no cgroup.kill here; the pid namespace ends with its init
 	}
+	w.shell.hasten()
 	w.patience = monotonic() + killPatience
 	return w.slot.wall.set(w.patience)
 }
@@ -256,36 +268,6 @@ func (w *watch) lookOOM() error {
 
 const oomLooks = 20
 
-func (w *watch) onNotify(events uint32) error {
-	if events&unix.EPOLLIN == 0 {
-		return nil
-	}
-	n, ok, err := receiveNotif(w.cell.listener)
-	if err != nil || !ok {
-		return err
-	}
-	d := w.filter.denial(n)
-	if err := w.onDenial(d); err != nil || !d.Allowed {
-		return err
-	}
-	return letGo(w.cell.listener, n.ID)
-}
-
-// onDenial notes a call that the profile forbids, and ends the run for it unless it
-// was let go.
-func (w *watch) onDenial(d api.Denial) error {
-	if !d.Allowed {
-		if w.ev.Denial == nil {
-			w.ev.Denial = &d
-		}
-		return w.stop()
-	}
-	if len(w.logged) < maxLogged {
-		w.logged = append(w.logged, d)
-	}
-	return nil
-}
-
 // onStdin writes what the pipe takes. A program that closed its end, or has
 // ended, has no more use for the rest.
 func (w *watch) onStdin(events uint32) error {
@@ -325,6 +307,7 @@ func (w *watch) feed() error {
 func (w *watch) onOutput(i int) error {
 	s := &w.out[i]
 	if !s.busy() {
+		before := s.total
 		if _, err := s.read(w.slot.chunk[:], false); err != nil {
 			return err
 		}
@@ -332,8 +315,11 @@ func (w *watch) onOutput(i int) error {
 			w.ev.OutputFull = true
 			return w.stop()
 		}
+		if err := w.rest(s, s.total-before); err != nil {
+			return err
+		}
 	}
-	if s.ended || s.busy() {
+	if s.ended || s.busy() || s.resting {
 		w.parked[i] = true
 		return w.slot.poller.drop(s.file)
 	}
@@ -344,7 +330,7 @@ func (w *watch) onOutput(i int) error {
 func (w *watch) unpark() error {
 	for i := range w.out {
 		s := &w.out[i]
-		if w.parked[i] && !s.ended && !s.busy() {
+		if w.parked[i] && !s.ended && !s.busy() && !s.resting {
 			w.parked[i] = false
 			if err := w.slot.poller.add(s.file, unix.EPOLLIN, tagStdout+int32(i)); err != nil {
 				return err
@@ -382,7 +368,7 @@ func (w *watch) drain() error {
 		}
 	}
 	if w.ev.OutputFull && w.shell.visit != nil {
-		return w.shell.clear() // an exec that a limit stops is stopped whole
+		return w.shell.clear(deathTime) // an exec that a limit stops is stopped whole
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ const topNumber = 1024
 // (which share an architecture) could differ from its model: every number from
 // 0 to 1023, some above, -1, x32 and foreign ones; and for every condition its value, each
 // neighbour of it by one bit, and garbage above bit 31 (SEC-03, SEC-08,
-// SEC-09).
+// SEC-09). Parts of a profile that answer cellinit's code otherwise have each with
+// its mark too, and with what is near it.
 func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		if len(profiles) == 0 {
@@ -30,6 +31,10 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 			}
 		}
 		numbers := boundaryNumbers()
+		var marks []uint64
+		if slices.ContainsFunc(profiles, func(p Profile) bool { return len(p.Setup) > 0 }) {
+			marks = []uint64{SetupMark, SetupMark ^ 1, SetupMark ^ 1<<32, SetupMark ^ 1<<63, SetupMark & 0xffffffff, SetupMark &^ 0xffffffff}
+		}
 		groups := map[int32][][]ArgCond{} // the conditions of each rule on a call
 		for _, p := range profiles {
 			m := NewModel(p)
@@ -40,10 +45,21 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 		maps.DeleteFunc(groups, func(_ int32, g [][]ArgCond) bool { return len(g) == 0 })
 		limit := sampleBudget / max(len(groups), 20)
 		for _, nr := range numbers {
+			nth := 0
 			for args := range boundaryArgs(groups[nr], limit) {
 				if !yield(Call{Nr: nr, Arch: native, Args: args}) {
 					return
 				}
+				for i, mark := range marks { // all of them for the first, then one each by turns
+					if nth > 0 && i != nth%len(marks) {
+						continue
+					}
+					args[5] = mark
+					if !yield(Call{Nr: nr, Arch: native, Args: args}) {
+						return
+					}
+				}
+				nth++
 			}
 		}
 	}

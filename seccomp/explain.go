@@ -124,7 +124,7 @@ func inWords(p Profile, name string) (string, bool) {
 	for _, r := range precedence(rulesFor(p.Rules, name)) {
 		if len(r.Args) > 0 {
 			parts = append(parts, fmt.Sprintf("%s if %s", r.Answer, describe(r.Args)))
-			open = open || r.Action == ActAllow || r.Action == ActLog
+			open = open || r.Action.Open()
 		}
 	}
 	if len(parts) == 0 {
@@ -133,5 +133,5 @@ func inWords(p Profile, name string) (string, bool) {
 		slices.Sort(parts)
 		parts = append(parts, "else "+rest.Answer.String())
 	}
-	return strings.Join(parts, "; "), open || rest.Action == ActAllow || rest.Action == ActLog
+	return strings.Join(parts, "; "), open || rest.Action.Open()
 }

@@ -126,7 +126,7 @@ func (l *linter) rule(i int, r Rule) {
 			l.fatal(i, "two conditions on argument %d: libraries read that as either-or. Write one masked condition, or two rules", c.Index)
 		case c.Value&^c.mask() != 0:
 			l.fatal(i, "argument %d: value %#x has bits outside mask %#x and can never match", c.Index, c.Value, c.Mask)
-		case r.Action != ActAllow && c.Mask == 0:
+		case !r.Action.Open() && c.Mask == 0:
 			// CVE-2019-10063: TIOCSTI with garbage above bit 31.
 			l.fatal(i, "argument %d: a refusal that compares all 64 bits is evaded with garbage above bit 31 where the kernel takes an int. Add mask: 0xffffffff (or mask: 0xffffffffffffffff if it takes a long)", c.Index)
 		}
@@ -144,6 +144,10 @@ func (l *linter) name(i int, r Rule, n string) {
 		l.fatal(i, "unknown system call %.64q", n)
 	case !here:
 		l.warn(i, "%s does not exist on %s; the rule has no effect on it", n, l.p.Arch.Or())
+	case r.Action == ActCount && !slices.Contains(lockCalls, n):
+		l.fatal(i, "count on %s: it is for fcntl with F_GETLK, F_SETLK and F_SETLKW, and for flock, whose locks the agent counts", n)
+	case r.Action.Open() && asksForOpenFileLocks(n, r.Args):
+		l.fatal(i, "fcntl with F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW or a lease: such locks are memory that no group is charged for, and belong to an open file, where nobody can count them. Programs do as well with F_SETLK, F_SETLKW or flock; without a rule they are refused")
 	case (r.Action == ActKill || r.Action == ActLog) && n == "write":
 		l.fatal(i, "%s on write: the run could not even report; use errno", r.Action)
 	}
@@ -200,8 +204,7 @@ func (l *linter) starts() {
 		if len(m.groups(nr)) > 0 {
 			return false
 		}
-		a := m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit()}).Action
-		return a == ActAllow || a == ActLog
+		return m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit()}).Action.Open()
 	}
 	for _, name := range calls("execve exit_group") {
 		if !free(name) {
@@ -249,7 +252,7 @@ func wrongAnswer(a Answer) string {
 			return "errno needs an error number: with zero the program would believe the call succeeded"
 		}
 		return ""
-	case ActAllow, ActLog, ActKill:
+	case ActAllow, ActLog, ActKill, ActCount:
 		if a.Errno != 0 {
 			return fmt.Sprintf("an error number with %s; only errno takes one", a.Action)
 		}
@@ -257,7 +260,7 @@ func wrongAnswer(a Answer) string {
 	case ActKillProcess:
 		return "kill-process would hide which call it was; use kill"
 	}
-	return fmt.Sprintf("unknown action %.32q; there are allow, errno, log and kill", a.Action)
+	return fmt.Sprintf("unknown action %.32q; there are allow, errno, log, count and kill", a.Action)
 }
 
 // printable keeps terminal escapes out of everything we print from a profile.

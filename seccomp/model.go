@@ -3,7 +3,7 @@ package seccomp
 import "fmt"
 
 // A Call is what the kernel shows to a filter and to a notify listener
-// (struct seccomp_data without the instruction pointer, which no rule reads).
+// (struct seccomp_data), but for the address it comes from, which no filter of ours reads.
 type Call struct {
 	Nr   int32
 	Arch uint32 // AUDIT_ARCH token
@@ -23,6 +23,7 @@ const (
 	FromDefault = -1
 	FromArch    = -2 // a foreign architecture or an x32 number
 	FromNewer   = -3 // a number above the tables
+	FromSetup   = -4 // cellinit's own code, or in the last part any other
 )
 
 // A Model answers calls as a profile says: the reference that every compiled
@@ -30,6 +31,7 @@ const (
 // immutable.
 type Model struct {
 	p       Profile
+	setup   map[int32]bool  // the calls of Profile.Setup
 	rules   map[int32][]int // call number -> rules that name it, in order
 	rest    Decision
 	foreign Decision
@@ -40,15 +42,23 @@ type Model struct {
 func NewModel(p Profile) *Model {
 	arch := p.Arch.Or()
 	m := &Model{
-		p: p, rules: map[int32][]int{},
+		p: p, rules: map[int32][]int{}, setup: map[int32]bool{},
 		rest:    Decision{Answer: p.Default, Rule: FromDefault, Why: fmt.Sprintf("profile %s names no rule that matches, and its default is %s", p.Name, p.Default)},
 		foreign: Decision{Answer: Kill(), Rule: FromArch, Why: "not a call of " + string(arch) + ": another architecture has other numbers, which the rules do not cover"},
 	}
 	m.newer = Decision{Answer: Fail(ENOSYS), Rule: FromNewer, Why: newerWhy(arch)}
+	if p.Log {
+		m.newer.Answer = Kill()
+	}
 	if p.Default == Allow() {
 		m.foreign.Answer, m.newer = Allow(), m.rest // the last part: the wide part answers these calls
 	}
 	nr := numbers(p.Arch)
+	for _, name := range p.Setup {
+		if n, ok := nr[name]; ok {
+			m.setup[n] = true
+		}
+	}
 	for i, r := range p.Rules {
 		for _, name := range r.Names {
 			if n, ok := nr[name]; ok {
@@ -65,6 +75,13 @@ func Decide(p Profile, c Call) Decision { return NewModel(p).Decide(c) }
 // Decide answers c in the order that Profile documents.
 func (m *Model) Decide(c Call) Decision {
 	arch := m.p.Arch.Or()
+	native := c.Arch == arch.Audit()
+	switch opened := m.setup[c.Nr] && inSetup(c); {
+	case m.p.Default == Allow() && len(m.p.Setup) > 0 && !opened:
+		return Decision{Answer: Allow(), Name: Name(c.Nr, arch), Rule: FromSetup, Why: "left to the wide part"}
+	case m.p.Default != Allow() && native && opened:
+		return Decision{Answer: Allow(), Name: Name(c.Nr, arch), Rule: FromSetup, Why: "cellinit's own call"}
+	}
 	if c.Arch != arch.Audit() || arch == AMD64 && c.Nr != -1 && uint32(c.Nr) >= X32Bit {
 		return m.foreign
 	}

@@ -29,6 +29,13 @@ type Profile struct {
 	Arch    Arch   `json:"arch,omitempty"`
 	Default Answer `json:"default"`
 	Rules   []Rule `json:"rules"`
+
+	// Of what is made of a profile only. Log: LogMode made it, so what is newer than
+	// the tables has the answer kill. Setup, in the parts of Split: the calls that
+	// cellinit's own code has another answer for, in the wide part allow; the last part
+	// answers these alone, and only there.
+	Log   bool     `json:"-"`
+	Setup []string `json:"-"`
 }
 
 // A Rule answers the named calls when all its conditions hold.
@@ -79,16 +86,47 @@ const (
 	ActLog   Action = "log"   // the call runs and the kernel's audit log has it
 	ActKill  Action = "kill"  // the call reaches the agent through the notify listener, which records it and kills
 
+	// ActCount is for calls that make locks of files, which are memory of the kernel's
+	// that no group is charged for: the call runs, and the agent counts it. It is
+	// refused with ENOLCK while the run holds as many locks as it may.
+	ActCount Action = "count"
+
 	// ActKillProcess is the kernel's own kill (SIGSYS). Only Split and mode
 	// changes produce it; a profile that asks for it is refused, because
 	// nobody would learn which call it was.
 	ActKillProcess Action = "kill-process"
 )
 
-// Allow, Kill and Fail build answers.
+// Allow, Kill, Count and Fail build answers.
 func Allow() Answer       { return Answer{Action: ActAllow} }
 func Kill() Answer        { return Answer{Action: ActKill} }
+func Count() Answer       { return Answer{Action: ActCount} }
 func Fail(e Errno) Answer { return Answer{Action: ActErrno, Errno: e} }
+
+// Notified reports whether the agent gives the answer, and not the kernel: so it can
+// name the call in the result. Refusals that say "this kernel has no such thing" are the
+// kernel's own to give: libraries try such calls first, often in every turn of a loop,
+// and do as well without.
+func (a Answer) Notified() bool {
+	switch a.Action {
+	case ActKill, ActCount:
+		return true
+	case ActErrno:
+		return a.Errno != ENOSYS && a.Errno != EINVAL && a.Errno != ENOTTY && a.Errno != EOPNOTSUPP
+	}
+	return false
+}
+
+// asked is the answer as the wide part has it, whose filter knows one notification.
+func (a Answer) asked() Answer {
+	if a.Notified() {
+		return Kill()
+	}
+	return a
+}
+
+// Open reports whether the call runs.
+func (a Action) Open() bool { return a == ActAllow || a == ActLog || a == ActCount }
 
 // An Errno is an error number, written by name. amd64 and arm64 share them.
 type Errno uint16
@@ -96,8 +134,10 @@ type Errno uint16
 // The error numbers the tiers use.
 const (
 	EPERM        Errno = 1
+	EINVAL       Errno = 22
 	ENOTTY       Errno = 25
 	ENOSYS       Errno = 38
+	ENOLCK       Errno = 37
 	EOPNOTSUPP   Errno = 95 // also spelled ENOTSUP
 	EAFNOSUPPORT Errno = 97
 )

@@ -2,76 +2,107 @@ package seccomp
 
 import "slices"
 
-// unixFlags are the bits beside the type in socketpair's second argument:
-// SOCK_CLOEXEC and SOCK_NONBLOCK.
-const unixFlags = 0x80800
+const (
+	// openFlags are the bits beside the type in socketpair's second argument,
+	// SOCK_CLOEXEC and SOCK_NONBLOCK, and those of pipe2, O_CLOEXEC and O_NONBLOCK:
+	// the same on amd64 and arm64.
+	openFlags = 0x80800
 
-// badSendFlags are MSG_OOB and MSG_ZEROCOPY.
-const badSendFlags = 0x4000001
+	// sendFlags are those of messages: PEEK TRUNC DONTWAIT WAITALL NOSIGNAL MORE.
+	sendFlags = 0xc162
+
+	// badSendFlags are MSG_OOB and MSG_ZEROCOPY.
+	badSendFlags = 0x4000001
+
+	typeFifo                  = 0x1000 // S_IFIFO of stat.h
+	afUnix                    = 1      // socket.h, as what follows
+	sockStream, sockSeqpacket = 1, 5
+	solSocket                 = 1 // level of a socket's generic options
+)
 
 // processRules make the default tier of the basic rules: processes, files to
 // write, event loops, pairs of unix sockets.
 func processRules() []Rule {
 	pair := "pairs of unix sockets between a program's own processes (multiprocessing, Node); no other family, so no network and no AF_ALG (CVE-2026-31431); no datagrams, whose senders name any abstract socket (NS-06)"
-	send := "messages on socket pairs; no MSG_OOB (CVE-2025-38236), no MSG_ZEROCOPY"
-	opts := "generic socket options only: TCP_ULP and the netfilter options opened 11 of 100 published exploits"
+	fifo := "named pipes; nothing but a fifo"
 	return slices.Concat([]Rule{
-		plain(Allow(), "directories of its own scratch space", "getdents getdents64 chdir fchdir unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir symlink symlinkat"),
+		plain(Allow(), "older and newer names of what every tier allows", "creat faccessat getrlimit"),
+		plain(Allow(), "directories of its own scratch space", "getdents64 chdir fchdir unlink unlinkat rename renameat renameat2 mkdir mkdirat rmdir symlink symlinkat"),
 		plain(Allow(), "sem_open of the C library, and so locks and pools of Python's multiprocessing; links stay within the scratch", "link linkat"),
-		plain(Allow(), "sizes, modes and times of its own files; nosuid and the inode limit bound them", "ftruncate truncate fallocate fsync fdatasync umask chmod fchmod fchmodat fchmodat2 utimensat fadvise64 statfs fstatfs openat2"),
-		plain(Allow(), "pipes", "pipe pipe2"),
-		plain(Allow(), "processes of its own; the pids limit bounds them", "fork vfork wait4 waitid setpgid setsid execveat"),
-		plain(Allow(), "signals to its own processes; the target cannot be filtered usefully, the pid namespace bounds it", "kill tkill rt_sigqueueinfo rt_tgsigqueueinfo"),
-		plain(Allow(), "event loops", "epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 signalfd4"),
-		plain(Allow(), "timers", "timerfd_create timerfd_settime timerfd_gettime timer_create timer_settime timer_gettime timer_getoverrun timer_delete setitimer getitimer alarm"),
+		plain(Allow(), "sizes, modes and times of its own files; nosuid and the inode limit bound them", "ftruncate truncate fsync fdatasync umask chmod fchmod fchmodat utimensat utime statfs fstatfs"),
+		when("fallocate", "room for its own files; no holes, no moved ranges", eq(1, 0)),
+		plain(Allow(), "pipes", "pipe"),
+		when("mknod", fifo, masked(1, ^uint64(0o777), typeFifo)),
+		when("mknodat", fifo, masked(2, ^uint64(0o777), typeFifo)),
+		when("pipe2", "pipes; not O_NOTIFICATION_PIPE, which makes the kernel's watch queue (CVE-2022-0995)", masked(1, ^uint64(openFlags), 0)),
+		plain(Allow(), "processes of its own; the pids limit bounds them", "fork vfork wait4 setpgid setsid"),
+		plain(Allow(), "signals to its own processes; the target cannot be filtered usefully, the pid namespace bounds it", "kill rt_sigqueueinfo"),
+		plain(Allow(), "event loops", "epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2 signalfd4"),
+		plain(Allow(), "timers", "timerfd_settime timerfd_gettime timer_settime timer_gettime timer_getoverrun timer_delete setitimer getitimer alarm"),
 		plain(Allow(), "asking about connected sockets and closing them", "shutdown getsockname getpeername"),
-		plain(Allow(), "reading its own scheduling and capabilities", "sched_get_priority_max sched_get_priority_min sched_getparam sched_getscheduler getpriority capget"),
-		when("clone", "processes and threads, but no namespaces: 67 of 100 published exploits need a user namespace. CLONE_NEWTIME lies in the exit-signal byte and works through clone3 and unshare only, both refused", masked(0, namespaces, 0)),
+		plain(Allow(), "reading its own scheduling", "sched_get_priority_max sched_get_priority_min sched_getparam sched_getscheduler getpriority"),
+		when("clone", "processes: fork", masked(0, ^uint64(forkFree), forkClone)),
+		when("clone", "processes: posix_spawn, system and popen", eq(0, vforkClone)),
 		when("prlimit64", "its own limits; lowering is harmless, raising needs a capability", eq(0, 0)),
-		when("socketpair", pair, eq(0, 1), masked(1, ^uint64(unixFlags), 1)),
-		when("socketpair", pair, eq(0, 1), masked(1, ^uint64(unixFlags), 5)),
-		when("sendto recvfrom", send, masked(3, badSendFlags, 0)),
-		when("sendmsg recvmsg", send, masked(2, badSendFlags, 0)),
-		when("getsockopt setsockopt", opts, eq(1, 1)),
-		when("memfd_create", "anonymous files with CLOEXEC, ALLOW_SEALING, NOEXEC_SEAL; no huge pages", masked(1, ^uint64(0xb), 0)),
+		when("socketpair", pair, eq(0, afUnix), masked(1, ^uint64(openFlags), sockStream)),
+		when("sendto recvfrom", "messages on socket pairs; no MSG_OOB (CVE-2025-38236), no MSG_ZEROCOPY", masked(3, ^uint64(sendFlags), 0)),
+		when("memfd_create", "anonymous files with CLOEXEC and ALLOW_SEALING; no huge pages", masked(1, ^uint64(3), 0)),
 	},
+		anyOf("waitid", 0, "waiting for its own processes: ALL PID PGID; no handles", 0, 1, 2),
+		anyOf("timerfd_create", 0, "timers of the clocks that everybody reads; no alarm clocks", clockRealtime, clockMonotonic),
+		anyOf("timer_create", 0, "timers of the clocks that everybody reads; not of processor clocks (CVE-2025-38352)", clockRealtime, clockMonotonic),
+		anyOf("fadvise64", 3, "hints about reading a file: NORMAL RANDOM SEQUENTIAL WILLNEED NOREUSE", 0, 1, 2, 3, 5),
+		[]Rule{plain(Fail(EINVAL), "not DONTNEED, which throws pages of the image out of the cache that all sandboxes share: what a neighbour is charged for, and a channel", "fadvise64")},
+		anyOf("ioctl", 1, "bytes that wait, and reading without waiting: FIONREAD FIONBIO", 0x541b, 0x5421),
+		anyOf("futex", 1, "locks of processes that share memory: WAIT and WAKE", 0, 1),
+		anyOf("madvise", 2, "WILLNEED, for files in memory", 3),
 		anyOf("fcntl", 1, "seals on its own anonymous files: ADD_SEALS GET_SEALS", 1033, 1034),
-		anyOf("personality", 0, "the values libraries ask for, as container engines allow: query, Linux, 32-bit Linux, uname 2.6; READ_IMPLIES_EXEC is none of them",
-			0, 8, 0x20000, 0x20008, 0xffffffff),
+		socketOptions("getsockopt", "TYPE ERROR SNDBUF RCVBUF PEERCRED PROTOCOL", 3, 4, 7, 8, 17, 38),
+		socketOptions("setsockopt", "SNDBUF RCVBUF RCVTIMEO SNDTIMEO", 7, 8, 20, 21),
 	)
 }
 
-// lockRules are shared by the managed and the compile tier.
+// socketOptions allows a call for generic options of a socket.
+func socketOptions(call, names string, options ...uint64) []Rule {
+	why := "generic socket options: " + names + "; none that loads a filter, whose machine code is no group's memory, makes handles of processes or stamps times; TCP_ULP and the netfilter options opened 11 of 100 published exploits"
+	var out []Rule
+	for _, o := range options {
+		out = append(out, when(call, why, eq(1, solSocket), eq(2, o)))
+	}
+	return out
+}
+
+// recordLocks are shared by all tiers but strict.
+func recordLocks() []Rule {
+	return counted(anyOf("fcntl", 1, "record locks, which databases, package caches and build tools need: GETLK SETLK SETLKW; the agent counts them, for no group is charged for them", 5, 6, 7))
+}
+
+// lockRules are shared by the tiers default, managed and compile.
 func lockRules() []Rule {
 	return slices.Concat(
-		anyOf("fcntl", 1, "record locks, which package caches and build tools need: GETLK SETLK SETLKW", 5, 6, 7),
-		[]Rule{plain(Allow(), "whole-file locks and processor binding, which runtimes and build tools need", "flock sched_setaffinity")},
+		recordLocks(),
+		[]Rule{plain(Count(), "whole-file locks, which PHP's LOCK_EX, package managers and shell scripts need; the agent counts them, for no group is charged for them", "flock")},
 	)
+}
+
+// counted has the agent count the calls of rules.
+func counted(rules []Rule) []Rule {
+	for i := range rules {
+		rules[i].Answer = Count()
+	}
+	return rules
 }
 
 // managedRules make the managed tier of the default rules.
 func managedRules() []Rule {
-	fifo := "the runtime's diagnostic fifo, mode 0600 or 0700; nothing but a fifo"
-	return slices.Concat([]Rule{
-		plain(Allow(), "locked memory for garbage collectors; RLIMIT_MEMLOCK bounds it", "mlock mlock2 munlock"),
-		plain(Allow(), "the layout of memory nodes", "get_mempolicy"),
-		plain(Allow(), "protection keys of its own memory", "pkey_alloc pkey_free pkey_mprotect"),
-		plain(Allow(), "watching files, which these runtimes do at start", "inotify_init1 inotify_add_watch inotify_rm_watch"),
-		plain(Allow(), "waiting for several locks", "futex_waitv"),
-		plain(Allow(), "handles of its own processes; the pid namespace bounds them", "pidfd_open pidfd_send_signal"),
-	},
-		anyOf("sched_setscheduler", 1, "the policies that give way, BATCH and IDLE; never real-time", 3, 5),
-		anyOf("mknod", 1, fifo, 0x1180, 0x11c0),
-		anyOf("mknodat", 2, fifo, 0x1180, 0x11c0),
-		anyOf("prctl", 0, "timer slack", prSetTimerslack, prGetTimerslack),
-	)
+	return []Rule{
+		when("recvmsg", "messages on socket pairs: Node's processes read from each other by it; nobody sends descriptors, and there is no MSG_OOB (CVE-2025-38236)", masked(2, badSendFlags, 0)),
+	}
 }
 
 // compileRules make the compile tier of the default rules.
 func compileRules() []Rule {
 	return []Rule{
-		plain(Allow(), "copying outputs; the page-cache bugs behind these calls are met by running compilers in a box of their own", "copy_file_range sendfile"),
-		plain(Allow(), "compiler drivers set the ids they already have", "setresuid setresgid"),
-		plain(Allow(), "time stamps for build tools", "utimes utime"),
+		when("socketpair", "pairs of unix sockets for packets, on which rustc's children tell that they could not start", eq(0, afUnix), masked(1, ^uint64(openFlags), sockSeqpacket)),
 	}
 }

@@ -13,9 +13,9 @@ func Tiers() []string { return []string{"strict", "default", "managed", "compile
 func About(tier string) string {
 	switch tier {
 	case "strict":
-		return "compiled programs that compute (C, C++, Rust, Haskell, Pascal, Lua): one process, threads, files by path"
+		return "compiled programs that only compute (C, C++, Rust, Haskell, Pascal, Lua), where a judge chooses it: one process, threads, files by path"
 	case "default":
-		return "interpreters and shells (Python, Ruby, PHP, Perl, Go); what a run gets that names no profile"
+		return "ordinary programs: compiled ones, interpreters and shells; what a run gets that names no profile"
 	case "managed":
 		return "runtimes with a compiler in them (JVM, Node, .NET)"
 	case "compile":
@@ -29,47 +29,94 @@ func About(tier string) string {
 //
 // Names that only another architecture has are part of the data; there they
 // have no effect.
-func Tier(name string) (Profile, error) { return TierWithout(name, "") }
+func Tier(name string) (Profile, error) {
+	rules, err := tierRules(name)
+	if err != nil {
+		return Profile{}, err
+	}
+	return tierOf(name, rules), nil
+}
 
-// TierWithout returns a built-in profile as it would be if it allowed one call less:
-// the call then has the answer that tiers give it which do not allow it. Whoever wants
-// to know what needs the call runs it under this.
-func TierWithout(name, call string) (Profile, error) {
-	p := Profile{Name: name, Default: Fail(EPERM)}
+// tierRules returns what a tier allows, and its answers beside that to the same calls.
+func tierRules(name string) ([]Rule, error) {
 	switch name {
 	case "strict":
-		p.Rules = slices.Concat(basicRules(), strictRules())
+		return slices.Concat(basicRules(), strictRules()), nil
 	case "default":
-		p.Rules = slices.Concat(basicRules(), processRules())
+		return slices.Concat(basicRules(), processRules(), lockRules()), nil
 	case "managed":
-		p.Rules = slices.Concat(basicRules(), processRules(), lockRules(), managedRules())
+		return slices.Concat(basicRules(), processRules(), lockRules(), managedRules()), nil
 	case "compile":
-		p.Rules = slices.Concat(basicRules(), processRules(), lockRules(), compileRules())
-	default:
-		return Profile{}, fmt.Errorf("find tier %q: no such tier; there are %s", name, strings.Join(Tiers(), ", "))
+		return slices.Concat(basicRules(), processRules(), lockRules(), compileRules()), nil
 	}
-	if call != "" {
-		p.Name += "/without-" + call
-		p.Rules = slices.DeleteFunc(p.Rules, func(r Rule) bool { return r.Action == ActAllow && slices.Equal(r.Names, []string{call}) })
-		for i, r := range p.Rules {
-			if r.Action == ActAllow {
-				p.Rules[i].Names = slices.DeleteFunc(r.Names, func(n string) bool { return n == call })
+	return nil, fmt.Errorf("find tier %q: no such tier; there are %s", name, strings.Join(Tiers(), ", "))
+}
+
+// tierOf makes a profile of what a tier allows.
+func tierOf(name string, rules []Rule) Profile {
+	return Profile{Name: name, Default: Fail(EPERM), Rules: append(rules, answersBeside(rules)...)}
+}
+
+// A Grant is one call that a profile allows, for the arguments that one of its
+// rules compares or, without any, for all.
+type Grant struct {
+	Call string
+	Args []ArgCond
+}
+
+// String writes g as the tools show it: the call, and its conditions in words.
+func (g Grant) String() string {
+	if len(g.Args) == 0 {
+		return g.Call
+	}
+	return g.Call + " if " + describe(g.Args)
+}
+
+// Grants lists what p allows, in the order of its rules.
+func (p Profile) Grants() []Grant {
+	var out []Grant
+	for _, r := range p.Rules {
+		for _, n := range r.Names {
+			if r.Action == ActAllow || r.Action == ActCount {
+				out = append(out, Grant{n, r.Args})
 			}
 		}
 	}
-	p.Rules = append(p.Rules, answersBeside(p.Rules)...)
-	return p, nil
+	return out
+}
+
+// TierWithout returns a built-in profile as it would be if it did not allow what is
+// taken: a call then has the answer that it has now for other arguments or, when it
+// is not allowed for any, the answer of tiers that do not allow it. To find out what
+// needs a grant, run programs under this.
+func TierWithout(name string, taken ...Grant) (Profile, error) {
+	rules, err := tierRules(name)
+	if err != nil {
+		return Profile{}, err
+	}
+	for _, g := range taken {
+		found := false
+		for i, r := range rules {
+			if (r.Action == ActAllow || r.Action == ActCount) && slices.Equal(r.Args, g.Args) && slices.Contains(r.Names, g.Call) {
+				found = true
+				rules[i].Names = slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool { return n == g.Call })
+			}
+		}
+		if !found {
+			return Profile{}, fmt.Errorf("take %s from tier %s: it does not allow that", g, name)
+		}
+	}
+	rules = slices.DeleteFunc(rules, func(r Rule) bool { return len(r.Names) == 0 })
+	return tierOf(name+"/without", rules), nil
 }
 
 // Allows lists the calls that p allows, for some arguments at least, in the order of
 // their rules.
 func (p Profile) Allows() []string {
 	var names []string
-	for _, r := range p.Rules {
-		for _, n := range r.Names {
-			if r.Action == ActAllow && !slices.Contains(names, n) {
-				names = append(names, n)
-			}
+	for _, g := range p.Grants() {
+		if !slices.Contains(names, g.Call) {
+			names = append(names, g.Call)
 		}
 	}
 	return names

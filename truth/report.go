@@ -60,7 +60,8 @@ const doc = `# Truth
 Written by ` + "`sudo make truth WRITE=1`" + `, never by hand. Programs that know what they use
 (truth/c) run in the sandbox; this is what brig says of them beside the truth. Deviations
 are the worst of the runs of a row unless it says otherwise; "2x overload" means two
-burners a processor outside brig meanwhile.
+burners a processor outside brig meanwhile; "evicted" means that every file of the image
+was thrown out of the page cache before the run, as far as the kernel does.
 
 `
 

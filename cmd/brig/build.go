@@ -73,7 +73,7 @@ func findRecipe(name, file string) (rootfs.Recipe, error) {
 	if file == "" {
 		return rootfs.FindRecipe(name)
 	}
-	text, err := os.ReadFile(file)
+	text, err := readInput(file, mostText)
 	if err != nil {
 		return rootfs.Recipe{}, err
 	}
@@ -113,12 +113,12 @@ func (c *console) buildAndStore(ctx context.Context, a *agentHandle, r rootfs.Re
 }
 
 func (c *console) buildFile(ctx context.Context, r rootfs.Recipe, path string, o rootfs.BuildOptions) error {
-	out, err := os.Create(path)
+	out, err := openOutput(path)
 	if err != nil {
 		return err
 	}
 	err = errors.Join(c.build(ctx, r, out, o), out.Close())
-	if err != nil {
+	if err != nil && !ownDescriptor(filepath.Clean(path)) { // root would remove /dev/null
 		err = errors.Join(err, os.Remove(path))
 	}
 	return err
@@ -149,7 +149,7 @@ func (c *console) buildMissing(ctx context.Context, a *agentHandle, l api.Langua
 		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s", l.Image, l.Name, l.Image)
 	}
 	return c.buildOnce(ctx, a, l, func() error {
-		fmt.Fprintf(c.stderr, "brig: the image of %s is not stored yet: building it, once, which takes a minute or more\n", l.Name)
+		c.note("the image of %s is not stored yet: building it, once, which takes a minute or more", l.Name)
 		quiet := *c
 		quiet.stdout = io.Discard // stdout is the program's
 		return quiet.buildAndStore(ctx, a, r, l.Image, rootfs.BuildOptions{Cache: cacheDir()}, false)

@@ -19,8 +19,8 @@ const lockPause = 100 * time.Millisecond
 // lockBuild makes the caller the only one on the host who builds an image, until the
 // file is closed: also when he is killed. waits is called when another is building it.
 func lockBuild(ctx context.Context, dir, image string, waits func()) (*os.File, error) {
-	dir = filepath.Join(dir, "locks")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir, err := makeLocks(dir)
+	if err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, image+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -46,12 +46,38 @@ func lockBuild(ctx context.Context, dir, image string, waits func()) (*os.File, 
 	}
 }
 
+// makeLocks makes the directory of locks, which is root's alone, in the cache. Builds run as
+// another user, who passes through the cache to its own directory there, such as npm's: a
+// cache that an earlier brig made for root alone is opened for that.
+func makeLocks(cache string) (dir string, err error) {
+	if cache == "" {
+		return "", errors.New("there is no place for the cache of builds: set HOME")
+	}
+	dir = filepath.Join(cache, "locks")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(cache)
+	if err != nil {
+		return "", err
+	}
+	if mode := info.Mode().Perm(); os.Geteuid() == 0 && mode&0o055 != 0o055 {
+		if err := os.Chmod(cache, mode|0o055); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	return dir, nil
+}
+
 // buildOnce builds the image of a language, unless another has done so by the time it
 // is our turn.
 func (c *console) buildOnce(ctx context.Context, a *agentHandle, l api.Language, build func() error) error {
 	var p *progress
 	lock, err := lockBuild(ctx, cacheDir(), l.Image, func() {
-		fmt.Fprintf(c.stderr, "brig: another brig is building image %s: waiting for it\n", l.Image)
+		c.note("another brig is building image %s: waiting for it", l.Image)
 		p = c.progress("waiting for image " + l.Image)
 	})
 	if p != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,8 +22,10 @@ Write a run as an OCI bundle, OUT_DIR with config.json and the image's files, th
 a plain runtime accepts: the same user, mounts, filter and limits.
 
 A bundle has no limit on wall time and none on output, its three scratch
-directories have a size each, and the program is PID 1. OUT_DIR must not exist,
-and others must be able to pass through the directories above it.
+directories have a size each, and the program is PID 1. CMD is a command of the image:
+no files are placed. A filter that refuses calls which runc itself makes under it
+(fstatfs, getdents64) allows those. OUT_DIR must not exist, and others must be able to
+pass through the directories above it.
 
 Usage:
   brig bundle --language NAME [flags] OUT_DIR -- CMD [ARGS...]
@@ -83,16 +86,16 @@ func bundleCommand(c *console, args []string) int {
 		return c.fail(api.Refuse(api.CodeForbidden, "the image store and the ids of a bundle are root's: use sudo brig bundle"))
 	}
 	c.noteStray(f, f.Args())
-	if err := o.write(words[0], words[1:]); err != nil {
+	if err := o.write(c, words[0], words[1:]); err != nil {
 		return c.fail(err)
 	}
 	dir := words[0]
-	fmt.Fprintf(c.stderr, "brig: wrote %s; try: sudo timeout 30 runc run --bundle %s %s\n", dir, dir, filepath.Base(dir))
+	c.note("wrote %s; try: sudo timeout 30 runc run --bundle %s %s", dir, dir, filepath.Base(dir))
 	return 0
 }
 
 // write decides the run and writes its bundle.
-func (o *bundleOptions) write(dir string, argv []string) error {
+func (o *bundleOptions) write(c *console, dir string, argv []string) error {
 	env, err := variables(o.env)
 	if err != nil {
 		return err
@@ -103,7 +106,7 @@ func (o *bundleOptions) write(dir string, argv []string) error {
 		if err != nil {
 			return err
 		}
-		if lang, err = known.ByName(o.language); err != nil {
+		if lang, err = known.ByName(strings.ToLower(o.language)); err != nil {
 			return api.Refuse(api.CodeNoLanguage, "%w", err)
 		}
 		o.image = lang.Image
@@ -127,11 +130,36 @@ func (o *bundleOptions) write(dir string, argv []string) error {
 	all := map[string]string{}
 	maps.Copy(all, lang.Env)
 	maps.Copy(all, env)
-	spec, err := bundle.Spec(bundle.Config{Args: argv, Env: all, Limits: limits, Profile: profile, FullProc: lang.Proc == "full"})
+	config := bundle.Config{Args: argv, Env: all, Limits: limits, Profile: profile, FullProc: lang.Proc == "full"}
+	if err := bundle.FindProgram(image.Path, config); err != nil {
+		return o.noProgram(argv[0], err)
+	}
+	spec, err := bundle.Spec(config)
 	if err != nil {
 		return err
 	}
-	return bundle.Write(dir, image.Path, spec)
+	if err := bundle.Write(dir, image.Path, spec); err != nil {
+		return err
+	}
+	if _, added := bundle.Widened(profile); len(added) > 0 {
+		c.note("profile %s is wider in the bundle by %s: runc itself makes these calls under the filter", profile.Name, strings.Join(added, " and "))
+	}
+	return nil
+}
+
+// noProgram says what to write instead of a command that the image has not. A file of
+// this host is not placed in a bundle: /box is empty at every start.
+func (o *bundleOptions) noProgram(name string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return api.Refuse(api.CodeBadProgram, "%s is in image %s, and may not be executed", name, o.image)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		return api.Refuse(api.CodeNoProgram, "image %s has no program %q, and a bundle takes no files of this host: give the text as an argument, such as -- python3 -c \"$(cat %[2]s)\", or import an image that has the file", o.image, name)
+	}
+	return api.Refuse(api.CodeNoProgram, "image %s has no program %q: name a command of the image", o.image, name)
 }
 
 // find looks the image up; it makes no store where there is none.

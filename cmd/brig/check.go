@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -32,7 +31,7 @@ Exit codes: 0 where nothing weighs as much as an error, 1 where something does,
 func checkCommand(c *console, args []string) int {
 	o := &runOptions{command: "check"}
 	f := c.flags("check", checkUsage)
-	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension")
+	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON")
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
@@ -44,12 +43,12 @@ func checkCommand(c *console, args []string) int {
 		return c.runFailed(o, errors.New("name one FILE to check"), true)
 	}
 	file := f.Arg(0)
-	source, err := readFile(file)
+	src, err := readSource(file, c.stdin)
+	if err == nil && o.run.Language == "" {
+		err = src.untold()
+	}
 	if err != nil {
 		return c.runFailed(o, err, true)
-	}
-	if o.run.Language == "" && filepath.Ext(file) == "" {
-		return c.runFailed(o, fmt.Errorf("%s has no extension to tell its language by: add --language", file), true)
 	}
 	agent, err := c.connect(o.socket)
 	if err != nil {
@@ -57,10 +56,10 @@ func checkCommand(c *console, args []string) int {
 	}
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
-	if err := c.settleLanguage(ctx, agent, o, filepath.Ext(file)); err != nil {
+	if err := c.settleLanguage(ctx, agent, o, src); err != nil {
 		return c.runFailed(o, agent.explain(err), false)
 	}
-	found, err := check.Program(o.run.Language, filepath.Base(file), source, func(r api.Run) (api.Result, error) {
+	found, err := check.Program(o.run.Language, src.name, src.text, func(r api.Run) (api.Result, error) {
 		return whenFree(ctx, c, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
 	})
 	if err != nil {
@@ -71,7 +70,7 @@ func checkCommand(c *console, args []string) int {
 			Findings []api.Finding `json:"findings"`
 		}{append([]api.Finding{}, found...)}))
 	} else {
-		c.stdout.Write(listed(file, found))
+		c.text().Write(listed(file, found))
 	}
 	if check.Refuses(found) {
 		return 1
@@ -83,20 +82,20 @@ func checkCommand(c *console, args []string) int {
 func listed(file string, found []api.Finding) []byte {
 	var b bytes.Buffer
 	for _, f := range found {
-		b.WriteString(file)
+		b.WriteString(printable(file))
 		if f.Line > 0 {
 			fmt.Fprintf(&b, ":%d", f.Line)
 		}
 		if f.Column > 0 {
 			fmt.Fprintf(&b, ":%d", f.Column)
 		}
-		fmt.Fprintf(&b, ": %s: %s [%s]\n", f.Severity, f.Message, f.Rule)
+		fmt.Fprintf(&b, ": %s: %s [%s]\n", f.Severity, oneLine(f.Message), f.Rule)
 		if f.Snippet != "" {
-			fmt.Fprintf(&b, "    %s\n", f.Snippet)
+			fmt.Fprintf(&b, "    %s\n", oneLine(f.Snippet))
 		}
 	}
 	if len(found) == 0 {
-		fmt.Fprintf(&b, "%s: nothing found\n", file)
+		fmt.Fprintf(&b, "%s: nothing found\n", printable(file))
 	}
 	return b.Bytes()
 }

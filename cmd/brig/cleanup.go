@@ -68,7 +68,7 @@ func cleanupCommand(c *console, args []string) int {
 	if *asJSON {
 		c.stdout.Write(marshal(done))
 	} else {
-		fmt.Fprint(c.stdout, done)
+		fmt.Fprint(c.text(), done)
 	}
 	if err != nil {
 		return c.fail(err)

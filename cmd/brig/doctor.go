@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/doctor"
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 const defaultStore = "/var/lib/brig/images"
@@ -37,16 +40,34 @@ Example:
 	if o.Brigd, err = findBrigd(); err != nil {
 		o.BrigdErr = "brigd is neither beside brig nor in PATH"
 	}
+	o.Outdated, err = outdatedImages(*store)
+	if err != nil {
+		o.OutdatedErr = err.Error()
+	}
 	report := doctor.Judge(doctor.Gather(ctx, o))
 	if *asJSON {
 		c.stdout.Write(marshal(report))
-	} else if err := report.Write(c.stdout); err != nil {
+	} else if err := report.Write(c.text()); err != nil {
 		return c.fail(err)
 	}
 	if !report.Trusted {
 		return 1
 	}
 	return 0
+}
+
+// outdatedImages are those in the store that lack what brig's languages, or the operator's, need:
+// by name, with what they lack and the cure.
+func outdatedImages(store string) (all []doctor.Outdated, err error) {
+	languages, err := rootfs.LoadLanguages("/etc/brig/languages", nil)
+	if err != nil {
+		return nil, err
+	}
+	lack, err := rootfs.Existing(store).Outdated(languages.All())
+	for _, name := range slices.Sorted(maps.Keys(lack)) {
+		all = append(all, doctor.Outdated{Image: name, Lacks: lack[name], Cure: rootfs.Rebuild(name)})
+	}
+	return all, err
 }
 
 // askAgent asks for an agent's health without starting one.

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -133,13 +135,9 @@ func (i identity) do(socket string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	var groups []int
-	var st unix.Stat_t
-	if err := unix.Stat(socket, &st); err != nil {
-		return fmt.Errorf("the agent's socket: %w", err)
-	}
-	if st.Gid != 0 && st.Mode&0o060 == 0o060 {
-		groups = []int{int(st.Gid)}
+	groups, err := groupsFor(socket)
+	if err != nil {
+		return err
 	}
 	if err := syscall.Setgroups(groups); err != nil {
 		return os.NewSyscallError("setgroups", err)
@@ -157,7 +155,69 @@ func (i identity) do(socket string) error {
 		return errors.New("root could not be given up")
 	}
 	if err := unix.Access(socket, unix.R_OK|unix.W_OK); err != nil {
-		return fmt.Errorf("the agent's socket %s is not to be used by uid %d: start brigd with --group GROUP, and this with --user of that group: %w", socket, i.uid, err)
+		return i.unusable(socket, err)
 	}
 	return nil
+}
+
+// groupsFor gives the groups that the service keeps: the one that owns the agent's
+// socket, where it may use it.
+func groupsFor(socket string) ([]int, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(socket, &st); err != nil {
+		return nil, fmt.Errorf("the agent's socket %s: %w", socket, err)
+	}
+	if st.Gid != 0 && st.Mode&0o060 == 0o060 {
+		return []int{int(st.Gid)}, nil
+	}
+	return nil, nil
+}
+
+// mayUse reports, while we are root, whether the identity will reach the socket and may
+// use it, by the modes of the socket and of the directories above. What else the kernel
+// asks, such as an ACL, shows when root is gone.
+func (i identity) mayUse(socket string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	groups, err := groupsFor(socket)
+	if err != nil {
+		return err
+	}
+	at, err := filepath.Abs(socket)
+	if err == nil {
+		at, err = filepath.EvalSymlinks(at)
+	}
+	if err != nil {
+		return fmt.Errorf("the agent's socket: %w", err)
+	}
+	for need := uint32(0o6); ; need = 0o1 {
+		var st unix.Stat_t
+		if err := unix.Stat(at, &st); err != nil {
+			return &os.PathError{Op: "stat", Path: at, Err: err}
+		}
+		if !i.permits(st, groups, need) {
+			return i.unusable(socket, &os.PathError{Op: "use", Path: at, Err: unix.EACCES})
+		}
+		if at == "/" {
+			return nil
+		}
+		at = filepath.Dir(at)
+	}
+}
+
+// permits is the kernel's rule: of owner, group and others the first that fits decides.
+func (i identity) permits(st unix.Stat_t, groups []int, need uint32) bool {
+	mode := st.Mode
+	switch {
+	case int(st.Uid) == i.uid:
+		mode >>= 6
+	case int(st.Gid) == i.gid || slices.Contains(groups, int(st.Gid)):
+		mode >>= 3
+	}
+	return mode&need == need
+}
+
+func (i identity) unusable(socket string, err error) error {
+	return fmt.Errorf("the agent's socket %s cannot be used by uid %d, which this service becomes: start brigd with --group GROUP, in a directory that this user can reach; the service then keeps that group: %w", socket, i.uid, err)
 }

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -17,61 +14,61 @@ import (
 	"github.com/brig-sandbox/brig/remote"
 )
 
-// serviceURL is where brig serve listens by itself.
-const serviceURL = "http://127.0.0.1:8080"
-
 // explainCommand is brig explain.
 func explainCommand(c *console, args []string) int {
 	f := c.flags("explain", `
-Say in words what became of a run that brig serve carried out.
+Say in words what became of a run that brig serve carried out. brig history lists them.
 
-The service's address is $BRIG_URL, or `+serviceURL+`; its key is $BRIG_API_KEY.
+`+serviceText+`
 
 Usage:
   brig explain RUN_ID [flags]
+  brig explain --last [flags]
 
 Examples:
   brig explain 7vt52xaicjjw4iogs43u6n42
+  brig explain --last
   BRIG_URL=https://judge.example BRIG_API_KEY=brig_... brig explain 7vt52xaicjjw4iogs43u6n42 --json`)
-	base := f.String("url", "", "the service's `ADDRESS`")
+	base := urlFlag(f)
+	last := f.Bool("last", false, "the run that was asked for last")
 	all := f.Bool("all", false, "explain another key's run too, once it has ended; for keys with admin")
 	asJSON := f.Bool("json", false, "print the run as the service has it")
 	if code, done := c.parse(f, args); done {
 		return code
 	}
-	if f.NArg() != 1 {
-		return c.hint("explain", fmt.Errorf("brig explain needs the RUN_ID of a run"))
+	switch {
+	case *last && f.NArg() > 0:
+		return c.hint("explain", fmt.Errorf("--last and a RUN_ID exclude each other"))
+	case !*last && f.NArg() != 1:
+		return c.hint("explain", fmt.Errorf("brig explain needs the RUN_ID of a run, or --last: brig history lists runs"))
 	}
-	at := *base
-	if at == "" {
-		at = c.env("BRIG_URL")
-	}
-	if at == "" {
-		at = serviceURL
-	}
-	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return c.hint("explain", fmt.Errorf("address %q: write it as %s", at, serviceURL))
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ctx, enough := context.WithTimeout(ctx, 30*time.Second)
-	defer enough()
-	key := c.env("BRIG_API_KEY")
-	service := remote.New(at, key)
-	ask := service.Status
-	if *all {
-		ask = service.AnyStatus
-	}
-	s, err := ask(ctx, f.Arg(0))
-	if err != nil {
-		return c.fail(unexplained(err, at, key))
-	}
-	if *asJSON {
-		c.stdout.Write(marshal(s))
-		return 0
-	}
-	fmt.Fprint(c.stdout, explanation(s))
-	return 0
+	return c.askService("explain", *base, func(ctx context.Context, service serviceHandle) error {
+		id := f.Arg(0)
+		if *last {
+			page, err := service.History(ctx, remote.Filter{Limit: 1, All: *all})
+			if err != nil {
+				return err
+			}
+			if len(page.Items) == 0 {
+				return api.Refuse(api.CodeNotFound, "the history of %s has no run yet", service.at)
+			}
+			id = page.Items[0].ID
+		}
+		ask := service.Status
+		if *all {
+			ask = service.AnyStatus
+		}
+		s, err := ask(ctx, id)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			c.stdout.Write(marshal(s))
+			return nil
+		}
+		fmt.Fprint(c.text(), explanation(s))
+		return nil
+	})
 }
 
 // unexplained says what to mend where the service did not answer, or not whoever has this key.
@@ -98,7 +95,7 @@ func unexplained(err error, at, key string) error {
 func explanation(s api.Status) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-9s %s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(&b, "%-9s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
 	}
 	line("run", "%s, asked for at %s", s.Run, s.Created.Format(time.RFC3339))
 	switch {
@@ -113,6 +110,9 @@ func explanation(s api.Status) string {
 	if t := s.Result.Summary; t != nil && (t.Ran > 0 || s.Result.Verdict != api.CompileError) {
 		line("tests", "%s", testsOf(*s.Result))
 	}
+	for _, r := range s.Result.Decisive().Refused {
+		line("refused", "%s", refusal(r))
+	}
 	d := s.Result.Diagnosis
 	if d == nil {
 		return b.String()
@@ -120,11 +120,11 @@ func explanation(s api.Status) string {
 	test := diagnosedTest(*s.Result)
 	switch place := strings.TrimSuffix(placeOf(*d), ": "); {
 	case place != "" && test != "":
-		line("where", "%s, in test %s", place, test)
+		line("where", "%s, in test %s", place, printable(test))
 	case place != "":
 		line("where", "%s", place)
 	case test != "":
-		line("where", "test %s", test)
+		line("where", "test %s", printable(test))
 	}
 	line("what", "%s (%s): %s", d.Type, d.Category, d.Message)
 	if d.Hint != "" {

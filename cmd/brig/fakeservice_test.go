@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/gateway"
 	"github.com/brig-sandbox/brig/history"
+	"github.com/brig-sandbox/brig/remote"
 )
 
 // serveScript serves the script's agent at $BRIG_URL, to who has $RIGHT_KEY.
@@ -39,4 +44,29 @@ func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	ts.Setenv("BRIG_URL", "http://"+ln.Addr().String())
 	ts.Setenv("RIGHT_KEY", token)
+}
+
+// runOverHTTP has the script's service run -c CODE, or CMD ARGS. The label of its task is a
+// stranger's.
+func runOverHTTP(ts *testscript.TestScript, neg bool, args []string) {
+	r := api.Run{Image: "i", Argv: args, Labels: api.Labels{Project: "course", Task: "ann\n\x1b"}}
+	if args[0] == "-c" {
+		r.Image, r.Argv, r.Language, r.Source = "", nil, "python", api.Bytes(args[1])
+	}
+	_, err := remote.New(ts.Getenv("BRIG_URL"), ts.Getenv("RIGHT_KEY")).Run(context.Background(), r)
+	ts.Check(err)
+}
+
+// refusedOverHTTP prints the status and the detail of what the script's service refuses:
+// METHOD PATH.
+func refusedOverHTTP(ts *testscript.TestScript, neg bool, args []string) {
+	req, err := http.NewRequest(args[0], ts.Getenv("BRIG_URL")+args[1], nil)
+	ts.Check(err)
+	req.Header.Set("Authorization", "Bearer "+ts.Getenv("RIGHT_KEY"))
+	res, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer res.Body.Close()
+	var p api.Problem
+	ts.Check(json.NewDecoder(res.Body).Decode(&p))
+	fmt.Fprintf(ts.Stdout(), "%d %s\n", res.StatusCode, p.Detail)
 }

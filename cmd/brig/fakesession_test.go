@@ -41,6 +41,7 @@ func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ agent
 	defer f.mu.Unlock()
 	f.files = append(f.files, map[string][]byte{})
 	s := f.info(len(f.files))
+	s.Language = ask.Language
 	if v := ask.Volume; v != nil {
 		s.Volume = &api.MountedVolume{Name: v.Name, Size: max(v.Size, api.VolumeSizeMin), ReadOnly: v.ReadOnly, Shared: v.Shared}
 		if f.kept == nil {

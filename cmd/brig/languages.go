@@ -14,7 +14,8 @@ func languagesCommand(c *console, args []string) int {
 	f := c.flags("languages", `
 List the languages the agent can run: the compiler's tier comes before the
 program's where it is another, its default flags before the others that brig run --flag takes. An
-image that is not stored is built at the first brig run of root.
+image that is not stored is built at the first brig run of root; one that is older than the
+language, brig rootfs ls says why, must be built again.
 
 Usage:
   brig languages [--json]
@@ -40,11 +41,14 @@ Example:
 		c.stdout.Write(marshal(all))
 		return 0
 	}
-	t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS")
 	for _, l := range all {
 		stored := "no"
-		if l.Stored {
+		switch {
+		case len(l.Lacks) > 0:
+			stored = "older"
+		case l.Stored:
 			stored = "yes"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, l.Tiers(), flagsOf(l))
@@ -64,8 +68,11 @@ func flagsOf(l api.Language) string {
 			more = append(more, f)
 		}
 	}
+	if len(l.FlagPatterns) > 0 {
+		more = append(more, "...")
+	}
 	switch {
-	case len(l.Flags) == 0:
+	case len(l.Flags)+len(l.FlagPatterns) == 0:
 		return "-"
 	case len(more) == 0:
 		return strings.Join(l.DefaultFlags, " ")

@@ -33,6 +33,7 @@ func commands() []command {
 		{name: "run", short: "run a program in a sandbox", run: runCommand},
 		{name: "serve", short: "serve runs over HTTP, with history and statistics", run: serveCommand},
 		{name: "key", short: "make keys for brig serve", run: keyCommand},
+		{name: "history", short: "list the runs that brig serve carried out", run: historyCommand},
 		{name: "explain", short: "say why a run that brig serve carried out failed", run: explainCommand},
 		{name: "check", short: "look for what is noteworthy in a program's source", run: checkCommand},
 		{name: "rootfs", short: "build, import, list and remove images", run: rootfsCommand},
@@ -85,6 +86,7 @@ type console struct {
 	stdout, stderr io.Writer
 	env            func(string) string
 	asked          *[]usage.Page // not nil: commands say what they are, and do nothing
+	compiler       []byte        // what a compiler printed and was passed on
 }
 
 func main() {
@@ -102,7 +104,7 @@ func brig(c *console, args []string) int {
 		if len(args) > 1 && name == "help" {
 			return brig(c, append(slices.Clone(args[1:]), "--help"))
 		}
-		fmt.Fprint(c.stdout, overview())
+		fmt.Fprint(c.text(), overview())
 		return 0
 	case "--version":
 		return versionCommand(c, nil)
@@ -111,7 +113,7 @@ func brig(c *console, args []string) int {
 		if i := slices.IndexFunc(all, func(k command) bool { return k.name == name }); i >= 0 {
 			return all[i].run(c, args[1:])
 		}
-		return c.hint("", fmt.Errorf("command %q does not exist%s", name, nearest(name, names(all))))
+		return c.hint("", fmt.Errorf("command %q does not exist%s", name, commandCure(name, names(all))))
 	}
 }
 
@@ -138,9 +140,9 @@ func (c *console) flags(name, text string) *pflag.FlagSet {
 		*c.asked = append(*c.asked, usage.Page{Name: "brig " + name, Text: text, Flags: f})
 	}
 	f.Usage = func() {
-		fmt.Fprintf(c.stdout, "%s\n", text)
+		fmt.Fprintf(c.text(), "%s\n", text)
 		if flags := f.FlagUsages(); flags != "" {
-			fmt.Fprintf(c.stdout, "\nFlags:\n%s", flags)
+			fmt.Fprintf(c.text(), "\nFlags:\n%s", flags)
 		}
 	}
 	return f
@@ -159,9 +161,7 @@ func (c *console) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
 	default:
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
-			var all []string
-			f.VisitAll(func(g *pflag.Flag) { all = append(all, "--"+g.Name) })
-			err = fmt.Errorf("%w%s", err, nearest("--"+unknown.GetSpecifiedName(), all))
+			err = fmt.Errorf("%w%s", err, flagCure(f, unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames()))
 		}
 		return c.hint(f.Name(), usage.Mistake(err)), true
 	}
@@ -169,13 +169,13 @@ func (c *console) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
 
 // hint reports a mistake on the command line.
 func (c *console) hint(command string, err error) int {
-	fmt.Fprintf(c.stderr, "brig: %v\nTry: brig %s\n", err, strings.TrimSpace(command+" --help"))
+	c.note("%v\nTry: brig %s", err, strings.TrimSpace(command+" --help"))
 	return exitBrig
 }
 
 // fail reports that brig could not do what was asked, and gives the exit code.
 func (c *console) fail(err error) int {
-	fmt.Fprintf(c.stderr, "brig: %v\n", err)
+	c.note("%v", err)
 	var e *api.Error
 	if errors.As(err, &e) {
 		return errorExit(e.Code)

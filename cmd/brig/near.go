@@ -1,48 +1,53 @@
 package main
 
 import (
-	"slices"
 	"strings"
 )
 
 // nearest gives the word of all that name probably means, as text to put behind a
-// message: another word for it, the only one that begins with name, or one that a slip of the
-// fingers turns into name. It is empty where none is near.
+// message: another word for it, or the closest. It is empty where none is near.
 func nearest(name string, all []string) string {
-	if e := elsewhere[name]; slices.Contains(all, e.flag) {
-		return ": " + e.text
+	for _, w := range all {
+		if w == alsoCalled[name] {
+			return ": did you mean " + w + "?"
+		}
 	}
-	best, least := "", 3
+	if best := closest(name, all); best != "" {
+		return ": did you mean " + best + "?"
+	}
+	return ""
+}
+
+// alsoCalled has what other programs call some of the subcommands.
+var alsoCalled = map[string]string{"list": "ls", "remove": "rm", "delete": "rm", "new": "create", "add": "import"}
+
+// closest gives the word of all that begins with name, if it is the only one, or that a
+// slip of the fingers turns into name: one slip in a word of four letters, two in one of
+// six. Two slips make almost any short word another. It is empty where none is near.
+func closest(name string, all []string) string {
 	var begin []string
 	for _, w := range all {
 		if len(name) > 2 && strings.HasPrefix(w, name) {
 			begin = append(begin, w)
 		}
 	}
+	if len(begin) == 1 {
+		return begin[0]
+	}
+	best, least := "", 3
 	for _, w := range all {
-		d := distance(name, w)
-		switch {
-		case w == alsoCalled[name], len(begin) == 1 && w == begin[0]:
-			d = 0
-		case d >= min(len(w), len(name)), d == 2 && len(name) < 5: // too little in common
-			continue
+		most := 0
+		switch short := min(len(w), len(name)); {
+		case short >= 6:
+			most = 2
+		case short >= 4:
+			most = 1
 		}
-		if d < least {
+		if d := distance(name, w); d <= most && d < least {
 			best, least = w, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return ": did you mean " + best + "?"
-}
-
-// alsoCalled has what other programs call some of the subcommands.
-var alsoCalled = map[string]string{"list": "ls", "remove": "rm", "delete": "rm", "new": "create", "add": "import", "--bind": "--listen", "--address": "--listen", "--addr": "--listen"}
-
-// elsewhere has what other programs have a flag for and what is here a part of one.
-var elsewhere = map[string]struct{ flag, text string }{
-	"--port": {"--listen", "the port is a part of --listen, such as --listen 127.0.0.1:9000"},
+	return best
 }
 
 // distance counts the letters to add, drop, change or swap with the next.

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"strings"
+	"regexp"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestNearest(t *testing.T) {
-	words := []string{"run", "rootfs", "profile", "doctor", "language", "ls", "get", "probe", "--host", "--listen"}
+	words := []string{"run", "rootfs", "profile", "doctor", "language", "ls", "get", "probe", "file", "cpu", "json", "env"}
 	for _, tt := range []struct{ claim, name, want string }{
 		{"a swap is one slip", "docotr", ": did you mean doctor?"},
 		{"a letter too few", "profle", ": did you mean profile?"},
@@ -14,17 +16,38 @@ func TestNearest(t *testing.T) {
 		{"of two with one beginning none is guessed", "pro", ""},
 		{"other programs call it so", "list", ": did you mean ls?"},
 		{"two slips of three letters are another word", "new", ""},
+		{"one slip of three letters is another word", "csv", ""},
+		{"nor is net env", "net", ""},
+		{"two slips of four letters are another word", "time", ""},
+		{"one slip of four letters is near", "jsno", ": did you mean json?"},
 		{"what is far is not guessed", "teleport", ""},
 		{"every letter wrong is not near", "ab", ""},
-		{"a part of another flag", "--port", ": the port is a part of --listen, such as --listen 127.0.0.1:9000"},
-		{"a flag that others call so", "--bind", ": did you mean --listen?"},
 		{"nothing is near nothing", "", ""},
 	} {
 		if got := nearest(tt.name, words); got != tt.want {
 			t.Errorf("%s: nearest(%q) = %q; want %q", tt.claim, tt.name, got, tt.want)
 		}
 	}
-	if got := nearest("--port", []string{"--host"}); got == "" || strings.Contains(got, "--listen") {
-		t.Errorf("where there is no --listen: %q", got)
+}
+
+// Every cure belongs to a flag that some command has, and names no flag that it has not.
+func TestCuresNameFlagsThatExist(t *testing.T) {
+	have := map[string]bool{}
+	for _, p := range pages(commands()) {
+		if p.Flags != nil {
+			p.Flags.VisitAll(func(f *pflag.Flag) { have[f.Name] = true })
+		}
+	}
+	have["slots"] = true // brigd's
+	named := regexp.MustCompile(`--([a-z-]+)`)
+	for _, c := range cures {
+		if !have[c.needs] {
+			t.Errorf("the cure of %s is for commands with --%s, which none has", c.typed, c.needs)
+		}
+		for _, m := range named.FindAllStringSubmatch(c.say, -1) {
+			if !have[m[1]] {
+				t.Errorf("the cure of %s names --%s, which no command has", c.typed, m[1])
+			}
+		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ Examples:
 	if f.NArg() != 1 || shells[f.Arg(0)] == nil {
 		return c.hint("completion", fmt.Errorf("brig completion needs the name of a shell: bash, zsh or fish"))
 	}
-	fmt.Fprint(c.stdout, shells[f.Arg(0)]("brig", pages(commands())))
+	fmt.Fprint(c.text(), shells[f.Arg(0)]("brig", pages(commands())))
 	return 0
 }
 
@@ -65,7 +64,7 @@ Usage:
 		return c.hint("docs", fmt.Errorf("brig docs needs --man DIR"))
 	}
 	for name, text := range manual() {
-		if err := os.WriteFile(filepath.Join(*dir, name), []byte(text), 0o644); err != nil {
+		if err := writeOutput(filepath.Join(*dir, name), []byte(text)); err != nil {
 			return c.fail(err)
 		}
 	}

@@ -38,9 +38,10 @@ type agentHandle struct {
 }
 
 // connect finds the agent. A socket that was named must answer; where none was
-// named and nobody answers on the usual one, root gets a private agent, with flags.
+// named and nobody answers on the usual one, root gets a private agent, with flags. It serves
+// one command, and holds no image in memory.
 func (c *console) connect(socket string, flags ...string) (*agentHandle, error) {
-	return c.connectAs(socket, os.Geteuid(), flags...)
+	return c.connectAs(socket, os.Geteuid(), append([]string{"--image-memory=read"}, flags...)...)
 }
 
 // connectAs is connect for one who will be another user when he uses it.

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,14 +10,18 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/seccomp"
+	"github.com/brig-sandbox/brig/seccomp/engine"
 	"github.com/brig-sandbox/brig/seccomp/load"
 )
 
 const profileUsage = `
 Look at seccomp profiles: which system calls a program may make, and why. A
-profile is a built-in tier, or a FILE of ours (.yaml) or of OCI's (.json). No
-agent is needed.
+profile is a built-in tier, or a FILE: of ours (.yaml, see docs/profiles.md), of
+OCI's linux.seccomp, or a seccomp.json of Docker or containers-common (.json), which is
+read as for a program without capabilities. No agent is needed.
 
 Usage:
   brig profile ls                     list the built-in tiers
@@ -26,7 +29,7 @@ Usage:
   brig profile explain SYSCALL [--profile NAME|FILE]
                                       what becomes of a call, and why
   brig profile diff A B               the calls A and B treat differently
-  brig profile export [NAME|FILE]     as OCI JSON, for other runtimes
+  brig profile export [NAME|FILE]     as OCI JSON, for other runtimes, or as YAML
 
 Examples:
   brig profile explain ptrace
@@ -49,32 +52,61 @@ func isFile(nameOrFile string) bool {
 	return strings.Contains(nameOrFile, "/") || ext == ".yaml" || ext == ".yml" || ext == ".json"
 }
 
-// loadProfile gives a tier by name, or reads a file.
+// loadProfile gives a tier by name, or reads a file, for a program to run under.
 func loadProfile(nameOrFile string) (seccomp.Profile, error) {
+	p, _, err := readProfile(nameOrFile)
+	if err == nil {
+		err = seccomp.Validate(p)
+	}
+	return p, err
+}
+
+// readProfile is loadProfile for looking at one, which may be too complex to run under.
+// unknown are calls of the file that have no number here, whose rules are left out.
+func readProfile(nameOrFile string) (p seccomp.Profile, unknown []string, err error) {
 	if !isFile(nameOrFile) {
 		p, err := seccomp.Tier(nameOrFile)
 		if err != nil {
 			err = fmt.Errorf("%w; a file's name ends in .yaml or .json", err)
 		}
-		return p, err
+		return p, nil, err
 	}
-	f, err := os.Open(nameOrFile)
+	text, err := readInput(nameOrFile, load.MaxSize)
 	if err != nil {
-		return seccomp.Profile{}, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, load.MaxSize+1))
-	if err != nil {
-		return seccomp.Profile{}, err
-	}
-	if len(text) > load.MaxSize {
-		return seccomp.Profile{}, fmt.Errorf("%s is over %d bytes: a profile is small", nameOrFile, load.MaxSize)
+		return p, nil, err
 	}
 	name := filepath.Base(nameOrFile)
 	if filepath.Ext(nameOrFile) == ".json" {
-		return load.OCI(name, text)
+		kernel, err := kernelRelease()
+		if err != nil {
+			return p, nil, err
+		}
+		return engine.Read(name, text, kernel)
 	}
-	return load.YAML(name, text)
+	p, err = load.YAML(name, text)
+	return p, nil, err
+}
+
+// kernelRelease is what an engine's profile is chosen by: 6.1.0-13-amd64.
+func kernelRelease() (string, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "", os.NewSyscallError("uname", err)
+	}
+	return unix.ByteSliceToString(u.Release[:]), nil
+}
+
+// lookAt is readProfile, and says what of the file has no effect here.
+func (c *console) lookAt(nameOrFile string) (seccomp.Profile, error) {
+	p, unknown, err := readProfile(nameOrFile)
+	if len(unknown) > 0 {
+		names := strings.Join(unknown[:min(len(unknown), 4)], ", ")
+		if more := len(unknown) - 4; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		c.note("note: %s is read without calls that have no number here: %s", nameOrFile, printable(names))
+	}
+	return p, err
 }
 
 func profileList(c *console, args []string) int {
@@ -94,7 +126,7 @@ Example:
 		c.stdout.Write(marshal(seccomp.Tiers()))
 		return 0
 	}
-	t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 	for _, name := range seccomp.Tiers() {
 		fmt.Fprintf(t, "%s\t%s\n", name, seccomp.About(name))
 	}
@@ -123,19 +155,37 @@ Examples:
 		c.stdout.Write(marshal(p))
 		return 0
 	}
-	fmt.Fprintf(c.stdout, "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.Or(), seccomp.Hash(p), p.Default,
+	fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.Or(), seccomp.Hash(p), p.Default,
 		seccomp.Newest(p.Arch), seccomp.Fail(seccomp.ENOSYS))
 	for _, r := range p.Rules {
 		when := ""
 		for _, a := range r.Args {
 			when += fmt.Sprintf(" when arg%d %s", a.Index, condition(a))
 		}
-		fmt.Fprintf(c.stdout, "%s%s: %s\n    %s\n", r.Answer, when, r.Why, strings.Join(r.Names, " "))
+		fmt.Fprintf(c.text(), "%s%s: %s\n    %s\n", r.Answer, when, r.Why, strings.Join(r.Names, " "))
 	}
+	ours := tierReasons()
 	for _, w := range seccomp.Lint(p) {
-		fmt.Fprintf(c.stderr, "brig: %s\n", w)
+		if w.Rule < 0 || !ours[p.Rules[w.Rule].Why] {
+			c.note("%s", w)
+		}
 	}
 	return 0
+}
+
+// tierReasons are the reasons of the rules of built-in tiers. Those refuse by name, with a
+// reason to show, what the default refuses too: nothing to warn of, also not in a file
+// that extends one.
+func tierReasons() map[string]bool {
+	all := map[string]bool{}
+	for _, name := range seccomp.Tiers() {
+		if p, err := seccomp.Tier(name); err == nil {
+			for _, r := range p.Rules {
+				all[r.Why] = true
+			}
+		}
+	}
+	return all
 }
 
 func condition(a seccomp.ArgCond) string {
@@ -155,7 +205,7 @@ func (c *console) oneProfile(name string, parse func() (int, bool), words func()
 	if len(w) > 2 {
 		return p, c.hint(name, fmt.Errorf("brig %s takes one profile", name)), true
 	}
-	p, err := loadProfile(w[0])
+	p, err := c.lookAt(w[0])
 	if err != nil {
 		return p, c.fail(err), true
 	}
@@ -180,7 +230,7 @@ Examples:
 	if f.NArg() != 1 {
 		return c.hint(f.Name(), fmt.Errorf("brig profile explain needs one system call, by name or number"))
 	}
-	p, err := loadProfile(*which)
+	p, err := c.lookAt(*which)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -197,7 +247,7 @@ Examples:
 		c.stdout.Write(marshal(e))
 		return 0
 	}
-	fmt.Fprintln(c.stdout, strings.TrimRight(e.String(), "\n"))
+	fmt.Fprintln(c.text(), strings.TrimRight(e.String(), "\n"))
 	return 0
 }
 
@@ -208,8 +258,9 @@ List the calls that two profiles treat differently.
 Usage:
   brig profile diff A B [--json]
 
-Example:
-  brig profile diff strict default`)
+Examples:
+  brig profile diff strict default
+  brig profile diff default /usr/share/containers/seccomp.json`)
 	asJSON := f.Bool("json", false, "print JSON")
 	if code, done := c.parse(f, args); done {
 		return code
@@ -217,11 +268,11 @@ Example:
 	if f.NArg() != 2 {
 		return c.hint(f.Name(), fmt.Errorf("brig profile diff needs two profiles"))
 	}
-	a, err := loadProfile(f.Arg(0))
+	a, err := c.lookAt(f.Arg(0))
 	if err != nil {
 		return c.fail(err)
 	}
-	b, err := loadProfile(f.Arg(1))
+	b, err := c.lookAt(f.Arg(1))
 	if err != nil {
 		return c.fail(err)
 	}
@@ -231,7 +282,7 @@ Example:
 		return 0
 	}
 	for _, ch := range changes {
-		fmt.Fprintln(c.stdout, ch)
+		fmt.Fprintln(c.text(), ch)
 	}
 	return 0
 }
@@ -242,16 +293,27 @@ Write a profile as the linux.seccomp object of an OCI bundle. There, what kills
 through brig's listener becomes the kernel's own kill. System calls newer than
 those brig knows, for which brig answers ENOSYS, are left to the runtime: the
 format has no range of numbers. runc answers ENOSYS too, above the highest call
-that the profile names and its libseccomp knows; others give the default.
+that the profile names and its libseccomp knows; others give the default. --yaml
+writes it in brig's own form instead, with the reasons, to be changed and used.
 
 Usage:
-  brig profile export [NAME|FILE]
+  brig profile export [NAME|FILE] [--yaml]
 
-Example:
-  brig profile export default > seccomp.json`)
+Examples:
+  brig profile export default > seccomp.json
+  brig profile export strict --yaml > mine.yaml`)
+	asYAML := f.Bool("yaml", false, "write brig's own form")
 	p, code, done := c.oneProfile(f.Name(), func() (int, bool) { return c.parse(f, args) }, f.Args)
 	if done {
 		return code
+	}
+	if *asYAML {
+		text, err := profileYAML(p)
+		if err != nil {
+			return c.fail(err)
+		}
+		c.stdout.Write(text)
+		return 0
 	}
 	o, err := seccomp.ExportOCI(p)
 	if err != nil {
@@ -261,6 +323,6 @@ Example:
 	if err != nil {
 		return c.fail(err)
 	}
-	fmt.Fprintf(c.stdout, "%s\n", text)
+	fmt.Fprintf(c.text(), "%s\n", text)
 	return 0
 }

@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -40,7 +41,7 @@ func (c *console) progress(what string) *progress {
 				if step := p.step.Load(); step != nil {
 					state += ", " + *step
 				}
-				fmt.Fprintf(c.stderr, format, what, state)
+				fmt.Fprintf(c.stderr, format, oneLine(what), oneLine(state))
 				said = true
 			case <-p.stop:
 				if said {
@@ -58,13 +59,19 @@ func (p *progress) end() {
 	p.wg.Wait()
 }
 
-func isTerminal(w io.Writer) bool {
+// isTerminal reports whether w is a terminal. Other devices, such as /dev/null, are none.
+func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0 && f.Name() != os.DevNull
+	raw, err := f.SyscallConn() // Fd would make it blocking
+	if err != nil {
+		return false
+	}
+	var unasked error
+	err = raw.Control(func(fd uintptr) { _, unasked = unix.IoctlGetTermios(int(fd), unix.TCGETS) })
+	return err == nil && unasked == nil
 }
 
 // roundSize writes a size for people.

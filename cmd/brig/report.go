@@ -7,9 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -24,41 +26,49 @@ func (c *console) report(o *runOptions, res api.Result) int {
 		c.compilerSaid(res.Stdout, res.Stderr)
 	}
 	if o.out != "" {
-		if err := saveFiles(o.out, res.Files, o.force); err != nil {
-			fmt.Fprintf(c.stderr, "brig: %v\n", err)
+		files, odd := savable(res.Files)
+		if err := saveFiles(o.out, files, o.force); err != nil {
+			c.note("%v", err)
 			code = exitBrig
 		}
 		if len(o.collect) > 0 && len(res.Files)+len(res.Skipped) == 0 {
-			fmt.Fprintf(c.stderr, "brig: nothing was brought back: no file in /box matches --collect %s\n", strings.Join(o.collect, " "))
+			c.note("nothing was brought back: no file in /box matches --collect %s", strings.Join(o.collect, " "))
 		}
-		for _, s := range res.Skipped {
-			fmt.Fprintf(c.stderr, "brig: %q was not brought back: %s\n", s.Name, s.Reason)
+		for _, s := range slices.Concat(res.Skipped, odd) {
+			c.note("%q was not brought back: %s", s.Name, s.Reason)
+		}
+	}
+	if o.result != "" { // first: nobody may read what else is written
+		if err := o.writeResult(marshal(res)); err != nil {
+			return c.fail(err)
 		}
 	}
 	if o.json {
 		c.stdout.Write(marshal(res))
 	}
-	if o.result != "" {
-		if err := os.WriteFile(o.result, marshal(res), 0o644); err != nil {
-			return c.fail(err)
-		}
-	}
 	switch {
+	case o.stats && res.Summary != nil && res.Summary.Ran > 0:
+		fmt.Fprint(words{c.stderr}, testStats(res))
 	case o.stats:
-		fmt.Fprint(c.stderr, stats(res))
+		fmt.Fprint(words{c.stderr}, stats(res))
 	case o.quiet, o.json, o.testsDir != "" && res.Summary != nil && res.Summary.Ran > 0: // the table has said it
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
-		fmt.Fprintf(c.stderr, "brig: %s\n", sentence(res))
+		c.note("%s", sentence(res))
 	}
 	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && (o.testsDir == "" || res.Verdict == api.CompileError) {
-		fmt.Fprintf(c.stderr, "brig: hint: %s%s\n", placeOf(*d), d.Hint)
+		c.note("hint: %s%s", placeOf(*d), d.Hint)
 	}
 	if o.testsDir != "" && !o.quiet && !o.json {
-		fmt.Fprint(c.stderr, firstFailure(res))
+		fmt.Fprint(words{c.stderr}, firstFailure(res))
+	}
+	if !o.stats && !o.quiet && !o.json && res.Verdict != api.OK {
+		for _, r := range res.Refused {
+			c.note("refused: %s", refusal(r))
+		}
 	}
 	if !o.stats && !o.json {
 		for _, d := range res.Logged {
-			fmt.Fprintf(c.stderr, "brig: logged: %s would be denied by %s: %s\n", d.Syscall, d.Rule, d.Why)
+			c.note("logged: %s would be denied by %s: %s", d.Syscall, d.Rule, d.Why)
 		}
 	}
 	return code
@@ -123,6 +133,14 @@ func orWord(s, other string) string {
 	return s
 }
 
+// refusal says which call the profile refused, how, and how often.
+func refusal(r api.Refusal) string {
+	if r.Errno == "" {
+		return fmt.Sprintf("%s (%s) x%d", r.Syscall, r.Profile, r.Count)
+	}
+	return fmt.Sprintf("%s (%s, %s) x%d", r.Syscall, r.Profile, r.Errno, r.Count)
+}
+
 // stats lists verdict and usage for --stats.
 func stats(r api.Result) string {
 	var b strings.Builder
@@ -135,11 +153,27 @@ func stats(r api.Result) string {
 	line("time", fmt.Sprintf("wall %s, cpu %s; set up %s, finished %s", wall, spanOf(r.Usage.CPU),
 		time.Duration(r.Timing.SetUp).Round(10*time.Microsecond), time.Duration(r.Timing.Finish).Round(10*time.Microsecond)))
 	line("memory", fmt.Sprintf("%s of %s", bytesOf(r.Usage.Memory), r.Limits.Memory))
-	line("pids", fmt.Sprintf("%s of %d", countOf(r.Usage.Pids), r.Limits.Pids))
+	line("pids", ofLimit(r.Usage.Pids, r.Limits.Pids))
 	line("output", fmt.Sprintf("%d and %d bytes", r.Usage.StdoutBytes, r.Usage.StderrBytes))
+	for _, one := range r.Refused {
+		line("refused", refusal(one))
+	}
 	for _, d := range r.Logged {
 		line("logged", fmt.Sprintf("%s would be denied by %s: %s", d.Syscall, d.Rule, d.Why))
 	}
+	line("run", r.Run)
+	return b.String()
+}
+
+// testStats lists for --stats what tests came to. Their times of set-up are each their
+// own, and stand in the result.
+func testStats(r api.Result) string {
+	var b strings.Builder
+	line := func(name, value string) { fmt.Fprintf(&b, "brig: %-9s %s\n", name, value) }
+	line("verdict", sentence(r.Decisive()))
+	line("tests", tallyOf(*r.Summary))
+	line("time", fmt.Sprintf("a test at most: wall %s ms, cpu %s ms", inMillis(api.Known(r.Summary.MaxWall, "")), inMillis(api.Known(r.Summary.MaxCPU, ""))))
+	line("memory", fmt.Sprintf("a test at most: %s MiB of %s", inMiB(api.Known(mostMemory(r.Tests), "")), r.Limits.Memory))
 	line("run", r.Run)
 	return b.String()
 }
@@ -158,19 +192,36 @@ func countOf(f api.Figure) string {
 	return fmt.Sprint(*f.Value)
 }
 
+// ofLimit writes a count beside its limit: the limit alone where this host's kernel
+// counts none.
+func ofLimit(f api.Figure, limit int64) string {
+	if f.Value == nil {
+		return fmt.Sprintf("at most %d", limit)
+	}
+	return fmt.Sprintf("%d of %d", *f.Value, limit)
+}
+
 // bytesOf rounds to what a reader takes in: 511.8M.
 func bytesOf(f api.Figure) string {
 	if f.Value == nil {
 		return "an unknown amount"
 	}
-	v := api.Size(*f.Value)
-	switch {
-	case v >= api.MiB && v%api.MiB != 0:
-		return fmt.Sprintf("%.1fM", float64(v)/float64(api.MiB))
-	case v >= api.KiB && v%api.KiB != 0:
-		return fmt.Sprintf("%.1fK", float64(v)/float64(api.KiB))
+	return api.Size(*f.Value).About()
+}
+
+// savable parts the files that may get their names on this host from those that may not:
+// a program can put ESC or a line feed into a name, which the terminal of whoever lists
+// the directory would obey, and a script would take for two names
+// (TestNamesThatATerminalObeysAreNotWritten). The result as JSON has them all.
+func savable(files []api.File) (fine []api.File, odd []api.Skipped) {
+	for _, f := range files {
+		if strings.ContainsFunc(f.Name, unicode.IsControl) {
+			odd = append(odd, api.Skipped{Name: f.Name, Reason: "its name has control characters: --json and --result have it"})
+			continue
+		}
+		fine = append(fine, f)
 	}
-	return v.String()
+	return fine, odd
 }
 
 // saveFiles writes what came back below dir. Names are an untrusted program's:
@@ -190,12 +241,12 @@ func saveFiles(dir string, files []api.File, force bool) error {
 			return err
 		}
 		if _, err := root.Lstat(f.Name); err == nil && !force {
-			return fmt.Errorf("%s exists in %s already: nothing was written; use --force to overwrite", f.Name, dir)
+			return fmt.Errorf("%s exists in %s already: nothing was written; use --force to overwrite", printable(f.Name), dir)
 		}
 	}
 	for _, f := range files {
 		if err := saveFile(root, f); err != nil {
-			return fmt.Errorf("write %s: %w", f.Name, err)
+			return fmt.Errorf("write %s: %w", printable(f.Name), err)
 		}
 	}
 	return nil

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 const rootfsUsage = `
@@ -66,14 +66,16 @@ func rootfsImport(c *console, args []string) int {
 	f := c.flags("rootfs import", `
 Store a tarball as an image. It is read by a confined child of the agent's, which
 refuses what is hostile; nothing is stored unless all of it is admitted. An image that
-is stored already is verified, and replaced where it is not as it was imported.
+is stored already is verified, and replaced where it is not as it was imported. A saved
+image (docker save, an OCI layout) is an archive of layers, and refused: export it.
 
 Usage:
   brig rootfs import FILE --name NAME [--digest sha256:...]
 
 Examples:
   sudo brig rootfs import alpine.tar.gz --name alpine
-  curl -s https://example.org/a.tar.xz | sudo brig rootfs import - --name a`)
+  curl -s https://example.org/a.tar.xz | sudo brig rootfs import - --name a
+  docker export $(docker create alpine) | sudo brig rootfs import - --name alpine`)
 	name := f.String("name", "", "`NAME` to store it under")
 	digest := f.String("digest", "", "what FILE must hash to, as given")
 	asJSON := f.Bool("json", false, "print JSON")
@@ -83,7 +85,7 @@ Examples:
 		}
 		var in io.Reader = c.stdin
 		if f.Arg(0) != "-" {
-			file, err := os.Open(f.Arg(0))
+			file, _, err := openInput(f.Arg(0))
 			if err != nil {
 				return err
 			}
@@ -100,7 +102,7 @@ func (c *console) store(ctx context.Context, a *agentHandle, in io.Reader, name,
 	img, err := a.Import(ctx, in, name, digest)
 	p.end()
 	if err == nil && img.Replaced {
-		fmt.Fprintf(c.stderr, "brig: image %s was stored, and not as it was imported: it is replaced\n", img.Digest)
+		c.note("image %s was stored, and not as it was imported: it is replaced", img.Digest)
 	}
 	switch {
 	case err != nil:
@@ -108,14 +110,14 @@ func (c *console) store(ctx context.Context, a *agentHandle, in io.Reader, name,
 	case asJSON:
 		c.stdout.Write(marshal(img))
 	default:
-		fmt.Fprintf(c.stdout, "%s %s %s\n", name, img.Digest, roundSize(img.Size))
+		fmt.Fprintf(c.text(), "%s %s %s\n", name, img.Digest, roundSize(img.Size))
 	}
 	return nil
 }
 
 func rootfsList(c *console, args []string) int {
 	f := c.flags("rootfs ls", `
-List the stored images.
+List the stored images, and say which are older than a language that uses them.
 
 Usage:
   brig rootfs ls [--json]
@@ -133,13 +135,30 @@ Examples:
 			c.stdout.Write(marshal(all))
 			return nil
 		}
-		t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "NAME\tDIGEST\tSIZE\tCREATED")
 		for _, i := range all {
 			fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\n", orWord(strings.Join(i.Names, " "), "-"), i.Digest, roundSize(i.Size), i.Created)
 		}
-		return t.Flush()
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		return c.tellOutdated(ctx, a)
 	})
+}
+
+// tellOutdated names the images in which programs of a language are refused.
+func (c *console) tellOutdated(ctx context.Context, a *agentHandle) error {
+	languages, err := a.Languages(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range languages {
+		if len(l.Lacks) > 0 {
+			fmt.Fprintf(c.stderr, "brig: image %s has no %s, which %s needs: its programs are refused; %s\n", l.Image, strings.Join(l.Lacks, ", "), l.Name, rootfs.Rebuild(l.Image))
+		}
+	}
+	return nil
 }
 
 func rootfsRemove(c *console, args []string) int {
@@ -175,7 +194,7 @@ Example:
 			c.stdout.Write(marshal(done))
 			return nil
 		}
-		fmt.Fprintf(c.stdout, "%d images removed, %s\n", len(done.Images), roundSize(done.Bytes))
+		fmt.Fprintf(c.text(), "%d images removed, %s\n", len(done.Images), roundSize(done.Bytes))
 		return nil
 	})
 }

@@ -10,10 +10,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
@@ -29,7 +31,8 @@ func runCommand(c *console, args []string) int {
 		return code
 	}
 	o.args, o.hasCode = f.Args(), f.Changed("code")
-	ext, err := o.plan()
+	o.dashed = f.ArgsLenAtDash() >= 0
+	src, err := o.plan(c.stdin)
 	if err == nil {
 		err = noZero(f)
 	}
@@ -44,10 +47,8 @@ func runCommand(c *console, args []string) int {
 			return c.runFailed(o, err, false)
 		}
 	}
-	if o.result != "" { // a result of an earlier run must not pass for this one's
-		if err := os.WriteFile(o.result, nil, 0o644); err != nil {
-			return c.fail(err)
-		}
+	if err := c.beginResult(o); err != nil {
+		return c.fail(err)
 	}
 	agent, err := c.connect(o.socket, ceilings(o.run)...)
 	if err != nil {
@@ -55,7 +56,7 @@ func runCommand(c *console, args []string) int {
 	}
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
-	res, err := c.execute(ctx, agent, o, ext)
+	res, err := c.execute(ctx, agent, o, src)
 	if err != nil {
 		return c.runFailed(o, agent.explain(err), false)
 	}
@@ -65,6 +66,23 @@ func runCommand(c *console, args []string) int {
 		return s.exit()
 	}
 	return code
+}
+
+// beginResult empties the file of --result, if there is one: a result of an earlier run must
+// not pass for this one's.
+func (c *console) beginResult(o *runOptions) error {
+	if o.result == "" {
+		return nil
+	}
+	c.stdout, c.stderr = &unread{to: c.stdout}, &unread{to: c.stderr}
+	return o.writeResult(nil)
+}
+
+func (o *runOptions) writeResult(content []byte) error {
+	if err := writeOutput(o.result, content); err != nil {
+		return fmt.Errorf("--result: %w", err)
+	}
+	return nil
 }
 
 // ceilings are the flags that let a private agent take this run: whoever may start
@@ -81,7 +99,8 @@ func ceilings(r api.Run) []string {
 	add(max(l.CPU, l.Wall) > most.CPU, "cpu", max(l.CPU, l.Wall))
 	add(l.Memory > most.Memory, "memory", l.Memory)
 	add(l.Swap > most.Swap, "swap", l.Swap)
-	add(l.CPUs > most.CPUs, "cpus", l.CPUs)
+	add(l.CPUs > 1, "cpus", l.CPUs)
+	add(l.Weight > most.Weight, "weight", l.Weight)
 	add(l.Pids > most.Pids, "pids", l.Pids)
 	add(l.Output > most.Output, "output", l.Output)
 	add(l.Scratch > most.Scratch, "scratch", l.Scratch)
@@ -143,8 +162,8 @@ func (i interrupted) exit() int {
 }
 
 // execute settles the language and carries out the run.
-func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions, ext string) (api.Result, error) {
-	if err := c.settleLanguage(ctx, agent, o, ext); err != nil {
+func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions, src source) (api.Result, error) {
+	if err := c.settleLanguage(ctx, agent, o, src); err != nil {
 		return api.Result{}, err
 	}
 	if o.testsDir != "" {
@@ -189,14 +208,17 @@ func (o *runOptions) explain(res *api.Result, printed []byte) {
 }
 
 // compilerSaid passes on what a compiler printed, which is not the program's
-// output: some write their errors to stdout.
+// output: some write their errors to stdout. The result of a program that compiled and is
+// none says again what was passed on before, and why.
 func (c *console) compilerSaid(stdout, stderr []byte) {
-	c.stderr.Write(stdout)
-	c.stderr.Write(stderr)
+	all := slices.Concat(stdout, stderr)
+	words{c.stderr}.Write(bytes.TrimPrefix(all, c.compiler))
+	c.compiler = all
 }
 
-// settleLanguage finds the language of an extension, and sees to its image.
-func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *runOptions, ext string) error {
+// settleLanguage finds the language of a source, and sees to its image. An extension
+// counts before a #! line, which may name what only starts the program.
+func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *runOptions, src source) error {
 	if o.run.Image != "" {
 		return nil
 	}
@@ -204,22 +226,43 @@ func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *run
 	if err != nil {
 		return err
 	}
-	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
+	l, err := languageOf(all, o.run.Language, src)
+	if err != nil {
+		return err
+	}
+	o.run.Language = l.Name
+	if l.Stored || o.noBuild {
+		return nil
+	}
+	return c.buildMissing(ctx, agent, l)
+}
+
+// languageOf chooses one of all: the one called name, or that of the source.
+func languageOf(all []api.Language, name string, src source) (api.Language, error) {
+	ext := strings.ToLower(strings.TrimPrefix(src.ext, "."))
+	tells := []func(api.Language) bool{func(l api.Language) bool { return called(name, l) }}
+	if name == "" {
+		tells = []func(api.Language) bool{
+			func(l api.Language) bool { return slices.Contains(l.Extensions, ext) },
+			func(l api.Language) bool { return interprets(src.interpreter, l) },
+		}
+	}
+	for _, tell := range tells {
+		if i := slices.IndexFunc(all, tell); i >= 0 {
+			return all[i], nil
+		}
+	}
 	var known, named []string
 	for _, l := range all {
-		if o.run.Language == l.Name || slices.Contains(l.Aliases, o.run.Language) || o.run.Language == "" && slices.Contains(l.Extensions, ext) {
-			o.run.Language = l.Name
-			if l.Stored || o.noBuild {
-				return nil
-			}
-			return c.buildMissing(ctx, agent, l)
-		}
 		known, named = append(known, l.Extensions...), append(named, l.Name)
 	}
-	if o.run.Language != "" {
-		return api.Refuse(api.CodeNoLanguage, "there is no language %.80q%s (known: %s)", o.run.Language, nearest(o.run.Language, named), strings.Join(named, " "))
+	switch {
+	case name != "":
+		return api.Language{}, api.Refuse(api.CodeNoLanguage, "there is no language %.80q%s (known: %s)", name, nearest(strings.ToLower(name), named), strings.Join(named, " "))
+	case ext == "":
+		return api.Language{}, api.Refuse(api.CodeNoLanguage, "no language is run by %.80q, which the #! line names (known: %s): add --language", src.interpreter, strings.Join(named, " "))
 	}
-	return api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language", ext, strings.Join(known, " "))
+	return api.Language{}, api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language", ext, strings.Join(known, " "))
 }
 
 // runFailed reports that brig failed, wherever the caller looks.
@@ -242,8 +285,8 @@ func (c *console) runFailed(o *runOptions, err error, usage bool) int {
 		c.stdout.Write(body)
 	}
 	if o.result != "" {
-		if werr := os.WriteFile(o.result, body, 0o644); werr != nil {
-			fmt.Fprintf(c.stderr, "brig: %v\n", werr)
+		if werr := o.writeResult(body); werr != nil {
+			c.note("%v", werr)
 		}
 	}
 	if usage {
@@ -253,11 +296,19 @@ func (c *console) runFailed(o *runOptions, err error, usage bool) int {
 }
 
 // marshal gives indented JSON with a newline. What is given are api's own types,
-// which always encode.
+// which always encode. JSON leaves DEL and U+0080 to U+009F as they are, of which a terminal
+// takes U+009B for ESC [; they can only be in texts, where an escape means the same.
 func marshal(v any) []byte {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		panic(err)
 	}
+	b = controls.ReplaceAllFunc(b, func(c []byte) []byte {
+		r, _ := utf8.DecodeRune(c)
+		return fmt.Appendf(nil, `\u%04x`, r)
+	})
 	return append(b, '\n')
 }
+
+// controls are the control characters that encoding/json writes as they are.
+var controls = regexp.MustCompile("[\x7f\u0080-\u009f]")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -21,7 +22,7 @@ Run a program in a sandbox. It behaves like the bare command: stdin, live
 output, exit code.
 
 Usage:
-  brig run [flags] FILE [ARGS...]
+  brig run [flags] FILE [ARGS...]       (FILE of - is a source from stdin)
   brig run [flags] -c CODE [ARGS...]
   brig run [flags] --rootfs IMAGE -- CMD [ARGS...]
 
@@ -69,13 +70,14 @@ type runOptions struct {
 	noBuild bool
 	wait    time.Duration
 	args    []string
+	dashed  bool // -- stands before them
 }
 
 func (o *runOptions) register(f *pflag.FlagSet) {
 	l := &o.run.Limits
 	f.SetInterspersed(false) // what follows FILE is the program's
 	f.StringVarP(&o.code, "code", "c", "", "run this `CODE` (python unless --language says otherwise)")
-	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension")
+	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
 	f.StringVar(&o.run.Image, "rootfs", "", "run a command of this stored `IMAGE`, by name or digest")
 
 	d := api.Defaults()
@@ -105,7 +107,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 
 	f.StringVar(&o.profile, "profile", "", "seccomp profile `NAME|FILE`; brig profile ls has the names (default the language's own)")
 	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce, or log: what the profile denies is allowed and told (default enforce)")
-	f.StringVar((*string)(&o.run.Mode), "mode", "", "strict, or fresh: in a cell that no other run has had or will have (default strict)")
+	f.StringVar((*string)(&o.run.Mode), "mode", "", "strict; fresh: in a cell that no other run has had or will have; or exclusive: with a copy of the image of its own as well, each test too (default strict)")
 	f.BoolVar(&o.run.WritableRoot, "writable-root", false, "let the program write to a throw-away copy of the image")
 
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
@@ -135,46 +137,39 @@ func noZero(f *pflag.FlagSet) error {
 }
 
 // plan makes the Run, reading the files the command line names. The language is
-// left empty when it follows from the extension it returns.
-func (o *runOptions) plan() (ext string, err error) {
+// left empty when it follows from the source it returns.
+func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 	r := &o.run
 	switch {
 	case o.hasCode && r.Image != "":
-		return "", fmt.Errorf("-c and --rootfs exclude each other")
+		return s, fmt.Errorf("-c and --rootfs exclude each other")
 	case o.hasCode:
 		if r.Language == "" {
 			r.Language = "python"
 		}
 		r.Source, r.Argv = program([]byte(o.code)), o.args
 	case r.Image != "" && len(o.args) == 0:
-		return "", fmt.Errorf("there is no command: write brig run --rootfs %s -- CMD", r.Image)
+		return s, fmt.Errorf("there is no command: write brig run --rootfs %s -- CMD", r.Image)
 	case r.Image != "":
 		r.Argv = o.args
 	case len(o.args) == 0:
-		return "", fmt.Errorf("there is nothing to run: name a FILE, or use -c or --rootfs")
+		return s, fmt.Errorf("there is nothing to run: name a FILE, or use -c or --rootfs")
 	default:
-		file := o.args[0]
-		text, err := readFile(file)
-		if err != nil {
-			return "", err
-		}
-		r.Source, r.SourceName, r.Argv = program(text), filepath.Base(file), o.args[1:]
-		ext = filepath.Ext(file)
-		if r.Language == "" && ext == "" {
-			return "", fmt.Errorf("%s has no extension to tell its language by: add --language", file)
+		if s, err = o.planSource(stdin); err != nil {
+			return s, err
 		}
 	}
 	if len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
-		return "", fmt.Errorf("--collect brings files back, but not where to: add --out DIR, --json or --result FILE")
+		return s, fmt.Errorf("--collect brings files back, but not where to: add --out DIR, --json or --result FILE")
 	}
 	if err := o.checkTests(); err != nil {
-		return "", err
+		return s, err
 	}
 	if err := o.planWorld(); err != nil {
-		return "", err
+		return s, err
 	}
 	if err := o.checkQuiet(); err != nil {
-		return "", err
+		return s, err
 	}
 	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r
@@ -184,13 +179,31 @@ func (o *runOptions) plan() (ext string, err error) {
 	if probe.Language == "" && probe.Image == "" {
 		probe.Language = "any" // not known yet
 	}
-	return ext, probe.Validate()
+	return s, probe.Validate()
 }
 
-// program gives the empty program the one byte that makes it a source.
+// planSource reads FILE.
+func (o *runOptions) planSource(stdin io.Reader) (source, error) {
+	file := o.args[0]
+	s, err := readSource(file, stdin)
+	switch info, bad := os.Stat(file); {
+	case err == nil:
+	case o.testsDir != "" && bad == nil && info.IsDir():
+		return s, fmt.Errorf("%s is a directory, and --tests judges one program: %s", file, eachOf(filepath.Join(file, "*"), o.testsDir))
+	case errors.Is(err, fs.ErrNotExist) && o.stats && strings.Contains(file, ":"):
+		return s, fmt.Errorf("%w: -v is --stats, and nothing of this host is mounted: --file [NAME=]PATH places files in /box", err)
+	}
+	if err == nil && o.run.Language == "" {
+		err = s.untold()
+	}
+	o.run.Source, o.run.SourceName, o.run.Argv = program(s.text), s.name, o.args[1:]
+	return s, err
+}
+
+// program is a text as a source: an empty one is an empty program, and not none.
 func program(text []byte) api.Bytes {
-	if len(text) == 0 {
-		return api.Bytes("\n")
+	if text == nil {
+		return api.Bytes{}
 	}
 	return text
 }
@@ -257,6 +270,11 @@ func inputs(name, from string) ([]api.File, error) {
 	if name == "." || name == ".." || name == "/" {
 		return nil, fmt.Errorf("--file %s: give it a name in /box: --file NAME=%s", from, from)
 	}
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return nil, named(err)
+	}
+	defer root.Close()
 	var out []api.File
 	var size int64
 	err = filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
@@ -266,46 +284,25 @@ func inputs(name, from string) ([]api.File, error) {
 		if !d.Type().IsRegular() {
 			return fmt.Errorf("--file %s: %s is not a regular file: leave it out, or name the files one by one", from, p)
 		}
-		content, err := readFile(p)
+		rest, err := filepath.Rel(from, p)
 		if err != nil {
 			return err
 		}
+		content, err := readBelow(root, rest, maxInput)
+		if err != nil {
+			return fmt.Errorf("--file %s: %w", from, runTakes(err))
+		}
 		if size += int64(len(content)); size > maxInput {
-			return fmt.Errorf("--file %s: more than %s in all", from, api.Size(maxInput))
+			return fmt.Errorf("--file %s: %w", from, runTakes(&oversize{"all that is below it", roundSize(size), maxInput}))
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		rest, err := filepath.Rel(from, p)
 		out = append(out, api.File{Name: path.Join(name, filepath.ToSlash(rest)), Content: content, Executable: info.Mode()&0o111 != 0})
 		return err
 	})
 	return out, err
-}
-
-const maxInput = 64 << 20 // the most an agent takes, so what is larger need not be read
-
-// readFile reads a regular file of an acceptable size.
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, named(err)
-	case info.IsDir():
-		return nil, fmt.Errorf("%s is a directory: name a file", path)
-	case info.Size() > maxInput:
-		return nil, fmt.Errorf("%s is %s: the most is %s", path, api.Size(info.Size()), api.Size(maxInput))
-	}
-	return os.ReadFile(path)
-}
-
-// named is err without the system call that met it: who named a file knows the file.
-func named(err error) error {
-	if e := new(fs.PathError); errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", e.Path, e.Err)
-	}
-	return err
 }
 
 func (o *runOptions) registerQuiet(f *pflag.FlagSet) {

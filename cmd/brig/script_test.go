@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // playBrigd stands in for brigd --private: it serves the socket it inherits until
 // its lifeline ends.
 func playBrigd() {
-	if want := []string{"--private", "--listen-fd", "3"}; !slices.Equal(os.Args[1:], want) {
+	if want := []string{"--private", "--listen-fd", "3", "--image-memory=read"}; !slices.Equal(os.Args[1:], want) {
 		fmt.Fprintf(os.Stderr, "brigd: started with %q; want %q\n", os.Args[1:], want)
 		os.Exit(1)
 	}
@@ -53,7 +53,7 @@ func playBrigd() {
 	}
 }
 
-// TestScripts runs testdata/script against an agent whose programs are played by
+// TestScripts runs testdata/script (FIO-18 is input.txtar, FIO-20 target.txtar) against an agent whose programs are played by
 // fake: no cell is made. The scripts with real programs are in /testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -97,7 +97,9 @@ func TestScripts(t *testing.T) {
 					ts.Fatalf("no program has started")
 				}
 			},
-			"service": serveScript,
+			"service":      serveScript,
+			"http-run":     runOverHTTP,
+			"http-refused": refusedOverHTTP,
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) { // exits CODE CMD ARGS...
 				err := ts.Exec(args[1], args[2:]...)
 				got := 0
@@ -115,7 +117,8 @@ func TestScripts(t *testing.T) {
 }
 
 // fake plays programs: argv, or the lines of a source, say what they do. A source
-// that begins with "# fails" prints its other lines to stderr and exits with 1.
+// that begins with "# fails" prints its other lines to stderr and exits with 1; of one
+// that begins with "# broken" its compiler prints them, and makes nothing.
 type fake struct{ started chan struct{} }
 
 func (*fake) Languages() []api.Language {
@@ -126,8 +129,13 @@ func (*fake) Languages() []api.Language {
 func (*fake) Profiles() []api.Profile { return nil }
 
 func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
-	if s.Attach == nil {
+	switch {
+	case s.Attach == nil && len(r.Files) > 0:
 		return playChecker(r), nil
+	case len(r.Tests) > 0:
+		return playTests(r, s), nil
+	case s.Attach == nil: // a service's
+		s = agent.Streams{Attach: func(*os.File) {}, Stdout: io.Discard, Stderr: io.Discard}
 	}
 	in, stdin, err := os.Pipe()
 	if err != nil {
@@ -145,7 +153,11 @@ func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Call
 		res.Verdict, res.ExitCode = api.Nonzero, 1
 		return res, nil
 	}
-	if len(r.Source) > 0 {
+	if said, broken := strings.CutPrefix(string(r.Source), "# broken\n"); broken {
+		res.Verdict, res.Stage, res.Stderr = api.CompileError, api.StageCompile, api.Bytes(said)
+		return res, nil
+	}
+	if r.Source != nil {
 		fmt.Fprintf(s.Stdout, "%s %s %q %q\n", r.Language, r.SourceName, r.Source, r.Argv)
 		return res, nil
 	}
@@ -187,6 +199,21 @@ func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Call
 		res.Verdict = api.Canceled
 	}
 	return res, nil
+}
+
+// playTests plays a program that prints its input, on each test.
+func playTests(r api.Run, s agent.Streams) api.Result {
+	all := make([]api.TestResult, 0, len(r.Tests))
+	for _, t := range r.Tests {
+		one := api.TestResult{ID: t.ID, Answer: api.Accepted, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}}
+		if t.Expected == nil || string(*t.Expected) != string(t.Stdin) {
+			one.Answer, one.Difference = api.WrongAnswer, "it says "+string(t.Stdin)
+		}
+		s.Test(one)
+		all = append(all, one)
+	}
+	sum := api.Summarize(len(r.Tests), all)
+	return api.Result{Run: "r1", Verdict: api.OK, Stage: api.StageRun, Tests: all, Summary: &sum}
 }
 
 // playChecker plays what brig check runs: the word before the first bracket of the

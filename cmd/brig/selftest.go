@@ -90,7 +90,7 @@ Checks:
 		}
 		all = append(all, r)
 		if !*asJSON {
-			_, err = fmt.Fprintln(c.stdout, r)
+			_, err = fmt.Fprintln(c.text(), r)
 			lost = errors.Join(lost, err)
 		}
 	}
@@ -99,12 +99,16 @@ Checks:
 		if err != nil {
 			return c.fail(err)
 		}
-		_, lost = fmt.Fprintf(c.stdout, "%s\n", text)
+		_, lost = fmt.Fprintf(c.text(), "%s\n", text)
+	}
+	if !*asJSON && stopped == nil {
+		_, err = fmt.Fprintln(c.text(), tallied(all))
+		lost = errors.Join(lost, err)
 	}
 	var by interrupted
 	switch {
 	case errors.As(context.Cause(ctx), &by):
-		fmt.Fprintf(c.stderr, "brig: selftest: %v after %d of %d checks\n", by, len(all), len(checks))
+		c.note("selftest: %v after %d of %d checks", by, len(all), len(checks))
 		return by.exit()
 	case stopped != nil:
 		return c.fail(stopped)
@@ -125,6 +129,26 @@ func (r selftestResult) String() string {
 		word, reason = "FAIL", ": "+r.Reason
 	}
 	return fmt.Sprintf("%s  %-14s %5d ms  %s%s", word, r.ID, r.TookNS/1e6, r.Claim, reason)
+}
+
+// tallied is the last line of a report.
+func tallied(all []selftestResult) string {
+	var passed, failed, skipped int
+	for _, r := range all {
+		switch {
+		case r.Skipped:
+			skipped++
+		case r.OK:
+			passed++
+		default:
+			failed++
+		}
+	}
+	line := fmt.Sprintf("%d passed, %d failed", passed, failed)
+	if skipped > 0 {
+		line += fmt.Sprintf(", %d skipped", skipped)
+	}
+	return line
 }
 
 func selftestNames() string {

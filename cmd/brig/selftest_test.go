@@ -100,3 +100,14 @@ func TestSelftestLeavesOutWhatCouldHarm(t *testing.T) {
 		t.Errorf("asked for X-02: %v; want the reason", err)
 	}
 }
+
+func TestTallied(t *testing.T) {
+	ok, bad, skip := selftestResult{OK: true}, selftestResult{}, selftestResult{Skipped: true}
+	for want, all := range map[string][]selftestResult{
+		"0 passed, 0 failed": nil, "2 passed, 0 failed": {ok, ok}, "1 passed, 1 failed": {ok, bad}, "1 passed, 0 failed, 2 skipped": {skip, ok, skip},
+	} {
+		if got := tallied(all); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}

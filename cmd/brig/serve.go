@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -44,7 +43,7 @@ Examples:
   sudo brig serve
   curl -s localhost:8080/execute -H 'Content-Type: application/json' -d '{"code": "print(2+2)"}'
   sudo brig serve --images python,cpp,java --queue 1000
-  (printf 'keys:\n'; brig key new teacher) | sudo install -D -m 640 -g 62187 /dev/stdin /etc/brig/keys.yaml
+  sudo brig key add teacher
   sudo brig serve --listen 0.0.0.0:8080 --keys /etc/brig/keys.yaml --tls-cert cert.pem --tls-key key.pem`
 
 // serveOptions are the flags of brig serve.
@@ -155,10 +154,19 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if err := alone(ctx, agent, o.agentArgs); err != nil {
 		return err
 	}
-	if agent.private == nil && len(o.agentArgs) > 0 {
-		fmt.Fprintf(c.stderr, "brig: --agent-arg has no effect: an agent answers at %s already: give %s to that one where it is started\n", agent.socket, strings.Join(o.agentArgs, " "))
+	languages, err := chosen(ctx, agent, o.images)
+	if err != nil {
+		return agent.explain(err)
 	}
-	if err := c.warm(ctx, agent, o.images); err != nil {
+	if agent.private == nil { // images take minutes: what cannot work then is told now
+		if err := drop.mayUse(agent.socket); err != nil {
+			return err
+		}
+	}
+	if agent.private == nil && len(o.agentArgs) > 0 {
+		c.note("--agent-arg has no effect: an agent answers at %s already: give %s to that one where it is started", agent.socket, strings.Join(o.agentArgs, " "))
+	}
+	if err := c.warm(ctx, agent, languages); err != nil {
 		return agent.explain(err)
 	}
 	if err := drop.own(o.dataDir); err != nil {
@@ -182,7 +190,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 		if dir := filepath.Dir(o.keys); unix.Access(dir, unix.X_OK) != nil {
 			cure = fmt.Sprintf("chgrp %d and chmod 750 %s, or let it into what is above that,", drop.gid, dir)
 		}
-		fmt.Fprintf(c.stderr, "brig: uid %d cannot open %s: keys written into it count at once, those of a file put in its place after a restart; %s to mend that\n", drop.uid, o.keys, cure)
+		c.note("uid %d cannot open %s: keys written into it count at once, those of a file put in its place after a restart; %s to mend that", drop.uid, o.keys, cure)
 	}
 	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.Keep{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {
@@ -200,16 +208,18 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	} else {
 		log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	}
-	g, err := gateway.New(ctx, gateway.Config{
+	made := gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
 		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxEach: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
-	})
+	}
+	g, err := gateway.New(ctx, made)
 	if err != nil {
 		return err
 	}
 	// 5. Whoever may, is answered; a second signal ends at once.
 	c.halve()
+	c.keepWithin(made.MaxMemory())
 	served, done := context.WithCancel(context.WithoutCancel(ctx))
 	var keeping sync.WaitGroup
 	keeping.Go(func() { c.keepSmall(served) })
@@ -217,7 +227,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	defer done()
 	fmt.Fprintf(c.stderr, "brig serves %s; its documentation is at %s\n", ln.Addr(), o.url(ln.Addr()))
 	if o.keys != "" && config == nil && !o.local() {
-		fmt.Fprintf(c.stderr, "brig: keys and programs cross the network in the clear: set --tls-cert and --tls-key, or put a proxy with TLS in front\n")
+		c.note("keys and programs cross the network in the clear: set --tls-cert and --tls-key, or put a proxy with TLS in front")
 	}
 	ctx, unwatch := agent.during(ctx)
 	defer unwatch()
@@ -227,7 +237,7 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 			log.Error("THE AGENT ENDED: the service stops", "err", lost)
 			return
 		}
-		fmt.Fprintf(c.stderr, "brig: stopping: what runs may go on for %v; a second signal ends it at once\n", o.grace)
+		c.note("stopping: what runs may go on for %v; a second signal ends it at once", o.grace)
 	})
 	defer quiet()
 	err = g.Serve(ctx, ln)
@@ -258,16 +268,6 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	return keys, config, cmp.Or(o.enough(), o.named())
-}
-
-// named refuses what no Host header is compared with: more than a name.
-func (o serveOptions) named() error {
-	for _, h := range o.hosts {
-		if _, err := netip.ParseAddr(h); err != nil && (h == "" || strings.ContainsAny(h, ":/[] \t*")) {
-			return fmt.Errorf("--host %q: write a name alone, such as judge.example, without http://, port or path", h)
-		}
-	}
-	return nil
 }
 
 // enough refuses bounds with which the service could do nothing.
@@ -330,63 +330,4 @@ func holdDir(dir string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-// safe refuses to let whoever reaches a public address run programs (API-12).
-func (o serveOptions) safe() error {
-	if _, _, err := net.SplitHostPort(o.listen); err != nil && !strings.HasPrefix(o.listen, "unix:") {
-		return fmt.Errorf("--listen %q: write host:port, or unix:/path", o.listen)
-	}
-	if o.keys != "" || o.local() {
-		return nil
-	}
-	return fmt.Errorf("--listen %s can be reached by others, who could all run programs: set --keys FILE (brig key new NAME makes a key), or listen on 127.0.0.1", o.listen)
-}
-
-// local says whether only this host reaches the address.
-func (o serveOptions) local() bool {
-	host, _, _ := net.SplitHostPort(o.listen)
-	ip, err := netip.ParseAddr(host)
-	return strings.HasPrefix(o.listen, "unix:") || host == "localhost" || err == nil && ip.Unmap().IsLoopback()
-}
-
-// open binds the address.
-func (o serveOptions) open() (net.Listener, error) {
-	path, unix := strings.CutPrefix(o.listen, "unix:")
-	if !unix {
-		ln, err := net.Listen("tcp", o.listen)
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%s is in use: stop what listens there, or choose another with --listen", o.listen)
-		}
-		return ln, err
-	}
-	if c, err := net.Dial("unix", path); err == nil {
-		return nil, errors.Join(fmt.Errorf("somebody answers on %s already", path), c.Close())
-	}
-	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
-		if err := os.Remove(path); err != nil { // of a service that was killed
-			return nil, err
-		}
-	}
-	// Whoever can connect may run programs: not everybody, whatever the umask is.
-	defer syscall.Umask(syscall.Umask(0o117))
-	return net.Listen("unix", path)
-}
-
-func (o serveOptions) url(at net.Addr) string {
-	if at.Network() == "unix" {
-		return "/docs/"
-	}
-	scheme := "http"
-	if o.cert != "" {
-		scheme = "https"
-	}
-	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // no address to go to
-		host, err := os.Hostname()
-		if err != nil {
-			host = "localhost"
-		}
-		return fmt.Sprintf("%s://%s/docs/", scheme, net.JoinHostPort(host, strconv.Itoa(tcp.Port)))
-	}
-	return fmt.Sprintf("%s://%s/docs/", scheme, at)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -77,7 +78,7 @@ that is in it together; the other limits are those of each command that asks for
 none.
 
 Usage:
-  brig session create --language NAME [flags]
+  brig session create [--language NAME] [flags]
   brig session create --rootfs IMAGE [flags]
 
 Examples:
@@ -88,7 +89,7 @@ Examples:
 	var ask api.SessionRequest
 	var env, labels []string
 	l, e := &ask.Limits, &ask.ExecLimits
-	f.StringVarP(&ask.Language, "language", "l", "", "`NAME` of the language")
+	f.StringVarP(&ask.Language, "language", "l", "", "`NAME` of the language (default python, where there is no --rootfs)")
 	f.StringVar(&ask.Image, "rootfs", "", "this stored `IMAGE`, by name or digest")
 	f.Var(&l.Memory, "memory", "memory of everything in it, promised for its life")
 	f.Float64Var(&l.CPUs, "cpus", 0, "processors at a time of everything in it")
@@ -134,6 +135,9 @@ Examples:
 			err = fmt.Errorf("--volume-size, --volume-read-only and --volume-shared are of a volume: add --volume NAME")
 		}
 	}
+	if ask.Language = strings.ToLower(ask.Language); ask.Language == "" && ask.Image == "" {
+		ask.Language = "python" // as brig run -c
+	}
 	if err == nil {
 		err = ask.Validate()
 	}
@@ -151,7 +155,7 @@ Examples:
 		case *asJSON:
 			c.stdout.Write(marshal(s))
 		default:
-			fmt.Fprintln(c.stdout, s.ID)
+			fmt.Fprintln(c.text(), s.ID)
 		}
 		return nil
 	})
@@ -183,7 +187,13 @@ func (c *console) simple(name, usage string, args []string, least, most int, mor
 		return nil, "", code, true
 	}
 	if n := f.NArg(); n < least || n > most {
-		return nil, "", c.hint("session "+name, fmt.Errorf("session %s got %d arguments", name, n)), true
+		_, line, _ := strings.Cut(usage, "Usage:\n  ")
+		line, _, _ = strings.Cut(line, "\n")
+		got := "no argument"
+		if n > 0 {
+			got = fmt.Sprintf("%d arguments", n)
+		}
+		return nil, "", c.hint("session "+name, fmt.Errorf("session %s got %s: write %s", name, got, line)), true
 	}
 	return f.Args(), *s, 0, false
 }
@@ -210,12 +220,12 @@ Examples:
 			c.stdout.Write(marshal(all))
 			return nil
 		}
-		t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS")
 		for _, s := range all {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s\n", s.ID, s.State, orWord(s.Language, shortDigest(s.Image)),
 				bytesOf(s.Usage.Memory), s.Limits.Memory, countOf(s.Usage.Processes), s.Limits.Pids, s.Execs, untilTime(orWord(s.IdleEnds, s.Ends)),
-				orWord(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/"), "-"))
+				orWord(printable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
 		}
 		return t.Flush()
 	})
@@ -248,11 +258,10 @@ Examples:
 		return code
 	}
 	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+		var errs []error
 		for _, id := range ids {
-			if err := agent.DeleteSession(ctx, id); err != nil {
-				return err
-			}
+			errs = append(errs, agent.DeleteSession(ctx, id))
 		}
-		return nil
+		return errors.Join(errs...)
 	})
 }

@@ -85,7 +85,7 @@ without a -- before it, a note says so.`)
 		}
 		e.Source, e.SourceName = program(text), filepath.Base(*source)
 	}
-	if len(words) == 0 && len(e.Source) == 0 {
+	if len(words) == 0 && e.Source == nil {
 		return c.hint("session exec", fmt.Errorf("there is nothing to execute: write -- CMD after the ID, or use -c CODE or --source FILE before it"))
 	}
 	err := e.Validate()
@@ -102,6 +102,9 @@ without a -- before it, a note says so.`)
 }
 
 func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
+	if err := c.beginResult(o); err != nil {
+		return c.fail(err)
+	}
 	agent, err := c.standing(o.socket)
 	if err != nil {
 		return c.runFailed(o, err, false)
@@ -154,18 +157,11 @@ Examples:
 	}
 	var content io.Reader = c.stdin
 	if words[1] != "-" {
-		file, err := os.Open(words[1])
+		file, info, err := openInput(words[1])
 		if err != nil {
 			return c.fail(err)
 		}
 		defer file.Close()
-		info, err := file.Stat()
-		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s is not a regular file", words[1])
-		}
-		if err != nil {
-			return c.fail(err)
-		}
 		executable = executable || info.Mode()&0o111 != 0
 		content = file
 	}
@@ -242,7 +238,7 @@ Examples:
 			c.stdout.Write(marshal(found))
 			return nil
 		}
-		t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 		for _, file := range found.Files {
 			fmt.Fprintf(t, "%s\t%d\t%q\n", file.Kind, file.Size, file.Name) // quoted: a program has made the name
 		}
@@ -250,10 +246,10 @@ Examples:
 			return err
 		}
 		for _, s := range found.Skipped {
-			fmt.Fprintf(c.stderr, "brig: %q is not listed: %s\n", s.Name, s.Reason)
+			c.note("%q is not listed: %s", s.Name, s.Reason)
 		}
 		if found.More {
-			fmt.Fprintln(c.stderr, "brig: there is more than a list holds")
+			c.note("there is more than a list holds")
 		}
 		return nil
 	})

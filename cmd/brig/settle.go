@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func (c *console) settle(f *pflag.FlagSet, prefix string, environ []string, file
 		name, ours := strings.CutPrefix(variable, prefix)
 		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 		if ours && !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("%s: there is no setting %q%s", variable, name, nearest(name, known)))
+			errs = append(errs, fmt.Errorf("%s: there is no setting %q%s", variable, name, settingCure(f, name)))
 		}
 	}
 	if file == "" {
@@ -60,7 +59,7 @@ func (c *console) settle(f *pflag.FlagSet, prefix string, environ []string, file
 		g, err := f.Lookup(s.name), error(nil)
 		switch first := seen[s.name]; {
 		case g == nil || s.name == "config":
-			err = fmt.Errorf("there is no setting %q%s", s.name, nearest(s.name, known))
+			err = fmt.Errorf("there is no setting %q%s", s.name, settingCure(f, s.name))
 		case first != 0:
 			err = fmt.Errorf("%s is set in line %d already", s.name, first)
 		case !given[s.name]:
@@ -97,9 +96,12 @@ type setting struct {
 // yamlLine is how the parser says where a mistake is.
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
+// mostText bounds a file that people write, in bytes: settings, a recipe.
+const mostText = 1 << 20
+
 // readSettings reads a file of settings.
 func readSettings(file string) ([]setting, error) {
-	raw, err := os.ReadFile(file)
+	raw, err := readInput(file, mostText)
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}

@@ -127,7 +127,7 @@ func TestSettleNamesEachMistakeWithItsLine(t *testing.T) {
 		{"no YAML", nil, "queue: 1\n\twait: 2s\n", []string{`FILE:2: found a tab`}},
 		{"a second document", nil, "queue: 1\n---\nqueue: 2\n", []string{`FILE: there is a second document`}},
 		{"an anchor", nil, "queue: &a 1\nimages: *a\n", []string{`FILE:2: images: write a value`}},
-		{"no file", map[string]string{"B_CONFIG": "testdata/none.yaml"}, "", []string{"read settings: open testdata/none.yaml"}},
+		{"no file", map[string]string{"B_CONFIG": "testdata/none.yaml"}, "", []string{"read settings: testdata/none.yaml: no such file"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, path, err := settleWith(t, nil, tt.env, tt.file)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/sysmon"
 )
 
@@ -19,6 +20,15 @@ import (
 func (c *console) halve() {
 	if c.env("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2))
+	}
+}
+
+// keepWithin has the collector come in time for a bound of all memory: garbage would double
+// what large requests and answers hold. What they hold is counted, and below it, so that the
+// collector is never at work for nothing. Who sets GOMEMLIMIT is obeyed.
+func (c *console) keepWithin(most api.Size) {
+	if c.env("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(most - 64*api.MiB)) // the rest is not the heap
 	}
 }
 
@@ -32,8 +42,7 @@ const (
 )
 
 // keepSmall has the collector look seldom while little memory is in use, and in time
-// when a thousand connections are open, until ctx is done. A limit of memory would have
-// it do nothing else when a few large requests are over it. Who sets GOGC or GOMEMLIMIT
+// when a thousand connections are open, until ctx is done. Who sets GOGC or GOMEMLIMIT
 // is obeyed.
 func (c *console) keepSmall(ctx context.Context) {
 	if c.env("GOGC") != "" || c.env("GOMEMLIMIT") != "" {

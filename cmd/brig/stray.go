@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -27,6 +26,6 @@ func (c *console) noteStray(f *pflag.FlagSet, args []string) {
 		}
 	}
 	if len(stray) > 0 {
-		fmt.Fprintf(c.stderr, "brig: note: %s went to the program, like all that follows %s: for brig, put it before %[2]s; to pass it on without this note, write -- before %[2]s\n", strings.Join(stray, ", "), args[0])
+		c.note("note: %s went to the program, like all that follows %s: for brig, put it before %[2]s; to pass it on without this note, write -- before %[2]s", strings.Join(stray, ", "), args[0])
 	}
 }

@@ -18,17 +18,19 @@ import (
 // A testPair is what --tests found of one test.
 type testPair struct {
 	id       string // the path below the directory, without its extension
-	in       string // file of its input
-	expected string // file of its answer
+	in       string // file of its input, below the directory
+	expected string // file of its answer, likewise
 }
 
 // findTests pairs the files below dir: NAME.in with NAME.ans or NAME.out.
 func findTests(dir string) ([]testPair, error) {
 	found := map[string]bool{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			found[path] = true
+		if err != nil || d.IsDir() {
+			return err
 		}
+		rel, err := filepath.Rel(dir, path)
+		found[rel] = true
 		return err
 	})
 	if err != nil {
@@ -46,11 +48,7 @@ func findTests(dir string) ([]testPair, error) {
 			if !found[p.expected] {
 				return nil, fmt.Errorf("--tests %s: %s has no answer: there is neither %s.ans nor %s.out", dir, file, stem, stem)
 			}
-			rel, err := filepath.Rel(dir, stem)
-			if err != nil {
-				return nil, err
-			}
-			p.id = filepath.ToSlash(rel)
+			p.id = filepath.ToSlash(stem)
 			pairs = append(pairs, p)
 		case ".ans":
 			if !found[stem+".in"] {
@@ -95,13 +93,18 @@ const (
 	inlineTests = 8 << 20
 )
 
-// readTests makes the tests of the run, giving the agent what is large.
-func readTests(ctx context.Context, agent *agentHandle, pairs []testPair) ([]api.Test, error) {
+// readTests makes the tests of the run from files below dir, giving the agent what is large.
+func readTests(ctx context.Context, agent *agentHandle, dir string, pairs []testPair) ([]api.Test, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, named(err)
+	}
+	defer root.Close()
 	inline := 0
 	read := func(file string) (api.Bytes, string, error) {
-		content, err := readFile(file)
+		content, err := readBelow(root, file, maxInput)
 		if err != nil {
-			return nil, "", err
+			return nil, "", fmt.Errorf("--tests %s: %w", dir, runTakes(err))
 		}
 		if inline += len(content); len(content) <= inlineTest && inline <= inlineTests {
 			return content, "", nil
@@ -132,7 +135,7 @@ func readTests(ctx context.Context, agent *agentHandle, pairs []testPair) ([]api
 // runTests carries out the run of --tests, showing each test as it comes.
 func (c *console) runTests(ctx context.Context, agent *agentHandle, o *runOptions) (api.Result, error) {
 	var err error
-	if o.run.Tests, err = readTests(ctx, agent, o.pairs); err != nil {
+	if o.run.Tests, err = readTests(ctx, agent, o.testsDir, o.pairs); err != nil {
 		return api.Result{}, err
 	}
 	table := newTestTable(c, o)
@@ -164,6 +167,9 @@ func (o *runOptions) checkTests() (err error) {
 		}
 		return nil
 	}
+	if err := o.oneProgram(); err != nil {
+		return err
+	}
 	if o.out != "" || len(o.collect) > 0 {
 		return fmt.Errorf("--tests brings no files back: leave out --out and --collect")
 	}
@@ -177,4 +183,33 @@ func (o *runOptions) checkTests() (err error) {
 	}
 	o.pairs, err = findTests(o.testsDir)
 	return err
+}
+
+// oneProgram refuses further files behind FILE: a shell that fills in submissions/*.py
+// is meant to judge each, and all but the first would be arguments of the first. A --
+// before or behind FILE says that they are arguments.
+func (o *runOptions) oneProgram() error {
+	if o.dashed || o.hasCode || o.run.Image != "" || slices.Contains(o.args[1:], "--") {
+		return nil
+	}
+	var more []string
+	for _, w := range o.args[1:] {
+		if _, err := os.Stat(w); err == nil {
+			more = append(more, w)
+		}
+	}
+	if len(more) == 0 {
+		return nil
+	}
+	what := more[0] + " stands"
+	if n := len(more) - 1; n > 0 {
+		what = fmt.Sprintf("%s and %d more stand", more[0], n)
+	}
+	all := filepath.Join(filepath.Dir(o.args[0]), "*"+filepath.Ext(o.args[0]))
+	return fmt.Errorf("--tests judges one program, and %s behind %s: %s; to give it files as arguments write -- before %[2]s", what, o.args[0], eachOf(all, o.testsDir))
+}
+
+// eachOf is the line of a shell that judges files one by one.
+func eachOf(files, tests string) string {
+	return fmt.Sprintf(`run brig once for each: for f in %s; do echo "$f"; brig run --tests %s "$f"; done`, files, tests)
 }

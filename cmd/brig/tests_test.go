@@ -79,3 +79,54 @@ func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 		}
 	}
 }
+
+// The table has one unit for a column, the words of judges, and memory that is never
+// next to nothing: what is in memory as the image's is charged to no run.
+func TestTableOfTests(t *testing.T) {
+	one := func(id string, v api.Verdict, a api.Answer, cpu, charged, resident int64) api.TestResult {
+		return api.TestResult{ID: id, Answer: a, Result: api.Result{Verdict: v, ExitCode: 3, SignalName: "SIGSEGV", Signal: 11, Limits: api.Defaults().Resolve(),
+			Usage: api.Usage{CPU: api.Known(cpu, ""), Memory: api.Known(charged, ""), MaxRSS: api.Known(resident, "")}}}
+	}
+	wrong := one("10", api.OK, api.WrongAnswer, 13_600_000, 12<<10, 3<<20)
+	wrong.Difference = "line 1: expected 3"
+	unknown := api.TestResult{ID: "u", Result: api.Result{Verdict: api.Canceled, Usage: api.Usage{CPU: api.Unknown("?"), Memory: api.Unknown("?"), MaxRSS: api.Unknown("?")}}}
+	tests := []api.TestResult{
+		one("1", api.OK, api.Accepted, 730_000, 0, 3<<20), wrong, one("sub/11", api.WallLimit, "", 1_001_000_000, 400<<20, 399<<20),
+		one("12", api.MemoryLimit, "", 0, 512<<20, 0), one("13", api.Nonzero, "", 0, 0, 0), one("14", api.Signaled, "", 0, 0, 0), one("15", api.OutputLimit, "", 0, 0, 0), unknown,
+	}
+	o := &runOptions{testsDir: "tests"}
+	for _, r := range tests {
+		o.pairs = append(o.pairs, testPair{id: r.ID})
+	}
+	var out bytes.Buffer
+	table := newTestTable(&console{stdout: &out}, o)
+	for _, r := range tests {
+		table.events().Test(r)
+	}
+	table.end(api.Result{Verdict: api.MemoryLimit, Tests: tests, Summary: &api.Summary{Tests: 8, Ran: 8, Accepted: 1, FirstFailed: "10", Verdict: api.MemoryLimit, MaxCPU: 1_001_000_000}})
+	const want = `TEST    RESULT  VERDICT         CPU(ms)   MEM(MiB)  WHY
+1       AC      accepted            0.7        3.0
+10      WA      wrong-answer       13.6        3.0  line 1: expected 3
+sub/11  TLE     wall-limit       1001.0      400.0  ran for 30s
+12      MLE     memory-limit        0.0      512.0  used 512M of 512M
+13      RE      nonzero             0.0        0.0  exit code 3
+14      RE      signaled            0.0        0.0  SIGSEGV
+15      OLE     output-limit        0.0        0.0  wrote more than 16M to one stream
+u       -       canceled        unknown    unknown
+1 of 8 accepted, first failed: 10, worst verdict: memory-limit; at most 1001.0 ms of processor time and 512.0 MiB of memory
+`
+	if out.String() != want {
+		t.Errorf("it is\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// What does not compile has a line too: a loop over submissions takes the last line.
+func TestTableOfACompileError(t *testing.T) {
+	var out bytes.Buffer
+	o := &runOptions{testsDir: "tests", pairs: []testPair{{id: "1"}, {id: "2"}}}
+	table := newTestTable(&console{stdout: &out}, o)
+	table.end(api.Result{Verdict: api.CompileError, Summary: &api.Summary{Tests: 2, Verdict: api.CompileError}})
+	if want := "CE: 0 of 2 accepted, 2 not run, worst verdict: compile-error\n"; out.String() != want {
+		t.Errorf("it is %q; want %q", out.String(), want)
+	}
+}

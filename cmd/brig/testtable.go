@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/brig-sandbox/brig/api"
@@ -12,7 +12,8 @@ import (
 )
 
 // A testTable shows tests as they end, in their own order: what ends early waits
-// for those before it. On a terminal a line below counts all that have ended.
+// for those before it. On a terminal a line below counts all that have ended. A column
+// has one unit, so that its figures can be compared and read by a program.
 type testTable struct {
 	out      io.Writer
 	terminal bool
@@ -21,14 +22,15 @@ type testTable struct {
 	width    int
 	ended    map[string]api.TestResult
 	shown    int // of ids
+	headed   bool
 	c        *console
 }
 
 func newTestTable(c *console, o *runOptions) *testTable {
-	t := &testTable{out: c.stdout, terminal: isTerminal(c.stdout), silent: o.json, ended: map[string]api.TestResult{}, c: c, width: len("test")}
+	t := &testTable{out: c.stdout, terminal: isTerminal(c.stdout), silent: o.json, ended: map[string]api.TestResult{}, c: c, width: len("TEST")}
 	for _, p := range o.pairs {
 		t.ids = append(t.ids, p.id)
-		t.width = max(t.width, utf8.RuneCountInString(p.id))
+		t.width = max(t.width, utf8.RuneCountInString(printable(p.id)))
 	}
 	return t
 }
@@ -61,7 +63,7 @@ func (t *testTable) show(all bool) {
 			break
 		}
 		if ok {
-			fmt.Fprintln(t.out, t.row(one))
+			t.row(one)
 		}
 	}
 	if t.terminal && !all {
@@ -69,34 +71,97 @@ func (t *testTable) show(all bool) {
 	}
 }
 
-func (t *testTable) row(one api.TestResult) string {
-	answer := string(one.Answer)
-	if answer == "" {
-		answer = "-"
+// row prints a test, below the names of the columns if it is the first.
+func (t *testTable) row(one api.TestResult) {
+	if !t.headed {
+		t.headed = true
+		fmt.Fprintf(t.out, "%-*s  %-6s  %-12s  %9s  %9s  %s\n", t.width, "TEST", "RESULT", "VERDICT", "CPU(ms)", "MEM(MiB)", "WHY")
 	}
-	cells := []string{
-		fmt.Sprintf("%-*s", t.width, one.ID), fmt.Sprintf("%-12s", one.Result.Verdict), fmt.Sprintf("%-12s", answer),
-		fmt.Sprintf("%8s", shortSpan(one.Result.Usage.CPU)), fmt.Sprintf("%7s", bytesOf(one.Result.Usage.Memory)), one.Difference,
+	verdict := string(one.Result.Verdict)
+	if one.Result.Verdict == api.OK {
+		verdict = string(cmp.Or(one.Answer, api.Accepted))
 	}
+	ended := fmt.Sprintf("%-6s  %-12s", judgeWord(one), verdict)
 	if t.terminal && !one.Accepted() {
-		cells[1], cells[2] = "\x1b[31m"+cells[1], cells[2]+"\x1b[m"
+		ended = "\x1b[31m" + ended + "\x1b[m"
 	}
-	return strings.TrimRight(strings.Join(cells, "  "), " ")
+	line := fmt.Sprintf("%-*s  %s  %9s  %9s  %s", t.width, printable(one.ID), ended, inMillis(one.Result.Usage.CPU), inMiB(memoryOf(one.Result.Usage)), oneLine(whyFailed(one)))
+	fmt.Fprintln(t.out, strings.TrimRight(line, " "))
+}
+
+// judgeWord is how judges call the end of a test.
+func judgeWord(one api.TestResult) string {
+	switch one.Result.Verdict {
+	case api.OK:
+		if one.Answer == api.WrongAnswer {
+			return "WA"
+		}
+		return "AC"
+	case api.CPULimit, api.WallLimit:
+		return "TLE"
+	case api.MemoryLimit:
+		return "MLE"
+	case api.OutputLimit:
+		return "OLE"
+	case api.Nonzero, api.Signaled, api.Denied:
+		return "RE"
+	case api.CompileError:
+		return "CE"
+	}
+	return "-" // it was not judged
+}
+
+// whyFailed is where a wrong answer is wrong, or what ended the program; empty for a
+// test that was accepted.
+func whyFailed(one api.TestResult) string {
+	if one.Difference != "" || one.Result.Verdict == api.OK {
+		return one.Difference
+	}
+	_, why, _ := strings.Cut(sentence(one.Result), ": ")
+	why, _, _ = strings.Cut(why, " (")
+	return why
+}
+
+// memoryOf is the memory of a run as its author means it: the most of all processes
+// together that was charged to the run, or the largest resident process where that is
+// more. A page of the image that was in memory already is charged to no run, so the
+// charge alone may be next to nothing.
+func memoryOf(u api.Usage) api.Figure {
+	if u.Memory.Value == nil || u.MaxRSS.Value != nil && *u.MaxRSS.Value > *u.Memory.Value {
+		return u.MaxRSS
+	}
+	return u.Memory
+}
+
+// mostMemory is the largest memoryOf of tests, in bytes.
+func mostMemory(tests []api.TestResult) int64 {
+	var most int64
+	for _, one := range tests {
+		if m := memoryOf(one.Result.Usage).Value; m != nil {
+			most = max(most, *m)
+		}
+	}
+	return most
 }
 
 // end prints what is left, and what it all comes to.
 func (t *testTable) end(res api.Result) {
 	t.show(true)
 	s := res.Summary
-	if s == nil || t.silent || s.Ran == 0 && res.Verdict == api.CompileError { // the compiler's words are told instead
+	if s == nil || t.silent {
 		return
 	}
 	line := tallyOf(*s)
+	if s.Ran == 0 && res.Verdict == api.CompileError {
+		line = "CE: " + line
+	}
 	if s.Verdict != api.OK {
 		line += ", worst verdict: " + string(s.Verdict)
 	}
-	fmt.Fprintf(t.out, "%s; at most %s of processor time and %s of memory\n", line,
-		shortSpan(api.Known(s.MaxCPU, "")), bytesOf(api.Known(s.MaxMemory, "")))
+	if s.Ran > 0 {
+		line += fmt.Sprintf("; at most %s ms of processor time and %s MiB of memory", inMillis(api.Known(s.MaxCPU, "")), inMiB(api.Known(mostMemory(res.Tests), "")))
+	}
+	fmt.Fprintln(t.out, oneLine(line))
 }
 
 // tallyOf counts the tests, and names the first that failed.
@@ -106,7 +171,7 @@ func tallyOf(s api.Summary) string {
 		line += fmt.Sprintf(", %d not run", s.Tests-s.Ran)
 	}
 	if s.FirstFailed != "" {
-		line += ", first failed: " + s.FirstFailed
+		line += ", first failed: " + printable(s.FirstFailed)
 	}
 	return line
 }
@@ -126,26 +191,27 @@ func firstFailure(res api.Result) string {
 		case one.Result.Verdict == api.Nonzero && !strings.HasSuffix(why, d.Message):
 			why += ": " + d.Message // its last line
 		}
-		text := fmt.Sprintf("brig: test %s: %s%s\n", one.ID, placeOf(*d), why)
+		text := fmt.Sprintf("brig: test %s: %s%s\n", printable(one.ID), oneLine(placeOf(*d)), oneLine(why))
 		if d.Hint != "" {
-			text += "brig: hint: " + d.Hint + "\n"
+			text += "brig: hint: " + oneLine(d.Hint) + "\n"
 		}
 		return text
 	}
 	return ""
 }
 
-// shortSpan writes a time in the width of a column.
-func shortSpan(f api.Figure) string {
+// inMillis writes nanoseconds in the unit of the column.
+func inMillis(f api.Figure) string {
 	if f.Value == nil {
 		return "unknown"
 	}
-	switch d := time.Duration(*f.Value); {
-	case d < 10*time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	case d < time.Second:
-		return d.Round(100 * time.Microsecond).String()
-	default:
-		return d.Round(time.Millisecond).String()
+	return fmt.Sprintf("%.1f", float64(*f.Value)/1e6)
+}
+
+// inMiB writes bytes in the unit of the column.
+func inMiB(f api.Figure) string {
+	if f.Value == nil {
+		return "unknown"
 	}
+	return fmt.Sprintf("%.1f", float64(*f.Value)/float64(api.MiB))
 }

@@ -67,13 +67,13 @@ func (c *console) printVerified(name string, v api.Verified) {
 	if !v.OK() {
 		says = fmt.Sprintf("%d changed, %d missing, %d extra: build or import it again, which replaces it", len(v.Changed), len(v.Missing), len(v.Extra))
 	}
-	fmt.Fprintf(c.stdout, "%s: %d members, %s: %s\n", name, v.Members, roundSize(v.Bytes), says)
+	fmt.Fprintf(c.text(), "%s: %d members, %s: %s\n", name, v.Members, roundSize(v.Bytes), says)
 	for _, list := range []struct {
 		what  string
 		paths []string
 	}{{"changed", v.Changed}, {"missing", v.Missing}, {"extra", v.Extra}} {
 		for _, path := range list.paths {
-			fmt.Fprintf(c.stdout, "  %-7s /%s\n", list.what, path)
+			fmt.Fprintf(c.text(), "  %-7s /%s\n", list.what, printable(path))
 		}
 	}
 }

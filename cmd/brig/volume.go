@@ -72,7 +72,7 @@ Examples:
 			c.stdout.Write(marshal(all))
 			return nil
 		}
-		t := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "VOLUME\tSIZE\tMODIFIED\tSESSIONS")
 		for _, v := range all {
 			fmt.Fprintf(t, "%q\t%s\t%s\t%s\n", v.Name, v.Size, v.Modified, orWord(strings.Join(v.Sessions, " "), "-"))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -29,7 +28,7 @@ func whenFree[T any](ctx context.Context, c *console, wait time.Duration, try fu
 		}
 		if !told && time.Since(start) > waitTell {
 			told = true
-			fmt.Fprintf(c.stderr, "brig: %s; waiting up to %s (--wait)\n", why, wait)
+			c.note("%s; waiting up to %s (--wait)", why, wait)
 		}
 		select {
 		case <-time.After(pause):

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -16,40 +15,45 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// warm sees to it that the images are there, and that each has run once: its files
-// are read, its cell is built. Each that is done is told in a line.
-func (c *console) warm(ctx context.Context, agent *agentHandle, names []string) error {
+// chosen gives the languages that names are of, or refuses one that is of none, before
+// minutes go into the images of the others.
+func chosen(ctx context.Context, agent *agentHandle, names []string) ([]api.Language, error) {
 	all, err := agent.Languages(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	called := func(name string) int {
-		return slices.IndexFunc(all, func(l api.Language) bool { return l.Name == name || slices.Contains(l.Aliases, name) })
-	}
-	for _, name := range names { // before minutes go into the images of the others
-		if called(name) < 0 {
-			return api.Refuse(api.CodeNoLanguage, "--images names %q, which is no language: brig languages lists them", name)
+	var out []api.Language
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(l api.Language) bool { return called(name, l) })
+		if i < 0 {
+			return nil, api.Refuse(api.CodeNoLanguage, "--images names %q, which is no language: brig languages lists them", name)
 		}
+		out = append(out, all[i])
 	}
-	for n, name := range names {
-		i := called(name)
-		if !all[i].Stored && os.Geteuid() != 0 {
-			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s, or leave it out of --images", all[i].Image, name, all[i].Image)
+	return out, nil
+}
+
+// warm sees to it that the images are there, and that each has run once: its files
+// are read, its cell is built. Each that is done is told in a line.
+func (c *console) warm(ctx context.Context, agent *agentHandle, languages []api.Language) error {
+	for n, l := range languages {
+		if !l.Stored && os.Geteuid() != 0 {
+			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s, or leave it out of --images", l.Image, l.Name, l.Image)
 		}
-		if !all[i].Stored {
+		if !l.Stored {
 			began := time.Now()
-			if err := c.buildMissing(ctx, agent, all[i]); err != nil {
+			if err := c.buildMissing(ctx, agent, l); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.stderr, "brig: image %s is stored, after %v\n", all[i].Image, time.Since(began).Round(time.Second))
+			c.note("image %s is stored, after %v", l.Image, time.Since(began).Round(time.Second))
 		}
-		p := c.progress("starting a first program in " + all[i].Name)
-		err := warmUp(ctx, agent, all[i])
+		p := c.progress("starting a first program in " + l.Name)
+		err := warmUp(ctx, agent, l)
 		p.end()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stderr, "brig: %s is ready (%d of %d)\n", all[i].Name, n+1, len(names))
+		c.note("%s is ready (%d of %d)", l.Name, n+1, len(languages))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -45,12 +46,14 @@ type flags struct {
 	life                api.Duration
 	volumes             runtime.Volumes
 	memory              api.Size
+	images              imageMemory
 	artifacts, blobs    api.Size
 	ceiling             api.Limits
 	private             bool
 	listenFD            int
 	lifelineFD          int
 	verbose, sweep      bool
+	profileLog          bool
 }
 
 func main() {
@@ -92,6 +95,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.dataDir, "data-dir", "/var/lib/brig", "directory of the image store; needs a file system with idmapped mounts (ext4, xfs, btrfs)")
 	set.StringVar(&f.languages, "languages", "/etc/brig/languages", "directory of language manifests, over the built-in ones")
 	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
+	set.BoolVar(&f.profileLog, "profile-log", false, "callers other than root, such as brig serve, may ask for profile_mode log, in which a program does what its profile denies")
 	set.IntVar(&f.slots, "slots", 0, "runs at a time (default: one per physical core)")
 	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "sessions that live at a time; 0: none")
 	set.Var(&f.life, "max-session-life", "ceiling of a session's life")
@@ -99,13 +103,15 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.volumes.Most, "max-volume", "ceiling of a volume's size")
 	set.Var(&f.volumes.Total, "volumes-total", "most that volumes take up together")
 	set.Var(&f.memory, "memory", "most memory promised to runs and sessions together (default: three quarters of the host's)")
+	set.Var(&f.images, "image-memory", "most memory, beside --memory, that holds the files of images in use; none: none; read: they are read once and not held (default: an eighth of the host's)")
 	set.Var(&f.artifacts, "artifact-cache", "most that compiled programs take up below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "most that blobs take up below --data-dir")
 	set.Var(&f.ceiling.Wall, "max-wall", "ceiling of a run's wall time")
 	set.Var(&f.ceiling.CPU, "max-cpu", "ceiling of a run's cpu time")
 	set.Var(&f.ceiling.Memory, "max-memory", "ceiling of a run's memory")
 	set.Var(&f.ceiling.Swap, "max-swap", "ceiling of a run's swap (default: none)")
-	set.Float64Var(&f.ceiling.CPUs, "max-cpus", f.ceiling.CPUs, "ceiling of a run's processors at a time")
+	set.Float64Var(&f.ceiling.CPUs, "max-cpus", f.ceiling.CPUs, "ceiling of a run's processors at a time (default: those of a slot)")
+	set.StringVar(&f.ceiling.Cpuset, "max-cpuset", "", "processors that callers other than root may name (default: none)")
 	set.Int64Var(&f.ceiling.Pids, "max-pids", f.ceiling.Pids, "ceiling of a run's processes and threads")
 	set.Var(&f.ceiling.Output, "max-output", "ceiling of a run's stdout and stderr, each")
 	set.Var(&f.ceiling.Scratch, "max-scratch", "ceiling of a run's files")
@@ -220,22 +226,23 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	host, err := runtime.Open(runtime.Config{
-		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.life, Ceiling: f.ceiling, Memory: f.memory, Volumes: f.volumes, Version: version,
-		Images: store, Languages: languages, Profiles: profiles, Artifacts: artifacts, Blobs: stored, Log: log,
+		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.life, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.most, ReadImages: f.images.read, Volumes: f.volumes, Version: version,
+		Images: store, Languages: languages, Profiles: profiles, ProfileLog: f.profileLog, Artifacts: artifacts, Blobs: stored, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
+	debug.SetMemoryLimit(int64(host.MaxMemory() - 64*api.MiB)) // or garbage would double what requests hold; the rest is not the heap
 	began := time.Now()
 	srv := agent.New(agent.Config{
 		Runner: runner{host}, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
 		Health: func() api.Health {
 			h := host.Health()
-			h.UptimeNS = time.Since(began).Nanoseconds()
+			h.UptimeNS, h.BlobsMax = time.Since(began).Nanoseconds(), int64(f.blobs)
 			return h
 		},
-		MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
+		MaxHeld: host.MaxHeld(), HeldShare: host.HeldShare(), HeldCommon: host.HeldCommon(), MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
 	})
 	sweeping, swept := context.WithCancel(ctx)
 	var janitor sync.WaitGroup

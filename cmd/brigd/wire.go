@@ -32,7 +32,7 @@ func callerOf(c agent.Caller) runtime.Caller { return runtime.Caller{UID: c.UID,
 
 // streamsOf keeps a writer that is not there from becoming an interface that is.
 func streamsOf(s agent.Streams) runtime.Streams {
-	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test, Usage: s.Usage}
+	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test, Usage: s.Usage, Hold: s.Hold, Again: s.Again}
 	if s.Stdout != nil {
 		streams.Stdout = s.Stdout
 	}
@@ -199,7 +199,10 @@ func (c catalog) Languages() []api.Language {
 	for _, l := range c.languages.All() {
 		one := api.Language{
 			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
-			Flags: l.Flags, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
+			Flags: l.Flags, FlagPatterns: l.FlagPatterns, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
+		}
+		if lack, err := c.store.Outdated([]rootfs.Language{l}); err == nil { // a run is told what cannot be asked
+			one.Lacks = lack[l.Image]
 		}
 		if len(l.Compile) > 0 {
 			one.CompileTier = l.CompileTier

@@ -33,9 +33,9 @@ func (f *Full) Error() string {
 		return "every slot is taken, and none may wait for one"
 	}
 	if f.Bound == "key" {
-		return fmt.Sprintf("%d requests of this key are waiting and %d may", f.Waiting, f.Most)
+		return fmt.Sprintf("the queue is full: %d requests of this key wait, and %d may", f.Waiting, f.Most)
 	}
-	return fmt.Sprintf("%d requests are waiting and %d may", f.Waiting, f.Most)
+	return fmt.Sprintf("the queue is full: %d requests wait, and %d may", f.Waiting, f.Most)
 }
 
 // A Queue is safe for use by many goroutines.

@@ -66,6 +66,9 @@ func tree(data, name string) (string, error) {
 	return img.Path, err
 }
 
+// TreeOf is where the agent has an image.
+func (a *Agent) TreeOf(image string) (string, error) { return tree(a.Data, image) }
+
 // An Agent is a brigd of the caller's own.
 type Agent struct {
 	Cmd      *exec.Cmd

@@ -82,7 +82,7 @@ static void drop_privilege(void)
 static int load_wide(int memfd, u32 count)
 {
 	u64 bytes = count * sizeof(struct insn);
-	long at = SYS(mmap, 0, bytes, PROT_READ, MAP_PRIVATE, memfd, 0);
+	long at = MMAP(0, bytes, PROT_READ, MAP_PRIVATE, memfd);
 	if (at < 0 && at > -4096)
 		fail(AGENT_FD, STEP_FILTER, at);
 	struct fprog prog = {(u16)count, (struct insn *)at};
@@ -107,7 +107,7 @@ static void prepare(void)
 		SYS(exit_group, 0);
 	if (!hello_valid(&h, len, n))
 		fail(AGENT_FD, STEP_DECODE, len < 0 ? len : -EINVAL);
-	long page = SYS(mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	long page = MMAP(0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0]);
 	if (page < 0 && page > -4096)
 		fail(AGENT_FD, STEP_DECODE, page);
 	exec_clock = (u64 *)page;

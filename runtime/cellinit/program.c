@@ -151,6 +151,7 @@ long program_start(struct program *p)
 	}
 	current = p;
 	long ret;
+	register long mark __asm__("r9") = SETUP_MARK;
 	__asm__ volatile("syscall\n\t"
 			 "test %%rax, %%rax\n\t"
 			 "jnz 1f\n\t"
@@ -159,7 +160,7 @@ long program_start(struct program *p)
 			 "ud2\n"
 			 "1:"
 			 : "=a"(ret)
-			 : "a"((long)__NR_clone3), "D"(&args), "S"(sizeof args), [child] "i"(child)
+			 : "a"((long)__NR_clone3), "D"(&args), "S"(sizeof args), "r"(mark), [child] "i"(child)
 			 : "rcx", "r11", "memory");
 	return ret;
 }

@@ -73,7 +73,10 @@ func compile(p seccomp.Profile) ([]byte, error) {
 	}
 	raw, err := export(f)
 	if err == nil && p.Default != seccomp.Allow() {
-		raw, err = answerNewer(raw, p.Arch)
+		raw, err = answerNewer(raw, p)
+	}
+	if err == nil && len(p.Setup) > 0 {
+		raw, err = knowSetup(raw, p)
 	}
 	if err != nil {
 		return nil, err
@@ -190,7 +193,7 @@ func action(a seccomp.Answer) (libseccomp.ScmpAction, error) {
 		return libseccomp.ActErrno.SetReturnCode(int16(a.Errno)), nil
 	case seccomp.ActLog:
 		return libseccomp.ActLog, nil
-	case seccomp.ActKill:
+	case seccomp.ActKill, seccomp.ActCount:
 		return libseccomp.ActNotify, nil
 	case seccomp.ActKillProcess:
 		return libseccomp.ActKillProcess, nil

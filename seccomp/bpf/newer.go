@@ -24,7 +24,8 @@ const (
 // takes no step more on amd64, and one less where the rules are a tree, which would
 // load the number again; on arm64 it takes one more. What is left out of the old
 // start can be reached from there only.
-func answerNewer(raw []byte, arch seccomp.Arch) ([]byte, error) {
+func answerNewer(raw []byte, p seccomp.Profile) ([]byte, error) {
+	arch := p.Arch
 	prog := make([]unix.SockFilter, len(raw)/8)
 	if _, err := binary.Decode(raw, binary.LittleEndian, prog); err != nil {
 		return nil, fmt.Errorf("read filter: %w", err)
@@ -36,6 +37,9 @@ func answerNewer(raw []byte, arch seccomp.Arch) ([]byte, error) {
 		foreign = end(unix.SECCOMP_RET_USER_NOTIF)
 		start   []unix.SockFilter
 	)
+	if p.Log {
+		enosys = foreign
+	}
 	if arch.Or() == seccomp.AMD64 {
 		start = []unix.SockFilter{
 			load(offArch), jump(unix.BPF_JEQ, arch.Audit(), 0, 5), // else foreign

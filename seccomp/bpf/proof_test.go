@@ -34,6 +34,15 @@ func answer(t testing.TB, c seccomp.Call, filters ...[]byte) seccomp.Answer {
 	return a
 }
 
+// asked is what a call has in the end: where the kernel notifies, the agent answers as
+// the profile says.
+func asked(m *seccomp.Model, c seccomp.Call, got seccomp.Answer) seccomp.Answer {
+	if want := m.Decide(c); got == seccomp.Kill() && want.Notified() {
+		return want.Answer
+	}
+	return got
+}
+
 // SEC-01: every rule with arguments it matches, then with each condition
 // spoiled by each bit it compares.
 func TestEveryRuleBothWays(t *testing.T) {
@@ -54,7 +63,7 @@ func TestEveryRuleBothWays(t *testing.T) {
 				for _, k := range r.Args {
 					c.Args[k.Index] = k.Value
 				}
-				if got, want := answer(t, c, raw), model.Decide(c); got != want.Answer || want.Rule == i && got != r.Answer {
+				if got, want := asked(model, c, answer(t, c, raw)), model.Decide(c); got != want.Answer || want.Rule == i && got != r.Answer {
 					t.Errorf("%s: rule %d on %s gives %s; want %s", p.Name, i, name, got, r.Answer)
 				}
 				good++
@@ -65,7 +74,7 @@ func TestEveryRuleBothWays(t *testing.T) {
 						}
 						bad := c
 						bad.Args[k.Index] ^= bit
-						got, want := answer(t, bad, raw), model.Decide(bad)
+						got, want := asked(model, bad, answer(t, bad, raw)), model.Decide(bad)
 						if got != want.Answer || want.Rule == i {
 							t.Errorf("%s: rule %d on %s with argument %d spoiled to %#x gives %s; want %s", p.Name, i, name, k.Index, bad.Args[k.Index], got, want.Answer)
 						}
@@ -96,9 +105,9 @@ var corpus = []struct {
 	{"SEC-09 prctl SET_NAME with garbage", "prctl", [6]uint64{1<<32 | 15}, seccomp.Fail(seccomp.EPERM), ""},
 	{"SEC-09 fcntl F_SETLEASE", "fcntl", [6]uint64{0, 1024}, seccomp.Fail(seccomp.EPERM), ""},
 	{"SEC-09 fcntl F_SETLEASE with garbage", "fcntl", [6]uint64{0, 1<<32 | 1024}, seccomp.Fail(seccomp.EPERM), ""},
-	{"SEC-09 madvise HWPOISON", "madvise", [6]uint64{0, 0, 100}, seccomp.Fail(seccomp.EPERM), ""},
-	{"SEC-09 madvise HWPOISON with garbage", "madvise", [6]uint64{0, 0, 1<<63 | 100}, seccomp.Fail(seccomp.EPERM), ""},
-	{"madvise MERGEABLE", "madvise", [6]uint64{0, 0, 12}, seccomp.Fail(seccomp.EPERM), ""},
+	{"SEC-09 madvise HWPOISON", "madvise", [6]uint64{0, 0, 100}, seccomp.Fail(seccomp.EINVAL), ""},
+	{"SEC-09 madvise HWPOISON with garbage", "madvise", [6]uint64{0, 0, 1<<63 | 100}, seccomp.Fail(seccomp.EINVAL), ""},
+	{"madvise MERGEABLE", "madvise", [6]uint64{0, 0, 12}, seccomp.Fail(seccomp.EINVAL), ""},
 	{"SEC-09 socketpair AF_UNIX with garbage", "socketpair", [6]uint64{1<<32 | 1, 1}, seccomp.Fail(seccomp.EPERM), ""},
 	{"SEC-13 io_uring", "io_uring_setup", [6]uint64{8}, seccomp.Fail(seccomp.ENOSYS), ""},
 	{"SEC-14 userfaultfd", "userfaultfd", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), ""},
@@ -111,11 +120,12 @@ var corpus = []struct {
 	{"SEC-18 AF_ALG pair", "socketpair", [6]uint64{38, 5}, seccomp.Fail(seccomp.EPERM), ""},
 	{"SEC-20 MSG_OOB", "sendto", [6]uint64{3, 0, 1, 1}, seccomp.Fail(seccomp.EPERM), ""},
 	{"SEC-20 MSG_OOB among others", "sendmsg", [6]uint64{3, 0, 0x4041}, seccomp.Fail(seccomp.EPERM), ""},
-	{"MSG_NOSIGNAL is fine", "sendmsg", [6]uint64{3, 0, 0x4000}, seccomp.Allow(), "default managed compile"},
+	{"MSG_NOSIGNAL is fine", "sendto", [6]uint64{3, 0, 1, 0x4000}, seccomp.Allow(), "default managed compile"},
+	{"SCM_RIGHTS", "sendmsg", [6]uint64{3, 0, 0}, seccomp.Fail(seccomp.EPERM), ""},
 	{"MSG_ZEROCOPY", "sendto", [6]uint64{3, 0, 1, 0x4000000}, seccomp.Fail(seccomp.EPERM), ""},
 	{"SEC-21 splice", "splice", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), ""},
 	{"SEC-21 vmsplice", "vmsplice", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), ""},
-	{"SEC-21 sendfile", "sendfile", [6]uint64{}, seccomp.Fail(seccomp.ENOSYS), "strict default managed"},
+	{"SEC-21 sendfile", "sendfile", [6]uint64{}, seccomp.Fail(seccomp.EINVAL), ""},
 	{"SEC-22 ptrace", "ptrace", [6]uint64{}, seccomp.Kill(), ""},
 	{"SEC-22 process_vm_readv", "process_vm_readv", [6]uint64{}, seccomp.Kill(), ""},
 	{"SEC-22 pidfd_getfd", "pidfd_getfd", [6]uint64{}, seccomp.Kill(), ""},
@@ -127,7 +137,6 @@ var corpus = []struct {
 	{"glibc's pthread_create", "clone", [6]uint64{0x3d0f00}, seccomp.Allow(), ""},
 	{"Go's threads", "clone", [6]uint64{0xd0f00}, seccomp.Allow(), ""},
 	{"SEC-26 READ_IMPLIES_EXEC", "personality", [6]uint64{0x400000}, seccomp.Fail(seccomp.EPERM), ""},
-	{"SEC-26 query", "personality", [6]uint64{0xffffffff}, seccomp.Allow(), "default managed compile"},
 	{"SEC-27 SET_SECCOMP", "prctl", [6]uint64{22, 2}, seccomp.Fail(seccomp.EPERM), ""},
 	{"SEC-27 SET_MM", "prctl", [6]uint64{35}, seccomp.Fail(seccomp.EPERM), ""},
 	{"SEC-27 SET_PTRACER", "prctl", [6]uint64{0x59616d61}, seccomp.Fail(seccomp.EPERM), ""},
@@ -138,7 +147,7 @@ var corpus = []struct {
 	{"SEC-30 setxattrat", "setxattrat", [6]uint64{}, seccomp.Fail(seccomp.EOPNOTSUPP), ""},
 	{"mount after the run began", "mount", [6]uint64{}, seccomp.Fail(seccomp.EPERM), ""},
 	{"move_mount after the run began", "move_mount", [6]uint64{}, seccomp.Fail(seccomp.EPERM), ""},
-	{"setresuid after the run began", "setresuid", [6]uint64{}, seccomp.Fail(seccomp.EPERM), "strict default managed"},
+	{"setresuid after the run began", "setresuid", [6]uint64{}, seccomp.Fail(seccomp.EPERM), ""},
 	{"dropping a capability again", "prctl", [6]uint64{24}, seccomp.Fail(seccomp.EPERM), ""},
 	{"another process's limits", "prlimit64", [6]uint64{2, 7}, seccomp.Fail(seccomp.EPERM), ""},
 	{"its own limits, reading", "prlimit64", [6]uint64{0, 7, 0, 1}, seccomp.Allow(), ""},
@@ -159,6 +168,7 @@ func TestCorpus(t *testing.T) {
 		if p.Arch != seccomp.Arch("").Or() {
 			t.Skip("the corpus is written in amd64's calls")
 		}
+		model := seccomp.NewModel(p)
 		wide, last := seccomp.Split(p)
 		var parts [][]byte
 		for _, part := range []seccomp.Profile{last, wide} {
@@ -176,7 +186,8 @@ func TestCorpus(t *testing.T) {
 			if !ok {
 				t.Fatalf("no number for %s", tt.call)
 			}
-			if got := answer(t, seccomp.Call{Nr: nr, Arch: p.Arch.Audit(), Args: tt.args}, parts...); got != tt.want {
+			c := seccomp.Call{Nr: nr, Arch: p.Arch.Audit(), Args: tt.args}
+			if got := asked(model, c, answer(t, c, parts...)); got != tt.want {
 				t.Errorf("%s: %s: got %s; want %s", name, tt.id, got, tt.want)
 			}
 		}
@@ -185,8 +196,8 @@ func TestCorpus(t *testing.T) {
 			for kind := uint64(0); kind < 16; kind++ {
 				socket := seccomp.Call{Nr: 41, Arch: p.Arch.Audit(), Args: [6]uint64{family, kind}}
 				pair := seccomp.Call{Nr: 53, Arch: p.Arch.Audit(), Args: [6]uint64{family, kind}}
-				open := name != "strict" && family == 1 && (kind == 1 || kind == 5) // no datagrams: NS-06
-				if got := answer(t, socket, parts...); got != seccomp.Fail(seccomp.EAFNOSUPPORT) {
+				open := family == 1 && (name != "strict" && kind == 1 || name == "compile" && kind == 5) // no datagrams: NS-06
+				if got := asked(model, socket, answer(t, socket, parts...)); got != seccomp.Fail(seccomp.EAFNOSUPPORT) {
 					t.Errorf("%s: socket(%d, %d): %s", name, family, kind, got)
 				}
 				if got := answer(t, pair, parts...); (got == seccomp.Allow()) != open {
@@ -245,12 +256,21 @@ func FuzzCompile(f *testing.F) {
 // A spoiled filter must not pass Verify: the proof can fail.
 func TestVerifySeesASpoiledFilter(t *testing.T) {
 	p := variants(t)[0]
+	t.Run(p.Name, func(t *testing.T) { spoil(t, p, 4096) })
+	p.Default = seccomp.Fail(seccomp.ENOSYS) // so that it differs from the answer to foreign numbers
+	wide, last := seccomp.Split(p)
+	t.Run(wide.Name, func(t *testing.T) { spoil(t, wide, 4096) })
+	// Behind its start are questions that nobody comes to: all calls that do have a rule.
+	t.Run(last.Name, func(t *testing.T) { spoil(t, last, len(last.Setup)+12) })
+}
+
+func spoil(t *testing.T, p seccomp.Profile, most int) {
 	raw, err := Compile(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	missed := 0
-	for i := 0; i+8 <= len(raw); i += 8 {
+	for i := 0; i+8 <= min(len(raw), 8*most); i += 8 {
 		bad := append([]byte(nil), raw...)
 		switch insn := bad[i : i+8]; insn[0] & 7 {
 		case 0: // load another field
@@ -423,8 +443,11 @@ func TestOCIExportMeansTheSame(t *testing.T) {
 			if want.Rule == seccomp.FromArch || want.Rule == seccomp.FromNewer {
 				continue
 			}
-			if want.Action == seccomp.ActKill {
+			switch want.Action {
+			case seccomp.ActKill:
 				want.Action = seccomp.ActKillProcess
+			case seccomp.ActCount: // nobody counts there
+				want.Answer = seccomp.Allow()
 			}
 			if got := answer(t, c, raw); got != want.Answer {
 				t.Fatalf("%s: the export answers %s %+v with %s; want %s", p.Name, want.Name, c, got, want.Answer)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -128,7 +129,7 @@ func TestOCIRefusals(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"a range comparison", "SCMP_CMP_EQ", "SCMP_CMP_GT", "SCMP_CMP_GT"},
-		{"a not-equal", "SCMP_CMP_EQ", "SCMP_CMP_NE", "SCMP_CMP_NE"},
+		{"a not-equal beside another comparison", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_NE"},`, "SCMP_CMP_NE beside other"},
 		{"an unknown field, with its line", `"op":`, `"opp":`, "line 3"},
 		{"an engine's own format", `"syscalls"`, `"archMap":[],"syscalls"`, "archMap"},
 		{"a listener", `"syscalls"`, `"listenerPath":"/run/x","syscalls"`, "listenerPath"},
@@ -165,4 +166,118 @@ func FuzzYAMLIsValidOrRefused(f *testing.F) {
 			t.Errorf("read a profile that is not valid: %v", err)
 		}
 	})
+}
+
+// sameAnswers holds two profiles against each other for every call: with each argument as
+// each of the conditions of both has it, one beside that, with more bits and with none.
+func sameAnswers(t *testing.T, what string, a, b seccomp.Profile) {
+	t.Helper()
+	values := map[string][6][]uint64{}
+	for _, p := range []seccomp.Profile{a, b} {
+		for _, r := range p.Rules {
+			for _, n := range r.Names {
+				v := values[n]
+				for _, c := range r.Args {
+					v[c.Index] = append(v[c.Index], c.Value, c.Value+1, c.Value|1<<40, c.Value^c.Mask, c.Value|^c.Mask)
+				}
+				values[n] = v
+			}
+		}
+	}
+	ma, mb := seccomp.NewModel(a), seccomp.NewModel(b)
+	for nr := range int32(600) {
+		v := values[seccomp.Name(nr, a.Arch)]
+		calls := []seccomp.Call{{Nr: nr, Arch: a.Arch.Audit()}}
+		for i := range v {
+			for _, c := range calls {
+				for _, value := range append(v[i], 7, ^uint64(0)) {
+					c.Args[i] = value
+					calls = append(calls, c)
+				}
+				if len(calls) > 1000 {
+					break
+				}
+			}
+		}
+		for _, c := range calls {
+			x, y := ma.Decide(c).Answer, mb.Decide(c).Answer
+			if x == seccomp.Count() { // nobody counts in another runtime
+				x = seccomp.Allow()
+			}
+			if x != y {
+				t.Errorf("%s: %s%v: %v, and read back %v", what, seccomp.Name(nr, a.Arch), c.Args, x, y)
+				break
+			}
+		}
+	}
+}
+
+// What is exported of every tier can be read back, and means the same for every call.
+func TestTiersAreReadBack(t *testing.T) {
+	for _, name := range seccomp.Tiers() {
+		tier, err := seccomp.Tier(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := seccomp.ExportOCI(tier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := o.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := OCI(name+".json", text)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		sameAnswers(t, name, tier, back)
+	}
+}
+
+func TestNotEqual(t *testing.T) {
+	const head = `{"defaultAction":"SCMP_ACT_ERRNO","defaultErrnoRet":38,"syscalls":[{"names":["execve","exit_group"],"action":"SCMP_ACT_ALLOW"},`
+	ne := func(call, action string, rest ...string) string {
+		return `{"names":["` + call + `"],"action":"` + action + `","args":[` + strings.Join(rest, ",") + `]}`
+	}
+	cond := func(index, value, op string) string {
+		return `{"index":` + index + `,"value":` + value + `,"op":"SCMP_CMP_` + op + `"}`
+	}
+	enosys := seccomp.Fail(seccomp.ENOSYS)
+	for _, tt := range []struct {
+		name, entries string
+		args          []uint64
+		want          seccomp.Answer
+	}{
+		{"another value", ne("socket", "SCMP_ACT_ALLOW", cond("0", "40", "NE")), []uint64{1}, seccomp.Allow()},
+		{"the value", ne("socket", "SCMP_ACT_ALLOW", cond("0", "40", "NE")), []uint64{40}, enosys},
+		{"the value with more bits", ne("socket", "SCMP_ACT_ALLOW", cond("0", "40", "NE")), []uint64{40 | 1<<40}, seccomp.Allow()},
+		{"two in one entry, one equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE"), cond("2", "9", "NE")), []uint64{16, 0, 1}, enosys},
+		{"two in one entry, none equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE"), cond("2", "9", "NE")), []uint64{1, 0, 1}, seccomp.Allow()},
+		{"two entries, one equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")), []uint64{16, 0, 1}, seccomp.Allow()},
+		{"two entries, both equal", ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")), []uint64{16, 0, 9}, enosys},
+		{"two entries, and a third that answers what they leave", ne("socket", "SCMP_ACT_KILL", cond("0", "16", "EQ"), cond("2", "9", "EQ")) + "," +
+			ne("socket", "SCMP_ACT_ALLOW", cond("0", "16", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("2", "9", "NE")), []uint64{16, 0, 9}, seccomp.Kill()},
+		{"two values of one argument in two entries are all", ne("socket", "SCMP_ACT_ALLOW", cond("0", "1", "NE")) + "," + ne("socket", "SCMP_ACT_ALLOW", cond("0", "2", "NE")), []uint64{1}, seccomp.Allow()},
+		{"behind equals it is for the rest", ne("prctl", "SCMP_ACT_ALLOW", cond("0", "3", "EQ")) + "," + ne("prctl", "SCMP_ACT_ALLOW", cond("0", "5", "EQ")) + "," + ne("prctl", "SCMP_ACT_KILL", cond("0", "3", "NE")), []uint64{5}, seccomp.Allow()},
+		{"and for nothing else", ne("prctl", "SCMP_ACT_ALLOW", cond("0", "3", "EQ")) + "," + ne("prctl", "SCMP_ACT_ALLOW", cond("0", "5", "EQ")) + "," + ne("prctl", "SCMP_ACT_KILL", cond("0", "3", "NE")), []uint64{6}, seccomp.Kill()},
+	} {
+		var o seccomp.OCI
+		if err := json.Unmarshal([]byte(head+tt.entries+"]}"), &o); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Convert("x.json", o, nil)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		call := "socket"
+		if strings.Contains(tt.entries, "prctl") {
+			call = "prctl"
+		}
+		if got := decide(p, call, tt.args...); got != tt.want {
+			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
+		}
+	}
 }

@@ -21,7 +21,9 @@ type object struct {
 }
 
 // OCI reads a linux.seccomp object. Its kill and trap actions become our kill.
-// Range comparisons, traces and listeners are refused: see package seccomp.
+// Range comparisons, traces and listeners are refused: see package seccomp. A not-equal
+// is read as libseccomp carries it out behind the equals of a call: it is for all other
+// values.
 // The profile returned passes seccomp.Validate.
 func OCI(name string, data []byte) (seccomp.Profile, error) {
 	p, err := fromOCI(name, data)
@@ -51,6 +53,18 @@ func fromOCI(name string, data []byte) (seccomp.Profile, error) {
 	if len(o.Flags) > 0 {
 		return seccomp.Profile{}, fmt.Errorf("flags: %q is not ours to set; remove flags", o.Flags)
 	}
+	p, err := Convert(name, o.OCI, nil)
+	if err != nil {
+		return seccomp.Profile{}, err
+	}
+	return p, seccomp.Validate(p)
+}
+
+// Convert makes a profile of an OCI object. entries names the entries of o.Syscalls in
+// reasons; nil is their numbers. The profile need not pass seccomp.Validate: one that
+// compares by not-equal on several arguments can be held against another, and is too
+// complex to run under.
+func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, error) {
 	p := seccomp.Profile{Name: name}
 	if err := native(p.Arch, o.Architectures); err != nil {
 		return seccomp.Profile{}, err
@@ -59,15 +73,36 @@ func fromOCI(name string, data []byte) (seccomp.Profile, error) {
 	if p.Default, err = fromAction(o.DefaultAction, o.DefaultErrnoRet); err != nil {
 		return seccomp.Profile{}, fmt.Errorf("defaultAction: %w", err)
 	}
+	unequal := map[string]*unequals{} // of each call
+	var order []string
 	for i, s := range o.Syscalls {
-		r, err := fromSyscall(s)
+		entry := fmt.Sprintf("entry %d of the OCI profile", i)
+		if entries != nil {
+			entry = entries[i]
+		}
+		r, not, err := fromSyscall(s)
 		if err != nil {
 			return seccomp.Profile{}, fmt.Errorf("syscalls[%d]: %w", i, err)
 		}
-		r.Why = fmt.Sprintf("entry %d of the OCI profile", i)
-		p.Rules = append(p.Rules, r)
+		r.Why = entry
+		if len(not) == 0 {
+			p.Rules = append(p.Rules, r)
+			continue
+		}
+		for _, call := range s.Names {
+			if unequal[call] == nil {
+				unequal[call] = &unequals{answer: r.Answer, why: entry}
+				order = append(order, call)
+			}
+			if err := unequal[call].add(r.Answer, not); err != nil {
+				return seccomp.Profile{}, fmt.Errorf("syscalls[%d]: %s: %w", i, call, err)
+			}
+		}
 	}
-	return p, seccomp.Validate(p)
+	for _, call := range order {
+		p.Rules = append(p.Rules, unequal[call].rules(call, p)...)
+	}
+	return p, nil
 }
 
 // native refuses a list of architectures that leaves ours out. Others in it are
@@ -83,12 +118,14 @@ func native(arch seccomp.Arch, list []string) error {
 	return nil
 }
 
-func fromSyscall(s seccomp.OCISyscall) (seccomp.Rule, error) {
+// fromSyscall makes a rule of an entry, or gives the conditions that are not-equals, of
+// which an entry then has no others.
+func fromSyscall(s seccomp.OCISyscall) (r seccomp.Rule, not []seccomp.ArgCond, err error) {
 	a, err := fromAction(s.Action, s.ErrnoRet)
 	if err != nil {
-		return seccomp.Rule{}, err
+		return seccomp.Rule{}, nil, err
 	}
-	r := seccomp.Rule{Names: s.Names, Answer: a}
+	r = seccomp.Rule{Names: s.Names, Answer: a}
 	for _, c := range s.Args {
 		switch c.Op {
 		case "SCMP_CMP_EQ":
@@ -99,14 +136,19 @@ func fromSyscall(s seccomp.OCISyscall) (seccomp.Rule, error) {
 			r.Args = append(r.Args, k)
 		case "SCMP_CMP_MASKED_EQ":
 			if c.Value == 0 {
-				return r, fmt.Errorf("argument %d: a mask of zero compares nothing; leave the condition out", c.Index)
+				return r, nil, fmt.Errorf("argument %d: a mask of zero compares nothing; leave the condition out", c.Index)
 			}
 			r.Args = append(r.Args, seccomp.ArgCond{Index: c.Index, Mask: c.Value, Value: c.ValueTwo})
+		case "SCMP_CMP_NE":
+			not = append(not, seccomp.ArgCond{Index: c.Index, Value: c.Value, Mask: ^uint64(0)})
 		default:
-			return r, fmt.Errorf("argument %d: comparison %.32q is refused; list the values with SCMP_CMP_EQ or SCMP_CMP_MASKED_EQ", c.Index, c.Op)
+			return r, nil, fmt.Errorf("argument %d: comparison %.32q is refused; list the values with SCMP_CMP_EQ or SCMP_CMP_MASKED_EQ", c.Index, c.Op)
 		}
 	}
-	return r, nil
+	if len(not) > 0 && len(r.Args) > 0 {
+		return r, nil, errors.New("SCMP_CMP_NE beside other comparisons in one entry is refused; list the values with SCMP_CMP_EQ")
+	}
+	return r, not, nil
 }
 
 func fromAction(action string, errno *uint) (seccomp.Answer, error) {

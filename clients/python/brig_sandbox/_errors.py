@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from contextlib import contextmanager
+from typing import Iterator, List, Optional
 
 
 class SandboxError(Exception):
@@ -46,3 +47,12 @@ class InfraError(SandboxError):
 
 class RequestError(SandboxError):
     """The service refused the request, which is the caller's to mend."""
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What is met in an answer of another form than the service's becomes an InfraError."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as e:
+        raise InfraError(f"the service answers in a form that is not known ({type(e).__name__}): is it a brig service?", code="bad-answer") from e

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from dataclasses import dataclass, field, fields
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._errors import InfraError
+from ._errors import InfraError, reading
 from ._limits import parse_size, span
 from ._result import Content, ExecutionResult, encode
 
@@ -49,12 +49,26 @@ class Case:
         return asked
 
 
-CaseItem = Union[Case, Mapping[str, Any]]
+CaseItem = Union[Case, Mapping[str, Any], Tuple[Content, Optional[Content]]]
+
+# What others call the fields.
+_ALSO_CALLED = {"input": "stdin", "in": "stdin", "output": "expected", "out": "expected", "answer": "expected", "expected_output": "expected", "name": "id", "timeout": "timeout_seconds", "memory": "memory_limit"}
 
 
 def case_of(item: CaseItem) -> Case:
-    """A case, or a mapping of its fields; a field that does not exist is a TypeError."""
-    return item if isinstance(item, Case) else Case(**item)
+    """A case, a mapping of its fields, or a pair of stdin and expected; anything else is a TypeError."""
+    if isinstance(item, Case):
+        return item
+    if isinstance(item, Mapping):
+        known = [f.name for f in fields(Case)]
+        for name in item:
+            if name not in known:
+                cure = f": it is called {_ALSO_CALLED[name]}" if name in _ALSO_CALLED else ": there are " + ", ".join(known)
+                raise TypeError(f"a test has no field {name!r}{cure}")
+        return Case(**item)
+    if isinstance(item, (tuple, list)) and len(item) == 2:
+        return Case(item[0], item[1])
+    raise TypeError(f'a test is a Case, a mapping such as {{"stdin": "1 2", "expected": "3"}}, or a pair (stdin, expected), not {item!r:.80}')
 
 
 @dataclass(frozen=True)
@@ -100,6 +114,7 @@ class CaseResult:
         return None if self.accepted else self.difference or self.result.error_message or "not accepted"
 
     @classmethod
+    @reading()
     def of(cls, said: Any, language: str) -> CaseResult:
         if not isinstance(said, dict) or not isinstance(said.get("id"), str):
             raise InfraError("the service answers with a test that has no id: is it a brig service?", code="bad-answer")
@@ -148,6 +163,7 @@ class Grade:
         return self.result.error_message
 
     @classmethod
+    @reading()
     def of(cls, said: Any, language: str, asked: int) -> Grade:
         """The grade in the service's answer; InfraError when it is none, or of another number of tests."""
         result = ExecutionResult.of(said, language)

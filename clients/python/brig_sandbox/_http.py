@@ -1,25 +1,88 @@
-"""One request, one connection; errors told apart; retries only where they are safe."""
+"""One request, one connection; errors told apart; retries only where they are safe, and patience where there is no room."""
 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import random
 import socket
 import ssl
 import time
 from email.utils import parsedate_to_datetime
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
 from urllib.parse import urlencode, urlsplit
 
 from ._errors import InfraError, RequestError, SandboxError
 from ._version import __version__
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Query = Mapping[str, Any]  # what is empty or false is left out
 
 # The cures of 401.
 _NO_KEY = "CodeSandbox does so with api_key=, or with BRIG_API_KEY in the environment"
 _BAD_KEY = "it is from api_key=, or else from BRIG_API_KEY in the environment"
+
+
+# The most bytes of one answer that are read, with its headers: more than a service sends of
+# one run with the limits that it has by default.
+_MOST = 1 << 30
+_PIECE = 1 << 20  # so many at a time: a length that is announced takes no memory
+
+
+class _TooLong(Exception):
+    """An answer has more than _MOST bytes."""
+
+
+class _Bounded(io.RawIOBase):
+    """The bytes of a connection, of which only so many are read, and in its timeout altogether.
+
+    The timeout of a socket is for each read: a byte now and then would outlast any.
+    """
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, most: int) -> None:
+        self._raw = raw
+        self._sock = sock
+        self._left = most
+        timeout = sock.gettimeout()
+        self._until = None if timeout is None else time.monotonic() + timeout
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> Optional[int]:
+        if self._until is not None:
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise socket.timeout("timed out")
+            self._sock.settimeout(left)
+        count = self._raw.readinto(buffer)
+        self._left -= count or 0
+        if self._left < 0:
+            raise _TooLong
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """A response that is bounded as a whole, in bytes and in time: its body, its chunks and what comes before it."""
+
+    def __init__(self, sock: socket.socket, debuglevel: int = 0, method: Optional[str] = None, url: Optional[str] = None) -> None:
+        super().__init__(sock, debuglevel, method, url)
+        self.fp = io.BufferedReader(_Bounded(self.fp.detach(), sock, _MOST))
+
+    def whole(self) -> bytes:
+        pieces = []
+        while piece := self.read(_PIECE):
+            pieces.append(piece)
+        if self.length:  # read(amount) does not miss them
+            raise http.client.IncompleteRead(b"", self.length)
+        return b"".join(pieces)
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -39,7 +102,7 @@ class Transport:
     Redirects are not followed: the key would go with them.
     """
 
-    def __init__(self, url: str, key: Optional[str], *, timeout: float, retries: int, patience: float, context: Optional[ssl.SSLContext]) -> None:
+    def __init__(self, url: str, key: Optional[str], *, timeout: float, retries: int, patience: float, room: float, context: Optional[ssl.SSLContext]) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https", "unix") or not (parts.hostname or parts.scheme == "unix" and parts.path):
             raise ValueError(f"url {url!r}: write http://host:port, https://host or unix:///path/of/socket")
@@ -51,6 +114,7 @@ class Transport:
         self._timeout = timeout
         self._retries = retries
         self._patience = patience  # the longest wait between two tries, in seconds
+        self._room = room  # the longest that a request is kept while the service is full, in seconds
         self._context = context
 
     def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None, query: Optional[Query] = None, *, stays: bool = False) -> Any:
@@ -63,8 +127,8 @@ class Transport:
         if not answer:
             return None
         try:
-            return json.loads(answer)
-        except ValueError as e:
+            return json.loads(answer, parse_constant=_no_number)
+        except (ValueError, RecursionError, MemoryError) as e:
             raise InfraError(f"{self.url} answers without JSON: is it a brig service?", code="bad-answer") from e
 
     def transfer(self, method: str, path: str, data: Optional[bytes] = None, query: Optional[Query] = None) -> bytes:
@@ -74,19 +138,42 @@ class Transport:
     def _tries(self, method: str, path: str, data: Optional[bytes], kind: str, query: Optional[Query], stays: bool) -> bytes:
         chosen = {k: v for k, v in (query or {}).items() if v}
         target = path + "?" + urlencode(chosen) if chosen else path
-        for attempt in range(self._retries + 1):
+        until = time.monotonic() + self._room
+        full = failed = 0  # answers of either sort
+        while True:
             try:
                 return self._once(method, target, data, kind)
             except InfraError as e:
-                wait = self._wait(e, attempt, stays)
+                if e.status == 429 and e.retry_safe:
+                    wait = self._wait_for_room(e, full, until)
+                    full += 1
+                else:
+                    wait = self._wait(e, failed, stays)
+                    failed += 1
                 if wait is None:
                     raise
                 time.sleep(wait)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _wait_for_room(self, e: InfraError, attempt: int, until: float) -> Optional[float]:
+        """Seconds until a full service is asked again; None: time is up, and the error says what to do.
+
+        That it is full is no failure of anything: a program that sends more at a time
+        than there is room for is held back, as long as it asked for.
+        """
+        if e.retry_after is not None and e.retry_after > self._patience:
+            return None
+        # Those that were refused together should not come back together.
+        wait: float = max(e.retry_after or 0.0, min(self._patience, 5.0, 0.1 * 2.0 ** min(attempt, 10))) * random.uniform(1, 1.5)
+        if time.monotonic() + wait <= until:
+            return wait
+        if self._room > 0:
+            cure = f"there was no room in {self._room:g} s: use fewer threads, wait longer with CodeSandbox(room_timeout=...), or have the operator raise brig serve --queue"
+            e.message = f"{e.message}: {cure}"
+        return None
 
     def _wait(self, e: InfraError, attempt: int, stays: bool) -> Optional[float]:
-        """Seconds until the next try; None: there is none."""
-        if not e.retry_safe or attempt >= self._retries or stays and e.status not in (0, 429, 503):
+        """Seconds until the next try after a failure; None: there is none."""
+        if not e.retry_safe or attempt >= self._retries or stays and e.status not in (0, 503):
             return None
         if e.retry_after is not None:
             return e.retry_after if e.retry_after <= self._patience else None
@@ -103,6 +190,7 @@ class Transport:
 
     def _once(self, method: str, target: str, data: Optional[bytes], kind: str) -> bytes:
         connection = self._connection()
+        connection.response_class = _Response
         try:
             try:
                 connection.connect()
@@ -119,6 +207,8 @@ class Transport:
                 status, headers, answer = self._exchange(connection, method, target, data, kind)
             except socket.timeout as e:
                 raise InfraError(f"no answer from {self.url} in {self._timeout:g} s", code="gateway-timeout", retry_safe=False) from e
+            except _TooLong as e:
+                raise InfraError(f"{self.url} answers with more than {_MOST >> 20} MiB: ask for less output, or fewer files", code="bad-answer") from e
             except (OSError, http.client.HTTPException) as e:
                 raise InfraError(f"{self.url} went away in mid-request: {e!r}", code="gateway-gone", retry_safe=method == "GET") from e
         finally:
@@ -138,18 +228,23 @@ class Transport:
             connection.request(method, prefix + target, data, headers)
         except (BrokenPipeError, ConnectionResetError):
             pass  # a service that refuses a long body answers without reading it all
-        response = connection.getresponse()
-        return response.status, dict(response.headers.items()), response.read()
+        try:
+            response = connection.getresponse()
+            assert isinstance(response, _Response)
+            with response:  # it may have the connection by now, which close would not end
+                return response.status, dict(response.headers.items()), response.whole()
+        except (ValueError, ArithmeticError, MemoryError) as e:  # such as a chunk of -5 bytes
+            raise InfraError(f"{self.url} answers with what is no HTTP: {e!r:.200}", code="bad-answer") from e
 
 
 def problem(status: int, headers: Mapping[str, str], answer: bytes, cure: str = "") -> SandboxError:
     """The error of an answer that is not 2xx (RFC 9457, or a proxy's own), with the cure if there is one."""
     said: Dict[str, Any] = {}
     try:
-        parsed = json.loads(answer)
+        parsed = json.loads(answer, parse_constant=_no_number)
         if isinstance(parsed, dict):
             said = parsed
-    except ValueError:
+    except (ValueError, RecursionError, MemoryError):
         pass
     ours = status >= 500 or status == 429 or status < 400
     message = said.get("detail") or said.get("message") or said.get("title") or f"the service answers {status}{_plain(answer)}"
@@ -186,5 +281,10 @@ def _retry_after(value: Optional[str]) -> Optional[float]:
         pass
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError, LookupError):
         return None
+
+
+def _no_number(name: str) -> Any:
+    """NaN and Infinity, which Python's parser takes and JSON has not."""
+    raise ValueError(f"{name} is no JSON")

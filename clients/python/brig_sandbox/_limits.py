@@ -15,14 +15,30 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt]?)(?:i?b)?)", re.ASCII | re.IGN
 
 def parse_size(size: str) -> int:
     """Bytes of "512m", "1.5G" or "4096"; the units are powers of 1024."""
+    if not isinstance(size, str):
+        raise TypeError(f"size {size!r}: write a text with a unit, such as {_as_text(size)}")
     match = _SIZE.fullmatch(size.strip())
     if match is None:
         raise ValueError(f"size {size!r}: write a number with an optional k, m, g or t, such as 512m")
     return int(float(match.group(1)) * _UNITS[match.group(2).lower()])
 
 
+def _as_text(size: object) -> str:
+    """What is probably meant by a size that is no text: of a small number MiB, of a large one bytes."""
+    if not isinstance(size, int) or isinstance(size, bool) or size <= 0:
+        return '"512m"'
+    return f'"{size}m"' if size < 1 << 20 else f'"{size}"'
+
+
+def number(name: str, value: object) -> None:
+    """Refuses what is no number, such as "5"."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is {value!r:.80}: write a number")
+
+
 def span(seconds: float) -> str:
     """A time as the service reads it."""
+    number("a time in seconds", seconds)
     return f"{float(seconds):.6f}s"
 
 
@@ -47,6 +63,11 @@ class ResourceLimits:
     timeout_seconds: float = 30
 
     def __post_init__(self) -> None:
+        for name in ("cpu_quota", "cpu_period", "cpu_shares", "pids_limit", "timeout_seconds"):
+            number(name, getattr(self, name))
+        for name, size in (("memory_limit", self.memory_limit), ("memory_swap", self.memory_swap)):
+            if size is not None and not isinstance(size, str):
+                raise TypeError(f"{name} is {size!r:.80}: write a text with a unit, such as {_as_text(size)}")
         if self.timeout_seconds > MAX_TIMEOUT_SECONDS:
             warnings.warn(
                 f"timeout_seconds={self.timeout_seconds} is more than {MAX_TIMEOUT_SECONDS}: it is {MAX_TIMEOUT_SECONDS}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Dict, Mapping, Optional, Union
 
-from ._errors import InfraError
+from ._errors import InfraError, reading
 
 # What stands for a verdict that the program's own exit code does not tell: as brig run ends.
 EXIT_CODES = {"wall-limit": 124, "cpu-limit": 124, "memory-limit": 137, "output-limit": 153, "denied": 159, "canceled": 130, "compile-error": 1}
@@ -78,6 +78,7 @@ class ResourceUsage:
     wall_seconds: float = 0.0
 
     @classmethod
+    @reading()
     def of(cls, said: Mapping[str, Any]) -> ResourceUsage:
         usage = said.get("usage") or {}
         cpu = figure(usage, "cpu_ns")
@@ -123,6 +124,7 @@ class ExecutionResult:
         return self.container_id
 
     @classmethod
+    @reading()
     def of(cls, said: Any, language: str) -> ExecutionResult:
         """The result in the service's answer; InfraError when it is none."""
         if not isinstance(said, dict) or not isinstance(said.get("verdict"), str) or not said["verdict"]:
@@ -133,6 +135,9 @@ class ExecutionResult:
         signal = int(said.get("signal") or 0)
         code = EXIT_CODES.get(verdict, 128 + signal if signal else int(said.get("exit_code") or 0))
         timing = said.get("timing") or {}
+        diagnosis = said.get("diagnosis")
+        if diagnosis is not None:
+            int(diagnosis.get("line") or 0)  # analyze reads it
         text = stderr.decode("utf-8", "replace")
         return cls(
             success=verdict == "ok" and not failed_tests(said),
@@ -150,7 +155,7 @@ class ExecutionResult:
             usage=ResourceUsage.of(said),
             stdout_bytes=stdout,
             stderr_bytes=stderr,
-            diagnosis=said.get("diagnosis"),
+            diagnosis=diagnosis,
             raw=said,
         )
 
@@ -178,7 +183,14 @@ def message_of(said: Mapping[str, Any], stderr: str) -> Optional[str]:
     }
     if verdict in fixed:
         return fixed[verdict]
-    return diagnosed(said) or last_line(stderr) or f"exited with code {said.get('exit_code')}"
+    words = diagnosed(said) or last_line(stderr) or f"exited with code {said.get('exit_code')}"
+    return words + refused_calls(said)
+
+
+def refused_calls(said: Mapping[str, Any]) -> str:
+    """The system calls that the profile refused, for the end of a line; empty where there were none."""
+    calls = [f"{r.get('syscall')} x{r.get('count')}" for r in said.get("refused") or ()]
+    return f" (refused by the profile: {', '.join(calls)})" if calls else ""
 
 
 def diagnosed(said: Mapping[str, Any]) -> str:
@@ -224,6 +236,7 @@ class HistoryEntry:
         return self.container_id
 
     @classmethod
+    @reading()
     def of(cls, said: Mapping[str, Any]) -> HistoryEntry:
         success = said.get("verdict") == "ok" and not failed_tests(said)
         message = said.get("message") or diagnosed(said) or failed_tests(said) or said.get("verdict") or said.get("code") or ""

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 from urllib.parse import quote
 
 from ._analysis import ErrorAnalysis, analyze
-from ._errors import InfraError, RequestError, SandboxError
+from ._errors import InfraError, RequestError, SandboxError, reading
 from ._grading import CaseItem, Grade, case_of
 from ._http import Transport
 from ._limits import ResourceLimits, span
@@ -33,7 +33,8 @@ class CodeSandbox:
     project, task:  what the runs are listed under in the history
     retries:        further tries of a request that failed and may be sent again
     patience:       the longest wait between two tries, in seconds; a service that asks for more is not tried again
-    answer_timeout: seconds until an answer is given up; a run may wait for its turn
+    room_timeout:   seconds that a request is sent again while the service is full; 0: not at all
+    answer_timeout: seconds until an answer that is not there whole is given up; a run may wait for its turn
     """
 
     def __init__(
@@ -46,11 +47,13 @@ class CodeSandbox:
         task: str = "",
         retries: int = 3,
         patience: float = 30,
+        room_timeout: float = 600,
         answer_timeout: float = 300,
         ssl_context: Optional[ssl.SSLContext] = None,
     ) -> None:
         if isinstance(default_limits, str):
             raise TypeError("default_limits are ResourceLimits: for a service elsewhere write CodeSandbox(url=...)")
+        _check_limits(default_limits)
         self.default_limits = default_limits
         self.project = project
         self.task = task
@@ -60,6 +63,7 @@ class CodeSandbox:
             timeout=answer_timeout,
             retries=retries,
             patience=patience,
+            room=room_timeout,
             context=ssl_context,
         )
 
@@ -74,6 +78,7 @@ class CodeSandbox:
         read_only: bool = True,
         *,
         stdin: Content = "",
+        mode: Optional[str] = None,
         project: Optional[str] = None,
         task: Optional[str] = None,
     ) -> ExecutionResult:
@@ -81,7 +86,8 @@ class CodeSandbox:
 
         files are placed beside the code before it starts; what it writes there comes
         back in the result. read_only=False lets it write elsewhere too, into a layer
-        that is thrown away. brig has no network: network_enabled is refused before
+        that is thrown away. mode is strict (None), fresh, or exclusive, in which no other
+        run has a file of the image in common with it. brig has no network: network_enabled is refused before
         anything is sent. project and task are the client's own where they are None.
 
         Raises InfraError when the service failed, RequestError when it refused.
@@ -93,6 +99,8 @@ class CodeSandbox:
             body["writable_root"] = True
         if stdin:
             body["stdin"] = encode(stdin)
+        if mode is not None:
+            body["mode"] = mode
         return ExecutionResult.of(self._http.call("POST", "/v1/runs", body), language)
 
     def run_tests(
@@ -105,6 +113,7 @@ class CodeSandbox:
         compare: str = "lines",
         tolerance: Optional[float] = None,
         stop_at_failure: bool = False,
+        mode: Optional[str] = None,
         env_vars: Optional[Mapping[str, str]] = None,
         files: Optional[Mapping[str, Content]] = None,
         project: Optional[str] = None,
@@ -112,11 +121,13 @@ class CodeSandbox:
     ) -> Grade:
         """Compiles code once, runs it on each test, and gives how it did.
 
-        A test is a Case or a mapping of its fields: {"stdin": "1 2", "expected": "3"}.
+        A test is a Case, a mapping of its fields, {"stdin": "1 2", "expected": "3"}, or
+        a pair of input and expected output, ("1 2", "3").
         Each is a run of its own within limits, and never has what is expected near it.
         compare is lines (without white space at their ends), tokens, float (tokens, where
         numbers may differ by tolerance, 1e-6 if None) or exact. stop_at_failure begins no
-        test after one that was not accepted.
+        test after one that was not accepted. With mode exclusive no test has a
+        file of the image in common with another.
 
         A program that fails is a Grade. Raises InfraError when the service failed,
         RequestError when it refused, ValueError without tests.
@@ -131,6 +142,8 @@ class CodeSandbox:
             body["compare"]["tolerance"] = tolerance
         if stop_at_failure:
             body["stop_at_failure"] = True
+        if mode is not None:
+            body["mode"] = mode
         return Grade.of(self._http.call("POST", "/v1/runs", body), language, len(asked))
 
     def _run(
@@ -145,6 +158,7 @@ class CodeSandbox:
     ) -> Dict[str, Any]:
         """What every run's request has."""
         body: Dict[str, Any] = {"language": language, "source": encode(code)}
+        _check_limits(limits)
         limits = limits or self.default_limits
         if limits is not None:
             body["limits"] = limits.to_api()
@@ -233,6 +247,7 @@ class CodeSandbox:
         if image and language:
             raise ValueError("a session is of a language or of an image, not of both")
         body: Dict[str, Any] = {"image": image} if image else {"language": language or "python"}
+        _check_limits(limits)
         limits = limits or self.default_limits
         if limits is not None:
             all_of_it = limits.to_api()
@@ -262,17 +277,20 @@ class CodeSandbox:
 
     def list_volumes(self) -> Dict[str, int]:
         """The projects of this key that have a volume, with its size in bytes."""
-        return {str(v["name"]): int(v["size"]) for v in _list(self._http.call("GET", "/v1/volumes"))}
+        said = self._http.call("GET", "/v1/volumes")
+        with reading():
+            return {str(v["name"]): int(v["size"]) for v in _list(said)}
 
     def delete_volume(self, project: str) -> None:
         """Removes a project's volume with all that is in it; a RequestError, conflict, while a session has it."""
         self._http.call("DELETE", "/v1/volumes/" + quote(project, safe=""))
 
     def list_supported_languages(self) -> List[str]:
-        """The names of the languages whose image is there, in order."""
+        """The names of the languages whose image is there and not older than the language, in order."""
         said = self._http.call("GET", "/v1/languages")
-        languages = _list(said)
-        return sorted(str(lang["name"]) for lang in languages if lang.get("stored", True))
+        with reading():
+            languages = _list(said)
+            return sorted(str(lang["name"]) for lang in languages if lang.get("stored", True) and not lang.get("lacks"))
 
     def get_execution_history(
         self,
@@ -301,16 +319,19 @@ class CodeSandbox:
         most = 1000 if limit is None else limit
         while len(runs) < most:
             page = self._http.call("GET", "/v1/history", query={**query, "limit": min(most - len(runs), 1000)})
-            runs += [HistoryEntry.of(run) for run in _list(page)]
-            query["after"] = page.get("next")
-            if not query["after"]:
+            with reading():
+                found = [HistoryEntry.of(run) for run in _list(page)]
+                query["after"] = page.get("next")
+            runs += found
+            if not query["after"] or not found:
                 break
         return runs
 
     def get_resource_usage(self, container_id: str) -> ResourceUsage:
         """What a run uses, or used, by the id of its result."""
         run = self._http.call("GET", "/v1/runs/" + quote(container_id, safe=""))
-        return ResourceUsage.of(run.get("result") or run)
+        with reading():
+            return ResourceUsage.of(run.get("result") or run)
 
     def explain(self, run_id: str) -> ErrorAnalysis:
         """What kind of error a run of the past met.
@@ -328,9 +349,9 @@ class CodeSandbox:
     def cleanup_all_containers(self) -> int:
         """Ends this key's sessions and gives how many there were. Runs clean up after themselves."""
         ended = 0
-        for session in _list(self._http.call("GET", SESSIONS)):
+        for session in self.list_sessions():
             try:
-                self._http.call("DELETE", SESSIONS + "/" + quote(str(session["session_id"]), safe=""))
+                self._http.call("DELETE", SESSIONS + "/" + quote(session.id, safe=""))
                 ended += 1
             except RequestError as e:
                 if e.status not in (404, 410):  # it ended by itself
@@ -359,6 +380,11 @@ class CodeSandbox:
 
     def __exit__(self, *_: object) -> None:
         """There is nothing to give back: connections and runs end by themselves."""
+
+
+def _check_limits(limits: object) -> None:
+    if limits is not None and not isinstance(limits, ResourceLimits):
+        raise TypeError(f'limits are ResourceLimits, such as ResourceLimits(memory_limit="256m", timeout_seconds=5), not {limits!r:.80}')
 
 
 def _list(said: Any) -> List[Dict[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from urllib.parse import quote
 
-from ._errors import InfraError, RequestError, SandboxError
+from ._errors import InfraError, RequestError, SandboxError, reading
 from ._http import Transport
 from ._limits import parse_size, span
 from ._result import Content, ExecutionResult, encode, figure, seconds
@@ -51,6 +51,7 @@ class SessionUsage:
     inodes: int = 0
 
     @classmethod
+    @reading()
     def of(cls, said: Mapping[str, Any]) -> SessionUsage:
         usage = said.get("usage") or {}
         cpu = figure(usage, "cpu_ns")
@@ -168,11 +169,12 @@ class Session:
         said = self._http.call("GET", self._path() + "/files", query={"dir": directory, "volume": volume and "true"})
         if not isinstance(said, dict) or not isinstance(said.get("files"), list):
             raise InfraError("the service answers without a list of files: is it a brig service?", code="bad-answer")
-        return FileList(
-            files=[FileInfo(str(f["name"]), str(f.get("kind") or ""), int(f.get("size") or 0), f.get("executable") is True) for f in said["files"]],
-            more=said.get("more") is True,
-            skipped=[str(s.get("name")) for s in said.get("skipped") or ()],
-        )
+        with reading():
+            return FileList(
+                files=[FileInfo(str(f["name"]), str(f.get("kind") or ""), int(f.get("size") or 0), f.get("executable") is True) for f in said["files"]],
+                more=said.get("more") is True,
+                skipped=[str(s.get("name")) for s in said.get("skipped") or ()],
+            )
 
     def delete_file(self, name: str, *, volume: bool = False) -> None:
         """Removes a file, a link or an empty directory."""

@@ -53,6 +53,10 @@ class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # the default of 5 resets connections of many threads at once
+
+
 class Service:
     """answers are given in turn, the last one again and again; or one function decides."""
 
@@ -91,7 +95,7 @@ class Service:
             self._server = _UnixServer(unix, Handler)
             self.url = "unix://" + os.path.abspath(unix)
         else:
-            self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+            self._server = _Server(("127.0.0.1", port), Handler)
             self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 

@@ -2,10 +2,11 @@ import socket
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from brig_sandbox import CodeSandbox, InfraError, RequestError
 
-from .service import DROP, Answer, Service, problem, ran
+from .service import DROP, Answer, Asked, Service, problem, ran
 
 
 def unused() -> str:
@@ -51,7 +52,7 @@ class Errors(unittest.TestCase):
     def test_failures_are_tried_again_only_where_that_is_safe(self) -> None:
         for answer, tries in (
             (problem(503, "busy", True), 4),
-            (problem(429, "busy", True, ("Retry-After", "0")), 4),
+            (problem(429, "bad", False, ("Retry-After", "0")), 1),
             (problem(429, "busy", True, ("Retry-After", "60")), 1),  # more than its patience
             (problem(500, "internal", True), 4),
             (problem(500, "internal", False), 1),
@@ -70,6 +71,44 @@ class Errors(unittest.TestCase):
         with Service(problem(503, "busy", True, ("Retry-After", "0.01")), problem(500, "internal", True), ran(stdout="late")) as service:
             self.assertEqual(CodeSandbox(url=service.url).execute("x").stdout, "late")
             self.assertEqual([a.body for a in service.asked], [service.asked[0].body] * 3)
+
+    def test_room_is_waited_for_until_a_deadline(self) -> None:
+        full = problem(429, "queue-full", True, ("Retry-After", "0"))
+        with Service(*[full] * 12, ran(stdout="at last")) as service:
+            self.assertEqual(CodeSandbox(url=service.url, retries=0, patience=0.01).execute("x").stdout, "at last")
+            self.assertEqual(len(service.asked), 13)
+        with Service(full) as service:
+            began = time.monotonic()
+            with self.assertRaises(InfraError) as raised:
+                CodeSandbox(url=service.url, patience=0.02, room_timeout=0.3).execute("x")
+            self.assertLess(time.monotonic() - began, 2)
+            self.assertGreater(len(service.asked), 5)
+        self.assertEqual((raised.exception.code, raised.exception.status, raised.exception.retry_safe), ("queue-full", 429, True))
+        self.assertIn("the text of queue-full: there was no room in 0.3 s: use fewer threads, wait longer with CodeSandbox(room_timeout=...), or have the operator raise brig serve --queue", str(raised.exception))
+        with Service(full) as service:
+            with self.assertRaisesRegex(InfraError, r"^the text of queue-full \[queue-full\]$"):
+                CodeSandbox(url=service.url, room_timeout=0).execute("x")
+            self.assertEqual(len(service.asked), 1)
+
+    def test_more_threads_than_room_is_no_failure(self) -> None:
+        """As with a queue of 2 and 24 threads: each gets its turn, and none an error."""
+        room, lock, now = 2, threading.Lock(), [0]
+
+        def decide(_: Asked) -> Answer:
+            with lock:
+                if now[0] == room:
+                    return problem(429, "queue-full", True, ("Retry-After", "0"))
+                now[0] += 1
+            time.sleep(0.005)
+            with lock:
+                now[0] -= 1
+            return ran()
+
+        with Service(decide=decide) as service:
+            box = CodeSandbox(url=service.url, patience=0.05)
+            with ThreadPoolExecutor(24) as pool:
+                results = list(pool.map(lambda _: box.execute("x"), range(100)))
+        self.assertEqual([r.success for r in results], [True] * 100)
 
     def test_retry_after_is_waited_for(self) -> None:
         with Service(problem(429, "busy", True, ("Retry-After", "0.2")), ran()) as service:

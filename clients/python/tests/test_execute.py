@@ -20,7 +20,7 @@ class Execute(unittest.TestCase):
     def test_all_that_is_sent(self) -> None:
         with Service(ran()) as service:
             box = CodeSandbox(ResourceLimits(pids_limit=7), url=service.url + "/prefix/", api_key="k3y", project="p", task="t")
-            box.execute("x", "ruby", env_vars={"A": "1"}, files={"a.txt": "ü", "b": b"\xff\x00"}, read_only=False, stdin=b"in")
+            box.execute("x", "ruby", env_vars={"A": "1"}, files={"a.txt": "ü", "b": b"\xff\x00"}, read_only=False, stdin=b"in", mode="fresh")
             box.execute("x", limits=ResourceLimits(memory_limit="64m"))
         asked = service.asked[0]
         self.assertEqual(asked.path, "/prefix/v1/runs")
@@ -36,6 +36,7 @@ class Execute(unittest.TestCase):
                 "files": [{"name": "a.txt", "content": "ü"}, {"name": "b", "content": {"base64": "/wA="}}],
                 "writable_root": True,
                 "stdin": "in",
+                "mode": "fresh",
                 "labels": {"project": "p", "task": "t"},
             },
         )

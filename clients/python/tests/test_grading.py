@@ -34,7 +34,7 @@ class Grading(unittest.TestCase):
         ]
         with Service(graded(RIGHT, RIGHT, RIGHT)) as service:
             box = CodeSandbox(ResourceLimits(pids_limit=7), url=service.url, project="course", task="sum")
-            box.run_tests("x", iter(cases), "cpp", compare="float", tolerance=1e-3, stop_at_failure=True, env_vars={"A": "1"}, files={"f": "g"}, task="other")
+            box.run_tests("x", iter(cases), "cpp", compare="float", tolerance=1e-3, stop_at_failure=True, mode="exclusive", env_vars={"A": "1"}, files={"f": "g"}, task="other")
         body = service.asked[0].body
         self.assertEqual(body.pop("limits")["pids"], 7)
         self.assertEqual(
@@ -47,6 +47,7 @@ class Grading(unittest.TestCase):
                 "labels": {"project": "course", "task": "other"},
                 "compare": {"how": "float", "tolerance": 1e-3},
                 "stop_at_failure": True,
+                "mode": "exclusive",
                 "tests": [
                     {"id": "1", "stdin": "1 2", "expected": "3"},
                     {"id": "big", "stdin": {"base64": "/w=="}, "expected": {"base64": "/wA="}, "limits": {"wall": "2.000000s", "memory": 64 << 20}},
@@ -54,6 +55,25 @@ class Grading(unittest.TestCase):
                 ],
             },
         )
+
+    def test_a_pair_is_a_test(self) -> None:
+        with Service(graded(RIGHT, RIGHT, RIGHT)) as service:
+            CodeSandbox(url=service.url).run_tests("x", [("", "1"), ("1 2", None), ["5", b"6"]])  # type: ignore[list-item]
+        self.assertEqual(service.asked[0].body["tests"], [{"id": "1", "expected": "1"}, {"id": "2", "stdin": "1 2"}, {"id": "3", "stdin": "5", "expected": "6"}])
+
+    def test_what_is_no_test_is_told_what_to_write(self) -> None:
+        for bad, text in (
+            ("1 2", "a test is a Case, a mapping such as .*, or a pair .stdin, expected., not '1 2'"),
+            (("1", "2", "3"), "or a pair .stdin, expected., not "),
+            (None, "or a pair .stdin, expected., not None"),
+            ({"input": "1", "expected": "2"}, "a test has no field 'input': it is called stdin"),
+            ({"output": "1"}, "a test has no field 'output': it is called expected"),
+            ({"points": 1}, "a test has no field 'points': there are stdin, expected, id, args, timeout_seconds, memory_limit"),
+            ({"memory_limit": 64}, 'size 64: write a text with a unit, such as "64m"'),
+            ({"timeout_seconds": "2"}, "a time in seconds is '2': write a number"),
+        ):
+            with self.subTest(bad), self.assertRaisesRegex(TypeError, text):
+                CodeSandbox().run_tests("x", [bad])  # type: ignore[list-item]
 
     def test_accepted(self) -> None:
         with Service(graded(RIGHT, RIGHT)) as service:

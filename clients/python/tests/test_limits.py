@@ -1,7 +1,8 @@
 import unittest
 import warnings
+from typing import Any
 
-from brig_sandbox import ResourceLimits
+from brig_sandbox import CodeSandbox, ResourceLimits
 from brig_sandbox._limits import parse_size
 
 
@@ -38,3 +39,28 @@ class Limits(unittest.TestCase):
         for bad in ({"cpu_quota": 0}, {"cpu_period": 0}, {"pids_limit": -1}, {"cpu_shares": 0}, {"timeout_seconds": 0}, {"timeout_seconds": float("nan")}, {"memory_swap": "1m"}):
             with self.assertRaises(ValueError, msg=str(bad)):
                 ResourceLimits(**bad)  # type: ignore[arg-type]
+
+    def test_what_is_of_another_type_is_told_what_to_write(self) -> None:
+        for wrong, text in (
+            ({"memory_limit": 256}, 'memory_limit is 256: write a text with a unit, such as "256m"'),
+            ({"memory_limit": 268435456}, 'memory_limit is 268435456: write a text with a unit, such as "268435456"'),
+            ({"memory_swap": 1.5}, 'memory_swap is 1.5: write a text with a unit, such as "512m"'),
+            ({"timeout_seconds": "5"}, "timeout_seconds is '5': write a number"),
+            ({"pids_limit": "5"}, "pids_limit is '5': write a number"),
+            ({"cpu_quota": True}, "cpu_quota is True: write a number"),
+        ):
+            with self.subTest(wrong), self.assertRaises(TypeError) as raised:
+                ResourceLimits(**wrong)  # type: ignore[arg-type]
+            self.assertEqual(str(raised.exception), text)
+        bad: Any
+        for bad in ({"memory_limit": "1m"}, 5):
+            with self.assertRaisesRegex(TypeError, self.LIMITS):
+                CodeSandbox(bad)
+            with self.assertRaisesRegex(TypeError, self.LIMITS):
+                CodeSandbox().execute("x", limits=bad)
+            with self.assertRaisesRegex(TypeError, self.LIMITS):
+                CodeSandbox().run_tests("x", [("", "")], limits=bad)
+            with self.assertRaisesRegex(TypeError, self.LIMITS):
+                CodeSandbox().create_session(limits=bad)
+
+    LIMITS = r'limits are ResourceLimits, such as ResourceLimits\(memory_limit="256m", timeout_seconds=5\), not '

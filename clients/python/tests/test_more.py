@@ -18,7 +18,7 @@ TRACE = """Traceback (most recent call last):
 
 class More(unittest.TestCase):
     def test_languages(self) -> None:
-        said = [{"name": "ruby", "stored": True}, {"name": "c", "stored": True}, {"name": "perl", "stored": False}]
+        said = [{"name": "ruby", "stored": True}, {"name": "c", "stored": True}, {"name": "perl", "stored": False}, {"name": "java", "stored": True, "lacks": ["/usr/lib/x"]}]
         with Service(Answer(200, said)) as service:
             self.assertEqual(CodeSandbox(url=service.url).list_supported_languages(), ["c", "ruby"])
         with Service(Answer(200, {"other": 1})) as service, self.assertRaises(InfraError):

@@ -111,7 +111,6 @@ class Sessions(unittest.TestCase):
     def test_what_an_exec_did_stays_so_it_is_not_done_twice(self) -> None:
         for answer, tries in (
             (problem(503, "busy", True), 4),
-            (problem(429, "session-busy", True), 4),
             (problem(500, "internal", True), 1),
             (problem(502, "agent-gone", False), 1),
             (DROP, 1),
@@ -120,6 +119,11 @@ class Sessions(unittest.TestCase):
                 with self.assertRaises(InfraError):
                     session(service).execute("x")
                 self.assertEqual(len(service.asked), tries)
+
+    def test_a_session_with_many_execs_is_waited_for(self) -> None:
+        with Service(*[problem(429, "session-busy", True, ("Retry-After", "0"))] * 6, ran(stdout="late")) as service:
+            self.assertEqual(session(service).execute("x").stdout, "late")
+            self.assertEqual(len(service.asked), 7)
 
     def test_the_end(self) -> None:
         with Service(problem(410, "session-ended", False)) as service:

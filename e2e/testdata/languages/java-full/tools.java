@@ -64,7 +64,7 @@ public class Main {
             class AdderTest { @Test void adds() { assertEquals(2, 1 + 1); } }
             """);
         Files.move(Path.of("classes"), Path.of("others"));
-        tool(0, "", "sh", "/usr/lib/brig/javac", "AdderTest.java", "-cp", "/usr/lib/brig/junit/*", "-d", "classes", "AdderTest.java");
+        tool(0, "", "java", "-cp", "/usr/lib/brig/java", "Compile", "AdderTest.java", "AdderTest.java");
         tool(0, "1 tests successful", "java", "-cp", "classes:/usr/lib/brig/junit/*", "@classes/.main");
         System.out.println("ok junit alone");
     }

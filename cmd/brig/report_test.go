@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// FIO-12: a program chooses the names of what comes back. Those with control characters
+// are neither written to the disk of the caller nor to the terminal. The control: the file
+// system would take them, and what is printed as it is has the ESC in it.
+func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
+	const evil = "evil\x1b[31m\n.txt"
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "control"+evil), nil, 0o600); err != nil {
+		t.Fatalf("the control: %v", err)
+	}
+	out := filepath.Join(dir, "out")
+	files := []api.File{{Name: evil, Content: []byte("x")}, {Name: "a\u009bb/c", Content: []byte("x")}, {Name: "größe 日本.txt", Content: []byte("x")}}
+	var said bytes.Buffer
+	c := &console{stdout: &said, stderr: &said}
+	if code := c.report(&runOptions{out: out}, api.Result{Verdict: api.OK, Files: files}); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	left, err := os.ReadDir(out)
+	if err != nil || len(left) != 1 || left[0].Name() != "größe 日本.txt" {
+		t.Errorf("written: %v, %v", left, err)
+	}
+	for _, want := range []string{`"evil\x1b[31m\n.txt" was not brought back: its name has control characters`, `"a\u009bb/c" was not`} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("it says\n%q\nwant %s", said.String(), want)
+		}
+	}
+	if strings.ContainsAny(said.String(), "\x1b\u009b") {
+		t.Errorf("it says %q", said.String())
+	}
+	if got := printable("tab\tand \xff"); got != `"tab\tand \xff"` {
+		t.Errorf("printable: %s", got)
+	}
+	if got := printable("größe 日本.txt"); got != "größe 日本.txt" {
+		t.Errorf("printable: %s", got)
+	}
+}
+
+// FIO-19: what brig says may quote a submission, a test or a server's answer.
+func TestWordsThatATerminalObeysAreNotWritten(t *testing.T) {
+	for text, want := range map[string]string{
+		"größe 日本\tin 2\nlines\r\n": "größe 日本\tin 2\nlines\r\n",
+		"a\x1b[2Jb\rc":              `a\x1b[2Jb\rc`,
+		"\u009b31m \x9b31m \x7f":    `\u009b31m \x9b31m \x7f`,
+		"right to left: \u202e":     `right to left: \u202e`,
+		"":                          "",
+	} {
+		var b bytes.Buffer
+		if n, err := (words{&b}).Write([]byte(text)); n != len(text) || err != nil || b.String() != want {
+			t.Errorf("%q: wrote %q, %d, %v; want %q, %d", text, b.String(), n, err, want, len(text))
+		}
+	}
+	if got := oneLine("a\tb\r\nc\x1b"); got != `a\tb\r\nc\x1b` {
+		t.Errorf("in one line: %s", got)
+	}
+	if got := string(marshal("\u009b\x7f é")); got != "\"\\u009b\\u007f é\"\n" {
+		t.Errorf("as JSON: %s", got)
+	}
+}

@@ -1,0 +1,83 @@
+//go:build channels
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+const channelsPage = "../docs/channels.md"
+
+const channelsHead = `# What one run can tell another
+
+Written by ` + "`make channels`" + `: two runs of one image that want to talk send random messages, with
+` + "`corpus/cases/channel.c`" + `, once for each tier and mode; the table has the best of three, of two where they take seconds. "48 kbit/s, 1 %%" is how many bits are read in a
+second while the two run, and how many of them wrong; "nothing" means that more than a quarter were wrong, where chance has a half;
+"refused" names the call that the tier refuses. The agent holds no files of images in memory (` + "`--image-memory none`" + `) but in the
+row that says so. Linux %s, %d slots.
+
+What it means is in [threat-model.md](threat-model.md#what-runs-of-one-image-can-tell-each-other).
+
+`
+
+// TestChannels measures every channel under every tier in every mode, and writes docs/channels.md.
+func TestChannels(t *testing.T) {
+	a, tree := startChannelAgent(t, "2")
+	held := startAgentOn(t, a.data, "--slots", "2")
+	health, err := a.Health(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, channelsHead, health.Kernel, health.Slots)
+	b.WriteString("| through | the two runs | tier | mode `strict` | mode `fresh` | mode `exclusive` |\n|---|---|---|---|---|---|\n")
+	row := func(c channel, agent *agent, what string) {
+		tries := 3
+		if c.frame > 0 || c.each > 0 { // these take seconds
+			tries = 2
+		}
+		for _, tier := range []string{"strict", "default", "managed"} {
+			fmt.Fprintf(&b, "| %s | %s | %s |", what, map[bool]string{true: "one after the other", false: "at a time"}[c.frame == 0], tier)
+			for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Exclusive} {
+				fmt.Fprintf(&b, " %s |", c.best(t, agent, tree, api.Run{Profile: tier, Mode: mode}, tries))
+			}
+			b.WriteString("\n")
+		}
+	}
+	for _, c := range channels {
+		row(c, a, c.what)
+		if c.how == "page" {
+			row(c, held, c.what+"; the agent holds the image")
+		}
+	}
+	t.Log(b.String())
+	if err := os.WriteFile(channelsPage, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h carried) String() string {
+	switch rate := float64(h.bits) / h.took.Seconds(); {
+	case h.refused != "":
+		return "refused: " + h.refused
+	case h.nothing():
+		return "nothing"
+	case rate >= 1000:
+		return fmt.Sprintf("%.0f kbit/s, %.0f %%", rate/1000, h.errors()*100)
+	default:
+		return fmt.Sprintf("%.0f bit/s, %.0f %%", rate, h.errors()*100)
+	}
+}
+
+// startAgentOn starts a further one on a store that another has filled.
+func startAgentOn(t *testing.T, data string, flags ...string) *agent {
+	t.Helper()
+	a := launch(t, placeOf(t, "brig-e2e-"), data, flags...)
+	t.Cleanup(a.stop)
+	return a
+}

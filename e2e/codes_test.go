@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A party is somebody who can cause an error, and has to act on it.
+type party string
+
+const (
+	byCaller   party = "caller"   // sent the request: a judge, a script, never the author of the program
+	byOperator party = "operator" // installed brig, its images, profiles and manifests
+	byHost     party = "host"     // the machine, or what else runs on it
+	byAuthor   party = "author"   // the author of what was submitted
+)
+
+// blame has every code with the parties that can cause it. A submission gets a verdict:
+// the only code of the author's is the one by which a request with check=refuse asks for it.
+var blame = map[api.Code][]party{
+	api.CodeBadRequest: {byCaller}, api.CodeTooLarge: {byCaller}, api.CodeBadLimits: {byCaller}, api.CodeAboveCeiling: {byCaller, byOperator},
+	api.CodeBadFile: {byCaller}, api.CodeNoLanguage: {byCaller}, api.CodeNoImage: {byCaller, byOperator}, api.CodeBadImage: {byCaller},
+	api.CodeNoBlob: {byCaller}, api.CodeNoProfile: {byCaller}, api.CodeBadProfile: {byCaller, byOperator}, api.CodeForbidden: {byCaller, byOperator},
+	api.CodeNotFound: {byCaller}, api.CodeBadVolume: {byOperator, byHost}, api.CodeNoProgram: {byCaller, byOperator}, api.CodeBadProgram: {byCaller, byOperator},
+	api.CodeSessionEnded: {byCaller}, api.CodeUnsupported: {byCaller, byOperator}, api.CodeUnauthorized: {byCaller}, api.CodeConflict: {byCaller},
+	api.CodeKeyFull: {byCaller}, api.CodeSessionBusy: {byCaller},
+
+	api.CodeCheckRefused: {byAuthor},
+
+	api.CodeBusy: {byHost}, api.CodeSessionsFull: {byHost}, api.CodeOverloaded: {byHost}, api.CodeHostMemory: {byHost}, api.CodeHostExhausted: {byHost},
+	api.CodeSetupTimeout: {byHost}, api.CodeStopping: {byOperator}, api.CodeInternal: {byHost}, api.CodeAgentGone: {byHost}, api.CodeAgentUnreachable: {byOperator, byHost},
+	api.CodeQueueFull: {byHost}, api.CodeConnsFull: {byHost}, api.CodeBodiesFull: {byHost}, api.CodeWaited: {byHost},
+}
+
+// Every code has a party that can cause it, and none has one that does not exist.
+func TestEveryCodeHasAParty(t *testing.T) {
+	all := api.CodeInternal.Values()
+	for _, code := range all {
+		if len(blame[code]) == 0 {
+			t.Errorf("blame has no entry for code %s: say which party can cause it", code)
+		}
+	}
+	for code, by := range blame {
+		if !slices.Contains(all, code) {
+			t.Errorf("blame has %s, which is no code", code)
+		}
+		if slices.Contains(by, byAuthor) && len(by) > 1 {
+			t.Errorf("code %s is the author's and another's: whoever gets it cannot tell which", code)
+		}
+	}
+}
+
+// blamed reports whether an error says that the caller or the operator has to act.
+func blamed(err error) bool {
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code == api.CodeStopping {
+		return false
+	}
+	by := blame[e.Code]
+	return !slices.Contains(by, byHost) && (slices.Contains(by, byCaller) || slices.Contains(by, byOperator))
+}
+
+// Run is the client's, for every test's programs: none may end in an error that is the
+// caller's or the operator's to mend. A test that means to be refused uses refused.
+func (a *agent) Run(ctx context.Context, r api.Run) (api.Result, error) {
+	res, err := a.Client.Run(ctx, r)
+	if blamed(err) {
+		a.t.Errorf("a program ends in an error, not in a verdict: %v (argv %.200q, source %.200q)", err, r.Argv, r.Source)
+	}
+	return res, err
+}
+
+// CMP-20: what is wrong with a program is a verdict: nothing that a compiler was made to
+// leave, and nothing that a file to execute holds, becomes an error of the caller's.
+func TestHostileProgramsGetAVerdict(t *testing.T) {
+	a := startCompiler(t, "--slots", "1")
+	for _, tt := range []struct{ name, script, says string }{
+		{"no right to execute it", "echo '#!/bin/sh' >main", "no program"},
+		{"an archive", "printf '!<arch>\\n' >main", "no program"},
+		{"an interpreter that is not there", "printf '#!/no/such\\n' >main; chmod +x main", "interpreter is not there"},
+		{"an interpreter that is a directory", "printf '#!/bin\\n' >main; chmod +x main", "permission denied"},
+		{"an interpreter that is itself", "printf '#!/box/main\\n' >main; chmod +x main", "cannot be executed"},
+		{"no format of a program", "echo hello >main; chmod +x main", "exec format error"},
+		{"nothing at all in it", ": >main; chmod +x main", "exec format error"},
+		{"it does not fit", "head -c 3000000 /dev/zero >main; chmod +x main", "limit of scratch"},
+		{"it is larger than any may be", "head -c 70000000 /dev/zero >main; chmod +x main", "main: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, tests := range [][]api.Test{nil, {{ID: "1"}, {ID: "2"}, {ID: "3"}}} {
+				r := made(unique(t, "mkdir lib; : >lib/x\n"+tt.script+"\necho a warning >&2; exit 0"))
+				r.Tests, r.Limits.Scratch, r.CompileLimits.Scratch = tests, 2*api.MiB, 128*api.MiB
+				for range 2 { // the second time from the cache, where there is one
+					res := a.run(t, r)
+					wantVerdict(t, res, api.CompileError)
+					if res.Stage != api.StageCompile || res.Compile != nil || !strings.HasPrefix(string(res.Stderr), "a warning\nbrig: ") || !strings.Contains(string(res.Stderr), tt.says) {
+						t.Errorf("stage %s, compilation %+v, stderr %q; want %q after the compiler's words", res.Stage, res.Compile, res.Stderr, tt.says)
+					}
+					if len(tests) > 0 && (res.Summary == nil || res.Summary.Verdict != api.CompileError || res.Summary.Tests != 3) {
+						t.Errorf("summary %+v", res.Summary)
+					}
+					if res.Usage.CPU.Value == nil || res.Limits.Output != 4*api.KiB || res.Host.Image == "" {
+						t.Errorf("usage %+v, limits %+v, host %+v: not the compiler's", res.Usage, res.Limits, res.Host)
+					}
+				}
+			}
+		})
+	}
+
+	// Without a compiler the file is executed as a shell would.
+	exe := func(content string) api.Run {
+		return api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{{Name: "x", Content: api.Bytes(content), Executable: true}}}
+	}
+	for content, code := range map[string]int{"hello": 126, "#!/no/such\n": 127, "#!/bin\n": 126, "": 126} {
+		res := a.run(t, exe(content))
+		wantVerdict(t, res, api.Nonzero)
+		if res.ExitCode != code || !strings.HasPrefix(string(res.Stderr), "brig: ./x is there, but cannot be executed: ") {
+			t.Errorf("%q: exit code %d, stderr %q; want %d and why", content, res.ExitCode, res.Stderr, code)
+		}
+	}
+	r := exe("hello")
+	r.Argv[0] = "/box/../box/x" // by another name of it
+	wantVerdict(t, a.run(t, r), api.Nonzero)
+	wantVerdict(t, a.run(t, exe("#!/bin/sh\nexit 0\n")), api.OK)
+}
+
+// CMP-20: a service answers such a program with 200, and its history has it.
+func TestGatewayHasAVerdictOfEveryProgram(t *testing.T) {
+	a := startCompiler(t, sharedFlags...)
+	s := startService(t, a)
+	for _, tests := range [][]api.Test{nil, {{Stdin: []byte("1")}, {Stdin: []byte("2")}}} {
+		r := made(unique(t, "mkdir lib; : >lib/x\nprintf '#!/no/such\\n' >main; chmod +x main"))
+		r.Tests, r.Labels = tests, api.Labels{Project: "contest"}
+		var res api.Result
+		s.call("POST", "/v1/runs", r, 200, &res)
+		wantVerdict(t, res, api.CompileError)
+		if d := res.Diagnosis; d == nil || !strings.Contains(d.Message, "interpreter is not there") {
+			t.Errorf("diagnosis %+v; want why", d)
+		}
+	}
+	all := pages[struct {
+		Verdict api.Verdict `json:"verdict"`
+	}](s, "/v1/history?project=contest")
+	if len(all) != 2 || all[0].Verdict != api.CompileError {
+		t.Errorf("the history has %+v; want both", all)
+	}
+}
+
+// CMP-20: so does an empty one, by whatever door it comes: judges are sent such.
+func TestAnEmptyProgramGetsAVerdict(t *testing.T) {
+	a := startCompiler(t, sharedFlags...)
+	s := startService(t, a)
+	for _, body := range []string{
+		`{"language":"made","source":""}`, `{"language":"made","source":{"base64":""},"source_name":"x.made"}`,
+		`{"language":"made","source":"","tests":[{"expected":"1"},{"expected":"2"}]}`,
+	} {
+		var res api.Result
+		s.call("POST", "/v1/runs", body, 200, &res)
+		wantVerdict(t, res, api.CompileError)
+		if strings.Contains(body, "tests") && (res.Summary == nil || res.Summary.Tests != 2 || res.Summary.Accepted != 0) {
+			t.Errorf("summary %+v", res.Summary)
+		}
+	}
+	var done api.Executed
+	s.call("POST", "/execute", `{"language":"made","code":""}`, 200, &done)
+	if done.Verdict != api.CompileError {
+		t.Errorf("/execute: %+v", done)
+	}
+	var one api.Session
+	s.call("POST", "/v1/sessions", `{"language":"made","limits":{"memory":"32M"}}`, 201, &one)
+	var res api.Result
+	s.call("POST", "/v1/sessions/"+one.ID+"/exec", `{"source":""}`, 200, &res)
+	wantVerdict(t, res, api.CompileError)
+	for _, none := range []string{`{"language":"made"}`, `{"language":"made","source":null}`} {
+		s.refused("POST", "/v1/runs", none, 400, api.CodeBadRequest)
+	}
+}
+
+// CMP-20: an exec of a session likewise, of a file that lies in the session by whatever
+// way too.
+func TestHostileProgramsOfASessionGetAVerdict(t *testing.T) {
+	a := startCompiler(t, "--slots", "1")
+	s, err := a.CreateSession(t.Context(), api.SessionRequest{Language: "made"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := a.Exec(t.Context(), s.ID, api.Exec{Source: api.Bytes(unique(t, "mkdir lib; : >lib/x\n: >main"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantVerdict(t, res, api.CompileError)
+	if res.Stage != api.StageCompile || !strings.Contains(string(res.Stderr), "no program") {
+		t.Errorf("stage %s, stderr %q", res.Stage, res.Stderr)
+	}
+	for script, code := range map[string]int{"rm -rf x; printf '#!/no/such\n' >x; chmod +x x": 127, "rm -f x; ln -s x x": 126, "rm -f x; echo >x": 126} {
+		for _, argv := range [][]string{{"sh", "-c", script}, {"./x"}} {
+			if res, err = a.Exec(t.Context(), s.ID, api.Exec{Argv: argv}); err != nil {
+				t.Fatalf("%s: %v: %v", script, argv, err)
+			}
+		}
+		if res.Verdict != api.Nonzero || res.ExitCode != code {
+			t.Errorf("%s: %s, exit code %d; want %d", script, res.Verdict, res.ExitCode, code)
+		}
+	}
+	_, err = a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./none"}})
+	wantCode(t, err, api.CodeNoProgram)
+}
+
+// CMP-20: whatever the bytes of a program are, its end is a verdict.
+func TestHostileDamagedProgramsGetAVerdict(t *testing.T) {
+	a := startCompiler(t, "--slots", "1")
+	whole := compileC(t, "x", `int main(void) { return 0; }`)
+	random := rand.New(rand.NewPCG(1, 20))
+	wantVerdict(t, a.run(t, api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{whole}}), api.OK)
+	ends := map[api.Verdict]int{}
+	for i := range rounds(120) {
+		file := whole
+		file.Content = slices.Clone(whole.Content)
+		for range 1 + random.IntN(4) {
+			file.Content[random.IntN(64+4*56)] = byte(random.UintN(256)) // of the ELF and the program headers
+		}
+		if random.IntN(4) == 0 {
+			file.Content = file.Content[:random.IntN(4096)]
+		}
+		r := api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{file}, Collect: api.Collect{None: true}, Limits: api.Limits{Wall: slowly(2), Memory: 32 * api.MiB}}
+		if i%3 == 0 { // as an artifact
+			r = made("mkdir lib; : >lib/x; cat data.bin >main; chmod +x main")
+			file.Name = "data.bin"
+			r.Files, r.Limits = []api.File{file}, api.Limits{Wall: slowly(2), Memory: 32 * api.MiB}
+		}
+		ends[a.run(t, r).Verdict]++
+	}
+	t.Log(fmt.Sprint(ends))
+	if ends[api.CompileError] == 0 || ends[api.Nonzero] == 0 || ends[api.OK]+ends[api.Signaled] == 0 {
+		t.Errorf("ends %v; want programs that start and programs that do not, of both kinds", ends)
+	}
+}

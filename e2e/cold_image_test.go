@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// coldPrograms are ordinary programs that read much of their image, with limits that they
+// keep well while nobody throws the image out of the page cache.
+var coldPrograms = []struct {
+	language, source string
+	memory           api.Size
+}{
+	{"python", "import json, re, decimal, random, subprocess, asyncio\nprint(1)", 15 * api.MiB},
+	{"javascript", "console.log(1)", 32 * api.MiB},
+}
+
+// evict asks the kernel to throw every file of an image out of the page cache, as anybody on
+// the host may who can open them. Pages that are locked stay.
+func evict(t testing.TB, a *agent, name string) {
+	t.Helper()
+	store, err := rootfs.Open(filepath.Join(a.data, "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := store.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Sync() // what is still to be written cannot be thrown out
+	err = filepath.WalkDir(img.Path, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Neither verdict nor figure depends on whether the image's files are in the page cache
+// (H6, B8, RES-24): the agent holds them there. Beside it an agent that was told to hold none shows
+// that the programs and the eviction are such that it matters.
+func TestAColdImageChangesNothing(t *testing.T) {
+	testenv.NeedRoot(t)
+	for _, tt := range coldPrograms {
+		if only := os.Getenv("BRIG_TEST_LANGUAGES"); only == "python" && tt.language != only {
+			continue // a machine that has no other image
+		}
+		t.Run(tt.language, func(t *testing.T) {
+			r := api.Run{Language: tt.language, Source: api.Bytes(tt.source), Limits: api.Limits{Memory: 256 * api.MiB, CPU: slowly(10)}}
+			image := map[string]string{"javascript": "node"}[tt.language]
+			if image == "" {
+				image = tt.language
+			}
+			// figures gives the least memory of the program, and the most with its image
+			// thrown out before.
+			figures := func(t *testing.T, a *agent) (warm, cold int64) {
+				t.Helper()
+				images.load(t, a, image)
+				evict(t, a, image)
+				figure := func(what string, r api.Run) int64 {
+					res := a.run(t, r)
+					wantVerdict(t, res, api.OK)
+					t.Logf("%s: memory %.2f MiB, cpu %d ms", what, float64(*res.Usage.Memory.Value)/float64(api.MiB), *res.Usage.CPU.Value/1e6)
+					return *res.Usage.Memory.Value
+				}
+				first := figure("the first run, of a cold image", r)
+				warm = min(figure("warm", r), figure("warm", r))
+				evict(t, a, image)
+				return warm, max(first, figure("evicted", r))
+			}
+			mib := func(n int64) float64 { return float64(n) / float64(api.MiB) }
+			var held int64
+			t.Run("held", func(t *testing.T) {
+				a := startAgent(t, "--max-cpu", "10m", "--max-wall", "10m")
+				warm, cold := figures(t, a)
+				if held = warm; cold-warm > max(warm/50, int64(api.MiB)) {
+					t.Errorf("the figure of a cold image is %.2f MiB above that of a warm one", mib(cold-warm))
+				}
+				for i := range 3 {
+					tight := r
+					tight.Limits = api.Limits{Memory: tt.memory, CPU: slowly(2)}
+					warm := a.run(t, tight)
+					evict(t, a, image)
+					cold := a.run(t, tight)
+					if warm.Verdict != api.OK || cold.Verdict != api.OK {
+						t.Errorf("round %d, memory %s: warm %s, evicted %s", i, tt.memory, warm.Verdict, cold.Verdict)
+					}
+				}
+			})
+			t.Run("not held", func(t *testing.T) {
+				// Where what a run has read is taken from the page cache with its group, each
+				// run here is a cold one.
+				if _, cold := figures(t, startAgent(t, "--image-memory", "none", "--max-cpu", "10m", "--max-wall", "10m")); cold-held <= max(held/50, int64(api.MiB)) {
+					t.Errorf("%.2f MiB without, and %.2f with: this test shows nothing", mib(cold), mib(held))
+				}
+			})
+		})
+	}
+}
+
+// Where the room is too small for an image, as much of it as fits is held, and the log and
+// Health say so.
+func TestTooLittleRoomForAnImageIsTold(t *testing.T) {
+	a := startAgent(t, "--image-memory", "1M")
+	wantVerdict(t, a.run(t, sh("true")), api.OK)
+	h, err := a.Health(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.ImagesMax != int64(api.MiB) || h.ImagesHeld > h.ImagesMax || h.ImagesWanted <= h.ImagesMax {
+		t.Errorf("held %d of %d, wanted %d", h.ImagesHeld, h.ImagesMax, h.ImagesWanted)
+	}
+	if log := a.log.String(); !strings.Contains(log, "not all files of an image are held in memory") || !strings.Contains(log, "raise --image-memory") {
+		t.Errorf("the log says %q", log)
+	}
+
+	whole := startAgent(t, "--image-memory", "16M")
+	wantVerdict(t, whole.run(t, sh("true")), api.OK)
+	if h, err = whole.Health(t.Context()); err != nil || h.ImagesHeld == 0 || h.ImagesHeld != h.ImagesWanted {
+		t.Errorf("held %d, wanted %d, %v", h.ImagesHeld, h.ImagesWanted, err)
+	}
+	if log := whole.log.String(); strings.Contains(log, "not all files") {
+		t.Errorf("the log says %q", log)
+	}
+}

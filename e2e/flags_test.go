@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// Flags that people know from other judges do what they do there.
+func TestFlagsOfCompilers(t *testing.T) {
+	b := bench{startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m"), make(chan struct{}, 2)}
+	const cHello = "#include <stdio.h>\n"
+	for _, tt := range []struct {
+		language, source string
+		flags            []string
+		want             string
+	}{
+		{"c", cHello + "int main(void) { printf(\"%ld %d\\n\", __STDC_VERSION__, X); }", []string{"-std=gnu11", "-O2", "-DX=3", "-lm", "-Wno-unused"}, "201112 3\n"},
+		{"c", cHello + "int main() { printf(\"c89\\n\"); return 0; }", []string{"-std=c89", "-pedantic", "-Wall"}, "c89\n"},
+		{"c", cHello + "#include <math.h>\n#include <stdlib.h>\nint main(int n, char **v) { printf(\"%.0f\\n\", sqrt(atof(\"9\"))); }", []string{"-Ofast", "-lm", "-pthread"}, "3\n"},
+		{"cpp", "#include <bits/stdc++.h>\nint main() { std::cout << __cplusplus << ONLINE_JUDGE << '\\n'; }", []string{"-std=gnu++20", "-O2", "-DONLINE_JUDGE", "-Wno-sign-compare"}, "2020021\n"},
+		{"cpp", "#include <iostream>\nint main() { std::cout << __cplusplus << '\\n'; }", []string{"-std=c++03"}, "199711\n"},
+		{"cpp", "#include <bits/stdc++.h>\nint main() { long s = 0;\n#pragma omp parallel for reduction(+:s)\nfor (int i = 1; i <= 1000; i++) s += i;\nstd::cout << s << _OPENMP / 100000 << '\\n'; }", []string{"-fopenmp", "-O3"}, "5005002\n"},
+		{"cpp", "#include <iostream>\nint main() { std::cout << DIR \"\\n\"; }", []string{`-DDIR="a b"`}, "a b\n"},
+		{"rust", "fn main() { let x = if cfg!(judge) { 1 } else { 2 }; println!(\"{}\", x); }", []string{"--cfg=judge", "-Copt-level=3", "-Awarnings", "--edition=2021"}, "1\n"},
+		{"go", "package main\nfunc main() { println(1) }", []string{"-tags=judge"}, ""},
+		{"csharp", "class A { static void Main() {\n#if JUDGE\nSystem.Console.WriteLine(1);\n#endif\n} }", []string{"-d:JUDGE;X", "-nowarn:0168"}, "1\n"},
+		{"typescript", "const x: number = 'a'; console.log(x)", []string{"--noCheck"}, "a\n"},
+		{"typescript", "const x: number = 1; console.log(x)", []string{"--noImplicitAny"}, "1\n"},
+	} {
+		if !chosen(tt.language, tongues[tt.language].later) {
+			continue
+		}
+		l, err := languageNamed(t, tt.language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images.load(t, b.agent, l.Image)
+		b.test(t, tt.language+" "+tt.flags[0], func(t *testing.T) {
+			res := b.run(t, api.Run{
+				Language: tt.language, Source: api.Bytes(tt.source), Flags: tt.flags, Collect: api.Collect{None: true},
+				CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)},
+			})
+			prints(tt.want)(t, l, res)
+			if res.Compile != nil && len(res.Compile.Stderr) > 0 {
+				t.Logf("the compiler says %s", res.Compile.Stderr)
+			}
+		})
+	}
+}
+
+// Without the check of types a TypeScript program must still be one.
+func TestTypeScriptWithoutTypeCheck(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	if !chosen("typescript", false) {
+		return
+	}
+	images.load(t, a, "node")
+	for source, flags := range map[string][]string{"const x: number = ;\n": {"--noCheck"}, "const x: number = 'a';\n": nil} {
+		res := a.run(t, api.Run{Language: "typescript", Source: api.Bytes(source), Flags: flags, CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})
+		if wantVerdict(t, res, api.CompileError); !strings.Contains(string(res.Stdout), "main.ts(1,") {
+			t.Errorf("%v: %q", flags, res.Stdout)
+		}
+	}
+}
+
+// C# Debug.Assert holds where the program is compiled for it, and is nothing otherwise.
+func TestCSharpAssertions(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	if !chosen("csharp", true) {
+		return
+	}
+	images.load(t, a, "mono")
+	source := api.Bytes("using System.Diagnostics;\nclass A { static void Main() { try { Debug.Assert(1 == 1); Debug.Assert(1 == 2, \"sums\"); } catch { } System.Console.WriteLine(1); } }")
+	for flag, want := range map[string]api.Verdict{"-d:DEBUG": api.Nonzero, "-optimize+": api.OK} {
+		res := a.run(t, api.Run{Language: "csharp", Source: source, Flags: []string{flag}, CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)}})
+		wantVerdict(t, res, want)
+		if want == api.Nonzero && (!strings.Contains(string(res.Stderr), "Debug.Assert: sums") || !strings.Contains(string(res.Stderr), "A.Main") || len(res.Stdout) > 0) {
+			t.Errorf("stdout %q, stderr %q", res.Stdout, res.Stderr)
+		}
+	}
+}
+
+func languageNamed(t testing.TB, name string) (rootfs.Language, error) {
+	t.Helper()
+	all, err := rootfs.LoadLanguages("", nil)
+	if err != nil {
+		return rootfs.Language{}, err
+	}
+	return all.ByName(name)
+}

@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/ownservice"
+)
+
+// L3: a key with profile_log gets log mode where the agent's operator allows it to callers
+// other than root, and no other key does; where he does not, no service with such a key starts.
+func TestProfileLogOfAKeyHasEffect(t *testing.T) {
+	run := api.Run{Image: "tiny", Argv: []string{"sh", "-c", "mkfifo pipe && echo made"}, Profile: "strict", ProfileMode: api.Log}
+	a := startAgent(t, append(sharedFlags, "--profile-log")...)
+	file, keys := keysFile(t, a.dir, "ann", "bob")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte("}"), []byte(", profile_log: true}"), 1) // ann's, the first
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startService(t, a, "--keys", file)
+	var res api.Result
+	s.as(keys["ann"]).call("POST", "/v1/runs", run, 200, &res)
+	wantVerdict(t, res, api.OK)
+	if string(res.Stdout) != "made\n" || len(res.Logged) == 0 {
+		t.Errorf("stdout %q, stderr %q, logged %+v; want a pipe, and that its making was told", res.Stdout, res.Stderr, res.Logged)
+	}
+	s.as(keys["bob"]).refused("POST", "/v1/runs", run, 403, api.CodeForbidden)
+
+	closed := startAgent(t, sharedFlags...)
+	own, err := ownservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", closed.socket, "--data-dir", filepath.Join(closed.dir, "gateway"), "--keys", file)
+	if err == nil {
+		_ = own.Stop(slow(30 * time.Second))
+		t.Fatal("a service starts whose key has a permission without effect")
+	}
+	if !strings.Contains(err.Error(), "profile_log is set on the keys ann,") || !strings.Contains(err.Error(), "brigd --profile-log") {
+		t.Errorf("%v; want the key and the cure", err)
+	}
+	run.Argv = []string{"true"}
+	open := startService(t, closed)
+	open.refused("POST", "/v1/runs", run, 403, api.CodeForbidden)
+}

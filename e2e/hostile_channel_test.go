@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// startChannelAgent starts one on a store of its own that holds no files of images in memory,
+// so that they can leave the page cache.
+func startChannelAgent(t *testing.T, slots string) (a *agent, tree string) {
+	t.Helper()
+	a = startAgentWith(t, placeOf(t, "brig-channel-"), "--slots", slots, "--image-memory", "none")
+	return a, channelImage(t, a)
+}
+
+// RES-25: what two runs of one image share carries messages from one to the other in mode
+// strict, and fresh, and none in mode exclusive.
+func TestHostileChannelsOfAnImage(t *testing.T) {
+	a, tree := startChannelAgent(t, "2")
+	for _, how := range []string{"dentry", "page", "flock", "record"} {
+		t.Run(how, func(t *testing.T) {
+			c := channelBy(t, how)
+			kind, said := talkative(t, a, tree, c)
+			if said.nothing() && said.refused == "" {
+				c, said = c.across(t, a, tree, kind)
+			}
+			t.Logf("%s, profile %s %s: %d of %d bits wrong", kind.Mode, kind.Profile, kind.ProfileMode, said.wrong, said.bits)
+			if said.nothing() {
+				t.Errorf("%d of %d bits wrong %s: the test proves nothing", said.wrong, said.bits, said.refused)
+			}
+			kind.Mode = api.Fresh
+			c, fresh := c.across(t, a, tree, kind)
+			if fresh.nothing() {
+				t.Errorf("fresh: %d of %d bits wrong %s: docs/channels.md says that they get across", fresh.wrong, fresh.bits, fresh.refused)
+			}
+			kind.Mode = api.Exclusive
+			for range 3 {
+				h := c.say(t, a, tree, kind)
+				if !h.nothing() || h.refused != "" {
+					t.Errorf("exclusive: %d of %d bits wrong %s; want as many as chance has", h.wrong, h.bits, h.refused)
+				}
+			}
+		})
+	}
+}
+
+// talkative finds the first profile that lets a channel's calls through, and what gets across
+// under it in mode strict.
+func talkative(t *testing.T, a *agent, tree string, c channel) (kind api.Run, said carried) {
+	t.Helper()
+	kinds := []api.Run{{Profile: "default"}, {Profile: "managed"}, {Profile: "compile"}, {Profile: "default", ProfileMode: api.Log}}
+	for _, kind = range kinds {
+		kind.Mode = api.Strict
+		if said = c.best(t, a, tree, kind, 5); said.refused == "" {
+			break
+		}
+	}
+	return kind, said
+}
+
+// FS-27: a device of one cell's /dev is no device of another's: locks of them do not meet, in
+// any mode. Two processes of one run do meet.
+func TestHostileLocksOfDevices(t *testing.T) {
+	a, tree := startChannelAgent(t, "2")
+	c := channelBy(t, "flock-dev")
+	kind, said := talkative(t, a, tree, c)
+	if !said.nothing() || said.refused != "" {
+		t.Errorf("profile %s %s: %d of %d bits wrong %s; want as many as chance has", kind.Profile, kind.ProfileMode, said.wrong, said.bits, said.refused)
+	}
+	two := compileC(t, "two", `#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+int main(void) { int a = open("/dev/null", O_RDONLY), b = open("/dev/null", O_RDONLY);
+  if (flock(a, LOCK_EX | LOCK_NB)) puts("first"); if (flock(b, LOCK_EX | LOCK_NB)) puts(strerrorname_np(errno)); return 0; }`)
+	kind.Image, kind.Files, kind.Argv = "cold", []api.File{two}, []string{"./two"}
+	if res := a.run(t, kind); strings.TrimSpace(string(res.Stdout)) != "EWOULDBLOCK" && strings.TrimSpace(string(res.Stdout)) != "EAGAIN" {
+		t.Errorf("two of one run: %q; want EAGAIN: the test proves nothing", res.Stdout)
+	}
+}
+
+// RES-25: nor do the tests of one submission share what they looked up in the image, one after the
+// other on one slot.
+func TestHostileTestsOfOneSubmission(t *testing.T) {
+	a, _ := startChannelAgent(t, "1")
+	probe := buildProbe(t, "channel")
+	message := strings.Repeat("0110100110010110", 16)
+	said := func(mode api.Mode, salt string) int {
+		r := api.Run{
+			Image: "cold", Files: []api.File{probe}, Argv: []string{"./channel", "dentry"}, Mode: mode, Limits: hostileLimits(),
+			Tests: []api.Test{{ID: "1", Args: []string{"send", salt, "0", "0", message}}, {ID: "2", Args: []string{"read", salt, "0", "0", "256"}}},
+		}
+		res := a.run(t, r)
+		read := strings.TrimSpace(string(res.Tests[1].Result.Stdout))
+		if len(read) != len(message) {
+			t.Fatalf("%s: %s: the reader says %q", mode, res.Verdict, read)
+		}
+		wrong := 0
+		for i := range message {
+			if read[i] != message[i] {
+				wrong++
+			}
+		}
+		return wrong
+	}
+	least := len(message)
+	deadline := patience().Add(patienceOfControl) // a machine that others load disturbs the clock that is read
+	for i := 0; least > len(message)/4 && time.Now().Before(deadline); i++ {
+		least = min(least, said(api.Strict, fmt.Sprint("a", i)))
+	}
+	if least > len(message)/4 {
+		t.Errorf("strict: %d of %d bits wrong: the test proves nothing", least, len(message))
+	}
+	for _, salt := range []string{"b", "c", "d"} {
+		if n := said(api.Exclusive, salt); n < len(message)/4 {
+			t.Errorf("exclusive: %d of %d bits wrong; want as many as chance has", n, len(message))
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// FIO-21. A program and its caller, together, cannot burn the agent's processor after a run
+// with many long names and many globs that nearly match them: it costs what a look through
+// as many names costs with globs that match nothing. What the globs find is right.
+func TestHostileGlobsAreCheap(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	prog := compileC(t, "names", `#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+	char name[300];
+	memset(name, 'a', 250);
+	for (int i = 0; i < 10000; i++) { sprintf(name + 244, "%06d", i); close(open(name, O_CREAT | O_WRONLY, 0600)); }
+	return 0; }`)
+	finish := func(kind, before string) time.Duration {
+		r := program(prog)
+		r.Limits.Inodes, r.Limits.Memory, r.Limits.Wall, r.Limits.CPU = 10_100, api.GiB, slowly(60), slowly(60)
+		for i := range 63 {
+			r.Collect.Globs = append(r.Collect.Globs, fmt.Sprintf("%s%02d", before, i))
+		}
+		r.Collect.Globs = append(r.Collect.Globs, "a*[0-9]4321")
+		ctx, stop := context.WithTimeout(t.Context(), slow(2*time.Minute))
+		defer stop()
+		res, err := a.Client.Run(ctx, r)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		wantVerdict(t, res, api.OK)
+		if want := strings.Repeat("a", 244) + "004321"; len(res.Files) != 1 || res.Files[0].Name != want {
+			t.Errorf("%s: collected %d files; want one, which ends in 004321", kind, len(res.Files))
+		}
+		if len(res.Skipped) != 63 || !strings.Contains(res.Skipped[0].Reason, "no file has such a name") {
+			t.Errorf("%s: skipped %.300v; want the 63 globs that match nothing", kind, res.Skipped)
+		}
+		t.Logf("%s: finish %s", kind, time.Duration(res.Timing.Finish))
+		return time.Duration(res.Timing.Finish)
+	}
+	control := finish("control", "*z")
+	for _, tt := range []struct{ kind, before string }{
+		{"plain", "*" + strings.Repeat("a", 60) + "b"},
+		{"class", "*" + strings.Repeat("[a]", 19) + "b"},
+		{"range", "*" + strings.Repeat("[!b]", 14) + "b"},
+		{"stars", strings.Repeat("*a", 29) + "b"},
+	} {
+		if took := finish(tt.kind, tt.before); took > control+slow(time.Second) {
+			t.Errorf("%s: finish takes %s; %s with globs that match nothing", tt.kind, took, control)
+		}
+	}
+}

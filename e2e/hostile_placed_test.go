@@ -1,0 +1,218 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// taker uses a file of /box as memory, through a shared mapping, and takes so many MiB
+// beside it.
+const taker = `#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+int main(int c, char **v) {
+  struct stat st;
+  int fd = open("/box/big", O_RDWR);
+  if (fd < 0 || fstat(fd, &st)) { perror("big"); return 1; }
+  unsigned char *p = mmap(0, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (p == MAP_FAILED) { perror("mmap"); return 1; }
+  for (long i = 0; i < st.st_size; i += 64) p[i] = i >> 6;
+  long n = atol(v[1]) << 20;
+  char *q = malloc(n);
+  memset(q, 1, n);
+  for (long i = 0; i < st.st_size; i += 64) if (p[i] != (unsigned char)(i >> 6)) return 2;
+  printf("used %ld and %ld MiB\n", st.st_size >> 20, n >> 20);
+  return q[n / 2] != 1;
+}`
+
+// MEM-19: the files that are placed into a run, which it may write to, are memory within
+// its limit, and in its figure. With a limit that has room for both the same program ends
+// well.
+func TestHostileInputsAreMemory(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	use := compileC(t, "use", taker)
+	big := api.File{Name: "big", Content: bytes.Repeat([]byte("x"), 40<<20)}
+	r := program(use, "30")
+	r.Files = append(r.Files, big)
+	r.Collect.None = true
+	both(t, func(t *testing.T, mode api.Mode) {
+		r := r
+		r.Mode = mode
+		r.Limits = api.Limits{Memory: 64 * api.MiB}
+		wantVerdict(t, a.run(t, r), api.MemoryLimit)
+		r.Limits.Memory = 128 * api.MiB
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OK)
+		if used := *res.Usage.Memory.Value; used < 70<<20 || used > 80<<20 {
+			t.Errorf("a program that uses 70 MiB has a figure of %d", used)
+		}
+		r.Limits.Memory = 24 * api.MiB
+		if e := a.refused(t, r, api.CodeBadFile); !strings.Contains(e.Message, "limits.memory is 24M") {
+			t.Errorf("refused with %q", e.Message)
+		}
+		r.Limits.Memory, r.Tests = 128*api.MiB, []api.Test{{Args: []string{}, Limits: api.Limits{Memory: 64 * api.MiB}}}
+		if res := a.run(t, r); res.Tests[0].Result.Verdict != api.MemoryLimit {
+			t.Errorf("a test with less memory: %s", res.Tests[0].Result.Verdict)
+		}
+	})
+}
+
+// MEM-19, in a session: files that are put count against its memory as long as they, or as
+// much as they, lie in the scratch.
+func TestHostileFilesPutAreMemory(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	use := compileC(t, "use", taker)
+	session := func(memory api.Size) string {
+		s := a.session(t, func(s *api.SessionRequest) { s.Limits = api.Limits{Memory: memory, Scratch: 128 * api.MiB} })
+		if err := a.PutFile(t.Context(), s.ID, "use", bytes.NewReader(use.Content), true); err != nil {
+			t.Fatal(err)
+		}
+		return s.ID
+	}
+	put := func(id string, mib int) error {
+		return a.PutFile(t.Context(), id, "big", bytes.NewReader(bytes.Repeat([]byte("x"), mib<<20)), false)
+	}
+	small, large := session(64*api.MiB), session(128*api.MiB)
+	for _, id := range []string{small, large} {
+		if err := put(id, 40); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take := api.Exec{Argv: []string{"./use", "30"}}
+	wantVerdict(t, a.execute(t, small, take), api.MemoryLimit)
+	wantVerdict(t, a.execute(t, large, take), api.OK)
+	s, err := a.Session(t.Context(), large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peak := *s.Usage.MemoryPeak.Value; peak < 70<<20 || peak > 84<<20 {
+		t.Errorf("a session that has used 70 MiB tells a peak of %d", peak)
+	}
+	wantCode(t, put(small, 62), api.CodeTooLarge)
+	// What is removed is memory again, with the next exec; so the session goes on.
+	a.exec(t, small, "rm big")
+	wantVerdict(t, a.exec(t, small, "head -c 40000000 /dev/zero >other; cat other >/dev/null"), api.OK)
+	a.exec(t, small, "rm other")
+	if err := put(small, 30); err != nil {
+		t.Errorf("a file that fits: %v", err)
+	}
+	wantVerdict(t, a.execute(t, small, api.Exec{Argv: []string{"./use", "16"}}), api.OK)
+}
+
+// MEM-20: an artifact is no memory to the program that it is: it cannot be opened for
+// writing. An own file of the same size can, which is the control; and the program may
+// take the artifact away and put another there.
+func TestHostileArtifactsAreNotWritable(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	res := a.run(t, api.Run{Language: "c", Source: api.Bytes(`#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static volatile unsigned char big[4 << 20] = {1};
+int main(void) {
+  struct stat st;
+  if (stat("/box/main", &st)) return 1;
+  int main = open("/box/main", O_RDWR), change = chmod("/box/main", 0777), why = errno, cut = truncate("/box/main", 0);
+  int own = open("/box/own", O_CREAT | O_RDWR, 0700);
+  printf("%d owner %d mode %o open %d chmod %d %s cut %d own %d", big[0], st.st_uid, st.st_mode & 07777, main, change, strerror(why), cut, own >= 0);
+  int away = unlink("/box/main"), new = open("/box/main", O_CREAT | O_RDWR, 0700);
+  printf(" away %d new %d", away, new >= 0);
+  return 0;
+}`), Collect: api.Collect{None: true}, Profile: "default"})
+	wantVerdict(t, res, api.OK)
+	if want := "1 owner 0 mode 555 open -1 chmod -1 Operation not permitted cut -1 own 1 away 0 new 1"; string(res.Stdout) != want {
+		t.Errorf("%q; want %q", res.Stdout, want)
+	}
+}
+
+// RES-12: the names that a run looked up and nobody has are the kernel's memory, charged to
+// the run: they go with it, and not to the agent's groups, whether its cell serves another
+// run or not.
+func TestHostileLookupsGoWithTheRun(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	look := compileC(t, "look", `#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+int main(int c, char **v) { struct stat st; char n[300]; for (long i = 0; i < 75000; i++) { sprintf(n, "/usr/%s-%0*ld", v[1], 245 - (int)strlen(v[1]), i); stat(n, &st); } return 0; }`) // names so long that each has 512 bytes beside its entry
+	run := func(name string, mode api.Mode) int64 {
+		r := program(look, fmt.Sprintf("%s-%d", name, os.Getpid()))
+		r.Limits, r.Collect.None, r.Mode = api.Limits{Wall: slowly(30)}, true, mode
+		res := a.run(t, r)
+		wantVerdict(t, res, api.OK)
+		return *res.Usage.Memory.Value
+	}
+	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
+	before := a.groupMemory(t)
+	for i, mode := range []api.Mode{api.Strict, api.Fresh, api.Strict} {
+		if used := run(fmt.Sprint("none-", i), mode); used < 30<<20 {
+			t.Fatalf("75,000 names took %d bytes: the test proves nothing", used)
+		}
+	}
+	deadline, left := patience(), int64(0)
+	for left = a.groupMemory(t) - before; left > 16<<20 && time.Now().Before(deadline); left = a.groupMemory(t) - before {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if left > 16<<20 {
+		t.Errorf("%d bytes of the runs stay charged to the agent's groups:\n%s", left, a.groupStat(t))
+	}
+}
+
+// groupStat is what the kernel says of the memory of the agent's groups.
+func (a *agent) groupStat(t testing.TB) string {
+	t.Helper()
+	for _, path := range a.groups(t) {
+		if text, err := os.ReadFile(filepath.Join(path, "memory.stat")); err == nil {
+			return string(text)
+		}
+	}
+	return "no memory.stat"
+}
+
+// groupMemory is what is charged to the agent's groups.
+func (a *agent) groupMemory(t testing.TB) int64 {
+	t.Helper()
+	for _, path := range a.groups(t) {
+		for _, file := range []string{"memory.current", "memory.usage_in_bytes"} {
+			if text, err := os.ReadFile(filepath.Join(path, file)); err == nil {
+				n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+		}
+	}
+	t.Fatal("no group of the agent tells its memory")
+	return 0
+}
+
+// MEM-20, of a program that comes as an input: beside it is one that is none, which is the
+// control.
+func TestHostileProgramsAreNotWritable(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	r := sh(`stat -c '%u %a' prog data; for f in prog data; do (echo x >>$f) 2>/dev/null && echo written $f; done; ./prog; rm prog && echo away`)
+	r.Files = []api.File{
+		{Name: "prog", Content: api.Bytes("#!/bin/sh\necho runs\n"), Executable: true},
+		{Name: "data", Content: api.Bytes("y\n")},
+	}
+	r.Collect.None = true
+	res := a.run(t, r)
+	wantVerdict(t, res, api.OK)
+	if want := "0 555\n1000 644\nwritten data\nruns\naway\n"; string(res.Stdout) != want {
+		t.Errorf("%q; want %q", res.Stdout, want)
+	}
+}

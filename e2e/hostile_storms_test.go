@@ -1,0 +1,238 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// stormRuns is how often the neighbour runs in each storm: $BRIG_STORM_RUNS, which make
+// storms sets to 200.
+func stormRuns(t testing.TB) int {
+	text := os.Getenv("BRIG_STORM_RUNS")
+	if text == "" {
+		return 10
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("BRIG_STORM_RUNS=%q: write a number", text)
+	}
+	return n
+}
+
+func storms(t testing.TB, name string) api.File {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join("testdata", "storms", name+".c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compileC(t, name, string(source))
+}
+
+// CPU-15: an honest program with limits twice its idle figures keeps its verdict,
+// whatever another caller's run, or what an exec of it left running, does to the
+// processors: with the most it can get of weight and processors. Where the program fails
+// while others than the test use the processors, too, nothing is learnt, and that part is
+// done again; and where the operator allows more (--max-weight, --max-cpus) the first storm is
+// the control: there the program misses its limits.
+func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
+	a := startAgent(t, "--slots", "2", "--sessions", "16")
+	storm, honest := storms(t, "storm"), storms(t, "honest")
+	limits := idleFigures(t, a, honest)
+	for _, tt := range []struct {
+		name  string
+		begin func(t *testing.T, a *agent) (end func())
+	}{
+		{"spin", runStorm(storm, "spin")},
+		{"spin-90", runStorm(storm, "spin-90")},
+		{"spin-threads", runStorm(storm, "spin-threads")},
+		{"fork", runStorm(storm, "fork")},
+		{"thread", runStorm(storm, "thread")},
+		{"barrier", runStorm(storm, "barrier")},
+		{"expedited", runStorm(storm, "expedited")},
+		{"kill", runStorm(storm, "kill")},
+		{"rename", runStorm(storm, "rename")},
+		{"exec", runStorm(storm, "exec")},
+		{"memory", runStorm(storm, "memory")},
+		{"write", runStorm(storm, "write")},
+		{"lookup", runStorm(storm, "lookup")},
+		{"left by an exec", leftStorm(storm, 1, false)},
+		{"left by execs of 8 sessions", leftStorm(storm, 8, false)},
+		{"left by an exec while another sleeps", leftStorm(storm, 1, true)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bad := weather(t, a, honest, limits, stormRuns(t), tt.begin)
+			t.Logf("of %d runs: %v", stormRuns(t), bad)
+			if len(bad) > 0 {
+				t.Errorf("a neighbour's program with limits of %s cpu and %s wall, twice its idle figures: %v", limits.CPU, limits.Wall, bad)
+			}
+		})
+	}
+	t.Run("control", func(t *testing.T) {
+		a.stop()
+		open := startAgent(t, "--slots", "2", "--max-weight", "262144", "--max-cpus", "2")
+		bad := weather(t, open, honest, limits, 10, runStorm(storm, "spin"))
+		t.Logf("of 10 runs: %v", bad)
+		if len(bad) == 0 {
+			t.Error("a storm with all the weight there is changes no verdict: the test proves nothing")
+		}
+	})
+}
+
+// idleFigures are twice what a program takes when nothing else runs.
+func idleFigures(t testing.TB, a *agent, honest api.File) api.Limits {
+	t.Helper()
+	var cpu, wall, memory []int64
+	for range 15 {
+		res := a.run(t, program(honest))
+		wantVerdict(t, res, api.OK)
+		cpu, wall, memory = append(cpu, *res.Usage.CPU.Value), append(wall, res.Timing.Wall), append(memory, *res.Usage.Memory.Value)
+	}
+	quiet := func(of []int64) int64 { slices.Sort(of); return of[len(of)/4] } // of runs that others than the test have not slowed
+	l := api.Limits{CPU: api.Duration(2 * quiet(cpu)), Wall: api.Duration(2 * quiet(wall)), Memory: api.Size(2*quiet(memory)) + api.MiB}
+	t.Logf("limits: cpu %s, wall %s, memory %s", l.CPU, l.Wall, l.Memory)
+	return l
+}
+
+// weather runs a program n times in a storm and counts the verdicts that are not ok.
+func weather(t *testing.T, a *agent, honest api.File, limits api.Limits, n int, begin func(t *testing.T, a *agent) func()) (bad map[string]int) {
+	t.Helper()
+	const size, others, patience = 10, 0.15, 90 * time.Second
+	bad = map[string]int{}
+	var noise []float64
+	for since := time.Now(); n > 0; {
+		end := begin(t, a)
+		began, before := time.Now(), a.load(t)
+		failed := map[string]int{}
+		for range min(n, size) {
+			r := program(honest)
+			r.Limits, r.Collect.None = limits, true
+			if res := a.patiently(t, r); res.Verdict != api.OK {
+				failed[string(res.Verdict)]++
+			}
+		}
+		beside := othersUse(before, a.load(t), time.Since(began))
+		end()
+		if len(failed) > 0 && beside > others {
+			if noise = append(noise, beside); time.Since(since) > patience {
+				t.Fatalf("the host is too busy to tell: others use %.2f processors", noise)
+			}
+			continue
+		}
+		if len(failed) > 0 {
+			t.Logf("%v while others use %.2f processors", failed, beside)
+		}
+		n -= size
+		for v, k := range failed {
+			bad[v] += k
+		}
+	}
+	return bad
+}
+
+// patiently is run for a caller who comes again while all slots are busy.
+func (a *agent) patiently(t testing.TB, r api.Run) api.Result {
+	t.Helper()
+	for {
+		res, err := a.Run(t.Context(), r)
+		var e *api.Error
+		switch {
+		case err == nil:
+			return res
+		case errors.As(err, &e) && e.Code == api.CodeBusy:
+			time.Sleep(2 * time.Millisecond)
+		default:
+			t.Fatalf("run: %v\n%s", err, a.log)
+		}
+	}
+}
+
+// greedy asks for all that a caller other than root can get.
+func greedy(a *agent, wall api.Duration) api.Limits {
+	r := sh("exit 0")
+	r.Limits = api.Limits{CPUs: 2, Weight: 262144}
+	if _, err := a.Client.Run(context.Background(), r); err != nil { // a refusal is no mistake here
+		return api.Limits{CPUs: 1, Weight: 1024, Wall: wall}
+	}
+	return api.Limits{CPUs: 2, Weight: 262144, Wall: wall}
+}
+
+// runStorm has a run of another caller in the other slot all the time.
+func runStorm(storm api.File, name string) func(t *testing.T, a *agent) func() {
+	return func(t *testing.T, a *agent) func() {
+		limits := greedy(a, seconds(20))
+		return keepUp(t, a, func() api.Run {
+			r := program(storm, name)
+			r.Limits, r.Collect.None = limits, true
+			return r
+		})
+	}
+}
+
+// keepUp carries out one run after the other until its end is called, and returns when
+// the first has begun.
+func keepUp(t *testing.T, a *agent, next func() api.Run) (end func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var storm sync.WaitGroup
+	storm.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := a.Run(ctx, next()); err != nil && ctx.Err() == nil {
+				var e *api.Error
+				if !errors.As(err, &e) || e.Code != api.CodeBusy {
+					t.Errorf("storm: %v", err)
+					return
+				}
+			}
+		}
+	})
+	time.Sleep(300 * time.Millisecond)
+	return func() { stop(); storm.Wait() }
+}
+
+// leftStorm has execs of n sessions leave spinners behind, and perhaps one session have an
+// exec that does nothing for as long.
+func leftStorm(storm api.File, n int, sleeps bool) func(t *testing.T, a *agent) func() {
+	return func(t *testing.T, a *agent) func() {
+		limits := greedy(a, 0)
+		limits.Memory = 64 * api.MiB
+		var ids []string
+		ctx, stop := context.WithCancel(t.Context())
+		var asleep sync.WaitGroup
+		for range n {
+			s := a.session(t, func(s *api.SessionRequest) { s.Limits = limits })
+			ids = append(ids, s.ID)
+			if err := a.PutFile(t.Context(), s.ID, storm.Name, bytes.NewReader(storm.Content), true); err != nil {
+				t.Fatal(err)
+			}
+			wantVerdict(t, a.execute(t, s.ID, api.Exec{Argv: []string{"./" + storm.Name, "spin", "left"}}), api.OK)
+			if sleeps {
+				asleep.Go(func() {
+					for ctx.Err() == nil {
+						_, _ = a.Exec(ctx, s.ID, api.Exec{Argv: []string{"sleep", "20"}})
+					}
+				})
+			}
+		}
+		time.Sleep(300 * time.Millisecond)
+		return func() {
+			stop()
+			asleep.Wait()
+			for _, id := range ids {
+				if err := a.DeleteSession(context.WithoutCancel(t.Context()), id); err != nil {
+					t.Error(fmt.Errorf("delete a session: %w", err))
+				}
+			}
+		}
+	}
+}

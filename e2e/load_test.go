@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A load is processor time since the host started: of everything, and of what belongs to
+// a test: the groups of its agent, the agent and the test itself.
+type load struct{ all, ours time.Duration }
+
+// load reads it.
+func (a *agent) load(t testing.TB) load {
+	t.Helper()
+	var l load
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(stat), "\n")
+	for i, field := range strings.Fields(first)[1:9] { // user nice system idle iowait irq softirq steal
+		if n, err := strconv.ParseInt(field, 10, 64); err == nil && i != 3 && i != 4 {
+			l.all += time.Duration(n) * 10 * time.Millisecond // USER_HZ is 100
+		}
+	}
+	l.ours = a.groupTime(t)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	for _, field := range fields[11:13] { // utime, stime
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.ours += time.Duration(n) * 10 * time.Millisecond
+	}
+	var self unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &self); err != nil {
+		t.Fatal(err)
+	}
+	l.ours += time.Duration(self.Utime.Nano() + self.Stime.Nano())
+	return l
+}
+
+// groupTime is the processor time of all that ever ran in the agent's groups.
+func (a *agent) groupTime(t testing.TB) time.Duration {
+	t.Helper()
+	for _, path := range a.groups(t) {
+		stat, err := os.ReadFile(filepath.Join(path, "cpu.stat"))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(stat)) {
+			if rest, is := strings.CutPrefix(line, "usage_usec "); is {
+				n, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return time.Duration(n) * time.Microsecond
+			}
+		}
+	}
+	t.Fatal("no group of the agent has usage_usec in cpu.stat")
+	return 0
+}
+
+// othersUse is how many processors others used between two loads that lie so long apart.
+func othersUse(from, to load, span time.Duration) float64 {
+	return float64(to.all-from.all-(to.ours-from.ours)) / float64(span)
+}

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"regexp"
+	"sync"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// The recipe that docs/languages.md shows is built as it stands there, twice alike, and its
+// image runs what the page runs. numpy does not import without the link that libblas3's
+// postinst has update-alternatives make, and the command linalg is there by the recipe's Finish.
+func TestRecipeOfTheLanguagesPage(t *testing.T) {
+	testenv.NeedRoot(t)
+	page, err := os.ReadFile("../docs/languages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)```yaml\n(name: python-numpy\n.*?)```").FindSubmatch(page)
+	if shown == nil {
+		t.Fatal("docs/languages.md shows no recipe python-numpy")
+	}
+	recipe, err := rootfs.ParseRecipe("docs/languages.md", shown[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var built [2]bytes.Buffer
+	var errs [2]error
+	var both sync.WaitGroup
+	for i := range built {
+		both.Go(func() {
+			errs[i] = rootfs.Build(t.Context(), recipe, &built[i], rootfs.BuildOptions{Cache: "/var/cache/brig"})
+		})
+	}
+	both.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(built[0].Bytes(), built[1].Bytes()) {
+		t.Errorf("two builds are %x and %x", sha256.Sum256(built[0].Bytes()), sha256.Sum256(built[1].Bytes()))
+	}
+	a := startAgentWith(t, placeOf(t, "brig-data-"))
+	if _, err := a.Import(t.Context(), &built[0], recipe.Name, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"python3", "-c", "import numpy; print(numpy.linalg.solve([[2., 0.], [0., 4.]], [2., 8.]))"}, "[1. 2.]\n"},
+		{[]string{"linalg"}, "4\n"}, // by Finish
+		{[]string{"awk", "BEGIN { print 1 + 1 }"}, "2\n"},
+		{[]string{"which", "awk"}, "/usr/bin/awk\n"},
+		{[]string{"readlink", "/usr/bin/awk", "/usr/lib/x86_64-linux-gnu/libblas.so.3"}, "/etc/alternatives/awk\n/etc/alternatives/libblas.so.3-x86_64-linux-gnu\n"},
+		// What the postinsts did beside the links, and what the build needed, is not there.
+		{[]string{"sh", "-c", "ls /var/cache /usr/bin/update-alternatives /usr/bin/ucf /usr/bin/systemctl 2>/dev/null"}, "/var/cache:\n"},
+	} {
+		res := a.run(t, api.Run{Image: recipe.Name, Argv: c.argv})
+		if string(res.Stdout) != c.want {
+			t.Errorf("%q prints %q, %q; want %q", c.argv, res.Stdout, res.Stderr, c.want)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// One database of 100,000 transactions, each of which takes and gives back ten record
+// locks, ends well within the default limits; on a slow machine it has a third of them.
+func TestDatabaseOfManyTransactions(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	a.needPython(t)
+	n := rounds(100_000)
+	r := py(fmt.Sprintf(`import sqlite3
+db = sqlite3.connect("/box/x.db", isolation_level=None)
+db.execute("create table t(a integer primary key, b text)")
+for i in range(%d):
+    db.execute("insert into t(b) values(?)", ("x%%d" %% i,))
+print(db.execute("select count(*) from t").fetchone()[0])
+`, n))
+	r.Limits.Wall = slowly(30)
+	res := a.run(t, r)
+	wantVerdict(t, res, api.OK)
+	if string(res.Stdout) != fmt.Sprintln(n) || len(res.Refused) > 0 {
+		t.Errorf("%q, refused %+v", res.Stdout, res.Refused)
+	}
+	t.Logf("wall %s", time.Duration(res.Timing.Wall))
+}
+
+// lockObjects is how many objects for locks of files the kernel has.
+func lockObjects(t *testing.T) (n int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/slabinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, err := fmt.Sscanf(line, "file_lock_cache %d", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatal("no file_lock_cache in /proc/slabinfo: the kernel keeps them elsewhere (slab_nomerge), and the test would be blind")
+	return 0
+}
+
+// MEM-40. No run holds more than 10,000 record locks, which no group is charged for, nor
+// by threads that rewrite the argument while the kernel reads it, or processes that share
+// the work; and what it meets is named.
+func TestRecordLocksAreBounded(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	prog := compileC(t, "locks", `#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <errno.h>
+#include <unistd.h>
+static struct flock shared;
+static void *rewrite(void *p) {
+	for (unsigned s = (long)p;;) {
+		s = s * 1103515245 + 12345;
+		shared.l_type = s >> 9 & 1 ? F_RDLCK : F_WRLCK;
+		shared.l_start = s >> 4 & 0xfffffe;
+		shared.l_len = 1;
+	}
+}
+int main(int argc, char **argv) {
+	int threads = atoi(argv[1]), children = atoi(argv[2]);
+	long calls = atol(argv[3]), done = 0, refused = 0;
+	char name[20];
+	for (int i = 0; i < children && fork(); i++) ;
+	sprintf(name, "f%d", getpid());
+	int fd = open(name, O_RDWR | O_CREAT, 0600);
+	pthread_t t;
+	for (long i = 0; i < threads; i++) pthread_create(&t, 0, rewrite, (void *)(i + 1));
+	for (long i = 0; i < calls; i++) {
+		struct flock own = {.l_type = F_WRLCK, .l_start = 2 * i, .l_len = 1};
+		if (threads) shared = own; // and then somebody else's
+		if (!fcntl(fd, F_SETLK, threads ? &shared : &own)) done++;
+		else if (errno == ENOLCK) refused++;
+	}
+	printf("%ld held, %ld refused\n", done, refused);
+	fflush(stdout);
+	pause();
+}`)
+	for _, tt := range []struct {
+		name string
+		args []string
+	}{
+		{"one process", []string{"0", "0", "60000"}},
+		{"threads that rewrite the argument", []string{"2", "0", "150000"}},
+		{"processes", []string{"0", "9", "20000"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before, most := lockObjects(t), 0
+			r := program(prog, tt.args...)
+			r.Limits.Wall = slowly(6)
+			done := make(chan api.Result)
+			go func() { done <- a.run(t, r) }()
+			for {
+				select {
+				case res := <-done:
+					wantVerdict(t, res, api.WallLimit)
+					if most > 10_000+600 || most < 5000 { // those of the host, and that a processor keeps for the next
+						t.Errorf("%d objects; the bound is 10,000, and the test is to come near", most)
+					}
+					t.Logf("%d objects, %s, refused %+v", most, res.Stdout, res.Refused)
+					if tt.args[0] != "0" {
+						return // chance decides whether it came to the bound
+					}
+					if len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" || res.Refused[0].Syscall != "fcntl" {
+						t.Errorf("refused: %+v; want fcntl with ENOLCK", res.Refused)
+					}
+					return
+				case <-time.After(20 * time.Millisecond):
+					most = max(most, lockObjects(t)-before)
+				}
+			}
+		})
+	}
+	// Who gives back goes on: the same number of calls, one lock at a time.
+	r := program(compileC(t, "returned", `#include <fcntl.h>
+int main(void) {
+	int fd = open("f", O_RDWR | O_CREAT, 0600);
+	for (long i = 0; i < 30000; i++) {
+		struct flock l = {.l_type = i % 2 ? F_UNLCK : F_WRLCK, .l_len = 1};
+		if (fcntl(fd, F_SETLK, &l)) return 1;
+	}
+	return 0; }`))
+	wantVerdict(t, a.run(t, r), api.OK)
+}

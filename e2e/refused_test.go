@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A call that the profile refuses with an error is named in the result, with how often,
+// by the profile and the error; what libraries do without is not.
+func TestRefusedCallsAreNamed(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	r := program(compileC(t, "refused", `#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+int main(void) {
+	for (int i = 0; i < 3; i++) alarm(1);
+	chdir("/tmp"); umask(0); setsid(); // of these cellinit makes some as well
+	syscall(SYS_openat2, -1, 0, 0, 0);
+	ioctl(1, 0x5412, "x");
+	return 3; }`))
+	r.Profile = "strict"
+	res := a.run(t, r)
+	wantVerdict(t, res, api.Nonzero)
+	want := []api.Refusal{{Syscall: "alarm", Profile: "strict", Errno: "EPERM", Count: 3}}
+	for _, n := range []string{"chdir", "umask", "setsid"} {
+		want = append(want, api.Refusal{Syscall: n, Profile: "strict", Errno: "EPERM", Count: 1})
+	}
+	if !slices.Equal(res.Refused, want) {
+		t.Errorf("refused: %+v; want %+v", res.Refused, want)
+	}
+	r.Profile = "default"
+	if res := a.run(t, r); len(res.Refused) > 0 {
+		t.Errorf("in the default tier: %+v", res.Refused)
+	}
+}
+
+// In a session each exec is told its own.
+func TestSessionTellsRefusedByExec(t *testing.T) {
+	a := startAgent(t, "--slots", "2")
+	s := a.session(t, func(s *api.SessionRequest) { s.Profile = "strict" })
+	prog := compileC(t, "alarms", `#include <unistd.h>
+#include <stdlib.h>
+int main(int argc, char **argv) { for (int i = 0; i < atoi(argv[1]); i++) alarm(0); return 0; }`)
+	if err := a.PutFile(t.Context(), s.ID, "alarms", bytes.NewReader(prog.Content), true); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int64{2, 5, 0} {
+		res, err := a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./alarms", fmt.Sprint(n)}})
+		if err != nil || res.Verdict != api.OK {
+			t.Fatalf("%s, %v", res.Verdict, err)
+		}
+		var got int64
+		for _, one := range res.Refused {
+			if one.Syscall == "alarm" {
+				got += one.Count
+			}
+		}
+		if got != n {
+			t.Errorf("%d calls of alarm are told as %+v", n, res.Refused)
+		}
+	}
+}
+
+// agentTime is the processor time that the agent has used.
+func (a *agent) agentTime(t *testing.T) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var ticks int64
+	for _, s := range f[11:13] { // utime and stime, in hundredths
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+// PID-40. A program that has calls refused without end costs itself: the agent answers some
+// 10,000 a second, by threads of its own too, and a call of the kill set beside them
+// still ends the run.
+func TestStormOfRefusedCallsCostsItself(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	storm := compileC(t, "storm", `#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/ptrace.h>
+#include <pthread.h>
+#include <unistd.h>
+static void *many(void *p) { for (;;) syscall(SYS_sethostname, "x", 1); }
+int main(int argc, char **argv) {
+	pthread_t t;
+	for (int i = 0; i < 20; i++) pthread_create(&t, 0, many, 0);
+	sleep(1);
+	if (argc > 1) ptrace(PTRACE_TRACEME, 0, 0, 0);
+	pause(); }`)
+	r := program(storm)
+	r.Limits.Wall = seconds(4)
+	a.run(t, program(compileC(t, "warm", "int main(void) { return 0; }")))
+	before := a.agentTime(t)
+	res := a.run(t, r)
+	used := a.agentTime(t) - before
+	wantVerdict(t, res, api.WallLimit)
+	if len(res.Refused) != 1 || res.Refused[0].Count < 1000 || res.Refused[0].Count > 60_000 {
+		t.Errorf("refused: %+v; want some 41,000 calls in 4 s", res.Refused)
+	}
+	if used > slow(1200*time.Millisecond) { // a quarter of a processor and the run's own set-up
+		t.Errorf("the agent used %s of processor time for a run of 4 s", used)
+	}
+	t.Logf("%d calls, %s of the agent's processor time", res.Refused[0].Count, used)
+	r = program(storm, "denied")
+	r.Limits.Wall = slowly(20)
+	wantVerdict(t, a.run(t, r), api.Denied)
+}

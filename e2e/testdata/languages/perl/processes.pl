@@ -1,0 +1,44 @@
+use strict;
+use warnings;
+use IPC::Open3;
+use POSIX qw(:sys_wait_h setsid dup2);
+use Socket;
+use Time::HiRes qw(usleep ualarm setitimer ITIMER_VIRTUAL);
+system('sh', '-c', 'exit 3') == 3 << 8 or die 'system';
+`echo piped` eq "piped\n" or die 'backquotes';
+my $pid = open3(my $in, my $out, undef, 'cat');
+print $in 'through';
+close $in;
+<$out> eq 'through' and waitpid($pid, 0) == $pid or die 'open3';
+pipe(my $r, my $w) or die $!;
+$pid = fork // die "fork: $!";
+if (!$pid) {
+    setsid();
+    syswrite $w, 'x';
+    POSIX::_exit(7);
+}
+waitpid($pid, 0);
+$? >> 8 == 7 or die 'child';
+sysread $r, my $byte, 1;
+$pid = fork // die $!;
+if (!$pid) { sleep 9; exit 0 }
+kill 'TERM', $pid;
+waitpid($pid, 0);
+$? == 15 or die 'kill';
+my $rang = 0;
+$SIG{ALRM} = sub { $rang++ };
+alarm 1;
+select undef, undef, undef, 3;
+ualarm 10000;
+usleep 500000;
+$rang == 2 or die "alarm: $rang";
+$SIG{VTALRM} = sub { $rang = 0 };
+setitimer(ITIMER_VIRTUAL, 0.01);
+1 while $rang;
+my $text;
+socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die "socketpair: $!";
+send($a, 'hello', 0) == 5 and defined recv($b, $text, 5, 0) and $text eq 'hello' or die 'socket';
+unpack('i', getsockopt($a, SOL_SOCKET, SO_TYPE)) == SOCK_STREAM and shutdown($a, 1) or die 'option';
+getpgrp() >= 0 and getpriority(0, 0) >= 0 and (times)[0] >= 0 or die 'self';
+$0 = 'renamed';
+print "processes ok\n";

@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+)
+
+// A run that was accepted finds its blob when its turn comes, and another key's blobs stay,
+// however many a key brings meanwhile; on the agent's disk there are never more than fit.
+func TestBlobsOfAWaitingRunStay(t *testing.T) {
+	const most = 1 << 20
+	store, err := cache.Open(t.TempDir(), most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	over, begun := make(chan struct{}), make(chan struct{}, 8)
+	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 1, BlobsMax: most}) })
+	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
+		if err := store.PutBlob(r.PathValue("digest"), r.Body); err != nil {
+			t.Error(err)
+		}
+		say(w, 200, struct{}{})
+	})
+	mux.HandleFunc("HEAD /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
+		if !store.Has(r.PathValue("digest")) {
+			w.WriteHeader(404)
+		}
+	})
+	mux.HandleFunc("DELETE /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
+		if err := store.Remove(r.PathValue("digest")); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(204)
+	})
+	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		begun <- struct{}{}
+		<-over
+		run, err := api.ParseRun(text)
+		if err != nil {
+			t.Error(err)
+		}
+		if run.StdinBlob != "" && !store.Has(run.StdinBlob) {
+			deny(w, 404, api.Refuse(api.CodeNoBlob, "gone"))
+			return
+		}
+		say(w, 200, api.Result{Verdict: api.OK})
+	})
+	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	web := serveFake(t, mux, func(c *Config) { c.Keys, c.Places = keys, 8 })
+	put := func(key, content string) string {
+		t.Helper()
+		digest := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+		if s := send(t, web, "PUT", "/v1/blobs/"+digest, content, nil, as[key]...); s != 204 {
+			t.Errorf("%s puts %d bytes: %d", key, len(content), s)
+		}
+		return digest
+	}
+	input, idle := put("bob", "the input"), put("bob", "of no run")
+	begin := func(key, body string) (st api.Status) {
+		t.Helper()
+		if s := send(t, web, "POST", "/v1/runs?wait=false", body, &st, as[key]...); s != 202 {
+			t.Fatalf("%s's run: %d", key, s)
+		}
+		return st
+	}
+	begin("ann", simple)
+	<-begun
+	waits := begin("bob", fmt.Sprintf(`{"image":"tiny","argv":["cat"],"stdin_blob":%q}`, input))
+	for i := range 300 {
+		put("ann", fmt.Sprint(i))
+	}
+	for i := range 8 {
+		put("ann", strings.Repeat(fmt.Sprint(i), 300<<10))
+	}
+	close(over)
+	var st api.Status
+	waitUntil(t, "bob's run", func() bool {
+		return send(t, web, "GET", "/v1/runs/"+waits.Run, "", &st, as["bob"]...) == 200 && st.State == api.Done
+	})
+	if st.Error != nil || st.Result == nil || st.Result.Verdict != api.OK {
+		t.Errorf("the run that waited: %+v, %+v", st.Result, st.Error)
+	}
+	if s := send(t, web, "HEAD", "/v1/blobs/"+idle, "", nil, as["bob"]...); s != 204 {
+		t.Errorf("bob's other blob: %d", s)
+	}
+}

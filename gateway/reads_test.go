@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/queue"
+)
+
+// A key that asks for figures as often as it can has one of two readers and waits for itself:
+// the other reader, and the processor, are free for the others (API-15, API-30).
+func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
+	token, text := map[string]string{}, "keys:\n"
+	for _, name := range []string{"ann", "bob"} {
+		one, line, err := NewKey(Key{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token[name], text = "Bearer "+one, text+line+"\n"
+	}
+	keys, err := ParseKeys([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
+	g := web.Config.Handler.(*Gateway)
+	paths := []string{"/v1/history", "/v1/stats", "/v1/alerts"}
+	ask := func(name, path string) (status int) {
+		return send(t, web, "GET", path, "", nil, "Authorization", token[name])
+	}
+
+	first := g.reads.TryTake(queue.Who{Key: "bob", Most: readsOfAKey})
+	var waiting sync.WaitGroup
+	for i := range readsKeyWaits {
+		waiting.Go(func() {
+			if s := ask("bob", paths[i%len(paths)]); s != 200 {
+				t.Errorf("one that waited its turn: %d", s)
+			}
+		})
+	}
+	waitUntil(t, "bob's requests", func() bool { return g.reads.Stats().Waiting == readsKeyWaits })
+	for _, path := range paths {
+		var p api.Problem
+		if s := send(t, web, "GET", path, "", &p, "Authorization", token["bob"]); s != 429 || p.Code != api.CodeBusy || p.RetryAfter == 0 || !strings.Contains(p.Detail, "16 requests of this key for past runs") {
+			t.Errorf("%s: %d %+v", path, s, p)
+		}
+		if s := ask("ann", path); s != 200 {
+			t.Errorf("%s of another key, meanwhile: %d", path, s)
+		}
+	}
+	if had := g.reads.Had("bob"); had != readsOfAKey {
+		t.Errorf("bob has %d turns", had)
+	}
+	first.Release()
+	waiting.Wait()
+	if left := g.reads.Stats(); left.Waiting != 0 || g.reads.Had("bob") != 0 {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+// An unread answer is written to nobody until its reader goes.
+type unread struct {
+	http.ResponseWriter
+	begun, over chan struct{}
+}
+
+func (u *unread) Write(p []byte) (int, error) {
+	u.begun <- struct{}{}
+	<-u.over
+	return 0, net.ErrClosed
+}
+
+// API-15: two keys that take no answer about past runs do not keep others from theirs.
+func TestUnreadAnswersKeepNoTurn(t *testing.T) {
+	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"}, Key{Name: "cleo"})
+	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
+	g := web.Config.Handler.(*Gateway)
+	over, begun := make(chan struct{}), make(chan struct{}, 8)
+	var held sync.WaitGroup
+	for i, name := range []string{"ann", "bob"}[:readsAtATime] {
+		held.Go(func() {
+			r := httptest.NewRequest("GET", []string{"/v1/stats", "/v1/history"}[i], nil)
+			r.Host = "localhost"
+			r.Header.Set(as[name][0], as[name][1])
+			g.ServeHTTP(&unread{httptest.NewRecorder(), begun, over}, r)
+		})
+	}
+	for range readsAtATime {
+		<-begun
+	}
+	ctx, enough := context.WithTimeout(t.Context(), 10*time.Second)
+	defer enough()
+	for _, path := range []string{"/v1/stats", "/v1/history", "/v1/alerts"} {
+		req, err := http.NewRequestWithContext(ctx, "GET", web.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(as["cleo"][0], as["cleo"][1])
+		res, err := web.Client().Do(req)
+		if err != nil {
+			t.Errorf("%s beside two that read nothing: %v", path, err)
+			continue
+		}
+		res.Body.Close()
+		if res.StatusCode != 200 {
+			t.Errorf("%s beside two that read nothing: %d", path, res.StatusCode)
+		}
+	}
+	close(over)
+	held.Wait()
+	if left := g.reads.Stats(); left.Had != 0 || left.Waiting != 0 {
+		t.Errorf("left: %+v", left)
+	}
+}

@@ -1,0 +1,94 @@
+package rootfs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a language needs is looked for inside the image's tree, through its links; an image that
+// lacks some of it is refused with what is missing and the cure.
+func TestNeeds(t *testing.T) {
+	host := t.TempDir() // beside the tree: nothing of it counts
+	tree := filepath.Join(host, "root")
+	for _, dir := range []string{"usr/lib/x", "elsewhere"} {
+		if err := os.MkdirAll(filepath.Join(tree, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range map[string]string{"root/usr/lib/x/one": "", "outside": ""} {
+		if err := os.WriteFile(filepath.Join(host, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"lib": "usr/lib", "abs": "/usr/lib/x/one", "out": "../outside", "host": host, "round": "round"} {
+		if err := os.Symlink(target, filepath.Join(tree, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	img := Image{Path: tree}
+	for name, there := range map[string]bool{
+		"/usr/lib/x/one": true, "/usr/lib/x": true, "/lib/x/one": true, "/abs": true, "/elsewhere": true,
+		"/usr/lib/x/two": false, "/usr/lib/x/one/more": false, "/out": false, "/host": false, "/round": false, "/outside": false,
+	} {
+		l := Language{Name: "x", Image: "x", Needs: []string{"/usr/lib", name}}
+		missing, err := l.Lacks(img)
+		if err != nil || slices.Contains(missing, name) == there || slices.Contains(missing, "/usr/lib") {
+			t.Errorf("%s: missing %q, %v; want it there: %v", name, missing, err, there)
+		}
+		if err := l.Fits(img); errors.Is(err, ErrOutdated) == there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for image, cure := range map[string]string{"java": "brig rootfs build java", "mine": "brig rootfs import FILE --name mine"} {
+		err := Language{Name: "x", Image: image, Needs: []string{"/usr/lib/x/two"}}.Fits(img)
+		if err == nil || !strings.Contains(err.Error(), cure) || !strings.Contains(err.Error(), "/usr/lib/x/two") {
+			t.Errorf("image %s: %v; want what is missing, and %q", image, err, cure)
+		}
+	}
+	if missing, err := (Language{Needs: []string{"/a"}}).Lacks(Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
+		t.Errorf("an image that was removed: %q, %v", missing, err)
+	}
+}
+
+func TestNeedsAreAbsolutePaths(t *testing.T) {
+	const manifest = "name: x\nimage: x\nsource_file: x\nrun: [x, \"{source}\"]\nneeds: [/usr/ok, "
+	if _, err := ParseLanguage("m", []byte(manifest+"/usr/lib/x]\n")); err != nil {
+		t.Error(err)
+	}
+	for _, word := range []string{"usr/lib", "/", "/usr/../etc", "/usr/", "\"\""} {
+		if _, err := ParseLanguage("m", []byte(manifest+word+"]\n")); err == nil || !strings.Contains(err.Error(), "line 5: needs") {
+			t.Errorf("needs %s: %v", word, err)
+		}
+	}
+}
+
+// What brig puts into images for its own manifests' commands is what those need, so that an image
+// of an older recipe is known by it.
+func TestManifestsNeedWhatTheyName(t *testing.T) {
+	all, err := LoadLanguages("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, l := range all.All() {
+		for _, word := range slices.Concat(l.Compile, l.Run, l.Syntax) {
+			for part := range strings.SplitSeq(word, ":") {
+				if !strings.HasPrefix(part, "/usr/lib/brig/") {
+					continue
+				}
+				seen++
+				part = strings.TrimSuffix(part, "/*")
+				if !slices.ContainsFunc(l.Needs, func(n string) bool { return n == part || strings.HasPrefix(n, part+"/") }) {
+					t.Errorf("%s has %s in a command; add a file of it to needs", l.Name, part)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no manifest names anything in /usr/lib/brig")
+	}
+}

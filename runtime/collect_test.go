@@ -1,0 +1,122 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// boxOf is a directory with so many empty files and FIFOs, and one file in a directory.
+func boxOf(t *testing.T, files, fifos int) *os.File {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range files {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%04d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range fifos {
+		if err := unix.Mkfifo(filepath.Join(dir, fmt.Sprintf("a%04d", i)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "d", "x.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	box, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { box.Close() })
+	return box
+}
+
+// FIO-21: a look that takes too long ends, and says so however much else is skipped; one
+// whose caller has gone ends with that.
+func TestCollectingEnds(t *testing.T) {
+	box := boxOf(t, 100, 300)
+	want := api.Collect{Globs: []string{"a*", "d/*.txt", "f0099", "none"}, Files: 1000}
+	files, skipped, err := collect(t.Context(), box, want, nil, nil)
+	if err != nil || len(files) != 2 || files[0].Name != "d/x.txt" || files[1].Name != "f0099" || len(skipped) != collectSkipped+1 {
+		t.Fatalf("with time: %d files, %d skipped, %v", len(files), len(skipped), err)
+	}
+
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if files, skipped, err := collect(gone, box, want, nil, nil); !errors.Is(err, context.Canceled) || files != nil || skipped != nil {
+		t.Errorf("canceled: %d files, %d skipped, %v", len(files), len(skipped), err)
+	}
+
+	had := collectTime
+	collectTime = -time.Second
+	defer func() { collectTime = had }()
+	files, skipped, err = collect(t.Context(), box, want, nil, nil)
+	if err != nil || len(files) != 0 || len(skipped) != len(want.Globs)+1 {
+		t.Fatalf("no time: %d files, skipped %v, %v", len(files), skipped, err)
+	}
+	for i, s := range skipped {
+		name, reason := theRest, "the rest was not looked at"
+		if i < len(want.Globs) {
+			name, reason = want.Globs[i], "no file that was looked at"
+		}
+		if s.Name != name || !strings.Contains(s.Reason, reason) {
+			t.Errorf("no time: skipped %+v; want %s, %s", s, name, reason)
+		}
+	}
+	if none := unmade([]string{"prog"}, api.Result{Skipped: skipped}); len(none) > 0 {
+		t.Errorf("an artifact that was not looked for is told as not made: %v", none)
+	}
+}
+
+// FIO-21: a cancel that comes while files are collected ends that, and the slot is free for
+// the next run. Control: the same run without one.
+func TestCancelEndsCollecting(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
+	}
+	cancel := func() {}
+	f := &fault{}
+	h, err := Open(Config{
+		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		fault: func(step string) error {
+			if step == "run collect" {
+				cancel()
+			}
+			return f.step(step)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	for _, want := range []api.Verdict{api.OK, api.Canceled, api.OK} {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		if cancel = func() {}; want == api.Canceled {
+			cancel = stop
+		}
+		res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x"}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, Streams{}, Caller{})
+		if err != nil || res.Verdict != want || (len(res.Files) == 1) != (want == api.OK) {
+			t.Errorf("%s, %d files, %v; want %s", res.Verdict, len(res.Files), err, want)
+		}
+	}
+}

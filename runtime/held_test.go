@@ -1,0 +1,257 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+)
+
+func TestWhatARunMayKeep(t *testing.T) {
+	h := &Host{cfg: Config{Slots: 4}}
+	none, expected := api.Collect{None: true}, api.Bytes("x")
+	limits, big := api.Defaults(), api.Defaults()
+	big.Output = 64 * api.MiB
+	for _, tt := range []struct {
+		name     string
+		run      plan
+		streamed bool
+		want     api.Size
+	}{
+		{"both streams, which grow", plan{limits: limits, collect: none}, false, 48 * api.MiB},
+		{"of large ones what an answer carries", plan{limits: big, collect: none}, false, 48 * api.MiB},
+		{"files", plan{limits: limits}, false, 48*api.MiB + api.CollectBytes},
+		{"a stream", plan{limits: big, collect: none}, true, 0},
+	} {
+		if got := api.Size(tt.run.keeps(tt.streamed)); got != tt.want {
+			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+		}
+	}
+	j := &job{run: &plan{limits: big, collect: none}, ask: api.Run{Tests: make([]api.Test, 2)}}
+	for _, tt := range []struct {
+		test api.Test
+		want api.Size
+	}{
+		{api.Test{}, 192 * api.KiB},
+		{api.Test{Expected: &expected}, 96*api.MiB + 192*api.KiB},
+		{api.Test{Expected: &expected, Limits: api.Limits{Output: api.MiB}}, 1536*api.KiB + 192*api.KiB},
+	} {
+		if got := api.Size(h.testKeeps(j, tt.test)); got != tt.want {
+			t.Errorf("a test: %s; want %s", got, tt.want)
+		}
+	}
+	if got := keepOfTest(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
+		t.Errorf("of as many tests as there may be %s of each stream are kept; want 4K", got)
+	}
+}
+
+// AGT-21. The blobs of a test are loaded when Hold has given the room, not before: here they are
+// put there by the very call that gives it.
+func TestBlobsOfTestsAreLoadedWhenThereIsRoom(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
+	}
+	blobs, err := cache.Open(filepath.Join(dir, "blobs"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), Blobs: blobs, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	content := []byte("from a blob\n")
+	digest := fmt.Sprintf("%x", sha256.Sum256(content))
+	r := api.Run{Image: "tiny", Argv: []string{"cat"}}
+	for i := range 4 {
+		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i), StdinBlob: digest, ExpectedBlob: digest})
+	}
+	if _, err := h.Run(t.Context(), r, Streams{}, Caller{}); !isFull(err, api.CodeNoBlob) {
+		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
+	}
+	full, first := 3, true // times that there is no room, for another than the first
+	res, err := h.Run(t.Context(), r, Streams{Hold: func(n int64) error {
+		if n <= 0 {
+			return nil
+		}
+		if first {
+			first = false
+			return blobs.Put(digest, content)
+		}
+		if full--; full >= 0 {
+			return api.Fail(api.CodeBusy, "no room yet")
+		}
+		return blobs.Put(digest, content)
+	}}, Caller{})
+	if err != nil || res.Summary == nil || res.Summary.Accepted != 4 {
+		t.Errorf("%s, summary %+v, %v; want all accepted", res.Verdict, res.Summary, err)
+	}
+}
+
+// What a run has told is taken back but for what its answer carries.
+func TestKeepingSettles(t *testing.T) {
+	var now int64
+	k := newKeeping(Streams{Hold: func(n int64) error { now += n; return nil }})
+	if err := errors.Join(k.add(100), k.add(-40), k.add(7)); err != nil || now != 67 {
+		t.Fatalf("%d, %v", now, err)
+	}
+	k.settle(&api.Result{Stdout: api.Bytes("12345")})
+	if now != 5 {
+		t.Errorf("%d are kept for an answer of 5 bytes", now)
+	}
+	k.settle(&api.Result{})
+	if now != 0 {
+		t.Errorf("%d are kept for nothing", now)
+	}
+	var none *keeping
+	none.settle(&api.Result{})
+	if err := none.await(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Tests of a job that run side by side wait for each other's room, which is the most that
+// each may keep, and are refused only where the results that stay leave too little.
+func TestTestsOfAJobWaitForEachOthersRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, each, result = 100, 60, 15
+		now := int64(0)
+		var mu sync.Mutex
+		k := newKeeping(Streams{Hold: func(n int64) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if n > 0 && now+n > most {
+				return api.Refuse(api.CodeTooLarge, "%d and %d", now, n)
+			}
+			now += n
+			return nil
+		}})
+		var all sync.WaitGroup
+		var fit, refused atomic.Int64
+		for range 4 {
+			all.Go(func() {
+				ended, err := begins(k, each)
+				if err != nil {
+					refused.Add(1)
+					return
+				}
+				fit.Add(1)
+				time.Sleep(time.Second)
+				if err := k.add(result - each); err != nil {
+					t.Error(err)
+				}
+				ended()
+			})
+		}
+		all.Wait()
+		// After three the results take 45, and 60 more are too many.
+		if fit.Load() != 3 || refused.Load() != 1 || now != 3*result {
+			t.Errorf("%d had room, %d were refused, %d bytes are kept; want 3, 1 and %d", fit.Load(), refused.Load(), now, 3*result)
+		}
+		begun := time.Now()
+		if _, err := k.begin(each); !isFull(err, api.CodeTooLarge) || time.Since(begun) > 0 {
+			t.Errorf("with none under way: %v after %v", err, time.Since(begun))
+		}
+		if ended, err := k.begin(most - 3*result); err != nil {
+			t.Errorf("one that fits beside the results: %v", err)
+		} else {
+			ended()
+		}
+	})
+}
+
+// begins tries until there is room, as a test does.
+func begins(k *keeping, n int64) (ended func(), err error) {
+	for {
+		if ended, err = k.begin(n); !isFull(err, api.CodeBusy) {
+			return ended, err
+		}
+		time.Sleep(heldTick)
+	}
+}
+
+// What is said of a test for which there is no room has figures with units, and how many
+// results fit.
+func TestATestThatDoesNotFitIsTold(t *testing.T) {
+	j := &job{run: &plan{limits: api.Defaults(), collect: api.Collect{None: true}}, ask: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
+	s := &series{host: &Host{cfg: Config{Slots: 1}, maxHeld: 256 * api.MiB}, job: j, results: make([]*api.TestResult, 2), kept: newKeeping(Streams{Hold: func(int64) error { return nil }})}
+	if err := s.kept.add(200<<20 + 300<<10); err != nil {
+		t.Fatal(err)
+	}
+	full := api.Refuse(api.CodeTooLarge, "full")
+	for keeps, want := range map[int64]string{
+		100 << 20: `test "b" may have the agent keep 100M while it runs, and the results before it, 1 of 2, keep 200.3M of the 256M that there are: beside such a test 9 results of up to 16M each fit (two streams of keep_output, and collect.bytes): lower these`,
+		300 << 20: `test "b" may have the agent keep 300M, and it keeps 256M for one request: lower its limits.output,`,
+	} {
+		if err := s.tooLarge(full, 1, keeps); !isFull(err, api.CodeTooLarge) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+	busy := api.Fail(api.CodeBusy, "busy")
+	if err := s.tooLarge(busy, 1, 1); err != error(busy) {
+		t.Errorf("%v; want it as it was", err)
+	}
+}
+
+func TestWhatPlacedFilesCount(t *testing.T) {
+	file := func(n int) api.File { return api.File{Name: "f", Content: make([]byte, n)} }
+	for _, tt := range []struct {
+		files []api.File
+		want  api.Size
+	}{
+		{nil, 0},
+		{[]api.File{file(100)}, 0},
+		{[]api.File{file(256 << 10)}, 256 * api.KiB},
+		{[]api.File{file(1), file(252<<10 - 1)}, 256 * api.KiB}, // pages
+		{[]api.File{file(40 << 20), file(5000)}, 40 * api.MiB},
+		{[]api.File{{Name: "program", Executable: true, Content: make([]byte, 1<<20)}}, 0},
+	} {
+		if got := counted(tt.files); got != tt.want {
+			t.Errorf("%d files: %s; want %s", len(tt.files), got, tt.want)
+		}
+	}
+	p := &plan{files: []api.File{file(4 << 20)}, made: []api.File{file(1 << 20)}, limits: api.Limits{Memory: 8 * api.MiB, Swap: api.MiB}}
+	if err := p.fits(); err != nil {
+		t.Errorf("with the least memory left: %v", err)
+	}
+	if got := p.promise(); got != 10*api.MiB {
+		t.Errorf("promised %s; want memory, swap and artifacts", got)
+	}
+	p.files = append(p.files, api.File{Name: "program", Executable: true, Content: make([]byte, 2<<20)})
+	if err, got := p.fits(), p.promise(); err != nil || got != 12*api.MiB {
+		t.Errorf("with a program: %v, promised %s", err, got)
+	}
+	p.files = append(p.files, file(256<<10))
+	if p.fits() == nil {
+		t.Error("a run without memory beside its files is not refused")
+	}
+}
+
+// What is kept never takes more than is counted for it.
+func TestStreamKeepsWhatItMay(t *testing.T) {
+	const most = 1 << 20
+	s := stream{limit: 4 * most, keep: most}
+	b := make([]byte, 65_000)
+	for len(s.kept) < most {
+		s.append(b[:min(len(b), most-len(s.kept))])
+		if cap(s.kept) > most {
+			t.Fatalf("room for %d bytes of %d", cap(s.kept), most)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+// Whatever the calls do, no more locks are held than the bound says, as each adds two at
+// most; and a run that releases what it has goes on.
+func TestLockRoomBoundsWhatIsHeld(t *testing.T) {
+	var r lockRoom
+	held, looks := 0, 0
+	look := func(int, int) (lockCount, error) {
+		looks++
+		time.Sleep(100 * time.Microsecond)
+		return lockCount{records: held}, nil
+	}
+	refused := 0
+	for range 20_000 {
+		may, _, err := r.take(false, look, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if may {
+			held += 2
+		} else {
+			refused++
+		}
+		if held > maxLocks {
+			t.Fatalf("%d locks are held; the bound is %d", held, maxLocks)
+		}
+	}
+	if held < maxLocks-2*lockFull || refused == 0 {
+		t.Errorf("%d locks, %d calls refused; want about %d", held, refused, maxLocks)
+	}
+	if looks > 500 {
+		t.Errorf("%d looks for %d refused calls", looks, refused)
+	}
+	held = 0
+	time.Sleep(r.full - monotonic())
+	if may, _, err := r.take(false, look, own); err != nil || !may {
+		t.Errorf("after all were released: %v, %v", may, err)
+	}
+}
+
+func own() bool { return false }
+
+// A look costs a tenth of the time at most.
+func TestLocksAreLookedAtSeldom(t *testing.T) {
+	var r lockRoom
+	const slow = 20 * time.Millisecond
+	begun := monotonic()
+	may, until, err := r.take(false, func(int, int) (lockCount, error) { time.Sleep(slow); return lockCount{}, nil }, own)
+	if err != nil || !may || until < begun+10*slow {
+		t.Errorf("%v, next after %v, %v; want it after %v", may, until-begun, err, 10*slow)
+	}
+}
+
+// Python holds locks as programs do: on many ranges, in two processes, by a table of
+// descriptors that threads share.
+func TestHeldLocksCountsWhatIsHeld(t *testing.T) {
+	testenv.NeedRoot(t)
+	dir := t.TempDir()
+	script := `
+import fcntl, os, sys, threading, time
+f = open(sys.argv[1], "w+")
+for i in range(700): fcntl.lockf(f, fcntl.LOCK_EX, 1, 2*i)
+g = open(sys.argv[1] + "2", "w+")
+fcntl.flock(g, fcntl.LOCK_EX)
+threads = [threading.Thread(target=time.sleep, args=(60,), daemon=True) for _ in range(8)]
+[t.start() for t in threads]
+print("ready", flush=True)
+sys.stdin.read()
+`
+	var pids []int
+	for i := range 2 {
+		cmd := exec.CommandContext(t.Context(), "python3", "-c", script, filepath.Join(dir, fmt.Sprint(i)))
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = in.Close(); _ = cmd.Wait() }()
+		if _, err := out.Read(make([]byte, 8)); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, cmd.Process.Pid)
+	}
+	time.Sleep(300 * time.Millisecond) // until all of them wait
+	tasks := int64(18)
+	held, err := heldLocks(group{pids, &tasks}, nil, 5000, 0, true)
+	got, whole := held.records, held.whole
+	if _, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pids[0]), uintptr(pids[0]), 2, 0, 0, 0); errno == unix.ENOSYS {
+		// Each of 9 threads counts as having a table of its own (compareTables).
+		if got < maxLocks && !errors.Is(err, errLocksUnknown) {
+			t.Errorf("%d locks, %v; want too many", got, err)
+		}
+		return
+	} else if err != nil || got != 1400 {
+		t.Errorf("%d locks, %v; two processes hold 700 each", got, err)
+	} else if whole < 2 || whole > 500 { // and parts of memory that are files'
+		t.Errorf("%d whole-file locks; two processes that sleep hold one each", whole)
+	}
+	tasks++ // one that is in no list: it may have any number
+	if held, err := heldLocks(group{pids, &tasks}, nil, 5000, 0, true); err != nil || held.whole != 5000 || held.told {
+		t.Errorf("%+v, %v; want 5000 whole-file locks: a task is not seen", held, err)
+	}
+	tasks--
+	if held, err := heldLocks(group{pids, &tasks}, nil, 5000, 0, false); err != nil || held.whole != 5000 || held.told {
+		t.Errorf("%+v, %v; want 5000 whole-file locks: they may be in messages", held, err)
+	}
+	if held, err := heldLocks(group{[]int{1 << 22}, new(int64)}, nil, 7, 0, true); err != nil || held != (lockCount{whole: 7}) {
+		t.Errorf("of a process that is none: %+v, %v", held, err)
+	}
+}
+
+// No tier lets a call through that keeps open files where nobody can count them.
+func TestTiersHideNoOpenFiles(t *testing.T) {
+	for _, name := range seccomp.Tiers() {
+		p, err := seccomp.Tier(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := newFilter(p, api.Enforce)
+		if err != nil || f.hides {
+			t.Errorf("%s hides open files: %v, %v", name, f.hides, err)
+		}
+		if f, err = newFilter(p, api.Log); err != nil || !f.hides {
+			t.Errorf("%s in log mode lets messages with descriptors through and is taken to hide none: %v", name, err)
+		}
+	}
+}
+
+// A group is processes that a test has made, with the number of their tasks.
+type group struct {
+	pids  []int
+	tasks *int64
+}
+
+func (g group) Pids() ([]int, error)      { return g.pids, nil }
+func (g group) Processes() (int64, error) { return *g.tasks, nil }
+
+// MEM-41. Whole-file locks are free again only when a look can tell that they are gone.
+func TestLockRoomBoundsWholeFileLocks(t *testing.T) {
+	var r lockRoom
+	for _, seen := range []bool{false, true} {
+		granted := 0
+		for range 30_000 {
+			errno, _, err := r.answer("flock", [6]uint64{1: 2}, func(whole, _ int) (lockCount, error) {
+				if seen {
+					whole = 1 // the others were closed
+				}
+				return lockCount{whole: whole, told: seen}, nil
+			}, own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if errno == 0 {
+				granted++
+			}
+			if r.full > 0 {
+				r.full = 1 // the time is over
+			}
+		}
+		switch {
+		case !seen && (granted > maxLocks || granted < maxLocks-4*lockFull):
+			t.Errorf("%d calls are let go that nobody can count; the bound is %d", granted, maxLocks)
+		case seen && granted != 30_000:
+			t.Errorf("%d of 30000 calls are let go, and one lock is held at a time", granted)
+		}
+	}
+	errno, _, err := r.answer("fcntl", [6]uint64{1: 37}, nil, own)
+	if err != nil || errno != seccomp.EINVAL {
+		t.Errorf("F_OFD_SETLK: %v, %v; want EINVAL", errno, err)
+	}
+}
+
+// A task that runs, or has run, is no rest.
+func TestRestingSeesWhatRuns(t *testing.T) {
+	testenv.NeedRoot(t)
+	later := lookTime{processor: math.MaxInt64, wall: monotonic() + time.Minute}
+	for _, tt := range []struct {
+		script string
+		rests  bool
+	}{
+		{"sleep 60", true},
+		{"while :; do :; done", false},
+		{"while :; do sleep 0.01; done", false},
+	} {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", "exec 2>&-; "+tt.script+"; :")
+		cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		pids := []int{cmd.Process.Pid}
+		one := func() (int64, error) { return 1, nil }
+		before, ok := resting(pids, one, later)
+		time.Sleep(200 * time.Millisecond)
+		after, still := resting(pids, one, later)
+		if rests := ok && still && maps.Equal(before, after); rests != tt.rests {
+			t.Errorf("%s: rests: %v; want %v (%v, %v)", tt.script, rests, tt.rests, before, after)
+		}
+		if err := unix.Kill(-cmd.Process.Pid, unix.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait()
+	}
+}
+
+func TestRefusalsAreBounded(t *testing.T) {
+	var r refusals
+	for i := range 1000 {
+		r.add(api.Refusal{Syscall: fmt.Sprint(i), Profile: "p", Errno: "EPERM", Count: 1})
+		r.add(api.Refusal{Syscall: "7", Profile: "p", Errno: "EPERM", Count: 1})
+	}
+	var all int64
+	for _, one := range r {
+		all += one.Count
+	}
+	if len(r) != maxRefusals || all != 2000 || r[len(r)-1].Syscall != "others" {
+		t.Errorf("%d entries with %d calls, the last %+v", len(r), all, r[len(r)-1])
+	}
+}
+
+// Whoever calls without end has a full budget at once and then the rate.
+func TestPace(t *testing.T) {
+	var p pace
+	now := time.Hour
+	p.start(now)
+	answered := 0
+	for end := now + time.Second; now < end; answered++ {
+		if until := p.spend(priceRefused, now); until > 0 {
+			now = until
+		}
+	}
+	if want := budgetFull/priceRefused + 1000*budgetRate/priceRefused; answered < want*9/10 || answered > want*11/10 {
+		t.Errorf("%d refused calls were answered in a second; want about %d", answered, want)
+	}
+}
+
+// CPU-40. No epoll set of ours lies in another: adding a descriptor to one that does takes
+// a lock of the whole kernel (fs/eventpoll.c, epnested_mutex).
+func TestNoSetOfDescriptorsLiesInAnother(t *testing.T) {
+	s, err := newSlot(0, []int{0}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	done := make(chan error)
+	go func() {
+		_, err := s.poller.wait() // as a watch does
+		done <- err
+	}()
+	time.Sleep(10 * time.Millisecond)
+	if nested := nestedSets(t); len(nested) > 0 {
+		t.Errorf("%v", nested)
+	}
+	// The test can see one.
+	outer, err := newPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outer.Close()
+	if err := outer.add(s.poller.file, unix.EPOLLIN, 1); err != nil {
+		t.Fatal(err)
+	}
+	if nested := nestedSets(t); len(nested) != 1 {
+		t.Errorf("one set lies in another and %v are seen", nested)
+	}
+	s.wake.wake()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nestedSets lists the epoll sets of this process that watch another.
+func nestedSets(t *testing.T) (nested []string) {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := map[string]bool{}
+	for _, e := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == "anon_inode:[eventpoll]" {
+			sets[e.Name()] = true
+		}
+	}
+	if len(sets) == 0 {
+		t.Fatal("no epoll set at all: the test is blind")
+	}
+	for n := range sets {
+		text, err := os.ReadFile("/proc/self/fdinfo/" + n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > 1 && f[0] == "tfd:" && sets[f[1]] {
+				nested = append(nested, n+" watches "+f[1])
+			}
+		}
+	}
+	return nested
+}

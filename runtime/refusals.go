@@ -1,0 +1,42 @@
+package runtime
+
+import "github.com/brig-sandbox/brig/api"
+
+// maxRefusals bounds what a result names: a program can have any call refused, in a
+// dozen ways.
+const maxRefusals = 64
+
+// refusals are the calls of a run that its profile refused with an error.
+type refusals []api.Refusal
+
+// add counts one. Those that are one kind too many are counted together, as others.
+func (r *refusals) add(one api.Refusal) {
+	for i := range *r {
+		if (*r)[i].Syscall == one.Syscall && (*r)[i].Errno == one.Errno {
+			(*r)[i].Count += one.Count
+			return
+		}
+	}
+	switch {
+	case len(*r) < maxRefusals-1:
+		*r = append(*r, one)
+	case len(*r) == maxRefusals-1:
+		*r = append(*r, api.Refusal{Syscall: "others", Profile: one.Profile, Count: one.Count})
+	default:
+		(*r)[maxRefusals-1].Count += one.Count
+	}
+}
+
+// noteLogged counts a call that log mode let go on.
+func noteLogged(list []api.Denial, d api.Denial) []api.Denial {
+	for i := range list {
+		if list[i].Number == d.Number && list[i].Arch == d.Arch && list[i].Rule == d.Rule {
+			list[i].Count += d.Count
+			return list
+		}
+	}
+	if len(list) < maxLogged {
+		list = append(list, d)
+	}
+	return list
+}

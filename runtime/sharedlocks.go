@@ -1,0 +1,94 @@
+package runtime
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// The files of an image are those of every cell that has it. Who closes one looks through
+// all locks of it, under a lock of the kernel's (fs/locks.c, locks_remove_posix), and each
+// exec closes some libraries: so 20,000 locks of one run on libc.so.6 double the
+// processor time of a neighbour's execs (CPU-44). A run or session holds maxShared locks
+// on such files. Calls are asked for their file by chance, and all of them once one was
+// found, because it takes as long as the rest of the answer; another thread can change
+// the descriptor after that, so looks count those locks as well. What is locked by such a
+// race and then mapped and closed is not seen.
+
+// ownFiles are the file systems of which no other cell has files. Nil: all are.
+type ownFiles []ownDevice
+
+type ownDevice struct {
+	dev  uint64
+	name []byte // as a line of a lock in /proc/PID/fdinfo has it
+}
+
+// ownFilesOf are the file systems that files lie on, and the one of memfds.
+func ownFilesOf(files ...*os.File) (own ownFiles, err error) {
+	dev, err := memfdDevice()
+	if err != nil {
+		return nil, err
+	}
+	own = ownFiles{newOwnDevice(dev)}
+	for _, f := range files {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd(f), &st); err != nil {
+			return nil, os.NewSyscallError("fstat", err)
+		}
+		own = append(own, newOwnDevice(st.Dev))
+	}
+	return own, nil
+}
+
+func newOwnDevice(dev uint64) ownDevice {
+	return ownDevice{dev, fmt.Appendf(nil, " %02x:%02x:", unix.Major(dev), unix.Minor(dev))} // fs/locks.c, lock_get_status
+}
+
+// memfdDevice is the device of the kernel's own tmpfs, in which memfds are.
+var memfdDevice = sync.OnceValues(func() (uint64, error) {
+	n, err := unix.MemfdCreate("device", unix.MFD_CLOEXEC)
+	if err != nil {
+		return 0, os.NewSyscallError("memfd_create", err)
+	}
+	defer unix.Close(n)
+	var st unix.Stat_t
+	err = unix.Fstat(n, &st)
+	return st.Dev, os.NewSyscallError("fstat", err)
+})
+
+// line reports whether a line of a lock is of an own file.
+func (own ownFiles) line(line []byte) bool {
+	for _, d := range own {
+		if bytes.Contains(line, d.name) {
+			return true
+		}
+	}
+	return own == nil
+}
+
+// locks reports whether the descriptor in the first argument of a call is of a file that
+// other cells have. One that is closed is of none.
+func (own ownFiles) locks(n seccompNotif) (shared bool) {
+	if own == nil {
+		return false
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", n.Pid, uint32(n.Args[0])), &st); err != nil {
+		return false
+	}
+	for _, d := range own {
+		if st.Dev == d.dev {
+			return false
+		}
+	}
+	return true
+}
+
+// sharesFiles reports whether cells of a key have files that others have too: in mode
+// exclusive the image is a copy, and a writable root is a file system of its own.
+func (k cellKey) sharesFiles() bool { return k.mode != api.Exclusive && !k.writable }
