@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,20 +21,36 @@ import (
 // memory.reclaim since Linux 5.19; without it, nothing is done and the kernel frees when it
 // has to. Version 1 has memory.force_empty, in every group.
 func (l *Leaf) Reclaim() error {
-	now, err := l.Current()
-	if err != nil || now == 0 {
-		return err
-	}
-	w := Write{"memory.force_empty", "0"}
-	if l.cell.tree.layout.Unified {
-		w = Write{"memory.reclaim", strconv.FormatInt(now, 10)}
-	}
-	err = l.write(w)
-	if errors.Is(err, ErrUnsupported) || errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EINTR) {
-		return nil
+	left, err := l.Current()
+	for vain := 0; err == nil && left > 0 && vain < vainReclaims; {
+		w := Write{"memory.force_empty", "0"}
+		if l.cell.tree.layout.Unified {
+			w = Write{"memory.reclaim", strconv.FormatInt(left, 10)}
+		}
+		err = l.write(w)
+		if err == nil || errors.Is(err, ErrUnsupported) || errors.Is(err, unix.EBUSY) {
+			return nil
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			return err
+		}
+		time.Sleep(reclaimPause)
+		before := left
+		if left, err = l.Current(); left > before-before/8 {
+			vain++
+		}
 	}
 	return err
 }
+
+// EAGAIN says that not all was freed: the kernel gives up after 16 passes that free no whole
+// page (mm/memcontrol.c, memory_reclaim, Linux 6.1). Names are freed only after a grace period
+// of RCU, which a busy machine makes long, so that such a pass may have done much: we ask
+// again after a pause, until that frees little for vainReclaims times.
+const (
+	reclaimPause = 20 * time.Millisecond
+	vainReclaims = 4
+)
 
 // Kernel is what of the group's charge is the kernel's own objects, in bytes. Zero where
 // the kernel does not tell: version 1 may be built, or booted, without it. Version 2 adds
