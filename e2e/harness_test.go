@@ -122,7 +122,7 @@ func waits(t *testing.T) {
 	t.Helper()
 	testenv.NeedRoot(t)
 	t.Parallel()
-	testenv.CleanHostTogether(t)
+	testenv.CleanHost(t)
 }
 
 // launch starts a brigd in dir and waits until it answers.

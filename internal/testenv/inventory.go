@@ -17,40 +17,34 @@ import (
 
 // CleanHost records everything a sandbox could leave on a host and, when the test
 // is over, demands that nothing was added. It knows no name of ours: whatever is
-// new is a leak. Call it before anything is made.
+// new is a leak. Call it before anything is made. Tests that overlap, because they run
+// in parallel or because one has two agents, are compared as one: the host is recorded
+// before the first and must be so again after the last, which answers for all. What one
+// agent makes ready in its own time is no leak of another's.
 func CleanHost(t testing.TB) {
 	t.Helper()
-	t.Setenv(mark, strconv.Itoa(os.Getpid()))
-	before := Inventory()
-	t.Cleanup(func() { asBefore(t, before) })
-}
-
-var together struct {
-	sync.Mutex
-	tests  int            // guarded by it, as before: those that have begun and not ended
-	before map[string]int // of the first of them
-}
-
-// CleanHostTogether is CleanHost for tests that run side by side: the host is recorded
-// before the first and must be so again after the last, which answers for all.
-func CleanHostTogether(t testing.TB) {
-	t.Helper()
-	together.Lock()
-	defer together.Unlock()
-	if together.tests == 0 {
+	overlap.Lock()
+	defer overlap.Unlock()
+	if overlap.tests == 0 {
 		if err := os.Setenv(mark, strconv.Itoa(os.Getpid())); err != nil {
 			t.Fatal(err)
 		}
-		together.before = Inventory()
+		overlap.before = Inventory()
 	}
-	together.tests++
+	overlap.tests++
 	t.Cleanup(func() {
-		together.Lock()
-		defer together.Unlock()
-		if together.tests--; together.tests == 0 {
-			asBefore(t, together.before)
+		overlap.Lock()
+		defer overlap.Unlock()
+		if overlap.tests--; overlap.tests == 0 {
+			asBefore(t, overlap.before)
 		}
 	})
+}
+
+var overlap struct {
+	sync.Mutex
+	tests  int            // guarded by it, as before: those that have begun and not ended
+	before map[string]int // of the first of them
 }
 
 // asBefore demands that nothing is new on the host. What ends asynchronously gets a
