@@ -85,6 +85,9 @@ test-root: build ## privileged and hostile tests, and the command line's scripts
 test-v2: build ## the privileged tests under cgroup v2, in virtual machines (root)
 	@scripts/test v2
 
+test-v2-all: build ## test-v2 with the service, the command line and all volumes (root; 40 minutes)
+	@BRIG_TEST_V2=all scripts/test v2
+
 test-languages: build ## every program of every language brig brings (root)
 	@BRIG_TEST_LANGUAGES=all scripts/test languages
 
@@ -137,4 +140,4 @@ image-push: build ## build and push it: IMAGE=registry/name:tag
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers tiers channels kernel-memory cellinit build deps demo test test-pure test-root test-v2 test-languages image-python bench languages truth fuzz lint install uninstall deb image image-push clean
+.PHONY: help layers tiers channels kernel-memory cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint install uninstall deb image image-push clean

@@ -212,9 +212,12 @@ func TestHostileKnobsAreAsAtFirst(t *testing.T) {
 	} {
 		r := sh(tt.script)
 		r.Limits = odd
-		r.Limits.Wall = slowly(0.5)
-		if tt.want == api.CPULimit {
-			r.Limits.CPU, r.Limits.Wall = slowly(0.05), seconds(20)
+		r.Limits.Wall = seconds(20)
+		switch tt.want {
+		case api.WallLimit:
+			r.Limits.Wall = slowly(0.5)
+		case api.CPULimit:
+			r.Limits.CPU = slowly(0.05)
 		}
 		if got := a.run(t, r).Verdict; got != tt.want && got != api.Nonzero {
 			t.Errorf("%s: verdict %s; want %s", tt.script, got, tt.want)

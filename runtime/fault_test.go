@@ -119,7 +119,7 @@ func privately(t *testing.T) (dir string, second bool) {
 	testenv.NeedRoot(t)
 	if os.Getenv(privateFaults) == "" {
 		testenv.CleanHost(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // a machine in software takes two
+		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute) // a machine in software takes two, and a loaded one more
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), privateFaults+"=1")
