@@ -37,7 +37,7 @@ func orNone(s string) string {
 func hardening(f Facts) []Check {
 	pattern := f.Sysctls["kernel.core_pattern"]
 	all := []Check{pick("core_pattern", !strings.HasPrefix(pattern, "|"), Warn, orNone(pattern),
-		"the kernel starts this as root for a crash; a run has it started only by setting its own limit on cores to 0", "sysctl kernel.core_pattern=core")}
+		"the kernel starts this as root for a crash; of a run only where an operator's profile lets it set its limit on cores to 0", "sysctl kernel.core_pattern=core")}
 	for _, s := range []struct {
 		name  string
 		least int

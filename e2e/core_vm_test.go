@@ -55,6 +55,12 @@ func TestCrashesStartNoHelper(t *testing.T) {
 			t.Errorf("stdout %q", res.Stdout)
 		}
 	})
+	for _, script := range []string{"ulimit -c 0; kill -ABRT $$", "ulimit -S -c 0; kill -ABRT $$"} {
+		res := a.run(t, sh(script))
+		if wantVerdict(t, res, api.Signaled); !strings.Contains(string(res.Stderr), "ulimit") {
+			t.Errorf("%s: stderr %q; want a refusal", script, res.Stderr)
+		}
+	}
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "ulimit -c 0; kill -ABRT $$") // the control
 	if err := cmd.Run(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGABRT {
 		t.Fatalf("outside: %v", err)

@@ -60,9 +60,22 @@ func (p *plan) fits() error {
 	return api.Refuse(api.CodeBadFile, "the files take %s of memory, which counts, and limits.memory is %s: raise it, or send less (the least that must remain is %s)", files, p.limits.Memory, api.MinMemory)
 }
 
+// waitTables is what the kernel takes for threads that each wait, in poll or select, for as many
+// descriptors as one may have, beyond what the default limits let them wait for, which is 3.3
+// MiB: 8 bytes for a descriptor asked for and 64 for each queue it is waited in, of which a
+// named pipe opened for both ways has two (fs/select.c, Linux 6.18). No group is charged for
+// it (MEM-42).
+func waitTables(pids, openFiles int64) api.Size {
+	d := api.Defaults()
+	return max(0, api.Size(pids*openFiles-d.Pids*d.OpenFiles)*waitEntry) / countedStep * countedStep
+}
+
+const waitEntry = 8 + 2*64
+
 // promise is the memory that the host promises for a run: its limits, which its inputs
 // count against, and what no limit counts: artifacts and inputs to be executed, in whole
-// steps, so that a small program costs no more than its limit.
+// steps, so that a small program costs no more than its limit, and what waits for many
+// descriptors.
 func (p *plan) promise() api.Size {
 	var n api.Size
 	for _, f := range p.made {
@@ -73,5 +86,5 @@ func (p *plan) promise() api.Size {
 			n += inPages(f)
 		}
 	}
-	return p.limits.Memory + p.limits.Swap + n/countedStep*countedStep
+	return p.limits.Memory + p.limits.Swap + n/countedStep*countedStep + waitTables(p.limits.Pids, p.limits.OpenFiles)
 }

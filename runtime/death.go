@@ -47,6 +47,9 @@ func (w *watch) empty() error {
 	if err != nil || empty {
 		return err
 	}
+	if err := w.lateDenial(); err != nil {
+		return err
+	}
 	if err := w.shell.kill(); err != nil {
 		return err
 	}

@@ -237,6 +237,13 @@ func TestWhatPlacedFilesCount(t *testing.T) {
 	if err, got := p.fits(), p.promise(); err != nil || got != 12*api.MiB {
 		t.Errorf("with a program: %v, promised %s", err, got)
 	}
+	d := api.Defaults()
+	if p.limits.Pids, p.limits.OpenFiles = d.Pids, d.OpenFiles; p.promise() != 12*api.MiB {
+		t.Errorf("with the default processes and files %s is promised; want 12M", p.promise())
+	}
+	if p.limits.Pids, p.limits.OpenFiles = 1000, 1024; p.promise() < 12*api.MiB+1000*1024*136-4*api.MiB {
+		t.Errorf("1,000 threads that may wait for 1,024 files each: %s", p.promise())
+	}
 	p.files = append(p.files, file(256<<10))
 	if p.fits() == nil {
 		t.Error("a run without memory beside its files is not refused")

@@ -54,6 +54,34 @@ func (w *watch) heldLocks(whole, shared int) (lockCount, error) {
 	return heldLocks(w.shell.leaf, w.own, whole, shared, !w.filter.hides)
 }
 
+// lateDenial looks for a forbidden call among those that wait when the program has ended, by
+// processes that it left: however the program times its end, and whatever keeps the listener
+// silent, such a call is told (SEC-43). No call is answered, so that each process and thread
+// waits in one at most; all are killed next.
+func (w *watch) lateDenial() error {
+	if w.cell.listener == nil || w.shell.visit != nil || w.filter.mode == api.Log { // the session listens for its execs
+		return nil
+	}
+	for range w.limits.Pids {
+		waiting, err := readable(w.cell.listener)
+		if err != nil || !waiting || w.ev.Denial != nil {
+			return err
+		}
+		n, ok, err := receiveNotif(w.cell.listener)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue // it has ended
+		}
+		if d := w.filter.decide(n); d.Action != seccomp.ActCount && d.Action != seccomp.ActErrno {
+			denial := w.filter.denial(n, d)
+			w.ev.Denial = &denial
+		}
+	}
+	return nil
+}
+
 // onDenial ends the run for a call that the profile forbids.
 func (w *watch) onDenial(d api.Denial) error {
 	if w.ev.Denial == nil {

@@ -158,4 +158,13 @@ func waitReadable(f *os.File, timeout time.Duration) error {
 	}
 }
 
+// readable reports whether f is readable now.
+func readable(f *os.File) (bool, error) {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd(f)), Events: unix.POLLIN}}, 0)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return false, os.NewSyscallError("poll", err)
+	}
+	return n > 0, nil
+}
+
 const pollIn = unix.EPOLLIN

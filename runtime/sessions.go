@@ -79,7 +79,9 @@ func (all *sessions) admit(p *sessionPlan) (*seat, error) {
 	return all.seats[i], nil
 }
 
-func (p *sessionPlan) promise() api.Size { return p.limits.Memory + p.limits.Swap + p.limits.Scratch }
+func (p *sessionPlan) promise() api.Size {
+	return p.limits.Memory + p.limits.Swap + p.limits.Scratch + waitTables(p.limits.Pids, p.exec.OpenFiles)
+}
 
 // vacate takes back what admit gave.
 func (all *sessions) vacate(at *seat, p *sessionPlan) {

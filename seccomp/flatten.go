@@ -138,8 +138,9 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 }
 
 // tractable reports whether libseccomp is known to compile the rules of one
-// call in bounded time: all conditions are Equal, or all rules compare one and
-// the same register, or all compare the same registers and few by other means.
+// call in bounded time: all conditions are Equal, or those of all but one, which has masks; or
+// all rules compare one and the same register, or all compare the same registers and few by
+// other means.
 func tractable(flat []FlatRule) bool {
 	other, most, same := 0, maxOther, true
 	for _, f := range flat {
@@ -151,7 +152,7 @@ func tractable(flat []FlatRule) bool {
 			most = maxUnequal
 		}
 	}
-	return other == 0 || same && (len(flat[0].Conds) == 1 || other <= most)
+	return other == 0 || other == 1 && most == maxOther || same && (len(flat[0].Conds) == 1 || other <= most)
 }
 
 // precedence orders the rules of one call as Profile documents and drops what

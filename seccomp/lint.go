@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 )
 
@@ -211,10 +212,14 @@ func (l *linter) starts() {
 			l.fatal(-1, "%s is not allowed for all arguments: no program could start and end. (Its arguments are pointers; a filter cannot read what they point to)", name)
 		}
 	}
-	for _, name := range calls("read write close mmap munmap mprotect brk openat set_tid_address rt_sigreturn") {
+	for _, name := range calls("read write close mmap munmap mprotect brk set_tid_address rt_sigreturn") {
 		if !free(name) {
 			l.warn(-1, "%s is not allowed for all arguments: most programs cannot start", name)
 		}
+	}
+	// A loader opens its libraries for reading; flags of other openings may be refused.
+	if nr, ok := Number("openat", l.p.Arch); ok && !m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit(), Args: [6]uint64{1<<64 - 100, 0, syscall.O_CLOEXEC}}).Action.Open() {
+		l.warn(-1, "openat is not allowed for reading: most programs cannot start")
 	}
 }
 

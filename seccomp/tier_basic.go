@@ -1,6 +1,9 @@
 package seccomp
 
-import "slices"
+import (
+	"slices"
+	"syscall"
+)
 
 // Values of arguments that rules compare; include/uapi/linux unless said.
 const (
@@ -23,7 +26,15 @@ const (
 	prSetName = 15
 	prGetName = 16
 
-	rlimitStack = 3 // asm-generic/resource.h
+	// Resources of limits, asm-generic/resource.h.
+	rlimitCPU, rlimitFileSize, rlimitData, rlimitStack   = 0, 1, 2, 3
+	rlimitProcesses, rlimitOpenFiles, rlimitAddressSpace = 6, 7, 9
+
+	fcntlSetFlags = 4 // F_SETFL, fcntl.h
+
+	// directBits are the bits of open's flags that must be 0: O_DIRECT, whose value is the
+	// machine's, and those above an int.
+	directBits = syscall.O_DIRECT | 0xffffffff<<32
 
 	runID = 1000 // user and group of every run, in its own user namespace
 
@@ -34,11 +45,14 @@ const (
 
 // basicRules hold in every tier: what a computing program needs.
 func basicRules() []Rule {
+	opened := "opening files by path; no O_DIRECT, which reads an image from the disk, past the memory that holds it, as fast as the disk can, and all others wait"
 	return slices.Concat([]Rule{
 		plain(Allow(), "bytes through descriptors the program was given or opened",
 			"read write readv writev pread64 pwrite64 preadv pwritev lseek close"),
 		plain(Allow(), "looking at files by path; mounts decide what is there, path and flag filters never do: they miss creat, openat2 and O_CREAT with O_RDONLY",
-			"fstat stat lstat newfstatat statx access faccessat2 open openat readlink readlinkat getcwd"),
+			"fstat stat lstat newfstatat statx access faccessat2 readlink readlinkat getcwd"),
+		when("open", opened, masked(1, directBits, 0)),
+		when("openat", opened, masked(2, directBits, 0)),
 		plain(Allow(), "copies of its own descriptors", "dup dup2 dup3"),
 		plain(Allow(), "waiting for descriptors", "poll ppoll select pselect6"),
 		plain(Allow(), "its own memory; the group's limit bounds it", "mmap munmap mremap mprotect brk msync"),
@@ -60,8 +74,9 @@ func basicRules() []Rule {
 			0, 1, 2, 4, 8, 14, 15),
 		[]Rule{plain(Fail(EINVAL), "no other advice, and the answer of a kernel that has none: HWPOISON and SOFT_OFFLINE break the host's pages, MERGEABLE is a side channel, PAGEOUT, COLD, COLLAPSE and REMOVE act on pages that other sandboxes read", "madvise")},
 		[]Rule{plain(Fail(ENOTTY), "the answer of what is no terminal. Every other request is a device's or a file system's: TIOCSTI and TIOCLINUX type into terminals (CVE-2019-10063), FICLONE writes shared pages", "ioctl")},
-		anyOf("fcntl", 1, "descriptors and their flags: DUPFD GETFD SETFD GETFL SETFL DUPFD_CLOEXEC; no leases, owners or notifications, which reach other sandboxes through shared files",
-			0, 1, 2, 3, 4, 1030),
+		anyOf("fcntl", 1, "descriptors and their flags: DUPFD GETFD SETFD GETFL DUPFD_CLOEXEC; no leases, owners or notifications, which reach other sandboxes through shared files",
+			0, 1, 2, 3, 1030),
+		[]Rule{when("fcntl", "flags of its own open files: SETFL; no O_DIRECT, as of open", eq(1, fcntlSetFlags), masked(2, directBits, 0))},
 		anyOf("prctl", 0, "names of threads; not seccomp, memory maps, tracers, dumps, core scheduling, speculation, or names of memory, which no group pays for",
 			prSetName, prGetName),
 		[]Rule{

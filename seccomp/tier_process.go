@@ -43,11 +43,12 @@ func processRules() []Rule {
 		plain(Allow(), "reading its own scheduling", "sched_get_priority_max sched_get_priority_min sched_getparam sched_getscheduler getpriority"),
 		when("clone", "processes: fork", masked(0, ^uint64(forkFree), forkClone)),
 		when("clone", "processes: posix_spawn, system and popen", eq(0, vforkClone)),
-		when("prlimit64", "its own limits; lowering is harmless, raising needs a capability", eq(0, 0)),
+		when("prlimit64", "reading its own limits", eq(0, 0), eq(2, 0)),
 		when("socketpair", pair, eq(0, afUnix), masked(1, ^uint64(openFlags), sockStream)),
 		when("sendto recvfrom", "messages on socket pairs; no MSG_OOB (CVE-2025-38236), no MSG_ZEROCOPY", masked(3, ^uint64(sendFlags), 0)),
 		when("memfd_create", "anonymous files with CLOEXEC and ALLOW_SEALING; no huge pages", masked(1, ^uint64(3), 0)),
 	},
+		ownLimits(),
 		anyOf("waitid", 0, "waiting for its own processes: ALL PID PGID; no handles", 0, 1, 2),
 		anyOf("timerfd_create", 0, "timers of the clocks that everybody reads; no alarm clocks", clockRealtime, clockMonotonic),
 		anyOf("timer_create", 0, "timers of the clocks that everybody reads; not of processor clocks (CVE-2025-38352)", clockRealtime, clockMonotonic),
@@ -60,6 +61,17 @@ func processRules() []Rule {
 		socketOptions("getsockopt", "TYPE ERROR SNDBUF RCVBUF PEERCRED PROTOCOL", 3, 4, 7, 8, 17, 38),
 		socketOptions("setsockopt", "SNDBUF RCVBUF RCVTIMEO SNDTIMEO", 7, 8, 20, 21),
 	)
+}
+
+// ownLimits allows to lower the limits that shells and runtimes lower. A limit on cores is not
+// among them: the kernel starts no helper of core_pattern, which is the host's root, for a
+// process whose limit is exactly 1, as a run's is, and starts it for one of 0 (PRC-09).
+func ownLimits() []Rule {
+	var out []Rule
+	for _, resource := range []uint64{rlimitCPU, rlimitFileSize, rlimitData, rlimitStack, rlimitProcesses, rlimitOpenFiles, rlimitAddressSpace} {
+		out = append(out, when("prlimit64", "its own limits CPU FSIZE DATA STACK NPROC NOFILE AS; raising needs a capability; not CORE, which at 0 starts the host's core helper", eq(0, 0), eq(1, resource)))
+	}
+	return out
 }
 
 // socketOptions allows a call for generic options of a socket.

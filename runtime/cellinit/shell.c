@@ -115,6 +115,21 @@ static void reap(long pid, struct reply *r)
 	r->maxrss_kib = (u64)ru.maxrss;
 }
 
+// stay waits for the agent to end us where the program has left processes: they die with us,
+// and the agent looks first at the calls that they wait in (SEC-43).
+static void stay(int sock)
+{
+	long got;
+	do
+		got = SYS(wait4, -1, 0, WNOHANG | WALL, 0);
+	while (got > 0 || got == -EINTR);
+	if (got == 0) {
+		char none;
+		int n;
+		recv_message(sock, &none, sizeof none, 0, 0, &n);
+	}
+}
+
 __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 {
 	SYS(close, parent); // the socket of who made us: a shell speaks on its own only
@@ -153,6 +168,7 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 		r.err = p.err;
 	}
 	send_reply(s->fds[FD_SOCKET], &r, -1);
+	stay(s->fds[FD_SOCKET]);
 	SYS(exit_group, 0); // ends the pid namespace, and all that is left in it; of a session's exec, nothing else
 	__builtin_unreachable();
 }

@@ -59,7 +59,7 @@ struct action { void *handler; u64 flags; void *restorer, *mask; };
 struct fprog { u16 len; struct insn *filter; };
 
 enum { SOL_SOCKET = 1, SCM_RIGHTS = 1, MSG_NOSIGNAL = 0x4000, MSG_CMSG_CLOEXEC = 0x40000000, MSG_TRUNC = 0x20, MSG_CTRUNC = 8 };
-enum { PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, PAGE = 4096, WALL = 0x40000000 };
+enum { PROT_READ = 1, PROT_WRITE = 2, MAP_SHARED = 1, MAP_PRIVATE = 2, PAGE = 4096, WNOHANG = 1, WALL = 0x40000000 };
 enum { SIGCHLD = 17, LAST_SIGNAL = 64, SIG_SETMASK = 2 };
 
 // msg.c
