@@ -209,6 +209,7 @@ func TestATestThatDoesNotFitIsTold(t *testing.T) {
 	}
 }
 
+// MEM-19 and MEM-42: what a run has beside its limit is promised.
 func TestWhatPlacedFilesCount(t *testing.T) {
 	file := func(n int) api.File { return api.File{Name: "f", Content: make([]byte, n)} }
 	for _, tt := range []struct {

@@ -76,6 +76,7 @@ static int fifos(int n) { char name[40]; snprintf(name, sizeof name, "/tmp/q%d-%
 static int names(int n) { char name[40]; struct stat s; snprintf(name, sizeof name, "/none-%d-%d", getpid(), n); return stat(name, &s) && errno != ENOENT ? -1 : 0; }
 static int eventfds(int n) { (void)n; return eventfd(0, 0); }
 static int timerfds(int n) { (void)n; int f = timerfd_create(CLOCK_MONOTONIC, 0); struct itimerspec t = {{0}, {9999, 0}}; return f < 0 ? -1 : timerfd_settime(f, 0, &t, 0); }
+static int instances(int n) { (void)n; return epoll_create1(0); }
 static int signalfds(int n) { sigset_t all; (void)n; sigfillset(&all); return signalfd(-1, &all, 0); }
 static int memfds(int n) { (void)n; int f = memfd_create("m", 0); return f < 0 ? -1 : write(f, page, 4096) == 4096 ? 0 : -1; }
 static int areas(int n) { return mmap(0, 4096, n % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0; }
@@ -102,7 +103,7 @@ static int locked(int n) { (void)n; return mmap(0, 4096, PROT_READ | PROT_WRITE,
 static struct kind { const char *name; int (*take)(int); } kinds[] = {
 	{"record locks", locks}, {"whole-file locks", flocks}, {"epoll items", epoll}, {"full pipes", pipes}, {"full sockets", sockets}, {"small messages", small},
 	{"descriptors in flight", rights}, {"timers", timers}, {"queued signals", signals}, {"open files", files}, {"files", inodes}, {"symbolic links", symlinks}, {"named pipes", fifos},
-	{"names nobody has", names}, {"eventfds", eventfds}, {"timerfds", timerfds}, {"signalfds", signalfds}, {"memfds", memfds}, {"memory areas", areas}, {"page tables", tables},
+	{"names nobody has", names}, {"eventfds", eventfds}, {"timerfds", timerfds}, {"epoll instances", instances}, {"signalfds", signalfds}, {"memfds", memfds}, {"memory areas", areas}, {"page tables", tables},
 	{"threads", threads}, {"processes", forks}, {"session leaders", leaders}, {"socket filters", filters}, {"inotify watches", watches}, {"System V queues", queues}, {"System V segments", segments},
 	{"POSIX queues", posixqueues}, {"keys", keys}, {"io_uring", rings}, {"names of areas", areanames}, {"huge pages", hugepages}, {"locked memory", locked}};
 
