@@ -48,9 +48,15 @@ func Validate(p Profile) error {
 // filters are known to fall into. Each is a past bug of somebody's.
 func Lint(p Profile) []Finding {
 	l := &linter{p: p}
+	l.lint()
+	return l.found
+}
+
+func (l *linter) lint() {
+	p := l.p
 	l.profile()
 	if len(l.found) > 0 {
-		return l.found // its size or machine is wrong: the rest could not be trusted
+		return // its size or machine is wrong: the rest could not be trusted
 	}
 	for i, r := range p.Rules {
 		l.rule(i, r)
@@ -65,11 +71,11 @@ func Lint(p Profile) []Finding {
 			}
 		}
 	}
-	return l.found
 }
 
 type linter struct {
 	p     Profile
+	base  Profile // what p extends, without the calls that are removed; else it has no rules
 	found []Finding
 }
 
@@ -172,7 +178,7 @@ func (l *linter) together() {
 				l.fatal(i, "%s has another unconditional answer already, in rule %d", name, plain[0])
 			}
 		}
-		if len(plain) > 0 && l.p.Rules[plain[0]].Answer == l.p.Default {
+		if len(plain) > 0 && l.p.Rules[plain[0]].Answer == l.p.Default && !l.answeredBefore(name) {
 			l.warn(plain[0], "%s: equal to the default, so it changes nothing", name)
 		}
 		for k, i := range conds {

@@ -208,30 +208,3 @@ func Hash(p Profile) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
-
-// Extend returns base without the removed calls and with more rules after its
-// own. An added unconditional rule replaces the call's old unconditional rule;
-// conditional rules of base stay, so a call that must lose them is removed
-// first and appended again.
-func Extend(base Profile, remove []string, more []Rule) Profile {
-	out := Profile{Name: base.Name, Arch: base.Arch, Default: base.Default}
-	replaced := map[string]bool{}
-	for _, r := range more {
-		if len(r.Args) == 0 {
-			for _, n := range r.Names {
-				replaced[n] = true
-			}
-		}
-	}
-	for _, r := range base.Rules {
-		names := slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool {
-			return slices.Contains(remove, n) || len(r.Args) == 0 && replaced[n]
-		})
-		if len(names) > 0 {
-			r.Names = names
-			out.Rules = append(out.Rules, r)
-		}
-	}
-	out.Rules = append(out.Rules, more...)
-	return out
-}

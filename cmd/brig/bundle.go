@@ -115,10 +115,11 @@ func (o *bundleOptions) write(c *console, dir string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	profile, err := o.filter(lang)
+	profile, warnings, err := o.filter(lang)
 	if err != nil {
 		return err
 	}
+	c.noteWarnings(o.profile, warnings)
 	preset, err := api.Preset(o.preset)
 	if err != nil {
 		return err
@@ -179,7 +180,7 @@ func (o *bundleOptions) find() (rootfs.Image, error) {
 	return image, err
 }
 
-func (o *bundleOptions) filter(lang rootfs.Language) (seccomp.Profile, error) {
+func (o *bundleOptions) filter(lang rootfs.Language) (seccomp.Profile, []string, error) {
 	name := o.profile
 	if name == "" {
 		name = orWord(lang.Tier, "default")

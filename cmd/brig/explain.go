@@ -106,7 +106,7 @@ func explanation(s api.Status) string {
 		line("state", "%s", s.State)
 		return b.String()
 	}
-	line("verdict", "%s", sentence(s.Result.Decisive()))
+	line("verdict", "%s", sentence(s.Result.Decisive(), ""))
 	if t := s.Result.Summary; t != nil && (t.Ran > 0 || s.Result.Verdict != api.CompileError) {
 		line("tests", "%s", testsOf(*s.Result))
 	}
@@ -154,7 +154,7 @@ func testsOf(r api.Result) string {
 		case t.Difference != "":
 			text += ": " + t.Difference
 		case t.Result.Verdict != api.OK:
-			text += ": " + sentence(t.Result)
+			text += ": " + sentence(t.Result, "")
 		}
 	}
 	return text

@@ -52,39 +52,51 @@ func isFile(nameOrFile string) bool {
 	return strings.Contains(nameOrFile, "/") || ext == ".yaml" || ext == ".yml" || ext == ".json"
 }
 
-// loadProfile gives a tier by name, or reads a file, for a program to run under.
-func loadProfile(nameOrFile string) (seccomp.Profile, error) {
-	p, _, err := readProfile(nameOrFile)
+// loadProfile gives a tier by name, or reads a file, for a program to run under, and
+// tells of what in it is probably not meant.
+func loadProfile(nameOrFile string) (p seccomp.Profile, warnings []string, err error) {
+	r, err := readProfile(nameOrFile)
 	if err == nil {
-		err = seccomp.Validate(p)
+		err = seccomp.Validate(r.Profile)
 	}
-	return p, err
+	return r.Profile, r.warnings, err
+}
+
+// A profileRead is a profile as it was read.
+type profileRead struct {
+	seccomp.Profile
+	unknown  []string // calls of the file that have no number here, whose rules are left out
+	warnings []string // of a file: what is probably not meant
 }
 
 // readProfile is loadProfile for looking at one, which may be too complex to run under.
-// unknown are calls of the file that have no number here, whose rules are left out.
-func readProfile(nameOrFile string) (p seccomp.Profile, unknown []string, err error) {
+func readProfile(nameOrFile string) (profileRead, error) {
 	if !isFile(nameOrFile) {
 		p, err := seccomp.Tier(nameOrFile)
 		if err != nil {
 			err = fmt.Errorf("%w; a file's name ends in .yaml or .json", err)
 		}
-		return p, nil, err
+		return profileRead{Profile: p}, err
 	}
 	text, err := readInput(nameOrFile, load.MaxSize)
 	if err != nil {
-		return p, nil, err
+		return profileRead{}, err
 	}
 	name := filepath.Base(nameOrFile)
-	if filepath.Ext(nameOrFile) == ".json" {
-		kernel, err := kernelRelease()
-		if err != nil {
-			return p, nil, err
-		}
-		return engine.Read(name, text, kernel)
+	var r profileRead
+	if filepath.Ext(nameOrFile) != ".json" {
+		r.Profile, r.warnings, err = load.CheckedYAML(name, text)
+		return r, err
 	}
-	p, err = load.YAML(name, text)
-	return p, nil, err
+	kernel, err := kernelRelease()
+	if err != nil {
+		return r, err
+	}
+	r.Profile, r.unknown, err = engine.Read(name, text, kernel)
+	for _, f := range seccomp.Lint(r.Profile) {
+		r.warnings = append(r.warnings, f.String())
+	}
+	return r, err
 }
 
 // kernelRelease is what an engine's profile is chosen by: 6.1.0-13-amd64.
@@ -97,16 +109,27 @@ func kernelRelease() (string, error) {
 }
 
 // lookAt is readProfile, and says what of the file has no effect here.
-func (c *console) lookAt(nameOrFile string) (seccomp.Profile, error) {
-	p, unknown, err := readProfile(nameOrFile)
-	if len(unknown) > 0 {
-		names := strings.Join(unknown[:min(len(unknown), 4)], ", ")
-		if more := len(unknown) - 4; more > 0 {
+func (c *console) lookAt(nameOrFile string) (profileRead, error) {
+	r, err := readProfile(nameOrFile)
+	if len(r.unknown) > 0 {
+		names := strings.Join(r.unknown[:min(len(r.unknown), 4)], ", ")
+		if more := len(r.unknown) - 4; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
 		c.note("note: %s is read without calls that have no number here: %s", nameOrFile, printable(names))
 	}
-	return p, err
+	return r, err
+}
+
+// noteWarnings tells, of the profile that a program is to run under, what is probably
+// not meant: three lines at most, as brig profile show has them all.
+func (c *console) noteWarnings(file string, warnings []string) {
+	for _, w := range warnings[:min(len(warnings), 3)] {
+		c.note("%s: %s", file, w)
+	}
+	if more := len(warnings) - 3; more > 0 {
+		c.note("%s: %d more warnings: see brig profile show %s", file, more, file)
+	}
 }
 
 func profileList(c *console, args []string) int {
@@ -152,10 +175,10 @@ Examples:
 		return code
 	}
 	if *asJSON {
-		c.stdout.Write(marshal(p))
+		c.stdout.Write(marshal(p.Profile))
 		return 0
 	}
-	fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.Or(), seccomp.Hash(p), p.Default,
+	fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.Or(), seccomp.Hash(p.Profile), p.Default,
 		seccomp.Newest(p.Arch), seccomp.Fail(seccomp.ENOSYS))
 	for _, r := range p.Rules {
 		when := ""
@@ -164,28 +187,10 @@ Examples:
 		}
 		fmt.Fprintf(c.text(), "%s%s: %s\n    %s\n", r.Answer, when, r.Why, strings.Join(r.Names, " "))
 	}
-	ours := tierReasons()
-	for _, w := range seccomp.Lint(p) {
-		if w.Rule < 0 || !ours[p.Rules[w.Rule].Why] {
-			c.note("%s", w)
-		}
+	for _, w := range p.warnings {
+		c.note("%s", w)
 	}
 	return 0
-}
-
-// tierReasons are the reasons of the rules of built-in tiers. Those refuse by name, with a
-// reason to show, what the default refuses too: nothing to warn of, also not in a file
-// that extends one.
-func tierReasons() map[string]bool {
-	all := map[string]bool{}
-	for _, name := range seccomp.Tiers() {
-		if p, err := seccomp.Tier(name); err == nil {
-			for _, r := range p.Rules {
-				all[r.Why] = true
-			}
-		}
-	}
-	return all
 }
 
 func condition(a seccomp.ArgCond) string {
@@ -197,7 +202,7 @@ func condition(a seccomp.ArgCond) string {
 
 // oneProfile is the frame of a command that takes one profile, default when none
 // is named.
-func (c *console) oneProfile(name string, parse func() (int, bool), words func() []string) (p seccomp.Profile, code int, done bool) {
+func (c *console) oneProfile(name string, parse func() (int, bool), words func() []string) (p profileRead, code int, done bool) {
 	if code, done := parse(); done {
 		return p, code, true
 	}
@@ -236,9 +241,11 @@ Examples:
 	}
 	var e seccomp.Explanation
 	if nr, notNumber := strconv.ParseInt(f.Arg(0), 10, 32); notNumber == nil {
-		e, err = seccomp.ExplainNumber(p, int32(nr))
+		e, err = seccomp.ExplainNumber(p.Profile, int32(nr))
 	} else {
-		e, err = seccomp.Explain(p, f.Arg(0))
+		if e, err = seccomp.Explain(p.Profile, f.Arg(0)); err != nil {
+			err = fmt.Errorf("%w%s", err, nearest(f.Arg(0), callNames()))
+		}
 	}
 	if err != nil {
 		return c.fail(err)
@@ -249,6 +256,17 @@ Examples:
 	}
 	fmt.Fprintln(c.text(), strings.TrimRight(e.String(), "\n"))
 	return 0
+}
+
+// callNames are those of this machine's system calls.
+func callNames() []string {
+	var all []string
+	for nr := range seccomp.Newest("") + 1 {
+		if name := seccomp.Name(nr, ""); name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 func profileDiff(c *console, args []string) int {
@@ -276,7 +294,7 @@ Examples:
 	if err != nil {
 		return c.fail(err)
 	}
-	changes := seccomp.Diff(a, b)
+	changes := seccomp.Diff(a.Profile, b.Profile)
 	if *asJSON {
 		c.stdout.Write(marshal(slices.Clip(append([]seccomp.Change{}, changes...))))
 		return 0
@@ -308,14 +326,14 @@ Examples:
 		return code
 	}
 	if *asYAML {
-		text, err := profileYAML(p)
+		text, err := profileYAML(p.Profile)
 		if err != nil {
 			return c.fail(err)
 		}
 		c.stdout.Write(text)
 		return 0
 	}
-	o, err := seccomp.ExportOCI(p)
+	o, err := seccomp.ExportOCI(p.Profile)
 	if err != nil {
 		return c.fail(err)
 	}

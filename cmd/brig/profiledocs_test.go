@@ -86,7 +86,7 @@ func TestYAMLIsReadBack(t *testing.T) {
 func TestShowDoesNotWarnOfTiers(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "own.yaml")
-	if err := os.WriteFile(own, []byte("extends: strict\nappend:\n- {names: [acct], action: errno, errno: EPERM, why: mine}\n"), 0o600); err != nil {
+	if err := os.WriteFile(own, []byte("extends: strict\nappend:\n- {names: [personality], action: errno, errno: EPERM, why: mine}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range append(seccomp.Tiers(), own) {
@@ -96,7 +96,7 @@ func TestShowDoesNotWarnOfTiers(t *testing.T) {
 		}
 		want := ""
 		if name == own {
-			want = "acct: equal to the default"
+			want = "personality: equal to the default"
 		}
 		if got := errs.String(); strings.Count(got, "\n") > 1 || !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%s: it says\n%s", name, got)

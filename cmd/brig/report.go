@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/seccomp"
 )
 
 // report tells the caller how the run ended, and gives the exit code.
@@ -48,18 +49,18 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	}
 	switch {
 	case o.stats && res.Summary != nil && res.Summary.Ran > 0:
-		fmt.Fprint(words{c.stderr}, testStats(res))
+		fmt.Fprint(words{c.stderr}, testStats(res, o.profile))
 	case o.stats:
-		fmt.Fprint(words{c.stderr}, stats(res))
+		fmt.Fprint(words{c.stderr}, stats(res, o.profile))
 	case o.quiet, o.json, o.testsDir != "" && res.Summary != nil && res.Summary.Ran > 0: // the table has said it
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
-		c.note("%s", sentence(res))
+		c.note("%s", sentence(res, o.profile))
 	}
 	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && (o.testsDir == "" || res.Verdict == api.CompileError) {
 		c.note("hint: %s%s", placeOf(*d), d.Hint)
 	}
 	if o.testsDir != "" && !o.quiet && !o.json {
-		fmt.Fprint(words{c.stderr}, firstFailure(res))
+		fmt.Fprint(words{c.stderr}, firstFailure(res, o.profile))
 	}
 	if !o.stats && !o.quiet && !o.json && res.Verdict != api.OK {
 		for _, r := range res.Refused {
@@ -74,8 +75,9 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	return code
 }
 
-// sentence says in one line what ended the program and what to do about it.
-func sentence(r api.Result) string {
+// sentence says in one line what ended the program and what to do about it. profile is
+// what --profile was, if anything.
+func sentence(r api.Result, profile string) string {
 	l := r.Limits
 	switch r.Verdict {
 	case api.MemoryLimit:
@@ -88,12 +90,11 @@ func sentence(r api.Result) string {
 		return fmt.Sprintf("%s: wrote more than %s to one stream (raise --output)", r.Verdict, l.Output)
 	case api.Denied:
 		if d := r.Denial; d != nil {
-			profile, _, _ := strings.Cut(d.Rule, "#")
-			text := fmt.Sprintf("%s: the system call %s is forbidden by profile %s: %s", r.Verdict, d.Syscall, profile, d.Why)
-			if !strings.HasPrefix(d.Syscall, "syscall_") {
-				text += fmt.Sprintf(" (see brig profile explain %s)", d.Syscall)
+			by, _, _ := strings.Cut(d.Rule, "#")
+			if r.Stage == api.StageCompile { // under a profile of its own
+				profile = ""
 			}
-			return text
+			return fmt.Sprintf("%s: the system call %s is forbidden by profile %s: %s%s", r.Verdict, d.Syscall, by, d.Why, seeExplain(d.Syscall, by, profile))
 		}
 	case api.Signaled:
 		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orWord(r.SignalName, "signal"), r.Signal)
@@ -113,6 +114,35 @@ func sentence(r api.Result) string {
 		return fmt.Sprintf("%s: exit code %d", r.Verdict, r.ExitCode)
 	}
 	return string(r.Verdict)
+}
+
+// seeExplain names the command that explains why a profile denies a call; asked is what
+// --profile was. It is empty for a profile that only the agent has.
+func seeExplain(call, by, asked string) string {
+	if strings.HasPrefix(call, "syscall_") {
+		return ""
+	}
+	by, _, _ = strings.Cut(by, "/") // strict/default: no rule of it
+	switch {
+	case isFile(asked):
+		by = shellWord(asked)
+	case !slices.Contains(seccomp.Tiers(), by):
+		return ""
+	case by == "default":
+		return fmt.Sprintf(" (see brig profile explain %s)", call)
+	}
+	return fmt.Sprintf(" (see brig profile explain %s --profile %s)", call, by)
+}
+
+// shellWord quotes s where a shell would read it as anything but one word.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r == '/' || r == '.' || r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // placeOf writes where a diagnosis is about, for a line that goes on.
@@ -142,10 +172,10 @@ func refusal(r api.Refusal) string {
 }
 
 // stats lists verdict and usage for --stats.
-func stats(r api.Result) string {
+func stats(r api.Result, profile string) string {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "brig: %-9s %s\n", name, value) }
-	line("verdict", sentence(r))
+	line("verdict", sentence(r, profile))
 	if len(r.LimitsHit) > 0 {
 		line("limits", strings.Join(r.LimitsHit, " "))
 	}
@@ -167,10 +197,10 @@ func stats(r api.Result) string {
 
 // testStats lists for --stats what tests came to. Their times of set-up are each their
 // own, and stand in the result.
-func testStats(r api.Result) string {
+func testStats(r api.Result, profile string) string {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "brig: %-9s %s\n", name, value) }
-	line("verdict", sentence(r.Decisive()))
+	line("verdict", sentence(r.Decisive(), profile))
 	line("tests", tallyOf(*r.Summary))
 	line("time", fmt.Sprintf("a test at most: wall %s ms, cpu %s ms", inMillis(api.Known(r.Summary.MaxWall, "")), inMillis(api.Known(r.Summary.MaxCPU, ""))))
 	line("memory", fmt.Sprintf("a test at most: %s MiB of %s", inMiB(api.Known(mostMemory(r.Tests), "")), r.Limits.Memory))

@@ -67,3 +67,27 @@ func TestWordsThatATerminalObeysAreNotWritten(t *testing.T) {
 		t.Errorf("as JSON: %s", got)
 	}
 }
+
+func TestDenialNamesTheProfileThatExplainsIt(t *testing.T) {
+	for _, tt := range []struct {
+		call, rule  string
+		stage       api.Stage
+		asked, want string
+	}{
+		{"ptrace", "default#71", "", "", " (see brig profile explain ptrace)"},
+		{"ptrace", "default#71", "", "default", " (see brig profile explain ptrace)"},
+		{"ptrace", "managed#71", "", "", " (see brig profile explain ptrace --profile managed)"},
+		{"chown", "strict/default", "", "strict", " (see brig profile explain chown --profile strict)"},
+		{"clone3", "mine#3", "", "./mine.yaml", " (see brig profile explain clone3 --profile ./mine.yaml)"},
+		{"clone3", "strict#3", "", "strict.yaml", " (see brig profile explain clone3 --profile strict.yaml)"},
+		{"clone3", "mine#3", "", "my profiles/it's.yaml", ` (see brig profile explain clone3 --profile 'my profiles/it'\''s.yaml')`},
+		{"clone3", "lessons#3", "", "lessons", ""}, // the agent alone has its file
+		{"clone3", "compile#3", api.StageCompile, "mine.yaml", " (see brig profile explain clone3 --profile compile)"},
+		{"syscall_999", "default/newer", "", "", ""},
+	} {
+		got := sentence(api.Result{Verdict: api.Denied, Stage: tt.stage, Denial: &api.Denial{Syscall: tt.call, Rule: tt.rule, Why: "because"}}, tt.asked)
+		if _, see, _ := strings.Cut(got, "because"); see != tt.want {
+			t.Errorf("%s by %s under %q: %q; want %q", tt.call, tt.rule, tt.asked, see, tt.want)
+		}
+	}
+}

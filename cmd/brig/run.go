@@ -41,6 +41,7 @@ func runCommand(c *console, args []string) int {
 	}
 	if !o.quiet {
 		c.noteStray(f, o.args)
+		c.noteWarnings(o.profile, o.warnings)
 	}
 	if o.out != "" { // learnt now, not when the work is done
 		if err := checkOut(o.out); err != nil {

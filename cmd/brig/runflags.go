@@ -56,6 +56,7 @@ type runOptions struct {
 
 	env, files, collect, labels []string
 	profile                     string
+	warnings                    []string // of the profile, where it is a file
 
 	out    string
 	force  bool
@@ -247,10 +248,11 @@ func (o *runOptions) planWorld() error {
 		r.Profile = o.profile
 		return nil
 	}
-	p, err := loadProfile(o.profile)
+	p, warnings, err := loadProfile(o.profile)
 	if err != nil {
 		return err
 	}
+	o.warnings = warnings
 	r.ProfileRules, err = json.Marshal(p)
 	return err
 }

@@ -117,7 +117,7 @@ func whyFailed(one api.TestResult) string {
 	if one.Difference != "" || one.Result.Verdict == api.OK {
 		return one.Difference
 	}
-	_, why, _ := strings.Cut(sentence(one.Result), ": ")
+	_, why, _ := strings.Cut(sentence(one.Result, ""), ": ")
 	why, _, _ = strings.Cut(why, " (")
 	return why
 }
@@ -178,13 +178,13 @@ func tallyOf(s api.Summary) string {
 
 // firstFailure says of the first test that ended badly why it did, and what to do: the table
 // has a place only for the difference of a wrong answer. Empty where no test did.
-func firstFailure(res api.Result) string {
+func firstFailure(res api.Result, profile string) string {
 	for _, one := range res.Tests {
 		d := one.Result.Diagnosis
 		if d == nil {
 			continue
 		}
-		why := sentence(one.Result)
+		why := sentence(one.Result, profile)
 		switch own := d.Type != string(one.Result.Verdict) && d.Type != one.Result.SignalName; {
 		case own && (one.Result.Verdict == api.Nonzero || one.Result.Verdict == api.Signaled):
 			why = d.Type + ": " + d.Message

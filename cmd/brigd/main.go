@@ -208,7 +208,7 @@ func serve(f flags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	profiles, err := loadProfiles(f.profiles)
+	profiles, err := loadProfiles(f.profiles, log)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -285,8 +285,9 @@ func lifeline(ctx context.Context, n int) context.Context {
 	return ctx
 }
 
-// loadProfiles reads the operator's seccomp profiles: NAME.yaml or NAME.json.
-func loadProfiles(dir string) (map[string]seccomp.Profile, error) {
+// loadProfiles reads the operator's seccomp profiles: NAME.yaml or NAME.json. What in them
+// is probably not meant is told, yet not by private agents, which a run starts: it may name no profile.
+func loadProfiles(dir string, log *slog.Logger) (map[string]seccomp.Profile, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -304,13 +305,18 @@ func loadProfiles(dir string) (map[string]seccomp.Profile, error) {
 		if err != nil {
 			return nil, err
 		}
-		parse := load.YAML
-		if ext == ".json" {
-			parse = load.OCI
-		}
 		name := strings.TrimSuffix(e.Name(), ext)
-		if out[name], err = parse(name, text); err != nil {
+		var warnings []string
+		if ext == ".json" {
+			out[name], err = load.OCI(name, text)
+		} else {
+			out[name], warnings, err = load.CheckedYAML(name, text)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("profile %s: %w", e.Name(), err)
+		}
+		for _, w := range warnings {
+			log.Info("a profile is probably not as it is meant", "profile", e.Name(), "warning", w)
 		}
 	}
 	return out, nil

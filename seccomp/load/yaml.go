@@ -48,37 +48,43 @@ type answer struct {
 
 // YAML reads one profile in our form. name is the file's, for messages, and the
 // profile's where the file gives none. The profile returned passes
-// seccomp.Validate; its warnings are the caller's to ask Lint for. Errors name
-// the line.
+// seccomp.Validate; CheckedYAML gives its warnings too. Errors name the line.
 func YAML(name string, data []byte) (seccomp.Profile, error) {
-	p, err := fromYAML(name, data)
-	if err != nil {
-		return seccomp.Profile{}, fmt.Errorf("read profile %s: %w", name, err)
-	}
-	return p, nil
+	p, _, err := CheckedYAML(name, data)
+	return p, err
 }
 
-func fromYAML(name string, data []byte) (seccomp.Profile, error) {
+// CheckedYAML is YAML, and says of each rule of the file that works and is probably
+// not what was meant, with its line.
+func CheckedYAML(name string, data []byte) (p seccomp.Profile, warnings []string, err error) {
+	p, warnings, err = fromYAML(name, data)
+	if err != nil {
+		return seccomp.Profile{}, nil, fmt.Errorf("read profile %s: %w", name, err)
+	}
+	return p, warnings, nil
+}
+
+func fromYAML(name string, data []byte) (p seccomp.Profile, warnings []string, err error) {
 	if len(data) > MaxSize {
-		return seccomp.Profile{}, fmt.Errorf("%d bytes; at most %d", len(data), MaxSize)
+		return p, nil, fmt.Errorf("%d bytes; at most %d", len(data), MaxSize)
 	}
 	var f file
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(&f); err != nil {
-		return seccomp.Profile{}, plainly(err)
+		return p, nil, plainly(err, data)
 	}
 	if err := dec.Decode(new(file)); !errors.Is(err, io.EOF) {
-		return seccomp.Profile{}, errors.New("a second document follows; write one profile per file")
+		return p, nil, errors.New("a second document follows; write one profile per file")
 	}
 	base, err := f.base(name)
 	if err != nil {
-		return seccomp.Profile{}, err
+		return p, nil, err
 	}
 	lines := ruleLines(data)
 	more, err := convert(append(f.Rules, f.Append...), lines)
 	if err != nil {
-		return seccomp.Profile{}, err
+		return p, nil, err
 	}
 	named := map[string]bool{}
 	for _, r := range base.Rules {
@@ -88,11 +94,12 @@ func fromYAML(name string, data []byte) (seccomp.Profile, error) {
 	}
 	for _, n := range f.Remove {
 		if !named[n] {
-			return seccomp.Profile{}, fmt.Errorf("remove: tier %s has no rule for %.64q", f.Extends, n)
+			return p, nil, fmt.Errorf("remove: tier %s has no rule for %.64q", f.Extends, n)
 		}
 	}
-	p := seccomp.Extend(base, f.Remove, more)
-	return p, validate(p, len(p.Rules)-len(more), lines)
+	p = seccomp.Extend(base, f.Remove, more)
+	warnings, err = judge(p, seccomp.LintExtension(base, f.Remove, more), len(p.Rules)-len(more), lines)
+	return p, warnings, err
 }
 
 // base is what the file's rules are added to.
@@ -154,20 +161,39 @@ func toAnswer(action, errno string) (seccomp.Answer, error) {
 	return a, nil
 }
 
-// validate is seccomp.Validate with lines: the rules from first on are those of
-// the file.
-func validate(p seccomp.Profile, first int, lines []int) error {
+// judge parts findings into warnings and the errors of seccomp.Validate, with lines:
+// the rules of p from first on are those of the file.
+func judge(p seccomp.Profile, findings []seccomp.Finding, first int, lines []int) (warnings []string, err error) {
+	ours := tierReasons()
 	var errs []error
-	for _, f := range seccomp.Lint(p) {
+	for _, f := range findings {
+		text := f.String()
+		if f.Rule >= first {
+			text = at(lines, f.Rule-first) + ": " + f.Text
+		}
 		switch {
-		case !f.Fatal:
-		case f.Rule >= first:
-			errs = append(errs, fmt.Errorf("%s: %s", at(lines, f.Rule-first), f.Text))
-		default:
-			errs = append(errs, errors.New(f.String()))
+		case f.Fatal:
+			errs = append(errs, errors.New(text))
+		case f.Rule < 0 || f.Rule >= first && !ours[p.Rules[f.Rule].Why]:
+			warnings = append(warnings, text)
 		}
 	}
-	return errors.Join(errs...)
+	return warnings, errors.Join(errs...)
+}
+
+// tierReasons are the reasons of the rules of built-in tiers. Those refuse by name, with a
+// reason to show, what the default refuses too: nothing to warn of, also not in a file
+// that a tier was exported to.
+func tierReasons() map[string]bool {
+	all := map[string]bool{}
+	for _, name := range seccomp.Tiers() {
+		if p, err := seccomp.Tier(name); err == nil {
+			for _, r := range p.Rules {
+				all[r.Why] = true
+			}
+		}
+	}
+	return all
 }
 
 func at(lines []int, i int) string {
@@ -197,12 +223,28 @@ func ruleLines(data []byte) []int {
 }
 
 // plainly takes our Go types out of the library's messages.
-func plainly(err error) error {
+func plainly(err error, data []byte) error {
 	if errors.Is(err, io.EOF) {
 		return errors.New("the file is empty")
+	}
+	if line := tabbed(data); line > 0 && strings.Contains(err.Error(), "cannot start any token") {
+		return fmt.Errorf("line %d is indented with a tab: YAML takes spaces alone", line)
 	}
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
 	text = regexp.MustCompile(` in type load\.\w+| into load\.\w+`).ReplaceAllString(text, "")
 	return errors.New(text)
+}
+
+// tabbed gives the first line with a tab before its text, from 1; 0 if there is none.
+func tabbed(data []byte) int {
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		text := bytes.TrimLeft(line, " \t")
+		if bytes.Contains(line[:len(line)-len(text)], []byte("\t")) {
+			return n
+		}
+	}
+	return 0
 }

@@ -1,0 +1,72 @@
+package seccomp
+
+import "slices"
+
+// Extend returns base without the removed calls and with more rules after its
+// own. An added unconditional rule replaces base's rules for the call: the
+// unconditional one, and each conditional one that is not stricter, so that a
+// refusal holds whatever the arguments. What is stricter in base stays: a call
+// that must lose it is removed first and appended again.
+func Extend(base Profile, remove []string, more []Rule) Profile {
+	out := Profile{Name: base.Name, Arch: base.Arch, Default: base.Default}
+	whole := map[string]Answer{} // the unconditional answers that are added
+	for _, r := range more {
+		if len(r.Args) == 0 {
+			for _, n := range r.Names {
+				whole[n] = r.Answer
+			}
+		}
+	}
+	for _, r := range base.Rules {
+		names := slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool {
+			a, replaced := whole[n]
+			return slices.Contains(remove, n) || replaced && (len(r.Args) == 0 || r.Action.strictness() <= a.Action.strictness())
+		})
+		if len(names) > 0 {
+			r.Names = names
+			out.Rules = append(out.Rules, r)
+		}
+	}
+	out.Rules = append(out.Rules, more...)
+	return out
+}
+
+// strictness orders actions as the kernel does those of several filters.
+func (a Action) strictness() int {
+	return slices.Index([]Action{ActAllow, ActLog, ActCount, ActErrno, ActKill, ActKillProcess}, a)
+}
+
+// LintExtension is Lint of what Extend makes, and says also where an added rule
+// opens more of a call than base does, without saying so.
+func LintExtension(base Profile, remove []string, more []Rule) []Finding {
+	p := Extend(base, remove, more)
+	rest := Extend(base, remove, nil)
+	l := &linter{p: p, base: rest}
+	l.lint()
+	if slices.ContainsFunc(l.found, func(f Finding) bool { return f.Fatal }) {
+		return l.found
+	}
+	first := len(p.Rules) - len(more)
+	for i, r := range more {
+		if len(r.Args) > 0 || !r.Action.Open() {
+			continue
+		}
+		for _, n := range r.Names {
+			otherwise := fallback(rest, n)
+			conditional := slices.ContainsFunc(rulesFor(rest.Rules, n), func(r Rule) bool { return len(r.Args) > 0 && r.Action.Open() })
+			switch {
+			case otherwise.Action.Open():
+			case conditional:
+				l.warn(first+i, "%s lets %s run with any arguments; the tier does so for some alone, and has %s for all others: give the rule args, or add remove: [%s] if that is meant", r.Action, n, otherwise.Answer, n)
+			case r.Action == ActLog:
+				l.warn(first+i, "log lets %s run, for which the tier has %s: log refuses nothing. Write %s, or allow if that is meant", n, otherwise.Answer, otherwise.Action)
+			}
+		}
+	}
+	return l.found
+}
+
+// answeredBefore tells whether rules that are extended have an answer for a call.
+func (l *linter) answeredBefore(name string) bool {
+	return slices.Contains(namesOf(l.base), name)
+}
