@@ -21,7 +21,9 @@ func Of(language, sourceName string, r api.Result) *api.Diagnosis {
 			d.File = ownFile(sourceName)
 		}
 	case api.Nonzero, api.Signaled:
-		d = ofProgram(t, r)
+		if d = ofStart(language, r); d.Message == "" {
+			d = ofProgram(t, r)
+		}
 	default:
 		d = ofLimit(r)
 	}

@@ -49,7 +49,8 @@ var deniedHints = []struct {
 	hint  string
 }{
 	{" socket socketpair connect bind listen accept accept4 sendto sendmsg recvfrom recvmsg ", "programs have no network here: put what it needs beside it as a file"},
-	{" fork vfork clone clone3 execve execveat ", "the program may not start another one here"},
+	{" fork vfork clone clone3 ", "the program may not start a process or thread here"},
+	{" execve execveat ", "the program may not start another one here"},
 	{" ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd ", "the program may not look into another one"},
 	{" mount umount2 pivot_root chroot unshare setns ", "the program may not change the file system or namespaces it lives in"},
 }
