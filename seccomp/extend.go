@@ -20,7 +20,7 @@ func Extend(base Profile, remove []string, more []Rule) Profile {
 	for _, r := range base.Rules {
 		names := slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool {
 			a, replaced := whole[n]
-			return slices.Contains(remove, n) || replaced && (len(r.Args) == 0 || r.Action.strictness() <= a.Action.strictness())
+			return slices.Contains(remove, n) || replaced && (len(r.Args) == 0 || !r.Action.Stricter(a.Action))
 		})
 		if len(names) > 0 {
 			r.Names = names
@@ -31,9 +31,11 @@ func Extend(base Profile, remove []string, more []Rule) Profile {
 	return out
 }
 
-// strictness orders actions as the kernel does those of several filters.
-func (a Action) strictness() int {
-	return slices.Index([]Action{ActAllow, ActLog, ActCount, ActErrno, ActKill, ActKillProcess}, a)
+// Stricter reports whether a forbids more than b, in the kernel's order of the actions of
+// several filters.
+func (a Action) Stricter(b Action) bool {
+	order := []Action{ActAllow, ActLog, ActCount, ActErrno, ActKill, ActKillProcess}
+	return slices.Index(order, a) > slices.Index(order, b)
 }
 
 // LintExtension is Lint of what Extend makes, and says also where an added rule

@@ -281,3 +281,39 @@ func TestNotEqual(t *testing.T) {
 		}
 	}
 }
+
+// Of a call that has an entry without conditions and others with, libseccomp 2.5.4 carries
+// out the one without, in either order. runc does not pass it on where it equals the default.
+func TestOCIEntryWithoutConditionsWins(t *testing.T) {
+	some := seccomp.OCISyscall{Names: []string{"clone", "fork"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 17, Op: "SCMP_CMP_EQ"}}}
+	enosys, eperm := uint(38), uint(1)
+	for _, tt := range []struct {
+		name       string
+		all        seccomp.OCISyscall
+		want, rest seccomp.Answer // where the condition holds, and elsewhere
+	}{
+		{"kill", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_KILL_PROCESS"}, seccomp.Kill(), seccomp.Kill()},
+		{"an error", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys}, seccomp.Fail(seccomp.ENOSYS), seccomp.Fail(seccomp.ENOSYS)},
+		{"the default", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &eperm}, seccomp.Allow(), seccomp.Fail(seccomp.EPERM)},
+		{"log", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_LOG"}, seccomp.Answer{Action: seccomp.ActLog}, seccomp.Answer{Action: seccomp.ActLog}},
+	} {
+		for _, entries := range [][]seccomp.OCISyscall{{some, tt.all}, {tt.all, some}} {
+			o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Syscalls: append(entries, seccomp.OCISyscall{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"})}
+			data, err := o.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := OCI("x.json", data)
+			if err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+				continue
+			}
+			if got, rest := decide(p, "clone", 17), decide(p, "clone", 18); got != tt.want || rest != tt.rest {
+				t.Errorf("%s: %v and %v; want %v and %v", tt.name, got, rest, tt.want, tt.rest)
+			}
+			if got := decide(p, "fork", 17); got != seccomp.Allow() {
+				t.Errorf("%s: fork, of the same entry, is %v", tt.name, got)
+			}
+		}
+	}
+}

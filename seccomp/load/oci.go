@@ -23,7 +23,7 @@ type object struct {
 // OCI reads a linux.seccomp object. Its kill and trap actions become our kill.
 // Range comparisons, traces and listeners are refused: see package seccomp. A not-equal
 // is read as libseccomp carries it out behind the equals of a call: it is for all other
-// values.
+// values. An entry without conditions overrules those with conditions, as there.
 // The profile returned passes seccomp.Validate.
 func OCI(name string, data []byte) (seccomp.Profile, error) {
 	p, err := fromOCI(name, data)
@@ -99,10 +99,40 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 			}
 		}
 	}
+	p.Rules = withoutOverruled(p)
 	for _, call := range order {
 		p.Rules = append(p.Rules, unequal[call].rules(call, p)...)
 	}
 	return p, nil
+}
+
+// withoutOverruled are the rules of p, read from a file of OCI, that have an effect in other
+// runtimes: libseccomp lets the entry of a call without conditions win, wherever it
+// stands, and runc leaves it out where it equals the default. An entry with conditions
+// that is stricter stays all the same.
+func withoutOverruled(p seccomp.Profile) []seccomp.Rule {
+	whole := map[string]seccomp.Answer{}
+	for _, r := range p.Rules {
+		if len(r.Args) == 0 && r.Answer != p.Default {
+			for _, n := range r.Names {
+				whole[n] = r.Answer
+			}
+		}
+	}
+	var out []seccomp.Rule
+	for _, r := range p.Rules {
+		if len(r.Args) > 0 {
+			r.Names = slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool {
+				a, ok := whole[n]
+				return ok && !r.Action.Stricter(a.Action)
+			})
+			if len(r.Names) == 0 {
+				continue
+			}
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 // native refuses a list of architectures that leaves ours out. Others in it are
