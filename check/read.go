@@ -43,7 +43,7 @@ func Read(language, name string, source []byte, r api.Result) []api.Finding {
 }
 
 func howItEnded(r api.Result) string {
-	if d := diagnose.Of("", "", r); d != nil {
+	if d := diagnose.Of("", "", nil, r); d != nil {
 		return fmt.Sprintf("the checker ended with %s: %s", r.Verdict, d.Message)
 	}
 	return "the checker did not come to its end"

@@ -49,7 +49,7 @@ var bashClues = append([]clue{
 	{"readonly variable", kind{api.CategoryRuntime, "what is readonly cannot be changed"}},
 	{"maximum function nesting level", kind{api.CategoryRuntime, hintRecursion}},
 	{"value too great for base", kind{api.CategoryValue, "a number that begins with 0 is octal: write 10#$n"}},
-	{"Resource temporarily unavailable", kind{api.CategoryRuntime, "it had too many processes at a time"}},
+	{"Resource temporarily unavailable", kind{api.CategoryRuntime, hintThreads}},
 	{"ambiguous redirect", kind{api.CategoryRuntime, "the name after > or < is empty or has spaces: put it in double quotes"}},
 	{"Aborted", kind{api.CategorySignal, "a command that it called gave up"}},
 	{"Segmentation fault", kind{api.CategorySignal, "a command that it called touched memory that is not its own"}},

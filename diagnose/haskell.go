@@ -110,7 +110,7 @@ func ghc(t *text) []api.Diagnosis {
 var ghcClues = []clue{
 	{"parse error", kind{api.CategorySyntax, "look at the indentation and brackets of this line and the one before"}},
 	{"lexical error", kind{api.CategorySyntax, "a text is not closed, or a character stands here that is none of the language's"}},
-	{"Could not find module", kind{api.CategoryImport, "there is no such module here, or its name is misspelt"}},
+	{"Could not find module", kind{api.CategoryImport, "there is no such module here, or its name is misspelt; if it is yours, " + hintBeside}},
 	{"Could not load module", kind{api.CategoryImport, "the module's package is hidden: only those of GHC itself are here"}},
 	{"not in scope", kind{api.CategoryCompile, "nothing has this name here: check the spelling and imports"}},
 	{"Couldn't match", kind{api.CategoryType, hintType}},

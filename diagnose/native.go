@@ -56,7 +56,7 @@ var cppTypes = map[string]kind{
 	"std::bad_any_cast":                          {api.CategoryType, "the any holds another type than the one taken from it"},
 	"std::bad_cast":                              {api.CategoryType, "the object is not of the class it is cast to"},
 	"std::bad_function_call":                     {api.CategoryRuntime, "the std::function is empty"},
-	"std::system_error":                          {api.CategoryRuntime, "the system refused something, such as one more thread"},
+	"std::system_error":                          {api.CategoryRuntime, "the system refused something: the message says what"},
 	"std::regex_error":                           {api.CategoryValue, "the regular expression is not one"},
 	"std::overflow_error":                        {api.CategoryValue, "a number became too large"},
 	"std::filesystem::__cxx11::filesystem_error": {api.CategoryRuntime, hintFile},
@@ -100,7 +100,7 @@ func gcc(t *text) []api.Diagnosis {
 		if _, symbol, found := strings.Cut(line, "undefined reference to `"); found {
 			symbol = strings.TrimSuffix(symbol, "'")
 			d := api.Diagnosis{Category: api.CategoryCompile, Type: "undefined reference", Message: "undefined reference to " + symbol,
-				Hint: "it is declared and used but nowhere written: check its spelling, or add the file that has it"}
+				Hint: "it is declared and used but nowhere written: check its spelling, or place the file that has it beside the program by --file (files in a request)"}
 			if symbol == "main" {
 				d.Hint = "a program begins in main: there is none"
 			}
@@ -117,13 +117,14 @@ func gcc(t *text) []api.Diagnosis {
 }
 
 var gccClues = []clue{
-	{"No such file or directory", kind{api.CategoryImport, "there is no such header here: check its name, or add it to the files"}},
+	{"No such file or directory", kind{api.CategoryImport, "there is no such header here: check its name; if it is yours, " + hintBeside}},
 	{"expected ‘;’", kind{api.CategorySyntax, "a semicolon is missing at the end of the statement before"}},
 	{"or ‘;’", kind{api.CategorySyntax, "a semicolon is missing at the end of the statement before"}},
 	{"expected ‘}’ at end of input", kind{api.CategorySyntax, "a { is nowhere closed"}},
 	{"missing terminating", kind{api.CategorySyntax, "a text is opened here and not closed: add the quote at its end"}},
 	{"expected ", kind{api.CategorySyntax, hintSyntax}},
 	{"stray ", kind{api.CategorySyntax, "a character stands here that is none of the language's: look for typographic quotes or spaces"}},
+	{"‘gets’", kind{api.CategoryCompile, "gets is no part of C and C++ any more, for it writes beyond any array: use fgets, or std::getline"}},
 	{"was not declared in this scope", kind{api.CategoryCompile, "nothing is called %s here: check the spelling, includes and std::"}},
 	{"is not a member of", kind{api.CategoryCompile, "there is no %s there: check the spelling, and include the header that has it"}},
 	{"undeclared", kind{api.CategoryCompile, "nothing is called %s here: check the spelling, and that it is declared before this line"}},

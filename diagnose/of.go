@@ -8,9 +8,10 @@ import (
 )
 
 // Of explains a failed result. sourceName is what the program's source is called in
-// /box, for compilers that name no file; empty: nobody knows. A language that is not known, or none, has the verdict
-// explained alone. Nil for a run that is ok, and for one whose caller left.
-func Of(language, sourceName string, r api.Result) *api.Diagnosis {
+// /box, for compilers that name no file; empty: nobody knows. source is its text, which may be
+// nil: line ends and encodings show in it alone. A language that is not known, or none, has
+// the verdict explained alone. Nil for a run that is ok, and for one whose caller left.
+func Of(language, sourceName string, source []byte, r api.Result) *api.Diagnosis {
 	t := tongueOf(language)
 	var d api.Diagnosis
 	switch r.Verdict {
@@ -27,25 +28,27 @@ func Of(language, sourceName string, r api.Result) *api.Diagnosis {
 	default:
 		d = ofLimit(r)
 	}
-	if d.Hint == "" {
-		d.Hint = hintOfLimits(r)
+	if r.Verdict == api.Nonzero || r.Verdict == api.Signaled {
+		d.Hint = orWords(hintOfShortage(d, r), d.Hint)
 	}
+	d.Hint = orWords(d.Hint, hintOfLimits(r))
+	d.Hint = orWords(hintOfText(language, sourceName, source, d), d.Hint)
 	d = bounded(d)
 	return &d
 }
 
 // Into puts into a failed result, and into each failed test's, its diagnosis. That
 // of a run with tests is the diagnosis of the first test with the run's verdict.
-func Into(language, sourceName string, r *api.Result) {
+func Into(language, sourceName string, source []byte, r *api.Result) {
 	for i := range r.Tests {
 		one := &r.Tests[i].Result
-		one.Diagnosis = Of(language, sourceName, *one)
+		one.Diagnosis = Of(language, sourceName, source, *one)
 		if r.Diagnosis == nil && one.Verdict == r.Verdict {
 			r.Diagnosis = one.Diagnosis
 		}
 	}
 	if len(r.Tests) == 0 {
-		r.Diagnosis = Of(language, sourceName, *r)
+		r.Diagnosis = Of(language, sourceName, source, *r)
 	}
 }
 

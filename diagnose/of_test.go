@@ -29,7 +29,7 @@ func TestRealOutputs(t *testing.T) {
 		}
 		for _, c := range cases {
 			t.Run(language+"/"+c.Name, func(t *testing.T) {
-				got := diagnose.Of(language, c.Run.SourceName, c.Result)
+				got := diagnose.Of(language, c.Run.SourceName, c.Run.Source, c.Result)
 				if *update {
 					c.Want = got
 				}
@@ -70,7 +70,7 @@ func TestTheVerdictDecidesFirst(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.r.Stderr = fake
-			if d := diagnose.Of("python", "main.py", tt.r); d == nil || d.Category != tt.category || d.Type != tt.typ || d.Message == "" {
+			if d := diagnose.Of("python", "main.py", nil, tt.r); d == nil || d.Category != tt.category || d.Type != tt.typ || d.Message == "" {
 				t.Errorf("%+v; want %s, %s and a message", d, tt.category, tt.typ)
 			}
 		})
@@ -79,22 +79,22 @@ func TestTheVerdictDecidesFirst(t *testing.T) {
 
 func TestNobodyIsToldOfARunThatDidNotFail(t *testing.T) {
 	for _, v := range []api.Verdict{api.OK, api.Canceled, ""} {
-		if d := diagnose.Of("python", "main.py", api.Result{Verdict: v, Stderr: []byte("Traceback (most recent call last):\nNameError: x\n")}); d != nil {
+		if d := diagnose.Of("python", "main.py", nil, api.Result{Verdict: v, Stderr: []byte("Traceback (most recent call last):\nNameError: x\n")}); d != nil {
 			t.Errorf("verdict %q: %+v; want none", v, d)
 		}
 	}
 }
 
 func TestAnyLanguageHasItsVerdictExplained(t *testing.T) {
-	d := diagnose.Of("klingon", "", api.Result{Verdict: api.Signaled, Signal: 11, SignalName: "SIGSEGV"})
+	d := diagnose.Of("klingon", "", nil, api.Result{Verdict: api.Signaled, Signal: 11, SignalName: "SIGSEGV"})
 	if d == nil || d.Category != api.CategorySignal || d.Type != "SIGSEGV" || d.Hint == "" {
 		t.Errorf("%+v; want SIGSEGV explained", d)
 	}
-	d = diagnose.Of("", "", api.Result{Verdict: api.Nonzero, ExitCode: 3})
+	d = diagnose.Of("", "", nil, api.Result{Verdict: api.Nonzero, ExitCode: 3})
 	if d == nil || d.Message != "exit code 3" || d.Hint != "" {
 		t.Errorf("%+v; want exit code 3 and no hint", d)
 	}
-	d = diagnose.Of("", "", api.Result{Verdict: api.Nonzero, ExitCode: 3, LimitsHit: []string{api.HitPids}, Limits: api.Limits{Pids: 7}})
+	d = diagnose.Of("", "", nil, api.Result{Verdict: api.Nonzero, ExitCode: 3, LimitsHit: []string{api.HitPids}, Limits: api.Limits{Pids: 7}})
 	if d == nil || !strings.Contains(d.Hint, "at most 7") {
 		t.Errorf("%+v; want the limit that was met in the hint", d)
 	}
@@ -104,9 +104,9 @@ func TestAnyLanguageHasItsVerdictExplained(t *testing.T) {
 func TestAForkBombIsNamedWhateverEndsIt(t *testing.T) {
 	for verdict, bomb := range map[api.Verdict]bool{api.CPULimit: true, api.WallLimit: true, api.MemoryLimit: true, api.OutputLimit: false} {
 		r := api.Result{Verdict: verdict, LimitsHit: []string{"other", api.HitPids}, Limits: api.Limits{Pids: 7}}
-		d := diagnose.Of("python", "main.py", r)
+		d := diagnose.Of("python", "main.py", nil, r)
 		r.LimitsHit = nil
-		without := diagnose.Of("python", "main.py", r)
+		without := diagnose.Of("python", "main.py", nil, r)
 		if d == nil || without == nil || strings.HasPrefix(d.Hint, "it started processes or threads until all 7 were taken: look for a fork") != bomb || !strings.HasSuffix(d.Hint, without.Hint) {
 			t.Errorf("%s: %+v; want a fork bomb named: %v, and what is said without: %+v", verdict, d, bomb, without)
 		}
@@ -124,7 +124,7 @@ func TestOnlyOwnFilesAreNamed(t *testing.T) {
 		`  File "/boxer/main.py", line 3`:                  "",
 	} {
 		r := api.Result{Verdict: api.Nonzero, Stderr: []byte("Traceback (most recent call last):\n" + printed + "\nValueError: no\n")}
-		d := diagnose.Of("python", "main.py", r)
+		d := diagnose.Of("python", "main.py", nil, r)
 		got := ""
 		if d != nil && d.File != "" {
 			got = d.File + ":" + string(rune('0'+d.Line))
@@ -145,14 +145,123 @@ func TestHintsSayWhatToDo(t *testing.T) {
 	}{
 		{"cpp", api.CompileError, "main.cpp:2:18: error: ‘vector’ is not a member of ‘std’\n", "there is no vector there: check the spelling, and include"},
 		{"python", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'numpy'\n", "the language python-full has numpy"},
+		{"python", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'helper'\n", "a file of yours is placed there by --file (files in a request)"},
+		{"cpp", api.CompileError, "main.cpp:1:10: fatal error: util.h: No such file or directory\n", "place it beside the program by --file (files in a request)"},
+		{"c", api.CompileError, "main.c:2:23: error: implicit declaration of function ‘gets’; did you mean ‘fgets’?\n", "use fgets"},
 		{"python-full", api.Nonzero, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'numpy.lynalg'\n", "check its name"},
 	} {
 		r := api.Result{Verdict: tt.verdict, ExitCode: 1, Stderr: []byte(tt.printed)}
 		if tt.verdict == api.CompileError {
 			r.Stage = api.StageCompile
 		}
-		if d := diagnose.Of(tt.language, "main", r); d == nil || !strings.Contains(d.Hint, tt.want) {
+		if d := diagnose.Of(tt.language, "main", nil, r); d == nil || !strings.Contains(d.Hint, tt.want) {
 			t.Errorf("%s, %q: %+v; want a hint with %q", tt.language, tt.printed, d, tt.want)
+		}
+	}
+}
+
+// Whoever meets a limit, or a refusal by the profile, is told what it is and what to write.
+func TestHintsNameTheLimitAndItsFlag(t *testing.T) {
+	limits := api.Limits{Scratch: 64 * api.MiB, Inodes: 10000, Pids: 100, OpenFiles: 256}
+	trace := "Traceback (most recent call last):\n"
+	clone := []api.Refusal{{Syscall: "clone", Profile: "strict", Errno: "EPERM", Count: 1}}
+	for _, tt := range []struct {
+		language, printed string
+		hit               string
+		refused           []api.Refusal
+		want              string
+	}{
+		{"python", trace + "OSError: [Errno 28] No space left on device\n", api.HitScratch, nil, "they may have 64M together; delete what is not needed, or raise the limit (--scratch, or scratch of limits in a request)"},
+		{"python", trace + "OSError: [Errno 28] No space left on device: '9'\n", api.HitInodes, nil, "at most 10000 are allowed; delete what is not needed, or raise the limit (--inodes, or inodes of"},
+		{"python", trace + "RuntimeError: can't start new thread\n", api.HitPids, nil, "at most 100 are allowed at a time, or raise the limit (--pids, or pids of"},
+		{"cpp", "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable\n", api.HitPids, nil, "at most 100 are allowed at a time, or raise the limit (--pids"},
+		{"java", "Exception in thread \"main\" java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached\n", api.HitPids, nil, "(--pids"},
+		{"python", trace + "OSError: [Errno 24] Too many open files: '/dev/null'\n", "", nil, "at most 256 are allowed at a time; close each after use, or raise the limit (--open-files, or open_files of limits in a request)"},
+		{"c", "open: Too many open files\n", "", nil, "(--open-files"},
+		{"go", "panic: open x: too many open files\n", "", nil, "(--open-files"},
+
+		{"python", trace + "RuntimeError: can't start new thread\n", "", clone, "the profile strict refused clone (EPERM), which starts processes and threads: do without, or ask for a wider profile (--profile"},
+		{"python", trace + "PermissionError: [Errno 1] Operation not permitted\n", "", clone, "the profile strict refused clone"},
+		{"c", "fork: Operation not permitted\n", "", clone, "the profile strict refused clone"},
+		{"python", trace + "RuntimeError: can't start new thread\n", "", nil, "the system refused one more process or thread"},
+		{"python", trace + "PermissionError: [Errno 13] Permission denied: '/x'\n", "", clone, "only /box and /tmp"},
+	} {
+		r := api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: []byte(tt.printed), Limits: limits, Refused: tt.refused}
+		if tt.hit != "" {
+			r.LimitsHit = []string{tt.hit}
+		}
+		if d := diagnose.Of(tt.language, "main", nil, r); d == nil || !strings.Contains(d.Hint, tt.want) {
+			t.Errorf("%s, %q: %+v; want a hint with %q", tt.language, tt.printed, d, tt.want)
+		}
+	}
+}
+
+// Between a program that waits and one that never waits, the host may have been busy; what is
+// measured does not tell.
+func TestTheWallLimitGoesByTheProcessorTime(t *testing.T) {
+	for _, tt := range []struct {
+		cpu  time.Duration
+		cpus float64
+		want string
+	}{
+		{40 * time.Millisecond, 1, "it waited nearly all the time"},
+		{400 * time.Millisecond, 1, "it had 400ms of processor time in 1s: it waited, or the host was busy; for judging give --cpu T and a --wall of three times that"},
+		{900 * time.Millisecond, 1, "look for a loop that never ends"},
+		{400 * time.Millisecond, 0.5, "look for a loop that never ends"}, // all that it may have
+		{400 * time.Millisecond, 2, "it had 400ms"},
+	} {
+		r := api.Result{Verdict: api.WallLimit, Limits: api.Limits{Wall: api.Duration(time.Second), CPUs: tt.cpus}, Usage: api.Usage{CPU: api.Known(int64(tt.cpu), "")}}
+		if d := diagnose.Of("python", "main.py", nil, r); d == nil || !strings.HasPrefix(d.Hint, tt.want) {
+			t.Errorf("%s of %v processors: %+v; want %q", tt.cpu, tt.cpus, d, tt.want)
+		}
+	}
+}
+
+// What an editor does not show: line ends and the encoding of the file.
+func TestHintsSeeHowTheFileIsSaved(t *testing.T) {
+	for _, tt := range []struct {
+		language, source, printed string
+		want                      string
+	}{
+		{"bash", "if true; then\r\n echo\r\nfi\r\n", "x.sh: line 5: syntax error: unexpected end of file\n", `the script has Windows line ends (CR LF), which bash takes for part of its words: sed -i 's/\r$//' x.sh`},
+		{"bash", "", "x.sh: line 1: syntax error near unexpected token `$'do\\r''\n", "Windows line ends"},
+		{"bash", "cd /tmp\r\n", "x.sh: line 1: cd: $'/tmp\\r': No such file or directory\n", "Windows line ends"},
+		{"bash", "if true\n", "x.sh: line 5: syntax error: unexpected end of file\n", "look for a missing fi"},
+		{"bash", "exit 3\r\n", "", ""},
+		{"bash", "echo $((1/0))\r\n", "x.sh: line 1: 1/0: division by 0 (error token is \"0\")\n", "look for a division"},
+		{"python", "f(\r\n", "  File \"/box/x.sh\", line 1\n    f(\n     ^\nSyntaxError: '(' was never closed\n", "the bracket ( is opened here"},
+		{"python", "\xff\xfep\x00", "SyntaxError: Non-UTF-8 code starting with '\\xff' in file /box/x.sh on line 1\n", "the file is saved as UTF-16: save it as UTF-8, such as by iconv -f UTF-16 -t UTF-8 x.sh >new-file"},
+	} {
+		d := diagnose.Of(tt.language, "x.sh", []byte(tt.source), api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: []byte(tt.printed)})
+		if d == nil || !strings.Contains(d.Hint, tt.want) || tt.want == "" && d.Hint != "" {
+			t.Errorf("%q, %q: %+v; want a hint with %q", tt.source, tt.printed, d, tt.want)
+		}
+	}
+}
+
+// A refused call is told of where the failure may come of it, not of every run of a shell.
+func TestRefusedCallsThatMayExplain(t *testing.T) {
+	for _, tt := range []struct {
+		claim   string
+		r       api.Result
+		call    string
+		errno   string
+		printed string
+		want    bool
+	}{
+		{"what bash tries at its start", api.Result{Verdict: api.Nonzero}, "socket", "EAFNOSUPPORT", "x.sh: line 1: foo: command not found\n", false},
+		{"without a word", api.Result{Verdict: api.Nonzero}, "socket", "EAFNOSUPPORT", "", false},
+		{"its error printed", api.Result{Verdict: api.Nonzero}, "socket", "EAFNOSUPPORT", "OSError: [Errno 97] Address family not supported by protocol\n", true},
+		{"its error named", api.Result{Verdict: api.Nonzero}, "prctl", "EPERM", "Error: EPERM\n", true},
+		{"another call, without a word", api.Result{Verdict: api.Nonzero}, "alarm", "EPERM", "", true},
+		{"another call of a program that died", api.Result{Verdict: api.Signaled, Signal: 6}, "alarm", "EPERM", "", true},
+		{"a syntax error", api.Result{Verdict: api.Nonzero, Diagnosis: &api.Diagnosis{Category: api.CategorySyntax}}, "alarm", "EPERM", "", false},
+		{"a run that is ok", api.Result{Verdict: api.OK}, "alarm", "EPERM", "Operation not permitted\n", false},
+	} {
+		tt.r.Stderr = []byte(tt.printed)
+		tt.r.Refused = []api.Refusal{{Syscall: tt.call, Profile: "default", Errno: tt.errno, Count: 2}}
+		if got := diagnose.Refused(tt.r); len(got) == 1 != tt.want {
+			t.Errorf("%s: %+v; want it told: %v", tt.claim, got, tt.want)
 		}
 	}
 }
@@ -163,7 +272,7 @@ func TestTheWholeOfTestsHasTheWorstOnesDiagnosis(t *testing.T) {
 		{ID: "2", Result: api.Result{Verdict: api.Nonzero, Stderr: []byte("Traceback (most recent call last):\nValueError: no\n")}},
 		{ID: "3", Result: api.Result{Verdict: api.CPULimit}},
 	}}
-	diagnose.Into("python", "main.py", &r)
+	diagnose.Into("python", "main.py", nil, &r)
 	if r.Diagnosis == nil || r.Diagnosis.Type != "cpu-limit" || r.Tests[0].Result.Diagnosis != nil || r.Tests[1].Result.Diagnosis.Type != "ValueError" {
 		t.Errorf("whole %+v, tests %+v", r.Diagnosis, r.Tests)
 	}
@@ -181,7 +290,7 @@ func TestHostileOutputIsBounded(t *testing.T) {
 			for _, language := range everyLanguage {
 				for _, v := range []api.Verdict{api.Nonzero, api.CompileError} {
 					began := time.Now()
-					d := diagnose.Of(language, "main.x", api.Result{Verdict: v, Stderr: printed, Stdout: printed})
+					d := diagnose.Of(language, "main.x", nil, api.Result{Verdict: v, Stderr: printed, Stdout: printed})
 					checkBounds(t, d)
 					if took := time.Since(began); took > 10*time.Second { // a few milliseconds, were it alone
 						t.Errorf("%s: took %s", language, took)
@@ -226,7 +335,7 @@ func FuzzDiagnose(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, language, verdict string, stdout, stderr []byte) {
 		r := api.Result{Verdict: api.Verdict(verdict), Stdout: stdout, Stderr: stderr, Signal: len(stdout) % 3}
-		if d := diagnose.Of(language, "main.x", r); d != nil {
+		if d := diagnose.Of(language, "main.x", nil, r); d != nil {
 			checkBounds(t, d)
 		}
 		all := diagnose.Errors(language, stderr)

@@ -97,7 +97,7 @@ var fpcClues = []clue{
 	{"Illegal expression", kind{api.CategorySyntax, hintSyntax}},
 	{"Illegal character", kind{api.CategorySyntax, "a character stands here that is none of the language's"}},
 	{"Unexpected end of file", kind{api.CategorySyntax, "an end is missing, or the dot after the last one"}},
-	{"Can't find unit", kind{api.CategoryImport, "there is no such unit here, or its name is misspelt"}},
+	{"Can't find unit", kind{api.CategoryImport, "there is no such unit here, or its name is misspelt; if it is yours, " + hintBeside}},
 	{"Identifier not found", kind{api.CategoryCompile, "nothing has this name here: check the spelling, var and uses"}},
 	{"Incompatible type", kind{api.CategoryType, hintType}},
 	{"Wrong number of parameters", kind{api.CategoryType, "the call gives another number of arguments than the routine takes"}},

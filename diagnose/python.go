@@ -142,5 +142,5 @@ var pythonClues = map[string][]clue{
 		{"math domain error", kind{api.CategoryValue, "the function has no result for this number, such as the root of a negative one"}},
 	},
 	"OSError":      system,
-	"RuntimeError": {{"can't start new thread", kind{api.CategoryRuntime, "it had too many processes and threads"}}},
+	"RuntimeError": {{"can't start new thread", kind{api.CategoryRuntime, hintThreads}}},
 }

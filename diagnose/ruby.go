@@ -71,7 +71,7 @@ func rubyKind(typ, msg string) kind {
 
 var rubyTypes = map[string]kind{
 	"SyntaxError":             {api.CategorySyntax, hintSyntax},
-	"LoadError":               {api.CategoryImport, "there is no such library here, or its name is misspelt"},
+	"LoadError":               {api.CategoryImport, "there is no such library here, or its name is misspelt; if it is yours, " + hintBeside},
 	"NameError":               {api.CategoryRuntime, "nothing is called %s here: check the spelling, and that it is given a value before this line"},
 	"NoMethodError":           {api.CategoryType, "this kind of value has no method %s: check the spelling and what the value is"},
 	"TypeError":               {api.CategoryType, "a value has another type than is needed here: convert it, such as by to_s or to_i"},

@@ -107,7 +107,7 @@ var rustCodes = map[string]kind{
 	"E0412": {api.CategoryCompile, "there is no type %s here: check the spelling, or add a use"},
 	"E0432": {api.CategoryImport, "there is no such crate or module here: only the standard library is"},
 	"E0433": {api.CategoryImport, "there is no such crate, module or type here: add a use, or check the spelling"},
-	"E0583": {api.CategoryImport, "the file of this module is missing: add it"},
+	"E0583": {api.CategoryImport, "the file of this module is missing: " + hintBeside},
 	"E0382": {api.CategoryCompile, "the value was moved before: borrow it with &, or clone() it"},
 	"E0499": {api.CategoryCompile, "it is borrowed to be changed twice at a time: end the first borrow before"},
 	"E0502": {api.CategoryCompile, "it is borrowed both to read and to be changed: end the first borrow before"},

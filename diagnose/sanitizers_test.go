@@ -47,7 +47,7 @@ Direct leak of 12 byte(s) in 1 object(s) allocated from:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, language := range []string{"c", "cpp"} {
-				got := diagnose.Of(language, "main.c", api.Result{Verdict: tt.verdict, ExitCode: 1, Stderr: api.Bytes(tt.printed)})
+				got := diagnose.Of(language, "main.c", nil, api.Result{Verdict: tt.verdict, ExitCode: 1, Stderr: api.Bytes(tt.printed)})
 				if got == nil || *got != tt.want {
 					t.Errorf("%s: got  %+v\nwant %+v", language, got, tt.want)
 				}

@@ -45,7 +45,7 @@ var perlClues = append([]clue{
 	{"Missing right curly", kind{api.CategorySyntax, "a { is nowhere closed"}},
 	{"requires explicit package name", kind{api.CategorySyntax, "declare the variable with my, or check its spelling"}},
 	{"Can't locate object method", kind{api.CategoryType, "check the spelling after ->, and what the object is"}},
-	{"Can't locate", kind{api.CategoryImport, "there is no such module here, or its name is misspelt: Perl's own are"}},
+	{"Can't locate", kind{api.CategoryImport, "there is no such module here, or its name is misspelt: Perl's own are; if it is yours, " + hintBeside}},
 	{"Undefined subroutine", kind{api.CategoryRuntime, "there is no function of this name: check the spelling"}},
 	{"division by zero", kind{api.CategoryValue, hintZero}},
 	{"modulus zero", kind{api.CategoryValue, hintZero}},

@@ -84,12 +84,14 @@ const (
 	hintZero      = "look for a division whose divisor can be 0"
 	hintIndex     = "an index is outside: counting starts at 0, so the last one is the length less 1"
 	hintFile      = "there is no such file in the sandbox: it holds the program and the files given with it (--file, or files in a request), nothing of the host"
+	hintBeside    = "place it beside the program by --file (files in a request)"
+	hintThreads   = "the system refused one more process or thread"
 	hintReadOnly  = "only /box and /tmp can be written to"
 	hintNetwork   = "programs have no network here: put what it needs beside it as a file"
 	hintInput     = "the program reads more input than it was given"
 	hintSyntax    = "look at this line and the end of the one before: a bracket, quote or separator is missing or too many"
 	hintType      = "a value has another type than is needed here: convert it, or use another"
-	hintModule    = "there is no %s here: check its name; there are the standard library and the files given with the program"
+	hintModule    = "%s is neither in this image nor beside the program: check its name; a file of yours is placed there by --file (files in a request)"
 )
 
 // system are what any language says of a failed system call, by the C library's

@@ -2,14 +2,11 @@ package diagnose
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 )
-
-func hit(r api.Result, limit string) bool { return slices.Contains(r.LimitsHit, limit) }
 
 // ofLimit explains the verdicts that are not the program's own doing.
 func ofLimit(r api.Result) api.Diagnosis {
@@ -26,10 +23,7 @@ func ofLimit(r api.Result) api.Diagnosis {
 	case api.WallLimit:
 		d.Category = api.CategoryTime
 		d.Message = fmt.Sprintf("the program ran for longer than its limit of %s", r.Limits.Wall)
-		d.Hint = "look for a loop that never ends, or for something it waits for"
-		if cpu := r.Usage.CPU.Value; cpu != nil && r.Limits.Wall > 0 && time.Duration(*cpu) < time.Duration(r.Limits.Wall)/10 {
-			d.Hint = "it waited nearly all the time: look for a sleep, a lock, or a read of something that never comes"
-		}
+		d.Hint = hintOfWall(r)
 	case api.OutputLimit:
 		d.Category = api.CategoryOutput
 		d.Message = fmt.Sprintf("the program printed more than its limit of %s", r.Limits.Output)
@@ -41,6 +35,27 @@ func ofLimit(r api.Result) api.Diagnosis {
 		d.Hint = fmt.Sprintf("it started processes or threads until all %d were taken: look for a fork or a thread started without end; if there is none, %s", r.Limits.Pids, d.Hint)
 	}
 	return d
+}
+
+// hintOfWall goes by how much of the time the program had a processor. Between little and
+// most of what its share of the processors allows, nothing that is measured tells a program
+// that waits from one that has to wait for a busy host.
+func hintOfWall(r api.Result) string {
+	cpu, wall := r.Usage.CPU.Value, time.Duration(r.Limits.Wall)
+	if cpu == nil || wall <= 0 {
+		return "look for a loop that never ends, or for something it waits for"
+	}
+	had, share := time.Duration(*cpu), float64(wall)
+	if r.Limits.CPUs > 0 {
+		share *= min(r.Limits.CPUs, 1)
+	}
+	switch part := float64(had) / share; {
+	case part < 0.05:
+		return "it waited nearly all the time: look for a sleep, a lock, or a read of something that never comes"
+	case part < 0.6:
+		return fmt.Sprintf("it had %s of processor time in %s: it waited, or the host was busy; for judging give --cpu T and a --wall of three times that", had.Round(10*time.Millisecond), wall)
+	}
+	return "look for a loop that never ends, or for something it waits for"
 }
 
 // deniedHints are by what a family of system calls is for.
@@ -93,19 +108,4 @@ func ofSignal(r api.Result) api.Diagnosis {
 		d.Message, d.Hint = known[0], known[1]
 	}
 	return d
-}
-
-// hintOfLimits is for programs that met a limit and failed of it in their own way.
-func hintOfLimits(r api.Result) string {
-	switch {
-	case hit(r, api.HitScratch):
-		return fmt.Sprintf("its files in /box and /tmp were full: they may have %s together", r.Limits.Scratch)
-	case hit(r, api.HitInodes):
-		return fmt.Sprintf("it had too many files: at most %d are allowed", r.Limits.Inodes)
-	case hit(r, api.HitPids):
-		return fmt.Sprintf("it had too many processes and threads: at most %d are allowed at a time", r.Limits.Pids)
-	case hit(r, api.HitOpenFiles):
-		return fmt.Sprintf("it had too many files open: at most %d are allowed at a time, so close each after use", r.Limits.OpenFiles)
-	}
-	return ""
 }

@@ -38,7 +38,7 @@ func TestDiagnoses(t *testing.T) {
 			for _, c := range cases {
 				b.test(t, c.Name, func(t *testing.T) {
 					res := b.run(t, c.Run)
-					got := diagnose.Of(l.Name, c.Run.SourceName, res)
+					got := diagnose.Of(l.Name, c.Run.SourceName, c.Run.Source, res)
 					if *update {
 						c.Result, c.Want = res, got
 					}

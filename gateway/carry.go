@@ -61,7 +61,7 @@ func (g *Gateway) carry(ctx context.Context, o *order) (api.Result, error) {
 		for i := range res.Tests {
 			res.Tests[i].Result.Run = o.id // the agent's own id leads nowhere here
 		}
-		diagnose.Into(o.run.Language, o.main, &res)
+		diagnose.Into(o.run.Language, o.main, o.source, &res)
 	}
 	var e *api.Error
 	if errors.As(err, &e) && e.Code == api.CodeAgentUnreachable {

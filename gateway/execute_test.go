@@ -75,7 +75,7 @@ func TestExecuted(t *testing.T) {
 		{"output", api.Result{Verdict: api.OutputLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Output: api.MiB}}, `{"exit_code":153,"error":"the program printed more than its limit of 1M"}`},
 		{"denied", api.Result{Verdict: api.Denied, ExitCode: -1, Signal: 9, Denial: &api.Denial{Syscall: "ptrace"}}, `{"exit_code":159,"error":"the program was ended for the system call ptrace, which is not allowed"}`},
 	} {
-		diagnose.Into("python", pythonMain, &tt.res)
+		diagnose.Into("python", pythonMain, nil, &tt.res)
 		body, err := json.Marshal(executed("python", time.Unix(0, 0), tt.res))
 		if err != nil {
 			t.Fatal(err)

@@ -62,9 +62,9 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	if o.testsDir != "" && !o.quiet && !o.json {
 		fmt.Fprint(words{c.stderr}, firstFailure(res, o.profile))
 	}
-	if !o.stats && !o.quiet && !o.json && res.Verdict != api.OK {
-		for _, r := range res.Refused {
-			c.note("refused: %s", refusal(r))
+	if !o.stats && !o.quiet && !o.json {
+		for _, r := range o.refused {
+			c.note("the sandbox refused %s", refusal(r))
 		}
 	}
 	if !o.stats && !o.json {
@@ -165,10 +165,17 @@ func orWord(s, other string) string {
 
 // refusal says which call the profile refused, how, and how often.
 func refusal(r api.Refusal) string {
-	if r.Errno == "" {
-		return fmt.Sprintf("%s (%s) x%d", r.Syscall, r.Profile, r.Count)
+	call, often := r.Syscall, fmt.Sprintf("%d times", r.Count)
+	if call == "others" {
+		call = "other calls"
 	}
-	return fmt.Sprintf("%s (%s, %s) x%d", r.Syscall, r.Profile, r.Errno, r.Count)
+	if r.Count == 1 {
+		often = "once"
+	}
+	if r.Errno == "" {
+		return fmt.Sprintf("%s %s (profile %s)", call, often, r.Profile)
+	}
+	return fmt.Sprintf("%s %s (profile %s, error %s)", call, often, r.Profile, r.Errno)
 }
 
 // stats lists verdict and usage for --stats.

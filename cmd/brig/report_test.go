@@ -91,3 +91,17 @@ func TestDenialNamesTheProfileThatExplainsIt(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusedCallsAreCountedInWords(t *testing.T) {
+	for _, tt := range []struct {
+		r    api.Refusal
+		want string
+	}{
+		{api.Refusal{Syscall: "socket", Profile: "default", Errno: "EAFNOSUPPORT", Count: 2}, "socket 2 times (profile default, error EAFNOSUPPORT)"},
+		{api.Refusal{Syscall: "others", Profile: "mine", Count: 1}, "other calls once (profile mine)"},
+	} {
+		if got := refusal(tt.r); got != tt.want {
+			t.Errorf("%+v: %q; want %q", tt.r, got, tt.want)
+		}
+	}
+}

@@ -197,15 +197,17 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 	return res, err
 }
 
-// explain adds the diagnosis of a failed result. printed is what the program wrote
+// explain adds the diagnosis of a failed result, and keeps which refused calls may belong to
+// it. printed is what the program wrote
 // to stderr where the result does not have it.
 func (o *runOptions) explain(res *api.Result, printed []byte) {
 	seen := *res
 	if len(printed) > 0 && res.Stage == api.StageRun {
 		seen.Stderr = printed
 	}
-	diagnose.Into(o.run.Language, o.run.SourceName, &seen)
+	diagnose.Into(o.run.Language, o.run.SourceName, o.run.Source, &seen)
 	res.Diagnosis = seen.Diagnosis
+	o.refused = diagnose.Refused(seen)
 }
 
 // compilerSaid passes on what a compiler printed, which is not the program's

@@ -68,6 +68,8 @@ type runOptions struct {
 	testsDir string
 	pairs    []testPair // found there
 
+	refused []api.Refusal // those that may explain a failure
+
 	noBuild bool
 	wait    time.Duration
 	args    []string

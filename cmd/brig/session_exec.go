@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/diagnose"
 )
 
 func sessionExec(c *console, args []string) int {
@@ -111,7 +112,8 @@ func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
 	}
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
-	events := client.Events{Stdout: c.stdout, Stderr: c.stderr, Compiled: func(made api.Compilation) {
+	var kept ends
+	events := client.Events{Stdout: c.stdout, Stderr: io.MultiWriter(c.stderr, &kept), Compiled: func(made api.Compilation) {
 		if !o.json {
 			c.compilerSaid(made.Stdout, made.Stderr)
 		}
@@ -127,6 +129,11 @@ func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
 	if o.json && res.Stage == api.StageRun {
 		res.Stdout, res.Stderr = out.Bytes(), errs.Bytes()
 	}
+	seen := res
+	if len(seen.Stderr) == 0 {
+		seen.Stderr = kept.bytes()
+	}
+	o.refused = diagnose.Refused(seen)
 	return c.report(o, res)
 }
 

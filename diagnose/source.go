@@ -1,0 +1,23 @@
+package diagnose
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// hintOfText is for a program that failed of how its file was saved: what is wrong with it is
+// invisible in an editor, and messages show it badly or not at all. Empty for others.
+func hintOfText(language, sourceName string, source []byte, d api.Diagnosis) string {
+	unread := d.Category == api.CategorySyntax || d.Category == api.CategoryCompile || d.Type == string(api.Nonzero)
+	switch file := orWords(d.File, orWords(ownFile(sourceName), "FILE")); {
+	case unread && (bytes.HasPrefix(source, []byte("\xff\xfe")) || bytes.HasPrefix(source, []byte("\xfe\xff"))):
+		return fmt.Sprintf("the file is saved as UTF-16: save it as UTF-8, such as by iconv -f UTF-16 -t UTF-8 %s >new-file", file)
+	case language == "bash" && d.Category != api.CategorySignal && d.Category != api.CategoryValue && d.Type != string(api.Nonzero) &&
+		(bytes.Contains(source, []byte("\r\n")) || strings.Contains(d.Message, `\r'`)):
+		return fmt.Sprintf(`the script has Windows line ends (CR LF), which bash takes for part of its words: sed -i 's/\r$//' %s`, file)
+	}
+	return ""
+}
