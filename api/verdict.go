@@ -40,7 +40,7 @@ type Evidence struct {
 	OutOfHeap  bool   // its runtime ended itself for lack of memory, as the language's manifest says it does
 
 	Denial      *Denial // the call of the kill set that stopped the run
-	WallExpired bool    // the wall clock ran out and the agent stopped the run
+	WallExpired bool    // the wall clock ran out and the agent sent SIGKILL, which may have come after the end
 	OutputFull  bool    // a stream met its limit and the agent stopped the run
 
 	PidsHits   uint64 // forks refused by the pids limit
@@ -72,7 +72,7 @@ func Judge(e Evidence, l Limits) Verdict {
 		return Denied
 	case l.CPU > 0 && e.CPU > l.CPU:
 		return CPULimit
-	case e.WallExpired, l.Wall > 0 && e.Wall > l.Wall:
+	case e.tookTooLong(l):
 		return WallLimit
 	case e.OutputFull:
 		return OutputLimit
@@ -84,6 +84,14 @@ func Judge(e Evidence, l Limits) Verdict {
 		return Nonzero
 	}
 	return OK
+}
+
+const sigkill = 9
+
+// tookTooLong believes a clock that ran out only where its signal ended the program: one
+// that had ended by itself, within its limit, met none (AGT-42).
+func (e Evidence) tookTooLong(l Limits) bool {
+	return e.WallExpired && e.Signal == sigkill || l.Wall > 0 && e.Wall > l.Wall
 }
 
 // The names in Result.LimitsHit, which are those of the fields of Limits.
@@ -106,7 +114,7 @@ func LimitsHit(e Evidence, l Limits) []string {
 		met  bool
 		name string
 	}{
-		{e.WallExpired || l.Wall > 0 && e.Wall > l.Wall, HitWall},
+		{e.tookTooLong(l), HitWall},
 		{l.CPU > 0 && e.CPU > l.CPU, HitCPU},
 		{e.OOMKills > 0 && e.MemoryHits > 0 || e.SetupOOM || e.OutOfHeap, HitMemory},
 		{e.PidsHits > 0, HitPids},

@@ -38,6 +38,10 @@ func TestJudge(t *testing.T) {
 		{"cpu time over the limit counts though the program exited with 0", api.Evidence{CPU: judged.CPU + 1}, api.CPULimit},
 		{"wall time over the limit counts though the timer was late", api.Evidence{Wall: judged.Wall + 1}, api.WallLimit},
 		{"an expired wall clock is wall-limit though the figure is below", api.Evidence{WallExpired: true, Wall: judged.Wall - 1, Signal: 9}, api.WallLimit},
+		{"an expired wall clock of a program that had exited below the limit is its exit", api.Evidence{WallExpired: true, Wall: judged.Wall - 1}, api.OK},
+		{"and its exit code is its own", api.Evidence{WallExpired: true, Wall: judged.Wall - 1, ExitCode: 3}, api.Nonzero},
+		{"and its signal, which was not ours", api.Evidence{WallExpired: true, Wall: judged.Wall - 1, Signal: 11}, api.Signaled},
+		{"an exit above the limit is wall-limit though the clock was not first", api.Evidence{WallExpired: true, Wall: judged.Wall + 1}, api.WallLimit},
 		{"a full stream is output-limit", api.Evidence{OutputFull: true, Signal: 9}, api.OutputLimit},
 		{"a denied call is denied", api.Evidence{Denial: denial, Signal: 9}, api.Denied},
 		{"a call that log mode let go on is not", api.Evidence{Denial: logged}, api.OK},
@@ -45,20 +49,20 @@ func TestJudge(t *testing.T) {
 
 		{"canceled wins over memory", api.Evidence{Canceled: true, OOMKills: 1, MemoryHits: 1}, api.Canceled},
 		{"canceled wins over denied", api.Evidence{Canceled: true, Denial: denial}, api.Canceled},
-		{"canceled wins over time", api.Evidence{Canceled: true, WallExpired: true, CPU: late}, api.Canceled},
+		{"canceled wins over time", api.Evidence{Canceled: true, WallExpired: true, CPU: late, Signal: 9}, api.Canceled},
 		{"canceled wins over output", api.Evidence{Canceled: true, OutputFull: true}, api.Canceled},
 		{"canceled wins over an exit with 0", api.Evidence{Canceled: true}, api.Canceled},
 		{"memory wins over denied", api.Evidence{OOMKills: 1, MemoryHits: 1, Denial: denial}, api.MemoryLimit},
 		{"memory wins over cpu", api.Evidence{OOMKills: 1, MemoryHits: 1, CPU: late}, api.MemoryLimit},
-		{"memory wins over wall", api.Evidence{OOMKills: 1, MemoryHits: 1, WallExpired: true}, api.MemoryLimit},
+		{"memory wins over wall", api.Evidence{OOMKills: 1, MemoryHits: 1, WallExpired: true, Signal: 9}, api.MemoryLimit},
 		{"memory wins over output", api.Evidence{OOMKills: 1, MemoryHits: 1, OutputFull: true}, api.MemoryLimit},
-		{"set-up memory wins over wall", api.Evidence{SetupOOM: true, WallExpired: true}, api.MemoryLimit},
+		{"set-up memory wins over wall", api.Evidence{SetupOOM: true, WallExpired: true, Signal: 9}, api.MemoryLimit},
 		{"denied wins over cpu", api.Evidence{Denial: denial, CPU: late}, api.Denied},
-		{"denied wins over wall", api.Evidence{Denial: denial, WallExpired: true}, api.Denied},
+		{"denied wins over wall", api.Evidence{Denial: denial, WallExpired: true, Signal: 9}, api.Denied},
 		{"denied wins over output", api.Evidence{Denial: denial, OutputFull: true}, api.Denied},
-		{"cpu wins over wall", api.Evidence{CPU: late, WallExpired: true}, api.CPULimit},
+		{"cpu wins over wall", api.Evidence{CPU: late, WallExpired: true, Signal: 9}, api.CPULimit},
 		{"cpu wins over output", api.Evidence{CPU: late, OutputFull: true}, api.CPULimit},
-		{"wall wins over output", api.Evidence{WallExpired: true, OutputFull: true}, api.WallLimit},
+		{"wall wins over output", api.Evidence{WallExpired: true, OutputFull: true, Signal: 9}, api.WallLimit},
 		{"output wins over the signal it sends", api.Evidence{OutputFull: true, Signal: 9}, api.OutputLimit},
 		{"output wins over a runtime out of heap", api.Evidence{OutputFull: true, OutOfHeap: true}, api.OutputLimit},
 		{"a runtime out of heap is memory-limit", api.Evidence{ExitCode: 77, OutOfHeap: true}, api.MemoryLimit},
@@ -82,7 +86,7 @@ func TestJudgeAtTheLimits(t *testing.T) {
 
 func TestLimitsHit(t *testing.T) {
 	all := api.Evidence{
-		WallExpired: true, CPU: judged.CPU + 1, OOMKills: 1, MemoryHits: 1, PidsHits: 1,
+		WallExpired: true, Signal: 9, CPU: judged.CPU + 1, OOMKills: 1, MemoryHits: 1, PidsHits: 1,
 		OutputFull: true, ScratchHit: true, InodesHit: true, FilesHit: true,
 	}
 	for _, tt := range []struct {
@@ -95,6 +99,7 @@ func TestLimitsHit(t *testing.T) {
 		{"all of them, in the order of Limits", all, []string{"wall", "cpu", "memory", "pids", "output", "scratch", "inodes", "open_files"}},
 		{"one that decides nothing", api.Evidence{PidsHits: 3}, []string{"pids"}},
 		{"a limit that decides is listed though the caller left", api.Evidence{Canceled: true, OutputFull: true}, []string{"output"}},
+		{"a clock that ran out after the program had exited", api.Evidence{WallExpired: true, Wall: judged.Wall - 1}, []string{}},
 		{"memory that was reclaimed is not hit", api.Evidence{MemoryHits: 5}, []string{}},
 		{"an OOM kill from a group above is not this run's limit", api.Evidence{OOMKills: 1}, []string{}},
 	} {

@@ -41,7 +41,7 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 		{"a fault of the source", "python", api.Nonzero, own, by("strict", "getdents64"), nil, ""},
 	} {
 		r := api.Result{Verdict: tt.verdict, ExitCode: 1, Stderr: []byte(tt.printed), Refused: tt.refused, LimitsHit: tt.hit}
-		d := diagnose.Of(tt.language, "main", r)
+		d := diagnose.Of(tt.language, "main", nil, r)
 		if d == nil || strings.Contains(d.Hint, "start") != (tt.want != "") || !strings.Contains(d.Hint, tt.want) {
 			t.Errorf("%s: %+v; want a hint with %q", tt.name, d, tt.want)
 		}
@@ -50,7 +50,7 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 
 func TestDeniedThreads(t *testing.T) {
 	for _, call := range []string{"fork", "vfork", "clone", "clone3"} {
-		d := diagnose.Of("cpp", "main.cpp", api.Result{Verdict: api.Denied, Denial: &api.Denial{Syscall: call, Rule: "mine#3", Why: "x"}})
+		d := diagnose.Of("cpp", "main.cpp", nil, api.Result{Verdict: api.Denied, Denial: &api.Denial{Syscall: call, Rule: "mine#3", Why: "x"}})
 		if d == nil || d.Hint != "the program may not start a process or thread here" {
 			t.Errorf("%s: %+v", call, d)
 		}

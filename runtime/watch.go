@@ -78,7 +78,7 @@ func (w *watch) run(ctx context.Context) error {
 	if err := w.arm(); err != nil {
 		return err
 	}
-	for !w.replied && w.failed == nil && !w.gone {
+	for !w.over() {
 		events, err := w.slot.poller.wait()
 		if err != nil {
 			return err
@@ -90,6 +90,19 @@ func (w *watch) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// over reports whether the end of the program is known.
+func (w *watch) over() bool { return w.replied || w.failed != nil || w.gone }
+
+// ended asks for what the shell may have said since the last look: an agent that is late
+// finds the end of the program and a clock that rang after it at the same time.
+func (w *watch) ended() (bool, error) {
+	if w.over() {
+		return true, nil
+	}
+	err := w.onReply()
+	return w.over(), err
 }
 
 // arm sets both clocks, as if the program had started with the message. When the
@@ -206,6 +219,9 @@ func (w *watch) onWall() error {
 	w.slot.wall.drain()
 	if w.stopped {
 		return w.shell.kill()
+	}
+	if ended, err := w.ended(); err != nil || ended {
+		return err
 	}
 	at := monotonic()
 	exec := w.shell.clock.exec()

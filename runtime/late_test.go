@@ -1,0 +1,73 @@
+package runtime
+
+import (
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// AGT-42. An agent that looks only when the wall limit is long over finds the end of a
+// program beside its clock that rang: the program that ended within its limit has its own
+// verdict, in a run and in an exec of a session, and the one that did not has not. The agent
+// is late here because the test holds it before its watch.
+func TestLateAgentKeepsTheVerdict(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
+	}
+	const wall, late = 500 * time.Millisecond, 1500 * time.Millisecond
+	f := &fault{}
+	hold := func(name string) error {
+		if name == "run watch" {
+			time.Sleep(late)
+		}
+		return f.step(name)
+	}
+	h, err := Open(Config{
+		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), fault: hold, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	limits := api.Limits{Wall: api.Duration(wall), CPU: api.Duration(20 * time.Second), Memory: 64 * api.MiB}
+	s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		script string
+		want   api.Verdict
+		exit   int
+	}{
+		{"exit 0", api.OK, 0},
+		{"exit 7", api.Nonzero, 7},
+		{"kill -9 $$", api.Signaled, -1},
+		{"sleep 60", api.WallLimit, -1},
+		{"sleep 1", api.WallLimit, 0},
+	} {
+		argv := []string{"/bin/sh", "-c", tt.script}
+		res, err := h.Run(t.Context(), api.Run{Image: "tiny", Argv: argv, Limits: limits}, Streams{}, Caller{})
+		toldOf(t, "run", tt.script, res, err, tt.want, tt.exit)
+		res, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: argv, Limits: limits}, Streams{}, Caller{})
+		toldOf(t, "exec", tt.script, res, err, tt.want, tt.exit)
+	}
+}
+
+func toldOf(t *testing.T, what, script string, res api.Result, err error, want api.Verdict, exit int) {
+	t.Helper()
+	if err != nil || res.Verdict != want || res.ExitCode != exit {
+		t.Errorf("%s of %q: %s, exit %d, %v; want %s, exit %d; timing %+v", what, script, res.Verdict, res.ExitCode, err, want, exit, res.Timing)
+	}
+	if hit := len(res.LimitsHit) > 0; hit != (want == api.WallLimit) {
+		t.Errorf("%s of %q: %s, limits hit %q", what, script, res.Verdict, res.LimitsHit)
+	}
+}
