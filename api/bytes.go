@@ -10,11 +10,15 @@ import (
 
 // Bytes is binary-safe content. In JSON it is a string when it is valid UTF-8,
 // and {"base64": "..."} when it is not, so that no byte is ever lost or replaced.
-// Content over 64 KiB is also base64 where that is shorter than escaping it: a
-// program that prints NULs must not cost its readers six times as much.
+// Content over 64 KiB is also base64 where that is shorter than escaping it, and content over
+// 1 KiB where escapes would more than double it: a program that prints NULs must not cost its
+// readers six times as much, and short lines stay text for people.
 type Bytes []byte
 
-const alwaysText = 64 << 10
+const (
+	alwaysText  = 1 << 10
+	longContent = 64 << 10
+)
 
 type encodedBytes struct {
 	Base64 *string `json:"base64"`
@@ -43,8 +47,7 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(encodedBytes{&s})
 }
 
-// isText says which of the two forms content has: text, where escapes do not add more than
-// base64's third.
+// isText says which of the two forms content has.
 func (b Bytes) isText() bool {
 	if !utf8.Valid(b) {
 		return false
@@ -53,7 +56,18 @@ func (b Bytes) isText() bool {
 	if len(b) > alwaysText {
 		e.count(b)
 	}
-	return e.costly <= int64(len(b))/3
+	return e.fit(int64(len(b)))
+}
+
+// fit reports whether content of so many bytes is written as text with these escapes.
+func (e escapes) fit(size int64) bool {
+	switch {
+	case size <= alwaysText:
+		return true
+	case size <= longContent:
+		return e.costly <= size
+	}
+	return e.costly <= size/3 // as much as base64 adds
 }
 
 // UnmarshalJSON reads either form; null is as if nothing were given. As MarshalJSON writes them, without escapes, content is

@@ -21,7 +21,7 @@ type content struct {
 func contentOf(parts ...Bytes) content {
 	c := content{bytes: parts}
 	valid, escapes := c.measure()
-	c.isText = valid && (c.size <= alwaysText || escapes.costly <= c.size/3)
+	c.isText = valid && escapes.fit(c.size)
 	return c.between(`{"base64":"`, `"}`, escapes)
 }
 

@@ -25,6 +25,7 @@ func inPieces() map[string][]byte {
 		"wide": []byte(strings.Repeat("ü€😀\u2028", 30_000)), "wide, shifted": []byte("x" + strings.Repeat("😀", 60_000)),
 		"binary": binary, "controls": []byte(strings.Repeat("plain text about it \x00\x01\b\f\x1f\x7f&\u2029\u2027\u0428\u00a8\\", 3000)), "zeros": make([]byte, 1<<20), "nearly text": append([]byte(strings.Repeat("a", 1<<20)), 0xff),
 		"at the bound": bytes.Repeat([]byte("a"), 64<<10), "over it": bytes.Repeat([]byte("a"), 64<<10+1),
+		"controls at 1 KiB": make([]byte, 1<<10), "controls over it": make([]byte, 1<<10+1), "controls at 64 KiB": make([]byte, 64<<10), "empty lines": bytes.Repeat([]byte("\n"), 64<<10), "longer": bytes.Repeat([]byte("\n"), 64<<10+1),
 		"half a character": append(bytes.Repeat([]byte("a"), 70<<10), "€"[:2]...),
 	}
 }

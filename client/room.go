@@ -16,6 +16,10 @@ type Room struct {
 	// of an answer whose length the agent does not say. An error ends the run and is what
 	// the call ends with.
 	Part func(n int64) error
+
+	// Whole is called with a *api.Compilation, *api.TestResult or *api.Result that came in
+	// pieces, before it is kept or told: it may make it smaller.
+	Whole func(v any)
 }
 
 type roomKey struct{}
@@ -42,6 +46,12 @@ func (r Room) part(n int64) error {
 		return nil
 	}
 	return r.Part(n)
+}
+
+func (r Room) whole(v any) {
+	if r.Whole != nil {
+		r.Whole(v)
+	}
 }
 
 // counted is a body whose bytes have room before they are kept.

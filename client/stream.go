@@ -154,7 +154,7 @@ func (k *conn) receive(room Room, asked []api.Test, taken func(), events Events)
 			}
 		case api.FrameCompiled:
 			var made api.Compilation
-			if err = whole(&parts, payload, &made); err == nil && events.Compiled != nil {
+			if err = whole(room, &parts, payload, &made); err == nil && events.Compiled != nil {
 				events.Compiled(made)
 			}
 		case api.FrameUsage:
@@ -164,14 +164,14 @@ func (k *conn) receive(room Room, asked []api.Test, taken func(), events Events)
 			}
 		case api.FrameTest:
 			var one api.TestResult
-			if err = whole(&parts, payload, &one); err == nil {
+			if err = whole(room, &parts, payload, &one); err == nil {
 				tests[one.ID] = one
 				if events.Test != nil {
 					events.Test(one)
 				}
 			}
 		case api.FrameResult:
-			if err := whole(&parts, payload, &res); err != nil {
+			if err := whole(room, &parts, payload, &res); err != nil {
 				return res, err
 			}
 			for _, t := range asked {
@@ -197,12 +197,16 @@ func (k *conn) receive(room Room, asked []api.Test, taken func(), events Events)
 }
 
 // whole decodes the JSON that payload completes.
-func whole(parts *[]byte, payload []byte, into any) error {
+func whole(room Room, parts *[]byte, payload []byte, into any) error {
+	if err := room.part(int64(len(payload))); err != nil {
+		return err
+	}
 	body := append(*parts, payload...)
 	*parts = nil
 	if err := decode(body, into); err != nil {
 		return api.Refuse(api.CodeAgentGone, "decode what the agent says: %w", err)
 	}
+	room.whole(into)
 	return nil
 }
 

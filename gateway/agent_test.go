@@ -126,15 +126,22 @@ func carried(w http.ResponseWriter, r *http.Request, res api.Result) {
 	for piece := range slices.Chunk(res.Stderr, api.FrameMax) {
 		frame(api.FrameStderr, piece)
 	}
-	res.Stdout, res.Stderr = nil, nil
-	text, err := json.Marshal(whole(res))
-	if err != nil {
-		panic(err)
+	pieces := func(k api.FrameType, v any) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		for ; len(text) > api.FrameMax; text = text[api.FrameMax:] {
+			frame(api.FramePart, text[:api.FrameMax])
+		}
+		frame(k, text)
 	}
-	for ; len(text) > api.FrameMax; text = text[api.FrameMax:] {
-		frame(api.FramePart, text[:api.FrameMax])
+	res = whole(res)
+	for _, one := range res.Tests {
+		pieces(api.FrameTest, one)
 	}
-	frame(api.FrameResult, text)
+	res.Stdout, res.Stderr, res.Tests = nil, nil, nil
+	pieces(api.FrameResult, res)
 }
 
 // deny is how an agent says an error.

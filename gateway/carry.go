@@ -224,7 +224,10 @@ func (g *Gateway) ask(ctx context.Context, o *order) (api.Result, error) {
 // askRun is ask for a run, checked.
 func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 	a := o.active
-	if a == nil && (o.run.Limits.Output <= largeOutput || o.run.StdinBlob != "" || len(o.run.Tests) > 0) {
+	if a == nil && len(o.run.Tests) > 0 {
+		return g.askTests(ctx, o.run)
+	}
+	if a == nil && (o.run.Limits.Output <= largeOutput || o.run.StdinBlob != "") {
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
 	if a == nil {
@@ -256,6 +259,16 @@ func (g *Gateway) askRun(ctx context.Context, o *order) (api.Result, error) {
 // largeOutput is the default limit. What may be larger comes in pieces: in one, as
 // JSON, it would be in memory here several times, to be decoded.
 const largeOutput = 16 * api.MiB
+
+// askTests has each test's result come by itself: together they can be more than one answer may
+// be, and then each is thinned that is too much.
+func (g *Gateway) askTests(ctx context.Context, run api.Run) (api.Result, error) {
+	res, err := g.cfg.Agent.RunEvents(ctx, run, nil, client.Events{})
+	if ctx.Err() != nil { // nobody wants it any more, as in the form without events
+		return api.Result{}, ctx.Err()
+	}
+	return res, err
+}
 
 func (g *Gateway) askLarge(ctx context.Context, o *order) (api.Result, error) {
 	run, stdin := o.run, bytes.NewReader(o.run.Stdin)

@@ -93,6 +93,12 @@ class Grading(unittest.TestCase):
         self.assertEqual((crash.verdict, crash.accepted, crash.difference, crash.exit_code), ("nonzero", False, "", 1))
         self.assertEqual((crash.stderr, crash.diagnosis, crash.error_message), ("trace", {"type": "ValueError", "message": "no"}, "ValueError: no"))
 
+    def test_streams_of_a_test_in_base64(self) -> None:
+        binary = (ran(stdout={"base64": "AQEB"}, stderr={"base64": "AQI="}), {"answer": "wrong-answer", "cut": True})
+        with Service(graded(binary)) as service:
+            test = CodeSandbox(url=service.url).run_tests("x", [Case("1 2", "3")]).tests[0]
+        self.assertEqual((test.stdout, test.stderr, test.cut), ("\x01\x01\x01", "\x01\x02", True))
+
     def test_a_wrong_answer_alone_is_not_accepted(self) -> None:
         with Service(graded(WRONG)) as service:
             grade = CodeSandbox(url=service.url).run_tests("x", [Case("1 2", "3")])
