@@ -51,9 +51,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
-		g.stream(w)
-		pastEvents(w, status)
-		return nil
+		return g.pastEvents(w, r, status)
 	}
 	ctx := r.Context()
 	reader := a.feed.read(after)
@@ -103,14 +101,23 @@ func (g *Gateway) stream(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// pastEvents is the stream of a run that only the history knows.
-func pastEvents(w http.ResponseWriter, s api.Status) {
+// pastEvents is the stream of a run that only the history knows. Each who asks has a record of
+// his own in memory until he has taken it.
+func (g *Gateway) pastEvents(w http.ResponseWriter, r *http.Request, s api.Status) error {
 	name, v := api.EventResult, any(s.Result)
 	if s.Error != nil {
 		name, v = api.EventError, s.Error
 	}
+	data := encoded(v)
+	release, ok := g.answers.await(r.Context(), callerOf(r.Context()).Name, data.Held(), nil)
+	if !ok {
+		return untaken("")
+	}
+	defer release()
+	g.stream(w)
 	inTime(w)
-	_ = writeEvent(w, event{pastEvent, name, encoded(v)}) // a client that is gone has nobody to tell
+	_ = writeEvent(w, event{pastEvent, name, data}) // a client that is gone has nobody to tell
+	return nil
 }
 
 func writeEvents(to io.Writer, events []event) error {

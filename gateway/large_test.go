@@ -275,6 +275,36 @@ func TestListingsTakeRoom(t *testing.T) {
 	}
 }
 
+// API-15: the event of a run that only the history knows has room like any large answer, and is
+// refused where there is none.
+func TestEventsOfPastRunsTakeRoom(t *testing.T) {
+	var store *history.Store
+	web := serveFake(t, http.NewServeMux(), func(c *Config) { store, c.MaxAnswers = c.History, 1*api.MiB })
+	g := web.Config.Handler.(*Gateway)
+	stream := bytes.Repeat([]byte("x"), 60<<10)
+	if err := store.Add(t.Context(), api.Record{ID: "past", Verdict: api.OK, Stage: api.StageRun, Created: time.Now(), Stdout: stream, Stderr: stream}); err != nil {
+		t.Fatal(err)
+	}
+	had := int64(0)
+	w := watched{on: func() { had = max(had, g.answers.had()) }}
+	w.get(web, "/v1/runs/past/events")
+	if n := int64(w.Body.Len()); w.Code != 200 || n < 120<<10 || had < 120<<10 || had > n {
+		t.Errorf("%d, room for %d bytes of an event of %d", w.Code, had, n)
+	}
+	release, ok := g.answers.take("", 450<<10, nil)
+	if !ok {
+		t.Fatal("there is no room")
+	}
+	w.get(web, "/v1/runs/past/events")
+	if w.Code != 429 || !strings.Contains(w.Body.String(), `"code":"busy"`) {
+		t.Errorf("without room: %d %.300s", w.Code, w.Body)
+	}
+	release()
+	if had := g.answers.had(); had != 0 {
+		t.Errorf("there is room for %d bytes after all", had)
+	}
+}
+
 // What waits for room is in memory as well: no more may wait than there is room.
 func TestLittleWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
