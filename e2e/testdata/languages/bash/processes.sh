@@ -22,7 +22,8 @@ set -m
 true & wait
 xargs -P 2 -n 1 echo <<<'a b' | sort | tr '\n' ' ' | grep -qx 'a b ' || exit 1
 (ulimit -n 64; [[ $(ulimit -n) == 64 ]]) || exit 1
-(set -e; ulimit -S -t 5; ulimit -S -f 1000; ulimit -S -d 500000; ulimit -S -s 4096; ulimit -S -u 50; ulimit -S -v 2000000) || exit 1 # as scripts of graders do
+(ulimit -S -t 5 && ulimit -S -f 1000 && ulimit -S -d 500000 && ulimit -S -s 4096 && ulimit -S -u 50 && ulimit -S -v 2000000) || exit 1 # as scripts of graders do
+ulimit -c >/dev/null || exit 1
 [[ $(id -u) == "$UID" && $(nproc) -ge 1 && $(uname) == Linux ]] || exit 1
 mkfifo queue
 echo late >queue &
