@@ -18,7 +18,7 @@ const (
 // handed to run. Findings are in the order of the source. The error is run's own: a
 // check whose run ends badly is a finding, with the rule not-checked.
 func Program(language, name string, source []byte, run func(api.Run) (api.Result, error)) ([]api.Finding, error) {
-	found := Source(name, source)
+	found := Source(fileName(language, name), source) // as Read names it
 	plan, ok := Plan(language, name, source)
 	if ok {
 		res, err := run(plan)

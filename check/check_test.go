@@ -96,6 +96,17 @@ func TestSecretsOfOneLineAreAllHidden(t *testing.T) {
 	}
 }
 
+// A source without a name has one in all findings of an answer.
+func TestFindingsNameOneFile(t *testing.T) {
+	run := func(api.Run) (api.Result, error) {
+		return ended(`{"rule":"python-eval","line":2,"column":1,"name":"eval"}` + "\n" + done), nil
+	}
+	found, err := check.Program("python", "", []byte("password = \"hunter2\"\neval(x)\n"), run)
+	if err != nil || len(found) != 2 || found[0].File != "main.py" || found[1].File != "main.py" {
+		t.Errorf("%v, %+v; want two findings in main.py", err, found)
+	}
+}
+
 // What cannot work in a sandbox is told, and keeps nobody from trying.
 func TestANetworkIsWorthAWord(t *testing.T) {
 	run := func(api.Run) (api.Result, error) {

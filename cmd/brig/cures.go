@@ -151,6 +151,23 @@ func commandCure(name string, all []string) string {
 	return nearest(name, all)
 }
 
+// subcommandCures are words for what no subcommand of a command does.
+var subcommandCures = []struct{ command, typed, say string }{
+	{"key", "rm remove delete revoke del", "take the key's line out of the keys file (" + defaultKeys + ", or the one of brig serve --keys): the service reads it again within three seconds, and its log says if it cannot"},
+	{"key", "ls list show", "the keys file has a line for each key (" + defaultKeys + ", or the one of brig serve --keys), and no key itself"},
+}
+
+// subcommandCure says what to do instead of a subcommand that a command has not; empty where
+// nothing is known.
+func subcommandCure(command, name string) string {
+	for _, c := range subcommandCures {
+		if c.command == command && hasWord(c.typed, name) {
+			return ": " + c.say
+		}
+	}
+	return ""
+}
+
 func hasWord(list, word string) bool {
 	for w := range strings.FieldsSeq(list) {
 		if w == word {

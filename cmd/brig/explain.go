@@ -17,7 +17,8 @@ import (
 // explainCommand is brig explain.
 func explainCommand(c *console, args []string) int {
 	f := c.flags("explain", `
-Say in words what became of a run that brig serve carried out. brig history lists them.
+Say in words what became of a run that brig serve carried out. brig history lists them. Runs
+of brig run are not among them: brig run -v, --json and --result FILE tell of those.
 
 `+serviceText+`
 
@@ -30,7 +31,7 @@ Examples:
   brig explain --last
   BRIG_URL=https://judge.example BRIG_API_KEY=brig_... brig explain 7vt52xaicjjw4iogs43u6n42 --json`)
 	base := urlFlag(f)
-	last := f.Bool("last", false, "the run that was asked for last")
+	last := f.Bool("last", false, "the run that was asked for last, of those that the service carried out for this key")
 	all := f.Bool("all", false, "explain another key's run too, once it has ended; for keys with admin")
 	asJSON := f.Bool("json", false, "print the run as the service has it")
 	if code, done := c.parse(f, args); done {
@@ -59,6 +60,9 @@ Examples:
 			ask = service.AnyStatus
 		}
 		s, err := ask(ctx, id)
+		if p := new(api.Problem); errors.As(err, &p) && p.Code == api.CodeNotFound {
+			return fmt.Errorf("%w; runs of brig run are in no service's history: brig run -v, --json and --result FILE tell of those", err)
+		}
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,8 @@ func historyCommand(c *console, args []string) int {
 	var verdicts []string
 	s := c.flags("history", `
 List the runs that brig serve carried out, the newest first. brig explain says more of
-one of them. What brig run does itself is not in it.
+one of them. What brig run does itself is not in it. MEM is the memory that was charged to
+the run.
 
 `+serviceText+`
 

@@ -67,7 +67,7 @@ func (c *console) subcommands(name, usage string, all []command, args []string) 
 	if i := slices.IndexFunc(all, func(k command) bool { return k.name == f.Arg(0) }); i >= 0 {
 		return all[i].run(c, f.Args()[1:])
 	}
-	return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0), nearest(f.Arg(0), names(all))))
+	return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0), orWord(subcommandCure(name, f.Arg(0)), nearest(f.Arg(0), names(all)))))
 }
 
 func names(all []command) []string {

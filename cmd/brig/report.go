@@ -189,7 +189,7 @@ func stats(r api.Result, profile string) string {
 	wall := time.Duration(r.Timing.Wall).Round(10 * time.Microsecond)
 	line("time", fmt.Sprintf("wall %s, cpu %s; set up %s, finished %s", wall, spanOf(r.Usage.CPU),
 		time.Duration(r.Timing.SetUp).Round(10*time.Microsecond), time.Duration(r.Timing.Finish).Round(10*time.Microsecond)))
-	line("memory", fmt.Sprintf("%s of %s", bytesOf(r.Usage.Memory), r.Limits.Memory))
+	line("memory", fmt.Sprintf("%s of %s%s", bytesOf(r.Usage.Memory), r.Limits.Memory, residentOf(r.Usage)))
 	line("pids", ofLimit(r.Usage.Pids, r.Limits.Pids))
 	line("output", fmt.Sprintf("%d and %d bytes", r.Usage.StdoutBytes, r.Usage.StderrBytes))
 	for _, one := range r.Refused {
@@ -213,6 +213,15 @@ func testStats(r api.Result, profile string) string {
 	line("memory", fmt.Sprintf("a test at most: %s MiB of %s", inMiB(api.Known(mostMemory(r.Tests), "")), r.Limits.Memory))
 	line("run", r.Run)
 	return b.String()
+}
+
+// residentOf adds to the memory that was charged to a run what its largest process had
+// resident, where that is more: pages of the image are charged to no run.
+func residentOf(u api.Usage) string {
+	if f := memoryOf(u); f != u.MaxRSS || f.Value == nil || u.Memory.Value == nil {
+		return ""
+	}
+	return fmt.Sprintf(" charged to the run; its largest process had %s resident", bytesOf(u.MaxRSS))
 }
 
 func spanOf(f api.Figure) string {

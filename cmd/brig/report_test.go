@@ -105,3 +105,16 @@ func TestRefusedCallsAreCountedInWords(t *testing.T) {
 		}
 	}
 }
+
+// What was charged to a run and what a process had resident have each its own word.
+func TestStatsTellMemoryApart(t *testing.T) {
+	for resident, want := range map[int64]string{
+		5 << 20: "memory    1M of 64M charged to the run; its largest process had 5M resident\n",
+		1 << 19: "memory    1M of 64M\n",
+	} {
+		r := api.Result{Limits: api.Limits{Memory: 64 * api.MiB}, Usage: api.Usage{Memory: api.Known(1<<20, "a"), MaxRSS: api.Known(resident, "b")}}
+		if got := stats(r, ""); !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}

@@ -42,6 +42,10 @@ func runCommand(c *console, args []string) int {
 	if !o.quiet {
 		c.noteStray(f, o.args)
 		c.noteWarnings(o.profile, o.warnings)
+		c.noteFiles(o)
+		for _, file := range o.unpaired {
+			c.note("note: --tests %s: %s answers nothing: there is no %s.in", o.testsDir, file, strings.TrimSuffix(file, ".out"))
+		}
 	}
 	if o.out != "" { // learnt now, not when the work is done
 		if err := checkOut(o.out); err != nil {
@@ -59,7 +63,8 @@ func runCommand(c *console, args []string) int {
 	defer stop()
 	res, err := c.execute(ctx, agent, o, src)
 	if err != nil {
-		return c.runFailed(o, agent.explain(err), false)
+		err = curedProgram(agent.explain(err), o.run.Image, o.args, "to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
+		return c.runFailed(o, err, false)
 	}
 	code := c.report(o, res)
 	var s interrupted

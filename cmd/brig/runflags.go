@@ -40,7 +40,9 @@ there, a note says so, unless -- stands before it. Only FILE is placed in
 the sandbox; --file adds more, and --out DIR brings back what the program wrote.
 
 --tests DIR runs the program on every NAME.in below DIR, compares what it prints
-with NAME.ans or NAME.out, and exits with 0 only when every test was accepted.
+with NAME.ans or NAME.out, and exits with 0 only when every test was accepted. MEM is the
+memory that was charged to the run or, where that is more, what its largest process had
+resident; -v and --json tell them apart.
 
 Exit codes: the program's own; 1 where it does not compile; 124 cpu or wall limit, 137 memory, 153 output,
 159 denied, 128+n signal n, 130 canceled, 125 brig itself failed, 126 and 127 as
@@ -67,6 +69,7 @@ type runOptions struct {
 
 	testsDir string
 	pairs    []testPair // found there
+	unpaired []string   // NAME.out without NAME.in
 
 	refused []api.Refusal // those that may explain a failure
 
@@ -106,7 +109,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.testsDir, "tests", "", "run the tests below this `DIR`: pairs of NAME.in and NAME.ans or NAME.out")
 	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how --tests compares: lines, tokens, exact or float (default lines)")
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
-	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: begin no test after one that was not accepted")
+	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: begin no further test once one was not accepted; those that run beside it go on to their end")
 
 	f.StringVar(&o.profile, "profile", "", "seccomp profile `NAME|FILE`; brig profile ls has the names (default the language's own)")
 	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce, or log: what the profile denies is allowed and told (default enforce)")
@@ -193,6 +196,8 @@ func (o *runOptions) planSource(stdin io.Reader) (source, error) {
 	case err == nil:
 	case o.testsDir != "" && bad == nil && info.IsDir():
 		return s, fmt.Errorf("%s is a directory, and --tests judges one program: %s", file, eachOf(filepath.Join(file, "*"), o.testsDir))
+	case errors.Is(err, fs.ErrNotExist) && !o.dashed && len(o.args) > 1 && !strings.Contains(file, "/") && isSource(o.args[1]):
+		return s, fmt.Errorf("%w: the language follows from the file: did you mean brig run %s?", err, o.args[1])
 	case errors.Is(err, fs.ErrNotExist) && o.stats && strings.Contains(file, ":"):
 		return s, fmt.Errorf("%w: -v is --stats, and nothing of this host is mounted: --file [NAME=]PATH places files in /box", err)
 	}

@@ -124,6 +124,11 @@ func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
 	}
 	res, err := agent.ExecEvents(ctx, id, e, c.stdin, events)
 	if err != nil {
+		if e.Source == nil {
+			word := e.Argv[0]
+			err = curedProgram(err, "", e.Argv, fmt.Sprintf("to execute a source file in the session's language: brig session exec --source %s %s", word, id),
+				fmt.Sprintf("flags go before the ID: brig session exec %s ... %s", word, id))
+		}
 		return c.runFailed(o, err, false)
 	}
 	if o.json && res.Stage == api.StageRun {

@@ -52,7 +52,7 @@ func (s source) untold() error {
 // interpreter gives the program that a #! line names, without its directory: of
 // env the word that env would start.
 func interpreter(text []byte) string {
-	line, _, _ := bytes.Cut(text, []byte("\n"))
+	line, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\n")) // editors of Windows put the mark there
 	rest, ok := bytes.CutPrefix(line, []byte("#!"))
 	words := strings.Fields(string(rest))
 	if !ok || len(words) == 0 || len(line) > 255 { // the kernel reads no more of it

@@ -22,10 +22,11 @@ type testPair struct {
 	expected string // file of its answer, likewise
 }
 
-// findTests pairs the files below dir: NAME.in with NAME.ans or NAME.out.
-func findTests(dir string) ([]testPair, error) {
+// findTests pairs the files below dir: NAME.in with NAME.ans or NAME.out. What is NAME.out and
+// answers nothing may be something else, such as a.out, and is given by name.
+func findTests(dir string) (pairs []testPair, unpaired []string, err error) {
 	found := map[string]bool{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -34,9 +35,8 @@ func findTests(dir string) ([]testPair, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var pairs []testPair
 	for file := range found {
 		stem := strings.TrimSuffix(file, filepath.Ext(file))
 		switch filepath.Ext(file) {
@@ -46,21 +46,26 @@ func findTests(dir string) ([]testPair, error) {
 				p.expected = stem + ".out"
 			}
 			if !found[p.expected] {
-				return nil, fmt.Errorf("--tests %s: %s has no answer: there is neither %s.ans nor %s.out", dir, file, stem, stem)
+				return nil, nil, fmt.Errorf("--tests %s: %s has no answer: there is neither %s.ans nor %s.out", dir, file, stem, stem)
 			}
 			p.id = filepath.ToSlash(stem)
 			pairs = append(pairs, p)
 		case ".ans":
 			if !found[stem+".in"] {
-				return nil, fmt.Errorf("--tests %s: %s answers nothing: there is no %s.in", dir, file, stem)
+				return nil, nil, fmt.Errorf("--tests %s: %s answers nothing: there is no %s.in", dir, file, stem)
+			}
+		case ".out":
+			if !found[stem+".in"] {
+				unpaired = append(unpaired, file)
 			}
 		}
 	}
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("--tests %s: there are no tests: each is a NAME.in beside a NAME.ans or NAME.out", dir)
+		return nil, nil, fmt.Errorf("--tests %s: there are no tests: each is a NAME.in beside a NAME.ans or NAME.out", dir)
 	}
 	slices.SortFunc(pairs, func(a, b testPair) int { return numerically(a.id, b.id) })
-	return pairs, nil
+	slices.SortFunc(unpaired, numerically)
+	return pairs, unpaired, nil
 }
 
 // numerically orders names as people count: 2 before 10.
@@ -181,7 +186,7 @@ func (o *runOptions) checkTests() (err error) {
 	} else if err == nil && !info.IsDir() {
 		return fmt.Errorf("--tests %s is not a directory", o.testsDir)
 	}
-	o.pairs, err = findTests(o.testsDir)
+	o.pairs, o.unpaired, err = findTests(o.testsDir)
 	return err
 }
 

@@ -26,9 +26,15 @@ func TestFindTestsInTheOrderPeopleCount(t *testing.T) {
 			}
 		}
 	}
-	pairs, err := findTests(dir)
+	if err := os.WriteFile(filepath.Join(dir, "a.out"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pairs, unpaired, err := findTests(dir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(unpaired) != 1 || unpaired[0] != "a.out" {
+		t.Errorf("unpaired %q; want a.out", unpaired)
 	}
 	var got []string
 	for _, p := range pairs {
@@ -40,7 +46,7 @@ func TestFindTestsInTheOrderPeopleCount(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "lost.ans"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := findTests(dir); err == nil || !strings.Contains(err.Error(), "lost.ans answers nothing") {
+	if _, _, err := findTests(dir); err == nil || !strings.Contains(err.Error(), "lost.ans answers nothing") {
 		t.Errorf("an answer to nothing: %v", err)
 	}
 }
