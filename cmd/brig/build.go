@@ -71,7 +71,11 @@ func recipeNames() string {
 
 func findRecipe(name, file string) (rootfs.Recipe, error) {
 	if file == "" {
-		return rootfs.FindRecipe(name)
+		r, err := rootfs.FindRecipe(name)
+		if near := nearest(name, slices.Sorted(maps.Keys(rootfs.Recipes()))); err != nil && near != "" {
+			err = fmt.Errorf("%w%s", err, near)
+		}
+		return r, err
 	}
 	text, err := readInput(file, mostText)
 	if err != nil {
