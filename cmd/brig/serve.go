@@ -186,11 +186,8 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 		return err
 	}
 	if keys != nil && keys.Replaceable() != nil {
-		cure := fmt.Sprintf("chgrp %d and chmod 640 it", drop.gid)
-		if dir := filepath.Dir(o.keys); unix.Access(dir, unix.X_OK) != nil {
-			cure = fmt.Sprintf("chgrp %d and chmod 750 %s, or let it into what is above that,", drop.gid, dir)
-		}
-		c.note("uid %d cannot open %s: keys written into it count at once, those of a file put in its place after a restart; %s to mend that", drop.uid, o.keys, cure)
+		entered := unix.Access(filepath.Dir(o.keys), unix.X_OK) == nil
+		c.note("uid %d cannot open %s: keys written into it count at once, those of a file put in its place only after a restart: %s", drop.uid, o.keys, keysCure(o.keys, entered, drop.uid, drop.gid))
 	}
 	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.Keep{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {
@@ -330,4 +327,13 @@ func holdDir(dir string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// keysCure is what lets the service open a keys file again; entered: its directory does already.
+func keysCure(file string, entered bool, uid, gid int) string {
+	if entered {
+		return fmt.Sprintf("chgrp %d %s and chmod 640 %[2]s", gid, file)
+	}
+	dir := filepath.Dir(file)
+	return fmt.Sprintf("chgrp %d %s and chmod 750 %[2]s; the directories above %[2]s must let uid %d in, too", gid, dir, uid)
 }

@@ -66,3 +66,14 @@ func TestServeRefusesHostsThatAreNoNames(t *testing.T) {
 		}
 	}
 }
+
+func TestKeysThatTheServiceCannotOpenAgainHaveACure(t *testing.T) {
+	for entered, want := range map[bool]string{
+		true:  "chgrp 7 /k/keys.yaml and chmod 640 /k/keys.yaml",
+		false: "chgrp 7 /k and chmod 750 /k; the directories above /k must let uid 8 in, too",
+	} {
+		if got := keysCure("/k/keys.yaml", entered, 8, 7); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}
