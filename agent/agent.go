@@ -79,7 +79,8 @@ type Sessions interface {
 	PutFile(id, name string, volume, executable bool, content io.Reader, c Caller) error
 	OpenFile(id, name string, volume bool, c Caller) (io.ReadCloser, error)
 	RemoveFile(id, name string, volume bool, c Caller) error
-	ListFiles(id, dir string, volume bool, c Caller) (api.FileList, error)
+	// ListFiles ends when ctx does. hold is as Streams.Hold.
+	ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c Caller) (api.FileList, error)
 }
 
 // Volumes keeps what outlives sessions. A caller has its own, and no others.

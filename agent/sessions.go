@@ -116,7 +116,7 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	found, err := all.ListFiles(r.PathValue("id"), r.URL.Query().Get("dir"), volume, callerOf(r.Context()))
+	found, err := all.ListFiles(r.Context(), r.PathValue("id"), r.URL.Query().Get("dir"), volume, holdingOf(r.Context()).read, callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return

@@ -21,6 +21,7 @@ type one struct {
 	files map[string][]byte
 	cut   error // how reading a file breaks off
 	run   runner
+	keeps api.Size // of a list of files
 }
 
 func (o *one) known(id string, c agent.Caller) error {
@@ -93,7 +94,10 @@ func (o *one) RemoveFile(id, name string, volume bool, c agent.Caller) error {
 	return o.known(id, c)
 }
 
-func (o *one) ListFiles(id, dir string, volume bool, c agent.Caller) (api.FileList, error) {
+func (o *one) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(int64) error, c agent.Caller) (api.FileList, error) {
+	if err := hold(int64(o.keeps)); err != nil {
+		return api.FileList{}, err
+	}
 	return api.FileList{More: dir == "a b/&"}, o.known(id, c)
 }
 
@@ -203,6 +207,10 @@ func TestSessionRoutes(t *testing.T) {
 	}
 	if l, err := c.ListFiles(ctx, "s", "a b/&"); err != nil || !l.More || l.Files == nil {
 		t.Errorf("files: %+v, %v", l, err)
+	}
+	o.keeps = 2 * api.GiB
+	if _, err := c.ListFiles(ctx, "s", ""); code(err) != api.CodeTooLarge {
+		t.Errorf("a list that the agent's memory does not hold: %v", err)
 	}
 }
 

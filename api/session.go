@@ -132,5 +132,9 @@ type FileList struct {
 	More    bool       `json:"more,omitempty" doc:"there is more than a list may have"`
 }
 
-// ListFilesMax is the most entries of a FileList.
-const ListFilesMax = 10_000
+// ListFilesMax is the most entries of a FileList, and ListFilesBytes about the most bytes
+// that their names take in JSON, together.
+const (
+	ListFilesMax   = 10_000
+	ListFilesBytes = 1 << 20
+)

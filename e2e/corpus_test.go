@@ -257,6 +257,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"SEC-43", "a forbidden call of a child, while the program ends by itself", "e2e/late_denial_test.go", "TestHostileLateDenials"},
 	{"FIO-22", "files of the image read past the page cache", "e2e/hostile_direct_test.go", "TestHostileDirectReads"},
 	{"AGT-42", "an agent that looks when the wall limit is long over", "runtime/late_test.go", "TestLateAgentKeepsTheVerdict"},
+	{"AGT-43", "many lists of a session's files, whose names are long", "e2e/hostile_lists_test.go", "TestHostileListsFitTheAgentsMemory"},
 	{"SEC-42", "a program that passes the mark of cellinit's calls", "e2e/profile_calls_test.go", "TestProgramPassesCellinitsMark"},
 	{"FS-20", "the image's bytes, as host and neighbour see them", "e2e/hostile_posture_test.go", "TestHostileImageIsUnchanged"},
 	{"FS-22", "the host's paths in tables of mounts", "e2e/hostile_paths_test.go", "TestHostilePathsInMountTables"},

@@ -55,6 +55,7 @@ type Gateway struct {
 	queue   *queue.Queue
 	coming  *queue.Queue // of bodies
 	reads   *queue.Queue // of many past runs
+	lists   *queue.Queue // of a session's files
 	alarm   history.Alarm
 	runs    *registry
 	mux     *http.ServeMux
@@ -117,7 +118,7 @@ func (cfg Config) orDefault() Config {
 // answer is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.orDefault()
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), reads: queue.New(readsAtATime, readsWaiting), runs: newRegistry(), began: time.Now(), room: newBodyRoom(bodies * int64(cfg.MaxBody)), answers: newAnswers(int64(cfg.MaxAnswers)), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), reads: queue.New(readsAtATime, readsWaiting), lists: queue.New(readsAtATime, readsWaiting), runs: newRegistry(), began: time.Now(), room: newBodyRoom(bodies * int64(cfg.MaxBody)), answers: newAnswers(int64(cfg.MaxAnswers)), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error

@@ -119,3 +119,42 @@ func TestUnreadAnswersKeepNoTurn(t *testing.T) {
 		t.Errorf("left: %+v", left)
 	}
 }
+
+// AGT-43: a key that asks for lists of a session's files as often as it can waits for itself;
+// other keys' lists, and what is read of the history, have other turns.
+func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
+	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
+	g := web.Config.Handler.(*Gateway)
+	ask := func(name, path string, p *api.Problem) (status int) {
+		if p == nil {
+			return send(t, web, "GET", path, "", nil, as[name]...)
+		}
+		return send(t, web, "GET", path, "", p, as[name]...)
+	}
+	const list = "/v1/sessions/none/files"
+	first := g.lists.TryTake(queue.Who{Key: "bob", Most: readsOfAKey})
+	var waiting sync.WaitGroup
+	for range readsKeyWaits {
+		waiting.Go(func() {
+			if s := ask("bob", list, nil); s != 404 {
+				t.Errorf("one that waited its turn: %d", s)
+			}
+		})
+	}
+	waitUntil(t, "bob's lists", func() bool { return g.lists.Stats().Waiting == readsKeyWaits })
+	var p api.Problem
+	if s := ask("bob", list, &p); s != 429 || p.Code != api.CodeBusy || !strings.Contains(p.Detail, "16 requests of this key for lists of files") {
+		t.Errorf("one too many: %d %+v", s, p)
+	}
+	for name, path := range map[string]string{"ann": list, "bob": "/v1/stats"} {
+		if s := ask(name, path, nil); s != map[string]int{"ann": 404, "bob": 200}[name] {
+			t.Errorf("%s of %s, meanwhile: %d", path, name, s)
+		}
+	}
+	first.Release()
+	waiting.Wait()
+	if left := g.lists.Stats(); left.Had != 0 || left.Waiting != 0 {
+		t.Errorf("left: %+v", left)
+	}
+}

@@ -31,7 +31,7 @@ type route struct {
 	nothing string       // what 204 means beside another answer; empty: there is none
 	down    reflect.Type // of 503, where that is an answer; nil: it is a problem
 	agent   bool         // it asks the agent
-	reads   bool         // it reads many past runs
+	reads   reading      // what it reads much of
 	fails   []int        // statuses of problems, beside those of every route like it
 	kind    string       // content type of an answer that is no JSON
 	events  bool         // it can be server-sent events instead, where Accept asks for them
@@ -106,7 +106,7 @@ func (g *Gateway) routes() []route {
 		{method: "POST", path: "/v1/sessions/{id}/exec", name: "exec", agent: true, fails: []int{404, 410, 422, 429}, group: "Sessions", summary: "Execute a command or source in a session",
 			about: "With Accept: text/event-stream stdout and stderr come as they are written, then result or error.",
 			serve: g.postExec, body: reflect.TypeFor[api.Exec](), example: map[string]any{"source": "print(2+2)"}, answer: reflect.TypeFor[api.Result](), events: true},
-		{method: "GET", path: "/v1/sessions/{id}/files", name: "files", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "What lies in /box", serve: g.listFiles, answer: reflect.TypeFor[api.FileList](),
+		{method: "GET", path: "/v1/sessions/{id}/files", name: "files", agent: true, reads: boxFiles, fails: []int{404, 410, 429}, group: "Sessions", summary: "What lies in /box", serve: g.listFiles, answer: reflect.TypeFor[api.FileList](),
 			params: []param{{"dir", "query", "only below this directory", nil}, ofVolume}},
 		{method: "GET", path: "/v1/sessions/{id}/files/{name...}", name: "getFile", agent: true, fails: []int{404, 410}, group: "Sessions", summary: "Read a file", serve: g.getFile, kind: "application/octet-stream", params: []param{ofVolume}},
 		{method: "PUT", path: "/v1/sessions/{id}/files/{name...}", name: "putFile", agent: true, fails: []int{404, 410, 413}, group: "Sessions", summary: "Write a file", serve: g.putFile, raw: "application/octet-stream",
@@ -118,11 +118,11 @@ func (g *Gateway) routes() []route {
 			about: "409 while a session has it.", serve: g.deleteVolume, status: http.StatusNoContent},
 		{method: "GET", path: "/v1/languages", name: "languages", agent: true, group: "About", summary: "What programs may be written in",
 			serve: g.getLanguages, answer: reflect.TypeFor[[]api.Language]()},
-		{method: "GET", path: "/v1/history", name: "history", reads: true, fails: []int{429}, group: "History", summary: "Runs that were carried out, the newest first",
+		{method: "GET", path: "/v1/history", name: "history", reads: pastRuns, fails: []int{429}, group: "History", summary: "Runs that were carried out, the newest first",
 			serve: g.getHistory, answer: reflect.TypeFor[api.Page[api.Record]](), params: slices.Concat(choosing, paging, []param{ofAll})},
-		{method: "GET", path: "/v1/stats", name: "stats", reads: true, fails: []int{429}, group: "History", summary: "Figures of runs: totals, times, by language, project and task",
+		{method: "GET", path: "/v1/stats", name: "stats", reads: pastRuns, fails: []int{429}, group: "History", summary: "Figures of runs: totals, times, by language, project and task",
 			serve: g.getStats, answer: reflect.TypeFor[api.Stats](), params: append(slices.Clone(choosing), ofAll)},
-		{method: "GET", path: "/v1/alerts", name: "alerts", reads: true, fails: []int{429}, group: "History", summary: "What an operator should see: crashes, memory, denied calls, failure rates",
+		{method: "GET", path: "/v1/alerts", name: "alerts", reads: pastRuns, fails: []int{429}, group: "History", summary: "What an operator should see: crashes, memory, denied calls, failure rates",
 			serve: g.getAlerts, answer: reflect.TypeFor[api.Page[api.Alert]](), params: slices.Concat([]param{ofProject}, within, paging, []param{ofAll})},
 		{method: "GET", path: "/metrics", name: "metrics", group: "About", summary: "Counters for Prometheus", about: "With keys, for those with admin.",
 			serve: g.getMetrics, kind: "text/plain"},
@@ -184,13 +184,13 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 		defer a.leave()
 		r = r.WithContext(a.watch(r.Context()))
 	}
-	if one.reads {
-		reading, leave, err := g.read(r)
+	if one.reads != little {
+		with, leave, err := g.read(r, one.reads)
 		if err != nil {
 			return err
 		}
 		defer leave()
-		r = reading
+		r = with
 	}
 	return one.serve(w, r)
 }

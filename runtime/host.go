@@ -64,6 +64,7 @@ type Host struct {
 	pool           *pool
 	sessions       *sessions
 	volumes        *volumes
+	lists          *listTurns
 	watches        map[string]string // a slot's share of them, by sysctl
 	sessionWatches map[string]string // a session's
 	builders       chan struct{}     // a token for each cell being built: a storm of first runs must not start as many runtimes
@@ -96,7 +97,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{cfg: cfg, log: cfg.Log, freeing: freeing{log: cfg.Log}, filters: map[filterKey]*filter{}}
+	h := &Host{cfg: cfg, log: cfg.Log, freeing: freeing{log: cfg.Log}, filters: map[filterKey]*filter{}, lists: newListTurns(listsAtATime, listsWaiting)}
 	undo := undoing(&err)
 	defer undo.run()
 

@@ -45,6 +45,8 @@ type session struct {
 	stop context.CancelFunc
 	done chan struct{} // closed when nothing is left of it
 
+	lists *listTurns // of this session
+
 	making  sync.Mutex     // held while the shell makes a child
 	handles sync.RWMutex   // held for reading while files are worked on; for writing before their handles are closed
 	execs   sync.WaitGroup // under way

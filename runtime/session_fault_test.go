@@ -207,7 +207,7 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 							_, gerr = new(bytes.Buffer).ReadFrom(r)
 							gerr = errors.Join(gerr, r.Close())
 						}
-						_, lerr := h.ListFiles(s.ID, "", false, Caller{})
+						_, lerr := h.ListFiles(t.Context(), s.ID, "", false, func(int64) error { return nil }, Caller{})
 						_, ierr := h.Session(s.ID, Caller{})
 						h.Sessions(Caller{})
 						for _, err := range []error{xerr, perr, gerr, lerr, ierr} {

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -56,7 +58,9 @@ func (s *session) remove(at site, name string) error {
 
 // ListFiles lists what lies below a directory of /box, or of the volume; an empty name is
 // that itself.
-func (h *Host) ListFiles(id, dir string, volume bool, c Caller) (api.FileList, error) {
+// It ends when ctx does. Lists wait in order for each other; where too many wait the
+// error is busy. hold is told before memory is used, as Streams.Hold is.
+func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c Caller) (api.FileList, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return api.FileList{}, err
@@ -71,7 +75,15 @@ func (h *Host) ListFiles(id, dir string, volume bool, c Caller) (api.FileList, e
 		return api.FileList{}, err
 	}
 	defer s.leave()
-	l := lister{root: at.root, list: api.FileList{Files: []api.FileInfo{}}}
+	end, err := h.beginList(ctx, s)
+	if err != nil {
+		return api.FileList{}, err
+	}
+	defer end()
+	if err := hold(listKeeps); err != nil {
+		return api.FileList{}, err
+	}
+	l := lister{ctx: ctx, root: at.root, list: api.FileList{Files: []api.FileInfo{}}}
 	release, err := s.hold()
 	if err != nil {
 		return l.list, err
@@ -81,53 +93,92 @@ func (h *Host) ListFiles(id, dir string, volume bool, c Caller) (api.FileList, e
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 			return l.list, api.Refuse(api.CodeNotFound, "there is no directory %q in the session", dir)
 		}
+		if ctx.Err() != nil {
+			return api.FileList{}, errListLeft
+		}
 		return l.list, h.told(s.excuse(err), id)
 	}
-	return l.list, nil
+	return l.list, hold(l.answerKeeps() - listKeeps)
+}
+
+// answerKeeps is what the list keeps until it is answered: itself and its JSON.
+func (l *lister) answerKeeps() int64 {
+	const entry = 256 // of a FileInfo, in a slice that has grown, and what JSON has beside the name
+	return int64(2*l.told + entry*(len(l.list.Files)+len(l.list.Skipped)))
+}
+
+// beginList waits until the agent may make a list of the session's files.
+func (h *Host) beginList(ctx context.Context, s *session) (end func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.over, cancel)()
+	own, err := s.lists.take(ctx)
+	if err != nil {
+		return nil, s.excuse(err)
+	}
+	leave, err := h.lists.take(ctx)
+	if err != nil {
+		own()
+		return nil, s.excuse(err)
+	}
+	return func() { leave(); own() }, nil
 }
 
 // A lister walks a tree that changes as it goes: it tells what it saw, and is bounded
-// by what it looks at.
+// by what it looks at and by what it tells (AGT-43).
 type lister struct {
+	ctx  context.Context // of this one list
 	root *os.File
 	list api.FileList
-	seen int
+	read int // names read from directories
+	told int // bytes of names and reasons, as JSON has them
 }
 
-// dir lists one directory and what is below it. Only that of the first is an error.
+// dir lists one directory and what is below it. Only that of the first is an error, and
+// the end of the context.
 func (l *lister) dir(name string, depth int) error {
 	d, err := openBeneath(l.root, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	names, err := d.Readdirnames(api.ListFilesMax - l.seen + 1)
+	room := api.ListFilesMax - l.read // of all directories that are open on the way down
+	names, err := d.Readdirnames(room + 1)
 	if cerr := d.Close(); err == nil || errors.Is(err, io.EOF) {
 		err = cerr
 	}
 	if err != nil {
 		return err
 	}
+	if len(names) > room {
+		names, l.list.More = names[:room], true
+	}
+	l.read += len(names)
 	slices.Sort(names)
 	for _, base := range names {
-		if l.seen == api.ListFilesMax {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		if l.told >= api.ListFilesBytes {
 			l.list.More = true
 			return nil
 		}
-		l.seen++
-		l.entry(path.Join(name, base), depth)
+		if err := l.entry(path.Join(name, base), depth); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (l *lister) entry(name string, depth int) {
+// entry lists what has one name. Only the end of the context is an error.
+func (l *lister) entry(name string, depth int) error {
 	if !utf8.ValidString(name) || api.FileName(name) != nil {
 		l.skip(name, "the name is not UTF-8, or too long")
-		return
+		return nil
 	}
 	f, err := openBeneath(l.root, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ELOOP) { // RESOLVE_NO_SYMLINKS holds for the last part too
-		l.list.Files = append(l.list.Files, api.FileInfo{Name: name, Kind: api.Symlink})
-		return
+		l.add(api.FileInfo{Name: name, Kind: api.Symlink})
+		return nil
 	}
 	var st unix.Stat_t
 	if err == nil {
@@ -135,7 +186,7 @@ func (l *lister) entry(name string, depth int) {
 	}
 	if err != nil {
 		l.skip(name, reason(err))
-		return
+		return nil
 	}
 	info := api.FileInfo{Name: name, Kind: api.OtherFile}
 	switch st.Mode & unix.S_IFMT {
@@ -146,15 +197,23 @@ func (l *lister) entry(name string, depth int) {
 	case unix.S_IFDIR:
 		info.Kind = api.Directory
 	}
-	l.list.Files = append(l.list.Files, info)
+	l.add(info)
 	if info.Kind != api.Directory {
-		return
+		return nil
 	}
 	if depth == collectDepth {
 		l.skip(name, "deeper directories are not listed")
-	} else if err := l.dir(name, depth+1); err != nil {
+	} else if err := l.dir(name, depth+1); l.ctx.Err() != nil {
+		return l.ctx.Err()
+	} else if err != nil {
 		l.skip(name, reason(err))
 	}
+	return nil
+}
+
+func (l *lister) add(info api.FileInfo) {
+	l.told += quotedSize(info.Name)
+	l.list.Files = append(l.list.Files, info)
 }
 
 func (l *lister) skip(name, why string) {
@@ -162,5 +221,13 @@ func (l *lister) skip(name, why string) {
 		l.list.More = true
 		return
 	}
-	l.list.Skipped = append(l.list.Skipped, api.Skipped{Name: printable(name), Reason: why})
+	name = printable(name)
+	l.told += quotedSize(name) + quotedSize(why)
+	l.list.Skipped = append(l.list.Skipped, api.Skipped{Name: name, Reason: why})
+}
+
+// quotedSize is how many bytes a text takes in JSON.
+func quotedSize(text string) int {
+	quoted, _ := json.Marshal(text) // of a string it does not fail
+	return len(quoted)
 }

@@ -16,7 +16,7 @@ import (
 func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *seat, owner Caller) (_ *session, err error) {
 	s := &session{
 		host: h, id: runID(), owner: owner, plan: p, seat: at, born: monotonic(), made: time.Now(),
-		done: make(chan struct{}), files: map[*os.File]struct{}{},
+		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListTurns(sessionLists, sessionWaiting),
 	}
 	undo := undoing(&err)
 	defer undo.run()

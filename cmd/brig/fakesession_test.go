@@ -123,7 +123,7 @@ func (f *fakeSessions) RemoveFile(id, name string, volume bool, _ agent.Caller) 
 	return err
 }
 
-func (f *fakeSessions) ListFiles(id, dir string, volume bool, _ agent.Caller) (l api.FileList, err error) {
+func (f *fakeSessions) ListFiles(_ context.Context, id, dir string, volume bool, _ func(int64) error, _ agent.Caller) (l api.FileList, err error) {
 	files, err := f.find(id)
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		if name, is := strings.CutPrefix(key, fakeName("", volume)); is && strings.HasPrefix(name, dir) {

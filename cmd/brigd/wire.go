@@ -78,8 +78,8 @@ func (s sessions) RemoveFile(id, name string, volume bool, c agent.Caller) error
 	return s.host.RemoveFile(id, name, volume, callerOf(c))
 }
 
-func (s sessions) ListFiles(id, dir string, volume bool, c agent.Caller) (api.FileList, error) {
-	return s.host.ListFiles(id, dir, volume, callerOf(c))
+func (s sessions) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c agent.Caller) (api.FileList, error) {
+	return s.host.ListFiles(ctx, id, dir, volume, hold, callerOf(c))
 }
 
 type volumes struct{ host *runtime.Host }
