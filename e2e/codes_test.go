@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +151,60 @@ func TestGatewayHasAVerdictOfEveryProgram(t *testing.T) {
 	}](s, "/v1/history?project=contest")
 	if len(all) != 2 || all[0].Verdict != api.CompileError {
 		t.Errorf("the history has %+v; want both", all)
+	}
+}
+
+// CMP-20: so does one that is too large, of a language with a compiler or without, by
+// /v1/runs and /execute, and the history has it; a file that was sent with it is the
+// caller's to mend.
+func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"made.yaml": shellCompiler, "plain.yaml": "name: plain\nimage: tiny\nsource_file: main.sh\nrun: [/bin/sh, '{source}']\nextensions: [plain]\nlimits: {scratch: 8M}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := startAgent(t, append([]string{"--languages", dir}, sharedFlags...)...)
+	s := startService(t, a)
+	large := "#" + strings.Repeat("x", 12<<20)
+	runs := 0
+	for _, language := range []string{"plain", "made"} {
+		for _, limits := range []api.Limits{{Scratch: 4 * api.MiB}, {Memory: 14 * api.MiB}} {
+			for _, tests := range [][]api.Test{nil, {{Stdin: []byte("1")}, {Stdin: []byte("2")}}} {
+				r := api.Run{Language: language, Source: api.Bytes(large), Limits: limits, Tests: tests, Labels: api.Labels{Project: "large"}}
+				if language == "made" {
+					r.CompileLimits = limits
+				}
+				var res api.Result
+				s.call("POST", "/v1/runs", r, 200, &res)
+				wantVerdict(t, res, api.CompileError)
+				runs++
+				if res.Stage != api.StageCompile || !strings.Contains(string(res.Stderr), "is too large") || res.Usage.CPU.Value != nil || (res.Summary != nil) != (tests != nil) {
+					t.Errorf("%s, %+v: stage %s, stderr %q, usage %+v, summary %+v", language, limits, res.Stage, res.Stderr, res.Usage.CPU, res.Summary)
+				}
+			}
+		}
+	}
+	var done api.Executed
+	s.call("POST", "/execute", map[string]any{"language": "plain", "code": large}, 200, &done)
+	if done.Verdict != api.CompileError {
+		t.Errorf("/execute: %+v", done)
+	}
+	all := pages[struct {
+		Verdict api.Verdict `json:"verdict"`
+	}](s, "/v1/history?project=large")
+	for _, one := range all {
+		if one.Verdict != api.CompileError {
+			t.Errorf("the history has %+v", one)
+		}
+	}
+	if len(all) != runs {
+		t.Errorf("the history has %d; want %d", len(all), runs)
+	}
+	for _, limits := range []api.Limits{{Scratch: 4 * api.MiB}, {Memory: 14 * api.MiB}} {
+		s.refused("POST", "/v1/runs", api.Run{Language: "plain", Source: api.Bytes("exit"), Files: []api.File{{Name: "x", Content: api.Bytes(large)}}, Limits: limits}, 400, api.CodeBadFile)
 	}
 }
 

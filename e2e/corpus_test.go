@@ -208,6 +208,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"CMP-19", "a compiler that waits for a network", "e2e/hostile_compile_test.go", "TestHostileCompileWidthAndWaiting"},
 	{"CMP-20", "libraries for programs", "e2e/hostile_compilers_test.go", "TestHostileCompilers"},
 	{"CMP-20", "artifacts that are no programs", "e2e/codes_test.go", "TestHostileProgramsGetAVerdict"},
+	{"CMP-20", "sources that are too large", "e2e/codes_test.go", "TestAProgramThatIsTooLargeGetsAVerdict"},
 	{"CMP-20", "programs of damaged bytes", "e2e/codes_test.go", "TestHostileDamagedProgramsGetAVerdict"},
 	{"CPU-10", "limits that make no sense", "api/decode_test.go", "TestDecodeRunIsStrict"},
 	{"CPU-12", "sleepers in every slot", "e2e/hostile_sidebyside_test.go", "TestHostileSleepersCannotHoldEverySlot"},

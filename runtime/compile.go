@@ -47,6 +47,7 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 		argv:   rootfs.Words{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
 		env:    environment(lang.CompileEnv, nil),
 		files:  inputs,
+		source: main,
 		limits: limits, artifacts: lang.Artifacts, labels: r.Labels,
 		collect: api.Collect{Files: maxArtifacts, Bytes: maxArtifactBytes},
 		once:    mode != api.Strict || f.keys,

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"fmt"
 	"os"
+	"slices"
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
@@ -51,11 +53,16 @@ func withPlaced(u groups.Usage, placed api.Size) groups.Usage {
 	return u
 }
 
-// fits refuses a run whose files leave its program no memory.
+// fits refuses a run whose files leave its program no memory. Where the source is the one too
+// many, the error is an *unfitSource.
 func (p *plan) fits() error {
 	files := counted(p.files)
 	if files == 0 || p.limits.Memory-files >= api.MinMemory {
 		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(p.files), func(f api.File) bool { return f.Name == p.source })
+	if p.limits.Memory-counted(others) >= api.MinMemory {
+		return &unfitSource{fmt.Sprintf("brig: %s is too large: with it the files take %s of memory, which counts, and the limit of memory is %s\n", p.source, files, p.limits.Memory)}
 	}
 	return api.Refuse(api.CodeBadFile, "the files take %s of memory, which counts, and limits.memory is %s: raise it, or send less (the least that must remain is %s)", files, p.limits.Memory, api.MinMemory)
 }

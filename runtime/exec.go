@@ -73,6 +73,10 @@ func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams)
 			return res, err
 		}
 		made, failed, err := s.host.compile(ctx, compile, begun, true)
+		var source *unfitSource
+		if errors.As(err, &source) {
+			return s.cutOff(s.host.unread(compile, source)), nil
+		}
 		if err != nil {
 			return res, s.excuse(err)
 		}
@@ -333,5 +337,5 @@ func (s *shell) furnish(p *plan) (map[string]input, error) {
 		return nil, fmt.Errorf("files: %w", err)
 	}
 	base := slotIDs(s.cell.slot)
-	return s.scratch.place(p.files, p.made, base+runUID, base+runGID)
+	return s.scratch.place(p.files, p.made, p.source, base+runUID, base+runGID)
 }

@@ -53,8 +53,8 @@ const placedBefore = 1
 const largeFile = 128 << 10
 
 // place writes the inputs, and what the compile stage made of some, below the box of
-// a scratch.
-func (s *scratch) place(files, made []api.File, uid, gid int) (placed map[string]input, err error) {
+// a scratch. source names the file that is the text of the program.
+func (s *scratch) place(files, made []api.File, source string, uid, gid int) (placed map[string]input, err error) {
 	if slices.ContainsFunc(slices.Concat(files, made), func(f api.File) bool { return len(f.Content) >= largeFile }) {
 		if err := s.largeFolios(true); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (s *scratch) place(files, made []api.File, uid, gid int) (placed map[string
 		defer func() { err = errors.Join(err, s.largeFolios(false)) }()
 	}
 	if placed, err = place(s.box, files, made, uid, gid); err != nil {
-		return nil, unplaced(made, err)
+		return nil, unplaced(made, source, err)
 	}
 	for _, f := range made {
 		placed[f.Name] = input{stamp: placed[f.Name].stamp, made: true}
@@ -109,10 +109,13 @@ func (e *placeError) Unwrap() error { return e.err }
 
 // unplaced tells files that do not fit, which their author has to mend, from failures of
 // ours.
-func unplaced(made []api.File, err error) error {
+func unplaced(made []api.File, source string, err error) error {
 	var at *placeError
 	if !errors.As(err, &at) || !errors.Is(err, unix.ENOSPC) {
 		return err
+	}
+	if at.name == source { // the last of the files: those that were sent with it lie there
+		return &unfitSource{fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
 	}
 	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
 		return tooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")

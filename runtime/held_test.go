@@ -246,8 +246,18 @@ func TestWhatPlacedFilesCount(t *testing.T) {
 		t.Errorf("1,000 threads that may wait for 1,024 files each: %s", p.promise())
 	}
 	p.files = append(p.files, file(256<<10))
-	if p.fits() == nil {
-		t.Error("a run without memory beside its files is not refused")
+	var source *unfitSource
+	if err := p.fits(); err == nil || errors.As(err, &source) {
+		t.Errorf("a run without memory beside its files: %v; want the caller's error", err)
+	}
+	p.source = "main"
+	p.files[len(p.files)-1].Name = "main"
+	if err := p.fits(); !errors.As(err, &source) {
+		t.Errorf("a run whose source is the one too many: %v", err)
+	}
+	p.files = append(p.files, file(256<<10))
+	if err := p.fits(); err == nil || errors.As(err, &source) {
+		t.Errorf("a run whose files are too many without the source: %v; want the caller's error", err)
 	}
 }
 

@@ -77,15 +77,17 @@ func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 		j.compile.id = j.id
 	}
 	j.run.id = j.id
-	for _, stage := range []*plan{j.compile, j.run} {
-		if stage == nil {
-			continue
-		}
-		if err := stage.fits(); err != nil {
-			return nil, err
+	return j, nil
+}
+
+// fits refuses a job whose files leave a stage no memory.
+func (j *job) fits() error {
+	if j.compile != nil {
+		if err := j.compile.fits(); err != nil {
+			return err
 		}
 	}
-	return j, nil
+	return j.run.fits()
 }
 
 // planRun plans the run stage, but for its files.
@@ -110,6 +112,7 @@ func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string
 		limits: limits, collect: r.Collect, labels: r.Labels, oomExit: lang.OOMExitCode, oomSays: lang.OOMSays,
 	}
 	if r.Source != nil {
+		p.source = main
 		p.argv = rootfs.Words{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
 	}
 	if len(r.Tests) > 0 && len(p.collect.Globs) == 0 {
@@ -201,6 +204,18 @@ func (h *Host) blob(digest string) ([]byte, error) {
 // carryOut takes a job through its stages. Whoever was given a slot once waits for
 // the next ones: a program that was compiled is also run.
 func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
+	res, err := h.carryOutFitting(ctx, j, streams, begun)
+	var source *unfitSource
+	if errors.As(err, &source) {
+		return j.unrun(h.unread(cmp.Or(j.compile, j.run), source)), nil
+	}
+	return res, err
+}
+
+func (h *Host) carryOutFitting(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
+	if err := j.fits(); err != nil {
+		return api.Result{}, err
+	}
 	var compiled *api.Compilation
 	admitted := false
 	if j.compile != nil {

@@ -29,6 +29,7 @@ type plan struct {
 	mode      api.Mode
 	argv, env []string
 	files     []api.File
+	source    string     // of files, the name of the program's own text; empty: there is none
 	made      []api.File // artifacts of the compile stage, placed beside files
 	stdin     []byte
 	limits    api.Limits // complete

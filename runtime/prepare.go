@@ -215,7 +215,8 @@ func runID() string {
 func mendable(err error) bool {
 	var e *api.Error
 	var artifact *unfitArtifact
-	return errors.As(err, &artifact) || errors.As(err, &e) && !e.RetrySafe
+	var source *unfitSource
+	return errors.As(err, &artifact) || errors.As(err, &source) || errors.As(err, &e) && !e.RetrySafe
 }
 
 // apiError gives every failure a stable code; one that has none yet is ours.

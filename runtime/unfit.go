@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,24 @@ import (
 type unfitArtifact struct{ why string }
 
 func (e *unfitArtifact) Error() string { return e.why }
+
+// An unfitSource is the error of a run that has no room for the source itself: its author has
+// to mend that, too, and it becomes the verdict compile-error.
+type unfitSource struct{ why string }
+
+func (e *unfitSource) Error() string { return e.why }
+
+// unread is the result of a run whose source was not even given to the stage p, which has no
+// figures then.
+func (h *Host) unread(p *plan, source *unfitSource) api.Result {
+	none := api.Unknown("nothing was executed")
+	return api.Result{
+		Run: p.id, Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: -1, LimitsHit: []string{},
+		Stderr: api.Bytes(source.why), Limits: p.limits, Labels: p.labels, Host: h.about(p),
+		Usage:  api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
+		Timing: api.Timing{Started: time.Now().UTC().Format(time.RFC3339Nano)},
+	}
+}
 
 // tooLarge is an artifact that the run has no room for.
 func tooLarge(name, why string) error {
