@@ -112,9 +112,18 @@ func (t *tree) link(at *os.File, base string, e entry) error {
 		}
 	}
 	if err := unix.Linkat(int(dir.Fd()), target, int(at.Fd()), base, 0); err != nil {
-		return &os.LinkError{Op: "link", Old: e.Link, New: e.Path, Err: err}
+		return linkError(e, err)
 	}
 	return nil
+}
+
+// linkError tells a member that is one link too many, which its archive has chosen, from
+// failures of ours.
+func linkError(e entry, err error) error {
+	if errors.Is(err, unix.EMLINK) { // 65,000 on ext4
+		return &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is one more hard link to %q than the store's file system takes of one file: have fewer, or symbolic links", e.Link)}
+	}
+	return &os.LinkError{Op: "link", Old: e.Link, New: e.Path, Err: err}
 }
 
 // remove makes room for a member.

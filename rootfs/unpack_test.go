@@ -1,0 +1,21 @@
+package rootfs
+
+import (
+	"errors"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A file with more hard links than the file system takes is refused with the archive's
+// member named; other failures of link(2) are the host's.
+func TestTooManyHardLinksAreTheArchives(t *testing.T) {
+	e := entry{Path: "h65000", Link: "orig"}
+	for err, theirs := range map[error]bool{unix.EMLINK: true, unix.ENOSPC: false, unix.EIO: false} {
+		var unsafe *UnsafeError
+		got := linkError(e, err)
+		if errors.As(got, &unsafe) != theirs || theirs && unsafe.Member != "h65000" || !theirs && !errors.Is(got, err) {
+			t.Errorf("%v: %v; the archive's %v", err, got, theirs)
+		}
+	}
+}
