@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,11 +34,29 @@ func orNone(s string) string {
 	return s
 }
 
+// modprobe looks for a program of the host that a file to be executed can have started.
+func modprobe(f Facts) Check {
+	helper := f.Sysctls["kernel.modprobe"]
+	well := helper == "" || f.Sysctls["kernel.modules_disabled"] == "1" || !olderThan(f.Kernel, 6, 14)
+	return pick("kernel.modprobe", well, Warn, cmp.Or(helper, "none"),
+		"execve of a file in no known format makes the kernel start this as root (before Linux 6.14)",
+		"once all modules that are needed are loaded, sysctl kernel.modprobe= or sysctl kernel.modules_disabled=1")
+}
+
+// olderThan compares a kernel's release, such as 6.1.0-18-amd64. One that cannot be read is.
+func olderThan(release string, major, minor int) bool {
+	var a, b int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &a, &b); n != 2 {
+		return true
+	}
+	return a < major || a == major && b < minor
+}
+
 // hardening is advice about the host: brig does not stand on any of it.
 func hardening(f Facts) []Check {
 	pattern := f.Sysctls["kernel.core_pattern"]
 	all := []Check{pick("core_pattern", !strings.HasPrefix(pattern, "|"), Warn, orNone(pattern),
-		"the kernel starts this as root for a crash; of a run only where an operator's profile lets it set its limit on cores to 0", "sysctl kernel.core_pattern=core")}
+		"the kernel starts this as root for a crash; of a run only where an operator's profile lets it set its limit on cores to 0", "sysctl kernel.core_pattern=core"), modprobe(f)}
 	for _, s := range []struct {
 		name  string
 		least int

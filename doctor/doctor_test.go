@@ -27,6 +27,13 @@ func healthy() Facts {
 	}
 }
 
+// modprobing makes a host of a kernel with a helper that loads modules.
+func modprobing(kernel, helper, disabled string) func(*Facts) {
+	return func(f *Facts) {
+		f.Kernel, f.Sysctls["kernel.modprobe"], f.Sysctls["kernel.modules_disabled"] = kernel, helper, disabled
+	}
+}
+
 // AGT-16: what a host lacks is found, named, and weighed.
 func TestJudge(t *testing.T) {
 	no := Answer{cgroups.No, "function not implemented"}
@@ -68,6 +75,12 @@ func TestJudge(t *testing.T) {
 		{"images that cannot be read are not taken for new", func(f *Facts) { f.OutdatedErr = "permission denied" }, "images", Warn},
 		{"noise is no failure", func(f *Facts) { f.Noise.Load = 9 }, "timing: load", Warn},
 		{"a piped core is worth a word", func(f *Facts) { f.Sysctls["kernel.core_pattern"] = "|/bin/x" }, "core_pattern", Warn},
+		{"a helper that a file of no format starts is worth a word", modprobing("6.13.12-1-amd64", "/sbin/modprobe", "0"), "kernel.modprobe", Warn},
+		{"from 6.14 on no file starts it", modprobing("6.14.0", "/sbin/modprobe", "0"), "kernel.modprobe", OK},
+		{"nor from 7.0 on", modprobing("7.0.0", "/sbin/modprobe", "0"), "kernel.modprobe", OK},
+		{"where no module may be loaded it is not started", modprobing("6.1.0", "/sbin/modprobe", "1"), "kernel.modprobe", OK},
+		{"without a helper there is none to start", modprobing("6.1.0", "", "0"), "kernel.modprobe", OK},
+		{"a kernel that cannot be read may be old", modprobing("own", "/sbin/modprobe", "0"), "kernel.modprobe", Warn},
 		{"open flaws are worth a word", func(f *Facts) { f.Vulnerabilities = []string{"mds"} }, "processor flaws", Warn},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

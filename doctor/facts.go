@@ -75,7 +75,7 @@ type Noise struct {
 func sysctls() []string {
 	return []string{
 		"user.max_user_namespaces", "kernel.unprivileged_userns_clone", "kernel.apparmor_restrict_unprivileged_userns",
-		"vm.memfd_noexec", "kernel.core_pattern",
+		"vm.memfd_noexec", "kernel.core_pattern", "kernel.modprobe", "kernel.modules_disabled",
 		"kernel.unprivileged_bpf_disabled", "kernel.dmesg_restrict", "kernel.kptr_restrict", "kernel.yama.ptrace_scope",
 		"kernel.perf_event_paranoid", "kernel.randomize_va_space", "fs.suid_dumpable",
 	}
