@@ -19,7 +19,6 @@ require (
 	github.com/swaggest/swgui v1.8.5
 	github.com/ulikunitz/xz v0.5.17
 	go.yaml.in/yaml/v3 v3.0.6
-	golang.org/x/sync v0.23.0
 	golang.org/x/sys v0.49.0
 	modernc.org/sqlite v1.60.1
 )

@@ -12,7 +12,7 @@ import (
 // answers bound the large answers that their clients have not taken yet: each is in memory
 // until then, and who asks for many and reads none must not fill that (API-15).
 type answers struct {
-	most int64 // bytes, of all keys; one of them has half of it at most
+	most int64 // bytes, of all keys
 
 	mu      sync.Mutex
 	total   int64            // guarded by mu
@@ -111,9 +111,9 @@ func (a *answers) take(key string, n int64, what any) (release func(), ok bool) 
 	}, true
 }
 
-// claim takes room; a.mu is held.
+// claim takes room; a.mu is held. Keys together leave some to who has none yet.
 func (a *answers) claim(key string, n int64) bool {
-	if a.of[key]+n > a.most/2 || a.total+n > a.most {
+	if !fits(a.of[key], a.total, n, a.most) {
 		return false
 	}
 	a.total += n

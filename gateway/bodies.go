@@ -1,14 +1,14 @@
 package gateway
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway/queue"
@@ -44,8 +44,12 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	if !g.cfg.Keys.several() {
 		key = "" // nobody else wants room
 	}
-	body := &roomyBody{g: g, ctx: r.Context(), key: key, in: http.MaxBytesReader(w, r.Body, most)}
+	still := watchPace(w)
+	body := &roomyBody{g: g, pace: still, ctx: r.Context(), key: key, in: http.MaxBytesReader(w, r.Body, most)}
 	raw, err = io.ReadAll(body)
+	if still.rest(); err == nil && still.stood() {
+		err = os.ErrDeadlineExceeded
+	}
 	keep := min(body.room, body.cost.total)
 	if err != nil {
 		keep = 0
@@ -56,6 +60,8 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	switch {
 	case errors.As(err, &over):
 		return nil, nil, tooLarge(g.cfg.MaxBody)
+	case still.stood():
+		return nil, nil, problem(http.StatusRequestTimeout, api.Fail(api.CodeBadRequest, "the request stood still: of a large one at least %s must come in %v, as it keeps memory that others wait for: send it again, or send large inputs as blobs", api.Size(leastComes), stillFor))
 	case errors.As(err, &own), errors.Is(err, context.Canceled):
 		return nil, nil, err
 	case err != nil:
@@ -64,54 +70,108 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	return raw, sync.OnceFunc(func() { g.room.release(key, keep) }), nil
 }
 
-// bodyRoom is the memory for large bodies: of one key they have half of it at most, as its
-// programs decide how long they have it (API-15).
+// bodyRoom is the memory for large bodies. Programs decide how long they have it, so that keys
+// leave some to who has none yet (API-15).
 type bodyRoom struct {
 	most int64
-	all  *semaphore.Weighted
 
-	mu sync.Mutex
-	of map[string]*semaphore.Weighted // guarded by mu; by key
+	mu      sync.Mutex
+	all     int64            // guarded by mu
+	of      map[string]int64 // guarded by mu; by key
+	waiting list.List        // guarded by mu; of *bodyWaiter, the longest first
+}
+
+// A bodyWaiter is a request for room that was not there. met is closed when it is had.
+type bodyWaiter struct {
+	key string
+	n   int64
+	met chan struct{}
 }
 
 func newBodyRoom(most int64) *bodyRoom {
-	return &bodyRoom{most: most, all: semaphore.NewWeighted(most), of: map[string]*semaphore.Weighted{}}
+	return &bodyRoom{most: most, of: map[string]int64{}}
 }
 
-// share is a key's; without one it is all there is.
-func (b *bodyRoom) share(key string) *semaphore.Weighted {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.of[key]
-	if s == nil {
-		s = semaphore.NewWeighted(b.mostOf(key))
-		b.of[key] = s
-	}
-	return s
-}
-
+// mostOf is what a key may have where nobody else has anything. Without a name it is the only
+// caller, and has all there is.
 func (b *bodyRoom) mostOf(key string) int64 {
 	if key == "" {
 		return b.most
 	}
-	return b.most / 2
+	return mostOfOne(b.most)
 }
 
+// take takes room where there is some; b.mu is held.
+func (b *bodyRoom) take(key string, n int64) bool {
+	if key == "" && b.all+n > b.most || key != "" && !fits(b.of[key], b.all, n, b.most) {
+		return false
+	}
+	b.all += n
+	b.of[key] += n
+	return true
+}
+
+// acquire waits for room. Of a key, who came first has it first.
 func (b *bodyRoom) acquire(ctx context.Context, key string, n int64) error {
-	own := b.share(key)
-	if err := own.Acquire(ctx, n); err != nil {
-		return err
+	b.mu.Lock()
+	if !b.waits(key) && b.take(key, n) {
+		b.mu.Unlock()
+		return nil
 	}
-	err := b.all.Acquire(ctx, n)
-	if err != nil {
-		own.Release(n)
+	w := &bodyWaiter{key, n, make(chan struct{})}
+	place := b.waiting.PushBack(w)
+	b.mu.Unlock()
+	select {
+	case <-w.met:
+		return nil
+	case <-ctx.Done():
 	}
-	return err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.met: // at the same time
+		return nil
+	default:
+	}
+	b.waiting.Remove(place)
+	b.serve() // those behind it may want less
+	return ctx.Err()
+}
+
+// waits reports whether somebody of the key waits; b.mu is held.
+func (b *bodyRoom) waits(key string) bool {
+	for e := b.waiting.Front(); e != nil; e = e.Next() {
+		if e.Value.(*bodyWaiter).key == key {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *bodyRoom) release(key string, n int64) {
-	b.all.Release(n)
-	b.share(key).Release(n)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all -= n
+	if b.of[key] -= n; b.of[key] == 0 {
+		delete(b.of, key)
+	}
+	b.serve()
+}
+
+// serve gives room to who waits for it, of each key in their order; b.mu is held.
+func (b *bodyRoom) serve() {
+	behind := map[string]bool{}
+	var next *list.Element
+	for e := b.waiting.Front(); e != nil; e = next {
+		next = e.Next()
+		w := e.Value.(*bodyWaiter)
+		if behind[w.key] || !b.take(w.key, w.n) {
+			behind[w.key] = true
+			continue
+		}
+		b.waiting.Remove(e)
+		close(w.met)
+	}
 }
 
 // A roomyBody takes room for a body as it comes, whatever was said of its length: who
@@ -119,6 +179,7 @@ func (b *bodyRoom) release(key string, n int64) {
 type roomyBody struct {
 	g    *Gateway
 	ctx  context.Context
+	pace *pace
 	key  string
 	in   io.Reader
 	cost bodyCost // of what came
@@ -133,6 +194,7 @@ func (b *roomyBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.in.Read(p[:min(int64(len(p)), b.has()-b.cost.total)])
 	b.cost.add(p[:n])
+	b.pace.came(n)
 	if b.cost.total > b.has() { // what it says is not there yet
 		if err := b.grow(); err != nil {
 			return 0, err
@@ -157,6 +219,8 @@ func (b *roomyBody) grow() error {
 	more := max(b.cost.total, b.has()+min(b.has(), bodyStep)) - b.room
 	wait, enough := context.WithTimeout(b.ctx, patience)
 	defer enough()
+	b.pace.rest()
+	defer b.pace.begin()
 	if err := b.g.room.acquire(wait, b.key, more); err != nil {
 		if b.ctx.Err() != nil {
 			return b.ctx.Err()

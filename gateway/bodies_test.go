@@ -12,11 +12,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
+
+// tries takes room for a test, if there is some at once.
+func (b *bodyRoom) tries(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.take("", n)
+}
 
 // API-15: large requests have their room until they are carried out, also those that
 // nobody waits for, and give it back.
@@ -39,14 +47,14 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 			t.Fatalf("%d: %d", i, s)
 		}
 	}
-	if g.room.all.TryAcquire(3 << 19) {
+	if g.room.tries(3 << 19) {
 		t.Error("there is room for another while none has been carried out")
 	}
 	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, nil); s != 202 {
 		t.Errorf("a small one meanwhile: %d", s)
 	}
 	close(proceed)
-	for deadline := time.Now().Add(time.Minute); !g.room.all.TryAcquire(bodies * 2 << 20); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !g.room.tries(bodies * 2 << 20); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the room is not given back")
 		}
@@ -60,8 +68,8 @@ func TestAKeysLargeBodiesLeaveRoomForOthers(t *testing.T) {
 	mux, _, end := held(16)
 	web := serveFake(t, mux, func(c *Config) { c.Keys, c.MaxBody, c.Places, c.Wait = keys, 2*api.MiB, 100, 2*time.Second })
 	defer end()
-	large := `{"image":"tiny","argv":["cat"],"files":[{"name":"a","content":"` + strings.Repeat("x", 3<<19) + `"}]}`
-	for i := range bodies / 2 { // of a bit more than 1.5 MiB each, for which two are needed at first
+	large := `{"image":"tiny","argv":["cat"],"files":[{"name":"a","content":"` + strings.Repeat("x", 5<<18) + `"}]}`
+	for i := range bodies / 2 { // of a bit more than 1.25 MiB each, for which two are needed at first
 		if s := send(t, web, "POST", "/v1/runs?wait=false", large, nil, as["ann"]...); s != 202 {
 			t.Fatalf("ann's, %d: %d", i, s)
 		}
@@ -118,7 +126,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 			t.Errorf("%d bytes: %d; want %d", n, s, want)
 		}
 	}
-	if !g.room.all.TryAcquire(whole - 2<<20) {
+	if !g.room.tries(whole - 2<<20) {
 		t.Fatal("the room is not given back")
 	}
 	if s := post(5 << 19); s != 429 { // it has two MiB, and needs a third
@@ -127,9 +135,120 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 	if s := post(100); s != 200 {
 		t.Errorf("a small one there: %d", s)
 	}
-	if !g.room.all.TryAcquire(2 << 20) {
+	if !g.room.tries(2 << 20) {
 		t.Error("what the refused one had is not given back")
 	}
+}
+
+// API-15: two keys that take all they can leave room for a third, which has large answers, and
+// large requests.
+func TestTwoKeysLeaveRoomForAThird(t *testing.T) {
+	const most = 256 << 20
+	take := map[string]func(key string, n int64) bool{}
+	answers, room := newAnswers(most), newBodyRoom(most)
+	take["answers"] = func(key string, n int64) bool { _, ok := answers.take(key, n, nil); return ok }
+	take["bodies"] = func(key string, n int64) bool {
+		room.mu.Lock()
+		defer room.mu.Unlock()
+		return room.take(key, n)
+	}
+	for what, take := range take {
+		for range 2 {
+			for n := int64(most); n >= 40<<10; n /= 2 {
+				for range 20 {
+					take("ann", n)
+					take("bob", n)
+				}
+			}
+		}
+		for _, key := range []string{"cid", "dan", "eve"} {
+			if !take(key, most/shareOfEach) {
+				t.Errorf("%s: no room for %s", what, key)
+			}
+		}
+	}
+}
+
+// Of a key, requests have room in the order they came in, and no other key waits for them.
+func TestBodiesWaitForRoomInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBodyRoom(64 << 20)
+		if !b.take("ann", 28<<20) {
+			t.Fatal("there is no room")
+		}
+		var mu sync.Mutex
+		var order []int
+		gone, leave := context.WithCancel(t.Context())
+		for i, n := range []int64{20 << 20, 1 << 20, 2 << 20} {
+			ctx := t.Context()
+			if i == 1 {
+				ctx = gone
+			}
+			go func() {
+				if err := b.acquire(ctx, "ann", n); err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, i)
+				}
+			}()
+			synctest.Wait()
+		}
+		if err := b.acquire(t.Context(), "bob", 8<<20); err != nil {
+			t.Error(err)
+		}
+		leave()
+		b.release("ann", 8<<20) // enough for the last alone
+		synctest.Wait()
+		if len(order) != 0 {
+			t.Errorf("%v had room before the first", order)
+		}
+		b.release("ann", 20<<20)
+		synctest.Wait()
+		if slices.Sort(order); !slices.Equal(order, []int{0, 2}) {
+			t.Errorf("there was room for %v", order)
+		}
+		b.release("ann", 22<<20)
+		b.release("bob", 8<<20)
+		if b.all != 0 || len(b.of) != 0 || b.waiting.Len() != 0 {
+			t.Errorf("%d bytes are not given back", b.all)
+		}
+	})
+}
+
+// API-02: a large body that stands still gives its room back, and its sender is told. One that
+// keeps coming is read, also slowly.
+func TestBodiesThatStandStillGiveTheirRoomBack(t *testing.T) {
+	before := stillFor
+	stillFor = 500 * time.Millisecond
+	t.Cleanup(func() { stillFor = before })
+	at, _, web := listenFake(t, runsOK(), nil, func(c *Config) { c.MaxBody = 4 * api.MiB })
+	g := web.Config.Handler.(*Gateway)
+	const head = "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+	still := dial(t, at, head+`{"image":"tiny","argv":["cat"],"stdin":"`+strings.Repeat("x", 500_000))
+	slow := dial(t, at, head+`{"image":"tiny","argv":["cat"],"stdin":"`)
+	go func() {
+		for range 25 {
+			_, _ = io.WriteString(slow, strings.Repeat("x", 38_000)) // the reader tells
+			time.Sleep(40 * time.Millisecond)
+		}
+		_, _ = io.WriteString(slow, strings.Repeat("x", 1_000_000-25*38_000-42)+`"}`)
+	}()
+	res, err := http.ReadResponse(bufio.NewReader(still), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(res.Body) // what was read is judged
+	if res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(text), "stood still") || !strings.Contains(string(text), `"retry_safe":true`) {
+		t.Errorf("%s: %s", res.Status, text)
+	}
+	if res, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || res.StatusCode != 200 {
+		t.Errorf("the slow one: %v, %v", res, err)
+	}
+	waitUntil(t, "the room to be given back", func() bool {
+		g.room.mu.Lock()
+		defer g.room.mu.Unlock()
+		return g.room.all == 0
+	})
 }
 
 type letters struct{}

@@ -38,7 +38,7 @@ type Config struct {
 	Places     int           // in the queue; zero: who cannot run at once is refused
 	Wait       time.Duration // the longest anybody waits for a turn; zero means 60 s
 	MaxBody    api.Size      // of a request; zero means 64 MiB
-	MaxAnswers api.Size      // of all large answers together, of one key half; zero means 384 MiB
+	MaxAnswers api.Size      // of all large answers together, which keys share; zero means 384 MiB
 	MaxBlob    api.Size      // largest blob; zero means 256 MiB
 	MaxBodies  int           // of requests, still coming, and files of sessions, still going, at a time; zero means 256
 	MaxConns   int           // connections at a time; zero means 4096

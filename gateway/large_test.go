@@ -291,7 +291,7 @@ func TestEventsOfPastRunsTakeRoom(t *testing.T) {
 	if n := int64(w.Body.Len()); w.Code != 200 || n < 120<<10 || had < 120<<10 || had > n {
 		t.Errorf("%d, room for %d bytes of an event of %d", w.Code, had, n)
 	}
-	release, ok := g.answers.take("", 450<<10, nil)
+	release, ok := g.answers.take("", 440<<10, nil)
 	if !ok {
 		t.Fatal("there is no room")
 	}
@@ -309,8 +309,8 @@ func TestEventsOfPastRunsTakeRoom(t *testing.T) {
 func TestLittleWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAnswers(64 << 20)
-		for _, key := range []string{"ann", "bob"} {
-			if _, ok := a.take(key, 32<<20, nil); !ok {
+		for key, n := range map[string]int64{"ann": 21 << 20, "bob": 17 << 20} {
+			if _, ok := a.take(key, n, nil); !ok {
 				t.Fatal("there is no room")
 			}
 		}

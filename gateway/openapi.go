@@ -23,6 +23,7 @@ var failures = map[int]string{
 	404: "there is none, or it is another key's",
 	409: "it is there already; session_id names it",
 	410: "the session has ended",
+	408: "it is large and stood still",
 	413: "it is too large",
 	415: "the body is no plain JSON",
 	422: "it cannot be carried out as it is",
@@ -48,7 +49,7 @@ func (r route) failures() []int {
 		all = append(all, 401)
 	}
 	if r.body != nil {
-		all = append(all, 413, 415)
+		all = append(all, 408, 413, 415)
 	}
 	if r.body != nil || r.raw != "" {
 		all = append(all, 429)

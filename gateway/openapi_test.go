@@ -199,7 +199,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		method, path string
 		statuses     []int
 	}{
-		{"POST", "/v1/runs", []int{200, 202, 400, 401, 403, 404, 413, 415, 422, 429, 500, 502, 503}},
+		{"POST", "/v1/runs", []int{200, 202, 400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 502, 503}},
 		{"POST", "/v1/sessions/x/exec", []int{200, 404, 410, 422, 429, 503}},
 		{"PUT", "/v1/sessions/x/files/a/b", []int{204, 410, 413}},
 		{"GET", "/health/ready", []int{200, 503}},

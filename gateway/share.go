@@ -27,6 +27,21 @@ func fair(own, all, more, most, ordinary int64) bool {
 	return own+more <= most-all-more || own == 0 && more <= ordinary
 }
 
+// The parts of a memory that keys share: a key has its own share whatever others have, of what
+// is set aside for that, and more by what is fair of the rest.
+const (
+	shareOfEach = 256
+	setAside    = 8
+)
+
+// fits says whether one of several keys may have so many bytes more of a memory.
+func fits(own, all, more, most int64) bool {
+	return all+more <= most && (own+more <= most/shareOfEach || fair(own, all, more, most-most/setAside, 0))
+}
+
+// mostOfOne is what one key may have where nobody else has anything.
+func mostOfOne(most int64) int64 { return max(most/shareOfEach, (most-most/setAside)/2) }
+
 // room says what keeps a key from one more session, if anything does: its own bounds,
 // or where it has none and others may come, what is fair. A session lives for hours, so
 // that one key's could else keep all others out (TestSessionsLeaveRoomForOtherKeys).
