@@ -55,6 +55,11 @@ func newDoors(ln net.Listener, most, each int) *doors {
 	return &doors{Listener: ln, most: most, each: each, origins: map[netip.Prefix]*origin{}}
 }
 
+// writeBuffer is how much of an answer the kernel holds for a client that does not read it. By
+// itself it gives each connection some MiB, of a memory that all of the host's share and that
+// no room of ours counts (API-15).
+const writeBuffer = 128 << 10
+
 // Accept waits for a connection that may stay.
 func (d *doors) Accept() (net.Conn, error) {
 	for {
@@ -67,6 +72,9 @@ func (d *doors) Accept() (net.Conn, error) {
 			out.abort()
 		}
 		if v != nil {
+			if t, is := c.(*net.TCPConn); is {
+				_ = t.SetWriteBuffer(writeBuffer) // fails only where there is no connection
+			}
 			return v, nil
 		}
 		_ = c.Close() // nobody to tell
