@@ -9,34 +9,37 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 )
 
 // AddKey makes a key and writes its line to the end of the keys file at path, which is
 // made, with the directories above it, if there is none: for its owner to write and the
 // group gid to read; a gid below zero is the caller's own. made reports that it was. The
-// token is nowhere kept. A file that would not be one of keys with the line is not
+// token goes to tell and is nowhere kept; an error of tell is returned, and the file is as it
+// was. A file that would not be one of keys with the line is not
 // touched, nor is one that has a key of that name.
-func AddKey(path string, gid int, k Key) (token string, made bool, err error) {
+func AddKey(path string, gid int, k Key, tell func(token string) error) (made bool, err error) {
 	token, line, err := NewKey(k)
 	if err != nil {
-		return "", false, err
+		return false, err
 	}
+	told := sync.OnceValue(func() error { return tell(token) })
 	for {
-		err = appendKey(path, k.Name, line)
+		err = appendKey(path, k.Name, line, told)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return token, false, err
+			return false, err
 		}
-		err = makeKeys(path, gid, "keys:\n"+line+"\n")
+		err = makeKeys(path, gid, "keys:\n"+line+"\n", told)
 		if !errors.Is(err, fs.ErrExist) { // else another was quicker
-			return token, err == nil, err
+			return err == nil, err
 		}
 	}
 }
 
 // makeKeys makes the file whole, or not at all: a service that starts meanwhile reads
 // nothing or all of it. It replaces none.
-func makeKeys(path string, gid int, text string) (err error) {
+func makeKeys(path string, gid int, text string, told func() error) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the keys file's directory: %w", err)
@@ -58,12 +61,15 @@ func makeKeys(path string, gid int, text string) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("make the keys file: %w", err)
 	}
+	if err := told(); err != nil {
+		return err
+	}
 	return os.Link(f.Name(), path)
 }
 
 // appendKey adds the line in one write: a service that has the file open, and may not be
 // able to open another in its place, sees it at its next look.
-func appendKey(path, name, line string) (err error) {
+func appendKey(path, name, line string, told func() error) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {
 		return fmt.Errorf("keys file %s is a symbolic link: name the file itself", path)
@@ -95,6 +101,9 @@ func appendKey(path, name, line string) (err error) {
 	now, err := ParseKeys(append(bytes.Clone(old), added...))
 	if err != nil || len(now.list()) != len(had)+1 {
 		return fmt.Errorf("keys file %s does not end with its list of keys, so nothing was added: make a line with brig key new %s, and put it where it belongs", path, name)
+	}
+	if err := told(); err != nil {
+		return err
 	}
 	if n, err := f.WriteString(added); err != nil {
 		if n > 0 { // half a line would lose the service all keys

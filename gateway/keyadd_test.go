@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,10 +12,38 @@ import (
 	"testing"
 )
 
+func untold(string) error { return nil }
+
+// A key that could not be told is not added, nor is a file made for it.
+func TestAKeyThatNobodyHasIsNotAdded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	lost := func(string) error { return syscall.ENOSPC }
+	if made, err := AddKey(path, -1, Key{Name: "new"}, lost); made || !errors.Is(err, syscall.ENOSPC) {
+		t.Error(made, err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file was made: %v", err)
+	}
+	if _, err := AddKey(path, -1, Key{Name: "old"}, untold); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AddKey(path, -1, Key{Name: "new"}, lost); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("%v, the file is %q; want %q", err, after, before)
+	}
+}
+
 // The file is made for its group to read and for nobody else, and keys are added to it.
 func TestAddKeyMakesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "etc/keys.yaml")
-	first, made, err := AddKey(path, os.Getegid(), Key{Name: "teacher", Admin: true})
+	var first, second string
+	made, err := AddKey(path, os.Getegid(), Key{Name: "teacher", Admin: true}, func(token string) error { first = token; return nil })
 	if err != nil || !made {
 		t.Fatal(made, err)
 	}
@@ -24,7 +54,7 @@ func TestAddKeyMakesTheFile(t *testing.T) {
 	if st.Mode() != 0o640 || st.Sys().(*syscall.Stat_t).Gid != uint32(os.Getegid()) {
 		t.Errorf("mode %v, group %d", st.Mode(), st.Sys().(*syscall.Stat_t).Gid)
 	}
-	second, made, err := AddKey(path, os.Getegid(), Key{Name: "judge", Runs: 2})
+	made, err = AddKey(path, os.Getegid(), Key{Name: "judge", Runs: 2}, func(token string) error { second = token; return nil })
 	if err != nil || made {
 		t.Fatal(made, err)
 	}
@@ -70,7 +100,7 @@ func TestAddKeyTouchesNothingElse(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.text), tt.mode); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := AddKey(path, -1, Key{Name: "new"})
+			_, err := AddKey(path, -1, Key{Name: "new"}, untold)
 			now, rerr := os.ReadFile(path)
 			switch {
 			case rerr != nil:
@@ -86,7 +116,7 @@ func TestAddKeyTouchesNothingElse(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", link); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := AddKey(link, -1, Key{Name: "new"}); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+	if _, err := AddKey(link, -1, Key{Name: "new"}, untold); err == nil || !strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("through a link: %v", err)
 	}
 }
@@ -97,7 +127,7 @@ func TestAddKeyFromManySides(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
-			if _, _, err := AddKey(path, -1, Key{Name: fmt.Sprintf("k%d", i)}); err != nil {
+			if _, err := AddKey(path, -1, Key{Name: fmt.Sprintf("k%d", i)}, untold); err != nil {
 				t.Error(err)
 			}
 		})

@@ -81,14 +81,18 @@ Examples:
 	if err != nil {
 		return c.hint("key add", err)
 	}
-	token, made, err := gateway.AddKey(*file, gid, k)
+	made, err := gateway.AddKey(*file, gid, k, func(token string) error {
+		if _, err := fmt.Fprintln(c.text(), token); err != nil {
+			return fmt.Errorf("the key could not be printed, and was not added: %w: send stdout elsewhere", err)
+		}
+		return nil
+	})
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return c.fail(fmt.Errorf("%w: use sudo, or name a file of yours with --file", err))
 	case err != nil:
 		return c.fail(err)
 	}
-	fmt.Fprintln(c.text(), token)
 	what := "added to"
 	if made {
 		what = "the first of the new file"
@@ -141,7 +145,9 @@ Example:
 	if err != nil {
 		return c.hint("key new", err)
 	}
+	if _, err := fmt.Fprintf(words{c.stderr}, "the key of %s: %s\n", k.Name, token); err != nil {
+		return exitBrig // nobody has the key, so that its line is of no use; and nobody is told
+	}
 	fmt.Fprintln(c.text(), line)
-	fmt.Fprintf(words{c.stderr}, "the key of %s: %s\n", k.Name, token)
 	return 0
 }

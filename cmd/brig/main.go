@@ -90,7 +90,9 @@ type console struct {
 }
 
 func main() {
-	os.Exit(brig(&console{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv}, os.Args[1:]))
+	out := &written{to: os.Stdout}
+	c := &console{stdin: os.Stdin, stdout: out, stderr: os.Stderr, env: os.Getenv}
+	os.Exit(c.said(brig(c, os.Args[1:]), out.err))
 }
 
 // brig finds the subcommand and runs it.

@@ -61,7 +61,7 @@ func (p *progress) end() {
 
 // isTerminal reports whether w is a terminal. Other devices, such as /dev/null, are none.
 func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
+	f, ok := below(w).(*os.File)
 	if !ok {
 		return false
 	}

@@ -80,7 +80,7 @@ func (c *console) beginResult(o *runOptions) error {
 	if o.result == "" {
 		return nil
 	}
-	c.stdout, c.stderr = &unread{to: c.stdout}, &unread{to: c.stderr}
+	c.stdout, c.stderr = &unread{to: below(c.stdout).(io.Writer)}, &unread{to: c.stderr}
 	return o.writeResult(nil)
 }
 
