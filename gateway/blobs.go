@@ -66,15 +66,18 @@ func (g *Gateway) claimBlob(d *delivery, n int64) error {
 // removeBlobs has the agent remove contents. One that stays for an error goes later, as
 // the agent's own bound has it.
 func (g *Gateway) removeBlobs(digests []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // also for a caller who has left
-	defer cancel()
 	for _, digest := range digests {
+		ctx, cancel := context.WithTimeout(g.kill, removeTime) // also for a caller who has left
 		if err := g.cfg.Agent.RemoveBlob(ctx, digest); err != nil {
 			g.log.Warn("blob not removed", "digest", digest, "err", err)
 		}
+		cancel()
 		g.blobs.removed(digest)
 	}
 }
+
+// removeTime is for one blob: thousands may have to go for a large one.
+var removeTime = 10 * time.Second // tests have less time
 
 // claimStep is how much more room a body of unknown length has at a time.
 const claimStep = 1 << 20

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
@@ -94,5 +96,35 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 	}
 	if s := send(t, web, "HEAD", "/v1/blobs/"+idle, "", nil, as["bob"]...); s != 204 {
 		t.Errorf("bob's other blob: %d", s)
+	}
+}
+
+// Each of many blobs that go has time to be removed: one that the agent keeps although nobody
+// counts it any more fills its disk.
+func TestManyBlobsAreRemoved(t *testing.T) {
+	before := removeTime
+	removeTime = 500 * time.Millisecond
+	t.Cleanup(func() { removeTime = before })
+	var gone atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("DELETE /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(removeTime / 5):
+			gone.Add(1)
+			w.WriteHeader(204)
+		case <-r.Context().Done():
+		}
+	})
+	g := serveFake(t, mux, nil).Config.Handler.(*Gateway)
+	var all []string
+	for i := range 10 {
+		d, err := g.blobs.bring(t.Context(), "ann", fmt.Sprint(i), 1<<20, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d.failed()...)
+	}
+	if g.removeBlobs(all); gone.Load() != 10 || len(g.blobs.contents) != 0 {
+		t.Errorf("%d of 10 blobs were removed, and %d are still going", gone.Load(), len(g.blobs.contents))
 	}
 }

@@ -157,8 +157,30 @@ func (g *Gateway) docs(mux *http.ServeMux) {
 		inTime(w)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Content-Security-Policy", policy)
-		page.ServeHTTP(w, r)
+		found := &foundWriter{ResponseWriter: w}
+		if page.ServeHTTP(found, r); found.lost {
+			g.refuse(w, r, noPath(r))
+		}
 	})
 	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusFound))
 	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
+}
+
+// A foundWriter passes on what is there, and leaves it to others to say that something is not.
+type foundWriter struct {
+	http.ResponseWriter
+	lost bool
+}
+
+func (f *foundWriter) WriteHeader(status int) {
+	if f.lost = status == http.StatusNotFound; !f.lost {
+		f.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (f *foundWriter) Write(b []byte) (int, error) {
+	if f.lost {
+		return len(b), nil
+	}
+	return f.ResponseWriter.Write(b)
 }

@@ -220,12 +220,16 @@ func (g *Gateway) lost(no http.Handler, w http.ResponseWriter, r *http.Request) 
 	said := refusal{header: http.Header{}}
 	no.ServeHTTP(&said, r)
 	if said.status != http.StatusMethodNotAllowed {
-		g.refuse(w, r, api.Refuse(api.CodeNotFound, "there is no %.200q here: /docs lists what there is", r.URL.Path))
+		g.refuse(w, r, noPath(r))
 		return
 	}
 	allow := said.header.Get("Allow")
 	w.Header().Set("Allow", allow)
 	g.refuse(w, r, problem(http.StatusMethodNotAllowed, api.Refuse(api.CodeBadRequest, "use %s for %.200q, not %.20s", allow, r.URL.Path, r.Method)))
+}
+
+func noPath(r *http.Request) error {
+	return api.Refuse(api.CodeNotFound, "there is no %.200q here: /docs lists what there is", r.URL.Path)
 }
 
 // A refusal is what a ServeMux says where it has no handler.

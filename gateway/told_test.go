@@ -52,6 +52,18 @@ func TestDocumentationIsServedFromHere(t *testing.T) {
 	}
 }
 
+// A page that the documentation has not is refused like any other path.
+func TestDocumentationHasNoSuchPage(t *testing.T) {
+	web := serveFake(t, http.NewServeMux(), nil)
+	for _, path := range []string{"/docs/whatever", "/docs/a/b.js"} {
+		s, text, header := page(t, web, path)
+		var p api.Problem
+		if err := json.Unmarshal([]byte(text), &p); s != 404 || err != nil || p.Code != api.CodeNotFound || header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %d of type %s, %v: %.300s", path, s, header.Get("Content-Type"), err, text)
+		}
+	}
+}
+
 // /execute tells when it was asked for, in UTC, and how long the program took.
 func TestExecuteTellsWhenAndHowLong(t *testing.T) {
 	mux := http.NewServeMux()
