@@ -64,7 +64,16 @@ func (w *watch) empty() error {
 	if err != nil {
 		return fmt.Errorf("the shell does not end: %w", errors.Join(err, errOutlived))
 	}
-	return untilEmpty(w.shell.leaf, deadline-monotonic())
+	// Nothing is left when the pid namespace has ended. What is, for whatever reason, the group
+	// ends: a second layer.
+	err = untilEmpty(w.shell.leaf, min(deadline-monotonic(), usualDeath))
+	if errors.Is(err, errOutlived) {
+		if w.shell.leaf.Kill() == nil {
+			w.shell.hasten()
+		}
+		err = untilEmpty(w.shell.leaf, deadline-monotonic())
+	}
+	return err
 }
 
 // endKnown reports whether the verdict can be told, however long the rest takes to die.
