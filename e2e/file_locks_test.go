@@ -79,8 +79,7 @@ int main(int argc, char **argv) {
 			before, most := lockObjects(t), 0
 			r := program(prog, how)
 			r.Limits = api.Limits{Wall: slowly(60), CPU: slowly(60), OpenFiles: 4000}
-			done := make(chan api.Result)
-			go func() { done <- a.run(t, r) }() // joined below
+			done := a.later(t, r)
 			for {
 				select {
 				case res := <-done:
@@ -209,8 +208,7 @@ int main(void) {
 		return run
 	}
 	before, most := lockObjects(t), 0
-	done := make(chan api.Result)
-	go func() { done <- a.run(t, own(rule)) }() // joined below
+	done := a.later(t, own(rule))
 	for over := false; !over; {
 		select {
 		case res := <-done:

@@ -369,6 +369,21 @@ func sh(script string) api.Run {
 // py is a run of a Python program.
 func py(source string) api.Run { return api.Run{Language: "python", Source: api.Bytes(source)} }
 
+// later runs r meanwhile; its result comes whatever it is, so that a test that waits for it
+// never hangs. An error is told, and the result then is empty.
+func (a *agent) later(t testing.TB, r api.Run) <-chan api.Result {
+	t.Helper()
+	done := make(chan api.Result, 1)
+	go func() { // joined by the reader of the result
+		res, err := a.Client.Run(t.Context(), r)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	return done
+}
+
 // run carries r out and fails the test when brig itself fails.
 func (a *agent) run(t testing.TB, r api.Run) api.Result {
 	t.Helper()

@@ -53,8 +53,7 @@ int main(void) {
 	before, most := lockObjects(t), 0
 	r := program(prog)
 	r.Limits.Wall = slowly(8)
-	done := make(chan api.Result)
-	go func() { done <- a.run(t, r) }() // joined below
+	done := a.later(t, r)
 	for {
 		select {
 		case res := <-done:

@@ -100,8 +100,7 @@ int main(int argc, char **argv) {
 			before, most := lockObjects(t), 0
 			r := program(prog, tt.args...)
 			r.Limits.Wall = slowly(6)
-			done := make(chan api.Result)
-			go func() { done <- a.run(t, r) }()
+			done := a.later(t, r)
 			for {
 				select {
 				case res := <-done:

@@ -156,7 +156,8 @@ func tractable(flat []FlatRule) bool {
 }
 
 // precedence orders the rules of one call as Profile documents and drops what
-// follows an unconditional rule.
+// follows an unconditional rule, and an allow rule whose arguments would be allowed
+// without it.
 func precedence(rules []Rule) []Rule {
 	var allow, other, plain []Rule
 	for _, r := range rules {
@@ -170,6 +171,9 @@ func precedence(rules []Rule) []Rule {
 		}
 	}
 	plain = plain[:min(len(plain), 1)]
+	allow = slices.DeleteFunc(allow, func(r Rule) bool {
+		return len(plain) == 1 && r.Answer == plain[0].Answer && !slices.ContainsFunc(other, func(o Rule) bool { return overlap(r.Args, o.Args) })
+	})
 	ordered := slices.Concat(allow, other, plain)
 	if len(plain) == 1 && !slices.ContainsFunc(ordered, func(r Rule) bool { return r.Answer != plain[0].Answer }) {
 		return plain
