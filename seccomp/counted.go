@@ -75,11 +75,27 @@ func CountLocks(p Profile) Profile {
 	if p.Default.Action.Open() {
 		for _, n := range lockCalls {
 			if !answered[n] {
+				p.Rules = withoutSeveral(p.Rules, n)
 				p.Rules = append(p.Rules, Rule{Names: []string{n}, Answer: Count(), Why: "the default lets it through: the agent counts what locks of files it makes"})
 			}
 		}
 	}
 	return p
+}
+
+// withoutSeveral returns rules without those that let a call through by several arguments: the
+// rule for all others lets it through as well, and libraries cannot say "all others" beside them.
+func withoutSeveral(rules []Rule, call string) []Rule {
+	var out []Rule
+	for _, r := range rules {
+		if len(r.Args) > 1 && r.Action.Open() && slices.Contains(r.Names, call) {
+			r.Names = slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool { return n == call })
+		}
+		if len(r.Names) > 0 {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // mayMakeLocks reports whether conditions of a call let arguments through by which it

@@ -15,8 +15,15 @@ func TestLocksAreCountedInEveryProfile(t *testing.T) {
 	open := sound()
 	open.Default = Answer{Action: ActLog}
 	profiles := []Profile{sound(), allow(), allow(eq(1, 6)), allow(eq(1, 1<<32|6)), allow(masked(1, 0xff, 6)), allow(masked(1, 0xfffffff8, 0)), allow(eq(0, 3)), allow(eq(1, 3)), allow(eq(1, 8)), allow(eq(1, 37)), logged, open}
+	answers := []Answer{Allow(), {Action: ActLog}, Count(), Kill(), Fail(ENOTTY), Fail(ENOSYS)}
 	for _, name := range Tiers() {
 		profiles = append(profiles, tier(t, name))
+		for _, a := range answers { // of a profile like the tier, and of one that says so of these calls
+			p := tier(t, name)
+			p.Default = a
+			q := Extend(tier(t, name), nil, []Rule{plain(a, "x", "fcntl flock open openat prlimit64 clone")})
+			profiles = append(profiles, p, q)
+		}
 	}
 	counted := 0
 	for i, p := range profiles {
@@ -35,8 +42,11 @@ func TestLocksAreCountedInEveryProfile(t *testing.T) {
 				t.Fatalf("profile %d: %+v had %s and has %s", i, c, was.Answer, is.Answer)
 			}
 		}
-		if _, err := Flatten(q); err != nil {
-			t.Errorf("profile %d: %v", i, err)
+		wide, last := Split(q)
+		for _, part := range []Profile{q, wide, last} {
+			if _, err := Flatten(part); err != nil {
+				t.Errorf("profile %d: %v", i, err)
+			}
 		}
 	}
 	if counted == 0 {
