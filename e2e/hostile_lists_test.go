@@ -16,7 +16,7 @@ import (
 // no more memory than it says, and a neighbour's program keeps its verdict. A list that finds
 // no turn is told busy.
 func TestHostileListsFitTheAgentsMemory(t *testing.T) {
-	a := startAgent(t, "--slots", "2")
+	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	health, err := a.Health(t.Context())
 	if err != nil {
 		t.Fatal(err)
