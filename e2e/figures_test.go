@@ -193,8 +193,8 @@ func TestPresetsAndOverrides(t *testing.T) {
 		{"less of everything", "", api.Limits{Wall: seconds(1), Memory: 32 * api.MiB, Pids: 5, Output: 1000, Scratch: api.MiB, Inodes: 99, OpenFiles: 32, CPUs: 0.25, Weight: 100}, func(l *api.Limits) {
 			*l = api.Limits{Wall: seconds(1), Memory: 32 * api.MiB, Pids: 5, Output: 1000, Scratch: api.MiB, Inodes: 99, OpenFiles: 32, CPUs: 0.25, Weight: 100}
 		}},
-		{"more of everything", "", api.Limits{Memory: api.GiB, Pids: 2000, Output: 64 * api.MiB, Scratch: 512 * api.MiB, Inodes: 100_000, OpenFiles: 2000, CPUs: 1, Weight: 1024}, func(l *api.Limits) {
-			*l = api.Limits{Wall: seconds(30), Memory: api.GiB, Pids: 2000, Output: 64 * api.MiB, Scratch: 512 * api.MiB, Inodes: 100_000, OpenFiles: 2000, CPUs: 1, Weight: 1024}
+		{"more of everything", "", api.Limits{Memory: api.GiB, Pids: 1000, Output: 64 * api.MiB, Scratch: 512 * api.MiB, Inodes: 100_000, OpenFiles: 300, CPUs: 1, Weight: 1024}, func(l *api.Limits) {
+			*l = api.Limits{Wall: seconds(30), Memory: api.GiB, Pids: 1000, Output: 64 * api.MiB, Scratch: 512 * api.MiB, Inodes: 100_000, OpenFiles: 300, CPUs: 1, Weight: 1024}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -34,9 +34,9 @@ func (p cellPlan) copyBytes() api.Size {
 // promises says what is promised for a run in such a cell.
 func (p cellPlan) promises() string {
 	if p.copies() {
-		return "limit memory with swap, the compiled program and the copy of the image that mode exclusive makes"
+		return "limit memory with swap, the compiled program, the kernel's tables for pids times open_files and the copy of the image that mode exclusive makes"
 	}
-	return "limit memory with swap and the compiled program"
+	return "limit memory with swap, the compiled program and the kernel's tables for pids times open_files"
 }
 
 // hangCopy mounts at dir a tmpfs with a copy of the image's files, whose owners are in the

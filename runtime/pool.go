@@ -143,7 +143,7 @@ func (p *pool) affords(memory api.Size, what string) error {
 func (p *pool) promise(memory api.Size) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.affords(memory, "the session's memory with swap and scratch"); err != nil {
+	if err := p.affords(memory, "the session's memory with swap, scratch and the kernel's tables for pids times open_files"); err != nil {
 		return err
 	}
 	p.committed += memory
