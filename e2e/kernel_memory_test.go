@@ -56,7 +56,7 @@ var heldKinds = []struct {
 	{"named pipes", 20, 1000, 2 * api.MiB},
 	{"names nobody has", 20, 10_000, 4 * api.MiB},
 	{"eventfds", 20, 1000, 2 * api.MiB},
-	{"timerfds", 95, 1000, 8 * api.MiB},
+	{"timerfds", 95, 1000, 12 * api.MiB},
 	{"epoll instances", 95, 1000, 12 * api.MiB}, // contexts of 256 bytes, which no group pays for
 	{"signalfds", 20, 1000, 2 * api.MiB},
 	{"memfds", 20, 1000, 2 * api.MiB},
