@@ -56,21 +56,17 @@ func (w *watch) empty() error {
 	deadline := monotonic() + patience
 	err = waitReadable(w.shell.pidfd, min(patience, usualDeath))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		if w.shell.leaf.Kill() == nil { // which costs the leaf, and is for the few
-			w.shell.hasten()
-		}
+		w.shell.killGroup()
 		err = waitReadable(w.shell.pidfd, deadline-monotonic())
 	}
 	if err != nil {
 		return fmt.Errorf("the shell does not end: %w", errors.Join(err, errOutlived))
 	}
-	// Nothing is left when the pid namespace has ended. What is, for whatever reason, the group
-	// ends: a second layer.
+	// The end of the pid namespace leaves no process. Should one be left, the group is killed: a
+	// second layer.
 	err = untilEmpty(w.shell.leaf, min(deadline-monotonic(), usualDeath))
 	if errors.Is(err, errOutlived) {
-		if w.shell.leaf.Kill() == nil {
-			w.shell.hasten()
-		}
+		w.shell.killGroup()
 		err = untilEmpty(w.shell.leaf, deadline-monotonic())
 	}
 	return err

@@ -123,6 +123,14 @@ func (s *shell) kill() error {
 // (CPU-43). Where that fails they die as slowly as they lived, and the leaf is in doubt.
 func (s *shell) hasten() { _ = s.leaf.Hasten() }
 
+// killGroup ends the processes of the leaf that the shell's end did not. It costs the leaf, and
+// is for the few. Where the kernel cannot, they have the time that they had.
+func (s *shell) killGroup() {
+	if s.leaf.Kill() == nil {
+		s.hasten()
+	}
+}
+
 // bury kills the shell, waits until the kernel has taken its namespaces down, and
 // closes our handles, which frees the scratch of a run. The leaf remains.
 func (s *shell) bury() error {
