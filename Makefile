@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):/usr/local/go/bin# sudo drops it
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
-MAINTAINER ?= brig developers <brig@localhost># of the Debian package: who distributes it puts a name here
+MAINTAINER ?= brig developers <brig@localhost># of the Debian package: distributors set their own name
 TAGS := netgo osusergo runc_nocriu
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
@@ -17,7 +17,7 @@ CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib 
 	-Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,noseparate-code -s
 
 PROBES := corpus/built/probes.elf
-ALONE := corpus/built/SEC-33.elf# programs of their own: what they do before main is theirs only
+ALONE := corpus/built/SEC-33.elf# separate programs: they run code before main that others must not have
 PROBE_SRC := $(filter-out corpus/cases/sweep.c corpus/cases/dispatch.c $(ALONE:corpus/built/%.elf=corpus/cases/%.c),$(wildcard corpus/cases/*.c))# sweep has no C library
 PROBE_OBJ := $(PROBE_SRC:corpus/cases/%.c=bin/probes/%.o)
 
@@ -35,7 +35,7 @@ cellinit: $(CELLINIT) ## PID 1 of a cell, embedded in brigd
 $(CELLINIT_ABLATE): $(CELLINIT_SRC) Makefile
 	gcc $(CELLINIT_FLAGS) -DABLATE -o $@ $(filter %.c,$^)
 
-# Each probe is a program of its own, so that only its main is seen by the others.
+# Each probe is compiled separately and exports only its main, as probe_NAME, to the others.
 bin/probes/%.o: corpus/cases/%.c $(wildcard corpus/cases/*.h)
 	@mkdir -p $(@D)
 	@gcc -c -O1 -pthread -w -Dmain=probe_$(subst -,_,$*) -o $@ $< && objcopy --keep-global-symbol=probe_$(subst -,_,$*) $@
@@ -44,22 +44,22 @@ $(ALONE): corpus/built/%.elf: corpus/cases/%.c $(wildcard corpus/cases/*.h)
 	@mkdir -p $(@D)
 	@gcc -static -O1 -pthread -w -s -o $@ $<
 
-$(PROBES): $(PROBE_OBJ) corpus/cases/dispatch.c ## every hostile program in one, embedded in brig
+$(PROBES): $(PROBE_OBJ) corpus/cases/dispatch.c ## all hostile programs in one binary, embedded in brig
 	@mkdir -p $(@D)
 	@for p in $(basename $(notdir $(PROBE_OBJ))); do echo "PROBE(\"$$p\", probe_$${p//-/_})"; done >bin/probes/probes.inc
 	@gcc -static -O1 -pthread -w -s -Ibin/probes -o $@ corpus/cases/dispatch.c $(PROBE_OBJ)
 
-layers: build $(CELLINIT_ABLATE) ## docs/layers.md: the corpus with each layer left out, in a virtual machine (root)
+layers: build $(CELLINIT_ABLATE) ## docs/layers.md: run the corpus with each layer left out, in a virtual machine (root)
 	@scripts/layers
 
-tiers: build ## docs/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...", TIERS="strict ...": not all)
+tiers: build ## docs/tiers.md: what breaks without each call of each tier (root; LANGUAGES="python ...", TIERS="strict ..." restrict it)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_TIERS_LANGUAGES="$(LANGUAGES)" BRIG_TIERS_ONLY="$(TIERS)" \
 		go test -count=1 -timeout 60m -tags tiers -run '^TestTiers$$' ./e2e
 
-channels: build ## docs/channels.md: what two runs of one image can tell each other, by tier and mode (root)
+channels: build ## docs/channels.md: what two runs of one image can communicate to each other, by tier and mode (root)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 30m -tags channels -run '^TestChannels$$' ./e2e
 
-kernel-memory: build ## docs/kernel-memory.md: kernel memory that a run takes and its group does not pay for (root)
+kernel-memory: build ## docs/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./e2e
 
 build: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## static binaries into bin/
@@ -67,10 +67,10 @@ build: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## static binaries into bin/
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
 	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
 
-deps: ## install the Debian packages that are missing (root)
+deps: ## install missing Debian packages (root)
 	@scripts/install-deps
 
-demo: ## from a clone to a sandboxed program: install, build, make the image, run
+demo: ## from a clone to a sandboxed program: install packages, build, build the image, run
 	@scripts/demo
 
 test: build ## all tests; root for the privileged ones
@@ -85,33 +85,33 @@ test-root: build ## privileged and hostile tests, and the command line's scripts
 test-v2: build ## the privileged tests under cgroup v2, in virtual machines (root)
 	@scripts/test v2
 
-test-v2-all: build ## test-v2 with the service, the command line and all volumes (root; 40 minutes)
+test-v2-all: build ## test-v2 plus the service, the command line and all volumes (root; 40 minutes)
 	@BRIG_TEST_V2=all scripts/test v2
 
-test-languages: build ## every program of every language brig brings (root)
+test-languages: build ## test every program of every language that comes with brig (root)
 	@BRIG_TEST_LANGUAGES=all scripts/test languages
 
-storms: build ## 200 runs of a neighbour in each storm of processor time (root; some minutes on a quiet host)
+storms: build ## 200 runs next to each storm of processor time (root; some minutes on an idle host)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 BRIG_STORM_RUNS=200 \
 		go test -count=1 -v -timeout 120m -run '^TestHostileStormsLeaveTheNeighbourAlone$$' ./e2e
 
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
 
-bench: build ## what a run costs beside the plain spawn of the same program (root; WRITE=1: into the docs)
-	go run ./bench --bin bin $(if $(WRITE),--write README.md --write docs/performance.md)
+bench: build ## cost of a run compared with a plain spawn of the same program (root; WRITE=1: update the docs)
+	go run ./bench --bin bin $(if $(WRITE),--summary README.md --write docs/performance.md)
 
-languages: build ## what each language costs: image, start, least memory (root; WRITE=1: into the docs)
+languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
 	go run ./survey --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
 
-truth: build ## figures and verdicts beside programs that know what they use (root; STORE=DIR: its languages too; WRITE=1: into the docs)
+truth: build ## accuracy of measurements and verdicts, with programs that know what they use (root; STORE=DIR: also its languages; WRITE=1: update the docs)
 	go run ./truth --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/truth.md)
 
-fuzz: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## every fuzz target for FUZZTIME (default 1m)
+fuzz: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## run every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
 lint: $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticcheck, shellcheck, mypy
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: gofmt the files above"; exit 1; }
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: run gofmt -w on the files above"; exit 1; }
 	go vet ./...
 	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
 	go vet -tags tiers ./e2e
@@ -120,7 +120,13 @@ lint: $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, 
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging)
 	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests
 
-install: build ## everything below PREFIX (/usr/local): binaries, units, settings, completions, manual pages
+recording: build ## docs/recording.svg: real commands and their output (root; the Python and C++ images)
+	@scripts/recording
+
+hooks: ## check formatting and the subject before each commit in this clone
+	git config core.hooksPath scripts/hooks
+
+install: build ## install below PREFIX (/usr/local): binaries, units, settings, completions, manual pages
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install
 
 uninstall: build ## remove what make install installed; data, users and changed settings stay
@@ -132,12 +138,12 @@ deb: build ## a Debian package in bin/
 image: build ## a container image of the gateway, with buildah, podman or docker (IMAGE=name:tag)
 	@VERSION="$(VERSION)" packaging/image $(or $(IMAGE),localhost/brig-gateway:latest)
 
-image-push: build ## build and push it: IMAGE=registry/name:tag
-	@test -n "$(IMAGE)" || { echo "image-push: say where: make image-push IMAGE=registry.example/brig-gateway:1"; exit 1; }
+image-push: build ## build and push the container image: IMAGE=registry/name:tag
+	@test -n "$(IMAGE)" || { echo "image-push: no target: run make image-push IMAGE=registry.example/brig-gateway:1"; exit 1; }
 	@VERSION="$(VERSION)" packaging/image $(IMAGE)
 	@packaging/image --push $(IMAGE)
 
 clean: ## remove what was built
 	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) corpus/built
 
-.PHONY: help layers tiers channels kernel-memory cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint install uninstall deb image image-push clean
+.PHONY: help layers tiers channels kernel-memory cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean

@@ -26,8 +26,8 @@ func (f runner) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Cal
 	return f(ctx, r, s, c)
 }
 
-// serve starts an agent and gives its socket. The agent has stopped, and every
-// goroutine of it with it, when the test ends.
+// serve starts an agent and returns its socket. When the test ends, the agent and all of its
+// goroutines have stopped.
 func serve(t testing.TB, cfg agent.Config) (socket string, stop func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agent") // t.TempDir is too long for a socket's name
@@ -140,7 +140,7 @@ func TestAStreamedRunCarriesEveryByteBothWays(t *testing.T) {
 	}
 }
 
-// waits runs until it is canceled, and says when it starts and ends.
+// waits is a Runner whose run lasts until it is canceled, and that signals its start and end.
 type waits struct{ started, ended chan struct{} }
 
 func newWaits() waits { return waits{make(chan struct{}, 16), make(chan struct{}, 16)} }
@@ -169,7 +169,7 @@ func within(t *testing.T, d time.Duration, what string, c <-chan struct{}) {
 	}
 }
 
-func TestHangingUpCancels(t *testing.T) {
+func TestClosingTheConnectionCancels(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		call func(ctx context.Context, c *client.Client) error
@@ -210,7 +210,7 @@ func TestHangingUpCancels(t *testing.T) {
 	}
 }
 
-// endless is what yes writes.
+// endless reads like the output of yes(1).
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat("y\n", len(p)/2+1)), nil }
@@ -289,9 +289,8 @@ type gated struct {
 
 func (g *gated) Write(p []byte) (int, error) { <-g.open; g.n += len(p); return len(p), nil }
 
-// A caller who waits gets a large output whole, in either form, and his connection
-// serves him again.
-func TestALargePlainResultIsWhole(t *testing.T) {
+// A caller that waits gets a large output completely, in either form, and can reuse the connection.
+func TestALargePlainResultIsComplete(t *testing.T) {
 	outputs := []api.Bytes{bytes.Repeat([]byte("<text> ü\n"), 1<<18), bytes.Repeat([]byte{0xff, 0}, 1<<20)}
 	next := 0
 	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
@@ -307,7 +306,7 @@ func TestALargePlainResultIsWhole(t *testing.T) {
 	}
 }
 
-func TestALargeResultComesInParts(t *testing.T) {
+func TestALargeResultComesInChunks(t *testing.T) {
 	content := bytes.Repeat([]byte{0xfe, 'a'}, 200_000)
 	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
 		return api.Result{Verdict: api.OK, Files: []api.File{{Name: "f", Content: content}}}, nil
@@ -352,7 +351,7 @@ func TestEightClientsAtOnceGetTheirOwnAnswers(t *testing.T) {
 
 func BenchmarkRoundTrip(b *testing.B) {
 	one := int64(1)
-	f := api.Figure{Value: &one, Source: "cpuacct.usage"}
+	f := api.Measurement{Value: &one, Source: "cpuacct.usage"}
 	socket, _ := serve(b, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
 		return api.Result{Verdict: api.OK, Usage: api.Usage{CPU: f, User: f, System: f, Memory: f, MaxRSS: f, Pids: f, OOMKills: f, ForksRefused: f}, Limits: api.Defaults()}, nil
 	})})

@@ -6,7 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// blobs answers the request itself when it may not go on.
+// blobs returns the store and the digest. If there is no store or the digest is invalid, it answers
+// the request itself and returns nil.
 func (s *Server) blobs(w http.ResponseWriter, r *http.Request) (Blobs, string) {
 	if s.cfg.Blobs == nil {
 		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent keeps no blobs"))
@@ -20,8 +21,8 @@ func (s *Server) blobs(w http.ResponseWriter, r *http.Request) (Blobs, string) {
 	return s.cfg.Blobs, digest
 }
 
-// putBlob keeps the body under its digest. Whoever may run programs may: what is
-// kept has a bound, and it goes when others are used more.
+// putBlob stores the body under its digest. Every caller that may run programs may store blobs: the
+// store is bounded, and blobs that are used less than others are evicted.
 func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) {
 	store, digest := s.blobs(w, r)
 	if store == nil {
@@ -39,7 +40,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
-// hasBlob lets a caller send only what is not here yet.
+// hasBlob lets a caller send only blobs that are not stored yet.
 func (s *Server) hasBlob(w http.ResponseWriter, r *http.Request) {
 	store, digest := s.blobs(w, r)
 	switch {
@@ -51,8 +52,8 @@ func (s *Server) hasBlob(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// removeBlob is for a service that knows which blobs nobody needs. Whoever may run programs
-// may: by bringing many, any blob can be made to go as well.
+// removeBlob is for a service that knows which blobs are no longer needed. Every caller that may
+// run programs may remove blobs: it could also evict any blob by sending many others.
 func (s *Server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	store, digest := s.blobs(w, r)
 	if store == nil {

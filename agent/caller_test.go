@@ -16,9 +16,9 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// TestStranger is a caller without privileges: TestStrangersMayRunAndNoMore
-// starts it as one. It prints a line for each request.
-func TestStranger(t *testing.T) {
+// TestUnprivilegedCaller is the unprivileged caller that TestUnprivilegedCallersMayOnlyRun starts. It prints a
+// line for each request.
+func TestUnprivilegedCaller(t *testing.T) {
 	socket := os.Getenv("BRIG_TEST_SOCKET")
 	if socket == "" {
 		t.Skip("started by another test only")
@@ -38,7 +38,7 @@ func TestStranger(t *testing.T) {
 	say("list", err)
 }
 
-func TestStrangersMayRunAndNoMore(t *testing.T) { // API-22 and the image routes
+func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image routes
 	if os.Getuid() != 0 {
 		if os.Getenv("BRIG_TEST_MUST") == "1" {
 			t.Fatal("needs root, to start a process without it")
@@ -55,7 +55,7 @@ func TestStrangersMayRunAndNoMore(t *testing.T) { // API-22 and the image routes
 		t.Fatal(err)
 	}
 	const stranger = 65534
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestStranger$", "-test.v")
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestUnprivilegedCaller$", "-test.v")
 	cmd.Dir = "/"
 	cmd.Env = []string{"BRIG_TEST_SOCKET=" + socket}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
@@ -80,7 +80,7 @@ func TestStrangersMayRunAndNoMore(t *testing.T) { // API-22 and the image routes
 	if _, ok := store["n"]; !ok || len(store) != 1 {
 		t.Errorf("the store is %v; want it untouched", store)
 	}
-	// Root is told the whole of it.
+	// Root gets the complete error.
 	if _, err := client.New(socket).Run(t.Context(), anyRun); !strings.Contains(fmt.Sprint(err), "/var/lib/brig/secret") {
 		t.Errorf("root is told %v; want the cause", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// limitConns bounds the connections open at a time; further ones wait in the
-// listener's backlog (API-02).
+// limitConns limits the number of open connections; further ones wait in the listener's backlog
+// (API-02).
 func limitConns(ln net.Listener, most int) net.Listener {
 	return &listener{Listener: ln, tokens: make(chan struct{}, most), closed: make(chan struct{})}
 }
@@ -52,8 +52,8 @@ func (c *conn) Close() error {
 
 type callerKey struct{}
 
-// withCaller notes who is at the other end. A connection whose credentials
-// cannot be had belongs to nobody, who may do the least.
+// withCaller stores the peer's credentials in the context. If they cannot be read, the connection
+// belongs to nobody, the caller with the fewest rights.
 func withCaller(ctx context.Context, c net.Conn) context.Context {
 	caller, err := peer(c)
 	if err != nil {
@@ -90,7 +90,7 @@ func peer(c net.Conn) (Caller, error) {
 	return Caller{UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}, nil
 }
 
-// rawConn looks through our own wrapper.
+// rawConn returns the raw connection, also of a conn, which wraps one.
 func rawConn(c net.Conn) (syscall.RawConn, error) {
 	if w, ok := c.(*conn); ok {
 		c = w.Conn

@@ -9,7 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// status gives the HTTP status of a code. A code that is not here is ours: 500.
+// status returns the HTTP status of a code. A code that is not listed is a failure of brig: 500.
 func status(c api.Code) int {
 	switch c {
 	case api.CodeBadRequest, api.CodeBadLimits, api.CodeAboveCeiling, api.CodeBadFile, api.CodeBadImage, api.CodeBadProfile:
@@ -32,9 +32,9 @@ func status(c api.Code) int {
 	return http.StatusInternalServerError
 }
 
-// told is what a caller may know of err. The text of a failure of ours can name
+// toAPIError converts err to the error that the caller may see. The text of a failure of brig can name
 // host paths, so only root sees it (API-22); the log has it in any case.
-func (s *Server) told(err error, c Caller) *api.Error {
+func (s *Server) toAPIError(err error, c Caller) *api.Error {
 	var e *api.Error
 	if !errors.As(err, &e) {
 		e = api.Fail(api.CodeInternal, "%w", err)
@@ -57,7 +57,7 @@ type errorBody struct {
 }
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	e := s.told(err, callerOf(r.Context()))
+	e := s.toAPIError(err, callerOf(r.Context()))
 	code := status(e.Code)
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
@@ -65,20 +65,20 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	s.reply(w, code, errorBody{e})
 }
 
-// A patientWriter writes to a client who may take his time as long as he takes some.
-type patientWriter struct {
+// A stallWriter writes to a client that may be slow, as long as it keeps reading.
+type stallWriter struct {
 	w     http.ResponseWriter
 	ctl   *http.ResponseController
 	stall time.Duration
 }
 
-func (p *patientWriter) Write(b []byte) (int, error) {
+func (p *stallWriter) Write(b []byte) (int, error) {
 	_ = p.ctl.SetWriteDeadline(time.Now().Add(p.stall)) // fails only on a connection that is not net/http's own, as in a test
 	return p.w.Write(b)
 }
 
-// reply writes v as JSON. Of a run's result the output may be large: it is encoded while
-// it is written.
+// reply writes v as JSON. The output in a run's result may be large: it is encoded while it is
+// written.
 func (s *Server) reply(w http.ResponseWriter, code int, v any) {
 	body, err := api.Encode(v)
 	if err != nil {
@@ -90,6 +90,6 @@ func (s *Server) reply(w http.ResponseWriter, code int, v any) {
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.FormatInt(body.Len(), 10)}
 	w.WriteHeader(code)
-	// A client that is gone has nobody to tell; one that is there sees what is missing.
-	_, _ = body.WriteTo(&patientWriter{w: w, ctl: http.NewResponseController(w), stall: s.cfg.Stall})
+	// Ignore the error: the client is gone, or sees that the answer is incomplete.
+	_, _ = body.WriteTo(&stallWriter{w: w, ctl: http.NewResponseController(w), stall: s.cfg.StallTimeout})
 }

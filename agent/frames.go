@@ -14,17 +14,17 @@ import (
 
 // A frameWriter writes whole frames from many goroutines.
 type frameWriter struct {
-	conn net.Conn
-	gone func() // called when the client turns out to be gone
+	conn         net.Conn
+	onDisconnect func() // called when a write shows that the client is gone
 
-	stall atomic.Int64 // nanoseconds the client may take nothing
+	stall atomic.Int64 // nanoseconds that the client may stop reading
 
 	mu  sync.Mutex
 	buf []byte // guarded by mu
-	err error  // guarded by mu; the first, after which nothing is written
+	err error  // guarded by mu; the first error; nothing is written after it
 }
 
-// stream gives a writer whose bytes become frames of type t.
+// stream returns a writer whose bytes become frames of type t.
 func (w *frameWriter) stream(t api.FrameType) io.Writer { return streamWriter{w, t} }
 
 type streamWriter struct {
@@ -52,9 +52,9 @@ func (w *frameWriter) frame(t api.FrameType, payload []byte) error {
 	return w.write(w.buf)
 }
 
-// whole sends a body, in as many frames as it needs; the last one is of type t. Only
-// one goroutine at a time may send such pieces.
-func (w *frameWriter) whole(t api.FrameType, body []byte) error {
+// sendBody sends a body in as many frames as it needs; the last one is of type t. Calls must not
+// overlap.
+func (w *frameWriter) sendBody(t api.FrameType, body []byte) error {
 	for len(body) > api.FrameMax {
 		if err := w.frame(api.FramePart, body[:api.FrameMax]); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (w *frameWriter) raw(b []byte) error {
 	return w.write(b)
 }
 
-// write sends b whole. As long as the client takes something, it may be slow.
+// write sends all of b. The client may be slow, as long as it keeps reading.
 func (w *frameWriter) write(b []byte) error {
 	for w.err == nil && len(b) > 0 {
 		if w.err = w.conn.SetWriteDeadline(time.Now().Add(time.Duration(w.stall.Load()))); w.err != nil {
@@ -82,14 +82,14 @@ func (w *frameWriter) write(b []byte) error {
 			w.err = err
 		}
 	}
-	if w.err != nil && w.gone != nil {
-		w.gone()
+	if w.err != nil && w.onDisconnect != nil {
+		w.onDisconnect()
 	}
 	return w.err
 }
 
-// hurry changes the client's time, also for a write that is under way.
-func (w *frameWriter) hurry(d time.Duration) {
+// setStallTimeout changes the time that the client has, also for a write that is under way.
+func (w *frameWriter) setStallTimeout(d time.Duration) {
 	w.stall.Store(int64(d))
 	_ = w.conn.SetWriteDeadline(time.Now().Add(d)) // a closed connection needs no hurry
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// TestFramesThatCancel speaks the protocol by hand. After each of these the run
-// ends as canceled, and the client, which still listens, is told so.
+// TestFramesThatCancel writes the frames by hand. After each of these the run ends as canceled, and
+// the client, which still reads, gets that result.
 func TestFramesThatCancel(t *testing.T) {
 	frame := func(ft api.FrameType, payload string) string {
 		b := make([]byte, api.FrameHeader, api.FrameHeader+len(payload))
@@ -42,7 +42,7 @@ func TestFramesThatCancel(t *testing.T) {
 			}
 			defer nc.Close()
 			nc.SetDeadline(time.Now().Add(5 * time.Second))
-			// The frames come with the request, before the agent has agreed.
+			// The frames are sent with the request, before the agent has accepted the upgrade.
 			fmt.Fprint(nc, post(`{"image":"a","argv":["b"]}`, upgrade), tt.send)
 			within(t, 5*time.Second, "start", w.started)
 			within(t, time.Second, "end of the run", w.ended)
@@ -51,7 +51,7 @@ func TestFramesThatCancel(t *testing.T) {
 				t.Fatalf("%v, %v; want 101", res, err)
 			}
 			ft, payload, err := api.ReadFrame(in, make([]byte, api.FrameMax))
-			if ft == api.FrameTaken {
+			if ft == api.FrameAdmitted {
 				ft, payload, err = api.ReadFrame(in, make([]byte, api.FrameMax))
 			}
 			var res api.Result

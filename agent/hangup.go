@@ -9,7 +9,7 @@ import (
 )
 
 // A hangup waits for the other end of a connection to close its sending side,
-// whether or not what it sent before has been read.
+// whether or not the data that it sent before has been read.
 type hangup struct{ f *os.File }
 
 // watchHangup duplicates the connection's descriptor, so that waiting on it does
@@ -35,7 +35,7 @@ func watchHangup(c net.Conn) (*hangup, error) {
 // wait blocks until the other end has hung up (true) or stop was called (false).
 //
 // The poller is edge-triggered and reports EPOLLRDHUP as readiness to read
-// (since Linux 2.6.17, epoll_ctl(2)); each edge is looked at with poll(2).
+// (since Linux 2.6.17, epoll_ctl(2)); poll(2) then checks each edge.
 func (h *hangup) wait() bool {
 	defer h.f.Close()
 	raw, err := h.f.SyscallConn()

@@ -6,8 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// images answers the request itself when it may not go on: there is no store,
-// or the caller is not root where root is needed.
+// images returns the store. If there is none, or if the caller is not root but must be, it answers
+// the request itself and returns nil.
 func (s *Server) images(w http.ResponseWriter, r *http.Request, onlyRoot bool) Images {
 	switch {
 	case s.cfg.Images == nil:
@@ -30,7 +30,7 @@ func (s *Server) listImages(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	s.reply(w, http.StatusOK, list(all))
+	s.reply(w, http.StatusOK, nonNil(all))
 }
 
 func (s *Server) importImage(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func (s *Server) importImage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctl := http.NewResponseController(w)
-	_ = ctl.SetReadDeadline(noDeadline) // an archive takes as long as it takes; its sender is root
+	_ = ctl.SetReadDeadline(noDeadline) // an archive may take any time; its sender is root
 	body := http.MaxBytesReader(w, r.Body, most)
 	img, err := store.Import(r.Context(), body, name, r.URL.Query().Get("digest"), func(string) {})
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) verifyImage(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	v.Changed, v.Missing, v.Extra = list(v.Changed), list(v.Missing), list(v.Extra)
+	v.Changed, v.Missing, v.Extra = nonNil(v.Changed), nonNil(v.Missing), nonNil(v.Extra)
 	s.reply(w, http.StatusOK, v)
 }
 
@@ -95,6 +95,6 @@ func (s *Server) clean(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	done.Images = list(done.Images)
+	done.Images = nonNil(done.Images)
 	s.reply(w, http.StatusOK, done)
 }

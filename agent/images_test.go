@@ -12,7 +12,7 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// shelf is a store of images that keeps their bytes.
+// shelf is an image store that keeps the bytes of the archives.
 type shelf map[string][]byte
 
 func (s shelf) Import(ctx context.Context, r io.Reader, name, digest string, progress func(string)) (api.Image, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// raw sends bytes and gives the first answer.
+// raw sends bytes and returns the first answer.
 func raw(t *testing.T, socket, request string) (*http.Response, string) {
 	t.Helper()
 	nc, err := net.Dial("unix", socket)
@@ -136,7 +136,7 @@ func TestBusyIs503AndSaysWhenToRetry(t *testing.T) {
 	}
 }
 
-func TestAPanicCostsOneRequest(t *testing.T) { // AGT-10
+func TestAPanicFailsOneRequest(t *testing.T) { // AGT-10
 	first := true
 	socket, _ := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, agent.Streams, agent.Caller) (api.Result, error) {
 		if first {
@@ -162,7 +162,7 @@ func TestAPanicCostsOneRequest(t *testing.T) { // AGT-10
 	}
 }
 
-func TestStoppingFinishesWhatRunsAndRefusesTheRest(t *testing.T) { // AGT-11
+func TestStoppingFinishesActiveRunsAndRefusesNewOnes(t *testing.T) { // AGT-11
 	started, goOn := make(chan struct{}), make(chan struct{})
 	socket, stop := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, agent.Streams, agent.Caller) (api.Result, error) {
 		close(started)
@@ -197,11 +197,11 @@ func TestStoppingFinishesWhatRunsAndRefusesTheRest(t *testing.T) { // AGT-11
 	}
 }
 
-func TestStoppingCancelsWhatTakesTooLong(t *testing.T) {
+func TestStoppingCancelsRunsThatTakeTooLong(t *testing.T) {
 	for _, form := range []string{"plain", "streamed", "streamed to a client that reads nothing"} {
 		t.Run(form, func(t *testing.T) {
 			w := newWaits()
-			cfg := agent.Config{Runner: w, Grace: 50 * time.Millisecond}
+			cfg := agent.Config{Runner: w, GracePeriod: 50 * time.Millisecond}
 			if strings.HasSuffix(form, "nothing") {
 				cfg.Runner = runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
 					w.started <- struct{}{}
@@ -236,9 +236,9 @@ func TestStoppingCancelsWhatTakesTooLong(t *testing.T) {
 	}
 }
 
-func TestAClientThatTakesNothingIsGone(t *testing.T) {
+func TestAClientThatStopsReadingIsDisconnected(t *testing.T) {
 	ended := make(chan struct{}, 1)
-	socket, _ := serve(t, agent.Config{MaxWall: time.Millisecond, Stall: 200 * time.Millisecond, Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{MaxWall: time.Millisecond, StallTimeout: 200 * time.Millisecond, Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
 		defer func() { ended <- struct{}{} }()
 		for {
 			if _, err := s.Stdout.Write(make([]byte, 1<<20)); err != nil {
@@ -258,7 +258,7 @@ func TestAClientThatTakesNothingIsGone(t *testing.T) {
 	within(t, 3*time.Second, "end of the run", ended)
 }
 
-func TestConnectionsOverTheCapWait(t *testing.T) { // API-02
+func TestConnectionsOverTheLimitWait(t *testing.T) { // API-02
 	socket, _ := serve(t, agent.Config{MaxConns: 2})
 	var held []net.Conn
 	for range 2 {

@@ -9,7 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// routes lists everything the agent answers. Anything else is not-found.
+// routes lists every route of the agent. Any other path is not-found.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", s.run)
@@ -37,12 +37,12 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("POST /v1/images/{name}/verify", s.verifyImage)
 	mux.HandleFunc("POST /v1/clean", s.clean)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, r, api.Refuse(api.CodeNotFound, "%s %s is not something this agent answers", r.Method, r.URL.Path))
+		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent has no route %s %s", r.Method, r.URL.Path))
 	})
 	return mux
 }
 
-// ServeHTTP answers one request. A panic below costs that request alone (AGT-10).
+// ServeHTTP answers one request. A panic in a handler fails only that request (AGT-10).
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := r.URL.Path; strings.HasPrefix(p, "/v1/sessions") && path.Clean(p) != p { // ServeMux would redirect to another file (FIO-03)
 		s.refuse(w, r, api.Refuse(api.CodeBadFile, "the path %q has an empty part, . or ..: write it without", p))
@@ -50,27 +50,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodGet {
 		if !s.enter() {
-			s.refuse(w, r, api.Fail(api.CodeStopping, "the agent is stopping: send the request to another, or try again when it is back"))
+			s.refuse(w, r, api.Fail(api.CodeStopping, "the agent is stopping: send the request to another agent, or retry when it runs again"))
 			return
 		}
 		defer s.leave()
 	}
 	defer func() {
 		if p := recover(); p == http.ErrAbortHandler {
-			panic(p) // an answer that broke off: net/http closes the connection
+			panic(p) // an incomplete answer: net/http closes the connection
 		} else if p != nil {
-			s.refuse(w, r, s.panicked(p))
+			s.refuse(w, r, s.panicError(p))
 		}
 	}()
-	ctx, holding := s.withHolding(r.Context())
-	defer holding.release() // when the answer has been taken
+	ctx, memory := s.withReservation(r.Context())
+	defer memory.release() // when the client has read the answer
 	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// panicked logs a panic and gives what the caller is told.
-func (s *Server) panicked(p any) error {
+// panicError logs a panic and returns the error for the caller.
+func (s *Server) panicError(p any) error {
 	s.log.Error("panic", "value", p, "stack", string(debug.Stack()))
-	e := api.Refuse(api.CodeInternal, "the agent met a fault of its own: its log has the details; please report it")
+	e := api.Refuse(api.CodeInternal, "internal error in the agent: see its log for the details; please report it")
 	return e
 }
 
@@ -87,7 +87,7 @@ func (s *Server) languages(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent has no languages"))
 		return
 	}
-	s.reply(w, http.StatusOK, list(s.cfg.Catalog.Languages()))
+	s.reply(w, http.StatusOK, nonNil(s.cfg.Catalog.Languages()))
 }
 
 func (s *Server) profiles(w http.ResponseWriter, r *http.Request) {
@@ -95,11 +95,11 @@ func (s *Server) profiles(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent has no profiles"))
 		return
 	}
-	s.reply(w, http.StatusOK, list(s.cfg.Catalog.Profiles()))
+	s.reply(w, http.StatusOK, nonNil(s.cfg.Catalog.Profiles()))
 }
 
-// list makes an empty list [] in JSON, not null.
-func list[T any](v []T) []T {
+// nonNil makes an empty list [] in JSON instead of null.
+func nonNil[T any](v []T) []T {
 	if v == nil {
 		return []T{}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// sessions answers the request itself when it may not go on.
+// sessions returns the sessions. If there are none, it answers the request itself and returns nil.
 func (s *Server) sessions(w http.ResponseWriter, r *http.Request) Sessions {
 	if s.cfg.Sessions == nil {
 		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent keeps no sessions"))
@@ -24,15 +24,15 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	ask, err := parse(s, w, r, "session", func(raw []byte) (api.SessionRequest, error) { return api.Parse[api.SessionRequest](raw, "session") })
+	request, err := parse(s, w, r, "session", func(raw []byte) (api.SessionRequest, error) { return api.Parse[api.SessionRequest](raw, "session") })
 	if err == nil {
-		err = ask.Validate()
+		err = request.Validate()
 	}
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	made, err := all.Create(r.Context(), ask, callerOf(r.Context()))
+	made, err := all.Create(r.Context(), request, callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -42,25 +42,25 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) {
 	if all := s.sessions(w, r); all != nil {
-		s.reply(w, http.StatusOK, list(all.List(callerOf(r.Context()))))
+		s.reply(w, http.StatusOK, nonNil(all.List(callerOf(r.Context()))))
 	}
 }
 
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) {
-	s.tellSession(w, r, Sessions.Get)
+	s.replySession(w, r, Sessions.Get)
 }
 
-// useSession is for one who wants something of the session that cannot begin yet.
+// useSession keeps the session alive for a caller whose next request to it cannot begin yet.
 func (s *Server) useSession(w http.ResponseWriter, r *http.Request) {
-	s.tellSession(w, r, Sessions.Use)
+	s.replySession(w, r, Sessions.Use)
 }
 
-func (s *Server) tellSession(w http.ResponseWriter, r *http.Request, tell func(Sessions, string, Caller) (api.Session, error)) {
+func (s *Server) replySession(w http.ResponseWriter, r *http.Request, get func(Sessions, string, Caller) (api.Session, error)) {
 	all := s.sessions(w, r)
 	if all == nil {
 		return
 	}
-	one, err := tell(all, r.PathValue("id"), callerOf(r.Context()))
+	one, err := get(all, r.PathValue("id"), callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -80,30 +80,30 @@ func (s *Server) deleteSession(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
-// execInSession answers in the form that the request asks for, as a run does.
+// execInSession answers in the form that the request asks for, like run.
 func (s *Server) execInSession(w http.ResponseWriter, r *http.Request) {
 	all := s.sessions(w, r)
 	if all == nil {
 		return
 	}
-	ask, err := s.readExec(w, r)
+	request, err := s.readExec(w, r)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	s.carryOut(w, r, ask.Limits.Wall, func(ctx context.Context, io Streams, c Caller) (api.Result, error) {
-		return all.Exec(ctx, r.PathValue("id"), ask, io, c)
+	s.answerRun(w, r, request.Limits.Wall, func(ctx context.Context, io Streams, c Caller) (api.Result, error) {
+		return all.Exec(ctx, r.PathValue("id"), request, io, c)
 	})
 }
 
-func (s *Server) readExec(w http.ResponseWriter, r *http.Request) (ask api.Exec, err error) {
-	if ask, err = parse(s, w, r, "exec", func(raw []byte) (api.Exec, error) { return api.Parse[api.Exec](raw, "exec") }); err != nil {
-		return ask, err
+func (s *Server) readExec(w http.ResponseWriter, r *http.Request) (request api.Exec, err error) {
+	if request, err = parse(s, w, r, "exec", func(raw []byte) (api.Exec, error) { return api.Parse[api.Exec](raw, "exec") }); err != nil {
+		return request, err
 	}
-	if err := upgrades(r, len(ask.Stdin) > 0); err != nil {
-		return ask, err
+	if err := checkUpgrade(r, len(request.Stdin) > 0); err != nil {
+		return request, err
 	}
-	return ask, ask.Validate()
+	return request, request.Validate()
 }
 
 func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) {
@@ -116,12 +116,12 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	found, err := all.ListFiles(r.Context(), r.PathValue("id"), r.URL.Query().Get("dir"), volume, holdingOf(r.Context()).read, callerOf(r.Context()))
+	found, err := all.ListFiles(r.Context(), r.PathValue("id"), r.URL.Query().Get("dir"), volume, reservationOf(r.Context()).resizeForBody, callerOf(r.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	found.Files = list(found.Files)
+	found.Files = nonNil(found.Files)
 	s.reply(w, http.StatusOK, found)
 }
 
@@ -141,7 +141,7 @@ func (s *Server) removeFile(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
-// putFile streams the body into a file: it may be slow, and is never held whole.
+// putFile streams the body into a file: it may be slow, and is never in memory as a whole.
 func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	all := s.sessions(w, r)
 	if all == nil {
@@ -157,16 +157,16 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, tooLarge("file", s.cfg.MaxFile))
 		return
 	}
-	body := &source{
-		body: http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxFile)), ctl: http.NewResponseController(w), stall: s.cfg.Stall,
+	body := &stallReader{
+		body: http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxFile)), ctl: http.NewResponseController(w), stall: s.cfg.StallTimeout,
 	}
 	err = all.PutFile(r.PathValue("id"), r.PathValue("name"), volume, executable, body, callerOf(r.Context()))
 	var over *http.MaxBytesError
-	switch { // what was read badly was not kept, and that is the reason
+	switch { // an error while reading is the reason why the file was not stored
 	case errors.As(body.err, &over):
 		err = tooLarge("file", s.cfg.MaxFile)
 	case body.err != nil:
-		err = api.Refuse(api.CodeBadRequest, "the file broke off before its end, and nothing of it was kept: send it again")
+		err = api.Refuse(api.CodeBadRequest, "the upload broke off before the end of the file, and nothing was stored: send it again")
 	}
 	if err != nil {
 		s.refuse(w, r, err)
@@ -175,7 +175,7 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
-// flag reads a parameter that is true or left out.
+// flag reads a parameter that is true or absent.
 func flag(r *http.Request, name string) (bool, error) {
 	switch r.URL.Query().Get(name) {
 	case "":
@@ -183,19 +183,19 @@ func flag(r *http.Request, name string) (bool, error) {
 	case "true":
 		return true, nil
 	}
-	return false, api.Refuse(api.CodeBadRequest, "%s is to be true, or left out", name)
+	return false, api.Refuse(api.CodeBadRequest, "%s must be true or absent", name)
 }
 
-// A source is a body that may take its time as long as some of it comes, and notes
-// how it broke off.
-type source struct {
+// A stallReader is a body that may arrive slowly, as long as some of it arrives. It records the error
+// that ended it.
+type stallReader struct {
 	body  io.Reader
 	ctl   *http.ResponseController
 	stall time.Duration
 	err   error
 }
 
-func (b *source) Read(p []byte) (int, error) {
+func (b *stallReader) Read(p []byte) (int, error) {
 	_ = b.ctl.SetReadDeadline(time.Now().Add(b.stall)) // fails only on a connection that is not net/http's own, as in a test
 	n, err := b.body.Read(p)
 	if err != nil && err != io.EOF {
@@ -204,8 +204,8 @@ func (b *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// getFile streams a file. When its session ends meanwhile the connection breaks, so
-// that nobody takes a part for the whole.
+// getFile streams a file. If its session ends meanwhile, the connection is closed, so that no
+// client takes a part for the whole file.
 func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	all := s.sessions(w, r)
 	if all == nil {
@@ -226,7 +226,7 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	part := make([]byte, 128<<10)
 	for {
 		n, err := file.Read(part)
-		_ = ctl.SetWriteDeadline(time.Now().Add(s.cfg.Stall))
+		_ = ctl.SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout))
 		if _, werr := w.Write(part[:n]); werr != nil {
 			return // the client is gone
 		}

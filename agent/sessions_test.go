@@ -15,11 +15,11 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// one plays a single session s, with the files it is given.
+// one is a fake of a single session s, which stores the files that it is given.
 type one struct {
 	t     *testing.T
 	files map[string][]byte
-	cut   error // how reading a file breaks off
+	cut   error // the error at which reading a file breaks off
 	run   runner
 	keeps api.Size // of a list of files
 }
@@ -101,7 +101,7 @@ func (o *one) ListFiles(ctx context.Context, id, dir string, volume bool, hold f
 	return api.FileList{More: dir == "a b/&"}, o.known(id, c)
 }
 
-// in marks names of the volume.
+// in returns the prefix for names in the volume.
 func in(volume bool) string {
 	if volume {
 		return "volume:"
@@ -109,8 +109,8 @@ func in(volume bool) string {
 	return ""
 }
 
-// Files of the volume are told from those of /box, and volumes are listed and removed
-// by any name that they may have.
+// Files of the volume are distinct from those of /box, and volumes are listed and removed under any
+// valid name.
 func TestVolumeRoutes(t *testing.T) {
 	o := &one{t: t, files: map[string][]byte{}, run: cat(t)}
 	kept := volumesOf{}
@@ -260,7 +260,8 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// Without sessions, and for paths that are not in their shortest form, nobody is asked.
+// Without sessions, and for paths that are not in their shortest form, the Sessions interface is
+// not called.
 func TestSessionRoutesRefuse(t *testing.T) {
 	none, _ := serve(t, agent.Config{})
 	c := client.New(none)

@@ -15,7 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// held counts what a leak would show in.
+// held counts the goroutines and descriptors, in which a leak would show.
 func held(t *testing.T) (goroutines, descriptors int) {
 	t.Helper()
 	fds, err := os.ReadDir("/proc/self/fd")
@@ -60,7 +60,7 @@ func TestAStormOfCancelsLeavesNothing(t *testing.T) { // API-16, AGT-04
 		}
 		fmt.Fprintf(nc, "POST /v1/runs HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", up, len(body), body)
 		switch i % 6 {
-		case 0: // wait for the program's first words
+		case 0: // wait for the program's first output
 			io.ReadFull(nc, make([]byte, 200))
 		case 2: // leave it with stdin that nobody reads
 			nc.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
@@ -77,7 +77,7 @@ func TestAStormOfCancelsLeavesNothing(t *testing.T) { // API-16, AGT-04
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		g, d := held(t)
-		if g <= goroutines+1 && d <= descriptors+1 { // the poller's own may come and go
+		if g <= goroutines+1 && d <= descriptors+1 { // those of the runtime's poller may vary
 			return
 		}
 		if time.Now().After(deadline) {

@@ -14,17 +14,18 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// switching is the whole answer that opens a streamed run.
+// switching is the complete response that opens a streamed run.
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + api.StreamProtocol + "\r\n\r\n"
 
-// A stream is one streamed run's connection. Beside the handler's goroutine,
-// which runs the program, there are two:
+// A stream is one streamed run's connection. In addition to the handler's goroutine, which runs the
+// program, there are two:
 //
-//	feed  reads frames and writes the program's stdin; it blocks while the
-//	      program does not read, and the client with it
-//	watch waits for the client to hang up, which feed could not see meanwhile
+//	feed        reads frames and writes the program's stdin; it blocks while
+//	            the program does not read, and then the client blocks too
+//	hangup.wait waits for the client to close the connection, which feed
+//	            cannot see while it blocks
 //
-// The handler joins both before it returns.
+// The handler waits for both before it returns.
 type stream struct {
 	conn   net.Conn
 	in     *bufio.Reader
@@ -34,11 +35,11 @@ type stream struct {
 
 	mu    sync.Mutex
 	stdin *os.File // guarded by mu; nil before Attach and after the end
-	over  bool     // guarded by mu; the run has ended: no stdin any more
+	ended bool     // guarded by mu; the run or its stdin has ended: no stdin any more
 }
 
-// runStreamed takes the connection from net/http and carries one run over it.
-func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Duration, do work) {
+// runStreamed takes the connection over from net/http and streams one run on it.
+func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Duration, do runFunc) {
 	nc, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		s.refuse(w, r, err)
@@ -48,17 +49,17 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 	if err := nc.SetDeadline(noDeadline); err != nil {
 		return
 	}
-	// The wall limit asked for is not checked yet: a day more than bounds a stall,
-	// and the sum cannot overflow.
-	patience := min(max(s.cfg.MaxWall, time.Duration(wall)), 24*time.Hour) + s.cfg.Stall
+	// The requested wall limit is not checked yet: with at most a day, the time is bounded and the
+	// sum cannot overflow.
+	stallTimeout := min(max(s.cfg.MaxWall, time.Duration(wall)), 24*time.Hour) + s.cfg.StallTimeout
 	out := &frameWriter{conn: nc}
-	out.stall.Store(int64(patience))
+	out.stall.Store(int64(stallTimeout))
 	if err := out.raw([]byte(switching)); err != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	out.gone = cancel
+	out.onDisconnect = cancel
 
 	st := &stream{conn: nc, in: rw.Reader, out: out, cancel: cancel}
 	hangup, err := watchHangup(nc)
@@ -71,34 +72,34 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 			cancel()
 		}
 	})
-	// When the agent must stop now, a slow client gets one more second.
-	hurried := context.AfterFunc(s.kill, func() { out.hurry(time.Second) })
+	// If the agent must stop immediately, a slow client gets one more second.
+	cancelHurry := context.AfterFunc(s.kill, func() { out.setStallTimeout(time.Second) })
 
 	streams := Streams{
-		Attach:   st.attach,
-		Stdout:   out.stream(api.FrameStdout),
-		Stderr:   out.stream(api.FrameStderr),
-		Compiled: func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
-		Test:     func(t api.TestResult) { s.send(st, api.FrameTest, t) },
-		Hold:     holdingOf(r.Context()).resize,
-		Again:    holdingOf(r.Context()).again(),
+		Attach:     st.attach,
+		Stdout:     out.stream(api.FrameStdout),
+		Stderr:     out.stream(api.FrameStderr),
+		Compiled:   func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
+		Test:       func(t api.TestResult) { s.send(st, api.FrameTest, t) },
+		Reserve:    reservationOf(r.Context()).resize,
+		RetryDelay: reservationOf(r.Context()).retryDelay(),
 	}
 	if r.Header.Get(api.UsageHeader) != "" {
 		streams.Usage = st.usage
 	}
 	res, err := s.runGuarded(ctx, do, streams, callerOf(r.Context()))
-	holdingOf(r.Context()).ended(err)
-	s.note(callerOf(r.Context()), res, err)
+	reservationOf(r.Context()).finish(err)
+	s.logRun(callerOf(r.Context()), res, err)
 
 	st.end()
-	if hurried() {
-		out.hurry(s.cfg.Stall)
+	if cancelHurry() {
+		out.setStallTimeout(s.cfg.StallTimeout)
 	}
 	if err != nil {
 		s.fail(st, err, callerOf(r.Context()))
 	} else {
 		if res.Stage == api.StageRun {
-			res.Stdout, res.Stderr, res.Tests = nil, nil, nil // they were sent as they came
+			res.Stdout, res.Stderr, res.Tests = nil, nil, nil // they were streamed already
 		}
 		s.send(st, api.FrameResult, res)
 	}
@@ -106,18 +107,18 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 	st.tasks.Wait()
 }
 
-// runGuarded turns a panic of the Runner into an error, because net/http cannot
-// answer on a connection it gave away.
-func (s *Server) runGuarded(ctx context.Context, do work, io Streams, c Caller) (res api.Result, err error) {
+// runGuarded turns a panic of the Runner into an error, because net/http cannot answer on a
+// hijacked connection.
+func (s *Server) runGuarded(ctx context.Context, do runFunc, io Streams, c Caller) (res api.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = s.panicked(p)
+			err = s.panicError(p)
 		}
 	}()
 	return do(ctx, io, c)
 }
 
-// usage sends a sample, in a frame of its own between whatever else is sent.
+// usage sends a sample in a separate frame, between the other frames.
 func (st *stream) usage(u api.LiveUsage) {
 	text, err := json.Marshal(u)
 	if err == nil {
@@ -132,20 +133,20 @@ func (st *stream) usage(u api.LiveUsage) {
 func (st *stream) attach(stdin *os.File) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.over || st.stdin != nil {
+	if st.ended || st.stdin != nil {
 		stdin.Close()
 		return
 	}
 	st.stdin = stdin
-	if err := st.out.frame(api.FrameTaken, nil); err != nil {
+	if err := st.out.frame(api.FrameAdmitted, nil); err != nil {
 		st.cancel() // the client is gone
 	}
 	st.tasks.Go(func() { st.feed(stdin) })
 }
 
-// feed copies stdin frames to the program until the client has no more, the
-// program takes no more, or the run is over. When the program takes no more it
-// stops reading, so that a client which sends for ever just waits.
+// feed copies stdin frames to the program until the client sends no more, the program has closed
+// its stdin, or the run is over. After the program has closed its stdin, feed stops reading, so
+// that a client that keeps sending just blocks.
 func (st *stream) feed(stdin *os.File) {
 	defer st.closeStdin()
 	buf := make([]byte, api.FrameMax)
@@ -154,7 +155,7 @@ func (st *stream) feed(stdin *os.File) {
 		t, payload, err := api.ReadFrame(st.in, buf)
 		switch {
 		case err != nil:
-			if !errors.Is(err, os.ErrDeadlineExceeded) { // the timeout is end's
+			if !errors.Is(err, os.ErrDeadlineExceeded) { // end set the deadline
 				st.cancel()
 			}
 			return
@@ -164,8 +165,8 @@ func (st *stream) feed(stdin *os.File) {
 			}
 		case t == api.FrameStdinEnd:
 			open = false
-			st.closeStdin() // and go on reading: a cancel may follow
-		default: // a cancel, or something that is no frame of a client's
+			st.closeStdin() // continue reading: a cancel may follow
+		default: // a cancel, or a frame that a client must not send
 			st.cancel()
 			return
 		}
@@ -178,32 +179,31 @@ func (st *stream) closeStdin() {
 	if st.stdin != nil {
 		st.stdin.Close()
 		st.stdin = nil
-		st.over = true
+		st.ended = true
 	}
 }
 
-// end wakes feed, wherever it blocks, and lets no other begin.
+// end wakes feed, wherever it blocks, and prevents a later one from starting.
 func (st *stream) end() {
 	st.mu.Lock()
-	st.over = true
+	st.ended = true
 	st.mu.Unlock()
 	st.closeStdin()
-	_ = st.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection has woken it already
+	_ = st.conn.SetReadDeadline(time.Unix(1, 0)) // fails if the connection is closed, and then feed is awake already
 }
 
-// send tells the client v. One that is gone has nobody to tell, and its run is
-// canceled.
+// send sends v to the client. If the client is gone, the write cancels the run.
 func (s *Server) send(st *stream, t api.FrameType, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		s.fail(st, err, nobody)
 		return
 	}
-	_ = st.out.whole(t, body)
+	_ = st.out.sendBody(t, body)
 }
 
 func (s *Server) fail(st *stream, err error, c Caller) {
-	body, merr := json.Marshal(s.told(err, c))
+	body, merr := json.Marshal(s.toAPIError(err, c))
 	if merr != nil || len(body) > api.FrameMax {
 		body = []byte(`{"code":"internal","message":"the agent could not encode its error","retry_safe":false}`)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// volumes answers the request itself when it may not go on.
+// volumes returns the volumes. If there are none, it answers the request itself and returns nil.
 func (s *Server) volumes(w http.ResponseWriter, r *http.Request) Volumes {
 	if s.cfg.Volumes == nil {
 		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent keeps no volumes"))
@@ -24,7 +24,7 @@ func (s *Server) listVolumes(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	s.reply(w, http.StatusOK, list(found))
+	s.reply(w, http.StatusOK, nonNil(found))
 }
 
 func (s *Server) removeVolume(w http.ResponseWriter, r *http.Request) {

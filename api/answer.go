@@ -1,7 +1,7 @@
 package api
 
-// An Answer says whether what a program printed is what a test expects. It stands
-// beside the verdict, which knows nothing of answers.
+// An Answer says whether a program printed what a test expects. It is separate from the verdict,
+// which does not depend on answers.
 type Answer string
 
 // The answers.

@@ -10,23 +10,23 @@ import (
 
 // Bytes is binary-safe content. In JSON it is a string when it is valid UTF-8,
 // and {"base64": "..."} when it is not, so that no byte is ever lost or replaced.
-// Content over 64 KiB is also base64 where that is shorter than escaping it, and content over
-// 1 KiB where escapes would more than double it: a program that prints NULs must not cost its
-// readers six times as much, and short lines stay text for people.
+// Content over 64 KiB is also base64 if that is shorter than the escaped text, and content over
+// 1 KiB if escapes would more than double it: a program that prints NULs must not cost its
+// readers six times as much. Short lines stay text for people.
 type Bytes []byte
 
 const (
-	alwaysText  = 1 << 10
-	longContent = 64 << 10
+	alwaysTextMax = 1 << 10
+	longTextMin   = 64 << 10
 )
 
 type encodedBytes struct {
 	Base64 *string `json:"base64"`
 }
 
-// Unfinished counts the bytes at the end that begin a character and do not finish it:
-// cut before them, text stays text.
-func (b Bytes) Unfinished() int {
+// IncompleteTail counts the bytes at the end that begin a UTF-8 character and do not complete it.
+// Text that is cut before them stays valid text.
+func (b Bytes) IncompleteTail() int {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		if tail := b[len(b)-i:]; utf8.RuneStart(tail[0]) {
 			if utf8.FullRune(tail) {
@@ -47,47 +47,47 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(encodedBytes{&s})
 }
 
-// isText says which of the two forms content has.
+// isText reports whether the content is written as text, not as base64.
 func (b Bytes) isText() bool {
 	if !utf8.Valid(b) {
 		return false
 	}
 	var e escapes
-	if len(b) > alwaysText {
+	if len(b) > alwaysTextMax {
 		e.count(b)
 	}
-	return e.fit(int64(len(b)))
+	return e.fitText(int64(len(b)))
 }
 
-// fit reports whether content of so many bytes is written as text with these escapes.
-func (e escapes) fit(size int64) bool {
+// fitText reports whether content of this size is written as text, given its escapes.
+func (e escapes) fitText(size int64) bool {
 	switch {
-	case size <= alwaysText:
+	case size <= alwaysTextMax:
 		return true
-	case size <= longContent:
+	case size <= longTextMin:
 		return e.costly <= size
 	}
 	return e.costly <= size/3 // as much as base64 adds
 }
 
-// UnmarshalJSON reads either form; null is as if nothing were given. As MarshalJSON writes them, without escapes, content is
-// in memory no more than once beside them.
+// UnmarshalJSON reads either form; null leaves the value unchanged. Input in the form that
+// MarshalJSON writes without escapes is decoded with only one copy of the content in memory.
 func (b *Bytes) UnmarshalJSON(in []byte) error {
 	if string(in) == "null" {
 		return nil
 	}
-	if text, is := between(in, `"`, `"`); is && utf8.Valid(text) {
+	if text, is := textBetween(in, `"`, `"`); is && utf8.Valid(text) {
 		*b = append(Bytes{}, text...)
 		return nil
 	}
-	if text, is := between(in, `{"base64":"`, `"}`); is {
+	if text, is := textBetween(in, `{"base64":"`, `"}`); is {
 		raw := make(Bytes, base64.StdEncoding.DecodedLen(len(text)))
 		if n, err := base64.StdEncoding.Decode(raw, text); err == nil {
 			*b = raw[:n]
 			return nil
 		}
 	}
-	if text, is := unquoted(in); is {
+	if text, is := unquote(in); is {
 		*b = text
 		return nil
 	}
@@ -108,9 +108,9 @@ func (b *Bytes) UnmarshalJSON(in []byte) error {
 	return nil
 }
 
-// unquoted is a JSON string's text, unless it has \u or is none: encoding/json, which has
-// looked through it already, would do so twice more.
-func unquoted(in []byte) (text Bytes, is bool) {
+// unquote decodes a JSON string in one pass. It reports false if the input has a \u escape or is
+// not a string. encoding/json has scanned the input already and would scan it twice more.
+func unquote(in []byte) (text Bytes, is bool) {
 	if len(in) < 2 || in[0] != '"' || in[len(in)-1] != '"' || !utf8.Valid(in) {
 		return nil, false
 	}
@@ -125,7 +125,7 @@ func unquoted(in []byte) (text Bytes, is bool) {
 			if i++; i == len(in) {
 				return nil, false
 			}
-			if c = escapedAs[in[i]]; c == 0 {
+			if c = simpleEscapes[in[i]]; c == 0 {
 				return nil, false
 			}
 		}
@@ -134,12 +134,12 @@ func unquoted(in []byte) (text Bytes, is bool) {
 	return text, true
 }
 
-// escapedAs are the characters that stand for another behind a backslash.
-var escapedAs = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+// simpleEscapes maps the character after a backslash to the character that the escape stands for.
+var simpleEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// between gives what stands between head and tail, if it is what a JSON string may hold and
-// stands for itself.
-func between(in []byte, head, tail string) (text []byte, is bool) {
+// textBetween returns the text between head and tail if it needs no unescaping: no quotes, backslashes
+// or control characters.
+func textBetween(in []byte, head, tail string) (text []byte, is bool) {
 	text, isHead := bytes.CutPrefix(in, []byte(head))
 	text, isTail := bytes.CutSuffix(text, []byte(tail))
 	if !isHead || !isTail {

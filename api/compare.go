@@ -8,28 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// A Comparison is a way to hold output against what was expected.
+// A Comparison is a way to compare output with the expected output.
 type Comparison string
 
 // The comparisons. White space is ASCII's: space, \t, \n, \v, \f and \r.
 const (
 	CompareExact  Comparison = "exact"  // every byte
-	CompareLines  Comparison = "lines"  // line by line, without white space at the end of lines or empty lines at the end; the default
-	CompareTokens Comparison = "tokens" // what stands between white space
+	CompareLines  Comparison = "lines"  // line by line, ignoring white space at the end of lines and empty lines at the end; the default
+	CompareTokens Comparison = "tokens" // the words between white space
 	CompareFloat  Comparison = "float"  // tokens, where two numbers may differ within the tolerance
 )
 
-// DefaultTolerance is that of CompareFloat where the request names none.
+// DefaultTolerance is the tolerance of CompareFloat if the request sets none.
 const DefaultTolerance = 1e-6
 
 // A Compare says how output is compared.
 type Compare struct {
 	How Comparison `json:"how,omitempty" doc:"empty: lines"`
 
-	Tolerance float64 `json:"tolerance,omitempty" doc:"for float: two numbers are equal when they differ by no more, absolutely or relative to the larger one; zero means 1e-6"`
+	Tolerance float64 `json:"tolerance,omitempty" doc:"for float: two numbers are equal if their difference is at most this, absolute or relative to the larger one; zero means 1e-6"`
 }
 
-// Validate refuses a comparison that does not exist and a tolerance without sense.
+// Validate refuses a comparison that does not exist and a tolerance that makes no sense.
 func (c Compare) Validate() error {
 	switch c.How {
 	case "", CompareExact, CompareLines, CompareTokens, CompareFloat:
@@ -38,24 +38,24 @@ func (c Compare) Validate() error {
 	}
 	switch {
 	case !(c.Tolerance >= 0) || math.IsInf(c.Tolerance, 0):
-		return Refuse(CodeBadRequest, "tolerance %v: it must be a positive number, such as 1e-9", c.Tolerance)
+		return Refuse(CodeBadRequest, "tolerance %v: must be a positive number, such as 1e-9", c.Tolerance)
 	case c.Tolerance != 0 && c.How != CompareFloat:
 		return Refuse(CodeBadRequest, "tolerance %v is set, but the comparison is not float: use float, or leave it out", c.Tolerance)
 	}
 	return nil
 }
 
-// Accepts says whether got is as good as expected; if not, difference tells the
-// first place where they part, in one line. It walks both once and copies neither.
+// Accepts reports whether got matches expected. If it does not, difference describes the first
+// difference in one line. It reads both once and copies neither.
 func (c Compare) Accepts(expected, got []byte) (ok bool, difference string) {
 	if bytes.Equal(expected, got) {
 		return true, ""
 	}
 	switch c.How {
 	case CompareExact:
-		at := parting(expected, got)
+		at := firstDifference(expected, got)
 		line := 1 + bytes.Count(expected[:at], []byte("\n"))
-		return false, fmt.Sprintf("byte %d, in line %d: ", at+1, line) + unlike(expected, got, at)
+		return false, fmt.Sprintf("byte %d, in line %d: ", at+1, line) + diffMessage(expected, got, at)
 	case CompareTokens:
 		return sameTokens(expected, got, bytes.Equal)
 	case CompareFloat:
@@ -74,12 +74,12 @@ func sameLines(expected, got []byte) (bool, string) {
 		a, expected = cutLine(expected)
 		b, got = cutLine(got)
 		if !bytes.Equal(a, b) {
-			return false, fmt.Sprintf("line %d: ", n) + unlike(a, b, parting(a, b))
+			return false, fmt.Sprintf("line %d: ", n) + diffMessage(a, b, firstDifference(a, b))
 		}
 		if len(expected) > 0 && len(got) > 0 {
 			continue
 		}
-		// One has ended: the other may go on with empty lines only.
+		// One of the two has ended: the rest of the other may consist of empty lines only.
 		rest, long := expected, true
 		if len(expected) == 0 {
 			rest, long = got, false
@@ -90,7 +90,7 @@ func sameLines(expected, got []byte) (bool, string) {
 		}
 		n += 1 + bytes.Count(rest[:len(rest)-len(text)], []byte("\n"))
 		line, _ := cutLine(text)
-		return false, fmt.Sprintf("line %d: ", n) + missing(line, long)
+		return false, fmt.Sprintf("line %d: ", n) + unmatchedMessage(line, long)
 	}
 }
 
@@ -115,9 +115,9 @@ func trimSpaceLeft(text []byte) []byte {
 	return text
 }
 
-// parting is the index of the first byte in which a and b differ, or where the
-// shorter ends.
-func parting(a, b []byte) int {
+// firstDifference returns the index of the first byte in which a and b differ, or the length of the
+// shorter one.
+func firstDifference(a, b []byte) int {
 	const block = 4096
 	n, i := min(len(a), len(b)), 0
 	for i+block <= n && bytes.Equal(a[i:i+block], b[i:i+block]) {
@@ -129,26 +129,26 @@ func parting(a, b []byte) int {
 	return i
 }
 
-// unlike tells two texts apart that part at an index.
-func unlike(expected, got []byte, at int) string {
+// diffMessage describes two texts that differ at an index.
+func diffMessage(expected, got []byte, at int) string {
 	return fmt.Sprintf("expected %s, got %s", excerpt(expected, at), excerpt(got, at))
 }
 
-// missing tells what one side has while the other has ended.
-func missing(text []byte, expected bool) string {
+// unmatchedMessage describes the text that one side has after the other has ended.
+func unmatchedMessage(text []byte, expected bool) string {
 	if expected {
 		return fmt.Sprintf("expected %s, got nothing more", excerpt(text, 0))
 	}
 	return fmt.Sprintf("expected nothing more, got %s", excerpt(text, 0))
 }
 
-// The size of an excerpt, and how much of it stands before the place meant.
+// The size of an excerpt, and how much of it comes before the index.
 const (
 	excerptBytes = 48
 	excerptAhead = 16
 )
 
-// excerpt quotes text around an index, so that control characters are seen.
+// excerpt quotes the text around an index, so that control characters are visible.
 func excerpt(text []byte, at int) string {
 	from, to := max(0, at-excerptAhead), len(text)
 	if len(text) <= excerptBytes {

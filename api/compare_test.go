@@ -48,7 +48,7 @@ func TestCompareAccepts(t *testing.T) {
 		{"absolute near zero", Compare{How: CompareFloat}, "0", "-5e-7", ""},
 		{"a tolerance of one's own", Compare{How: CompareFloat, Tolerance: 0.1}, "1", "1.09", ""},
 		{"a tight one", Compare{How: CompareFloat, Tolerance: 1e-12}, "1", "1.0000001", `token 1: expected "1", got "1.0000001"`},
-		{"text beside numbers is text", Compare{How: CompareFloat}, "x= 1.0", "x= 1", ""},
+		{"text next to numbers is text", Compare{How: CompareFloat}, "x= 1.0", "x= 1", ""},
 		{"text is not a number", Compare{How: CompareFloat}, "1", "one", `token 1: expected "1", got "one"`},
 		{"NaN in any writing", Compare{How: CompareFloat}, "NaN -nan", "nan -nan", ""},
 		{"NaN is no number", Compare{How: CompareFloat}, "NaN", "0", `token 1: expected "NaN", got "0"`},
@@ -92,14 +92,14 @@ func TestCompareValidate(t *testing.T) {
 	}
 }
 
-// largeOutputs is an output, one that is longer by a token, and one with other ends
-// of lines.
+// largeOutputs returns an output, the same with one more token, and the same with different line
+// ends.
 func largeOutputs(size int) (text, longer, crlf []byte) {
 	text = bytes.Repeat([]byte("1234567 89012\n"), size/14)
 	return text, slices.Concat(text, []byte("1\n")), bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 }
 
-// Outputs that part at their very end are walked, without lists of their lines.
+// Outputs that differ only at their end are compared without making lists of their lines.
 func TestCompareMakesNoLists(t *testing.T) {
 	text, longer, crlf := largeOutputs(4 << 20)
 	for _, how := range []Comparison{CompareExact, CompareLines, CompareTokens, CompareFloat} {
@@ -129,7 +129,7 @@ func BenchmarkCompare100MB(b *testing.B) {
 	}
 }
 
-// FuzzCompare holds Accepts against what it says in the plainest words.
+// FuzzCompare compares Accepts with the simplest implementation of the same rules.
 func FuzzCompare(f *testing.F) {
 	for _, pair := range [][2]string{{"a b\n", "a  b \r\n\n"}, {"1.0 nan", "1 NaN"}, {"\n\nx", "x"}, {"1e400", "Inf"}, {"a\u00a0b\x85", "a b"}} {
 		f.Add([]byte(pair[0]), []byte(pair[1]), 1e-6)

@@ -6,41 +6,41 @@ import (
 	"unicode/utf8"
 )
 
-// A content is a large one, and the form it is written in: text, or base64 between head
+// A content is a large value and the form in which it is written: text, or base64 between head
 // and tail.
 type content struct {
-	bytes      []Bytes // one after the other, or
+	bytes      []Bytes // chunks, in order; or
 	text       string
 	isText     bool
 	head, tail string
-	size       int64 // as it is
-	encoded    int64 // as it is written
+	size       int64 // before encoding
+	encoded    int64 // after encoding
 }
 
-// contentOf is the content whose parts these are, in the form of Bytes.
+// contentOf makes a content of these chunks, in the form of Bytes.
 func contentOf(parts ...Bytes) content {
 	c := content{bytes: parts}
 	valid, escapes := c.measure()
-	c.isText = valid && escapes.fit(c.size)
-	return c.between(`{"base64":"`, `"}`, escapes)
+	c.isText = valid && escapes.fitText(c.size)
+	return c.setForm(`{"base64":"`, `"}`, escapes)
 }
 
-// contentOfText is that of a string that is valid UTF-8.
+// contentOfText makes a content of a string that is valid UTF-8.
 func contentOfText(text string) content {
 	c := content{text: text, isText: true}
 	_, escapes := c.measure()
-	return c.between("", "", escapes)
+	return c.setForm("", "", escapes)
 }
 
 func (f FileValue) content() content {
 	c := content{bytes: []Bytes{Bytes(f)}}
 	var e escapes
 	c.isText, e = c.measure()
-	return c.between(`{"content":"`, `","encoding":"base64"}`, e)
+	return c.setForm(`{"content":"`, `","encoding":"base64"}`, e)
 }
 
-// between sets how a content is written; head and tail are of base64.
-func (c content) between(head, tail string, e escapes) content {
+// setForm sets how a content is written; head and tail apply to the base64 form.
+func (c content) setForm(head, tail string, e escapes) content {
 	c.head, c.tail, c.encoded = head, tail, int64(base64.StdEncoding.EncodedLen(int(c.size)))
 	if c.isText {
 		c.head, c.tail, c.encoded = `"`, `"`, c.size+e.exact
@@ -49,10 +49,10 @@ func (c content) between(head, tail string, e escapes) content {
 	return c
 }
 
-// measure reads a content once.
+// measure reads the content once; it sets size, checks for UTF-8 and counts the escapes.
 func (c *content) measure() (valid bool, e escapes) {
 	valid = true
-	for piece := range c.pieces(Bytes.Unfinished) {
+	for piece := range c.pieces(Bytes.IncompleteTail) {
 		valid = valid && utf8.Valid(piece)
 		c.size += int64(len(piece))
 		e.count(piece)
@@ -60,20 +60,20 @@ func (c *content) measure() (valid bool, e escapes) {
 	return valid, e
 }
 
-// json yields the pieces of what is written. Each is gone with the next.
+// json yields the encoded content in pieces. A piece is valid only until the next one.
 func (c content) json() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if !yield([]byte(c.head)) {
 			return
 		}
-		cut := func(b Bytes) int { return len(b) % 3 } // then only the last piece is padded
+		cut := func(b Bytes) int { return len(b) % 3 } // so that only the last piece is padded
 		if c.isText {
-			cut = Bytes.Unfinished
+			cut = Bytes.IncompleteTail
 		}
 		var out []byte
 		for piece := range c.pieces(cut) {
 			if c.isText {
-				out = appendText(out[:0], piece)
+				out = appendEscaped(out[:0], piece)
 			} else {
 				out = base64.StdEncoding.AppendEncode(out[:0], piece)
 			}
@@ -85,18 +85,18 @@ func (c content) json() iter.Seq[[]byte] {
 	}
 }
 
-// pieces yields a content in pieces of nearly pieceSize, without what cut says of their
-// ends, which the next begins with.
+// pieces yields a content in pieces of nearly pieceSize. cut says how many bytes at the end of a
+// piece move to the start of the next one.
 func (c content) pieces(cut func(Bytes) int) iter.Seq[Bytes] {
 	return func(yield func(Bytes) bool) {
 		buf := make(Bytes, 0, pieceSize)
 		if c.text != "" {
-			if buf = cutUp(buf, c.text, cut, yield); buf == nil {
+			if buf = fillPieces(buf, c.text, cut, yield); buf == nil {
 				return
 			}
 		}
 		for _, part := range c.bytes {
-			if buf = cutUp(buf, part, cut, yield); buf == nil {
+			if buf = fillPieces(buf, part, cut, yield); buf == nil {
 				return
 			}
 		}
@@ -106,12 +106,11 @@ func (c content) pieces(cut func(Bytes) int) iter.Seq[Bytes] {
 	}
 }
 
-// pieceSize is small, since each who reads slowly holds one.
+// pieceSize is small, since each slow reader holds one piece.
 const pieceSize = 16 << 10
 
-// cutUp yields what fills buf and gives back what is over, or nil where no more is
-// wanted.
-func cutUp[T Bytes | string](buf Bytes, part T, cut func(Bytes) int, yield func(Bytes) bool) Bytes {
+// fillPieces yields each full buf and returns the rest, or nil if the consumer wants no more.
+func fillPieces[T Bytes | string](buf Bytes, part T, cut func(Bytes) int, yield func(Bytes) bool) Bytes {
 	for len(part) > 0 {
 		n := copy(buf[len(buf):cap(buf)], part)
 		buf, part = buf[:len(buf)+n], part[n:]
@@ -127,8 +126,8 @@ func cutUp[T Bytes | string](buf Bytes, part T, cut func(Bytes) int, yield func(
 	return buf
 }
 
-// appendText appends text as it stands in a JSON string of encoding/json's.
-func appendText(to, text []byte) []byte {
+// appendEscaped appends text, escaped as encoding/json does in a JSON string.
+func appendEscaped(to, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	for i, c := range text {
 		switch {
@@ -146,7 +145,7 @@ func appendText(to, text []byte) []byte {
 			to = append(to, `\f`...)
 		case c < ' ', c == '<', c == '>', c == '&':
 			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c == 0xa8 || c == 0xa9: // the end of U+2028 and U+2029, perhaps
+		case c == 0xa8 || c == 0xa9: // possibly the last byte of U+2028 or U+2029
 			if i >= 2 && text[i-2] == 0xe2 && text[i-1] == 0x80 {
 				to = append(to[:len(to)-2], `\u202`...)
 				c = hex[c&15]
@@ -159,13 +158,13 @@ func appendText(to, text []byte) []byte {
 	return to
 }
 
-// escapes are the bytes by which text is longer in a JSON string.
+// escapes counts the bytes by which a text grows in a JSON string.
 type escapes struct {
 	exact  int64
-	costly int64 // by the reckoning of Bytes, which decides between text and base64
+	costly int64 // by the rules of Bytes, for the choice between text and base64
 }
 
-// count adds those of text that ends where a character does.
+// count adds the escapes of text, which must not end inside a character.
 func (e *escapes) count(text []byte) {
 	for i, c := range text {
 		switch {

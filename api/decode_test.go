@@ -75,8 +75,8 @@ func TestDecodeRunIsStrict(t *testing.T) { // API-04
 	}
 }
 
-// What has more entries than anything may have is refused before any of them takes memory:
-// the tests of three megabytes of JSON took a gigabyte.
+// JSON with too many entries is refused before any entry takes memory: three megabytes of JSON with
+// tests took a gigabyte.
 func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 	const manyLists = `"tests":[{"args":["`
 	for _, field := range []string{`"tests":[{}`, `"files":[{}`, `"argv":[""`, `"limits":{"pids":1`, `"tests":[{"args":[""`, manyLists} {
@@ -84,7 +84,7 @@ func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 		if strings.HasSuffix(field, "{}") {
 			more = strings.Repeat(",{}", 1<<20)
 		}
-		if field == manyLists { // of which none is long
+		if field == manyLists { // none of the lists is long
 			more = strings.Repeat(`"`+strings.Repeat(`,""`, 8000)+`]},{"args":["`, 530)
 		}
 		body := []byte(`{"image":"tiny",` + field + more)
@@ -112,10 +112,10 @@ func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 	}
 }
 
-// API-15: what is refused for its form costs little more than what is taken, wherever in it the
-// mistake is: a search for it element by element took seven times the memory and six times
+// API-15: JSON that is refused for its form costs little more than accepted JSON, wherever the
+// error is. An element-by-element search for the error took seven times the memory and six times
 // the processor time.
-func TestAMisfitCostsNoMoreThanTheDecoding(t *testing.T) {
+func TestDecodeErrorCostsNoMoreThanDecoding(t *testing.T) {
 	one := `{"args":[` + strings.Repeat(`"",`, 1000) + `""]}`
 	many := `{"language":"python","source":"1","tests":[` + strings.Repeat(one+",", 999)
 	allocated := func(body string) (took uint64, err error) {
@@ -146,14 +146,14 @@ func TestAMisfitCostsNoMoreThanTheDecoding(t *testing.T) {
 	}
 }
 
-func TestDecodeRunPassesOnTheReadersError(t *testing.T) {
+func TestDecodeRunReturnsTheReadersError(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := api.DecodeRun(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Errorf("%v; want the reader's own", err)
 	}
 }
 
-func TestDecodeRunTakesTimeInProportion(t *testing.T) {
+func TestDecodeRunTakesLinearTime(t *testing.T) {
 	// A search for the closing quote from every escape would take minutes.
 	long := `{"language":"python","source":"` + strings.Repeat(`\n`, 4<<20) + `"}`
 	run, err := api.ParseRun([]byte(long))
@@ -162,8 +162,8 @@ func TestDecodeRunTakesTimeInProportion(t *testing.T) {
 	}
 }
 
-// oneMeaning holds what is accepted to one meaning: written out and read again it is the
-// same, and Validate, where there is one, judges it without a panic and in our own words.
+// oneMeaning checks that accepted JSON has exactly one meaning: encoded and decoded again, the
+// value is the same, and Validate, if the type has it, does not panic and returns our own errors.
 func oneMeaning[T any](t *testing.T, in []byte, what string) {
 	t.Helper()
 	v, err := api.Parse[T](in, what)
@@ -205,7 +205,7 @@ func FuzzRunDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) { oneMeaning[api.Run](t, in, "run") })
 }
 
-// What is asked of a session, and in it.
+// FuzzSessionDecode decodes requests for sessions and for execs in them.
 func FuzzSessionDecode(f *testing.F) {
 	f.Add([]byte(`{"language":"python","labels":{"project":"p","task":"t"},"limits":{"memory":"64M","scratch":"16M"},"exec_limits":{"wall":"1.5s"},"idle":"5m","life":"1h","volume":{"name":"v","size":"64M","read_only":true}}`))
 	f.Add([]byte(`{"argv":["sh","-c","true"],"stdin":{"base64":"/w=="},"env":{"A":"b"},"limits":{"cpu":"1s"},"collect":{"globs":["*"]}}`))
@@ -232,14 +232,14 @@ func BenchmarkParseRun(b *testing.B) {
 	}
 }
 
-func TestDecodeNamesTheFieldThatDoesNotFit(t *testing.T) {
+func TestDecodeErrorNamesTheField(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"image":"i","argv":["a"],"limits":{"wall":"-1s"}}`:    "limits.wall: duration \"-1s\": must be positive and less than 292 years",
 		`{"image":"i","argv":["a"],"limits":{"memory":"much"}}`: "limits.memory: size \"much\": write a number with an optional K, M, G or T, such as 512M",
 		`{"image":"i","argv":["a"],"limits":{"cpus":"two"}}`:    `limits.cpus: write a number, such as 1.5, not "two"`,
 		`{"image":"i","limits":{"pids":"1"}}`:                   `limits.pids: write a whole number, such as 64, not "1"`,
 		`{"image":"i","limits":{"pids":1.5}}`:                   `limits.pids: write a whole number, such as 64, not 1.5`,
-		`{"image":"i","limits":{"pids":9223372036854775808}}`:   `limits.pids: write a whole number of 64 bits, not 9223372036854775808`,
+		`{"image":"i","limits":{"pids":9223372036854775808}}`:   `limits.pids: write a whole number that fits into 64 bits, not 9223372036854775808`,
 		`{"image":7}`:               `image: write text in quotes, not 7`,
 		`{"stop_at_failure":"yes"}`: `stop_at_failure: write true or false, not "yes"`,
 		`{"argv":"ls -l"}`:          `argv: write a list such as ["a", "b"], not "ls -l"`,
@@ -256,7 +256,7 @@ func TestDecodeNamesTheFieldThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// An empty program is one, on its way to the agent too; null is as none.
+// An empty source is a program, also when it is sent to the agent; null means no source.
 func TestAnEmptySourceIsAProgram(t *testing.T) {
 	for text, given := range map[string]bool{
 		`{"language":"c","source":""}`: true, `{"language":"c","source":{"base64":""}}`: true,
@@ -281,20 +281,20 @@ func TestAnEmptySourceIsAProgram(t *testing.T) {
 	}
 }
 
-func TestATestWithoutAnIDIsCalledByItsNumber(t *testing.T) {
+func TestATestWithoutAnIDGetsItsNumber(t *testing.T) {
 	run, err := api.ParseRun([]byte(`{"language":"python","source":"x","tests":[{"stdin":"a"},{"id":"given"},{"id":"","expected":"b"}]}`))
 	if err != nil || run.Validate() != nil || len(run.Tests) != 3 || run.Tests[0].ID != "1" || run.Tests[1].ID != "given" || run.Tests[2].ID != "3" {
 		t.Errorf("%+v, %v, %v; want tests 1, given and 3", run.Tests, err, run.Validate())
 	}
 	for _, ids := range []string{`[{"id":"2"},{}]`, `[{},{"id":"1"}]`} {
 		run, err := api.ParseRun([]byte(`{"language":"python","source":"x","tests":` + ids + `}`))
-		if err != nil || code(run.Validate()) != api.CodeBadRequest || !strings.Contains(run.Validate().Error(), "is given twice: name each differently") {
+		if err != nil || code(run.Validate()) != api.CodeBadRequest || !strings.Contains(run.Validate().Error(), "is given twice: use unique ids") {
 			t.Errorf("%s: %v, %v; want a name given twice", ids, err, run.Validate())
 		}
 	}
 }
 
-func TestDecodeSaysWhatAnUnknownFieldIsCalled(t *testing.T) {
+func TestDecodeSuggestsTheRightField(t *testing.T) {
 	run := func(raw []byte) error { _, err := api.ParseRun(raw); return err }
 	exec := func(raw []byte) error { _, err := api.Parse[api.Exec](raw, "run"); return err }
 	execute := func(raw []byte) error { _, err := api.Parse[api.Execute](raw, "run"); return err }
@@ -306,9 +306,9 @@ func TestDecodeSaysWhatAnUnknownFieldIsCalled(t *testing.T) {
 		{run, `{"language":"python","code":"print(1)"}`, `unknown field "code": here it is called source`},
 		{exec, `{"code":"print(1)"}`, `unknown field "code": here it is called source`},
 		{execute, `{"source":"print(1)"}`, `unknown field "source": here it is called code`},
-		{run, `{"project":"p"}`, `unknown field "project": it belongs into labels`},
-		{run, `{"task":"t"}`, `unknown field "task": it belongs into labels`},
-		{run, `{"memory":"64M"}`, `unknown field "memory": it belongs into limits`},
+		{run, `{"project":"p"}`, `unknown field "project": put it into labels`},
+		{run, `{"task":"t"}`, `unknown field "task": put it into labels`},
+		{run, `{"memory":"64M"}`, `unknown field "memory": put it into limits`},
 		{run, `{"timeout":"1s"}`, `unknown field "timeout": here it is called limits.wall`},
 		{execute, `{"timeout":1}`, `unknown field "timeout": here it is called timeout_seconds`},
 		{run, `{"limits":{"memry":1}}`, `limits: unknown field "memry": did you mean memory?`},
@@ -326,8 +326,8 @@ func TestDecodeSaysWhatAnUnknownFieldIsCalled(t *testing.T) {
 	}
 }
 
-// null is no value of the caller's: as a field's it is as if the field were not given.
-func TestDecodeTakesNullForNothingElse(t *testing.T) {
+// null is accepted only as the value of a field, and means that the field is absent.
+func TestDecodeAcceptsNullOnlyAsAnAbsentField(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"env":{"A":"1","B":null}}`:                   "env.B is null: write its value, or leave it out",
 		`{"argv":["a",null]}`:                          "an element of argv is null: write its value, or leave it out",
@@ -348,8 +348,8 @@ func TestDecodeTakesNullForNothingElse(t *testing.T) {
 	}
 }
 
-// A text with escapes is what encoding/json makes of it, and what is no JSON string is
-// refused as it would be.
+// Bytes decodes a text with escapes exactly as encoding/json does, and refuses the same invalid
+// strings.
 func TestBytesAsEncodingJSON(t *testing.T) {
 	for _, in := range []string{
 		`""`, `"a"`, `"\n\t\r\b\f\/\\\""`, `"é\n\u00e9\ud83d\ude00"`, `"\u0000\n"`, "\"a\\n\xff\"", `"\x"`, `"\"`, `"a"b"`, `"\n"b"`, "\"\\n\n\"", `"`, `\n`, `"\ud800\n"`, `"\n`,

@@ -10,11 +10,11 @@ import (
 )
 
 // A Duration is a time span. In JSON it is a string such as "1.5s"; a bare
-// number is refused, because nobody can tell its unit.
+// number is refused, because its unit is unknown.
 type Duration time.Duration
 
-// ParseDuration reads what time.ParseDuration reads ("1.5s", "200ms", "2m"), and
-// a plain number as seconds, which is what people type at a prompt. Zero,
+// ParseDuration reads the syntax of time.ParseDuration ("1.5s", "200ms", "2m"), and
+// a plain number as seconds, because people type that at a prompt. Zero,
 // negative, infinite and overflowing spans are refused.
 func ParseDuration(s string) (Duration, error) {
 	d, err := time.ParseDuration(s)

@@ -11,46 +11,47 @@ import (
 	"unicode/utf8"
 )
 
-// An Encoding is the JSON of a value as json.Marshal gives it, which would have large
-// contents in memory three times and more. It has none of them: it points to them, and
-// encodes them while it is written.
+// An Encoding is the JSON of a value, identical to the output of json.Marshal. json.Marshal would
+// hold large contents in memory three times or more; an Encoding only points to them and encodes
+// them while it is written.
 type Encoding struct {
-	parts    [][]byte  // what is around the contents: one more than there are
-	contents []content // large ones
+	parts    [][]byte  // the JSON around the contents: one part more than contents
+	contents []content // the large ones
 }
 
-// Contents together that are worth encoding in pieces, and of them each that is.
+// Above these sizes, in bytes, contents are encoded in pieces: all contents of a value together,
+// and then each single one.
 const (
 	largeContents = 64 << 10
 	largeContent  = 1 << 10
 )
 
-// Encode makes the encoding of a value, which must not change any more. Contents of
-// results, runs and execs are found, of whatever else is sent everything is in one piece.
+// Encode makes the encoding of a value, which must not change any more. It finds the contents of
+// results, runs and execs; any other value is encoded in one piece.
 func Encode(v any) (*Encoding, error) {
-	var t thinner
+	var extractor contentExtractor
 	switch of := v.(type) {
 	case Result:
-		v = t.result(of)
+		v = extractor.result(of)
 	case *Result:
 		if of != nil {
-			v = t.result(*of)
+			v = extractor.result(*of)
 		}
-	case Parted:
-		v = t.parted(of)
+	case ChunkedResult:
+		v = extractor.chunked(of)
 	case TestResult:
-		of.Result = t.result(of.Result)
+		of.Result = extractor.result(of.Result)
 		v = of
 	case Status:
-		v = t.status(of)
+		v = extractor.status(of)
 	case Executed:
-		v = t.executed(of)
+		v = extractor.executed(of)
 	case Run:
-		v = t.run(of)
+		v = extractor.run(of)
 	case Exec:
 		if len(of.Source)+len(of.Stdin) > largeContents {
-			t.take(&of.Source)
-			t.take(&of.Stdin)
+			extractor.extract(&of.Source)
+			extractor.extract(&of.Stdin)
 		}
 		v = of
 	}
@@ -58,17 +59,17 @@ func Encode(v any) (*Encoding, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(t.out) == 0 {
+	if len(extractor.out) == 0 {
 		return &Encoding{parts: [][]byte{rest}}, nil
 	}
-	e := &Encoding{parts: bytes.Split(rest, []byte(`"`+t.secret+`"`)), contents: t.out} // fields are in the order they were taken in
+	e := &Encoding{parts: bytes.Split(rest, []byte(`"`+extractor.token+`"`)), contents: extractor.out} // the fields are in the order in which they were taken
 	if len(e.parts) != len(e.contents)+1 {
 		return nil, errors.New("a content is not where it was taken from")
 	}
 	return e, nil
 }
 
-// Whole is the JSON where it is in one piece, else nil.
+// Whole returns the JSON if it is in one piece, else nil.
 func (e *Encoding) Whole() []byte {
 	if len(e.contents) > 0 {
 		return nil
@@ -76,13 +77,13 @@ func (e *Encoding) Whole() []byte {
 	return e.parts[0]
 }
 
-// Len is how many bytes WriteTo writes.
+// Len returns the number of bytes that WriteTo writes.
 func (e *Encoding) Len() int64 { return e.sum(func(c content) int64 { return c.encoded }) }
 
-// Held is how many bytes are in memory as long as the encoding is.
-func (e *Encoding) Held() int64 { return e.sum(func(c content) int64 { return c.size }) }
+// RetainedSize returns the number of bytes that stay in memory as long as the encoding does.
+func (e *Encoding) RetainedSize() int64 { return e.sum(func(c content) int64 { return c.size }) }
 
-// sum adds up the parts and, of each content, what of says.
+// sum adds up the sizes of the parts and, for each content, the value of of.
 func (e *Encoding) sum(of func(content) int64) (n int64) {
 	for _, p := range e.parts {
 		n += int64(len(p))
@@ -93,7 +94,7 @@ func (e *Encoding) sum(of func(content) int64) (n int64) {
 	return n
 }
 
-// WriteTo writes the JSON, in pieces. It may be called again, and by many at a time.
+// WriteTo writes the JSON, in pieces. It may be called repeatedly and concurrently.
 func (e *Encoding) WriteTo(w io.Writer) (n int64, err error) {
 	count := func(m int, err error) error {
 		n += int64(m)
@@ -115,117 +116,117 @@ func (e *Encoding) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// A Parted result has its streams in Out and Err: output that came in parts and is
-// nowhere in one piece. Of Stdout and Stderr nothing is encoded.
-type Parted struct {
+// A ChunkedResult result has its streams in Out and Err, as the chunks in which the output arrived; it is
+// never joined. Stdout and Stderr are not encoded.
+type ChunkedResult struct {
 	Result
 	Out, Err []Bytes
 }
 
-// MarshalJSON joins the parts, for who has no need of Encode.
-func (p Parted) MarshalJSON() ([]byte, error) {
+// MarshalJSON joins the chunks, for callers that do not use Encode.
+func (p ChunkedResult) MarshalJSON() ([]byte, error) {
 	p.Stdout, p.Stderr = slices.Concat(p.Out...), slices.Concat(p.Err...)
 	return json.Marshal(p.Result)
 }
 
-// A thinner takes contents out of a value, in the order of its fields, and leaves a mark
-// for each, which no program can guess: the rest is encoded as ever.
-type thinner struct {
-	secret string
-	out    []content
+// A contentExtractor takes contents out of a value, in the order of its fields, and leaves a mark in place
+// of each, which no program can guess. The rest is encoded by encoding/json.
+type contentExtractor struct {
+	token string
+	out   []content
 }
 
-// mark has a content encoded in its place.
-func (t *thinner) mark(c content) string {
-	if t.secret == "" {
-		t.secret = rand.Text()
+// placeholder records a content and returns the mark that stands for it.
+func (t *contentExtractor) placeholder(c content) string {
+	if t.token == "" {
+		t.token = rand.Text()
 	}
 	t.out = append(t.out, c)
-	return t.secret
+	return t.token
 }
 
-func (t *thinner) take(b *Bytes) {
+func (t *contentExtractor) extract(b *Bytes) {
 	if len(*b) > largeContent {
-		*b = Bytes(t.mark(contentOf(*b)))
+		*b = Bytes(t.placeholder(contentOf(*b)))
 	}
 }
 
-func (t *thinner) takeParts(b *Bytes, parts []Bytes) {
+func (t *contentExtractor) extractChunks(b *Bytes, parts []Bytes) {
 	*b = nil
 	if len(parts) > 0 {
-		*b = Bytes(t.mark(contentOf(parts...)))
+		*b = Bytes(t.placeholder(contentOf(parts...)))
 	}
 }
 
-func (t *thinner) takeText(s *string) {
-	if len(*s) > largeContent && utf8.ValidString(*s) { // encoding/json replaces what is none
-		*s = t.mark(contentOfText(*s))
+func (t *contentExtractor) extractText(s *string) {
+	if len(*s) > largeContent && utf8.ValidString(*s) { // encoding/json replaces invalid UTF-8
+		*s = t.placeholder(contentOfText(*s))
 	}
 }
 
-// result is a result whose contents were taken, if they are large together.
-func (t *thinner) result(r Result) Result {
+// result returns r with its contents taken out, if they are large together.
+func (t *contentExtractor) result(r Result) Result {
 	if r.Content() <= largeContents {
 		return r
 	}
-	t.take(&r.Stdout)
-	t.take(&r.Stderr)
-	return t.rest(r)
+	t.extract(&r.Stdout)
+	t.extract(&r.Stderr)
+	return t.others(r)
 }
 
-func (t *thinner) parted(p Parted) Result {
-	t.takeParts(&p.Stdout, p.Out)
-	t.takeParts(&p.Stderr, p.Err)
-	return t.rest(p.Result)
+func (t *contentExtractor) chunked(p ChunkedResult) Result {
+	t.extractChunks(&p.Stdout, p.Out)
+	t.extractChunks(&p.Stderr, p.Err)
+	return t.others(p.Result)
 }
 
-// rest takes what comes after the streams.
-func (t *thinner) rest(r Result) Result {
+// others takes the contents that come after the streams.
+func (t *contentExtractor) others(r Result) Result {
 	r.Files = slices.Clone(r.Files)
 	for i := range r.Files {
-		t.take(&r.Files[i].Content)
+		t.extract(&r.Files[i].Content)
 	}
 	if r.Compile != nil {
 		c := *r.Compile
-		t.take(&c.Stdout)
-		t.take(&c.Stderr)
+		t.extract(&c.Stdout)
+		t.extract(&c.Stderr)
 		r.Compile = &c
 	}
 	r.Tests = slices.Clone(r.Tests)
 	for i := range r.Tests {
 		one := &r.Tests[i].Result
-		t.take(&one.Stdout)
-		t.take(&one.Stderr)
-		*one = t.rest(*one)
+		t.extract(&one.Stdout)
+		t.extract(&one.Stderr)
+		*one = t.others(*one)
 	}
 	return r
 }
 
-// run is a run whose contents were taken, if they are large together.
-func (t *thinner) run(r Run) Run {
+// run returns r with its contents taken out, if they are large together.
+func (t *contentExtractor) run(r Run) Run {
 	if r.content() <= largeContents {
 		return r
 	}
-	t.take(&r.Source)
-	t.take(&r.Stdin)
+	t.extract(&r.Source)
+	t.extract(&r.Stdin)
 	r.Files = slices.Clone(r.Files)
 	for i := range r.Files {
-		t.take(&r.Files[i].Content)
+		t.extract(&r.Files[i].Content)
 	}
 	r.Tests = slices.Clone(r.Tests)
 	for i := range r.Tests {
 		one := &r.Tests[i]
-		t.take(&one.Stdin)
+		t.extract(&one.Stdin)
 		if one.Expected != nil {
 			b := *one.Expected
-			t.take(&b)
+			t.extract(&b)
 			one.Expected = &b
 		}
 	}
 	return r
 }
 
-// content is how many bytes of source, inputs and expected outputs the run has.
+// content returns the number of bytes of source, inputs and expected outputs of the run.
 func (r *Run) content() int {
 	n := len(r.Source) + len(r.Stdin)
 	for _, f := range r.Files {
@@ -240,7 +241,7 @@ func (r *Run) content() int {
 	return n
 }
 
-func (t *thinner) status(s Status) Status {
+func (t *contentExtractor) status(s Status) Status {
 	if s.Result != nil {
 		r := t.result(*s.Result)
 		s.Result = &r
@@ -248,26 +249,26 @@ func (t *thinner) status(s Status) Status {
 	return s
 }
 
-func (t *thinner) executed(x Executed) Executed {
+func (t *contentExtractor) executed(x Executed) Executed {
 	for _, p := range []**string{&x.Result, &x.Value, &x.Error} {
 		if *p != nil {
 			s := **p
-			t.takeText(&s)
+			t.extractText(&s)
 			*p = &s
 		}
 	}
-	t.takeText(&x.Stdout)
-	t.takeText(&x.Stderr)
+	t.extractText(&x.Stdout)
+	t.extractText(&x.Stderr)
 	x.Files = maps.Clone(x.Files)
-	for _, name := range slices.Sorted(maps.Keys(x.Files)) { // as encoding/json has them
+	for _, name := range slices.Sorted(maps.Keys(x.Files)) { // the order of encoding/json
 		if f := x.Files[name]; len(f) > largeContent {
-			x.Files[name] = FileValue(t.mark(f.content()))
+			x.Files[name] = FileValue(t.placeholder(f.content()))
 		}
 	}
 	return x
 }
 
-// Content is how many bytes of output and files the result has, with those of tests.
+// Content returns the number of bytes of output and files of the result, including its tests.
 func (r *Result) Content() int {
 	n := len(r.Stdout) + len(r.Stderr)
 	for _, f := range r.Files {

@@ -8,7 +8,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// No two contents of a value are the same here: one that stands in the place of another is seen.
+// All contents of a value differ here, so that a swap of two contents is noticed.
 func FuzzEncode(f *testing.F) {
 	for _, seed := range []string{"", "a", "line\n", "<&>\"\\", "\x00", "\xff", "€\u2028\u2029", "😀", "\xe2\x80", "\xf0\x9f\x98"} {
 		f.Add([]byte(seed), []byte("b"), uint16(60_001))
@@ -18,7 +18,7 @@ func FuzzEncode(f *testing.F) {
 		n := 0
 		content := func() api.Bytes {
 			most := 4 << 10
-			if n++; n%16 == int(times)%16 { // some are large, or base64 where that is shorter
+			if n++; n%16 == int(times)%16 { // some are large, or base64 if that is shorter
 				most = 80 << 10
 			}
 			some := bytes.Repeat(often, min(int(times), most/max(len(often), 1)))
@@ -41,7 +41,7 @@ func FuzzEncode(f *testing.F) {
 		same(t, "result", whole)
 		same(t, "status", api.Status{Result: &whole})
 		same(t, "test", whole.Tests[0])
-		same(t, "parted", api.Parted{Result: whole, Out: []api.Bytes{content(), content()}, Err: []api.Bytes{once, nil, often}})
+		same(t, "parted", api.ChunkedResult{Result: whole, Out: []api.Bytes{content(), content()}, Err: []api.Bytes{once, nil, often}})
 		same(t, "executed", api.Executed{
 			Status: string(once), Result: text(), Value: text(), Error: text(), Stdout: *text(), Stderr: *text(),
 			Files: map[string]api.FileValue{"b": api.FileValue(content()), "a": api.FileValue(content()), string(once): api.FileValue(content())},

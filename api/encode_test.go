@@ -13,8 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// inPieces are contents of every form, some with a character across the pieces they are
-// written in.
+// inPieces has contents in every form; in some, a character lies across two pieces.
 func inPieces() map[string][]byte {
 	binary := make([]byte, 300_001)
 	for i := range binary {
@@ -30,7 +29,7 @@ func inPieces() map[string][]byte {
 	}
 }
 
-// same demands of Encode what json.Marshal gives, and that it knows its length.
+// same checks that Encode gives the same as json.Marshal, with the right length.
 func same(t *testing.T, what string, v any) {
 	t.Helper()
 	want, err := json.Marshal(v)
@@ -77,7 +76,7 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 			t.Errorf("%s: what was executed has changed", name)
 		}
 		for _, size := range []int{5, 16 << 10} {
-			p := api.Parted{Result: test.Result, Err: []api.Bytes{b}}
+			p := api.ChunkedResult{Result: test.Result, Err: []api.Bytes{b}}
 			for rest := b; len(rest) > 0; rest = rest[min(size, len(rest)):] {
 				p.Out = append(p.Out, rest[:min(size, len(rest))])
 			}
@@ -88,14 +87,14 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 	same(t, "no result", (*api.Result)(nil))
 }
 
-// To encode 64 MiB of output takes a small part of that in memory.
-func TestEncodingInPiecesTakesLittleMemory(t *testing.T) {
+// Encoding 64 MiB of output uses only a small part of that in memory.
+func TestEncodingInPiecesUsesLittleMemory(t *testing.T) {
 	for name, b := range map[string][]byte{"text": bytes.Repeat([]byte("some text\n"), 64<<20/10), "binary": bytes.Repeat([]byte{0xff}, 64<<20)} {
 		text := strings.ToValidUTF8(string(b), "?")
 		for form, v := range map[string]any{
 			"result":   result(func(r *api.Result) { r.Stdout = b }),
 			"of tests": api.Status{Result: &api.Result{Tests: []api.TestResult{{Result: api.Result{Stdout: b}}}}},
-			"parted":   api.Parted{Out: []api.Bytes{b[:1000], b[1000:]}},
+			"parted":   api.ChunkedResult{Out: []api.Bytes{b[:1000], b[1000:]}},
 			"executed": api.Executed{Stdout: text, Result: &text, Files: map[string]api.FileValue{"a": b}},
 		} {
 			var before, after runtime.MemStats
@@ -113,14 +112,14 @@ func TestEncodingInPiecesTakesLittleMemory(t *testing.T) {
 			if made := after.TotalAlloc - before.TotalAlloc; made > 1<<20 || seen.n > 128<<10 {
 				t.Errorf("%s, %s: %d bytes were allocated, the largest piece is %d", name, form, made, seen.n)
 			}
-			if held := e.Held(); held < int64(len(text)) || held > 3*int64(len(b))+4096 {
+			if held := e.RetainedSize(); held < int64(len(text)) || held > 3*int64(len(b))+4096 {
 				t.Errorf("%s, %s: it is said to hold %d bytes", name, form, held)
 			}
 		}
 	}
 }
 
-// most is the largest piece that was written.
+// most is the size of the largest piece that was written.
 type most struct{ n int }
 
 func (m *most) Write(p []byte) (int, error) {
@@ -128,9 +127,8 @@ func (m *most) Write(p []byte) (int, error) {
 	return io.Discard.Write(p)
 }
 
-// Whatever Bytes are written as is read again, and content as large as that is in memory
-// once more.
-func TestDecodedBytesTakeLittleMemory(t *testing.T) {
+// Bytes in any encoded form are decoded again, and the content is then in memory only once more.
+func TestDecodedBytesUseLittleMemory(t *testing.T) {
 	for name, b := range inPieces() {
 		text, err := json.Marshal(api.Bytes(b))
 		if err != nil {

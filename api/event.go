@@ -1,18 +1,18 @@
 package api
 
-// An EventName says what an event of the public service's streams tells.
+// An EventName is the type of an event in the streams of the public service.
 type EventName string
 
 // The events, in the order in which they come.
 const (
 	EventQueued   EventName = "queued"   // a Status
 	EventCompiled EventName = "compiled" // a Compilation, where there is a compiler
-	EventStarted  EventName = "started"  // nothing more
-	EventStdout   EventName = "stdout"   // what the program wrote, in data
+	EventStarted  EventName = "started"  // no data
+	EventStdout   EventName = "stdout"   // output of the program, in data
 	EventStderr   EventName = "stderr"   // the same
 	EventUsage    EventName = "usage"    // a LiveUsage
 	EventTest     EventName = "test"     // a TestResult
-	EventGap      EventName = "gap"      // how many events_lost there are: this client comes too late for them
+	EventGap      EventName = "gap"      // events_lost: the number of events that this client missed because it came too late
 	EventResult   EventName = "result"   // a Result; the last one
 	EventError    EventName = "error"    // a Problem; the last one
 )

@@ -9,40 +9,40 @@ import (
 	"unicode/utf8"
 )
 
-// An Execute is a run as simple clients ask for one.
+// An Execute is the request of a run in the form for simple clients.
 type Execute struct {
-	Code           *string              `json:"code" nullable:"false" doc:"the program's text, perhaps empty"`
+	Code           *string              `json:"code" nullable:"false" doc:"the program's text; it may be empty"`
 	Language       string               `json:"language,omitempty" doc:"name of the language, or an alias; empty: python"`
-	TimeoutSeconds float64              `json:"timeout_seconds,omitempty" doc:"most time from start to exit, in seconds; zero: the language's own limit"`
+	TimeoutSeconds float64              `json:"timeout_seconds,omitempty" doc:"maximum time from start to exit, in seconds; zero: the language's default limit"`
 	Stdin          Bytes                `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
-	Requirements   []string             `json:"requirements,omitempty" doc:"packages to install: refused, until that exists"`
+	Requirements   []string             `json:"requirements,omitempty" doc:"packages to install; not supported yet, so any are refused"`
 	Files          map[string]FileValue `json:"files,omitempty" doc:"files placed in the working directory before the program starts, by name"`
-	Env            map[string]string    `json:"env,omitempty" doc:"environment variables, over the language's"`
-	Project        string               `json:"project,omitempty" doc:"whose run it is: carried, and kept in the history"`
-	Task           string               `json:"task,omitempty" doc:"what in the project it is for: carried, and kept in the history"`
+	Env            map[string]string    `json:"env,omitempty" doc:"environment variables; they override the language's"`
+	Project        string               `json:"project,omitempty" doc:"the project that the run belongs to; stored in the history"`
+	Task           string               `json:"task,omitempty" doc:"the task within the project; stored in the history"`
 }
 
-// Executed is what became of it.
+// Executed is the result of an Execute.
 type Executed struct {
 	Status        string               `json:"status" doc:"success, or error" enum:"success,error"`
 	Result        *string              `json:"result" doc:"stdout without its final newline; null on error"`
-	Value         *string              `json:"value" doc:"the repr of a last bare Python expression, unless that is None"`
+	Value         *string              `json:"value" doc:"the repr of the last statement if it is a bare Python expression, unless that is None"`
 	Error         *string              `json:"error" doc:"what went wrong, in one line; null on success"`
-	Stdout        string               `json:"stdout" doc:"what the program wrote; what is no UTF-8 is replaced: ask /v1/runs for bytes"`
-	Stderr        string               `json:"stderr" doc:"what the program wrote; what is no UTF-8 is replaced: ask /v1/runs for bytes"`
-	ExitCode      int                  `json:"exit_code" doc:"the program's own, or one that tells the verdict: 124 after a timeout, 137 over memory, 128 plus a signal"`
+	Stdout        string               `json:"stdout" doc:"what the program wrote; bytes that are not UTF-8 are replaced: use /v1/runs to get all bytes"`
+	Stderr        string               `json:"stderr" doc:"what the program wrote; bytes that are not UTF-8 are replaced: use /v1/runs to get all bytes"`
+	ExitCode      int                  `json:"exit_code" doc:"the program's exit code, or one that stands for the verdict: 124 after a timeout, 137 after exceeding the memory limit, 128 plus the number of a signal"`
 	Timeout       bool                 `json:"timeout" doc:"whether a time limit ended the program"`
 	ExecutionTime float64              `json:"execution_time" doc:"seconds, from start to exit"`
-	Files         map[string]FileValue `json:"files" doc:"written or changed by the program, by name"`
-	Findings      []Finding            `json:"findings,omitempty" doc:"of the code, with check=warn"`
+	Files         map[string]FileValue `json:"files" doc:"files that the program wrote or changed, by name"`
+	Findings      []Finding            `json:"findings,omitempty" doc:"findings in the code, with check=warn"`
 	Run           string               `json:"run_id" doc:"id of the run"`
-	Language      string               `json:"language" doc:"in which it was run"`
-	Timestamp     string               `json:"timestamp" doc:"of the request, RFC 3339, UTC"`
+	Language      string               `json:"language" doc:"the language in which it was run"`
+	Timestamp     string               `json:"timestamp" doc:"time of the request, RFC 3339, UTC"`
 	Verdict       Verdict              `json:"verdict" doc:"how the program ended"`
 }
 
-// A FileValue is a file's content: in JSON a string where it is text, else an
-// object of content and encoding, which is base64.
+// A FileValue is a file's content: in JSON a string if it is text, else an object with content and
+// encoding, which is base64.
 type FileValue []byte
 
 // MarshalJSON writes text as a string.
@@ -58,8 +58,7 @@ type encodedFile struct {
 	Encoding string `json:"encoding,omitempty"`
 }
 
-// UnmarshalJSON reads either form; without an encoding, or with utf-8, content is
-// text.
+// UnmarshalJSON reads either form; without an encoding, or with utf-8, the content is text.
 func (f *FileValue) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -1,9 +1,9 @@
 package api
 
-// The exit codes that stand for results which a program's own does not: see Exit.
+// The exit codes for results without an exit code of the program: see Exit.
 const (
 	exitCompile  = 1
-	exitTime     = 124 // as timeout(1) has it
+	exitTime     = 124 // as in timeout(1)
 	exitSignal   = 128 // plus the signal
 	exitCanceled = 130 // 128 + SIGINT
 	exitMemory   = 137 // 128 + SIGKILL
@@ -11,9 +11,9 @@ const (
 	exitDenied   = 159 // 128 + SIGSYS
 )
 
-// Exit gives the one exit code that stands for r, as brig run ends with and /execute
-// answers: the program's own, or one that tells the verdict, which a program can exit
-// with as well. Zero: it ended well.
+// Exit returns the exit code for r, with which brig run exits and which /execute answers. It is
+// the program's own, or one that stands for the verdict; a program can exit with such a code too.
+// Zero means that the program ended well.
 func (r Result) Exit() int {
 	switch r.Verdict {
 	case CPULimit, WallLimit:

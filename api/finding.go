@@ -1,15 +1,15 @@
 package api
 
-// A Finding is something noteworthy in a program's source. It is advice: a program
-// can do what no reader of its source sees, and the sandbox alone is the boundary.
+// A Finding is something noteworthy in a program's source. It is advice: a program can do things
+// that nobody sees in its source, and the sandbox alone is the boundary.
 type Finding struct {
-	Severity Severity `json:"severity" doc:"how much it weighs"`
-	Rule     string   `json:"rule" doc:"such as python-eval; docs/check.md has all"`
-	Message  string   `json:"message" doc:"what it is about, in a sentence"`
-	File     string   `json:"file" doc:"in which it stands"`
-	Line     int      `json:"line,omitempty" doc:"from 1; absent: of the whole file"`
-	Column   int      `json:"column,omitempty" doc:"in the line, from 1"`
-	Snippet  string   `json:"snippet,omitempty" doc:"the line, cut where it is long; what is secret in it is not shown"`
+	Severity Severity `json:"severity" doc:"the severity"`
+	Rule     string   `json:"rule" doc:"name of the rule, such as python-eval; docs/check.md lists all"`
+	Message  string   `json:"message" doc:"the message, in one sentence"`
+	File     string   `json:"file" doc:"name of the file"`
+	Line     int      `json:"line,omitempty" doc:"line, from 1; absent: the finding is about the whole file"`
+	Column   int      `json:"column,omitempty" doc:"column in the line, from 1"`
+	Snippet  string   `json:"snippet,omitempty" doc:"the line, cut if it is long; secrets in it are hidden"`
 }
 
 // A Severity says how much a finding weighs.
@@ -25,5 +25,5 @@ const (
 
 var weights = map[Severity]int{SeverityInfo: 1, SeverityWarning: 2, SeverityError: 3, SeverityCritical: 4}
 
-// AtLeast reports whether s weighs as much as least, or more.
+// AtLeast reports whether s is as severe as least, or more severe.
 func (s Severity) AtLeast(least Severity) bool { return weights[s] >= weights[least] }

@@ -6,13 +6,13 @@ import (
 	"io"
 )
 
-// StreamProtocol is the HTTP/1.1 upgrade under which POST /v1/runs, and the exec of a
-// session, streams: after the 101, both sides send frames. A client that closes its sending side
-// cancels the run and may still read the answer.
+// StreamProtocol is the HTTP/1.1 upgrade for streaming POST /v1/runs and the exec of a session:
+// after the 101, both sides send frames. A client that closes its sending side cancels the run and
+// may still read the answer.
 const StreamProtocol = "brig-stream/1"
 
-// UsageHeader, set to anything in the request, has the agent send frames of what the
-// run uses meanwhile.
+// UsageHeader is a request header. With any value in it, the agent sends frames with the run's
+// resource usage while it runs.
 const UsageHeader = "Brig-Usage"
 
 // A FrameType is the first byte of a frame.
@@ -24,14 +24,14 @@ const (
 	FrameStdinEnd FrameType = 'e' // to the agent: end of file on stdin
 	FrameCancel   FrameType = 'c' // to the agent: end the run as canceled
 
-	FrameTaken    FrameType = 't' // to the client: the run has its slot; stdin is sent only now, so that a refusal has read none of it
+	FrameAdmitted FrameType = 't' // to the client: the run has its slot; stdin is sent only now, so that a refused run has consumed none of it
 	FrameStdout   FrameType = 'o' // to the client: bytes the program wrote
 	FrameStderr   FrameType = 'x'
 	FrameCompiled FrameType = 'k' // to the client: the Compilation; the program starts now
-	FrameTest     FrameType = 'q' // to the client: a TestResult, as soon as it is there
-	FrameUsage    FrameType = 'u' // to the client, where it asked with UsageHeader: a LiveUsage
-	FramePart     FrameType = 'p' // to the client: a piece of the JSON that the next frame of one of these kinds or FrameResult completes
-	FrameResult   FrameType = 'r' // to the client: the Result, without what was streamed
+	FrameTest     FrameType = 'q' // to the client: a TestResult, as soon as the test has ended
+	FrameUsage    FrameType = 'u' // to the client, if the request had UsageHeader: a LiveUsage
+	FramePart     FrameType = 'p' // to the client: a piece of JSON that the next FrameCompiled, FrameTest or FrameResult completes
+	FrameResult   FrameType = 'r' // to the client: the Result, without the streamed output
 	FrameFailure  FrameType = 'f' // to the client: an Error
 )
 
@@ -49,7 +49,7 @@ func PutFrameHeader(b []byte, t FrameType, n int) {
 }
 
 // ReadFrame reads one frame into buf, which holds at least FrameMax bytes, and
-// returns its payload. It gives io.EOF only between frames.
+// returns its payload. It returns io.EOF only between frames.
 func ReadFrame(r io.Reader, buf []byte) (FrameType, []byte, error) {
 	var head [FrameHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -57,7 +57,7 @@ func ReadFrame(r io.Reader, buf []byte) (FrameType, []byte, error) {
 	}
 	n := binary.LittleEndian.Uint32(head[1:])
 	if n > FrameMax {
-		return 0, nil, fmt.Errorf("frame %q: its %d bytes are over the %d a frame may have", head[0], n, FrameMax)
+		return 0, nil, fmt.Errorf("frame %q has %d bytes: the most is %d", head[0], n, FrameMax)
 	}
 	if _, err := io.ReadFull(r, buf[:n]); err != nil {
 		if err == io.EOF {

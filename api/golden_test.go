@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// result is what the examples share.
+// result has the fields that the examples share.
 func result(change func(r *api.Result)) api.Result {
 	r := api.Result{
 		Run: "0d3c1f6a5b2e4c77", Verdict: api.OK, Stage: api.StageRun, LimitsHit: []string{},
@@ -38,8 +38,8 @@ func result(change func(r *api.Result)) api.Result {
 	return r
 }
 
-// TestGolden keeps one JSON example of everything callers exchange. A change of
-// these files is a change of the protocol.
+// TestGolden checks one JSON example of every message of the protocol. A change of these files is
+// a change of the protocol.
 func TestGolden(t *testing.T) {
 	const blob = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
 	expected := api.Bytes("7\n")

@@ -6,31 +6,30 @@ import (
 	"time"
 )
 
-// Limits bound one run. A zero field takes the default (Defaults, the language's,
-// or a preset's). There is no "unlimited": an operator who wants more raises the
-// ceiling.
+// Limits bound one run. A zero field takes the default (from Defaults, the language or a preset).
+// There is no "unlimited": an operator who wants more raises the ceiling.
 type Limits struct {
-	Wall      Duration `json:"wall,omitempty" doc:"longest time from exec to exit"`
-	CPU       Duration `json:"cpu,omitempty" doc:"processor time, user and system, of all processes together; zero means as much as wall"`
-	Memory    Size     `json:"memory,omitempty" doc:"all processes, their files in memory, the inputs too, and the kernel objects that Linux charges; locks of files are bounded by their number"`
-	Swap      Size     `json:"swap,omitempty" doc:"beyond memory; zero means none"`
-	CPUs      float64  `json:"cpus,omitempty" doc:"processors at a time, as quota over a period of 100 ms; more than one are the slot's, if it has as many"`
-	Weight    int64    `json:"weight,omitempty" doc:"share under contention, 2 to 262144; 1024 is the kernel's default, and the most where the operator says nothing else"`
-	Cpuset    string   `json:"cpuset,omitempty" doc:"processors allowed, such as 0-1,3; empty means the slot's own. Root may ask for it at the agent's socket, others for what the operator lists (brigd --max-cpuset)"`
+	Wall      Duration `json:"wall,omitempty" doc:"maximum time from exec to exit"`
+	CPU       Duration `json:"cpu,omitempty" doc:"processor time, user and system, of all processes together; zero means the same as wall"`
+	Memory    Size     `json:"memory,omitempty" doc:"memory of all processes, of files in memory including the inputs, and of the kernel objects that Linux charges; file locks are limited by their number"`
+	Swap      Size     `json:"swap,omitempty" doc:"swap in addition to memory; zero means none"`
+	CPUs      float64  `json:"cpus,omitempty" doc:"number of processors, as a quota over a period of 100 ms; more than one only if the slot has as many"`
+	Weight    int64    `json:"weight,omitempty" doc:"share of the processor under contention, 2 to 262144; 1024 is the kernel's default, and the maximum if the operator sets no other"`
+	Cpuset    string   `json:"cpuset,omitempty" doc:"allowed processors, such as 0-1,3; empty means those of the slot. At the agent's socket root may set any, other callers only those that the operator lists (brigd --max-cpuset)"`
 	Pids      int64    `json:"pids,omitempty" doc:"processes and threads together"`
-	Output    Size     `json:"output,omitempty" doc:"stdout and stderr, each; one byte more ends the run. An answer in one piece carries the first 16M of each: take more as a stream"`
-	Scratch   Size     `json:"scratch,omitempty" doc:"/box, /tmp and /dev/shm together"`
+	Output    Size     `json:"output,omitempty" doc:"size of stdout and of stderr, each; one byte more ends the run. An answer in one piece has the first 16M of each: stream the output to get more"`
+	Scratch   Size     `json:"scratch,omitempty" doc:"size of /box, /tmp and /dev/shm together"`
 	Inodes    int64    `json:"inodes,omitempty" doc:"files and directories in /box, /tmp and /dev/shm together"`
 	OpenFiles int64    `json:"open_files,omitempty" doc:"descriptors of one process"`
-	Stack     Size     `json:"stack,omitempty" doc:"of the main thread; zero means as much as memory"`
+	Stack     Size     `json:"stack,omitempty" doc:"stack of the main thread; zero means the same as memory"`
 	Core      Size     `json:"core,omitempty" doc:"core file; zero means none"`
 }
 
-// MinMemory is the least memory limit accepted: what exec of a small program and
-// the kernel's own objects for it need.
+// MinMemory is the smallest memory limit accepted: exec of a small program and the kernel's own
+// objects for it need that much.
 const MinMemory = 4 * MiB
 
-// Defaults returns the limits of a run that asks for none.
+// Defaults returns the limits of a run that sets none.
 func Defaults() Limits {
 	return Limits{
 		Wall: Duration(30 * time.Second), Memory: 512 * MiB, CPUs: 1, Weight: 1024, Pids: 100,
@@ -38,10 +37,10 @@ func Defaults() Limits {
 	}
 }
 
-// DefaultCeiling returns the most a run may ask for when the operator has set
-// nothing else. A zero field has no ceiling of its own, except Swap and Cpuset, of
-// which there is none then, and CPUs, which the agent sets to the processors of a slot.
-// Weight is what every run has: a greater one takes the processor from other keys' runs.
+// DefaultCeiling returns the maximum limits of a run if the operator has set nothing else. A zero
+// field has no ceiling, with these exceptions: Swap and Cpuset are then not available, and the
+// agent sets CPUs to the processors of a slot. The ceiling of Weight is its default, because a
+// greater weight takes processor time from other keys' runs.
 func DefaultCeiling() Limits {
 	return Limits{
 		Wall: Duration(30 * time.Second), CPU: Duration(30 * time.Second), Memory: 4 * GiB, Swap: 0,
@@ -49,8 +48,8 @@ func DefaultCeiling() Limits {
 	}
 }
 
-// Preset returns the named preset: "hardened" or "light". It overrides the
-// defaults and is itself overridden field by field.
+// Preset returns the named preset: "hardened" or "light". It overrides the defaults, and the
+// request's limits override it field by field.
 func Preset(name string) (Limits, error) {
 	switch name {
 	case "":
@@ -82,25 +81,24 @@ func or[T comparable](a, b T) T {
 	return b
 }
 
-// Resolve fills the fields that follow from others: cpu from wall, stack from
-// memory. It expects every other field to be set.
+// Resolve fills the fields that depend on others: cpu from wall, stack from memory. It expects
+// every other field to be set.
 func (l Limits) Resolve() Limits {
 	l.CPU = or(l.CPU, l.Wall)
 	l.Stack = or(l.Stack, l.Memory)
 	return l
 }
 
-// Validate refuses limits that make no sense, whoever asks. Zero fields pass:
-// they are not set.
+// Validate refuses limits that make no sense for any caller. Zero fields pass: they are not set.
 func (l Limits) Validate() error {
 	for _, f := range l.fields() {
-		if f.value != 0 && f.value < f.least {
-			return Refuse(CodeBadLimits, "limit %s is %s", f.name, f.tooLittle())
+		if f.value != 0 && f.value < f.min {
+			return Refuse(CodeBadLimits, "limit %s is %s", f.name, f.belowMin())
 		}
 	}
 	switch {
 	case l.CPUs != 0 && !(l.CPUs >= 0.01 && l.CPUs <= 4096): // also catches NaN
-		return Refuse(CodeBadLimits, "limit cpus is %v: it must lie between 0.01 and 4096", l.CPUs)
+		return Refuse(CodeBadLimits, "limit cpus is %v: must be between 0.01 and 4096", l.CPUs)
 	case l.Weight > 262144:
 		return Refuse(CodeBadLimits, "limit weight is %d: the most is 262144", l.Weight)
 	case strings.Trim(l.Cpuset, "0123456789,-") != "" || len(l.Cpuset) > 256:
@@ -111,12 +109,12 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// Within refuses limits above the ceiling, naming it. Fields of ceiling that are
-// zero do not bound, except Swap, where zero means none.
+// Within refuses limits above the ceiling and names the ceiling in the error. Zero fields of
+// ceiling do not bound, except Swap, where zero means none.
 func (l Limits) Within(ceiling Limits) error {
-	want, most := l.fields(), ceiling.fields()
-	for i, f := range want {
-		top := most[i].value
+	requested, ceilings := l.fields(), ceiling.fields()
+	for i, f := range requested {
+		top := ceilings[i].value
 		if f.value > top && (top != 0 || f.name == "swap") {
 			return Refuse(CodeAboveCeiling, "limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-%s)", f.name, f.text(f.value), f.text(top), strings.ReplaceAll(f.name, "_", "-"))
 		}
@@ -128,20 +126,20 @@ func (l Limits) Within(ceiling Limits) error {
 }
 
 type limitField struct {
-	name         string
-	value, least int64
-	text         func(int64) string
-	size         bool // value is bytes
+	name       string
+	value, min int64
+	text       func(int64) string
+	size       bool // value is bytes
 }
 
-// tooLittle tells the value and the least. A small number of bytes was probably to be one
-// of megabytes, and has lost its unit: unless it is one of kilobytes, which has one.
-func (f limitField) tooLittle() string {
+// belowMin describes the value and the minimum. A small number of bytes was probably meant in
+// megabytes, with the unit left out. A multiple of 1024 probably had the unit K: it gets no hint.
+func (f limitField) belowMin() string {
 	value, meant := f.text(f.value), Size(f.value)*MiB
-	if f.size && f.value > 0 && f.value < 4096 && f.value%1024 != 0 && int64(meant) >= f.least {
-		return fmt.Sprintf("%s bytes: the least is %s: did you mean %dM?", value, f.text(f.least), f.value)
+	if f.size && f.value > 0 && f.value < 4096 && f.value%1024 != 0 && int64(meant) >= f.min {
+		return fmt.Sprintf("%s bytes: the least is %s: did you mean %dM?", value, f.text(f.min), f.value)
 	}
-	return fmt.Sprintf("%s: the least is %s", value, f.text(f.least))
+	return fmt.Sprintf("%s: the least is %s", value, f.text(f.min))
 }
 
 func (l Limits) fields() []limitField {

@@ -114,10 +114,10 @@ func TestOverTakesFieldByField(t *testing.T) {
 	}
 	got := api.Limits{Memory: api.GiB, Cpuset: "1"}.Over(preset).Over(api.Defaults()).Resolve()
 	want := api.Limits{
-		Memory: api.GiB, Cpuset: "1", // asked for
-		Wall: api.Duration(10 * time.Second), CPUs: 0.5, Pids: 64, // the preset's
-		Weight: 1024, Output: 16 * api.MiB, Scratch: 64 * api.MiB, Inodes: 10_000, OpenFiles: 256, // the defaults
-		CPU: api.Duration(10 * time.Second), Stack: api.GiB, // following from wall and memory
+		Memory: api.GiB, Cpuset: "1", // requested
+		Wall: api.Duration(10 * time.Second), CPUs: 0.5, Pids: 64, // from the preset
+		Weight: 1024, Output: 16 * api.MiB, Scratch: 64 * api.MiB, Inodes: 10_000, OpenFiles: 256, // from the defaults
+		CPU: api.Duration(10 * time.Second), Stack: api.GiB, // derived from wall and memory
 	}
 	if got != want {
 		t.Errorf("%+v; want %+v", got, want)
@@ -139,7 +139,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-func TestASizeThatLostItsUnitIsAskedAbout(t *testing.T) {
+func TestASizeWithoutAUnitGetsAHint(t *testing.T) {
 	for _, tt := range []struct {
 		limits api.Limits
 		want   string
@@ -147,7 +147,7 @@ func TestASizeThatLostItsUnitIsAskedAbout(t *testing.T) {
 		{api.Limits{Memory: 64}, "limit memory is 64 bytes: the least is 4M: did you mean 64M?"},
 		{api.Limits{Memory: 1024}, "limit memory is 1K: the least is 4M"},
 		{api.Limits{Scratch: 100}, "limit scratch is 100 bytes: the least is 4K: did you mean 100M?"},
-		{api.Limits{Memory: 2}, "limit memory is 2: the least is 4M"}, // nor would 2M do
+		{api.Limits{Memory: 2}, "limit memory is 2: the least is 4M"}, // 2M would be too small too
 		{api.Limits{Memory: api.MiB}, "limit memory is 1M: the least is 4M"},
 		{api.Limits{Inodes: 4}, "limit inodes is 4: the least is 16"},
 		{api.Limits{Memory: -64}, "limit memory is -64: the least is 4M"},

@@ -1,5 +1,5 @@
 package api
 
-// Parse reads one JSON value of what a caller sends as strictly as ParseRun reads a
-// Run; what names it in errors.
+// Parse decodes one JSON value that a caller sent, as strictly as ParseRun reads a Run. what names
+// the value in errors.
 func Parse[T any](raw []byte, what string) (T, error) { return parse[T](raw, what) }

@@ -5,41 +5,42 @@ import (
 	"time"
 )
 
-// A Record is one run, finished or failed by us: either Verdict or Code is set.
+// A Record is one run in the history. Either Verdict is set, for a finished run, or Code, if brig
+// failed.
 type Record struct {
-	ID      string `json:"run_id" doc:"of the run"`
-	Owner   string `json:"owner,omitempty" doc:"name of the key that asked for it; absent where there are no keys"`
-	Project string `json:"project,omitempty" doc:"of the run's labels"`
-	Task    string `json:"task,omitempty" doc:"of the run's labels"`
+	ID      string `json:"run_id" doc:"id of the run"`
+	Owner   string `json:"owner,omitempty" doc:"name of the key that requested it; absent if the service has no keys"`
+	Project string `json:"project,omitempty" doc:"project in the run's labels"`
+	Task    string `json:"task,omitempty" doc:"task in the run's labels"`
 
-	Language string `json:"language,omitempty" doc:"in which the program was written"`
+	Language string `json:"language,omitempty" doc:"language of the program"`
 	Image    string `json:"image,omitempty" doc:"digest of the image"`
 
-	Verdict Verdict `json:"verdict,omitempty" doc:"how the program ended; absent where the service failed, which code names"`
-	Code    Code    `json:"code,omitempty" doc:"of the service's failure; absent where there is a verdict"`
-	Message string  `json:"message,omitempty" doc:"of the service's failure; at most 1 KiB is kept"`
-	Stage   Stage   `json:"stage,omitempty" doc:"the part of the run that the verdict is of"`
+	Verdict Verdict `json:"verdict,omitempty" doc:"how the program ended; absent if the service failed: see code"`
+	Code    Code    `json:"code,omitempty" doc:"code of the service's failure; absent if there is a verdict"`
+	Message string  `json:"message,omitempty" doc:"message of the service's failure; at most 1 KiB is stored"`
+	Stage   Stage   `json:"stage,omitempty" doc:"the part of the run that the verdict is about"`
 
-	Created    time.Time `json:"created" doc:"when it was asked for, in UTC"`
+	Created    time.Time `json:"created" doc:"when it was requested, in UTC"`
 	Queued     int64     `json:"queued_ns" doc:"nanoseconds that it waited for a slot"`
 	Wall       int64     `json:"wall_ns" doc:"nanoseconds from exec to exit"`
 	CPU        *int64    `json:"cpu_ns" doc:"nanoseconds of processor time; null: unknown"`
-	Memory     *int64    `json:"memory_bytes" doc:"most bytes of memory at a time; null: unknown"`
-	ExitCode   int       `json:"exit_code" doc:"of the main process; -1 when a signal ended it"`
-	Signal     int       `json:"signal,omitempty" doc:"that ended the main process"`
+	Memory     *int64    `json:"memory_bytes" doc:"peak memory in bytes; null: unknown"`
+	ExitCode   int       `json:"exit_code" doc:"exit code of the main process; -1 if a signal ended it"`
+	Signal     int       `json:"signal,omitempty" doc:"signal that ended the main process"`
 	SourceSize int64     `json:"source_bytes" doc:"bytes of the program's text"`
 
-	Summary *Summary `json:"summary,omitempty" doc:"what the run's tests come to; absent: it had none. The verdict says of them only how the programs ended, and no word of a wrong answer"`
+	Summary *Summary `json:"summary,omitempty" doc:"summary of the run's tests; absent if it had none. The verdict only says how the programs ended: see answer for wrong answers"`
 
 	Diagnosis json.RawMessage `json:"diagnosis,omitempty" doc:"why the run failed, as in a result; over 16 KiB it is left out"`
 
-	Stdout          Bytes `json:"stdout,omitempty" doc:"not in listings; at most 64 KiB are kept"`
-	Stderr          Bytes `json:"stderr,omitempty" doc:"not in listings; at most 64 KiB are kept"`
-	StdoutTruncated bool  `json:"stdout_truncated,omitempty" doc:"by the run's limit, or here"`
-	StderrTruncated bool  `json:"stderr_truncated,omitempty" doc:"by the run's limit, or here"`
+	Stdout          Bytes `json:"stdout,omitempty" doc:"not in listings; at most 64 KiB are stored"`
+	Stderr          Bytes `json:"stderr,omitempty" doc:"not in listings; at most 64 KiB are stored"`
+	StdoutTruncated bool  `json:"stdout_truncated,omitempty" doc:"cut by the run's limit or by the history"`
+	StderrTruncated bool  `json:"stderr_truncated,omitempty" doc:"cut by the run's limit or by the history"`
 
-	Detail   json.RawMessage `json:"detail,omitempty" doc:"not in listings: the result without its streams and the content of its files; of tests as much as 256 KiB allow"`
-	Findings json.RawMessage `json:"findings,omitempty" doc:"not in listings: what a check found in the source; over 256 KiB it is left out"`
+	Detail   json.RawMessage `json:"detail,omitempty" doc:"not in listings: the result without its streams and file contents; with as much of the tests as fits into 256 KiB"`
+	Findings json.RawMessage `json:"findings,omitempty" doc:"not in listings: the findings of a check of the source; left out if over 256 KiB"`
 
-	Cut bool `json:"cut,omitempty" doc:"something besides a stream was cut or left out"`
+	Cut bool `json:"cut,omitempty" doc:"something other than a stream was cut or left out"`
 }

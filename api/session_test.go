@@ -96,7 +96,7 @@ func TestValidateExec(t *testing.T) {
 	}
 }
 
-// Requests of sessions are read as strictly as runs are, and the golden ones pass.
+// Requests for sessions are decoded as strictly as runs, and the golden ones are accepted.
 func TestParseSessionAndExec(t *testing.T) {
 	golden := func(name string) []byte {
 		raw, err := os.ReadFile(filepath.Join("testdata", "golden", name+".json"))

@@ -70,8 +70,8 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// About writes s for people, always with a unit, and with one digit behind the point where
-// no unit divides it: 512M, 1028.4M, 12 bytes. Parsed again it may be another size.
+// About writes s for people, always with a unit, and with one digit after the point if no unit
+// divides it: 512M, 1028.4M, 12 bytes. Parsing it again may give another size.
 func (s Size) About() string {
 	switch {
 	case s >= MiB && s%MiB != 0:
@@ -84,10 +84,10 @@ func (s Size) About() string {
 	return s.String()
 }
 
-// told is a Size in an error's text: as a word it is About.
-type told Size
+// formattedSize is a Size in an error's text: %s and %v write it as About does.
+type formattedSize Size
 
-func (t told) Format(f fmt.State, verb rune) {
+func (t formattedSize) Format(f fmt.State, verb rune) {
 	if verb == 's' || verb == 'v' {
 		_, _ = io.WriteString(f, Size(t).About()) // fmt keeps it
 		return
@@ -95,11 +95,11 @@ func (t told) Format(f fmt.State, verb rune) {
 	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), int64(t))
 }
 
-// forPeople has each Size among the words of an error written with a unit.
-func forPeople(args []any) {
+// formatSizes makes each Size among the arguments of an error print with a unit.
+func formatSizes(args []any) {
 	for i, a := range args {
 		if s, is := a.(Size); is {
-			args[i] = told(s)
+			args[i] = formattedSize(s)
 		}
 	}
 }

@@ -178,9 +178,9 @@ func TestBytesLoseNothing(t *testing.T) {
 	}
 }
 
-// What a program prints costs its readers twice as much at most, and where it is long a
-// third more, whatever it is. Short text stays text.
-func TestBytesStayNearTheirSize(t *testing.T) {
+// Encoded output is at most twice as long as the original, and at most a third longer if it is
+// long, for any content. Short text stays text.
+func TestEncodedBytesHaveABoundedSize(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		in   string
@@ -217,7 +217,7 @@ func TestBytesStayNearTheirSize(t *testing.T) {
 	}
 }
 
-// An error's sizes have a unit, whatever they are: nobody counts the digits of 1078359384.
+// Sizes in errors always have a unit: nobody counts the digits of 1078359384.
 func TestSizesOfErrorsHaveAUnit(t *testing.T) {
 	for size, want := range map[api.Size]string{
 		1078359384: "1028.4M", 512 * api.MiB: "512M", 2 * api.GiB: "2G", 1536 * api.KiB: "1.5M", 3 * api.KiB: "3K", 1500: "1.5K", 12: "12 bytes", 0: "0 bytes",

@@ -2,18 +2,18 @@ package api
 
 import "time"
 
-// A Status is how far a run is, and what became of it.
+// A Status is the progress of a run and, at the end, its result.
 type Status struct {
 	Run     string     `json:"run_id" doc:"id of the run"`
-	State   State      `json:"state" doc:"how far it is"`
-	Created time.Time  `json:"created" doc:"when it was asked for"`
+	State   State      `json:"state" doc:"the progress of the run"`
+	Created time.Time  `json:"created" doc:"when it was requested"`
 	Labels  Labels     `json:"labels,omitzero" doc:"as in the request"`
-	Usage   *LiveUsage `json:"usage,omitempty" doc:"so far, while it runs"`
-	Result  *Result    `json:"result,omitempty" doc:"when it is done, this or error"`
-	Error   *Problem   `json:"error,omitempty" doc:"what kept it from a verdict: the service's failure, not the program's"`
+	Usage   *LiveUsage `json:"usage,omitempty" doc:"resource usage so far, while it runs"`
+	Result  *Result    `json:"result,omitempty" doc:"the result; a run that is done has this or error"`
+	Error   *Problem   `json:"error,omitempty" doc:"why there is no verdict: a failure of the service, not of the program"`
 }
 
-// A State says how far a run is.
+// A State is the progress of a run.
 type State string
 
 // The states of a run.
@@ -23,9 +23,9 @@ const (
 	Done    State = "done"
 )
 
-// A Page is part of a listing. Next, when not empty, is the value of after for the
-// page that follows.
+// A Page is one page of a listing. Next, if not empty, is the value of the parameter after for the
+// next page.
 type Page[T any] struct {
 	Items []T    `json:"items" doc:"the entries of this page"`
-	Next  string `json:"next,omitempty" doc:"what to give in after for the page that follows; absent: this is the last"`
+	Next  string `json:"next,omitempty" doc:"value of the parameter after for the next page; absent on the last page"`
 }

@@ -8,64 +8,62 @@ import (
 // A Test is one input for a program, with its own limits where set, and perhaps
 // the output it should give.
 type Test struct {
-	ID           string   `json:"id,omitempty" doc:"unique among the run's tests; empty: its number among them, from 1"`
+	ID           string   `json:"id,omitempty" doc:"id, unique among the run's tests; empty: the number of the test, from 1"`
 	Stdin        Bytes    `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
 	StdinBlob    string   `json:"stdin_blob,omitempty" doc:"instead of stdin: the digest of a blob"`
-	Args         []string `json:"args,omitempty" doc:"arguments, after the run's own"`
-	Expected     *Bytes   `json:"expected,omitempty" doc:"what the program should print; absent, and no expected_blob: nothing is compared, and the test is accepted when the program ends with verdict ok"`
+	Args         []string `json:"args,omitempty" doc:"arguments in addition to the run's, after them"`
+	Expected     *Bytes   `json:"expected,omitempty" doc:"the expected output; without it and without expected_blob nothing is compared, and the test is accepted if the verdict is ok"`
 	ExpectedBlob string   `json:"expected_blob,omitempty" doc:"instead of expected: the digest of a blob"`
-	Limits       Limits   `json:"limits,omitzero" doc:"over the run's"`
+	Limits       Limits   `json:"limits,omitzero" doc:"limits of the test; they override the run's"`
 }
 
 // Compares reports whether the test says what its output should be.
 func (t Test) Compares() bool { return t.Expected != nil || t.ExpectedBlob != "" }
 
-// KeepOutput is how much of each stream a test's result carries where the Run
-// does not say.
+// KeepOutput is how much of each stream a test's result carries if the Run does not set it.
 const KeepOutput = 64 * KiB
 
-// A TestResult is how one test ended. The comparison is the agent's: the program
-// never had the expected output anywhere near it.
+// A TestResult says how one test ended. The agent compares the output: the expected output is never
+// in the program's sandbox.
 type TestResult struct {
-	ID         string `json:"id" doc:"of the test"`
+	ID         string `json:"id" doc:"id of the test"`
 	Answer     Answer `json:"answer,omitempty" doc:"absent: nothing was expected, or the verdict is not ok"`
-	Difference string `json:"difference,omitempty" doc:"the first one, of a wrong answer"`
+	Difference string `json:"difference,omitempty" doc:"the first difference, for a wrong answer"`
 	Cut        bool   `json:"cut,omitempty" doc:"a stream was longer than the run's keep_output; usage counts all of it"`
-	Result     Result `json:"result" doc:"without host and labels, which are those of the whole"`
+	Result     Result `json:"result" doc:"the result, without host and labels, which are in the run's result"`
 }
 
 // Accepted reports whether the program ended well and gave no wrong answer.
 func (t TestResult) Accepted() bool { return t.Result.Verdict == OK && t.Answer != WrongAnswer }
 
-// A Summary is what all tests of a run come to.
+// A Summary sums up all tests of a run.
 type Summary struct {
-	Tests    int `json:"tests" doc:"asked for"`
-	Ran      int `json:"ran" doc:"fewer than tests after stop_at_failure or a compile error"`
+	Tests    int `json:"tests" doc:"number of requested tests"`
+	Ran      int `json:"ran" doc:"number of tests that ran; fewer than tests after stop_at_failure or a compile error"`
 	Accepted int `json:"accepted" doc:"tests whose program ended well and gave no wrong answer"`
 
 	Verdict     Verdict `json:"verdict" doc:"the worst of all tests"`
-	Answer      Answer  `json:"answer,omitempty" doc:"wrong-answer if any is; accepted if every test that was asked for ran, was compared and is right; else absent"`
+	Answer      Answer  `json:"answer,omitempty" doc:"wrong-answer if any test has it; accepted if every requested test ran, was compared and is right; otherwise absent"`
 	FirstFailed string  `json:"first_failed,omitempty" doc:"id of the first test, in the order of the request, that was not accepted"`
-	MaxCPU      int64   `json:"max_cpu_ns" doc:"most nanoseconds of processor time of a test"`
-	MaxWall     int64   `json:"max_wall_ns" doc:"most nanoseconds of wall time of a test"`
-	MaxMemory   int64   `json:"max_memory_bytes" doc:"most bytes of memory of a test"`
+	MaxCPU      int64   `json:"max_cpu_ns" doc:"maximum processor time of a test, in nanoseconds"`
+	MaxWall     int64   `json:"max_wall_ns" doc:"maximum wall time of a test, in nanoseconds"`
+	MaxMemory   int64   `json:"max_memory_bytes" doc:"maximum memory of a test, in bytes"`
 }
 
-// severity orders verdicts for "worst": from a program that did what it should to
-// one that was not judged.
+// severity orders verdicts for "worst": from a program that ended well to one that was not judged.
 var severity = map[Verdict]int{
 	OK: 0, Nonzero: 1, Signaled: 2, OutputLimit: 3, WallLimit: 4, CPULimit: 5, MemoryLimit: 6, Denied: 7, CompileError: 8, Canceled: 9,
 }
 
-// Verdicts are all there are, from the least severe on.
+// Verdicts returns all verdicts, the least severe first.
 func Verdicts() []Verdict {
 	return slices.SortedFunc(maps.Keys(severity), func(v, w Verdict) int { return severity[v] - severity[w] })
 }
 
-// Worse reports whether v weighs more than w in a summary.
+// Worse reports whether v is more severe than w in a summary.
 func (v Verdict) Worse(w Verdict) bool { return severity[v] > severity[w] }
 
-// Summarize says what the results of the asked tests come to. results are in the
+// Summarize makes the summary of the requested tests. asked is their number; results are in the
 // order of the request.
 func Summarize(asked int, results []TestResult) Summary {
 	s := Summary{Tests: asked, Ran: len(results), Verdict: OK}
@@ -95,8 +93,8 @@ func Summarize(asked int, results []TestResult) Summary {
 	return s
 }
 
-// Decisive is the result that the verdict rests on: with tests, that of the first which
-// has the verdict; r itself where none is there.
+// Decisive returns the result that the verdict rests on: that of the first test with the verdict of
+// r, or r itself if there is none.
 func (r Result) Decisive() Result {
 	for _, t := range r.Tests {
 		if t.Result.Verdict == r.Verdict {
@@ -106,9 +104,9 @@ func (r Result) Decisive() Result {
 	return r
 }
 
-// Together adds up what tests used: processor time as a sum, memory as the most of
-// one. What else there is to say is in each result.
-func Together(results []TestResult) Usage {
+// SumUsage adds up the usage of tests: processor time as a sum, memory as the largest of one test.
+// The other measurements are in each test's result.
+func SumUsage(results []TestResult) Usage {
 	each := Unknown("see each test")
 	u := Usage{CPU: each, User: each, System: each, Memory: each, MaxRSS: each, Pids: each, OOMKills: each, ForksRefused: each}
 	var cpu, memory int64
@@ -119,7 +117,7 @@ func Together(results []TestResult) Usage {
 		u.StderrBytes += t.Result.Usage.StderrBytes
 	}
 	if len(results) > 0 {
-		u.CPU, u.Memory = Known(cpu, "sum of the tests"), Known(memory, "most of one test")
+		u.CPU, u.Memory = Known(cpu, "sum of the tests"), Known(memory, "maximum of one test")
 	}
 	return u
 }

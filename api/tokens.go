@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// sameTokens walks two texts word by word.
+// sameTokens compares two texts word by word.
 func sameTokens(expected, got []byte, same func(a, b []byte) bool) (bool, string) {
 	for n := 1; ; n++ {
 		var a, b []byte
@@ -17,16 +17,16 @@ func sameTokens(expected, got []byte, same func(a, b []byte) bool) (bool, string
 		case len(a) == 0 && len(b) == 0:
 			return true, ""
 		case len(b) == 0:
-			return false, fmt.Sprintf("token %d: ", n) + missing(a, true)
+			return false, fmt.Sprintf("token %d: ", n) + unmatchedMessage(a, true)
 		case len(a) == 0:
-			return false, fmt.Sprintf("token %d: ", n) + missing(b, false)
+			return false, fmt.Sprintf("token %d: ", n) + unmatchedMessage(b, false)
 		case !same(a, b):
-			return false, fmt.Sprintf("token %d: ", n) + unlike(a, b, parting(a, b))
+			return false, fmt.Sprintf("token %d: ", n) + diffMessage(a, b, firstDifference(a, b))
 		}
 	}
 }
 
-// cutToken takes the first token off text; an empty one says that there is none.
+// cutToken takes the first token off text; an empty token means that there is none.
 func cutToken(text []byte) (token, rest []byte) {
 	text = trimSpaceLeft(text)
 	for i, c := range text {
@@ -37,9 +37,8 @@ func cutToken(text []byte) (token, rest []byte) {
 	return text, nil
 }
 
-// sameNumber says whether two tokens are the same text, or numbers within the
-// tolerance. NaN is like itself alone, an infinity like the same infinity. What no
-// float64 can hold is text.
+// sameNumber reports whether two tokens are the same text, or numbers within the tolerance. NaN
+// equals only NaN, an infinity only the same infinity. A number that float64 cannot hold is text.
 func sameNumber(a, b []byte, tolerance float64) bool {
 	if bytes.Equal(a, b) {
 		return true

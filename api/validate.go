@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// The sizes of a Run that are the kernel's or ours, not the operator's.
+// The bounds of a Run that the kernel or brig sets, not the operator.
 const (
 	MaxArgv     = 4096      // arguments
-	MaxEnv      = 3072      // environment variables; with MaxArgv and the language's own, what a start message holds
+	MaxEnv      = 3072      // environment variables; a start message holds these, MaxArgv arguments and the language's own variables
 	MaxArgBytes = 128 << 10 // arguments and environment together, with their NULs
 	MaxFiles    = 4096      // inputs
 	maxName     = 255       // NAME_MAX
@@ -22,7 +22,7 @@ const (
 // out. It knows nothing of ceilings, stored images or languages.
 func (r Run) Validate() error {
 	for _, check := range []func() error{
-		r.validateProgram, r.validateWords, r.validateFiles, r.Collect.validate, r.validateChoices, r.Limits.Validate,
+		r.validateProgram, r.validateArgs, r.validateFiles, r.Collect.validate, r.validateChoices, r.Limits.Validate,
 		r.validateCompile, r.validateTests,
 	} {
 		if err := check(); err != nil {
@@ -41,22 +41,22 @@ func (r Run) validateProgram() error {
 	case r.Source != nil && r.Language == "":
 		return Refuse(CodeBadRequest, "source needs a language to run it")
 	case r.Source == nil && r.SourceName != "":
-		return Refuse(CodeBadRequest, "source_name %q is set and source is not", r.SourceName)
+		return Refuse(CodeBadRequest, "source_name %q is set, but source is not: set source, or leave source_name out", r.SourceName)
 	case r.Source == nil && len(r.Argv) == 0:
 		return Refuse(CodeBadRequest, "there is nothing to run: set source, or argv")
 	case r.Source == nil && r.Argv[0] == "":
 		return Refuse(CodeBadRequest, "argv[0] is empty: it must name the program")
 	case len(r.Flags) > 0 && r.Source == nil:
-		return Refuse(CodeBadRequest, "flags are for the compiler of a source: there is none")
+		return Refuse(CodeBadRequest, "flags are set, but there is no source to compile: set source, or leave flags out")
 	}
 	return nil
 }
 
-// validateWords keeps NUL, which ends a C string, out of all that execve is
-// given, and the whole within what the kernel and our message take.
-func (r Run) validateWords() error {
+// validateArgs refuses NUL, which ends a C string, in all arguments of execve, and more than the
+// kernel and the start message can hold.
+func (r Run) validateArgs() error {
 	if len(r.Argv) > MaxArgv {
-		return Refuse(CodeBadRequest, "argv has %d words: the most is %d", len(r.Argv), MaxArgv)
+		return Refuse(CodeBadRequest, "argv has %d arguments: the most is %d", len(r.Argv), MaxArgv)
 	}
 	if len(r.Env) > MaxEnv {
 		return Refuse(CodeBadRequest, "env has %d variables: the most is %d", len(r.Env), MaxEnv)
@@ -89,7 +89,7 @@ func (r Run) validateFiles() error {
 	}
 	names := make([]string, 0, len(r.Files)+1)
 	for _, f := range r.Files {
-		if err := blobOr("file "+f.Name, f.Blob, len(f.Content) > 0); err != nil {
+		if err := checkBlob("file "+f.Name, f.Blob, len(f.Content) > 0); err != nil {
 			return err
 		}
 		names = append(names, f.Name)
@@ -118,16 +118,16 @@ func (r Run) validateFiles() error {
 	return nil
 }
 
-// FileName refuses names that could mean another place than a file below /box:
-// absolute, empty parts, "." and "..", NUL, over-long parts, and bytes that are
-// not UTF-8 (FIO-03, FIO-12).
+// FileName refuses names that could refer to something else than a file below /box: absolute names,
+// empty parts, "." and "..", NUL, parts that are too long, and bytes that are not UTF-8 (FIO-03,
+// FIO-12).
 func FileName(name string) error {
 	bad := func(why string) error {
-		return Refuse(CodeBadFile, "file name %q %s: names are relative to /box, such as data/in.txt", name, why)
+		return Refuse(CodeBadFile, "file name %q %s: write a name relative to /box, such as data/in.txt", name, why)
 	}
 	switch {
 	case name == "":
-		return Refuse(CodeBadFile, "no file is named: write its name, relative to /box, such as data/in.txt")
+		return Refuse(CodeBadFile, "the file name is empty: write a name relative to /box, such as data/in.txt")
 	case name[0] == '/':
 		return bad("is absolute")
 	case len(name) > maxPath:
@@ -142,7 +142,7 @@ func FileName(name string) error {
 		case part == "." || part == "..":
 			return bad("has a part " + part)
 		case len(part) > maxName:
-			return bad("has a part over 255 bytes")
+			return bad("has a part longer than 255 bytes")
 		}
 	}
 	return nil
@@ -151,11 +151,11 @@ func FileName(name string) error {
 func (c Collect) validate() error {
 	switch {
 	case c.Files < 0 || c.Files > CollectFilesMax:
-		return Refuse(CodeBadFile, "collect.files is %d: it must lie between 0 and %d", c.Files, CollectFilesMax)
+		return Refuse(CodeBadFile, "collect.files is %d: must be between 0 and %d", c.Files, CollectFilesMax)
 	case c.Bytes < 0 || c.Bytes > CollectBytesMax:
 		return Refuse(CodeBadFile, "collect.bytes is %s: the most is %s", c.Bytes, CollectBytesMax)
 	case c.None && len(c.Globs) > 0:
-		return Refuse(CodeBadFile, "collect.none is set beside globs: choose one")
+		return Refuse(CodeBadFile, "collect.none and globs are both set: set one of them")
 	case len(c.Globs) > CollectFiles:
 		return Refuse(CodeBadFile, "collect has %d globs: the most is %d", len(c.Globs), CollectFiles)
 	}
@@ -172,12 +172,12 @@ func (c Collect) validate() error {
 		}
 	}
 	if patterns > MaxGlobBytes {
-		return Refuse(CodeBadFile, "the globs of collect that have *, ?, [ or \\ are %d bytes together: the most is %d; write fewer or shorter ones, or names, which do not count", patterns, MaxGlobBytes)
+		return Refuse(CodeBadFile, "the globs of collect with *, ?, [ or \\ have %d bytes in total: the most is %d; use fewer or shorter ones, or plain names, which do not count", patterns, MaxGlobBytes)
 	}
 	return nil
 }
 
-// IsPattern reports whether a glob may match another name than its own text.
+// IsPattern reports whether a glob may match a name other than its own text.
 func IsPattern(glob string) bool { return strings.ContainsAny(glob, `*?[\`) }
 
 func (r Run) validateChoices() error {
@@ -186,17 +186,17 @@ func (r Run) validateChoices() error {
 	}
 	switch {
 	case r.Network != "" && r.Network != "none":
-		return Refuse(CodeUnsupported, "network %q is not offered by this version: only none", r.Network)
+		return Refuse(CodeUnsupported, "network %q is not supported by this version: use none", r.Network)
 	case r.Mode != "" && !slices.Contains(RunModes(), r.Mode):
 		return Refuse(CodeBadRequest, "mode %q does not exist: use strict, fresh or exclusive", r.Mode)
 	case r.ProfileMode != "" && r.ProfileMode != Enforce && r.ProfileMode != Log:
 		return Refuse(CodeBadRequest, "profile mode %q does not exist: use enforce or log", r.ProfileMode)
 	case r.Profile != "" && len(r.ProfileRules) > 0:
-		return Refuse(CodeBadRequest, "the run names profile %q and brings one of its own: choose one", r.Profile)
+		return Refuse(CodeBadRequest, "the run sets both profile %q and profile_rules: set one of them", r.Profile)
 	case len(r.Labels.Project) > 256 || len(r.Labels.Task) > 256:
 		return Refuse(CodeBadRequest, "a label is over 256 bytes")
 	case len(r.Language) > 256 || len(r.Image) > 256:
-		return Refuse(CodeBadRequest, "the name of a language or of an image is over 256 bytes: no such name is that long")
+		return Refuse(CodeBadRequest, "the name of the language or image is over 256 bytes: no such name exists")
 	}
 	return nil
 }

@@ -22,9 +22,11 @@ func (s SessionRequest) Validate() error {
 		Profile: s.Profile, ProfileMode: s.ProfileMode, ProfileRules: s.ProfileRules,
 	}
 	for _, check := range []func() error{
-		as.validateWords, as.validateChoices, s.validateVolume, s.Limits.Validate, s.ExecLimits.Validate,
-		func() error { return unset(s.Limits, execOnly, "an exec's: set exec_limits") },
-		func() error { return unset(s.ExecLimits, sessionOnly, "the session's: set limits") },
+		as.validateArgs, as.validateChoices, s.validateVolume, s.Limits.Validate, s.ExecLimits.Validate,
+		func() error { return refuseSet(s.Limits, execOnly, "only for execs: set it in exec_limits") },
+		func() error {
+			return refuseSet(s.ExecLimits, sessionOnly, "only for the whole session: set it in limits")
+		},
 	} {
 		if err := check(); err != nil {
 			return err
@@ -39,25 +41,24 @@ func (e Exec) Validate() error {
 	if err := as.Validate(); err != nil {
 		return err
 	}
-	return unset(e.Limits, sessionOnly, "the session's: leave it out")
+	return refuseSet(e.Limits, sessionOnly, "only for the whole session: leave it out")
 }
 
-// The limits that an exec has and a session as a whole has not, and the other way
-// round.
+// The limits that only an exec has, and those that only a session as a whole has.
 var (
 	execOnly    = []string{"wall", "cpu", "output", "open_files", "stack"}
 	sessionOnly = []string{"swap", "weight", "cpuset", "scratch", "inodes"}
 )
 
-// unset refuses limits that are whose.
-func unset(l Limits, names []string, whose string) error {
+// refuseSet refuses the named limits if they are set. whose says in the error what they belong to.
+func refuseSet(l Limits, names []string, belongsTo string) error {
 	for _, name := range names {
 		if name == "cpuset" && l.Cpuset != "" {
-			return Refuse(CodeBadLimits, "limit cpuset is %s", whose)
+			return Refuse(CodeBadLimits, "limit cpuset is %s", belongsTo)
 		}
 		for _, f := range l.fields() {
 			if f.name == name && f.value != 0 {
-				return Refuse(CodeBadLimits, "limit %s is %s", name, whose)
+				return Refuse(CodeBadLimits, "limit %s is %s", name, belongsTo)
 			}
 		}
 	}

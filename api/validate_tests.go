@@ -25,7 +25,7 @@ func (r Run) validateCompile() error {
 }
 
 func (r Run) validateTests() error {
-	if err := blobOr("stdin", r.StdinBlob, len(r.Stdin) > 0); err != nil {
+	if err := checkBlob("stdin", r.StdinBlob, len(r.Stdin) > 0); err != nil {
 		return err
 	}
 	if err := r.Compare.Validate(); err != nil {
@@ -35,11 +35,11 @@ func (r Run) validateTests() error {
 	case len(r.Tests) > MaxTests:
 		return Refuse(CodeBadRequest, "%d tests: the most is %d", len(r.Tests), MaxTests)
 	case len(r.Tests) > 0 && (len(r.Stdin) > 0 || r.StdinBlob != ""):
-		return Refuse(CodeBadRequest, "stdin is set beside tests: each test has its own")
+		return Refuse(CodeBadRequest, "stdin and tests are both set: set stdin in each test")
 	case r.KeepOutput < 0 || r.KeepOutput > keepOutputMax:
 		return Refuse(CodeBadRequest, "keep_output is %s: the most is %s", r.KeepOutput, keepOutputMax)
 	case len(r.Tests) == 0 && (r.StopAtFailure || r.KeepOutput != 0 || r.Compare != (Compare{})):
-		return Refuse(CodeBadRequest, "stop_at_failure, keep_output and compare are about tests, and there are none")
+		return Refuse(CodeBadRequest, "stop_at_failure, keep_output and compare need tests, but there are none")
 	}
 	seen := make(map[string]bool, len(r.Tests))
 	for i, t := range r.Tests {
@@ -47,7 +47,7 @@ func (r Run) validateTests() error {
 		case t.ID == "" || len(t.ID) > maxTestID || strings.ContainsRune(t.ID, 0) || !utf8.ValidString(t.ID):
 			return Refuse(CodeBadRequest, "tests[%d].id %q: write 1 to %d bytes of UTF-8 without NUL", i, t.ID, maxTestID)
 		case seen[t.ID]:
-			return Refuse(CodeBadRequest, "test %q is given twice: name each differently; one without an id is called by its number, from 1", t.ID)
+			return Refuse(CodeBadRequest, "test %q is given twice: use unique ids; a test without an id gets its number, from 1", t.ID)
 		}
 		seen[t.ID] = true
 		if err := t.validate(r); err != nil {
@@ -58,31 +58,30 @@ func (r Run) validateTests() error {
 }
 
 func (t Test) validate(r Run) error {
-	if err := blobOr("stdin", t.StdinBlob, len(t.Stdin) > 0); err != nil {
+	if err := checkBlob("stdin", t.StdinBlob, len(t.Stdin) > 0); err != nil {
 		return err
 	}
-	if err := blobOr("expected", t.ExpectedBlob, t.Expected != nil); err != nil {
+	if err := checkBlob("expected", t.ExpectedBlob, t.Expected != nil); err != nil {
 		return err
 	}
-	if err := (Run{Argv: append(append([]string(nil), r.Argv...), t.Args...), Env: r.Env}).validateWords(); err != nil {
+	if err := (Run{Argv: append(append([]string(nil), r.Argv...), t.Args...), Env: r.Env}).validateArgs(); err != nil {
 		return err
 	}
 	return t.Limits.Validate()
 }
 
-// blobOr refuses a digest that is none, or one beside content of the same field.
-func blobOr(what, digest string, content bool) error {
+// checkBlob refuses an invalid digest, and a digest in addition to content of the same field.
+func checkBlob(what, digest string, content bool) error {
 	switch {
 	case digest == "":
 		return nil
 	case content:
-		return Refuse(CodeBadRequest, "%s has content and a blob: send one of them", what)
+		return Refuse(CodeBadRequest, "%s has both content and a blob: set one of them", what)
 	}
 	return BlobDigest(digest)
 }
 
-// BlobDigest refuses what is not the name of a blob: its sha256 as 64 lower-case
-// hex digits.
+// BlobDigest refuses a text that is not the name of a blob: its sha256 as 64 lower-case hex digits.
 func BlobDigest(digest string) error {
 	if len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != "" {
 		return Refuse(CodeBadRequest, "blob %.80q: write the content's sha256 as 64 lower-case hex digits", digest)

@@ -1,7 +1,7 @@
 package api
 
-// What a closed type can be, for who describes or checks it. TestValuesAreTheConstants
-// holds each list against the constants.
+// The Values methods list the values of each closed type, for code that describes or checks them.
+// TestValuesAreTheConstants compares each list with the constants.
 
 func (Verdict) Values() []Verdict { return Verdicts() }
 
@@ -55,6 +55,6 @@ func (Code) Values() []Code {
 		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
 		CodeSessionEnded, CodeUnsupported, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
 		CodeHostExhausted, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
-		CodeUnauthorized, CodeQueueFull, CodeKeyFull, CodeConnsFull, CodeBodiesFull, CodeWaited, CodeCheckRefused, CodeConflict,
+		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout, CodeCheckRefused, CodeConflict,
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// valued gives what a closed type says it can be.
+// valued returns the result of the Values method of a closed type.
 func valued[T interface {
 	~string
 	Values() []T
@@ -44,7 +44,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 	}
 }
 
-// constants gives those of the package that are strings with a type of their own, by it.
+// constants returns the package's string constants with a named type, grouped by the type.
 func constants(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

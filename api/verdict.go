@@ -1,26 +1,26 @@
 package api
 
-// A Verdict says how the program ended. Our own failures are Errors instead.
+// A Verdict says how the program ended. Failures of brig are Errors instead.
 type Verdict string
 
-// The verdicts, in the order Judge asks for them.
+// The verdicts, in the order in which Judge checks them.
 const (
 	Canceled    Verdict = "canceled"     // the caller left, or the session ended
-	MemoryLimit Verdict = "memory-limit" // the kernel killed for the run's own memory limit
+	MemoryLimit Verdict = "memory-limit" // the kernel killed a process for the run's own memory limit
 	Denied      Verdict = "denied"       // a system call of the profile's kill set; Result.Denial names it
 	CPULimit    Verdict = "cpu-limit"    // used more than Limits.CPU
 	WallLimit   Verdict = "wall-limit"   // took longer than Limits.Wall
 	OutputLimit Verdict = "output-limit" // wrote more than Limits.Output to stdout or stderr
-	Signaled    Verdict = "signaled"     // died of a signal that was not ours
+	Signaled    Verdict = "signaled"     // died of a signal that brig did not send
 	Nonzero     Verdict = "nonzero"      // exited with another code than 0
 	OK          Verdict = "ok"           // exited with 0
 
-	// CompileError stands for every failure of the compile stage; the other
-	// fields of the Result say which.
+	// CompileError stands for every failure of the compile stage. The other fields of the Result
+	// have the details.
 	CompileError Verdict = "compile-error"
 )
 
-// A Stage is the part of a run a Result speaks of.
+// A Stage is the part of a run that a Result describes.
 type Stage string
 
 // The stages.
@@ -29,28 +29,28 @@ const (
 	StageRun     Stage = "run"
 )
 
-// Evidence is all that was seen of a run which matters for its verdict. The zero
-// value is a program that exited with 0 and touched no limit.
+// Evidence is everything observed of a run that matters for its verdict. The zero value is a
+// program that exited with 0 and met no limit.
 type Evidence struct {
 	Canceled bool // the caller left, or the session ended, before the program did or before its files were collected
 
 	OOMKills   uint64 // processes the kernel killed for memory in the run's own group
-	MemoryHits uint64 // times an allocation met the group's own limit
+	MemoryHits uint64 // how often an allocation met the group's own limit
 	SetupOOM   bool   // the program could not be started within the memory limit
-	OutOfHeap  bool   // its runtime ended itself for lack of memory, as the language's manifest says it does
+	OutOfHeap  bool   // the language's runtime ended itself for lack of memory, recognized as its manifest describes
 
-	Denial      *Denial // the call of the kill set that stopped the run
+	Denial      *Denial // the system call of the kill set that stopped the run
 	WallExpired bool    // the wall clock ran out and the agent sent SIGKILL, which may have come after the end
 	OutputFull  bool    // a stream met its limit and the agent stopped the run
 
 	PidsHits   uint64 // forks refused by the pids limit
 	ScratchHit bool   // the scratch file system was found full
-	InodesHit  bool   // it was found out of inodes
+	InodesHit  bool   // the scratch file system was found out of inodes
 	FilesHit   bool   // a process was seen at its descriptor limit
 
 	CPU  Duration // user and system time of all processes
 	Wall Duration // from exec to exit
-	Peak Size     // highest memory of the group; zero when unknown
+	Peak Size     // highest memory usage of the group; zero if unknown
 
 	ExitCode int // meaningful when Signal is 0
 	Signal   int // signal that ended the main process, or 0
@@ -58,10 +58,9 @@ type Evidence struct {
 
 // Judge turns evidence into a verdict.
 //
-// The order is the precedence. What was canceled tells nothing
-// about the program. The kernel's word on memory comes before what the agent did about it.
-// A limit that stopped the run comes before the signal that stopping sent.
-// SIGKILL alone proves nothing.
+// The order is the precedence. A canceled run says nothing about the program. The kernel's report
+// on memory comes before the agent's reaction to it. A limit that stopped the run comes before the
+// signal that the agent sent to stop it. SIGKILL alone proves nothing.
 func Judge(e Evidence, l Limits) Verdict {
 	switch {
 	case e.Canceled:
@@ -72,7 +71,7 @@ func Judge(e Evidence, l Limits) Verdict {
 		return Denied
 	case l.CPU > 0 && e.CPU > l.CPU:
 		return CPULimit
-	case e.tookTooLong(l):
+	case e.exceededWall(l):
 		return WallLimit
 	case e.OutputFull:
 		return OutputLimit
@@ -88,13 +87,13 @@ func Judge(e Evidence, l Limits) Verdict {
 
 const sigkill = 9
 
-// tookTooLong believes a clock that ran out only where its signal ended the program: one
-// that had ended by itself, within its limit, met none (AGT-42).
-func (e Evidence) tookTooLong(l Limits) bool {
+// exceededWall counts an expired wall clock only if its signal ended the program: a program that had
+// ended by itself, within its limit, met no limit (AGT-42).
+func (e Evidence) exceededWall(l Limits) bool {
 	return e.WallExpired && e.Signal == sigkill || l.Wall > 0 && e.Wall > l.Wall
 }
 
-// The names in Result.LimitsHit, which are those of the fields of Limits.
+// The names in Result.LimitsHit. They are the names of the fields of Limits.
 const (
 	HitWall      = "wall"
 	HitCPU       = "cpu"
@@ -106,15 +105,15 @@ const (
 	HitOpenFiles = "open_files"
 )
 
-// LimitsHit lists every limit the program met, decisive or not, in the order of
-// Limits' fields.
+// LimitsHit lists every limit that the program met, decisive or not, in the order of the fields of
+// Limits.
 func LimitsHit(e Evidence, l Limits) []string {
 	hit := []string{}
 	for _, c := range []struct {
 		met  bool
 		name string
 	}{
-		{e.tookTooLong(l), HitWall},
+		{e.exceededWall(l), HitWall},
 		{l.CPU > 0 && e.CPU > l.CPU, HitCPU},
 		{e.OOMKills > 0 && e.MemoryHits > 0 || e.SetupOOM || e.OutOfHeap, HitMemory},
 		{e.PidsHits > 0, HitPids},

@@ -13,7 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/ownagent"
 )
 
-// An agent is a brigd of our own, and what can be measured of it.
+// An agent is a separate brigd, with methods to measure it.
 type agent struct{ *ownagent.Agent }
 
 func startAgent(ctx context.Context, o ownagent.Options, dir string, flags ...string) (*agent, error) {
@@ -24,7 +24,7 @@ func startAgent(ctx context.Context, o ownagent.Options, dir string, flags ...st
 	return &agent{a}, nil
 }
 
-// cpu is the processor time of the agent, and of all cells and runs.
+// cpu returns the processor time of the agent, and of all cells and runs.
 func (a *agent) cpu() (agentTime, cellTime time.Duration, err error) {
 	if agentTime, err = processorTime(a.Cmd.Process.Pid); err != nil {
 		return 0, 0, err
@@ -33,7 +33,7 @@ func (a *agent) cpu() (agentTime, cellTime time.Duration, err error) {
 	return agentTime, cellTime, err
 }
 
-// processorTime is what a process has used, user and system, in ticks of 10 ms.
+// processorTime is the user and system time of a process, with a resolution of 10 ms.
 func processorTime(pid int) (sum time.Duration, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -50,7 +50,7 @@ func processorTime(pid int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// groupTops are the agent's own groups, one a hierarchy, by the record it keeps.
+// groupTops returns the agent's own groups, one per hierarchy, from the record it keeps.
 func (a *agent) groupTops() ([]string, error) {
 	records, err := filepath.Glob(filepath.Join(a.Dir, "run", "*", "groups"))
 	if err != nil || len(records) != 1 {
@@ -87,7 +87,7 @@ func (a *agent) cellCPU() (time.Duration, error) {
 			}
 		}
 	}
-	return 0, errors.New("no group of the agent accounts processor time")
+	return 0, errors.New("no control group of the agent accounts for processor time")
 }
 
 // memory returns the agent's resident size and its descriptors.

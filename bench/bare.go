@@ -15,8 +15,8 @@ import (
 )
 
 // A bareClient speaks to the service as package client does to the agent: one write,
-// one read, no goroutine. Beside Go's own HTTP client it shows what of a run's time
-// is the service's.
+// one read, no goroutine. Compared with Go's own HTTP client it shows which part of a
+// run's time the service takes.
 type bareClient struct {
 	addr string
 
@@ -46,7 +46,7 @@ func (c *bareClient) get() (*bareConn, error) {
 	return &bareConn{k, bufio.NewReader(k)}, nil
 }
 
-// Run carries out one run. The connection is kept if all went well.
+// Run executes one run. The connection is reused unless there was an error.
 func (c *bareClient) Run(_ context.Context, r api.Run) (res api.Result, err error) {
 	body, err := json.Marshal(r)
 	if err != nil {

@@ -33,7 +33,7 @@ func (b *bench) serve(dir string, flags ...string) (*service, error) {
 
 func (s *service) stop() error { return s.Stop(time.Minute) }
 
-// rss is what the service's memory comes to.
+// rss returns the resident memory of the service, in MiB.
 func (s *service) rss() (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
 	if err != nil {
@@ -44,15 +44,15 @@ func (s *service) rss() (float64, error) {
 	return kib / 1024, err
 }
 
-// client speaks to the service over so many connections as it needs.
+// client returns a client of the service with as many connections as it needs.
 func (s *service) client() *remote.Client {
 	c := remote.New(s.URL, "")
 	c.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
 	return c
 }
 
-// gateway times runs through brig serve over TCP beside the agent's own socket, and
-// puts a crowd before it.
+// gateway times runs through brig serve over TCP, compared with the agent's own socket,
+// and then puts the service under the load of a crowd of clients.
 func (b *bench) gateway(ctx context.Context) (err error) {
 	if b.cfg.crowd == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	c := s.client()
-	rate, err := b.beside(ctx, s, c.Run)
+	rate, err := b.compareWithSocket(ctx, s, c.Run)
 	if err != nil {
 		return err
 	}
@@ -74,19 +74,20 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.say("64 clients on %d slots for %d s: %d runs, %.0f %% of the rate of the agent's socket, %d told to come again.",
-		b.slots, b.cfg.crowd, first.ran.Load(), 100*float64(first.ran.Load())/float64(b.cfg.crowd)/rate, first.later.Load())
-	b.want("requests of a crowd lost or hung", float64(first.lost.Load()), 0, "")
+	b.addLine("64 clients on %d slots for %d s: %d runs, %.0f %% of the rate of the agent's socket, %d requests refused with Retry-After.",
+		b.slots, b.cfg.crowd, first.ran.Load(), 100*float64(first.ran.Load())/float64(b.cfg.crowd)/rate, first.refused.Load())
+	b.atMost("requests of 64 clients with neither a result nor a correct refusal", float64(first.lost.Load()), 0, "")
 	rss, err := s.rss()
 	if err != nil {
 		return err
 	}
-	b.want("memory of the gateway after all that", rss, 60, "MiB resident")
-	return b.crowded(ctx)
+	b.atMost("memory of the gateway after this load", rss, 60, "MiB resident")
+	return b.crowdFullQueue(ctx)
 }
 
-// crowded puts a crowd before a service in whose queue there is no place for most of it.
-func (b *bench) crowded(ctx context.Context) (err error) {
+// crowdFullQueue puts a crowd of clients before a service whose queue is too short for most of
+// them.
+func (b *bench) crowdFullQueue(ctx context.Context) (err error) {
 	const places = 16
 	s, err := b.serve("crowded", "--queue", strconv.Itoa(places))
 	if err != nil {
@@ -98,39 +99,39 @@ func (b *bench) crowded(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.say("The same for %d s with %d places in the queue: %d runs, %d told to come again.", lasts, places, c.ran.Load(), c.later.Load())
-	b.least("requests told by name to come again, where the queue is full", float64(c.later.Load()), 1, "")
-	b.want("requests of that crowd lost or hung", float64(c.lost.Load()), 0, "")
+	b.addLine("The same for %d s with a queue of %d requests: %d runs, %d requests refused with Retry-After.", lasts, places, c.ran.Load(), c.refused.Load())
+	b.atLeast("requests refused with an error code and Retry-After while the queue is full", float64(c.refused.Load()), 1, "")
+	b.atMost(fmt.Sprintf("requests of 64 clients with neither a result nor a correct refusal, with a queue of %d", places), float64(c.lost.Load()), 0, "")
 	return nil
 }
 
-// A pace is how fast runs go one way.
-type pace struct {
-	p50          float64 // ms, with one client
-	full, queued float64 // runs a second: with as many clients as slots, and with twice as many, so that work waits
-	used         time.Duration
-	runs         int // that took the service so much processor time, while work waited
+// A speed is the speed of runs through one kind of client.
+type speed struct {
+	p50          float64       // ms, with one client
+	full, queued float64       // runs per second: with as many clients as slots, and with twice as many, so that requests queue
+	used         time.Duration // processor time of the service for the queued runs
+	runs         int           // number of queued runs
 }
 
-// beside times runs through the service, by Go's HTTP client and by a bare one, beside
-// runs through the agent's socket, whose rate it returns.
-func (b *bench) beside(ctx context.Context, s *service, run runner) (agentRate float64, err error) {
+// compareWithSocket times runs through the service, by Go's HTTP client and by a bare one, and
+// compares them with runs through the agent's socket, whose rate it returns.
+func (b *bench) compareWithSocket(ctx context.Context, s *service, run runner) (agentRate float64, err error) {
 	bare := newBare(s.URL)
 	defer bare.close()
 	ways := []runner{b.agent.Client.Run, run, bare.Run}
 	over, full, queued := make([][]float64, len(ways)), make([][]float64, len(ways)), make([][]float64, len(ways))
 	var rates []float64
-	var used time.Duration // by the service, with work waiting
+	var used time.Duration // by the service, while requests queue
 	counted := 0
 	for round := range b.cfg.rounds {
 		fmt.Fprintf(os.Stderr, "gateway, round %d of %d\n", round+1, b.cfg.rounds)
-		var socket pace
+		var socket speed
 		for i, run := range ways {
-			most := b.slots // requests at a time: the agent refuses more
+			most := b.slots // concurrent requests: the agent refuses more
 			if i > 0 {
-				most = 2 * b.slots // they wait in the service
+				most = 2 * b.slots // they queue in the service
 			}
-			p, err := b.pace(ctx, run, most, s.Cmd.Process.Pid)
+			p, err := b.measureSpeed(ctx, run, most, s.Cmd.Process.Pid)
 			if err != nil {
 				return 0, err
 			}
@@ -145,24 +146,24 @@ func (b *bench) beside(ctx context.Context, s *service, run runner) (agentRate f
 			queued[i] = append(queued[i], 100*p.queued/socket.queued)
 		}
 	}
-	b.say("")
-	// The client of the agent's socket is package client, which is bare; Go's own HTTP client
-	// takes more of the same processors, whatever it asks.
-	b.say("Through brig serve over TCP, beside the agent's socket, by a client as bare as the socket's: %.2f ms more at p50, %.0f %% of the rate with %d clients, %.0f %% with %d; by Go's HTTP client: %.2f ms, %.0f %%, %.0f %%.",
+	b.addLine("")
+	// The agent's socket is measured with package client, which is a bare client; Go's own
+	// HTTP client takes more time of the same processors, whatever it requests.
+	b.addLine("Through brig serve over TCP, compared with the agent's socket, with a client as simple as the socket's: %.2f ms more at p50, %.0f %% of the rate with %d clients, %.0f %% with %d; with Go's HTTP client: %.2f ms, %.0f %%, %.0f %%.",
 		median(over[2]), median(queued[2]), 2*b.slots, median(full[2]), b.slots, median(over[1]), median(queued[1]), median(full[1]))
-	b.say("Processor time of brig serve per run with %d clients: %s.", 2*b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
-	b.want("p50 through the gateway above the agent's socket", median(over[2]), 0.4, "ms")
-	b.want("the same by Go's HTTP client", median(over[1]), 0.4, "ms")
-	// The socket's callers wait for its slots among themselves, the service's in its queue.
-	b.least(fmt.Sprintf("rate through the gateway, of the agent's socket, %d clients on %d slots", 2*b.slots, b.slots), median(queued[2]), 80, "%")
-	b.least("the same by Go's HTTP client", median(queued[1]), 80, "%")
-	b.least(fmt.Sprintf("the same with %d clients, where none waits and a slot stands idle while its client has the answer", b.slots), median(full[2]), 80, "%")
-	b.least("the same by Go's HTTP client, nobody waiting", median(full[1]), 80, "%")
+	b.addLine("Processor time of brig serve per run with %d clients: %s.", 2*b.slots, (used / time.Duration(counted)).Round(time.Microsecond))
+	b.atMost(gatewayMore, median(over[2]), 0.4, "ms")
+	b.atMost("the same with Go's HTTP client", median(over[1]), 0.4, "ms")
+	// Callers of the socket wait in the bench for a slot, callers of the service in its queue.
+	b.atLeast(fmt.Sprintf("rate through the gateway, relative to the agent's socket, %d clients on %d slots", 2*b.slots, b.slots), median(queued[2]), 80, "%")
+	b.atLeast("the same with Go's HTTP client", median(queued[1]), 80, "%")
+	b.atLeast(fmt.Sprintf("the same with %d clients, where no request queues and a slot is idle until its client sends the next request", b.slots), median(full[2]), 80, "%")
+	b.atLeast("the same with Go's HTTP client, without queueing", median(full[1]), 80, "%")
 	return median(rates), nil
 }
 
-// pace times one way, with at most so many requests at a time.
-func (b *bench) pace(ctx context.Context, run runner, most, service int) (p pace, err error) {
+// measureSpeed times one kind of client, with at most that many concurrent requests.
+func (b *bench) measureSpeed(ctx context.Context, run runner, most, service int) (p speed, err error) {
 	one, err := sandboxed(ctx, run, b.run, 1, most, b.cfg.hot, 0)
 	if err != nil {
 		return p, err
@@ -180,11 +181,11 @@ func (b *bench) pace(ctx context.Context, run runner, most, service int) (p pace
 		return p, err
 	}
 	after, err := processorTime(service)
-	return pace{p50: float64(one.quantile(.5)) / 1e6, full: full.rate(), queued: queued.rate(), used: after - before, runs: len(queued.took)}, err
+	return speed{p50: float64(one.quantile(.5)) / 1e6, full: full.rate(), queued: queued.rate(), used: after - before, runs: len(queued.took)}, err
 }
 
-// readers holds a thousand streams of one run's events open, and has all of them
-// told the end.
+// readers opens a thousand streams of one run's events, and checks that all of them
+// receive the end.
 func (b *bench) readers(ctx context.Context, s *service) error {
 	c := s.client()
 	r := b.run
@@ -194,7 +195,7 @@ func (b *bench) readers(ctx context.Context, s *service) error {
 		return err
 	}
 	const want = 1000
-	var open, told atomic.Int64
+	var open, ended atomic.Int64
 	var wg sync.WaitGroup
 	for range want {
 		wg.Go(func() {
@@ -205,7 +206,7 @@ func (b *bench) readers(ctx context.Context, s *service) error {
 					open.Add(1)
 				}
 				if e.Name == "result" && bytes.Contains(e.Data, []byte(`"verdict":"ok"`)) {
-					told.Add(1)
+					ended.Add(1)
 				}
 				return nil
 			})
@@ -215,20 +216,20 @@ func (b *bench) readers(ctx context.Context, s *service) error {
 		})
 	}
 	wg.Wait()
-	b.least("event streams open at a time and told the end, of 1000", float64(min(open.Load(), told.Load())), want, "")
+	b.atLeast("concurrent event streams that received the end, of 1000", float64(min(open.Load(), ended.Load())), want, "")
 	return nil
 }
 
-// told counts what a crowd's requests came to.
-type told struct {
-	ran, later atomic.Int64 // carried out; told by name to come again
-	lost       atomic.Int64 // anything else
+// crowdOutcome counts the outcomes of a crowd's requests.
+type crowdOutcome struct {
+	ran, refused atomic.Int64 // executed; refused with a request to retry
+	lost         atomic.Int64 // any other outcome
 }
 
-// crowd has 64 clients ask for so long, each as fast as it is answered: a request has an
-// answer, or is told by name to come again, and when.
-func (b *bench) crowd(ctx context.Context, c *remote.Client, lasts time.Duration) (*told, error) {
-	t := new(told)
+// crowd lets 64 clients send requests for the time lasts, each as fast as it is answered. A
+// request must be answered with a result, or be refused with an error code and a Retry-After.
+func (b *bench) crowd(ctx context.Context, c *remote.Client, lasts time.Duration) (*crowdOutcome, error) {
+	t := new(crowdOutcome)
 	until := time.Now().Add(lasts)
 	var wg sync.WaitGroup
 	for range 64 {
@@ -242,9 +243,9 @@ func (b *bench) crowd(ctx context.Context, c *remote.Client, lasts time.Duration
 				switch {
 				case err == nil && res.Verdict == api.OK:
 					t.ran.Add(1)
-				case errors.As(err, &p) && p.Status == http.StatusTooManyRequests && (p.Code == api.CodeQueueFull || p.Code == api.CodeKeyFull) && p.RetrySafe && p.RetryAfter > 0:
-					t.later.Add(1)
-					select { // he does as he is told
+				case errors.As(err, &p) && p.Status == http.StatusTooManyRequests && (p.Code == api.CodeQueueFull || p.Code == api.CodeKeyQueueFull) && p.RetrySafe && p.RetryAfter > 0:
+					t.refused.Add(1)
+					select { // honours Retry-After
 					case <-time.After(min(time.Duration(p.RetryAfter)*time.Second, time.Until(until))):
 					case <-ctx.Done():
 					}
@@ -257,7 +258,7 @@ func (b *bench) crowd(ctx context.Context, c *remote.Client, lasts time.Duration
 	}
 	wg.Wait()
 	if t.ran.Load() == 0 {
-		return nil, errors.New("no run of the crowd was carried out")
+		return nil, errors.New("no run of the 64 clients was executed")
 	}
 	return t, nil
 }

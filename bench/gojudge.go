@@ -16,7 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// goJudge is a running go-judge, asked over its REST interface.
+// goJudge is a client of a running go-judge, over its REST interface.
 type goJudge struct {
 	url  string
 	http http.Client
@@ -28,8 +28,8 @@ func newGoJudge(url string) *goJudge {
 	return g
 }
 
-// ask sends a request and decodes the JSON that answers it.
-func (g *goJudge) ask(ctx context.Context, path, kind string, body []byte, out any) error {
+// post sends a request and decodes the JSON answer.
+func (g *goJudge) post(ctx context.Context, path, kind string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url+path, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (g *goJudge) ask(ctx context.Context, path, kind string, body []byte, out a
 	return json.Unmarshal(text, out)
 }
 
-// upload gives it a file to keep, as brig is given a blob, and returns its name there.
+// upload stores a file in go-judge, as a blob is stored in brig, and returns its id there.
 func (g *goJudge) upload(ctx context.Context, name string, content []byte) (id string, err error) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -61,11 +61,11 @@ func (g *goJudge) upload(ctx context.Context, name string, content []byte) (id s
 	if err = errors.Join(err, form.Close()); err != nil {
 		return "", err
 	}
-	err = g.ask(ctx, "/file", form.FormDataContentType(), body.Bytes(), &id)
+	err = g.post(ctx, "/file", form.FormDataContentType(), body.Bytes(), &id)
 	return id, err
 }
 
-// runner runs argv there, with the uploaded files copied in; the api.Run is not used.
+// runner runs argv in go-judge, with the uploaded files copied in; the api.Run is not used.
 func (g *goJudge) runner(files map[string]string, argv ...string) (runner, error) {
 	type object map[string]any
 	in := object{}
@@ -83,7 +83,7 @@ func (g *goJudge) runner(files map[string]string, argv ...string) (runner, error
 			ExitStatus    int
 			Files         map[string]string
 		}
-		if err := g.ask(ctx, "/run", "application/json", body, &out); err != nil {
+		if err := g.post(ctx, "/run", "application/json", body, &out); err != nil {
 			return api.Result{}, err
 		}
 		if len(out) != 1 || out[0].Status != "Accepted" {
@@ -93,20 +93,20 @@ func (g *goJudge) runner(files map[string]string, argv ...string) (runner, error
 	}, err
 }
 
-// A contest is one program in both, and as a plain spawn.
-type contest struct {
-	name  string
-	says  string
-	bare  bare
-	run   api.Run // brig's
-	other runner  // go-judge's
+// A comparison is one program in brig, in go-judge and as a plain spawn.
+type comparison struct {
+	name       string
+	wantStdout string
+	bare       bare
+	run        api.Run // brig's
+	other      runner  // go-judge's
 }
 
-// contests are /bin/true, which each has in its own root, and a static program of one
-// and the same bytes, which both are given once and copy into each run.
-func (b *bench) contests(ctx context.Context, g *goJudge) ([]contest, error) {
-	none := api.Collect{None: true} // go-judge collects no files unless told to
-	hello := contest{name: "/bin/true", bare: b.plain(), run: b.run}
+// comparisons returns /bin/true, which each has in its own root, and one static binary, which
+// is uploaded to both once and which both copy into each run.
+func (b *bench) comparisons(ctx context.Context, g *goJudge) ([]comparison, error) {
+	none := api.Collect{None: true} // go-judge collects no files by default
+	hello := comparison{name: "/bin/true", bare: b.plain(), run: b.run}
 	hello.bare.argv, hello.run.Argv, hello.run.Collect = []string{"/bin/true"}, []string{"/bin/true"}, none
 	var err error
 	if hello.other, err = g.runner(nil, "/bin/true"); err != nil {
@@ -133,38 +133,38 @@ func (b *bench) contests(ctx context.Context, g *goJudge) ([]contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := contest{
-		name: fmt.Sprintf("C program, static, %d KiB", len(content)>>10), says: "5050\n",
-		bare: bare{root: b.agent.Tree, box: box, argv: []string{"/box/sum", "100"}},
+	sum := comparison{
+		name: fmt.Sprintf("C program, static, %d KiB", len(content)>>10), wantStdout: "5050\n",
+		bare: bare{root: b.agent.Rootfs, box: box, argv: []string{"/box/sum", "100"}},
 		run: api.Run{Image: b.run.Image, Argv: []string{"/box/sum", "100"}, Collect: none,
 			Files: []api.File{{Name: "sum", Blob: digest, Executable: true}}},
 	}
 	sum.other, err = g.runner(map[string]string{"sum": id}, "/w/sum", "100")
-	return []contest{hello, sum}, err
+	return []comparison{hello, sum}, err
 }
 
-// saying is a runner that is wrong unless the program wrote text.
-func (c contest) saying(run runner) runner {
+// checked wraps a runner: it fails unless the program wrote c.says.
+func (c comparison) checked(run runner) runner {
 	return func(ctx context.Context, r api.Run) (api.Result, error) {
 		res, err := run(ctx, r)
-		if err == nil && string(res.Stdout) != c.says {
-			err = fmt.Errorf("%s wrote %q; want %q", c.name, res.Stdout, c.says)
+		if err == nil && string(res.Stdout) != c.wantStdout {
+			err = fmt.Errorf("%s wrote %q; want %q", c.name, res.Stdout, c.wantStdout)
 		}
 		return res, err
 	}
 }
 
-// compare measures brig and a go-judge in turns, with the plain spawn as the floor of
-// both.
+// compare measures brig and a go-judge alternately, with the plain spawn as the lower bound
+// of both.
 func (b *bench) compare(ctx context.Context) error {
 	g := newGoJudge(b.cfg.goJudge)
 	defer g.http.CloseIdleConnections()
-	all, err := b.contests(ctx, g)
+	all, err := b.comparisons(ctx, g)
 	if err != nil {
 		return err
 	}
-	b.say("| | clients | plain spawns/s | brig runs/s | p50 ms | p99 ms | go-judge runs/s | p50 ms | p99 ms | brig to go-judge | plain to go-judge |")
-	b.say("|---|---|---|---|---|---|---|---|---|---|---|")
+	b.addLine("| | clients | plain spawns/s | brig runs/s | p50 ms | p99 ms | go-judge runs/s | p50 ms | p99 ms | brig to go-judge | plain to go-judge |")
+	b.addLine("|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, c := range all {
 		for _, clients := range []int{1, 2, 4} {
 			var plain, its, other row
@@ -173,21 +173,21 @@ func (b *bench) compare(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				s, err := sandboxed(ctx, c.saying(b.agent.Client.Run), c.run, clients, b.slots, b.cfg.hot/clients, 0)
+				s, err := sandboxed(ctx, c.checked(b.agent.Client.Run), c.run, clients, b.slots, b.cfg.hot/clients, 0)
 				if err != nil {
 					return err
 				}
-				o, err := sandboxed(ctx, c.saying(c.other), c.run, clients, clients, b.cfg.hot/clients, 0) // it has a queue of its own
+				o, err := sandboxed(ctx, c.checked(c.other), c.run, clients, clients, b.cfg.hot/clients, 0) // go-judge has its own queue
 				if err != nil {
 					return err
 				}
-				if round > 0 { // the first has both make what they keep
+				if round > 0 { // the first round warms up the caches of both
 					plain.add(p)
 					its.add(s)
 					other.add(o)
 				}
 			}
-			b.say("| %s | %d | %.0f | %.0f | %.2f | %.2f | %.0f | %.2f | %.2f | %.2fx | %.2fx |", c.name, clients, median(plain.rates),
+			b.addLine("| %s | %d | %.0f | %.0f | %.2f | %.2f | %.0f | %.2f | %.2f | %.2fx | %.2fx |", c.name, clients, median(plain.rates),
 				median(its.rates), median(its.p50)/1e3, median(its.p99)/1e3, median(other.rates), median(other.p50)/1e3, median(other.p99)/1e3,
 				median(ratios(its.rates, other.rates)), median(ratios(plain.rates, other.rates)))
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// What go-judge answers counts only when its program ended well and wrote what it should.
-func TestGoJudgeIsHeldToItsAnswers(t *testing.T) {
+// An answer of go-judge counts only if its program succeeded and wrote the expected text.
+func TestGoJudgeAnswersAreChecked(t *testing.T) {
 	status, stdout := "Accepted", "5050\n"
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /file", func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func TestGoJudgeIsHeldToItsAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run = contest{says: "5050\n"}.saying(run)
+	run = comparison{wantStdout: "5050\n"}.checked(run)
 	if res, err := run(t.Context(), api.Run{}); err != nil || res.Verdict != api.OK {
 		t.Errorf("%+v, %v", res, err)
 	}

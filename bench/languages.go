@@ -13,17 +13,17 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// A hello is one language's least program, as brig runs it and bare.
+// A hello is one language's smallest program, run in brig and bare.
 type hello struct {
 	lang     rootfs.Language
 	bare     bare
 	run      api.Run
 	all, one row // bare, on all processors and on one
-	its      row
+	inBrig   row // in brig
 }
 
-// languages times hello in each language beside the bare command in the same image,
-// then what compiling once is worth.
+// languages times hello in each language, compared with the bare command in the same
+// image, and then the benefit of compiling only once.
 func (b *bench) languages(ctx context.Context) error {
 	if b.cfg.hellos == 0 {
 		return nil
@@ -49,29 +49,29 @@ func (b *bench) languages(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", h.lang.Name, err)
 			}
-			h.its.add(its)
+			h.inBrig.add(its)
 		}
 	}
-	b.say("")
-	b.say("| hello in | bare p50 ms | bare on one processor | brig p50 ms | more | more than on one |")
-	b.say("|---|---|---|---|---|---|")
+	b.addLine("")
+	b.addLine("| hello in | bare p50 ms | bare on one processor | brig p50 ms | added to bare | added to bare on one processor |")
+	b.addLine("|---|---|---|---|---|---|")
 	var mostAll, mostOne float64
 	for _, h := range hellos {
-		overAll, overOne := median(differences(h.its.p50, h.all.p50))/1e3, median(differences(h.its.p50, h.one.p50))/1e3
+		overAll, overOne := median(differences(h.inBrig.p50, h.all.p50))/1e3, median(differences(h.inBrig.p50, h.one.p50))/1e3
 		mostAll, mostOne = max(mostAll, overAll), max(mostOne, overOne)
-		b.say("| %s | %.2f | %.2f | %.2f | %.2f ms | %.2f ms |", h.lang.Name,
-			median(h.all.p50)/1e3, median(h.one.p50)/1e3, median(h.its.p50)/1e3, overAll, overOne)
+		b.addLine("| %s | %.2f | %.2f | %.2f | %.2f ms | %.2f ms |", h.lang.Name,
+			median(h.all.p50)/1e3, median(h.one.p50)/1e3, median(h.inBrig.p50)/1e3, overAll, overOne)
 	}
 	if len(hellos) > 0 {
-		b.want("hello p50 above the bare command, worst language", mostAll, 2, "ms")
-		b.want("hello p50 above the bare command on one processor, which is what a run gets, worst language", mostOne, 2, "ms")
+		b.atMost(helloMore, mostAll, 2, "ms")
+		b.atMost("time that brig adds to the bare hello on one processor, which is what a run gets, worst language, p50", mostOne, 2, "ms")
 	}
 	for _, h := range hellos {
 		switch h.lang.Name {
 		case "cpp":
 			err = errors.Join(b.compiles(ctx, h), b.tests(ctx, h))
 		case "python":
-			err = b.testsBeside(ctx, h)
+			err = b.compareTests(ctx, h)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", h.lang.Name, err)
@@ -83,7 +83,7 @@ func (b *bench) languages(ctx context.Context) error {
 // programs is where the languages' test programs are.
 const programs = "e2e/testdata/languages"
 
-// hellos finds the languages whose image is stored, and compiles each hello once.
+// hellos finds the languages with a stored image, and compiles each hello once.
 func (b *bench) hellos(ctx context.Context) ([]*hello, error) {
 	all, err := rootfs.LoadLanguages("", nil)
 	if err != nil {
@@ -101,7 +101,7 @@ func (b *bench) hellos(ctx context.Context) ([]*hello, error) {
 		img, err := store.Lookup(l.Image)
 		found, _ := filepath.Glob(filepath.Join(programs, l.Name, "hello.*"))
 		if err != nil || len(found) != 1 {
-			fmt.Fprintf(os.Stderr, "%s is left out: its image is not stored, or it has no hello\n", l.Name)
+			fmt.Fprintf(os.Stderr, "%s is skipped: its image is not stored, or it has no hello\n", l.Name)
 			continue
 		}
 		h := &hello{lang: l, bare: bare{root: img.Path, box: filepath.Join(b.agent.Dir, "box-"+l.Name)}}
@@ -118,7 +118,7 @@ func (b *bench) hellos(ctx context.Context) ([]*hello, error) {
 	return out, nil
 }
 
-// unpack runs hello once and lays what it has in /box out for the bare command.
+// unpack runs hello once and copies its files in /box to a directory for the bare command.
 func (b *bench) unpack(ctx context.Context, h *hello) error {
 	r := h.run
 	r.Collect = api.Collect{Globs: []string{"*", "*/*", "*/*/*"}, Files: api.CollectFilesMax, Bytes: api.CollectBytesMax}
@@ -142,12 +142,12 @@ func (b *bench) unpack(ctx context.Context, h *hello) error {
 			return err
 		}
 	}
-	h.bare.argv = rootfs.Words{Source: h.lang.SourceFile, Memory: res.Limits.Memory}.Expand(h.lang.Run, nil)
+	h.bare.argv = rootfs.Placeholders{Source: h.lang.SourceFile, Memory: res.Limits.Memory}.Expand(h.lang.Run, nil)
 	return nil
 }
 
-// compiles times a C++ program that includes everything, beside the plain compiler
-// with the same flags, and then the same once more, cached.
+// compiles times a C++ program that includes everything, compared with the plain compiler
+// with the same flags, and then the same program again, cached.
 func (b *bench) compiles(ctx context.Context, h *hello) error {
 	const text = "#include <bits/stdc++.h>\nint main() { std::cout << \"hello, world\\n\"; }\n"
 	var cold, cached, bare []float64
@@ -160,7 +160,7 @@ func (b *bench) compiles(ctx context.Context, h *hello) error {
 			return err
 		}
 		if res.Verdict != api.OK || res.Compile == nil || res.Compile.Cached {
-			return fmt.Errorf("it ends with %s, compiled %v: %s", res.Verdict, res.Compile, res.Stderr)
+			return fmt.Errorf("it ends with %s, compile stage %+v: %s", res.Verdict, res.Compile, res.Stderr)
 		}
 		ran := time.Duration(res.Timing.SetUp + res.Timing.Wall + res.Timing.Finish)
 		cold = append(cold, float64(time.Since(begun)-ran)/1e6)
@@ -170,14 +170,14 @@ func (b *bench) compiles(ctx context.Context, h *hello) error {
 			return err
 		}
 		if !res.Compile.Cached {
-			return errors.New("the second time it compiles again")
+			return errors.New("the second run compiled again instead of using the cache")
 		}
 		cached = append(cached, float64(time.Since(begun)-time.Duration(res.Timing.Wall+res.Timing.Finish))/1e6)
 
 		if err := os.WriteFile(filepath.Join(h.bare.box, "plain.cpp"), r.Source, 0o644); err != nil {
 			return err
 		}
-		// A token before it keeps the compiler from the precompiled header.
+		// An include before it keeps the compiler from using the precompiled header.
 		gxx := h.bare
 		gxx.argv = append(append([]string{"g++"}, h.lang.DefaultFlags...), "-include", "stddef.h", "-o", "plain", "plain.cpp")
 		s, err := gxx.spawn(ctx, b.spawner, 1, 1, 0)
@@ -186,15 +186,15 @@ func (b *bench) compiles(ctx context.Context, h *hello) error {
 		}
 		bare = append(bare, float64(s.took[0])/1e6)
 	}
-	b.say("")
-	b.say("C++ hello with bits/stdc++.h: plain g++ %.0f ms, brig %.0f ms, cached %.2f ms to its start.", median(bare), median(cold), median(cached))
-	b.want("C++ hello with bits/stdc++.h compiled, beside plain g++ without the precompiled header", median(ratios(cold, bare)), 0.33, "x")
-	b.want("the same again, from request to start", median(cached), 5, "ms")
+	b.addLine("")
+	b.addLine("C++ hello with bits/stdc++.h: plain g++ %.0f ms, brig %.0f ms, cached %.2f ms until its start.", median(bare), median(cold), median(cached))
+	b.atMost("compilation of C++ hello with bits/stdc++.h, relative to plain g++ without the precompiled header", median(ratios(cold, bare)), 0.33, "x")
+	b.atMost("the same program again, cached, from request to start", median(cached), 5, "ms")
 	return nil
 }
 
-// fifty is a run of hello on fifty tests.
-func fifty(h *hello) api.Run {
+// fiftyTests returns a run of hello with fifty tests.
+func fiftyTests(h *hello) api.Run {
 	r := h.run
 	want := api.Bytes("hello, world\n")
 	for i := range 50 {
@@ -203,9 +203,9 @@ func fifty(h *hello) api.Run {
 	return r
 }
 
-// rate is how many tests a second the agent carries out.
+// rate returns how many tests per second the agent executes.
 func (b *bench) rate(ctx context.Context, h *hello) (float64, error) {
-	r := fifty(h)
+	r := fiftyTests(h)
 	const times = 6
 	begun := time.Now()
 	for range times {
@@ -229,13 +229,13 @@ func (b *bench) tests(ctx context.Context, h *hello) error {
 		}
 		rates = append(rates, rate)
 	}
-	b.least("C++ tests a second, 50 in a request", median(rates), 1000, "")
+	b.atLeast("C++ tests per second, 50 per request", median(rates), 1000, "")
 	return nil
 }
 
-// testsBeside compares the rate with bare spawns of the same, as many at a time as
-// there are slots.
-func (b *bench) testsBeside(ctx context.Context, h *hello) error {
+// compareTests compares the rate with bare spawns of the same program, with as many
+// concurrent processes as there are slots.
+func (b *bench) compareTests(ctx context.Context, h *hello) error {
 	var ratio []float64
 	for range b.cfg.rounds {
 		bare, err := h.bare.spawn(ctx, b.spawner, b.slots, 100, 0)
@@ -248,6 +248,6 @@ func (b *bench) testsBeside(ctx context.Context, h *hello) error {
 		}
 		ratio = append(ratio, 100*rate/bare.rate())
 	}
-	b.least("Python tests a second, of bare spawns", median(ratio), 85, "%")
+	b.atLeast("Python tests per second, relative to bare spawns", median(ratio), 85, "%")
 	return nil
 }

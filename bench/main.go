@@ -1,5 +1,5 @@
-// Command bench measures what a run costs beside the plain spawn of the same
-// program, in the same run: on a shared machine only the ratios hold.
+// Command bench measures the cost of a run compared with a plain spawn of the same
+// program, both in one invocation: on a shared machine only the ratios are reliable.
 package main
 
 import (
@@ -22,14 +22,15 @@ func main() {
 	pflag.IntVar(&cfg.rounds, "rounds", 5, "interleaved rounds")
 	pflag.IntVar(&cfg.hot, "runs", 1000, "runs back to back, per client and round")
 	pflag.IntVar(&cfg.sparse, "sparse", 100, "runs 10 ms apart, per round")
-	pflag.IntVar(&cfg.soak, "soak", 100_000, "runs of the endurance test; 0 leaves it out")
-	pflag.IntVar(&cfg.sleepers, "sleepers", 500, "runs that sleep at the same time; 0 leaves them out")
-	pflag.IntVar(&cfg.sessions, "sessions", 50, "sessions that are made, and four times as many commands in one; 0 leaves them out")
-	pflag.IntVar(&cfg.crowd, "crowd", 60, "seconds that 64 clients ask brig serve; 0 leaves the gateway out")
-	pflag.StringSliceVar(&cfg.languages, "languages", nil, "languages to time hello in (default: all whose image is stored)")
-	pflag.IntVar(&cfg.hellos, "hellos", 20, "hellos per language and round; 0 leaves languages out")
-	pflag.StringArrayVar(&cfg.write, "write", nil, "Markdown file whose measured block is replaced (repeatable)")
-	pflag.StringVar(&cfg.goJudge, "go-judge", "", "`URL` of a running go-judge: measure brig beside it, and nothing else")
+	pflag.IntVar(&cfg.soak, "soak", 100_000, "runs of the endurance test; 0: skip it")
+	pflag.IntVar(&cfg.sleepers, "sleepers", 500, "runs that sleep concurrently; 0: skip them")
+	pflag.IntVar(&cfg.sessions, "sessions", 50, "sessions to create, and four times as many commands in one session; 0: skip them")
+	pflag.IntVar(&cfg.crowd, "crowd", 60, "seconds during which 64 clients send requests to brig serve; 0: skip the gateway")
+	pflag.StringSliceVar(&cfg.languages, "languages", nil, "languages in which hello is timed (default: all with a stored image)")
+	pflag.IntVar(&cfg.hellos, "hellos", 20, "runs of hello per language and round; 0: skip languages")
+	pflag.StringArrayVar(&cfg.write, "write", nil, "replace the measured block of this Markdown file (repeatable)")
+	pflag.StringArrayVar(&cfg.summaries, "summary", nil, "replace the summary block of this Markdown file (repeatable)")
+	pflag.StringVar(&cfg.goJudge, "go-judge", "", "`URL` of a running go-judge: only compare brig with it")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
@@ -39,7 +40,7 @@ func main() {
 	}
 }
 
-// A config says what is measured.
+// A config says what to measure.
 type config struct {
 	own                                 ownagent.Options
 	program, goJudge                    string
@@ -49,8 +50,9 @@ type config struct {
 	languages                           []string
 	hellos                              int
 	write                               []string // files with a measured block
+	summaries                           []string // files with a summary block
 }
 
 // sparseGap is the pause between sparse runs: long enough for the kernel and the
-// processors to settle.
+// processors to become idle.
 const sparseGap = 10 * time.Millisecond

@@ -15,8 +15,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A bare command is spawned by the C loop. It sees root, and at /box the directory
-// box unless that is "-".
+// A bare command is spawned by the C loop in bench/spawn. It has root as its root
+// directory, and the directory box at /box unless that is "-".
 type bare struct {
 	root, box string
 	one       bool // it may use one processor only
@@ -28,7 +28,7 @@ func (b bare) onOne() bare {
 	return b
 }
 
-// spawn spawns it in as many processes as clients.
+// spawn runs the C loop in as many processes as there are clients.
 func (b bare) spawn(ctx context.Context, spawner string, clients, count int, gap time.Duration) (sample, error) {
 	processors := "all"
 	if b.one {
@@ -60,11 +60,11 @@ func (b bare) spawn(ctx context.Context, spawner string, clients, count int, gap
 	return s, err
 }
 
-// A runner carries out one run: an agent's, or a service's.
+// A runner executes one run, on an agent or a service.
 type runner func(context.Context, api.Run) (api.Result, error)
 
-// sandboxed runs the program through the agent. An agent does not queue, so
-// clients beyond its slots wait here, as a gateway's would; the wait counts.
+// sandboxed runs the program through the agent. An agent does not queue, so clients
+// beyond its slots wait here, as they would in a gateway; the wait is included.
 func sandboxed(ctx context.Context, run runner, r api.Run, clients, slots, count int, gap time.Duration) (sample, error) {
 	gate := make(chan struct{}, slots)
 	parts := make([][]time.Duration, clients)
@@ -100,7 +100,7 @@ func sandboxed(ctx context.Context, run runner, r api.Run, clients, slots, count
 	return s, errors.Join(errs...)
 }
 
-// command times a whole command line, for sandboxes that are one.
+// command times a whole command line, for sandboxes that are command-line programs.
 func command(ctx context.Context, count int, argv ...string) (sample, error) {
 	var s sample
 	start := time.Now()

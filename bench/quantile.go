@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A sample is the latencies of one measurement and how long it took in all.
+// A sample holds the latencies of one measurement and its total duration.
 type sample struct {
 	took []time.Duration
 	wall time.Duration
@@ -24,7 +24,7 @@ func (s sample) quantile(q float64) time.Duration {
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }
 
-// median of several rounds' figures.
+// median returns the median of v.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return 0
@@ -36,10 +36,10 @@ func median(v []float64) float64 {
 	return s[len(s)/2]
 }
 
-// A row is one measured thing over all rounds.
+// A row holds the measurements of one kind over all rounds.
 type row struct {
 	name          string
-	p50, p90, p99 []float64 // microseconds, one a round
+	p50, p90, p99 []float64 // microseconds, one per round
 	rates         []float64
 	runs          int
 }
@@ -51,7 +51,8 @@ func (r *row) add(s sample) {
 	r.runs += len(s.took)
 }
 
-// line is the row of a table: the medians, and the ratios to base, round by round.
+// line formats the row of a table: the medians, and the medians of the ratios to base,
+// taken round by round.
 func (r *row) line(base *row) string {
 	s := fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.0f |", r.name, r.runs, median(r.p50)/1e3, median(r.p90)/1e3, median(r.p99)/1e3, median(r.rates))
 	if base == nil {

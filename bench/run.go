@@ -29,10 +29,10 @@ func run(ctx context.Context, cfg config) (err error) {
 	if out, err := exec.CommandContext(ctx, "gcc", "-O2", "-o", spawner, "bench/spawn/spawn.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("gcc bench/spawn/spawn.c: %w\n%s", err, out)
 	}
-	if err := cfg.own.Settle(ctx, dir); err != nil {
+	if err := cfg.own.EnsureImage(ctx, dir); err != nil {
 		return err
 	}
-	a, err := startAgent(ctx, cfg.own, dir, "--group", "daemon") // the gateway is of another user
+	a, err := startAgent(ctx, cfg.own, dir, "--group", "daemon") // the gateway runs as another user
 	if err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func run(ctx context.Context, cfg config) (err error) {
 		return err
 	}
 	b.slots = health.Slots
-	b.say("Linux %s, cgroups %s, %d processors, brig %s, `%s`; %d interleaved rounds.", health.Kernel, health.CgroupMode, goruntime.NumCPU(), health.Version, cfg.program, cfg.rounds)
-	b.say("")
+	b.addLine("Linux %s, cgroups %s, %d processors, brig %s, `%s`; %d interleaved rounds.", health.Kernel, health.CgroupMode, goruntime.NumCPU(), health.Version, cfg.program, cfg.rounds)
+	b.addLine("")
 	if cfg.goJudge != "" {
 		return b.compare(ctx)
 	}
@@ -75,7 +75,7 @@ func run(ctx context.Context, cfg config) (err error) {
 		return err
 	}
 	b.targets()
-	return b.writeTo(cfg.write)
+	return errors.Join(b.writeTo(cfg.write), b.writeSummaries(cfg.summaries))
 }
 
 // A bench collects rows over rounds.
@@ -87,22 +87,22 @@ type bench struct {
 	slots   int
 
 	report            []string // lines of Markdown
-	figures           []figure
+	measurements      []measurement
 	rows              []*row
 	bases             []*row // the plain row each is compared with; nil for plain rows
 	agentCPU, cellCPU time.Duration
-	counted           int // runs in those
+	counted           int // number of runs in these times
 }
 
 func (b *bench) plain() bare {
-	return bare{root: b.agent.Tree, box: "-", argv: []string{b.cfg.program}}
+	return bare{root: b.agent.Rootfs, box: "-", argv: []string{b.cfg.program}}
 }
 
-// measures are what a round does, in order; every sandboxed one follows its plain
-// twin, so that drift hits both.
+// measures returns the measurements of a round, in order. Every sandboxed one follows the
+// plain one it is compared with, so that drift affects both.
 func (b *bench) measures() []struct {
 	name    string
-	base    int // index of the plain twin, or -1
+	base    int // index of the plain measurement to compare with, or -1
 	measure func(context.Context) (sample, error)
 } {
 	c := b.agent.Client
@@ -124,9 +124,9 @@ func (b *bench) measures() []struct {
 		base    int
 		measure func(context.Context) (sample, error)
 	}{
-		{"plain spawn, 1 at a time", -1, pl(1, n, 0)},
+		{"plain spawn, 1 client", -1, pl(1, n, 0)},
 		{"brig strict, 1 client", 0, sb(b.run, 1, n, 0)},
-		{"plain spawn, 2 at a time", -1, pl(2, n, 0)},
+		{"plain spawn, 2 clients", -1, pl(2, n, 0)},
 		{"brig strict, 2 clients", 2, sb(b.run, 2, n, 0)},
 		{"brig strict, 8 clients", 2, sb(b.run, 8, n/4, 0)},
 		{"plain spawn, 10 ms apart", -1, pl(1, s, sparseGap)},
@@ -137,7 +137,7 @@ func (b *bench) measures() []struct {
 	return append(list, b.others()...)
 }
 
-// others are sandboxes found on this machine.
+// others returns measurements of other sandboxes found on this machine.
 func (b *bench) others() (list []struct {
 	name    string
 	base    int
@@ -151,7 +151,7 @@ func (b *bench) others() (list []struct {
 		}{name, 0, func(ctx context.Context) (sample, error) { return command(ctx, max(b.cfg.sparse/4, 5), argv...) }})
 	}
 	if path, err := exec.LookPath("bwrap"); err == nil {
-		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.Tree, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", b.cfg.program)
+		add("bubblewrap (namespaces only)", path, "--ro-bind", b.agent.Rootfs, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", b.cfg.program)
 	}
 	for _, oci := range []string{"runc", "crun"} {
 		path, err := exec.LookPath(oci)
@@ -162,20 +162,20 @@ func (b *bench) others() (list []struct {
 		brig := filepath.Join(b.cfg.own.Bin, "brig")
 		write := exec.Command(brig, "bundle", "--data-dir", b.agent.Data, "--rootfs", b.cfg.own.Name, dir, "--", b.cfg.program)
 		if out, err := write.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%s is left out: %v: %s", oci, err, out)
+			fmt.Fprintf(os.Stderr, "%s is skipped: %v: %s", oci, err, out)
 			continue
 		}
 		argv := []string{path, "--root", filepath.Join(b.agent.Dir, oci), "run", "--bundle", dir, "brig-bench-" + oci}
 		if _, err := command(context.Background(), 1, argv...); err != nil {
-			fmt.Fprintf(os.Stderr, "%s is left out: %v", oci, err)
+			fmt.Fprintf(os.Stderr, "%s is skipped: %v\n", oci, err)
 			continue
 		}
-		add(oci+" run of the same as a bundle", argv...)
+		add(oci+", the same program as a bundle", argv...)
 	}
 	return list
 }
 
-// rounds measures everything in turn, cfg.rounds times.
+// rounds makes all measurements in order, cfg.rounds times.
 func (b *bench) rounds(ctx context.Context) error {
 	list := b.measures()
 	for _, m := range list {
@@ -213,15 +213,15 @@ func (b *bench) rounds(ctx context.Context) error {
 	return nil
 }
 
-// again are the options of another agent on the same store.
-func (b *bench) again() ownagent.Options {
+// secondAgent returns the options of another agent on the same store.
+func (b *bench) secondAgent() ownagent.Options {
 	o := b.cfg.own
 	o.Store, o.Image = b.agent.Data, ""
 	return o
 }
 
-// starts has agents of their own start and answer a first run, whose cell they have
-// to build.
+// starts measures how long a new agent takes to start and answer its first run, for which
+// it has to build the cell.
 func (b *bench) starts(ctx context.Context) error {
 	var took []float64
 	for i := range b.cfg.rounds {
@@ -230,7 +230,7 @@ func (b *bench) starts(ctx context.Context) error {
 			return err
 		}
 		begun := time.Now()
-		a, err := startAgent(ctx, b.again(), dir)
+		a, err := startAgent(ctx, b.secondAgent(), dir)
 		if err != nil {
 			return err
 		}
@@ -240,21 +240,21 @@ func (b *bench) starts(ctx context.Context) error {
 			return err
 		}
 	}
-	b.want("agent start to first result", median(took), 100, "ms")
+	b.atMost(firstResult, median(took), 100, "ms")
 	return nil
 }
 
-// footprint tells what the agent holds after all rounds.
+// footprint reports the memory of the agent after all rounds.
 func (b *bench) footprint(ctx context.Context) error {
-	h, err := b.agent.holdings()
+	h, err := b.agent.resources()
 	if err != nil {
 		return err
 	}
-	b.want("memory of the agent after all rounds", float64(h.rss)/(1<<20), 25, "MiB resident")
+	b.atMost(agentMemory, float64(h.rss)/(1<<20), 25, "MiB resident")
 	health, err := b.agent.Client.Health(ctx)
 	if err != nil {
 		return err
 	}
-	b.want("files of images held in memory beside it, within --image-memory", float64(health.ImagesHeld)/(1<<20), float64(health.ImagesMax)/(1<<20), "MiB")
+	b.atMost("image files held in memory in addition, limited by --image-memory", float64(health.ImagesHeld)/(1<<20), float64(health.ImagesMax)/(1<<20), "MiB")
 	return nil
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/brig-sandbox/brig/remote"
 )
 
-// execsEach is how many commands are executed for every session that is made.
+// execsEach is the number of commands executed per session that is made.
 const execsEach = 4
 
-// sessions times, through brig serve, how long a session takes to be made, and a command
-// in one to be answered.
+// sessions measures, through brig serve, the time to make a session and the time of a
+// command in a session.
 func (b *bench) sessions(ctx context.Context) (err error) {
 	if b.cfg.sessions == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 		begun := time.Now()
 		made, err := c.CreateSession(ctx, ask)
 		if err != nil {
-			return fmt.Errorf("make a session: %w", err)
+			return fmt.Errorf("create a session: %w", err)
 		}
 		makes.took = append(makes.took, time.Since(begun))
 		if err := c.EndSession(ctx, made.ID); err != nil {
@@ -42,10 +42,10 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.say("Sessions through brig serve, one client: %d made, p50 %.2f ms, p99 %.2f ms; `%s` executed in one %d times, p50 %.2f ms, p99 %.2f ms.", len(makes.took),
+	b.addLine("Sessions through brig serve, one client: %d created, p50 %.2f ms, p99 %.2f ms; `%s` executed in one %d times, p50 %.2f ms, p99 %.2f ms.", len(makes.took),
 		milli(makes.quantile(.5)), milli(makes.quantile(.99)), b.cfg.program, len(execs.took), milli(execs.quantile(.5)), milli(execs.quantile(.99)))
-	b.want("a session made, p50", milli(makes.quantile(.5)), 50, "ms")
-	b.want("a command executed in a session, p50", milli(execs.quantile(.5)), 10, "ms")
+	b.atMost("creation of a session, p50", milli(makes.quantile(.5)), 50, "ms")
+	b.atMost("execution of a command in a session, p50", milli(execs.quantile(.5)), 10, "ms")
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 func (b *bench) execs(ctx context.Context, c *remote.Client, ask api.SessionRequest) (s sample, err error) {
 	made, err := c.CreateSession(ctx, ask)
 	if err != nil {
-		return s, fmt.Errorf("make a session: %w", err)
+		return s, fmt.Errorf("create a session: %w", err)
 	}
 	defer func() { err = errors.Join(err, c.EndSession(ctx, made.ID)) }()
 	for range execsEach * b.cfg.sessions {

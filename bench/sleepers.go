@@ -14,10 +14,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// sleepFor is how long each sleeper sleeps: longer than starting all of them takes.
+// sleepFor is how long each sleeper sleeps: longer than it takes to start all of them.
 const sleepFor = 25 * time.Second
 
-// sleepers has many runs sleep at the same time, each in a slot and cell of its own.
+// sleepers runs many programs that sleep at the same time, each in its own slot and cell.
 func (b *bench) sleepers(ctx context.Context) (err error) {
 	n := b.cfg.sleepers
 	if n == 0 {
@@ -27,7 +27,7 @@ func (b *bench) sleepers(ctx context.Context) (err error) {
 	if err := os.Mkdir(dir, 0o711); err != nil {
 		return err
 	}
-	a, err := startAgent(ctx, b.again(), dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
+	a, err := startAgent(ctx, b.secondAgent(), dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
 	if err != nil {
 		return err
 	}
@@ -70,13 +70,13 @@ func (b *bench) sleepers(ctx context.Context) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%d sleepers: %w", n, err)
 	}
-	b.least(fmt.Sprintf("programs asleep at the same time, of %d", n), float64(together), float64(n), "")
-	b.want("memory they took, with cells and kernel objects", float64(free-lowest)/float64(n)/(1<<20), 16, "MiB each")
-	b.want("time until the last had slept", (time.Since(start) - sleepFor).Seconds(), 30, "s more than its sleep")
+	b.atLeast(fmt.Sprintf("programs that sleep concurrently, of %d", n), float64(together), float64(n), "")
+	b.atMost("memory of these programs, with cells and kernel objects", float64(free-lowest)/float64(n)/(1<<20), 16, "MiB each")
+	b.atMost("time until the last of them ended", (time.Since(start) - sleepFor).Seconds(), 30, "s more than its sleep")
 	return nil
 }
 
-// sleeping counts the agent's programs that are there now.
+// sleeping counts the programs named sleep that exist now.
 func (a *agent) sleeping() (int, error) {
 	comms, err := filepath.Glob("/proc/[0-9]*/comm")
 	n := 0
@@ -88,7 +88,7 @@ func (a *agent) sleeping() (int, error) {
 	return n, err
 }
 
-// available is the kernel's estimate of the memory that could be had, in bytes.
+// available returns the kernel's estimate of the available memory, in bytes.
 func available() (int64, error) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// soakWindows is into how many parts the endurance test is cut. Before each the
-// plain spawn is measured, because only the ratio holds.
+// soakWindows is the number of parts of the endurance test. Before each part the
+// plain spawn is measured, because only the ratio is reliable.
 const soakWindows = 20
 
 // soak runs the program many times and compares the end with the beginning: the
-// time per run, and everything that could grow.
+// time per run, and all resources that could grow.
 func (b *bench) soak(ctx context.Context) error {
 	n := b.cfg.soak / soakWindows / 2
 	if n == 0 {
 		return nil
 	}
-	before, err := b.agent.atRest(ctx)
+	before, err := b.agent.idleResources(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,35 +37,35 @@ func (b *bench) soak(ctx context.Context) error {
 		}
 		ratio = append(ratio, base.rate()/s.rate())
 	}
-	after, err := b.agent.atRest(ctx)
+	after, err := b.agent.idleResources(ctx)
 	if err != nil {
 		return err
 	}
 	quarter := soakWindows / 4
 	first, last := median(ratio[:quarter]), median(ratio[soakWindows-quarter:])
-	b.want(fmt.Sprintf("time per run, last quarter of %d beside the first", 2*n*soakWindows), 100*(last/first-1), 5, "% more")
-	b.want("growth of the agent's memory meanwhile", float64(after.rss-before.rss)/(1<<20), 2, "MiB")
-	b.want("growth in descriptors", float64(after.fds-before.fds), 0, "")
-	b.want("growth in groups of ours", float64(after.groups-before.groups), 0, "")
-	b.want("growth in memory groups of the kernel, zombies included", float64(after.kernelGroups-before.kernelGroups), 10, "")
-	b.want("growth in mounts", float64(after.mounts-before.mounts), 0, "")
+	b.atMost(fmt.Sprintf("time per run, last quarter of %d runs relative to the first", 2*n*soakWindows), 100*(last/first-1), 5, "% more")
+	b.atMost("growth of the agent's memory during these runs", float64(after.rss-before.rss)/(1<<20), 2, "MiB")
+	b.atMost("growth in the agent's descriptors", float64(after.fds-before.fds), 0, "")
+	b.atMost("growth in the agent's control groups", float64(after.groups-before.groups), 0, "")
+	b.atMost("growth in the kernel's memory groups, including removed ones that it still keeps", float64(after.kernelGroups-before.kernelGroups), 10, "")
+	b.atMost("growth in the agent's mounts", float64(after.mounts-before.mounts), 0, "")
 	return nil
 }
 
-// holdings are what an agent has of the machine.
-type holdings struct {
+// resources are the resources of the machine that an agent uses.
+type resources struct {
 	rss          int64
 	fds          int
 	groups       int // directories below the agent's, in every hierarchy
-	kernelGroups int // memory groups the kernel still keeps, removed ones too
+	kernelGroups int // memory groups that the kernel still keeps, including removed ones
 	mounts       int // in the agent's mount namespace
 }
 
-// atRest takes the sample with the fewest descriptors of a second: the shell of the
-// last run is buried and the next is made after the answer.
-func (a *agent) atRest(ctx context.Context) (least holdings, err error) {
+// idleResources samples for one second and returns the sample with the fewest descriptors: the
+// shell of the last run is destroyed, and the next one is made, after the answer.
+func (a *agent) idleResources(ctx context.Context) (least resources, err error) {
 	for i := range 10 {
-		h, err := a.holdings()
+		h, err := a.resources()
 		if err != nil {
 			return h, err
 		}
@@ -81,7 +81,7 @@ func (a *agent) atRest(ctx context.Context) (least holdings, err error) {
 	return least, nil
 }
 
-func (a *agent) holdings() (h holdings, err error) {
+func (a *agent) resources() (h resources, err error) {
 	if h.rss, h.fds, err = a.memory(); err != nil {
 		return h, err
 	}
@@ -107,7 +107,7 @@ func (a *agent) holdings() (h holdings, err error) {
 			if err == nil && d.IsDir() {
 				h.groups++
 			}
-			return nil // one that goes away meanwhile is not there
+			return nil // a group removed in the meantime does not count
 		})
 	}
 	return h, err

@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// FindProgram looks in the image's tree for the program that c runs, as the runtime
-// will: in PATH if its name has no slash. An error is fs.ErrNotExist where there is
-// none, and fs.ErrPermission where it may not be executed. Links out of the tree, which
-// are absolute and mean the image's own root, are not followed: they count as found.
+// FindProgram searches the image's tree for the program that c runs, in the same way as the
+// runtime: in PATH if its name has no slash. The error is fs.ErrNotExist if there is no such
+// program, and fs.ErrPermission if it is not executable. FindProgram does not follow links that
+// lead out of the tree: these are absolute and refer to the image's own root, so they count as
+// found.
 func FindProgram(tree string, c Config) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {
@@ -20,7 +21,7 @@ func FindProgram(tree string, c Config) error {
 	}
 	defer root.Close()
 	name := c.Args[0]
-	places := []string{path.Join("/box", name)} // a name with a slash begins in the working directory
+	places := []string{path.Join("/box", name)} // a name with a slash is relative to /box
 	switch {
 	case path.IsAbs(name):
 		places = []string{name}

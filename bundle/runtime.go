@@ -6,17 +6,17 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// ownCalls are what runc 1.1 and newer calls itself between loading the filter and exec:
-// it opens /proc/self/fd, sees by fstatfs that it is on procfs, and lists it by
-// getdents64, to mark every descriptor close-on-exec. Refused, it ends with "ensure
-// /proc/self/fd is on procfs: operation not permitted". Under brig the filter is loaded
-// last, so that it needs no call of brig's own.
-var ownCalls = []string{"fstatfs", "getdents64"}
+// runtimeCalls are the system calls that runc 1.1 and newer itself makes between loading the filter and
+// exec: it opens /proc/self/fd, checks with fstatfs that it is on procfs, and lists it with
+// getdents64, to mark every descriptor close-on-exec. If a call is refused, runc exits with "ensure
+// /proc/self/fd is on procfs: operation not permitted". brig loads its filter last, so a profile
+// need not allow any call of brig itself.
+var runtimeCalls = []string{"fstatfs", "getdents64"}
 
-// Widened gives the profile that a bundle has: p, and the calls of the runtime itself
-// that p does not allow. Those are named in added, empty where p allows them.
-func Widened(p seccomp.Profile) (wide seccomp.Profile, added []string) {
-	for _, name := range ownCalls {
+// WithRuntimeCalls returns the profile of a bundle: p plus those of the runtime's own calls that p does not
+// allow. added lists these calls; it is empty if p allows all of them.
+func WithRuntimeCalls(p seccomp.Profile) (wide seccomp.Profile, added []string) {
+	for _, name := range runtimeCalls {
 		if !allows(p, name) {
 			added = append(added, name)
 		}
@@ -31,11 +31,11 @@ func Widened(p seccomp.Profile) (wide seccomp.Profile, added []string) {
 			rules = append(rules, r)
 		}
 	}
-	p.Rules = append(rules, seccomp.Rule{Names: added, Answer: seccomp.Allow(), Why: "runc itself calls it under the filter, before exec"})
+	p.Rules = append(rules, seccomp.Rule{Names: added, Answer: seccomp.Allow(), Why: "runc itself makes this call under the filter, before exec"})
 	return p, added
 }
 
-// allows reports whether p lets a call through whatever its arguments are.
+// allows reports whether p allows a call with any arguments.
 func allows(p seccomp.Profile, name string) bool {
 	return slices.ContainsFunc(p.Rules, func(r seccomp.Rule) bool {
 		return r.Action == seccomp.ActAllow && len(r.Args) == 0 && slices.Contains(r.Names, name)

@@ -1,9 +1,9 @@
 // Package bundle writes a run as an OCI bundle, so that a plain runtime such as
 // runc applies brig's policy to one program.
 //
-// What a bundle cannot say is not in it: the limits on wall time and output, one
-// size for all scratch directories together, the verdict. The program is PID 1
-// there, which ignores signals it has no handler for; under brig it is PID 2.
+// A bundle cannot express, and therefore lacks: the limits on wall time and output, one size for
+// all scratch directories together, the verdict. In a bundle the program is PID 1, which ignores
+// signals it has no handler for; under brig it is PID 2.
 package bundle
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// A Config is one run, decided.
+// A Config describes one run completely.
 type Config struct {
 	Args     []string          // the command, looked up in PATH
-	Env      map[string]string // over PATH, HOME, TMPDIR and LANG
+	Env      map[string]string // in addition to PATH, HOME, TMPDIR and LANG, which it may override
 	Limits   api.Limits        // complete: see api.Limits.Resolve
-	Profile  seccomp.Profile   // the bundle's has what Widened adds
-	FullProc bool              // /proc with more than processes; what leaks of the host is masked
+	Profile  seccomp.Profile   // the bundle also allows the runtime's own calls
+	FullProc bool              // /proc with more than processes; files that leak host data are masked
 }
 
-// The ids of the program: inside, and where the range of 65,536 begins on the
-// host. No slot of an agent has that range.
+// The ids of the program: inside the container, and the start of the range of 65,536 ids on the
+// host. No slot of an agent uses that range.
 const (
 	uid    = 1000
 	hostID = 0x6fff0000
@@ -39,16 +39,16 @@ const (
 // Root is the name of the image's tree in a bundle.
 const Root = "rootfs"
 
-// Spec writes c as an OCI runtime configuration. It reads nothing.
+// Spec converts c to an OCI runtime configuration. It reads no files.
 func Spec(c Config) (*oci.Spec, error) {
-	wide, _ := Widened(c.Profile)
-	filter, err := filterOf(wide)
+	wide, _ := WithRuntimeCalls(c.Profile)
+	filter, err := ociFilter(wide)
 	if err != nil {
 		return nil, err
 	}
 	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: hostID, Size: idSize}}
 	return &oci.Spec{
-		Version:  "1.0.2", // of the specification; what runc 1.1 reads
+		Version:  "1.0.2", // of the specification, as runc 1.1 reads it
 		Root:     &oci.Root{Path: Root, Readonly: true},
 		Hostname: "sandbox",
 		Process: &oci.Process{
@@ -68,20 +68,20 @@ func Spec(c Config) (*oci.Spec, error) {
 			Resources:         resources(c.Limits),
 			Seccomp:           filter,
 			RootfsPropagation: "private",
-			MaskedPaths:       masked,
+			MaskedPaths:       maskedPaths,
 			ReadonlyPaths:     []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
 		},
 	}, nil
 }
 
-// masked tell of the host, or of its other tenants. With subset=pid they are not
-// there in the first place.
-var masked = []string{
+// maskedPaths are files that reveal data about the host or its other tenants. With subset=pid they do
+// not exist at all.
+var maskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
 	"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
 }
 
-// searchPath is the PATH of a program whose environment is over ours.
+// searchPath returns the PATH of a program: that in over, else the default.
 func searchPath(over map[string]string) string {
 	if p, ok := over["PATH"]; ok {
 		return p
@@ -102,8 +102,8 @@ func environment(over map[string]string) []string {
 	return env
 }
 
-// mounts are what is not the image. Each scratch directory has the whole limit on
-// scratch; together they are bounded by the limit on memory.
+// mounts returns all mounts except the image. Each scratch directory has the full scratch limit;
+// together they are bounded by the memory limit.
 func mounts(c Config) []oci.Mount {
 	proc := []string{"nosuid", "nodev", "noexec", "ro", "hidepid=invisible"}
 	if !c.FullProc {
@@ -122,8 +122,8 @@ func mounts(c Config) []oci.Mount {
 	}
 }
 
-// rlimits are those of a cell and those of a run. The processor time is a backstop
-// in whole seconds.
+// rlimits returns the rlimits of a cell and of a run together. RLIMIT_CPU is a backstop in whole
+// seconds.
 func rlimits(l api.Limits) []oci.POSIXRlimit {
 	both := func(name string, v uint64) oci.POSIXRlimit { return oci.POSIXRlimit{Type: name, Hard: v, Soft: v} }
 	return []oci.POSIXRlimit{
@@ -138,17 +138,18 @@ func resources(l api.Limits) *oci.LinuxResources {
 	const period = 100_000 // microseconds
 	memory, swap := int64(l.Memory), int64(l.Memory+l.Swap)
 	quota, shares := int64(l.CPUs*period), uint64(l.Weight)
-	every := uint64(period)
+	periodUS := uint64(period)
 	return &oci.LinuxResources{
 		Devices: []oci.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},
 		Memory:  &oci.LinuxMemory{Limit: &memory, Swap: &swap},
-		CPU:     &oci.LinuxCPU{Quota: &quota, Period: &every, Shares: &shares, Cpus: l.Cpuset},
+		CPU:     &oci.LinuxCPU{Quota: &quota, Period: &periodUS, Shares: &shares, Cpus: l.Cpuset},
 		Pids:    &oci.LinuxPids{Limit: &l.Pids},
 	}
 }
 
-// filterOf exports a profile. The form is that of linux.seccomp in either package.
-func filterOf(p seccomp.Profile) (*oci.LinuxSeccomp, error) {
+// ociFilter converts a profile to OCI form. The JSON form of linux.seccomp is the same in seccomp
+// and in the OCI package.
+func ociFilter(p seccomp.Profile) (*oci.LinuxSeccomp, error) {
 	o, err := seccomp.ExportOCI(p)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestSpecGolden(t *testing.T) {
 	if len(s.Linux.Seccomp.Syscalls) == 0 {
 		t.Fatal("the filter has no rules")
 	}
-	s.Linux.Seccomp = nil // package seccomp has golden files of it
+	s.Linux.Seccomp = nil // package seccomp has its own golden files for it
 	got, err := json.MarshalIndent(s, "", "\t")
 	if err != nil {
 		t.Fatal(err)
@@ -149,8 +149,8 @@ func TestWriteLeavesNothingBehindWhenItFails(t *testing.T) {
 	}
 }
 
-// The calls that runc makes itself under the filter are allowed in every bundle, and no
-// other call is that the profile refuses.
+// Every bundle allows the calls that runc itself makes under the filter, and no other call that the
+// profile refuses.
 func TestOnlyTheRuntimesOwnCallsAreAdded(t *testing.T) {
 	for _, name := range append(seccomp.Tiers(), "refusing") {
 		p := seccomp.Profile{Name: name, Default: seccomp.Fail(seccomp.EPERM), Rules: []seccomp.Rule{
@@ -163,7 +163,7 @@ func TestOnlyTheRuntimesOwnCallsAreAdded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wide, added := Widened(p)
+		wide, added := WithRuntimeCalls(p)
 		if err := seccomp.Validate(wide); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -171,7 +171,7 @@ func TestOnlyTheRuntimesOwnCallsAreAdded(t *testing.T) {
 		for nr := range int32(600) {
 			call := seccomp.Call{Nr: nr, Arch: seccomp.AMD64.Audit()}
 			was, is := before.Decide(call), after.Decide(call)
-			own := slices.Contains(ownCalls, is.Name)
+			own := slices.Contains(runtimeCalls, is.Name)
 			switch {
 			case own && is.Answer != seccomp.Allow():
 				t.Errorf("%s: %s is %v in a bundle; want it allowed", name, is.Name, is.Answer)

@@ -11,8 +11,8 @@ import (
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// Write makes the directory dir with config.json and a copy of the image's tree.
-// The directory must not exist; after an error it does not.
+// Write makes the directory dir with config.json and a copy of the image's tree. dir must not
+// exist; after an error it does not exist either.
 func Write(dir, tree string, spec *oci.Spec) (err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fmt.Errorf("make bundle: %w", err)
@@ -32,7 +32,7 @@ func Write(dir, tree string, spec *oci.Spec) (err error) {
 		return err
 	}
 	defer to.Close()
-	if err := to.Chmod(".", 0o755); err != nil { // whatever the umask: the container's root passes through
+	if err := to.Chmod(".", 0o755); err != nil { // despite the umask: the container's root must enter it
 		return err
 	}
 	config, err := json.MarshalIndent(spec, "", "\t")
@@ -53,9 +53,8 @@ func Write(dir, tree string, spec *oci.Spec) (err error) {
 	return copyTree(into, from)
 }
 
-// copyTree copies directories, regular files and symbolic links with their modes;
-// a stored image has nothing else in it. Directories get their modes last, as one
-// may be unwritable.
+// copyTree copies directories, regular files and symbolic links with their modes; a stored image
+// has no other members. Directories get their modes last, because a directory may be unwritable.
 func copyTree(to, from *os.Root) error {
 	modes := map[string]fs.FileMode{}
 	err := fs.WalkDir(from.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -82,7 +81,7 @@ func copyTree(to, from *os.Root) error {
 		case d.Type().IsRegular():
 			return copyFile(to, from, name, info.Mode().Perm())
 		}
-		return fmt.Errorf("copy %s: neither a directory, a file nor a link", name)
+		return fmt.Errorf("copy %s: it is not a directory, a file or a link", name)
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package cache keeps content by name in a directory of bounded size: artifacts by
-// what they were compiled from, blobs by their own digest. What was used longest
-// ago goes first. Any number of processes may share a directory.
+// Package cache stores content by name in a directory of bounded size. The name of an artifact is
+// the digest of all that it was compiled from; the name of a blob is its own digest. The least
+// recently used content is evicted first. Any number of processes may share a directory.
 package cache
 
 import (
@@ -26,56 +26,57 @@ import (
 //	<64 hex digits>   the sha256 of the content in binary, then the content
 //	.new-<random>     being written
 //
-// It is root's alone (mode 0700): nothing a run can reach leads there (CMP-16).
+// Only root can access it (mode 0700): a run has no path to it (CMP-16).
 type Cache struct {
-	dir  string
-	most int64 // of the costs of all files
+	dir     string
+	maxSize int64 // limit of the total cost of all files
 
 	mu   sync.Mutex
-	size int64 // guarded by mu; as last counted, and what was added since
+	size int64 // guarded by mu; the last counted total plus the additions since
 
-	recent recent // what was checked lately
+	memory memoryCache // recently checked content
 }
 
 // The errors of Get and PutBlob.
 var (
 	ErrNotFound = errors.New("not in the cache")
-	ErrDigest   = errors.New("the content has another digest")
+	ErrDigest   = errors.New("the content has a different digest")
 )
 
 const (
-	header    = sha256.Size
-	unwritten = ".new-"
-	staleNew  = time.Hour        // an unwritten file this old has lost its writer
-	usedAgain = 10 * time.Second // between two notes of use
+	headerSize    = sha256.Size
+	tempPrefix    = ".new-"
+	staleAfter    = time.Hour        // the writer of an unwritten file of this age no longer exists
+	touchInterval = 10 * time.Second // minimum time between two updates of a file's time of use
 )
 
-// A file takes whole blocks of the file system, and an inode. leastCost is more than the
-// smallest one takes, so that a bound of the bytes is one of the number as well: 131,072 files
-// in 2 GiB, which evict looks through in less than a second.
+// A file takes whole blocks of the file system, and an inode. minCost is more than the smallest
+// file takes, so that a limit on the bytes also limits the number of files: 131,072 files in 2 GiB,
+// which evict scans in less than a second.
 const (
-	block     = 4 << 10
-	leastCost = 16 << 10
+	blockSize = 4 << 10
+	minCost   = 16 << 10
 )
 
-// Cost is what content of so many bytes counts as in a cache: no less than the disk gives
-// for it (TestSmallFilesAreCounted).
-func Cost(content int64) int64 { return costOf(content + header) }
+// Cost returns the size that a cache accounts for content of that many bytes: at least the disk
+// space that it takes (TestSmallFilesAreCounted).
+func Cost(content int64) int64 { return costOf(content + headerSize) }
 
-func costOf(file int64) int64 { return max((file+block-1)/block*block, leastCost) }
+func costOf(file int64) int64 { return max((file+blockSize-1)/blockSize*blockSize, minCost) }
 
-// Open opens the cache in dir, making it where it is missing.
-func Open(dir string, most int64) (*Cache, error) {
+// Open opens the cache in dir and makes it if it is missing. most limits the total cost of the
+// files.
+func Open(dir string, maxSize int64) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
-	c := &Cache{dir: dir, most: most}
+	c := &Cache{dir: dir, maxSize: maxSize}
 	return c, c.evict()
 }
 
-// Get returns the content under a name, which is not to be changed: others have the
-// same bytes. Content that is not what was put there is removed and not returned:
-// what a run executes was compiled, whatever became of the disk since (CMP-16).
+// Get returns the content under a name. The caller must not change it: other callers share the same
+// bytes. Get removes content that differs from what was stored, and does not return it: a run never
+// executes an artifact that changed on disk after it was compiled (CMP-16).
 func (c *Cache) Get(name string) ([]byte, error) {
 	path, err := c.path(name)
 	if err != nil {
@@ -88,9 +89,9 @@ func (c *Cache) Get(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read cache: %w", err)
 	}
-	if content, ok := c.recent.get(name, stampOf(before)); ok {
-		if c.used(path, before) {
-			c.recent.forget(name) // its stamp has changed
+	if content, ok := c.memory.get(name, stampOf(before)); ok {
+		if c.touch(path, before) {
+			c.memory.forget(name) // its stamp has changed
 		}
 		return content, nil
 	}
@@ -101,16 +102,16 @@ func (c *Cache) Get(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read cache: %w", err)
 	}
-	if len(all) < header || sha256.Sum256(all[header:]) != [header]byte(all[:header]) {
+	if len(all) < headerSize || sha256.Sum256(all[headerSize:]) != [headerSize]byte(all[:headerSize]) {
 		return nil, errors.Join(ErrNotFound, c.remove(path))
 	}
-	if !c.used(path, before) {
-		c.recent.keep(name, stampOf(before), all[header:])
+	if !c.touch(path, before) {
+		c.memory.put(name, stampOf(before), all[headerSize:])
 	}
-	return all[header:], nil
+	return all[headerSize:], nil
 }
 
-// Size is how many bytes Get would return.
+// Size returns the number of bytes that Get would return.
 func (c *Cache) Size(name string) (int64, error) {
 	path, err := c.path(name)
 	if err != nil {
@@ -123,10 +124,10 @@ func (c *Cache) Size(name string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read cache: %w", err)
 	}
-	return max(st.Size()-header, 0), nil
+	return max(st.Size()-headerSize, 0), nil
 }
 
-// Has reports whether something is there under the name, and counts it as used.
+// Has reports whether there is content under the name, and marks it as used.
 func (c *Cache) Has(name string) bool {
 	path, err := c.path(name)
 	if err != nil {
@@ -134,23 +135,24 @@ func (c *Cache) Has(name string) bool {
 	}
 	st, err := os.Lstat(path)
 	if err == nil {
-		c.used(path, st)
+		c.touch(path, st)
 	}
 	return err == nil
 }
 
-// used notes the time, which orders eviction, unless it was noted a moment ago. A
-// file that is gone meanwhile, or a read-only disk, only makes the order worse.
-func (c *Cache) used(path string, st fs.FileInfo) (noted bool) {
+// touch sets the file's modification time, which determines the order of eviction, unless it was set
+// less than touchInterval ago, and reports whether it did. It ignores errors: a file removed in the
+// meantime, or a read-only disk, only makes the order less accurate.
+func (c *Cache) touch(path string, st fs.FileInfo) (noted bool) {
 	now := time.Now()
-	if now.Sub(st.ModTime()) <= usedAgain {
+	if now.Sub(st.ModTime()) <= touchInterval {
 		return false
 	}
 	_ = os.Chtimes(path, now, now)
 	return true
 }
 
-// Remove removes what is under a name; nothing there is fine.
+// Remove removes the content under a name. It is no error if there is none.
 func (c *Cache) Remove(name string) error {
 	path, err := c.path(name)
 	if err != nil {
@@ -164,24 +166,25 @@ func (c *Cache) Remove(name string) error {
 		err = os.Remove(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // another process was first, and counts by itself
+		return nil // another process removed it first, and has its own count
 	}
 	if err != nil {
 		return fmt.Errorf("remove from cache: %w", err)
 	}
-	c.recent.forget(name)
+	c.memory.forget(name)
 	c.mu.Lock()
 	c.size -= costOf(st.Size())
 	c.mu.Unlock()
 	return nil
 }
 
-// Put keeps content under a name that is not its digest.
+// Put stores content under a name that is not its digest.
 func (c *Cache) Put(name string, content []byte) error {
 	return c.put(name, bytes.NewReader(content), false)
 }
 
-// PutBlob keeps what r holds under its digest, or nothing if that is another.
+// PutBlob stores the content of r under its digest. It stores nothing if the content has another
+// digest.
 func (c *Cache) PutBlob(digest string, r io.Reader) error { return c.put(digest, r, true) }
 
 func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
@@ -189,7 +192,7 @@ func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(c.dir, unwritten)
+	tmp, err := os.CreateTemp(c.dir, tempPrefix)
 	if err != nil {
 		return fmt.Errorf("write cache: %w", err)
 	}
@@ -206,16 +209,16 @@ func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
 		return fmt.Errorf("%w: %x", ErrDigest, sum)
 	}
 	cost := costOf(n)
-	if cost > c.most {
-		return fmt.Errorf("write cache: %w: %d bytes are more than the %d it holds", unix.ENOSPC, cost, c.most)
+	if cost > c.maxSize {
+		return fmt.Errorf("write cache: %w: %d bytes exceed its limit of %d", unix.ENOSPC, cost, c.maxSize)
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return fmt.Errorf("write cache: %w", err)
 	}
-	c.recent.forget(name)
+	c.memory.forget(name)
 	c.mu.Lock()
 	c.size += cost
-	over := c.size > c.most
+	over := c.size > c.maxSize
 	c.mu.Unlock()
 	if over {
 		return c.evict()
@@ -223,9 +226,10 @@ func (c *Cache) put(name string, r io.Reader, checked bool) (err error) {
 	return nil
 }
 
-// fill writes the header and what r holds.
+// fill writes the header and the content of r. It returns the size of the file and the sha256 of
+// the content.
 func fill(f *os.File, r io.Reader) (int64, []byte, error) {
-	if _, err := f.Write(make([]byte, header)); err != nil {
+	if _, err := f.Write(make([]byte, headerSize)); err != nil {
 		return 0, nil, fmt.Errorf("write cache: %w", err)
 	}
 	h := sha256.New()
@@ -237,41 +241,41 @@ func fill(f *os.File, r io.Reader) (int64, []byte, error) {
 	if _, err := f.WriteAt(sum, 0); err != nil {
 		return 0, nil, fmt.Errorf("write cache: %w", err)
 	}
-	return n + header, sum, nil
+	return n + headerSize, sum, nil
 }
 
-// evict counts the directory, and when it holds too much removes what was used
-// longest ago until a tenth is free. Files that another process removes meanwhile
-// are fine.
+// evict counts the total cost of the directory. If it is over the limit, evict removes the least
+// recently used files until a tenth is free. It ignores files that another process removes in the
+// meantime.
 func (c *Cache) evict() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
-		return fmt.Errorf("tidy cache: %w", err)
+		return fmt.Errorf("evict from cache: %w", err)
 	}
 	var errs []error
-	var kept []fs.FileInfo
+	var files []fs.FileInfo
 	c.size = 0
 	for _, e := range entries {
 		info, err := e.Info()
 		switch {
 		case err != nil:
-		case strings.HasPrefix(e.Name(), unwritten):
-			if time.Since(info.ModTime()) > staleNew {
+		case strings.HasPrefix(e.Name(), tempPrefix):
+			if time.Since(info.ModTime()) > staleAfter {
 				errs = append(errs, c.remove(filepath.Join(c.dir, e.Name())))
 			}
 		default:
-			kept = append(kept, info)
+			files = append(files, info)
 			c.size += costOf(info.Size())
 		}
 	}
-	if c.size <= c.most {
+	if c.size <= c.maxSize {
 		return errors.Join(errs...)
 	}
-	slices.SortFunc(kept, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for _, info := range kept {
-		if c.size <= c.most/10*9 {
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range files {
+		if c.size <= c.maxSize/10*9 {
 			break
 		}
 		errs = append(errs, c.remove(filepath.Join(c.dir, info.Name())))
@@ -287,7 +291,8 @@ func (c *Cache) remove(path string) error {
 	return nil
 }
 
-// path refuses names that are not 64 hex digits, which keeps every path inside.
+// path returns the path for a name. It refuses a name that is not 64 hex digits, so every path is
+// inside the directory.
 func (c *Cache) path(name string) (string, error) {
 	if len(name) != 64 || strings.Trim(name, "0123456789abcdef") != "" {
 		return "", fmt.Errorf("cache name %.80q: it must have 64 lower-case hex digits", name)

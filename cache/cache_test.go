@@ -26,7 +26,7 @@ func open(t *testing.T, dir string, most int64) *Cache {
 }
 
 func TestBlobs(t *testing.T) {
-	c := open(t, t.TempDir(), 10*leastCost)
+	c := open(t, t.TempDir(), 10*minCost)
 	name := digest("content")
 	if _, err := c.Get(name); !errors.Is(err, ErrNotFound) || c.Has(name) {
 		t.Errorf("before: %v, has %v", err, c.Has(name))
@@ -51,10 +51,10 @@ func TestBlobs(t *testing.T) {
 			t.Errorf("Put(%q) is accepted", bad)
 		}
 	}
-	if err := c.Put(digest("big"), make([]byte, 10*leastCost)); err == nil || c.Has(digest("big")) {
+	if err := c.Put(digest("big"), make([]byte, 10*minCost)); err == nil || c.Has(digest("big")) {
 		t.Errorf("more than the cache holds: %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(c.dir, unwritten+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(c.dir, tempPrefix+"*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -63,17 +63,17 @@ type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// CMP-16: an entry that was changed on disk is not what was put, and is not used.
+// CMP-16: an entry that was changed on disk is not used.
 func TestDamagedEntryIsNotUsed(t *testing.T) {
 	for name, damage := range map[string]func(b []byte) []byte{
 		"one bit":       func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
 		"cut":           func(b []byte) []byte { return b[:len(b)-1] },
 		"longer":        func(b []byte) []byte { return append(b, 0) },
 		"empty":         func([]byte) []byte { return nil },
-		"header alone":  func(b []byte) []byte { return b[:header] },
+		"header alone":  func(b []byte) []byte { return b[:headerSize] },
 		"another entry": func([]byte) []byte { return bytes.Repeat([]byte("x"), 100) },
 	} {
-		c := open(t, t.TempDir(), 10*leastCost)
+		c := open(t, t.TempDir(), 10*minCost)
 		key := digest(name)
 		if err := c.Put(key, []byte("artifact")); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestDamagedEntryIsNotUsed(t *testing.T) {
 
 func TestBoundedBySize(t *testing.T) {
 	dir := t.TempDir()
-	c := open(t, dir, 10*leastCost)
+	c := open(t, dir, 10*minCost)
 	old := time.Now().Add(-time.Hour)
 	for i := range 9 {
 		if err := c.Put(digest(fmt.Sprint(i)), make([]byte, 68)); err != nil {
@@ -108,7 +108,7 @@ func TestBoundedBySize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Get(digest("0")); err != nil { // now it is the one used last
+	if _, err := c.Get(digest("0")); err != nil { // now it is the most recently used
 		t.Fatal(err)
 	}
 	for _, name := range []string{"9", "10"} {
@@ -122,20 +122,20 @@ func TestBoundedBySize(t *testing.T) {
 			t.Errorf("entry %s is there: %v; want %v", name, !there, there)
 		}
 	}
-	if c = open(t, dir, 5*leastCost); c.Has(digest("4")) || !c.Has(digest("10")) {
+	if c = open(t, dir, 5*minCost); c.Has(digest("4")) || !c.Has(digest("10")) {
 		t.Error("a smaller bound is not kept when the cache is opened")
 	}
-	stale := filepath.Join(dir, unwritten+"1")
+	stale := filepath.Join(dir, tempPrefix+"1")
 	if err := errors.Join(os.WriteFile(stale, nil, 0o600), os.Chtimes(stale, old.Add(-time.Hour), old.Add(-time.Hour))); err != nil {
 		t.Fatal(err)
 	}
-	open(t, dir, 5*leastCost)
+	open(t, dir, 5*minCost)
 	if _, err := os.Stat(stale); err == nil {
 		t.Error("what a killed writer left is still there")
 	}
 }
 
-// Small files take blocks and inodes: 8,507 blobs counted as 1.2 MB took 35.7 MB.
+// Small files take whole blocks and inodes: 8,507 blobs accounted as 1.2 MB took 35.7 MB.
 func TestSmallFilesAreCounted(t *testing.T) {
 	dir := t.TempDir()
 	const most = 1 << 20
@@ -146,8 +146,8 @@ func TestSmallFilesAreCounted(t *testing.T) {
 		}
 	}
 	all, err := os.ReadDir(dir)
-	if err != nil || len(all) > most/leastCost || len(all) == 0 {
-		t.Errorf("%d files, %v; want at most %d", len(all), err, most/leastCost)
+	if err != nil || len(all) > most/minCost || len(all) == 0 {
+		t.Errorf("%d files, %v; want at most %d", len(all), err, most/minCost)
 	}
 	var disk int64
 	for _, e := range all {
@@ -166,9 +166,9 @@ func TestSmallFilesAreCounted(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	c := open(t, t.TempDir(), 4*leastCost)
+	c := open(t, t.TempDir(), 4*minCost)
 	name := digest("content")
-	for range 100 { // or what was removed would count still
+	for range 100 { // fails if removed content is still counted
 		if err := c.PutBlob(name, strings.NewReader("content")); err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestManyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup
 	for range 4 {
-		c := open(t, dir, 20*leastCost)
+		c := open(t, dir, 20*minCost)
 		wg.Go(func() {
 			for i := range 100 {
 				content := fmt.Sprint(i % 30)
@@ -213,7 +213,7 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// What is held in memory is what is on disk, or it is not used.
+// Content in memory is used only while it is the same as on disk.
 func TestMemoryFollowsTheDisk(t *testing.T) {
 	dir := t.TempDir()
 	c := open(t, dir, 100<<20)
@@ -230,10 +230,10 @@ func TestMemoryFollowsTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("first")
-	if len(c.recent.entries) != 1 {
+	if len(c.memory.entries) != 1 {
 		t.Error("nothing is held")
 	}
-	if err := open(t, dir, 100<<20).Put(name, []byte("other")); err != nil { // of another process
+	if err := open(t, dir, 100<<20).Put(name, []byte("other")); err != nil { // by another process
 		t.Fatal(err)
 	}
 	want("other")
@@ -254,22 +254,22 @@ func TestMemoryFollowsTheDisk(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	var r recent
+	var r memoryCache
 	var file stamp
-	r.keep("larger", file, make([]byte, recentBytes+1))
+	r.put("larger", file, make([]byte, maxMemoryBytes+1))
 	if _, ok := r.get("larger", file); ok {
 		t.Error("one larger than all the room is held")
 	}
-	// A Haskell program that uses Data.Map has 10 MB: not holding it costs 13 ms a run.
-	r.keep("whole", file, make([]byte, recentBytes))
+	// A Haskell program that uses Data.Map has 10 MB: without caching it, a run takes 13 ms longer.
+	r.put("whole", file, make([]byte, maxMemoryBytes))
 	if _, ok := r.get("whole", file); !ok {
 		t.Error("one as large as the room is not held")
 	}
 	for i := range 100 {
-		r.keep(fmt.Sprint(i), file, make([]byte, 1<<20))
+		r.put(fmt.Sprint(i), file, make([]byte, 1<<20))
 		r.get("0", file)
 	}
-	if r.size > recentBytes || len(r.entries) != recentBytes>>20 {
+	if r.size > maxMemoryBytes || len(r.entries) != maxMemoryBytes>>20 {
 		t.Errorf("%d bytes in %d entries are held", r.size, len(r.entries))
 	}
 	if _, ok := r.get("0", file); !ok {
@@ -279,10 +279,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Error("what another file holds is used")
 	}
 	for i := range 100 {
-		r.keep("small", file, []byte("x"))
-		r.keep(fmt.Sprint("small", i), file, []byte("x"))
+		r.put("small", file, []byte("x"))
+		r.put(fmt.Sprint("small", i), file, []byte("x"))
 	}
-	if len(r.entries) != recentEntries {
-		t.Errorf("%d entries are held; want %d", len(r.entries), recentEntries)
+	if len(r.entries) != maxMemoryEntries {
+		t.Errorf("%d entries are held; want %d", len(r.entries), maxMemoryEntries)
 	}
 }

@@ -7,25 +7,25 @@ import (
 )
 
 // A Branch is a group whose limits bound all of its leaves together. A session has
-// one, with a leaf for each exec: what one exec does to its leaf leaves the others
-// alone, and all of them cannot have more than the branch. No process is in the
-// branch itself. It is measured and limited as a leaf is, its figures being those of
-// everything below it; only LimitHits are its own.
+// one, with a leaf for each exec: an exec affects only its own leaf, and all execs
+// together cannot exceed the branch. No process is in the branch itself. It is
+// measured and limited like a leaf; its measurements cover everything below it,
+// except LimitHits, which counts the branch's own limit only.
 //
-// Its methods are not safe for concurrent use, except as a Leaf's are; but leaves of
-// one branch may be used beside each other and beside it.
+// Its methods follow the same concurrency rules as those of Leaf. The leaves of one
+// branch may be used concurrently with each other and with the branch.
 type Branch struct{ Leaf }
 
-// A kind says where a Leaf stands.
+// A kind says where a Leaf is in the tree.
 type kind int
 
 const (
-	alone    kind = iota // a cell's own
+	onCell   kind = iota // directly below a cell
 	isBranch             // has leaves below it
-	onBranch             // is one of them
+	onBranch             // directly below a branch
 )
 
-// NewBranch makes one in the cell, which then is to have no other leaf.
+// NewBranch makes a branch in the cell. The cell must have no other leaf then.
 func (c *Cell) NewBranch(name string) (*Branch, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -50,33 +50,33 @@ func (b *Branch) NewLeaf(name string) (*Leaf, error) {
 	return l, nil
 }
 
-// Weigh gives the branch's cell another weight, and leaves its other limits.
-func (b *Branch) Weigh(weight int64) error {
+// SetWeight changes the weight of the branch's cell and no other limit.
+func (b *Branch) SetWeight(weight int64) error {
 	want := b.limits
 	want.Weight = weight
 	return b.Apply(want)
 }
 
-// Limit gives the branch another memory limit, and leaves its other limits.
-func (b *Branch) Limit(memory int64) error {
+// SetMemory changes the branch's memory limit and no other limit.
+func (b *Branch) SetMemory(memory int64) error {
 	want := b.limits
-	if want.MemoryBytes != 0 { // none where the layer is left out on purpose
+	if want.MemoryBytes != 0 { // 0 where this layer is left out on purpose
 		want.MemoryBytes = memory
 	}
 	return b.Apply(want)
 }
 
-// Confine gives a leaf other processors, and leaves its other limits. It may be called
-// after Rest.
-func (l *Leaf) Confine(cpuset string) error {
+// SetCpuset changes a leaf's processors and no other limit. It still works after the files that
+// only a run needs are closed.
+func (l *Leaf) SetCpuset(cpuset string) error {
 	want := l.limits
 	want.Cpuset = cpuset
 	return l.Apply(want)
 }
 
-// enable hands the branch's controllers down to its leaves. Pressure is not accounted
-// in it either, and memory.oom.group stays off: a session out of memory loses the leaf
-// of the kernel's choice and not all of them.
+// enable enables the branch's controllers for its leaves. As in a leaf, pressure is not
+// accounted. memory.oom.group stays off: when a session is out of memory, the kernel
+// kills one leaf of its choice and not all of them.
 func (l *Leaf) enable() error {
 	t := l.cell.tree
 	for _, w := range Setup(t.layout) {
@@ -93,9 +93,9 @@ func (l *Leaf) enable() error {
 	return t.enable(l.dir.Name())
 }
 
-// Rest closes what only a run needs, and keeps Empty, Kill, Close and Remove: for a
-// leaf whose program has ended and left others running.
-func (l *Leaf) Rest() error {
+// Quiesce closes the files that only a run needs. It is for a leaf whose program has ended
+// and left other processes running. Empty, Kill, Close and Remove still work.
+func (l *Leaf) Quiesce() error {
 	keep := []*os.File{l.pids, l.populated, l.procs}
 	files := append(l.stats.files(), l.oom)
 	files = append(files, l.join...)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// newBranch makes one in a cell of a tree of its own.
+// newBranch makes a branch in a cell of a separate tree.
 func newBranch(t *testing.T, l Limits) *Branch {
 	t.Helper()
 	tree, _ := newTree(t)
@@ -50,9 +50,9 @@ func onBranchOf(t *testing.T, b *Branch, name string, l Limits) *Leaf {
 	return leaf
 }
 
-// The leaves of a branch have limits of their own; the branch's bound them together,
-// and its figures are all of theirs. Out of memory, it loses one leaf, and the others
-// live.
+// The leaves of a branch have their own limits; the branch's limits bound them together,
+// and its measurements cover all of them. When it is out of memory, it loses one leaf,
+// and the others live.
 func TestBranchBoundsItsLeaves(t *testing.T) {
 	b := newBranch(t, Limits{MemoryBytes: 96 * mib, Pids: 12, CPUs: 1, Weight: 512})
 	one := onBranchOf(t, b, "exec-1", Limits{MemoryBytes: 96 * mib, Pids: 10, CPUs: 1, Weight: 999})
@@ -89,13 +89,13 @@ func TestBranchBoundsItsLeaves(t *testing.T) {
 	if empty, err := one.Empty(); err != nil || empty {
 		t.Errorf("the neighbour of the hog: empty %v, %v; want it alive", empty, err)
 	}
-	if err := other.Rest(); err != nil {
+	if err := other.Quiesce(); err != nil {
 		t.Fatal(err)
 	}
 	if empty, err := other.Empty(); err != nil || !empty {
 		t.Errorf("at rest: %v, %v", empty, err)
 	}
-	if err := one.Rest(); err != nil {
+	if err := one.Quiesce(); err != nil {
 		t.Fatal(err)
 	}
 	if err := one.Kill(); err != nil {
@@ -107,7 +107,7 @@ func TestBranchBoundsItsLeaves(t *testing.T) {
 	eventuallyEmpty(t, &b.Leaf)
 }
 
-// Killing a branch kills all of its leaves' processes at once, forking or not.
+// Killing a branch kills all processes of its leaves at once, also those that fork.
 func TestBranchIsKilledWhole(t *testing.T) {
 	b := newBranch(t, Limits{MemoryBytes: 96 * mib, Pids: 60})
 	need(t, b.kill != nil, "cgroup.kill")

@@ -7,20 +7,20 @@ import (
 	"path/filepath"
 )
 
-// A Cell is the groups of one cell. Its first process lives in init, made by
-// libcontainer; its runs live in leaves beside that.
+// A Cell is the groups of one cell. Its first process lives in the group init, which
+// libcontainer makes; its runs live in leaves next to it.
 type Cell struct {
 	tree *Tree
 	name string
 	uid  int // owner of cgroup.procs on cgroup2; 0 leaves it to root
 
-	weight int64 // in force, as in Limits; Apply's, of one leaf at a time
+	weight int64 // in force, as in Limits; set by Apply, of one leaf at a time
 }
 
 // Cell makes the groups of a cell. uid, when not 0, is the host uid of the cell's
-// root: it is given cgroup.procs on cgroup2, here and in every leaf, because
-// CLONE_INTO_CGROUP asks for write permission on that of the target and of the
-// common ancestor. It gets nothing else: the limits stay root's.
+// root. It becomes the owner of cgroup.procs on cgroup2, here and in every leaf,
+// because CLONE_INTO_CGROUP requires write permission on cgroup.procs of the target
+// and of the common ancestor. It owns nothing else: the limits stay root's.
 func (t *Tree) Cell(name string, uid int) (*Cell, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -41,11 +41,12 @@ func (c *Cell) build() error {
 			return err
 		}
 	}
-	return c.hand("")
+	return c.chownProcs("")
 }
 
-// hand gives cgroup.procs of a group, named relative to the cell, to the cell's root.
-func (c *Cell) hand(rel string) error {
+// chownProcs makes the cell's root the owner of cgroup.procs in a group, which is named
+// relative to the cell.
+func (c *Cell) chownProcs(rel string) error {
 	u, ok := c.tree.host.Unified()
 	if !ok || c.uid == 0 {
 		return nil
@@ -57,15 +58,15 @@ func (c *Cell) dir(hy Hierarchy) string {
 	return filepath.Join(c.tree.base(hy), c.tree.name, c.name)
 }
 
-// InitPath is what libcontainer's configs.Cgroup wants as Path for the cell's first
-// process. It is relative: libcontainer takes it below the agent's own group, on v2
-// beside the agent's leaf.
+// InitPath is the Path of libcontainer's configs.Cgroup for the cell's first process.
+// It is relative: libcontainer resolves it below the agent's own group, on v2 next to
+// the agent's leaf.
 func (c *Cell) InitPath() string {
 	return filepath.Join(c.tree.name, c.name, "init")
 }
 
-// Remove kills what is left in the cell and removes its groups from every
-// hierarchy. Leaves must be closed before.
+// Remove kills the processes left in the cell and removes its groups from every
+// hierarchy. Leaves must be closed first.
 func (c *Cell) Remove() error {
 	var errs []error
 	for _, root := range c.tree.all {
@@ -80,7 +81,7 @@ func (c *Cell) NewLeaf(name string) (*Leaf, error) {
 		return nil, err
 	}
 	if name == "init" {
-		return nil, fmt.Errorf("leaf name %q is the cell's own", name)
+		return nil, fmt.Errorf("leaf name %q is reserved for the cell itself", name)
 	}
 	l := &Leaf{cell: c, name: name, ctl: map[string]string{}}
 	if err := l.build(); err != nil {

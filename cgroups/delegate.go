@@ -15,8 +15,9 @@ import (
 // agentLeaf is where the agent's own process lives on v2.
 const agentLeaf = prefix + "agent"
 
-// delegate frees the group above the tree of our own process and hands its
-// controllers down. At the true root neither rule nor leaf exist.
+// delegate moves our own process out of the group above the tree and enables that
+// group's controllers for the tree. At the true root the rule against processes in
+// inner groups does not apply, and no leaf is made.
 func (t *Tree) delegate(record Recorder) error {
 	if !t.roots[0].Root && t.leaf == "" {
 		leaf := filepath.Join(t.parent, agentLeaf)
@@ -24,7 +25,7 @@ func (t *Tree) delegate(record Recorder) error {
 			return fmt.Errorf("record %s: %w", leaf, err)
 		}
 		if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%w: %s", err, cureDelegate)
+			return fmt.Errorf("%w: %s", err, remedyDelegate)
 		}
 		t.leaf = leaf
 		if err := putPath(filepath.Join(leaf, "cgroup.procs"), "0"); err != nil {
@@ -34,17 +35,18 @@ func (t *Tree) delegate(record Recorder) error {
 	return t.enable(t.parent)
 }
 
-// enable hands the controllers down in dir. A controller that cannot be had is an
-// error by name: libcontainer, left to itself, starts without it and says nothing.
+// enable enables the controllers for the groups below dir. A controller that is not
+// available is an error that names it: libcontainer alone would start without it and
+// report nothing.
 func (t *Tree) enable(dir string) error {
-	have, err := words(filepath.Join(dir, "cgroup.controllers"))
+	have, err := readFields(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
 		return err
 	}
 	want := t.host.needed()
 	for _, c := range want {
 		if !slices.Contains(have, c) {
-			return &ControllerError{Controller: c, Dir: dir, Cure: cureDelegate}
+			return &ControllerError{Controller: c, Dir: dir, Remedy: remedyDelegate}
 		}
 	}
 	if slices.Contains(have, "cpuset") {
@@ -52,30 +54,30 @@ func (t *Tree) enable(dir string) error {
 	}
 	err = putPath(filepath.Join(dir, "cgroup.subtree_control"), "+"+strings.Join(want, " +"))
 	if errors.Is(err, unix.EBUSY) {
-		return fmt.Errorf("%w: other processes are in %s: %s", err, dir, cureDelegate)
+		return fmt.Errorf("%w: other processes are in %s: %s", err, dir, remedyDelegate)
 	}
 	if err != nil {
 		return err
 	}
-	got, err := words(filepath.Join(dir, "cgroup.subtree_control"))
+	got, err := readFields(filepath.Join(dir, "cgroup.subtree_control"))
 	if err != nil {
 		return err
 	}
 	for _, c := range want {
 		if !slices.Contains(got, c) {
-			return &ControllerError{Controller: c, Dir: dir, Cure: cureDelegate}
+			return &ControllerError{Controller: c, Dir: dir, Remedy: remedyDelegate}
 		}
 	}
 	return nil
 }
 
-// undelegate leaves the group above the tree as it was found.
+// undelegate restores the group above the tree to its earlier state.
 func (t *Tree) undelegate() error {
 	others, err := filepath.Glob(filepath.Join(t.parent, prefix+"*"))
 	if err != nil || len(others) > 1 { // another agent's tree needs what we enabled
 		return err
 	}
-	on, err := words(filepath.Join(t.parent, "cgroup.subtree_control"))
+	on, err := readFields(filepath.Join(t.parent, "cgroup.subtree_control"))
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func (t *Tree) undelegate() error {
 	return rmdir(leaf)
 }
 
-func words(path string) ([]string, error) {
+func readFields(path string) ([]string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

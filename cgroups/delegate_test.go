@@ -12,7 +12,7 @@ import (
 )
 
 // ownGroup makes a group as a service manager would delegate it, moves the test
-// there, and moves it back in the end.
+// process there, and moves it back at the end.
 func ownGroup(t *testing.T) *Host {
 	t.Helper()
 	need(t, os.Geteuid() == 0, "root")
@@ -21,7 +21,7 @@ func ownGroup(t *testing.T) *Host {
 		need(t, false, err.Error())
 	}
 	if h.Mode != V2 {
-		t.Skip("needs cgroup v2") // never so on a hybrid host, whatever must run there
+		t.Skip("needs cgroup v2") // cannot be met on a hybrid host, so no failure even with BRIG_TEST_MUST
 	}
 	if err := h.Check(); err != nil {
 		need(t, false, err.Error())
@@ -91,7 +91,7 @@ func TestAgentMakesRoomInADelegatedGroup(t *testing.T) {
 	}
 }
 
-func TestOccupiedGroupIsRefusedWithTheCure(t *testing.T) {
+func TestOccupiedGroupIsRefusedWithARemedy(t *testing.T) {
 	h := ownGroup(t)
 	unit := h.Hierarchies[0].Own
 	dir, err := openDir(unit)

@@ -1,13 +1,13 @@
 // Package cgroups puts runs into control groups: version 2, version 1 and hybrid
-// behind one face.
+// behind one interface.
 //
 // A [Host] says what the kernel offers, a [Tree] is one agent's directory in every
-// hierarchy, a [Cell] a directory below it, and a [Leaf] the group one run at a
-// time lives in. A leaf keeps its control and statistics files open, so that
-// limiting and measuring a run is a handful of reads and writes. [Plan] decides
-// the writes and touches nothing; [Leaf.Apply] makes them.
+// hierarchy, a [Cell] a directory below it, and a [Leaf] the group of one run at a
+// time. A leaf keeps its statistics files open, so that measuring a run takes a
+// handful of reads. [Plan] decides the writes and touches nothing; [Leaf.Apply]
+// makes them.
 //
 // Version 2 is the native layout. In hybrid mode the controllers are on version 1
-// and an almost empty cgroup2 gives cgroup.kill, cgroup.events and
+// and an almost empty cgroup2 provides cgroup.kill, cgroup.events and
 // CLONE_INTO_CGROUP. Kernel files keep their kernel names everywhere.
 package cgroups

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// ErrUnsupported matches every error that says the kernel, or the way it was
-// booted, lacks something a caller asked for.
+// ErrUnsupported matches every error that reports a feature that a caller requested
+// and that the kernel, or the way it was booted, does not provide.
 var ErrUnsupported = errors.New("not supported by this kernel")
 
 // An UnsupportedError names a kernel feature that is missing.
 type UnsupportedError struct {
 	Feature string // kernel file or facility
-	Since   string // kernel version that brought it, or what switches it on
+	Since   string // kernel version that introduced it, or what switches it on
 }
 
 func (e *UnsupportedError) Error() string {
@@ -21,12 +21,12 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Is(target error) bool { return target == ErrUnsupported }
 
-// A ControllerError names a controller that cannot be had in a group, and what
+// A ControllerError names a controller that is not available in a group, and what
 // the operator can do about it.
 type ControllerError struct {
 	Controller string
-	Dir        string // the group it was wanted in; empty when it is mounted nowhere
-	Cure       string
+	Dir        string // the group that needs it; empty when it is mounted nowhere
+	Remedy     string
 }
 
 func (e *ControllerError) Error() string {
@@ -34,9 +34,9 @@ func (e *ControllerError) Error() string {
 	if e.Dir != "" {
 		where = "in " + e.Dir
 	}
-	return fmt.Sprintf("cgroup controller %s is not available %s: %s", e.Controller, where, e.Cure)
+	return fmt.Sprintf("cgroup controller %s is not available %s: %s", e.Controller, where, e.Remedy)
 }
 
 func (e *ControllerError) Is(target error) bool { return target == ErrUnsupported }
 
-const cureDelegate = "start the agent in a group of its own, as a unit with Delegate=yes or under systemd-run --scope -p Delegate=yes"
+const remedyDelegate = "start the agent in its own group, as a unit with Delegate=yes or under systemd-run --scope -p Delegate=yes"

@@ -18,8 +18,8 @@ func openDir(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// openIn opens a kernel file of a group. os.Open would hand it to Go's poller,
-// which every event of the group would then wake.
+// openIn opens a kernel file of a group. os.Open would register it with Go's network
+// poller, which every event of the group would then wake.
 func openIn(dir *os.File, name string, flags int) (*os.File, error) {
 	fd, err := unix.Openat2(int(dir.Fd()), name, &unix.OpenHow{
 		Flags:   uint64(flags | unix.O_CLOEXEC),
@@ -41,8 +41,8 @@ func openMaybe(dir *os.File, name string, flags int) (*os.File, error) {
 	return f, err
 }
 
-// pread reads a whole kernel file in one call: os.File.ReadAt would make a second
-// one to see the end, and the kernel would format the file again for it.
+// pread reads a whole kernel file in one call. os.File.ReadAt would make a second
+// call to see the end, and the kernel would format the file again for it.
 func pread(f *os.File, buf []byte) ([]byte, error) {
 	for {
 		n, err := unix.Pread(int(f.Fd()), buf, 0)
@@ -58,7 +58,7 @@ func pread(f *os.File, buf []byte) ([]byte, error) {
 	}
 }
 
-// put writes a kernel file. The value is in the error: it helps.
+// put writes a kernel file. Its error contains the value.
 func put(f *os.File, value string) error {
 	for {
 		_, err := unix.Pwrite(int(f.Fd()), []byte(value), 0)
@@ -72,7 +72,7 @@ func put(f *os.File, value string) error {
 	}
 }
 
-// putPath writes a kernel file by path, off the hot path.
+// putPath writes a kernel file by path. It is not for the hot path.
 func putPath(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

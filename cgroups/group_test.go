@@ -125,7 +125,7 @@ func TestLimitsReachTheKernelUpAndDown(t *testing.T) {
 func TestKillEndsAForest(t *testing.T) { killForest(t, newLeaf(t)) }
 
 // A hybrid host without its cgroup2 is a version 1 host: no cgroup.kill, no
-// cgroup.events, no birth inside the group.
+// cgroup.events, no CLONE_INTO_CGROUP.
 func TestKillEndsAForestWithoutCgroup2(t *testing.T) {
 	need(t, os.Geteuid() == 0, "root")
 	h, err := Probe()
@@ -197,7 +197,7 @@ func TestSweepRemovesWhatADeadAgentLeft(t *testing.T) {
 	if err := leaf.Close(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = cmd.Wait() }() // reaps: a zombie would not be gone
+	go func() { _ = cmd.Wait() }() // reaps the process: a zombie would still count
 	if err := Sweep(tree.Paths()); err != nil {
 		t.Fatal(err)
 	}
@@ -208,14 +208,14 @@ func TestSweepRemovesWhatADeadAgentLeft(t *testing.T) {
 	}
 }
 
-// AGT-13: a group that is busy for a while is removed when it no longer is; one
-// that stays busy is an error that names it, after a bounded time.
+// AGT-13: a group that is busy for a while is removed once it is free. A group that
+// stays busy gives an error that names it, after a bounded time.
 func TestRemovalWaitsForABusyGroup(t *testing.T) {
 	leaf := newLeaf(t)
 	hy := leaf.cell.tree.roots[0]
 	for _, freed := range []bool{true, false} {
 		dir := filepath.Join(leaf.cell.dir(hy), "busy")
-		inner := filepath.Join(dir, "inner") // as another manager would make it behind our back
+		inner := filepath.Join(dir, "inner") // as another manager might make it
 		for _, d := range []string{dir, inner} {
 			if err := os.Mkdir(d, 0o755); err != nil {
 				t.Fatal(err)
@@ -246,9 +246,9 @@ func TestRemovalWaitsForABusyGroup(t *testing.T) {
 	}
 }
 
-// cloneInto is a program that forks straight into the group at descriptor 3
-// (clone3 with CLONE_INTO_CGROUP) and exits 0 if the child was born in r0, else
-// with the errno.
+// cloneInto is a program that forks directly into the group at descriptor 3
+// (clone3 with CLONE_INTO_CGROUP). It exits with 0 if the child started in r0, with 98
+// if the child started elsewhere, and with the errno if the fork failed.
 const cloneInto = `
 import ctypes, os, struct
 libc = ctypes.CDLL(None, use_errno=True)
@@ -313,7 +313,7 @@ func TestNoFeatureOfATreeIsUnknown(t *testing.T) {
 			t.Errorf("%s is %q", name, s)
 		}
 	}
-	again, err := Probe() // now a group exists to ask in, also where our own is the root
+	again, err := Probe() // now a group exists to look in, even where our own is the root
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,8 +347,8 @@ func TestCreateStopsWhenNothingCanBeRecorded(t *testing.T) {
 	}
 }
 
-// A weight is put where it counts, on the cell, and the next leaf's run does not
-// inherit it.
+// A weight is set where it takes effect, on the cell, and the run in the next leaf does
+// not inherit it.
 func TestWeightIsTheCells(t *testing.T) {
 	one := newLeaf(t)
 	two, err := one.cell.NewLeaf("r1")
@@ -364,7 +364,7 @@ func TestWeightIsTheCells(t *testing.T) {
 		leaf   *Leaf
 		weight int64
 	}{{one, 2048}, {two, 0}, {one, 512}, {two, 512}, {one, 1024}} {
-		if err := step.leaf.Apply(Limits{Weight: step.weight}); err != nil { // no Begin: a leaf may have but one
+		if err := step.leaf.Apply(Limits{Weight: step.weight}); err != nil { // no Begin: some kernels allow one per leaf only
 			t.Fatal(err)
 		}
 		file, want := "cpu.shares", or(step.weight, 1024)
@@ -381,9 +381,10 @@ func TestWeightIsTheCells(t *testing.T) {
 	}
 }
 
-// CPU-43. What was killed has the usual weight and no quota to die with, its other limits
-// as before, and the next run in the cell has its own; a greater weight than usual is kept.
-func TestHastenLiftsWeightAndQuota(t *testing.T) {
+// CPU-43: a killed leaf gets the default weight and no quota while its processes exit. Its
+// other limits stay, and the next run in the cell gets its own limits. A weight above the
+// default is kept.
+func TestExpediteLiftsWeightAndQuota(t *testing.T) {
 	l := newLeaf(t)
 	files := map[string]string{"cpu.shares": "1024", "cpu.cfs_quota_us": "-1", "pids.max": "7"}
 	slow := map[string]string{"cpu.shares": "2", "cpu.cfs_quota_us": "10000", "pids.max": "7"}
@@ -404,12 +405,12 @@ func TestHastenLiftsWeightAndQuota(t *testing.T) {
 			t.Fatal(err)
 		}
 		holds("applied", slow)
-		if err := l.Hasten(); err != nil {
+		if err := l.Expedite(); err != nil {
 			t.Fatal(err)
 		}
 		holds("hastened", files)
 	}
-	if err := errors.Join(l.Apply(Limits{Weight: 2048}), l.Hasten()); err != nil || l.cell.weight != 2048 {
+	if err := errors.Join(l.Apply(Limits{Weight: 2048}), l.Expedite()); err != nil || l.cell.weight != 2048 {
 		t.Errorf("a weight of 2048 became %d, %v", l.cell.weight, err)
 	}
 }

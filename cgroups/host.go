@@ -10,7 +10,7 @@ type Mode string
 
 const (
 	V1     Mode = "v1"     // every controller on version 1, no cgroup2
-	Hybrid Mode = "hybrid" // controllers on version 1, an empty cgroup2 beside them
+	Hybrid Mode = "hybrid" // controllers on version 1, plus an empty cgroup2
 	V2     Mode = "v2"     // everything on cgroup2
 )
 
@@ -23,16 +23,16 @@ type Hierarchy struct {
 	Root        bool     `json:"root,omitempty"`        // Own is the true root, where limits do not exist
 }
 
-// A State answers whether a feature is there.
+// A State says whether a feature is available.
 type State string
 
 const (
 	Yes     State = "yes"
 	No      State = "no"
-	Unknown State = "unknown" // there was no group to ask in
+	Unknown State = "unknown" // there was no group to look in
 )
 
-// Features are what was found by looking for the kernel's files, not by its version.
+// Features are detected by the presence of the kernel's files, not by its version.
 type Features struct {
 	Kill        State `json:"cgroup_kill"`       // cgroup.kill, Linux 5.14
 	Peak        State `json:"memory_peak"`       // memory.peak (5.19), or version 1's max_usage_in_bytes
@@ -45,7 +45,7 @@ type Features struct {
 	LocalEvents State `json:"memory_events_local"`
 }
 
-// A Host is what this machine offers a process where this one stands.
+// A Host is what this machine offers to a process in this process's groups.
 type Host struct {
 	Mode        Mode        `json:"mode"`
 	Hierarchies []Hierarchy `json:"hierarchies"`
@@ -53,8 +53,8 @@ type Host struct {
 	SwapOn      bool        `json:"swap_on"` // a swap area is in use
 }
 
-// needed are the controllers no run goes without. cpuacct is one of them on
-// version 1; cpuset is asked for only by limits that name processors.
+// needed returns the controllers that every run requires: on version 1 these include
+// cpuacct. cpuset is required only by limits that name processors.
 func (h *Host) needed() []string {
 	if h.Mode == V2 {
 		return []string{"memory", "cpu", "pids"}
@@ -69,9 +69,9 @@ func (h *Host) Controller(name string) (Hierarchy, error) {
 			return hy, nil
 		}
 	}
-	e := &ControllerError{Controller: name, Cure: fmt.Sprintf("mount it, or boot without cgroup_disable=%s", name)}
+	e := &ControllerError{Controller: name, Remedy: fmt.Sprintf("mount it, or boot without cgroup_disable=%s", name)}
 	if u, ok := h.Unified(); ok && h.Mode == V2 {
-		e.Dir, e.Cure = u.Own, cureDelegate
+		e.Dir, e.Remedy = u.Own, remedyDelegate
 	}
 	return Hierarchy{}, e
 }
@@ -99,7 +99,7 @@ func (h *Host) Check() error {
 	return nil
 }
 
-// limited are the hierarchies runs join: those with a controller we use, and cgroup2.
+// limited returns the hierarchies that runs join: those with a controller we use, and cgroup2.
 func (h *Host) limited() []Hierarchy {
 	var out []Hierarchy
 	for _, hy := range h.Hierarchies {

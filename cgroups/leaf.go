@@ -13,25 +13,25 @@ import (
 )
 
 // A Leaf is the group of one run at a time. The files that every run needs are open
-// from birth to Remove. It is not safe for concurrent use, except CPUTime and Current, which may
-// run beside anything but Remove.
+// from creation to Remove. It is not safe for concurrent use, except CPUTime and
+// Current, which may run concurrently with anything but Remove.
 type Leaf struct {
 	cell *Cell
 	name string // below the cell
 	kind kind
 
 	dir  *os.File          // on cgroup2; nil in mode v1
-	ctl  map[string]string // paths by kernel name; opened when written, which is seldom
-	kill *os.File          // cgroup.kill, which must work when no descriptor is left to open it; nil: there is none
+	ctl  map[string]string // paths by kernel name; opened when written, which is rare
+	kill *os.File          // cgroup.kill, kept open: it must work when no descriptor is free; nil: there is none
 	join []*os.File        // version 1 "tasks"
 	stats
 	oom   *os.File // eventfd or memory.events.local
-	oomFD int      // the eventfd, kept apart so that draining it never blocks; -1 on v2
+	oomFD int      // the eventfd, kept separately so that draining it never blocks; -1 on v2
 
-	limits Limits // in force
-	begun  int    // runs so far
-	doubt  bool   // a write or a read failed: nothing is known for sure any more
-	base   counters
+	limits     Limits // in force
+	begun      int    // runs so far
+	unreliable bool   // a write or a read failed, or the group was killed: the leaf is not Reusable
+	base       counters
 }
 
 // build makes the groups and opens everything.
@@ -48,11 +48,11 @@ func (l *Leaf) build() error {
 	if l.kind == isBranch {
 		return l.enable()
 	}
-	if err := l.cell.hand(l.name); err != nil {
+	if err := l.cell.chownProcs(l.name); err != nil {
 		return err
 	}
 	for _, w := range Setup(t.layout) {
-		if err := l.write(w); err != nil && !errors.Is(err, ErrUnsupported) { // absent: switched on by nobody
+		if err := l.write(w); err != nil && !errors.Is(err, ErrUnsupported) { // absent: nothing to switch off
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (l *Leaf) open(hy Hierarchy) error {
 	switch {
 	case hy.Unified:
 		l.dir = dir
-	case l.kind == isBranch: // no process is in it itself
+	case l.kind == isBranch: // no process joins the branch itself
 		defer dir.Close()
 	default:
 		defer dir.Close()
@@ -97,9 +97,9 @@ func (l *Leaf) open(hy Hierarchy) error {
 	return l.stats.open(dir, hy, l.cell.tree.layout.Unified)
 }
 
-// openWeight opens the weight's file, which is the cell's: a weight counts among
-// siblings only, and what a run contends with is not its own cell's idle groups
-// but the other cells.
+// openWeight notes the weight's file, which is the cell's: a weight counts among
+// siblings only, and a run contends with the other cells, not with the idle groups
+// of its own cell.
 func (l *Leaf) openWeight(hy Hierarchy) error {
 	name := "cpu.shares"
 	switch {
@@ -156,9 +156,9 @@ func controls(at Layout, hy Hierarchy) []string {
 	return files
 }
 
-// Setup lists the writes a new leaf gets once: a run dies whole when the kernel
-// kills for memory, nothing swaps, and pressure is not accounted (it costs at every
-// level; cgroup.pressure since Linux 6.1).
+// Setup lists the writes a new leaf gets once: an OOM kill ends the whole run,
+// nothing swaps, and pressure is not accounted (it costs at every level;
+// cgroup.pressure since Linux 6.1).
 func Setup(at Layout) []Write {
 	w := []Write{{"cgroup.pressure", "0"}}
 	if !at.Unified {
@@ -172,16 +172,16 @@ func Setup(at Layout) []Write {
 	return w
 }
 
-// Apply puts limits in force, writing only what differs from those of the run
-// before. After an error the leaf is no longer Reusable.
+// Apply puts limits in force. It writes only what differs from the limits of the
+// previous run. After an error the leaf is no longer Reusable.
 //
-// Page cache above the new memory limit is reclaimed; memory that cannot be, such as
-// the files of a tmpfs still mounted, is EBUSY on version 1, while v2 takes the limit
-// and kills the next process. Free what a run left before its leaf is used again, and
-// see MemoryBase.
+// Page cache above the new memory limit is reclaimed. If there is memory that cannot be
+// reclaimed, such as the files of a tmpfs that is still mounted, version 1 returns EBUSY,
+// while v2 takes the limit and kills the next process. Free what a run left before its
+// leaf is used again, and see MemoryBase.
 //
-// The weight is the cell's, so only one leaf of a cell may have a run; the leaves of
-// a branch have the branch's, and what they are given is ignored.
+// The weight is the cell's, so only one leaf of a cell may have a run. The leaves of a
+// branch have the branch's weight; their own is ignored.
 func (l *Leaf) Apply(want Limits) error {
 	old := l.limits
 	if l.kind == onBranch {
@@ -191,7 +191,7 @@ func (l *Leaf) Apply(want Limits) error {
 	}
 	for _, w := range Plan(l.cell.tree.layout, old, want) {
 		if err := l.write(w); err != nil {
-			l.doubt = true
+			l.unreliable = true
 			return fmt.Errorf("apply limits to %s: %w", l.name, err)
 		}
 	}
@@ -214,10 +214,10 @@ func (l *Leaf) write(w Write) error {
 	defer f.Close()
 	value := w.Value
 	if value == "" {
-		value = "\n" // cpuset.cpus: back to the parent's; a write of no bytes does nothing
+		value = "\n" // cpuset.cpus: use the parent's again; a write of no bytes does nothing
 	}
 	err = put(f, value)
-	if w.Value == "" && errors.Is(err, unix.ENOSPC) { // it has processes, whose set may not become empty (kernel/cgroup/cpuset.c, validate_change)
+	if w.Value == "" && errors.Is(err, unix.ENOSPC) { // the set may not become empty while the group has processes (kernel/cgroup/cpuset.c, validate_change)
 		parent, perr := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(path)), "cpuset.cpus.effective"))
 		if perr != nil {
 			return errors.Join(err, perr)
@@ -227,7 +227,7 @@ func (l *Leaf) write(w Write) error {
 	return err
 }
 
-// since names what brings a control file.
+// since names what provides a control file.
 func since(file string) string {
 	switch file {
 	case "cgroup.pressure":
@@ -238,32 +238,32 @@ func since(file string) string {
 	return "its controller"
 }
 
-// JoinFiles are the version 1 tasks files, one for each hierarchy: a child that
-// writes "0" to each has joined, without the global lock that cgroup.procs takes.
-// They were opened by root and that is whose permission counts: they must be closed
-// before execve, or the program could move itself. None on v2, where Dir is enough.
+// JoinFiles are the version 1 tasks files, one for each hierarchy. A child joins the
+// leaf by writing "0" to each, without the global lock that cgroup.procs takes. The
+// kernel checks the permission of the opener, root: they must be closed before execve,
+// or the program could move itself. There are none on v2, where Dir is enough.
 func (l *Leaf) JoinFiles() []*os.File { return slices.Clone(l.join) }
 
 // Dir is the directory on cgroup2, for CLONE_INTO_CGROUP (Linux 5.7). On a hybrid
-// host it gives cgroup.kill its hold on the run. Nil in mode v1.
+// host it is what makes cgroup.kill reach the run. It is nil in mode v1.
 func (l *Leaf) Dir() *os.File { return l.dir }
 
-// MemoryBase is what was charged to the leaf at the last Begin, in bytes: left by
-// earlier runs, and counted against the limit of this one.
+// MemoryBase is the number of bytes charged to the leaf at the last Begin. Earlier runs
+// left them, and they count against the limit of this run.
 func (l *Leaf) MemoryBase() int64 { return l.base.memoryBase }
 
 // Name is the leaf's name within its cell.
 func (l *Leaf) Name() string { return l.name }
 
-// Limits are those in force.
+// Limits returns the limits in force.
 func (l *Leaf) Limits() Limits { return l.limits }
 
-// Reusable reports whether another Begin can measure truly: every write and read
-// went well, and the kernel can reset the memory peak. Otherwise Remove it and make
-// another.
-func (l *Leaf) Reusable() bool { return !l.doubt && (l.begun == 0 || l.peakReset) }
+// Reusable reports whether another Begin would give correct measurements: every write
+// and read succeeded, the group was not killed, and the kernel can reset the memory
+// peak. Otherwise Remove the leaf and make another.
+func (l *Leaf) Reusable() bool { return !l.unreliable && (l.begun == 0 || l.peakReset) }
 
-// Close closes the leaf's files and leaves its groups.
+// Close closes the leaf's files. Its groups remain.
 func (l *Leaf) Close() error {
 	files := append(slices.Clone(l.join), l.dir, l.oom, l.kill)
 	files = append(files, l.stats.files()...)
@@ -277,7 +277,7 @@ func (l *Leaf) Close() error {
 	return errors.Join(errs...)
 }
 
-// Remove kills what is left, closes the files and removes the groups.
+// Remove kills the processes left, closes the files and removes the groups.
 func (l *Leaf) Remove() error {
 	errs := []error{l.Close()}
 	for _, hy := range l.cell.tree.roots {

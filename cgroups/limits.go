@@ -13,7 +13,7 @@ var errNoKey = errors.New("not in the file")
 type Limits struct {
 	MemoryBytes int64
 	SwapBytes   int64   // beyond MemoryBytes; only together with it
-	CPUs        float64 // processors at a time, as quota over a period of 100 ms
+	CPUs        float64 // number of processors, as quota over a period of 100 ms
 	Weight      int64   // cpu share on version 1's scale, where 1024 is the default
 	Pids        int64   // processes and threads
 	Cpuset      string  // such as "0-1,3"; empty means what the cell may use
@@ -29,7 +29,7 @@ type Write struct {
 type Layout struct {
 	Unified bool   // cgroup2 controllers
 	Swap    bool   // swap is accounted: memory.swap.max or memory.memsw.* exist
-	Cpus    string // the cell's own cpuset.cpus, which version 1 wants spelt out
+	Cpus    string // the cell's own cpuset.cpus, which version 1 requires explicitly
 }
 
 const (
@@ -37,8 +37,8 @@ const (
 	defaultWeight = 1024    // the kernel's, on version 1's scale
 )
 
-// Plan lists the writes that take a leaf from old to new, in the order the kernel
-// wants them, and nothing that stays the same. It reads nothing and writes nothing.
+// Plan lists the writes that take a leaf from old to new, in the order that the kernel
+// requires, without values that stay the same. It reads nothing and writes nothing.
 func Plan(at Layout, old, new Limits) []Write {
 	if old == new {
 		return nil
@@ -67,8 +67,8 @@ func Plan(at Layout, old, new Limits) []Write {
 	return plan
 }
 
-// memoryV1 orders the two limits: the kernel refuses memory above memory+swap with
-// EINVAL, at every moment (memory.rst for version 1, "memsw").
+// memoryV1 orders the two limits: the kernel always refuses a memory limit above the
+// memory+swap limit, with EINVAL (memory.rst for version 1, "memsw").
 func memoryV1(plan []Write, at Layout, old, new Limits) []Write {
 	var mem, memsw []Write
 	if from, to := swappiness(old), swappiness(new); from != to {
@@ -90,15 +90,16 @@ func memoryV1(plan []Write, at Layout, old, new Limits) []Write {
 	return append(append(plan, mem...), memsw...)
 }
 
-// slack is what memory+swap is allowed beyond the sum: the largest single charge, a
-// huge page. Without it the kernel meets the memory+swap limit first
+// slack is how far the memory+swap limit exceeds the sum of the two: the largest single
+// charge, a huge page. Without it the kernel hits the memory+swap limit first
 // (try_charge_memcg charges that one first), and newer kernels count failures of the
-// memory counter alone (page_counter track_failcnt; memory.memsw.failcnt seen to stay
-// 0 on 6.18): a run killed at its limit would leave no trace of it. It is no room to
-// swap into: memory.swappiness=0 keeps a group at its limit from swapping.
+// memory counter only (page_counter track_failcnt; memory.memsw.failcnt seen to stay
+// 0 on 6.18): a run killed at its limit would leave no trace of it. The run cannot swap
+// into the slack: memory.swappiness=0 keeps a group at its limit from swapping.
 const slack = 2 << 20
 
-// swappiness is what keeps a run from swapping at its own limit on version 1.
+// swappiness is the memory.swappiness that keeps a run without swap from swapping at its
+// own limit on version 1.
 func swappiness(l Limits) string {
 	if l.SwapBytes == 0 {
 		return "0"
@@ -106,7 +107,7 @@ func swappiness(l Limits) string {
 	return "60" // the kernel's default
 }
 
-// withSwap is the limit on memory and swap together; zero is none.
+// withSwap is the limit on memory and swap together; zero means no limit.
 func withSwap(l Limits) int64 {
 	switch {
 	case l.MemoryBytes == 0:
@@ -117,7 +118,7 @@ func withSwap(l Limits) int64 {
 	return l.MemoryBytes + l.SwapBytes + slack
 }
 
-// quota is the processor time in a period. The kernel takes no less than a millisecond.
+// quota is the processor time per period. The kernel's minimum is one millisecond.
 func quota(cpus float64, none string) string {
 	if cpus <= 0 {
 		return none
@@ -125,8 +126,8 @@ func quota(cpus float64, none string) string {
 	return decimal(max(1000, int64(math.Round(cpus*period))))
 }
 
-// toWeight turns version 1 shares into cpu.weight. The scale is linear, so two runs
-// keep their ratio; 1024, the default there, is 100, the default here.
+// toWeight converts version 1 shares to cpu.weight. The scale is linear, so two runs
+// keep their ratio; 1024, the version 1 default, becomes 100, the version 2 default.
 func toWeight(shares int64) int64 {
 	return min(max((or(shares, defaultWeight)*100+defaultWeight/2)/defaultWeight, 1), 10_000)
 }

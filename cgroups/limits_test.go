@@ -60,8 +60,8 @@ func TestWeightKeepsRatios(t *testing.T) {
 	}
 }
 
-// The kernel refuses memory.limit_in_bytes above memory.memsw.limit_in_bytes at
-// every moment, and a plan cut short must not matter for the next one.
+// The kernel always refuses memory.limit_in_bytes above memory.memsw.limit_in_bytes, so
+// memory must not exceed memory+swap after any single write of a plan.
 func FuzzPlanKeepsMemoryBelowSwap(f *testing.F) {
 	f.Add(int64(16*mib), int64(0), int64(32*mib), int64(0))
 	f.Add(int64(0), int64(0), int64(mib), int64(mib))

@@ -89,7 +89,7 @@ func TestOOMKillsAllProcessesOfTheGroup(t *testing.T) {
 	}
 }
 
-// A page cache left by the run before must not stand in the way of a smaller limit.
+// Page cache left by the previous run must not prevent a smaller limit.
 func TestLimitCanShrinkBelowWhatTheLastRunCached(t *testing.T) {
 	l := newLeaf(t)
 	dir, err := os.MkdirTemp("/var/tmp", "brig-test-") // /tmp may be memory, which nothing can reclaim

@@ -10,7 +10,7 @@ import (
 
 // A mount is one line of /proc/self/mountinfo that shows a control group hierarchy.
 type mount struct {
-	root    string // the group that is seen at dir
+	root    string // the group that is visible at dir
 	dir     string
 	unified bool
 	options []string // of the superblock: controller names among them
@@ -55,7 +55,7 @@ func unescape(s string) string {
 
 // locate matches mounts with the groups of /proc/self/cgroup: own by controller
 // (or name=...) for version 1, unified for cgroup2. A hierarchy mounted twice
-// counts once, at the first place that shows our own group.
+// counts once, at the first mount that shows our own group.
 func locate(mounts []mount, own map[string]string, unified string) []Hierarchy {
 	var out []Hierarchy
 	var seen []string

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OOMEvent returns a descriptor to poll and what to poll it for: POLLIN on version 1
+// OOMEvent returns a descriptor to poll and the events to poll for: POLLIN on version 1
 // (an eventfd), POLLPRI on v2 (memory.events.local, which also wakes for "max" and
-// the like). It only says "look": on version 1 the kernel tells the groups below
-// the one out of memory too, and signals before it kills. The counters of Usage are
-// the evidence.
+// similar events). It is only a hint to read the counters of Usage, which are the
+// evidence: on version 1 the kernel also notifies the groups below the one that is out
+// of memory, and signals before it kills.
 func (l *Leaf) OOMEvent() (f *os.File, events int16) {
 	if l.oomFD >= 0 {
 		return l.oom, unix.POLLIN
@@ -19,8 +19,8 @@ func (l *Leaf) OOMEvent() (f *os.File, events int16) {
 	return l.oom, unix.POLLPRI
 }
 
-// armOOM prepares the descriptor. On v2 it is one of its own: reading
-// memory.events.local elsewhere must not take its event away.
+// armOOM prepares the descriptor. On v2 it is a separate descriptor: reading
+// memory.events.local through another one must not consume its event.
 func (l *Leaf) armOOM() (err error) {
 	l.oomFD = -1
 	if l.cell.tree.layout.Unified {
@@ -32,8 +32,8 @@ func (l *Leaf) armOOM() (err error) {
 		return fmt.Errorf("make eventfd: %w", err)
 	}
 	l.oom = os.NewFile(uintptr(fd), "eventfd of "+l.events.Name())
-	// Made non-blocking only after Go has looked at it: Go's poller must not hold it,
-	// and File.Fd must not make it blocking again.
+	// It becomes non-blocking only after os.NewFile has inspected it: it must not be
+	// registered with Go's poller, and File.Fd must not make it blocking again.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return fmt.Errorf("make eventfd: %w", err)
 	}
@@ -41,7 +41,7 @@ func (l *Leaf) armOOM() (err error) {
 	return l.write(Write{"cgroup.event_control", fmt.Sprintf("%d %d", fd, l.events.Fd())})
 }
 
-// DrainOOM reads the event of v2 or version 1 away, so that the next poll waits for
+// DrainOOM consumes the event, on v2 and on version 1, so that the next poll waits for
 // the next one.
 func (l *Leaf) DrainOOM() error {
 	if l.oomFD >= 0 {

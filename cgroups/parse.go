@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// parseInt reads a file that holds one number, or "max" for math.MaxInt64. Version
-// 1 prints unsigned values; what does not fit is MaxInt64.
+// parseInt parses a file with one number, or "max" for math.MaxInt64. Version 1 prints
+// unsigned values; one that does not fit becomes MaxInt64.
 func parseInt(b []byte) (int64, error) {
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	if string(b) == "max" {

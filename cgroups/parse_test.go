@@ -42,7 +42,7 @@ func TestFlatKey(t *testing.T) {
 	}
 }
 
-// What is written as "key value" lines reads back, whatever surrounds it.
+// A value written as a "key value" line is read back, whatever surrounds it.
 func FuzzFlatKey(f *testing.F) {
 	f.Add("low 0\nhigh 1\n", "max", int64(7), "oom 3")
 	f.Add("", "oom_kill", int64(math.MaxInt64), "")
@@ -113,7 +113,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// MEM-17: without a controller brig refuses, by name, to start.
+// MEM-17: without a controller brig refuses to start, and names the controller.
 func TestMissingControllerIsNamed(t *testing.T) {
 	h := &Host{Mode: V2, Hierarchies: []Hierarchy{{Own: "/sys/fs/cgroup/x", Unified: true, Controllers: []string{"cpu", "pids"}}}}
 	var ce *ControllerError
@@ -131,7 +131,7 @@ func TestMissingControllerIsNamed(t *testing.T) {
 	}
 }
 
-// MEM-17: a controller that something covers is not taken for the controller.
+// MEM-17: a hierarchy covered by another mount is not mistaken for the controller.
 func TestHiddenHierarchyIsRefusedByName(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -146,7 +146,7 @@ func TestHiddenHierarchyIsRefusedByName(t *testing.T) {
 		{"version 1 below cgroup2", Hierarchy{Controllers: []string{"memory"}}, unix.CGROUP2_SUPER_MAGIC, "memory is hidden"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := tt.h.shown(tt.kind)
+			err := tt.h.checkVisible(tt.kind)
 			if tt.want == "" && err != nil {
 				t.Errorf("refused: %v", err)
 			}
@@ -176,10 +176,10 @@ func TestSweepLeavesEverythingElseAlone(t *testing.T) {
 	}
 }
 
-// PID-12: a group's name is one component of a path, for an agent, a cell and a run
-// alike. Joined with the path of our own group, as a trusting program would do it,
-// each of these names one that is not below it, or that is not a group's at all.
-func TestGroupNamesThatClimbAreRefused(t *testing.T) {
+// PID-12: a group's name is one path component, for an agent, a cell and a run
+// alike. Joined with the path of our own group without a check, each of these names
+// leads to a path that is not below the group, or is not a group at all.
+func TestGroupNamesThatEscapeAreRefused(t *testing.T) {
 	const own = "/sys/fs/cgroup/memory/brig-own"
 	for _, name := range []string{"..", ".", "", "/", "../x", "../brig-own-suffix", "../brig-own", "a/../../x", "./..", "../../../../../etc", "../brig-own/../x", "/sys/fs/cgroup/x"} {
 		if joined := path.Join(own, name); strings.HasPrefix(joined, own+"/") && !strings.HasPrefix(name, "/") {
@@ -195,7 +195,7 @@ func TestGroupNamesThatClimbAreRefused(t *testing.T) {
 		if _, err := (&Cell{tree: tree, name: "c0"}).NewLeaf(name); err == nil || !strings.Contains(err.Error(), "group name") {
 			t.Errorf("a leaf named %q: %v", name, err)
 		}
-		if err := admit(own + "/" + name); err == nil {
+		if err := checkSweepPath(own + "/" + name); err == nil {
 			t.Errorf("%s/%s may be swept", own, name)
 		}
 	}
@@ -207,7 +207,7 @@ func TestGroupNamesThatClimbAreRefused(t *testing.T) {
 	if _, err := (&Cell{tree: &Tree{}, name: "c0"}).NewLeaf("init"); err == nil {
 		t.Error("a run may have the group of its cell's first process")
 	}
-	if err := errors.Join(checkName("own-suffix"), admit(own)); err != nil {
+	if err := errors.Join(checkName("own-suffix"), checkSweepPath(own)); err != nil {
 		t.Errorf("a fine name: %v", err)
 	}
 }

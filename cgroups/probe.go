@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe asks the kernel what it offers. It changes nothing.
+// Probe detects what the kernel offers. It changes nothing.
 func Probe() (*Host, error) {
 	var h Host
 	switch cgroups.Mode() {
@@ -36,7 +36,7 @@ func Probe() (*Host, error) {
 	}
 	h.Hierarchies = locate(parseMounts(info), own, unified)
 	for i := range h.Hierarchies {
-		if err := h.Hierarchies[i].look(); err != nil {
+		if err := h.Hierarchies[i].detect(); err != nil {
 			return nil, fmt.Errorf("probe cgroups: %w", err)
 		}
 	}
@@ -49,13 +49,13 @@ func Probe() (*Host, error) {
 	return &h, nil
 }
 
-// look fills in what only the mounted files can tell.
-func (hy *Hierarchy) look() error {
+// detect fills in the fields that are known only from the mounted files.
+func (hy *Hierarchy) detect() error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(hy.Own, &st); err != nil {
 		return fmt.Errorf("look at own group %s: %w", hy.Own, err)
 	}
-	if err := hy.shown(int64(st.Type)); err != nil {
+	if err := hy.checkVisible(int64(st.Type)); err != nil {
 		return err
 	}
 	if !hy.Unified {
@@ -73,10 +73,10 @@ func (hy *Hierarchy) look() error {
 	return nil
 }
 
-// shown refuses a hierarchy whose mount another file system covers: there a
-// directory made for a group is only a directory, and what is written to its files
-// limits nothing (MEM-17, TestHostileMissingController). kind is statfs's f_type.
-func (hy *Hierarchy) shown(kind int64) error {
+// checkVisible refuses a hierarchy whose mount is covered by another file system. A directory
+// made there for a group is an ordinary directory, and writes to its files limit
+// nothing (MEM-17, TestHostileMissingController). kind is statfs's f_type.
+func (hy *Hierarchy) checkVisible(kind int64) error {
 	want, name := int64(unix.CGROUP_SUPER_MAGIC), strings.Join(hy.Controllers, ",")
 	if hy.Unified {
 		want, name = unix.CGROUP2_SUPER_MAGIC, "cgroup2"
@@ -84,11 +84,11 @@ func (hy *Hierarchy) shown(kind int64) error {
 	if kind == want {
 		return nil
 	}
-	return fmt.Errorf("cgroup hierarchy %s is hidden: %s lies on a file system of type %#x: unmount what covers %s", name, hy.Own, kind, hy.Mount)
+	return fmt.Errorf("cgroup hierarchy %s is hidden: %s is on a file system of type %#x: unmount what covers %s", name, hy.Own, kind, hy.Mount)
 }
 
-// features looks for the files of each feature in the group below own that sub
-// names, or in the own group when sub is empty.
+// features looks for the files of each feature in the group sub below Own, or in Own
+// itself when sub is empty.
 func (h *Host) features(sub string) Features {
 	f := Features{Kill: No, Pressure: No}
 	u, unified := h.Unified()
@@ -115,9 +115,9 @@ func (h *Host) features(sub string) Features {
 	return f
 }
 
-// has says whether file exists in the group sub below own. The root lacks most
-// files whatever the kernel: there any group below it may answer, and if none has
-// the file the answer is unknown.
+// has reports whether file exists in the group sub below Own. The root group lacks most
+// files on every kernel: there the groups below it are checked, and if none has the
+// file the state is unknown.
 func (hy *Hierarchy) has(sub, file string) State {
 	switch {
 	case exists(filepath.Join(hy.Own, sub, file)):
@@ -136,12 +136,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// resettable asks for the reset of memory.peak, which concerns only the descriptor
-// it is asked through.
+// resettable tries to reset memory.peak. The reset affects only the descriptor that is
+// written to.
 func resettable(path string) State {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return Unknown // not ours to write to
+		return Unknown // no permission to write
 	}
 	defer f.Close()
 	if ok, err := canReset(f); err != nil {

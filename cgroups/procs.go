@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Pids lists the processes of the group, and of those below it: those that were there
-// when it was called, and perhaps some that have been made since.
+// Pids lists the processes of the group and of the groups below it. The list may include
+// processes that were created during the call.
 func (l *Leaf) Pids() ([]int, error) {
 	var pids []int
 	root := filepath.Join(l.cell.dir(l.cell.tree.roots[0]), l.name)

@@ -27,7 +27,7 @@ func need(t testing.TB, ok bool, what string) {
 	t.Skipf("needs %s", what)
 }
 
-// newTree makes a tree on the real host and checks that nothing of it stays.
+// newTree makes a tree on the real host and checks at the end that nothing of it is left.
 func newTree(t testing.TB) (*Tree, []string) {
 	t.Helper()
 	need(t, os.Geteuid() == 0, "root")
@@ -68,7 +68,7 @@ func newTreeOn(t testing.TB, h *Host) (*Tree, []string) {
 				if err == nil && d.IsDir() && d.Name() == prefix+instance {
 					t.Errorf("left behind: %s", p)
 				}
-				return nil // groups of others come and go while we walk
+				return nil // other groups may be created and removed during the walk
 			})
 			if err != nil {
 				t.Error(err)
@@ -105,7 +105,7 @@ func newLeafIn(t testing.TB, tree *Tree) *Leaf {
 	return leaf
 }
 
-// start runs a shell script inside the leaf: born there on cgroup2, joined by
+// start runs a shell script inside the leaf: cloned into it on cgroup2, joined by
 // writing 0 to tasks on version 1.
 func start(t testing.TB, l *Leaf, script string) *exec.Cmd {
 	t.Helper()
@@ -146,7 +146,7 @@ func usage(t testing.TB, l *Leaf) Usage {
 	return u
 }
 
-// eventually waits for the leaf to be empty.
+// eventuallyEmpty waits until the leaf is empty.
 func eventuallyEmpty(t testing.TB, l *Leaf) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {

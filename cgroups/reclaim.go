@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reclaim has the kernel free what of the group's charge can be freed without its
-// processes: the dentries and inodes of names that were looked up, and page cache, which
+// Reclaim makes the kernel free the part of the group's charge that does not depend on its
+// processes: the dentries and inodes of names that were looked up, and page cache. These
 // would otherwise stay charged to the groups above when this one is removed (1,000,000
-// names that do not exist are 191 MB). It takes as long as that is much: not on a run's
-// way. What cannot be freed stays, and is no error.
+// names that do not exist are 191 MB). The time it takes grows with the amount: do not call
+// it on the path of a run. Memory that cannot be freed stays charged, which is no error.
 //
-// memory.reclaim since Linux 5.19; without it, nothing is done and the kernel frees when it
-// has to. Version 1 has memory.force_empty, in every group.
+// memory.reclaim exists since Linux 5.19; without it Reclaim does nothing and the kernel
+// frees memory when it has to. Version 1 has memory.force_empty, in every group.
 func (l *Leaf) Reclaim() error {
 	left, err := l.Current()
-	for vain := 0; err == nil && left > 0 && vain < vainReclaims; {
+	for fruitless := 0; err == nil && left > 0 && fruitless < maxFruitlessReclaims; {
 		w := Write{"memory.force_empty", "0"}
 		if l.cell.tree.layout.Unified {
 			w = Write{"memory.reclaim", strconv.FormatInt(left, 10)}
@@ -37,25 +37,26 @@ func (l *Leaf) Reclaim() error {
 		time.Sleep(reclaimPause)
 		before := left
 		if left, err = l.Current(); left > before-before/8 {
-			vain++
+			fruitless++
 		}
 	}
 	return err
 }
 
-// EAGAIN says that not all was freed: the kernel gives up after 16 passes that free no whole
-// page (mm/memcontrol.c, memory_reclaim, Linux 6.1). Names are freed only after a grace period
-// of RCU, which a busy machine makes long, so that such a pass may have done much: we ask
-// again after a pause, until that frees little for vainReclaims times.
+// EAGAIN says that not everything was freed: the kernel gives up after 16 passes that free no
+// whole page (mm/memcontrol.c, memory_reclaim, Linux 6.1). Names are freed only after an RCU
+// grace period, which is long on a busy machine, so such a pass may nevertheless have freed
+// much. We try again after a pause, until maxFruitlessReclaims attempts freed less than an eighth.
 const (
-	reclaimPause = 20 * time.Millisecond
-	vainReclaims = 4
+	reclaimPause         = 20 * time.Millisecond
+	maxFruitlessReclaims = 4
 )
 
-// Kernel is what of the group's charge is the kernel's own objects, in bytes. Zero where
-// the kernel does not tell: version 1 may be built, or booted, without it. Version 2 adds
-// up what memory.stat says every two seconds, or later (mm/memcontrol.c, flush_memcg_stats_dwork):
-// the charge, which is exact, less the page cache is then too much, and never too little.
+// Kernel returns the part of the group's charge that is the kernel's own objects, in bytes.
+// It is zero where the kernel does not report it: version 1 may be built, or booted, without
+// that accounting. Version 2 updates memory.stat every two seconds, or later
+// (mm/memcontrol.c, flush_memcg_stats_dwork). The exact charge minus the page cache is
+// therefore sometimes too high, and never too low.
 func (l *Leaf) Kernel() (int64, error) {
 	name := filepath.Join(l.cell.name, l.name)
 	if l.cell.tree.layout.Unified {
@@ -88,7 +89,7 @@ func (l *Leaf) Kernel() (int64, error) {
 	return 0, nil
 }
 
-// readStat reads a key of a file that may be longer than those that every run needs.
+// readStat reads a key of a file that may be longer than the buffer of readKey.
 func readStat(f *os.File, key string) (int64, error) {
 	var buf [16 << 10]byte
 	b, err := pread(f, buf[:])

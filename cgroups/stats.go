@@ -9,7 +9,7 @@ import (
 )
 
 // open opens the statistics of one hierarchy. unified says that the controllers are
-// on cgroup2 as well.
+// on cgroup2, too.
 func (s *stats) open(dir *os.File, hy Hierarchy, unified bool) error {
 	if hy.Unified {
 		return s.openV2(dir, unified)
@@ -39,7 +39,7 @@ func (s *stats) openV2(dir *os.File, controllers bool) (err error) {
 	if s.populated, err = openIn(dir, "cgroup.events", unix.O_RDONLY); err != nil {
 		return err
 	}
-	// cpu.stat has its three times in every group, with or without the controller.
+	// cpu.stat has the three times in every group, with or without the controller.
 	if s.split, err = openIn(dir, "cpu.stat", unix.O_RDONLY); err != nil {
 		return err
 	}
@@ -65,9 +65,9 @@ func (s *stats) openV2(dir *os.File, controllers bool) (err error) {
 	return s.openPids(dir)
 }
 
-// canReset reports whether memory.peak can be reset, by doing so: it concerns this
-// descriptor alone. Before Linux 6.12 root may open it for writing all the same, and
-// the write is EINVAL.
+// canReset reports whether memory.peak can be reset. It tries it: the reset affects this
+// descriptor only. Before Linux 6.12 root may also open the file for writing, but the
+// write fails with EINVAL.
 func canReset(peak *os.File) (bool, error) {
 	err := put(peak, "0")
 	if errors.Is(err, unix.EINVAL) {
@@ -113,7 +113,8 @@ func (s *stats) openPids(dir *os.File) (err error) {
 	return err
 }
 
-// missing turns the absence of a file into the name of the kernel that has it.
+// missing turns the absence of a file into an error that names the kernel version that
+// has it.
 func missing(err error, file, since string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &UnsupportedError{Feature: file, Since: since}
@@ -121,7 +122,7 @@ func missing(err error, file, since string) error {
 	return err
 }
 
-// files are those to close; a file that serves twice is there once.
+// files returns the files to close. A file that serves two purposes is listed once.
 func (s *stats) files() []*os.File {
 	out := []*os.File{s.split, s.current, s.peak, s.events, s.hits,
 		s.pids, s.pidsEvents, s.pidsPeak, s.populated, s.procs}

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sweep removes the groups a dead agent recorded, killing what is inside. It
-// refuses every path that is not a control group named brig-*, so a damaged record
-// harms nobody. Paths that are gone are fine. The leaf brig-agent is removed only
-// when empty: another agent may live in it.
+// Sweep removes the groups that a dead agent recorded, and kills the processes inside.
+// It refuses every path that is not a control group named brig-*, so a damaged record
+// does no harm. A path that no longer exists is no error. The leaf brig-agent is
+// removed only when empty: another agent may live in it.
 func Sweep(paths []string) error {
 	var errs []error
 	for _, p := range paths {
-		if err := admit(p); err != nil {
+		if err := checkSweepPath(p); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -36,8 +36,8 @@ func Sweep(paths []string) error {
 	return errors.Join(errs...)
 }
 
-// admit decides whether a recorded path may be removed.
-func admit(p string) error {
+// checkSweepPath decides whether a recorded path may be removed.
+func checkSweepPath(p string) error {
 	name := filepath.Base(p)
 	if !filepath.IsAbs(p) || filepath.Clean(p) != p || !strings.HasPrefix(name, prefix) || checkName(strings.TrimPrefix(name, prefix)) != nil {
 		return fmt.Errorf("sweep %q: not the path of a group named %s*: left alone", p, prefix)
@@ -45,7 +45,7 @@ func admit(p string) error {
 	return nil
 }
 
-// sweep kills and removes one group and all below it.
+// sweep removes one group and all groups below it, and kills their processes.
 func sweep(dir string) error {
 	var st unix.Statfs_t
 	fd, err := openDir(dir)
@@ -66,7 +66,7 @@ func sweep(dir string) error {
 }
 
 // removeAll works bottom up. Control group directories hold only directories and
-// the kernel's files, which rmdir takes with it.
+// the kernel's files, which rmdir removes, too.
 func removeAll(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,8 +85,9 @@ func removeAll(dir string) error {
 	return rmdir(dir)
 }
 
-// rmdir removes one group, killing what keeps it busy. A killed process needs a
-// moment to leave: at most about two seconds, then the error says who is left.
+// rmdir removes one group and kills the processes that keep it busy. Killed processes
+// need a moment to exit: it retries for about two seconds, then returns an error that
+// names the group.
 func rmdir(dir string) error {
 	wait := time.Millisecond
 	for {
@@ -105,7 +106,8 @@ func rmdir(dir string) error {
 	}
 }
 
-// killGroup kills every process in a group, ours excepted.
+// killGroup kills every process in a group. It refuses a group that contains this
+// process.
 func killGroup(dir string) error {
 	f, err := os.Open(filepath.Join(dir, "cgroup.procs"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +128,7 @@ func killGroup(dir string) error {
 		return nil
 	}
 	err = putPath(filepath.Join(dir, "cgroup.kill"), "1")
-	if !errors.Is(err, fs.ErrNotExist) { // version 1 has none
+	if !errors.Is(err, fs.ErrNotExist) { // version 1 has no cgroup.kill
 		return err
 	}
 	err = putPath(filepath.Join(dir, "pids.max"), "0") // no forks from here on
@@ -136,9 +138,9 @@ func killGroup(dir string) error {
 	return killAll(f)
 }
 
-// killAll kills the processes listed in an open cgroup.procs one by one. Each is
-// held by a pidfd and looked up in the list again before the signal, so that a
-// number used again by the kernel hits no stranger.
+// killAll kills the processes listed in an open cgroup.procs one by one. It opens a
+// pidfd for each and looks the pid up in the list again before it sends the signal, so
+// that a pid reused by the kernel hits no other process.
 func killAll(procs *os.File) error {
 	pids, err := readPids(procs)
 	if err != nil {
@@ -170,8 +172,8 @@ func killAll(procs *os.File) error {
 	return errors.Join(errs...)
 }
 
-// readPids reads cgroup.procs. A 0 is a process outside our pid namespace, which
-// nobody here can signal.
+// readPids reads cgroup.procs. A 0 stands for a process outside our pid namespace, which
+// cannot be signaled from here; it is left out.
 func readPids(f *os.File) ([]int, error) {
 	if _, err := f.Seek(0, 0); err != nil {
 		return nil, err

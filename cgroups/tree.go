@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Recorder is told each path before a group is made there, so that whoever
-// comes after a killed agent can find it. An error stops the making.
+// A Recorder is called with each path before a group is made there, so that the
+// successor of a killed agent can find it. An error stops the creation.
 type Recorder func(path string) error
 
 // prefix begins the name of every group that is ours; Sweep touches no other.
@@ -19,28 +19,27 @@ const prefix = "brig-"
 // A Tree is one agent's groups: a directory of the same name below the agent's own
 // group in every hierarchy.
 type Tree struct {
-	host   *Host
-	name   string      // brig-<instance>
-	roots  []Hierarchy // those that runs join
-	all    []string    // our directory in every mounted hierarchy, made or not
-	leaf   string      // v2: where the agent moved to; empty if it stayed
-	parent string      // v2: the group above name
-	layout Layout
-	feat   Features
-	home   string // /proc/self/cgroup when it was made
+	host       *Host
+	name       string      // brig-<instance>
+	roots      []Hierarchy // those that runs join
+	all        []string    // our directory in every mounted hierarchy, made or not
+	leaf       string      // v2: where the agent moved to; empty if it stayed
+	parent     string      // v2: the group above name
+	layout     Layout
+	feat       Features
+	membership string // /proc/self/cgroup when the tree was made
 }
 
 // Create makes the tree of one agent. On v2 the calling process first moves to the
-// leaf brig-agent beside it, because a group with processes cannot hand its
-// controllers down (cgroup-v2.rst, "No Internal Process Constraint"); where
-// somebody else's process is in the way, the error says how to get a group of
-// one's own.
+// leaf brig-agent next to it, because a group with processes cannot enable controllers
+// for the groups below it (cgroup-v2.rst, "No Internal Process Constraint"). If a
+// foreign process is in the way, the error says how to start the agent in its own group.
 func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 	if err := checkName(instance); err != nil {
 		return nil, err
 	}
 	if prefix+instance == agentLeaf {
-		return nil, fmt.Errorf("instance name %q is taken: it is where the agent itself lives", instance)
+		return nil, fmt.Errorf("instance name %q is reserved: the agent itself is in the group of this name", instance)
 	}
 	if err := h.Check(); err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 	for _, hy := range killFirst(h.Hierarchies) {
 		dir := filepath.Join(t.base(hy), t.name)
 		if exists(dir) {
-			return nil, fmt.Errorf("create %s: it exists: another agent uses this instance name, or one died: remove it first", dir)
+			return nil, fmt.Errorf("create %s: it exists: another agent uses this instance name, or an agent with this name died: remove the group first", dir)
 		}
 		t.all = append(t.all, dir)
 	}
@@ -72,12 +71,12 @@ func Create(h *Host, instance string, record Recorder) (*Tree, error) {
 	if err != nil {
 		return nil, errors.Join(err, t.Remove())
 	}
-	t.home = string(home)
+	t.membership = string(home)
 	return t, nil
 }
 
-// killFirst orders hierarchies for removal: where killing cannot be outrun by
-// forking comes first, cgroup2 (cgroup.kill), then pids (pids.max).
+// killFirst orders hierarchies for removal. First come those where forking cannot outrun
+// killing: cgroup2 (cgroup.kill), then pids (pids.max).
 func killFirst(hs []Hierarchy) []Hierarchy {
 	rank := func(hy Hierarchy) int {
 		switch {
@@ -120,7 +119,7 @@ func (t *Tree) build(record Recorder) error {
 	return nil
 }
 
-// probe asks for features once more, in a group that is not the root.
+// probe detects the features again, in a group that is not the root.
 func (t *Tree) probe() Features {
 	h := *t.host
 	h.Hierarchies = slices.Clone(h.Hierarchies)
@@ -130,27 +129,27 @@ func (t *Tree) probe() Features {
 	return h.features(t.name)
 }
 
-// Moved returns an error when somebody has moved this process to another group
-// since the tree was made, in any hierarchy. The tree stays where it is, and what
-// is in it stays limited; but what is made relative to our own group would not
-// (AGT-15).
-func (t *Tree) Moved() error {
+// CheckMoved returns an error if this process was moved to another group since the tree was
+// made, in any hierarchy. The tree stays in place and its groups stay limited; but a
+// group made relative to our own group would not be limited (AGT-15).
+func (t *Tree) CheckMoved() error {
 	now, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil || string(now) == t.home {
+	if err != nil || string(now) == t.membership {
 		return err
 	}
-	was := slices.Collect(strings.Lines(t.home))
+	was := slices.Collect(strings.Lines(t.membership))
 	for line := range strings.Lines(string(now)) {
 		if !slices.Contains(was, line) {
-			return fmt.Errorf("this agent was moved to the control group %q, away from its own: move it back, or restart it", strings.TrimSpace(line))
+			return fmt.Errorf("this agent was moved from its own control group to %q: move it back, or restart it", strings.TrimSpace(line))
 		}
 	}
-	return errors.New("a control group hierarchy that this agent was in is gone: restart it")
+	return errors.New("a control group hierarchy that this agent was in no longer exists: restart the agent")
 }
 
-// base is the group above ours in a hierarchy. On a hybrid host's cgroup2, where no
-// controller is, that is the root: libcontainer puts a cell's first process there
-// wherever we are (GetOwnCgroupPath), and it can clone only into groups beside it.
+// base is the group above ours in a hierarchy. On the cgroup2 of a hybrid host, which
+// has no controllers, it is the root: libcontainer puts a cell's first process below the
+// root wherever we are (GetOwnCgroupPath), and that process can clone only into groups
+// next to its own.
 func (t *Tree) base(hy Hierarchy) string {
 	switch {
 	case !hy.Unified:
@@ -161,17 +160,17 @@ func (t *Tree) base(hy Hierarchy) string {
 	return hy.Mount
 }
 
-// Features are those found in the tree's own group, where none is unknown.
+// Features returns the features found in the tree's own group, where none is unknown.
 func (t *Tree) Features() Features { return t.feat }
 
-// Host is what the tree was created on.
+// Host returns the host that the tree was created on.
 func (t *Tree) Host() *Host { return t.host }
 
-// Paths lists the tree's directory in every mounted hierarchy, also those that only
-// libcontainer makes groups in.
+// Paths lists the tree's directory in every mounted hierarchy, including those in which
+// only libcontainer makes groups.
 func (t *Tree) Paths() []string { return slices.Clone(t.all) }
 
-// mkdir makes one group, named relative to the tree, in every hierarchy runs join.
+// mkdir makes one group, named relative to the tree, in every hierarchy that runs join.
 func (t *Tree) mkdir(rel string) error {
 	for _, hy := range t.roots {
 		dir := filepath.Join(t.base(hy), t.name, rel)
@@ -188,7 +187,7 @@ func (t *Tree) mkdir(rel string) error {
 }
 
 // inheritCpuset gives a new version 1 cpuset its parent's processors and memory
-// nodes: it is born without, and then no task may join it (cpusets.rst, 1.3).
+// nodes: it starts with none, and then no task may join it (cpusets.rst, 1.3).
 func inheritCpuset(dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		b, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
@@ -202,9 +201,9 @@ func inheritCpuset(dir string) error {
 	return nil
 }
 
-// Remove kills what is left in the tree and removes it from every hierarchy,
-// libcontainer's groups with it. On v2 the agent returns to the group it came
-// from, if no other agent's tree is there.
+// Remove kills the processes left in the tree and removes it from every hierarchy,
+// including libcontainer's groups. On v2 the agent returns to its original group, if
+// no other agent's tree is there.
 func (t *Tree) Remove() error {
 	var errs []error
 	for _, dir := range t.all {

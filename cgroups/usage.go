@@ -12,8 +12,8 @@ import (
 
 // Usage is what a run used since Begin.
 type Usage struct {
-	CPU        time.Duration // user and system of all processes together
-	User       time.Duration // of CPU; only where SplitKnown
+	CPU        time.Duration // user and system time of all processes together
+	User       time.Duration // part of CPU; only where SplitKnown
 	System     time.Duration
 	SplitKnown bool
 
@@ -23,28 +23,30 @@ type Usage struct {
 	// OOMKills counts processes of this group itself that the kernel killed for
 	// memory, whichever group's limit was hit: version 1 and memory.events.local both
 	// count at the victim's group (memcg_memory_event_mm; version 1 stops there). With
-	// memory.oom.group the first victim is counted twice (seen on 6.1): ask whether, not
-	// how many.
+	// memory.oom.group the first victim is counted twice (seen on 6.1): only compare it
+	// with zero.
 	OOMKills int64
-	// LimitHits counts charges that found this group's own limit reached. Reclaim may
-	// have made room: it is evidence only together with OOMKills.
+	// LimitHits counts charges that hit this group's own limit. Reclaim may then have
+	// freed enough memory: it is evidence only together with OOMKills.
 	LimitHits int64
-	// PidsHits counts forks refused: at this group's limit where pids.events.local
-	// exists (Linux 6.11), else those of this group's processes at any limit.
+	// PidsHits counts refused forks: those refused at this group's limit where
+	// pids.events.local exists (Linux 6.11), else those of this group's processes at any
+	// limit.
 	PidsHits int64
 
-	PidsPeak      int64 // most processes and threads at a time
+	PidsPeak      int64 // largest number of processes and threads at once
 	PidsPeakKnown bool  // pids.peak cannot be reset: known only for a leaf's first run
 
 	Sources Sources
 }
 
-// Sources name the kernel file each figure was read from; empty where none was.
+// Sources name the kernel file that each measurement was read from; empty where there
+// was none.
 type Sources struct {
 	CPU, Split, Memory, MemoryPeak, OOMKills, LimitHits, PidsHits, PidsPeak string
 }
 
-// stats are the files measured, open for reading.
+// stats are the statistics files, open for reading.
 type stats struct {
 	cpu        *os.File // cpuacct.usage or cpu.stat
 	split      *os.File // cpu.stat on cgroup2; v2: the same file as cpu
@@ -68,16 +70,16 @@ type counters struct {
 	memoryBase         int64
 }
 
-// Begin marks where the next run starts: the counters, which never go back, are
-// noted, and the peak is reset. On a kernel that cannot reset it, a leaf has one
-// Begin (memory.peak resets by descriptor since Linux 6.12).
+// Begin marks the start of the next run: it records the counters, which never decrease,
+// and resets the memory peak. On a kernel that cannot reset the peak, a leaf allows one
+// Begin only (memory.peak resets by descriptor since Linux 6.12).
 func (l *Leaf) Begin() error {
 	if !l.peakReset && l.begun > 0 {
 		return &UnsupportedError{Feature: "reset of memory.peak", Since: "Linux 6.12; make a new leaf for every run"}
 	}
 	l.begun++
 	if err := l.begin(); err != nil {
-		l.doubt = true
+		l.unreliable = true
 		return fmt.Errorf("begin in %s: %w", l.name, err)
 	}
 	return nil
@@ -103,26 +105,26 @@ func (l *Leaf) begin() error {
 	return nil
 }
 
-// Usage reads what was used since Begin. Read it when the group is empty: while a
-// process runs, its last slice of time is not counted yet.
+// Usage returns what was used since Begin. Call it when the group is empty: while a
+// process runs, its last time slice is not counted yet.
 func (l *Leaf) Usage() (Usage, error) {
 	c, err := l.read()
 	if err != nil {
-		l.doubt = true
+		l.unreliable = true
 		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
 	}
 	peak, err := readInt(l.peak)
 	if err != nil {
-		l.doubt = true
+		l.unreliable = true
 		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
 	}
 	left, err := readInt(l.current)
 	if err != nil {
-		l.doubt = true
+		l.unreliable = true
 		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
 	}
 	b := l.base
-	// What was charged at Begin and is not any more made room for the run's own.
+	// Memory charged at Begin and freed since was available to the run itself.
 	b.memoryBase = min(b.memoryBase, left)
 	u := Usage{
 		CPU: c.cpu - b.cpu, User: c.user - b.user, System: c.system - b.system, SplitKnown: l.split != nil,
@@ -139,7 +141,7 @@ func (l *Leaf) Usage() (Usage, error) {
 	return u, nil
 }
 
-// CPUTime is the time used since Begin, in one read.
+// CPUTime is the processor time used since Begin, in one read.
 func (l *Leaf) CPUTime() (time.Duration, error) {
 	t, err := l.cpuTime()
 	return t - l.base.cpu, err
@@ -157,10 +159,10 @@ func (l *Leaf) cpuTime() (time.Duration, error) {
 // Current is the memory charged now, in bytes.
 func (l *Leaf) Current() (int64, error) { return readInt(l.current) }
 
-// Processes counts those in the group now, threads too.
+// Processes counts the processes and threads in the group now.
 func (l *Leaf) Processes() (int64, error) { return readInt(l.pids) }
 
-// read takes every counter once.
+// read reads every counter once.
 func (l *Leaf) read() (counters, error) {
 	var c counters
 	var buf [1024]byte
@@ -205,8 +207,8 @@ func usec(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
 }
 
-// Empty reports whether no process is left: none counted by the pids controller,
-// zombies included, and none seen by cgroup2 either.
+// Empty reports whether no process is left: the pids controller, which includes zombies,
+// counts none, and cgroup2 reports none.
 func (l *Leaf) Empty() (bool, error) {
 	n, err := readInt(l.pids)
 	if err != nil || n != 0 || l.populated == nil {
@@ -216,17 +218,17 @@ func (l *Leaf) Empty() (bool, error) {
 	return p == 0 && err == nil, err
 }
 
-// Kill ends every process in the group, those forking as we speak too. It returns
-// before they are gone: ask Empty.
+// Kill kills every process in the group, including those that are forking. It returns
+// before they are gone: poll Empty.
 //
-// cgroup.kill since Linux 5.14 (cgroup-v2.rst, "Core Interface Files"). In mode v1
-// there is none: forks are forbidden first, so that killing one by one ends.
+// cgroup.kill exists since Linux 5.14 (cgroup-v2.rst, "Core Interface Files"). Mode v1
+// does not have it: there Kill first forbids forks, so that killing one by one terminates.
 func (l *Leaf) Kill() error {
 	if l.kill != nil {
-		// A group that was killed kills what is cloned into it from elsewhere: the
-		// kernel compares its kill count with that of the parent's group
-		// (cgroup_post_fork, Linux 6.18). So it is not used again.
-		l.doubt = true
+		// The kernel kills a process that is cloned from another group into a killed
+		// group: it compares the kill count with that of the parent's group
+		// (cgroup_post_fork, Linux 6.18). So the group is not used again.
+		l.unreliable = true
 		return put(l.kill, "1")
 	}
 	if l.dir != nil {
@@ -235,29 +237,29 @@ func (l *Leaf) Kill() error {
 	if err := l.write(Write{"pids.max", "0"}); err != nil {
 		return err
 	}
-	l.limits.Pids = -1 // no limit anybody asks for, so the next Apply writes it
+	l.limits.Pids = -1 // equals no requested limit, so the next Apply writes pids.max
 	return killAll(l.procs)
 }
 
-// drainOOM forgets events of the run before.
+// drainOOM discards events of the previous run.
 func (l *Leaf) drainOOM() error {
 	if l.oomFD < 0 {
 		return nil
 	}
 	var buf [8]byte
 	_, err := unix.Read(l.oomFD, buf[:])
-	if err == unix.EAGAIN || err == unix.EINTR { // nothing there; an event left over only wakes once
+	if err == unix.EAGAIN || err == unix.EINTR { // no event; one left over wakes a poll once only
 		return nil
 	}
 	return err
 }
 
-// Hasten lets what was killed in the leaf die at the kernel's usual speed, whatever its
-// limits: taking down a process needs processor time, and the group pays for it. It lifts the
-// quota and, unless the leaf is on a branch, whose weight others have too, a low weight. It is
-// for after Kill: what has SIGKILL coming runs no more code of its own. The next Apply
-// puts other limits in force.
-func (l *Leaf) Hasten() error {
+// Expedite lets the killed processes of the leaf exit at normal speed, whatever the limits:
+// the exit of a process needs processor time, which is charged to the group. It lifts the
+// cpu quota and raises a low weight to the default, except for a leaf of a branch, which
+// shares the branch's weight with others. Call it after Kill: a process with a pending
+// SIGKILL runs no more code of its own. The next Apply puts new limits in force.
+func (l *Leaf) Expedite() error {
 	want := l.limits
 	want.CPUs = 0
 	if l.kind != onBranch {

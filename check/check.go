@@ -8,15 +8,15 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The most findings of one check, and the size from which a program is remarkable.
+// The maximum number of findings of one check, and the size above which a source is reported.
 const (
 	MaxFindings = 200
 	LargeSource = 1 << 20
 )
 
-// Program checks a source: what needs no parser here, the rest by a run that is
-// handed to run. Findings are in the order of the source. The error is run's own: a
-// check whose run ends badly is a finding, with the rule not-checked.
+// Program checks a source: what needs no parser here, the rest by calling run with the run of a
+// parser. Findings are in the order of the source. An error is that of run; a parser that ends
+// badly is a finding instead, with the rule not-checked.
 func Program(language, name string, source []byte, run func(api.Run) (api.Result, error)) ([]api.Finding, error) {
 	found := Source(fileName(language, name), source) // as Read names it
 	plan, ok := Plan(language, name, source)
@@ -27,20 +27,20 @@ func Program(language, name string, source []byte, run func(api.Run) (api.Result
 		}
 		found = hideSecrets(found, Read(language, name, source, res))
 	}
-	return tidy(found), nil
+	return normalize(found), nil
 }
 
-// hideSecrets adds further findings to those of Source, whose snippets lack what is
-// secret in a line.
+// hideSecrets appends further findings to those of Source. On a line with a secret they get the
+// snippet from Source, in which the secret is masked.
 func hideSecrets(found, further []api.Finding) []api.Finding {
-	shown := map[int]string{}
+	masked := map[int]string{}
 	for _, f := range found {
 		if secretRules[f.Rule] && f.Line > 0 {
-			shown[f.Line] = f.Snippet
+			masked[f.Line] = f.Snippet
 		}
 	}
 	for _, f := range further {
-		if snippet, ok := shown[f.Line]; ok {
+		if snippet, ok := masked[f.Line]; ok {
 			f.Snippet = snippet
 		}
 		found = append(found, f)
@@ -48,14 +48,13 @@ func hideSecrets(found, further []api.Finding) []api.Finding {
 	return found
 }
 
-// Refuses reports whether a finding is of the severity error or above.
-func Refuses(found []api.Finding) bool {
+// HasErrors reports whether a finding is of the severity error or above.
+func HasErrors(found []api.Finding) bool {
 	return slices.ContainsFunc(found, func(f api.Finding) bool { return f.Severity.AtLeast(api.SeverityError) })
 }
 
-// tidy sorts findings, drops those told twice, and keeps the heaviest where there
-// are too many.
-func tidy(found []api.Finding) []api.Finding {
+// normalize sorts findings, removes duplicates, and keeps the most severe ones if there are too many.
+func normalize(found []api.Finding) []api.Finding {
 	byPlace := func(a, b api.Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
 	}

@@ -30,7 +30,7 @@ func TestSecrets(t *testing.T) {
 		{`:password => "hunter2"`, "password"},
 		{`password := "hunter2"`, "password"},
 		{`if password == "hunter2":`, "password"},
-		{`String password = new String("hunter2");`, ""}, // a call, which no line-reader follows
+		{`String password = new String("hunter2");`, ""}, // a call, which a search by line does not follow
 		{`char *password = "hunter2";`, "password"},
 		{`$password = 'hunter2';`, "password"},
 		{`connect(password="hunter2")`, "password"},
@@ -96,7 +96,7 @@ func TestSecretsOfOneLineAreAllHidden(t *testing.T) {
 	}
 }
 
-// A source without a name has one in all findings of an answer.
+// A source without a name has the same name in all findings.
 func TestFindingsNameOneFile(t *testing.T) {
 	run := func(api.Run) (api.Result, error) {
 		return ended(`{"rule":"python-eval","line":2,"column":1,"name":"eval"}` + "\n" + done), nil
@@ -107,26 +107,26 @@ func TestFindingsNameOneFile(t *testing.T) {
 	}
 }
 
-// What cannot work in a sandbox is told, and keeps nobody from trying.
-func TestANetworkIsWorthAWord(t *testing.T) {
+// A finding about something that cannot work in a sandbox does not refuse the source.
+func TestNetworkUseIsInformational(t *testing.T) {
 	run := func(api.Run) (api.Result, error) {
 		return ended(`{"rule":"network","line":1,"column":1,"name":"socket"}` + "\n" + done), nil
 	}
 	found, err := check.Program("python", "main.py", []byte("import socket\n"), run)
-	if err != nil || len(found) != 1 || found[0].Severity != api.SeverityInfo || check.Refuses(found) || found[0].Message != "socket is for a network, and a sandbox has none" {
+	if err != nil || len(found) != 1 || found[0].Severity != api.SeverityInfo || check.HasErrors(found) || found[0].Message != "socket needs a network, and a sandbox has none" {
 		t.Errorf("%v, %+v", err, found)
 	}
 }
 
-func TestALargeSourceIsRemarkable(t *testing.T) {
+func TestLargeSourceIsReported(t *testing.T) {
 	if found := check.Source("main.py", make([]byte, check.LargeSource)); len(found) != 0 {
 		t.Errorf("%+v; want nothing of exactly 1 MiB", found)
 	}
 	found := check.Source("main.py", make([]byte, check.LargeSource+1))
-	if len(found) != 1 || found[0].Rule != "large" || check.Refuses(found) {
+	if len(found) != 1 || found[0].Rule != "large" || check.HasErrors(found) {
 		t.Errorf("%+v; want a warning", found)
 	}
-	if want := "the source has 1048577 bytes: the most that is usual is 1 MiB"; found[0].Message != want {
+	if want := "the source has 1048577 bytes: more than the usual maximum of 1 MiB"; found[0].Message != want {
 		t.Errorf("it says %q; want %q", found[0].Message, want)
 	}
 	if found = check.Source("main.py", make([]byte, 2*check.LargeSource)); !strings.Contains(found[0].Message, " 2097152 bytes:") {
@@ -155,8 +155,7 @@ func TestEveryCheckerIsInALanguagesImage(t *testing.T) {
 	}
 }
 
-// The program that is parsed may have taken the parser over: what it prints can be
-// anything.
+// The parsed program may have taken over the parser: its output can be anything.
 func TestReadBelievesLittle(t *testing.T) {
 	source := []byte("first\nsecond line\n")
 	for name, tt := range map[string]struct {
@@ -188,7 +187,7 @@ func TestReadBelievesLittle(t *testing.T) {
 	}
 }
 
-func TestReadIsBoundedAndSorted(t *testing.T) {
+func TestReadIsLimitedAndSorted(t *testing.T) {
 	source := []byte(strings.Repeat("eval(x)\n", 5000))
 	var b strings.Builder
 	for i := 5000; i > 0; i-- {
@@ -205,18 +204,18 @@ func TestReadIsBoundedAndSorted(t *testing.T) {
 	if !slices.IsSortedFunc(found, func(a, b api.Finding) int { return a.Line - b.Line }) {
 		t.Error("they are not in the order of the source")
 	}
-	if !check.Refuses(found) {
+	if !check.HasErrors(found) {
 		t.Error("the one that weighs most was dropped")
 	}
 }
 
-func TestACheckThatDidNotEndWellIsAFinding(t *testing.T) {
+func TestFailedCheckIsAFinding(t *testing.T) {
 	for _, r := range []api.Result{
 		{Verdict: api.MemoryLimit}, {Verdict: api.WallLimit}, {Verdict: api.Signaled, SignalName: "SIGSEGV"},
 		{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes("Traceback")},
 	} {
 		found := check.Read("python", "main.py", []byte("x"), r)
-		if len(found) != 1 || found[0].Rule != "not-checked" || !check.Refuses(found) {
+		if len(found) != 1 || found[0].Rule != "not-checked" || !check.HasErrors(found) {
 			t.Errorf("%s: %+v; want not-checked, which is not let pass", r.Verdict, found)
 		}
 	}
@@ -247,7 +246,7 @@ func TestCompilersErrorsAreFindings(t *testing.T) {
 	}
 }
 
-func TestAPublicClassLiesInAFileOfItsName(t *testing.T) {
+func TestJavaPublicClassNamesItsFile(t *testing.T) {
 	source := []byte("// public class Not\npublic final class Hello {\n\tint n = 3\n}\n")
 	r, ok := check.Plan("java", "t.java", source)
 	if !ok || r.Files[0].Name != "Hello.java" || !slices.Contains(r.Argv, "./Hello.java") {
@@ -274,8 +273,8 @@ func checkFinding(t *testing.T, f api.Finding, source []byte) {
 	}
 }
 
-// FuzzRead: whatever a checker prints and whatever the source is, findings are
-// bounded, known, and of the source.
+// FuzzRead: whatever a checker prints and whatever the source is, findings are bounded, have known
+// rules, and refer to the source.
 func FuzzRead(f *testing.F) {
 	f.Add("python", "eval(x)\npassword = 'hunter2'\n", `{"rule":"python-eval","line":1,"column":1,"name":"eval"}`+"\n"+done, "")
 	f.Add("c", "int x", "", "main.c:1:5: error: expected ‘;’ before ‘}’ token\n")
@@ -296,8 +295,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A Perl source can end its own parser, with success: what stands behind is not found fine.
-func TestAParserThatTheSourceEndsHasNotChecked(t *testing.T) {
+// A Perl source can end its own parser with success: the rest of the source must not pass.
+func TestParserEndedBySourceIsNotChecked(t *testing.T) {
 	source := []byte("BEGIN { exit 0 }\nif (1) {\n")
 	for _, tt := range []struct {
 		verdict api.Verdict

@@ -16,17 +16,16 @@ var (
 	checkerNode string
 )
 
-// A checker reads sources of one language in the language's own image. It never
-// carries them out, but for Perl's, whose BEGIN blocks belong to the parsing; it is in
-// the sandbox with all that.
+// A checker parses sources of one language in the language's own image. It never executes them,
+// except that Perl executes BEGIN blocks while it parses; that too happens in the sandbox.
 type checker struct {
-	argv    []string // of the command; {name} is the source's
-	program string   // on its stdin; "": none. It prints JSON lines, others their own errors
+	argv    []string // the command; {name} stands for the source's name
+	program string   // on its stdin, it prints JSON lines; "": none, the command prints its own errors
 	profile string   // seccomp profile
-	end     string   // what it prints last where it found nothing; empty: nothing that is known
+	end     string   // what it prints last if it found nothing; empty: not known
 }
 
-// Nothing of these commands is written but in /box and /tmp.
+// checkers are the commands by language. They write only to /box and /tmp.
 var checkers = map[string]checker{
 	"python":     {[]string{"python3", "-I", "-", "{name}"}, checkerPython, "default", ""},
 	"javascript": {[]string{"node", "-", "{name}"}, checkerNode, "managed", ""},
@@ -47,9 +46,9 @@ var checkers = map[string]checker{
 	"haskell": {[]string{"ghc", "-v0", "-fno-code", "{name}"}, "", "compile", ""},
 }
 
-// Plan makes the run that checks a source; false where nothing is known of its
-// language. name is the source's, and may say which of a language's kinds it is
-// (main.mjs); an empty one will do.
+// Plan makes the run that checks a source. It returns false for an empty source and for a language
+// without a checker. name is the source's file name, which may select a variant of the language
+// (main.mjs); it may be empty.
 func Plan(language, name string, source []byte) (api.Run, bool) {
 	c, ok := checkers[plainLanguage(language)]
 	if !ok || len(source) == 0 {
@@ -72,7 +71,7 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 	return r, true
 }
 
-// names are what sources are called that came without a name.
+// names are the default names of sources without a name, by language.
 var names = map[string]string{
 	"python": "main.py", "javascript": "main.js", "typescript": "main.ts", "c": "main.c", "cpp": "main.cpp", "java": "Main.java", "go": "main.go",
 	"rust": "main.rs", "ruby": "main.rb", "php": "main.php", "bash": "main.sh", "perl": "main.pl", "lua": "main.lua", "csharp": "main.cs",
@@ -86,8 +85,8 @@ func fileName(language, name string) string {
 	return names[plainLanguage(language)]
 }
 
-// placedName is what a source is called where it is checked. A public class of Java
-// lies in a file of its name: brig run takes one that does not, and so does the check.
+// placedName is the name of the source in the sandbox. Java requires a public class to be in a
+// file of its name; brig run accepts sources under other names, and so does the check.
 func placedName(language, name string, source []byte) string {
 	if plainLanguage(language) == "java" {
 		if m := publicClass.FindSubmatch(source); m != nil {
@@ -99,5 +98,5 @@ func placedName(language, name string, source []byte) string {
 
 var publicClass = regexp.MustCompile(`(?m)^\s*public\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|record|enum|interface)\s+([A-Za-z_][A-Za-z0-9_]{0,200})`)
 
-// plainLanguage is a full variant's plain one.
+// plainLanguage is the language without the suffix -full of its full variant.
 func plainLanguage(language string) string { return strings.TrimSuffix(language, "-full") }

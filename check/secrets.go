@@ -9,14 +9,14 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// secretRules are found here alone, never told by a checker.
+// secretRules are the rules that only Source reports, never a checker.
 var secretRules = map[string]bool{"private-key": true, "token": true, "password": true, "large": true}
 
-// A format is what keys of one issuer look like.
+// A format describes the keys of one issuer.
 type format struct {
-	contains string // what the source must have for the expression to be tried
+	contains string // the expression is tried only if the source contains this
 	what     string
-	form     *regexp.Regexp
+	pattern  *regexp.Regexp
 }
 
 var formats = []format{
@@ -26,7 +26,7 @@ var formats = []format{
 	{"github_pat_", "a token of GitHub", regexp.MustCompile(`\bgithub_pat_[0-9A-Za-z_]{40,255}\b`)},
 	{"glpat-", "a token of GitLab", regexp.MustCompile(`\bglpat-[0-9A-Za-z_-]{20,}`)},
 	{"xox", "a token of Slack", regexp.MustCompile(`\bxox[abeoprs]-[0-9A-Za-z-]{20,}`)},
-	{"hooks.slack.com", "an address of Slack that is a key", regexp.MustCompile(`hooks\.slack\.com/services/T[0-9A-Za-z_]+/B[0-9A-Za-z_]+/[0-9A-Za-z_]{16,}`)},
+	{"hooks.slack.com", "a webhook address of Slack, which is a secret", regexp.MustCompile(`hooks\.slack\.com/services/T[0-9A-Za-z_]+/B[0-9A-Za-z_]+/[0-9A-Za-z_]{16,}`)},
 	{"_live_", "a key of Stripe", regexp.MustCompile(`\b[sr]k_live_[0-9A-Za-z]{16,}\b`)},
 	{"AIza", "a key of Google", regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}\b`)},
 	{"GOCSPX-", "a key of Google", regexp.MustCompile(`\bGOCSPX-[0-9A-Za-z_-]{20,}`)},
@@ -39,13 +39,13 @@ var formats = []format{
 	{"://", "an address with a password", regexp.MustCompile(`\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'"{}$<>%]{1,64}:[^\s:/@'"{}$<>%]{3,64}@[0-9A-Za-z.-]+`)},
 }
 
-// assignment is a name that says secret, given a literal: in most languages' ways to
-// write that, also as a key of a dictionary and in a comparison.
+// assignment matches a literal assigned to a name that suggests a secret, as most languages write
+// it, also as a key of a dictionary and in a comparison.
 var assignment = regexp.MustCompile(`(?i)([0-9a-z_]*(?:password|passwd|passphrase|pwd|secret|api_?key|access_?key|private_?key|auth_?token|access_?token|bearer_?token|api_?token)[0-9a-z_]*)` +
 	"[\"'`]?\\]?\\s*(?::\\s*[0-9A-Za-z_.]{1,32}\\s*)?(?:===?|=>|:=|=|:)\\s*(?:new\\s+|[rRbBuU]{0,2})(\"[^\"\\\\\\n]{1,200}\"|'[^'\\\\\\n]{1,200}'|`[^`\\\\\\n]{1,200}`)")
 
-// Words that a name may be about without holding the secret itself, and literals
-// that stand for one to come.
+// notSecret matches names that are about a secret but do not hold it. placeholder matches literals
+// that stand for a secret to be filled in.
 var (
 	notSecret   = regexp.MustCompile(`(?i)(prompt|label|field|hint|error|message|msg|text|title|regex|pattern|name|url|path|file|header|length|len|type|column|param|placeholder|hash)s?$`)
 	placeholder = regexp.MustCompile(`(?i)^(x+|\*+|\.+|<.*>|\$\{.*\}|\{.*\}|%s|your[-_ ].*|change[-_ ]?me.*|none|null|nil|undefined|true|false|todo|example|dummy|test|env|secret|password|string|text|hidden|required)$`)
@@ -54,10 +54,10 @@ var (
 // maxScan is how much of a source is searched for secrets.
 const maxScan = 8 << 20
 
-// Source finds what needs no parser: secrets, and a source that is large. What is
-// secret is not in the findings.
+// Source finds what needs no parser: secrets, and that a source is large. The findings do not
+// contain the secrets themselves.
 func Source(name string, text []byte) []api.Finding {
-	s := newSource(orName(name), text)
+	s := newSource(orDefaultName(name), text)
 	var found []api.Finding
 	if len(text) > LargeSource {
 		found = append(found, s.finding("large", 0, 0, strconv.Itoa(len(text))))
@@ -66,13 +66,13 @@ func Source(name string, text []byte) []api.Finding {
 	for _, one := range all {
 		line, begin := s.lineOf(one.from)
 		f := s.finding(one.rule, line, one.from-begin+1, one.name)
-		f.Snippet = s.without(all, line, begin, one.from)
+		f.Snippet = s.masked(all, line, begin, one.from)
 		found = append(found, f)
 	}
-	return tidy(found)
+	return normalize(found)
 }
 
-// A secret is a stretch of a source.
+// A secret is a range of bytes of a source.
 type secret struct {
 	rule, name string
 	from, to   int
@@ -82,7 +82,7 @@ func secrets(text []byte) []secret {
 	var all []secret
 	for _, f := range formats {
 		if bytes.Contains(text, []byte(f.contains)) {
-			for _, at := range f.form.FindAllIndex(text, MaxFindings) {
+			for _, at := range f.pattern.FindAllIndex(text, MaxFindings) {
 				all = append(all, secret{"token", f.what, at[0], at[1]})
 			}
 		}
@@ -99,8 +99,8 @@ func secrets(text []byte) []secret {
 	return all[:min(len(all), 10*MaxFindings)]
 }
 
-// without is what stands in a line around a byte, with stars for what is secret.
-func (s *source) without(all []secret, line, begin, around int) string {
+// masked returns the text of a line around a byte, with stars in place of secrets.
+func (s *source) masked(all []secret, line, begin, around int) string {
 	from := max(begin, around-maxSnippet/2)
 	text := bytes.Clone(s.text[from:min(begin+len(s.line(line)), around+maxSnippet)])
 	for _, one := range all {
@@ -108,22 +108,22 @@ func (s *source) without(all []secret, line, begin, around int) string {
 			text[i-from] = '*'
 		}
 	}
-	return plain(string(stars.ReplaceAll(text, []byte("***"))), maxSnippet)
+	return printableLine(string(stars.ReplaceAll(text, []byte("***"))), maxSnippet)
 }
 
 var stars = regexp.MustCompile(`\*{3,}`)
 
 var privateKey = regexp.MustCompile(`-----BEGIN ([A-Z]+ )*PRIVATE KEY( BLOCK)?-----`)
 
-func orName(name string) string {
+func orDefaultName(name string) string {
 	if api.FileName(name) == nil {
 		return name
 	}
 	return "source"
 }
 
-// isSecret: the name is that of a secret, and the literal could be one. A password may be
-// any word; keys are long and have digits.
+// isSecret reports whether name is that of a secret and value could be one. A password may be any
+// word; keys are long and have digits.
 func isSecret(name, value string) bool {
 	if notSecret.MatchString(name) || placeholder.MatchString(value) || strings.ContainsAny(value, " \t") {
 		return false
@@ -137,18 +137,18 @@ func isSecret(name, value string) bool {
 	return len(value) >= 8 && strings.ContainsAny(value, "0123456789")
 }
 
-// lineOf gives the line that a byte is in, and where that begins.
+// lineOf returns the number of the line that a byte is in, and where that line begins.
 func (s *source) lineOf(offset int) (line, begin int) {
-	lo, hi := 0, len(s.ends)-1
+	lo, hi := 0, len(s.lineEnds)-1
 	for lo < hi {
-		if mid := (lo + hi) / 2; s.ends[mid] < offset {
+		if mid := (lo + hi) / 2; s.lineEnds[mid] < offset {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
 	if lo > 0 {
-		begin = s.ends[lo-1] + 1
+		begin = s.lineEnds[lo-1] + 1
 	}
 	return lo + 1, begin
 }

@@ -22,8 +22,8 @@ func (c *Client) HasBlob(ctx context.Context, digest string) (bool, error) {
 	return err == nil, err
 }
 
-// PutBlob sees to it that the agent holds content, which is sent only if it does not
-// yet, and returns the digest that a run names it by.
+// PutBlob makes sure that the agent stores content, and returns the digest that runs name it by. It
+// sends the content only if the agent does not have it yet.
 func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
 	sum := sha256.Sum256(content)
 	digest = hex.EncodeToString(sum[:])
@@ -36,12 +36,12 @@ func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, er
 	return digest, c.SendBlob(ctx, digest, bytes.NewReader(content))
 }
 
-// SendBlob has the agent keep what r holds, or nothing if its digest is another.
+// SendBlob makes the agent store the content of r. If its digest is another, nothing is stored.
 func (c *Client) SendBlob(ctx context.Context, digest string, r io.Reader) error {
 	return c.call(ctx, http.MethodPut, "/v1/blobs/"+digest, r, &struct{}{})
 }
 
-// RemoveBlob has the agent remove a blob; one that it does not hold is fine.
+// RemoveBlob makes the agent remove a blob. A blob that it does not have is no error.
 func (c *Client) RemoveBlob(ctx context.Context, digest string) error {
 	return c.call(ctx, http.MethodDelete, "/v1/blobs/"+digest, nil, nil)
 }

@@ -9,10 +9,10 @@ import (
 
 func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
-// A sourceError is one of reading what is to be sent, and not of sending it.
+// A sourceError is an error from reading the data to send, not from sending it.
 type sourceError struct{ err error }
 
-func (e *sourceError) Error() string { return "read what is to be sent: " + e.err.Error() }
+func (e *sourceError) Error() string { return "read the data to send: " + e.err.Error() }
 func (e *sourceError) Unwrap() error { return e.err }
 
 type source struct{ io.Reader }
@@ -25,8 +25,8 @@ func (s source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// sendChunks sends a body of unknown length. One whose source fails ends the
-// connection: the agent must not take a part for the whole, nor wait for the rest.
+// sendChunks sends a body of unknown length. If reading the source fails, it closes the connection:
+// the agent must not take a part for the whole, nor wait for the rest.
 func sendChunks(w io.WriteCloser, head []byte, body io.Reader) error {
 	if _, err := w.Write(head); err != nil {
 		return err

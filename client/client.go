@@ -1,8 +1,8 @@
-// Package client speaks to brig's agent over its unix socket.
+// Package client calls brig's agent over its unix socket.
 //
-// Every method's error is an *api.Error: the agent's own, or one with the code
-// agent-unreachable or agent-gone. Canceling the context of a call hangs up,
-// which ends the run; the error is then the context's.
+// Every method's error is an *api.Error: the agent's own, or one with the code agent-unreachable or
+// agent-gone. Canceling the context of a call closes the connection, which ends the run; the error
+// is then the context's.
 package client
 
 import (
@@ -24,11 +24,11 @@ import (
 const runsPath = "/v1/runs"
 
 const (
-	keep     = 64              // idle connections kept
-	keepTime = 2 * time.Minute // less than the agent keeps them
+	maxIdle     = 64              // idle connections kept
+	idleTimeout = 2 * time.Minute // less than the agent keeps them
 )
 
-// A Client is safe for use by many goroutines, each with a connection of its own.
+// A Client is safe for use by many goroutines; each call has its own connection.
 type Client struct {
 	socket string
 
@@ -56,13 +56,13 @@ type conn struct {
 	since  time.Time // when it became idle
 }
 
-// get gives an idle connection, or a new one.
+// get returns an idle connection, or a new one. fresh asks for a new one.
 func (c *Client) get(ctx context.Context, fresh bool) (*conn, error) {
 	c.mu.Lock()
 	for !fresh && len(c.idle) > 0 {
 		k := c.idle[len(c.idle)-1]
 		c.idle = c.idle[:len(c.idle)-1]
-		if time.Since(k.since) < keepTime {
+		if time.Since(k.since) < idleTimeout {
 			c.mu.Unlock()
 			k.reused = true
 			return k, nil
@@ -80,7 +80,7 @@ func (c *Client) get(ctx context.Context, fresh bool) (*conn, error) {
 func (c *Client) put(k *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.idle) >= keep || k.in.Buffered() > 0 {
+	if len(c.idle) >= maxIdle || k.in.Buffered() > 0 {
 		k.Close()
 		return
 	}
@@ -88,7 +88,7 @@ func (c *Client) put(k *conn) {
 	c.idle = append(c.idle, k)
 }
 
-// unreachable says why nobody answered, and the cure.
+// unreachable makes the error for a failed connection, with its cause and what to do about it.
 func unreachable(socket string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -101,34 +101,34 @@ func unreachable(socket string, err error) error {
 	return api.Fail(api.CodeAgentUnreachable, "connect to the agent: %w", err)
 }
 
-// gone is a connection that broke before the answer was whole. The request may
-// have been carried out; again says that sending it once more does no harm, as of
-// a run, which has no effect outside its sandbox, or a question.
-func gone(err error, again bool) error {
-	e := api.Refuse(api.CodeAgentGone, "the agent went away before it answered (%w): see its log, and whether it still runs", err)
-	e.RetrySafe = again && broken(err)
+// agentGone makes the error for a connection that broke before the answer was complete. The request may
+// have been executed. again says that it is safe to repeat: a read, or a run, which has no effect
+// outside its sandbox.
+func agentGone(err error, retrySafe bool) error {
+	e := api.Refuse(api.CodeAgentGone, "the connection to the agent broke before it answered (%w): see its log, and check that it runs", err)
+	e.RetrySafe = retrySafe && isDisconnect(err)
 	return e
 }
 
-// broken reports a connection that ended, rather than one on which something else
-// than an agent spoke.
-func broken(err error) bool {
+// isDisconnect reports whether err means that the connection ended, and not that the peer is something
+// other than an agent.
+func isDisconnect(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// Run carries out one run and waits for its result.
+// Run executes one run and waits for its result.
 func (c *Client) Run(ctx context.Context, r api.Run) (res api.Result, err error) {
 	err = c.call(ctx, http.MethodPost, runsPath, r, &res)
 	return res, err
 }
 
-// Health asks how the agent is.
+// Health asks for the agent's status report.
 func (c *Client) Health(ctx context.Context) (h api.Health, err error) {
 	err = c.call(ctx, http.MethodGet, "/v1/health", nil, &h)
 	return h, err
 }
 
-// Languages lists what the agent can run by source.
+// Languages lists the languages whose sources the agent can run.
 func (c *Client) Languages(ctx context.Context) (l []api.Language, err error) {
 	err = c.call(ctx, http.MethodGet, "/v1/languages", nil, &l)
 	return l, err
@@ -140,14 +140,14 @@ func (c *Client) Profiles(ctx context.Context) (p []api.Profile, err error) {
 	return p, err
 }
 
-// Images lists what is stored.
+// Images lists the stored images.
 func (c *Client) Images(ctx context.Context) (i []api.Image, err error) {
 	err = c.call(ctx, http.MethodGet, "/v1/images", nil, &i)
 	return i, err
 }
 
-// Import stores the archive under name. digest, when not empty, is what the
-// archive must hash to, as given and still compressed. Only root may.
+// Import stores the archive under name. digest, if not empty, is the digest that the archive must
+// have in the form given, still compressed. Only root may call it.
 func (c *Client) Import(ctx context.Context, archive io.Reader, name, digest string) (img api.Image, err error) {
 	q := url.Values{"name": {name}}
 	if digest != "" {
@@ -157,18 +157,18 @@ func (c *Client) Import(ctx context.Context, archive io.Reader, name, digest str
 	return img, err
 }
 
-// RemoveImage forgets the name, and the tree when it was its last. Only root may.
+// RemoveImage removes the name, and the tree too if it has no other name. Only root may call it.
 func (c *Client) RemoveImage(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, "/v1/images/"+url.PathEscape(name), nil, &struct{}{})
 }
 
-// Verify compares a stored tree, all of it, with what was imported. Only root may.
+// Verify compares a complete stored tree with the imported one. Only root may call it.
 func (c *Client) Verify(ctx context.Context, name string) (v api.Verified, err error) {
 	err = c.call(ctx, http.MethodPost, "/v1/images/"+url.PathEscape(name)+"/verify", nil, &v)
 	return v, err
 }
 
-// Clean removes stored trees that have no name. Only root may.
+// Clean removes stored trees that have no name. Only root may call it.
 func (c *Client) Clean(ctx context.Context) (done api.Cleaned, err error) {
 	err = c.call(ctx, http.MethodPost, "/v1/clean", nil, &done)
 	return done, err

@@ -30,7 +30,7 @@ func code(err error) api.Code {
 	return api.Code(fmt.Sprint(err))
 }
 
-// listen gives a socket whose connections serve handles, one after the other.
+// listen returns a socket whose connections serve handles, one after the other.
 func listen(t *testing.T, serve func(nth int, c net.Conn)) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "client") // t.TempDir is too long for a socket's name
@@ -58,7 +58,7 @@ func listen(t *testing.T, serve func(nth int, c net.Conn)) string {
 	return socket
 }
 
-// request reads one request whole.
+// request reads one complete request.
 func request(t *testing.T, c net.Conn) *http.Request {
 	r, err := http.ReadRequest(bufio.NewReader(c))
 	if err != nil {
@@ -73,7 +73,7 @@ func request(t *testing.T, c net.Conn) *http.Request {
 
 const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n" + `{"verdict":"ok"}`
 
-func TestNobodyThereIsSaidWithTheCure(t *testing.T) {
+func TestUnreachableAgentErrorSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	stale := filepath.Join(dir, "stale")
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
@@ -155,7 +155,7 @@ func TestAConnectionThatTheAgentClosedIsReplaced(t *testing.T) {
 	}
 }
 
-func TestARequestTheAgentTookIsNotSentAgain(t *testing.T) {
+func TestARequestTheAgentReadIsNotSentAgain(t *testing.T) {
 	var seen atomic.Int32
 	socket := listen(t, func(nth int, c net.Conn) {
 		in := bufio.NewReader(c)
@@ -169,7 +169,7 @@ func TestARequestTheAgentTookIsNotSentAgain(t *testing.T) {
 			if i == 0 {
 				io.WriteString(c, okAnswer)
 			}
-		} // and dies with the second in hand
+		} // and dies after it has read the second request
 	})
 	c := client.New(socket)
 	defer c.Close()
@@ -184,7 +184,7 @@ func TestARequestTheAgentTookIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatNeverAnswersACancelIsLeft(t *testing.T) {
+func TestACancelDoesNotWaitForeverForTheAgent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}
@@ -233,7 +233,7 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-func TestReadFrameGivesBackWhatWasPut(t *testing.T) {
+func TestReadFrameReturnsWhatWasWritten(t *testing.T) {
 	for _, n := range []int{0, 1, api.FrameMax} {
 		b := make([]byte, api.FrameHeader+n)
 		for i := range b {

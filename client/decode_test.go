@@ -14,7 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// sameMeaning demands of decode what encoding/json makes of the text.
+// sameMeaning checks that decode and encoding/json decode the text to the same value.
 func sameMeaning[T any](t *testing.T, text []byte) {
 	t.Helper()
 	var want, got T
@@ -55,8 +55,8 @@ func TestDecodeAsEncodingJSON(t *testing.T) {
 	}
 }
 
-// FuzzAnswer has a program, which decides what a result's texts are, try to mislead the
-// decoder of whoever reads it (API-04).
+// FuzzAnswer tries texts with which a program, which controls the texts of a result, could mislead
+// the client's decoder (API-04).
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("plain"), "name", int64(1))
 	f.Add([]byte("\x00\xff\u2028\\\"\n</script>"), "\\u0000\xed\xa0\x80", int64(-1))
@@ -77,9 +77,9 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// A large answer is read into memory of its size: one of output that a run may have by
-// default took several times that.
-func TestALargeAnswerTakesItsSize(t *testing.T) {
+// A large answer is read into memory of its own size: an answer with the most output of a default
+// run took several times that.
+func TestALargeAnswerUsesMemoryOfItsSize(t *testing.T) {
 	const size = 16 << 20
 	text, err := json.Marshal(api.Result{Verdict: api.OK, Stdout: bytes.Repeat([]byte("a"), size)})
 	if err != nil {

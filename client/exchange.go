@@ -15,8 +15,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// call makes one plain exchange. in is sent as JSON unless it is an io.Reader or
-// nil; the answer is decoded into out.
+// call sends one request and reads its answer. in is sent as JSON unless it is an io.Reader or nil;
+// the answer is decoded into out.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	var body *api.Encoding
 	var stream io.Reader
@@ -35,10 +35,10 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		if err != nil {
 			return err
 		}
-		reused := k.reused // k belongs to others once it is put back
+		reused := k.reused // other calls may use k once it is put back
 		err = c.exchange(ctx, k, method, path, body, stream, out)
-		// The agent closes idle connections. When it did so before it took the
-		// request, nothing has happened yet and a new connection will do.
+		// The agent closes idle connections. If it did so before it read the request, nothing has
+		// happened yet: retry on a new connection.
 		if reused && stream == nil && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && ctx.Err() == nil {
 			continue
 		}
@@ -49,44 +49,44 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 func (c *Client) exchange(ctx context.Context, k *conn, method, path string, body *api.Encoding, stream io.Reader, out any) error {
 	stop := context.AfterFunc(ctx, func() { k.Close() })
 	var answer []byte
-	var full error
+	var quotaErr error
 	res, sent, err := k.request(method, path, body, stream)
 	if err == nil {
 		var decoded func()
-		room := roomOf(ctx)
-		if decoded, full = room.answer(res.ContentLength); full == nil {
+		quota := quotaOf(ctx)
+		if decoded, quotaErr = quota.answer(res.ContentLength); quotaErr == nil {
 			defer decoded()
 			if res.ContentLength < 0 {
-				res.Body = &counted{res.Body, room, &full}
+				res.Body = &counted{res.Body, quota, &quotaErr}
 			}
 			answer, err = readAnswer(res)
 		}
 	}
 	if sent != nil {
 		if err != nil || res.StatusCode/100 != 2 {
-			k.Close() // the rest of the archive is not wanted
+			k.Close() // do not send the rest of the archive
 		}
 		if serr := <-sent; err != nil && serr != nil && !errors.Is(serr, net.ErrClosed) {
 			err = serr
 		}
 	}
-	if !stop() { // the context ended and with it the connection
+	if !stop() { // the context ended, which closed the connection
 		return context.Cause(ctx)
 	}
-	if full != nil {
+	if quotaErr != nil {
 		k.Close()
-		return full
+		return quotaErr
 	}
-	var own *sourceError
-	if errors.As(err, &own) {
+	var sourceErr *sourceError
+	if errors.As(err, &sourceErr) {
 		k.Close()
-		return api.Refuse(api.CodeBadRequest, "%w", own)
+		return api.Refuse(api.CodeBadRequest, "%w", sourceErr)
 	}
 	if err != nil {
 		k.Close()
-		return gone(err, method == http.MethodGet || path == runsPath)
+		return agentGone(err, method == http.MethodGet || path == runsPath)
 	}
-	if res.Close || sent != nil { // after an archive, who knows how much of it was read
+	if res.Close || sent != nil { // it is unknown how much of an archive the agent has read
 		k.Close()
 	} else {
 		c.put(k)
@@ -103,12 +103,12 @@ func (c *Client) exchange(ctx context.Context, k *conn, method, path string, bod
 	return nil
 }
 
-// decode reads what an agent has encoded. In brig serve this was the costliest step of a
-// run after its commit, so it is done by a decoder that takes a third of encoding/json's
-// time; TestDecodeAsEncodingJSON holds the two against each other.
+// decode decodes the agent's JSON. In brig serve this was the most expensive step of a run after
+// the commit, so it uses a decoder that takes a third of encoding/json's time;
+// TestDecodeAsEncodingJSON compares the two.
 func decode(answer []byte, out any) error { return fast.Unmarshal(answer, out) }
 
-// readAnswer reads the body whole, at once when its length is known.
+// readAnswer reads the complete body, into a buffer of the right size if the length is known.
 func readAnswer(res *http.Response) ([]byte, error) {
 	defer res.Body.Close()
 	if n := res.ContentLength; n >= 0 && n < 1<<30 {
@@ -119,12 +119,12 @@ func readAnswer(res *http.Response) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// request sends one request in as few writes as possible and reads the answer's
-// header. An agent may refuse before it has read all, and close: the answer
-// then counts more than the failed write. A streamed body is sent by a goroutine
-// that says on sent how it went; it ends at the latest when k is closed.
+// request sends one request in as few writes as possible and reads the answer's header. An agent
+// may refuse a request and close the connection before it has read everything: then the answer
+// counts and the failed write does not. A goroutine sends a streamed body and reports its error on
+// sent; it ends at the latest when k is closed.
 func (k *conn) request(method, path string, body *api.Encoding, stream io.Reader) (res *http.Response, sent chan error, err error) {
-	head := append(make([]byte, 0, 160+small(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"...)
+	head := append(make([]byte, 0, 160+inlineLen(body)), method+" "+path+" HTTP/1.1\r\nHost: brig\r\n"...)
 	var werr error
 	if stream != nil {
 		head = append(head, "Transfer-Encoding: chunked\r\n\r\n"...)
@@ -143,8 +143,8 @@ func (k *conn) request(method, path string, body *api.Encoding, stream io.Reader
 	return res, sent, err
 }
 
-// small is how long a body is that goes out with its head, in one write.
-func small(body *api.Encoding) int {
+// inlineLen returns the length of a body that is sent in one write with its head, else 0.
+func inlineLen(body *api.Encoding) int {
 	if body == nil {
 		return 0
 	}
@@ -164,7 +164,7 @@ func (k *conn) send(head []byte, body *api.Encoding) error {
 		return err
 	}
 	w := bufio.NewWriterSize(k, 64<<10)
-	_, _ = w.Write(head) // Flush tells
+	_, _ = w.Write(head) // Flush returns the error
 	_, _ = body.WriteTo(w)
 	return w.Flush()
 }
@@ -178,7 +178,7 @@ func refusal(method string, status int, answer []byte) error {
 		Error *api.Error `json:"error"`
 	}
 	if err := json.Unmarshal(answer, &body); err != nil || body.Error == nil {
-		return api.Refuse(api.CodeAgentGone, "the agent answered with status %d and no reason: is it an agent of brig's?", status)
+		return api.Refuse(api.CodeAgentGone, "the agent answered with status %d and no error: is it a brig agent?", status)
 	}
 	return body.Error
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Files are those of a session: in /box, or in its volume.
+// Files gives access to the files of a session: in /box, or in its volume.
 type Files struct {
 	client *Client
-	of     api.FilesOf
+	of     api.SessionFiles
 }
 
-// Box gives the files of a session that end with it.
-func (c *Client) Box(id string) Files { return Files{c, api.FilesOf{Session: id}} }
+// Box gives access to the files in /box of a session, which are removed with it.
+func (c *Client) Box(id string) Files { return Files{c, api.SessionFiles{Session: id}} }
 
-// Workspace gives the files of a session's volume, which it has at /workspace.
+// Workspace gives access to the files of a session's volume, which is mounted at /workspace.
 func (c *Client) Workspace(id string) Files {
-	return Files{c, api.FilesOf{Session: id, Volume: true}}
+	return Files{c, api.SessionFiles{Session: id, Volume: true}}
 }
 
 // Put is Client.PutFile.
@@ -49,7 +49,7 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 	if err == nil && res.StatusCode != http.StatusOK {
 		answer, err := readAnswer(res)
 		if err != nil {
-			return gone(err, true)
+			return agentGone(err, true)
 		}
 		return refusal(http.MethodGet, res.StatusCode, answer)
 	}
@@ -63,12 +63,12 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return gone(err, true)
+		return agentGone(err, true)
 	}
 	return nil
 }
 
-// A writer tells its own errors from those of what is read.
+// A writer records its own errors, to distinguish them from errors of the reader.
 type writer struct {
 	to  io.Writer
 	err error

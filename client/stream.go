@@ -12,38 +12,36 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// RunStream carries out one run, copying stdin to the program and what it writes
-// to stdout and stderr as it comes; a nil stdin is empty, a nil writer drops. Of
-// a run that is refused no stdin is read, so it may be tried again.
+// RunStream executes one run. It copies stdin to the program, and the program's output to stdout
+// and stderr as it arrives. A nil stdin is empty; a nil writer discards the output. If the run is
+// refused, no stdin has been read, so it can be retried.
 //
-// When ctx is done the run is canceled, and RunStream still waits for the
-// Result, whose verdict is then canceled, unless the agent gives none within
-// ten seconds. It returns when the Result is there, even while a read of stdin
-// blocks: that read's goroutine then lives until the read returns, and what it
+// When ctx is done, the run is canceled, and RunStream still waits up to ten seconds for the
+// Result, whose verdict is then canceled. It returns when the Result has arrived, even while a read
+// of stdin blocks: that read's goroutine then lives until the read returns, and the data that it
 // reads is lost. A writer's error cancels the run and is returned.
 func (c *Client) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdout, stderr io.Writer) (api.Result, error) {
 	return c.RunEvents(ctx, r, stdin, Events{Stdout: stdout, Stderr: stderr})
 }
 
-// Events are told what happens while a run is carried out, one call at a time. Nil
-// ones are not told. The Result has the compilation and all tests as well.
+// Events are the callbacks for the events of a run. The calls never overlap. Nil fields are not
+// called. The Result has the compilation and all tests as well.
 type Events struct {
 	Stdout, Stderr io.Writer // of a run without tests
-	Started        func()    // it has its slot; of a run without tests
+	Started        func()    // the run has its slot; only for a run without tests
 	Compiled       func(api.Compilation)
-	Usage          func(api.LiveUsage)  // now and then, what it uses, with all of its tests
-	Test           func(api.TestResult) // each test's result as it comes
+	Usage          func(api.LiveUsage)  // from time to time, the usage of the run with all of its tests
+	Test           func(api.TestResult) // each test's result as it arrives
 }
 
-// RunEvents is RunStream for one who wants to know more.
+// RunEvents is RunStream with more events.
 func (c *Client) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, events Events) (api.Result, error) {
 	return c.stream(ctx, runsPath, r, r.Tests, stdin, events)
 }
 
-// stream carries out what ask asks for at path, in the streamed form. tests are those
-// it asks for.
-func (c *Client) stream(ctx context.Context, path string, ask any, tests []api.Test, stdin io.Reader, events Events) (api.Result, error) {
-	body, err := api.Encode(ask)
+// stream sends the request ask to path in the streamed form. tests are the tests in ask.
+func (c *Client) stream(ctx context.Context, path string, req any, tests []api.Test, stdin io.Reader, events Events) (api.Result, error) {
+	body, err := api.Encode(req)
 	if err != nil {
 		return api.Result{}, api.Refuse(api.CodeBadRequest, "encode request: %w", err)
 	}
@@ -55,8 +53,8 @@ func (c *Client) stream(ctx context.Context, path string, ask any, tests []api.T
 	if err := ctx.Err(); err != nil {
 		return api.Result{}, err
 	}
-	// Closing our sending side is the one sign of cancelling that the agent sees
-	// even while earlier frames wait for the program to read them.
+	// Closing our sending side is the only way to cancel that the agent notices even while earlier
+	// frames wait for the program to read them.
 	stop := context.AfterFunc(ctx, func() { k.hangUp() })
 	defer stop()
 
@@ -67,7 +65,7 @@ func (c *Client) stream(ctx context.Context, path string, ask any, tests []api.T
 		return api.Result{}, err
 	}
 	events.Stdout, events.Stderr = orDiscard(events.Stdout), orDiscard(events.Stderr)
-	return k.receive(roomOf(ctx), tests, func() {
+	return k.receive(quotaOf(ctx), tests, func() {
 		go sendStdin(k, stdin)
 		if events.Started != nil {
 			events.Started()
@@ -75,10 +73,10 @@ func (c *Client) stream(ctx context.Context, path string, ask any, tests []api.T
 	}, events)
 }
 
-const answerTime = 10 * time.Second // from a cancel to the answer
+const cancelTimeout = 10 * time.Second // from a cancel to the answer
 
 func (k *conn) hangUp() {
-	_ = k.SetReadDeadline(time.Now().Add(answerTime)) // fails only when closed, which is as good
+	_ = k.SetReadDeadline(time.Now().Add(cancelTimeout)) // fails only if the connection is closed, which ends the read too
 	if u, ok := k.Conn.(*net.UnixConn); ok {
 		_ = u.CloseWrite()
 	}
@@ -86,8 +84,8 @@ func (k *conn) hangUp() {
 
 // upgrade sends the request and reads up to the start of the frames.
 func (k *conn) upgrade(path string, body *api.Encoding, usage bool) error {
-	again := path == runsPath
-	head := append(make([]byte, 0, 256+small(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
+	retrySafe := path == runsPath
+	head := append(make([]byte, 0, 256+inlineLen(body)), "POST "+path+" HTTP/1.1\r\nHost: brig\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n"...)
 	if usage {
 		head = append(head, api.UsageHeader+": yes\r\n"...)
 	}
@@ -95,21 +93,21 @@ func (k *conn) upgrade(path string, body *api.Encoding, usage bool) error {
 	res, err := http.ReadResponse(k.in, &http.Request{Method: http.MethodPost})
 	switch {
 	case err != nil && werr != nil:
-		return gone(werr, again)
+		return agentGone(werr, retrySafe)
 	case err != nil:
-		return gone(err, again)
+		return agentGone(err, retrySafe)
 	case res.StatusCode == http.StatusSwitchingProtocols:
 		return nil
 	}
 	answer, err := readAnswer(res)
 	if err != nil {
-		return gone(err, again)
+		return agentGone(err, retrySafe)
 	}
 	return refusal(http.MethodPost, res.StatusCode, answer)
 }
 
-// sendStdin sends frames until stdin ends or the connection takes no more. When
-// stdin fails, the program sees its end.
+// sendStdin sends frames until stdin ends or the connection fails. If a read of stdin fails, the
+// program gets end of file.
 func sendStdin(w io.Writer, stdin io.Reader) {
 	buf := make([]byte, api.FrameHeader+api.FrameMax)
 	for stdin != nil {
@@ -117,7 +115,7 @@ func sendStdin(w io.Writer, stdin io.Reader) {
 		if n > 0 {
 			api.PutFrameHeader(buf, api.FrameStdin, n)
 			if _, werr := w.Write(buf[:api.FrameHeader+n]); werr != nil {
-				return // the answer is there, or receive sees why not
+				return // the answer has arrived, or receive gets the error
 			}
 		}
 		if err != nil {
@@ -128,8 +126,8 @@ func sendStdin(w io.Writer, stdin io.Reader) {
 	_, _ = w.Write(buf[:api.FrameHeader])
 }
 
-// receive reads frames up to the answer. It calls taken when the run has its slot.
-func (k *conn) receive(room Room, asked []api.Test, taken func(), events Events) (res api.Result, err error) {
+// receive reads frames up to the final one. It calls taken when the run has its slot.
+func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(), events Events) (res api.Result, err error) {
 	buf := make([]byte, api.FrameMax)
 	var parts []byte
 	tests := map[string]api.TestResult{}
@@ -139,22 +137,22 @@ func (k *conn) receive(room Room, asked []api.Test, taken func(), events Events)
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return res, gone(err, false) // stdin was read and output delivered
+			return res, agentGone(err, false) // stdin was read and output delivered
 		}
 		switch t {
-		case api.FrameTaken:
-			taken()
+		case api.FrameAdmitted:
+			admitted()
 		case api.FrameStdout:
 			_, err = events.Stdout.Write(payload)
 		case api.FrameStderr:
 			_, err = events.Stderr.Write(payload)
 		case api.FramePart:
-			if err = room.part(int64(len(payload))); err == nil {
+			if err = quota.chunk(int64(len(payload))); err == nil {
 				parts = append(parts, payload...)
 			}
 		case api.FrameCompiled:
 			var made api.Compilation
-			if err = whole(room, &parts, payload, &made); err == nil && events.Compiled != nil {
+			if err = decodeParts(quota, &parts, payload, &made); err == nil && events.Compiled != nil {
 				events.Compiled(made)
 			}
 		case api.FrameUsage:
@@ -164,17 +162,17 @@ func (k *conn) receive(room Room, asked []api.Test, taken func(), events Events)
 			}
 		case api.FrameTest:
 			var one api.TestResult
-			if err = whole(room, &parts, payload, &one); err == nil {
+			if err = decodeParts(quota, &parts, payload, &one); err == nil {
 				tests[one.ID] = one
 				if events.Test != nil {
 					events.Test(one)
 				}
 			}
 		case api.FrameResult:
-			if err := whole(room, &parts, payload, &res); err != nil {
+			if err := decodeParts(quota, &parts, payload, &res); err != nil {
 				return res, err
 			}
-			for _, t := range asked {
+			for _, t := range requested {
 				if one, ran := tests[t.ID]; ran {
 					res.Tests = append(res.Tests, one)
 				}
@@ -196,17 +194,17 @@ func (k *conn) receive(room Room, asked []api.Test, taken func(), events Events)
 	}
 }
 
-// whole decodes the JSON that payload completes.
-func whole(room Room, parts *[]byte, payload []byte, into any) error {
-	if err := room.part(int64(len(payload))); err != nil {
+// decodeParts decodes the JSON of which payload is the last piece.
+func decodeParts(quota MemoryQuota, parts *[]byte, payload []byte, into any) error {
+	if err := quota.chunk(int64(len(payload))); err != nil {
 		return err
 	}
 	body := append(*parts, payload...)
 	*parts = nil
 	if err := decode(body, into); err != nil {
-		return api.Refuse(api.CodeAgentGone, "decode what the agent says: %w", err)
+		return api.Refuse(api.CodeAgentGone, "decode the agent's answer: %w", err)
 	}
-	room.whole(into)
+	quota.decoded(into)
 	return nil
 }
 

@@ -8,14 +8,13 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Volumes lists the caller's. They are made with sessions.
+// Volumes lists the caller's volumes. CreateSession makes them.
 func (c *Client) Volumes(ctx context.Context) (all []api.Volume, err error) {
 	err = c.call(ctx, http.MethodGet, "/v1/volumes", nil, &all)
 	return all, err
 }
 
-// DeleteVolume removes one with all that is in it. That a session has it is the error
-// conflict.
+// DeleteVolume removes a volume with its content. If a session has it, the error is conflict.
 func (c *Client) DeleteVolume(ctx context.Context, name string) error {
 	if err := api.VolumeName(name); err != nil {
 		return err

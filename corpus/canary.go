@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Canaries are things of the host that a probe would have to touch to get out: a
-// file, a process, listeners on loopback and on unix sockets.
+// Canaries are things of the host that a probe would have to touch to get out: a file, a process,
+// listeners on loopback and on unix sockets.
 type Canaries struct {
-	Dir, File string // where they lie; the file that holds Secret
+	Dir, File string // the directory of the files; the file that holds Secret
 	Victim    int    // pid of a process that does nothing
 
 	victim  *exec.Cmd
@@ -29,15 +29,15 @@ type Canaries struct {
 	waiting sync.WaitGroup
 }
 
-// Secret is what the host's file holds, EnvSecret what EnvName has in the environment of
-// the agent, if whoever starts it sees to that.
+// Secret is the content of the host's file. EnvSecret is the value of EnvName in the agent's
+// environment, if the process that starts the agent sets it.
 const (
 	Secret    = "canary-of-the-host-file"
 	EnvName   = "BRIG_HOSTILE_CANARY"
 	EnvSecret = "canary-of-the-agents-environment"
 )
 
-// Plant makes them. Close takes them away.
+// Plant creates the canaries. Close removes them.
 func Plant() (*Canaries, error) {
 	dir, err := os.MkdirTemp("/var/tmp", "hostile-")
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *Canaries) plant() (err error) {
 	})
 	c.victim = exec.Command("cat")
 	c.victim.Args = []string{"hostile-canary-process"}
-	if _, err := c.victim.StdinPipe(); err != nil { // it ends when we do, whatever becomes of us
+	if _, err := c.victim.StdinPipe(); err != nil { // it ends with this process, however that ends
 		return err
 	}
 	if err := c.victim.Start(); err != nil {
@@ -94,7 +94,7 @@ func (c *Canaries) plant() (err error) {
 	return nil
 }
 
-// count counts who connects, until the listener closes.
+// count counts connections until the listener closes.
 func (c *Canaries) count(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -106,7 +106,7 @@ func (c *Canaries) count(l net.Listener) {
 	}
 }
 
-// Hits says how often a listener was reached, and begins again at zero if asked.
+// Hits returns how often a listener was reached, and resets the count to zero if forget is set.
 func (c *Canaries) Hits(forget bool) int64 {
 	if forget {
 		return c.hits.Swap(0)
@@ -114,7 +114,7 @@ func (c *Canaries) Hits(forget bool) int64 {
 	return c.hits.Load()
 }
 
-// Touched says which of them a probe reached, or nothing, and forgets it.
+// Touched names the canaries that a probe reached, or none, and resets them.
 func (c *Canaries) Touched() []string {
 	var all []string
 	if b, err := os.ReadFile(c.File); err != nil || string(b) != Secret {
@@ -126,17 +126,17 @@ func (c *Canaries) Touched() []string {
 	if err := unix.Kill(c.Victim, 0); err != nil {
 		all = append(all, fmt.Sprintf("host process: %v", err))
 	}
-	var info unix.Siginfo // looked at, not reaped: that is Close's
+	var info unix.Siginfo // only looked at, not reaped: Close does that
 	if err := unix.Waitid(unix.P_PID, c.Victim, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || info.Signo != 0 {
 		all = append(all, fmt.Sprintf("host process was ended (%v)", err))
 	}
 	return all
 }
 
-// Secrets may appear in no output.
+// Secrets returns the texts that no output may contain.
 func (c *Canaries) Secrets() []string { return []string{Secret, EnvSecret} }
 
-// Expand leads arguments to the canaries.
+// Expand replaces the placeholders in arguments by the canaries.
 func (c *Canaries) Expand(args []string) []string {
 	r := strings.NewReplacer("$CANARY", c.File, "$PORT", fmt.Sprint(c.tcp.Addr().(*net.TCPAddr).Port), "$ENVCANARY", EnvSecret,
 		"$ABSTRACT", c.unix[0].Addr().String(), "$SOCK", c.unix[1].Addr().String(),
@@ -148,11 +148,11 @@ func (c *Canaries) Expand(args []string) []string {
 	return out
 }
 
-// Close takes the canaries away and joins who waited at them.
+// Close removes the canaries and waits for their goroutines.
 func (c *Canaries) Close() error {
 	var errs []error
 	if c.victim != nil && c.victim.Process != nil {
-		_ = c.victim.Process.Kill() // it may have been ended: Touched says so
+		_ = c.victim.Process.Kill() // it may have ended already: Touched reports that
 		_ = c.victim.Wait()
 	}
 	var open []io.Closer

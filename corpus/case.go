@@ -1,5 +1,5 @@
-// Package corpus holds the hostile programs that brig is tested with, and what must
-// come of each: for the tests, and for brig selftest on a user's own host.
+// Package corpus holds the hostile programs that brig is tested with, and the expected outcome of
+// each: for the tests, and for brig selftest on a user's own host.
 package corpus
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A Case is a hostile program and what must and must not come of it. The form is
-// told in cases/README.md.
+// A Case is a hostile program and what must and must not result from it. cases/README.md describes
+// the format.
 type Case struct {
 	ID       string              `json:"-"`
 	Title    string              `json:"title"`
 	Severity string              `json:"severity"`
 	Layers   []string            `json:"layers"`
-	Harm     string              `json:"harm"` // what it would do to a host that does not hold it; empty: nothing lasting
+	Harm     string              `json:"harm"` // what it would do to a host that does not stop it; empty: nothing lasting
 	Args     []string            `json:"args"`
 	Profile  string              `json:"profile"`
 	Limits   api.Limits          `json:"limits"`
@@ -38,8 +38,8 @@ type Case struct {
 	Control  Control             `json:"control"`
 }
 
-// A Control shows that the program can reach its goal where nothing, or one layer
-// less, is in its way. A case without one proves nothing.
+// A Control shows that the program can reach its goal where nothing, or one layer less, stops it. A
+// case without a control proves nothing.
 type Control struct {
 	Reached []string  `json:"reached"`
 	Stdout  []string  `json:"stdout"`
@@ -50,11 +50,11 @@ type Control struct {
 	Off     *LayerOff `json:"off"`
 }
 
-// A LayerOff is a run of the program by brig with one layer less, and what comes of it.
+// A LayerOff is a run of the program by brig with one layer less, and its expected outcome.
 type LayerOff struct {
-	Log          bool                `json:"log"` // the filter lets every call go on
+	Log          bool                `json:"log"` // the filter lets every call through
 	WritableRoot bool                `json:"writable_root"`
-	Limits       api.Limits          `json:"limits"` // other ones
+	Limits       api.Limits          `json:"limits"` // override the case's limits
 	Verdicts     []api.Verdict       `json:"verdicts"`
 	Errno        map[string][]string `json:"errno"`
 	MemoryOver   api.Size            `json:"memory_over"`
@@ -65,14 +65,14 @@ var files embed.FS
 
 const suffix = ".expect.json"
 
-// Cases returns all of them, by id. An unknown field in one is an error.
+// Cases returns all cases, ordered by id. An unknown field in one is an error.
 func Cases() ([]Case, error) {
 	names, err := fs.Glob(files, "cases/*"+suffix)
 	if err != nil {
 		return nil, err
 	}
 	var all []Case
-	for _, name := range names { // Glob sorts
+	for _, name := range names { // Glob returns them sorted
 		text, err := files.ReadFile(name)
 		if err != nil {
 			return nil, err
@@ -88,12 +88,12 @@ func Cases() ([]Case, error) {
 	return all, nil
 }
 
-// Limits are those of a case that sets none of its own.
+// Limits returns the limits of a case that sets none.
 func Limits() api.Limits {
 	return api.Limits{Wall: api.Duration(4e9), Memory: 64 * api.MiB, Pids: 60, Output: api.MiB}
 }
 
-// Run is the case as a run, its arguments led to the canaries.
+// Run returns the case as a run, with the canaries in its arguments.
 func (c Case) Run(canaries *Canaries) api.Run {
 	r := api.Run{Image: "tiny", Files: []api.File{Probe(c.ID)}, Argv: append([]string{"./" + c.ID}, canaries.Expand(c.Args)...)}
 	r.Profile, r.Limits = c.Profile, c.Limits.Over(Limits())

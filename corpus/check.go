@@ -16,7 +16,7 @@ import (
 // An Attempt is one line of a probe: a call, and the name of its errno or "0".
 type Attempt struct{ ID, Call, Errno string }
 
-// Attempts reads the lines of a probe; what else it printed is passed over.
+// Attempts parses the lines of a probe; other output is skipped.
 func Attempts(out []byte) ([]Attempt, error) {
 	var list []Attempt
 	for line := range bytes.Lines(out) {
@@ -32,12 +32,13 @@ func Attempts(out []byte) ([]Attempt, error) {
 	return list, nil
 }
 
-// Wanted finds the errnos a case allows a call: of its own name first, else of a pattern.
+// Wanted returns the errnos that a case allows for a call: by the call's own name first, otherwise
+// by a pattern.
 func (c Case) Wanted(call string) ([]string, bool) {
 	if w, ok := c.Errno[call]; ok {
 		return w, true
 	}
-	plain := func(s string) string { return strings.ReplaceAll(s, "/", "|") } // a path is one word to a pattern
+	plain := func(s string) string { return strings.ReplaceAll(s, "/", "|") } // a path is one word for a pattern
 	for pattern, w := range c.Errno {
 		if ok, err := path.Match(plain(pattern), plain(call)); err == nil && ok {
 			return w, true
@@ -46,8 +47,8 @@ func (c Case) Wanted(call string) ([]string, bool) {
 	return nil, false
 }
 
-// Check says what in a result is not as the case demands, or nothing. secrets may
-// appear nowhere in it. It is pure.
+// Check returns where a result differs from what the case demands, or nothing. No output may
+// contain any of secrets. Check is a pure function.
 func (c Case) Check(res api.Result, secrets []string) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }

@@ -10,8 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Each demand of a case is made: a result that meets all but it is found out.
-func TestCheckFindsEachDemandUnmet(t *testing.T) {
+// Every demand of a case is checked: a result that violates only that one is reported.
+func TestCheckReportsEachUnmetDemand(t *testing.T) {
 	c := Case{
 		Verdicts: []api.Verdict{api.OK}, Errno: map[string][]string{"open": {"EPERM"}, "open /x*": {"ENOENT"}}, Lines: 2,
 		Stdout: []string{"^{"}, Only: map[string][]string{"^uid (.*)$": {"1000"}}, Same: []string{"^gid (.*)$"},
@@ -61,8 +61,8 @@ func TestCheckFindsEachDemandUnmet(t *testing.T) {
 	}
 }
 
-// Every case says what is needed to judge it, and has a control.
-func TestCasesAreWhole(t *testing.T) {
+// Every case has what is needed to judge it, and a control.
+func TestCasesAreComplete(t *testing.T) {
 	all, err := Cases()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestCasesAreWhole(t *testing.T) {
 	}
 }
 
-func TestCanariesSayWhoTouchedThem(t *testing.T) {
+func TestCanariesReportContact(t *testing.T) {
 	c, err := Plant()
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 //go:embed built
 var built embed.FS
 
-// Probe returns the program of a case, or of another name in cases/, as an input.
-// One that does not exist prints so and exits with 127.
+// Probe returns the program of a case, or of another name in cases/, as an input. A program for an
+// unknown name prints an error and exits with 127.
 func Probe(id string) api.File {
 	elf, err := built.ReadFile("built/" + id + ".elf")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,15 +6,15 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// csharp reads Mono's "Unhandled Exception:", the type and message on the next
-// line, and the frames, which have places only where the program was built with
-// -debug. An inner exception is the cause and counts.
+// csharp parses Mono's "Unhandled Exception:", the type and message on the next line, and the
+// frames, which have places only if the program was built with -debug. It reports an inner
+// exception, because that is the cause.
 func csharp(t *text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
 	for i, line := range t.lines {
 		switch {
-		case strings.HasPrefix(line, "[ERROR] FATAL UNHANDLED EXCEPTION: ") && found: // says all of it once more
+		case strings.HasPrefix(line, "[ERROR] FATAL UNHANDLED EXCEPTION: ") && found: // repeats the message
 			return d, true
 		case strings.HasPrefix(line, "Unhandled Exception:") || strings.HasPrefix(line, "[ERROR] FATAL UNHANDLED EXCEPTION: "):
 			head := strings.TrimSpace(line[strings.Index(line, ":")+1:])
@@ -28,8 +28,8 @@ func csharp(t *text) (api.Diagnosis, bool) {
 			if !isName(typ) {
 				continue
 			}
-			k := orKind(csharpTypes, typ[strings.LastIndexByte(typ, '.')+1:])
-			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: orWords(msg, typ), Hint: k.hint}, true
+			k := kindOf(csharpTypes, typ[strings.LastIndexByte(typ, '.')+1:])
+			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: orDefault(msg, typ), Hint: k.hint}, true
 		case found && !placed && strings.HasPrefix(line, "  at "):
 			if j := strings.LastIndex(line, " in "); j >= 0 {
 				if at, _, ok := colons(line[j+len(" in "):]); ok && at.file != "" {
@@ -48,13 +48,13 @@ var csharpTypes = map[string]kind{
 	"ArgumentNullException":       {api.CategoryValue, "something is null here: look at what was never given a value, or at input that has ended"},
 	"IndexOutOfRangeException":    {api.CategoryValue, hintIndex},
 	"ArgumentOutOfRangeException": {api.CategoryValue, hintIndex},
-	"ArgumentException":           {api.CategoryValue, "a method was given a value it cannot use"},
+	"ArgumentException":           {api.CategoryValue, "a method got a value that it cannot use"},
 	"DivideByZeroException":       {api.CategoryValue, hintZero},
 	"OverflowException":           {api.CategoryValue, "a number became too large for its type"},
-	"FormatException":             {api.CategoryValue, "the text is no number: print it before it is converted, or use TryParse"},
+	"FormatException":             {api.CategoryValue, "the text is not a number: print it before converting it, or use TryParse"},
 	"KeyNotFoundException":        {api.CategoryValue, "the dictionary has no such key: use TryGetValue"},
 	"InvalidCastException":        {api.CategoryType, "the object is not of the class it is cast to"},
-	"InvalidOperationException":   {api.CategoryRuntime, "the object cannot do this now: it may be empty, or changed while a loop goes over it"},
+	"InvalidOperationException":   {api.CategoryRuntime, "the object cannot do this now: it may be empty, or changed during a loop over it"},
 	"OutOfMemoryException":        {api.CategoryMemory, hintMemory},
 	"StackOverflowException":      {api.CategoryRuntime, hintRecursion},
 	"FileNotFoundException":       {api.CategoryRuntime, hintFile},
@@ -64,14 +64,14 @@ var csharpTypes = map[string]kind{
 	"NotImplementedException":     {api.CategoryRuntime, "this part of the program is not written yet"},
 }
 
-// mcs reads FILE(LINE,COLUMN): error CS0029: MESSAGE.
+// mcs parses FILE(LINE,COLUMN): error CS0029: MESSAGE.
 func mcs(t *text) []api.Diagnosis {
-	all := marked(t, func(rest string) (api.Diagnosis, bool) {
+	all := parseBracketed(t, func(rest string) (api.Diagnosis, bool) {
 		code, msg, ok := strings.Cut(strings.TrimPrefix(rest, "error "), ": ")
 		if !ok || !strings.HasPrefix(code, "CS") || !strings.HasPrefix(rest, "error ") {
 			return api.Diagnosis{}, false
 		}
-		k := orKind(csharpCodes, code)
+		k := kindOf(csharpCodes, code)
 		if k.category == api.CategoryRuntime {
 			k.category = api.CategoryCompile
 		}
@@ -87,25 +87,25 @@ func mcs(t *text) []api.Diagnosis {
 
 var csharpCodes = map[string]kind{
 	"CS1002": {api.CategorySyntax, "a semicolon is missing here"},
-	"CS1513": {api.CategorySyntax, "a { is nowhere closed"},
+	"CS1513": {api.CategorySyntax, "a { is never closed"},
 	"CS1525": {api.CategorySyntax, hintSyntax},
 	"CS1026": {api.CategorySyntax, "a closing bracket is missing"},
 	"CS1003": {api.CategorySyntax, hintSyntax},
-	"CS1010": {api.CategorySyntax, "a text is opened here and not closed: add the quote at its end"},
+	"CS1010": {api.CategorySyntax, "a string is opened here and never closed: add the quote at its end"},
 	"CS8025": {api.CategorySyntax, hintSyntax},
 	"CS0029": {api.CategoryType, hintType},
 	"CS0266": {api.CategoryType, "write the conversion out, such as (int)x"},
 	"CS1503": {api.CategoryType, hintType},
-	"CS0019": {api.CategoryType, "the operator does not go with these two types"},
-	"CS1061": {api.CategoryType, "check the spelling after the dot, and what type the value before it has"},
+	"CS0019": {api.CategoryType, "the operator does not support these two types"},
+	"CS1061": {api.CategoryType, "check the spelling after the dot, and the type of the value before it"},
 	"CS0117": {api.CategoryType, "check the spelling after the dot"},
-	"CS1501": {api.CategoryType, "the call gives another number of arguments than the method takes"},
-	"CS7036": {api.CategoryType, "the call gives too few arguments"},
-	"CS0103": {api.CategoryCompile, "nothing is called %s here: check the spelling, and that it is declared before this line"},
+	"CS1501": {api.CategoryType, "the call has the wrong number of arguments for the method"},
+	"CS7036": {api.CategoryType, "the call has too few arguments"},
+	"CS0103": {api.CategoryCompile, "%s is not defined here: check the spelling, and that it is declared before this line"},
 	"CS0246": {api.CategoryImport, "there is no type %s here: check the spelling, or add a using"},
 	"CS0234": {api.CategoryImport, "there is no such namespace here: check the using"},
-	"CS0165": {api.CategoryCompile, "give the variable a value on every way to this line"},
-	"CS0161": {api.CategoryCompile, "the method ends without a return on some way through it"},
-	"CS0128": {api.CategoryCompile, "the name %s is given twice"},
-	"CS5001": {api.CategoryCompile, "a program begins in static void Main: there is none"},
+	"CS0165": {api.CategoryCompile, "give the variable a value on every path to this line"},
+	"CS0161": {api.CategoryCompile, "the method ends without a return on some path"},
+	"CS0128": {api.CategoryCompile, "the name %s is defined twice"},
+	"CS5001": {api.CategoryCompile, "the program needs a static void Main"},
 }

@@ -1,9 +1,8 @@
 // Package diagnose explains failed runs to beginners: pure functions from a result
 // to its api.Diagnosis.
 //
-// The verdict decides first: a program that met a limit, was stopped for a system
-// call or died of a signal failed for that, whatever it printed. Then what it
-// printed counts, read by a function per language (see tongues). Nothing printed
-// can be trusted: the work is linear in at most the first and last 64 KiB, and
-// every field that comes of it is bounded, printable and valid UTF-8.
+// The verdict has precedence: if a program reached a limit, was stopped for a system call or died
+// from a signal, that is the reason of its failure, whatever it printed. Otherwise a parser per
+// language reads the output. The output is untrusted: the work is linear in at most the first and
+// last 64 KiB, and every resulting field is bounded, printable and valid UTF-8.
 package diagnose

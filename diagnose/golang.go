@@ -6,8 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// golang reads a panic or a fatal error and the stack of its goroutine. Of several
-// panics the last one counts: each came while the one before was handled.
+// golang parses a panic or a fatal error and the stack of its goroutine. Of several panics it
+// reports the last one: each was raised while the previous one was handled.
 func golang(t *text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
@@ -21,7 +21,7 @@ func golang(t *text) (api.Diagnosis, bool) {
 		}
 		if head && !placed {
 			msg = strings.TrimSuffix(msg, " [recovered]")
-			k := match(goClues, msg, kind{api.CategoryRuntime, ""})
+			k := match(goPatterns, msg, kind{api.CategoryRuntime, ""})
 			d, found = api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}, true
 			continue
 		}
@@ -36,20 +36,20 @@ func golang(t *text) (api.Diagnosis, bool) {
 	return d, found
 }
 
-var goClues = []clue{
+var goPatterns = []pattern{
 	{"index out of range", kind{api.CategoryValue, hintIndex}},
-	{"slice bounds out of range", kind{api.CategoryValue, "a slice is cut where it has no elements: look at both bounds"}},
+	{"slice bounds out of range", kind{api.CategoryValue, "the bounds of a slice expression are outside of the slice: check both"}},
 	{"integer divide by zero", kind{api.CategoryValue, hintZero}},
 	{"nil pointer dereference", kind{api.CategoryValue, "a pointer, interface or function is nil here: look at where it should have been set"}},
 	{"assignment to entry in nil map", kind{api.CategoryValue, "the map was never made: use make()"}},
 	{"interface conversion", kind{api.CategoryType, "the interface holds another type: use the form with two results, v, ok := x.(T)"}},
-	{"all goroutines are asleep", kind{api.CategoryRuntime, "every goroutine waits for another: look for a channel nobody sends to or closes, or a WaitGroup counted wrongly"}},
+	{"all goroutines are asleep", kind{api.CategoryRuntime, "every goroutine waits for another: look for a channel without a send or close, or a WaitGroup with a wrong count"}},
 	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
 	{"out of memory", kind{api.CategoryMemory, hintMemory}},
 	{"cannot allocate memory", kind{api.CategoryMemory, hintMemory}},
-	{"makeslice: ", kind{api.CategoryValue, "a slice was asked for with a negative or far too large length"}},
+	{"makeslice: ", kind{api.CategoryValue, "the length of a new slice is negative or far too large"}},
 	{"concurrent map", kind{api.CategoryRuntime, "two goroutines use a map at the same time: guard it by a mutex"}},
-	{"send on closed channel", kind{api.CategoryRuntime, "who sends on a channel should be the one who closes it"}},
+	{"send on closed channel", kind{api.CategoryRuntime, "only the sender of a channel should close it"}},
 	{"close of closed channel", kind{api.CategoryRuntime, "a channel is closed twice"}},
 	{"negative WaitGroup counter", kind{api.CategoryRuntime, "Done is called more often than Add"}},
 	{"no such file or directory", kind{api.CategoryRuntime, hintFile}},
@@ -57,10 +57,10 @@ var goClues = []clue{
 	{"permission denied", kind{api.CategoryRuntime, hintReadOnly}},
 	{"network is unreachable", kind{api.CategoryRuntime, hintNetwork}},
 	{"dial tcp", kind{api.CategoryRuntime, hintNetwork}},
-	{"invalid syntax", kind{api.CategoryValue, "the text is no number: print it before it is converted"}},
+	{"invalid syntax", kind{api.CategoryValue, "the text is not a number: print it before converting it"}},
 }
 
-// goBuild reads ./FILE:LINE:COLUMN: MESSAGE.
+// goBuild parses ./FILE:LINE:COLUMN: MESSAGE.
 func goBuild(t *text) []api.Diagnosis {
 	var all []api.Diagnosis
 	for _, line := range t.lines {
@@ -71,17 +71,17 @@ func goBuild(t *text) []api.Diagnosis {
 		if !ok || at.file == "" || msg == "" {
 			continue
 		}
-		k := match(goBuildClues, msg, kind{api.CategoryCompile, ""})
+		k := match(goBuildPatterns, msg, kind{api.CategoryCompile, ""})
 		typ := "error"
 		if rest, is := strings.CutPrefix(msg, "syntax error: "); is {
 			typ, msg = "syntax error", rest
 		}
 		all = append(all, at.in(api.Diagnosis{Category: k.category, Type: typ, Message: msg, Hint: k.hint}))
 	}
-	if len(all) == 0 { // the linker has no lines
+	if len(all) == 0 { // the linker names no lines
 		for _, line := range t.lines {
 			if strings.Contains(line, "function main is undeclared in the main package") {
-				all = append(all, api.Diagnosis{Category: api.CategoryCompile, Type: "error", Message: line, Hint: "a program begins in func main of package main: there is none"})
+				all = append(all, api.Diagnosis{Category: api.CategoryCompile, Type: "error", Message: line, Hint: "the program needs a func main in package main"})
 				break
 			}
 		}
@@ -89,25 +89,25 @@ func goBuild(t *text) []api.Diagnosis {
 	return all
 }
 
-var goBuildClues = []clue{
-	{"is not in std", kind{api.CategoryImport, "there is no such package here: only the standard library is"}},
-	{"no required module", kind{api.CategoryImport, "there is no such package here: only the standard library is"}},
-	{"cannot find package", kind{api.CategoryImport, "there is no such package here: only the standard library is"}},
-	{"imported and not used", kind{api.CategoryCompile, "Go wants every import used: remove this one"}},
-	{"declared and not used", kind{api.CategoryCompile, "Go wants every variable used: use it, or remove it"}},
+var goBuildPatterns = []pattern{
+	{"is not in std", kind{api.CategoryImport, "this package is not available: only the standard library is"}},
+	{"no required module", kind{api.CategoryImport, "this package is not available: only the standard library is"}},
+	{"cannot find package", kind{api.CategoryImport, "this package is not available: only the standard library is"}},
+	{"imported and not used", kind{api.CategoryCompile, "Go does not allow unused imports: remove this one"}},
+	{"declared and not used", kind{api.CategoryCompile, "Go does not allow unused variables: use it, or remove it"}},
 	{"unexpected newline", kind{api.CategorySyntax, "the line ends too early: a bracket or comma is missing"}},
 	{"syntax error", kind{api.CategorySyntax, hintSyntax}},
 	{"expected ", kind{api.CategorySyntax, hintSyntax}},
-	{"not terminated", kind{api.CategorySyntax, "a text is opened here and not closed: add the quote at its end"}},
-	{"undefined: ", kind{api.CategoryCompile, "nothing has this name here: check the spelling, capitals and imports"}},
-	{"has no field or method", kind{api.CategoryType, "check the spelling after the dot, and what type the value before it has"}},
-	{"missing return", kind{api.CategoryCompile, "the function ends without a return on some way through it"}},
+	{"not terminated", kind{api.CategorySyntax, "a string is opened here and never closed: add the quote at its end"}},
+	{"undefined: ", kind{api.CategoryCompile, "this name is not defined here: check the spelling, capitals and imports"}},
+	{"has no field or method", kind{api.CategoryType, "check the spelling after the dot, and the type of the value before it"}},
+	{"missing return", kind{api.CategoryCompile, "the function ends without a return on some path"}},
 	{"cannot use", kind{api.CategoryType, hintType}},
 	{"mismatched types", kind{api.CategoryType, "both sides of an operator need the same type: convert one"}},
 	{"cannot convert", kind{api.CategoryType, hintType}},
-	{"not enough arguments", kind{api.CategoryType, "the call gives too few arguments"}},
-	{"too many arguments", kind{api.CategoryType, "the call gives too many arguments"}},
+	{"not enough arguments", kind{api.CategoryType, "the call has too few arguments"}},
+	{"too many arguments", kind{api.CategoryType, "the call has too many arguments"}},
 	{"assignment mismatch", kind{api.CategoryType, "the two sides have different numbers of values"}},
-	{"redeclared", kind{api.CategoryCompile, "the name is given twice"}},
-	{"no new variables", kind{api.CategoryCompile, "every name on the left is known already: write = instead of :="}},
+	{"redeclared", kind{api.CategoryCompile, "the name is defined twice"}},
+	{"no new variables", kind{api.CategoryCompile, "all names on the left are already declared: write = instead of :="}},
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// haskell reads "main: message" and the CallStack that GHC's library prints below,
-// of which the first call in the program's own files is the deepest.
+// haskell parses "main: message" and the CallStack that GHC's library prints below it. The first
+// call in the program's own files is the deepest.
 func haskell(t *text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		msg, ok := strings.CutPrefix(line, "main: ")
@@ -15,7 +15,7 @@ func haskell(t *text) (api.Diagnosis, bool) {
 			continue
 		}
 		d := api.Diagnosis{Category: api.CategoryRuntime, Type: "exception", Message: msg}
-		for _, c := range haskellClues {
+		for _, c := range haskellPatterns {
 			if strings.Contains(msg, c.contains) {
 				d.Category, d.Hint = c.category, c.hint
 				break
@@ -42,7 +42,7 @@ func haskell(t *text) (api.Diagnosis, bool) {
 	return api.Diagnosis{}, false
 }
 
-// haskellPlace reads main.hs:3:1-7: and main.hs:(3,1)-(4,9): at the start of s.
+// haskellPlace parses main.hs:3:1-7: and main.hs:(3,1)-(4,9): at the start of s.
 func haskellPlace(s string) (place, string, bool) {
 	file, rest, _ := strings.Cut(s, ":")
 	if lines, ok := strings.CutPrefix(rest, "("); ok {
@@ -57,27 +57,27 @@ func haskellPlace(s string) (place, string, bool) {
 	return at, rest, ok
 }
 
-var haskellClues = []clue{
-	{"Non-exhaustive", kind{api.CategoryValue, "no pattern is for this value: add one"}},
+var haskellPatterns = []pattern{
+	{"Non-exhaustive", kind{api.CategoryValue, "no pattern matches this value: add one"}},
 	{"head: empty list", kind{api.CategoryValue, "head has no result for an empty list: match on it first"}},
 	{"empty list", kind{api.CategoryValue, "the function has no result for an empty list: match on it first"}},
 	{"divide by zero", kind{api.CategoryValue, hintZero}},
-	{"no parse", kind{api.CategoryValue, "read was given text that is no such value: use readMaybe"}},
+	{"no parse", kind{api.CategoryValue, "the text is not a value of the type that read returns: use readMaybe"}},
 	{"index too large", kind{api.CategoryValue, hintIndex}},
 	{"fromJust", kind{api.CategoryValue, "the Maybe is Nothing: match on it"}},
 	{"Maybe.fromJust: Nothing", kind{api.CategoryValue, "the Maybe is Nothing: match on it"}},
 	{"key is not an element", kind{api.CategoryValue, "the map has no such key: use lookup"}},
 	{"end of file", kind{api.CategoryValue, hintInput}},
 	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
-	{"<<loop>>", kind{api.CategoryRuntime, "a value is defined by itself without end"}},
+	{"<<loop>>", kind{api.CategoryRuntime, "a value depends on itself endlessly"}},
 	{"Heap exhausted", kind{api.CategoryMemory, hintMemory}},
 	{"heap overflow", kind{api.CategoryMemory, hintMemory}},
 	{"does not exist", kind{api.CategoryRuntime, hintFile}},
 	{"permission denied", kind{api.CategoryRuntime, hintReadOnly}},
-	{"blocked indefinitely", kind{api.CategoryRuntime, "a thread waits for what no other will give"}},
+	{"blocked indefinitely", kind{api.CategoryRuntime, "a thread waits for an event that no other thread will cause"}},
 }
 
-// ghc reads FILE:LINE:COLUMN: error: [GHC-83865], and the message below it.
+// ghc parses FILE:LINE:COLUMN: error: [GHC-83865], and the message below it.
 func ghc(t *text) []api.Diagnosis {
 	var all []api.Diagnosis
 	for i, line := range t.lines {
@@ -101,22 +101,22 @@ func ghc(t *text) []api.Diagnosis {
 		if msg == "" {
 			msg = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(t.line(i+1)), "•"))
 		}
-		k := match(ghcClues, msg, kind{api.CategoryCompile, ""})
+		k := match(ghcPatterns, msg, kind{api.CategoryCompile, ""})
 		all = append(all, at.in(api.Diagnosis{Category: k.category, Type: code, Message: msg, Hint: k.hint}))
 	}
 	return all
 }
 
-var ghcClues = []clue{
+var ghcPatterns = []pattern{
 	{"parse error", kind{api.CategorySyntax, "look at the indentation and brackets of this line and the one before"}},
-	{"lexical error", kind{api.CategorySyntax, "a text is not closed, or a character stands here that is none of the language's"}},
-	{"Could not find module", kind{api.CategoryImport, "there is no such module here, or its name is misspelt; if it is yours, " + hintBeside}},
-	{"Could not load module", kind{api.CategoryImport, "the module's package is hidden: only those of GHC itself are here"}},
-	{"not in scope", kind{api.CategoryCompile, "nothing has this name here: check the spelling and imports"}},
+	{"lexical error", kind{api.CategorySyntax, "a string is not closed, or this character is not part of the language"}},
+	{"Could not find module", kind{api.CategoryImport, "this module does not exist here, or its name is misspelt; if it is yours, " + hintAddFile}},
+	{"Could not load module", kind{api.CategoryImport, "the module's package is hidden: only those of GHC itself are available"}},
+	{"not in scope", kind{api.CategoryCompile, "this name is not defined here: check the spelling and imports"}},
 	{"Couldn't match", kind{api.CategoryType, hintType}},
 	{"Couldn’t match", kind{api.CategoryType, hintType}},
-	{"No instance for", kind{api.CategoryType, "the type lacks what is asked of it here: look for a number used as a function, or a missing deriving"}},
-	{"Ambiguous type", kind{api.CategoryType, "say which type this has, such as (x :: Int)"}},
-	{"lacks an accompanying binding", kind{api.CategoryCompile, "a type is given for a name that is nowhere defined"}},
-	{"Multiple declarations", kind{api.CategoryCompile, "the name is given twice"}},
+	{"No instance for", kind{api.CategoryType, "the type lacks an instance that is needed here: look for a number used as a function, or a missing deriving"}},
+	{"Ambiguous type", kind{api.CategoryType, "declare its type, such as (x :: Int)"}},
+	{"lacks an accompanying binding", kind{api.CategoryCompile, "a name has a type signature but is never defined"}},
+	{"Multiple declarations", kind{api.CategoryCompile, "the name is defined twice"}},
 }

@@ -10,7 +10,8 @@ import (
 
 func hit(r api.Result, limit string) bool { return slices.Contains(r.LimitsHit, limit) }
 
-// hintOfLimits is for programs that met a limit and failed of it in their own way.
+// hintOfLimits returns a hint for a program that reached a limit and then failed with an error of
+// its own.
 func hintOfLimits(r api.Result) string {
 	for _, limit := range []string{api.HitScratch, api.HitInodes, api.HitPids, api.HitOpenFiles} {
 		if hit(r, limit) {
@@ -20,32 +21,32 @@ func hintOfLimits(r api.Result) string {
 	return ""
 }
 
-// hintOfLimit says what a limit allows, and how to ask for more.
+// hintOfLimit returns a hint that says what a limit allows and how to request more.
 func hintOfLimit(limit string, l api.Limits) string {
 	var text string
 	switch limit {
 	case api.HitScratch:
-		text = fmt.Sprintf("its files in /box and /tmp were full: they may have %s together; delete what is not needed", l.Scratch)
+		text = fmt.Sprintf("its space in /box and /tmp was full: the limit of both together is %s; delete unneeded files", l.Scratch)
 	case api.HitInodes:
-		text = fmt.Sprintf("it had too many files: at most %d are allowed; delete what is not needed", l.Inodes)
+		text = fmt.Sprintf("it had too many files: at most %d are allowed; delete unneeded files", l.Inodes)
 	case api.HitPids:
-		text = fmt.Sprintf("it had too many processes and threads: at most %d are allowed at a time", l.Pids)
+		text = fmt.Sprintf("it had too many processes and threads: at most %d are allowed at once", l.Pids)
 	case api.HitOpenFiles:
-		text = fmt.Sprintf("it had too many files open: at most %d are allowed at a time; close each after use", l.OpenFiles)
+		text = fmt.Sprintf("it had too many files open: at most %d are allowed at once; close each after use", l.OpenFiles)
 	}
 	return fmt.Sprintf("%s, or raise the limit (--%s, or %s of limits in a request)", text, strings.ReplaceAll(limit, "_", "-"), limit)
 }
 
-// hintOfShortage is for a program that says itself which of its limits it met, and for one
-// whose profile refused it another process; empty for others. It is more than what its
-// language knows of such an error.
+// hintOfShortage returns a hint for a program whose own message names the limit that it reached, or
+// whose profile refused to start another process. It is empty for others. The hint is more specific
+// than the language's hint for such an error.
 func hintOfShortage(d api.Diagnosis, r api.Result) string {
-	refused, was := refusedFork(r)
+	refused, found := refusedFork(r)
 	switch {
-	case was && (says(d.Message, threadWords) || strings.Contains(d.Message, errnoWords[refused.Errno])):
-		return fmt.Sprintf("the profile %s refused %s (%s), which starts processes and threads: do without, or ask for a wider profile (--profile, or profile in a request)",
+	case found && (containsAny(d.Message, threadMessages) || strings.Contains(d.Message, errnoMessages[refused.Errno])):
+		return fmt.Sprintf("the profile %s refused %s (%s), which starts processes and threads: avoid that, or use a wider profile (--profile, or profile in a request)",
 			refused.Profile, refused.Syscall, refused.Errno)
-	case hit(r, api.HitPids) && (says(d.Message, threadWords) || strings.Contains(d.Message, errnoWords["EAGAIN"])):
+	case hit(r, api.HitPids) && (containsAny(d.Message, threadMessages) || strings.Contains(d.Message, errnoMessages["EAGAIN"])):
 		return hintOfLimit(api.HitPids, r.Limits)
 	case strings.Contains(strings.ToLower(d.Message), "too many open files") && r.Limits.OpenFiles > 0:
 		return hintOfLimit(api.HitOpenFiles, r.Limits)
@@ -55,8 +56,8 @@ func hintOfShortage(d api.Diagnosis, r api.Result) string {
 	return ""
 }
 
-// threadWords are what languages say where no thread or process could be started.
-var threadWords = []string{
+// threadMessages are the messages of languages that could not start a thread or process.
+var threadMessages = []string{
 	"can't start new thread",         // python
 	"unable to create native thread", // java
 	"can't create Thread",            // ruby
@@ -64,12 +65,12 @@ var threadWords = []string{
 	"failed to spawn thread",         // rust
 }
 
-func says(text string, any []string) bool {
+func containsAny(text string, any []string) bool {
 	return slices.ContainsFunc(any, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// refusedFork finds a call that starts processes or threads among those that the profile
-// refused. clone3 is refused with ENOSYS, which makes the C library use clone, and is not told.
+// refusedFork finds a call that starts processes or threads among the calls that the profile
+// refused. A clone3 refused with ENOSYS, which makes the C library use clone, is not reported.
 func refusedFork(r api.Result) (api.Refusal, bool) {
 	for _, one := range r.Refused {
 		switch one.Syscall {
@@ -82,8 +83,8 @@ func refusedFork(r api.Result) (api.Refusal, bool) {
 	return api.Refusal{}, false
 }
 
-// errnoWords are the C library's words for the errors that profiles refuse calls with.
-var errnoWords = map[string]string{
+// errnoMessages are the C library's messages for the errors with which profiles refuse calls.
+var errnoMessages = map[string]string{
 	"EPERM":        "Operation not permitted",
 	"EACCES":       "Permission denied",
 	"EAGAIN":       "Resource temporarily unavailable",

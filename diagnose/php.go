@@ -6,8 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// php reads "PHP Fatal error:  Uncaught Type: message in FILE:LINE", "PHP Parse
-// error:  ... in FILE on line LINE" and the like.
+// php parses "PHP Fatal error:  Uncaught Type: message in FILE:LINE", "PHP Parse error:  ... in
+// FILE on line LINE" and similar messages.
 func php(t *text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		line = strings.TrimPrefix(line, "PHP ")
@@ -54,10 +54,10 @@ func phpPlace(msg string) (string, place) {
 }
 
 func phpKind(typ, msg string) kind {
-	if clues, ok := phpClues[typ]; ok {
-		return match(clues, msg, orKind(phpTypes, typ))
+	if patterns, ok := phpPatterns[typ]; ok {
+		return match(patterns, msg, kindOf(phpTypes, typ))
 	}
-	k := orKind(phpTypes, typ)
+	k := kindOf(phpTypes, typ)
 	return kind{k.category, fill(k.hint, msg)}
 }
 
@@ -65,40 +65,40 @@ var phpTypes = map[string]kind{
 	"Parse error":              {api.CategorySyntax, hintSyntax},
 	"ParseError":               {api.CategorySyntax, hintSyntax},
 	"TypeError":                {api.CategoryType, hintType},
-	"ArgumentCountError":       {api.CategoryType, "the call gives another number of arguments than the function takes"},
-	"ValueError":               {api.CategoryValue, "the value has the right type but does not do here: print it just before this line"},
+	"ArgumentCountError":       {api.CategoryType, "the call has the wrong number of arguments for the function"},
+	"ValueError":               {api.CategoryValue, "the value has the right type but is not valid here: print it just before this line"},
 	"DivisionByZeroError":      {api.CategoryValue, hintZero},
 	"ArithmeticError":          {api.CategoryValue, "a number is outside of what is allowed here"},
-	"JsonException":            {api.CategoryValue, "the text is no JSON: print it before it is decoded"},
-	"UnhandledMatchError":      {api.CategoryValue, "the match leaves this value out: add it, or a default"},
+	"JsonException":            {api.CategoryValue, "the text is not JSON: print it before decoding it"},
+	"UnhandledMatchError":      {api.CategoryValue, "the match has no case for this value: add it, or a default"},
 	"OutOfBoundsException":     {api.CategoryValue, hintIndex},
-	"InvalidArgumentException": {api.CategoryValue, "a function was given a value it cannot use"},
+	"InvalidArgumentException": {api.CategoryValue, "a function got a value that it cannot use"},
 }
 
-var phpClues = map[string][]clue{
+var phpPatterns = map[string][]pattern{
 	"Fatal error": {
 		{"Allowed memory size", kind{api.CategoryMemory, hintMemory}},
 		{"Out of memory", kind{api.CategoryMemory, hintMemory}},
 		{"Maximum execution time", kind{api.CategoryTime, "look for a loop that never ends"}},
-		{"Failed opening required", kind{api.CategoryImport, "there is no such file in the sandbox: " + hintBeside}},
-		{"Cannot redeclare", kind{api.CategoryRuntime, "the name is given twice"}},
+		{"Failed opening required", kind{api.CategoryImport, "this file is not in the sandbox: " + hintAddFile}},
+		{"Cannot redeclare", kind{api.CategoryRuntime, "the name is defined twice"}},
 		{"Maximum call stack size", kind{api.CategoryRuntime, hintRecursion}},
 	},
 	"Error": {
-		{"Call to undefined function", kind{api.CategoryRuntime, "there is no function of this name: check the spelling; not every extension is here"}},
-		{"Call to a member function", kind{api.CategoryType, "the value before -> is no object: look at where it should have been set"}},
-		{"Call to undefined method", kind{api.CategoryType, "check the spelling after ->, and what class the object has"}},
+		{"Call to undefined function", kind{api.CategoryRuntime, "no function has this name: check the spelling; not every extension is installed"}},
+		{"Call to a member function", kind{api.CategoryType, "the value before -> is not an object: look at where it should have been set"}},
+		{"Call to undefined method", kind{api.CategoryType, "check the spelling after ->, and the class of the object"}},
 		{"Undefined constant", kind{api.CategoryRuntime, "text needs quotes, and a variable a $"}},
-		{"Failed opening required", kind{api.CategoryImport, "there is no such file in the sandbox: " + hintBeside}},
+		{"Failed opening required", kind{api.CategoryImport, "this file is not in the sandbox: " + hintAddFile}},
 		{"not found", kind{api.CategoryImport, "there is no such class here: check the spelling and require"}},
 		{"Maximum call stack size", kind{api.CategoryRuntime, hintRecursion}},
 	},
 	"TypeError": {
-		{"Unsupported operand types", kind{api.CategoryType, "the operator does not go with these two types"}},
+		{"Unsupported operand types", kind{api.CategoryType, "the operator does not support these two types"}},
 	},
 	"Parse error": {
-		{"Unclosed", kind{api.CategorySyntax, "a %s is opened and nowhere closed"}},
-		{"unexpected end of file", kind{api.CategorySyntax, "a bracket or quote is nowhere closed"}},
+		{"Unclosed", kind{api.CategorySyntax, "a %s is opened and never closed"}},
+		{"unexpected end of file", kind{api.CategorySyntax, "a bracket or quote is never closed"}},
 		{"unexpected variable", kind{api.CategorySyntax, "look at the end of the line before: a semicolon may be missing"}},
 		{"unexpected token", kind{api.CategorySyntax, "look at this line and the end of the one before: a semicolon or bracket may be missing"}},
 	},

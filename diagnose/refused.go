@@ -6,29 +6,29 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Refused gives those of a failed run's refused calls that may explain why it failed; the
-// result has them all. A call counts where what the program printed names its error. Where
-// nothing does, it counts unless the failure is explained otherwise, or the call is one that
-// C libraries and shells try at the start of every program, and do without.
-func Refused(r api.Result) []api.Refusal {
+// RelevantRefusals returns those refused calls of a failed run that may explain the failure; the result has
+// all refused calls. A call is included if the program's output names its error. Otherwise it is
+// included unless the failure has another explanation, or the call is one that C libraries and
+// shells try at the start of every program and can do without.
+func RelevantRefusals(r api.Result) []api.Refusal {
 	if r.Verdict == api.OK || r.Verdict == api.Canceled || r.Verdict == "" {
 		return nil
 	}
 	printed := newText(r.Stdout, r.Stderr)
 	var all []api.Refusal
 	for _, one := range r.Refused {
-		if printed.names(one.Errno) || !explained(r) && !tried[one.Syscall+" "+one.Errno] {
+		if printed.mentionsErrno(one.Errno) || !explained(r) && !routineRefusals[one.Syscall+" "+one.Errno] {
 			all = append(all, one)
 		}
 	}
 	return all
 }
 
-// tried are calls that every run of some languages makes: the C library asks a daemon for the
-// names of users, which bash wants at its start.
-var tried = map[string]bool{"socket EAFNOSUPPORT": true, "prctl EPERM": true}
+// routineRefusals are calls that every run of some languages makes. For example, bash looks up the name of
+// its user at its start, for which the C library tries to ask a daemon.
+var routineRefusals = map[string]bool{"socket EAFNOSUPPORT": true, "prctl EPERM": true}
 
-// explained reports whether the program's own text is what a failure is about.
+// explained reports whether an error in the program's own code explains the failure.
 func explained(r api.Result) bool {
 	if r.Diagnosis == nil {
 		return false
@@ -40,12 +40,12 @@ func explained(r api.Result) bool {
 	return false
 }
 
-// names reports whether the text has an error's name, or the C library's words for it.
-func (t *text) names(errno string) bool {
+// mentionsErrno reports whether the text contains an error's name, or the C library's message for it.
+func (t *text) mentionsErrno(errno string) bool {
 	if errno == "" {
 		return false
 	}
-	words, known := errnoWords[errno]
+	words, known := errnoMessages[errno]
 	for _, line := range t.lines {
 		if strings.Contains(line, errno) || known && strings.Contains(line, words) {
 			return true

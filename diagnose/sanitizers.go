@@ -6,8 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// sanitized reads the report of a sanitizer, where the program was built with one.
-func sanitized(t *text) (api.Diagnosis, bool) {
+// parseSanitizer parses the report of a sanitizer, if the program was built with one.
+func parseSanitizer(t *text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		if _, after, ok := strings.Cut(line, "Sanitizer: "); ok && strings.Contains(line, "ERROR: ") {
 			what := after
@@ -16,20 +16,20 @@ func sanitized(t *text) (api.Diagnosis, bool) {
 			}
 			typ, _, _ := strings.Cut(what, " ")
 			d := api.Diagnosis{Category: api.CategoryMemory, Type: strings.TrimSuffix(typ, ":"), Message: after, Hint: sanitizerHints[typ]}
-			return sanitizedAt(t, i).in(d), true
+			return sanitizerPlace(t, i).in(d), true
 		}
 		if at, rest, ok := colons(line); ok && at.file != "" {
 			if msg, found := strings.CutPrefix(rest, "runtime error: "); found {
 				return at.in(api.Diagnosis{Category: api.CategoryValue, Type: "undefined-behavior", Message: msg,
-					Hint: "C and C++ do not say what becomes of this: the program may do anything from here on"}), true
+					Hint: "this is undefined behavior in C and C++: the program may do anything from here on"}), true
 			}
 		}
 	}
 	return api.Diagnosis{}, false
 }
 
-// sanitizedAt finds the first frame of the program's own below line i: the deepest.
-func sanitizedAt(t *text, i int) place {
+// sanitizerPlace finds the first frame in the program's own files below line i, which is the deepest.
+func sanitizerPlace(t *text, i int) place {
 	for ; i < len(t.lines); i++ { // "    #1 0x55 in main /box/main.c:5:3"
 		frame := strings.TrimSpace(t.lines[i])
 		if !strings.HasPrefix(frame, "#") {
@@ -43,18 +43,18 @@ func sanitizedAt(t *text, i int) place {
 }
 
 var sanitizerHints = map[string]string{
-	"heap-buffer-overflow":          "an index is outside of what malloc or new gave",
+	"heap-buffer-overflow":          "an index is outside of the block from malloc or new",
 	"stack-buffer-overflow":         "an index is outside of an array on the stack",
 	"global-buffer-overflow":        "an index is outside of a global array",
 	"heap-use-after-free":           "memory is used after it was freed",
 	"stack-use-after-return":        "a pointer to a variable of a function that has returned is used",
 	"stack-overflow":                hintRecursion,
 	"double-free":                   "the same memory was freed twice",
-	"free":                          "something was freed that malloc or new did not give",
-	"SEGV":                          "a pointer is null or leads nowhere",
-	"memory":                        "memory that was asked for is never freed",
-	"allocation":                    "an array was asked for with a negative or far too large length",
-	"alloc-dealloc-mismatch":        "what new gave is for delete, what new[] gave for delete[], what malloc gave for free",
+	"free":                          "memory was freed that did not come from malloc or new",
+	"SEGV":                          "a pointer is null or invalid",
+	"memory":                        "allocated memory is never freed",
+	"allocation":                    "the length of a new array is negative or far too large",
+	"alloc-dealloc-mismatch":        "free memory as it was allocated: use delete for new, delete[] for new[], and free for malloc",
 	"stack-use-after-scope":         "a pointer to a variable of a block that has ended is used",
 	"dynamic-stack-buffer-overflow": "an index is outside of an array on the stack",
 }

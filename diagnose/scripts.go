@@ -6,8 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// perl reads the last "message at FILE line N." that names a file of the program's.
-// Perl's syntax errors name all they find, so there the first one counts.
+// perl parses the last "message at FILE line N.". If Perl finds syntax errors, it lists all of
+// them, so perl reports the first one.
 func perl(t *text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found := false
@@ -30,7 +30,7 @@ func perl(t *text) (api.Diagnosis, bool) {
 		if near := strings.TrimPrefix(rest, ", "); near != rest && strings.HasPrefix(near, "near ") {
 			msg += " " + near
 		}
-		k := match(perlClues, msg, kind{api.CategoryRuntime, ""})
+		k := match(perlPatterns, msg, kind{api.CategoryRuntime, ""})
 		d, found = place{file, n, 0}.in(api.Diagnosis{Category: k.category, Type: "die", Message: msg, Hint: k.hint}), true
 		if k.category == api.CategorySyntax {
 			d.Type = "syntax error"
@@ -39,28 +39,28 @@ func perl(t *text) (api.Diagnosis, bool) {
 	return d, found
 }
 
-var perlClues = append([]clue{
+var perlPatterns = append([]pattern{
 	{"syntax error", kind{api.CategorySyntax, hintSyntax}},
-	{"Can't find string terminator", kind{api.CategorySyntax, "a text is opened here and not closed: add the quote at its end"}},
-	{"Missing right curly", kind{api.CategorySyntax, "a { is nowhere closed"}},
+	{"Can't find string terminator", kind{api.CategorySyntax, "a string is opened here and never closed: add the quote at its end"}},
+	{"Missing right curly", kind{api.CategorySyntax, "a { is never closed"}},
 	{"requires explicit package name", kind{api.CategorySyntax, "declare the variable with my, or check its spelling"}},
-	{"Can't locate object method", kind{api.CategoryType, "check the spelling after ->, and what the object is"}},
-	{"Can't locate", kind{api.CategoryImport, "there is no such module here, or its name is misspelt: Perl's own are; if it is yours, " + hintBeside}},
-	{"Undefined subroutine", kind{api.CategoryRuntime, "there is no function of this name: check the spelling"}},
+	{"Can't locate object method", kind{api.CategoryType, "check the spelling after ->, and the type of the object"}},
+	{"Can't locate", kind{api.CategoryImport, "this module does not exist here, or its name is misspelt: only Perl's own modules are available; if it is yours, " + hintAddFile}},
+	{"Undefined subroutine", kind{api.CategoryRuntime, "no function has this name: check the spelling"}},
 	{"division by zero", kind{api.CategoryValue, hintZero}},
 	{"modulus zero", kind{api.CategoryValue, hintZero}},
 	{"on an undefined value", kind{api.CategoryType, "the value is undef: look at where it should have been set"}},
-	{"on unblessed reference", kind{api.CategoryType, "this reference is no object: it was never blessed"}},
-	{"as an ARRAY ref", kind{api.CategoryType, "the value is no reference to an array"}},
-	{"as a HASH ref", kind{api.CategoryType, "the value is no reference to a hash"}},
-	{"Not a", kind{api.CategoryType, "the reference leads to something of another kind"}},
-	{"Not an", kind{api.CategoryType, "the reference leads to something of another kind"}},
+	{"on unblessed reference", kind{api.CategoryType, "this reference is not an object: it was never blessed"}},
+	{"as an ARRAY ref", kind{api.CategoryType, "the value is not a reference to an array"}},
+	{"as a HASH ref", kind{api.CategoryType, "the value is not a reference to a hash"}},
+	{"Not a", kind{api.CategoryType, "the reference refers to another type"}},
+	{"Not an", kind{api.CategoryType, "the reference refers to another type"}},
 	{"Out of memory", kind{api.CategoryMemory, hintMemory}},
 	{"Deep recursion", kind{api.CategoryRuntime, hintRecursion}},
-}, system...)
+}, syscallPatterns...)
 
-// lua reads "lua: main.lua:3: message" and, for an error without a place of its
-// own, the first line of the program's in the traceback.
+// lua parses "lua: main.lua:3: message" and, for an error without a place, the first line in the
+// traceback that is in the program's own files.
 func lua(t *text) (api.Diagnosis, bool) {
 	for i, line := range t.lines {
 		head, ok := strings.CutPrefix(strings.TrimPrefix(line, "luac: "), "lua: ")
@@ -76,7 +76,7 @@ func lua(t *text) (api.Diagnosis, bool) {
 				at = p
 			}
 		}
-		k := match(luaClues, msg, kind{api.CategoryRuntime, ""})
+		k := match(luaPatterns, msg, kind{api.CategoryRuntime, ""})
 		typ := "error"
 		if k.category == api.CategorySyntax {
 			typ = "syntax error"
@@ -86,23 +86,23 @@ func lua(t *text) (api.Diagnosis, bool) {
 	return api.Diagnosis{}, false
 }
 
-var luaClues = append([]clue{
+var luaPatterns = append([]pattern{
 	{"' near ", kind{api.CategorySyntax, hintSyntax}},
 	{" near '", kind{api.CategorySyntax, hintSyntax}},
-	{" near <eof>", kind{api.CategorySyntax, "an end or a bracket is nowhere closed"}},
+	{" near <eof>", kind{api.CategorySyntax, "an end is missing, or a bracket is never closed"}},
 	{" near ", kind{api.CategorySyntax, hintSyntax}},
 	{"module '", kind{api.CategoryImport, hintModule}},
-	{"attempt to call a nil value", kind{api.CategoryType, "there is no function of this name: check the spelling"}},
+	{"attempt to call a nil value", kind{api.CategoryType, "no function has this name: check the spelling"}},
 	{"attempt to index a nil value", kind{api.CategoryType, "the value before the dot or bracket is nil: look at where it should have been set"}},
 	{"attempt to perform arithmetic on a nil", kind{api.CategoryType, "a value is nil: look at where it should have been set"}},
-	{"attempt to perform arithmetic", kind{api.CategoryType, "a value is no number: convert it with tonumber()"}},
+	{"attempt to perform arithmetic", kind{api.CategoryType, "a value is not a number: convert it with tonumber()"}},
 	{"attempt to compare", kind{api.CategoryType, "these two values have no order: convert one, such as with tonumber()"}},
-	{"attempt to concatenate", kind{api.CategoryType, "a value is no text: convert it with tostring()"}},
+	{"attempt to concatenate", kind{api.CategoryType, "a value is not text: convert it with tostring()"}},
 	{"attempt to perform 'n//0'", kind{api.CategoryValue, hintZero}},
 	{"attempt to divide by zero", kind{api.CategoryValue, hintZero}},
 	{"attempt to perform 'n%%0'", kind{api.CategoryValue, hintZero}},
-	{"attempt to ", kind{api.CategoryType, "the operation does not go with a value of this type"}},
-	{"bad argument", kind{api.CategoryType, "the function was given an argument it cannot use"}},
+	{"attempt to ", kind{api.CategoryType, "the operation does not support a value of this type"}},
+	{"bad argument", kind{api.CategoryType, "the function got an argument that it cannot use"}},
 	{"stack overflow", kind{api.CategoryRuntime, hintRecursion}},
 	{"not enough memory", kind{api.CategoryMemory, hintMemory}},
-}, system...)
+}, syscallPatterns...)

@@ -8,16 +8,17 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// hintOfText is for a program that failed of how its file was saved: what is wrong with it is
-// invisible in an editor, and messages show it badly or not at all. Empty for others.
+// hintOfText returns a hint for a program that failed because of the encoding or the line ends of
+// its file. These are invisible in an editor, and messages show them badly or not at all. It is
+// empty for others.
 func hintOfText(language, sourceName string, source []byte, d api.Diagnosis) string {
 	unread := d.Category == api.CategorySyntax || d.Category == api.CategoryCompile || d.Type == string(api.Nonzero)
-	switch file := orWords(d.File, orWords(ownFile(sourceName), "FILE")); {
+	switch file := orDefault(d.File, orDefault(ownFile(sourceName), "FILE")); {
 	case unread && (bytes.HasPrefix(source, []byte("\xff\xfe")) || bytes.HasPrefix(source, []byte("\xfe\xff"))):
-		return fmt.Sprintf("the file is saved as UTF-16: save it as UTF-8, such as by iconv -f UTF-16 -t UTF-8 %s >new-file", file)
+		return fmt.Sprintf("the file is saved as UTF-16: save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8 %s >new-file", file)
 	case language == "bash" && d.Category != api.CategorySignal && d.Category != api.CategoryValue && d.Type != string(api.Nonzero) &&
 		(bytes.Contains(source, []byte("\r\n")) || strings.Contains(d.Message, `\r'`)):
-		return fmt.Sprintf(`the script has Windows line ends (CR LF), which bash takes for part of its words: sed -i 's/\r$//' %s`, file)
+		return fmt.Sprintf(`the script has Windows line ends (CR LF), which bash reads as part of its words: sed -i 's/\r$//' %s`, file)
 	}
 	return ""
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// unstarted is what programs print that fail before the first line of their source.
-var unstarted = []string{
+// startFailures are the messages of interpreters that fail before the first line of the source.
+var startFailures = []string{
 	"error while loading shared libraries:",
 	"Python runtime state: preinitialized",
 	"Python runtime state: core initialized",
 	"node::tracing::Agent::Agent()",
 }
 
-// ofStart explains an interpreter that did not start, because a profile refused what it
-// needs. It is empty for any other failure, and under the profiles that languages have
-// by themselves: what these refuse, interpreters do without.
-func ofStart(language string, r api.Result) api.Diagnosis {
-	said := string(r.Stderr)
-	if len(r.Refused) == 0 || len(r.LimitsHit) > 0 || !slices.ContainsFunc(unstarted, func(s string) bool { return strings.Contains(said, s) }) {
+// explainStart explains an interpreter that did not start because the profile refused a call that it
+// needs. The diagnosis is empty for any other failure, and under the default profiles of languages:
+// interpreters do not need the calls that these refuse.
+func explainStart(language string, r api.Result) api.Diagnosis {
+	output := string(r.Stderr)
+	if len(r.Refused) == 0 || len(r.LimitsHit) > 0 || !slices.ContainsFunc(startFailures, func(s string) bool { return strings.Contains(output, s) }) {
 		return api.Diagnosis{}
 	}
 	profile := r.Refused[0].Profile
@@ -32,11 +32,11 @@ func ofStart(language string, r api.Result) api.Diagnosis {
 	for _, one := range r.Refused[:min(len(r.Refused), 4)] {
 		names = append(names, one.Syscall)
 	}
-	it := orWords(language, "the program")
+	it := orDefault(language, "the program")
 	d := api.Diagnosis{Category: api.CategoryDenied, Type: string(r.Verdict), Message: it + " did not start"}
-	d.Hint = fmt.Sprintf("%s did not start: the profile %s refused %s. Allow what it needs of these, or name no profile", it, profile, strings.Join(names, ", "))
+	d.Hint = fmt.Sprintf("%s did not start: the profile %s refused %s. Allow the calls that it needs, or omit the profile", it, profile, strings.Join(names, ", "))
 	if profile == "strict" {
-		d.Hint = fmt.Sprintf("%s does not start under the profile strict, which is for compiled programs that only compute (it refused %s): name no profile, and it has its language's own", it, strings.Join(names, ", "))
+		d.Hint = fmt.Sprintf("%s does not start under the profile strict, which is for compiled programs that only compute (it refused %s): omit the profile to use the one of the language", it, strings.Join(names, ", "))
 	}
 	return d
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/brig-sandbox/brig/diagnose"
 )
 
-// An interpreter that a profile keeps from starting: the hint names the profile and the
-// calls. It is silent where something else may have kept it from starting.
+// If a profile prevents the start of an interpreter, the hint names the profile and the calls.
+// There is no such hint if something else may have prevented the start.
 func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 	const (
 		python = "Fatal Python error: Failed to import encodings module\nPython runtime state: core initialized\nModuleNotFoundError: No module named 'encodings'\n\nCurrent thread 0x00007efd999c9780 (most recent call first):\n  <no Python frame>\n"
@@ -29,11 +29,11 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 		printed        string
 		refused        []api.Refusal
 		hit            []string
-		want           string // in the hint; empty: it has no such hint
+		want           string // text in the hint; empty: no such hint
 	}{
-		{"Python under strict", "python", api.Nonzero, python, by("strict", "getdents64"), nil, "python does not start under the profile strict, which is for compiled programs that only compute (it refused getdents64): name no profile"},
+		{"Python under strict", "python", api.Nonzero, python, by("strict", "getdents64"), nil, "python does not start under the profile strict, which is for compiled programs that only compute (it refused getdents64): omit the profile"},
 		{"Node under strict", "javascript", api.Signaled, node, by("strict", "capget", "epoll_create1"), nil, "(it refused capget, epoll_create1)"},
-		{"a profile of one's own", "python", api.Nonzero, loader, by("mine", "openat"), nil, "python did not start: the profile mine refused openat. Allow what it needs"},
+		{"a profile of one's own", "python", api.Nonzero, loader, by("mine", "openat"), nil, "python did not start: the profile mine refused openat. Allow the calls that it needs"},
 		{"a command of an image", "", api.Nonzero, loader, by("mine", "openat"), nil, "the program did not start"},
 		{"nothing was refused", "python", api.Nonzero, python, nil, nil, ""},
 		{"a limit was met", "javascript", api.Signaled, node, by("mine", "capget"), []string{api.HitOpenFiles}, ""},
@@ -41,7 +41,7 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 		{"a fault of the source", "python", api.Nonzero, own, by("strict", "getdents64"), nil, ""},
 	} {
 		r := api.Result{Verdict: tt.verdict, ExitCode: 1, Stderr: []byte(tt.printed), Refused: tt.refused, LimitsHit: tt.hit}
-		d := diagnose.Of(tt.language, "main", nil, r)
+		d := diagnose.Explain(tt.language, "main", nil, r)
 		if d == nil || strings.Contains(d.Hint, "start") != (tt.want != "") || !strings.Contains(d.Hint, tt.want) {
 			t.Errorf("%s: %+v; want a hint with %q", tt.name, d, tt.want)
 		}
@@ -50,7 +50,7 @@ func TestAnInterpreterThatDoesNotStart(t *testing.T) {
 
 func TestDeniedThreads(t *testing.T) {
 	for _, call := range []string{"fork", "vfork", "clone", "clone3"} {
-		d := diagnose.Of("cpp", "main.cpp", nil, api.Result{Verdict: api.Denied, Denial: &api.Denial{Syscall: call, Rule: "mine#3", Why: "x"}})
+		d := diagnose.Explain("cpp", "main.cpp", nil, api.Result{Verdict: api.Denied, Denial: &api.Denial{Syscall: call, Rule: "mine#3", Why: "x"}})
 		if d == nil || d.Hint != "the program may not start a process or thread here" {
 			t.Errorf("%s: %+v", call, d)
 		}

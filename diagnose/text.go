@@ -9,9 +9,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// What is looked at of one stream, and what a diagnosis carries of it.
+// How much of one stream is searched, and how much of it a diagnosis contains, in bytes.
 const (
-	window     = 64 << 10 // of the start and of the end
+	window     = 64 << 10 // at the start and at the end of a stream
 	maxLine    = 4 << 10
 	maxErrors  = 100
 	maxType    = 128
@@ -19,7 +19,7 @@ const (
 	maxHint    = 256
 )
 
-// A text is what was printed, as lines of valid UTF-8.
+// A text is the output of a program as lines of valid UTF-8.
 type text struct{ lines []string }
 
 func newText(streams ...[]byte) *text {
@@ -42,7 +42,7 @@ func (t *text) add(stream []byte) {
 	}
 }
 
-// line gives line i, or nothing beyond the end.
+// line returns line i, or "" if there is no such line.
 func (t *text) line(i int) string {
 	if i < 0 || i >= len(t.lines) {
 		return ""
@@ -50,7 +50,7 @@ func (t *text) line(i int) string {
 	return t.lines[i]
 }
 
-// last gives the last line that is not empty.
+// last returns the last line that is not empty.
 func (t *text) last() string {
 	for i := len(t.lines) - 1; i >= 0; i-- {
 		if s := strings.TrimSpace(t.lines[i]); s != "" {
@@ -60,8 +60,8 @@ func (t *text) last() string {
 	return ""
 }
 
-// ownFile gives the name below /box of a file of the program's own, and "" for a
-// library's or what is no file's name.
+// ownFile returns the name below /box of one of the program's own files, and "" for a library's
+// file or for anything that is no file name.
 func ownFile(name string) string {
 	name, inBox := strings.CutPrefix(strings.TrimPrefix(name, "file://"), "/box/")
 	name = path.Clean(name)
@@ -71,9 +71,9 @@ func ownFile(name string) string {
 	return name
 }
 
-// A place is where a tool says something is.
+// A place is a position in a source file, as named by a tool.
 type place struct {
-	file         string // the program's own; "" for none
+	file         string // one of the program's own files; "" for none
 	line, column int
 }
 
@@ -84,8 +84,7 @@ func (p place) in(d api.Diagnosis) api.Diagnosis {
 	return d
 }
 
-// colons reads FILE:LINE: or FILE:LINE:COLUMN: at the start of s, and gives what
-// follows it.
+// colons parses FILE:LINE: or FILE:LINE:COLUMN: at the start of s, and returns the rest of s.
 func colons(s string) (p place, rest string, ok bool) {
 	file, rest, ok := strings.Cut(s, ":")
 	if !ok || file == "" {
@@ -102,8 +101,7 @@ func colons(s string) (p place, rest string, ok bool) {
 	return p, strings.TrimSpace(strings.TrimPrefix(after, ":")), true
 }
 
-// brackets reads FILE(LINE,COLUMN) or FILE(LINE) at the start of s, and gives what
-// follows it.
+// brackets parses FILE(LINE,COLUMN) or FILE(LINE) at the start of s, and returns the rest of s.
 func brackets(s string) (p place, rest string, ok bool) {
 	file, rest, ok := strings.Cut(s, "(")
 	n, rest := number(rest)
@@ -118,8 +116,8 @@ func brackets(s string) (p place, rest string, ok bool) {
 	return p, strings.TrimSpace(strings.TrimPrefix(rest, ":")), ok
 }
 
-// number reads a decimal number at the start of s; zero where there is none, or
-// one that no line of a program has.
+// number parses a decimal number at the start of s. It returns zero if there is none, or if the
+// number is too large for a line number.
 func number(s string) (n int, rest string) {
 	i := 0
 	for ; i < len(s) && i < 9 && s[i] >= '0' && s[i] <= '9'; i++ {
@@ -131,7 +129,7 @@ func number(s string) (n int, rest string) {
 	return n, s[i:]
 }
 
-// quoted gives the first words of s that stand between quotes, such as a name.
+// quoted returns the first text of s that is between quotes, such as a name.
 func quoted(s string) string {
 	for i, c := range s {
 		if end, ok := quotes[c]; ok {
@@ -146,7 +144,7 @@ func quoted(s string) string {
 
 var quotes = map[rune]string{'\'': "'", '"': `"`, '`': "'`", '‘': "’", '“': "”"}
 
-// between gives what stands in s after one mark and before another.
+// between returns the part of s between the marks after and before.
 func between(s, after, before string) (string, bool) {
 	_, s, ok := strings.Cut(s, after)
 	if !ok {
@@ -156,8 +154,8 @@ func between(s, after, before string) (string, bool) {
 	return s, ok
 }
 
-// isName reports whether s could be a type's name: a letter, then letters, digits,
-// and what joins them.
+// isName reports whether s could be the name of a type: a letter or underscore, then letters,
+// digits, underscores and separators.
 func isName(s string) bool {
 	for i, c := range s {
 		if !unicode.IsLetter(c) && c != '_' && (i == 0 || !unicode.IsDigit(c) && !strings.ContainsRune(".:$", c)) {
@@ -167,18 +165,18 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxType
 }
 
-// bounded makes every field fit to be shown.
+// bounded makes every field printable and limits its length.
 func bounded(d api.Diagnosis) api.Diagnosis {
 	d.Type, d.Message, d.Hint = plain(d.Type, maxType), plain(d.Message, maxMessage), plain(d.Hint, maxHint)
-	d.Type = orWords(d.Type, "error")
-	d.Message = orWords(strings.TrimSuffix(d.Message, ":"), d.Type)
+	d.Type = orDefault(d.Type, "error")
+	d.Message = orDefault(strings.TrimSuffix(d.Message, ":"), d.Type)
 	if d.Category == "" {
 		d.Category = api.CategoryRuntime
 	}
 	return d
 }
 
-// plain makes s one line of printable text of at most the given bytes.
+// plain makes s one line of printable text and limits it to most bytes.
 func plain(s string, most int) string {
 	s = strings.TrimSpace(strings.Map(func(c rune) rune {
 		if c == '\t' || !unicode.IsPrint(c) && !unicode.IsSpace(c) {

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// noisy looks for what makes the times of runs differ. None of it is a failure.
-func noisy(f Facts) []Check {
+// timingChecks checks for causes of varying run times. None of them is a failure.
+func timingChecks(f Facts) []Check {
 	n := f.Noise
 	governors := strings.Join(n.Governors, " ")
 	return []Check{
-		pick("timing: smt", n.SMT != "1", Warn, orNone(map[string]string{"1": "on", "0": "off"}[n.SMT]),
-			"a neighbour on the same core changes how fast a program is", "echo off > /sys/devices/system/cpu/smt/control, or keep one slot per core"),
-		pick("timing: governor", governors == "" || governors == "performance", Warn, orNone(governors),
+		newCheck("timing: smt", n.SMT != "1", Warn, orNone(map[string]string{"1": "on", "0": "off"}[n.SMT]),
+			"other work on the same core changes the speed of a program", "echo off > /sys/devices/system/cpu/smt/control, or keep one slot per core"),
+		newCheck("timing: governor", governors == "" || governors == "performance", Warn, orNone(governors),
 			"the clock follows the load", "cpupower frequency-set -g performance"),
-		pick("timing: turbo", n.Turbo != "on", Warn, orNone(n.Turbo),
+		newCheck("timing: turbo", n.Turbo != "on", Warn, orNone(n.Turbo),
 			"the clock follows the temperature", "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 > cpufreq/boost"),
-		pick("timing: huge pages", n.THP != "always", Warn, orNone(n.THP),
+		newCheck("timing: huge pages", n.THP != "always", Warn, orNone(n.THP),
 			"memory use depends on how the host's memory is split", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
-		pick("timing: load", n.Load < float64(f.Processors), Warn, fmt.Sprintf("%.2f on %d processors", n.Load, f.Processors),
+		newCheck("timing: load", n.Load < float64(f.Processors), Warn, fmt.Sprintf("%.2f on %d processors", n.Load, f.Processors),
 			"runs wait for a processor", "keep other work off the machine"),
-		pick("timing: swap", f.Cgroups == nil || !f.Cgroups.SwapOn, Warn, map[bool]string{true: "on", false: "off"}[f.Cgroups != nil && f.Cgroups.SwapOn],
+		newCheck("timing: swap", f.Cgroups == nil || !f.Cgroups.SwapOn, Warn, map[bool]string{true: "on", false: "off"}[f.Cgroups != nil && f.Cgroups.SwapOn],
 			"the agent's own pages may be on disk", "swapoff -a"),
 	}
 }
@@ -34,16 +34,18 @@ func orNone(s string) string {
 	return s
 }
 
-// modprobe looks for a program of the host that a file to be executed can have started.
+// modprobe checks for a host program that the kernel starts when a run executes a file of an
+// unknown format.
 func modprobe(f Facts) Check {
 	helper := f.Sysctls["kernel.modprobe"]
 	well := helper == "" || f.Sysctls["kernel.modules_disabled"] == "1" || !olderThan(f.Kernel, 6, 14)
-	return pick("kernel.modprobe", well, Warn, cmp.Or(helper, "none"),
+	return newCheck("kernel.modprobe", well, Warn, cmp.Or(helper, "none"),
 		"execve of a file in no known format makes the kernel start this as root (before Linux 6.14)",
 		"once all modules that are needed are loaded, sysctl kernel.modprobe= or sysctl kernel.modules_disabled=1")
 }
 
-// olderThan compares a kernel's release, such as 6.1.0-18-amd64. One that cannot be read is.
+// olderThan reports whether a kernel release, such as 6.1.0-18-amd64, is older than major.minor.
+// A release that cannot be parsed counts as older.
 func olderThan(release string, major, minor int) bool {
 	var a, b int
 	if n, _ := fmt.Sscanf(release, "%d.%d", &a, &b); n != 2 {
@@ -52,11 +54,11 @@ func olderThan(release string, major, minor int) bool {
 	return a < major || a == major && b < minor
 }
 
-// hardening is advice about the host: brig does not stand on any of it.
-func hardening(f Facts) []Check {
+// hardeningChecks gives advice about the host. brig does not depend on any of it.
+func hardeningChecks(f Facts) []Check {
 	pattern := f.Sysctls["kernel.core_pattern"]
-	all := []Check{pick("core_pattern", !strings.HasPrefix(pattern, "|"), Warn, orNone(pattern),
-		"the kernel starts this as root for a crash; of a run only where an operator's profile lets it set its limit on cores to 0", "sysctl kernel.core_pattern=core"), modprobe(f)}
+	all := []Check{newCheck("core_pattern", !strings.HasPrefix(pattern, "|"), Warn, orNone(pattern),
+		"the kernel starts this as root when a process crashes; for a run only if an operator's profile lets it set its core size limit to 0", "sysctl kernel.core_pattern=core"), modprobe(f)}
 	for _, s := range []struct {
 		name  string
 		least int
@@ -71,14 +73,14 @@ func hardening(f Facts) []Check {
 	} {
 		v := f.Sysctls[s.name]
 		n, err := strconv.Atoi(v)
-		all = append(all, pick(s.name, v == "" || err == nil && n >= s.least, Warn, orNone(v), s.why, fmt.Sprintf("sysctl %s=%d", s.name, s.least)))
+		all = append(all, newCheck(s.name, v == "" || err == nil && n >= s.least, Warn, orNone(v), s.why, fmt.Sprintf("sysctl %s=%d", s.name, s.least)))
 	}
 	v := f.Sysctls["fs.suid_dumpable"]
-	all = append(all, pick("fs.suid_dumpable", v == "" || v == "0", Warn, orNone(v), "programs with privileges may dump their memory", "sysctl fs.suid_dumpable=0"))
+	all = append(all, newCheck("fs.suid_dumpable", v == "" || v == "0", Warn, orNone(v), "programs with privileges may dump their memory", "sysctl fs.suid_dumpable=0"))
 	flaws := strings.Join(f.Vulnerabilities, " ")
 	if flaws == "" {
-		flaws = "none that the kernel knows and leaves open"
+		flaws = "none that the kernel knows and does not mitigate"
 	}
-	return append(all, pick("processor flaws", len(f.Vulnerabilities) == 0, Warn, flaws,
+	return append(all, newCheck("processor flaws", len(f.Vulnerabilities) == 0, Warn, flaws,
 		"a program may read other programs' memory", "update kernel and microcode, and remove mitigations=off"))
 }

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// healthy is a host without a fault.
+// healthy returns the facts of a host without a problem.
 func healthy() Facts {
 	yes := Answer{State: cgroups.Yes}
 	return Facts{
@@ -22,19 +22,19 @@ func healthy() Facts {
 			Hierarchies: []cgroups.Hierarchy{{Mount: "/sys/fs/cgroup", Own: "/sys/fs/cgroup/a", Unified: true, Controllers: []string{"cpuset", "cpu", "memory", "pids"}}},
 			Features:    cgroups.Features{Kill: cgroups.Yes, Peak: cgroups.Yes, PeakReset: cgroups.Yes, Swap: cgroups.Yes}},
 		CloneInto: yes, UserNS: yes, Proc: yes, Sysctls: map[string]string{}, Seccomp: yes, Notify: yes, MountAPI: yes, MoveTree: yes,
-		OpenTree: yes, IDMap: yes, Overlay: yes, Openat2: yes, Pidfd: yes, CloseR: yes, Memfd: yes, Volumes: yes,
+		OpenTree: yes, IDMap: yes, Overlay: yes, Openat2: yes, Pidfd: yes, CloseRange: yes, Memfd: yes, Volumes: yes,
 		Brigd: "/usr/bin/brigd", BrigdVersion: "1", Agent: Agent{Socket: "/run/brig/brigd.sock", Version: "1"},
 	}
 }
 
-// modprobing makes a host of a kernel with a helper that loads modules.
-func modprobing(kernel, helper, disabled string) func(*Facts) {
+// withModprobe changes the facts of a host: its kernel, and the helper that loads modules.
+func withModprobe(kernel, helper, disabled string) func(*Facts) {
 	return func(f *Facts) {
 		f.Kernel, f.Sysctls["kernel.modprobe"], f.Sysctls["kernel.modules_disabled"] = kernel, helper, disabled
 	}
 }
 
-// AGT-16: what a host lacks is found, named, and weighed.
+// AGT-16: everything that a host lacks is found and named, with its severity.
 func TestJudge(t *testing.T) {
 	no := Answer{cgroups.No, "function not implemented"}
 	for _, tt := range []struct {
@@ -61,8 +61,8 @@ func TestJudge(t *testing.T) {
 		{"a /proc that is covered in part gives none to a cell", func(f *Facts) { f.Proc = no }, "proc in a cell", Fail},
 		{"no filter, no trust", func(f *Facts) { f.Seccomp = no }, "seccomp filter", Fail},
 		{"an image that cannot be shifted cannot be shown", func(f *Facts) { f.IDMap = no }, "idmapped mounts", Fail},
-		{"what a user may not ask is a warning", func(f *Facts) { f.Root, f.IDMap = false, unasked("operation not permitted") }, "idmapped mounts", Warn},
-		{"what root may not do cannot be had", func(f *Facts) { f.MountAPI = unasked("operation not permitted") }, "mount by descriptor", Fail},
+		{"what a user may not ask is a warning", func(f *Facts) { f.Root, f.IDMap = false, unknown("operation not permitted") }, "idmapped mounts", Warn},
+		{"a call that root may not use", func(f *Facts) { f.MountAPI = unknown("operation not permitted") }, "mount by descriptor", Fail},
 		{"overlayfs is for writable roots only", func(f *Facts) { f.Overlay = no }, "overlayfs", Warn},
 		{"volumes are for sessions that ask for one", func(f *Facts) { f.Volumes = no }, "volumes", Warn},
 		{"memory that may not be executed stops the agent", func(f *Facts) { f.Sysctls["vm.memfd_noexec"] = "2" }, "sealed memory", Fail},
@@ -75,12 +75,12 @@ func TestJudge(t *testing.T) {
 		{"images that cannot be read are not taken for new", func(f *Facts) { f.OutdatedErr = "permission denied" }, "images", Warn},
 		{"noise is no failure", func(f *Facts) { f.Noise.Load = 9 }, "timing: load", Warn},
 		{"a piped core is worth a word", func(f *Facts) { f.Sysctls["kernel.core_pattern"] = "|/bin/x" }, "core_pattern", Warn},
-		{"a helper that a file of no format starts is worth a word", modprobing("6.13.12-1-amd64", "/sbin/modprobe", "0"), "kernel.modprobe", Warn},
-		{"from 6.14 on no file starts it", modprobing("6.14.0", "/sbin/modprobe", "0"), "kernel.modprobe", OK},
-		{"nor from 7.0 on", modprobing("7.0.0", "/sbin/modprobe", "0"), "kernel.modprobe", OK},
-		{"where no module may be loaded it is not started", modprobing("6.1.0", "/sbin/modprobe", "1"), "kernel.modprobe", OK},
-		{"without a helper there is none to start", modprobing("6.1.0", "", "0"), "kernel.modprobe", OK},
-		{"a kernel that cannot be read may be old", modprobing("own", "/sbin/modprobe", "0"), "kernel.modprobe", Warn},
+		{"a helper that a file of no format starts is worth a word", withModprobe("6.13.12-1-amd64", "/sbin/modprobe", "0"), "kernel.modprobe", Warn},
+		{"from 6.14 on no file starts it", withModprobe("6.14.0", "/sbin/modprobe", "0"), "kernel.modprobe", OK},
+		{"nor from 7.0 on", withModprobe("7.0.0", "/sbin/modprobe", "0"), "kernel.modprobe", OK},
+		{"where no module may be loaded it is not started", withModprobe("6.1.0", "/sbin/modprobe", "1"), "kernel.modprobe", OK},
+		{"without a helper there is none to start", withModprobe("6.1.0", "", "0"), "kernel.modprobe", OK},
+		{"a kernel that cannot be read may be old", withModprobe("own", "/sbin/modprobe", "0"), "kernel.modprobe", Warn},
 		{"open flaws are worth a word", func(f *Facts) { f.Vulnerabilities = []string{"mds"} }, "processor flaws", Warn},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,16 +98,16 @@ func TestJudge(t *testing.T) {
 			if c.Status != OK && c.Why == "" {
 				t.Errorf("%+v does not say why", c)
 			}
-			if failed := slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Status == Fail }); r.Trusted == (failed || len(r.Unasked) > 0) {
+			if failed := slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Status == Fail }); r.Trusted == (failed || len(r.Unknown) > 0) {
 				t.Errorf("trusted %v with a failure %v", r.Trusted, failed)
 			}
 		})
 	}
 }
 
-func TestHealthyHostHasNothingToCure(t *testing.T) {
+func TestHealthyHostNeedsNoRemedy(t *testing.T) {
 	for _, c := range Judge(healthy()).Checks {
-		if c.Status != OK || c.Why != "" || c.Cure != "" {
+		if c.Status != OK || c.Why != "" || c.Remedy != "" {
 			t.Errorf("%+v; want ok and no more", c)
 		}
 	}
@@ -137,9 +137,9 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// The machine of the privileged tests runs cells, so no check may fail on it, and
-// asking must leave it as it was.
-func TestGatherOnAHostThatRuns(t *testing.T) {
+// The machine of the privileged tests runs cells, so no check may fail on it, and the probes must
+// leave it unchanged.
+func TestGatherOnAWorkingHost(t *testing.T) {
 	testenv.NeedRoot(t)
 	testenv.CleanHost(t)
 	f := Gather(t.Context(), Options{Store: t.TempDir(), Agent: Agent{Socket: "s", Version: "1"}})
@@ -153,18 +153,18 @@ func TestGatherOnAHostThatRuns(t *testing.T) {
 	}
 }
 
-func TestWhatAUserMayNotAskIsNotTrusted(t *testing.T) {
+func TestUnknownChecksAreNotTrusted(t *testing.T) {
 	f := healthy()
-	f.Root, f.IDMap = false, unasked("operation not permitted")
+	f.Root, f.IDMap = false, unknown("operation not permitted")
 	r := Judge(f)
-	if r.Trusted || !slices.Equal(r.Unasked, []string{"idmapped mounts"}) {
-		t.Errorf("trusted %v, unasked %q; want no trust and the one check", r.Trusted, r.Unasked)
+	if r.Trusted || !slices.Equal(r.Unknown, []string{"idmapped mounts"}) {
+		t.Errorf("trusted %v, unasked %q; want no trust and the one check", r.Trusted, r.Unknown)
 	}
 	var b bytes.Buffer
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(b.Bytes(), []byte("not shown that runs on this host can be trusted; only root can ask for idmapped mounts (sudo brig doctor)")) {
+	if !bytes.Contains(b.Bytes(), []byte("it is not known whether runs on this host can be trusted; only root can check idmapped mounts (sudo brig doctor)")) {
 		t.Errorf("report:\n%s", b.Bytes())
 	}
 }

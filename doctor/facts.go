@@ -2,10 +2,10 @@ package doctor
 
 import "github.com/brig-sandbox/brig/cgroups"
 
-// An Answer is what the kernel said when asked for something.
+// An Answer is the kernel's answer to a probe for one feature.
 type Answer struct {
-	State cgroups.State // unknown: it could not be asked
-	Said  string        // the error, or a detail
+	State  cgroups.State // unknown: it could not be probed
+	Detail string        // the error, or a detail
 }
 
 // Facts are what Gather found.
@@ -17,25 +17,25 @@ type Facts struct {
 	StoreType    string // its file system
 
 	Cgroups   *cgroups.Host // nil when CgroupErr is set
-	CgroupErr string        // why the groups could not be asked
-	CheckErr  string        // why they do not do
+	CgroupErr string        // why the cgroups could not be probed
+	CheckErr  string        // why they are not sufficient
 	CloneInto Answer
 
-	UserNS   Answer
-	Proc     Answer            // one of its own in a user namespace
-	Sysctls  map[string]string // by name, such as user.max_user_namespaces; empty where there is none
-	Seccomp  Answer
-	Notify   Answer
-	MountAPI Answer // fsopen, fsconfig, fsmount, by making a tmpfs nobody sees
-	MoveTree Answer // move_mount
-	OpenTree Answer
-	IDMap    Answer
-	Overlay  Answer
-	Openat2  Answer
-	Pidfd    Answer
-	CloseR   Answer
-	Memfd    Answer
-	Volumes  Answer // what they need: mkfs.ext4, loop devices, ext4
+	UserNS     Answer
+	Proc       Answer            // a new /proc in a user namespace
+	Sysctls    map[string]string // by name, such as user.max_user_namespaces; empty where there is none
+	Seccomp    Answer
+	Notify     Answer
+	MountAPI   Answer // fsopen, fsconfig, fsmount, by making a tmpfs that is attached nowhere
+	MoveTree   Answer // move_mount
+	OpenTree   Answer
+	IDMap      Answer
+	Overlay    Answer
+	Openat2    Answer
+	Pidfd      Answer
+	CloseRange Answer
+	Memfd      Answer
+	Volumes    Answer // their requirements: mkfs.ext4, loop devices, ext4
 
 	Brigd, BrigdVersion, BrigdErr string
 	Agent                         Agent
@@ -47,21 +47,21 @@ type Facts struct {
 	Vulnerabilities []string // those the kernel calls vulnerable
 }
 
-// An Agent is what the one on the socket answered. Asking is the caller's part.
+// An Agent is the answer of the agent on the socket. The caller of Gather asks it.
 type Agent struct {
 	Socket  string
 	Version string
 	Err     string
 }
 
-// An Outdated is a stored image that lacks what a language needs. Asking is the caller's part.
+// An Outdated is a stored image that lacks what a language needs. The caller of Gather finds these.
 type Outdated struct {
-	Image string
-	Lacks []string
-	Cure  string
+	Image  string
+	Lacks  []string
+	Remedy string
 }
 
-// Noise is what makes two runs of one program take different times. What the
+// Noise is the state of what makes two runs of one program take different times. A value that the
 // kernel does not show is an empty string.
 type Noise struct {
 	SMT       string // smt/active: 1 or 0
@@ -71,7 +71,7 @@ type Noise struct {
 	Load      float64
 }
 
-// sysctls lists those that are read.
+// sysctls lists the sysctls that Gather reads.
 func sysctls() []string {
 	return []string{
 		"user.max_user_namespaces", "kernel.unprivileged_userns_clone", "kernel.apparmor_restrict_unprivileged_userns",

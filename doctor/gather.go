@@ -15,19 +15,18 @@ import (
 	"github.com/brig-sandbox/brig/cgroups"
 )
 
-// Options say what to look at beside the kernel.
+// Options say what to examine in addition to the kernel.
 type Options struct {
 	Store    string // of images
-	Brigd    string // path of the agent's binary; empty when BrigdErr says why not
+	Brigd    string // path of the agent's binary; empty if BrigdErr gives the reason
 	BrigdErr string
 	Agent    Agent
 
 	Outdated    []Outdated // images in Store
-	OutdatedErr string     // why they could not be asked for
+	OutdatedErr string     // why they could not be determined
 }
 
-// Gather looks at the host. What cannot be asked is a fact too, so there is no
-// error.
+// Gather examines the host. That something cannot be probed is a fact too, so there is no error.
 func Gather(ctx context.Context, o Options) Facts {
 	f := Facts{
 		Kernel: release(), Arch: goruntime.GOARCH, Root: os.Geteuid() == 0, Processors: goruntime.NumCPU(),
@@ -35,7 +34,7 @@ func Gather(ctx context.Context, o Options) Facts {
 		Noise: noise(), Vulnerabilities: vulnerabilities(),
 		CloneInto: cloneInto(), Seccomp: seccompActions(), Notify: seccompNotify(),
 		MountAPI: mountAPI(), MoveTree: moveMount(), Overlay: overlay(),
-		Proc: ownProc(), Openat2: openat2(), Pidfd: pidfd(), CloseR: closeRange(), Memfd: memfd(), Volumes: volumes(),
+		Proc: ownProc(), Openat2: openat2(), Pidfd: pidfd(), CloseRange: closeRange(), Memfd: memfd(), Volumes: volumes(),
 	}
 	for _, name := range sysctls() {
 		f.Sysctls[name] = read("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
@@ -48,7 +47,7 @@ func Gather(ctx context.Context, o Options) Facts {
 			f.CheckErr = err.Error()
 		}
 	}
-	f.Store = existing(o.Store)
+	f.Store = closestExisting(o.Store)
 	f.StoreType = fileSystem(f.Store)
 	var ns *os.File
 	f.UserNS, ns = userNamespace(f.Root)
@@ -70,7 +69,7 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// read returns a small kernel file, or nothing where there is none.
+// read returns the content of a small kernel file, or an empty string if there is none.
 func read(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -79,8 +78,8 @@ func read(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// existing returns dir, or the closest directory above it that is there.
-func existing(dir string) string {
+// closestExisting returns dir, or the closest directory above it that exists.
+func closestExisting(dir string) string {
 	for dir != "/" && dir != "." {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			return dir
@@ -105,8 +104,8 @@ func fileSystem(dir string) string {
 	return "type 0x" + strconv.FormatInt(int64(st.Type), 16)
 }
 
-// brigdVersion starts the agent's binary, which shows that it, and the libseccomp
-// in it, fit this machine.
+// brigdVersion starts the agent's binary, which shows that the binary and the libseccomp in it
+// fit this machine.
 func brigdVersion(ctx context.Context, bin string) (version, why string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

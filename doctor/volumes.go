@@ -10,7 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/cgroups"
 )
 
-// volumes asks for the three things that a volume is made with, and makes none.
+// volumes probes for the three things that a volume needs (mkfs.ext4, loop devices and ext4), and
+// makes no volume.
 func volumes() Answer {
 	tool, err := exec.LookPath("mkfs.ext4")
 	for _, path := range []string{"/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"} {
@@ -23,15 +24,15 @@ func volumes() Answer {
 	}
 	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if errors.Is(err, os.ErrPermission) {
-		return unasked(err.Error())
+		return unknown(err.Error())
 	}
 	if err != nil {
-		return refused(err)
+		return unsupported(err)
 	}
 	ctl.Close()
 	ctx, err := unix.Fsopen("ext4", unix.FSOPEN_CLOEXEC)
 	if errors.Is(err, unix.EPERM) {
-		return unasked("fsopen ext4: " + err.Error())
+		return unknown("fsopen ext4: " + err.Error())
 	}
 	if err != nil {
 		return Answer{cgroups.No, "fsopen ext4: " + err.Error()}

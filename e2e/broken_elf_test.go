@@ -9,8 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// brokenELF is an executable of one program header: an interpreter of size bytes
-// at offset.
+// brokenELF is an executable with one program header: an interpreter of size bytes at offset.
 func brokenELF(interpreter string, offset, size uint64) api.Bytes {
 	var b bytes.Buffer
 	b.WriteString("\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9))
@@ -26,10 +25,9 @@ func brokenELF(interpreter string, offset, size uint64) api.Bytes {
 	return b.Bytes()
 }
 
-// A file that claims to be a program and is cut short or names a short interpreter
-// makes execve fail with EIO (fs/binfmt_elf.c, elf_read). It is the
-// program that is bad: neither an error of ours that is worth a retry, nor a reason
-// to destroy the cell, which every run could then cost us.
+// A file that claims to be a program but is cut short, or names an interpreter that is too short,
+// makes execve fail with EIO (fs/binfmt_elf.c, elf_read). The program is at fault: this is neither
+// a brig error worth a retry nor a reason to destroy the cell, or every run could cost brig a cell.
 func TestBrokenProgramGetsAVerdict(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	exe := func(content api.Bytes) api.File { return api.File{Name: "x", Content: content, Executable: true} }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Programs of a language that is used for the first time, many at once, have its image
-// built by one of them.
+// When many programs of a language start at once and its image does not exist yet, one of them
+// builds the image.
 func TestImagesAreBuiltOnce(t *testing.T) {
 	dir := t.TempDir()
 	manifest := "name: small\nimage: tiny\nsource_file: main.sh\nrun: [/bin/sh, '{source}']\nextensions: [small]\n"
@@ -28,7 +28,7 @@ func TestImagesAreBuiltOnce(t *testing.T) {
 	}
 	first := func(t *testing.T, n int, meanwhile func(*agent)) []*said {
 		t.Helper()
-		a := startAgentWith(t, placeOf(t, "brig-data-"), "--languages", dir)
+		a := startAgentWith(t, publicDir(t, "brig-data-"), "--languages", dir)
 		if err := a.RemoveImage(t.Context(), "tiny"); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestImagesAreBuiltOnce(t *testing.T) {
 		}
 		return all
 	}
-	const builds = "building it, once"
+	const builds = "building it now"
 	t.Run("by one of many", func(t *testing.T) {
 		built := 0
 		for _, one := range first(t, 4, func(*agent) {}) {

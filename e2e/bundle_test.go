@@ -16,8 +16,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// runcRun writes a bundle of a command in the tiny image, runs it with plain runc
-// and gives its output and exit code.
+// runcRun writes a bundle of a command in the tiny image, runs it with plain runc and returns its
+// output and exit code.
 func runcRun(t *testing.T, dir string, flags []string, argv ...string) (out string, code int) {
 	t.Helper()
 	b := filepath.Join(dir, fmt.Sprintf("b%d", time.Now().UnixNano()))
@@ -40,8 +40,8 @@ func runcRun(t *testing.T, dir string, flags []string, argv ...string) (out stri
 	return stdout.String(), cmd.ProcessState.ExitCode()
 }
 
-// A bundle under runc is the same cage: what a program can ask about itself is
-// what it is told under brig.
+// A bundle under runc has the same restrictions: a program that inspects itself gets the same
+// answers as under brig.
 func TestBundleUnderRuncHasTheSamePosture(t *testing.T) {
 	a := startAgent(t)
 	const ask = `id; pwd; env | sort; grep -E '^(Cap|NoNewPrivs|Seccomp:|Groups)' /proc/self/status
@@ -80,9 +80,9 @@ func TestBundleUnderRuncKeepsItsLimits(t *testing.T) {
 	}
 }
 
-// A flag behind OUT_DIR is the command's first word: hardly ever meant, and said. No image
-// has such a program.
-func TestBundleSaysWhichFlagsWentToTheCommand(t *testing.T) {
+// A flag after OUT_DIR becomes the first word of the command. That is hardly ever intended, so brig
+// warns. No image has such a program.
+func TestBundleWarnsOfFlagsAfterTheDirectory(t *testing.T) {
 	a := startAgent(t)
 	b := filepath.Join(a.dir, "stray")
 	out, err := exec.Command(binary(t, "brig"), "bundle", "--data-dir", dataDir(t), "--rootfs", "tiny", b, "--memory", "64M", "--", "true").CombinedOutput()
@@ -94,8 +94,8 @@ func TestBundleSaysWhichFlagsWentToTheCommand(t *testing.T) {
 	}
 }
 
-// A bundle of every tier starts under plain runc, which itself calls under the filter
-// what strict refuses.
+// A bundle of every tier starts under plain runc. Under the filter runc itself makes calls that
+// strict refuses.
 func TestBundleRunsUnderEveryTier(t *testing.T) {
 	a := startAgent(t)
 	for _, tier := range seccomp.Tiers() {
@@ -108,7 +108,7 @@ func TestBundleRunsUnderEveryTier(t *testing.T) {
 	}
 }
 
-// What the image has not is no command of a bundle: a file of this host is not placed.
+// A command that is not in the image is no command of a bundle: no file of this host is placed.
 func TestBundleRefusesAFileOfThisHost(t *testing.T) {
 	a := startAgent(t)
 	file := filepath.Join(a.dir, "hello.py")

@@ -9,7 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Ceilings nobody set on the command line hold as well, and each is named.
+// Ceilings that were not set on the command line apply too, and each refusal names its ceiling.
 func TestDefaultCeilingsRefuseByName(t *testing.T) {
 	a := startAgent(t, "--max-cpu", "5s", "--memory", "3G")
 	for _, tt := range []struct {
@@ -42,8 +42,8 @@ func TestDefaultCeilingsRefuseByName(t *testing.T) {
 	}
 }
 
-// Swap is granted up to the operator's ceiling, off unless asked for, and bounds the
-// run together with its memory.
+// Swap is granted up to the operator's ceiling. It is off unless requested, and limits the run
+// together with its memory.
 func TestSwapWithinTheCeiling(t *testing.T) {
 	a := startAgent(t, "--max-swap", "64M")
 	hog := compileC(t, "hog", `#include <stdlib.h>
@@ -59,7 +59,7 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); me
 	}
 	r.Limits.Swap = 32 * api.MiB
 	res := a.run(t, r)
-	want := api.MemoryLimit // a host without swap has none to give
+	want := api.MemoryLimit // a host without swap has none to grant
 	if strings.Count(string(swaps), "\n") > 1 {
 		want = api.OK
 	}
@@ -77,8 +77,8 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); me
 	}
 }
 
-// A call answered with an errno lets the program go on; one of the kill set ends it
-// under its name and its rule, from a thread or a child as well.
+// After a call that is answered with an errno the program continues. A call of the kill set ends
+// the run and is reported with its name and rule, also from a thread or a child.
 func TestDeniedAndAnsweredCalls(t *testing.T) {
 	a := startAgent(t)
 	answered := compileC(t, "answered", `#include <errno.h>
@@ -119,8 +119,7 @@ int main(int c, char **v) { puts("before"); fflush(stdout); pthread_t t;
 	})
 }
 
-// HOME, PATH and the rest can be set over, and nothing of the agent's environment
-// gets in.
+// The caller can override HOME, PATH and the rest, and nothing of the agent's environment gets in.
 func TestTheEnvironmentIsTheCallers(t *testing.T) {
 	t.Setenv("BRIG_E2E_SECRET", "of the host")
 	a := startAgent(t)
@@ -139,9 +138,9 @@ func TestTheEnvironmentIsTheCallers(t *testing.T) {
 	}
 }
 
-// The most words a run may have still fit the message to the shell; one variable
-// more is the caller's mistake and not brig's.
-func TestTheMostWordsARunMayHave(t *testing.T) {
+// The largest number of arguments and variables that a run may have still fits the message to the
+// shell. One variable more is the caller's error, not brig's.
+func TestTheMostArgumentsARunMayHave(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	r := sh("echo $#")
 	for len(r.Argv) < api.MaxArgv {

@@ -38,7 +38,7 @@ func TestChannels(t *testing.T) {
 	b.WriteString("| through | the two runs | tier | mode `strict` | mode `fresh` | mode `exclusive` |\n|---|---|---|---|---|---|\n")
 	row := func(c channel, agent *agent, what string) {
 		tries := 3
-		if c.frame > 0 || c.each > 0 { // these take seconds
+		if c.frame > 0 || c.bitsPerPair > 0 { // these take seconds
 			tries = 2
 		}
 		for _, tier := range []string{"strict", "default", "managed"} {
@@ -50,9 +50,9 @@ func TestChannels(t *testing.T) {
 		}
 	}
 	for _, c := range channels {
-		row(c, a, c.what)
-		if c.how == "page" {
-			row(c, held, c.what+"; the agent holds the image")
+		row(c, a, c.description)
+		if c.name == "page" {
+			row(c, held, c.description+"; the agent holds the image")
 		}
 	}
 	t.Log(b.String())
@@ -61,23 +61,23 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-func (h carried) String() string {
+func (h transfer) String() string {
 	switch rate := float64(h.bits) / h.took.Seconds(); {
 	case h.refused != "":
 		return "refused: " + h.refused
-	case h.nothing():
+	case h.failed():
 		return "nothing"
 	case rate >= 1000:
-		return fmt.Sprintf("%.0f kbit/s, %.0f %%", rate/1000, h.errors()*100)
+		return fmt.Sprintf("%.0f kbit/s, %.0f %%", rate/1000, h.errorRate()*100)
 	default:
-		return fmt.Sprintf("%.0f bit/s, %.0f %%", rate, h.errors()*100)
+		return fmt.Sprintf("%.0f bit/s, %.0f %%", rate, h.errorRate()*100)
 	}
 }
 
-// startAgentOn starts a further one on a store that another has filled.
+// startAgentOn starts another agent on a store that another agent has filled.
 func startAgentOn(t *testing.T, data string, flags ...string) *agent {
 	t.Helper()
-	a := launch(t, placeOf(t, "brig-e2e-"), data, flags...)
+	a := launch(t, publicDir(t, "brig-e2e-"), data, flags...)
 	t.Cleanup(a.stop)
 	return a
 }

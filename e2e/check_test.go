@@ -11,14 +11,14 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// A checkCase is a source, and the rules found in it with their lines: "python-eval:1".
+// A checkCase is a source and the rules that are expected to match, with their lines:
+// "python-eval:1".
 type checkCase struct {
 	source string
-	want   string // apart by spaces, in order; empty: nothing is found
+	want   string // separated by spaces, in order; empty: nothing is found
 }
 
-// pythonChecks: what an ast sees and a grep does not, and what a grep would take for a
-// call and is none.
+// pythonChecks: what a syntax tree shows and grep misses, and what grep would mistake for a call.
 var pythonChecks = []checkCase{
 	{"eval('1')", "python-eval:1"},
 	{"x = 1\nexec('x = 2')", "python-exec:2"},
@@ -52,7 +52,7 @@ var pythonChecks = []checkCase{
 	{"a, b = print, eval\nb('1')", "python-eval:1 python-eval:2"},
 	{"def f():\n    import os\n    def g():\n        os.system('ls')\n    g()", "python-os-system:4"},
 	{"@eval\ndef f(): pass", "python-eval:1"},
-	{"if False:\n    eval = None\neval('1')", "python-eval:3"}, // nothing hides it
+	{"if False:\n    eval = None\neval('1')", "python-eval:3"}, // a later assignment does not hide the call
 
 	{"import socket\nsocket.socket()", "network:1"},
 	{"import os, http.client as c", "network:1"},
@@ -137,8 +137,8 @@ var javascriptChecks = []checkCase{
 	{"import fs from 'fs';\nexport default 1;\nawait 1;", ""},
 	{"x = " + strings.Repeat("(", 20000), "unreadable:0"},
 	{"x = " + strings.Repeat("1+", 50000) + "eval('1')", "unreadable:0"},
-	{"import c from 'constructor';\nconsole.log(c.toString)", ""}, // a name that every table of JavaScript has
-	{"return 1", ""}, // Node wraps a module of the old kind in a function
+	{"import c from 'constructor';\nconsole.log(c.toString)", ""}, // a name that every JavaScript object inherits
+	{"return 1", ""}, // Node wraps a CommonJS module in a function
 }
 
 var typescriptChecks = []checkCase{
@@ -149,7 +149,7 @@ var typescriptChecks = []checkCase{
 	{"const f = eval!;", "js-eval:1"},
 }
 
-// TestChecks: what is found in sources by the languages' own parsers, each in a cell.
+// TestChecks: what the languages' own parsers find in sources, each in a cell.
 func TestChecks(t *testing.T) {
 	b := bench{startAgent(t, "--slots", "2", "--max-memory", "4G"), make(chan struct{}, 2)}
 	for language, cases := range map[string][]checkCase{
@@ -157,7 +157,7 @@ func TestChecks(t *testing.T) {
 		"javascript": slices.Concat(nodeChecks, javascriptChecks),
 		"typescript": slices.Concat(nodeChecks, typescriptChecks),
 
-		"javascript-full": slices.Concat(nodeChecks, javascriptChecks), // of another compiler
+		"javascript-full": slices.Concat(nodeChecks, javascriptChecks), // compiled with another compiler
 	} {
 		if !chosen(language, language == "javascript-full") {
 			continue
@@ -167,7 +167,7 @@ func TestChecks(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			for i, c := range cases {
 				b.test(t, fmt.Sprintf("%d %.30q", i, c.source), func(t *testing.T) {
-					if got := b.found(t, language, "", c.source); got != c.want {
+					if got := b.findings(t, language, "", c.source); got != c.want {
 						t.Errorf("found %q; want %q in\n%.500s", got, c.want, c.source)
 					}
 				})
@@ -176,8 +176,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// found checks a source and gives the rules that were found, with their lines.
-func (b bench) found(t *testing.T, language, name, source string) string {
+// findings checks a source and returns the rules that matched, with their lines.
+func (b bench) findings(t *testing.T, language, name, source string) string {
 	t.Helper()
 	found, err := check.Program(language, name, []byte(source), func(r api.Run) (api.Result, error) {
 		res := b.run(t, r)
@@ -196,48 +196,49 @@ func (b bench) found(t *testing.T, language, name, source string) string {
 	return strings.Join(words, " ")
 }
 
-// TestChecksOfEveryLanguage: the program with a mistake on line 3 has it found there,
-// and one without has nothing found. It takes the languages that TestLanguages takes.
+// TestChecksOfEveryLanguage: in the program with a mistake on line 3 the check finds it there, and
+// in the program without a mistake it finds nothing. It runs for the languages that TestLanguages
+// runs for.
 func TestChecksOfEveryLanguage(t *testing.T) {
 	b := bench{startAgent(t, "--slots", "2", "--max-memory", "4G"), make(chan struct{}, 2)}
 	for _, l := range builtinLanguages(t) {
-		if !chosen(l.Name, tongues[l.Name].later) {
+		if !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
 		images.load(t, b.agent, l.Image)
 		b.test(t, l.Name, func(t *testing.T) {
 			hello, broken := checkSource(t, l, "hello"), checkSource(t, l, "broken")
-			if got := b.found(t, l.Name, l.SourceFile, hello); got != "" {
+			if got := b.findings(t, l.Name, l.SourceFile, hello); got != "" {
 				t.Errorf("found %s in hello; want nothing", got)
 			}
-			if got := b.found(t, l.Name, l.SourceFile, broken); !strings.Contains(got, ":3") && !checksTypesOnly[l.Name] {
+			if got := b.findings(t, l.Name, l.SourceFile, broken); !strings.Contains(got, ":3") && !checksTypesOnly[l.Name] {
 				t.Errorf("found %q; want something on line 3", got)
 			}
-			if got := b.found(t, l.Name, l.SourceFile, unclosed[strings.TrimSuffix(l.Name, "-full")]); !strings.Contains(got, "syntax:") {
+			if got := b.findings(t, l.Name, l.SourceFile, unparsable[strings.TrimSuffix(l.Name, "-full")]); !strings.Contains(got, "syntax:") {
 				t.Errorf("found %q; want a syntax error", got)
 			}
 		})
 	}
 }
 
-// A public class may be in a file of another name, as for brig run.
+// A public class may be in a file of another name, as in brig run.
 func TestACheckTakesJavaAsItIsRun(t *testing.T) {
 	b := bench{startAgent(t, "--slots", "2", "--max-memory", "4G"), make(chan struct{}, 2)}
 	images.load(t, b.agent, "java")
-	if got := b.found(t, "java", "t.java", "public class Hello {\n\tpublic static void main(String[] args) {}\n}\n"); got != "" {
+	if got := b.findings(t, "java", "t.java", "public class Hello {\n\tpublic static void main(String[] args) {}\n}\n"); got != "" {
 		t.Errorf("found %q; want nothing", got)
 	}
-	if got := b.found(t, "java", "t.java", "public class Hello {\n\tint n = \"text\";\n}\n"); got != "compile:2" {
+	if got := b.findings(t, "java", "t.java", "public class Hello {\n\tint n = \"text\";\n}\n"); got != "compile:2" {
 		t.Errorf("found %q; want an error on line 2", got)
 	}
 }
 
-// checksTypesOnly are the languages whose mistake on line 3 is one of types, and whose
-// checker reads syntax alone.
+// checksTypesOnly are the languages whose mistake on line 3 is a type error, while their checker
+// reads only the syntax.
 var checksTypesOnly = map[string]bool{"go": true, "typescript": true}
 
-// unclosed are sources that cannot be read.
-var unclosed = map[string]string{
+// unparsable are sources that cannot be parsed.
+var unparsable = map[string]string{
 	"python": "f(\n", "javascript": "f(\n", "typescript": "f(\n", "c": "int main(void) {\n", "cpp": "int main() {\n",
 	"java": "public class Main {\n", "go": "package main\nfunc main() {\n", "rust": "fn main() {\n", "ruby": "def f\n", "php": "<?php f(;\n",
 	"bash": "if true; then\n", "perl": "if (1) {\n", "lua": "if true then\n", "csharp": "class A {\n", "pascal": "program a;\nbegin\n x := ;\nend.\n",
@@ -253,7 +254,7 @@ func checkSource(t *testing.T, l rootfs.Language, name string) string {
 	return string(r.Source)
 }
 
-// A Perl source that ends its parser is not found fine.
+// A Perl source that ends its parser is not reported as correct.
 func TestPerlCannotEndItsParserUnseen(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--max-memory", "4G")
 	images.load(t, a, "perl")
@@ -263,19 +264,18 @@ func TestPerlCannotEndItsParserUnseen(t *testing.T) {
 		"BEGIN { exit 0 }\nif (1) {\n":      "not-checked:0",
 		"use POSIX; BEGIN { _exit(0) } {\n": "not-checked:0",
 	} {
-		if got := b.found(t, "perl", "main.pl", source); got != want {
+		if got := b.findings(t, "perl", "main.pl", source); got != want {
 			t.Errorf("%q: found %q; want %q", source, got, want)
 		}
 	}
 }
 
-// The parser reads what nobody trusts: whatever becomes of it, the check comes to an
-// end and says so.
+// The parser reads untrusted input: whatever happens to it, the check ends and reports it.
 func TestACheckIsARun(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--max-memory", "4G")
 	images.load(t, a, "cpp")
 	b := bench{a, make(chan struct{}, 2)}
-	if got := b.found(t, "c", "main.c", "#include \"/dev/zero\"\nint main(void) { return 0; }\n"); got != "not-checked:0" {
+	if got := b.findings(t, "c", "main.c", "#include \"/dev/zero\"\nint main(void) { return 0; }\n"); got != "not-checked:0" {
 		t.Errorf("found %q; want not-checked", got)
 	}
 }

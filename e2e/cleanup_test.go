@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// What a killed agent leaves is removed by name, a living agent's place is not.
-func TestCleanupTellsTheDeadFromTheLiving(t *testing.T) {
+// What a killed agent leaves is removed and named; the directory of a living agent is not removed.
+func TestCleanupKeepsLivingAgents(t *testing.T) {
 	living := startAgent(t)
 	living.run(t, sh("true"))
 	run := filepath.Join(living.dir, "run")
@@ -55,15 +55,15 @@ func TestCleanupTellsTheDeadFromTheLiving(t *testing.T) {
 	living.run(t, sh("true"))
 }
 
-// A brig serve that is killed leaves no directory: its agent, which ends then, removes the
-// one of its socket. Where that was killed too, brig cleanup does.
+// A killed brig serve leaves no directory: its agent, which then ends, removes the one of its
+// socket. If the agent was killed too, brig cleanup removes it.
 func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 	testenv.NeedRoot(t)
 	if c, err := net.Dial("unix", "/run/brig/brigd.sock"); err == nil {
 		c.Close()
 		t.Skip("a brigd answers where brig serve looks for one")
 	}
-	dir := placeOf(t, "brig-e2e-")
+	dir := publicDir(t, "brig-e2e-")
 	temp, run := filepath.Join(dir, "tmp"), filepath.Join(dir, "run")
 	if err := os.Mkdir(temp, 0o1777); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 
 	s = launchServe(t, flags...)
 	pid := s.cmd.Process.Pid
-	agent := family(pid)[0]
+	agent := descendants(pid)[0]
 	kill(pid, syscall.SIGSTOP) // so that it removes nothing
 	kill(agent, syscall.SIGKILL)
 	kill(pid, syscall.SIGKILL)
@@ -108,7 +108,7 @@ func TestKilledServiceLeavesNoDirectory(t *testing.T) {
 	if len(want) != 1 {
 		t.Fatalf("%q are left of both", want)
 	}
-	for { // the dead agent lets go of its socket
+	for { // the dead agent releases its socket
 		c, err := net.Dial("unix", filepath.Join(want[0], "brigd.sock"))
 		if err != nil {
 			break

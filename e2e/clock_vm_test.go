@@ -12,8 +12,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// AGT-14: a clock that is stepped ends no run and keeps none alive. It is stepped
-// for the whole machine, so that this is for one of its own: scripts/test-v2.
+// AGT-14: a clock step ends no run and keeps none alive. The step affects the whole machine, so
+// this test needs its own: scripts/test-v2.
 func TestClockStepped(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	step := func(by time.Duration) {
@@ -28,7 +28,7 @@ func TestClockStepped(t *testing.T) {
 		if err := unix.ClockSettime(unix.CLOCK_REALTIME, &to); err != nil {
 			t.Errorf("step the clock: %v", err)
 		}
-		wall := time.Now().Round(0).Sub(before.Round(0)) // the control: it has moved
+		wall := time.Now().Round(0).Sub(before.Round(0)) // the control: the clock has moved
 		if off := wall - by; off < -10*time.Second || off > 10*time.Second {
 			t.Errorf("the wall clock moved by %s; want %s", wall, by)
 		}

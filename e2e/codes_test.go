@@ -14,7 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A party is somebody who can cause an error, and has to act on it.
+// A party is somebody who can cause an error and has to act on it.
 type party string
 
 const (
@@ -24,69 +24,69 @@ const (
 	byAuthor   party = "author"   // the author of what was submitted
 )
 
-// blame has every code with the parties that can cause it. A submission gets a verdict:
-// the only code of the author's is the one by which a request with check=refuse asks for it.
-var blame = map[api.Code][]party{
+// responsible lists for every code the parties that can cause it. A submission gets a verdict: the only
+// code that its author can cause is the one that a request with check=refuse asks for.
+var responsible = map[api.Code][]party{
 	api.CodeBadRequest: {byCaller}, api.CodeTooLarge: {byCaller}, api.CodeBadLimits: {byCaller}, api.CodeAboveCeiling: {byCaller, byOperator},
 	api.CodeBadFile: {byCaller}, api.CodeNoLanguage: {byCaller}, api.CodeNoImage: {byCaller, byOperator}, api.CodeBadImage: {byCaller},
 	api.CodeNoBlob: {byCaller}, api.CodeNoProfile: {byCaller}, api.CodeBadProfile: {byCaller, byOperator}, api.CodeForbidden: {byCaller, byOperator},
 	api.CodeNotFound: {byCaller}, api.CodeBadVolume: {byOperator, byHost}, api.CodeNoProgram: {byCaller, byOperator}, api.CodeBadProgram: {byCaller, byOperator},
 	api.CodeSessionEnded: {byCaller}, api.CodeUnsupported: {byCaller, byOperator}, api.CodeUnauthorized: {byCaller}, api.CodeConflict: {byCaller},
-	api.CodeKeyFull: {byCaller}, api.CodeSessionBusy: {byCaller},
+	api.CodeKeyQueueFull: {byCaller}, api.CodeSessionBusy: {byCaller},
 
 	api.CodeCheckRefused: {byAuthor},
 
 	api.CodeBusy: {byHost}, api.CodeSessionsFull: {byHost}, api.CodeOverloaded: {byHost}, api.CodeHostMemory: {byHost}, api.CodeHostExhausted: {byHost},
 	api.CodeSetupTimeout: {byHost}, api.CodeStopping: {byOperator}, api.CodeInternal: {byHost}, api.CodeAgentGone: {byHost}, api.CodeAgentUnreachable: {byOperator, byHost},
-	api.CodeQueueFull: {byHost}, api.CodeConnsFull: {byHost}, api.CodeBodiesFull: {byHost}, api.CodeWaited: {byHost},
+	api.CodeQueueFull: {byHost}, api.CodeTooManyConns: {byHost}, api.CodeTooManyBodies: {byHost}, api.CodeQueueTimeout: {byHost},
 }
 
-// Every code has a party that can cause it, and none has one that does not exist.
+// Every code has a party that can cause it, and no other code is listed.
 func TestEveryCodeHasAParty(t *testing.T) {
 	all := api.CodeInternal.Values()
 	for _, code := range all {
-		if len(blame[code]) == 0 {
+		if len(responsible[code]) == 0 {
 			t.Errorf("blame has no entry for code %s: say which party can cause it", code)
 		}
 	}
-	for code, by := range blame {
+	for code, by := range responsible {
 		if !slices.Contains(all, code) {
 			t.Errorf("blame has %s, which is no code", code)
 		}
 		if slices.Contains(by, byAuthor) && len(by) > 1 {
-			t.Errorf("code %s is the author's and another's: whoever gets it cannot tell which", code)
+			t.Errorf("code %s is caused by the author and by another party: the caller cannot tell which", code)
 		}
 	}
 }
 
-// blamed reports whether an error says that the caller or the operator has to act.
-func blamed(err error) bool {
+// mustAct reports whether an error requires the caller or the operator to act.
+func mustAct(err error) bool {
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code == api.CodeStopping {
 		return false
 	}
-	by := blame[e.Code]
+	by := responsible[e.Code]
 	return !slices.Contains(by, byHost) && (slices.Contains(by, byCaller) || slices.Contains(by, byOperator))
 }
 
-// Run is the client's, for every test's programs: none may end in an error that is the
-// caller's or the operator's to mend. A test that means to be refused uses refused.
+// Run is the client's Run, for the programs of every test: none may end in an error that the caller
+// or the operator has to fix. A test that expects a refusal uses refused.
 func (a *agent) Run(ctx context.Context, r api.Run) (api.Result, error) {
 	res, err := a.Client.Run(ctx, r)
-	if blamed(err) {
+	if mustAct(err) {
 		a.t.Errorf("a program ends in an error, not in a verdict: %v (argv %.200q, source %.200q)", err, r.Argv, r.Source)
 	}
 	return res, err
 }
 
-// CMP-20: what is wrong with a program is a verdict: nothing that a compiler was made to
-// leave, and nothing that a file to execute holds, becomes an error of the caller's.
+// CMP-20: a fault in a program is a verdict: neither what a compiler was made to leave nor the
+// content of an executable file becomes an error of the caller.
 func TestHostileProgramsGetAVerdict(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
 	for _, tt := range []struct{ name, script, says string }{
-		{"no right to execute it", "echo '#!/bin/sh' >main", "no program"},
-		{"an archive", "printf '!<arch>\\n' >main", "no program"},
-		{"an interpreter that is not there", "printf '#!/no/such\\n' >main; chmod +x main", "interpreter is not there"},
+		{"no right to execute it", "echo '#!/bin/sh' >main", "not a program"},
+		{"an archive", "printf '!<arch>\\n' >main", "not a program"},
+		{"an interpreter that is not there", "printf '#!/no/such\\n' >main; chmod +x main", "interpreter does not exist"},
 		{"an interpreter that is a directory", "printf '#!/bin\\n' >main; chmod +x main", "permission denied"},
 		{"an interpreter that is itself", "printf '#!/box/main\\n' >main; chmod +x main", "cannot be executed"},
 		{"no format of a program", "echo hello >main; chmod +x main", "exec format error"},
@@ -96,7 +96,7 @@ func TestHostileProgramsGetAVerdict(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, tests := range [][]api.Test{nil, {{ID: "1"}, {ID: "2"}, {ID: "3"}}} {
-				r := made(unique(t, "mkdir lib; : >lib/x\n"+tt.script+"\necho a warning >&2; exit 0"))
+				r := compiledRun(uncached(t, "mkdir lib; : >lib/x\n"+tt.script+"\necho a warning >&2; exit 0"))
 				r.Tests, r.Limits.Scratch, r.CompileLimits.Scratch = tests, 2*api.MiB, 128*api.MiB
 				for range 2 { // the second time from the cache, where there is one
 					res := a.run(t, r)
@@ -115,34 +115,34 @@ func TestHostileProgramsGetAVerdict(t *testing.T) {
 		})
 	}
 
-	// Without a compiler the file is executed as a shell would.
+	// Without a compiler the file is executed as a shell would execute it.
 	exe := func(content string) api.Run {
 		return api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{{Name: "x", Content: api.Bytes(content), Executable: true}}}
 	}
 	for content, code := range map[string]int{"hello": 126, "#!/no/such\n": 127, "#!/bin\n": 126, "": 126} {
 		res := a.run(t, exe(content))
 		wantVerdict(t, res, api.Nonzero)
-		if res.ExitCode != code || !strings.HasPrefix(string(res.Stderr), "brig: ./x is there, but cannot be executed: ") {
+		if res.ExitCode != code || !strings.HasPrefix(string(res.Stderr), "brig: ./x exists, but cannot be executed: ") {
 			t.Errorf("%q: exit code %d, stderr %q; want %d and why", content, res.ExitCode, res.Stderr, code)
 		}
 	}
 	r := exe("hello")
-	r.Argv[0] = "/box/../box/x" // by another name of it
+	r.Argv[0] = "/box/../box/x" // the same file under another name
 	wantVerdict(t, a.run(t, r), api.Nonzero)
 	wantVerdict(t, a.run(t, exe("#!/bin/sh\nexit 0\n")), api.OK)
 }
 
-// CMP-20: a service answers such a program with 200, and its history has it.
+// CMP-20: a service answers such a program with 200, and its history records it.
 func TestGatewayHasAVerdictOfEveryProgram(t *testing.T) {
 	a := startCompiler(t, sharedFlags...)
 	s := startService(t, a)
 	for _, tests := range [][]api.Test{nil, {{Stdin: []byte("1")}, {Stdin: []byte("2")}}} {
-		r := made(unique(t, "mkdir lib; : >lib/x\nprintf '#!/no/such\\n' >main; chmod +x main"))
+		r := compiledRun(uncached(t, "mkdir lib; : >lib/x\nprintf '#!/no/such\\n' >main; chmod +x main"))
 		r.Tests, r.Labels = tests, api.Labels{Project: "contest"}
 		var res api.Result
 		s.call("POST", "/v1/runs", r, 200, &res)
 		wantVerdict(t, res, api.CompileError)
-		if d := res.Diagnosis; d == nil || !strings.Contains(d.Message, "interpreter is not there") {
+		if d := res.Diagnosis; d == nil || !strings.Contains(d.Message, "interpreter does not exist") {
 			t.Errorf("diagnosis %+v; want why", d)
 		}
 	}
@@ -154,9 +154,9 @@ func TestGatewayHasAVerdictOfEveryProgram(t *testing.T) {
 	}
 }
 
-// CMP-20: so does one that is too large, of a language with a compiler or without, by
-// /v1/runs and /execute, and the history has it; a file that was sent with it is the
-// caller's to mend.
+// CMP-20: the same holds for a program that is too large, of a language with a compiler or without,
+// over /v1/runs and /execute, and the history records it. A file sent along with it is the caller's
+// to fix.
 func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -208,7 +208,8 @@ func TestAProgramThatIsTooLargeGetsAVerdict(t *testing.T) {
 	}
 }
 
-// CMP-20: so does an empty one, by whatever door it comes: judges are sent such.
+// CMP-20: the same holds for an empty program, over every interface: judges receive such
+// submissions.
 func TestAnEmptyProgramGetsAVerdict(t *testing.T) {
 	a := startCompiler(t, sharedFlags...)
 	s := startService(t, a)
@@ -238,20 +239,20 @@ func TestAnEmptyProgramGetsAVerdict(t *testing.T) {
 	}
 }
 
-// CMP-20: an exec of a session likewise, of a file that lies in the session by whatever
-// way too.
+// CMP-20: the same holds for an exec of a session, also of a file that is already in the session,
+// however it got there.
 func TestHostileProgramsOfASessionGetAVerdict(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
 	s, err := a.CreateSession(t.Context(), api.SessionRequest{Language: "made"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := a.Exec(t.Context(), s.ID, api.Exec{Source: api.Bytes(unique(t, "mkdir lib; : >lib/x\n: >main"))})
+	res, err := a.Exec(t.Context(), s.ID, api.Exec{Source: api.Bytes(uncached(t, "mkdir lib; : >lib/x\n: >main"))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantVerdict(t, res, api.CompileError)
-	if res.Stage != api.StageCompile || !strings.Contains(string(res.Stderr), "no program") {
+	if res.Stage != api.StageCompile || !strings.Contains(string(res.Stderr), "not a program") {
 		t.Errorf("stage %s, stderr %q", res.Stage, res.Stderr)
 	}
 	for script, code := range map[string]int{"rm -rf x; printf '#!/no/such\n' >x; chmod +x x": 127, "rm -f x; ln -s x x": 126, "rm -f x; echo >x": 126} {
@@ -268,7 +269,7 @@ func TestHostileProgramsOfASessionGetAVerdict(t *testing.T) {
 	wantCode(t, err, api.CodeNoProgram)
 }
 
-// CMP-20: whatever the bytes of a program are, its end is a verdict.
+// CMP-20: whatever the bytes of a program are, it ends with a verdict.
 func TestHostileDamagedProgramsGetAVerdict(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
 	whole := compileC(t, "x", `int main(void) { return 0; }`)
@@ -286,7 +287,7 @@ func TestHostileDamagedProgramsGetAVerdict(t *testing.T) {
 		}
 		r := api.Run{Image: "tiny", Argv: []string{"./x"}, Files: []api.File{file}, Collect: api.Collect{None: true}, Limits: api.Limits{Wall: slowly(2), Memory: 32 * api.MiB}}
 		if i%3 == 0 { // as an artifact
-			r = made("mkdir lib; : >lib/x; cat data.bin >main; chmod +x main")
+			r = compiledRun("mkdir lib; : >lib/x; cat data.bin >main; chmod +x main")
 			file.Name = "data.bin"
 			r.Files, r.Limits = []api.File{file}, api.Limits{Wall: slowly(2), Memory: 32 * api.MiB}
 		}

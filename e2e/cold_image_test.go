@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// coldPrograms are ordinary programs that read much of their image, with limits that they
-// keep well while nobody throws the image out of the page cache.
+// coldPrograms are ordinary programs that read much of their image, with limits that they easily
+// keep while the image stays in the page cache.
 var coldPrograms = []struct {
 	language, source string
 	memory           api.Size
@@ -24,9 +24,9 @@ var coldPrograms = []struct {
 	{"javascript", "console.log(1)", 32 * api.MiB},
 }
 
-// evict asks the kernel to throw every file of an image out of the page cache, as anybody on
-// the host may who can open them. Pages that are locked stay.
-func evict(t testing.TB, a *agent, name string) {
+// evictImage asks the kernel to evict every file of an image from the page cache, as any process on the
+// host may that can open them. Locked pages stay.
+func evictImage(t testing.TB, a *agent, name string) {
 	t.Helper()
 	store, err := rootfs.Open(filepath.Join(a.data, "images"))
 	if err != nil {
@@ -36,7 +36,7 @@ func evict(t testing.TB, a *agent, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unix.Sync() // what is still to be written cannot be thrown out
+	unix.Sync() // dirty pages cannot be evicted
 	err = filepath.WalkDir(img.Path, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -53,14 +53,14 @@ func evict(t testing.TB, a *agent, name string) {
 	}
 }
 
-// Neither verdict nor figure depends on whether the image's files are in the page cache
-// (H6, B8, RES-24): the agent holds them there. Beside it an agent that was told to hold none shows
-// that the programs and the eviction are such that it matters.
+// Neither the verdict nor a measurement depends on whether the image's files are in the page cache
+// (H6, B8, RES-24): the agent holds them there. A second agent that holds none shows that with
+// these programs and this eviction it would matter.
 func TestAColdImageChangesNothing(t *testing.T) {
 	testenv.NeedRoot(t)
 	for _, tt := range coldPrograms {
 		if only := os.Getenv("BRIG_TEST_LANGUAGES"); only == "python" && tt.language != only {
-			continue // a machine that has no other image
+			continue // a machine that has only this image
 		}
 		t.Run(tt.language, func(t *testing.T) {
 			r := api.Run{Language: tt.language, Source: api.Bytes(tt.source), Limits: api.Limits{Memory: 256 * api.MiB, CPU: slowly(10)}}
@@ -68,12 +68,12 @@ func TestAColdImageChangesNothing(t *testing.T) {
 			if image == "" {
 				image = tt.language
 			}
-			// figures gives the least memory of the program, and the most with its image
-			// thrown out before.
+			// figures returns the smallest memory of the program, and the largest with its image
+			// evicted before.
 			figures := func(t *testing.T, a *agent) (warm, cold int64) {
 				t.Helper()
 				images.load(t, a, image)
-				evict(t, a, image)
+				evictImage(t, a, image)
 				figure := func(what string, r api.Run) int64 {
 					res := a.run(t, r)
 					wantVerdict(t, res, api.OK)
@@ -82,7 +82,7 @@ func TestAColdImageChangesNothing(t *testing.T) {
 				}
 				first := figure("the first run, of a cold image", r)
 				warm = min(figure("warm", r), figure("warm", r))
-				evict(t, a, image)
+				evictImage(t, a, image)
 				return warm, max(first, figure("evicted", r))
 			}
 			mib := func(n int64) float64 { return float64(n) / float64(api.MiB) }
@@ -97,7 +97,7 @@ func TestAColdImageChangesNothing(t *testing.T) {
 					tight := r
 					tight.Limits = api.Limits{Memory: tt.memory, CPU: slowly(2)}
 					warm := a.run(t, tight)
-					evict(t, a, image)
+					evictImage(t, a, image)
 					cold := a.run(t, tight)
 					if warm.Verdict != api.OK || cold.Verdict != api.OK {
 						t.Errorf("round %d, memory %s: warm %s, evicted %s", i, tt.memory, warm.Verdict, cold.Verdict)
@@ -105,8 +105,8 @@ func TestAColdImageChangesNothing(t *testing.T) {
 				}
 			})
 			t.Run("not held", func(t *testing.T) {
-				// Where what a run has read is taken from the page cache with its group, each
-				// run here is a cold one.
+				// Where the pages that a run has read leave the page cache with its group, each run
+				// here is a cold one.
 				if _, cold := figures(t, startAgent(t, "--image-memory", "none", "--max-cpu", "10m", "--max-wall", "10m")); cold-held <= max(held/50, int64(api.MiB)) {
 					t.Errorf("%.2f MiB without, and %.2f with: this test shows nothing", mib(cold), mib(held))
 				}
@@ -115,9 +115,9 @@ func TestAColdImageChangesNothing(t *testing.T) {
 	}
 }
 
-// Where the room is too small for an image, as much of it as fits is held, and the log and
-// Health say so.
-func TestTooLittleRoomForAnImageIsTold(t *testing.T) {
+// If the memory for images is too small for an image, the agent holds as much of it as fits, and
+// the log and Health say so.
+func TestTooLittleImageMemoryIsReported(t *testing.T) {
 	a := startAgent(t, "--image-memory", "1M")
 	wantVerdict(t, a.run(t, sh("true")), api.OK)
 	h, err := a.Health(t.Context())

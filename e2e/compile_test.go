@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// shellCompiler is a language of the tiny image: its compiler runs the source, which
-// makes the program main, so that a test can have it do anything.
+// shellCompiler is a language of the tiny image. Its compiler executes the source, which creates
+// the program main, so a test can have it do anything.
 const shellCompiler = `name: made
 aliases: [makes]
 image: tiny
@@ -31,9 +31,9 @@ run: [./main]
 env: {STAGE: run}
 `
 
-// makes is a compiler's script: a program that prints what it was compiled with, a
-// number of its own, and what the run gives it.
-const makes = `
+// compilerScript is a compiler's script. It creates a program that prints what it was compiled with, a
+// random number, and its arguments and stdin.
+const compilerScript = `
 mkdir lib; echo of the library >lib/part
 { echo '#!/bin/sh'; echo "echo made $(head -c 8 /dev/urandom | hexdump -e '"%x"') by $*"; cat <<'END'
 read line; echo "stage $STAGE args $* stdin $line: $(cat lib/part) $(ls | tr '\n' ' ')"
@@ -50,18 +50,18 @@ func startCompiler(t *testing.T, flags ...string) *agent {
 	return a
 }
 
-func made(source string) api.Run { return api.Run{Language: "made", Source: api.Bytes(source)} }
+func compiledRun(source string) api.Run { return api.Run{Language: "made", Source: api.Bytes(source)} }
 
-// unique keeps the cache, which outlives tests, from knowing a source.
-func unique(t *testing.T, source string) string {
+// uncached makes a source unknown to the artifact cache, which outlives tests.
+func uncached(t *testing.T, source string) string {
 	return fmt.Sprintf("# %s %d\n%s", t.Name(), time.Now().UnixNano(), source)
 }
 
-// Compile once: what was made before is not made again, and every byte of the inputs,
-// the flags and the image counts.
+// Compile once: a program that was compiled before is not compiled again, and every byte of the
+// inputs, the flags and the image counts.
 func TestCompileOnce(t *testing.T) {
 	a := startCompiler(t)
-	r := made(unique(t, makes))
+	r := compiledRun(uncached(t, compilerScript))
 	r.Stdin, r.Argv = []byte("hello\n"), []string{"x", "y z"}
 	r.Files = []api.File{{Name: "util.made", Content: []byte("1")}, {Name: "data.txt", Content: []byte("2")}, {Name: "-c.made"}}
 
@@ -116,15 +116,15 @@ func TestCompileOnce(t *testing.T) {
 	a.refused(t, tiny, api.CodeBadRequest)
 }
 
-// What is told of a compiled program begins with its place in the queue, and what became of
-// the compile stage comes before the program starts, also where no compiler had to.
+// The events of a compiled program begin with its position in the queue, and the outcome of the
+// compile stage comes before the program starts, also if no compiler had to run.
 func TestGatewayEventsOfACompiledProgram(t *testing.T) {
 	a := startCompiler(t, sharedFlags...)
 	s := startService(t, a)
-	source := unique(t, makes)
+	source := uncached(t, compilerScript)
 	for _, cached := range []bool{false, true} {
 		var names []string
-		s.listen(s.alone(made(source)), "", func(e heard) bool {
+		s.listen(s.startDetached(compiledRun(source)), "", func(e streamEvent) bool {
 			if e.name != "usage" && !slices.Contains(names, e.name) {
 				names = append(names, e.name)
 			}
@@ -140,7 +140,7 @@ func TestGatewayEventsOfACompiledProgram(t *testing.T) {
 	}
 }
 
-// A compile stage that fails is a verdict with what it rests on.
+// A compile stage that fails is a verdict, with its evidence.
 func TestCompileError(t *testing.T) {
 	a := startCompiler(t)
 	for _, c := range []struct {
@@ -168,7 +168,7 @@ func TestCompileError(t *testing.T) {
 			}
 		}},
 		{"it makes nothing", "exit 0", func(t *testing.T, r api.Result) {
-			if !slices.Contains(r.Skipped, api.Skipped{Name: "main", Reason: "the compiler did not make it"}) {
+			if !slices.Contains(r.Skipped, api.Skipped{Name: "main", Reason: "the compiler did not create it"}) {
 				t.Errorf("skipped %v", r.Skipped)
 			}
 		}},
@@ -184,7 +184,7 @@ func TestCompileError(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := made(unique(t, c.script))
+			r := compiledRun(uncached(t, c.script))
 			r.CompileLimits.CPU = slowly(1)
 			r.Tests = []api.Test{{ID: "1"}}
 			res := a.run(t, r)

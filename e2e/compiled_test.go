@@ -16,13 +16,13 @@ import (
 // compileC builds a static program from source and returns it as an input file.
 func compileC(t testing.TB, name, source string) api.File {
 	t.Helper()
-	return api.File{Name: name, Content: compiled(t, source, "-static", "-O0", "-pthread", "-w"), Executable: true}
+	return api.File{Name: name, Content: compileBinary(t, source, "-static", "-O0", "-pthread", "-w"), Executable: true}
 }
 
-// compiled is what gcc makes of source. It is kept beside the images for machines in
-// software, where each takes seconds: those have $BRIG_TEST_PROGRAMS, and compile
-// only what is not there.
-func compiled(t testing.TB, source string, flags ...string) []byte {
+// compileBinary is what gcc makes of source. It is kept next to the images for machines in software
+// emulation, where each compilation takes seconds: those set $BRIG_TEST_PROGRAMS, and compile only
+// what is not there.
+func compileBinary(t testing.TB, source string, flags ...string) []byte {
 	t.Helper()
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(append(flags, source), "\x00"))))
 	if dir := os.Getenv("BRIG_TEST_PROGRAMS"); dir != "" {
@@ -44,13 +44,13 @@ func compiled(t testing.TB, source string, flags ...string) []byte {
 		t.Fatal(err)
 	}
 	if os.Getenv("BRIG_TEST_PROGRAMS") == "" {
-		keepProgram(t, name, content)
+		saveProgram(t, name, content)
 	}
 	return content
 }
 
-// keepProgram writes a program whole or not at all.
-func keepProgram(t testing.TB, name string, content []byte) {
+// saveProgram writes a program whole or not at all.
+func saveProgram(t testing.TB, name string, content []byte) {
 	t.Helper()
 	dir := filepath.Join(dataDir(t), "programs")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// PRC-09: where core_pattern is a pipe, the kernel starts no helper for a crash of
-// a run; it would be the host's root, and given what the program left. The pattern
-// is the whole machine's, so that this is for one of its own: scripts/test-v2.
+// PRC-09: where core_pattern is a pipe, the kernel starts no helper for a crash of a run. The
+// helper would be root of the host and get what the program left. The pattern belongs to the whole
+// machine, so this test needs its own: scripts/test-v2.
 func TestCrashesStartNoHelper(t *testing.T) {
 	const setting = "/proc/sys/kernel/core_pattern"
 	before, err := os.ReadFile(setting)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := placeOf(t, "core-")
+	dir := publicDir(t, "core-")
 	helper, seen := filepath.Join(dir, "h"), filepath.Join(dir, "seen")
 	if err := os.WriteFile(helper, []byte("#!/bin/sh\necho crash >>"+seen+"\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ const (
 	corpusPage = "../docs/corpus.md"
 )
 
-// writeOutcomes keeps one line a case: outcome, id, held or FAILED.
+// writeOutcomes writes one line per case: outcome, id, held or FAILED.
 func writeOutcomes(t testing.TB, outcomes map[string]bool) {
 	t.Helper()
 	if *outcomesFile == "" {
@@ -75,7 +75,7 @@ is left out.
 |---|---|---|---|---|---|
 `
 
-func pageOf(t testing.TB) string {
+func corpusPageText(t testing.TB) string {
 	v1, v2 := readOutcomes(t, outcomesV1), readOutcomes(t, outcomesV2)
 	var b strings.Builder
 	b.WriteString(corpusHead)
@@ -89,12 +89,12 @@ func pageOf(t testing.TB) string {
 		id := e.ID
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", id, e.Title, e.Severity, strings.ReplaceAll(strings.Join(e.Layers, ", "), "|", "\\|"), word(v1, id), word(v2, id))
 	}
-	return b.String() + elsewhereTable()
+	return b.String() + otherTestsTable()
 }
 
-// The page is what the cases and their outcomes make it.
+// The page is what the cases and their outcomes generate.
 func TestCorpusPage(t *testing.T) {
-	want := pageOf(t)
+	want := corpusPageText(t)
 	if *updateDocs {
 		if err := os.WriteFile(corpusPage, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

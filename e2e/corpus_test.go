@@ -21,14 +21,13 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// MEM-17: without the memory controller the agent does not start, and says what it
-// misses. The controller is hidden by an empty file system over it, in a mount
-// namespace of the agent's own.
+// MEM-17: without the memory controller the agent does not start, and says what is missing. An
+// empty file system over it, in the agent's own mount namespace, hides the controller.
 func TestHostileMissingController(t *testing.T) {
 	testenv.NeedRoot(t)
 	unshare := testenv.NeedTool(t, "unshare", "util-linux")
 	where := memoryHierarchy(t).mount
-	dir := placeOf(t, "brig-e2e-")
+	dir := publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
@@ -50,8 +49,8 @@ func TestHostileMissingController(t *testing.T) {
 	}
 }
 
-// NS-03, the second layer: where the filter lets every call go on, the sysctl still
-// forbids user namespaces, and without a capability there is none of another kind.
+// NS-03, the second layer: where the filter lets every call through, the sysctl still forbids user
+// namespaces, and without a capability no other kind can be created.
 func TestHostileNamespacesWithoutTheFilter(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	r := program(buildProbe(t, "NS-03"))
@@ -76,9 +75,9 @@ func TestHostileNamespacesWithoutTheFilter(t *testing.T) {
 	}
 }
 
-// SEC-07: a 32-bit entry in one thread of two ends the whole run at once, with a
-// verdict that names the architecture. The kernel's own answer would end the
-// thread only, and the run would go on to its wall limit.
+// SEC-07: a 32-bit entry in one thread of two ends the whole run at once, with a verdict that names
+// the architecture. The kernel's own answer would end only the thread, and the run would continue
+// to its wall limit.
 func TestHostileForeignEntryIsNamed(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	probe := buildProbe(t, "SEC-07")
@@ -96,17 +95,17 @@ func TestHostileForeignEntryIsNamed(t *testing.T) {
 	})
 }
 
-// RES-22, as the host sees it: when a run that left what it could has been
-// answered, no process of it is alive.
+// RES-22, seen from the host: when a run that left as much as it could has been answered, none of
+// its processes is alive.
 func TestHostileResidueIsGoneFromTheHost(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	residue := buildProbe(t, "residue")
-	residue.Name = fmt.Sprintf("residue-of-%d", os.Getpid()) // not that of another test at work
+	residue.Name = fmt.Sprintf("residue-of-%d", os.Getpid()) // not the name of another test that runs now
 	for range 3 {
 		r := program(residue)
 		r.Limits = hostileLimits()
 		wantVerdict(t, a.run(t, r), api.OK)
-		if left := commands(t, "./"+residue.Name); len(left) != 0 {
+		if left := processesNamed(t, "./"+residue.Name); len(left) != 0 {
 			t.Fatalf("processes of an answered run are alive: %v", left)
 		}
 	}
@@ -117,8 +116,8 @@ func TestHostileResidueIsGoneFromTheHost(t *testing.T) {
 	}
 }
 
-// commands lists the processes of the host whose argv[0] is name.
-func commands(t testing.TB, name string) []string {
+// processesNamed lists the processes of the host whose argv[0] is name.
+func processesNamed(t testing.TB, name string) []string {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -130,12 +129,12 @@ func commands(t testing.TB, name string) []string {
 	})
 }
 
-// Cases of the corpus that are no single probe, and the tests that show them.
-var elsewhere = []struct{ id, title, file, test string }{
+// otherTests lists cases of the corpus that are no single probe, and the tests that show them.
+var otherTests = []struct{ id, title, file, test string }{
 	{"AGT-01", "a killed agent, twenty times under load", "e2e/crash_test.go", "TestKilledAgentLeavesNothing"},
 	{"AGT-01", "a session whose agent is killed", "e2e/session_apart_test.go", "TestKilledAgentTakesItsSessions"},
 	{"AGT-02", "damaged state of a dead agent", "runtime/sweep_test.go", "TestSweepOfDamagedState"},
-	{"AGT-03", "no room for an import", "rootfs/shortage_test.go", "TestImportWithoutRoom"},
+	{"AGT-03", "no room for an import", "rootfs/shortage_test.go", "TestImportOnAFullDisk"},
 	{"AGT-03", "no room for a run directory", "e2e/shortage_test.go", "TestShortOfDisk"},
 	{"AGT-04", "descriptors and goroutines after a storm of cancels", "agent/storm_test.go", "TestAStormOfCancelsLeavesNothing"},
 	{"AGT-04", "descriptors and goroutines after many runs", "e2e/leak_test.go", "TestMixedRunsLeakNothing"},
@@ -144,15 +143,15 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"AGT-07", "no descriptors left", "e2e/shortage_test.go", "TestShortOfDescriptors"},
 	{"AGT-08", "no processes left", "e2e/shortage_test.go", "TestShortOfProcesses"},
 	{"AGT-09", "memory runs out above the runs", "e2e/hostile_agent_test.go", "TestHostileAgentOutlivesItsRuns"},
-	{"AGT-10", "a panic in a handler", "agent/refuse_test.go", "TestAPanicCostsOneRequest"},
+	{"AGT-10", "a panic in a handler", "agent/refuse_test.go", "TestAPanicFailsOneRequest"},
 	{"AGT-10", "a panic in the middle of a run", "runtime/fault_test.go", "TestEveryStepFailsClosed"},
 	{"AGT-11", "a stop lets runs end", "e2e/stopping_test.go", "TestStoppingLetsRunsEndAndRefusesOthers"},
 	{"AGT-11", "a stop ends runs that do not", "e2e/crash_test.go", "TestStopUnderLoad"},
 	{"AGT-12", "a thousand callers leave as their run ends", "e2e/stopping_test.go", "TestLeavingAtTheEndIsHarmless"},
-	{"AGT-13", "a mount kept busy", "e2e/hostile_agent_test.go", "TestHostileBusyMountHoldsNothingUp"},
+	{"AGT-13", "a mount kept busy", "e2e/hostile_agent_test.go", "TestHostileBusyMountDelaysNothing"},
 	{"AGT-13", "a group that is busy for a while, or stays so", "cgroups/group_test.go", "TestRemovalWaitsForABusyGroup"},
 	{"AGT-13", "a cell that cannot be taken down whole", "runtime/fault_test.go", "TestEveryStepFailsClosed"},
-	{"AGT-15", "the agent is moved to another group", "e2e/hostile_agent_test.go", "TestHostileMoveOfTheAgentIsNoticed"},
+	{"AGT-15", "the agent is moved to another group", "e2e/hostile_agent_test.go", "TestHostileMoveOfTheAgentIsReported"},
 	{"AGT-16", "hosts that give too little, by what is found", "doctor/doctor_test.go", "TestJudge"},
 	{"AGT-16", "hosts that give too little", "e2e/weak_test.go", "TestWeakHostIsRefusedWithTheReason"},
 	{"AGT-17", "whichever step of set-up fails, nothing runs", "runtime/fault_test.go", "TestEveryStepFailsClosed"},
@@ -161,9 +160,9 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"AGT-21", "output of all slots in the agent's memory", "e2e/hostile_held_test.go", "TestHostileOutputFitsTheAgentsMemory"},
 	{"AGT-21", "tests that may keep most of the agent's memory", "e2e/hostile_held_test.go", "TestLargeTestsLeaveMemoryToOthers"},
 	{"API-01", "bodies that are no requests", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
-	{"API-02", "connections that say nothing", "agent/refuse_test.go", "TestConnectionsOverTheCapWait"},
-	{"API-02", "idle connections and slow headers", "gateway/doors_test.go", "TestIdleConnectionsKeepNobodyOut"},
-	{"API-02", "bodies that come slowly, or not at all", "gateway/bodies_test.go", "TestSlowBodiesTakeNoRoom"},
+	{"API-02", "connections that say nothing", "agent/refuse_test.go", "TestConnectionsOverTheLimitWait"},
+	{"API-02", "idle connections and slow headers", "gateway/connlimit_test.go", "TestIdleConnectionsBlockNoClient"},
+	{"API-02", "bodies that come slowly, or not at all", "gateway/body_test.go", "TestSlowBodiesReserveNoMemory"},
 	{"API-02", "slow bodies of one key through a proxy", "e2e/gateway_hostile_test.go", "TestGatewaySlowBodiesOfAKey"},
 	{"API-04", "JSON that is abused", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
 	{"API-05", "limits that make no sense", "api/limits_test.go", "TestLimitsThatMakeNoSenseAreRefused"},
@@ -172,16 +171,16 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"API-08", "variables with NUL", "api/validate_test.go", "TestValidate"},
 	{"API-09", "requests that two servers read differently", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
 	{"API-11", "a foreign page in a browser", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
-	{"API-12", "a public address without keys", "e2e/gateway_ends_test.go", "TestServeRefusesStrangers"},
+	{"API-12", "a public address without keys", "e2e/gateway_ends_test.go", "TestServeWithoutKeysRefusesPublicAddresses"},
 	{"API-14", "what is another key's", "e2e/gateway_test.go", "TestGatewayKeys"},
 	{"API-15", "more requests than can be", "e2e/gateway_refusals_test.go", "TestGatewayFlood"},
-	{"API-15", "execs of one session", "gateway/turn_test.go", "TestExecsOfASessionHoldFewTurns"},
+	{"API-15", "execs of one session", "gateway/slots_test.go", "TestExecsOfASessionHoldFewSlots"},
 	{"API-16", "a storm of cancels", "agent/storm_test.go", "TestAStormOfCancelsLeavesNothing"},
 	{"API-17", "addresses in every field that takes text", "e2e/gateway_hostile_test.go", "TestGatewayFetchesNothing"},
 	{"API-18", "requirements that are options and addresses", "e2e/gateway_hostile_test.go", "TestGatewayFetchesNothing"},
 	{"API-21", "profiling and debugging", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
 	{"API-27", "sessions that are guessed, or another's", "e2e/gateway_hostile_test.go", "TestGatewaySessionsAreNotGuessed"},
-	{"API-30", "questions about the past beside runs", "gateway/reads_test.go", "TestReadsOfOneKeyAreOneAtATime"},
+	{"API-30", "questions about the past next to runs", "gateway/reads_test.go", "TestReadsOfOneKeyAreOneAtATime"},
 	{"CAP-04", "a call for each capability", "e2e/hostile_caps_test.go", "TestHostileCapabilities"},
 	{"CAP-05", "supplementary groups of the agent", "e2e/hostile_inherited_test.go", "TestHostileNothingOfTheAgentIsInherited"},
 	{"CAP-06", "ids that overflow", "api/decode_test.go", "TestDecodeRunIsStrict"},
@@ -201,7 +200,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"CMP-13", "depth without end", "e2e/hostile_compilers_test.go", "TestHostileCompilers"},
 	{"CMP-14", "names of sources", "e2e/hostile_compilers_test.go", "TestHostileSourceNames"},
 	{"CMP-15", "objects for sources", "e2e/hostile_compilers_test.go", "TestHostileCompilers"},
-	{"CMP-15", "classes brought along", "e2e/hostile_compilers_test.go", "TestHostileClassesBroughtAlong"},
+	{"CMP-15", "classes brought along", "e2e/hostile_compilers_test.go", "TestHostileSuppliedClasses"},
 	{"CMP-16", "the cache of artifacts", "e2e/hostile_compile_test.go", "TestHostileCompileCache"},
 	{"CMP-17", "loaders of one's own", "e2e/hostile_compilers_test.go", "TestHostileCompilers"},
 	{"CMP-18", "a compiler that forks", "e2e/hostile_compile_test.go", "TestHostileCompileWidthAndWaiting"},
@@ -212,12 +211,12 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"CMP-20", "programs of damaged bytes", "e2e/codes_test.go", "TestHostileDamagedProgramsGetAVerdict"},
 	{"CPU-10", "limits that make no sense", "api/decode_test.go", "TestDecodeRunIsStrict"},
 	{"CPU-12", "sleepers in every slot", "e2e/hostile_sidebyside_test.go", "TestHostileSleepersCannotHoldEverySlot"},
-	{"CPU-13", "processors by name", "runtime/share_test.go", "TestOnlyRootNamesProcessors"},
-	{"CPU-13", "weight and processors above a key's", "gateway/keylimits_test.go", "TestBoundsReachEveryPartOfARun"},
+	{"CPU-13", "processors by name", "runtime/processors_test.go", "TestOnlyRootNamesProcessors"},
+	{"CPU-13", "weight and processors above a key's", "gateway/key_limits_test.go", "TestKeyLimitsApplyToEveryPartOfARun"},
 	{"CPU-15", "storms of processor time, and what sessions leave running", "e2e/hostile_storms_test.go", "TestHostileStormsLeaveTheNeighbourAlone"},
 	{"FIO-01", "links, and what is no regular file, in a session", "e2e/session_files_test.go", "TestHostileNamesInASession"},
 	{"FIO-02", "links, and what is no regular file, in a session", "e2e/session_files_test.go", "TestHostileNamesInASession"},
-	{"FIO-03", "names that could mean another place", "api/validate_test.go", "TestFileNamesThatCouldMeanAnotherPlaceAreRefused"},
+	{"FIO-03", "names that could mean another place", "api/validate_test.go", "TestFileNamesOutsideOfBoxAreRefused"},
 	{"FIO-03", "links, and what is no regular file, in a session", "e2e/session_files_test.go", "TestHostileNamesInASession"},
 	{"FIO-04", "links, and what is no regular file, in a session", "e2e/session_files_test.go", "TestHostileNamesInASession"},
 	{"FIO-05", "links, and what is no regular file, in a session", "e2e/session_files_test.go", "TestHostileNamesInASession"},
@@ -232,7 +231,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"FIO-15", "what comes back in a directory", "e2e/hostile_files_test.go", "TestHostileOutputsTouchNothing"},
 	{"FIO-16", "archives that grow, told to the caller", "e2e/errors_test.go", "TestHostileArchivesAreRefusedOverTheSocket"},
 	{"FIO-16", "archives that grow", "rootfs/bounds_test.go", "TestBombsAreStopped"},
-	{"FIO-17", "answers and the inputs of other tests", "e2e/hostile_answers_test.go", "TestHostileAnswersAreNotThere"},
+	{"FIO-17", "answers and the inputs of other tests", "e2e/hostile_answers_test.go", "TestHostileExpectedOutputIsAbsent"},
 	{"FIO-18", "files without end, and links out of a directory, for the command line to read", "cmd/brig/script_test.go", "TestScripts"},
 	{"FIO-19", "escapes in what brig says of submissions, tests and answers", "cmd/brig/report_test.go", "TestWordsThatATerminalObeysAreNotWritten"},
 	{"FIO-20", "links in the place of a result, to be written through", "cmd/brig/script_test.go", "TestScripts"},
@@ -243,18 +242,18 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"FS-09", "a device of an image", "e2e/hostile_image_test.go", "TestHostileDeviceOfAnImage"},
 	{"FS-10", "a setuid file of an image", "e2e/hostile_image_test.go", "TestHostilePrivilegedFilesOfAnImage"},
 	{"FS-11", "a file of an image with capabilities", "e2e/hostile_image_test.go", "TestHostilePrivilegedFilesOfAnImage"},
-	{"CPU-40", "a lock of the whole kernel on a run's path", "runtime/locks_test.go", "TestNoSetOfDescriptorsLiesInAnother"},
+	{"CPU-40", "a lock of the whole kernel on a run's path", "runtime/locks_test.go", "TestEpollSetsAreNotNested"},
 	{"CPU-42", "locks of files that take the agent long to count", "e2e/record_locks_counted_test.go", "TestCountingLocksKeepsTheWallLimit"},
-	{"CPU-43", "a death with little weight beside neighbours that compute", "e2e/death_weight_test.go", "TestDeathHasTheUsualWeight"},
+	{"CPU-43", "a death with little weight next to neighbours that compute", "e2e/death_weight_test.go", "TestDeathHasTheUsualWeight"},
 	{"CPU-44", "locks on files of the image, which a neighbour's execs look through", "e2e/shared_locks_test.go", "TestLocksOfSharedFilesAreFew"},
-	{"CPU-45", "many sessions whose locks take the agent long to count", "e2e/session_looks_test.go", "TestLooksOfSessionsShareATime"},
+	{"CPU-45", "many sessions whose locks take the agent long to count", "e2e/session_looks_test.go", "TestScansOfSessionsShareATimeBudget"},
 	{"MEM-40", "record locks, which no group is charged for", "e2e/record_locks_test.go", "TestRecordLocksAreBounded"},
-	{"MEM-42", "tables of poll and select, which no group is charged for", "runtime/held_test.go", "TestWhatPlacedFilesCount"},
+	{"MEM-42", "tables of poll and select, which no group is charged for", "runtime/retention_test.go", "TestInputMemory"},
 	{"MEM-41", "locks of whole files, which no group is charged for", "e2e/file_locks_test.go", "TestFileLocksAreBounded"},
-	{"MEM-41", "locks of open files and leases, under an operator's profile", "e2e/file_locks_test.go", "TestLocksOfOpenFilesAreRefused"},
-	{"PID-40", "a storm of refused calls", "e2e/refused_test.go", "TestStormOfRefusedCallsCostsItself"},
+	{"MEM-41", "locks of open files and leases, under an operator's profile", "e2e/file_locks_test.go", "TestOpenFileDescriptionLocksAreRefused"},
+	{"PID-40", "a storm of refused calls", "e2e/refused_test.go", "TestStormOfRefusedCallsIsBounded"},
 	{"AGT-40", "a profile that refuses what cellinit needs", "e2e/profile_calls_test.go", "TestProfileWithoutAnyCall"},
-	{"AGT-41", "a death that takes the kernel long", "runtime/death_test.go", "TestSlowDeathKeepsItsVerdict"},
+	{"AGT-41", "a death that takes the kernel long", "runtime/termination_test.go", "TestSlowTerminationKeepsItsVerdict"},
 	{"SEC-43", "a forbidden call of a child, while the program ends by itself", "e2e/late_denial_test.go", "TestHostileLateDenials"},
 	{"FIO-22", "files of the image read past the page cache", "e2e/hostile_direct_test.go", "TestHostileDirectReads"},
 	{"AGT-42", "an agent that looks when the wall limit is long over", "runtime/late_test.go", "TestLateAgentKeepsTheVerdict"},
@@ -273,7 +272,7 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"IMG-05", "hard links out", "rootfs/import_test.go", "TestImportRefuses"},
 	{"IMG-06", "a sibling with the same prefix", "rootfs/import_test.go", "TestImportKeepsHostileLinksInside"},
 	{"IMG-07", "the root replaced", "rootfs/import_test.go", "TestImportRefuses"},
-	{"IMG-08", "system directories that lead out", "rootfs/store_test.go", "TestEveryImageGetsItsFixedPlaces"},
+	{"IMG-08", "system directories that lead out", "rootfs/store_test.go", "TestEveryImageGetsItsFixedDirectories"},
 	{"IMG-09", "what real archives hold", "rootfs/import_test.go", "TestImportAccepts"},
 	{"IMG-10", "devices, pipes, sockets", "rootfs/import_test.go", "TestImportRefuses"},
 	{"IMG-11", "setuid and file capabilities", "rootfs/store_test.go", "TestStoredTreeBelongsToRootAlone"},
@@ -286,9 +285,9 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"IMG-23", "trees others may write to", "rootfs/store_test.go", "TestStoredTreeBelongsToRootAlone"},
 	{"IMG-30", "a dictionary of 1.5 GiB", "rootfs/dictionary_test.go", "TestImportOfAHugeDictionary"},
 	{"IMG-31", "a window of 1 GiB", "rootfs/window_test.go", "TestImportOfAWideWindow"},
-	{"MEM-13", "memory bombs in every slot", "e2e/hostile_sidebyside_test.go", "TestHostileMemoryBombsBesideARun"},
+	{"MEM-13", "memory bombs in every slot", "e2e/hostile_sidebyside_test.go", "TestHostileMemoryBombsNextToARun"},
 	{"MEM-14", "swap is off in the run's group", "e2e/hostile_memory_test.go", "TestHostileSwapIsOff"},
-	{"MEM-16", "a peak is of this run", "e2e/verdict_test.go", "TestPeakIsOfThisRun"},
+	{"MEM-16", "a peak is of this run", "e2e/verdict_test.go", "TestPeakIsPerRun"},
 	{"MEM-17", "no memory controller", "e2e/corpus_test.go", "TestHostileMissingController"},
 	{"MEM-18", "the same verdicts in the mode that is named", "e2e/hostile_memory_test.go", "TestHostileCgroupModeIsNamed"},
 	{"MEM-19", "files placed into a run used as memory", "e2e/hostile_placed_test.go", "TestHostileInputsAreMemory"},
@@ -300,12 +299,12 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"NS-11", "paths of control groups", "e2e/hostile_neighbour_test.go", "TestHostileGroupPaths"},
 	{"NS-14", "ids of two runs at a time", "e2e/hostile_neighbour_test.go", "TestSlotsHaveTheirOwnIDs"},
 	{"NS-18", "posture of a run, from the host", "e2e/hostile_posture_test.go", "TestHostilePosture"},
-	{"OUT-07", "input nobody reads", "e2e/stream_test.go", "TestInputNobodyReadsHoldsNothingUp"},
+	{"OUT-07", "input nobody reads", "e2e/stream_test.go", "TestUnreadInputDelaysNothing"},
 	{"OUT-09", "owner of what stdin is", "e2e/hostile_files_test.go", "TestHostileStdinKeepsItsOwner"},
 	{"OUT-16", "a caller who hangs up", "e2e/crash_test.go", "TestHangUpCancels"},
 	{"OUT-16", "a caller who hangs up a stream", "e2e/stream_test.go", "TestAHangUpCancelsAStream"},
-	{"PID-12", "group names that climb", "cgroups/parse_test.go", "TestGroupNamesThatClimbAreRefused"},
-	{"PID-14", "quotas the kernel keeps by user", "e2e/hostile_sidebyside_test.go", "TestHostileQuotasAreOfTheSlot"},
+	{"PID-12", "group names that climb", "cgroups/parse_test.go", "TestGroupNamesThatEscapeAreRefused"},
+	{"PID-14", "quotas the kernel keeps by user", "e2e/hostile_sidebyside_test.go", "TestHostileQuotasArePerSlot"},
 	{"PID-15", "no processes at all", "e2e/errors_test.go", "TestZeroProcessesAreTheDefault"},
 	{"PID-15", "limits that make no sense", "api/limits_test.go", "TestLimitsThatMakeNoSenseAreRefused"},
 	{"PRC-01", "the kernel's settings where a language has all of /proc", "e2e/hostile_proc_test.go", "TestHostileFullProc"},
@@ -313,19 +312,19 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"PRC-03", "secrets of the kernel, there", "e2e/hostile_proc_test.go", "TestHostileFullProc"},
 	{"PRC-05", "other processes, there", "e2e/hostile_proc_test.go", "TestHostileFullProc"},
 	{"PRC-09", "a core_pattern that is a pipe, in a machine of its own", "e2e/core_vm_test.go", "TestCrashesStartNoHelper"},
-	{"PRC-14", "figures of the host below /proc/self/net", "e2e/hostile_procnet_test.go", "TestHostileNetFigures"},
-	{"RES-02", "start-up files of Python", "e2e/hostile_residue_test.go", "TestHostilePythonFindsNothingOfTheRunBefore"},
-	{"RES-03", "processes, as the host sees them", "e2e/hostile_residue_test.go", "TestHostileNobodyWaitsForTheNextRun"},
+	{"PRC-14", "figures of the host below /proc/self/net", "e2e/hostile_procnet_test.go", "TestHostileNetStatistics"},
+	{"RES-02", "start-up files of Python", "e2e/hostile_residue_test.go", "TestHostilePythonFindsNothingOfThePreviousRun"},
+	{"RES-03", "processes, as the host sees them", "e2e/hostile_residue_test.go", "TestHostileNoProcessWaitsForTheNextRun"},
 	{"RES-06", "keys where the filter lets all calls go on", "e2e/hostile_residue_test.go", "TestHostileResidueWithoutTheFilter"},
 	{"RES-07", "residue where the filter lets all calls go on", "e2e/hostile_residue_test.go", "TestHostileResidueWithoutTheFilter"},
-	{"RES-09", "usage is of this run", "e2e/hostile_groups_test.go", "TestHostileUsageIsOfThisRun"},
+	{"RES-09", "usage is of this run", "e2e/hostile_groups_test.go", "TestHostileUsageIsPerRun"},
 	{"RES-12", "memory left charged", "e2e/hostile_groups_test.go", "TestHostileMemoryChargeGoesWithTheRun"},
 	{"RES-12", "names looked up left charged", "e2e/hostile_placed_test.go", "TestHostileLookupsGoWithTheRun"},
-	{"RES-13", "limits left on groups and processes", "e2e/hostile_groups_test.go", "TestHostileKnobsAreAsAtFirst"},
-	{"RES-16", "traps where the next inputs will lie", "e2e/hostile_residue_test.go", "TestHostileInputsAreNotMetByTheRunBefore"},
-	{"RES-17", "who waits for a program that joins", "e2e/hostile_residue_test.go", "TestHostileNobodyWaitsForTheNextRun"},
-	{"RES-19", "compiled modules of Python", "e2e/hostile_residue_test.go", "TestHostilePythonFindsNothingOfTheRunBefore"},
-	{"RES-20", "packages of Python", "e2e/hostile_residue_test.go", "TestHostilePythonFindsNothingOfTheRunBefore"},
+	{"RES-13", "limits left on groups and processes", "e2e/hostile_groups_test.go", "TestHostileKnobsAreUnchanged"},
+	{"RES-16", "traps where the next inputs will lie", "e2e/hostile_residue_test.go", "TestHostileInputsIgnoreThePreviousRun"},
+	{"RES-17", "who waits for a program that joins", "e2e/hostile_residue_test.go", "TestHostileNoProcessWaitsForTheNextRun"},
+	{"RES-19", "compiled modules of Python", "e2e/hostile_residue_test.go", "TestHostilePythonFindsNothingOfThePreviousRun"},
+	{"RES-20", "packages of Python", "e2e/hostile_residue_test.go", "TestHostilePythonFindsNothingOfThePreviousRun"},
 	{"RES-20", "packages in a writable root", "e2e/world_test.go", "TestWritableRootIsThrownAway"},
 	{"RES-22", "residue, from the host", "e2e/corpus_test.go", "TestHostileResidueIsGoneFromTheHost"},
 	{"RES-23", "a reset that fails", "runtime/fault_test.go", "TestEveryStepFailsClosed"},
@@ -347,16 +346,16 @@ var elsewhere = []struct{ id, title, file, test string }{
 	{"SEC-33", "what a caller has run first", "e2e/hostile_preload_test.go", "TestHostilePreloads"},
 }
 
-func elsewhereTable() string {
+func otherTestsTable() string {
 	var b strings.Builder
 	b.WriteString("\n## Shown by other tests\n\n| id | title | test | on |\n|---|---|---|---|\n")
-	for _, e := range elsewhere {
+	for _, e := range otherTests {
 		on := "any kernel"
 		switch strings.Split(e.file, "/")[0] {
 		case "cgroups", "runtime", "e2e":
 			on = "v1 and v2"
 		}
-		if e.file == "e2e/hostile_compilers_test.go" { // the machines with v2 alone have no compilers
+		if e.file == "e2e/hostile_compilers_test.go" { // the v2-only machines have no compilers
 			on = "v1"
 		}
 		fmt.Fprintf(&b, "| %s | %s | `%s` in %s | %s |\n", e.id, e.title, e.test, e.file, on)
@@ -364,9 +363,9 @@ func elsewhereTable() string {
 	return b.String()
 }
 
-// What docs/corpus.md says of other tests is so: they exist and carry the id.
+// What docs/corpus.md says about other tests is true: they exist and carry the id.
 func TestCorpusNamesTestsThatExist(t *testing.T) {
-	for _, e := range elsewhere {
+	for _, e := range otherTests {
 		text, err := os.ReadFile(filepath.Join("..", e.file))
 		if err != nil {
 			t.Error(err)
@@ -380,11 +379,11 @@ func TestCorpusNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// A checksum of each file that a probe could alter for others: the image's tree as
-// all cells share it, and the binary the agent runs.
+// checksums has a checksum of each file that a probe could alter for others: the image's tree,
+// which all cells share, and the agent's binary.
 type checksums map[string][sha256.Size]byte
 
-func storedBytes(t testing.TB, a *agent) checksums {
+func storedChecksums(t testing.TB, a *agent) checksums {
 	t.Helper()
 	list, err := a.Images(t.Context())
 	if err != nil {
@@ -416,8 +415,8 @@ func storedBytes(t testing.TB, a *agent) checksums {
 	return sums
 }
 
-// unchanged compares twice: the page cache, which a cell may have altered, and
-// what comes from the disk when the kernel was asked to forget it.
+// unchanged compares twice: the page cache, which a cell may have altered, and what is read from
+// the disk after the kernel was asked to drop the cache.
 func (c checksums) unchanged(t testing.TB) {
 	t.Helper()
 	for file, want := range c {

@@ -21,11 +21,11 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// family are the processes that descend from pid.
-func family(pid int) (all []int) {
+// descendants lists the descendants of pid.
+func descendants(pid int) (all []int) {
 	out, err := exec.Command("ps", "-eo", "pid=,ppid=").Output()
 	if err != nil {
-		return []int{-1} // none that is gone
+		return []int{-1} // no child of a process that is gone
 	}
 	children := map[int][]int{}
 	for line := range strings.Lines(string(out)) {
@@ -41,23 +41,23 @@ func family(pid int) (all []int) {
 	return all
 }
 
-// AGT-01, AGT-02: an agent that is killed under a mixed load leaves no process;
-// the next one removes what else is left; every client is told so, and may ask
-// again: none is given a verdict that its program did not earn.
+// AGT-01, AGT-02: an agent that is killed under a mixed load leaves no process, and the next agent
+// removes what else is left. Every client gets an error and may retry: none gets a verdict that its
+// program did not cause.
 func TestKilledAgentLeavesNothing(t *testing.T) {
 	testenv.NeedRoot(t)
 	data := dataDir(t)
-	dir := placeOf(t, "brig-e2e-")
+	dir := publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	marker := fmt.Sprintf("brig-marker-%d", os.Getpid())
 	forks := compileC(t, "forks", `#include <unistd.h>
 int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) pause(); } for (;;) pause(); }`)
-	var answered, told atomic.Int64
+	var answered, failed atomic.Int64
 	var record []string // groups of the agent killed last
 	kills := rounds(20)
 	for range kills {
 		a := launch(t, dir, data, "--slots", "3")
-		if left := existing(record); len(left) > 0 {
+		if left := existingGroups(record); len(left) > 0 {
 			t.Errorf("groups of the dead agent outlive the start of the next: %q", left)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "run", "*")); len(left) != 1 {
@@ -66,38 +66,38 @@ int main(void) { for (int i = 0; i < 20; i++) if (!fork()) { setsid(); for (;;) 
 		if left, _ := filepath.Glob(filepath.Join(data, "images", "work", "*")); len(left) != 0 {
 			t.Errorf("work of broken imports %q", left)
 		}
-		clients := loads(t, a, program(forks, marker), &answered, &told)
+		clients := startLoad(t, a, program(forks, marker), &answered, &failed)
 		for deadline := patience(); answered.Load() == 0 && time.Now().Before(deadline); {
-			time.Sleep(10 * time.Millisecond) // at first until there is a load
+			time.Sleep(10 * time.Millisecond) // wait until there is a load
 		}
 		time.Sleep(slow(time.Duration(rand.IntN(400)) * time.Millisecond))
 		pid := a.cmd.Process.Pid
 		a.kill()
 		clients.Wait()
-		for deadline := patience(); exec.Command("pgrep", "-f", marker).Run() == nil || len(family(pid)) > 0; {
+		for deadline := patience(); exec.Command("pgrep", "-f", marker).Run() == nil || len(descendants(pid)) > 0; {
 			if time.Now().After(deadline) {
 				t.Fatal("processes outlive the agent")
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 		var err error
-		if record, err = recorded(dir); err != nil || len(record) == 0 {
+		if record, err = recordedGroups(dir); err != nil || len(record) == 0 {
 			t.Errorf("the dead agent recorded %d groups, %v", len(record), err)
 		}
 	}
-	if answered.Load() == 0 || told.Load() < int64(kills) {
-		t.Errorf("%d runs answered and %d told of the agent's end: there was no load", answered.Load(), told.Load())
+	if answered.Load() == 0 || failed.Load() < int64(kills) {
+		t.Errorf("%d runs answered and %d told of the agent's end: there was no load", answered.Load(), failed.Load())
 	}
 	a := launch(t, dir, data)
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
-	if left := existing(record); len(left) > 0 {
+	if left := existingGroups(record); len(left) > 0 {
 		t.Errorf("groups of the dead agent outlive the start of the next: %q", left)
 	}
 	a.stop()
 }
 
-// loads has clients of several kinds ask until the agent is gone.
-func loads(t *testing.T, a *agent, lasting api.Run, answered, told *atomic.Int64) *sync.WaitGroup {
+// startLoad starts clients of several kinds, which send requests until the agent is gone.
+func startLoad(t *testing.T, a *agent, lasting api.Run, answered, failed *atomic.Int64) *sync.WaitGroup {
 	lasting.Limits.Wall = seconds(20)
 	spin := sh("while :; do :; done")
 	spin.Limits = api.Limits{CPU: seconds(0.1), Wall: seconds(20)}
@@ -111,7 +111,7 @@ func loads(t *testing.T, a *agent, lasting api.Run, answered, told *atomic.Int64
 		want   api.Verdict
 		stream bool
 	}{
-		{run: lasting}, // which earns none
+		{run: lasting}, // gets no verdict
 		{run: spin, want: api.CPULimit},
 		{run: hungry, want: api.MemoryLimit},
 		{run: fresh, want: api.OK},
@@ -140,7 +140,7 @@ func loads(t *testing.T, a *agent, lasting api.Run, answered, told *atomic.Int64
 				case e.Code == api.CodeBusy || e.Code == api.CodeOverloaded:
 					time.Sleep(5 * time.Millisecond)
 				case e.Code == api.CodeAgentGone || e.Code == api.CodeAgentUnreachable:
-					told.Add(1)
+					failed.Add(1)
 					if !e.RetrySafe && !load.stream {
 						t.Errorf("%q: %v; want it to be retry-safe", load.run.Argv, e)
 					}
@@ -152,7 +152,7 @@ func loads(t *testing.T, a *agent, lasting api.Run, answered, told *atomic.Int64
 			}
 		})
 	}
-	wg.Go(func() { // an import that the kill cuts short
+	wg.Go(func() { // an import that the kill interrupts
 		r, w := io.Pipe()
 		wg.Go(func() {
 			into := tar.NewWriter(w)
@@ -172,8 +172,8 @@ func loads(t *testing.T, a *agent, lasting api.Run, answered, told *atomic.Int64
 	return &wg
 }
 
-// recorded reads the group paths of the instance below dir, whose agent is dead.
-func recorded(dir string) ([]string, error) {
+// recordedGroups reads the group paths of the instance below dir, whose agent is dead.
+func recordedGroups(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "run/*/groups"))
 	var out []string
 	for _, f := range files {
@@ -183,19 +183,18 @@ func recorded(dir string) ([]string, error) {
 	return out, err
 }
 
-// existing are those of the recorded groups that are still there and no living
-// agent's own place.
-func existing(groups []string) []string {
+// existingGroups returns the recorded groups that still exist and are not a living agent's own.
+func existingGroups(groups []string) []string {
 	return slices.DeleteFunc(slices.Clone(groups), func(g string) bool {
 		_, err := os.Lstat(g)
 		return err != nil || filepath.Base(g) == "brig-agent"
 	})
 }
 
-// AGT-11: a stop in the middle of work that does not end by itself ends it, tells
-// the callers so, and leaves nothing.
+// AGT-11: a stop during work that does not end by itself ends that work, tells the callers, and
+// leaves nothing.
 func TestStopUnderLoad(t *testing.T) {
-	a := startAgentBeside(t, "--slots", "2")
+	a := startParallelAgent(t, "--slots", "2")
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
@@ -225,8 +224,8 @@ func TestStopUnderLoad(t *testing.T) {
 	wg.Wait()
 }
 
-// OUT-16: a caller who hangs up ends the run within a second: the slot is free and
-// no process of it is alive.
+// OUT-16: a caller that hangs up ends the run within a second: the slot is free and none of its
+// processes is alive.
 func TestHangUpCancels(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	forks := compileC(t, fmt.Sprintf("forks-%d", os.Getpid()), `#include <unistd.h>
@@ -242,9 +241,9 @@ int main(void) { fork(); setsid(); fork(); for (;;) pause(); }`)
 		if err := <-done; err == nil {
 			t.Fatal("answered")
 		}
-		a.idle(t)
+		a.waitIdle(t)
 		took := time.Since(left)
-		if left := commands(t, "./"+forks.Name); len(left) != 0 {
+		if left := processesNamed(t, "./"+forks.Name); len(left) != 0 {
 			t.Errorf("processes outlive their caller: %v", left)
 		}
 		return took

@@ -9,8 +9,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// CPU-43. A run with a low weight, or a small quota, whose neighbours compute holds its slot
-// for seconds when it was killed, as any other, and not for minutes.
+// CPU-43. A killed run with a low weight or a small quota, whose neighbours compute, holds its slot
+// for seconds like any other run, not for minutes.
 func TestDeathHasTheUsualWeight(t *testing.T) {
 	a := startAgent(t, "--slots", "4", "--max-wall", "10m", "--max-cpu", "10m")
 	big := compileC(t, "big", `#include <string.h>
@@ -45,13 +45,13 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 			defer all.Wait()
 			defer stop()
 			for range 3 {
-				all.Go(func() { // begins to compute when the other has what it wants
+				all.Go(func() { // begins to compute when the other has its memory
 					select {
 					case <-ctx.Done():
 					case <-time.After(time.Duration(slowly(4))):
 						n := program(spin)
 						n.Limits.Wall = slowly(60)
-						_, _ = a.Client.Run(ctx, n) // its end is ours
+						_, _ = a.Client.Run(ctx, n) // it ends when the test cancels it
 					}
 				})
 			}

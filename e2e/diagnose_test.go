@@ -10,18 +10,17 @@ import (
 
 const diagnoseCases = "../diagnose/testdata"
 
-// TestDiagnoses runs the failed programs that diagnoses are tested by, and holds
-// what is kept of them against what they print today. -update keeps it anew. It
-// takes the languages that TestLanguages takes.
+// TestDiagnoses runs the failing programs of the diagnosis tests and compares their recorded output
+// with today's. -update records it again. It runs for the languages that TestLanguages runs for.
 func TestDiagnoses(t *testing.T) {
 	b := bench{startAgent(t, "--slots", "2", "--max-memory", "4G", "--max-wall", "10m", "--max-cpu", "10m"), make(chan struct{}, 2)}
 	for _, l := range builtinLanguages(t) {
-		if !chosen(l.Name, tongues[l.Name].later) {
+		if !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
 		cases, err := diagnosetest.Read(diagnoseCases, l.Name)
 		if err != nil {
-			if chosen(l.Name, true) && tongues[l.Name].tools == nil { // a full variant is its plain one
+			if chosen(l.Name, true) && languageTests[l.Name].tools == nil { // a full variant has the cases of its plain one
 				t.Error(err)
 			}
 			continue
@@ -38,11 +37,11 @@ func TestDiagnoses(t *testing.T) {
 			for _, c := range cases {
 				b.test(t, c.Name, func(t *testing.T) {
 					res := b.run(t, c.Run)
-					got := diagnose.Of(l.Name, c.Run.SourceName, c.Run.Source, res)
+					got := diagnose.Explain(l.Name, c.Run.SourceName, c.Run.Source, res)
 					if *update {
 						c.Result, c.Want = res, got
 					}
-					if got == nil || c.Want == nil || !alike(*got, *c.Want) {
+					if got == nil || c.Want == nil || !sameDiagnosis(*got, *c.Want) {
 						t.Errorf("verdict %s: %+v; want %+v\n%.2000s%.2000s", res.Verdict, got, c.Want, res.Stdout, res.Stderr)
 					}
 				})
@@ -51,8 +50,8 @@ func TestDiagnoses(t *testing.T) {
 	}
 }
 
-// alike leaves out what may differ from run to run: addresses in a message.
-func alike(a, b api.Diagnosis) bool {
+// sameDiagnosis compares without what may differ from run to run: addresses in a message.
+func sameDiagnosis(a, b api.Diagnosis) bool {
 	a.Message, b.Message = "", ""
 	return a == b
 }

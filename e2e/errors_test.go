@@ -23,9 +23,9 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// Limits that make no sense, and words no program can be given: each is refused
-// under its code with the cause in the sentence, and no host path. A negative span
-// does not parse at all, so that it is a bad request before it is a limit.
+// Limits that make no sense, and arguments that no program can be given: each is refused with its
+// code and a message that names the cause but no host path. A negative duration does not parse at
+// all, so it is a bad request rather than a bad limit.
 func TestNonsenseIsRefusedByName(t *testing.T) {
 	a := startAgent(t)
 	limits := func(l api.Limits) api.Run { r := sh("exit 0"); r.Limits = l; return r }
@@ -82,8 +82,8 @@ func TestNonsenseIsRefusedByName(t *testing.T) {
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
 
-// PID-15: no processes is none asked for. The default is in force, where a runtime
-// that hands the number on would set no limit.
+// PID-15: zero processes means not specified. The default applies; a runtime that passes the number
+// on would set no limit.
 func TestZeroProcessesAreTheDefault(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	c, err := net.Dial("unix", a.socket)
@@ -110,8 +110,7 @@ func TestZeroProcessesAreTheDefault(t *testing.T) {
 	}
 }
 
-// FIO-16: an archive that is none, or a bomb, is the caller's to mend, and told so
-// at once.
+// FIO-16: a file that is no archive, or is a bomb, is the caller's error, and is refused at once.
 func TestHostileArchivesAreRefusedOverTheSocket(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	var bomb bytes.Buffer
@@ -139,9 +138,9 @@ func TestHostileArchivesAreRefusedOverTheSocket(t *testing.T) {
 	a.refused(t, api.Run{Image: "hostile", Argv: []string{"x"}}, api.CodeNoImage)
 }
 
-// Two runs whose memory together is over the agent's are not both admitted, and
-// the second may come again; one that could never be is told so.
-func TestMemoryIsPromisedOnce(t *testing.T) {
+// Two runs whose memory together exceeds the agent's are not both admitted, and the second may
+// retry. One that can never fit is refused as such.
+func TestMemoryIsReservedOnce(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--memory", "700M")
 	big := func(script string) api.Run {
 		r := sh(script)
@@ -149,7 +148,7 @@ func TestMemoryIsPromisedOnce(t *testing.T) {
 		return r
 	}
 	done := make(chan api.Result, 1)
-	first := &notify{came: make(chan struct{})}
+	first := &firstWriteWriter{came: make(chan struct{})}
 	go func() {
 		res, err := a.RunStream(t.Context(), big("echo; sleep 1"), nil, first, nil)
 		if err != nil {
@@ -171,8 +170,8 @@ func TestMemoryIsPromisedOnce(t *testing.T) {
 	}
 }
 
-// What does not come from our client: malformed, oversized and unknown requests
-// are answered with a 4xx and a code, and the agent goes on.
+// Requests that do not come from our client (malformed, oversized, unknown) get a 4xx and a code,
+// and the agent continues.
 func TestRawRequests(t *testing.T) {
 	a := startAgent(t)
 	for _, tt := range []struct {
@@ -196,7 +195,7 @@ func TestRawRequests(t *testing.T) {
 			}
 			defer c.Close()
 			_ = c.SetDeadline(patience())
-			_, _ = io.WriteString(c, tt.request) // it may be refused before it is read
+			_, _ = io.WriteString(c, tt.request) // the agent may refuse it before it has read it
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -218,8 +217,8 @@ func post(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }
 
-// A caller without root may run, but brings no profile of its own, lets nothing
-// denied through and changes no image; one outside the group does not get in.
+// A caller without root may run, but may not bring its own profile, let denied calls through or
+// change an image. A caller outside the group gets no connection.
 func TestAnUnprivilegedCaller(t *testing.T) {
 	a := startAgent(t, "--group", "nogroup")
 	brig := binary(t, "brig")
@@ -244,7 +243,7 @@ func TestAnUnprivilegedCaller(t *testing.T) {
 	}{
 		{"a run", 65534, []string{"run", "--rootfs", "tiny", "--", "true"}, 0, ""},
 		{"a profile of one's own", 65534, []string{"run", "--profile", profile, "--rootfs", "tiny", "--", "true"}, 125, "needs root"},
-		{"log mode", 65534, []string{"run", "--profile-mode", "log", "--rootfs", "tiny", "--", "true"}, 125, "lets only root ask for it"},
+		{"log mode", 65534, []string{"run", "--profile-mode", "log", "--rootfs", "tiny", "--", "true"}, 125, "only to root"},
 		{"a removal", 65534, []string{"rootfs", "rm", "tiny"}, 125, "root"},
 		{"a stranger", 12345, []string{"run", "--rootfs", "tiny", "--", "true"}, 125, "group"},
 	} {

@@ -17,8 +17,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// where prints the file systems and inodes that a run finds, and waits for its stdin to end.
-const where = `#include <stdio.h>
+// printInodes prints the file systems and inodes that a run sees, and waits for its stdin to end.
+const printInodes = `#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -26,23 +26,23 @@ int main(void) { struct stat st; char b; const char *p[] = {"/", "/bin/busybox",
   for (int i = 0; i < 4; i++) { stat(p[i], &st); printf("%s %u:%u %lu\n", p[i], major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino); }
   fflush(stdout); while (read(0, &b, 1) > 0); return 0; }`
 
-// RES-25: no two runs in mode exclusive have a file of the image in common, and none has one in common
-// with the store; runs in mode strict have. What is told here by device and inode
-// TestHostileChannelsOfAnImage shows by what gets across.
+// RES-25: no two runs in mode exclusive share a file of the image, and none shares one with the
+// store; runs in mode strict do. This test compares devices and inodes;
+// TestHostileChannelsOfAnImage shows what gets across.
 func TestExclusiveRunsShareNothing(t *testing.T) {
 	a := startAgent(t, "--slots", "3", "--max-wall", "5m")
-	var stays []*staying
+	var stays []*heldRun
 	leave := func() {
 		for _, s := range stays {
-			s.leave()
+			s.release()
 		}
 		stays = nil
 	}
 	seen := func(t *testing.T, mode api.Mode, name string) map[string]string {
 		t.Helper()
-		r := program(compileC(t, fmt.Sprintf("where-%s-%d", name, os.Getpid()), where))
+		r := program(compileC(t, fmt.Sprintf("where-%s-%d", name, os.Getpid()), printInodes))
 		r.Mode, r.Limits.Wall, r.Limits.Memory = mode, slowly(25), 64*api.MiB
-		s := a.stay(t, r)
+		s := a.startHeldRun(t, r)
 		stays = append(stays, s)
 		files := map[string]string{}
 		for line := range strings.Lines(s.said.String()) {
@@ -77,9 +77,9 @@ func TestExclusiveRunsShareNothing(t *testing.T) {
 	})
 }
 
-// A run in mode exclusive is one like any other but for the copy: the same files with the same
-// owners, modes and times, no more memory in its figure, a root it cannot write to unless it
-// asked; and nothing is left of the copy.
+// A run in mode exclusive differs from others only by the copy: the same files with the same
+// owners, modes and times, no more memory in its measurement, a root that it cannot write to unless
+// requested; and nothing is left of the copy.
 func TestExclusiveRunsAreLikeOthers(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--memory", "1G")
 	a.needPython(t)
@@ -114,14 +114,14 @@ except OSError as e: print(e.strerror)
 		if want := map[bool]string{false: "\nRead-only file system\n", true: "\n1\n"}[writable]; said[0] != said[1] || !strings.HasSuffix(said[1], want) {
 			t.Errorf("writable %v: strict says %q, exclusive %q", writable, said[0], said[1])
 		}
-		// Names and inodes of its own copy were never looked up by another, but of a tmpfs
-		// they are there already.
+		// No other run has looked up the names and inodes of the copy, but those of a tmpfs are in
+		// memory already.
 		if memory[1] > memory[0]+int64(2*api.MiB) {
 			t.Errorf("writable %v: memory %d in mode strict, %d in mode exclusive", writable, memory[0], memory[1])
 		}
 	}
 
-	// The copy is promised with the run's memory, and only while it is there.
+	// The copy is reserved with the run's memory, and only while it exists.
 	r := api.Run{Image: "python", Argv: []string{"/bin/true"}, Mode: api.Exclusive, Limits: api.Limits{Memory: 1000 * api.MiB}}
 	if e := a.refused(t, r, api.CodeAboveCeiling); !strings.Contains(e.Message, "copy of the image") {
 		t.Errorf("refused with %q", e.Message)
@@ -151,8 +151,8 @@ except OSError as e: print(e.strerror)
 	}
 }
 
-// Both stages of a compiled language, and every test, have a copy; the artifact cache serves
-// them as it does others.
+// Both stages of a compiled language, and every test, have a copy. The artifact cache works as in
+// other modes.
 func TestExclusiveCompilesAndTests(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	images.load(t, a, "cpp")
@@ -166,15 +166,16 @@ func TestExclusiveCompilesAndTests(t *testing.T) {
 	}
 }
 
-// A session has no such mode, and says so by the field's name.
+// A session has no such mode; the refusal names the field.
 func TestExclusiveIsForRuns(t *testing.T) {
 	if _, err := api.Parse[api.SessionRequest]([]byte(`{"language":"python","mode":"exclusive"}`), "session"); err == nil || !strings.Contains(err.Error(), `"mode"`) {
 		t.Errorf("%v; want a refusal that names the field", err)
 	}
 }
 
-// bulky stores an image of 64 MiB whose copying takes long enough to be met, with a program.
-func bulky(t *testing.T, a *agent, program api.File) {
+// importBulkyImage stores an image of 64 MiB, which takes long enough to copy that a test can act meanwhile,
+// with a program.
+func importBulkyImage(t *testing.T, a *agent, program api.File) {
 	t.Helper()
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
@@ -195,11 +196,11 @@ func bulky(t *testing.T, a *agent, program api.File) {
 	}
 }
 
-// copying waits until a child of the agent copies an image.
-func copying(t *testing.T, a *agent) {
+// waitForCopy waits until a child of the agent is copying an image.
+func waitForCopy(t *testing.T, a *agent) {
 	t.Helper()
 	for deadline := patience(); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		for _, pid := range family(a.cmd.Process.Pid) {
+		for _, pid := range descendants(a.cmd.Process.Pid) {
 			if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && string(text) == "imagefiles\x00copy\x00" {
 				return
 			}
@@ -208,13 +209,13 @@ func copying(t *testing.T, a *agent) {
 	t.Fatalf("no image is copied\n%s", a.log)
 }
 
-// An image that is removed while it is copied stays whole until it is; then nothing of it is
+// An image that is removed during a copy stays whole until the copy is done; then nothing of it is
 // left in the store.
 func TestExclusiveImageRemovedWhileCopied(t *testing.T) {
 	a := startAgentAlone(t)
 	done := compileC(t, "done", `int main(void) { return 0; }`)
 	for range 2 {
-		bulky(t, a, done)
+		importBulkyImage(t, a, done)
 		ended := make(chan error, 1)
 		go func() { // joined below
 			res, err := a.Run(t.Context(), api.Run{Image: "bulky", Argv: []string{"/done"}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}})
@@ -223,7 +224,7 @@ func TestExclusiveImageRemovedWhileCopied(t *testing.T) {
 			}
 			ended <- err
 		}()
-		copying(t, a)
+		waitForCopy(t, a)
 		if err := a.RemoveImage(t.Context(), "bulky"); err != nil {
 			t.Error(err)
 		}
@@ -245,27 +246,27 @@ func TestExclusiveImageRemovedWhileCopied(t *testing.T) {
 	}
 }
 
-// An agent that is killed while it copies an image leaves no process, mount or group behind
-// brig cleanup; so does a caller who leaves meanwhile.
+// An agent that is killed while it copies an image leaves no process, mount or group after brig
+// cleanup. Neither does a caller that hangs up during the copy.
 func TestExclusiveKilledWhileCopying(t *testing.T) {
 	testenv.NeedRoot(t)
 	testenv.CleanHost(t)
-	dir, data := placeOf(t, "brig-e2e-"), placeOf(t, "brig-data-")
+	dir, data := publicDir(t, "brig-e2e-"), publicDir(t, "brig-data-")
 	done := compileC(t, "done", `int main(void) { return 0; }`)
 	a := launch(t, dir, data, "--slots", "1")
-	bulky(t, a, done)
+	importBulkyImage(t, a, done)
 	ask := api.Run{Image: "bulky", Argv: []string{"/done"}, Mode: api.Exclusive, Limits: api.Limits{Wall: seconds(20)}}
 
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { _, err := a.Run(ctx, ask); ended <- err }() // joined below
-	copying(t, a)
+	waitForCopy(t, a)
 	leave()
 	if err := <-ended; err == nil {
 		t.Error("a run whose caller left ended well")
 	}
 	var res api.Result
-	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) { // when the other is gone
+	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) { // once the other is gone
 		var err error
 		var e *api.Error
 		if res, err = a.Run(t.Context(), ask); err == nil || !errors.As(err, &e) || e.Code != api.CodeBusy || time.Now().After(deadline) {
@@ -278,22 +279,23 @@ func TestExclusiveKilledWhileCopying(t *testing.T) {
 	wantVerdict(t, res, api.OK)
 
 	go func() { _, err := a.Run(t.Context(), ask); ended <- err }() // joined below
-	copying(t, a)
+	waitForCopy(t, a)
 	pid := a.cmd.Process.Pid
 	a.kill()
 	if err := <-ended; err == nil {
 		t.Error("a run whose agent was killed ended well")
 	}
-	for deadline := patience(); exec.Command("pgrep", "-f", "^imagefiles copy").Run() == nil || len(family(pid)) > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := patience(); exec.Command("pgrep", "-f", "^imagefiles copy").Run() == nil || len(descendants(pid)) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the copying outlives the agent")
 		}
 	}
-	cleanAfter(t, filepath.Join(dir, "run"))
+	cleanUpAfterKill(t, filepath.Join(dir, "run"))
 }
 
-// cleanAfter removes what a killed agent left in its run directory, and demands that it is all.
-func cleanAfter(t *testing.T, run string) {
+// cleanUpAfterKill removes what a killed agent left in its run directory, and demands that nothing
+// remains.
+func cleanUpAfterKill(t *testing.T, run string) {
 	t.Helper()
 	if out, err := exec.Command(binary(t, "brig"), "cleanup", "--run-dir", run).CombinedOutput(); err != nil {
 		t.Errorf("brig cleanup: %v\n%s", err, out)

@@ -13,9 +13,9 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// MEM-41. No run makes more than 10,000 lock objects by flock, which no group is charged
-// for: not by many open files in many processes, nor by files that are closed and stay mapped,
-// nor where descriptors move from place to place, or from parent to child, while the agent
+// MEM-41. No run creates more than 10,000 lock objects with flock, which are charged to no group:
+// not with many open files in many processes, nor with files that are closed and stay mapped, nor
+// when descriptors move from one number to another, or from parent to child, while the agent
 // counts.
 func TestFileLocksAreBounded(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
@@ -79,13 +79,13 @@ int main(int argc, char **argv) {
 			before, most := lockObjects(t), 0
 			r := program(prog, how)
 			r.Limits = api.Limits{Wall: slowly(60), CPU: slowly(60), OpenFiles: 4000}
-			done := a.later(t, r)
+			done := a.runAsync(t, r)
 			for {
 				select {
 				case res := <-done:
 					t.Logf("%d objects, %s, wall %s, refused %+v", most, res.Verdict, time.Duration(res.Timing.Wall), res.Refused)
 					wantVerdict(t, res, api.OK)           // it has come to the bound
-					if most > 10_000+600 || most < 3000 { // those of the host, and that a processor keeps for the next
+					if most > 10_000+600 || most < 3000 { // plus the host's own, and those that a processor caches
 						t.Errorf("%d objects; the bound is 10,000, and the test is to make many", most)
 					}
 					if len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" || res.Refused[0].Syscall != "flock" {
@@ -100,9 +100,9 @@ int main(int argc, char **argv) {
 	}
 }
 
-// A program that gives back what it locks goes on for ever: by closing the file or by
-// LOCK_UN, with threads that sleep beside it, or several processes that wait for one another.
-func TestFileLocksGivenBackAreFree(t *testing.T) {
+// A program that releases what it locks can continue without limit: by closing the file or by
+// LOCK_UN, with sleeping threads, or with several processes that wait for one another.
+func TestReleasedFileLocksAreUnlimited(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "returned", `#define _GNU_SOURCE
 #include <fcntl.h>
@@ -146,9 +146,9 @@ int main(int argc, char **argv) {
 			t.Logf("wall %s", time.Duration(res.Timing.Wall))
 		})
 	}
-	// In a session, too, with what an exec has left asleep there.
+	// The same in a session, with a process that an exec has left asleep there.
 	id := a.session(t, nil).ID
-	a.says(t, id, "sleep 600 >/dev/null 2>&1 & echo", "\n")
+	a.wantOutput(t, id, "sleep 600 >/dev/null 2>&1 & echo", "\n")
 	if err := a.PutFile(t.Context(), id, "returned", bytes.NewReader(prog.Content), true); err != nil {
 		t.Fatal(err)
 	}
@@ -158,10 +158,10 @@ int main(int argc, char **argv) {
 	}
 }
 
-// MEM-41. A profile that lets every command of fcntl through has record locks counted, and
-// neither locks of open files, which a mapping would keep where nobody can count them, nor
-// leases; one that names these is refused.
-func TestLocksOfOpenFilesAreRefused(t *testing.T) {
+// MEM-41. With a profile that allows every command of fcntl, record locks are counted. Open file
+// description locks, which a mapping would keep where they cannot be counted, and leases are
+// refused; a profile that names these is refused.
+func TestOpenFileDescriptionLocksAreRefused(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "openfile", `#define _GNU_SOURCE
 #include <errno.h>
@@ -208,7 +208,7 @@ int main(void) {
 		return run
 	}
 	before, most := lockObjects(t), 0
-	done := a.later(t, own(rule))
+	done := a.runAsync(t, own(rule))
 	for over := false; !over; {
 		select {
 		case res := <-done:

@@ -10,8 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// collected runs a script with inputs and returns the files that came back and
-// the reasons of those that did not.
+// collected runs a script with inputs and returns the files that came back, and the reasons for
+// those that did not.
 func (a *agent) collected(t *testing.T, r api.Run) (files map[string]string, skipped map[string]string) {
 	t.Helper()
 	res := a.run(t, r)
@@ -67,8 +67,8 @@ func TestInputsArePlacedAndOutputsCollected(t *testing.T) {
 	}
 }
 
-// FIO-01, -02, -04, -05, -08 and more: what is no regular file below /box is
-// skipped by name with the reason, and nothing outside is ever read.
+// FIO-01, -02, -04, -05, -08 and more: anything but a regular file below /box is skipped by name
+// with the reason, and nothing outside is ever read.
 func TestTricksWithOutputsAreSkippedByName(t *testing.T) {
 	canary := filepath.Join(t.TempDir(), "canary")
 	if err := os.WriteFile(canary, []byte("CANARY-9f3"), 0o644); err != nil {
@@ -174,8 +174,9 @@ int main(void) { symlink("/etc/passwd", "link"); close(open("file", O_CREAT|O_WR
 	})
 }
 
-// Inputs belong to the program, in directories it may write to, but for those to be executed,
-// which it may only remove (MEM-20); they bring their x bit both ways; a second name of a file is a file like another.
+// Inputs belong to the program, in directories that it may write to, except executable inputs,
+// which it may only remove (MEM-20). The x bit is kept in both directions. A second name of a file
+// counts as a separate file.
 func TestInputsBelongToTheProgram(t *testing.T) {
 	a := startAgent(t)
 	r := sh(`stat -c '%u:%g %a %n' in.txt d d/e d/e/deep run.sh && echo x >> d/e/deep && mkdir d/e/more && ln in.txt second && cp run.sh again.sh && chmod +x again.sh && rm run.sh`)
@@ -194,8 +195,8 @@ func TestInputsBelongToTheProgram(t *testing.T) {
 	}
 }
 
-// A directory its owner has closed harms nothing. A socket, which collecting
-// would skip, no tier lets a program make.
+// A directory that its owner has closed does no harm. A socket would be skipped by collecting, but
+// no tier lets a program make one.
 func TestClosedDirectoriesHarmNothing(t *testing.T) {
 	a := startAgent(t)
 	r := sh("mkdir closed; echo x > closed/in; chmod 0 closed; echo fine > fine")
@@ -230,8 +231,8 @@ int main(void) { return mknod("out", S_IFSOCK | 0600, 0) == 0; }`)
 	})
 }
 
-// A write through a shared mapping moves no time stamp of a file on tmpfs: the bytes
-// tell that it has changed, and that one which was only read has not.
+// A write through a shared mapping changes no timestamp of a file on tmpfs: the bytes show that it
+// has changed, and that a file which was only read has not.
 func TestAChangeThroughAMappingComesBack(t *testing.T) {
 	a := startAgent(t)
 	mapped := compileC(t, "mapped", `#include <fcntl.h>

@@ -8,7 +8,7 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// Flags that people know from other judges do what they do there.
+// Flags that users know from other judges have the same effect here.
 func TestFlagsOfCompilers(t *testing.T) {
 	b := bench{startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m"), make(chan struct{}, 2)}
 	const cHello = "#include <stdio.h>\n"
@@ -30,7 +30,7 @@ func TestFlagsOfCompilers(t *testing.T) {
 		{"typescript", "const x: number = 'a'; console.log(x)", []string{"--noCheck"}, "a\n"},
 		{"typescript", "const x: number = 1; console.log(x)", []string{"--noImplicitAny"}, "1\n"},
 	} {
-		if !chosen(tt.language, tongues[tt.language].later) {
+		if !chosen(tt.language, languageTests[tt.language].onlyAll) {
 			continue
 		}
 		l, err := languageNamed(t, tt.language)
@@ -51,7 +51,7 @@ func TestFlagsOfCompilers(t *testing.T) {
 	}
 }
 
-// Without the check of types a TypeScript program must still be one.
+// Without type checks a TypeScript program must still be syntactically valid.
 func TestTypeScriptWithoutTypeCheck(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	if !chosen("typescript", false) {
@@ -66,7 +66,7 @@ func TestTypeScriptWithoutTypeCheck(t *testing.T) {
 	}
 }
 
-// C# Debug.Assert holds where the program is compiled for it, and is nothing otherwise.
+// C# Debug.Assert is checked if the program is compiled with it, and ignored otherwise.
 func TestCSharpAssertions(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	if !chosen("csharp", true) {

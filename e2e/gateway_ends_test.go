@@ -15,13 +15,13 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A result that was answered is in the history, whoever is killed.
+// A result that was returned is in the history, whichever process is killed.
 func TestGatewayKilled(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	data := filepath.Join(a.dir, "gateway")
 	s := launchService(t, a, data)
 	var mu sync.Mutex
-	var told []string
+	var reported []string
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -37,14 +37,14 @@ func TestGatewayKilled(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				told = append(told, r.Run)
+				reported = append(reported, r.Run)
 				mu.Unlock()
 			}
 		})
 	}
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		mu.Lock()
-		n := len(told)
+		n := len(reported)
 		mu.Unlock()
 		if n > 50 {
 			break
@@ -64,21 +64,22 @@ func TestGatewayKilled(t *testing.T) {
 	}](s, "/v1/history?limit=1000") {
 		kept[e.Run] = true
 	}
-	for _, id := range told {
+	for _, id := range reported {
 		if !kept[id] {
 			t.Errorf("run %s was answered and is not in the history", id)
 		}
 	}
 
-	// Without its agent the service says so, and goes on when there is one again.
-	running := s.alone(sh("sleep 60"))
-	s.listen(running, "", func(e heard) bool { return e.name != "started" })
+	// Without its agent the service reports that it is not ready, and resumes when there is an
+	// agent again.
+	running := s.startDetached(sh("sleep 60"))
+	s.listen(running, "", func(e streamEvent) bool { return e.name != "started" })
 	a.kill()
-	if st := s.settled(running); st.Error == nil || st.Error.Code != api.CodeAgentGone {
+	if st := s.waitDone(running); st.Error == nil || st.Error.Code != api.CodeAgentGone {
 		t.Errorf("a run whose agent was killed: %+v", st)
 	}
 	s.refused("POST", "/v1/runs", sh("true"), 503, api.CodeAgentUnreachable)
-	s.call("GET", "/health/ready", nil, 503, nil) // known from then on
+	s.call("GET", "/health/ready", nil, 503, nil) // known from now on
 	s.call("GET", "/health/live", nil, 200, nil)
 	b := launch(t, a.dir, a.data, sharedFlags...)
 	defer b.stop()
@@ -87,8 +88,8 @@ func TestGatewayKilled(t *testing.T) {
 	wantVerdict(t, res, api.OK)
 }
 
-// API-12: an address that others reach is not served without keys.
-func TestServeRefusesStrangers(t *testing.T) {
+// API-12: without keys the service does not listen on an address that other hosts can reach.
+func TestServeWithoutKeysRefusesPublicAddresses(t *testing.T) {
 	for args, want := range map[string]string{
 		"--listen 0.0.0.0:0":                    "--keys",
 		"--listen :0":                           "--keys",
@@ -111,9 +112,9 @@ func TestServeRefusesStrangers(t *testing.T) {
 	}
 }
 
-// A client that takes no answer holds the end up for no longer than is said, and no
-// session outlives the service for it.
-func TestGatewayEndsThoughAReaderIsSlow(t *testing.T) {
+// A client that does not read its answer delays the shutdown by no more than the stated time, and
+// no session outlives the service because of it.
+func TestGatewayEndsDespiteASlowReader(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a, "--grace", "1s")
 	id := s.session("p", "t")
@@ -126,7 +127,7 @@ func TestGatewayEndsThoughAReaderIsSlow(t *testing.T) {
 	if _, err := fmt.Fprintf(c, "GET /v1/sessions/%s/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n", id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Read(make([]byte, 1)); err != nil { // it comes, and is not taken
+	if _, err := c.Read(make([]byte, 1)); err != nil { // the answer arrives, and the rest is not read
 		t.Fatal(err)
 	}
 	begun := time.Now()

@@ -17,15 +17,15 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// API-06: a file's name, over each way it can come, either is one of a place below
-// /box or is refused; nothing is written anywhere else.
+// API-06: a file name, over each interface that takes one, either names a file below /box or is
+// refused; nothing is written anywhere else.
 func TestGatewayFileNames(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a)
 	id := s.session("", "")
-	beside := filepath.Join(a.dir, "beside")
+	outside := filepath.Join(a.dir, "outside")
 	for _, name := range []string{
-		"", ".", "..", "./", "/", "a/", "a/.", "a/..", "a//b", "./a", "a/../b", "../a", "../../../../../../" + beside, beside, // FIO-03
+		"", ".", "..", "./", "/", "a/", "a/.", "a/..", "a//b", "./a", "a/../b", "../a", "../../../../../../" + outside, outside, // FIO-03
 		"a\x00b", "\xff\xfe", strings.Repeat("x", 256), strings.Repeat("x/", 3000) + "x", // FIO-10
 	} {
 		text, err := json.Marshal(name)
@@ -33,13 +33,13 @@ func TestGatewayFileNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		code := api.CodeBadFile
-		if name == "\xff\xfe" { // no JSON can say it; sent as it is, the body is none
+		if name == "\xff\xfe" { // JSON cannot express it; sent raw, the body is not JSON
 			text, code = []byte("\"\xff\xfe\""), api.CodeBadRequest
 		}
 		s.refused("POST", "/v1/runs", `{"image":"tiny","argv":["true"],"files":[{"name":`+string(text)+`,"content":"x"}]}`, 400, code)
 		s.refused("POST", "/execute", `{"code":"1","files":{`+string(text)+`:"x"}}`, 400, code)
 		if name == "" {
-			continue // that is the list of files
+			continue // this path is the list of files
 		}
 		res, err := s.request(t.Context(), "PUT", "/v1/sessions/"+id+"/files/"+url.PathEscape(name), strings.NewReader("x"))
 		if err != nil {
@@ -50,10 +50,10 @@ func TestGatewayFileNames(t *testing.T) {
 			t.Errorf("PUT of file %.60q is answered %s", name, res.Status)
 		}
 	}
-	if _, err := os.Lstat(beside); !os.IsNotExist(err) {
-		t.Errorf("%s is there: %v", beside, err)
+	if _, err := os.Lstat(outside); !os.IsNotExist(err) {
+		t.Errorf("%s is there: %v", outside, err)
 	}
-	// Names that are only odd are names (FIO-12).
+	// Names that are merely unusual are valid names (FIO-12).
 	for _, name := range []string{"-rf", "compile.sh", "a b", "日本", "..a", "a\nb", "\u202egpj"} {
 		r := api.Run{Image: "tiny", Argv: []string{"cat", "./" + name}, Files: []api.File{{Name: name, Content: api.Bytes(name)}}}
 		var res api.Result
@@ -63,14 +63,14 @@ func TestGatewayFileNames(t *testing.T) {
 		}
 		at := "/v1/sessions/" + id + "/files/" + url.PathEscape(name)
 		s.call("PUT", at, strings.NewReader(name), 204, nil)
-		if got := s.text(at); got != name { // API-23: and its answer's headers are whole
+		if got := s.getText(at); got != name { // API-23: and the headers of the response are intact
 			t.Errorf("the session's file %q says %q", name, got)
 		}
 	}
 }
 
-// API-17, API-18, API-19, API-24: nothing that a request names is fetched, installed or
-// called back: the listener that all of them name hears nobody but the control.
+// API-17, API-18, API-19, API-24: nothing that a request names is fetched, installed or called
+// back. All of them name one listener, and only the control reaches it.
 func TestGatewayFetchesNothing(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a)
@@ -121,13 +121,13 @@ func TestGatewayFetchesNothing(t *testing.T) {
 	}
 }
 
-// API-27: a session is reached by its id and its owner's key; neither is there to be
-// guessed, and an id that has ended leads nowhere.
+// API-27: a session is reached with its id and its owner's key. Neither can be guessed, and the id
+// of an ended session leads nowhere.
 func TestGatewaySessionsAreNotGuessed(t *testing.T) {
 	a := startAgent(t, append([]string{"--sessions", "8"}, sharedFlags...)...)
 	file, keys := keysFile(t, a.dir, "ann", "bob")
 	s := startService(t, a, "--keys", file)
-	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
 	seen := map[string]string{}
 	var ids []string
 	for _, task := range []string{"1", "2", "3"} {
@@ -180,14 +180,14 @@ func TestGatewaySessionsAreNotGuessed(t *testing.T) {
 	}
 }
 
-// API-02: behind a proxy all callers have one address. A key whose bodies come slowly,
-// over each way that takes one, has its share of the connections, and no more: another
-// key is served at once, and it is told which bound it is at.
+// API-02: behind a proxy all callers have one address. A key that sends its bodies slowly, over
+// each interface that takes one, gets its share of the connections and no more: another key is
+// served at once, and the slow key's error names the limit.
 func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	file, keys := keysFile(t, a.dir, "slow", "quick")
 	s := startService(t, a, "--keys", file, "--max-conns", "64", "--max-bodies", "32")
-	tardy, quick := s.as(keys["slow"]), s.as(keys["quick"])
+	tardy, quick := s.withKey(keys["slow"]), s.withKey(keys["quick"])
 	const each = 32 / 8
 	id := tardy.session("p", "t")
 	begin := func(what string) net.Conn {
@@ -230,17 +230,17 @@ func TestGatewaySlowBodiesOfAKey(t *testing.T) {
 			}
 			defer res.Body.Close()
 			var p api.Problem
-			if res.StatusCode == 200 { // those of before may have had the places still
+			if res.StatusCode == 200 { // the earlier requests may still have held the slots
 				held = append(held, begin(what))
 				return false
 			}
-			if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 429 || p.Code != api.CodeBodiesFull ||
+			if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != 429 || p.Code != api.CodeTooManyBodies ||
 				!strings.Contains(p.Detail, "4 requests of this key") || res.Header.Get("Retry-After") == "" {
 				t.Fatalf("%s: %+v (%v)", res.Status, p, err)
 			}
 			return true
 		})
-		for range 128 { // twice the connections that there are
+		for range 128 { // twice the number of connections
 			held = append(held, begin(what))
 		}
 		for range 3 {

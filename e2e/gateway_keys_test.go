@@ -9,10 +9,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Keys come and go while the service runs, which has given up the root that could open
-// their file.
+// Keys are added and removed while the service runs, although it has dropped the root privileges
+// that could open their file.
 func TestKeysChangeWhileServing(t *testing.T) {
-	a := startAgentBeside(t, sharedFlags...)
+	a := startParallelAgent(t, sharedFlags...)
 	file, keys := keysFile(t, a.dir, "ann", "bob", "op!")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	}
 	write(file, without("bob"))
 	s := startService(t, a, "--keys", file)
-	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
 	status := func(as *service) int {
 		res, err := as.request(t.Context(), "GET", "/v1/languages", nil)
 		if err != nil {
@@ -57,8 +57,8 @@ func TestKeysChangeWhileServing(t *testing.T) {
 		t.Errorf("the log does not tell whose sessions are left\n%s", s.log)
 	}
 	write(file, []byte("keys: ["))
-	eventually(t, "a broken file to be told", func() bool { return strings.Contains(s.log.String(), "CANNOT BE READ") })
-	op := s.as(keys["op"])
+	eventually(t, "a broken file to be told", func() bool { return strings.Contains(s.log.String(), "CANNOT BE RELOADED") })
+	op := s.withKey(keys["op"])
 	unread := func(as *service) bool {
 		t.Helper()
 		var h map[string]any
@@ -68,7 +68,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if !unread(op) || unread(bob) || unread(s) {
 		t.Error("health tells a holder of admin, and nobody else, that the keys are not those of the file")
 	}
-	if strings.Contains(op.text("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
+	if strings.Contains(op.getText("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
 		t.Error("the metrics do not tell it")
 	}
 	eventually(t, "an alert", func() bool {
@@ -79,7 +79,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 		t.Errorf("another key is told %v", none)
 	}
 
-	// Another file in its place is read as soon as it can be.
+	// A replacement file is read as soon as it can be opened.
 	write(file+".new", text)
 	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
@@ -92,31 +92,31 @@ func TestKeysChangeWhileServing(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the keys of another file", func() bool { return status(ann) == 200 })
-	ann.call("GET", "/v1/sessions/"+id, nil, 200, nil) // hers again
-	if unread(op) || !strings.Contains(op.text("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
+	ann.call("GET", "/v1/sessions/"+id, nil, 200, nil) // it is ann's session again
+	if unread(op) || !strings.Contains(op.getText("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
 		t.Error("keys that can be read again are told as if they could not")
 	}
-	if all := pages[struct{ Kind string }](op, "/v1/alerts?all=true"); len(all) != 1 { // for two broken files, one after the other
+	if all := pages[struct{ Kind string }](op, "/v1/alerts?all=true"); len(all) != 1 { // one alert for two broken files in succession
 		t.Errorf("alerts %v", all)
 	}
 	write(file, []byte("keys:\n"))
 	eventually(t, "the last key that was taken away", func() bool { return status(op) == 401 })
 }
 
-// One key's long jobs, as many as there are slots, do not keep another's run waiting until
-// they end.
-func TestGatewayTestsLeaveTurnsToOtherKeys(t *testing.T) {
+// One key's long jobs, as many as there are slots, do not make another key's run wait until they
+// end.
+func TestGatewayTestsLeaveSlotsToOtherKeys(t *testing.T) {
 	a := startAgent(t, append(sharedFlags, "--slots", "1")...)
 	file, keys := keysFile(t, a.dir, "ann", "bob")
 	s := startService(t, a, "--keys", file)
-	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
-	first := ann.alone(manyTests(4096, "sleep 0.2"))
+	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
+	first := ann.startDetached(manyTests(4096, "sleep 0.2"))
 	var st api.Status
 	eventually(t, "the first to have its turn", func() bool {
 		ann.call("GET", "/v1/runs/"+first, nil, 200, &st)
 		return st.State == api.Running
 	})
-	second := ann.alone(manyTests(4096, "sleep 0.2"))
+	second := ann.startDetached(manyTests(4096, "sleep 0.2"))
 	own := sh("echo mine")
 	own.Limits.Memory = 64 * api.MiB
 	for range 3 {
@@ -132,6 +132,6 @@ func TestGatewayTestsLeaveTurnsToOtherKeys(t *testing.T) {
 	}
 	for _, id := range []string{second, first} {
 		ann.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
-		ann.settled(id)
+		ann.waitDone(id)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What brig serve tells and logs is a line a step, and a record each where that was
-// asked for, the error it ends with too.
+// brig serve prints and logs one line per step, or one record each if requested, including the
+// error that it ends with.
 func TestServeLogsRecords(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	a.needPython(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/ownservice"
 )
 
-// A loadedAgent answers as its test says, of 16 slots.
+// A loadedAgent is a fake agent with 16 slots that answers as its test says.
 type loadedAgent struct {
 	socket string
 	run    func(w http.ResponseWriter, r *http.Request)
@@ -30,7 +30,7 @@ type loadedAgent struct {
 
 func newLoadedAgent(t *testing.T) *loadedAgent {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "agent") // a socket's name must be short, and the service's user reach it
+	dir, err := os.MkdirTemp("", "agent") // the socket's name must be short, and the service's user must reach it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func newLoadedAgent(t *testing.T) *loadedAgent {
 	return a
 }
 
-// answerLoaded gives a run's result, in one piece or as a stream, as it was asked for.
+// answerLoaded writes a run's result, in one piece or as a stream, as requested.
 func answerLoaded(w http.ResponseWriter, r *http.Request, res api.Result) {
 	if r.Header.Get("Upgrade") == "" {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -82,7 +82,7 @@ func answerLoaded(w http.ResponseWriter, r *http.Request, res api.Result) {
 		_, _ = c.Write(append(head, payload...))
 	}
 	_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n\r\n")
-	frame(api.FrameTaken, nil)
+	frame(api.FrameAdmitted, nil)
 	for buf, k := make([]byte, api.FrameMax), api.FrameType(0); k != api.FrameStdinEnd; {
 		if k, _, err = api.ReadFrame(rw, buf); err != nil {
 			return
@@ -118,11 +118,11 @@ func serveLoaded(t *testing.T, agent *loadedAgent, flags ...string) *loadedServi
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = own.Stop(0) }) // its clients take nothing
+	t.Cleanup(func() { _ = own.Stop(0) }) // its clients read nothing
 	return &loadedService{strings.TrimPrefix(own.URL, "http://"), own.Cmd.Process.Pid}
 }
 
-// peak is the most memory that the process had at a time, in bytes.
+// peak is the largest memory that the process has had, in bytes.
 func (s *loadedService) peak(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
@@ -137,7 +137,7 @@ func (s *loadedService) peak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// ceiling is the most that the service says it takes.
+// ceiling is the most memory that the service says it uses.
 func (s *loadedService) ceiling(t *testing.T) int64 {
 	t.Helper()
 	res, err := http.Get("http://" + s.at + "/health")
@@ -154,7 +154,7 @@ func (s *loadedService) ceiling(t *testing.T) int64 {
 	return h.Most
 }
 
-// stall sends a request and takes no more of its answer than the status, which it gives.
+// stall sends a request and reads no more of the response than the status, which it returns.
 func (s *loadedService) stall(t *testing.T, method, path string, body []byte) (status int) {
 	c, err := net.Dial("tcp", s.at)
 	if err != nil {
@@ -168,13 +168,13 @@ func (s *loadedService) stall(t *testing.T, method, path string, body []byte) (s
 	_, _ = c.Write(body)
 	res, err := http.ReadResponse(bufio.NewReaderSize(c, 16), nil)
 	if err != nil {
-		return 0 // not answered, and cut off at the end
+		return 0 // not answered; disconnected at the end
 	}
 	return res.StatusCode
 }
 
-// API-15: however many callers send or ask for much and take nothing, the service stays
-// within the memory that it states, and goes on answering.
+// API-15: however many callers send or request much and read nothing, the service stays within the
+// memory that it states, and continues to answer.
 func TestServeStaysWithinItsMemory(t *testing.T) {
 	text := bytes.Repeat([]byte("a line of output\n"), 1<<20)     // 17 MiB
 	binary := bytes.Repeat([]byte{0, 0xff, 0xfe, 1, 7}, 16<<20/5) // 16 MiB, a third more in base64
@@ -199,7 +199,7 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		res  api.Result
-		hold bool // the agent answers nothing before the end
+		hold bool // the agent answers nothing until the end
 		load func(s *loadedService) func() map[int]int
 	}{
 		{"answers in one piece", api.Result{Stdout: text[:16<<20], Stderr: binary}, false, func(s *loadedService) func() map[int]int {
@@ -230,11 +230,11 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 		}},
 		{"large bodies", api.Result{}, true, func(s *loadedService) func() map[int]int {
 			body := []byte(`{"language":"c","source":"` + strings.Repeat("x", 8<<20-200) + `"}`)
-			return many(100, func(i int) int { first(i); return s.stall(t, "POST", "/v1/runs", body) })
+			return many(100, func(i int) int { delayAllButTwo(i); return s.stall(t, "POST", "/v1/runs", body) })
 		}},
 		{"bodies of many entries", api.Result{}, true, func(s *loadedService) func() map[int]int {
 			body := []byte(`{"language":"c","source":"x","tests":[` + strings.TrimSuffix(strings.Repeat(`{"args":[`+strings.TrimSuffix(strings.Repeat(`"",`, 900), ",")+`]},`, 1000), ",") + `]}`)
-			return many(200, func(i int) int { first(i); return s.stall(t, "POST", "/v1/runs", body) })
+			return many(200, func(i int) int { delayAllButTwo(i); return s.stall(t, "POST", "/v1/runs", body) })
 		}},
 		{"many bodies below a mebibyte", api.Result{}, true, func(s *loadedService) func() map[int]int {
 			body := []byte(`{"language":"c","source":"` + strings.Repeat("x", 1<<20-200) + `"}`)
@@ -274,10 +274,11 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 	}
 }
 
-// first lets two bodies come whole before the others: those that come at once keep room for
-// parts of themselves from each other, and none may be whole (docs/attacks.md).
-func first(i int) {
-	if i >= 2 {
+// delayAllButTwo lets one body arrive whole before the others start: bodies that arrive together each hold
+// a part of the quota, and then none may become whole (docs/attacks.md). Two of these with many
+// entries are already more than the quota.
+func delayAllButTwo(i int) {
+	if i >= 1 {
 		time.Sleep(slow(2 * time.Second))
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/brig-sandbox/brig/internal/ownservice"
 )
 
-// L3: a key with profile_log gets log mode where the agent's operator allows it to callers
-// other than root, and no other key does; where he does not, no service with such a key starts.
+// L3: a key with profile_log gets log mode if the agent's operator allows it to callers other than
+// root, and no other key does. If the operator does not allow it, no service with such a key
+// starts.
 func TestProfileLogOfAKeyHasEffect(t *testing.T) {
 	run := api.Run{Image: "tiny", Argv: []string{"sh", "-c", "mkfifo pipe && echo made"}, Profile: "strict", ProfileMode: api.Log}
 	a := startAgent(t, append(sharedFlags, "--profile-log")...)
@@ -22,18 +23,18 @@ func TestProfileLogOfAKeyHasEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = bytes.Replace(text, []byte("}"), []byte(", profile_log: true}"), 1) // ann's, the first
+	text = bytes.Replace(text, []byte("}"), []byte(", profile_log: true}"), 1) // the first key, ann's
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := startService(t, a, "--keys", file)
 	var res api.Result
-	s.as(keys["ann"]).call("POST", "/v1/runs", run, 200, &res)
+	s.withKey(keys["ann"]).call("POST", "/v1/runs", run, 200, &res)
 	wantVerdict(t, res, api.OK)
 	if string(res.Stdout) != "made\n" || len(res.Logged) == 0 {
 		t.Errorf("stdout %q, stderr %q, logged %+v; want a pipe, and that its making was told", res.Stdout, res.Stderr, res.Logged)
 	}
-	s.as(keys["bob"]).refused("POST", "/v1/runs", run, 403, api.CodeForbidden)
+	s.withKey(keys["bob"]).refused("POST", "/v1/runs", run, 403, api.CodeForbidden)
 
 	closed := startAgent(t, sharedFlags...)
 	own, err := ownservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", closed.socket, "--data-dir", filepath.Join(closed.dir, "gateway"), "--keys", file)

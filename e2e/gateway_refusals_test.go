@@ -14,7 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// API-01, API-03, API-04, API-09, API-11: what is no proper request changes nothing.
+// API-01, API-03, API-04, API-09, API-11: an improper request changes nothing.
 func TestGatewayRefusals(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a, "--max-body", "1M")
@@ -68,7 +68,7 @@ func TestGatewayRefusals(t *testing.T) {
 			one.refused(tt.method, tt.path, tt.body, tt.status, tt.code, tt.header...)
 		})
 	}
-	s.call("POST", "/v1/runs", ok, 200, nil, "Origin", s.url) // the documentation page's own
+	s.call("POST", "/v1/runs", ok, 200, nil, "Origin", s.url) // the origin of the documentation page
 
 	// Requests that no client library makes.
 	for _, tt := range []struct {
@@ -87,7 +87,7 @@ func TestGatewayRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = c.SetDeadline(patience())
-		_, _ = io.WriteString(c, tt.raw) // it may be cut off before it is all sent
+		_, _ = io.WriteString(c, tt.raw) // the service may disconnect before all is sent
 		answer, err := io.ReadAll(c)
 		if !strings.HasPrefix(string(answer), fmt.Sprintf("HTTP/1.1 %d ", tt.status)) {
 			t.Errorf("%s: %.100q, %v; want %d", tt.name, answer, err, tt.status)
@@ -99,7 +99,7 @@ func TestGatewayRefusals(t *testing.T) {
 	}
 }
 
-// API-15: every request of many is answered, or told to come again.
+// API-15: each of many requests is answered, or told to retry.
 func TestGatewayFlood(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a, "--queue", "8")
@@ -109,11 +109,11 @@ func TestGatewayFlood(t *testing.T) {
 	var h struct{ Load, Queued int }
 	health := func() bool { s.call("GET", "/health", nil, 200, &h); return true }
 
-	// Where all slots and places are taken, everybody else is told to come again.
-	holds := []string{s.alone(sh("sleep 600")), s.alone(sh("sleep 600"))}
+	// When all slots and queue places are taken, every other caller is told to retry.
+	holds := []string{s.startDetached(sh("sleep 600")), s.startDetached(sh("sleep 600"))}
 	var wait []<-chan int
 	for range 8 {
-		wait = append(wait, s.asks(sh("true")))
+		wait = append(wait, s.runAsync(sh("true")))
 	}
 	eventually(t, "the queue to be full", func() bool { return health() && h.Load == 2 && h.Queued == 8 })
 	for _, path := range []string{"/v1/runs", "/v1/runs?wait=false", "/v1/runs", "/v1/runs?wait=false"} {
@@ -171,10 +171,10 @@ func TestGatewayFlood(t *testing.T) {
 	}
 	none := launchService(t, a, filepath.Join(a.dir, "gateway2"), "--queue", "0")
 	defer none.stop()
-	long := none.alone(sh("sleep 60"))
-	other := none.alone(sh("sleep 60"))
+	long := none.startDetached(sh("sleep 60"))
+	other := none.startDetached(sh("sleep 60"))
 	for _, id := range []string{long, other} {
-		none.listen(id, "", func(e heard) bool { return e.name != "started" })
+		none.listen(id, "", func(e streamEvent) bool { return e.name != "started" })
 	}
 	none.refused("POST", "/v1/runs", sh("true"), 429, api.CodeQueueFull)
 	none.refused("POST", "/v1/runs?wait=false", sh("true"), 429, api.CodeQueueFull)

@@ -14,7 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/remote"
 )
 
-// session makes one of the tiny image.
+// session creates a session of the tiny image.
 func (s *service) session(project, task string) string {
 	s.t.Helper()
 	var made api.Session
@@ -34,18 +34,18 @@ func (s *service) exec(id, script string) (res api.Result) {
 
 func (s *service) read(path string) string {
 	s.t.Helper()
-	return s.text(path)
+	return s.getText(path)
 }
 
 func TestGatewaySessions(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	file, keys := keysFile(t, a.dir, "ann", "bob")
 	s := startService(t, a, "--keys", file)
-	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
 	id := ann.session("course", "ex1")
 	at := "/v1/sessions/" + id
 
-	// Files and processes last.
+	// Files and processes persist.
 	wantVerdict(t, ann.exec(id, "echo one >a; (sleep 600 >/dev/null 2>&1 </dev/null &)"), api.OK)
 	res := ann.exec(id, "cat a; ps -o args | grep -cx 'sleep 600'")
 	if string(res.Stdout) != "one\n1\n" || res.Labels != (api.Labels{Project: "course", Task: "ex1"}) {
@@ -73,7 +73,7 @@ func TestGatewaySessions(t *testing.T) {
 		t.Errorf("a link is followed: %v, %v", res, err)
 	}
 
-	// What comes as it is written.
+	// Output arrives as it is written.
 	stream, err := ann.request(t.Context(), "POST", at+"/exec", api.Exec{Argv: []string{"sh", "-c", "echo 1; sleep 0.1; echo 2; exit 3"}}, "Accept", "text/event-stream")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestGatewaySessions(t *testing.T) {
 		t.Errorf("events %q, %v", names, err)
 	}
 
-	// One of a project and task; and every key its own.
+	// One session per project and task; and each key has its own.
 	var p api.Problem
 	ann.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: "course", Task: "ex1"}}, 409, &p)
 	if p.Code != api.CodeConflict || p.Session != id {
@@ -139,15 +139,16 @@ func TestGatewaySessions(t *testing.T) {
 	}
 }
 
-// An exec whose session is deleted meanwhile is answered, with what it wrote, and is in the history.
-func TestGatewayExecCutOff(t *testing.T) {
+// An exec whose session is deleted meanwhile is answered, with what it wrote, and is in the
+// history.
+func TestGatewayExecOfADeletedSession(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := launchService(t, a, filepath.Join(a.dir, "gateway"))
 	defer s.stop()
 	id := s.session("p", "t")
 	answered := longExec(t, remote.New(s.url, ""), id)
 	s.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
-	wantCutOff(t, <-answered, "it was deleted")
+	wantSessionEnded(t, <-answered, "it was deleted")
 	runs := pages[struct {
 		ID      string      `json:"run_id"`
 		Verdict api.Verdict `json:"verdict"`
@@ -160,10 +161,10 @@ func TestGatewayExecCutOff(t *testing.T) {
 	if kept.Result == nil {
 		t.Fatalf("the run is kept as %+v", kept)
 	}
-	wantCutOff(t, *kept.Result, "it was deleted")
+	wantSessionEnded(t, *kept.Result, "it was deleted")
 }
 
-// A session is not idle while an exec of it waits for a turn.
+// A session is not idle while one of its execs waits for a slot.
 func TestGatewayExecWaitsLongerThanIdle(t *testing.T) {
 	a := startAgent(t, "--group", "daemon", "--slots", "1")
 	s := startService(t, a)
@@ -171,19 +172,19 @@ func TestGatewayExecWaitsLongerThanIdle(t *testing.T) {
 	s.call("POST", "/v1/sessions", api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}, Idle: slowly(1)}, 201, &made)
 	other := sh("sleep 600")
 	other.Limits = api.Limits{Wall: slowly(3), Memory: 64 * api.MiB}
-	first := s.alone(other)
-	s.busy(1)
+	first := s.startDetached(other)
+	s.waitLoad(1)
 	if res := s.exec(made.ID, "echo here"); string(res.Stdout) != "here\n" || res.Timing.Queued < int64(slow(1500*time.Millisecond)) {
 		t.Errorf("after %v in the queue: %s, %q", time.Duration(res.Timing.Queued), res.Verdict, res.Stdout)
 	}
-	wantVerdict(t, *s.settled(first).Result, api.WallLimit)
+	wantVerdict(t, *s.waitDone(first).Result, api.WallLimit)
 	eventually(t, "the session to be idle", func() bool {
 		_, err := a.Session(t.Context(), made.ID)
 		return err != nil
 	})
 }
 
-// Sessions end with the service; one that was killed leaves them to the next.
+// Sessions end with the service; those of a killed service are ended by the next.
 func TestGatewaySessionsEnd(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	live := func() int {
@@ -197,7 +198,7 @@ func TestGatewaySessionsEnd(t *testing.T) {
 	data := filepath.Join(a.dir, "gateway")
 	s := launchService(t, a, data)
 	s.session("", "")
-	s.session("", "") // without project and task there may be any number
+	s.session("", "") // without a project and task there is no limit of one
 	if n := live(); n != 2 {
 		t.Fatalf("%d sessions", n)
 	}
@@ -220,19 +221,19 @@ func TestGatewaySessionsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refused("POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"true"}}, 410, api.CodeSessionEnded)
-	s.session("p", "t") // its place is free
+	s.session("p", "t") // the ended session no longer counts
 	s.refused("POST", "/v1/sessions", `{"image":"tiny","lifetime":1}`, 400, api.CodeBadRequest)
 	s.refused("POST", "/v1/sessions", `{"image":"none"}`, 404, api.CodeNoImage)
 	s.refused("POST", "/v1/sessions", fmt.Sprintf(`{"image":"tiny","life":%q}`, "1000h"), 400, api.CodeAboveCeiling)
 }
 
-// A key that takes all the sessions it gets leaves some to others. One that has ended by
-// itself is nobody's any more, whoever asks first.
-func TestGatewaySessionsLeaveRoom(t *testing.T) {
+// A key that takes all the sessions it can get leaves some to others. A session that ended by
+// itself no longer counts for any key, whichever key asks first.
+func TestGatewaySessionsLeaveSomeToOtherKeys(t *testing.T) {
 	a := startAgent(t, append([]string{"--sessions", "4"}, sharedFlags...)...)
 	file, keys := keysFile(t, a.dir, "ann", "bob", "eve")
 	s := startService(t, a, "--keys", file)
-	ann, bob, eve := s.as(keys["ann"]), s.as(keys["bob"]), s.as(keys["eve"])
+	ann, bob, eve := s.withKey(keys["ann"]), s.withKey(keys["bob"]), s.withKey(keys["eve"])
 	had := []string{ann.session("p", ""), ann.session("q", "")}
 	ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB}}
 	ann.refused("POST", "/v1/sessions", ask, 429, api.CodeSessionsFull)
@@ -242,13 +243,13 @@ func TestGatewaySessionsLeaveRoom(t *testing.T) {
 	for _, id := range had {
 		ann.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
 	}
-	if err := a.DeleteSession(t.Context(), eve.sessions()[0].ID); err != nil { // as if it had been idle
+	if err := a.DeleteSession(t.Context(), eve.sessions()[0].ID); err != nil { // as if it had ended after its idle time
 		t.Fatal(err)
 	}
 	bob.session("q", "")
 }
 
-// sessions lists the key's, as it last heard of them.
+// sessions lists the key's sessions, as the service last knew them.
 func (s *service) sessions() []api.Session {
 	s.t.Helper()
 	var page api.Page[api.Session]

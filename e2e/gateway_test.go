@@ -60,7 +60,7 @@ func TestGatewayRun(t *testing.T) {
 	if len(alerts) != 1 || alerts[0].Kind != "segfault" {
 		t.Errorf("alerts %+v", alerts)
 	}
-	if text := s.text("/metrics"); !strings.Contains(text, `verdict="signaled"} 1`) {
+	if text := s.getText("/metrics"); !strings.Contains(text, `verdict="signaled"} 1`) {
 		t.Errorf("metrics %s", text)
 	}
 	var languages []api.Language
@@ -161,7 +161,7 @@ func marshal(t testing.TB, v any) string {
 	return string(text)
 }
 
-// What only root may ask of the agent, nobody may through the service, which was root
+// What the agent allows only to root is not available through the service, although it was root
 // when it started.
 func TestGatewayIsNotRoot(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
@@ -187,13 +187,13 @@ func TestGatewayIsNotRoot(t *testing.T) {
 	}
 }
 
-// Events come as they happen; a client that comes back gets the rest.
+// Events arrive as they happen; a client that reconnects gets the rest.
 func TestGatewayEvents(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a)
-	id := s.alone(sh(`for i in 1 2 3; do echo $i; sleep 0.1; done; echo e >&2; printf '\303'; sleep 0.1; printf '\251'`))
-	var first []heard
-	s.listen(id, "", func(e heard) bool {
+	id := s.startDetached(sh(`for i in 1 2 3; do echo $i; sleep 0.1; done; echo e >&2; printf '\303'; sleep 0.1; printf '\251'`))
+	var first []streamEvent
+	s.listen(id, "", func(e streamEvent) bool {
 		if e.name != "usage" {
 			first = append(first, e)
 		}
@@ -203,7 +203,7 @@ func TestGatewayEvents(t *testing.T) {
 		t.Fatalf("first events %v", first)
 	}
 	out, names := "", []string{}
-	add := func(e heard) bool {
+	add := func(e streamEvent) bool {
 		var piece struct{ Data api.Bytes }
 		if err := json.Unmarshal(e.data, &piece); err != nil {
 			t.Error(err)
@@ -227,21 +227,21 @@ func TestGatewayEvents(t *testing.T) {
 	}
 	names = nil
 	last := ""
-	s.listen(id, "", func(e heard) bool { // long after: all of it again
+	s.listen(id, "", func(e streamEvent) bool { // long after: all of it again
 		last = e.id
 		return add(e)
 	})
 	if len(names) != 4 {
 		t.Errorf("events afterwards %q", names)
 	}
-	if st := s.settled(id); st.Result == nil || string(st.Result.Stdout) != "1\n2\n3\né" {
+	if st := s.waitDone(id); st.Result == nil || string(st.Result.Stdout) != "1\n2\n3\né" {
 		t.Errorf("%+v", st)
 	}
 	s.call("GET", "/v1/runs/"+id+"/events", nil, 204, nil, "Last-Event-ID", last)
 	s.refused("GET", "/v1/runs/"+id+"/events", nil, 400, api.CodeBadRequest, "Last-Event-ID", "x")
 
-	busy := s.alone(sh("while :; do :; done"))
-	s.listen(busy, "", func(e heard) bool {
+	busy := s.startDetached(sh("while :; do :; done"))
+	s.listen(busy, "", func(e streamEvent) bool {
 		var now api.LiveUsage
 		if e.name != "usage" {
 			return true
@@ -263,7 +263,7 @@ func TestGatewayEvents(t *testing.T) {
 		tests.Tests = append(tests.Tests, api.Test{ID: fmt.Sprint(i), Stdin: api.Bytes("x")})
 	}
 	names = nil
-	s.listen(s.alone(tests), "", func(e heard) bool {
+	s.listen(s.startDetached(tests), "", func(e streamEvent) bool {
 		if e.name != "usage" {
 			names = append(names, e.name)
 		}
@@ -273,15 +273,15 @@ func TestGatewayEvents(t *testing.T) {
 		t.Errorf("of a run with tests %q are told; want %q", names, want)
 	}
 
-	// Of tests the usage is of all together: of the one that has ended, too.
+	// The usage of tests covers all of them, including the one that has ended.
 	tests = sh(`test "$(cat)" = x || while :; do :; done`)
 	tests.Tests = tests.Tests[:0]
 	for _, stdin := range []string{"x", "y"} {
 		tests.Tests = append(tests.Tests, api.Test{Stdin: api.Bytes(stdin)})
 	}
-	busy = s.alone(tests)
+	busy = s.startDetached(tests)
 	var now api.LiveUsage
-	s.listen(busy, "", func(e heard) bool {
+	s.listen(busy, "", func(e streamEvent) bool {
 		if e.name != "usage" {
 			return true
 		}
@@ -298,8 +298,8 @@ func TestGatewayEvents(t *testing.T) {
 	s.call("DELETE", "/v1/runs/"+busy, nil, 200, nil)
 }
 
-// 100 MB of output arrive byte for byte, whoever reads slowly, and whether at once
-// or as events.
+// 100 MB of output arrive byte for byte, however slowly the client reads, in one response or as
+// events.
 func TestGatewayLargeOutput(t *testing.T) {
 	a := startAgent(t, append(slices.Clone(sharedFlags), "--max-output", "128M")...)
 	s := startService(t, a)
@@ -317,7 +317,7 @@ func TestGatewayLargeOutput(t *testing.T) {
 	}
 	want := fmt.Sprintf("%x", sum.Sum(nil))
 
-	part := r // at once it takes several times its size of memory, and a virtual machine has little
+	part := r // in one response it takes several times its size of memory, and a virtual machine has little
 	part.Argv = []string{"sh", "-c", "i=0; while [ $i -lt 32 ]; do cat block; i=$((i+1)); done"}
 	for _, limit := range []api.Size{33 * api.MiB, 16 * api.MiB} {
 		part.Limits.Output = limit
@@ -334,9 +334,9 @@ func TestGatewayLargeOutput(t *testing.T) {
 			t.Errorf("at once: %d bytes of %d, or another content", len(res.Stdout), len(whole))
 		}
 	}
-	id := s.alone(r)
+	id := s.startDetached(r)
 	got, total, n := sha256.New(), 0, 0
-	s.listen(id, "", func(e heard) bool {
+	s.listen(id, "", func(e streamEvent) bool {
 		switch e.name {
 		case "stdout":
 			var piece struct{ Data api.Bytes }
@@ -358,19 +358,19 @@ func TestGatewayLargeOutput(t *testing.T) {
 	}
 }
 
-// DELETE ends a run, and so does a caller who hangs up.
+// DELETE ends a run, and so does a caller that hangs up.
 func TestGatewayCancel(t *testing.T) {
 	a := startAgent(t, append(sharedFlags, "--slots", "1")...)
 	s := startService(t, a)
-	running := s.alone(sh("echo on; sleep 60"))
-	s.listen(running, "", func(e heard) bool { return e.name != "stdout" })
-	waiting := s.alone(sh("echo never"))
+	running := s.startDetached(sh("echo on; sleep 60"))
+	s.listen(running, "", func(e streamEvent) bool { return e.name != "stdout" })
+	waiting := s.startDetached(sh("echo never"))
 	s.call("DELETE", "/v1/runs/"+waiting, nil, 200, nil)
-	if st := s.settled(waiting); st.Result == nil || st.Result.Verdict != api.Canceled {
+	if st := s.waitDone(waiting); st.Result == nil || st.Result.Verdict != api.Canceled {
 		t.Errorf("one that waited: %+v", st)
 	}
 	s.call("DELETE", "/v1/runs/"+running, nil, 200, nil)
-	if st := s.settled(running); st.Result == nil || st.Result.Verdict != api.Canceled || string(st.Result.Stdout) != "on\n" {
+	if st := s.waitDone(running); st.Result == nil || st.Result.Verdict != api.Canceled || string(st.Result.Stdout) != "on\n" {
 		t.Errorf("one under way: %+v", st)
 	}
 	s.call("DELETE", "/v1/runs/"+running, nil, 200, nil)
@@ -400,14 +400,14 @@ func TestGatewayCancel(t *testing.T) {
 	}
 }
 
-// API-14: what belongs to a key is another's to neither see, cancel nor use.
+// API-14: another key can neither see, cancel nor use what belongs to a key.
 func TestGatewayKeys(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	file, keys := keysFile(t, a.dir, "ann", "bob", "root!")
 	s := startService(t, a, "--keys", file)
-	ann, bob, root := s.as(keys["ann"]), s.as(keys["bob"]), s.as(keys["root"])
+	ann, bob, root := s.withKey(keys["ann"]), s.withKey(keys["bob"]), s.withKey(keys["root"])
 
-	for _, wrong := range []*service{s, s.as("brig_wrong"), s.as(keys["ann"] + "x")} {
+	for _, wrong := range []*service{s, s.withKey("brig_wrong"), s.withKey(keys["ann"] + "x")} {
 		for _, path := range []string{"/v1/history", "/v1/languages", "/v1/stats"} {
 			if h := wrong.refused("GET", path, nil, 401, api.CodeUnauthorized); h.Get("WWW-Authenticate") == "" {
 				t.Error("401 without WWW-Authenticate")
@@ -418,9 +418,9 @@ func TestGatewayKeys(t *testing.T) {
 	}
 	s.call("GET", "/health", nil, 200, nil)
 
-	id := ann.alone(sh("echo secret; sleep 60"))
-	done := ann.alone(sh("echo past"))
-	ann.settled(done)
+	id := ann.startDetached(sh("echo secret; sleep 60"))
+	done := ann.startDetached(sh("echo past"))
+	ann.waitDone(done)
 	for _, path := range []string{id, done, "aaaaaaaaaaaaaaaaaaaaaaaa"} {
 		bob.refused("GET", "/v1/runs/"+path, nil, 404, api.CodeNotFound)
 		bob.refused("GET", "/v1/runs/"+path+"/events", nil, 404, api.CodeNotFound)
@@ -431,7 +431,7 @@ func TestGatewayKeys(t *testing.T) {
 		t.Error("another key has ended the run")
 	}
 	ann.call("DELETE", "/v1/runs/"+id, nil, 200, nil)
-	ann.settled(id)
+	ann.waitDone(id)
 
 	content := "shared input"
 	digest := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
@@ -448,7 +448,7 @@ func TestGatewayKeys(t *testing.T) {
 		t.Errorf("stdout %q", res.Stdout)
 	}
 	ann.call("POST", "/v1/runs?wait=false", uses, 202, &st)
-	if st := ann.settled(st.Run); st.Result == nil || string(st.Result.Stdout) != content {
+	if st := ann.waitDone(st.Run); st.Result == nil || string(st.Result.Stdout) != content {
 		t.Errorf("not waited for: %+v", st)
 	}
 
@@ -466,7 +466,7 @@ func TestGatewayKeys(t *testing.T) {
 	root.refused("GET", "/v1/runs/"+st.Run, nil, 404, api.CodeNotFound)
 	root.call("GET", "/v1/runs/"+st.Run+"?all=true", nil, 200, nil)
 	bob.refused("GET", "/metrics", nil, 403, api.CodeForbidden)
-	root.text("/metrics")
+	root.getText("/metrics")
 	if all := pages[entry](root, "/v1/history?limit=100&all=true"); len(all) != 4 {
 		t.Errorf("everyone's history %+v", all)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/ownservice"
 )
 
-// certificate makes one of 127.0.0.1's own, and who trusts it.
+// certificate creates a self-signed certificate for 127.0.0.1 and a pool that trusts it.
 func certificate(t *testing.T) (cert, key string, trust *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

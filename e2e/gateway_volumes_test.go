@@ -9,20 +9,20 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// keep makes a session with the volume of a project.
-func (s *service) keep(project, task string, v api.VolumeRequest) api.Session {
+// volumeSession creates a session with the volume of a project.
+func (s *service) volumeSession(project, task string, v api.VolumeRequest) api.Session {
 	s.t.Helper()
 	var made api.Session
-	s.call("POST", "/v1/sessions", keeping(project, task, v), 201, &made)
+	s.call("POST", "/v1/sessions", volumeSessionRequest(project, task, v), 201, &made)
 	return made
 }
 
-func keeping(project, task string, v api.VolumeRequest) api.SessionRequest {
+func volumeSessionRequest(project, task string, v api.VolumeRequest) api.SessionRequest {
 	return api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: project, Task: task}, Limits: api.Limits{Memory: 64 * api.MiB}, Volume: &v}
 }
 
-// A key has a volume for each of its projects, and never another key's, whatever its
-// projects are called; it outlives sessions and the service.
+// A key has one volume for each of its projects, and never another key's, whatever its projects are
+// called. A volume outlives sessions and the service.
 func TestGatewayVolumes(t *testing.T) {
 	a := volumeAgent(t, sharedFlags...)
 	file, keys := keysFile(t, a.dir, "ann", "bob")
@@ -40,10 +40,10 @@ func TestGatewayVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startService(t, a, "--keys", file)
-	ann, bob := s.as(keys["ann"]), s.as(keys["bob"])
+	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
 	small := api.VolumeRequest{Size: api.VolumeSizeMin}
 
-	made := ann.keep("course", "1", small)
+	made := ann.volumeSession("course", "1", small)
 	if made.Volume == nil || made.Volume.Name != "course" || made.Volume.Size != 16*api.MiB {
 		t.Errorf("made with %+v", made.Volume)
 	}
@@ -63,27 +63,27 @@ func TestGatewayVolumes(t *testing.T) {
 	}
 	ann.call("DELETE", at+"/files/d/put?volume=true", nil, 204, nil)
 
-	// One writer of a project, whatever the task; a name of one's own is none.
-	ann.refused("POST", "/v1/sessions", keeping("course", "2", api.VolumeRequest{}), 409, api.CodeConflict)
-	reader := ann.keep("course", "3", api.VolumeRequest{ReadOnly: true})
+	// One writer per project, whatever the task; a volume name cannot be chosen.
+	ann.refused("POST", "/v1/sessions", volumeSessionRequest("course", "2", api.VolumeRequest{}), 409, api.CodeConflict)
+	reader := ann.volumeSession("course", "3", api.VolumeRequest{ReadOnly: true})
 	if res := ann.exec(reader.ID, "cat /workspace/secret"); string(res.Stdout) != "of ann\n" {
 		t.Errorf("a reader has %q", res.Stdout)
 	}
-	ann.refused("POST", "/v1/sessions", keeping("", "", api.VolumeRequest{}), 400, api.CodeBadRequest)
-	ann.refused("POST", "/v1/sessions", keeping("p", "", api.VolumeRequest{Name: "course"}), 400, api.CodeBadRequest)
-	ann.refused("POST", "/v1/sessions", keeping(strings.Repeat("p", 250), "", api.VolumeRequest{}), 400, api.CodeBadRequest)
+	ann.refused("POST", "/v1/sessions", volumeSessionRequest("", "", api.VolumeRequest{}), 400, api.CodeBadRequest)
+	ann.refused("POST", "/v1/sessions", volumeSessionRequest("p", "", api.VolumeRequest{Name: "course"}), 400, api.CodeBadRequest)
+	ann.refused("POST", "/v1/sessions", volumeSessionRequest(strings.Repeat("p", 250), "", api.VolumeRequest{}), 400, api.CodeBadRequest)
 
-	// Another key's project of the same name is another volume; nothing leads to this one.
-	own := bob.keep("course", "1", small)
+	// Another key's project of the same name has another volume; no name leads to this one.
+	own := bob.volumeSession("course", "1", small)
 	if res := bob.exec(own.ID, "ls -A /workspace"); len(res.Stdout) != 0 {
 		t.Errorf("another key's volume has %q", res.Stdout)
 	}
 	var page api.Page[api.Volume]
 	for _, project := range []string{"../ann/course", "/ann/course", "ann/course", "%2e%2e", "ann%2Fcourse"} {
-		bob.refused("POST", "/v1/sessions", keeping(project, "x", api.VolumeRequest{ReadOnly: true}), 404, api.CodeNotFound)
+		bob.refused("POST", "/v1/sessions", volumeSessionRequest(project, "x", api.VolumeRequest{ReadOnly: true}), 404, api.CodeNotFound)
 	}
-	for _, project := range []string{"..", ".", "/"} { // which no address could name
-		bob.refused("POST", "/v1/sessions", keeping(project, "x", api.VolumeRequest{ReadOnly: true}), 400, api.CodeBadRequest)
+	for _, project := range []string{"..", ".", "/"} { // which no URL could name
+		bob.refused("POST", "/v1/sessions", volumeSessionRequest(project, "x", api.VolumeRequest{ReadOnly: true}), 400, api.CodeBadRequest)
 	}
 	for _, path := range []string{"..%2Fann%2Fcourse", "ann%2Fcourse", "%2Fann%2Fcourse", "%2e%2e%2fann%2fcourse"} {
 		bob.refused("DELETE", "/v1/volumes/"+path, nil, 404, api.CodeNotFound)
@@ -93,21 +93,21 @@ func TestGatewayVolumes(t *testing.T) {
 		t.Errorf("bob's volumes: %+v", page.Items)
 	}
 
-	// A key has so many bytes of them.
-	bob.keep("second", "", small)
+	// The volumes of a key are limited in bytes.
+	bob.volumeSession("second", "", small)
 	var p api.Problem
-	bob.call("POST", "/v1/sessions", keeping("third", "", api.VolumeRequest{Size: 32 * api.MiB}), 400, &p)
+	bob.call("POST", "/v1/sessions", volumeSessionRequest("third", "", api.VolumeRequest{Size: 32 * api.MiB}), 400, &p)
 	if p.Code != api.CodeAboveCeiling || !strings.Contains(p.Detail, "48M") {
 		t.Errorf("refused with %+v", p)
 	}
-	bob.keep("second", "other task", api.VolumeRequest{ReadOnly: true})
+	bob.volumeSession("second", "other task", api.VolumeRequest{ReadOnly: true})
 
-	// It outlives what had it, also the service.
+	// A volume outlives its sessions, and the service.
 	ann.refused("DELETE", "/v1/volumes/course", nil, 409, api.CodeConflict)
 	s.stop()
 	s = startService(t, a, "--keys", file)
-	ann, bob = s.as(keys["ann"]), s.as(keys["bob"])
-	made = ann.keep("course", "1", api.VolumeRequest{})
+	ann, bob = s.withKey(keys["ann"]), s.withKey(keys["bob"])
+	made = ann.volumeSession("course", "1", api.VolumeRequest{})
 	if res := ann.exec(made.ID, "cat /workspace/secret"); string(res.Stdout) != "of ann\n" {
 		t.Errorf("the next service's session has %q", res.Stdout)
 	}
@@ -123,12 +123,13 @@ func TestGatewayVolumes(t *testing.T) {
 	a.noLoops(t)
 }
 
-// A session's successor has its volume, as soon as that is heard to have ended: it waits
-// until the volume is written out. Who has to end a session of his first is told which.
-func TestGatewayVolumeIsHandedOn(t *testing.T) {
+// The next session gets the volume as soon as the previous one is known to have ended: it waits
+// until the volume is written out. A caller that has to end its own session first is told which
+// one.
+func TestGatewayVolumePassesToTheNextSession(t *testing.T) {
 	a := volumeAgent(t, sharedFlags...)
 	s := startService(t, a)
-	ask := keeping("p", "t", api.VolumeRequest{Size: api.VolumeSizeMin})
+	ask := volumeSessionRequest("p", "t", api.VolumeRequest{Size: api.VolumeSizeMin})
 	ask.Idle = slowly(0.2)
 	var made api.Session
 	for i := range 6 {
@@ -142,9 +143,9 @@ func TestGatewayVolumeIsHandedOn(t *testing.T) {
 			return err != nil
 		})
 	}
-	stays := s.keep("p", "t", api.VolumeRequest{})
+	stays := s.volumeSession("p", "t", api.VolumeRequest{})
 	var p api.Problem
-	s.call("POST", "/v1/sessions", keeping("p", "other", api.VolumeRequest{}), 409, &p)
+	s.call("POST", "/v1/sessions", volumeSessionRequest("p", "other", api.VolumeRequest{}), 409, &p)
 	if p.Code != api.CodeConflict || p.Session != stays.ID || p.RetrySafe {
 		t.Errorf("a second writer is told %+v; want session %s", p, stays.ID)
 	}

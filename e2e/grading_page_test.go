@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// block is the one of a document's code blocks that has a text in it.
-func block(t *testing.T, file, has string) string {
+// codeBlock returns the only code block of a document that contains a text.
+func codeBlock(t *testing.T, file, has string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -30,9 +30,9 @@ func block(t *testing.T, file, has string) string {
 	return found[0]
 }
 
-// What the README shows of tests over HTTP is sent as it stands there, and answered so.
+// The README's example of tests over HTTP is sent as it stands there, and the response matches.
 func TestREADMEGradesOverHTTP(t *testing.T) {
-	shown := block(t, "../README.md", `"tests": [`)
+	shown := codeBlock(t, "../README.md", `"tests": [`)
 	sent := regexp.MustCompile(`(?s)/v1/runs -H 'Content-Type: application/json' -d '(\{.*?\})'\n(.*?)\n\$ `).FindStringSubmatch(shown)
 	if sent == nil {
 		t.Fatalf("no request and answer in\n%s", shown)
@@ -52,7 +52,7 @@ func TestREADMEGradesOverHTTP(t *testing.T) {
 	}
 }
 
-// The loop that grades a directory does so.
+// The documented loop grades a directory.
 func TestDocumentedLoopGrades(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	a.needPython(t)
@@ -72,7 +72,7 @@ func TestDocumentedLoopGrades(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := exec.CommandContext(t.Context(), "sh", "-c", block(t, "../docs/languages.md", "for f in submissions"))
+	c := exec.CommandContext(t.Context(), "sh", "-c", codeBlock(t, "../docs/languages.md", "for f in submissions"))
 	c.Dir = dir
 	c.Env = append(os.Environ(), "PATH="+filepath.Dir(binary(t, "brig"))+":"+os.Getenv("PATH"), "BRIG_SOCKET="+a.socket)
 	out, err := c.CombinedOutput()

@@ -15,8 +15,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A guest is a shell in a sandbox that does what it is told, line by line, for as
-// long as a test needs it alive.
+// A guest is a shell in a sandbox that executes one line at a time, for as long as a test needs it
+// alive.
 type guest struct {
 	name    string // among its arguments, so that the host can find it
 	tell    *io.PipeWriter
@@ -26,10 +26,10 @@ type guest struct {
 
 var guests atomic.Int64
 
-// guest starts one. It ends with leave, or with the test.
+// guest starts a guest. It ends with leave, or with the test.
 func (a *agent) guest(t *testing.T, mode api.Mode) *guest { return a.guestFor(t, mode, seconds(30)) }
 
-// guestFor starts one that may stay for so long.
+// guestFor starts a guest that may stay for the given wall time.
 func (a *agent) guestFor(t *testing.T, mode api.Mode, wall api.Duration) *guest {
 	t.Helper()
 	in, tell := io.Pipe()
@@ -37,10 +37,10 @@ func (a *agent) guestFor(t *testing.T, mode api.Mode, wall api.Duration) *guest 
 	g := &guest{name: fmt.Sprintf("guest-%d-%d", os.Getpid(), guests.Add(1)), tell: tell, answers: bufio.NewScanner(answers), done: make(chan struct{})}
 	r := api.Run{Image: "tiny", Mode: mode, Argv: []string{"/bin/sh", "-c", `while read -r line; do eval "$line" 2>&1; echo .; done`, g.name}}
 	r.Limits.Wall, r.Collect.None = wall, true
-	if wall > seconds(30) { // what it does all the time adds up
+	if wall > seconds(30) { // its cpu time adds up
 		r.Limits.CPU = wall
 	}
-	ctx := context.WithoutCancel(t.Context()) // the test ends before its cleanups do
+	ctx := context.WithoutCancel(t.Context()) // the test's context ends before its cleanups do
 	go func() {                               // joined by leave
 		defer close(g.done)
 		res, err := a.RunStream(ctx, r, in, out, nil)
@@ -54,8 +54,8 @@ func (a *agent) guestFor(t *testing.T, mode api.Mode, wall api.Duration) *guest 
 	return g
 }
 
-// does carries out one line of shell and returns what it printed.
-func (g *guest) does(t *testing.T, line string) string {
+// runLine executes one line of shell and returns what it printed.
+func (g *guest) runLine(t *testing.T, line string) string {
 	t.Helper()
 	if _, err := io.WriteString(g.tell, line+"\n"); err != nil {
 		t.Fatalf("%s: %v", line, err)
@@ -77,8 +77,8 @@ func (g *guest) leave() {
 	<-g.done
 }
 
-// proc reads a file below the guest's directory of the host's /proc. The guest must
-// have answered: before that it may not have become itself.
+// proc reads a file below the guest's directory in the host's /proc. The guest must have answered
+// before: until then the process may not have executed its program yet.
 func (g *guest) proc(t *testing.T, file string) string {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -88,7 +88,7 @@ func (g *guest) proc(t *testing.T, file string) string {
 	for _, cmdline := range all {
 		args, err := os.ReadFile(cmdline)
 		if err != nil || !slices.Contains(strings.Split(string(args), "\x00"), g.name) {
-			continue // not it, or ended meanwhile
+			continue // another process, or it ended meanwhile
 		}
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(cmdline), file))
 		if err != nil {

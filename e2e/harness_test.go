@@ -48,8 +48,8 @@ func binary(t testing.TB, name string) string {
 	return testenv.NeedFile(t, path, "run make build first")
 }
 
-// dataDir is a store that all tests share, with the images they need; filled once
-// and kept between runs. It must be on a file system with idmapped mounts.
+// dataDir is a store that all tests share, with the images they need; it is filled once and kept
+// between test runs. It must be on a file system with idmapped mounts.
 func dataDir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("BRIG_TEST_DATA")
@@ -62,7 +62,7 @@ func dataDir(t testing.TB) string {
 	return dir
 }
 
-// An agent is a real brigd with a socket and a run directory of its own.
+// An agent is a real brigd with its own socket and run directory.
 type agent struct {
 	*client.Client
 	t      testing.TB
@@ -72,11 +72,11 @@ type agent struct {
 	socket string
 	log    *bytes.Buffer
 	done   chan struct{} // closed when the process has ended
-	err    error         // then: how
+	err    error         // how it ended; valid after done is closed
 }
 
-// placeOf makes a directory that any process may pass through.
-func placeOf(t testing.TB, pattern string) string {
+// publicDir makes a directory that any process may traverse.
+func publicDir(t testing.TB, pattern string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", pattern)
 	if err != nil {
@@ -89,8 +89,8 @@ func placeOf(t testing.TB, pattern string) string {
 	return dir
 }
 
-// startAgent starts one with further flags and stops it when the test is over;
-// then the host must be as it was before.
+// startAgent starts an agent with additional flags and stops it when the test is over; then the
+// host must be as it was before.
 func startAgent(t testing.TB, flags ...string) *agent {
 	t.Helper()
 	return startAgentWith(t, dataDir(t), flags...)
@@ -100,25 +100,25 @@ func startAgent(t testing.TB, flags ...string) *agent {
 func startAgentWith(t testing.TB, data string, flags ...string) *agent {
 	t.Helper()
 	testenv.NeedRoot(t)
-	dir := placeOf(t, "brig-e2e-")
+	dir := publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	a := launch(t, dir, data, flags...)
 	t.Cleanup(a.stop)
 	return a
 }
 
-// startAgentBeside is startAgent for a test that mostly waits: it runs side by side with
-// others of the kind, after all the rest, so no bound of time in it may be a close one.
-func startAgentBeside(t *testing.T, flags ...string) *agent {
+// startParallelAgent is startAgent for a test that mostly waits. Such tests run in parallel with each
+// other, after all others, so they must not have tight time limits.
+func startParallelAgent(t *testing.T, flags ...string) *agent {
 	t.Helper()
-	waits(t)
-	a := launch(t, placeOf(t, "brig-e2e-"), dataDir(t), flags...)
+	parallelTest(t)
+	a := launch(t, publicDir(t, "brig-e2e-"), dataDir(t), flags...)
 	t.Cleanup(a.stop)
 	return a
 }
 
-// waits begins such a test.
-func waits(t *testing.T) {
+// parallelTest marks such a test as parallel.
+func parallelTest(t *testing.T) {
 	t.Helper()
 	testenv.NeedRoot(t)
 	t.Parallel()
@@ -131,24 +131,23 @@ func launch(t testing.TB, dir, data string, flags ...string) *agent {
 	return launchAfter(t, dir, data, nil, flags...)
 }
 
-// launchAfter is launch with something to be done to the process before it becomes
-// brigd.
+// launchAfter is launch, but calls prepare with the process id before the process becomes brigd.
 func launchAfter(t testing.TB, dir, data string, prepare func(pid int), flags ...string) *agent {
 	t.Helper()
 	return launchUnder(t, dir, data, nil, prepare, flags...)
 }
 
-// launchUnder is launchAfter behind words that become brigd in the end: unshare, sh.
-func launchUnder(t testing.TB, dir, data string, under []string, prepare func(pid int), flags ...string) *agent {
+// launchUnder is launchAfter behind a command that finally executes brigd: unshare, sh.
+func launchUnder(t testing.TB, dir, data string, wrapper []string, prepare func(pid int), flags ...string) *agent {
 	t.Helper()
 	socket := filepath.Join(dir, "s")
 	a := &agent{Client: client.New(socket), t: t, dir: dir, data: data, socket: socket, log: &bytes.Buffer{}, done: make(chan struct{})}
 	args := append([]string{"--socket", socket, "--data-dir", data, "--run-dir", filepath.Join(dir, "run"), "--volumes", filepath.Join(dir, "volumes")}, flags...)
 	if prepare != nil {
-		under = append([]string{"sh", "-c", `read _ && exec "$@"`, "sh"}, under...)
+		wrapper = append([]string{"sh", "-c", `read _ && exec "$@"`, "sh"}, wrapper...)
 	}
-	words := slices.Concat(under, []string{binary(t, "brigd")}, args)
-	a.cmd = exec.Command(words[0], words[1:]...)
+	argv := slices.Concat(wrapper, []string{binary(t, "brigd")}, args)
+	a.cmd = exec.Command(argv[0], argv[1:]...)
 	gate, err := a.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -181,12 +180,12 @@ func launchUnder(t testing.TB, dir, data string, under []string, prepare func(pi
 	return a
 }
 
-// stop ends the agent as systemd would and demands that it ends well.
+// stop ends the agent as systemd would, and fails the test if it does not end cleanly.
 func (a *agent) stop() {
 	a.t.Helper()
 	a.Client.Close()
 	select {
-	case <-a.done: // a test that killed it has waited itself
+	case <-a.done: // a test that killed the agent has waited for it
 		return
 	default:
 	}
@@ -218,7 +217,7 @@ func (a *agent) kill() {
 	a.Client.Close()
 }
 
-// store imports what the tests run in, once for all.
+// store imports the images that the tests use, once for all tests.
 type store struct {
 	mu   sync.Mutex
 	have map[string]bool // by data directory and name
@@ -243,10 +242,10 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	}
 	at := slices.IndexFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) })
 	stored := at >= 0
-	if stored { // before there were volumes, perhaps
+	if stored { // it may date from before there were volumes
 		images, err := rootfs.Open(filepath.Join(a.data, "images"))
 		if err == nil {
-			err = images.Workspace(list[at].Digest)
+			err = images.EnsureWorkspace(list[at].Digest)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -264,8 +263,8 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	s.have[key] = true
 }
 
-// recipeMark tells whether the image in a store was made by today's recipe, and
-// gives what notes that it was.
+// recipeMark reports whether the image in a store was made by today's recipe, and returns a
+// function that records that it was.
 func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
 	t.Helper()
 	recipe, err := rootfs.FindRecipe(name)
@@ -277,8 +276,8 @@ func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(data, name+".recipe")
-	kept, err := os.ReadFile(file)
-	current = err == nil && bytes.Equal(kept, text) || os.Getenv("BRIG_TEST_IMAGES") != ""
+	saved, err := os.ReadFile(file)
+	current = err == nil && bytes.Equal(saved, text) || os.Getenv("BRIG_TEST_IMAGES") != ""
 	return func() {
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			t.Fatal(err)
@@ -286,16 +285,16 @@ func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
 	}, current
 }
 
-// archive builds an image, or takes it from $BRIG_TEST_IMAGES, for a machine that
-// cannot build it; what was built is kept there for such a machine.
+// archive builds an image, or takes it from $BRIG_TEST_IMAGES on a machine that cannot build it.
+// What was built is kept for such a machine.
 func archive(ctx context.Context, t testing.TB, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("BRIG_TEST_IMAGES")
 	if dir == "" {
 		dir = dataDir(t)
 	}
-	kept := filepath.Join(dir, name+".tar.zst")
-	if text, err := os.ReadFile(kept); err == nil && os.Getenv("BRIG_TEST_IMAGES") != "" {
+	file := filepath.Join(dir, name+".tar.zst")
+	if text, err := os.ReadFile(file); err == nil && os.Getenv("BRIG_TEST_IMAGES") != "" {
 		return text
 	}
 	recipe, err := rootfs.FindRecipe(name)
@@ -306,14 +305,14 @@ func archive(ctx context.Context, t testing.TB, name string) []byte {
 	if err := rootfs.Build(ctx, recipe, &tarball, rootfs.BuildOptions{Cache: "/var/cache/brig"}); err != nil {
 		t.Fatalf("build image %s: %v", name, err)
 	}
-	if err := os.WriteFile(kept, tarball.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(file, tarball.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return tarball.Bytes()
 }
 
-// slow stretches a bound on wall time where system calls are slow, as in a
-// machine in software: $BRIG_TEST_SLOW is the factor.
+// slow scales a bound on wall time where system calls are slow, as in software emulation:
+// $BRIG_TEST_SLOW is the factor.
 func slow(d time.Duration) time.Duration {
 	if n, err := strconv.Atoi(os.Getenv("BRIG_TEST_SLOW")); err == nil && n > 1 {
 		return d * time.Duration(n)
@@ -321,8 +320,8 @@ func slow(d time.Duration) time.Duration {
 	return d
 }
 
-// rounds is how often a test repeats what it has to see many times: a third of that
-// where a round takes many times as long. The whole number is done on the host itself.
+// rounds is how often a test repeats what it has to see many times: a third of n where a round
+// takes many times as long. The host itself does all n.
 func rounds(n int) int {
 	if slow(1) > 1 {
 		return max(1, n/3)
@@ -330,12 +329,12 @@ func rounds(n int) int {
 	return n
 }
 
-// patience is how long a test waits for what must come, where its coming counts and not
-// its time: on a machine that others load everything can take seconds.
+// patience is the deadline for an event that must come, where its time does not matter: on a loaded
+// machine everything can take seconds.
 func patience() time.Time { return time.Now().Add(slow(30 * time.Second)) }
 
-// promptly demands that something takes no longer than most, the quickest of up to five
-// times: a machine that others load makes it longer, never shorter.
+// promptly demands that the quickest of up to five attempts takes at most most: load on the machine
+// makes it longer, never shorter.
 func promptly(t testing.TB, most time.Duration, once func() time.Duration) {
 	t.Helper()
 	var took []time.Duration
@@ -349,13 +348,13 @@ func promptly(t testing.TB, most time.Duration, once func() time.Duration) {
 	t.Errorf("took %s; want at most %s", took, slow(most))
 }
 
-// slowly is seconds as a limit that slow stretches, for programs that must get
-// somewhere before they meet it.
+// slowly is a limit in seconds that slow scales, for programs that must get somewhere before they
+// reach it.
 func slowly(s float64) api.Duration {
 	return api.Duration(slow(time.Duration(s * float64(time.Second))))
 }
 
-// needPython is for tests that run Python.
+// needPython loads the image of Python.
 func (a *agent) needPython(t testing.TB) {
 	t.Helper()
 	images.load(t, a, "python")
@@ -369,9 +368,9 @@ func sh(script string) api.Run {
 // py is a run of a Python program.
 func py(source string) api.Run { return api.Run{Language: "python", Source: api.Bytes(source)} }
 
-// later runs r meanwhile; its result comes whatever it is, so that a test that waits for it
-// never hangs. An error is told, and the result then is empty.
-func (a *agent) later(t testing.TB, r api.Run) <-chan api.Result {
+// runAsync runs r in the background. A result is always delivered, so a test that waits for it never
+// hangs. An error is reported, and the result is then empty.
+func (a *agent) runAsync(t testing.TB, r api.Run) <-chan api.Result {
 	t.Helper()
 	done := make(chan api.Result, 1)
 	go func() { // joined by the reader of the result
@@ -384,7 +383,7 @@ func (a *agent) later(t testing.TB, r api.Run) <-chan api.Result {
 	return done
 }
 
-// run carries r out and fails the test when brig itself fails.
+// run executes r and fails the test when brig itself fails.
 func (a *agent) run(t testing.TB, r api.Run) api.Result {
 	t.Helper()
 	res, err := a.Run(t.Context(), r)
@@ -394,7 +393,7 @@ func (a *agent) run(t testing.TB, r api.Run) api.Result {
 	return res
 }
 
-// refused carries r out and demands brig's refusal with a code.
+// refused sends r and demands that brig refuses it with a code.
 func (a *agent) refused(t testing.TB, r api.Run, code api.Code) *api.Error {
 	t.Helper()
 	res, err := a.Client.Run(t.Context(), r)
@@ -408,7 +407,7 @@ func (a *agent) refused(t testing.TB, r api.Run, code api.Code) *api.Error {
 	return e
 }
 
-// wantVerdict demands a verdict and shows what came instead.
+// wantVerdict demands a verdict and reports the actual one.
 func wantVerdict(t testing.TB, res api.Result, want api.Verdict) {
 	t.Helper()
 	if res.Verdict != want {

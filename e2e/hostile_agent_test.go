@@ -21,19 +21,18 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// AGT-09: when memory runs out above the runs, the kernel takes a run and not the
-// agent, whatever their sizes: a cell's processes ask to be taken first, where they
-// would have inherited what the agent's unit gives it (OOMScoreAdjust=, see
-// docs/operating.md), and cannot ask for less.
+// AGT-09: when memory runs out above the runs, the kernel kills a run and not the agent, whatever
+// their sizes. A cell's processes ask to be killed first; without that they would inherit what the
+// agent's unit gives it (OOMScoreAdjust=, see docs/operating.md), and they cannot lower the value.
 func TestHostileAgentOutlivesItsRuns(t *testing.T) {
 	testenv.NeedRoot(t)
-	data, dir := dataDir(t), placeOf(t, "brig-e2e-")
+	data, dir := dataDir(t), publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	group := memoryGroup(t, 200<<20)
 	a := launchAfter(t, dir, data, func(pid int) {
 		join(t, group, pid)
 		err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("-900"), 0)
-		if err != nil && !errors.Is(err, unix.EACCES) { // this root may lack CAP_SYS_RESOURCE
+		if err != nil && !errors.Is(err, unix.EACCES) { // root on this machine may lack CAP_SYS_RESOURCE
 			t.Error(err)
 		}
 	}, "--slots", "4", "--memory", "4G")
@@ -45,13 +44,13 @@ int main(void) { for (int i = 0; i < 2; i++) { int f = open("/proc/self/oom_scor
 	both(t, func(t *testing.T, mode api.Mode) {
 		r := program(lower)
 		r.Mode = mode
-		s := a.stay(t, r)
-		defer s.leave()
-		if own := score(t, agent); own > 0 {
+		s := a.startHeldRun(t, r)
+		defer s.release()
+		if own := oomScoreAdj(t, agent); own > 0 {
 			t.Errorf("the agent's score is adjusted by %d: the test proves nothing", own)
 		}
 		for up := s.pid; up != agent; up = parent(t, up) {
-			if its := score(t, up); its < 500 {
+			if its := oomScoreAdj(t, up); its < 500 {
 				t.Errorf("process %d of a run has its score adjusted by %d; want it to be taken long before the agent", up, its)
 			}
 		}
@@ -87,8 +86,8 @@ int main(void) { size_t n = 100 << 20; char *p = malloc(n); memset(p, 1, n); ret
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
 
-// score is what a process's badness is adjusted by.
-func score(t *testing.T, pid int) int {
+// oomScoreAdj is the oom_score_adj of a process.
+func oomScoreAdj(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
 	if err != nil {
@@ -101,7 +100,7 @@ func score(t *testing.T, pid int) int {
 	return n
 }
 
-// parent is the process a process descends from.
+// parent returns the parent of a process.
 func parent(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -115,10 +114,10 @@ func parent(t *testing.T, pid int) int {
 	return n
 }
 
-// AGT-13: a mount of the agent's that somebody keeps busy delays nothing: cells come
-// and go, and the agent stops, as if nobody did. The control: by its name the mount
+// AGT-13: a mount of the agent's that another process keeps busy delays nothing: cells are created
+// and destroyed, and the agent stops, as usual. The control: umount by name reports that the mount
 // is busy.
-func TestHostileBusyMountHoldsNothingUp(t *testing.T) {
+func TestHostileBusyMountDelaysNothing(t *testing.T) {
 	nsenter := testenv.NeedTool(t, "nsenter", "util-linux")
 	a := startAgent(t, "--slots", "1")
 	both(t, func(t *testing.T, mode api.Mode) {
@@ -132,7 +131,7 @@ func TestHostileBusyMountHoldsNothingUp(t *testing.T) {
 				t.Fatalf("no cell has a root: %v", err)
 			}
 			for _, root := range roots {
-				if f, err := os.Open(filepath.Join(root, "bin")); err == nil { // of a cell that is there by now
+				if f, err := os.Open(filepath.Join(root, "bin")); err == nil { // of a cell that exists by now
 					held = append(held, f)
 				}
 			}
@@ -148,20 +147,20 @@ func TestHostileBusyMountHoldsNothingUp(t *testing.T) {
 			t.Errorf("umount of what is held: %v, %s; the test proves nothing", err, out)
 		}
 		for range 3 {
-			r.Mode = api.Fresh // which needs a cell of its own each time
+			r.Mode = api.Fresh // needs a new cell each time
 			wantVerdict(t, a.run(t, r), api.OK)
 		}
-		if strings.Contains(a.log.String(), "not destroyed whole") {
+		if strings.Contains(a.log.String(), "not completely destroyed") {
 			t.Errorf("a cell is left:\n%s", a.log)
 		}
 	})
 }
 
-// AGT-15: an agent that somebody moves to another group makes no cells there, where
-// what limits them is another's, says so, and goes on when it is moved back. The
-// limits of the cells it has hold all the while.
-func TestHostileMoveOfTheAgentIsNoticed(t *testing.T) {
-	a := startAgentBeside(t, "--slots", "1")
+// AGT-15: an agent that is moved to another group creates no cells there, because the limits there
+// are not its own. It reports this, and continues when it is moved back. The limits of the cells
+// that it has hold all the while.
+func TestHostileMoveOfTheAgentIsReported(t *testing.T) {
+	a := startParallelAgent(t, "--slots", "1")
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 	pid := a.cmd.Process.Pid
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
@@ -192,11 +191,11 @@ func TestHostileMoveOfTheAgentIsNoticed(t *testing.T) {
 	wantVerdict(t, a.run(t, over), api.MemoryLimit)
 }
 
-// AGT-20: however many cells are asked for at once, only a few are built at a time,
-// so that the copies of the runtime that build them need no more memory than a few.
+// AGT-20: however many cells are requested at once, only a few are built concurrently, so the
+// copies of the runtime that build them need no more memory than a few.
 func TestHostileManyStartsAtOnce(t *testing.T) {
 	const runs = 100
-	n := max(20, int(runs*time.Second/slow(time.Second))) // a machine in software would take minutes
+	n := max(20, int(runs*time.Second/slow(time.Second))) // a machine in software emulation would take minutes
 	a := startAgent(t, "--slots", strconv.Itoa(n), "--memory", "4G")
 	agent := a.cmd.Process.Pid
 	stop, watched := make(chan struct{}), make(chan int)
@@ -208,7 +207,7 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 				watched <- most
 				return
 			case <-time.After(10 * time.Millisecond):
-				most = max(most, len(inits(agent)))
+				most = max(most, len(brigdProcesses(agent)))
 			}
 		}
 	}()
@@ -226,7 +225,7 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 	wg.Wait()
 	close(stop)
 	most := <-watched
-	// A build may have two copies for a moment, when the one forks the other.
+	// A build may briefly have two copies, when one forks the other.
 	if bound := 3 * 2 * runtime.NumCPU(); most == 0 || most > bound {
 		t.Errorf("%d copies of the runtime at once; want some, and at most %d", most, bound)
 	}
@@ -246,8 +245,8 @@ func TestHostileManyStartsAtOnce(t *testing.T) {
 	}
 }
 
-// inits are the processes below the agent that are still its own binary.
-func inits(agent int) []int {
+// brigdProcesses lists the processes below the agent that still execute its own binary.
+func brigdProcesses(agent int) []int {
 	var own, st unix.Stat_t
 	if err := unix.Stat(fmt.Sprintf("/proc/%d/exe", agent), &own); err != nil {
 		return nil

@@ -7,12 +7,12 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// FIO-17: what a program is to print is in the judge's hands alone: nothing that a run
-// or its compile stage can see holds it, nor the inputs of its other tests.
-func TestHostileAnswersAreNotThere(t *testing.T) {
+// FIO-17: only the judge has the expected output: nothing that a run or its compile stage can see
+// contains it or the inputs of its other tests.
+func TestHostileExpectedOutputIsAbsent(t *testing.T) {
 	a := startCompiler(t, "--slots", "2")
 	const look = "grep -rls MARK''ER- /box /tmp /dev/shm /run /etc /var /proc/self/environ /proc/1/environ; env | grep MARK''ER-; grep MARK''ER-"
-	r := made(unique(t, "{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n"+look+"; true\nEND\nchmod +x main"))
+	r := compiledRun(uncached(t, "{ "+look+"; } >&2 </dev/null\nmkdir lib; : >lib/x; cat >main <<'END'\n#!/bin/sh\n"+look+"; true\nEND\nchmod +x main"))
 	r.Tests = []api.Test{
 		{ID: "1", Stdin: []byte("one\n"), Expected: expected("MARKER-answer-1")},
 		{ID: "2", Stdin: []byte("MARKER-input-2\n"), Expected: expected("MARKER-input-2")},
@@ -25,7 +25,7 @@ func TestHostileAnswersAreNotThere(t *testing.T) {
 	for i, one := range res.Tests {
 		want, answer := "", api.WrongAnswer
 		if i == 1 {
-			want, answer = "MARKER-input-2\n", api.Accepted // its own input: the control
+			want, answer = "MARKER-input-2\n", api.Accepted // the control: its own input
 		}
 		if string(one.Result.Stdout) != want || one.Answer != answer {
 			t.Errorf("test %s sees %q, %s; want %q, %s", one.ID, one.Result.Stdout, one.Answer, want, answer)

@@ -15,9 +15,9 @@ import (
 	"github.com/brig-sandbox/brig/corpus"
 )
 
-// CAP-04: what needs a capability is refused for want of it, call by call, where
-// the filter lets every call go on. The same calls go further as root of a user
-// namespace, and those that only the host's root may make, as that.
+// CAP-04: calls that need a capability are refused for lack of it, call by call, where the filter
+// lets every call through. The same calls get further as root of a user namespace, and those that
+// only the host's root may make, as the host's root.
 func TestHostileCapabilities(t *testing.T) {
 	c := newCanaries(t)
 	a := startAgent(t, "--slots", "1")
@@ -28,7 +28,7 @@ func TestHostileCapabilities(t *testing.T) {
 		"PERFMON": {"EACCES", "EPERM", "ENOSYS"}, "SYS_MODULE": {"EPERM", "ENOSYS"}, "SYS_PACCT": {"EPERM", "ENOSYS"}, "BPF": {"EPERM", "ENOSYS"},
 		"AUDIT_READ": {"EPERM", "EPROTONOSUPPORT"}, "LINUX_IMMUTABLE": {"EPERM", "ENOTTY"}, "*": {"EPERM"},
 	}
-	without := []string{"ENOSYS", "EPROTONOSUPPORT", "ENOTTY"} // answers of a kernel that is built without it
+	without := []string{"ENOSYS", "EPROTONOSUPPORT", "ENOTTY"} // answers of a kernel built without the feature
 	for _, group := range []struct {
 		name    string
 		args    []string
@@ -46,7 +46,7 @@ func TestHostileCapabilities(t *testing.T) {
 					t.Errorf("%d attempts; want %d", len(got), group.lines)
 				}
 				for _, x := range got {
-					if x.Call == "SYS_RESOURCE" && !holds(t, unix.CAP_SYS_RESOURCE) {
+					if x.Call == "SYS_RESOURCE" && !hasCapability(t, unix.CAP_SYS_RESOURCE) {
 						t.Logf("this machine's root has not got %s itself", x.Call)
 						continue
 					}
@@ -69,8 +69,8 @@ func TestHostileCapabilities(t *testing.T) {
 	}
 }
 
-// holds reports whether we have a capability ourselves.
-func holds(t *testing.T, number int) bool {
+// hasCapability reports whether this process has a capability.
+func hasCapability(t *testing.T, number int) bool {
 	t.Helper()
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -88,11 +88,11 @@ func inJail(t *testing.T, probe api.File) []corpus.Attempt {
 	return attempts(t, e.jailed(t, probe))
 }
 
-// asRoot runs a probe as the host's root, in a directory and in namespaces of its
-// own. Only for calls that do no harm there.
+// asRoot runs a probe as the host's root, in its own directory and namespaces. Use it only for
+// calls that do no harm there.
 func asRoot(t *testing.T, probe api.File, args ...string) []corpus.Attempt {
 	t.Helper()
-	dir := placeOf(t, "hostile-root-")
+	dir := publicDir(t, "hostile-root-")
 	bin := filepath.Join(dir, probe.Name)
 	if err := os.WriteFile(bin, probe.Content, 0o755); err != nil {
 		t.Fatal(err)

@@ -9,38 +9,38 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// startChannelAgent starts one on a store of its own that holds no files of images in memory,
-// so that they can leave the page cache.
+// startChannelAgent starts an agent on its own store that holds no files of images in memory, so
+// that they can leave the page cache.
 func startChannelAgent(t *testing.T, slots string) (a *agent, tree string) {
 	t.Helper()
-	a = startAgentWith(t, placeOf(t, "brig-channel-"), "--slots", slots, "--image-memory", "none")
+	a = startAgentWith(t, publicDir(t, "brig-channel-"), "--slots", slots, "--image-memory", "none")
 	return a, channelImage(t, a)
 }
 
-// RES-25: what two runs of one image share carries messages from one to the other in mode
-// strict, and fresh, and none in mode exclusive.
+// RES-25: what two runs of one image share carries messages from one to the other in the modes
+// strict and fresh, and none in mode exclusive.
 func TestHostileChannelsOfAnImage(t *testing.T) {
 	a, tree := startChannelAgent(t, "2")
 	for _, how := range []string{"dentry", "page", "flock", "record"} {
 		t.Run(how, func(t *testing.T) {
-			c := channelBy(t, how)
-			kind, said := talkative(t, a, tree, c)
-			if said.nothing() && said.refused == "" {
-				c, said = c.across(t, a, tree, kind)
+			c := channelNamed(t, how)
+			kind, said := permissiveProfile(t, a, tree, c)
+			if said.failed() && said.refused == "" {
+				c, said = c.calibrate(t, a, tree, kind)
 			}
 			t.Logf("%s, profile %s %s: %d of %d bits wrong", kind.Mode, kind.Profile, kind.ProfileMode, said.wrong, said.bits)
-			if said.nothing() {
+			if said.failed() {
 				t.Errorf("%d of %d bits wrong %s: the test proves nothing", said.wrong, said.bits, said.refused)
 			}
 			kind.Mode = api.Fresh
-			c, fresh := c.across(t, a, tree, kind)
-			if fresh.nothing() {
+			c, fresh := c.calibrate(t, a, tree, kind)
+			if fresh.failed() {
 				t.Errorf("fresh: %d of %d bits wrong %s: docs/channels.md says that they get across", fresh.wrong, fresh.bits, fresh.refused)
 			}
 			kind.Mode = api.Exclusive
 			for range 3 {
-				h := c.say(t, a, tree, kind)
-				if !h.nothing() || h.refused != "" {
+				h := c.send(t, a, tree, kind)
+				if !h.failed() || h.refused != "" {
 					t.Errorf("exclusive: %d of %d bits wrong %s; want as many as chance has", h.wrong, h.bits, h.refused)
 				}
 			}
@@ -48,27 +48,27 @@ func TestHostileChannelsOfAnImage(t *testing.T) {
 	}
 }
 
-// talkative finds the first profile that lets a channel's calls through, and what gets across
-// under it in mode strict.
-func talkative(t *testing.T, a *agent, tree string, c channel) (kind api.Run, said carried) {
+// permissiveProfile finds the first profile that lets a channel's calls through, and what gets across under
+// it in mode strict.
+func permissiveProfile(t *testing.T, a *agent, tree string, c channel) (kind api.Run, got transfer) {
 	t.Helper()
 	kinds := []api.Run{{Profile: "default"}, {Profile: "managed"}, {Profile: "compile"}, {Profile: "default", ProfileMode: api.Log}}
 	for _, kind = range kinds {
 		kind.Mode = api.Strict
-		if said = c.best(t, a, tree, kind, 5); said.refused == "" {
+		if got = c.best(t, a, tree, kind, 5); got.refused == "" {
 			break
 		}
 	}
-	return kind, said
+	return kind, got
 }
 
-// FS-27: a device of one cell's /dev is no device of another's: locks of them do not meet, in
-// any mode. Two processes of one run do meet.
+// FS-27: a device in one cell's /dev is not the same file as in another's: locks on them do not
+// conflict, in any mode. Two processes of one run do conflict.
 func TestHostileLocksOfDevices(t *testing.T) {
 	a, tree := startChannelAgent(t, "2")
-	c := channelBy(t, "flock-dev")
-	kind, said := talkative(t, a, tree, c)
-	if !said.nothing() || said.refused != "" {
+	c := channelNamed(t, "flock-dev")
+	kind, said := permissiveProfile(t, a, tree, c)
+	if !said.failed() || said.refused != "" {
 		t.Errorf("profile %s %s: %d of %d bits wrong %s; want as many as chance has", kind.Profile, kind.ProfileMode, said.wrong, said.bits, said.refused)
 	}
 	two := compileC(t, "two", `#include <errno.h>
@@ -84,8 +84,8 @@ int main(void) { int a = open("/dev/null", O_RDONLY), b = open("/dev/null", O_RD
 	}
 }
 
-// RES-25: nor do the tests of one submission share what they looked up in the image, one after the
-// other on one slot.
+// RES-25: the tests of one submission, one after the other on one slot, do not share what they
+// looked up in the image either.
 func TestHostileTestsOfOneSubmission(t *testing.T) {
 	a, _ := startChannelAgent(t, "1")
 	probe := buildProbe(t, "channel")
@@ -109,7 +109,7 @@ func TestHostileTestsOfOneSubmission(t *testing.T) {
 		return wrong
 	}
 	least := len(message)
-	deadline := patience().Add(patienceOfControl) // a machine that others load disturbs the clock that is read
+	deadline := patience().Add(extraControlTime) // load on the host disturbs the clock that is read
 	for i := 0; least > len(message)/4 && time.Now().Before(deadline); i++ {
 		least = min(least, said(api.Strict, fmt.Sprint("a", i)))
 	}

@@ -14,24 +14,24 @@ import (
 	"github.com/brig-sandbox/brig/corpus"
 )
 
-// program that a compiler's script makes: it prints what it finds.
-const looksAround = `cat >main <<'END'
+// printSurroundings makes a compiler's script create a program that prints what it finds.
+const printSurroundings = `cat >main <<'END'
 #!/bin/sh
 ls -A /box /tmp /dev/shm; echo "leftover $LEFT"; for p in /proc/[0-9]*; do tr '\0' ' ' <$p/cmdline; echo; done
 END
 chmod +x main; mkdir lib; echo part >lib/part
 `
 
-// CMP-05: what runs at compile time is as caged as a run: it meets neither the host's
-// files nor its network nor the agent's environment, and leaves the image as it was.
+// CMP-05: code that runs at compile time is as confined as a run: it reaches neither the host's
+// files nor its network nor the agent's environment, and leaves the image unchanged.
 func TestHostileCompileTimeCode(t *testing.T) {
 	c := newCanaries(t)
 	t.Setenv(corpus.EnvName, corpus.EnvSecret)
 	a := startCompiler(t, "--slots", "1")
-	stored := storedBytes(t, a)
+	stored := storedChecksums(t, a)
 	reach := strings.Join(c.Expand([]string{"id; env; cat $CANARY; cat /proc/1/environ; echo x >$CANARY; echo x >/bin/new; kill -9 $VICTIM; for h in 127.0.0.1:$PORT 10.0.0.1:80; do nc -w 1 ${h%:*} ${h#*:} </dev/null; done"}), "")
 	for _, mode := range []api.Mode{api.Strict, api.Fresh} {
-		r := made(unique(t, "{ "+reach+"; } 2>&1 | tee said >&2\n"+looksAround))
+		r := compiledRun(uncached(t, "{ "+reach+"; } 2>&1 | tee said >&2\n"+printSurroundings))
 		r.Mode, r.Source = mode, append(r.Source, "# "+mode...)
 		res := a.run(t, r)
 		wantVerdict(t, res, api.OK)
@@ -49,14 +49,14 @@ func TestHostileCompileTimeCode(t *testing.T) {
 	}
 }
 
-// CMP-09, CMP-10: the run stage finds nothing of the compile stage but the artifacts:
-// no process, no file, no variable; nor does the host.
+// CMP-09, CMP-10: the run stage finds nothing of the compile stage but the artifacts: no process,
+// no file, no variable. Neither does the host.
 func TestHostileCompileLeavesNothing(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
 	name := fmt.Sprintf("survivor-%d", os.Getpid())
 	survivor := compileC(t, name, `#include <unistd.h>
 int main(void) { for (int i = 0; i < 3; i++) if (!fork()) { setsid(); if (!fork()) for (;;) pause(); } return 0; }`)
-	r := made(unique(t, "./"+name+" >/dev/null 2>&1 </dev/null\nexport LEFT=yes; for d in . /tmp /dev/shm; do echo answer >$d/RESIDUE; ln -s /etc/passwd $d/alink; done; mkfifo pipe\n"+looksAround))
+	r := compiledRun(uncached(t, "./"+name+" >/dev/null 2>&1 </dev/null\nexport LEFT=yes; for d in . /tmp /dev/shm; do echo answer >$d/RESIDUE; ln -s /etc/passwd $d/alink; done; mkfifo pipe\n"+printSurroundings))
 	r.Files = []api.File{survivor}
 	for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Strict} {
 		r.Mode, r.Source = mode, append(slices.Clone(r.Source), '#')
@@ -71,19 +71,19 @@ int main(void) { for (int i = 0; i < 3; i++) if (!fork()) { setsid(); if (!fork(
 		if !strings.Contains(said, "main") || !strings.Contains(said, "lib") || !strings.Contains(said, "leftover \n") {
 			t.Errorf("%s: the run says %q", mode, said)
 		}
-		if left := commands(t, "./"+name); len(left) != 0 {
+		if left := processesNamed(t, "./"+name); len(left) != 0 {
 			t.Errorf("processes of a compile stage are alive: %v", left)
 		}
 	}
 }
 
-// CMP-07, CMP-08: what lies where the artifact should is a regular file of a bounded
-// size, or the program does not compile.
+// CMP-07, CMP-08: the artifact is a regular file of a bounded size, or the program does not
+// compile.
 func TestHostileArtifacts(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
 	for _, tt := range []struct{ name, script string }{
 		{"a link out", "ln -s /etc/passwd main"},
-		{"a link to a file beside it", "cp /bin/busybox real; ln -s real main"},
+		{"a link to a file next to it", "cp /bin/busybox real; ln -s real main"},
 		{"a link to the source", "ln -s main.made main"},
 		{"a directory", "mkdir main"},
 		{"a pipe", "mkfifo main"},
@@ -99,13 +99,13 @@ func TestHostileArtifacts(t *testing.T) {
 		{"one that is swapped all the while", "cp /bin/sh real; (while :; do ln -sf /etc/passwd main; ln -f real main; done) &"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := made(unique(t, "mkdir lib; : >lib/x\n"+tt.script+"\nexit 0"))
+			r := compiledRun(uncached(t, "mkdir lib; : >lib/x\n"+tt.script+"\nexit 0"))
 			r.Argv = []string{"x"}
 			began := time.Now()
 			res := a.run(t, r)
 			if strings.HasPrefix(tt.name, "one that is swapped") && res.Verdict != api.CompileError {
 				if !bytes.Contains(res.Stdout, []byte("root:")) {
-					return // it was the file at that moment
+					return // it was a regular file at that moment
 				}
 			}
 			wantVerdict(t, res, api.CompileError)
@@ -120,18 +120,18 @@ func TestHostileArtifacts(t *testing.T) {
 	}
 }
 
-// CMP-18, CMP-19: a compile stage that forks without end meets its limit; one that
-// waits for a network does not wait.
+// CMP-18, CMP-19: a compile stage that forks without end reaches its limit; one that needs a
+// network does not wait for it.
 func TestHostileCompileWidthAndWaiting(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
-	forks := made(unique(t, "i=0; while [ $i -lt 400 ]; do sleep 100 & i=$((i+1)); done; exit 0"))
+	forks := compiledRun(uncached(t, "i=0; while [ $i -lt 400 ]; do sleep 100 & i=$((i+1)); done; exit 0"))
 	forks.CompileLimits = api.Limits{Pids: 30, Wall: seconds(10)}
 	res := a.run(t, forks)
 	wantVerdict(t, res, api.CompileError)
 	if n := res.Usage.ForksRefused.Value; n == nil || *n == 0 {
 		t.Errorf("no fork was refused: %+v", res.Usage.ForksRefused)
 	}
-	wait := made(unique(t, "wget -T 60 -O main http://10.1.2.3/package; wget -T 60 -O main http://registry.example/package; exit 1"))
+	wait := compiledRun(uncached(t, "wget -T 60 -O main http://10.1.2.3/package; wget -T 60 -O main http://registry.example/package; exit 1"))
 	res = a.run(t, wait)
 	wantVerdict(t, res, api.CompileError)
 	if took := time.Duration(res.Timing.Wall); took > slow(5*time.Second) {
@@ -139,12 +139,12 @@ func TestHostileCompileWidthAndWaiting(t *testing.T) {
 	}
 }
 
-// CMP-11: no option that is not offered by name goes to a compiler, in no language.
+// CMP-11: in no language does an option reach a compiler that is not offered by name.
 func TestHostileCompilerOptions(t *testing.T) {
 	hostile := []string{"-fplugin=/box/p.so", "-wrapper", "-specs=/box/s", "-B/box", "-Wl,-rpath,/box", "-Wl,-T,x", "@rsp", "@/etc/passwd", "-o", "-o/box/x", "-I/", "-include", "-imacros",
 		"-x", "-Xlinker", "-save-temps", "-J-javaagent:x", "-processorpath", "-processor", "-toolexec", "-ldflags=-extld=x", "-C", "linker=/box/l", "-Clinker=/box/l", "-Clink-arg=x", "-Zunstable",
 		"--sysroot=/", "-O2 -fplugin=x", " -O2", "-O2\n", "-", "--", "",
-		// Beside what patterns let through.
+		// Close to what the patterns allow.
 		"-Wl,-T,x", "-Wa,-a=/box/x", "-Wp,-MD,/box/x", "-W", "-W-", "-Wall,", "-Wno-error=x,y", "-D", "-D=1", "-D1=2", "-DX=\n-fplugin=x", "-DX=\x00", "-DX\n", "-DX=ü",
 		"-DX=" + strings.Repeat("x", 300), "-D X", "-U", "-UX=1", "-std=c++17 -o x", "-std=/x", "-std=gnu++17\n", "-Ofast,x", "-O/x", "-march=native", "-mtune=native", "-march=x86-64-v3 -B/box",
 		"-fopenmp=/x", "-fno-plugin", "-fplugin-arg-x-y=z", "-fprofile-use=/x", "-fdump-tree-all", "-fmax-errors=/x", "-fuse-ld=gold", "-ffile-prefix-map=a=b", "-l:/etc/passwd", "-lx", "-lm.so",
@@ -174,12 +174,12 @@ func TestHostileCompilerOptions(t *testing.T) {
 	}
 	a := startCompiler(t, "--slots", "1")
 	for _, f := range hostile {
-		r := made(unique(t, makes))
+		r := compiledRun(uncached(t, compilerScript))
 		r.Flags = []string{"-a", f}
 		a.refused(t, r, api.CodeBadRequest)
 	}
-	for _, name := range []string{"-fplugin=x.made", "@rsp.made", "-o.made"} { // names are no options either
-		r := made(unique(t, makes))
+	for _, name := range []string{"-fplugin=x.made", "@rsp.made", "-o.made"} { // file names are no options either
+		r := compiledRun(uncached(t, compilerScript))
 		r.Files = []api.File{{Name: name}}
 		res := a.run(t, r)
 		wantVerdict(t, res, api.OK)
@@ -189,13 +189,13 @@ func TestHostileCompilerOptions(t *testing.T) {
 	}
 }
 
-// CMP-16: nobody's run decides what another's executes: a run cannot reach the cache,
-// what it does to its copy stays in the run, and an entry that is not what was put
-// there, or was put there under another key, is not used.
+// CMP-16: no run decides what another run executes: a run cannot reach the cache, its changes to
+// its copy stay in the run, and an entry that differs from what was stored, or was stored under
+// another key, is not used.
 func TestHostileCompileCache(t *testing.T) {
 	a := startCompiler(t, "--slots", "1")
 	source := func(name string) api.Run {
-		return made(unique(t, "mkdir lib; echo "+name+" >lib/part\n"+`cat >main <<'END'
+		return compiledRun(uncached(t, "mkdir lib; echo "+name+" >lib/part\n"+`cat >main <<'END'
 #!/bin/sh
 cat lib/part; ls -d "$1" "$1"/* 2>&1 | grep -v "No such"; echo evil >lib/part; echo 'echo evil' >main; rm -rf lib; ls -A
 END
@@ -214,7 +214,7 @@ chmod +x main`))
 		return filepath.Join(cache, res.Compile.Key)
 	}
 	first, second := entry(one, "one", false), entry(two, "two", false)
-	entry(one, "one", true) // as it was, though the run has changed its copy
+	entry(one, "one", true) // unchanged, although the run has changed its copy
 	for _, path := range []string{cache, first} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: %v, %v; want it to be root's alone", path, info.Mode(), err)

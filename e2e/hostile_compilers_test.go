@@ -14,30 +14,30 @@ import (
 	"github.com/brig-sandbox/brig/corpus"
 )
 
-// A trap is a source that turns on the compiler that reads it. In its text and its
-// files $CANARY and the like stand for what the host has (corpus.Canaries).
+// A trap is a source that attacks the compiler that reads it. In its text and its files $CANARY and
+// the like stand for things of the host (corpus.Canaries).
 type trap struct {
 	id, name, language, source string
 	files                      []api.File
 
-	// want are the verdicts that may come of it; none: compile-error alone.
+	// want lists the acceptable verdicts; empty: compile-error only.
 	want []api.Verdict
-	says string // what the compiler must say of it; a control
+	says string // what the compiler must report; a control
 }
 
-// either: the compiler may take it for a program, one that has nothing of the host.
-var either = []api.Verdict{api.CompileError, api.OK, api.Nonzero, api.Signaled}
+// anyOutcome: the compiler may accept the source, if the program gets nothing of the host.
+var anyOutcome = []api.Verdict{api.CompileError, api.OK, api.Nonzero, api.Signaled}
 
-// CMP-01, CMP-02, CMP-03, CMP-04, CMP-12, CMP-13, CMP-15, CMP-17, CMP-20: whatever a source does
-// to the compiler, a verdict comes of it within the limits, neither stage shows
-// anything of the host, and the agent serves the next.
+// CMP-01, CMP-02, CMP-03, CMP-04, CMP-12, CMP-13, CMP-15, CMP-17, CMP-20: whatever a source does to
+// the compiler, it gets a verdict within the limits, neither stage shows anything of the host, and
+// the agent serves the next request.
 func TestHostileCompilers(t *testing.T) {
 	c := newCanaries(t)
 	t.Setenv(corpus.EnvName, corpus.EnvSecret)
 	b := bench{startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m"), make(chan struct{}, 2)}
 	looked := 0
 	for _, l := range builtinLanguages(t) {
-		mine := slices.DeleteFunc(slices.Concat(bombs, doors, oddities), func(x trap) bool { return x.language != l.Name })
+		mine := slices.DeleteFunc(slices.Concat(bombs, readTraps, oddTraps), func(x trap) bool { return x.language != l.Name })
 		if len(mine) == 0 || !chosen(l.Name, false) {
 			continue
 		}
@@ -45,7 +45,7 @@ func TestHostileCompilers(t *testing.T) {
 		images.load(t, b.agent, l.Image)
 		t.Run(l.Name, func(t *testing.T) {
 			for _, x := range mine {
-				b.test(t, x.id+" "+x.name, func(t *testing.T) { b.spring(t, c, x) })
+				b.test(t, x.id+" "+x.name, func(t *testing.T) { b.runTrap(t, c, x) })
 			}
 		})
 		hello, _ := languageRun(t, l, "hello")
@@ -57,8 +57,8 @@ func TestHostileCompilers(t *testing.T) {
 	}
 }
 
-// spring compiles a trap, and runs what comes of it.
-func (b bench) spring(t *testing.T, c canaries, x trap) {
+// runTrap compiles a trap, and runs the resulting program.
+func (b bench) runTrap(t *testing.T, c canaries, x trap) {
 	r := api.Run{
 		Language: x.language, Source: api.Bytes(c.Expand([]string{x.source})[0]), Stdin: api.Bytes("MARK-of-the-input\n"), Collect: api.Collect{None: true},
 		Limits: api.Limits{CPU: slowly(5), Wall: slowly(60)}, CompileLimits: api.Limits{CPU: slowly(4), Wall: slowly(60), Memory: 512 * api.MiB},
@@ -67,7 +67,7 @@ func (b bench) spring(t *testing.T, c canaries, x trap) {
 		f.Content = []byte(c.Expand([]string{string(f.Content)})[0])
 		r.Files = append(r.Files, f)
 	}
-	r.Files = append(r.Files, api.File{Name: "once", Content: fmt.Append(nil, time.Now().UnixNano())}) // or the cache would know it
+	r.Files = append(r.Files, api.File{Name: "once", Content: fmt.Append(nil, time.Now().UnixNano())}) // makes it unknown to the cache
 	res := b.run(t, r)
 	want := x.want
 	if want == nil {
@@ -91,7 +91,7 @@ func (b bench) spring(t *testing.T, c canaries, x trap) {
 	}
 }
 
-// CMP-14: names of sources are names, whatever they look like.
+// CMP-14: file names of sources are only names, whatever they look like.
 func TestHostileSourceNames(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	if !chosen("c", false) {
@@ -120,9 +120,9 @@ func TestHostileSourceNames(t *testing.T) {
 	}
 }
 
-// CMP-15: a class that a caller brings along is no annotation processor to javac, nor
-// part of the program, whatever META-INF says.
-func TestHostileClassesBroughtAlong(t *testing.T) {
+// CMP-15: a class that a caller supplies is neither an annotation processor for javac nor part of
+// the program, whatever META-INF says.
+func TestHostileSuppliedClasses(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	if !chosen("java", false) {
 		return // a machine without compilers

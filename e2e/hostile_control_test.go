@@ -18,8 +18,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// control shows that the probe can reach its goal where nothing, or one layer less,
-// is in its way. A case without one proves nothing.
+// control shows that the probe can reach its goal where nothing, or one layer less, stops it. A
+// case without a control proves nothing.
 func (e expectation) control(t *testing.T, a *agent, c canaries, probe api.File) {
 	k := e.Control
 	switch {
@@ -57,12 +57,12 @@ func (e expectation) withLayerOff(t *testing.T, a *agent, c canaries) {
 	if used := res.Usage.Memory.Value; off.MemoryOver > 0 && (used == nil || *used <= int64(off.MemoryOver)) {
 		t.Errorf("with the layer off: memory %v; want more than %s", used, off.MemoryOver)
 	}
-	e.further(t, res.Stdout)
-	e.matches(t, slices.Concat(res.Stdout, []byte("\n"), res.Stderr))
+	e.checkReached(t, res.Stdout)
+	e.checkOutput(t, slices.Concat(res.Stdout, []byte("\n"), res.Stderr))
 }
 
-// further demands that the control's calls went where those of the case may not.
-func (e expectation) further(t *testing.T, out []byte) {
+// checkReached demands that the control's calls succeeded where those of the case must fail.
+func (e expectation) checkReached(t *testing.T, out []byte) {
 	t.Helper()
 	got := map[string]string{}
 	for _, a := range attempts(t, out) {
@@ -80,8 +80,8 @@ func (e expectation) further(t *testing.T, out []byte) {
 	}
 }
 
-// matches demands what the control must print.
-func (e expectation) matches(t *testing.T, out []byte) {
+// checkOutput demands the output that the control must print.
+func (e expectation) checkOutput(t *testing.T, out []byte) {
 	t.Helper()
 	for _, re := range e.Control.Stdout {
 		if !regexp.MustCompile("(?m)" + re).Match(out) {
@@ -90,15 +90,15 @@ func (e expectation) matches(t *testing.T, out []byte) {
 	}
 }
 
-// jailIDs is where the ids of a jail begin: of no user and no slot.
+// jailIDs is the first id of a jail; no user and no slot has it.
 const jailIDs = 0x70000000
 
-// jailed runs the control's script as root of namespaces that end with it, in a
-// directory of its own: what is harmful on the host can reach its goal there. $PROBE
-// is the probe; what still runs at the end is printed. It returns all that was.
+// jailed runs the control's script as root of namespaces that end with it, in its own directory:
+// there a probe that would harm the host can reach its goal. $PROBE is the probe; processes that
+// are still running at the end are printed. jailed returns the whole output.
 func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 	busybox := testenv.NeedTool(t, "busybox", "busybox-static")
-	root := placeOf(t, "hostile-jail-")
+	root := publicDir(t, "hostile-jail-")
 	sh, err := os.ReadFile(busybox)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func (e expectation) jailed(t *testing.T, probe api.File) []byte {
 	if err := cmd.Run(); err != nil && ctx.Err() != nil {
 		t.Fatalf("jail: %v\n%s", err, &out)
 	}
-	e.further(t, out.Bytes())
-	e.matches(t, out.Bytes())
+	e.checkReached(t, out.Bytes())
+	e.checkOutput(t, out.Bytes())
 	return out.Bytes()
 }

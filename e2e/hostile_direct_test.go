@@ -10,9 +10,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// FIO-22. A run that reads a file of the image past the page cache has the host's disk for
-// itself: beside 64 threads that did so a neighbour's write took 120 ms instead of 0.5. No
-// tier lets it, at the opening or later.
+// FIO-22. A run that reads a file of the image past the page cache monopolizes the host's disk:
+// next to 64 threads that did so a neighbour's write took 120 ms instead of 0.5. No tier allows it,
+// neither when the file is opened nor later.
 func TestHostileDirectReads(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	prog := compileC(t, "direct", `#define _GNU_SOURCE
@@ -42,7 +42,7 @@ int main(void) {
 			t.Errorf("%s: %q; want %q", tier, res.Stdout, want)
 		}
 	}
-	// The control: the file system of the images has it.
+	// The control: the file system of the images supports it.
 	file := filepath.Join(dataDir(t), "direct")
 	if err := os.WriteFile(file, make([]byte, 4096), 0o600); err != nil {
 		t.Fatal(err)

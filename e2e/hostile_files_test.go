@@ -21,15 +21,15 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// A bystander is a file of the host's, with all that a chown, chmod, link or write
-// would change.
+// A bystander is a file of the host, with all metadata that a chown, chmod, link or write would
+// change.
 type bystander struct {
 	path string
 	was  unix.Stat_t
 }
 
-// beside makes one that is another user's, in a directory that programs know.
-func beside(t *testing.T, dir, name string) bystander {
+// newBystander creates a file that belongs to another user, in a directory that programs know.
+func newBystander(t *testing.T, dir, name string) bystander {
 	t.Helper()
 	b := bystander{path: filepath.Join(dir, name)}
 	if err := os.WriteFile(b.path, []byte(corpus.Secret), 0o640); err != nil {
@@ -56,17 +56,17 @@ func (b bystander) touched(t *testing.T) bool {
 		t.Errorf("bystander: %v", err)
 		return true
 	}
-	st.Atim = b.was.Atim // it may be read
+	st.Atim = b.was.Atim // reading is allowed
 	return st != b.was
 }
 
-// OUT-09: a program's stdin is a pipe of brig's, whatever the caller's is: a file or
-// a device that brig was started with keeps its owner and its mode. libcontainer
-// gives what it is handed to the container's user; the control does as it does.
+// OUT-09: a program's stdin is a pipe of brig's, whatever the caller's stdin is: a file or device
+// that brig was started with keeps its owner and mode. libcontainer chowns the stdin that it gets
+// to the container's user; the control does the same.
 func TestHostileStdinKeepsItsOwner(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
-	dir := placeOf(t, "stdin-")
-	file := beside(t, dir, "file")
+	dir := publicDir(t, "stdin-")
+	file := newBystander(t, dir, "file")
 	zero := bystander{path: filepath.Join(dir, "zero")}
 	if err := unix.Mknod(zero.path, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))); err != nil {
 		t.Fatal(err)
@@ -110,19 +110,19 @@ func TestHostileStdinKeepsItsOwner(t *testing.T) {
 	}
 }
 
-// FIO-14, FIO-15: links that a program leaves where its outputs are make brig
-// neither change nor read what they lead to, and what comes back in a directory are
-// regular files with nothing but the program's bytes; nor does brig follow a link
-// that lies in that directory. Controls: who goes by path does all of it.
+// FIO-14, FIO-15: links that a program leaves in place of its outputs make brig neither change nor
+// read their targets. What is written to the output directory are regular files with nothing but
+// the program's bytes, and brig follows no link in that directory either. Controls: code that uses
+// paths does all of it.
 func TestHostileOutputsTouchNothing(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
-	dir := placeOf(t, "outputs-")
-	file := beside(t, dir, "file")
+	dir := publicDir(t, "outputs-")
+	file := newBystander(t, dir, "file")
 	folder := filepath.Join(dir, "folder")
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	inside := beside(t, folder, "inside")
+	inside := newBystander(t, folder, "inside")
 	fine := func() {
 		t.Helper()
 		for _, b := range []bystander{file, inside, bystander{path: folder}.note(t)} {
@@ -169,7 +169,7 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	}
 	fine()
 
-	// A second time over a directory where somebody has put links in the way.
+	// Again, to a directory in which somebody has placed links.
 	for name, to := range map[string]string{"fine": file.path, "d": folder} {
 		if err := errors.Join(os.RemoveAll(filepath.Join(out, name)), os.Symlink(to, filepath.Join(out, name))); err != nil {
 			t.Fatal(err)
@@ -198,9 +198,9 @@ func TestHostileOutputsTouchNothing(t *testing.T) {
 	}
 }
 
-// FIO-11: where the image, or a run before in the same cell, had a link, an input
-// lies as a file of its own. The control: the image's link is there, and a program
-// that writes through one changes what it leads to.
+// FIO-11: where the image, or an earlier run in the same cell, had a link, an input is placed as a
+// separate file. The control: the image's link is there, and a program that writes through one
+// changes its target.
 func TestHostileInputsOverLinks(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	var image bytes.Buffer

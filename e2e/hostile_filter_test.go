@@ -16,11 +16,10 @@ import (
 	"github.com/brig-sandbox/brig/seccomp/bpf"
 )
 
-// SEC-03, SEC-31: the instructions that the kernel holds for a program under way are
-// those that seccomp/bpf compiles for its profile, which is what the simulator runs
-// and the model is compared with; both parts and nothing else, under every tier, in
-// both modes of a profile, in a fresh cell, in a kept one, and there again after a
-// run that left what it could.
+// SEC-03, SEC-31: the instructions that the kernel holds for a running program are those that
+// seccomp/bpf compiles for its profile, which the simulator runs and the model is compared with:
+// both parts and nothing else, under every tier, in both modes of a profile, in a fresh cell, in a
+// kept one, and in a kept one after a run that left as much as it could.
 func TestHostileLoadedFilter(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	probe := buildProbe(t, "sweep", "-nostdlib", "-s", "-Wl,-z,noseparate-code")
@@ -61,7 +60,7 @@ func TestHostileLoadedFilter(t *testing.T) {
 	}
 }
 
-// compiledParts are both parts of a tier's filter, oldest first.
+// compiledParts returns both parts of a tier's filter, oldest first.
 func compiledParts(t *testing.T, tier string, mode api.ProfileMode) [][]byte {
 	t.Helper()
 	p, err := seccomp.Tier(tier)
@@ -83,8 +82,8 @@ func compiledParts(t *testing.T, tier string, mode api.ProfileMode) [][]byte {
 	return parts
 }
 
-// loadedFilters starts r, which waits, reads from the kernel what filters it has,
-// oldest first, and ends it; cell is its user namespace.
+// loadedFilters starts r, which waits, reads its filters from the kernel, oldest first, and ends
+// it; cell is its user namespace.
 func loadedFilters(t *testing.T, a *agent, r api.Run) (filters [][]byte, cell string) {
 	t.Helper()
 	name := fmt.Sprintf("filtered-%d", os.Getpid())
@@ -133,9 +132,9 @@ func loadedFilters(t *testing.T, a *agent, r api.Run) (filters [][]byte, cell st
 	return filters, cell
 }
 
-// loadedFilter asks the kernel for the nth filter of a stopped process, 0 being the
-// oldest: PTRACE_SECCOMP_GET_FILTER, since Linux 4.4, for CAP_SYS_ADMIN, of kernels
-// with CONFIG_CHECKPOINT_RESTORE. They keep what was loaded as it was.
+// loadedFilter asks the kernel for the nth filter of a stopped process, 0 being the oldest:
+// PTRACE_SECCOMP_GET_FILTER, since Linux 4.4, requires CAP_SYS_ADMIN and a kernel with
+// CONFIG_CHECKPOINT_RESTORE. The kernel keeps the instructions as they were loaded.
 func loadedFilter(pid, nth int) ([]byte, error) {
 	const getFilter = 0x420c
 	n, _, errno := unix.Syscall6(unix.SYS_PTRACE, getFilter, uintptr(pid), uintptr(nth), 0, 0, 0)

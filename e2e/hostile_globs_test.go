@@ -10,9 +10,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// FIO-21. A program and its caller, together, cannot burn the agent's processor after a run
-// with many long names and many globs that nearly match them: it costs what a look through
-// as many names costs with globs that match nothing. What the globs find is right.
+// FIO-21. A program and its caller together cannot waste the agent's processor time after a run
+// with many long names and many globs that nearly match them: this costs as much as a scan of as
+// many names with globs that match nothing. The globs find the right files.
 func TestHostileGlobsAreCheap(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "names", `#include <fcntl.h>

@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// RES-09: what a run burned, took and was refused is no other's.
-func TestHostileUsageIsOfThisRun(t *testing.T) {
+// RES-09: the cpu time, memory and refusals of a run are not counted for another.
+func TestHostileUsageIsPerRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	glutton := compileC(t, "glutton", `#include <stdlib.h>
 #include <string.h>
@@ -40,13 +40,13 @@ int main(int c, char **v) { size_t n = (size_t)atol(v[1]) << 20; char *p = mallo
 		if len(after.LimitsHit) != 0 {
 			t.Errorf("limits hit by a run that did nothing: %v", after.LimitsHit)
 		}
-		value := func(f api.Figure) int64 {
+		value := func(f api.Measurement) int64 {
 			if f.Value == nil {
 				return 0
 			}
 			return *f.Value
 		}
-		for name, f := range map[string][2]api.Figure{"cpu": {before.Usage.CPU, after.Usage.CPU}, "memory": {before.Usage.Memory, after.Usage.Memory}} {
+		for name, f := range map[string][2]api.Measurement{"cpu": {before.Usage.CPU, after.Usage.CPU}, "memory": {before.Usage.Memory, after.Usage.Memory}} {
 			had, has := value(f[0]), value(f[1])
 			if tt.verdict == api.OK && had < map[string]int64{"cpu": 4e8, "memory": 38 << 20}[name] {
 				t.Errorf("%s of the run before is %d: the test proves nothing", name, had)
@@ -81,8 +81,8 @@ func (a *agent) groups(t testing.TB) []string {
 	return strings.Fields(string(text))
 }
 
-// inGroups reads the files that a pattern names below the agent's groups.
-func (a *agent) inGroups(t testing.TB, pattern string) (texts []string) {
+// readGroupFiles reads the files that match a pattern below the agent's groups.
+func (a *agent) readGroupFiles(t testing.TB, pattern string) (texts []string) {
 	t.Helper()
 	for _, top := range a.groups(t) {
 		files, err := filepath.Glob(filepath.Join(top, pattern))
@@ -100,36 +100,36 @@ func (a *agent) inGroups(t testing.TB, pattern string) (texts []string) {
 	return texts
 }
 
-// A keeper is a process of brig's in a cell.
-type keeper struct {
+// A cellProcess is a process of brig's in a cell.
+type cellProcess struct {
 	pid    int
 	status string // of /proc
 }
 
-// keepers finds those in the cells whose groups are called so, as they are listed.
-func (a *agent) keepers(t testing.TB, cells string) (all []keeper) {
+// cellProcesses lists those in the cells whose group names match, in the order in which they are listed.
+func (a *agent) cellProcesses(t testing.TB, cells string) (all []cellProcess) {
 	t.Helper()
-	for _, list := range a.inGroups(t, cells+"/init/cgroup.procs") {
+	for _, list := range a.readGroupFiles(t, cells+"/init/cgroup.procs") {
 		for _, word := range strings.Fields(list) {
 			pid, err := strconv.Atoi(word)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if status, err := os.ReadFile(filepath.Join("/proc", word, "status")); err == nil { // else it has just ended
-				all = append(all, keeper{pid, string(status)})
+			if status, err := os.ReadFile(filepath.Join("/proc", word, "status")); err == nil { // otherwise it has just ended
+				all = append(all, cellProcess{pid, string(status)})
 			}
 		}
 	}
 	return all
 }
 
-// charged sums what is charged to all cells of the agent.
+// charged is the sum of what is charged to all cells of the agent.
 func (a *agent) charged(t testing.TB) int64 {
 	t.Helper()
 	var sum int64
 	found := false
 	for _, file := range []string{"memory.usage_in_bytes", "memory.current"} {
-		for _, text := range a.inGroups(t, "cell-*/"+file) {
+		for _, text := range a.readGroupFiles(t, "cell-*/"+file) {
 			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 			if err != nil {
 				t.Fatal(err)
@@ -143,11 +143,11 @@ func (a *agent) charged(t testing.TB) int64 {
 	return sum
 }
 
-// RES-12: pages of files in memory that a run leaves are charged to nobody when it
-// is over, and count against no other's limit.
+// RES-12: pages of in-memory files that a run leaves are charged to no group after its end, and
+// count against no other run's limit.
 func TestHostileMemoryChargeGoesWithTheRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
-	file, name := stayer(t, "charged")
+	file, name := holdProgram(t, "charged")
 	fill := "for d in /tmp /dev/shm /box; do head -c 10000000 /dev/zero > $d/RESIDUE & done; wait; exec 3</tmp/RESIDUE; sleep 60 >/dev/null & rm /tmp/RESIDUE"
 	run := func(args ...string) api.Run {
 		r := api.Run{Image: "tiny", Files: []api.File{file}, Argv: append([]string{name}, args...), Limits: hostileLimits()}
@@ -155,14 +155,14 @@ func TestHostileMemoryChargeGoesWithTheRun(t *testing.T) {
 		return r
 	}
 	wantVerdict(t, a.run(t, run()), api.OK)
-	time.Sleep(slow(200 * time.Millisecond)) // the keeper tidies behind a run
+	time.Sleep(slow(200 * time.Millisecond)) // the keeper cleans up after a run
 	baseline := a.charged(t)
 	for range 3 {
-		s := a.stay(t, run(fill))
+		s := a.startHeldRun(t, run(fill))
 		if n := a.charged(t); n < baseline+25e6 {
 			t.Errorf("%d bytes are charged while a run holds 30 MB, %d before: the test proves nothing", n, baseline)
 		}
-		s.leave()
+		s.release()
 		r := run(fill) // as much again fits at once
 		r.Limits.Memory = 40 * api.MiB
 		wantVerdict(t, a.run(t, r), api.OK)
@@ -178,19 +178,19 @@ func TestHostileMemoryChargeGoesWithTheRun(t *testing.T) {
 	}
 }
 
-// RES-13: a run finds every knob of its groups and of its process as the first run
-// of the cell found them, whatever was set for those between and however they ended.
-func TestHostileKnobsAreAsAtFirst(t *testing.T) {
+// RES-13: a run finds every knob of its groups and of its process as the first run of the cell
+// found them, whatever was set for the runs in between and however those ended.
+func TestHostileKnobsAreUnchanged(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
-	file, name := stayer(t, "turned")
+	file, name := holdProgram(t, "turned")
 	run := func(l api.Limits) api.Run {
 		r := api.Run{Image: "tiny", Files: []api.File{file}, Argv: []string{name}, Limits: l.Over(api.Limits{Wall: seconds(20), Memory: 64 * api.MiB})}
 		r.Collect.None = true
 		return r
 	}
 	look := func(l api.Limits) map[string]string {
-		s := a.stay(t, run(l))
-		defer s.leave()
+		s := a.startHeldRun(t, run(l))
+		defer s.release()
 		return a.knobs(t, s.pid)
 	}
 	golden := look(api.Limits{})
@@ -231,8 +231,8 @@ func TestHostileKnobsAreAsAtFirst(t *testing.T) {
 	}
 }
 
-// knobs reads what can be set of the groups that pid is in, of those above up to the
-// agent's, and of the process itself.
+// knobs reads the settings of the groups that pid is in, of their parents up to the agent's, and of
+// the process itself.
 func (a *agent) knobs(t testing.TB, pid int) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -244,11 +244,11 @@ func (a *agent) knobs(t testing.TB, pid int) map[string]string {
 		for _, procs := range leaves {
 			list, err := os.ReadFile(procs)
 			if err != nil || !slices.Contains(strings.Fields(string(list)), strconv.Itoa(pid)) {
-				continue // removed meanwhile, or the next run's
+				continue // removed meanwhile, or of the next run
 			}
 			leaf := filepath.Dir(procs)
 			for level, dir := range map[string]string{"leaf": leaf, "cell": filepath.Dir(leaf), "all": g} {
-				a.settings(t, filepath.Base(filepath.Dir(g))+" "+level, dir, out)
+				a.writableGroupFiles(t, filepath.Base(filepath.Dir(g))+" "+level, dir, out)
 			}
 		}
 	}
@@ -275,8 +275,8 @@ func (a *agent) knobs(t testing.TB, pid int) map[string]string {
 	return out
 }
 
-// settings adds the files of a group that can be written and hold no count.
-func (a *agent) settings(t testing.TB, at, dir string, out map[string]string) {
+// writableGroupFiles adds the files of a group that can be written and contain no counter.
+func (a *agent) writableGroupFiles(t testing.TB, at, dir string, out map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {

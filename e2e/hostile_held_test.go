@@ -17,7 +17,7 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// flood fills both streams with so many MiB each.
+// flood fills both streams with the given number of MiB each.
 const flood = `#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,9 +29,9 @@ int main(int c, char **v) {
   return 0;
 }`
 
-// AGT-21: with all slots at work on jobs whose tests fill both streams up to the ceiling
-// of output, and on runs that do, beside them twice as many requests of the largest kind, the
-// agent takes no more memory than it says. What finds no room is told busy.
+// AGT-21: all slots work on jobs whose tests fill both streams up to the output ceiling, and on
+// runs that do the same; in addition there are twice as many requests of the largest kind. The
+// agent uses no more memory than it states. Requests that do not fit are answered with busy.
 func TestHostileOutputFitsTheAgentsMemory(t *testing.T) {
 	const slots = 16
 	a := startAgent(t, "--slots", strconv.Itoa(slots))
@@ -80,18 +80,18 @@ func TestHostileOutputFitsTheAgentsMemory(t *testing.T) {
 	}
 	wg.Wait()
 	peak := a.peakMemory(t)
-	t.Logf("%v; the agent took %s of the %s it says", ended, api.Size(peak), api.Size(health.OwnMax))
-	if peak > health.OwnMax {
-		t.Errorf("the agent took %s, and says that it takes at most %s", api.Size(peak), api.Size(health.OwnMax))
+	t.Logf("%v; the agent took %s of the %s it says", ended, api.Size(peak), api.Size(health.AgentMemoryMax))
+	if peak > health.AgentMemoryMax {
+		t.Errorf("the agent took %s, and says that it takes at most %s", api.Size(peak), api.Size(health.AgentMemoryMax))
 	}
 	if ended[string(api.OK)] < slots/2 {
 		t.Errorf("%v: too few have run to tell", ended)
 	}
 }
 
-// AGT-21: the inputs and expected outputs of tests that are blobs are loaded one after the other
-// as there is room. Those of all tests that wait for one of the slots together would be twice
-// what the agent says it takes.
+// AGT-21: the inputs and expected outputs of tests that are blobs are loaded one after the other as
+// memory becomes available. Those of all tests that wait for one of the slots would together be
+// twice what the agent says it uses.
 func TestHostileBlobsFitTheAgentsMemory(t *testing.T) {
 	const slots, size = 4, 64 << 20
 	a := startAgent(t, "--slots", strconv.Itoa(slots))
@@ -104,8 +104,8 @@ func TestHostileBlobsFitTheAgentsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := api.Size(slots * slots * 2 * size); all < api.Size(health.OwnMax)*3/2 {
-		t.Fatalf("the blobs are %s, and the agent may take %s: the test proves nothing", all, api.Size(health.OwnMax))
+	if all := api.Size(slots * slots * 2 * size); all < api.Size(health.AgentMemoryMax)*3/2 {
+		t.Fatalf("the blobs are %s, and the agent may take %s: the test proves nothing", all, api.Size(health.AgentMemoryMax))
 	}
 	job := api.Run{Image: "tiny", Argv: []string{"cat"}, Limits: api.Limits{Output: size, Memory: 16 * api.MiB, Wall: slowly(30)}}
 	for i := range slots {
@@ -129,18 +129,18 @@ func TestHostileBlobsFitTheAgentsMemory(t *testing.T) {
 	}
 	wg.Wait()
 	peak := a.peakMemory(t)
-	t.Logf("%d tests accepted; the agent took %s of the %s it says", accepted.Load(), api.Size(peak), api.Size(health.OwnMax))
-	if peak > health.OwnMax {
-		t.Errorf("the agent took %s, and says that it takes at most %s", api.Size(peak), api.Size(health.OwnMax))
+	t.Logf("%d tests accepted; the agent took %s of the %s it says", accepted.Load(), api.Size(peak), api.Size(health.AgentMemoryMax))
+	if peak > health.AgentMemoryMax {
+		t.Errorf("the agent took %s, and says that it takes at most %s", api.Size(peak), api.Size(health.AgentMemoryMax))
 	}
 	if accepted.Load() < 2*slots {
 		t.Errorf("%d tests were accepted: too few waited at a time to tell", accepted.Load())
 	}
 }
 
-// AGT-21: a job whose tests may each have half of the agent's memory for results, and use next
-// to none of it, leaves room to others: to runs at once, to one that may have as much after
-// a test of the job. The control is the same job without.
+// AGT-21: a job whose tests may each use half of the agent's memory for results, and use almost
+// none of it, leaves memory to others: to ordinary runs at once, and to one that may use as much,
+// after a test of the job. The control is the same job without that request.
 func TestLargeTestsLeaveMemoryToOthers(t *testing.T) {
 	for _, hostile := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hostile %v", hostile), func(t *testing.T) {
@@ -155,13 +155,13 @@ func TestLargeTestsLeaveMemoryToOthers(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			defer func() { cancel(); <-ended }()
-			var told atomic.Int64
+			var finished atomic.Int64
 			go func() {
 				defer close(ended)
-				_, _ = a.RunEvents(ctx, job, nil, client.Events{Test: func(api.TestResult) { told.Add(1) }})
+				_, _ = a.RunEvents(ctx, job, nil, client.Events{Test: func(api.TestResult) { finished.Add(1) }})
 			}()
-			eventually(t, "a test", func() bool { return told.Load() >= 1 })
-			before := told.Load()
+			eventually(t, "a test", func() bool { return finished.Load() >= 1 })
+			before := finished.Load()
 			for _, r := range []api.Run{small, large, small, small, large} {
 				begun := time.Now()
 				for {
@@ -171,18 +171,18 @@ func TestLargeTestsLeaveMemoryToOthers(t *testing.T) {
 						break
 					}
 					if wantCode(t, err, api.CodeBusy); time.Since(begun) > slow(6*time.Second) {
-						t.Fatalf("no room beside a job after %v: %v", time.Since(begun), err)
+						t.Fatalf("no room next to a job after %v: %v", time.Since(begun), err)
 					}
 					time.Sleep(50 * time.Millisecond)
 				}
 				t.Logf("collect %s: after %v", r.Collect.Bytes, time.Since(begun).Round(time.Millisecond))
 			}
-			eventually(t, "the tests to go on", func() bool { return told.Load() >= before+2 })
+			eventually(t, "the tests to go on", func() bool { return finished.Load() >= before+2 })
 		})
 	}
 }
 
-// peakMemory is the most memory the agent's process had at a time.
+// peakMemory is the largest memory that the agent's process has had.
 func (a *agent) peakMemory(t testing.TB) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))

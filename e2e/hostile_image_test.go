@@ -22,8 +22,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// startAgentAlone is startAgent with a store of its own, whose trees a test may
-// change behind the importer's back.
+// startAgentAlone is startAgent with its own store, whose trees a test may change without the
+// importer.
 func startAgentAlone(t *testing.T) *agent {
 	t.Helper()
 	testenv.NeedRoot(t)
@@ -42,8 +42,8 @@ func startAgentAlone(t *testing.T) *agent {
 	return a
 }
 
-// imported stores an image of one file and returns where its tree lies.
-func (a *agent) imported(t *testing.T, name string, f api.File, mode int64) (tree string) {
+// importImage stores an image of one file and returns the path of its tree.
+func (a *agent) importImage(t *testing.T, name string, f api.File, mode int64) (tree string) {
 	t.Helper()
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
@@ -59,13 +59,13 @@ func (a *agent) imported(t *testing.T, name string, f api.File, mode int64) (tre
 	return filepath.Join(a.data, "images", "images", strings.TrimPrefix(img.Digest, "sha256:"), "root")
 }
 
-// An image that is removed and imported again has a tree of its own: no cell of the one
-// before, whose files are gone, serves its runs.
+// An image that is removed and imported again has a new tree: no cell of the earlier image, whose
+// files are gone, serves its runs.
 func TestImageImportedAgain(t *testing.T) {
 	a := startAgentAlone(t)
 	probe := compileC(t, "there", `int main(void) { return 0; }`)
 	for range 2 {
-		a.imported(t, "again", probe, 0o755)
+		a.importImage(t, "again", probe, 0o755)
 		r := api.Run{Image: "again", Argv: []string{"/" + probe.Name}, Limits: hostileLimits()}
 		for range 2 {
 			wantVerdict(t, a.run(t, r), api.OK)
@@ -76,15 +76,15 @@ func TestImageImportedAgain(t *testing.T) {
 	}
 }
 
-// A run goes on with the image that it began with, though that is removed; the tree is
-// deleted when the last cell of it has gone.
+// A run continues with the image that it began with, although that is removed; the tree is deleted
+// when its last cell is gone.
 func TestImageRemovedUnderARun(t *testing.T) {
 	a := startAgentAlone(t)
 	probe := compileC(t, "reads", `#include <stdio.h>
 #include <unistd.h>
 int main(int c, char **v) { puts("begun"); fflush(stdout); char b[8]; if (read(0, b, 1) != 1) return 2;
   FILE *f = fopen(v[0], "r"); if (!f) { perror(v[0]); return 3; } return fread(b, 1, 4, f) != 4; }`)
-	store := filepath.Join(a.imported(t, "short-lived", probe, 0o755), "../../..")
+	store := filepath.Join(a.importImage(t, "short-lived", probe, 0o755), "../../..")
 	trees := func() []string {
 		t.Helper()
 		var out []string
@@ -128,7 +128,7 @@ int main(int c, char **v) { puts("begun"); fflush(stdout); char b[8]; if (read(0
 		t.Fatal(err)
 	}
 	wantVerdict(t, res, api.OK)
-	// The cell goes when the pool looks again; another removal has it look at once.
+	// The cell is destroyed at the pool's next scan; another removal triggers a scan at once.
 	for end := time.Now().Add(time.Minute); len(trees()) > 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("still there: %v", trees())
@@ -137,8 +137,8 @@ int main(int c, char **v) { puts("begun"); fflush(stdout); char b[8]; if (read(0
 	}
 }
 
-// outside runs a stored file on the host, as nobody.
-func outside(t *testing.T, path string) string {
+// runOutside runs a stored file on the host, as nobody.
+func runOutside(t *testing.T, path string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -149,9 +149,9 @@ func outside(t *testing.T, path string) string {
 	return string(out)
 }
 
-// FS-10, FS-11: a file of the image that is setuid, or has a capability, gives a run
-// nothing. The importer clears both, so the test puts them back; outside, the same
-// file raises whoever runs it.
+// FS-10, FS-11: a file of the image that is setuid, or has a capability, gives a run nothing. The
+// importer clears both, so the test restores them; outside, the same file raises the privileges of
+// its caller.
 func TestHostilePrivilegedFilesOfAnImage(t *testing.T) {
 	a := startAgentAlone(t)
 	helper := compileC(t, "helper", `#include <stdio.h>
@@ -174,14 +174,14 @@ int main(void) { char l[200]; FILE *f = fopen("/proc/self/status", "r"); printf(
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			helper.Name = tt.name
-			path := filepath.Join(a.imported(t, tt.name, helper, 0o6755), tt.name)
+			path := filepath.Join(a.importImage(t, tt.name, helper, 0o6755), tt.name)
 			if info, err := os.Stat(path); err != nil || info.Mode() != 0o755 {
 				t.Errorf("imported as %v, %v; want 0755", info, err)
 			}
 			if err := tt.raise(path); err != nil {
 				t.Fatal(err)
 			}
-			if out := outside(t, path); !strings.HasPrefix(out, tt.outside) {
+			if out := runOutside(t, path); !strings.HasPrefix(out, tt.outside) {
 				t.Fatalf("outside it is %q: the test proves nothing", out)
 			}
 			for _, r := range []api.Run{{Mode: api.Strict}, {Mode: api.Fresh}, {WritableRoot: true}} {
@@ -196,8 +196,8 @@ int main(void) { char l[200]; FILE *f = fopen("/proc/self/status", "r"); printf(
 	}
 }
 
-// FS-09, an image's own device: nodev holds where the importer let a node pass.
-// Outside, the same node opens.
+// FS-09, a device in an image: nodev applies even if the importer let a device node pass. Outside,
+// the same node opens.
 func TestHostileDeviceOfAnImage(t *testing.T) {
 	a := startAgentAlone(t)
 	opens := compileC(t, "opens", `#include <errno.h>
@@ -205,7 +205,7 @@ func TestHostileDeviceOfAnImage(t *testing.T) {
 #include <stdio.h>
 #include <string.h>
 int main(void) { int f = open("/node", O_RDWR); puts(f < 0 ? strerrorname_np(errno) : "open"); return 0; }`)
-	node := filepath.Join(a.imported(t, "node", opens, 0o755), "node")
+	node := filepath.Join(a.importImage(t, "node", opens, 0o755), "node")
 	if err := errors.Join(unix.Mknod(node, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))), os.Chmod(node, 0o666)); err != nil {
 		t.Fatal(err)
 	}
@@ -224,12 +224,12 @@ int main(void) { int f = open("/node", O_RDWR); puts(f < 0 ? strerrorname_np(err
 	}
 }
 
-// A victim is a directory of the host that no cell may touch.
+// A victim is a directory of the host that no cell may change.
 type victim struct{ dir, secret string }
 
 func newVictim(t *testing.T) victim {
 	t.Helper()
-	dir := placeOf(t, "hostile-victim-")
+	dir := publicDir(t, "hostile-victim-")
 	v := victim{dir, filepath.Join(dir, "secret")}
 	if err := errors.Join(os.Chmod(dir, 0o777), os.WriteFile(v.secret, []byte(corpus.Secret), 0o666), os.Chmod(v.secret, 0o666)); err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func newVictim(t *testing.T) victim {
 	return v
 }
 
-// untouched demands that the victim is as it was, also as the agent sees it.
+// untouched demands that the victim is unchanged, also as the agent sees it.
 func (v victim) untouched(t *testing.T, a *agent) {
 	t.Helper()
 	list, err := os.ReadDir(v.dir)
@@ -258,8 +258,8 @@ func (v victim) untouched(t *testing.T, a *agent) {
 	}
 }
 
-// touch tries what an image with links would let a run reach, and says what its
-// world is; it is harmless.
+// touch tries what an image with links would let a run reach, and prints what it finds; it is
+// harmless.
 const touch = `#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -278,10 +278,9 @@ int main(int c, char **v) {
   puts(!stat("/dev/null", &st) && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3) ? "null is null" : "null is something else");
   return 0; }`
 
-// FS-23, FS-24: an image whose system directories, or what lies in them, are links
-// that lead out starts closed, or the links stay inside. The importer puts
-// directories in their place, so the test puts the links back; on the host they lead
-// to the victim.
+// FS-23, FS-24: an image whose system directories, or entries in them, are links that lead out
+// either does not start, or the links stay inside. The importer replaces them with directories, so
+// the test restores the links; on the host they lead to the victim.
 func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 	a := startAgentAlone(t)
 	probe := compileC(t, "touch", touch)
@@ -302,14 +301,14 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 		{"what is hidden (FS-24)", []string{"proc/self", "proc/sys"}, []string{"proc/sysrq-trigger", "proc/kcore", "proc/keys"}, true},
 	} {
 		ways := []string{"absolute", "relative", "also inside"}
-		if slow(1) > 1 { // each case one way, and all ways in turn
+		if slow(1) > 1 { // one way per case, and all ways in turn
 			ways = ways[i%3:][:1]
 		}
 		for _, way := range ways {
 			t.Run(tt.name+" "+way, func(t *testing.T) {
 				v := newVictim(t)
 				name := fmt.Sprintf("links-%d-%s", i, strings.ReplaceAll(way, " ", "-"))
-				tree := a.imported(t, name, api.File{Name: name}, 0o644)
+				tree := a.importImage(t, name, api.File{Name: name}, 0o644)
 				up := ""
 				switch way {
 				case "relative":
@@ -320,10 +319,10 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 					}
 				}
 				for _, at := range tt.links {
-					replace(t, filepath.Join(tree, at), up+v.dir, "secret")
+					linkToVictim(t, filepath.Join(tree, at), up+v.dir, "secret")
 				}
 				for _, at := range tt.files {
-					replace(t, filepath.Join(tree, at), up+v.secret, "")
+					linkToVictim(t, filepath.Join(tree, at), up+v.secret, "")
 				}
 				for _, writable := range []bool{false, true} {
 					r := program(probe, v.secret)
@@ -332,7 +331,7 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 					var e *api.Error
 					switch {
 					case errors.As(err, &e) && e.Code == api.CodeInternal && !tt.opens:
-						if !strings.Contains(e.Message, "cell") { // the step that failed, not that nobody listened any more
+						if !strings.Contains(e.Message, "cell") { // the error names the failed step, not a lost connection
 							t.Errorf("writable root %v: %q does not say why", writable, e.Message)
 						}
 					case err != nil:
@@ -348,8 +347,8 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
 
-// replace puts a link at path that leads to the victim, and sees that it does.
-func replace(t *testing.T, path, to, secret string) {
+// linkToVictim creates a link at path that leads to the victim, and verifies that it does.
+func linkToVictim(t *testing.T, path, to, secret string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)

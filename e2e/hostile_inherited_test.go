@@ -17,8 +17,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// CAP-05, CAP-09: an agent started with further groups, with signals ignored and
-// others blocked, hands none of that on to a run.
+// CAP-05, CAP-09: an agent that is started with supplementary groups, with signals ignored and
+// others blocked, passes none of that on to a run.
 func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
 	testenv.NeedRoot(t)
 	groups, err := syscall.Getgroups()
@@ -35,7 +35,7 @@ func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
 	})
 	signal.Ignore(unix.SIGHUP, unix.SIGPIPE, unix.SIGUSR1)
 	t.Cleanup(func() { signal.Reset(unix.SIGHUP, unix.SIGPIPE, unix.SIGUSR1) })
-	goruntime.LockOSThread() // a mask is a thread's, and its children begin with it
+	goruntime.LockOSThread() // a mask belongs to a thread, and its children inherit it
 	defer goruntime.UnlockOSThread()
 	var old unix.Sigset_t
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &unix.Sigset_t{Val: [16]uint64{1<<(unix.SIGUSR2-1) | 1<<(unix.SIGWINCH-1)}}, &old); err != nil {
@@ -65,14 +65,14 @@ func TestHostileNothingOfTheAgentIsInherited(t *testing.T) {
 	})
 }
 
-// The umask that an agent was started with, such as that of a careful root's shell,
-// decides nothing: runs work, and have the usual one.
+// The umask that an agent was started with, such as that of a careful root's shell, has no effect:
+// runs work, and have the usual umask.
 func TestAgentOfAnyUmask(t *testing.T) {
 	testenv.NeedRoot(t)
 	for _, umask := range []int{0o077, 0} {
 		t.Run(fmt.Sprintf("%03o", umask), func(t *testing.T) {
-			data := dataDir(t) // what is there already has its modes
-			dir := placeOf(t, "brig-e2e-")
+			data := dataDir(t) // the files that exist already have their modes
+			dir := publicDir(t, "brig-e2e-")
 			testenv.CleanHost(t)
 			old := unix.Umask(umask)
 			t.Cleanup(func() { unix.Umask(old) })
@@ -87,12 +87,11 @@ func TestAgentOfAnyUmask(t *testing.T) {
 	}
 }
 
-// PRC-09: an agent whose own limits are lower than a cell's makes cells all the
-// same, with its own: to give more than one has takes CAP_SYS_RESOURCE, which a
-// confined root lacks.
+// PRC-09: an agent whose own limits are lower than a cell's still creates cells, with its own
+// limits: to raise them takes CAP_SYS_RESOURCE, which a confined root lacks.
 func TestHostileAgentOfLowLimits(t *testing.T) {
 	testenv.NeedRoot(t)
-	data, dir := dataDir(t), placeOf(t, "brig-e2e-")
+	data, dir := dataDir(t), publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	a := launchAfter(t, dir, data, func(pid int) {
 		for resource, most := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_SIGPENDING: 512} {

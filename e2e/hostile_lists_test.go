@@ -11,10 +11,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// AGT-43: beside lists of files without end, in two sessions whose programs chose names that
-// JSON writes with six bytes for each of theirs and a path that each repeats, the agent takes
-// no more memory than it says, and a neighbour's program keeps its verdict. A list that finds
-// no turn is told busy.
+// AGT-43: two sessions request file lists without end. Their programs chose names of which JSON
+// needs six bytes for each byte, and a path that each name repeats. The agent uses no more memory
+// than it states, and a neighbour's program keeps its verdict. A list that gets no slot is answered
+// with busy.
 func TestHostileListsFitTheAgentsMemory(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	health, err := a.Health(t.Context())
@@ -48,7 +48,7 @@ int main(void) {
 		if err := a.PutFile(t.Context(), id, "names", bytes.NewReader(names.Content), true); err != nil {
 			t.Fatal(err)
 		}
-		a.says(t, id, "./names && echo made", "made\n")
+		a.wantOutput(t, id, "./names && echo made", "made\n")
 		for range 20 {
 			storm.Go(func() {
 				for ctx.Err() == nil {
@@ -70,15 +70,15 @@ int main(void) {
 	}
 	for range 8 {
 		if res, err := a.Run(t.Context(), honest); err != nil || res.Verdict != api.OK {
-			t.Errorf("an honest program beside lists: %s, %v, wall %d ns", res.Verdict, err, res.Timing.Wall)
+			t.Errorf("an honest program next to lists: %s, %v, wall %d ns", res.Verdict, err, res.Timing.Wall)
 		}
 	}
 	enough()
 	storm.Wait()
 	peak := a.peakMemory(t)
-	t.Logf("%d lists made, %d told busy; the agent took %s of the %s it says", made.Load(), busy.Load(), api.Size(peak), api.Size(health.OwnMax))
-	if peak > health.OwnMax {
-		t.Errorf("the agent took %s, and says that it takes at most %s", api.Size(peak), api.Size(health.OwnMax))
+	t.Logf("%d lists made, %d told busy; the agent took %s of the %s it says", made.Load(), busy.Load(), api.Size(peak), api.Size(health.AgentMemoryMax))
+	if peak > health.AgentMemoryMax {
+		t.Errorf("the agent took %s, and says that it takes at most %s", api.Size(peak), api.Size(health.AgentMemoryMax))
 	}
 	if made.Load() < 20 {
 		t.Errorf("%d lists were made: too few to tell", made.Load())

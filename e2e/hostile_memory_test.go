@@ -19,9 +19,9 @@ import (
 	"github.com/brig-sandbox/brig/doctor"
 )
 
-// MEM-14: swap is no way out of the memory limit. What the group of a run under way
-// holds says so, whether this host has any swap or not; the control is a run that
-// was granted some, whose group holds that.
+// MEM-14: swap does not extend the memory limit. The settings of a running run's group show it,
+// whether this host has swap or not; the control is a run that was granted some, whose group has
+// that limit.
 func TestHostileSwapIsOff(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-swap", "64M")
 	const memory = 32 << 20
@@ -33,11 +33,11 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n), b;
 		both(t, func(t *testing.T, mode api.Mode) {
 			r := program(hog, "8")
 			r.Mode, r.Limits = mode, api.Limits{Memory: memory, Swap: swap}
-			got, res := whileItRuns(t, a, r)
+			got, res := readWhileRunning(t, a, r)
 			wantVerdict(t, res, api.OK)
 			want := map[string]string{"memory.max": fmt.Sprint(memory), "memory.swap.max": fmt.Sprint(int64(swap))}
 			if !got.unified {
-				// Two MiB more, which are no room to swap into: see cgroups.slack.
+				// Two MiB more, which is not enough to swap: see cgroups.slack.
 				want = map[string]string{"memory.limit_in_bytes": fmt.Sprint(memory), "memory.swappiness": "60",
 					"memory.memsw.limit_in_bytes": fmt.Sprint(memory + 2<<20 + int64(swap))}
 				if swap == 0 {
@@ -47,7 +47,7 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n), b;
 			for file, value := range want {
 				found, ok := got.files[file]
 				if !ok && strings.Contains(file, "sw") && !swapOn(t) {
-					continue // a kernel that accounts for no swap, on a host without any
+					continue // a kernel without swap accounting, on a host without swap
 				}
 				if found != value {
 					t.Errorf("swap %s: %s of the run is %q; want %q", swap, file, found, value)
@@ -77,7 +77,7 @@ func swapOn(t *testing.T) bool {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	return bytes.Count(text, []byte("\n")) > 1 // the first line is a heading
+	return bytes.Count(text, []byte("\n")) > 1 // the first line is a header
 }
 
 // groupFiles are the memory files of a run's group.
@@ -86,7 +86,7 @@ type groupFiles struct {
 	files map[string]string
 }
 
-// stat is a figure of memory.stat.
+// stat is a field of memory.stat.
 func (g groupFiles) stat(name string) string {
 	for line := range strings.Lines(g.files["memory.stat"]) {
 		if key, value, _ := strings.Cut(strings.TrimSpace(line), " "); key == name {
@@ -96,8 +96,8 @@ func (g groupFiles) stat(name string) string {
 	return ""
 }
 
-// whileItRuns reads the memory files of a run that waits for its input to end.
-func whileItRuns(t *testing.T, a *agent, r api.Run) (groupFiles, api.Result) {
+// readWhileRunning reads the memory files of a run that waits for its input to end.
+func readWhileRunning(t *testing.T, a *agent, r api.Run) (groupFiles, api.Result) {
 	t.Helper()
 	in, hold := io.Pipe()
 	done := make(chan api.Result, 1)
@@ -123,7 +123,7 @@ func whileItRuns(t *testing.T, a *agent, r api.Run) (groupFiles, api.Result) {
 		t.Fatalf("no files in %s: %v", g.dir(), err)
 	}
 	for _, file := range files {
-		if text, err := os.ReadFile(file); err == nil { // some are for writing only
+		if text, err := os.ReadFile(file); err == nil { // some are write-only
 			g.files[filepath.Base(file)] = strings.TrimSpace(string(text))
 		}
 	}
@@ -131,9 +131,8 @@ func whileItRuns(t *testing.T, a *agent, r api.Run) (groupFiles, api.Result) {
 	return g, <-done
 }
 
-// MEM-18: these tests say the same under cgroup v1, hybrid and v2, where they are
-// run alike. Which it is here, by the kernel's own word, is what brig doctor, the
-// agent and each result name.
+// MEM-18: these tests give the same results under cgroup v1, hybrid and v2, where they all run.
+// brig doctor, the agent and each result name the mode of this host, as the kernel reports it.
 func TestHostileCgroupModeIsNamed(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	want := "v1"
@@ -178,9 +177,9 @@ func TestHostileCgroupModeIsNamed(t *testing.T) {
 	t.Logf("mode %s", want)
 }
 
-// MEM-21: a limit is refused as too small, or it holds: a program that fits ends
-// well in it, and one that does not has hit it. It is never an error of brig's: what
-// sets a run up is charged to others. The control is the same program with room.
+// MEM-21: a limit is either refused as too small, or it holds: a program that fits in it ends well,
+// and one that does not has hit it. It never causes a brig error: the setup of a run is charged to
+// other groups. The control is the same program with enough memory.
 func TestHostileTinyLimits(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	small := compileC(t, "small", `int main(void) { return 0; }`)

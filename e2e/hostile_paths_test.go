@@ -17,18 +17,18 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// FS-07: no request names a working directory, and a program named through a magic
-// link finds nothing of brig's there (CVE-2024-21626). The link to the run's own
-// directory works, so the others would.
+// FS-07: no request names a working directory, and a program path through a magic link finds
+// nothing of brig's there (CVE-2024-21626). The link to the run's own directory works, so the
+// others would.
 func TestHostileWorkDirThroughAMagicLink(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	const body = `{"image":"tiny","argv":["/bin/sh","-c","pwd -P"]%s}`
-	if status, answer := a.asked(t, fmt.Sprintf(body, "")); status != 200 || string(answer.Stdout) != "/box\n" {
+	if status, answer := a.postRun(t, fmt.Sprintf(body, "")); status != 200 || string(answer.Stdout) != "/box\n" {
 		t.Fatalf("status %d, stdout %q: the test proves nothing", status, answer.Stdout)
 	}
 	for _, field := range []string{"cwd", "dir", "work_dir", "workdir", "working_dir"} {
 		for _, path := range []string{"/proc/self/fd/7", "/proc/self/cwd/..", "/proc/1/root"} {
-			status, answer := a.asked(t, fmt.Sprintf(body, fmt.Sprintf(`,%q:%q`, field, path)))
+			status, answer := a.postRun(t, fmt.Sprintf(body, fmt.Sprintf(`,%q:%q`, field, path)))
 			if status != 400 || answer.Error == nil || answer.Error.Code != api.CodeBadRequest {
 				t.Errorf("%s %s: status %d, %+v; want 400, %s", field, path, status, answer.Error, api.CodeBadRequest)
 			}
@@ -51,7 +51,7 @@ func TestHostileWorkDirThroughAMagicLink(t *testing.T) {
 		for _, name := range outside {
 			a.refused(t, where(name), api.CodeNoProgram)
 		}
-		res = a.run(t, where("/proc/self/exe")) // the sealed first process of the cell, which finds no agent to talk to
+		res = a.run(t, where("/proc/self/exe")) // the sealed first process of the cell, which finds no agent to connect to
 		wantVerdict(t, res, api.Nonzero)
 		if len(res.Stdout)+len(res.Stderr) != 0 {
 			t.Errorf("the first process says %q, %q", res.Stdout, res.Stderr)
@@ -60,14 +60,14 @@ func TestHostileWorkDirThroughAMagicLink(t *testing.T) {
 	})
 }
 
-// An answered is the agent's answer to a run: a result, or an error.
-type answered struct {
+// runAnswer is the agent's response to a run: a result, or an error.
+type runAnswer struct {
 	api.Result
 	Error *api.Error `json:"error"`
 }
 
-// asked sends the text of a run as it is.
-func (a *agent) asked(t *testing.T, body string) (status int, answer answered) {
+// postRun sends the text of a run unchanged.
+func (a *agent) postRun(t *testing.T, body string) (status int, answer runAnswer) {
 	t.Helper()
 	c, err := net.Dial("unix", a.socket)
 	if err != nil {
@@ -89,9 +89,8 @@ func (a *agent) asked(t *testing.T, body string) (status int, answer answered) {
 	return res.StatusCode, answer
 }
 
-// FS-22: of the host's paths a run's tables of mounts show one, the directory of its
-// image, as docs/threat-model.md admits; with a writable root none. The agent's own
-// table has the others.
+// FS-22: of the host's paths a run's mount tables show one, the directory of its image, as
+// docs/threat-model.md states; with a writable root none. The agent's own table has the others.
 func TestHostilePathsInMountTables(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	list, err := a.Images(t.Context())
@@ -100,7 +99,7 @@ func TestHostilePathsInMountTables(t *testing.T) {
 	}
 	at := slices.IndexFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, "tiny") })
 	image := strings.TrimPrefix(list[at].Digest, "sha256:")
-	// A bind mount's path begins where its file system does: only the last parts are sure.
+	// The path of a bind mount begins at its file system's root: only the last parts are certain.
 	host := []string{"/" + filepath.Base(a.dir) + "/", "/" + filepath.Base(dataDir(t)) + "/", image, "/cells/"}
 	shows := func(text string) (found []string) {
 		for _, path := range host {

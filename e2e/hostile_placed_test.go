@@ -13,9 +13,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// taker uses a file of /box as memory, through a shared mapping, and takes so many MiB
-// beside it.
-const taker = `#include <fcntl.h>
+// memoryTaker uses a file of /box as memory, through a shared mapping, and additionally takes the given
+// number of MiB.
+const memoryTaker = `#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +36,12 @@ int main(int c, char **v) {
   return q[n / 2] != 1;
 }`
 
-// MEM-19: the files that are placed into a run, which it may write to, are memory within
-// its limit, and in its figure. With a limit that has room for both the same program ends
+// MEM-19: the files that are placed into a run and that it may write to count as memory within its
+// limit and in its measurement. With a limit that is large enough for both the same program ends
 // well.
 func TestHostileInputsAreMemory(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
-	use := compileC(t, "use", taker)
+	use := compileC(t, "use", memoryTaker)
 	big := api.File{Name: "big", Content: bytes.Repeat([]byte("x"), 40<<20)}
 	r := program(use, "30")
 	r.Files = append(r.Files, big)
@@ -68,11 +68,11 @@ func TestHostileInputsAreMemory(t *testing.T) {
 	})
 }
 
-// MEM-19, in a session: files that are put count against its memory as long as they, or as
-// much as they, lie in the scratch.
+// MEM-19, in a session: files that are put count against its memory as long as they, or as much of
+// other files, are in the scratch.
 func TestHostileFilesPutAreMemory(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
-	use := compileC(t, "use", taker)
+	use := compileC(t, "use", memoryTaker)
 	session := func(memory api.Size) string {
 		s := a.session(t, func(s *api.SessionRequest) { s.Limits = api.Limits{Memory: memory, Scratch: 128 * api.MiB} })
 		if err := a.PutFile(t.Context(), s.ID, "use", bytes.NewReader(use.Content), true); err != nil {
@@ -100,7 +100,7 @@ func TestHostileFilesPutAreMemory(t *testing.T) {
 		t.Errorf("a session that has used 70 MiB tells a peak of %d", peak)
 	}
 	wantCode(t, put(small, 62), api.CodeTooLarge)
-	// What is removed is memory again, with the next exec; so the session goes on.
+	// Removed files free memory again, from the next exec on; so the session stays usable.
 	a.exec(t, small, "rm big")
 	wantVerdict(t, a.exec(t, small, "head -c 40000000 /dev/zero >other; cat other >/dev/null"), api.OK)
 	a.exec(t, small, "rm other")
@@ -110,9 +110,9 @@ func TestHostileFilesPutAreMemory(t *testing.T) {
 	wantVerdict(t, a.execute(t, small, api.Exec{Argv: []string{"./use", "16"}}), api.OK)
 }
 
-// MEM-20: an artifact is no memory to the program that it is: it cannot be opened for
-// writing. An own file of the same size can, which is the control; and the program may
-// take the artifact away and put another there.
+// MEM-20: a program cannot use its own artifact as memory: it cannot be opened for writing. A file
+// of the same size that the program creates can, which is the control. The program may remove the
+// artifact and create another file in its place.
 func TestHostileArtifactsAreNotWritable(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	res := a.run(t, api.Run{Language: "c", Source: api.Bytes(`#include <errno.h>
@@ -138,16 +138,16 @@ int main(void) {
 	}
 }
 
-// RES-12: the names that a run looked up and nobody has are the kernel's memory, charged to
-// the run: they go with it, and not to the agent's groups, whether its cell serves another
-// run or not.
+// RES-12: the nonexistent names that a run looked up take kernel memory that is charged to the run:
+// it is freed with the run and does not stay with the agent's groups, whether its cell serves
+// another run or not.
 func TestHostileLookupsGoWithTheRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	look := compileC(t, "look", `#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-int main(int c, char **v) { struct stat st; char n[300]; for (long i = 0; i < 75000; i++) { sprintf(n, "/usr/%s-%0*ld", v[1], 245 - (int)strlen(v[1]), i); stat(n, &st); } return 0; }`) // names so long that each has 512 bytes beside its entry
+int main(int c, char **v) { struct stat st; char n[300]; for (long i = 0; i < 75000; i++) { sprintf(n, "/usr/%s-%0*ld", v[1], 245 - (int)strlen(v[1]), i); stat(n, &st); } return 0; }`) // each name is so long that it takes 512 bytes in addition to its entry
 	run := func(name string, mode api.Mode) int64 {
 		r := program(look, fmt.Sprintf("%s-%d", name, os.Getpid()))
 		r.Limits, r.Collect.None, r.Mode = api.Limits{Wall: slowly(30)}, true, mode
@@ -171,7 +171,7 @@ int main(int c, char **v) { struct stat st; char n[300]; for (long i = 0; i < 75
 	}
 }
 
-// groupStat is what the kernel says of the memory of the agent's groups.
+// groupStat returns the kernel's memory statistics of the agent's groups.
 func (a *agent) groupStat(t testing.TB) string {
 	t.Helper()
 	for _, path := range a.groups(t) {
@@ -200,7 +200,7 @@ func (a *agent) groupMemory(t testing.TB) int64 {
 	return 0
 }
 
-// MEM-20, of a program that comes as an input: beside it is one that is none, which is the
+// MEM-20, for a program that is an input: next to it is a file that is not executable, which is the
 // control.
 func TestHostileProgramsAreNotWritable(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")

@@ -14,7 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// NS-18: how a run under way looks from the host.
+// NS-18: how a running run looks from the host.
 func TestHostilePosture(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	both(t, func(t *testing.T, mode api.Mode) {
@@ -26,8 +26,8 @@ int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i
 		r := program(probe)
 		r.Mode, r.Limits = mode, hostileLimits()
 		r.Limits.Wall = seconds(30)
-		s := a.stay(t, r)
-		defer s.leave()
+		s := a.startHeldRun(t, r)
+		defer s.release()
 		pid := s.pid
 		for _, ns := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {
 			inside, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
@@ -107,8 +107,8 @@ func findProcess(t testing.TB, name string) int {
 	return 0
 }
 
-// FS-20: the whole corpus of writers leaves the image's bytes as they were, as the
-// host and as another cell see them.
+// FS-20: the whole corpus of writers leaves the image's bytes unchanged, as seen by the host and by
+// another cell.
 func TestHostileImageIsUnchanged(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	list := func() (host map[string]string, cell string) {

@@ -13,17 +13,17 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// SEC-33: what a caller has run before his program, by the loader, by the shell or
-// by the interpreter, runs below the whole filter as the program does. There is no
-// earlier moment: the filter is loaded before execve.
+// SEC-33: code that a caller has executed before the program, by the loader, the shell or the
+// interpreter, runs under the whole filter, like the program. There is no earlier moment: the
+// filter is loaded before execve.
 func TestHostilePreloads(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	a.needPython(t)
 	files := []api.File{
 		preload(t),
 		{Name: "env.sh", Content: []byte("while read -r k v; do case $k in Seccomp:|Seccomp_filters:) echo \"$PRE env $k $v\";; esac; done </proc/$$/status\n")},
-		{Name: "sitecustomize.py", Content: []byte(tellStatus("sitecustomize"))},
-		{Name: "startup.py", Content: []byte(tellStatus("startup"))},
+		{Name: "sitecustomize.py", Content: []byte(printSeccompStatus("sitecustomize"))},
+		{Name: "startup.py", Content: []byte(printSeccompStatus("startup"))},
 	}
 	for _, tt := range []struct {
 		name, image   string
@@ -41,7 +41,7 @@ func TestHostilePreloads(t *testing.T) {
 			[]string{"the env Seccomp: 2\n", "the env Seccomp_filters: 2\n", "main\n"}, []string{"the env Seccomp: 0\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			outside := tellsOutside(t, files, tt.argv, tt.env)
+			outside := runUnconfined(t, files, tt.argv, tt.env)
 			for _, want := range tt.among {
 				if !bytes.Contains(outside, []byte(want)) {
 					t.Errorf("outside, %q is missing: the test proves nothing\n%s", want, outside)
@@ -60,25 +60,25 @@ func TestHostilePreloads(t *testing.T) {
 	}
 }
 
-// tellStatus is Python that prints what its process is filtered by.
-func tellStatus(who string) string {
+// printSeccompStatus is Python code that prints the seccomp fields of its process.
+func printSeccompStatus(who string) string {
 	return "for line in open('/proc/self/status'):\n    if line.startswith('Seccomp'): print('" + who + "', *line.split(), flush=True)\n"
 }
 
-// preload is a library whose first code prints what socket(2) answers.
+// preload is a library whose constructor prints the answer of socket(2).
 func preload(t *testing.T) api.File {
 	t.Helper()
-	content := compiled(t, `static long call(long n, long a, long b, long c) { long r; __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return r; }
+	content := compileBinary(t, `static long call(long n, long a, long b, long c) { long r; __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return r; }
 __attribute__((constructor)) static void first(void) { char line[] = "preload 00\n"; long r = call(41, 1, 1, 0), e = r < 0 ? -r : 0; int n = 8;
 	if (e > 9) line[n++] = '0' + e / 10; line[n++] = '0' + e % 10; line[n++] = '\n'; call(1, 1, (long)line, n); }
 `, "-shared", "-fPIC", "-nostdlib", "-O1", "-w")
 	return api.File{Name: "preload.so", Content: content}
 }
 
-// tellsOutside runs argv bare, as nobody, among files.
-func tellsOutside(t *testing.T, files []api.File, argv []string, env map[string]string) []byte {
+// runUnconfined runs argv bare, as nobody, with the given files.
+func runUnconfined(t *testing.T, files []api.File, argv []string, env map[string]string) []byte {
 	t.Helper()
-	dir := placeOf(t, "hostile-preload-")
+	dir := publicDir(t, "hostile-preload-")
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Content, 0o644); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func tellsOutside(t *testing.T, files []api.File, argv []string, env map[string]
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
-	t.Setenv("PATH", "/usr/bin:/bin") // nobody may not go into the homes of others
+	t.Setenv("PATH", "/usr/bin:/bin") // nobody may not enter the homes of others
 	cmd := exec.CommandContext(ctx, testenv.NeedTool(t, argv[0], argv[0]), argv[1:]...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/bin:/bin"}
 	for k, v := range env {

@@ -11,9 +11,9 @@ import (
 	"github.com/brig-sandbox/brig/corpus"
 )
 
-// PRC-01, PRC-02, PRC-03, PRC-05: where a language asks for all of /proc, what is
-// there is read-only, tells no secret and shows no other process; and after all
-// that was tried, the host's settings are what they were.
+// PRC-01, PRC-02, PRC-03, PRC-05: where a language requests all of /proc, its content is read-only,
+// reveals no secret and shows no other process; and after all attempts the host's settings are
+// unchanged.
 func TestHostileFullProc(t *testing.T) {
 	dir := t.TempDir()
 	manifest := "name: full\nimage: tiny\nsource_file: main.sh\nrun: [/bin/sh, '{source}']\nproc: full\n"
@@ -22,7 +22,7 @@ func TestHostileFullProc(t *testing.T) {
 	}
 	c := newCanaries(t)
 	a := startAgent(t, "--slots", "1", "--languages", dir)
-	before := settings(t)
+	before := hostSettings(t)
 	for _, tt := range []struct {
 		id      string
 		allowed map[string][]string
@@ -31,7 +31,7 @@ func TestHostileFullProc(t *testing.T) {
 	}{
 		{id: "PRC-01", allowed: map[string][]string{"list": {"0"}, "write *": {"EROFS", "EACCES"}}, stdout: []string{`"write /proc/sys/kernel/core_pattern"`}},
 		{id: "PRC-02", allowed: map[string][]string{"write fs/jbd2": {"EISDIR", "ENOENT"}, "write *": {"EROFS", "EACCES", "ENOENT"}}, stdout: []string{`"write sys/vm/drop_caches","errno":"E(ROFS|ACCES)"`}},
-		// Keyrings are listed to their own user namespace: the run's, sealed and empty.
+		// Keyrings are listed for their own user namespace: the run's, sealed and empty.
 		{id: "PRC-03", allowed: map[string][]string{"read keys": {"0", "ENODATA", "ENOENT"}, "read key-users": {"0", "ENODATA", "ENOENT"}, "read *": {"ENODATA", "EACCES", "EPERM", "ENOENT"}},
 			stdout: []string{`"read kallsyms"`}, only: map[string][]string{`^(?:key-users tells:)? *(\d+): +\d+ \d+/`: {"0", "1000"}}},
 		{id: "PRC-05", allowed: map[string][]string{"* of 1": {"ENOENT"}}, stdout: []string{"others 0\n"}},
@@ -46,7 +46,7 @@ func TestHostileFullProc(t *testing.T) {
 			})
 		})
 	}
-	after := settings(t)
+	after := hostSettings(t)
 	for name, value := range before {
 		if got, ok := after[name]; ok && got != value {
 			t.Errorf("%s was %q and is %q", name, value, got)
@@ -54,16 +54,16 @@ func TestHostileFullProc(t *testing.T) {
 	}
 }
 
-// settings reads the host's writable settings but those that change by themselves,
-// which are seen to within the same breath, or known.
-func settings(t *testing.T) map[string]string {
+// hostSettings reads the host's writable settings except those that change by themselves: the known
+// ones, and those that differ between two immediate reads.
+func hostSettings(t *testing.T) map[string]string {
 	t.Helper()
 	volatile := []string{"ns_last_pid"}
 	read := func() map[string]string {
 		all := map[string]string{}
 		err := filepath.WalkDir("/proc/sys", func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || slices.Contains(volatile, filepath.Base(p)) {
-				return nil // what is gone by now is none
+				return nil // an entry that has disappeared does not count
 			}
 			if info, err := d.Info(); err != nil || info.Mode()&0o200 == 0 || info.Mode()&0o444 == 0 {
 				return nil

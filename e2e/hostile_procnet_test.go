@@ -11,10 +11,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// PRC-14: below /proc/self/net a run sees its own empty network namespace, and of the host
-// just what docs/threat-model.md says: sums over all namespaces, in files that the kernel
-// keeps no others of.
-func TestHostileNetFigures(t *testing.T) {
+// PRC-14: below /proc/self/net a run sees its own empty network namespace, and of the host only
+// what docs/threat-model.md says: sums over all namespaces, in files of which the kernel keeps no
+// separate version.
+func TestHostileNetStatistics(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m")
 	read := func() map[string]string {
 		t.Helper()
@@ -41,7 +41,7 @@ func TestHostileNetFigures(t *testing.T) {
 	}
 
 	before := read()
-	const sockets = 300 // far more than others open and close meanwhile
+	const sockets = 300 // far more than other processes open and close meanwhile
 	for range sockets {
 		ln, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
@@ -51,7 +51,7 @@ func TestHostileNetFigures(t *testing.T) {
 	}
 	after := read()
 
-	// What the page says is so: this is no place to learn nothing of the host from.
+	// The page is right: these files do reveal something about the host.
 	if more := allocated(after) - allocated(before); more < sockets/2 {
 		t.Errorf("sockstat tells %d TCP sockets more for %d of the host's: the threat model says it tells them", more, sockets)
 	}
@@ -68,7 +68,7 @@ func TestHostileNetFigures(t *testing.T) {
 		}
 	}
 
-	// The rest is of a namespace without anything.
+	// The other files are those of a namespace without anything.
 	for _, name := range []string{"tcp", "tcp6", "udp", "udp6", "udplite", "raw", "raw6", "icmp", "unix", "packet", "arp"} {
 		if text, ok := after[name]; ok && strings.Count(text, "\n") > 1 {
 			t.Errorf("%s has more than its heading: %q", name, text)
@@ -91,7 +91,7 @@ func TestHostileNetFigures(t *testing.T) {
 	}
 }
 
-// interfaces are the host's, but for the loopback, which a run has as well.
+// interfaces lists the host's interfaces without the loopback, which a run has as well.
 func interfaces(t testing.TB) (names []string) {
 	t.Helper()
 	all, err := net.Interfaces()

@@ -16,9 +16,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The second layer of RES-01 to RES-07, RES-19, RES-20 and RES-22: where the filter
-// lets every call go on, a run can leave System V objects, queues, sockets and keys
-// indeed, and the next in its cell finds none.
+// The second layer of RES-01 to RES-07, RES-19, RES-20 and RES-22: where the filter lets every call
+// through, a run can really leave System V objects, queues, sockets and keys, and the next run in
+// its cell finds none.
 func TestHostileResidueWithoutTheFilter(t *testing.T) {
 	c := newCanaries(t)
 	a := startAgent(t, "--slots", "1")
@@ -60,45 +60,45 @@ func TestHostileResidueWithoutTheFilter(t *testing.T) {
 	}
 }
 
-// RES-03, RES-17: when a program joins, whoever else is in its cell is brig's own and
-// root there, and its pid namespace holds none but its shell; of the run before nobody
-// is left to look at it.
-func TestHostileNobodyWaitsForTheNextRun(t *testing.T) {
+// RES-03, RES-17: when a program starts, every other process in its cell belongs to brig and is
+// root there, and its pid namespace contains only its shell; no process of the previous run is left
+// to watch it.
+func TestHostileNoProcessWaitsForTheNextRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
-	file, name := stayer(t, "joining")
+	file, name := holdProgram(t, "joining")
 	residue := buildProbe(t, "residue")
 	residue.Name = fmt.Sprintf("residue-waiting-%d", os.Getpid())
-	enter := func(args ...string) *staying {
+	enter := func(args ...string) *heldRun {
 		r := api.Run{Image: "tiny", Files: []api.File{file, residue}, Argv: append([]string{name}, args...), Limits: hostileLimits()}
 		r.Limits.Wall = seconds(20)
-		return a.stay(t, r)
+		return a.startHeldRun(t, r)
 	}
-	together := enter("./" + residue.Name + " >/dev/null") // the control: those who wait, seen by the same eyes
-	if others := foreign(t, together.pid); len(others) < 10 {
-		t.Errorf("beside what it has left itself a run has only %d others: the test proves nothing", len(others))
+	together := enter("./" + residue.Name + " >/dev/null") // the control: waiting processes, found by the same checks
+	if others := foreignProcesses(t, together.pid); len(others) < 10 {
+		t.Errorf("next to what it has left itself a run has only %d others: the test proves nothing", len(others))
 	}
-	together.leave()
+	together.release()
 	for range 4 {
 		r := program(residue)
 		r.Limits = hostileLimits()
 		wantVerdict(t, a.run(t, r), api.OK)
 		joined := enter()
-		if left := commands(t, "./"+residue.Name); len(left) != 0 {
+		if left := processesNamed(t, "./"+residue.Name); len(left) != 0 {
 			t.Errorf("of the run before there are %v", left)
 		}
-		if others := foreign(t, joined.pid); len(others) != 0 {
+		if others := foreignProcesses(t, joined.pid); len(others) != 0 {
 			t.Errorf("in the cell of a run that joined there are %q", others)
 		}
-		joined.leave()
+		joined.release()
 	}
 }
 
-// foreign lists the processes in the user namespace of pid that are neither pid nor
-// what brig has there, which is root of the cell.
-func foreign(t testing.TB, pid int) []string {
+// foreignProcesses lists the processes in the user namespace of pid that are neither pid nor brig's own,
+// which are root of the cell.
+func foreignProcesses(t testing.TB, pid int) []string {
 	t.Helper()
 	ns := func(p int, kind string) string {
-		link, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", p, kind)) // of one that has ended: nothing
+		link, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", p, kind)) // empty if it has ended
 		return link
 	}
 	user, pids := ns(pid, "user"), ns(pid, "pid")
@@ -133,8 +133,8 @@ func foreign(t testing.TB, pid int) []string {
 	return out
 }
 
-// RES-16: what a run put where the next one's inputs will lie leads them nowhere.
-func TestHostileInputsAreNotMetByTheRunBefore(t *testing.T) {
+// RES-16: what a run left where the next run's inputs are placed does not redirect them.
+func TestHostileInputsIgnoreThePreviousRun(t *testing.T) {
 	c := newCanaries(t)
 	a := startAgent(t, "--slots", "1")
 	set := `cd /box; ln -s /tmp/caught link.txt; mkdir -p dir.txt/sub; echo RESIDUE > plain.txt; ln plain.txt hard.txt; ln -s /tmp deep; ln -s ` + c.File + ` host.txt; chmod 0 plain.txt; ls`
@@ -170,9 +170,9 @@ func TestHostileInputsAreNotMetByTheRunBefore(t *testing.T) {
 	})
 }
 
-// RES-02, RES-19 and RES-20 of Python: no start-up file, no compiled module and no
-// package of the run before is found, and what is compiled is the same again.
-func TestHostilePythonFindsNothingOfTheRunBefore(t *testing.T) {
+// RES-02, RES-19 and RES-20 for Python: no startup file, compiled module or package of the previous
+// run is found, and compiling gives the same result again.
+func TestHostilePythonFindsNothingOfThePreviousRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	a.needPython(t)
 	const look = `
@@ -224,9 +224,9 @@ if len(sys.argv) > 1: print(subprocess.run([sys.executable, "/box/look.py"], cap
 	})
 }
 
-// RES-06: a profile that lets runs use keys would let them leave one in their user's
-// persistent ring, which nothing seals; so its cells serve one run each. The control
-// finds the key within one run.
+// RES-06: a profile that lets runs use keys would let them leave one in their user's persistent
+// ring, which nothing seals; so its cells serve one run each. The control finds the key within one
+// run.
 func TestHostileKeysAreNotLeftToTheNextRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	out, err := exec.Command(binary(t, "brig"), "profile", "show", "default", "--json").Output()

@@ -22,10 +22,9 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// MEM-13: while runs in every other slot take memory until they are killed for it,
-// again and again, a neighbour keeps what it has and ends well, and the agent is
-// there for the next.
-func TestHostileMemoryBombsBesideARun(t *testing.T) {
+// MEM-13: while runs in every other slot repeatedly take memory until they are killed for it, a
+// neighbour keeps what it has and ends well, and the agent serves the next request.
+func TestHostileMemoryBombsNextToARun(t *testing.T) {
 	a := startAgent(t, "--slots", "4", "--memory", "512M")
 	bombs := []api.File{buildProbe(t, "MEM-01"), buildProbe(t, "MEM-05")}
 	holder := compileC(t, fmt.Sprintf("holder-%d", os.Getpid()), `#include <stdio.h>
@@ -38,7 +37,7 @@ int main(void) { size_t n = 4 << 20; unsigned *p = malloc(n * sizeof *p), sum = 
   return sum != again; }`)
 	r := program(holder)
 	r.Limits = api.Limits{Memory: 32 * api.MiB, Wall: seconds(30)}
-	neighbour := a.stay(t, r)
+	neighbour := a.startHeldRun(t, r)
 	blow := func(slots int) {
 		var wg sync.WaitGroup
 		for slot := range slots {
@@ -58,7 +57,7 @@ int main(void) { size_t n = 4 << 20; unsigned *p = malloc(n * sizeof *p), sum = 
 		wg.Wait()
 	}
 	blow(3)
-	res := neighbour.leave()
+	res := neighbour.release()
 	if n := res.Usage.OOMKills.Value; n == nil || *n != 0 || len(res.LimitsHit) != 0 {
 		t.Errorf("the neighbour met %v, killed for memory: %v", res.LimitsHit, n)
 	}
@@ -71,14 +70,14 @@ int main(void) { size_t n = 4 << 20; unsigned *p = malloc(n * sizeof *p), sum = 
 	}
 }
 
-// PID-14: what the kernel counts by user is counted for each slot apart: when one run
-// has taken all it can get, a run in another slot gets as much, and the host's root has
-// some left. A second taker in the same run, the control, gets less.
-func TestHostileQuotasAreOfTheSlot(t *testing.T) {
+// PID-14: what the kernel counts by user is counted separately for each slot: when one run has
+// taken as much as it can, a run in another slot gets as much, and the host's root has some left. A
+// second taker in the same run, the control, gets less.
+func TestHostileQuotasArePerSlot(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	probe := buildProbe(t, "quotas")
 	probe.Name = fmt.Sprintf("quotas-%d", os.Getpid())
-	watching := rulesBeside(t, "default", // no tier lets a run watch files or make a pipe larger; an operator's profile may
+	watching := tierWithRules(t, "default", // no tier lets a run watch files or make a pipe larger; an operator's profile may
 		seccomp.Rule{Names: []string{"inotify_init1"}, Answer: seccomp.Allow(), Why: "watching files"},
 		seccomp.Rule{Names: []string{"fcntl"}, Args: []seccomp.ArgCond{{Index: 1, Value: unix.F_SETPIPE_SZ}}, Answer: seccomp.Allow(), Why: "larger pipes"})
 	for _, tt := range []struct {
@@ -93,7 +92,7 @@ func TestHostileQuotasAreOfTheSlot(t *testing.T) {
 				r.Limits = api.Limits{Wall: seconds(20), Pids: 90, OpenFiles: 1000}
 				return r
 			}
-			first := a.stay(t, take(tt.keys))
+			first := a.startHeldRun(t, take(tt.keys))
 			second := a.run(t, take(tt.keys))
 			wantVerdict(t, second, api.OK)
 			if n, err := unix.InotifyInit1(unix.IN_CLOEXEC); err != nil {
@@ -101,28 +100,28 @@ func TestHostileQuotasAreOfTheSlot(t *testing.T) {
 			} else {
 				unix.Close(n)
 			}
-			first.leave()
-			had, has := quotas(first.said.String()), quotas(string(second.Stdout))
+			first.release()
+			had, has := parseQuotas(first.said.String()), parseQuotas(string(second.Stdout))
 			var left map[string]int
-			for range 5 { // keys of runs before are freed in their own time, also in between
+			for range 5 { // keys of earlier runs are freed with a delay, also in between
 				res := a.run(t, take(tt.keys, "twice"))
 				wantVerdict(t, res, api.OK)
 				_, again, ok := strings.Cut(string(res.Stdout), "second\n")
 				if !ok {
 					t.Fatalf("the control says %q", res.Stdout)
 				}
-				if left = quotas(again); left["keys"] <= had["keys"]/2 {
+				if left = parseQuotas(again); left["keys"] <= had["keys"]/2 {
 					break
 				}
 			}
 			for name, n := range had {
-				switch { // queues need a limit that no cell has; keys are freed later than they are lost
+				switch { // queues need a limit that no cell has; keys are freed some time after they become unreachable
 				case name == "queues" || name == "keys" && tt.keys == "":
 					if n+has[name] != 0 {
 						t.Errorf("%s: %d and %d; want none", name, n, has[name])
 					}
 				case n == 0 || left[name] > n/2:
-					t.Errorf("%s: one gets %d, a second beside it in the same run %d: the test proves nothing", name, n, left[name])
+					t.Errorf("%s: one gets %d, a second next to it in the same run %d: the test proves nothing", name, n, left[name])
 				case has[name] < n*9/10 && name != "keys" || has[name] < n/2:
 					t.Errorf("%s: one gets %d, a neighbour %d; want as many", name, n, has[name])
 				}
@@ -132,8 +131,8 @@ func TestHostileQuotasAreOfTheSlot(t *testing.T) {
 	}
 }
 
-// rulesBeside is a tier with more rules, as a request has it.
-func rulesBeside(t testing.TB, tier string, more ...seccomp.Rule) []byte {
+// tierWithRules is a tier with additional rules, as a request has it.
+func tierWithRules(t testing.TB, tier string, more ...seccomp.Rule) []byte {
 	t.Helper()
 	p, err := seccomp.Tier(tier)
 	if err != nil {
@@ -146,8 +145,8 @@ func rulesBeside(t testing.TB, tier string, more ...seccomp.Rule) []byte {
 	return raw
 }
 
-// quotas reads what the probe of that name took.
-func quotas(out string) map[string]int {
+// parseQuotas parses what the probe of that name took.
+func parseQuotas(out string) map[string]int {
 	got := map[string]int{}
 	for line := range strings.Lines(out) {
 		if at := strings.LastIndexByte(strings.TrimSpace(line), ' '); at > 0 {
@@ -160,16 +159,16 @@ func quotas(out string) map[string]int {
 	return got
 }
 
-// CPU-12: with four times as many sleepers as slots, who come again as soon as they
-// are done or refused, every other caller is served in the end; and who is not is told
-// so at once, not kept waiting.
+// CPU-12: with four times as many sleepers as slots, which retry as soon as they are done or
+// refused, every other caller is eventually served; a caller that is not served is told so at once,
+// not kept waiting.
 func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	const slots = 2
 	a := startAgent(t, "--slots", strconv.Itoa(slots))
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
 	var slept, refused atomic.Int64
-	var slowest atomic.Int64 // refusal, in ns
+	var slowest atomic.Int64 // longest time until a refusal, in ns
 	try := func(ctx context.Context, r api.Run, want api.Verdict) (served bool) {
 		began := time.Now()
 		res, err := a.Run(ctx, r)
@@ -201,7 +200,7 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	for range 4 * slots {
 		sleepers.Go(func() {
 			r := sh("sleep 100")
-			r.Limits = api.Limits{CPU: seconds(20), Wall: seconds(0.2), Memory: 64 * api.MiB} // slots are what runs out, not memory
+			r.Limits = api.Limits{CPU: seconds(20), Wall: seconds(0.2), Memory: 64 * api.MiB} // slots are exhausted, not memory
 			for ctx.Err() == nil {
 				if try(ctx, r, api.WallLimit) {
 					slept.Add(1)
@@ -240,14 +239,14 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	t.Logf("waits %v; %d slept, %d refusals", waits, slept.Load(), refused.Load())
 }
 
-// A talker is a run one asks and that answers, line by line.
+// A talker is a run that answers requests line by line.
 type talker struct {
 	ask    *io.PipeWriter
 	answer *bufio.Scanner
 	done   chan api.Result
 }
 
-// talk starts r and gives its stdin and stdout.
+// talk starts r and connects its stdin and stdout.
 func (a *agent) talk(t testing.TB, r api.Run) *talker {
 	in, ask := io.Pipe()
 	answer, out := io.Pipe()
@@ -264,8 +263,8 @@ func (a *agent) talk(t testing.TB, r api.Run) *talker {
 	return k
 }
 
-// until reads answers up to one that says so.
-func (k *talker) until(t testing.TB, last string) (lines []string) {
+// readUntil reads answers up to one that equals last.
+func (k *talker) readUntil(t testing.TB, last string) (lines []string) {
 	t.Helper()
 	for k.answer.Scan() {
 		if k.answer.Text() == last {
@@ -277,9 +276,8 @@ func (k *talker) until(t testing.TB, last string) (lines []string) {
 	return nil
 }
 
-// Two runs at once, in two slots, look for each other by every means the corpus knows
-// and find nothing, with the filter and without; two programs of one run, the control,
-// find each other.
+// Two concurrent runs in two slots search for each other with every means that the corpus knows and
+// find nothing, with the filter and without; two programs of one run, the control, find each other.
 func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	probe := buildProbe(t, "neighbour")
@@ -292,10 +290,11 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 			return r
 		}
 		t.Run("filter "+string(mode), func(t *testing.T) {
-			// Both have left their marks before either looks, and neither goes before both have looked.
+			// Both leave their marks before either searches, and neither ends before both have
+			// searched.
 			one, two := a.talk(t, with(program(probe, names[0], names[1]))), a.talk(t, with(program(probe, names[1], names[0])))
 			for _, k := range []*talker{one, two} {
-				k.until(t, "left")
+				k.readUntil(t, "left")
 			}
 			for range 3 {
 				for _, k := range []*talker{one, two} {
@@ -304,7 +303,7 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 					}
 				}
 				for i, k := range []*talker{one, two} {
-					if found := k.until(t, "looked"); len(found) != 0 {
+					if found := k.readUntil(t, "looked"); len(found) != 0 {
 						t.Errorf("%s finds %q", names[i], found)
 					}
 				}
@@ -315,16 +314,16 @@ func TestHostileNeighboursDoNotFindEachOther(t *testing.T) {
 			}
 			both := a.talk(t, with(api.Run{Image: "tiny", Files: []api.File{probe}, Argv: []string{"/bin/sh", "-c",
 				"(echo look; sleep 15) | ./neighbour markA markB >/dev/null & sleep 0.3; exec ./neighbour markB markA"}}))
-			both.until(t, "left")
+			both.readUntil(t, "left")
 			want := []string{"found path /tmp/markA", "found path /dev/shm/markA", "found path /box/markA", "found named semaphore of markA", "found process of markA", "found signal to it of markA"}
 			if mode == api.Log {
 				want = append(want, "found path socket of markA", "found abstract socket of markA", "found shm of markA", "found msg of markA", "found sem of markA")
 			}
-			for tries := 0; len(want) > 0; tries++ { // the other may still be at it
+			for tries := 0; len(want) > 0; tries++ { // the other may not be done yet
 				if _, err := io.WriteString(both.ask, "look\n"); err != nil {
 					t.Fatal(err)
 				}
-				found := both.until(t, "looked")
+				found := both.readUntil(t, "looked")
 				want = slices.DeleteFunc(want, func(w string) bool { return slices.Contains(found, w) })
 				if tries == 100 {
 					t.Fatalf("side by side in one run they do not find %q but %q: the test proves nothing", want, found)

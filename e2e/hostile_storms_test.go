@@ -16,12 +16,23 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// stormRuns is how often the neighbour runs in each storm: $BRIG_STORM_RUNS, which make
-// storms sets to 200.
+// fewStormRuns is how often the neighbour runs in each storm in CI.
+const fewStormRuns = 10
+
+// fails is the number of runs with a verdict other than ok.
+func fails(bad map[string]int) (n int) {
+	for _, k := range bad {
+		n += k
+	}
+	return n
+}
+
+// stormRuns is how often the neighbour runs in each storm: $BRIG_STORM_RUNS, which make storms sets
+// to 200.
 func stormRuns(t testing.TB) int {
 	text := os.Getenv("BRIG_STORM_RUNS")
 	if text == "" {
-		return 10
+		return fewStormRuns
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -30,7 +41,7 @@ func stormRuns(t testing.TB) int {
 	return n
 }
 
-func storms(t testing.TB, name string) api.File {
+func stormProgram(t testing.TB, name string) api.File {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("testdata", "storms", name+".c"))
 	if err != nil {
@@ -39,16 +50,16 @@ func storms(t testing.TB, name string) api.File {
 	return compileC(t, name, string(source))
 }
 
-// CPU-15: an honest program with limits twice its idle figures keeps its verdict,
-// whatever another caller's run, or what an exec of it left running, does to the
-// processors: with the most it can get of weight and processors. Where the program fails
-// while others than the test use the processors, too, nothing is learnt, and that part is
-// done again; and where the operator allows more (--max-weight, --max-cpus) the first storm is
-// the control: there the program misses its limits.
+// CPU-15: an honest program with limits twice its idle measurements keeps its verdict, whatever
+// another caller's run, or what an exec of that caller left running, does to the processors, with
+// the largest weight and number of processors that it can get. If the program fails while processes
+// other than the test's use the processors too, the result is inconclusive, and that part is
+// repeated. The control is the first storm where the operator allows more (--max-weight,
+// --max-cpus): there the program misses its limits.
 func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--sessions", "16")
-	storm, honest := storms(t, "storm"), storms(t, "honest")
-	limits := idleFigures(t, a, honest)
+	storm, honest := stormProgram(t, "storm"), stormProgram(t, "honest")
+	limits := idleLimits(t, a, honest)
 	for _, tt := range []struct {
 		name  string
 		begin func(t *testing.T, a *agent) (end func())
@@ -71,7 +82,12 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 		{"left by an exec while another sleeps", leftStorm(storm, 1, true)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			bad := weather(t, a, honest, limits, stormRuns(t), tt.begin)
+			bad := runInStorm(t, a, honest, limits, stormRuns(t), tt.begin)
+			if fails(bad) == 1 && stormRuns(t) == fewStormRuns {
+				// One pause of the host itself is as long as these limits: more runs decide.
+				t.Logf("of %d runs: %v; measured again with %d", fewStormRuns, bad, 4*fewStormRuns)
+				bad = runInStorm(t, a, honest, limits, 4*fewStormRuns, tt.begin)
+			}
 			t.Logf("of %d runs: %v", stormRuns(t), bad)
 			if len(bad) > 0 {
 				t.Errorf("a neighbour's program with limits of %s cpu and %s wall, twice its idle figures: %v", limits.CPU, limits.Wall, bad)
@@ -81,7 +97,7 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 	t.Run("control", func(t *testing.T) {
 		a.stop()
 		open := startAgent(t, "--slots", "2", "--max-weight", "262144", "--max-cpus", "2")
-		bad := weather(t, open, honest, limits, 10, runStorm(storm, "spin"))
+		bad := runInStorm(t, open, honest, limits, 10, runStorm(storm, "spin"))
 		t.Logf("of 10 runs: %v", bad)
 		if len(bad) == 0 {
 			t.Error("a storm with all the weight there is changes no verdict: the test proves nothing")
@@ -89,8 +105,8 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 	})
 }
 
-// idleFigures are twice what a program takes when nothing else runs.
-func idleFigures(t testing.TB, a *agent, honest api.File) api.Limits {
+// idleLimits are limits of twice what a program uses when nothing else runs.
+func idleLimits(t testing.TB, a *agent, honest api.File) api.Limits {
 	t.Helper()
 	var cpu, wall, memory []int64
 	for range 15 {
@@ -98,14 +114,14 @@ func idleFigures(t testing.TB, a *agent, honest api.File) api.Limits {
 		wantVerdict(t, res, api.OK)
 		cpu, wall, memory = append(cpu, *res.Usage.CPU.Value), append(wall, res.Timing.Wall), append(memory, *res.Usage.Memory.Value)
 	}
-	quiet := func(of []int64) int64 { slices.Sort(of); return of[len(of)/4] } // of runs that others than the test have not slowed
+	quiet := func(of []int64) int64 { slices.Sort(of); return of[len(of)/4] } // of runs that no process outside the test has slowed down
 	l := api.Limits{CPU: api.Duration(2 * quiet(cpu)), Wall: api.Duration(2 * quiet(wall)), Memory: api.Size(2*quiet(memory)) + api.MiB}
 	t.Logf("limits: cpu %s, wall %s, memory %s", l.CPU, l.Wall, l.Memory)
 	return l
 }
 
-// weather runs a program n times in a storm and counts the verdicts that are not ok.
-func weather(t *testing.T, a *agent, honest api.File, limits api.Limits, n int, begin func(t *testing.T, a *agent) func()) (bad map[string]int) {
+// runInStorm runs a program n times in a storm and counts the verdicts that are not ok.
+func runInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, n int, begin func(t *testing.T, a *agent) func()) (bad map[string]int) {
 	t.Helper()
 	const size, others, patience = 10, 0.15, 90 * time.Second
 	bad = map[string]int{}
@@ -117,20 +133,20 @@ func weather(t *testing.T, a *agent, honest api.File, limits api.Limits, n int, 
 		for range min(n, size) {
 			r := program(honest)
 			r.Limits, r.Collect.None = limits, true
-			if res := a.patiently(t, r); res.Verdict != api.OK {
+			if res := a.runRetrying(t, r); res.Verdict != api.OK {
 				failed[string(res.Verdict)]++
 			}
 		}
-		beside := othersUse(before, a.load(t), time.Since(began))
+		othersLoad := othersUse(before, a.load(t), time.Since(began))
 		end()
-		if len(failed) > 0 && beside > others {
-			if noise = append(noise, beside); time.Since(since) > patience {
+		if len(failed) > 0 && othersLoad > others {
+			if noise = append(noise, othersLoad); time.Since(since) > patience {
 				t.Fatalf("the host is too busy to tell: others use %.2f processors", noise)
 			}
 			continue
 		}
 		if len(failed) > 0 {
-			t.Logf("%v while others use %.2f processors", failed, beside)
+			t.Logf("%v while others use %.2f processors", failed, othersLoad)
 		}
 		n -= size
 		for v, k := range failed {
@@ -140,8 +156,8 @@ func weather(t *testing.T, a *agent, honest api.File, limits api.Limits, n int, 
 	return bad
 }
 
-// patiently is run for a caller who comes again while all slots are busy.
-func (a *agent) patiently(t testing.TB, r api.Run) api.Result {
+// runRetrying is run for a caller that retries while all slots are busy.
+func (a *agent) runRetrying(t testing.TB, r api.Run) api.Result {
 	t.Helper()
 	for {
 		res, err := a.Run(t.Context(), r)
@@ -157,21 +173,21 @@ func (a *agent) patiently(t testing.TB, r api.Run) api.Result {
 	}
 }
 
-// greedy asks for all that a caller other than root can get.
-func greedy(a *agent, wall api.Duration) api.Limits {
+// largestLimits requests the most that a caller other than root can get.
+func largestLimits(a *agent, wall api.Duration) api.Limits {
 	r := sh("exit 0")
 	r.Limits = api.Limits{CPUs: 2, Weight: 262144}
-	if _, err := a.Client.Run(context.Background(), r); err != nil { // a refusal is no mistake here
+	if _, err := a.Client.Run(context.Background(), r); err != nil { // a refusal is expected here
 		return api.Limits{CPUs: 1, Weight: 1024, Wall: wall}
 	}
 	return api.Limits{CPUs: 2, Weight: 262144, Wall: wall}
 }
 
-// runStorm has a run of another caller in the other slot all the time.
+// runStorm keeps a run of another caller in the other slot all the time.
 func runStorm(storm api.File, name string) func(t *testing.T, a *agent) func() {
 	return func(t *testing.T, a *agent) func() {
-		limits := greedy(a, seconds(20))
-		return keepUp(t, a, func() api.Run {
+		limits := largestLimits(a, seconds(20))
+		return runRepeatedly(t, a, func() api.Run {
 			r := program(storm, name)
 			r.Limits, r.Collect.None = limits, true
 			return r
@@ -179,9 +195,9 @@ func runStorm(storm api.File, name string) func(t *testing.T, a *agent) func() {
 	}
 }
 
-// keepUp carries out one run after the other until its end is called, and returns when
-// the first has begun.
-func keepUp(t *testing.T, a *agent, next func() api.Run) (end func()) {
+// runRepeatedly executes one run after the other until end is called. It returns after 300 ms, when the
+// first has begun.
+func runRepeatedly(t *testing.T, a *agent, next func() api.Run) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var storm sync.WaitGroup
@@ -200,11 +216,11 @@ func keepUp(t *testing.T, a *agent, next func() api.Run) (end func()) {
 	return func() { stop(); storm.Wait() }
 }
 
-// leftStorm has execs of n sessions leave spinners behind, and perhaps one session have an
-// exec that does nothing for as long.
+// leftStorm has execs of n sessions leave spinners behind, and optionally runs an exec in each of
+// them that only sleeps meanwhile.
 func leftStorm(storm api.File, n int, sleeps bool) func(t *testing.T, a *agent) func() {
 	return func(t *testing.T, a *agent) func() {
-		limits := greedy(a, 0)
+		limits := largestLimits(a, 0)
 		limits.Memory = 64 * api.MiB
 		var ids []string
 		ctx, stop := context.WithCancel(t.Context())

@@ -18,19 +18,18 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// sweepSkipped are the calls that would end or block the probe, or make a second
-// one of it.
+// sweepSkipped are the calls that would end, block or duplicate the probe.
 var sweepSkipped = map[string]string{
 	"rt_sigreturn": "takes registers from a stack that holds none", "pause": "blocks",
 	"fork": "makes a second probe", "vfork": "makes a second probe", "exit": "ends the probe", "exit_group": "ends the probe",
 }
 
-// Kernels pass their own probes' calls by every filter (uretprobe since Linux 6.14,
-// kernel/seccomp.c): from anywhere but a trampoline of theirs the answer is SIGILL,
-// or an error. Never success.
-var sweepUnasked = map[string]bool{"uretprobe": true, "uprobe": true}
+// sweepUnfiltered are calls that bypass every filter, because kernels let their own probes' calls
+// through (uretprobe since Linux 6.14, kernel/seccomp.c): from anywhere but a trampoline of the
+// kernel the answer is SIGILL, or an error. It is never success.
+var sweepUnfiltered = map[string]bool{"uretprobe": true, "uprobe": true}
 
-// sweepInside are the kernel's answers in a run that are others outside, and why.
+// sweepInside are the kernel's answers that differ in a run from those outside, and why.
 var sweepInside = map[string]struct {
 	errno unix.Errno
 	why   string
@@ -38,8 +37,8 @@ var sweepInside = map[string]struct {
 	"kill": {unix.ESRCH, "-1 is everybody else, and in a run there is nobody; outside the signal is looked at first"},
 }
 
-// sweepNumbers are those of the native ABI, past the newest, and -1, which is no
-// x32 number.
+// sweepNumbers returns the numbers of the native ABI, past the newest, and -1, which is no x32
+// number.
 func sweepNumbers() []int32 {
 	list := []int32{-1}
 	for nr := range int32(601) {
@@ -50,7 +49,7 @@ func sweepNumbers() []int32 {
 
 const x32 = 1 << 30
 
-// sweepX32 are the same numbers in the x32 ABI, one in step, and those at its ends.
+// sweepX32 returns the same numbers in the x32 ABI, one in step, and those at its ends.
 func sweepX32(step int32) []int32 {
 	list := []int32{-2, 1<<31 - 1, -1 << 31}
 	for nr := int32(0); nr < 601; nr += step {
@@ -59,24 +58,23 @@ func sweepX32(step int32) []int32 {
 	return list
 }
 
-// A sweep asks a filter for its answer to every number and compares it with the model's.
+// A sweep asks a filter for its answer to every number and compares it with the model's answer.
 type sweep struct {
-	a     *agent
-	probe api.File
-	known map[int32]unix.Errno // what the kernel answers without a filter
+	a          *agent
+	probe      api.File
+	unfiltered map[int32]unix.Errno // what the kernel answers without a filter
 }
 
-// SEC-02, SEC-31: every number 0..600 and every one of the x32 ABI, under every
-// tier, answers in a real run as the model says; in fresh cells and in a cell that
-// serves on and on. What the model allows must get the kernel's own answer, that
-// of the same probe run bare. What it kills ends the run, so each number has a run
-// of its own; the verdict must name it. Fresh cells cost more and load the same
-// bytes (TestHostileLoadedFilter): there, and on a slow machine, it is one x32
-// number in 37 or fewer, unless BRIG_TEST_SWEEP=full.
+// SEC-02, SEC-31: every number 0..600 and every one of the x32 ABI, under every tier, answers in a
+// real run as the model says, in fresh cells and in a cell that serves run after run. What the
+// model allows must get the kernel's own answer, which is that of the same probe run bare. What it
+// kills ends the run, so each such number has its own run; the verdict must name it. Fresh cells
+// cost more and load the same bytes (TestHostileLoadedFilter): there, and on a slow machine, it is
+// one x32 number in 37 or fewer, unless BRIG_TEST_SWEEP=full.
 func TestHostileSweepOfNumbers(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	s := sweep{a: a, probe: buildProbe(t, "sweep", "-nostdlib", "-s", "-Wl,-z,noseparate-code")}
-	s.known = s.outside(t)
+	s.unfiltered = s.outside(t)
 	residue := buildProbe(t, "residue")
 	for _, tier := range seccomp.Tiers() {
 		t.Run(tier, func(t *testing.T) {
@@ -93,7 +91,7 @@ func TestHostileSweepOfNumbers(t *testing.T) {
 				case mode == api.Fresh || slow(1) > 1:
 					step = 37
 				}
-				r := program(residue) // its cell is the one of the next run, where cells are kept
+				r := program(residue) // the next run is in the same cell, where cells are kept
 				r.Profile, r.Mode, r.Limits = tier, mode, hostileLimits()
 				a.run(t, r)
 				s.under(t, p, mode, step)
@@ -107,17 +105,17 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 	model := seccomp.NewModel(p)
 	decide := func(nr int32) seccomp.Decision {
 		all := ^uint64(0)
-		return model.Decide(seccomp.Call{Nr: nr, Arch: p.Arch.Or().Audit(), Args: [6]uint64{all, all, all, all, all, all}})
+		return model.Decide(seccomp.Call{Nr: nr, Arch: p.Arch.OrNative().Audit(), Args: [6]uint64{all, all, all, all, all, all}})
 	}
 	run := func(numbers ...int32) api.Result {
-		r := program(s.probe, words(numbers)...)
+		r := program(s.probe, numberArgs(numbers)...)
 		r.Profile, r.Mode, r.Limits, r.Collect.None = p.Name, mode, hostileLimits(), true
 		return s.a.run(t, r)
 	}
 	var together, killed, unasked []int32
 	for _, nr := range append(sweepNumbers(), sweepX32(step)...) {
 		switch d := decide(nr); {
-		case sweepUnasked[d.Name]:
+		case sweepUnfiltered[d.Name]:
 			unasked = append(unasked, nr)
 		case d.Action == seccomp.ActKill:
 			killed = append(killed, nr)
@@ -135,7 +133,7 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 		d := decide(nr)
 		want := unix.Errno(d.Errno)
 		if d.Action == seccomp.ActAllow {
-			want = s.known[nr]
+			want = s.unfiltered[nr]
 			if other, ok := sweepInside[d.Name]; ok {
 				want = other.errno
 			}
@@ -164,11 +162,11 @@ func (s sweep) under(t *testing.T, p seccomp.Profile, mode api.Mode, step int32)
 	t.Logf("%d numbers refused, %d allowed, %d killed", len(together)-allowed, allowed, len(killed))
 }
 
-// SEC-12: a number above every table of ours gets ENOSYS under every tier, in both
-// modes of a profile, and under profiles of one's own that kill, log or have another
-// error by default: a libc tries what is new first and falls back on ENOSYS only. Nothing
-// is recorded of it. As the kernel has no such call either, a number that is free below
-// the newest shows that the filter is asked: it gets the default.
+// SEC-12: a number above all of our tables gets ENOSYS under every tier, in both modes of a
+// profile, and under custom profiles that kill, log or have another error by default: a libc tries
+// new calls first and falls back only on ENOSYS. Nothing is recorded for it. Because the kernel has
+// no such call either, an unassigned number below the newest shows that the filter decides: it gets
+// the default.
 func TestHostileNewerCallsAreUnknown(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	s := sweep{a: a, probe: buildProbe(t, "sweep", "-nostdlib", "-s", "-Wl,-z,noseparate-code")}
@@ -203,7 +201,7 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 			}
 		}
 		for _, tier := range seccomp.Tiers() {
-			r := program(s.probe, append(words(newer), fmt.Sprint(free))...)
+			r := program(s.probe, append(numberArgs(newer), fmt.Sprint(free))...)
 			r.Profile = tier
 			ask(r, tier, unix.EPERM)
 			r.Argv, r.ProfileMode = r.Argv[:len(r.Argv)-1], api.Log
@@ -219,7 +217,7 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := program(s.probe, words(newer)...)
+			r := program(s.probe, numberArgs(newer)...)
 			r.ProfileRules = rules
 			ask(r, p.Name, 0)
 			r.Argv, r.Mode, r.Limits = append(r.Argv[:1], fmt.Sprint(free)), mode, hostileLimits()
@@ -231,7 +229,7 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 				}
 				continue
 			}
-			want := unix.ENOSYS // the kernel's, where the default is to let it pass
+			want := unix.ENOSYS // the kernel's answer, where the default is to let the call through
 			if def.Action == seccomp.ActErrno {
 				want = unix.Errno(def.Errno)
 			}
@@ -242,8 +240,8 @@ func TestHostileNewerCallsAreUnknown(t *testing.T) {
 	})
 }
 
-// outside are the kernel's own answers to every number that a tier allows or kills:
-// errors most of them, for want of sensible arguments.
+// outside returns the kernel's own answers to every number that a tier allows or kills. Most are
+// errors, for lack of sensible arguments.
 func (s sweep) outside(t *testing.T) map[int32]unix.Errno {
 	asked := map[int32]bool{}
 	for _, tier := range seccomp.Tiers() {
@@ -253,7 +251,7 @@ func (s sweep) outside(t *testing.T) map[int32]unix.Errno {
 		}
 		model := seccomp.NewModel(p)
 		for _, nr := range sweepNumbers() {
-			d := model.Decide(seccomp.Call{Nr: nr, Arch: p.Arch.Or().Audit()})
+			d := model.Decide(seccomp.Call{Nr: nr, Arch: p.Arch.OrNative().Audit()})
 			if d.Action != seccomp.ActErrno && sweepSkipped[d.Name] == "" {
 				asked[nr] = true
 			}
@@ -269,14 +267,14 @@ func (s sweep) outside(t *testing.T) map[int32]unix.Errno {
 // bare runs the probe without brig, as nobody and leader of a session as in a run.
 func (s sweep) bare(t *testing.T, list []int32) map[int32]unix.Errno {
 	t.Helper()
-	dir := placeOf(t, "hostile-sweep-")
+	dir := publicDir(t, "hostile-sweep-")
 	bin := filepath.Join(dir, s.probe.Name)
 	if err := os.WriteFile(bin, s.probe.Content, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), patience())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bin, words(list)...)
+	cmd := exec.CommandContext(ctx, bin, numberArgs(list)...)
 	cmd.Dir, cmd.Env = dir, []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, Setsid: true}
 	out, err := cmd.Output()
@@ -286,7 +284,7 @@ func (s sweep) bare(t *testing.T, list []int32) map[int32]unix.Errno {
 	return sweepAnswers(t, list, out)
 }
 
-// sweepAnswers reads what the probe printed; every number must have an answer.
+// sweepAnswers parses what the probe printed; every number must have an answer.
 func sweepAnswers(t *testing.T, asked []int32, out []byte) map[int32]unix.Errno {
 	t.Helper()
 	got := map[int32]unix.Errno{}
@@ -306,7 +304,7 @@ func sweepAnswers(t *testing.T, asked []int32, out []byte) map[int32]unix.Errno 
 	return got
 }
 
-func words(numbers []int32) []string {
+func numberArgs(numbers []int32) []string {
 	var list []string
 	for _, nr := range numbers {
 		list = append(list, fmt.Sprint(nr))

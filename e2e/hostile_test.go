@@ -20,7 +20,7 @@ import (
 
 const hostileDir = "../corpus/cases"
 
-// An expectation is a case as the tests use it.
+// An expectation is a case of the corpus with the methods that the tests use.
 type expectation struct{ corpus.Case }
 
 func expectations(t testing.TB) []expectation {
@@ -46,7 +46,7 @@ func expectationOf(t testing.TB, id string) expectation {
 	return all[i]
 }
 
-// canaries are what a probe would have to touch to reach the host.
+// canaries are the objects of the host that a probe would touch if it reached the host.
 type canaries struct{ *corpus.Canaries }
 
 func newCanaries(t testing.TB) canaries {
@@ -63,7 +63,7 @@ func newCanaries(t testing.TB) canaries {
 	return canaries{c}
 }
 
-// untouched fails the test when a probe reached a canary.
+// untouched fails the test if a probe reached a canary.
 func (c canaries) untouched(t testing.TB) {
 	t.Helper()
 	for _, what := range c.Touched() {
@@ -71,7 +71,7 @@ func (c canaries) untouched(t testing.TB) {
 	}
 }
 
-// attempts reads the JSON lines of a probe.
+// attempts parses the JSON lines of a probe.
 func attempts(t testing.TB, out []byte) []corpus.Attempt {
 	t.Helper()
 	list, err := corpus.Attempts(out)
@@ -81,7 +81,7 @@ func attempts(t testing.TB, out []byte) []corpus.Attempt {
 	return list
 }
 
-// check demands of a result all that the expectation says.
+// check demands that a result has all that the expectation says.
 func (e expectation) check(t testing.TB, c canaries, res api.Result) {
 	t.Helper()
 	for _, what := range e.Check(res, append(c.Secrets(), c.Expand(e.Absent)...)) {
@@ -89,7 +89,7 @@ func (e expectation) check(t testing.TB, c canaries, res api.Result) {
 	}
 }
 
-// buildProbe is one program of the corpus; with flags, compiled anew by itself.
+// buildProbe compiles one program of the corpus; with flags it is compiled again separately.
 func buildProbe(t testing.TB, id string, flags ...string) api.File {
 	t.Helper()
 	if len(flags) == 0 {
@@ -108,8 +108,8 @@ func buildProbe(t testing.TB, id string, flags ...string) api.File {
 	return api.File{Name: id, Content: content, Executable: true}
 }
 
-// bare runs the same binary outside, as nobody and within a deadline: a probe that
-// could not reach its goal there would prove nothing inside.
+// bare runs the same binary outside, as nobody and with a deadline: a probe that could not reach
+// its goal there would prove nothing inside.
 func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	dir := filepath.Join(c.Dir, "control-"+probe.Name)
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -136,7 +136,7 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	for _, a := range attempts(t, out) {
 		got[a.Call] = a.Errno
 	}
-	e.further(t, out)
+	e.checkReached(t, out)
 	for _, s := range e.Control.Stdout {
 		if !bytes.Contains(out, []byte(s)) {
 			t.Errorf("bare, the output lacks %q: the probe proves nothing", s)
@@ -152,7 +152,7 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 			t.Errorf("bare, the link does not lead to the canary: %q, %v", b, err)
 		}
 	case "listener":
-		want := int64(0) // each is accepted by a goroutine of its own, in its own time
+		want := int64(0) // a goroutine accepts each connection, asynchronously
 		for call, errno := range got {
 			if strings.HasPrefix(call, "connect") && errno == "0" {
 				want++
@@ -167,8 +167,8 @@ func (e expectation) bare(t *testing.T, c canaries, probe api.File) {
 	}
 }
 
-// reapGroup waits for the children of this process that are in the group of leader, which
-// has ended: with CLONE_PARENT (SEC-40) a probe makes siblings of itself.
+// reapGroup waits for the children of this process that are in the group of leader, which has
+// ended: with CLONE_PARENT (SEC-40) a probe creates siblings of itself.
 func reapGroup(leader *os.Process) {
 	if leader == nil {
 		return
@@ -183,8 +183,8 @@ func reapGroup(leader *os.Process) {
 
 func hostileLimits() api.Limits { return corpus.Limits() }
 
-// A neighbour is a run on another slot that the cases must not reach: its files, its
-// processes and its secret are looked at after each.
+// A neighbour is a run on another slot that the cases must not reach: its files, its processes and
+// its secret are checked after each case.
 type neighbour struct {
 	*guest
 	secret, before string
@@ -195,9 +195,9 @@ const neighbourLook = `cat /box/mark /tmp/mark /dev/shm/mark; ls -A /box /tmp /d
 func newNeighbour(t *testing.T, a *agent) neighbour {
 	t.Helper()
 	n := neighbour{guest: a.guestFor(t, api.Strict, seconds(3600)), secret: "canary-of-the-neighbour"}
-	n.does(t, "echo "+n.secret+" | tee /box/mark /tmp/mark >/dev/shm/mark; sleep 36000 </dev/null >/dev/null 2>&1 &")
-	for i := 0; strings.Count(n.before, n.secret) != 3; i++ { // until the pipe has written
-		if n.before = n.does(t, neighbourLook); i == 1000 {
+	n.runLine(t, "echo "+n.secret+" | tee /box/mark /tmp/mark >/dev/shm/mark; sleep 36000 </dev/null >/dev/null 2>&1 &")
+	for i := 0; strings.Count(n.before, n.secret) != 3; i++ { // until the pipe has been written
+		if n.before = n.runLine(t, neighbourLook); i == 1000 {
 			t.Fatalf("the neighbour has not settled: %q", n.before)
 		}
 	}
@@ -209,34 +209,34 @@ func newNeighbour(t *testing.T, a *agent) neighbour {
 
 func (n neighbour) untouched(t *testing.T) {
 	t.Helper()
-	if now := n.does(t, neighbourLook); now != n.before {
+	if now := n.runLine(t, neighbourLook); now != n.before {
 		t.Errorf("the neighbour is not as it was: %q; before %q", now, n.before)
 	}
 }
 
-// Every case of the corpus in a fresh cell, a kept cell, and a kept cell in which
-// a run just left everything it could; beside a neighbour.
+// Every case of the corpus runs in a fresh cell, in a kept cell, and in a kept cell in which a run
+// just left as much as it could, next to a neighbour.
 func TestHostile(t *testing.T) {
 	c := newCanaries(t)
 	t.Setenv(corpus.EnvName, corpus.EnvSecret)
 	a := startAgent(t, "--slots", "2", "--max-wall", "1h", "--max-cpu", "1h")
-	beside := newNeighbour(t, a)
+	neighbour := newNeighbour(t, a)
 	residue := buildProbe(t, "residue")
-	stored := storedBytes(t, a)
+	stored := storedChecksums(t, a)
 	outcomes := map[string]bool{}
 	for _, e := range expectations(t) {
 		id := e.ID
 		ran := false
 		ok := t.Run(id, func(t *testing.T) {
-			ran = true // not left out by -test.run or -test.skip
+			ran = true // not excluded by -test.run or -test.skip
 			probe := buildProbe(t, id)
 			once := func(t *testing.T, mode api.Mode) {
 				r := e.Run(c.Canaries)
 				r.Mode = mode
-				e.Absent = append(slices.Clone(e.Absent), beside.secret)
+				e.Absent = append(slices.Clone(e.Absent), neighbour.secret)
 				e.check(t, c, a.run(t, r))
 				c.untouched(t)
-				beside.untouched(t)
+				neighbour.untouched(t)
 				stored.unchanged(t)
 			}
 			t.Run("control", func(t *testing.T) { e.control(t, a, c, probe) })

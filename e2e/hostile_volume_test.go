@@ -21,12 +21,12 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// A volume gives no privilege, whatever lies in it: not even what only the operator
-// could have put there, a setuid program of root's and a device.
+// A volume gives no privilege, whatever is in it: not even what only the operator could have put
+// there, such as a setuid program of root or a device.
 func TestVolumeHostileContents(t *testing.T) {
 	a := volumeAgent(t)
 	testenv.NeedTool(t, "debugfs", "e2fsprogs")
-	s := a.keeps(t, "v", least)
+	s := a.volumeSession(t, "v", smallest)
 	probe := compileC(t, "probe", `#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
 	if !strings.HasPrefix(out, want) || !strings.Contains(out, "nosuid") || !strings.Contains(out, "nodev") {
 		t.Errorf("of a program's own: %s\nwant %s", out, want)
 	}
-	a.end(t, s.ID)
+	a.endSession(t, s.ID)
 
 	file := filepath.Join(t.TempDir(), "probe")
 	if err := os.WriteFile(file, probe.Content, 0o755); err != nil {
@@ -71,19 +71,19 @@ int main(int argc, char **argv) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("debugfs: %v\n%s", err, out)
 	}
-	s = a.keeps(t, "v", nil)
-	a.says(t, s.ID, "ls -ln /workspace/su | cut -c1-10; /workspace/su; cat /workspace/sda 2>/dev/null || echo no; echo x 2>/dev/null >/workspace/null || echo no", "-rwsr-sr-x\nuid 1000\nno\nno\n")
-	a.end(t, s.ID)
+	s = a.volumeSession(t, "v", nil)
+	a.wantOutput(t, s.ID, "ls -ln /workspace/su | cut -c1-10; /workspace/su; cat /workspace/sda 2>/dev/null || echo no; echo x 2>/dev/null >/workspace/null || echo no", "-rwsr-sr-x\nuid 1000\nno\nno\n")
+	a.endSession(t, s.ID)
 	a.noLoops(t)
 }
 
-// FIO-08, of a volume: a program that exchanges names under our hands gets no file of
-// the host read, written or removed.
+// FIO-08, for a volume: a program that swaps names during brig's accesses causes no file of the
+// host to be read, written or removed.
 func TestVolumeHostileSwaps(t *testing.T) {
 	a := volumeAgent(t, "--slots", "2")
-	dir := placeOf(t, "canary-")
-	file, inside := beside(t, dir, "file"), beside(t, dir, "x")
-	s := a.keeps(t, "v", least)
+	dir := publicDir(t, "canary-")
+	file, inside := newBystander(t, dir, "file"), newBystander(t, dir, "x")
+	s := a.volumeSession(t, "v", smallest)
 	swap := compileC(t, "swap", fmt.Sprintf(`#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ int main(void) {
 	if err := a.PutFile(t.Context(), s.ID, "swap", bytes.NewReader(swap.Content), true); err != nil {
 		t.Fatal(err)
 	}
-	a.says(t, s.ID, "./swap >/dev/null 2>&1 & until test -e /workspace/flink -o -L /workspace/flink; do :; done", "")
+	a.wantOutput(t, s.ID, "./swap >/dev/null 2>&1 & until test -e /workspace/flink -o -L /workspace/flink; do :; done", "")
 	files := a.Workspace(s.ID)
 	ctx, cancel := context.WithTimeout(t.Context(), slow(3*time.Second))
 	defer cancel()
@@ -115,7 +115,7 @@ int main(void) {
 		switch {
 		case err == nil:
 			count["done"]++
-		case ctx.Err() != nil, time.Now().After(end): // a busy host is late to say that it is over
+		case ctx.Err() != nil, time.Now().After(end): // on a busy host the end is noticed late
 		case errors.As(err, &e) && (e.Code == api.CodeBadFile || e.Code == api.CodeNotFound):
 			count["refused"]++
 		default:
@@ -163,11 +163,11 @@ int main(void) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 		t.Errorf("in the host's directory: %v, %v", left, err)
 	}
-	a.end(t, s.ID)
+	a.endSession(t, s.ID)
 }
 
-// A session ends in less than five seconds though a fork bomb writes to its volume,
-// which is sound, and another may have it at once.
+// A session ends in less than five seconds although a fork bomb writes to its volume. The volume is
+// intact, and another session may have it at once.
 func TestVolumeEndsUnderAForkBomb(t *testing.T) {
 	a := volumeAgent(t)
 	bomb := compileC(t, "bomb", `#include <fcntl.h>
@@ -202,33 +202,33 @@ int main(void) {
 	if err := a.PutFile(t.Context(), s.ID, "bomb", bytes.NewReader(bomb.Content), true); err != nil {
 		t.Fatal(err)
 	}
-	a.says(t, s.ID, "(./bomb &) >/dev/null 2>&1; sleep 3", "")
+	a.wantOutput(t, s.ID, "(./bomb &) >/dev/null 2>&1; sleep 3", "")
 	begun := time.Now()
-	a.end(t, s.ID)
+	a.endSession(t, s.ID)
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s; want less than 5 s", took)
 	}
 	a.noLoops(t)
-	a.sound(t, "0", "v.ext4")
-	s = a.keeps(t, "v", nil)
-	a.says(t, s.ID, "rm -f /workspace/*; ls -A /workspace; echo well >/workspace/f; cat /workspace/f", "well\n")
-	a.end(t, s.ID)
+	a.wantCleanFileSystem(t, "0", "v.ext4")
+	s = a.volumeSession(t, "v", nil)
+	a.wantOutput(t, s.ID, "rm -f /workspace/*; ls -A /workspace; echo well >/workspace/f; cat /workspace/f", "well\n")
+	a.endSession(t, s.ID)
 }
 
-// What lies in the place of a volume and is none is refused by name, quickly, and
-// disturbs no other.
-func TestVolumeFileIsNotOne(t *testing.T) {
+// A file in the place of a volume that is not a volume is refused with its name, quickly, and
+// affects no other volume.
+func TestFileInPlaceOfAVolume(t *testing.T) {
 	a := volumeAgent(t)
-	s := a.keeps(t, "v", least)
-	a.says(t, s.ID, "head -c 3000000 /dev/zero >/workspace/f", "")
-	a.end(t, s.ID)
+	s := a.volumeSession(t, "v", smallest)
+	a.wantOutput(t, s.ID, "head -c 3000000 /dev/zero >/workspace/f", "")
+	a.endSession(t, s.ID)
 	at := filepath.Join(a.dir, "volumes", "0")
 	good, err := os.ReadFile(filepath.Join(at, "v.ext4"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := func(name string) string { return filepath.Join(at, name+".ext4") }
-	canary := beside(t, placeOf(t, "canary-"), "file")
+	canary := newBystander(t, publicDir(t, "canary-"), "file")
 	for _, err := range []error{
 		os.WriteFile(path("short"), good[:1<<20], 0o600),
 		os.WriteFile(path("shorter"), good[:100], 0o600),
@@ -248,7 +248,7 @@ func TestVolumeFileIsNotOne(t *testing.T) {
 	}
 	for _, name := range []string{"short", "shorter", "empty", "garbage", "zeros", "torn", "link", "other", "dir", "fifo", "device"} {
 		begun := time.Now()
-		a.keepsNot(t, name, nil, api.CodeBadVolume)
+		a.refusedVolumeSession(t, name, nil, api.CodeBadVolume)
 		if took := time.Since(begun); took > slow(2*time.Second) {
 			t.Errorf("%s: refused after %s", name, took)
 		}
@@ -263,42 +263,42 @@ func TestVolumeFileIsNotOne(t *testing.T) {
 		t.Error("the host's file has changed")
 	}
 
-	// Cut short, or replaced, while a session has it: that session's trouble alone.
-	s = a.keeps(t, "v", nil)
+	// Truncated, or replaced, while a session has it: only that session is affected.
+	s = a.volumeSession(t, "v", nil)
 	if err := os.Truncate(path("v"), 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	a.exec(t, s.ID, "echo x >/workspace/g; sync; cat /workspace/f >/dev/null; :")
-	a.says(t, s.ID, "echo on", "on\n")
+	a.wantOutput(t, s.ID, "echo on", "on\n")
 	begun := time.Now()
-	a.end(t, s.ID)
+	a.endSession(t, s.ID)
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s", took)
 	}
-	a.keepsNot(t, "v", nil, api.CodeBadVolume)
+	a.refusedVolumeSession(t, "v", nil, api.CodeBadVolume)
 	if err := os.WriteFile(path("v"), good, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = a.keeps(t, "v", nil)
+	s = a.volumeSession(t, "v", nil)
 	if err := errors.Join(os.Remove(path("v")), os.WriteFile(path("v"), good, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	a.says(t, s.ID, "echo y >/workspace/h; sync; cat /workspace/h", "y\n")
-	a.end(t, s.ID)
-	s = a.keeps(t, "v", nil)
-	a.says(t, s.ID, "ls /workspace", "f\n")
-	a.end(t, s.ID)
+	a.wantOutput(t, s.ID, "echo y >/workspace/h; sync; cat /workspace/h", "y\n")
+	a.endSession(t, s.ID)
+	s = a.volumeSession(t, "v", nil)
+	a.wantOutput(t, s.ID, "ls /workspace", "f\n")
+	a.endSession(t, s.ID)
 	a.noLoops(t)
 }
 
-// A volume's name is a name: it leads nowhere, and two that differ are two volumes.
+// A volume's name is only a name: it leads nowhere, and two different names are two volumes.
 func TestVolumeHostileNames(t *testing.T) {
 	a := volumeAgent(t, "--volumes-total", "240M")
 	names := []string{"a", "/", "//", ".ext4", "a/b", "a%2Fb", "../a", "..", ".", ".a", "%2Ea", "/etc/passwd", "ü 😀 \"'", "-rf", strings.Repeat("x", 200), strings.Repeat("../", 66), strings.Repeat("x", 201), "a\x00b", "a\nb", "lock", ".new-1"}
 	var kept []string
 	for _, name := range names {
 		ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}
-		withVolume(name, least)(&ask)
+		withVolume(name, smallest)(&ask)
 		s, err := a.CreateSession(t.Context(), ask)
 		if err != nil {
 			var e *api.Error
@@ -307,11 +307,11 @@ func TestVolumeHostileNames(t *testing.T) {
 			}
 			continue
 		}
-		a.says(t, s.ID, "ls -A /workspace; touch /workspace/mine", "")
-		a.end(t, s.ID)
+		a.wantOutput(t, s.ID, "ls -A /workspace; touch /workspace/mine", "")
+		a.endSession(t, s.ID)
 		kept = append(kept, name)
 	}
-	stray := filepath.Join(a.dir, "volumes", "0", ".ext4") // the operator's own, and no volume
+	stray := filepath.Join(a.dir, "volumes", "0", ".ext4") // the operator's own file, not a volume
 	if err := os.WriteFile(stray, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -348,13 +348,13 @@ func TestVolumeHostileNames(t *testing.T) {
 	}
 }
 
-// What one volume held is in no other, neither in its files nor in its blocks.
+// What one volume contained is in no other, neither in its files nor in its blocks.
 func TestVolumeShowsNothingOfAnother(t *testing.T) {
 	a := volumeAgent(t)
 	marker := "marker-of-a-removed-volume"
-	s := a.keeps(t, "first", least)
+	s := a.volumeSession(t, "first", smallest)
 	a.exec(t, s.ID, "yes "+marker+" | head -c 30000000 >/workspace/f; sync")
-	a.end(t, s.ID)
+	a.endSession(t, s.ID)
 	at := filepath.Join(a.dir, "volumes", "0")
 	if text, err := os.ReadFile(filepath.Join(at, "first.ext4")); err != nil || !bytes.Contains(text, []byte(marker)) {
 		t.Fatalf("the first holds no marker: %v", err)
@@ -362,16 +362,16 @@ func TestVolumeShowsNothingOfAnother(t *testing.T) {
 	if err := a.DeleteVolume(t.Context(), "first"); err != nil {
 		t.Fatal(err)
 	}
-	s = a.keeps(t, "second", least)
-	a.says(t, s.ID, "truncate -s 8M /workspace/hole; grep -c marker /workspace/hole || true", "0\n")
-	a.end(t, s.ID)
+	s = a.volumeSession(t, "second", smallest)
+	a.wantOutput(t, s.ID, "truncate -s 8M /workspace/hole; grep -c marker /workspace/hole || true", "0\n")
+	a.endSession(t, s.ID)
 	if text, err := os.ReadFile(filepath.Join(at, "second.ext4")); err != nil || bytes.Contains(text, []byte(marker)) {
 		t.Errorf("the second volume's blocks hold what the first held: %v", err)
 	}
 }
 
-// A full disk of the host neither breaks a volume, whose space was reserved, nor lets
-// one be made by half.
+// A full disk of the host neither damages a volume, whose space was reserved, nor lets a volume be
+// created half.
 func TestVolumeOnAFullHost(t *testing.T) {
 	testenv.NeedRoot(t)
 	t.Run("tmpfs", func(t *testing.T) {
@@ -381,9 +381,9 @@ func TestVolumeOnAFullHost(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			mkfs, err := exec.LookPath("mkfs." + kind)
 			if err != nil {
-				t.Skip(err) // no part of brig needs it: tmpfs is the case for all
+				t.Skip(err) // no part of brig needs it; the tmpfs case runs everywhere
 			}
-			image := filepath.Join(placeOf(t, "image-"), "image")
+			image := filepath.Join(publicDir(t, "image-"), "image")
 			onAFullHost(t, func(dir string) error {
 				out, err := exec.Command("sh", "-c", `truncate -s 400M "$1" && "$2" -q "$1" && mount -o loop "$1" "$3" && chmod 711 "$3"`, "sh", image, mkfs, dir).CombinedOutput()
 				if err != nil {
@@ -396,7 +396,7 @@ func TestVolumeOnAFullHost(t *testing.T) {
 }
 
 func onAFullHost(t *testing.T, mount func(dir string) error) {
-	dir := placeOf(t, "small-")
+	dir := publicDir(t, "small-")
 	if err := mount(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func onAFullHost(t *testing.T, mount func(dir string) error) {
 		}
 	})
 	a := volumeAgent(t, "--volumes", dir)
-	s := a.keeps(t, "v", least)
+	s := a.volumeSession(t, "v", smallest)
 	fill, err := os.Create(filepath.Join(dir, "fill"))
 	if err != nil {
 		t.Fatal(err)
@@ -417,16 +417,16 @@ func onAFullHost(t *testing.T, mount func(dir string) error) {
 	if fill.Close(); !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
 	}
-	a.keepsNot(t, "w", least, api.CodeHostExhausted)
+	a.refusedVolumeSession(t, "w", smallest, api.CodeHostExhausted)
 	res := a.exec(t, s.ID, "cat /dev/zero 2>&1 >/workspace/f; sync && ls -l /workspace/f | awk '{print ($5 > 8*1024*1024)}'; sha256sum </workspace/f | cut -c1-8 >/workspace/../box/sum; cat /box/sum")
 	if !strings.Contains(string(res.Stdout), "No space left") || !strings.Contains(string(res.Stdout), "\n1\n") {
 		t.Errorf("filling the volume on a full host: %q %q", res.Stdout, res.Stderr)
 	}
 	sum := string(a.exec(t, s.ID, "cat /box/sum").Stdout)
-	a.end(t, s.ID)
-	s = a.keeps(t, "v", nil)
-	a.says(t, s.ID, "sha256sum </workspace/f | cut -c1-8", sum)
-	a.end(t, s.ID)
+	a.endSession(t, s.ID)
+	s = a.volumeSession(t, "v", nil)
+	a.wantOutput(t, s.ID, "sha256sum </workspace/f | cut -c1-8", sum)
+	a.endSession(t, s.ID)
 	left, err := filepath.Glob(filepath.Join(dir, "0", "*"))
 	hidden, herr := filepath.Glob(filepath.Join(dir, "0", ".*"))
 	if err = errors.Join(err, herr); err != nil || len(left) != 1 || len(hidden) != 0 {

@@ -13,16 +13,16 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// On a hybrid host systemd gives each service its own group on cgroup2 too. The agent
-// there makes cells as at its root, and leaves nothing behind.
+// On a hybrid host systemd gives each service its own group on cgroup2 too. There the agent creates
+// cells as it does at the root, and leaves nothing behind.
 func TestHybridAgentInAGroupOfItsOwn(t *testing.T) {
 	testenv.NeedRoot(t)
 	const unified = "/sys/fs/cgroup/unified"
 	var st unix.Statfs_t
 	if err := unix.Statfs(unified, &st); err != nil || st.Type != unix.CGROUP2_SUPER_MAGIC {
-		t.Skip("this host is not hybrid") // where it is v1 or v2 there is nothing of the kind
+		t.Skip("this host is not hybrid") // there is no such group on v1 or v2
 	}
-	data, dir := dataDir(t), placeOf(t, "brig-e2e-")
+	data, dir := dataDir(t), publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	group := filepath.Join(unified, fmt.Sprintf("e2e-unit-%d", os.Getpid()))
 	if err := os.Mkdir(group, 0o755); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// javaBench is an agent with an image of Java; nil where no compilers are to be had.
+// javaBench is an agent with a Java image; nil if no compilers are available.
 func javaBench(t *testing.T, language string) *bench {
 	t.Helper()
 	if !chosen(language, language == "java-full") {
@@ -29,8 +29,8 @@ func javaRun(source string) api.Run {
 
 const javaMain = `public static void main(String[] a) { System.out.println(1); }`
 
-// The class to run is found among what was compiled, and a public class may be in a file
-// of any name, however both are written.
+// The class to run is found among the compiled classes, and a public class may be in a file of any
+// name, however both are written.
 func TestJavaFindsTheClassToRun(t *testing.T) {
 	b := javaBench(t, "java")
 	if b == nil {
@@ -38,7 +38,7 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, source string
-		says         string // of the compiler: the program does not compile
+		says         string // what the compiler reports: the program does not compile
 	}{
 		{"another class whose bytes have the word main", "class Account { int remaining = 5, domain; void maintain() {} }\nclass Solution { " + javaMain + " }", ""},
 		{"another class whose method is called main", "class Account { int main(int x) { return x; } static void main(int[] x) {} private static void main() {} }\nclass Solution { " + javaMain + " }", ""},
@@ -108,7 +108,7 @@ func TestJavaFindsTheClassToRun(t *testing.T) {
 	})
 }
 
-// Assertions of a program hold unless it is asked for them not to.
+// Assertions of a program are checked unless the request disables them.
 func TestJavaAssertions(t *testing.T) {
 	b := javaBench(t, "java")
 	if b == nil {
@@ -129,8 +129,8 @@ func TestJavaAssertions(t *testing.T) {
 	javaPrints(t, b.run(t, r))
 }
 
-// A program that asks for more than the heap may have has met the memory limit, in one
-// piece or in many, and nearly all of the limit can be had in one.
+// A program that allocates more than the heap may have reaches the memory limit, in one piece or in
+// many, and nearly the whole limit is available in one piece.
 func TestJavaMemory(t *testing.T) {
 	b := javaBench(t, "java")
 	if b == nil {
@@ -157,7 +157,7 @@ func TestJavaMemory(t *testing.T) {
 			t.Errorf("%s MiB of %s: stdout %q, limits %v, exit code %d", tt.array, tt.limit, res.Stdout, res.LimitsHit, res.ExitCode)
 		}
 	}
-	// The exit code alone is the program's own, whatever it has used.
+	// The exit code alone, whatever memory was used, remains the program's own.
 	for _, hold := range []string{"0", "200"} {
 		r := javaRun("public class Big { static byte[][] x; public static void main(String[] a) { x = new byte[Integer.parseInt(a[0])][1 << 20]; System.exit(3); } }")
 		r.Limits.Memory, r.Argv = 256*api.MiB, []string{hold}
@@ -165,7 +165,7 @@ func TestJavaMemory(t *testing.T) {
 	}
 }
 
-// JUnit runs the tests of classes of any name, and to have run none is a failure.
+// JUnit runs the tests of classes of any name; to run none is a failure.
 func TestJUnitRunsEveryTest(t *testing.T) {
 	b := javaBench(t, "java-full")
 	if b == nil {

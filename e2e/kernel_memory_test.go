@@ -34,14 +34,14 @@ partly filled by up to a tenth of what is charged. A kind that a tier refuses is
 Where *outside* is large, something else bounds it, and is named in [the threat model](threat-model.md#kernel-memory).
 `
 
-// heldKinds are what testdata/kernelmemory/hold.c knows to take, with how many in
-// each process, how many processes, and the most that may lie outside the run's group.
+// heldKinds are the objects that testdata/kernelmemory/hold.c can take, with how many in each
+// process, how many processes, and the most that may be outside the run's group.
 var heldKinds = []struct {
 	kind            string
 	processes, each int
 	outside         api.Size
 }{
-	{"record locks", 20, 10_000, 0}, // bounded by what a run may hold, not by memory
+	{"record locks", 20, 10_000, 0}, // bounded by the number that a run may hold, not by memory
 	{"whole-file locks", 20, 1000, 0},
 	{"epoll items", 20, 1000, 2 * api.MiB},
 	{"full pipes", 20, 1000, 2 * api.MiB},
@@ -57,14 +57,14 @@ var heldKinds = []struct {
 	{"names nobody has", 20, 10_000, 4 * api.MiB},
 	{"eventfds", 20, 1000, 2 * api.MiB},
 	{"timerfds", 95, 1000, 12 * api.MiB},
-	{"epoll instances", 95, 1000, 12 * api.MiB}, // contexts of 256 bytes, which no group pays for
+	{"epoll instances", 95, 1000, 12 * api.MiB}, // contexts of 256 bytes, which are charged to no group
 	{"signalfds", 20, 1000, 2 * api.MiB},
 	{"memfds", 20, 1000, 2 * api.MiB},
 	{"memory areas", 20, 20_000, 16 * api.MiB},
 	{"page tables", 20, 2000, 8 * api.MiB},
 	{"threads", 1, 1000, 2 * api.MiB},
 	{"processes", 1, 1000, 6 * api.MiB},
-	{"session leaders", 1, 1000, 6 * api.MiB}, // setsid: a group of the scheduler's each, which no group pays for
+	{"session leaders", 1, 1000, 6 * api.MiB}, // setsid: one scheduler group each, which is charged to no group
 	{"socket filters", 20, 1000, api.MiB},
 	{"inotify watches", 20, 1000, api.MiB},
 	{"System V queues", 20, 1000, api.MiB},
@@ -77,8 +77,8 @@ var heldKinds = []struct {
 	{"locked memory", 1, 1000, api.MiB},
 }
 
-// TestKernelMemory measures what kernel memory a run takes that its group does not pay
-// for, and writes docs/kernel-memory.md.
+// TestKernelMemory measures the kernel memory that a run takes and that is not charged to its
+// group, and writes docs/kernel-memory.md.
 func TestKernelMemory(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	bin := filepath.Join(t.TempDir(), "hold")
@@ -107,7 +107,7 @@ func TestKernelMemory(t *testing.T) {
 
 func mebibytes(s api.Size) string { return fmt.Sprintf("%.1f MiB", float64(s)/float64(api.MiB)) }
 
-// A holding is what one kind came to: how many, and bytes.
+// A holding is the measurement of one kind: how many, and bytes.
 type holding struct {
 	taken         string
 	host, charged api.Size
@@ -115,7 +115,8 @@ type holding struct {
 
 func (h holding) outside() api.Size { return max(h.host-h.charged, 0) }
 
-// leastHeld takes a kind three times and returns the holding with least outside the group.
+// leastHeld takes a kind three times and returns the holding with the least memory outside the
+// group.
 func (a *agent) leastHeld(t *testing.T, bin, tier, kind string, processes, each int) holding {
 	t.Helper()
 	var all []holding
@@ -160,7 +161,7 @@ func (a *agent) heldOnce(t *testing.T, bin, tier, kind string, processes, each i
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	switch {
-	case said: // how it ends is not what is measured
+	case said: // how the run ends is not measured
 	case errors.As(err, &exit) && exit.ExitCode() == 137:
 		h.taken = "all of `memory`"
 	case errors.As(err, &exit) && exit.ExitCode() == 159:
@@ -172,7 +173,7 @@ func (a *agent) heldOnce(t *testing.T, bin, tier, kind string, processes, each i
 	return h
 }
 
-// kernelMemory is what the kernel has for itself.
+// kernelMemory is the memory that the kernel uses for itself.
 func kernelMemory(t testing.TB) api.Size {
 	t.Helper()
 	text, err := os.ReadFile("/proc/meminfo")
@@ -193,7 +194,7 @@ func kernelMemory(t testing.TB) api.Size {
 	return sum
 }
 
-// kernelCharge is what of it the group of a process pays for.
+// kernelCharge is the part of it that is charged to the group of a process.
 func kernelCharge(t *testing.T, pid int) api.Size {
 	t.Helper()
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
@@ -215,7 +216,7 @@ func kernelCharge(t *testing.T, pid int) api.Size {
 		}
 		if raw, err := os.ReadFile(filepath.Join(dir, "memory.stat")); err == nil {
 			for line := range strings.Lines(string(raw)) {
-				if f := strings.Fields(line); f[0] == "kernel" { // with stacks, tables and per-processor memory, since 5.18
+				if f := strings.Fields(line); f[0] == "kernel" { // includes stacks, tables and per-processor memory, since 5.18
 					n, err := strconv.ParseInt(f[1], 10, 64)
 					if err != nil {
 						t.Fatal(err)

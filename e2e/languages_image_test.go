@@ -10,11 +10,11 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// mostOf is how large images may be, unpacked.
-var mostOf = map[string]int64{"python": 150e6, "cpp": 450e6}
+// maxImageSize is the largest allowed size of images, unpacked.
+var maxImageSize = map[string]int64{"python": 150e6, "cpp": 450e6}
 
-// cleanImage holds a stored image against what none may have: files that change who
-// one is, and what is left of the host and the day it was built on.
+// cleanImage checks a stored image for what no image may contain: files that change the user, and
+// traces of the build host and the build date.
 func cleanImage(t *testing.T, a *agent, name string) {
 	store, err := rootfs.Open(filepath.Join(a.data, "images"))
 	if err != nil {
@@ -24,7 +24,7 @@ func cleanImage(t *testing.T, a *agent, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most, bounded := mostOf[name]; bounded && img.Size > most {
+	if most, bounded := maxImageSize[name]; bounded && img.Size > most {
 		t.Errorf("image %s has %d bytes; the most is %d", name, img.Size, most)
 	}
 	host, err := os.Hostname()
@@ -69,7 +69,7 @@ func cleanImage(t *testing.T, a *agent, name string) {
 	}
 }
 
-// leftOver reports whether a file is a cache, a log, or says where it was built.
+// leftOver reports whether a file is a cache or a log, or reveals where it was built.
 func leftOver(rel string) bool {
 	for _, dir := range []string{"var/cache/", "var/log/", "var/lib/apt/", "var/lib/dpkg/", "var/tmp/", "tmp/", "run/", "root/"} {
 		if strings.HasPrefix(rel, dir) {

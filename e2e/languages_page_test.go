@@ -10,9 +10,8 @@ import (
 
 const languagesPage = "../docs/languages.md"
 
-// The table of docs/languages.md has every language that brig brings, none else, and of
-// each the version, the tiers and the image that its manifest says; what it measured is
-// there.
+// The table of docs/languages.md has every built-in language and no other. For each it has the
+// version, the tiers and the image from its manifest, and what was measured.
 func TestLanguagesPageSaysWhatManifestsSay(t *testing.T) {
 	text, err := os.ReadFile(languagesPage)
 	if err != nil {

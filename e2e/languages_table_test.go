@@ -1,19 +1,19 @@
 package e2e
 
-// A tongue is what the tests know of a language beyond its manifest.
-type tongue struct {
-	// version is a command that prints the version, run where programs of the
-	// language are compiled or, where they are not, run.
+// A languageTest is what the tests know about a language beyond its manifest.
+type languageTest struct {
+	// version is a command that prints the version. It runs where programs of the language are
+	// compiled, or, if they are not compiled, where they run.
 	version []string
 
-	// without names the cases the language has no program for, and the lines its
-	// own library cannot print, each with the reason.
+	// without lists the cases for which the language has no program, and the lines that its own
+	// library cannot print, each with the reason.
 	without map[string]string
 
-	// tools are those whose working testdata/languages/NAME/tools.EXT shows.
+	// tools are the tools that testdata/languages/NAME/tools.EXT exercises.
 	tools []string
 
-	later bool // only make test-languages runs it
+	onlyAll bool // only make test-languages runs it
 }
 
 const (
@@ -21,8 +21,8 @@ const (
 	noBig  = "its library has no big numbers"
 )
 
-// tongues has every language brig brings.
-var tongues = map[string]tongue{
+// languageTests has every built-in language.
+var languageTests = map[string]languageTest{
 	"c": {
 		version: []string{"gcc", "--version"},
 		without: map[string]string{"json": noJSON, "big": noBig},
@@ -36,7 +36,7 @@ var tongues = map[string]tongue{
 		without: map[string]string{"json": noJSON},
 	},
 	"java-full": {
-		version: []string{"java", "--version"}, tools: []string{"junit", "junit alone"}, later: true,
+		version: []string{"java", "--version"}, tools: []string{"junit", "junit alone"}, onlyAll: true,
 		without: map[string]string{"json": noJSON},
 	},
 	"go": {version: []string{"go", "version"}},
@@ -54,30 +54,30 @@ var tongues = map[string]tongue{
 	},
 
 	"python":      {version: []string{"python3", "--version"}},
-	"python-full": {version: []string{"python3", "--version"}, tools: []string{"numpy", "scipy", "pandas", "pytest", "black", "flake8", "mypy"}, later: true},
+	"python-full": {version: []string{"python3", "--version"}, tools: []string{"numpy", "scipy", "pandas", "pytest", "black", "flake8", "mypy"}, onlyAll: true},
 
 	"javascript":      {version: []string{"node", "--version"}},
-	"javascript-full": {version: []string{"node", "--version"}, tools: []string{"typescript", "jest", "eslint", "prettier"}, later: true},
+	"javascript-full": {version: []string{"node", "--version"}, tools: []string{"typescript", "jest", "eslint", "prettier"}, onlyAll: true},
 	"typescript":      {version: []string{"tsc", "--version"}},
 
 	"ruby":      {version: []string{"ruby", "--version"}},
-	"ruby-full": {version: []string{"ruby", "--version"}, tools: []string{"rspec", "rubocop"}, later: true},
+	"ruby-full": {version: []string{"ruby", "--version"}, tools: []string{"rspec", "rubocop"}, onlyAll: true},
 
 	"php":      {version: []string{"php", "--version"}, without: phpWithout},
-	"php-full": {version: []string{"php", "--version"}, without: phpWithout, tools: []string{"phpunit", "composer"}, later: true},
+	"php-full": {version: []string{"php", "--version"}, without: phpWithout, tools: []string{"phpunit", "composer"}, onlyAll: true},
 
-	"csharp": {version: []string{"mono", "--version"}, later: true},
-	"haskell": {version: []string{"ghc", "--version"}, later: true, without: map[string]string{
+	"csharp": {version: []string{"mono", "--version"}, onlyAll: true},
+	"haskell": {version: []string{"ghc", "--version"}, onlyAll: true, without: map[string]string{
 		"json": noLibrary, "regex": noLibrary, "zone": noLibrary,
 	}},
-	"lua": {version: []string{"lua", "-v"}, later: true, without: map[string]string{
+	"lua": {version: []string{"lua", "-v"}, onlyAll: true, without: map[string]string{
 		"sleep": "its library cannot sleep", "thread": "it has no threads",
 		"json": noLibrary, "big": noLibrary, "zone": noLibrary,
 	}},
-	"pascal": {version: []string{"fpc", "-iV"}, later: true, without: map[string]string{
+	"pascal": {version: []string{"fpc", "-iV"}, onlyAll: true, without: map[string]string{
 		"big": noLibrary, "zone": noLibrary,
 	}},
-	"perl": {version: []string{"perl", "-e", "printf '%vd', $^V"}, later: true},
+	"perl": {version: []string{"perl", "-e", "printf '%vd', $^V"}, onlyAll: true},
 }
 
 const noLibrary = "its own library has nothing for that"

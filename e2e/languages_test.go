@@ -16,27 +16,26 @@ import (
 
 const languagePrograms = "testdata/languages"
 
-// A languageCase is something programs of every language do, and what must come
-// of it. Its program is testdata/languages/LANGUAGE/NAME.EXT, or a directory NAME
-// where it has several files.
+// A languageCase is something that programs of every language do, and the expected outcome. Its
+// program is testdata/languages/LANGUAGE/NAME.EXT, or a directory NAME if it has several files.
 type languageCase struct {
 	name   string
 	change func(*api.Run) // nil: the run is the program alone
 	check  func(testing.TB, rootfs.Language, api.Result)
 
-	// some: programs of some languages do it; of the others no reason is wanted.
-	some bool
+	// optional: only programs of some languages do it; the others need no reason.
+	optional bool
 
-	// alone: it needs one process and reads files by name, so it works under the
-	// tier strict, too, in the languages that fit one process.
-	alone bool
+	// singleProcess: it needs one process and reads files by name, so it also works under the tier strict,
+	// in the languages whose programs are one process.
+	singleProcess bool
 }
 
 var languageCases = []languageCase{
-	{name: "hello", check: hello, alone: true},
-	{name: "add", change: func(r *api.Run) { r.Stdin = api.Bytes("3 4\n") }, check: prints("7\n"), alone: true},
-	{name: "utf8", change: func(r *api.Run) { r.Stdin = api.Bytes("žluťoučký kůň\n") }, check: prints("grün 日本 😀\nžluťoučký kůň\n"), alone: true},
-	{name: "several", check: prints("7 from another file\n"), alone: true},
+	{name: "hello", check: hello, singleProcess: true},
+	{name: "add", change: func(r *api.Run) { r.Stdin = api.Bytes("3 4\n") }, check: prints("7\n"), singleProcess: true},
+	{name: "utf8", change: func(r *api.Run) { r.Stdin = api.Bytes("žluťoučký kůň\n") }, check: prints("grün 日本 😀\nžluťoučký kůň\n"), singleProcess: true},
+	{name: "several", check: prints("7 from another file\n"), singleProcess: true},
 	{name: "broken", check: func(t testing.TB, l rootfs.Language, res api.Result) {
 		want := api.Nonzero
 		if len(l.Compile) > 0 {
@@ -44,7 +43,7 @@ var languageCases = []languageCase{
 		}
 		failsOnLine3(t, l, res, want)
 	}},
-	{name: "exception", alone: true, check: func(t testing.TB, _ rootfs.Language, res api.Result) {
+	{name: "exception", singleProcess: true, check: func(t testing.TB, _ rootfs.Language, res api.Result) {
 		if res.Verdict != api.Nonzero && res.Verdict != api.Signaled {
 			t.Errorf("verdict %s; want nonzero or signaled", res.Verdict)
 		}
@@ -52,49 +51,48 @@ var languageCases = []languageCase{
 			t.Errorf("stderr %.300q does not say boom", res.Stderr)
 		}
 	}},
-	{name: "loop", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(1), Wall: slowly(20)} }, check: ends(api.CPULimit)},
-	{name: "sleep", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(20), Wall: slowly(1.5)} }, check: ends(api.WallLimit)},
-	{name: "memory", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 256 * api.MiB} }, check: ends(api.MemoryLimit)},
-	{name: "thread", check: prints("from a thread\n"), alone: true},
+	{name: "loop", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(1), Wall: slowly(20)} }, check: endsWith(api.CPULimit)},
+	{name: "sleep", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(20), Wall: slowly(1.5)} }, check: endsWith(api.WallLimit)},
+	{name: "memory", change: func(r *api.Run) { r.Limits = api.Limits{CPU: slowly(40), Wall: slowly(60), Memory: 256 * api.MiB} }, check: endsWith(api.MemoryLimit)},
+	{name: "thread", check: prints("from a thread\n"), singleProcess: true},
 	{name: "child", check: prints("from a child\n")},
-	{name: "library", check: library, alone: true},
+	{name: "library", check: library, singleProcess: true},
 	{name: "files", check: prints("files ok\n")},         // write, rename, list, link, remove
 	{name: "processes", check: prints("processes ok\n")}, // commands, pipes, signals
-	{name: "timers", check: prints("timers ok\n"), some: true},
-	{name: "locks", check: prints("locks ok\n"), some: true},
-	{name: "events", check: prints("events ok\n"), some: true},
-	{name: "machine", check: prints("machine ok\n"), some: true, alone: true},
-	{name: "records", check: prints("records ok\n"), some: true, alone: true},
-	{name: "signals", check: prints("signals ok\n"), some: true, alone: true},
+	{name: "timers", check: prints("timers ok\n"), optional: true},
+	{name: "locks", check: prints("locks ok\n"), optional: true},
+	{name: "events", check: prints("events ok\n"), optional: true},
+	{name: "machine", check: prints("machine ok\n"), optional: true, singleProcess: true},
+	{name: "records", check: prints("records ok\n"), optional: true, singleProcess: true},
+	{name: "signals", check: prints("signals ok\n"), optional: true, singleProcess: true},
 	{name: "deep", check: prints("100000\n")},
 }
 
-// heldArtifact is the size up to which two compiled programs, one for each slot of a small
-// host, stay in the agent's memory (cache.recentBytes): a larger one is read and hashed again
-// for every run, 13 ms for the 10 MB that a Haskell hello had with its symbols.
-const heldArtifact = 8 << 20 // bytes
+// maxCachedArtifact is the size up to which two compiled programs, one for each slot of a small host,
+// stay in the agent's memory (cache.recentBytes). A larger one is read and hashed again for every
+// run: 13 ms for the 10 MB that a Haskell hello had with its symbols.
+const maxCachedArtifact = 8 << 20 // bytes
 
 func hello(t testing.TB, l rootfs.Language, res api.Result) {
 	t.Helper()
 	prints("hello, world\n")(t, l, res)
-	if c := res.Compile; c != nil && c.Size > heldArtifact {
-		t.Errorf("the compiled hello has %d bytes; want at most %d: link it without symbols", c.Size, heldArtifact)
+	if c := res.Compile; c != nil && c.Size > maxCachedArtifact {
+		t.Errorf("the compiled hello has %d bytes; want at most %d: link it without symbols", c.Size, maxCachedArtifact)
 	}
 }
 
-// strictLanguages are those whose programs fit one process: a judge may choose the
-// tier strict for them.
+// strictLanguages are those whose programs are one process: a judge may choose the tier strict for
+// them.
 var strictLanguages = []string{"c", "cpp", "rust", "haskell", "pascal", "lua"}
 
-// libraryLines are what a language's own library is good for, in the order of the
-// program's output.
+// libraryLines are features of a language's own library, in the order of the program's output.
 var libraryLines = []string{"json 3", "regex 2026", "big 1267650600228229401496703205376", "zone 21:00", "random ok", "temp ok"}
 
 func library(t testing.TB, l rootfs.Language, res api.Result) {
 	var want string
 	for _, line := range libraryLines {
 		word, _, _ := strings.Cut(line, " ")
-		if tongues[l.Name].without[word] == "" {
+		if languageTests[l.Name].without[word] == "" {
 			want += line + "\n"
 		}
 	}
@@ -111,14 +109,15 @@ func prints(want string) func(testing.TB, rootfs.Language, api.Result) {
 	}
 }
 
-func ends(verdict api.Verdict) func(testing.TB, rootfs.Language, api.Result) {
+func endsWith(verdict api.Verdict) func(testing.TB, rootfs.Language, api.Result) {
 	return func(t testing.TB, _ rootfs.Language, res api.Result) {
 		t.Helper()
 		wantVerdict(t, res, verdict)
 	}
 }
 
-// failsOnLine3: the program has a mistake on line 3, and whoever reads the program first says so.
+// failsOnLine3: the program has a mistake on line 3, and the first stage that reads the program
+// reports it.
 func failsOnLine3(t testing.TB, l rootfs.Language, res api.Result, want api.Verdict) {
 	t.Helper()
 	wantVerdict(t, res, want)
@@ -131,16 +130,16 @@ func failsOnLine3(t testing.TB, l rootfs.Language, res api.Result, want api.Verd
 	}
 }
 
-// TestLanguages runs every program of every language of the first line;
-// BRIG_TEST_LANGUAGES=all has the others too, and one of python,c just those.
+// TestLanguages runs every program of every main language; BRIG_TEST_LANGUAGES=all includes the
+// others, and a list such as python,c selects just those.
 func TestLanguages(t *testing.T) {
 	b := bench{startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m"), make(chan struct{}, 2)}
 	for _, l := range builtinLanguages(t) {
-		known, ok := tongues[l.Name]
+		known, ok := languageTests[l.Name]
 		if !ok {
-			t.Errorf("language %s has no entry in tongues: how it is tested", l.Name)
+			t.Errorf("language %s has no entry in the table: how it is tested", l.Name)
 		}
-		if ok && chosen(l.Name, known.later) {
+		if ok && chosen(l.Name, known.onlyAll) {
 			t.Run(l.Name, func(t *testing.T) { b.language(t, l, known) })
 		}
 	}
@@ -157,13 +156,13 @@ func chosen(language string, later bool) bool {
 	}
 }
 
-// A bench is an agent with as many runs at a time as it has slots.
+// A bench is an agent with as many concurrent runs as it has slots.
 type bench struct {
 	*agent
 	slots chan struct{}
 }
 
-// test does one thing beside others.
+// test does one thing in parallel with others.
 func (b bench) test(t *testing.T, name string, do func(*testing.T)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
@@ -173,7 +172,7 @@ func (b bench) test(t *testing.T, name string, do func(*testing.T)) {
 	})
 }
 
-func (b bench) language(t *testing.T, l rootfs.Language, known tongue) {
+func (b bench) language(t *testing.T, l rootfs.Language, known languageTest) {
 	images.load(t, b.agent, l.Image)
 	b.test(t, "image", func(t *testing.T) { cleanImage(t, b.agent, l.Image) })
 	for _, c := range languageCases {
@@ -181,7 +180,7 @@ func (b bench) language(t *testing.T, l rootfs.Language, known tongue) {
 		switch why := known.without[c.name]; {
 		case ok && why != "":
 			t.Errorf("there is a program %s, though %s", c.name, why)
-		case !ok && why == "" && !c.some:
+		case !ok && why == "" && !c.optional:
 			t.Errorf("there is no program %s, and no reason for that", c.name)
 		case ok:
 			if c.change != nil {
@@ -189,8 +188,8 @@ func (b bench) language(t *testing.T, l rootfs.Language, known tongue) {
 			}
 			b.test(t, c.name, func(t *testing.T) { c.check(t, l, b.run(t, run)) })
 		}
-		if ok && slices.Contains(strictLanguages, l.Name) && (c.alone || c.name == "child") {
-			strict := run // the other is still to run
+		if ok && slices.Contains(strictLanguages, l.Name) && (c.singleProcess || c.name == "child") {
+			strict := run // run is still to be used
 			strict.Profile = "strict"
 			b.test(t, c.name+" under strict", func(t *testing.T) { underStrict(t, l, c, b.run(t, strict)) })
 		}
@@ -200,7 +199,7 @@ func (b bench) language(t *testing.T, l rootfs.Language, known tongue) {
 		res := b.run(t, versionRun(l))
 		wantVerdict(t, res, api.OK)
 		said := slices.Concat(res.Stdout, res.Stderr)
-		number := l.Version[strings.LastIndexByte(l.Version, ' ')+1:] // of Mono 6.12
+		number := l.Version[strings.LastIndexByte(l.Version, ' ')+1:] // as in Mono 6.12
 		if !regexp.MustCompile(`(^|[^0-9.])` + regexp.QuoteMeta(number) + `($|[^0-9])`).Match(said) {
 			t.Errorf("%q says %.200q; the manifest says %s", known.version, said, l.Version)
 		}
@@ -220,10 +219,10 @@ func (b bench) language(t *testing.T, l rootfs.Language, known tongue) {
 	}
 }
 
-// underStrict: a program that fits one process is as it is under its own tier, and
-// one that wants a child has none.
+// underStrict: a program that is one process behaves the same as under its own tier, and one that
+// starts a child fails to.
 func underStrict(t *testing.T, l rootfs.Language, c languageCase, res api.Result) {
-	if c.alone {
+	if c.singleProcess {
 		c.check(t, l, res)
 	} else if res.Verdict == api.OK || bytes.Contains(res.Stdout, []byte("from a child")) {
 		t.Errorf("verdict %s, stdout %q: it has a child under the tier strict", res.Verdict, res.Stdout)
@@ -244,10 +243,10 @@ func versionRun(l rootfs.Language) api.Run {
 	if len(l.Compile) > 0 {
 		profile = l.CompileTier
 	}
-	return api.Run{Language: l.Name, Argv: tongues[l.Name].version, Profile: profile}
+	return api.Run{Language: l.Name, Argv: languageTests[l.Name].version, Profile: profile}
 }
 
-// languageRun makes the run of a case's program; false where there is none.
+// languageRun returns the run of a case's program; false if there is none.
 func languageRun(t testing.TB, l rootfs.Language, name string) (api.Run, bool) {
 	t.Helper()
 	dir := filepath.Join(languagePrograms, strings.TrimSuffix(l.Name, "-full"))
@@ -256,7 +255,7 @@ func languageRun(t testing.TB, l rootfs.Language, name string) (api.Run, bool) {
 		t.Fatal(err)
 	}
 	run := api.Run{Language: l.Name, Collect: api.Collect{None: true}}
-	if len(l.Compile) > 0 { // how long a compiler takes is not what is tested
+	if len(l.Compile) > 0 { // the compiler's speed is not tested
 		run.CompileLimits = api.Limits{Wall: slowly(60), CPU: slowly(60)}
 	}
 	for _, path := range several {

@@ -9,9 +9,9 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// tools runs the program that runs each tool of a full image on something small.
-// It gets more time than a run that says nothing about it, and nothing else.
-func (b bench) tools(t *testing.T, l rootfs.Language, known tongue) {
+// tools runs the program that exercises each tool of a full image on something small. It gets more
+// time than the default, and nothing else.
+func (b bench) tools(t *testing.T, l rootfs.Language, known languageTest) {
 	if len(known.tools) == 0 {
 		return
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// SEC-43. A forbidden call of a child is told, though the program ends by itself while the
-// call waits: right after it, or while the agent takes no calls because it counts locks, or
-// behind the refused calls of many. The control is a child that makes no such call.
+// SEC-43. A forbidden call of a child is reported even if the program ends by itself while the call
+// waits: right after it, or while the agent takes no calls because it counts locks, or behind many
+// refused calls. The control is a child that makes no such call.
 func TestHostileLateDenials(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "late", `#define _GNU_SOURCE

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The build that is installed has no way to leave a layer out: neither the variable
-// that would ask for it nor the names of the layers are in it.
+// The installed build has no way to leave a layer out: it contains neither the variable that would
+// request it nor the names of the layers.
 func TestProductionHasEveryLayer(t *testing.T) {
 	content, err := os.ReadFile(binary(t, "brigd"))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/brig-sandbox/brig/corpus"
 )
 
-// A recorder keeps what a check would have failed for.
+// A recorder records the messages with which a check would have failed.
 type recorder struct {
 	testing.TB
 	said []string
@@ -26,8 +26,7 @@ type recorder struct {
 func (r *recorder) Helper()                   {}
 func (r *recorder) Errorf(f string, a ...any) { r.said = append(r.said, fmt.Sprintf(f, a...)) }
 
-// ablations asks brigd which layers it can leave out: it names them when it refuses
-// one that it does not know.
+// ablations asks brigd which layers it can leave out: it lists them when it refuses an unknown one.
 func ablations(t *testing.T) []string {
 	cmd := exec.CommandContext(t.Context(), binary(t, "brigd"))
 	cmd.Env = append(os.Environ(), "BRIG_WITHOUT=?")
@@ -39,17 +38,17 @@ func ablations(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(list), ", ")
 }
 
-// A finding is what became of a case with one layer left out.
+// A finding is the outcome of a case with one layer left out.
 type finding struct{ outcome, how string }
 
 const (
 	held      = "held"
-	otherwise = "otherwise" // stopped, with another answer than the one documented
+	otherwise = "otherwise" // stopped, with a different answer than the documented one
 	leaked    = "leaked"
-	broken    = "broken" // brig itself failed: says nothing of the other layers
+	broken    = "broken" // brig itself failed: says nothing about the other layers
 )
 
-// judge tells a goal reached from a refusal that only looks different.
+// judge distinguishes a reached goal from a refusal that only looks different.
 func judge(e expectation, list []corpus.Attempt, res api.Result, checks, canary []string) finding {
 	if len(canary) > 0 {
 		return finding{leaked, canary[0]}
@@ -80,9 +79,9 @@ func judge(e expectation, list []corpus.Attempt, res api.Result, checks, canary 
 	return finding{leaked, checks[0]}
 }
 
-// Every case with every layer left out, one at a time. It fails only where the
-// corpus does not hold with nothing left out; the lines that begin with "layers|"
-// are docs/layers.md.
+// TestLayers runs every case with each layer left out, one layer at a time. It fails only if the
+// corpus does not hold with nothing left out. The lines that begin with "layers|" are
+// docs/layers.md.
 func TestLayers(t *testing.T) {
 	part, parts := 1, 1
 	if p := os.Getenv("BRIG_LAYERS"); p != "" {
@@ -91,7 +90,7 @@ func TestLayers(t *testing.T) {
 		}
 	}
 	for i, layer := range append([]string{""}, ablations(t)...) {
-		if i > 0 && i%parts != part-1 { // each part has the corpus with nothing left out
+		if i > 0 && i%parts != part-1 { // each part runs the corpus with nothing left out
 			continue
 		}
 		t.Run("without "+layer, func(t *testing.T) {
@@ -106,7 +105,7 @@ func TestLayers(t *testing.T) {
 			a := startAgent(t, "--slots", "1")
 			for _, e := range expectations(t) {
 				id, got := e.ID, oneCase(t, a, c, e)
-				fmt.Printf("layers|%s|%s|%s|%s\n", layer, id, got.outcome, clean(got.how))
+				fmt.Printf("layers|%s|%s|%s|%s\n", layer, id, got.outcome, tableCell(got.how))
 			}
 		})
 	}
@@ -126,8 +125,8 @@ func oneCase(t *testing.T, a *agent, c canaries, e expectation) finding {
 	return judge(e, attempts(t, bytes.Clone(res.Stdout)), res, checks.said, canary.said)
 }
 
-// clean makes one table cell of what was said.
-func clean(s string) string {
+// tableCell makes a message fit into one table cell.
+func tableCell(s string) string {
 	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if r == '|' || r < ' ' || r > '~' {
 			return ' '

@@ -15,11 +15,11 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// AGT-04, AGT-05: what an agent holds does not grow with its runs, however those end:
-// descriptors, mounts, groups, namespaces, processes and goroutines. `make bench`
-// does the same over a hundred thousand, with memory.
+// AGT-04, AGT-05: what an agent holds does not grow with its runs, however those end: descriptors,
+// mounts, groups, namespaces, processes and goroutines. `make bench` does the same over a hundred
+// thousand runs, with memory.
 func TestMixedRunsLeakNothing(t *testing.T) {
-	a := startAgent(t, "--slots", "1") // so that every kind of cell is in the one place
+	a := startAgent(t, "--slots", "1") // so that every kind of cell is in the same slot
 	runs := 0
 	round := func() {
 		t.Helper()
@@ -34,20 +34,20 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 			r = sh("sleep 9")
 			r.Mode = mode
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			_, _ = a.Run(ctx, r) // we leave before it ends
+			_, _ = a.Run(ctx, r) // the caller hangs up before it ends
 			cancel()
-			a.idle(t)
+			a.waitIdle(t)
 			a.stream(t, t.Context(), sh("cat"), strings.NewReader("in"), nil, nil)
 			runs += 11
 		}
 	}
 	round()
 	round()
-	before := a.settled(t, nil)
+	before := a.settledCounts(t, nil)
 	for range rounds(8) {
 		round()
 	}
-	after := a.settled(t, before)
+	after := a.settledCounts(t, before)
 	for kind, n := range after {
 		if n > before[kind]+2 { // the sockets of idle callers come and go
 			t.Errorf("%s: %d before, %d after %d runs", kind, before[kind], n, runs)
@@ -55,7 +55,7 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 	}
 	t.Logf("held after %d runs: %v", runs, after)
 
-	// The runtime tells its goroutines as it goes down.
+	// The Go runtime prints its goroutines when it exits.
 	if err := a.cmd.Process.Signal(unix.SIGQUIT); err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +63,11 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 	if n := strings.Count(a.log.String(), "\ngoroutine "); n == 0 || n > 60 {
 		t.Errorf("%d goroutines after %d runs; want some, and far fewer than runs", n, runs)
 	}
-	launch(t, a.dir, dataDir(t)).stop() // removes what that one left
+	launch(t, a.dir, dataDir(t)).stop() // removes what the killed agent left
 }
 
-// idle waits until no slot is leased.
-func (a *agent) idle(t *testing.T) {
+// waitIdle waits until no slot is leased.
+func (a *agent) waitIdle(t *testing.T) {
 	t.Helper()
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		h, err := a.Health(t.Context())
@@ -80,13 +80,13 @@ func (a *agent) idle(t *testing.T) {
 	}
 }
 
-// settled is what the agent holds once that is no more than before, or after a
-// while: the keepers tidy behind a run.
-func (a *agent) settled(t *testing.T, before map[string]int) map[string]int {
+// settledCounts returns what the agent holds once that is no more than before, or after a while: the
+// keepers clean up after a run.
+func (a *agent) settledCounts(t *testing.T, before map[string]int) map[string]int {
 	t.Helper()
 	time.Sleep(slow(time.Second))
 	for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {
-		now, grown := a.holds(t), false
+		now, grown := a.heldCounts(t), false
 		for kind, n := range now {
 			grown = grown || n > before[kind]
 		}
@@ -96,8 +96,8 @@ func (a *agent) settled(t *testing.T, before map[string]int) map[string]int {
 	}
 }
 
-// holds counts what a leak of the agent's would show in.
-func (a *agent) holds(t *testing.T) map[string]int {
+// heldCounts counts what a leak in the agent would show up in.
+func (a *agent) heldCounts(t *testing.T) map[string]int {
 	t.Helper()
 	pid := a.cmd.Process.Pid
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -109,20 +109,20 @@ func (a *agent) holds(t *testing.T) map[string]int {
 		t.Fatal(err)
 	}
 	n := map[string]int{"descriptor": len(fds), "mount": strings.Count(string(mounts), "\n")}
-	groups, err := recorded(a.dir)
+	groups, err := recordedGroups(a.dir)
 	if err != nil || len(groups) == 0 {
 		t.Fatalf("groups of the agent: %q, %v", groups, err)
 	}
 	for _, g := range groups {
 		_ = filepath.WalkDir(g, func(_ string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() { // some go while we walk
+			if err == nil && d.IsDir() { // some disappear during the walk
 				n["group"]++
 			}
 			return nil
 		})
 	}
 	spaces := map[string]bool{}
-	for _, p := range append(family(pid), pid) {
+	for _, p := range append(descendants(pid), pid) {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/ns/*", p))
 		for _, l := range links {
 			if to, err := os.Readlink(l); err == nil {

@@ -50,7 +50,7 @@ int main(void) { return deep(4096) == 0; }`)
 			tt.run.Limits = tt.limits.Over(api.Limits{Wall: seconds(20)})
 			tt.run.Collect.None = true
 			res := a.run(t, tt.run)
-			if tt.verdict != api.Nonzero || res.Verdict != api.OK { // a shell's loop may end either way
+			if tt.verdict != api.Nonzero || res.Verdict != api.OK { // the shell's loop may end either way
 				wantVerdict(t, res, tt.verdict)
 			}
 			if tt.out != "" && string(res.Stdout) != tt.out {
@@ -61,7 +61,7 @@ int main(void) { return deep(4096) == 0; }`)
 					t.Errorf("limits_hit %v; want %s among them", res.LimitsHit, h)
 				}
 			}
-			for name, f := range map[string]api.Figure{"cpu": res.Usage.CPU, "memory": res.Usage.Memory, "oom": res.Usage.OOMKills, "forks": res.Usage.ForksRefused} {
+			for name, f := range map[string]api.Measurement{"cpu": res.Usage.CPU, "memory": res.Usage.Memory, "oom": res.Usage.OOMKills, "forks": res.Usage.ForksRefused} {
 				if f.Value == nil || f.Source == "" {
 					t.Errorf("usage %s: %+v; want a figure with its source", name, f)
 				}
@@ -70,8 +70,8 @@ int main(void) { return deep(4096) == 0; }`)
 	}
 }
 
-// Half a processor is half a processor, measured by the program's own clocks: never
-// more, and as much as a machine that others load gives a run of a whole one.
+// Half a processor is half a processor, measured by the program's own clocks: never more, and as
+// much as a loaded machine gives a run with a whole one.
 func TestCPUShare(t *testing.T) {
 	a := startAgent(t)
 	share := func(cpus float64) float64 {
@@ -96,7 +96,7 @@ func TestCPUShare(t *testing.T) {
 		}
 		seen = append(seen, [2]float64{half, whole})
 	}
-	t.Errorf("shares of half a processor beside a whole one: %.2f", seen)
+	t.Errorf("shares of half a processor next to a whole one: %.2f", seen)
 }
 
 func TestCeilingsRefuseByName(t *testing.T) {
@@ -123,7 +123,7 @@ func TestCeilingsRefuseByName(t *testing.T) {
 			}
 		})
 	}
-	res := a.run(t, sh("exit 0")) // defaults above the ceiling come down to it
+	res := a.run(t, sh("exit 0")) // defaults above the ceiling are lowered to it
 	if res.Limits.Memory != 64*api.MiB || res.Limits.Wall != seconds(5) || res.Limits.Pids != 10 {
 		t.Errorf("limits in force %+v", res.Limits)
 	}
@@ -156,12 +156,12 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			if strings.Contains(e.Message, "/var/tmp") || e.Message == "" || strings.Contains(e.Message, "\n") {
 				t.Errorf("message %q: want one sentence without host paths", e.Message)
 			}
-			wantVerdict(t, a.run(t, sh("exit 0")), api.OK) // and the agent is none the worse
+			wantVerdict(t, a.run(t, sh("exit 0")), api.OK) // and the agent still works
 		})
 	}
 	t.Run("every slot busy", func(t *testing.T) {
 		g := a.guest(t, api.Strict)
-		g.does(t, "true")
+		g.runLine(t, "true")
 		if e := a.refused(t, sh("exit 0"), api.CodeBusy); !e.RetrySafe {
 			t.Error("busy is safe to retry")
 		}

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A load is processor time since the host started: of everything, and of what belongs to
-// a test: the groups of its agent, the agent and the test itself.
+// A load is the processor time since the host started: of all processes, and of those of a test:
+// the groups of its agent, the agent and the test itself.
 type load struct{ all, ours time.Duration }
 
-// load reads it.
+// load reads the current load.
 func (a *agent) load(t testing.TB) load {
 	t.Helper()
 	var l load
@@ -51,7 +51,7 @@ func (a *agent) load(t testing.TB) load {
 	return l
 }
 
-// groupTime is the processor time of all that ever ran in the agent's groups.
+// groupTime is the processor time of all processes that ever ran in the agent's groups.
 func (a *agent) groupTime(t testing.TB) time.Duration {
 	t.Helper()
 	for _, path := range a.groups(t) {
@@ -73,7 +73,7 @@ func (a *agent) groupTime(t testing.TB) time.Duration {
 	return 0
 }
 
-// othersUse is how many processors others used between two loads that lie so long apart.
+// othersUse is how many processors other processes used between two loads that are span apart.
 func othersUse(from, to load, span time.Duration) float64 {
 	return float64(to.all-from.all-(to.ours-from.ours)) / float64(span)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// Wherever a program's memory goes, over the limit is memory-limit: before exec
-// has finished, in shared mappings, in files, in the kernel's own objects.
+// Whatever a program's memory is used for, exceeding the limit is memory-limit: before exec has
+// finished, in shared mappings, in files, in the kernel's own objects.
 func TestMemoryIsMemoryWhereverItGoes(t *testing.T) {
 	a := startAgent(t)
 	large := compileC(t, "large", `static char data[9 << 20] = {1};
@@ -65,8 +65,8 @@ int main(void) { static char b[65536]; int p[2]; for (int i = 0; i < 100; i++) {
 	}
 }
 
-// A Python that is out of memory meets the limit at every size, also where it
-// does not get as far as its program.
+// A Python process that is out of memory reaches the limit at every size, also where it never gets
+// to its program.
 func TestPythonOutOfMemory(t *testing.T) {
 	a := startAgent(t)
 	a.needPython(t)
@@ -74,11 +74,11 @@ func TestPythonOutOfMemory(t *testing.T) {
 		r := py("x = []\nwhile True: x.append(bytearray(1 << 20))")
 		r.Limits = api.Limits{Memory: memory, Wall: seconds(30)}
 		if memory == api.MinMemory {
-			r.Limits.Wall = seconds(5) // mostly met
+			r.Limits.Wall = seconds(5) // usually reached
 		}
 		res := a.run(t, r)
 		if memory == api.MinMemory && res.Verdict == api.WallLimit {
-			continue // its own pages are dropped and read again so fast that it gets nowhere (MEM-19)
+			continue // its own pages are evicted and read again so often that it makes no progress (MEM-19)
 		}
 		wantVerdict(t, res, api.MemoryLimit)
 		if !slices.Contains(res.LimitsHit, api.HitMemory) {
@@ -87,18 +87,18 @@ func TestPythonOutOfMemory(t *testing.T) {
 	}
 }
 
-// Memory that runs out in a group above the run's own is not the program's fault:
-// our error, and safe to send again.
+// Memory exhaustion in a group above the run's own is not the program's fault: it is brig's error,
+// and safe to retry.
 func TestMemoryAboveTheRunIsOurError(t *testing.T) {
 	testenv.NeedRoot(t)
 	data := dataDir(t)
-	dir := placeOf(t, "brig-e2e-")
+	dir := publicDir(t, "brig-e2e-")
 	hog := compileC(t, "hog", `#include <stdlib.h>
 #include <string.h>
 int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); memset(p, 1, n); return p[n-1] != 1; }`)
 	testenv.CleanHost(t)
 	group := memoryGroup(t, 200<<20)
-	// The agent is born in the group: its groups then lie below it.
+	// The agent starts in the group, so its groups are below it.
 	a := launchAfter(t, dir, data, func(pid int) { join(t, group, pid) })
 	t.Cleanup(a.stop)
 	r := program(hog, "300")
@@ -138,7 +138,7 @@ func ownGroup(table string, unified bool) string {
 	return "/"
 }
 
-// memoryHierarchy finds where the memory controller is.
+// memoryHierarchy finds the hierarchy of the memory controller.
 func memoryHierarchy(t *testing.T) memGroup {
 	t.Helper()
 	g := memGroup{mount: "/sys/fs/cgroup", unified: true}
@@ -156,7 +156,7 @@ func memoryHierarchy(t *testing.T) memGroup {
 	return g
 }
 
-// memoryGroup makes a group with a limit below this process's own.
+// memoryGroup creates a group with a limit below this process's own group.
 func memoryGroup(t *testing.T, size int64) memGroup {
 	t.Helper()
 	g, limit := memoryHierarchy(t), "memory.max"
@@ -169,7 +169,7 @@ func memoryGroup(t *testing.T, size int64) memGroup {
 	}
 	own := g.home(string(table))
 	if g.unified && own.path != "/" {
-		own.path = filepath.Dir(own.path) // a group with processes hands no controller down
+		own.path = filepath.Dir(own.path) // a group with processes passes no controller on
 	}
 	g.path = filepath.Join(own.path, fmt.Sprintf("above-%d", os.Getpid()))
 	if err := os.Mkdir(g.dir(), 0o755); err != nil {

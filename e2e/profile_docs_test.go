@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// The first example of docs/profiles.md works as it stands there, with a directory of the
-// test's in place of /etc/brig/profiles; and the agent that has read it offers the profile.
+// The first example of docs/profiles.md works as it is written, with a test directory in place of
+// /etc/brig/profiles; and the agent that has read it offers the profile.
 func TestDocumentedProfileIsMadeAndUsed(t *testing.T) {
-	shown := block(t, "../docs/profiles.md", "sudo brig run --profile mine.yaml")
+	shown := codeBlock(t, "../docs/profiles.md", "sudo brig run --profile mine.yaml")
 	const etc = "/etc/brig/profiles/"
 	if !strings.Contains(shown, etc) {
 		t.Fatalf("no %s in\n%s", etc, shown)
@@ -31,7 +31,7 @@ func TestDocumentedProfileIsMadeAndUsed(t *testing.T) {
 		}
 		return string(out)
 	}
-	do("brig profile export default --yaml >" + profiles + "/mine.yaml") // agents read the directory when they start
+	do("brig profile export default --yaml >" + profiles + "/mine.yaml") // agents read the directory at startup
 	a := startAgent(t, "--profiles", profiles)
 	a.needPython(t)
 	socket = a.socket

@@ -8,7 +8,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// What people import works under the default tier and both presets.
+// Commonly imported modules work under the default tier and both presets.
 func TestPythonUnderEveryPreset(t *testing.T) {
 	a := startAgent(t, "--max-wall", "10m")
 	a.needPython(t)
@@ -33,7 +33,7 @@ if __name__ == "__main__":
 		t.Run("preset "+preset, func(t *testing.T) {
 			r := py(source)
 			r.Preset = preset
-			if slow(time.Second) > time.Second { // as long as the preset has, on a machine that is slow
+			if slow(time.Second) > time.Second { // on a slow machine, as long as the preset allows
 				r.Limits.Wall = slowly(5)
 			}
 			res := a.run(t, r)

@@ -14,9 +14,10 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// The recipe that docs/languages.md shows is built as it stands there, twice alike, and its
-// image runs what the page runs. numpy does not import without the link that libblas3's
-// postinst has update-alternatives make, and the command linalg is there by the recipe's Finish.
+// The recipe that docs/languages.md shows is built as it is written, twice with the same result,
+// and its image runs what the page runs. numpy cannot be imported without the link that libblas3's
+// postinst creates with update-alternatives, and the command linalg is created by the recipe's
+// Finish.
 func TestRecipeOfTheLanguagesPage(t *testing.T) {
 	testenv.NeedRoot(t)
 	page, err := os.ReadFile("../docs/languages.md")
@@ -46,7 +47,7 @@ func TestRecipeOfTheLanguagesPage(t *testing.T) {
 	if !bytes.Equal(built[0].Bytes(), built[1].Bytes()) {
 		t.Errorf("two builds are %x and %x", sha256.Sum256(built[0].Bytes()), sha256.Sum256(built[1].Bytes()))
 	}
-	a := startAgentWith(t, placeOf(t, "brig-data-"))
+	a := startAgentWith(t, publicDir(t, "brig-data-"))
 	if _, err := a.Import(t.Context(), &built[0], recipe.Name, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +56,11 @@ func TestRecipeOfTheLanguagesPage(t *testing.T) {
 		want string
 	}{
 		{[]string{"python3", "-c", "import numpy; print(numpy.linalg.solve([[2., 0.], [0., 4.]], [2., 8.]))"}, "[1. 2.]\n"},
-		{[]string{"linalg"}, "4\n"}, // by Finish
+		{[]string{"linalg"}, "4\n"}, // created by Finish
 		{[]string{"awk", "BEGIN { print 1 + 1 }"}, "2\n"},
 		{[]string{"which", "awk"}, "/usr/bin/awk\n"},
 		{[]string{"readlink", "/usr/bin/awk", "/usr/lib/x86_64-linux-gnu/libblas.so.3"}, "/etc/alternatives/awk\n/etc/alternatives/libblas.so.3-x86_64-linux-gnu\n"},
-		// What the postinsts did beside the links, and what the build needed, is not there.
+		// What the postinsts did besides the links, and what the build needed, is absent.
 		{[]string{"sh", "-c", "ls /var/cache /usr/bin/update-alternatives /usr/bin/ucf /usr/bin/systemctl 2>/dev/null"}, "/var/cache:\n"},
 	} {
 		res := a.run(t, api.Run{Image: recipe.Name, Argv: c.argv})

@@ -7,8 +7,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// MEM-40. The bound holds where threads end while the locks are counted: the table of
-// descriptors that was read by one of them is the others' still.
+// MEM-40. The bound holds if threads end while the locks are counted: the descriptor table that was
+// read through one of them still belongs to the others.
 func TestRecordLocksOfThreadsThatEnd(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "ends", `#define _GNU_SOURCE
@@ -53,12 +53,12 @@ int main(void) {
 	before, most := lockObjects(t), 0
 	r := program(prog)
 	r.Limits.Wall = slowly(8)
-	done := a.later(t, r)
+	done := a.runAsync(t, r)
 	for {
 		select {
 		case res := <-done:
 			wantVerdict(t, res, api.WallLimit)
-			if most > 10_000+600 || most < 3000 { // those of the host, and that a processor keeps for the next
+			if most > 10_000+600 || most < 3000 { // plus the host's own, and those that a processor caches
 				t.Errorf("%d objects; the bound is 10,000, and the test is to make many", most)
 			}
 			t.Logf("%d objects, refused %+v", most, res.Refused)
@@ -69,8 +69,8 @@ int main(void) {
 	}
 }
 
-// CPU-42. Locks that take long to count do not keep the agent from ending the run in time:
-// each descriptor of a file shows all of the file's locks.
+// CPU-42. Locks that take long to count do not keep the agent from ending the run in time: each
+// descriptor of a file lists all of the file's locks.
 func TestCountingLocksKeepsTheWallLimit(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "slow", `#include <fcntl.h>
@@ -90,8 +90,8 @@ int main(void) {
 	}
 }
 
-// MEM-40. A program whose first thread has ended has its locks as any other: that thread
-// stays in /proc, and is none that ended while they were counted.
+// MEM-40. The locks of a program whose first thread has ended are counted like any other's: that
+// thread stays in /proc and does not count as one that ended during the count.
 func TestRecordLocksWithoutTheFirstThread(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "leaderless", `#include <fcntl.h>

@@ -10,8 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// One database of 100,000 transactions, each of which takes and gives back ten record
-// locks, ends well within the default limits; on a slow machine it has a third of them.
+// A database of 100,000 transactions, each of which takes and releases ten record locks, ends well
+// within the default limits; on a slow machine it has a third of them.
 func TestDatabaseOfManyTransactions(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	a.needPython(t)
@@ -32,7 +32,7 @@ print(db.execute("select count(*) from t").fetchone()[0])
 	t.Logf("wall %s", time.Duration(res.Timing.Wall))
 }
 
-// lockObjects is how many objects for locks of files the kernel has.
+// lockObjects is how many file lock objects the kernel has.
 func lockObjects(t *testing.T) (n int) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/slabinfo")
@@ -48,9 +48,9 @@ func lockObjects(t *testing.T) (n int) {
 	return 0
 }
 
-// MEM-40. No run holds more than 10,000 record locks, which no group is charged for, nor
-// by threads that rewrite the argument while the kernel reads it, or processes that share
-// the work; and what it meets is named.
+// MEM-40. No run holds more than 10,000 record locks, which are charged to no group: neither by
+// threads that rewrite the argument while the kernel reads it, nor by processes that share the
+// work. The limit that it reaches is named.
 func TestRecordLocksAreBounded(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "locks", `#define _GNU_SOURCE
@@ -100,17 +100,17 @@ int main(int argc, char **argv) {
 			before, most := lockObjects(t), 0
 			r := program(prog, tt.args...)
 			r.Limits.Wall = slowly(6)
-			done := a.later(t, r)
+			done := a.runAsync(t, r)
 			for {
 				select {
 				case res := <-done:
 					wantVerdict(t, res, api.WallLimit)
-					if most > 10_000+600 || most < 5000 { // those of the host, and that a processor keeps for the next
+					if most > 10_000+600 || most < 5000 { // plus the host's own, and those that a processor caches
 						t.Errorf("%d objects; the bound is 10,000, and the test is to come near", most)
 					}
 					t.Logf("%d objects, %s, refused %+v", most, res.Stdout, res.Refused)
 					if tt.args[0] != "0" {
-						return // chance decides whether it came to the bound
+						return // chance decides whether it reached the bound
 					}
 					if len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" || res.Refused[0].Syscall != "fcntl" {
 						t.Errorf("refused: %+v; want fcntl with ENOLCK", res.Refused)
@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
 			}
 		})
 	}
-	// Who gives back goes on: the same number of calls, one lock at a time.
+	// A program that releases its locks continues: the same number of calls, one lock at a time.
 	r := program(compileC(t, "returned", `#include <fcntl.h>
 int main(void) {
 	int fd = open("f", O_RDWR | O_CREAT, 0600);

@@ -7,8 +7,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// JavaScript recurses as deep as its stack may grow, and beyond that the error is the
-// program's own, whatever the limits of stack and memory are.
+// JavaScript recurses as deep as its stack may grow. Beyond that the error is the program's own,
+// whatever the stack and memory limits are.
 func TestJavaScriptRecursion(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	if !chosen("javascript", false) {

@@ -13,8 +13,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A call that the profile refuses with an error is named in the result, with how often,
-// by the profile and the error; what libraries do without is not.
+// A call that the profile refuses with an error is named in the result, with its count, profile and
+// error. Calls that libraries can do without are not named.
 func TestRefusedCallsAreNamed(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	r := program(compileC(t, "refused", `#define _GNU_SOURCE
@@ -43,8 +43,8 @@ int main(void) {
 	}
 }
 
-// In a session each exec is told its own.
-func TestSessionTellsRefusedByExec(t *testing.T) {
+// In a session each result names the refused calls of its exec.
+func TestSessionReportsRefusedCallsByExec(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	s := a.session(t, func(s *api.SessionRequest) { s.Profile = "strict" })
 	prog := compileC(t, "alarms", `#include <unistd.h>
@@ -89,10 +89,10 @@ func (a *agent) agentTime(t *testing.T) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// PID-40. A program that has calls refused without end costs itself: the agent answers some
-// 10,000 a second, by threads of its own too, and a call of the kill set beside them
-// still ends the run.
-func TestStormOfRefusedCallsCostsItself(t *testing.T) {
+// PID-40. A program that makes refused calls without end only harms itself: the agent answers some
+// 10,000 a second, also from several threads, and a call of the kill set among them still ends the
+// run.
+func TestStormOfRefusedCallsIsBounded(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	storm := compileC(t, "storm", `#define _GNU_SOURCE
 #include <sys/syscall.h>
@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
 	if len(res.Refused) != 1 || res.Refused[0].Count < 1000 || res.Refused[0].Count > 60_000 {
 		t.Errorf("refused: %+v; want some 41,000 calls in 4 s", res.Refused)
 	}
-	if used > slow(1200*time.Millisecond) { // a quarter of a processor and the run's own set-up
+	if used > slow(1200*time.Millisecond) { // a quarter of a processor and the run's own setup
 		t.Errorf("the agent used %s of processor time for a run of 4 s", used)
 	}
 	t.Logf("%d calls, %s of the agent's processor time", res.Refused[0].Count, used)

@@ -10,7 +10,7 @@ import (
 	"github.com/brig-sandbox/brig/remote"
 )
 
-// A session by the Go client of the service, from its making to its end.
+// The service's Go client handles a session from its creation to its end.
 func TestRemoteSession(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a)

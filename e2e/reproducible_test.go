@@ -9,9 +9,9 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// Two builds of a recipe from the same packages are the same bytes, where programs of the
-// image itself wrote a part of them: Python its bytecode, GCC its precompiled headers, Go
-// its cache, Java its archive of classes.
+// Two builds of a recipe from the same packages are the same bytes, where programs of the image
+// itself wrote a part of them: Python its bytecode, GCC its precompiled headers, Go its cache, Java
+// its class archive.
 func TestLanguageImagesAreReproducible(t *testing.T) {
 	testenv.NeedRoot(t)
 	if os.Getenv("BRIG_TEST_LANGUAGES") != "all" {

@@ -10,7 +10,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The file of --result has the result though the reader of the output has gone.
+// The file of --result contains the result even if the reader of the output is gone.
 func TestResultFileWithoutAReader(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	for name, command := range map[string]string{

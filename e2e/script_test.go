@@ -8,10 +8,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts of testdata/script are the command line's manual: each is run with a
-// real agent behind it.
+// The scripts of testdata/script are the manual of the command line: each runs with a real agent.
 func TestScripts(t *testing.T) {
-	a := startAgent(t, "--slots", "6") // the scripts run side by side, and a wait for a slot is on stderr
+	a := startAgent(t, "--slots", "6") // the scripts run in parallel, and a wait for a slot is reported on stderr
 	a.needPython(t)
 	bin := filepath.Dir(binary(t, "brig"))
 	testscript.Run(t, testscript.Params{
@@ -21,7 +20,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 			env.Setenv("BRIG_SOCKET", a.socket)
-			env.Setenv("BRIG_TEST_STORE", dataDir(t)) // for agents of a script's own
+			env.Setenv("BRIG_TEST_STORE", dataDir(t)) // for agents that a script starts
 			return nil
 		},
 	})

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every check of brig selftest is a real run here, and every one holds: its own, and
-// the cases of the corpus that do no harm.
+// Every check of brig selftest is a real run here, and every one succeeds: its own, and the cases
+// of the corpus that do no harm.
 func TestSelftestHolds(t *testing.T) {
 	a := startAgent(t)
 	cmd := exec.Command(binary(t, "brig"), "selftest", "--json", "--socket", filepath.Join(a.dir, "s"))

@@ -22,15 +22,15 @@ import (
 
 // A service is brig serve in front of an agent.
 type service struct {
-	t    testing.TB
-	own  *ownservice.Service
-	url  string
-	key  string // sent with every request; empty: none
-	cmd  *exec.Cmd
-	log  *ownservice.Log
-	doc  *openapitest.Document // what every answer is held against
-	done chan struct{}
-	err  error // of stop
+	t       testing.TB
+	own     *ownservice.Service
+	url     string
+	key     string // sent with every request; empty: none
+	cmd     *exec.Cmd
+	log     *ownservice.Log
+	openapi *openapitest.Document // every response is checked against it
+	done    chan struct{}
+	err     error // the error of stop
 }
 
 // startService starts brig serve in front of a, which must be shared with a group.
@@ -41,8 +41,8 @@ func startService(t testing.TB, a *agent, flags ...string) *service {
 	return s
 }
 
-// sharedFlags share the agent's socket with a group that every host has, and give it
-// two slots where there is one processor too.
+// sharedFlags share the agent's socket with a group that every host has, and give it two slots on a
+// host with one processor too.
 var sharedFlags = []string{"--group", "daemon", "--slots", "2"}
 
 func launchService(t testing.TB, a *agent, data string, flags ...string) *service {
@@ -50,7 +50,7 @@ func launchService(t testing.TB, a *agent, data string, flags ...string) *servic
 	return launchServe(t, append([]string{"--socket", a.socket, "--data-dir", data}, flags...)...)
 }
 
-// launchServe starts brig serve, with an agent of its own where none is named.
+// launchServe starts brig serve, with its own agent if none is named.
 func launchServe(t testing.TB, flags ...string) *service {
 	t.Helper()
 	own, err := ownservice.Start(binary(t, "brig"), time.Until(patience()), flags...)
@@ -65,18 +65,18 @@ func launchServe(t testing.TB, flags ...string) *service {
 // stop ends the service as a service manager would.
 func (s *service) stop() {
 	s.err = s.own.Stop(slow(30 * time.Second))
-	if s.err != nil && strings.Contains(s.err.Error(), "does not stop") {
+	if s.err != nil && strings.Contains(s.err.Error(), "did not stop in time") {
 		s.t.Error(s.err)
 	}
 }
 
-func (s *service) as(key string) *service {
+func (s *service) withKey(key string) *service {
 	other := *s
 	other.key = key
 	return &other
 }
 
-// request makes one; body is sent as JSON unless it is an io.Reader.
+// request sends a request; body is sent as JSON unless it is an io.Reader.
 func (s *service) request(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
 	var r io.Reader
 	kind := "application/json"
@@ -111,14 +111,14 @@ func (s *service) request(ctx context.Context, method, path string, body any, he
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err == nil {
-		if err := s.doc.Answers(method, path, res.StatusCode); err != nil {
+		if err := s.openapi.CheckStatus(method, path, res.StatusCode); err != nil {
 			s.t.Error(err)
 		}
 	}
 	return res, err
 }
 
-// describe gets the service's description of itself.
+// describe fetches the service's OpenAPI description.
 func (s *service) describe() {
 	s.t.Helper()
 	res, err := http.Get(s.url + "/openapi.json")
@@ -130,12 +130,12 @@ func (s *service) describe() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if s.doc, err = openapitest.Parse(text); err != nil {
+	if s.openapi, err = openapitest.Parse(text); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// call makes a request, demands a status, and decodes the answer.
+// call sends a request, demands a status, and decodes the response.
 func (s *service) call(method, path string, body any, status int, into any, header ...string) http.Header {
 	s.t.Helper()
 	res, err := s.request(s.t.Context(), method, path, body, header...)
@@ -151,7 +151,7 @@ func (s *service) call(method, path string, body any, status int, into any, head
 		s.t.Errorf("%s %s: %d; want %d\n%.600s", method, path, res.StatusCode, status, text)
 		return res.Header
 	}
-	if err := s.doc.Body(method, path, status, res.Header.Get("Content-Type"), text); err != nil {
+	if err := s.openapi.CheckBody(method, path, status, res.Header.Get("Content-Type"), text); err != nil {
 		s.t.Error(err)
 	}
 	if into != nil {
@@ -162,7 +162,7 @@ func (s *service) call(method, path string, body any, status int, into any, head
 	return res.Header
 }
 
-// refused makes a request that must fail with a problem of the status and code.
+// refused sends a request that must fail with a problem of the status and code.
 func (s *service) refused(method, path string, body any, status int, code api.Code, header ...string) http.Header {
 	s.t.Helper()
 	var p api.Problem
@@ -173,8 +173,8 @@ func (s *service) refused(method, path string, body any, status int, code api.Co
 	return h
 }
 
-// text gets what is no JSON.
-func (s *service) text(path string) string {
+// getText fetches a response that is not JSON.
+func (s *service) getText(path string) string {
 	s.t.Helper()
 	res, err := s.request(s.t.Context(), "GET", path, nil)
 	if err != nil {
@@ -188,14 +188,14 @@ func (s *service) text(path string) string {
 	return string(text)
 }
 
-// A heard event came over a stream of server-sent events.
-type heard struct {
+// streamEvent is an event that was received over a stream of server-sent events.
+type streamEvent struct {
 	id, name string
 	data     json.RawMessage
 }
 
-// listen reads a run's events until the stream ends, or tell says that it is enough.
-func (s *service) listen(run, after string, tell func(heard) bool) {
+// listen reads a run's events until the stream ends, or tell returns false.
+func (s *service) listen(run, after string, tell func(streamEvent) bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
@@ -211,7 +211,7 @@ func (s *service) listen(run, after string, tell func(heard) bool) {
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
 		s.t.Fatalf("events: %d, %s", res.StatusCode, res.Header.Get("Content-Type"))
 	}
-	var e heard
+	var e streamEvent
 	in := bufio.NewReaderSize(res.Body, 1<<20)
 	for {
 		line, err := in.ReadString('\n')
@@ -224,7 +224,7 @@ func (s *service) listen(run, after string, tell func(heard) bool) {
 			if !tell(e) {
 				return
 			}
-			e = heard{}
+			e = streamEvent{}
 		case name == "id":
 			e.id = value
 		case name == "event":
@@ -235,8 +235,8 @@ func (s *service) listen(run, after string, tell func(heard) bool) {
 	}
 }
 
-// alone begins a run that nobody waits for.
-func (s *service) alone(r api.Run) (id string) {
+// startDetached starts a run without waiting for its result.
+func (s *service) startDetached(r api.Run) (id string) {
 	s.t.Helper()
 	var status struct {
 		Run string `json:"run_id"`
@@ -248,9 +248,9 @@ func (s *service) alone(r api.Run) (id string) {
 	return status.Run
 }
 
-// asks has a run asked for by somebody who waits, and gives the status of his answer;
-// zero for none.
-func (s *service) asks(r api.Run) <-chan int {
+// runAsync sends a run for a waiting caller, and delivers the response's status; zero if there was no
+// response.
+func (s *service) runAsync(r api.Run) <-chan int {
 	status := make(chan int, 1)
 	go func() {
 		res, err := s.request(s.t.Context(), "POST", "/v1/runs", r)
@@ -264,8 +264,8 @@ func (s *service) asks(r api.Run) <-chan int {
 	return status
 }
 
-// settled waits until a run is done.
-func (s *service) settled(id string) api.Status {
+// waitDone waits until a run is done.
+func (s *service) waitDone(id string) api.Status {
 	s.t.Helper()
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		var status api.Status
@@ -279,7 +279,7 @@ func (s *service) settled(id string) api.Status {
 	}
 }
 
-// keysFile makes keys for the names, "!" after one that is an administrator's.
+// keysFile creates keys for the names; a name with "!" appended is an administrator's.
 func keysFile(t testing.TB, dir string, names ...string) (file string, tokens map[string]string) {
 	t.Helper()
 	tokens = map[string]string{}
@@ -325,7 +325,7 @@ func pages[T any](s *service, path string) (all []T) {
 	}
 }
 
-// eventually waits for what must come.
+// eventually waits until is returns true.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := patience(); !is(); time.Sleep(10 * time.Millisecond) {

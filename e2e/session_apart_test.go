@@ -13,13 +13,13 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// Two sessions, and a run, see nothing of each other: no file, no process, no id, no
-// IPC object, no abstract socket.
+// Two sessions and a run see nothing of each other: no file, process, id, IPC object or abstract
+// socket.
 func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	one, other := a.session(t, nil), a.session(t, nil)
-	a.background(t, one.ID)
-	a.says(t, one.ID, "echo secret > /tmp/secret; echo secret > /dev/shm/secret; echo secret > secret; sleep 8765 >/dev/null 2>&1 &", "")
+	a.startBackground(t, one.ID)
+	a.wantOutput(t, one.ID, "echo secret > /tmp/secret; echo secret > /dev/shm/secret; echo secret > secret; sleep 8765 >/dev/null 2>&1 &", "")
 	look := `ls /tmp /dev/shm /box; for p in /proc/[0-9]*; do tr '\0' ' ' < $p/cmdline; done | grep -o 'sleep 876[5]'; cat /proc/self/cgroup | grep -v ':/$'; true`
 	if res := a.exec(t, other.ID, look); strings.Contains(string(res.Stdout), "secret") || strings.Contains(string(res.Stdout), "8765") || strings.Contains(string(res.Stdout), "execs") {
 		t.Errorf("the other session sees: %s", res.Stdout)
@@ -30,11 +30,11 @@ func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 	if res := a.run(t, sh(look)); strings.Contains(string(res.Stdout), "secret") || strings.Contains(string(res.Stdout), "8765") {
 		t.Errorf("a run sees: %s", res.Stdout)
 	}
-	a.says(t, other.ID, "kill -9 -1; echo shot", "shot\n")
-	a.hears(t, one.ID)
-	// Host ids: the sleepers of two sessions belong to different users, and to none of
-	// a slot's.
-	a.says(t, other.ID, "sleep 8766 >/dev/null 2>&1 &", "")
+	a.wantOutput(t, other.ID, "kill -9 -1; echo shot", "shot\n")
+	a.wantBackgroundAlive(t, one.ID)
+	// Host ids: the sleepers of two sessions belong to different users, and to none of a slot's
+	// users.
+	a.wantOutput(t, other.ID, "sleep 8766 >/dev/null 2>&1 &", "")
 	ids := map[string]string{}
 	for _, what := range []string{"sleep 8765", "sleep 8766"} {
 		out, err := exec.Command("pgrep", "-f", "^"+what+"$").Output()
@@ -66,8 +66,8 @@ func TestSessionsSeeNothingOfEachOther(t *testing.T) {
 	}
 }
 
-// Another user of the socket does not find a session, whatever he tries; root does.
-func TestSessionBelongsToWhoMadeIt(t *testing.T) {
+// Another user of the socket does not find a session, whatever it tries; root does.
+func TestSessionBelongsToItsCreator(t *testing.T) {
 	testenv.NeedTool(t, "setpriv", "util-linux")
 	a := startAgent(t, "--group", "daemon")
 	brig := binary(t, "brig")
@@ -75,7 +75,7 @@ func TestSessionBelongsToWhoMadeIt(t *testing.T) {
 	if err := a.PutFile(t.Context(), s.ID, "secret", strings.NewReader("root's"), false); err != nil {
 		t.Fatal(err)
 	}
-	place := placeOf(t, "session-")
+	place := publicDir(t, "session-")
 	if err := os.Chmod(a.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -107,14 +107,14 @@ func TestSessionBelongsToWhoMadeIt(t *testing.T) {
 		t.Fatalf("another user makes a session: %v, %s", err, out)
 	}
 	if out, err := as(4001, "session", "exec", id, "--", "echo", "mine"); err != nil || out != "mine\n" {
-		t.Errorf("in his own: %v, %q", err, out)
+		t.Errorf("in the own session: %v, %q", err, out)
 	}
 	if out, err := as(4002, "session", "exec", id, "--", "echo", "mine"); err == nil {
 		t.Errorf("a third user in it: %q", out)
 	}
-	a.says(t, id, "echo root may", "root may\n")
+	a.wantOutput(t, id, "echo root may", "root may\n")
 	if out, err := as(4001, "session", "rm", id); err != nil {
-		t.Errorf("he ends his own: %v, %s", err, out)
+		t.Errorf("ending the own session: %v, %s", err, out)
 	}
 	_, err = a.Session(t.Context(), s.ID)
 	if err != nil {
@@ -125,41 +125,41 @@ func TestSessionBelongsToWhoMadeIt(t *testing.T) {
 	}
 }
 
-// AGT-01: an agent that is killed takes its sessions with it, and the next one finds
-// nothing to go on with: not even the ids.
+// AGT-01: an agent that is killed takes its sessions with it, and the next agent finds nothing to
+// resume: not even the ids.
 func TestKilledAgentTakesItsSessions(t *testing.T) {
 	testenv.NeedRoot(t)
-	dir := placeOf(t, "brig-e2e-")
+	dir := publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	a := launch(t, dir, dataDir(t))
 	s := a.session(t, nil)
-	a.background(t, s.ID)
-	a.says(t, s.ID, "sleep 8767 >/dev/null 2>&1 &", "")
-	told := make(chan error, 1)
-	go func() { _, err := a.Exec(t.Context(), s.ID, scripted("sleep 8768")); told <- err }()
+	a.startBackground(t, s.ID)
+	a.wantOutput(t, s.ID, "sleep 8767 >/dev/null 2>&1 &", "")
+	failed := make(chan error, 1)
+	go func() { _, err := a.Exec(t.Context(), s.ID, shellExec("sleep 8768")); failed <- err }()
 	findProcess(t, "sleep\x008768")
 	a.kill()
-	wantCode(t, <-told, api.CodeAgentGone)
-	for deadline := patience(); len(commands(t, "sleep\x008767"))+len(commands(t, "sleep\x008768")) > 0; {
+	wantCode(t, <-failed, api.CodeAgentGone)
+	for deadline := patience(); len(processesNamed(t, "sleep\x008767"))+len(processesNamed(t, "sleep\x008768")) > 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("processes outlive the agent")
 		}
 	}
-	record, err := recorded(dir)
+	record, err := recordedGroups(dir)
 	if err != nil || len(record) == 0 {
 		t.Errorf("the dead agent recorded %d groups, %v", len(record), err)
 	}
 	b := launch(t, dir, dataDir(t))
-	if left := existing(record); len(left) > 0 {
+	if left := existingGroups(record); len(left) > 0 {
 		t.Errorf("groups of the dead agent outlive the start of the next: %q", left)
 	}
 	_, err = b.Session(t.Context(), s.ID)
 	wantCode(t, err, api.CodeNotFound)
-	// A stop ends sessions too, with what runs in them.
+	// A stop also ends sessions, with what runs in them.
 	s = b.session(t, nil)
-	b.says(t, s.ID, "sleep 8769 >/dev/null 2>&1 &", "")
+	b.wantOutput(t, s.ID, "sleep 8769 >/dev/null 2>&1 &", "")
 	b.stop()
-	if left := commands(t, "sleep\x008769"); len(left) != 0 {
+	if left := processesNamed(t, "sleep\x008769"); len(left) != 0 {
 		t.Errorf("processes outlive a stop: %v", left)
 	}
 }

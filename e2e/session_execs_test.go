@@ -14,7 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// Source is executed in the session's language, with the session's files beside it.
+// Source is executed in the session's language, next to the session's files.
 func TestSessionExecutesSource(t *testing.T) {
 	a := startAgent(t)
 	a.needPython(t)
@@ -32,11 +32,11 @@ func TestSessionExecutesSource(t *testing.T) {
 	if second.Verdict != api.OK || string(second.Stdout) != "kept\n" {
 		t.Errorf("with it: %s, %q, %q", second.Verdict, second.Stdout, second.Stderr)
 	}
-	a.says(t, s.ID, "python3 -c 'print(2+2)'; ls two.py", "4\ntwo.py\n")
+	a.wantOutput(t, s.ID, "python3 -c 'print(2+2)'; ls two.py", "4\ntwo.py\n")
 }
 
-// An exec that meets the session's own limit on memory, which others have used up, is
-// told so, and what the others hold is spared.
+// An exec that reaches the session's own memory limit, which others have used up, gets that
+// verdict, and what the others hold is kept.
 func TestSessionOutOfMemoryLosesTheExec(t *testing.T) {
 	a := startAgent(t)
 	hold := compileC(t, "hold", `#include <fcntl.h>
@@ -51,8 +51,8 @@ int main(int argc, char **argv) {
 	if err := a.PutFile(t.Context(), s.ID, "hold", bytes.NewReader(hold.Content), true); err != nil {
 		t.Fatal(err)
 	}
-	a.says(t, s.ID, "./hold 24 ready >/dev/null 2>&1 & until test -e ready; do sleep 0.05; done", "")
-	a.background(t, s.ID)
+	a.wantOutput(t, s.ID, "./hold 24 ready >/dev/null 2>&1 & until test -e ready; do sleep 0.05; done", "")
+	a.startBackground(t, s.ID)
 	for range 3 {
 		res := a.execute(t, s.ID, api.Exec{Argv: []string{"./hold", "60"}})
 		wantVerdict(t, res, api.MemoryLimit)
@@ -61,24 +61,24 @@ int main(int argc, char **argv) {
 		}
 	}
 	wantVerdict(t, a.execute(t, s.ID, api.Exec{Argv: []string{"./hold", "24"}}), api.OK)
-	if left := commands(t, "./hold"); len(left) != 1 {
+	if left := processesNamed(t, "./hold"); len(left) != 1 {
 		t.Errorf("%d holders live; want the one in the background", len(left))
 	}
-	a.hears(t, s.ID)
-	// Files count as well, and are there when the memory of who wrote them is not.
-	a.says(t, s.ID, "head -c 14000000 /dev/zero > /tmp/file && wc -c < /tmp/file", "14000000\n")
+	a.wantBackgroundAlive(t, s.ID)
+	// Files count as well, and remain when the process that wrote them has ended and its memory is
+	// free.
+	a.wantOutput(t, s.ID, "head -c 14000000 /dev/zero > /tmp/file && wc -c < /tmp/file", "14000000\n")
 	wantVerdict(t, a.execute(t, s.ID, api.Exec{Argv: []string{"./hold", "30"}}), api.MemoryLimit)
-	a.says(t, s.ID, "rm /tmp/file; ./hold 24; echo room", "room\n")
+	a.wantOutput(t, s.ID, "rm /tmp/file; ./hold 24; echo room", "room\n")
 }
 
-// Execs of a session go on at the same time as slots are free, wait their turn where
-// none is, and are refused where there are too many. A session that does nothing
-// holds no slot.
-func TestSessionExecsAtATime(t *testing.T) {
+// Execs of a session run concurrently as far as slots are free, wait when none is, and are refused
+// if there are too many. A session that does nothing holds no slot.
+func TestSessionExecsRunConcurrently(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	s := a.session(t, nil)
 	meet := func(mine, other string) api.Exec {
-		return scripted("echo > " + mine + "; until test -e " + other + "; do sleep 0.05; done; echo met")
+		return shellExec("echo > " + mine + "; until test -e " + other + "; do sleep 0.05; done; echo met")
 	}
 	var wg sync.WaitGroup
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
@@ -94,7 +94,7 @@ func TestSessionExecsAtATime(t *testing.T) {
 	results := make(chan api.Result, 8)
 	for range 8 {
 		wg.Go(func() {
-			if res, err := a.Exec(ctx, s.ID, scripted("until test -e go; do sleep 0.05; done")); err == nil {
+			if res, err := a.Exec(ctx, s.ID, shellExec("until test -e go; do sleep 0.05; done")); err == nil {
 				results <- res
 			}
 		})
@@ -108,7 +108,7 @@ func TestSessionExecsAtATime(t *testing.T) {
 			break
 		}
 	}
-	_, err := a.Exec(t.Context(), s.ID, scripted("echo one too many"))
+	_, err := a.Exec(t.Context(), s.ID, shellExec("echo one too many"))
 	wantCode(t, err, api.CodeSessionBusy)
 	_, err = a.Run(t.Context(), sh("true"))
 	wantCode(t, err, api.CodeBusy)
@@ -124,14 +124,14 @@ func TestSessionExecsAtATime(t *testing.T) {
 	if queued < 6 {
 		t.Errorf("%d of 8 execs waited for one of two slots", queued)
 	}
-	a.idle(t)
+	a.waitIdle(t)
 
-	// A caller who hangs up ends his exec, and what it started, and not the session.
-	a.background(t, s.ID)
+	// A caller that hangs up ends its exec and what that started, and not the session.
+	a.startBackground(t, s.ID)
 	ctx, cancel = context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := a.Exec(ctx, s.ID, scripted("sleep 8770 >/dev/null 2>&1 & sleep 8771"))
+		_, err := a.Exec(ctx, s.ID, shellExec("sleep 8770 >/dev/null 2>&1 & sleep 8771"))
 		left <- err
 	}()
 	findProcess(t, "sleep\x008770")
@@ -140,16 +140,15 @@ func TestSessionExecsAtATime(t *testing.T) {
 	if err := <-left; !errors.Is(err, context.Canceled) {
 		t.Errorf("the caller who left is told %v", err)
 	}
-	a.idle(t)
-	if n := len(commands(t, "sleep\x008770")) + len(commands(t, "sleep\x008771")); n != 0 {
+	a.waitIdle(t)
+	if n := len(processesNamed(t, "sleep\x008770")) + len(processesNamed(t, "sleep\x008771")); n != 0 {
 		t.Errorf("%d processes outlive their caller", n)
 	}
-	a.hears(t, s.ID)
+	a.wantBackgroundAlive(t, s.ID)
 }
 
-// Processes of a session that signal all others, again and again, cost execs their
-// lives and nothing else: each has a verdict, none is a failure of brig's, and the
-// session's own shells are out of reach.
+// Processes of a session that repeatedly signal all others kill execs and nothing else: each exec
+// has a verdict, none is an error of brig's, and the session's own shells are out of reach.
 func TestHostileSignalsInASession(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	storm := compileC(t, "storm", `#include <signal.h>
@@ -163,13 +162,13 @@ int main(int argc, char **argv) { for (;;) kill(-1, atoi(argv[1])); }`)
 		if err := a.PutFile(t.Context(), s.ID, "storm", bytes.NewReader(storm.Content), true); err != nil {
 			t.Fatal(err)
 		}
-		// It may hit the shell that begins it, which has not ended then.
-		if res := a.execute(t, s.ID, scripted("./storm "+signal+" >/dev/null 2>&1 &")); !slices.Contains(append(wants, api.OK), res.Verdict) {
+		// It may kill the shell that starts it, which has not ended by then.
+		if res := a.execute(t, s.ID, shellExec("./storm "+signal+" >/dev/null 2>&1 &")); !slices.Contains(append(wants, api.OK), res.Verdict) {
 			t.Errorf("the storm of %s begins with %s", signal, res.Verdict)
 		}
 		seen := map[api.Verdict]int{}
 		for range 3 {
-			e := scripted("while :; do :; done")
+			e := shellExec("while :; do :; done")
 			e.Limits = api.Limits{Wall: slowly(0.3)}
 			if signal == "9" {
 				e.Limits.Wall = seconds(25)
@@ -192,8 +191,8 @@ int main(int argc, char **argv) { for (;;) kill(-1, atoi(argv[1])); }`)
 	}
 }
 
-// What an exec leaves running and writing to its output neither keeps its answer back
-// nor goes beyond its limit.
+// Processes that an exec leaves running and that write to its output neither delay its answer nor
+// exceed its limit.
 func TestSessionExecEndsUnderItsWriters(t *testing.T) {
 	a := startAgent(t)
 	s := a.session(t, nil)
@@ -203,7 +202,7 @@ func TestSessionExecEndsUnderItsWriters(t *testing.T) {
 	}
 	begun := time.Now()
 	for range 5 {
-		e := scripted("yes & exit 0")
+		e := shellExec("yes & exit 0")
 		e.Limits = api.Limits{Output: 1000, Wall: seconds(25)}
 		if res := a.execute(t, s.ID, e); res.Verdict != api.OK && res.Verdict != api.OutputLimit || len(res.Stdout) > 1000 {
 			t.Errorf("%s with %d bytes", res.Verdict, len(res.Stdout))
@@ -212,18 +211,18 @@ func TestSessionExecEndsUnderItsWriters(t *testing.T) {
 	if took := time.Since(begun); took > slow(15*time.Second) {
 		t.Errorf("five took %s", took)
 	}
-	for deadline := patience(); len(commands(t, "yes")) > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := patience(); len(processesNamed(t, "yes")) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("who writes for nobody lives on")
 		}
 	}
 }
 
-// What holds of a run holds of each exec: who it is, what it may, what it inherits.
+// Each exec has the same properties as a run: its user, its permissions, what it inherits.
 func TestSessionExecHasThePostureOfARun(t *testing.T) {
 	a := startAgent(t)
 	s := a.session(t, nil)
-	a.background(t, s.ID)
+	a.startBackground(t, s.ID)
 	look := `id -u; grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Sig)' /proc/self/status; cat /proc/self/cgroup | cut -d: -f3 | sort -u; ls /proc/self/fd; umask; cat /proc/self/oom_score_adj; ulimit -n; ulimit -s; ulimit -c; ls -l /proc/self/ns/net | wc -l; cat /proc/sys/kernel/hostname 2>&1`
 	asExec, asRun := a.exec(t, s.ID, look), a.run(t, func() api.Run { r := sh(look); r.Limits.Memory = 64 * api.MiB; return r }())
 	if string(asExec.Stdout) != string(asRun.Stdout) || len(asRun.Stdout) < 100 {
@@ -236,23 +235,24 @@ func TestSessionExecHasThePostureOfARun(t *testing.T) {
 			t.Errorf("%s: ok in a session: %q", script, res.Stdout)
 		}
 	}
-	a.hears(t, s.ID)
-	// The root of the image is read-only unless asked, and then the session's alone.
+	a.wantBackgroundAlive(t, s.ID)
+	// The image's root is read-only unless requested otherwise, and then writes stay in the
+	// session.
 	w := a.session(t, func(s *api.SessionRequest) { s.WritableRoot = true })
-	a.says(t, w.ID, "echo mine > /etc/mine; cat /etc/mine", "mine\n")
-	a.says(t, w.ID, "cat /etc/mine", "mine\n")
+	a.wantOutput(t, w.ID, "echo mine > /etc/mine; cat /etc/mine", "mine\n")
+	a.wantOutput(t, w.ID, "cat /etc/mine", "mine\n")
 	if res := a.exec(t, s.ID, "cat /etc/mine"); res.Verdict == api.OK {
 		t.Error("another session sees a file of a writable root")
 	}
 }
 
-// The source of a language with a compiler is compiled outside the session, as a run's
-// is, and what comes of it is put beside the session's files.
+// The source of a language with a compiler is compiled outside the session, like a run's, and the
+// artifacts are placed among the session's files.
 func TestSessionCompilesOutside(t *testing.T) {
 	a := startCompiler(t)
 	s := a.session(t, func(s *api.SessionRequest) { s.Image, s.Language = "", "made" })
 	a.put(t, s.ID, "data", "of the session")
-	source := unique(t, makes)
+	source := uncached(t, compilerScript)
 	for i := range 2 {
 		res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(source), Argv: []string{"x"}, Stdin: []byte("in\n")})
 		if res.Verdict != api.OK || !strings.Contains(string(res.Stdout), "stage run args x stdin in: of the library data lib main") {
@@ -262,11 +262,11 @@ func TestSessionCompilesOutside(t *testing.T) {
 			t.Errorf("compilation %d: %+v", i, res.Compile)
 		}
 	}
-	res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(unique(t, "cat data >&2; exit 1"))})
+	res := a.execute(t, s.ID, api.Exec{Source: api.Bytes(uncached(t, "cat data >&2; exit 1"))})
 	if res.Verdict != api.CompileError || strings.Contains(string(res.Stderr), "of the session") {
 		t.Errorf("a compiler that fails: %s, %q", res.Verdict, res.Stderr)
 	}
-	a.says(t, s.ID, "./main < /dev/null | grep -c made; cat data", "1\nof the session")
+	a.wantOutput(t, s.ID, "./main < /dev/null | grep -c made; cat data", "1\nof the session")
 	var warned string
 	_, err := a.ExecEvents(t.Context(), s.ID, api.Exec{Source: api.Bytes(source)}, nil, client.Events{
 		Compiled: func(c api.Compilation) { warned = string(c.Stderr) },

@@ -19,7 +19,7 @@ import (
 	"github.com/brig-sandbox/brig/corpus"
 )
 
-// put puts a file into a session, get gets one.
+// put puts a file into a session; get gets one.
 func (a *agent) put(t testing.TB, id, name, content string) {
 	t.Helper()
 	if err := a.PutFile(t.Context(), id, name, strings.NewReader(content), false); err != nil {
@@ -34,7 +34,7 @@ func (a *agent) get(t testing.TB, id, name string) (string, error) {
 	return got.String(), err
 }
 
-// Files come and go byte for byte, whole or not at all, in the place of what is there.
+// Files are put and fetched byte for byte, whole or not at all, and replace an existing file.
 func TestSessionFiles(t *testing.T) {
 	a := startAgent(t)
 	s := a.session(t, nil)
@@ -50,8 +50,8 @@ func TestSessionFiles(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v; want the %d that were put", f.name, len(got), err, len(f.content))
 		}
 	}
-	a.says(t, s.ID, "cat a deep/er/still; stat -c '%u %a' a deep deep/er deep/er/still; sha256sum < large", fmt.Sprintf("anothertwo1000 644\n1000 755\n1000 755\n1000 644\n%x  -\n", sha256.Sum256(large)))
-	a.says(t, s.ID, "echo mine > deep/mine; echo more >> a; ln -s a link; mkdir full; touch full/x; cat a", "anothermore\n")
+	a.wantOutput(t, s.ID, "cat a deep/er/still; stat -c '%u %a' a deep deep/er deep/er/still; sha256sum < large", fmt.Sprintf("anothertwo1000 644\n1000 755\n1000 755\n1000 644\n%x  -\n", sha256.Sum256(large)))
+	a.wantOutput(t, s.ID, "echo mine > deep/mine; echo more >> a; ln -s a link; mkdir full; touch full/x; cat a", "anothermore\n")
 	if got, err := a.get(t, s.ID, "deep/mine"); err != nil || got != "mine\n" {
 		t.Errorf("what a program wrote: %q, %v", got, err)
 	}
@@ -81,7 +81,7 @@ file with space and ü%2F?&# 5`; got != want {
 		t.Errorf("below deep/er: %+v, %v", list, err)
 	}
 
-	// A write that breaks off leaves what was there, and so does one that does not fit.
+	// An interrupted write leaves the existing file, and so does one that does not fit.
 	broken := io.MultiReader(strings.NewReader("half"), iotestErr{})
 	if err := a.PutFile(t.Context(), s.ID, "a", broken, false); err == nil {
 		t.Error("a write that broke off was accepted")
@@ -89,7 +89,7 @@ file with space and ü%2F?&# 5`; got != want {
 	wantCode(t, a.PutFile(t.Context(), s.ID, "a", bytes.NewReader(large), false), api.CodeTooLarge)
 	wantCode(t, a.PutFile(t.Context(), s.ID, "full", strings.NewReader("x"), false), api.CodeBadFile)
 	wantCode(t, a.PutFile(t.Context(), s.ID, "a/b", strings.NewReader("x"), false), api.CodeBadFile)
-	a.says(t, s.ID, "cat a; ls -A | grep -c brig || true", "anothermore\n0\n")
+	a.wantOutput(t, s.ID, "cat a; ls -A | grep -c brig || true", "anothermore\n0\n")
 
 	wantCode(t, a.DeleteFile(t.Context(), s.ID, "full"), api.CodeBadFile)
 	for _, name := range []string{"full/x", "full", "link", "large"} {
@@ -104,9 +104,9 @@ file with space and ü%2F?&# 5`; got != want {
 	wantCode(t, err, api.CodeBadFile)
 	_, err = a.ListFiles(t.Context(), s.ID, "a")
 	wantCode(t, err, api.CodeNotFound)
-	a.says(t, s.ID, "ls", "-rf\na\ndeep\nempty\nwith space and ü%2F?&#\n")
+	a.wantOutput(t, s.ID, "ls", "-rf\na\ndeep\nempty\nwith space and ü%2F?&#\n")
 
-	// FIO-13: what was put can be executed at once, however often.
+	// FIO-13: a file that was put can be executed at once, however often.
 	probe := compileC(t, "probe", `int main(void) { return 9; }`)
 	for range 50 {
 		if err := a.PutFile(t.Context(), s.ID, "probe", bytes.NewReader(probe.Content), true); err != nil {
@@ -122,13 +122,13 @@ type iotestErr struct{}
 
 func (iotestErr) Read([]byte) (int, error) { return 0, errors.New("the source broke") }
 
-// FIO-01, FIO-02, FIO-03, FIO-04, FIO-05, FIO-11: links, and what is no regular file, lead nowhere: neither
-// when they are read, nor written, removed or listed, as the thing named or on its way.
-// Names that mean another place are refused, also by whoever speaks HTTP himself.
+// FIO-01, FIO-02, FIO-03, FIO-04, FIO-05, FIO-11: links, and anything but a regular file, lead
+// nowhere: neither when read, nor when written, removed or listed, as the last or an earlier part
+// of a path. Names that lead to another place are refused, also from a client that sends raw HTTP.
 func TestHostileNamesInASession(t *testing.T) {
 	a := startAgent(t)
-	dir := placeOf(t, "canary-")
-	file := beside(t, dir, "file")
+	dir := publicDir(t, "canary-")
+	file := newBystander(t, dir, "file")
 	s := a.session(t, nil)
 	make := compileC(t, "make", `#include <sys/stat.h>
 #include <sys/socket.h>
@@ -144,7 +144,7 @@ int main(void) {
 		t.Fatal(err)
 	}
 	a.exec(t, s.ID, "./make; :")
-	a.says(t, s.ID, fmt.Sprintf("ln -s %s link; ln -s %s dirlink; ln -s / root; ln -s /proc/self self; ln -s .. up; ln -s loop loop; mkdir dir; ln -s ../link dir/link", file.path, dir), "")
+	a.wantOutput(t, s.ID, fmt.Sprintf("ln -s %s link; ln -s %s dirlink; ln -s / root; ln -s /proc/self self; ln -s .. up; ln -s loop loop; mkdir dir; ln -s ../link dir/link", file.path, dir), "")
 	for _, name := range []string{"link", "dirlink/file", "root/etc/passwd", "self/environ", "up/tmp", "loop", "dir/link", "dir", "fifo", "null", "socket", "dirlink", "link/x", "self/fd/0"} {
 		if got, err := a.get(t, s.ID, name); err == nil || strings.Contains(got, corpus.Secret) {
 			t.Errorf("get %s: %q, %v; want a refusal", name, got, err)
@@ -163,7 +163,7 @@ int main(void) {
 		_, err := a.ListFiles(t.Context(), s.ID, name)
 		wantCode(t, err, api.CodeNotFound)
 	}
-	// A link in the place of a file is replaced, and a FIFO, not written through.
+	// A link in the place of a file is replaced, as is a FIFO, and not written through.
 	for _, name := range []string{"link", "dir/link", "loop", "fifo"} {
 		a.put(t, s.ID, name, "put")
 		if got, err := a.get(t, s.ID, name); err != nil || got != "put" {
@@ -192,7 +192,7 @@ int main(void) {
 	}
 }
 
-// raw sends a request whose path nobody has cleaned, and gives the status.
+// raw sends a request with an uncleaned path, and returns the status.
 func (a *agent) raw(t testing.TB, method, path string) int {
 	t.Helper()
 	c, err := net.Dial("unix", a.socket)
@@ -212,12 +212,12 @@ func (a *agent) raw(t testing.TB, method, path string) int {
 	return status
 }
 
-// FIO-08: a program that exchanges names under our hands, as fast as it can, neither
-// gets a file of the host read, written, owned or removed, nor brig to hang or fail.
+// FIO-08: a program that swaps names during brig's accesses, as fast as it can, neither causes a
+// file of the host to be read, written, owned or removed, nor makes brig hang or fail.
 func TestHostileSwapsInASession(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
-	dir := placeOf(t, "canary-")
-	file, inside := beside(t, dir, "file"), beside(t, dir, "x")
+	dir := publicDir(t, "canary-")
+	file, inside := newBystander(t, dir, "file"), newBystander(t, dir, "x")
 	s := a.session(t, nil)
 	swap := compileC(t, "swap", fmt.Sprintf(`#define _GNU_SOURCE
 #include <stdio.h>
@@ -237,7 +237,7 @@ int main(void) {
 	if err := a.PutFile(t.Context(), s.ID, "swap", bytes.NewReader(swap.Content), true); err != nil {
 		t.Fatal(err)
 	}
-	a.says(t, s.ID, "./swap >/dev/null 2>&1 & until test -d real || test -L real; do :; done", "")
+	a.wantOutput(t, s.ID, "./swap >/dev/null 2>&1 & until test -d real || test -L real; do :; done", "")
 	var wg sync.WaitGroup
 	done := make(chan struct{})
 	time.AfterFunc(slow(4*time.Second), func() { close(done) })
@@ -310,20 +310,20 @@ int main(void) {
 	}
 }
 
-// A caller who is slow, or stops, does not keep a session from ending; he is told.
+// A caller that is slow, or stops, does not keep a session from ending; it gets an error.
 func TestSessionEndsUnderItsReadersAndWriters(t *testing.T) {
 	a := startAgent(t)
 	s := a.session(t, nil)
-	a.says(t, s.ID, "head -c 12000000 /dev/zero > large", "")
+	a.wantOutput(t, s.ID, "head -c 12000000 /dev/zero > large", "")
 	stuck, release := io.Pipe()
 	results := make(chan error, 2)
-	go func() { results <- a.GetFile(context.Background(), s.ID, "large", blocked{stuck}) }()
+	go func() { results <- a.GetFile(context.Background(), s.ID, "large", blockedWriter{stuck}) }()
 	body, feed := io.Pipe()
 	go func() { results <- a.PutFile(context.Background(), s.ID, "new", body, false) }()
 	if _, err := feed.Write([]byte("some")); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(slow(300 * time.Millisecond)) // until the reader stands
+	time.Sleep(slow(300 * time.Millisecond)) // until the reader is blocked
 	begun := time.Now()
 	if err := a.DeleteSession(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
@@ -343,10 +343,10 @@ func TestSessionEndsUnderItsReadersAndWriters(t *testing.T) {
 	}
 }
 
-// blocked is a writer that waits until its pipe is closed.
-type blocked struct{ r *io.PipeReader }
+// blockedWriter is a writer that waits until its pipe is closed.
+type blockedWriter struct{ r *io.PipeReader }
 
-func (b blocked) Write(p []byte) (int, error) {
+func (b blockedWriter) Write(p []byte) (int, error) {
 	_, _ = b.r.Read(make([]byte, 1))
 	return len(p), nil
 }

@@ -16,43 +16,42 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// background starts a process in the session that others can ask whether it lives.
-func (a *agent) background(t testing.TB, id string) {
+// startBackground starts a process in the session, and other execs can check that it is alive.
+func (a *agent) startBackground(t testing.TB, id string) {
 	t.Helper()
-	a.says(t, id, "(while :; do if test -e said; then mv said heard; fi; sleep 0.05; done) >/dev/null 2>&1 &", "")
-	a.hears(t, id)
+	a.wantOutput(t, id, "(while :; do if test -e said; then mv said heard; fi; sleep 0.05; done) >/dev/null 2>&1 &", "")
+	a.wantBackgroundAlive(t, id)
 }
 
-func (a *agent) hears(t testing.TB, id string) {
+func (a *agent) wantBackgroundAlive(t testing.TB, id string) {
 	t.Helper()
-	a.says(t, id, "echo hello > said; until test -e heard; do sleep 0.05; done; cat heard; rm heard", "hello\n")
+	a.wantOutput(t, id, "echo hello > said; until test -e heard; do sleep 0.05; done; cat heard; rm heard", "hello\n")
 }
 
-// scripted is an exec of a shell script.
-func scripted(script string) api.Exec {
+// shellExec is an exec of a shell script.
+func shellExec(script string) api.Exec {
 	return api.Exec{Argv: []string{"/bin/sh", "-c", script}}
 }
 
-// bigExec is one that takes more memory than the given limit.
+// bigExec is an exec that takes more memory than the given limit.
 func bigExec(memory api.Size) api.Exec {
-	e := scripted("head -c 200000000 /dev/zero | tail -c 150000000 >/dev/null")
+	e := shellExec("head -c 200000000 /dev/zero | tail -c 150000000 >/dev/null")
 	e.Limits.Memory = memory
 	return e
 }
 
-// A limit that an exec meets is that exec's verdict, takes down all that it has
-// started, and nothing else: neither the session nor what earlier execs left, nor one
-// that goes on beside it.
+// An exec that reaches a limit gets that verdict, and all that it has started is killed. Nothing
+// else is affected: neither the session, nor what earlier execs left, nor a concurrent exec.
 func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--max-wall", "10m")
 	s := a.session(t, nil)
-	a.background(t, s.ID)
-	beside := make(chan string, 1)
+	a.startBackground(t, s.ID)
+	other := make(chan string, 1)
 	go func() {
-		e := scripted("until test -e enough; do sleep 0.1; done; echo whole")
+		e := shellExec("until test -e enough; do sleep 0.1; done; echo whole")
 		e.Limits.Wall = slowly(60)
 		res, err := a.Exec(t.Context(), s.ID, e)
-		beside <- fmt.Sprintf("%s %v %q", res.Verdict, err, res.Stdout)
+		other <- fmt.Sprintf("%s %v %q", res.Verdict, err, res.Stdout)
 	}()
 	for _, tt := range []struct {
 		name string
@@ -70,25 +69,25 @@ func TestSessionOutlivesTheLimitsOfItsExecs(t *testing.T) {
 		if res.Verdict != tt.want {
 			t.Errorf("%s: %s (%v, exit %d, stderr %q); want %s", tt.name, res.Verdict, res.LimitsHit, res.ExitCode, res.Stderr, tt.want)
 		}
-		a.hears(t, s.ID)
+		a.wantBackgroundAlive(t, s.ID)
 	}
 	now, err := a.Session(t.Context(), s.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if now.Running != 1 || now.State != api.SessionRunning || now.IdleEnds != "" {
-		t.Errorf("beside the exec that goes on the session is %+v", now)
+		t.Errorf("next to the exec that goes on the session is %+v", now)
 	}
-	a.says(t, s.ID, "touch enough", "")
-	if got := <-beside; got != `ok <nil> "whole\n"` {
-		t.Errorf("the exec beside them ended with %s", got)
+	a.wantOutput(t, s.ID, "touch enough", "")
+	if got := <-other; got != `ok <nil> "whole\n"` {
+		t.Errorf("the exec next to them ended with %s", got)
 	}
-	// Those of "processes" sleep on; the others' are dead.
-	a.says(t, s.ID, "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done | grep -c 'sleep 9[0-9]' || true", "0\n")
+	// Those of "processes" still sleep; the others' are dead.
+	a.wantOutput(t, s.ID, "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done | grep -c 'sleep 9[0-9]' || true", "0\n")
 }
 
-// A fork bomb is bounded by its exec's limit, and by the session's where it stays
-// behind; a session is gone within five seconds whatever runs in it.
+// A fork bomb is bounded by its exec's limit, and by the session's limit if it stays behind. A
+// session ends within five seconds whatever runs in it.
 func TestSessionEndsWithAForkBombInside(t *testing.T) {
 	a := startAgent(t)
 	bomb := compileC(t, "bomb", `#include <unistd.h>
@@ -102,17 +101,17 @@ int main(void) {
 		t.Fatal(err)
 	}
 	res := a.execute(t, s.ID, api.Exec{Argv: []string{"./bomb"}, Limits: api.Limits{Pids: 20, Wall: seconds(0.5), CPU: seconds(20)}})
-	// On a quick machine the kernel's own memory of forks that it refused, freed later
-	// than taken, meets the memory limit first.
+	// On a fast machine the kernel's own memory for refused forks, which is freed later than it is
+	// taken, reaches the memory limit first.
 	if res.Verdict != api.MemoryLimit {
 		wantVerdict(t, res, api.WallLimit)
 	}
 	if !slices.Contains(res.LimitsHit, "pids") {
 		t.Errorf("it hit %v and not its number of processes", res.LimitsHit)
 	}
-	a.says(t, s.ID, "echo and on", "and on\n")
+	a.wantOutput(t, s.ID, "echo and on", "and on\n")
 	for range 5 { // for the same reason
-		if res = a.execute(t, s.ID, scripted("(./bomb &) >/dev/null 2>&1")); res.Verdict != api.MemoryLimit {
+		if res = a.execute(t, s.ID, shellExec("(./bomb &) >/dev/null 2>&1")); res.Verdict != api.MemoryLimit {
 			break
 		}
 	}
@@ -136,13 +135,13 @@ int main(void) {
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s; want less than 5 s", took)
 	}
-	if left := commands(t, "./bomb"); len(left) != 0 {
+	if left := processesNamed(t, "./bomb"); len(left) != 0 {
 		t.Errorf("processes outlive the session: %v", left)
 	}
 }
 
-// A call of the kill set ends the exec that made it, whichever of several at a time;
-// made by a process in the background, it ends that.
+// A call of the kill set ends the exec that made it, also among several concurrent execs; a call
+// from a background process ends that process.
 func TestSessionDeniesByExec(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	s := a.session(t, nil)
@@ -152,7 +151,7 @@ int main(int argc, char **argv) { if (argc > 1) sleep(1); ptrace(PTRACE_TRACEME,
 	if err := a.PutFile(t.Context(), s.ID, "denied", bytes.NewReader(denied.Content), true); err != nil {
 		t.Fatal(err)
 	}
-	a.background(t, s.ID)
+	a.startBackground(t, s.ID)
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -162,24 +161,24 @@ int main(int argc, char **argv) { if (argc > 1) sleep(1); ptrace(PTRACE_TRACEME,
 			}
 		})
 		wg.Go(func() {
-			res, err := a.Exec(t.Context(), s.ID, scripted("sleep 0.3; echo fine"))
+			res, err := a.Exec(t.Context(), s.ID, shellExec("sleep 0.3; echo fine"))
 			if err != nil || res.Verdict != api.OK {
-				t.Errorf("beside a denied call: %s, %+v, %v", res.Verdict, res.Denial, err)
+				t.Errorf("next to a denied call: %s, %+v, %v", res.Verdict, res.Denial, err)
 			}
 		})
 	}
 	wg.Wait()
-	a.says(t, s.ID, "./denied later >/dev/null 2>&1 &", "")
-	for deadline := patience(); len(commands(t, "./denied")) > 0; time.Sleep(50 * time.Millisecond) {
+	a.wantOutput(t, s.ID, "./denied later >/dev/null 2>&1 &", "")
+	for deadline := patience(); len(processesNamed(t, "./denied")) > 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a process in the background that made a denied call lives")
 		}
 	}
-	a.hears(t, s.ID)
+	a.wantBackgroundAlive(t, s.ID)
 }
 
-// In profile mode log the calls of each exec are let go and listed with that exec, and
-// those of what it left are let go.
+// In profile mode log the calls of each exec are let through and listed with that exec, and those
+// of the processes that it left are let through.
 func TestSessionLogsByExec(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	s := a.session(t, func(s *api.SessionRequest) { s.ProfileMode = api.Log })
@@ -203,15 +202,15 @@ int main(int argc, char **argv) {
 			}
 		})
 		wg.Go(func() {
-			res, err := a.Exec(t.Context(), s.ID, scripted("echo quiet"))
+			res, err := a.Exec(t.Context(), s.ID, shellExec("echo quiet"))
 			if err != nil || res.Verdict != api.OK || slices.ContainsFunc(res.Logged, func(d api.Denial) bool { return d.Syscall == "ptrace" }) {
-				t.Errorf("beside it: %s, %+v, %v", res.Verdict, res.Logged, err)
+				t.Errorf("next to it: %s, %+v, %v", res.Verdict, res.Logged, err)
 			}
 		})
 	}
 	wg.Wait()
-	a.says(t, s.ID, "./calls later >/dev/null 2>&1 &", "")
-	a.says(t, s.ID, "until test -e done; do sleep 0.05; done; echo let go", "let go\n")
+	a.wantOutput(t, s.ID, "./calls later >/dev/null 2>&1 &", "")
+	a.wantOutput(t, s.ID, "until test -e done; do sleep 0.05; done; echo let go", "let go\n")
 }
 
 // An executor is the agent's client or the service's.
@@ -219,50 +218,51 @@ type executor interface {
 	Exec(ctx context.Context, id string, e api.Exec) (api.Result, error)
 }
 
-// longExec begins an exec that says a word and would take a minute, and tells its result.
+// longExec starts an exec that prints a word and would take a minute, and delivers its result.
 func longExec(t *testing.T, in executor, id string) <-chan api.Result {
 	t.Helper()
 	done := make(chan api.Result, 1)
 	begun := rand.Text()
 	go func() {
-		res, err := in.Exec(context.Background(), id, scripted("echo word; touch "+begun+"; sleep 60"))
+		res, err := in.Exec(context.Background(), id, shellExec("echo word; touch "+begun+"; sleep 60"))
 		if err != nil {
 			t.Errorf("an exec that had begun when its session ended is told %v", err)
 		}
 		done <- res
 	}()
 	eventually(t, "the exec to begin", func() bool {
-		res, err := in.Exec(t.Context(), id, scripted("test -e "+begun))
+		res, err := in.Exec(t.Context(), id, shellExec("test -e "+begun))
 		return err == nil && res.Verdict == api.OK
 	})
 	return done
 }
 
-// wantCutOff checks the result of a longExec whose session has ended.
-func wantCutOff(t *testing.T, res api.Result, why string) {
+// wantSessionEnded checks the result of a longExec whose session has ended.
+func wantSessionEnded(t *testing.T, res api.Result, why string) {
 	t.Helper()
 	if res.Verdict != api.Canceled || string(res.Stdout) != "word\n" || !strings.Contains(res.SessionEnded, why) || res.Usage.Memory.Value == nil {
 		t.Errorf("the exec under way is told %s, %q, session %q, usage %+v; want canceled, its output and %q", res.Verdict, res.Stdout, res.SessionEnded, res.Usage, why)
 	}
 }
 
-// What a session's end cuts off tells what it wrote, however that end comes about.
-func TestExecCutOffKeepsItsOutput(t *testing.T) {
-	a := startAgentBeside(t, "--slots", "2") // one to see that the exec has begun
-	for range 20 {                           // the kill of the whole session and our own wake come in either order
+// An exec that the end of its session interrupts reports what it wrote, however that end comes
+// about.
+func TestExecOfAnEndedSessionKeepsItsOutput(t *testing.T) {
+	a := startParallelAgent(t, "--slots", "2") // one slot is for checking that the exec has begun
+	for range 20 {                             // the kill of the whole session and the agent's own wakeup come in either order
 		s := a.session(t, nil)
 		done := longExec(t, a, s.ID)
 		if err := a.DeleteSession(t.Context(), s.ID); err != nil {
 			t.Fatal(err)
 		}
-		wantCutOff(t, <-done, "it was deleted")
+		wantSessionEnded(t, <-done, "it was deleted")
 	}
 }
 
-// So does what a cell that is killed takes with it, as the kernel does when the host runs
-// out of memory: the exec's watch may hear of it before the session does.
+// So does an exec whose cell is killed, as the kernel does when the host runs out of memory: the
+// exec's supervisor may notice it before the session does.
 func TestExecOfADeadCellKeepsItsOutput(t *testing.T) {
-	a := startAgentBeside(t, "--slots", "4") // one to look for the last of three
+	a := startParallelAgent(t, "--slots", "4") // one slot is for checking the last of three
 	for range 10 {
 		s := a.session(t, nil)
 		var done []<-chan api.Result
@@ -271,16 +271,16 @@ func TestExecOfADeadCellKeepsItsOutput(t *testing.T) {
 		}
 		killCell(t, a)
 		for _, d := range done {
-			wantCutOff(t, <-d, "its cell has died")
+			wantSessionEnded(t, <-d, "its cell died")
 		}
 	}
 }
 
-// killCell kills the first process of the one session there is.
+// killCell kills the first process of the only session.
 func killCell(t *testing.T, a *agent) {
 	t.Helper()
 	parent := fmt.Sprintf("\nPPid:\t%d\n", a.cmd.Process.Pid)
-	for _, k := range a.keepers(t, "*session-*") {
+	for _, k := range a.cellProcesses(t, "*session-*") {
 		if !strings.Contains(k.status, parent) {
 			continue
 		}
@@ -292,14 +292,14 @@ func killCell(t *testing.T, a *agent) {
 	t.Fatal("no cell's first process was found")
 }
 
-// A session ends when nothing is asked of it, or when its life is over, and says so.
-// An exec under way keeps it from being idle and not from its end.
+// A session ends when it is idle for too long, or when its life is over, and reports which. An exec
+// under way keeps it from being idle, but not from reaching the end of its life.
 func TestSessionLifeTimes(t *testing.T) {
-	a := startAgentBeside(t, "--slots", "2")
+	a := startParallelAgent(t, "--slots", "2")
 	idle := a.session(t, func(s *api.SessionRequest) { s.Idle = slowly(1.5) })
 	short := a.session(t, func(s *api.SessionRequest) { s.Life = seconds(8) })
 	done := longExec(t, a, short.ID)
-	a.says(t, idle.ID, fmt.Sprintf("sleep %d; echo not idle", int(slow(1500*time.Millisecond).Seconds())+1), "not idle\n")
+	a.wantOutput(t, idle.ID, fmt.Sprintf("sleep %d; echo not idle", int(slow(1500*time.Millisecond).Seconds())+1), "not idle\n")
 	ended := func(id, why string) {
 		t.Helper()
 		for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {
@@ -317,14 +317,14 @@ func TestSessionLifeTimes(t *testing.T) {
 			}
 		}
 	}
-	ended(idle.ID, "nothing was asked of it for "+slowly(1.5).String())
+	ended(idle.ID, "it was idle for "+slowly(1.5).String())
 	ended(short.ID, "that time is over")
-	wantCutOff(t, <-done, "that time is over")
+	wantSessionEnded(t, <-done, "that time is over")
 	_, err := a.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Life: api.Duration(9 * time.Hour)})
 	wantCode(t, err, api.CodeAboveCeiling)
 }
 
-// The number of sessions is bounded, and their memory is promised: to them and to runs.
+// The number of sessions is limited, and memory is reserved for them as for runs.
 func TestSessionsAreAdmitted(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--sessions", "2", "--memory", "256M")
 	small := func(s *api.SessionRequest) { s.Limits = api.Limits{Memory: 100 * api.MiB, Scratch: 8 * api.MiB} }
@@ -348,7 +348,7 @@ func TestSessionsAreAdmitted(t *testing.T) {
 	_, err = a.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 160 * api.MiB}})
 	wantCode(t, err, api.CodeOverloaded)
 	a.session(t, small)
-	a.says(t, second.ID, "echo lives", "lives\n")
+	a.wantOutput(t, second.ID, "echo lives", "lives\n")
 	_, err = a.Exec(t.Context(), second.ID, api.Exec{Argv: []string{"true"}, Limits: api.Limits{Memory: 101 * api.MiB}})
 	wantCode(t, err, api.CodeAboveCeiling)
 	_, err = a.Exec(t.Context(), second.ID, api.Exec{Argv: []string{"nosuch"}})

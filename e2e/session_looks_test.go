@@ -8,9 +8,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// CPU-45. What execs have left in many sessions, whose locks take long to count, costs the
-// agent a tenth of a processor, not a tenth of one for each; and their calls are answered.
-func TestLooksOfSessionsShareATime(t *testing.T) {
+// CPU-45. Scanning what execs have left in many sessions, whose locks take long to count, costs the
+// agent a tenth of a processor in total, not a tenth for each; and their calls are answered.
+func TestScansOfSessionsShareATimeBudget(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	prog := compileC(t, "burn", `#include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ int main(void) {
 		if err := a.PutFile(t.Context(), id, "burn", bytes.NewReader(prog.Content), true); err != nil {
 			t.Fatal(err)
 		}
-		a.says(t, id, "./burn >/dev/null 2>&1 & echo", "\n")
+		a.wantOutput(t, id, "./burn >/dev/null 2>&1 & echo", "\n")
 	}
 	time.Sleep(2 * time.Second)
 	const span = 6 * time.Second

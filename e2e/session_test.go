@@ -10,8 +10,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// session makes one in the tiny image, or whatever change makes of it, and ends it
-// with the test.
+// session creates a session in the tiny image, modified by change, and ends it with the test.
 func (a *agent) session(t testing.TB, change func(s *api.SessionRequest)) api.Session {
 	t.Helper()
 	ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: 16 * api.MiB}}
@@ -40,8 +39,8 @@ func (a *agent) execute(t testing.TB, id string, e api.Exec) api.Result {
 	return res
 }
 
-// says demands what an exec prints and that it ends well.
-func (a *agent) says(t testing.TB, id, script, want string) {
+// wantOutput demands an exec's output and that it ends well.
+func (a *agent) wantOutput(t testing.TB, id, script, want string) {
 	t.Helper()
 	res := a.exec(t, id, script)
 	if res.Verdict != api.OK || string(res.Stdout) != want {
@@ -60,18 +59,18 @@ func wantCode(t testing.TB, err error, code api.Code) *api.Error {
 	return e
 }
 
-// What an exec leaves is there for the next: files, /tmp, environment of the session,
-// and a process in the background, which is counted.
+// What an exec leaves is there for the next: files, /tmp, the session's environment, and a
+// background process, which is counted.
 func TestSessionKeepsWhatExecsLeave(t *testing.T) {
 	a := startAgent(t)
 	s := a.session(t, func(s *api.SessionRequest) { s.Env = map[string]string{"COLOUR": "red"} })
 	if s.State != api.SessionQuiet || s.ID == "" || s.Limits.Memory != 64*api.MiB || s.ExecLimits.Memory != 64*api.MiB {
 		t.Errorf("a new session is %+v", s)
 	}
-	a.says(t, s.ID, "echo one > file; echo two > /tmp/file; echo $COLOUR; pwd", "red\n/box\n")
-	a.says(t, s.ID, "cat file /tmp/file", "one\ntwo\n")
-	a.background(t, s.ID)
-	a.says(t, s.ID, "ls -d /proc/1 2>&1 | grep -c '^/proc/1$' || true", "0\n")
+	a.wantOutput(t, s.ID, "echo one > file; echo two > /tmp/file; echo $COLOUR; pwd", "red\n/box\n")
+	a.wantOutput(t, s.ID, "cat file /tmp/file", "one\ntwo\n")
+	a.startBackground(t, s.ID)
+	a.wantOutput(t, s.ID, "ls -d /proc/1 2>&1 | grep -c '^/proc/1$' || true", "0\n")
 	now, err := a.Session(t.Context(), s.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// CPU-44. A run holds few locks on files of its image, which are its neighbours' too: each
-// exec of theirs closes some, and looks through all locks there are. On its own files it
-// holds as many as before, and one that takes and gives back a lock on a file of the image
-// does so for ever.
+// CPU-44. A run holds few locks on files of its image, which its neighbours share: each of their
+// execs closes some of those files, and the kernel then looks through all locks on the file. On its
+// own files a run holds as many as before, and a run that takes and releases one lock at a time on
+// a file of the image can do so without limit.
 func TestLocksOfSharedFilesAreFew(t *testing.T) {
 	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
 	prog := compileC(t, "shared", `#define _GNU_SOURCE
@@ -62,20 +62,20 @@ int main(int argc, char **argv) {
 					if granted != 2000 || len(res.Refused) > 0 {
 						t.Errorf("%d calls granted, refused %+v; want all", granted, res.Refused)
 					}
-				} else if granted > 64+250 || granted < 16 || len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" { // chance finds the first: once in 10 million not among 250
+				} else if granted > 64+250 || granted < 16 || len(res.Refused) != 1 || res.Refused[0].Errno != "ENOLCK" { // random checks find the first lock: once in 10 million not among 250
 					t.Errorf("%d calls granted, refused %+v; want about 64, and ENOLCK", granted, res.Refused)
 				}
 			})
 		}
 	}
-	// The same in a session, whose volume is its own.
+	// The same in a session, which has its own volume.
 	id := a.session(t, func(s *api.SessionRequest) {
 		s.Volume = &api.VolumeRequest{Name: "locks", Size: api.VolumeSizeMin}
 	}).ID
 	if err := a.PutFile(t.Context(), id, "shared", bytes.NewReader(prog.Content), true); err != nil {
 		t.Fatal(err)
 	}
-	a.says(t, id, "echo > /workspace/f; echo > /tmp/f; ./shared records /workspace/f; ./shared records /tmp/f", "2000 0\n2000 0\n")
+	a.wantOutput(t, id, "echo > /workspace/f; echo > /tmp/f; ./shared records /workspace/f; ./shared records /tmp/f", "2000 0\n2000 0\n")
 	res := a.exec(t, id, "./shared records /bin/busybox")
 	var granted int
 	if _, err := fmt.Sscan(string(res.Stdout), &granted); err != nil || granted > 64+250 || granted < 16 {

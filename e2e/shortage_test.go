@@ -15,9 +15,9 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// short demands of runs during a shortage that each earns its verdict or is
-// brig's retry-safe failure, and counts those that name the shortage.
-func (a *agent) short(t *testing.T, what string) (exhausted int) {
+// runDuringShortage demands that each run during a shortage gets its own verdict or a retry-safe brig error,
+// and counts the errors that name the shortage.
+func (a *agent) runDuringShortage(t *testing.T, what string) (exhausted int) {
 	t.Helper()
 	for i := range 12 {
 		r := sh("echo x >f; exit 7")
@@ -32,7 +32,7 @@ func (a *agent) short(t *testing.T, what string) (exhausted int) {
 			t.Errorf("short of %s: verdict %s, exit %d; want its own, or an error", what, res.Verdict, res.ExitCode)
 		case !errors.As(err, &e) || !e.RetrySafe || e.Code != api.CodeHostExhausted && e.Code != api.CodeInternal:
 			t.Errorf("short of %s: %v; want an error of brig's that is retry-safe", what, err)
-		case e.Code == api.CodeInternal: // a child of ours met it, and said so in words of its own
+		case e.Code == api.CodeInternal: // a child of brig's ran into it, and described it in other words
 		default:
 			exhausted++
 		}
@@ -40,8 +40,8 @@ func (a *agent) short(t *testing.T, what string) (exhausted int) {
 	return exhausted
 }
 
-// recovers demands that runs of both modes are as ever, the first at once.
-func (a *agent) recovers(t *testing.T, what string) {
+// wantRecovery demands that runs of both modes work as usual, the first at once.
+func (a *agent) wantRecovery(t *testing.T, what string) {
 	t.Helper()
 	for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Strict, api.Fresh} {
 		r := sh("exit 7")
@@ -53,11 +53,10 @@ func (a *agent) recovers(t *testing.T, what string) {
 	}
 }
 
-// AGT-07: an agent that runs out of descriptors says so, and goes on when it has
-// them again.
+// AGT-07: an agent that runs out of descriptors reports it, and continues when it has them again.
 func TestShortOfDescriptors(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
-	a.recovers(t, "nothing")
+	a.wantRecovery(t, "nothing")
 	pid := a.cmd.Process.Pid
 	var had unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &had); err != nil {
@@ -67,25 +66,25 @@ func TestShortOfDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, room := range []int{-len(entries) / 2, 0, 4, 8, 16} { // it fails in ever other places of ours
+	for _, room := range []int{-len(entries) / 2, 0, 4, 8, 16} { // it fails in a different place of brig's each time
 		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(entries) + room), Max: had.Max}, nil); err != nil {
 			t.Fatal(err)
 		}
-		named := a.short(t, fmt.Sprintf("descriptors (%d left)", room))
+		named := a.runDuringShortage(t, fmt.Sprintf("descriptors (%d left)", room))
 		if room < 0 && named == 0 {
 			t.Error("no run failed for that reason, so nothing was short")
 		}
 		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &had, nil); err != nil {
 			t.Fatal(err)
 		}
-		a.recovers(t, "descriptors")
+		a.wantRecovery(t, "descriptors")
 	}
 }
 
-// AGT-08: so does one whose cells can have no more processes.
+// AGT-08: so does an agent whose cells can have no more processes.
 func TestShortOfProcesses(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
-	a.recovers(t, "nothing")
+	a.wantRecovery(t, "nothing")
 	ids, err := filepath.Glob(filepath.Join(a.dir, "run", "*"))
 	if err != nil || len(ids) != 1 {
 		t.Fatalf("instances %q, %v", ids, err)
@@ -118,18 +117,18 @@ func TestShortOfProcesses(t *testing.T) {
 	if limited != 1 {
 		t.Fatalf("%d groups have pids.max; want 1", limited)
 	}
-	if a.short(t, "processes") == 0 {
+	if a.runDuringShortage(t, "processes") == 0 {
 		t.Error("no run failed for that reason, so nothing was short")
 	}
 	set(func(string) string { return "max" })
-	a.recovers(t, "processes")
+	a.wantRecovery(t, "processes")
 }
 
-// AGT-03: the run directory lies on a file system that is full.
+// AGT-03: the run directory is on a full file system.
 func TestShortOfDisk(t *testing.T) {
 	testenv.NeedRoot(t)
 	data := dataDir(t)
-	dir := placeOf(t, "brig-e2e-")
+	dir := publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	run := filepath.Join(dir, "run")
 	if err := os.Mkdir(run, 0o711); err != nil {
@@ -145,7 +144,7 @@ func TestShortOfDisk(t *testing.T) {
 	})
 
 	t.Run("no agent starts on a full run directory", func(t *testing.T) {
-		free := fill(t, run)
+		free := fillDisk(t, run)
 		out, err := exec.CommandContext(t.Context(), binary(t, "brigd"), "--socket", filepath.Join(dir, "s"),
 			"--data-dir", data, "--run-dir", run).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "no space left") || !strings.Contains(string(out), run) {
@@ -159,15 +158,15 @@ func TestShortOfDisk(t *testing.T) {
 	t.Run("an agent goes on when its run directory is full", func(t *testing.T) {
 		a := launch(t, dir, data, "--slots", "2")
 		defer a.stop()
-		free := fill(t, run)
-		a.recovers(t, "nothing: a run writes nothing there")
+		free := fillDisk(t, run)
+		a.wantRecovery(t, "nothing: a run writes nothing there")
 		free()
-		a.recovers(t, "disk")
+		a.wantRecovery(t, "disk")
 	})
 }
 
-// fill takes all the room at dir until free is called.
-func fill(t *testing.T, dir string) (free func()) {
+// fillDisk takes all the space at dir until free is called.
+func fillDisk(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "ballast")
 	f, err := os.Create(path)

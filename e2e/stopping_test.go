@@ -16,11 +16,11 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// An agent told to stop lets what runs end, and refuses the rest under a code that
-// says it is safe to go elsewhere (AGT-11).
+// An agent that is told to stop lets running runs end, and refuses others with a code that says
+// that it is safe to retry elsewhere (AGT-11).
 func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
-	first := &notify{came: make(chan struct{})}
+	first := &firstWriteWriter{came: make(chan struct{})}
 	in, hold := io.Pipe()
 	done := make(chan api.Result, 1)
 	go func() {
@@ -31,14 +31,14 @@ func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 		done <- res
 	}()
 	<-first.came
-	if _, err := a.Health(t.Context()); err != nil { // a connection to ask on later
+	if _, err := a.Health(t.Context()); err != nil { // a connection for later requests
 		t.Fatal(err)
 	}
 	if err := a.cmd.Process.Signal(unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	for deadline := patience(); err == nil && time.Now().Before(deadline); { // until it has heard
+	for deadline := patience(); err == nil && time.Now().Before(deadline); { // until it has received the signal
 		_, err = a.Run(context.Background(), sh("exit 0"))
 	}
 	var e *api.Error
@@ -63,9 +63,9 @@ func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 	}
 }
 
-// Runs of every kind on all slots at once disturb each other in nothing: each gets
-// its own verdict, its own output, its own files.
-func TestRunsSideBySideStayApart(t *testing.T) {
+// Concurrent runs of every kind on all slots do not disturb each other: each gets its own verdict,
+// output and files.
+func TestConcurrentRunsAreIsolated(t *testing.T) {
 	a := startAgent(t, "--slots", "4", "--memory", "4G")
 	kinds := []struct {
 		script string
@@ -111,8 +111,8 @@ func TestRunsSideBySideStayApart(t *testing.T) {
 	}
 }
 
-// 16 MiB each way in one plain exchange, and 64 MiB each way over a stream, exactly
-// as much as allowed: all bytes, no deadlock.
+// 16 MiB each way in one plain request, and 64 MiB each way over a stream, exactly as much as
+// allowed: all bytes arrive, without a deadlock.
 func TestAsMuchAsIsAllowed(t *testing.T) {
 	a := startAgent(t, "--max-output", "64M")
 	t.Run("a plain run", func(t *testing.T) {
@@ -145,11 +145,11 @@ func TestAsMuchAsIsAllowed(t *testing.T) {
 	})
 }
 
-// AGT-12: callers who leave in the very moment their run ends, stop it twice, or
-// stop it before it has begun, are all one to the agent.
+// AGT-12: callers that leave at the moment when their run ends, stop it twice, or stop it before it
+// has begun, do no harm to the agent.
 func TestLeavingAtTheEndIsHarmless(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
-	var once time.Duration // what one run takes, warm
+	var once time.Duration // how long one run takes, warm
 	for range 5 {
 		began := time.Now()
 		a.run(t, sh("exit 3"))

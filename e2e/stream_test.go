@@ -28,8 +28,8 @@ func (a *agent) stream(t testing.TB, ctx context.Context, r api.Run, stdin io.Re
 	return res
 }
 
-// A program that answers line by line and a caller that asks only after it was
-// answered get to the end: neither side waits for the other's buffers.
+// A program that answers line by line and a caller that sends only after an answer finish: neither
+// side waits for the other's buffers.
 func TestADialogueWorks(t *testing.T) {
 	a := startAgent(t)
 	in, ask := io.Pipe()
@@ -98,10 +98,10 @@ func TestStreamsAreBinarySafe(t *testing.T) {
 	})
 }
 
-// OUT-07: a program that takes none of its input, or stops taking it, ends when
-// it ends, and no more of it is taken than the pipes and buffers on the way hold.
-// Who reads it all takes more, which shows that more is there.
-func TestInputNobodyReadsHoldsNothingUp(t *testing.T) {
+// OUT-07: a program that reads none of its input, or stops reading it, ends when it ends, and no
+// more of the input is taken than the pipes and buffers on the way hold. A program that reads
+// everything takes more, which shows that there is more.
+func TestUnreadInputDelaysNothing(t *testing.T) {
 	a := startAgent(t)
 	for _, tt := range []struct{ name, script, want string }{
 		{"stdin never read", "echo done", "done\n"},
@@ -113,12 +113,12 @@ func TestInputNobodyReadsHoldsNothingUp(t *testing.T) {
 			promptly(t, 3*time.Second, func() time.Duration {
 				var out bytes.Buffer
 				start := time.Now()
-				in := &taken{r: endless{}}
+				in := &countingReader{r: endless{}}
 				wantVerdict(t, a.stream(t, t.Context(), sh(tt.script), in, &out, nil), api.OK)
 				if out.String() != tt.want {
 					t.Errorf("%q; want %q", out.String(), tt.want)
 				}
-				if n := in.n.Load(); n > unread {
+				if n := in.n.Load(); n > maxBuffered {
 					t.Errorf("%d bytes were taken that nobody reads", n)
 				}
 				return time.Since(start)
@@ -126,9 +126,9 @@ func TestInputNobodyReadsHoldsNothingUp(t *testing.T) {
 		})
 	}
 	t.Run("a program that reads all", func(t *testing.T) {
-		in := &taken{r: io.LimitReader(endless{}, 100_000_000)}
+		in := &countingReader{r: io.LimitReader(endless{}, 100_000_000)}
 		wantVerdict(t, a.stream(t, t.Context(), sh("cat >/dev/null"), in, nil, nil), api.OK)
-		if n := in.n.Load(); n <= unread {
+		if n := in.n.Load(); n <= maxBuffered {
 			t.Errorf("%d bytes were taken; want all", n)
 		}
 	})
@@ -156,11 +156,11 @@ func TestInputNobodyReadsHoldsNothingUp(t *testing.T) {
 	})
 }
 
-// A caller that reads slowly slows the program down, and costs the agent no
-// memory: what is on its way is bounded by the pipes.
-func TestASlowReaderHoldsTheProgramBack(t *testing.T) {
+// A caller that reads slowly slows the program down, and costs the agent no memory: the pipes limit
+// the data on its way.
+func TestASlowReaderSlowsTheProgram(t *testing.T) {
 	a := startAgent(t)
-	slow := &gate{open: make(chan struct{}), came: make(chan struct{})}
+	slow := &gatedWriter{open: make(chan struct{}), came: make(chan struct{})}
 	done := make(chan api.Result, 1)
 	var errs bytes.Buffer
 	r := sh("i=0; while [ $i -lt 8 ]; do head -c 1000000 /dev/zero; i=$((i+1)); done; echo written >&2")
@@ -189,8 +189,8 @@ func TestASlowReaderHoldsTheProgramBack(t *testing.T) {
 	}
 }
 
-// Output arrives while the program runs, and a hang-up ends it within a second,
-// whatever stdin is doing; what was written before is kept (OUT-16).
+// Output arrives while the program runs, and a hang-up ends it within a second, whatever the state
+// of stdin; the output until then is kept (OUT-16).
 func TestAHangUpCancelsAStream(t *testing.T) {
 	a := startAgent(t)
 	blocked, hold := io.Pipe()
@@ -209,12 +209,12 @@ func TestAHangUpCancelsAStream(t *testing.T) {
 	}
 }
 
-// hangUp leaves a stream whose first output has come and gives the time until its end.
+// hangUp disconnects from a stream after its first output and returns the time until its end.
 func (a *agent) hangUp(t *testing.T, stdin io.Reader) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	first := &notify{came: make(chan struct{})}
+	first := &firstWriteWriter{came: make(chan struct{})}
 	var canceled time.Time
 	go func() {
 		<-first.came
@@ -286,42 +286,42 @@ type counter struct{ atomic.Int64 }
 
 func (c *counter) Write(p []byte) (int, error) { c.Add(int64(len(p))); return len(p), nil }
 
-// unread is more than all buffers between a caller and a program hold.
-const unread = 8 << 20
+// maxBuffered is more than all the buffers between a caller and a program hold.
+const maxBuffered = 8 << 20
 
-// taken counts what is read through it.
-type taken struct {
+// countingReader counts the bytes that are read through it.
+type countingReader struct {
 	r io.Reader
 	n counter
 }
 
-func (r *taken) Read(p []byte) (int, error) {
+func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	r.n.Add(int64(n))
 	return n, err
 }
 
-// gate takes nothing until it is open.
-type gate struct {
+// gatedWriter blocks every write until it is open.
+type gatedWriter struct {
 	open, came chan struct{}
 	once       sync.Once
 	n          counter
 }
 
-func (g *gate) Write(p []byte) (int, error) {
+func (g *gatedWriter) Write(p []byte) (int, error) {
 	g.once.Do(func() { close(g.came) })
 	<-g.open
 	return g.n.Write(p)
 }
 
-// notify says when its first byte came.
-type notify struct {
+// firstWriteWriter signals when its first byte arrives.
+type firstWriteWriter struct {
 	bytes.Buffer
 	came chan struct{}
 	once bool
 }
 
-func (n *notify) Write(p []byte) (int, error) {
+func (n *firstWriteWriter) Write(p []byte) (int, error) {
 	if !n.once {
 		n.once = true
 		close(n.came)
@@ -329,8 +329,8 @@ func (n *notify) Write(p []byte) (int, error) {
 	return n.Buffer.Write(p)
 }
 
-// The longest wall limit there is added to a time to wait must not become a time
-// in the past: the caller is told why, and not just cut off.
+// The longest possible wall limit, added to the time to wait, must not become a time in the past:
+// the caller gets the reason, not just a disconnect.
 func TestStreamedRunAboveEveryCeilingIsRefused(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	r := sh("true")

@@ -9,12 +9,12 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A source that is none of its language is told once, whatever the number of tests; and
-// no program that runs is taken for one.
+// A source with a syntax error is reported once, whatever the number of tests; and no program that
+// runs is mistaken for one.
 func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 	b := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	three := []api.Test{{ID: "1"}, {ID: "2"}, {ID: "3"}}
-	right := map[string][]string{ // print 1, each in a way that a hasty reader might refuse
+	right := map[string][]string{ // programs that print 1, each in a way that an imprecise parser might refuse
 		"python": {
 			"print(1)\n", "import re\nre.compile('\\d')\nprint(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\nprint(len(x))\n", "\ufeffprint(1)\n", "from __future__ import annotations\nprint(1)",
 			string(zipped(t, "__main__.py", "print(1)\n")),
@@ -28,7 +28,7 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 		if (len(l.Syntax) == 0) != (right[strings.TrimSuffix(l.Name, "-full")] == nil) {
 			t.Errorf("%s: its syntax is checked: %v; the programs say otherwise", l.Name, len(l.Syntax) > 0)
 		}
-		if len(l.Syntax) == 0 || !chosen(l.Name, tongues[l.Name].later) {
+		if len(l.Syntax) == 0 || !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
 		}
 		images.load(t, b, l.Image)
@@ -41,7 +41,7 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 				t.Errorf("stage %s, %d tests, summary %+v; want the mistake told once, and no test", res.Stage, len(res.Tests), res.Summary)
 			}
 			for _, source := range right[strings.TrimSuffix(l.Name, "-full")] {
-				for range 2 { // the second time it is known
+				for range 2 { // the second time the outcome is cached
 					res := b.run(t, api.Run{Language: l.Name, Source: api.Bytes(source), Tests: three, Limits: api.Limits{Wall: slowly(20), CPU: slowly(10)}})
 					wantVerdict(t, res, api.OK)
 					if len(res.Tests) != 3 {
@@ -52,7 +52,7 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 					}
 				}
 			}
-			// A failure while it runs is each test's.
+			// A failure at run time belongs to each test.
 			if boom, ok := languageRun(t, l, "exception"); ok {
 				boom.Tests = three
 				if res := b.run(t, boom); res.Stage != api.StageRun || len(res.Tests) != 3 {
@@ -64,12 +64,12 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 }
 
 // A source that its parser cannot read within its limits is left to the tests.
-func TestSyntaxThatMeetsALimitIsTheTests(t *testing.T) {
+func TestSyntaxAtALimitIsLeftToTheTests(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	a.needPython(t)
 	r := py("x = " + nested(100_000) + "\nprint(1)")
 	r.Tests = []api.Test{{ID: "1"}}
-	if res := a.run(t, r); res.Verdict != api.CompileError { // the parser says so itself: too many nested parentheses
+	if res := a.run(t, r); res.Verdict != api.CompileError { // the parser itself reports too many nested parentheses
 		t.Errorf("nested parentheses: %s", res.Verdict)
 	}
 	r = py("x = [" + strings.Repeat("[1,2,3,4,5,6,7,8,9,0],\n", 400_000) + "]\nprint(1)")
@@ -80,14 +80,14 @@ func TestSyntaxThatMeetsALimitIsTheTests(t *testing.T) {
 	}
 }
 
-// nested is the number 1 in so many pairs of parentheses: the parsers of most languages take
-// them by recursion, so that they need the more stack the more there are.
+// nested is the number 1 in depth pairs of parentheses. The parsers of most languages handle them
+// by recursion, so more pairs need more stack.
 func nested(depth int) string {
 	return strings.Repeat("(", depth) + "1" + strings.Repeat(")", depth)
 }
 
-// A source whose parser needs more stack than is usual passes the check where the tests have
-// that much, as they can read it then.
+// A source whose parser needs more stack than usual passes the check if the tests have that much,
+// because they can read it then.
 func TestSyntaxIsReadWithTheStackOfTheTests(t *testing.T) {
 	if !chosen("javascript", false) {
 		return
@@ -98,7 +98,7 @@ func TestSyntaxIsReadWithTheStackOfTheTests(t *testing.T) {
 		depth         int
 		stack, memory api.Size
 	}{
-		{10_000, 0, 0}, // deeper than V8's own 984 KiB carry
+		{10_000, 0, 0}, // deeper than V8's own 984 KiB allow
 		{200_000, 256 * api.MiB, api.GiB},
 	} {
 		r := api.Run{
@@ -117,10 +117,10 @@ func TestSyntaxIsReadWithTheStackOfTheTests(t *testing.T) {
 	}
 }
 
-// Only what the parser says is a mistake of the source is one: that its stack was too small for
-// the source is what each test finds, in a verdict of its own. The control is a mistake of the
-// same depth.
-func TestSyntaxThatTheParserDoesNotDecideIsTheTests(t *testing.T) {
+// Only an error that the parser attributes to the source is a syntax error: if the parser's stack
+// is too small for the source, each test finds that, with its own verdict. The control is an error
+// at the same depth.
+func TestUndecidedSyntaxIsLeftToTheTests(t *testing.T) {
 	if !chosen("javascript", false) {
 		return
 	}

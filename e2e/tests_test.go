@@ -16,10 +16,10 @@ import (
 
 func expected(s string) *api.Bytes { b := api.Bytes(s); return &b }
 
-// Tests in one request: each is a run of its own, judged alone and compared outside.
+// Tests in one request: each is a separate run, judged alone and compared outside.
 func TestTests(t *testing.T) {
 	a := startCompiler(t)
-	r := made(unique(t, `mkdir lib; touch lib/x; cat >main <<'END'
+	r := compiledRun(uncached(t, `mkdir lib; touch lib/x; cat >main <<'END'
 #!/bin/sh
 read line
 ls -A | grep -q residue && echo residue
@@ -98,7 +98,7 @@ chmod +x main`))
 		stop := r
 		stop.StopAtFailure = true
 		res := a.run(t, stop)
-		// The slots work side by side: some that follow the first failure had begun.
+		// The slots work in parallel: some of the tests after the first failure had begun.
 		if s := res.Summary; s.Tests != 7 || s.Ran >= 7 || s.Ran < 2 || len(res.Tests) != s.Ran {
 			t.Errorf("summary %+v with %d tests", s, len(res.Tests))
 		}
@@ -121,8 +121,8 @@ chmod +x main`))
 	})
 }
 
-// Tests run side by side on all slots, and a job that holds none of them waits for
-// its turn rather than being thrown out half done.
+// Tests run in parallel on all slots, and a job that holds none of them waits for a slot instead of
+// being aborted half done.
 func TestTestsShareSlots(t *testing.T) {
 	a := startAgent(t, "--slots", "2")
 	tests := func(n int) (all []api.Test) {
@@ -144,7 +144,7 @@ func TestTestsShareSlots(t *testing.T) {
 		go func() {
 			r := sh("sleep 0.05")
 			r.Tests = tests(10)
-			r.Limits.Memory = 64 * api.MiB // a small machine promises no more to all of them
+			r.Limits.Memory = 64 * api.MiB // a small machine cannot reserve more for all of them
 			for {
 				res, err := a.Run(t.Context(), r)
 				if err == nil {
@@ -167,8 +167,8 @@ func TestTestsShareSlots(t *testing.T) {
 	}
 }
 
-// A job with many tests shares the slots with whoever else comes, also the only one: who was
-// refused and comes again has one as soon as a test ends.
+// A job with many tests shares the slots with other callers, even the only slot: a refused caller
+// that retries gets one as soon as a test ends.
 func TestTestsLeaveSlotsToOthers(t *testing.T) {
 	for _, slots := range []string{"1", "2"} {
 		t.Run(slots, func(t *testing.T) {
@@ -178,13 +178,13 @@ func TestTestsLeaveSlotsToOthers(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			defer func() { cancel(); <-ended }()
-			var told atomic.Int64
+			var finished atomic.Int64
 			go func() {
 				defer close(ended)
-				_, _ = a.RunEvents(ctx, manyTests(1000, "sleep 0.3"), nil, client.Events{Test: func(api.TestResult) { told.Add(1) }})
+				_, _ = a.RunEvents(ctx, manyTests(1000, "sleep 0.3"), nil, client.Events{Test: func(api.TestResult) { finished.Add(1) }})
 			}()
-			eventually(t, "two tests", func() bool { return told.Load() >= 2 })
-			before, begun := told.Load(), time.Now()
+			eventually(t, "two tests", func() bool { return finished.Load() >= 2 })
+			before, begun := finished.Load(), time.Now()
 			for done := 0; done < 5; {
 				res, err := a.Run(t.Context(), other)
 				if err == nil {
@@ -193,16 +193,16 @@ func TestTestsLeaveSlotsToOthers(t *testing.T) {
 					continue
 				}
 				if wantCode(t, err, api.CodeBusy); time.Since(begun) > slow(4*time.Second) {
-					t.Fatalf("%d of five runs beside a job are done after %v: each waits for one test at most", done, time.Since(begun))
+					t.Fatalf("%d of five runs next to a job are done after %v: each waits for one test at most", done, time.Since(begun))
 				}
 				time.Sleep(50 * time.Millisecond)
 			}
-			eventually(t, "the tests to go on", func() bool { return told.Load() >= before+5 })
+			eventually(t, "the tests to go on", func() bool { return finished.Load() >= before+5 })
 		})
 	}
 }
 
-// manyTests is a job of so many alike.
+// manyTests is a job of n equal tests.
 func manyTests(n int, script string) api.Run {
 	job := sh(script)
 	job.Limits.Memory = 64 * api.MiB
@@ -212,7 +212,7 @@ func manyTests(n int, script string) api.Run {
 	return job
 }
 
-// A caller who leaves cancels the tests that have not begun, and those under way.
+// A caller that leaves cancels the tests that have not begun, and those under way.
 func TestTestsCanceled(t *testing.T) {
 	a := startAgent(t)
 	r := sh("sleep 0.2")
@@ -221,9 +221,9 @@ func TestTestsCanceled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var told atomic.Int64
+	var finished atomic.Int64
 	res, err := a.RunEvents(ctx, r, nil, client.Events{Test: func(api.TestResult) {
-		if told.Add(1) == 2 {
+		if finished.Add(1) == 2 {
 			cancel()
 		}
 	}})
@@ -236,7 +236,7 @@ func TestTestsCanceled(t *testing.T) {
 	wantVerdict(t, a.run(t, sh("exit 0")), api.OK)
 }
 
-// Blobs hold what many runs share, and are sent once.
+// A blob holds data that many runs share, and is sent once.
 func TestBlobs(t *testing.T) {
 	a := startAgent(t)
 	content := fmt.Appendf(bytes.Repeat([]byte("0123456789\n"), 100000), "%s %d", t.Name(), time.Now().UnixNano())

@@ -7,10 +7,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// FIO-13: an executable input is executed, by brig and by the program, however many
-// cells are made beside it: no process that is being started holds it open for
-// writing, which the kernel would answer with ETXTBSY.
-func TestExecutableInputsBesideNewCells(t *testing.T) {
+// FIO-13: an executable input is executed, by brig and by the program, however many cells are
+// created at the same time: no starting process holds it open for writing, which the kernel would
+// answer with ETXTBSY.
+func TestExecutableInputsDuringCellCreation(t *testing.T) {
 	a := startAgent(t, "--slots", "3")
 	probe := compileC(t, "probe", `int main(void) { return 0; }`)
 	probe.Content = append(probe.Content, make([]byte, 1<<20)...)

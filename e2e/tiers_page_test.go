@@ -18,13 +18,13 @@ tier, runs ordinary programs until one fails twice, and fails itself where none 
 those of e2e/testdata/languages, each using its language's library, and the compilers at
 work on them; ` + "`(musl)`" + ` is the program of C with the C library of Alpine instead of glibc. ` + "`strict`" + `, which no language has
 by itself, is measured with the programs of compiled languages that fit one process. ` + "`managed` and `compile`" + ` allow
-what ` + "`default`" + ` allows, and are measured in what they allow beside that.
+what ` + "`default`" + ` allows, and are measured in what they allow next to that.
 Why a call is allowed, and with which arguments: ` + "`brig profile explain CALL`" + `.
 `
 )
 
-// tierGrants are what a tier allows on this machine; of managed and compile only
-// what default does not.
+// tierGrants returns what a tier allows on this machine; for managed and compile only what default
+// does not.
 func tierGrants(t testing.TB, tier string) []seccomp.Grant {
 	t.Helper()
 	p, err := seccomp.Tier(tier)
@@ -43,7 +43,7 @@ func tierGrants(t testing.TB, tier string) []seccomp.Grant {
 	})
 }
 
-// tiersKnown reads the page: tier and grant, then the program that needs it.
+// tiersKnown parses the page: tier and grant, then the program that needs it.
 func tiersKnown(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(tiersPage)
@@ -63,7 +63,8 @@ func tiersKnown(t testing.TB) map[string]string {
 	return known
 }
 
-// What a tier gains is in the page with the program that needs it, and what it loses is not.
+// What a tier gains is listed in the page with the program that needs it, and what it loses is not
+// listed.
 func TestTiersPageNamesEveryGrant(t *testing.T) {
 	known := tiersKnown(t)
 	for _, tier := range seccomp.Tiers() {

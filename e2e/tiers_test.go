@@ -16,8 +16,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// A witness is an ordinary program that needs calls of its tier: it fails in a way
-// that can be seen where one is missing.
+// A witness is an ordinary program that needs calls of its tier: if one is missing, it fails
+// visibly.
 type witness struct {
 	name  string
 	run   api.Run
@@ -28,7 +28,7 @@ type witness struct {
 
 const noVDSO = "every program on a host whose clock the vDSO cannot read, or that is started with vdso=0"
 
-// neededBeyondPrograms are grants that no program can show the need for, with what needs them.
+// neededBeyondPrograms are grants whose need no program can show, with what needs them.
 var neededBeyondPrograms = map[string]string{
 	"strict restart_syscall": "a run that is stopped, by a tracer or a freezer, and goes on: the kernel enters it",
 	"strict gettimeofday":    noVDSO,
@@ -39,22 +39,21 @@ var neededBeyondPrograms = map[string]string{
 	"default getcpu":         noVDSO,
 }
 
-// tierSection begins a tier's part of the page.
+// tierSection returns the heading of a tier's section of the page.
 func tierSection(tier string) string {
 	p, err := seccomp.Tier(tier)
 	if err != nil {
 		panic("BUG: Tiers names it: " + err.Error())
 	}
-	beside := ""
+	suffix := ""
 	if tier == "managed" || tier == "compile" {
-		beside = " Beside `default`:"
+		suffix = " Next to `default`:"
 	}
-	return fmt.Sprintf("\n## %s\n\n%d calls: %s.%s\n\n| without | this fails |\n|---|---|\n", tier, len(p.Allows()), seccomp.About(tier), beside)
+	return fmt.Sprintf("\n## %s\n\n%d calls: %s.%s\n\n| without | this fails |\n|---|---|\n", tier, len(p.Allows()), seccomp.About(tier), suffix)
 }
 
-// TestTiers takes each call and each argument away from each tier and looks for a
-// program that fails then, first the one that the page names already. It writes
-// docs/tiers.md.
+// TestTiers removes each call and each argument from each tier and looks for a program that then
+// fails, first the one that the page already names. It writes docs/tiers.md.
 func TestTiers(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--max-wall", "10m", "--max-cpu", "10m")
 	known := tiersKnown(t)
@@ -62,7 +61,7 @@ func TestTiers(t *testing.T) {
 	page.WriteString(tiersHead)
 	asked := strings.Fields(os.Getenv("BRIG_TIERS_ONLY"))
 	for _, tier := range seccomp.Tiers() {
-		if len(asked) > 0 && !slices.Contains(asked, tier) { // as the page has it
+		if len(asked) > 0 && !slices.Contains(asked, tier) { // unchanged from the page
 			page.WriteString(tierSection(tier))
 			for _, g := range tierGrants(t, tier) {
 				if name := known[tier+" "+g.String()]; name != "" {
@@ -74,16 +73,16 @@ func TestTiers(t *testing.T) {
 		s := &search{agent: a, t: t, tier: tier, found: map[string]string{}, slots: make(chan struct{}, 2)}
 		var hold []witness
 		for _, w := range witnesses(t, a, tier) {
-			if how := s.broken(w); how != "" {
+			if how := s.failureWithout(w); how != "" {
 				t.Errorf("%s does not hold under %s: %s", w.name, tier, how)
 			} else {
 				hold = append(hold, w)
 			}
 		}
 		grants := tierGrants(t, tier)
-		s.again(grants, known, hold)
+		s.recheck(grants, known, hold)
 		for _, w := range hold {
-			s.neededBy(w, s.open(grants))
+			s.neededBy(w, s.unproven(grants))
 		}
 		page.WriteString(tierSection(tier))
 		for _, g := range grants {
@@ -116,15 +115,15 @@ func (s *search) note(g seccomp.Grant, name string) {
 	s.found[g.String()] = name
 }
 
-// open are the grants whose need nothing has shown.
-func (s *search) open(all []seccomp.Grant) []seccomp.Grant {
+// unproven returns the grants whose need no program has shown yet.
+func (s *search) unproven(all []seccomp.Grant) []seccomp.Grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(all), func(g seccomp.Grant) bool { return s.found[g.String()] != "" })
 }
 
-// again looks whether the programs that the page names still need what it says.
-func (s *search) again(grants []seccomp.Grant, known map[string]string, all []witness) {
+// recheck checks whether the programs that the page names still need their grants.
+func (s *search) recheck(grants []seccomp.Grant, known map[string]string, all []witness) {
 	var wg sync.WaitGroup
 	for _, g := range grants {
 		if why := neededBeyondPrograms[s.tier+" "+g.String()]; why != "" {
@@ -133,7 +132,7 @@ func (s *search) again(grants []seccomp.Grant, known map[string]string, all []wi
 		}
 		name := known[s.tier+" "+g.String()]
 		if language, _, _ := strings.Cut(name, " "); len(askedLanguages()) > 0 && !slices.Contains(askedLanguages(), language) && name != "" {
-			s.note(g, name) // as the page has it: its language is not asked for
+			s.note(g, name) // unchanged from the page: its language is not selected
 			continue
 		}
 		i := slices.IndexFunc(all, func(w witness) bool { return w.name == name })
@@ -141,7 +140,7 @@ func (s *search) again(grants []seccomp.Grant, known map[string]string, all []wi
 			continue
 		}
 		wg.Go(func() {
-			if s.broken(all[i], g) != "" {
+			if s.failureWithout(all[i], g) != "" {
 				s.note(g, all[i].name)
 			}
 		})
@@ -149,14 +148,14 @@ func (s *search) again(grants []seccomp.Grant, known map[string]string, all []wi
 	wg.Wait()
 }
 
-// neededBy finds which of grants a program needs. A program that holds without all of
-// them needs none; else each half is looked at.
+// neededBy finds which of the grants a program needs. A program that works without all of them
+// needs none; otherwise each half is checked.
 func (s *search) neededBy(w witness, grants []seccomp.Grant) {
-	if len(grants) == 0 || s.broken(w, grants...) == "" {
+	if len(grants) == 0 || s.failureWithout(w, grants...) == "" {
 		return
 	}
 	if len(grants) == 1 {
-		if s.broken(w, grants...) != "" { // it was not by chance
+		if s.failureWithout(w, grants...) != "" { // it did not fail by chance
 			s.note(grants[0], w.name)
 		}
 		return
@@ -168,9 +167,8 @@ func (s *search) neededBy(w witness, grants []seccomp.Grant) {
 	wg.Wait()
 }
 
-// broken runs a program under the tier without some grants and says what is wrong
-// with it.
-func (s *search) broken(w witness, without ...seccomp.Grant) string {
+// failureWithout runs a program under the tier without some grants and returns what is wrong with it.
+func (s *search) failureWithout(w witness, without ...seccomp.Grant) string {
 	s.slots <- struct{}{}
 	defer func() { <-s.slots }()
 	p, err := seccomp.TierWithout(s.tier, without...)
@@ -183,7 +181,7 @@ func (s *search) broken(w witness, without ...seccomp.Grant) string {
 	}
 	w.run.Profile = ""
 	w.run.Limits.CPU, w.run.Limits.Wall = slowly(w.patience), slowly(w.patience)
-	// Not the harness's Run: a profile without execve is refused, as it must be.
+	// This is not the harness's Run: a profile without execve is refused, as it must be.
 	res, err := s.Client.Run(s.t.Context(), w.run)
 	var refusal *api.Error
 	if errors.As(err, &refusal) && refusal.Code == api.CodeBadProfile {
@@ -198,7 +196,7 @@ func (s *search) broken(w witness, without ...seccomp.Grant) string {
 	return strings.Join(seen.said, "; ")
 }
 
-// failures keeps what a check would have failed for.
+// failures records the messages with which a check would have failed.
 type failures struct {
 	testing.TB
 	said []string

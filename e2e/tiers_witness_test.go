@@ -15,11 +15,11 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// tellingCases are the cases of languages that use much, those that use most first.
+// tellingCases are the language cases that use many calls, those that use most first.
 var tellingCases = []string{"files", "records", "processes", "signals", "machine", "timers", "events", "locks", "library", "child", "thread", "several", "exception", "add", "hello"}
 
-// witnesses are those of a tier: the programs of its languages, and their compilers.
-// The tier strict is no language's own: it has the programs that fit one process.
+// witnesses returns those of a tier: the programs of its languages, and their compilers. The tier
+// strict is the default of no language: it has the programs that are one process.
 func witnesses(t *testing.T, a *agent, tier string) []witness {
 	t.Helper()
 	var list []witness
@@ -33,7 +33,7 @@ func witnesses(t *testing.T, a *agent, tier string) []witness {
 		images.load(t, a, l.Image)
 		for _, c := range languageCases {
 			run, ok := languageRun(t, l, c.name)
-			if !ok || !slices.Contains(tellingCases, c.name) || strict && !c.alone {
+			if !ok || !slices.Contains(tellingCases, c.name) || strict && !c.singleProcess {
 				continue
 			}
 			if c.change != nil {
@@ -54,17 +54,17 @@ func witnesses(t *testing.T, a *agent, tier string) []witness {
 	return list
 }
 
-// askedLanguages are those of $BRIG_TIERS_LANGUAGES, where not all images are to be
-// built; none: all.
+// askedLanguages are those of $BRIG_TIERS_LANGUAGES, for when not all images should be built;
+// empty: all.
 func askedLanguages() []string { return strings.Fields(os.Getenv("BRIG_TIERS_LANGUAGES")) }
 
 func caseRank(name string) int { return slices.Index(tellingCases, strings.Fields(name)[1]) }
 
-// muslWitnesses are a program of C once more, with the C library of Alpine, Zig and
-// Rust's musl targets: it makes other calls than glibc for the same functions.
+// muslWitnesses are a C program built again with the C library of Alpine, Zig and Rust's musl
+// targets: it makes other calls than glibc for the same functions.
 func muslWitnesses(t *testing.T, l rootfs.Language, c languageCase, run api.Run) []witness {
 	t.Helper()
-	if c.name == "library" || c.name == "several" || len(run.Files) > 0 { // its zones and tmpfile are glibc's matter
+	if c.name == "library" || c.name == "several" || len(run.Files) > 0 { // its time zones and tmpfile are specific to glibc
 		return nil
 	}
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func muslWitnesses(t *testing.T, l rootfs.Language, c languageCase, run api.Run)
 	return []witness{{"c " + c.name + " (musl)", r, func(t testing.TB, res api.Result) { c.check(t, l, res) }, 4}}
 }
 
-// compilerWitness is the compiler of a language at work on a program.
+// compilerWitness is the compiler of a language, compiling a program.
 func compilerWitness(t *testing.T, l rootfs.Language, name string, run api.Run) witness {
 	t.Helper()
 	files := append([]api.File{{Name: l.SourceFile, Content: run.Source}}, run.Files...)
@@ -94,6 +94,6 @@ func compilerWitness(t *testing.T, l rootfs.Language, name string, run api.Run) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Argv = rootfs.Words{Source: l.SourceFile, Sources: l.Sources(files, l.SourceFile), Flags: flags, Memory: r.Limits.Memory}.Expand(l.Compile, nil)
+	r.Argv = rootfs.Placeholders{Source: l.SourceFile, Sources: l.Sources(files, l.SourceFile), Flags: flags, Memory: r.Limits.Memory}.Expand(l.Compile, nil)
 	return witness{l.Name + " " + name + " (its compiler)", r, func(t testing.TB, res api.Result) { wantVerdict(t, res, api.OK) }, 30}
 }

@@ -94,7 +94,7 @@ func hit(name string) func(api.Result) bool {
 	}
 }
 
-// PID-03, OUT-05: what a daemon keeps open holds nothing up.
+// PID-03, OUT-05: the descriptors that a daemon keeps open delay nothing.
 func TestADaemonDiesWithTheRun(t *testing.T) {
 	a := startAgent(t)
 	daemon := compileC(t, "daemon", `#include <stdio.h>
@@ -115,8 +115,8 @@ int main(void) { puts("main"); fflush(stdout); if (!fork()) { setsid(); if (!for
 	}
 }
 
-// MEM-16: a peak is this run's, not the cell's.
-func TestPeakIsOfThisRun(t *testing.T) {
+// MEM-16: a peak belongs to this run, not to the cell.
+func TestPeakIsPerRun(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	hog := compileC(t, "hog", `#include <stdlib.h>
 #include <string.h>
@@ -127,8 +127,8 @@ int main(int c, char **v) { size_t n = atol(v[1]) << 20; char *p = malloc(n); me
 		if res.Usage.Memory.Value == nil {
 			t.Fatalf("memory unknown: %s", res.Usage.Memory.Source)
 		}
-		// Version 1 charges pages in batches of each processor, so a peak may be a
-		// little below what the program touched.
+		// cgroup v1 charges pages in batches per processor, so a peak may be a little below what
+		// the program touched.
 		got, want := *res.Usage.Memory.Value, map[string]int64{"100": 100, "1": 1, "60": 60, "2": 2}[mib]<<20
 		if got < want-1<<20 || got > want+4<<20 || got == 0 {
 			t.Errorf("a program of %d bytes is said to have used %d", want, got)

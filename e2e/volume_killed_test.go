@@ -16,7 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// counting writes numbers to /workspace/n, and tells each when it is on disk.
+// counting writes numbers to /workspace/n, and prints each when it is on disk.
 const counting = `#include <stdio.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -32,14 +32,14 @@ int main(int argc, char **argv) {
 	}
 }`
 
-// A lines keeps the last whole line.
-type lines struct {
+// A lastLine keeps the last complete line.
+type lastLine struct {
 	mu   sync.Mutex
 	rest []byte // guarded by mu
 	last int    // guarded by mu
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *lastLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rest = append(l.rest, p...)
@@ -53,35 +53,35 @@ func (l *lines) Write(p []byte) (int, error) {
 	}
 }
 
-func (l *lines) number() int {
+func (l *lastLine) number() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-// counts has a counter run in a session until it has told a number.
-func (a *agent) counts(t testing.TB, id string, most int, args ...string) (told *lines, ended <-chan struct{}) {
+// startCounter runs a counter in a session, and returns when it has printed at least most.
+func (a *agent) startCounter(t testing.TB, id string, most int, args ...string) (printed *lastLine, ended <-chan struct{}) {
 	t.Helper()
 	probe := compileC(t, "counter", counting)
 	if err := a.PutFile(t.Context(), id, "counter", bytes.NewReader(probe.Content), true); err != nil {
 		t.Fatal(err)
 	}
-	told = new(lines)
+	printed = new(lastLine)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = a.ExecStream(t.Context(), id, api.Exec{Argv: append([]string{"./counter"}, args...)}, nil, told, io.Discard)
+		_, _ = a.ExecStream(t.Context(), id, api.Exec{Argv: append([]string{"./counter"}, args...)}, nil, printed, io.Discard)
 	}()
-	for deadline := patience(); told.number() < most; time.Sleep(5 * time.Millisecond) {
+	for deadline := patience(); printed.number() < most; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the counter stands at %d\n%s", told.number(), a.log)
+			t.Fatalf("the counter stands at %d\n%s", printed.number(), a.log)
 		}
 	}
-	return told, done
+	return printed, done
 }
 
-// sound demands that a volume that nobody has is a file system without a fault.
-func (a *agent) sound(t testing.TB, uid, base string) {
+// wantCleanFileSystem demands that the file system of a volume that is not in use has no errors.
+func (a *agent) wantCleanFileSystem(t testing.TB, uid, base string) {
 	t.Helper()
 	testenv.NeedTool(t, "e2fsck", "e2fsprogs")
 	out, err := exec.Command("e2fsck", "-fn", filepath.Join(a.dir, "volumes", uid, base)).CombinedOutput()
@@ -90,42 +90,42 @@ func (a *agent) sound(t testing.TB, uid, base string) {
 	}
 }
 
-// What a program was told to be on disk is there after a SIGKILL of brigd in mid-write,
-// however soon the next one is asked for it; and nothing but the file is left: no mount,
-// no loop device, no lock.
+// What a program knows to be on disk is there after a SIGKILL of brigd during a write, however soon
+// it is requested from the next agent; and only the file is left: no mount, no loop device, no
+// lock.
 func TestVolumeOutlivesAKilledAgent(t *testing.T) {
 	testenv.NeedRoot(t)
 	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
-	dir := placeOf(t, "brig-e2e-")
+	dir := publicDir(t, "brig-e2e-")
 	testenv.CleanHost(t)
 	a := launch(t, dir, dataDir(t))
 	last := 0
 	for range rounds(5) {
-		s := a.keeps(t, "v", nil)
-		told, ended := a.counts(t, s.ID, 20)
+		s := a.volumeSession(t, "v", nil)
+		printed, ended := a.startCounter(t, s.ID, 20)
 		a.kill()
 		<-ended
-		last = told.number()
+		last = printed.number()
 		a = launch(t, dir, dataDir(t))
-		s = a.keeps(t, "v", nil) // while the dead agent's cell may still be going
+		s = a.volumeSession(t, "v", nil) // while the dead agent's cell may still be ending
 		n, err := strconv.Atoi(strings.TrimSpace(string(a.exec(t, s.ID, "cat /workspace/n").Stdout)))
 		if err != nil || n < last {
 			t.Errorf("%d, %v; want at least %d, which was on disk", n, err, last)
 		}
-		a.end(t, s.ID)
+		a.endSession(t, s.ID)
 		a.noLoops(t)
-		a.sound(t, "0", "v.ext4")
+		a.wantCleanFileSystem(t, "0", "v.ext4")
 	}
 	a.stop()
 }
 
-// A crash of the host is a copy of the file while it is written to: the journal is
+// A copy of the file that is made during writes simulates a crash of the host: the journal is
 // replayed, and what was on disk is there.
 func TestVolumeReplaysItsJournal(t *testing.T) {
 	a := volumeAgent(t)
-	s := a.keeps(t, "v", nil)
-	told, _ := a.counts(t, s.ID, 50, "pause")
-	a.says(t, s.ID, "echo never synced >/workspace/late", "")
+	s := a.volumeSession(t, "v", nil)
+	printed, _ := a.startCounter(t, s.ID, 50, "pause")
+	a.wantOutput(t, s.ID, "echo never synced >/workspace/late", "")
 	at := filepath.Join(a.dir, "volumes", "0")
 	if out, err := exec.Command("cp", filepath.Join(at, "v.ext4"), filepath.Join(at, "crash.ext4")).CombinedOutput(); err != nil {
 		t.Fatalf("cp: %v %s", err, out)
@@ -134,50 +134,50 @@ func TestVolumeReplaysItsJournal(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "needs_recovery") {
 		t.Errorf("the copy needs no recovery: %v\n%s", err, out)
 	}
-	c := a.keeps(t, "crash", nil)
-	a.says(t, c.ID, "cat /workspace/n", strconv.Itoa(told.number())+"\n")
-	a.end(t, c.ID)
-	a.sound(t, "0", "crash.ext4")
-	a.end(t, s.ID)
-	a.sound(t, "0", "v.ext4")
+	c := a.volumeSession(t, "crash", nil)
+	a.wantOutput(t, c.ID, "cat /workspace/n", strconv.Itoa(printed.number())+"\n")
+	a.endSession(t, c.ID)
+	a.wantCleanFileSystem(t, "0", "crash.ext4")
+	a.endSession(t, s.ID)
+	a.wantCleanFileSystem(t, "0", "v.ext4")
 }
 
-// Two agents on one directory, which nobody should have, never mount one file system
-// twice: the second waits a while and refuses, until the first has let go or is killed.
+// Two agents on one directory, which is not supported, never mount one file system twice: the
+// second waits a while and refuses, until the first has released it or is killed.
 func TestVolumeOfTwoAgents(t *testing.T) {
 	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
-	waits(t)
-	one, two := placeOf(t, "brig-e2e-"), placeOf(t, "brig-e2e-")
+	parallelTest(t)
+	one, two := publicDir(t, "brig-e2e-"), publicDir(t, "brig-e2e-")
 	a := launch(t, one, dataDir(t))
 	b := launch(t, two, dataDir(t), "--volumes", filepath.Join(one, "volumes"))
-	s := a.keeps(t, "v", least)
-	a.says(t, s.ID, "echo one >/workspace/f", "")
+	s := a.volumeSession(t, "v", smallest)
+	a.wantOutput(t, s.ID, "echo one >/workspace/f", "")
 	var asking sync.WaitGroup
 	for _, how := range []func(*api.VolumeRequest){nil, func(v *api.VolumeRequest) { v.Shared = true }, func(v *api.VolumeRequest) { v.ReadOnly = true }} {
-		asking.Go(func() { b.keepsNot(t, "v", how, api.CodeConflict) })
+		asking.Go(func() { b.refusedVolumeSession(t, "v", how, api.CodeConflict) })
 	}
 	asking.Wait()
 	wantCode(t, b.DeleteVolume(t.Context(), "v"), api.CodeConflict)
 	if n := len(loops(t, one)); n != 1 {
 		t.Errorf("%d loop devices; want one", n)
 	}
-	a.end(t, s.ID)
-	s = b.keeps(t, "v", nil)
-	b.says(t, s.ID, "cat /workspace/f; echo two >/workspace/f; sync", "one\n")
-	a.keepsNot(t, "v", nil, api.CodeConflict)
+	a.endSession(t, s.ID)
+	s = b.volumeSession(t, "v", nil)
+	b.wantOutput(t, s.ID, "cat /workspace/f; echo two >/workspace/f; sync", "one\n")
+	a.refusedVolumeSession(t, "v", nil, api.CodeConflict)
 	b.kill()
-	s = a.keeps(t, "v", nil)
-	a.says(t, s.ID, "cat /workspace/f", "two\n")
-	a.end(t, s.ID)
+	s = a.volumeSession(t, "v", nil)
+	a.wantOutput(t, s.ID, "cat /workspace/f", "two\n")
+	a.endSession(t, s.ID)
 
-	// Both make the same at once: one of them has it.
+	// Both create the same volume at once: one of them gets it.
 	b = launch(t, two, dataDir(t), "--volumes", filepath.Join(one, "volumes"))
 	var wg sync.WaitGroup
 	made := make(chan error, 8)
 	for i := range 8 {
 		wg.Go(func() {
 			ask := api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}
-			withVolume("w", least)(&ask)
+			withVolume("w", smallest)(&ask)
 			_, err := []*agent{a, b}[i%2].CreateSession(t.Context(), ask)
 			made <- err
 		})

@@ -11,22 +11,22 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// bareDev is a /dev as a container may have it: no loop devices, and no way to one.
+// bareDev is a /dev as a container may have it: no loop devices, and no way to create one.
 const bareDev = `mount -t tmpfs -o mode=755 tmpfs /dev
 mknod -m 666 /dev/null c 1 3; mknod -m 666 /dev/zero c 1 5; mknod -m 666 /dev/full c 1 7
 mknod -m 666 /dev/random c 1 8; mknod -m 666 /dev/urandom c 1 9; ln -s /proc/self/fd /dev/fd; `
 
-// A host that lacks what a volume needs is refused when one is asked for, with what it
-// lacks and how to get it. Nothing is half made, and all else works. That the
-// kernel has no ext4 is TestNoVolumesWithoutTheFileSystem in runtime.
-func TestVolumesWithoutWhatTheyNeed(t *testing.T) {
+// A host that lacks what a volume needs refuses a request for one, with what is missing and how to
+// get it. Nothing is left half created, and everything else works.
+// TestVolumesNeedExt4 in runtime covers a kernel without ext4.
+func TestVolumesOnAHostWithoutSupport(t *testing.T) {
 	testenv.NeedRoot(t)
 	unshare := testenv.NeedTool(t, "unshare", "util-linux")
 	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
 	for _, tt := range []struct {
 		name, hide string
 		says       []string
-		doctor     string // what it says there; empty: it does not look at that
+		doctor     string // what doctor reports; empty: it does not check that
 	}{
 		{"no mkfs.ext4", `for f in /usr/sbin/mkfs.ext4 /sbin/mkfs.ext4 $(command -v mkfs.ext4); do mount --bind /dev/null "$(readlink -f "$f")"; done`,
 			[]string{"mkfs.ext4 is not installed", "install the package e2fsprogs"}, "mkfs.ext4 is not installed"},
@@ -35,7 +35,7 @@ func TestVolumesWithoutWhatTheyNeed(t *testing.T) {
 		{"no way to reserve space", `mount -t ramfs ramfs "$VOLUMES"`, []string{"cannot reserve space", "keep volumes on ext4, xfs or btrfs", "--volumes"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := placeOf(t, "brig-e2e-")
+			dir := publicDir(t, "brig-e2e-")
 			volumes := filepath.Join(dir, "volumes")
 			if err := os.Mkdir(volumes, 0o700); err != nil {
 				t.Fatal(err)
@@ -44,7 +44,7 @@ func TestVolumesWithoutWhatTheyNeed(t *testing.T) {
 			under := []string{unshare, "--mount", "--propagation", "private", "env", "VOLUMES=" + volumes, "sh", "-ec", tt.hide + "\n" + `exec "$@"`, "sh"}
 			a := launchUnder(t, dir, dataDir(t), under, nil)
 			t.Cleanup(a.stop)
-			e := a.keepsNot(t, "v", least, api.CodeUnsupported)
+			e := a.refusedVolumeSession(t, "v", smallest, api.CodeUnsupported)
 			for _, word := range tt.says {
 				if !strings.Contains(e.Message, word) {
 					t.Errorf("refused with %q; want %q in it", e.Message, word)
@@ -58,13 +58,13 @@ func TestVolumesWithoutWhatTheyNeed(t *testing.T) {
 			}
 			a.noLoops(t)
 			plain := a.session(t, nil)
-			a.says(t, plain.ID, "echo works", "works\n")
-			a.end(t, plain.ID)
+			a.wantOutput(t, plain.ID, "echo works", "works\n")
+			a.endSession(t, plain.ID)
 			if tt.doctor == "" {
 				return
 			}
 			doctor := exec.CommandContext(t.Context(), under[0], append(under[1:], binary(t, "brig"), "doctor")...)
-			out, _ := doctor.CombinedOutput() // its exit code is of all that it looks at
+			out, _ := doctor.CombinedOutput() // its exit code covers all of its checks
 			if !strings.Contains(string(out), tt.doctor) {
 				t.Errorf("brig doctor does not say %q:\n%s", tt.doctor, out)
 			}

@@ -14,46 +14,46 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A written is what a worker was told is done.
-type written struct {
+// A confirmed is what the service has confirmed to each worker.
+type confirmed struct {
 	mu   sync.Mutex
 	runs []string    // guarded by mu
 	last map[int]int // guarded by mu; by worker
 }
 
-func (w *written) note(worker, n int, run string) {
+func (w *confirmed) note(worker, n int, run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.runs = append(w.runs, run)
 	w.last[worker] = n
 }
 
-func (w *written) count() int {
+func (w *confirmed) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.runs)
 }
 
-// The service and its agent are killed in turn while execs write to a project's volume:
-// whatever was answered is in the volume and in the history, and what is left of the dead
-// is in nobody's way.
-func TestVolumeUnderAKilledServiceAndAgent(t *testing.T) {
+// The service and its agent are killed in turn while execs write to a project's volume: every
+// answered exec is in the volume and in the history, and what the killed processes leave disturbs
+// no one.
+func TestVolumeSurvivesAKilledServiceAndAgent(t *testing.T) {
 	a := volumeAgent(t, sharedFlags...)
 	data := filepath.Join(a.dir, "gateway")
 	s := launchService(t, a, data)
 	defer func() { s.stop() }()
-	told := &written{last: map[int]int{}}
+	acknowledged := &confirmed{last: map[int]int{}}
 	n := 0
 	for round, victim := range []string{"service", "agent", "service", "agent"}[:2*rounds(2)] {
-		id := s.keepWhenFree(t, fmt.Sprint(round))
-		for worker, last := range told.last {
+		id := s.retryVolumeSession(t, fmt.Sprint(round))
+		for worker, last := range acknowledged.last {
 			got, err := strconv.Atoi(strings.TrimSpace(string(s.exec(id, fmt.Sprintf("cat /workspace/w%d", worker)).Stdout)))
 			if err != nil || got < last {
 				t.Errorf("round %d: worker %d finds %d, %v; want at least %d", round, worker, got, err, last)
 			}
 		}
 		var wg sync.WaitGroup
-		before := told.count()
+		before := acknowledged.count()
 		for worker := range 3 {
 			first := n
 			wg.Go(func() {
@@ -69,13 +69,13 @@ func TestVolumeUnderAKilledServiceAndAgent(t *testing.T) {
 					if err != nil || res.StatusCode != http.StatusOK || r.Verdict != api.OK {
 						return
 					}
-					told.note(worker, i, r.Run)
+					acknowledged.note(worker, i, r.Run)
 				}
 			})
 		}
-		for deadline := patience(); told.count() < before+15; time.Sleep(5 * time.Millisecond) {
+		for deadline := patience(); acknowledged.count() < before+15; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("few execs are answered: %d", told.count()-before)
+				t.Fatalf("few execs are answered: %d", acknowledged.count()-before)
 			}
 		}
 		n += 1000
@@ -97,19 +97,19 @@ func TestVolumeUnderAKilledServiceAndAgent(t *testing.T) {
 	}](s, "/v1/history?limit=1000") {
 		kept[e.Run] = true
 	}
-	for _, id := range told.runs {
+	for _, id := range acknowledged.runs {
 		if !kept[id] {
 			t.Errorf("exec %s was answered and is not in the history", id)
 		}
 	}
 }
 
-// keepWhenFree makes a session with the volume as soon as what was killed has let go.
-func (s *service) keepWhenFree(t testing.TB, task string) string {
+// retryVolumeSession creates a session with the volume as soon as the killed processes have released it.
+func (s *service) retryVolumeSession(t testing.TB, task string) string {
 	t.Helper()
 	var said string
 	for deadline := patience(); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		res, err := s.request(t.Context(), "POST", "/v1/sessions", keeping("p", task, api.VolumeRequest{}))
+		res, err := s.request(t.Context(), "POST", "/v1/sessions", volumeSessionRequest("p", task, api.VolumeRequest{}))
 		if err != nil {
 			t.Fatal(err)
 		}

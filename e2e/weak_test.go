@@ -11,8 +11,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// AGT-16: on a host that gives brigd too little it does not start, says what is
-// missing, and leaves nothing. The control is every other test: there it starts.
+// AGT-16: on a host that gives brigd too little it does not start, says what is missing, and leaves
+// nothing. The control is every other test: there it starts.
 func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 	testenv.NeedRoot(t)
 	setpriv := testenv.NeedTool(t, "setpriv", "util-linux")
@@ -31,12 +31,12 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 		{"without CAP_MKNOD", without("mknod"), nil, "mknod"},
 		{"with few open files and no right to more", append(without("sys_resource"), prlimit, "--nofile=40:40"), nil, "LimitNOFILE="},
 		{"with a /proc that is covered in part", []string{"unshare", "--mount", "--propagation", "private", "sh", "-c",
-			`awk '/ - proc /{print $5}' /proc/self/mountinfo | while read -r m; do mount --bind /dev/null "$m/version"; done; exec "$@"`, "sh"}, nil, "/proc/version is mounted over"},
+			`awk '/ - proc /{print $5}' /proc/self/mountinfo | while read -r m; do mount --bind /dev/null "$m/version"; done; exec "$@"`, "sh"}, nil, "/proc/version is covered by a mount"},
 		{"with more slots than ids", nil, []string{"--slots", "5000"}, "5000 slots"},
 		{"with a run directory others cannot pass", nil, []string{"--run-dir", "closed/run"}, "cannot pass through"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := placeOf(t, "brig-e2e-")
+			dir := publicDir(t, "brig-e2e-")
 			if err := os.Mkdir(filepath.Join(dir, "closed"), 0o700); err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// posture prints the program's world, one fact a line.
+// posture prints the program's environment, one fact per line.
 const posture = `
 echo "# ids"; id -u; id -g; grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Sig(Ign|Blk|Cgt)|Umask)' /proc/self/status
 echo "# user"; grep 1000 /etc/passwd /etc/group
@@ -29,7 +29,7 @@ echo "# network"; cat /proc/self/net/dev 2>&1 | grep -c : ; hostname
 echo "# writable"; find / -xdev -type d -writable 2>/dev/null; for d in /box /tmp /dev/shm /dev /proc /etc /usr /; do touch $d/.probe 2>/dev/null && echo "can write $d"; done; true
 `
 
-// normalised takes out what differs from host to host and run to run.
+// normalised replaces what differs between hosts and between runs.
 func normalised(s string) string {
 	for _, r := range []struct{ from, to string }{
 		{`pipe:\[\d+\]`, "pipe"},
@@ -42,17 +42,17 @@ func normalised(s string) string {
 	} {
 		s = regexp.MustCompile(r.from).ReplaceAllString(s, r.to)
 	}
-	head, rest, _ := strings.Cut(s, "# mounts\n") // their order is the kernel's
+	head, rest, _ := strings.Cut(s, "# mounts\n") // the kernel decides their order
 	mounts, rest, _ := strings.Cut(rest, "# cgroups\n")
 	lines := strings.Split(strings.TrimSpace(mounts), "\n")
 	slices.Sort(lines)
 	return head + "# mounts\n" + strings.Join(lines, "\n") + "\n# cgroups\n" + rest
 }
 
-// The program's world is what the documentation says, to the last mount, in both
-// modes, in a new cell and in one that has served many runs. NS-11, NS-13, FS-06,
-// FS-12, PRC-04, PRC-07, CAP-01, CAP-02, CAP-09, CAP-10.
-func TestWorld(t *testing.T) {
+// A program sees the environment that the documentation describes, to the last mount, in both
+// modes, in a new cell and in one that has served many runs. NS-11, NS-13, FS-06, FS-12, PRC-04,
+// PRC-07, CAP-01, CAP-02, CAP-09, CAP-10.
+func TestProgramEnvironment(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	look := func(mode api.Mode) string {
 		r := sh(posture)
@@ -81,7 +81,7 @@ func TestWorld(t *testing.T) {
 		if got == string(want) {
 			return
 		}
-		t.Errorf("%s differs from %s (go test ./e2e -run TestWorld -update):\n%s", what, golden, lineDiff(string(want), got))
+		t.Errorf("%s differs from %s (go test ./e2e -run TestProgramEnvironment -update):\n%s", what, golden, lineDiff(string(want), got))
 	}
 	same("the first run of a cell", first)
 	for range 48 {
@@ -109,8 +109,8 @@ func lineDiff(want, got string) string {
 	return b.String()
 }
 
-// A writable root is writable, and gone with the run: what one installs there the next
-// does not find (RES-20).
+// A writable root is writable, and is discarded with the run: the next run does not find what was
+// installed there (RES-20).
 func TestWritableRootIsThrownAway(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	for range 3 {

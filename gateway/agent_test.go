@@ -20,8 +20,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/openapitest"
 )
 
-// serveFake gives a service in front of an agent that answers as mux does. How it is,
-// and what languages it has, are said already.
+// serveFake returns a service in front of an agent that responds as mux does. The responses for
+// health and languages are predefined.
 func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest.Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gateway") // t.TempDir is too long for a socket's name
@@ -45,7 +45,7 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 	go agent.Serve(ln)
 	t.Cleanup(func() { agent.Close() })
 
-	store, err := history.Open(t.Context(), filepath.Join(dir, "history.db"), history.Keep{})
+	store, err := history.Open(t.Context(), filepath.Join(dir, "history.db"), history.RetentionLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 	})
 	c := client.New(filepath.Join(dir, "s"))
 	t.Cleanup(c.Close)
-	cfg := Config{Agent: c, History: store, Places: 8}
+	cfg := Config{Agent: c, History: store, QueuePlaces: 8}
 	if change != nil {
 		change(&cfg)
 	}
@@ -71,7 +71,7 @@ func serveFake(t *testing.T, mux *http.ServeMux, change func(*Config)) *httptest
 
 func say(w http.ResponseWriter, status int, v any) {
 	if r, is := v.(api.Result); is {
-		v = whole(r)
+		v = completeResult(r)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -83,23 +83,23 @@ func say(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(text)
 }
 
-// quiet is a session in which nothing goes on.
-func quiet(id string) api.Session {
+// idleSession is a session without activity.
+func idleSession(id string) api.Session {
 	return api.Session{ID: id, State: api.SessionQuiet, Network: "none", Idle: api.SessionIdle, Life: api.SessionLife}
 }
 
-// whole is a result with what every agent's has.
-func whole(r api.Result) api.Result {
+// completeResult fills in the fields that every agent's result has.
+func completeResult(r api.Result) api.Result {
 	r.Stage = cmp.Or(r.Stage, api.StageRun)
 	r.Tests = slices.Clone(r.Tests)
 	for i := range r.Tests {
-		r.Tests[i].Result = whole(r.Tests[i].Result)
+		r.Tests[i].Result = completeResult(r.Tests[i].Result)
 	}
 	return r
 }
 
-// carried answers a run as it was asked for: in one piece, or as a stream.
-func carried(w http.ResponseWriter, r *http.Request, res api.Result) {
+// answerRun responds to a run in the requested form: as one document, or as a stream.
+func answerRun(w http.ResponseWriter, r *http.Request, res api.Result) {
 	if r.Header.Get("Upgrade") == "" {
 		say(w, 200, res)
 		return
@@ -116,7 +116,7 @@ func carried(w http.ResponseWriter, r *http.Request, res api.Result) {
 		_, _ = c.Write(append(head, payload...))
 	}
 	_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
-	frame(api.FrameTaken, nil)
+	frame(api.FrameAdmitted, nil)
 	for buf, k := make([]byte, api.FrameMax), api.FrameType(0); err == nil && k != api.FrameStdinEnd; {
 		k, _, err = api.ReadFrame(rw, buf)
 	}
@@ -136,7 +136,7 @@ func carried(w http.ResponseWriter, r *http.Request, res api.Result) {
 		}
 		frame(k, text)
 	}
-	res = whole(res)
+	res = completeResult(res)
 	for _, one := range res.Tests {
 		pieces(api.FrameTest, one)
 	}
@@ -144,12 +144,12 @@ func carried(w http.ResponseWriter, r *http.Request, res api.Result) {
 	pieces(api.FrameResult, res)
 }
 
-// deny is how an agent says an error.
+// deny sends an error as an agent does.
 func deny(w http.ResponseWriter, status int, e *api.Error) {
 	say(w, status, map[string]any{"error": e})
 }
 
-// keysOf makes keys, and gives for each name the header that brings its token.
+// keysOf creates keys, and returns for each name the header with its token.
 func keysOf(t *testing.T, list ...Key) (keys *Keys, as map[string][]string) {
 	t.Helper()
 	text, as := "keys:\n", map[string][]string{}
@@ -167,7 +167,7 @@ func keysOf(t *testing.T, list ...Key) (keys *Keys, as map[string][]string) {
 	return keys, as
 }
 
-// page is the text that a GET gives, with its header.
+// page returns the text and header of the response to a GET.
 func page(t *testing.T, web *httptest.Server, path string) (status int, text string, header http.Header) {
 	t.Helper()
 	res, err := web.Client().Get(web.URL + path)
@@ -182,7 +182,7 @@ func page(t *testing.T, web *httptest.Server, path string) (status int, text str
 	return res.StatusCode, string(b), res.Header
 }
 
-// send makes a request and decodes the answer.
+// send sends a request and decodes the response.
 func send(t *testing.T, web *httptest.Server, method, path, body string, into any, header ...string) (status int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, web.URL+path, strings.NewReader(body))
@@ -206,7 +206,7 @@ func send(t *testing.T, web *httptest.Server, method, path, body string, into an
 	if err != nil {
 		t.Errorf("%s %s: %d, %v", method, path, res.StatusCode, err)
 	}
-	if err := doc.Body(method, path, res.StatusCode, res.Header.Get("Content-Type"), answer); err != nil {
+	if err := doc.CheckBody(method, path, res.StatusCode, res.Header.Get("Content-Type"), answer); err != nil {
 		t.Error(err)
 	}
 	if into != nil {

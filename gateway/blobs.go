@@ -10,11 +10,11 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// defaultBlobs is what a caller may have where there are no keys.
+// defaultBlobs is the quota of a caller without a key.
 const defaultBlobs = 1 * api.GiB
 
-// putBlob hands a blob to the agent, which holds it against its digest: whoever
-// names one by digest has had its content.
+// putBlob sends a blob to the agent, which verifies its digest: a caller that can name a blob by
+// its digest has once had the content.
 func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 	c, digest := callerOf(r.Context()), r.PathValue("digest")
 	if err := api.BlobDigest(digest); err != nil {
@@ -24,38 +24,38 @@ func (g *Gateway) putBlob(w http.ResponseWriter, r *http.Request) error {
 	if bound == 0 {
 		bound = defaultBlobs
 	}
-	body, err := g.boundBody(w, r, bound)
+	body, err := g.limitedBody(w, r, bound)
 	if err != nil {
 		return err
 	}
-	defer body.leave()
+	defer body.release()
 	agent, _, _ := g.agent.get()
-	d, err := g.blobs.bring(r.Context(), c.Name, digest, int64(bound), agent.BlobsMax/10*9) // at the whole the agent would choose what goes
+	d, err := g.blobs.beginUpload(r.Context(), c.Name, digest, int64(bound), agent.BlobsMax/10*9) // beyond its full size the agent itself would choose what to evict
 	if err != nil {
 		return err
 	}
-	in := &claimed{counted: body, claim: func(n int64) error { return g.claimBlob(d, n) }}
-	if err = in.claim(max(r.ContentLength, 0)); err == nil {
-		in.has = max(r.ContentLength, 0)
+	in := &reservingReader{countingReader: body, reserve: func(n int64) error { return g.reserveBlob(d, n) }}
+	if err = in.reserve(max(r.ContentLength, 0)); err == nil {
+		in.reserved = max(r.ContentLength, 0)
 		err = g.cfg.Agent.SendBlob(r.Context(), digest, in)
 	}
 	if in.err != nil {
 		err = in.err
 	}
 	if err != nil {
-		g.removeBlobs(d.failed())
+		g.removeBlobs(d.cancel())
 		return body.reason(err)
 	}
-	d.arrived(body.n)
+	d.stored(body.n)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// claimBlob makes room for a blob of n bytes, before they come: what is on its way is on the
-// agent's disk already.
-func (g *Gateway) claimBlob(d *delivery, n int64) error {
-	gone, err := d.claim(n)
-	g.removeBlobs(gone)
+// reserveBlob reserves space for a blob of n bytes before they are sent: a blob that is being
+// uploaded is already on the agent's disk.
+func (g *Gateway) reserveBlob(d *upload, n int64) error {
+	evicted, err := d.reserve(n)
+	g.removeBlobs(evicted)
 	var busy *api.Error
 	if errors.As(err, &busy) && busy.Code == api.CodeBusy {
 		return problem(http.StatusTooManyRequests, busy)
@@ -63,11 +63,11 @@ func (g *Gateway) claimBlob(d *delivery, n int64) error {
 	return err
 }
 
-// removeBlobs has the agent remove contents. One that stays for an error goes later, as
-// the agent's own bound has it.
+// removeBlobs has the agent remove contents. If that fails, the agent's own limit evicts the
+// content later.
 func (g *Gateway) removeBlobs(digests []string) {
 	for _, digest := range digests {
-		ctx, cancel := context.WithTimeout(g.kill, removeTime) // also for a caller who has left
+		ctx, cancel := context.WithTimeout(g.kill, removeTimeout) // also after the caller has left
 		if err := g.cfg.Agent.RemoveBlob(ctx, digest); err != nil {
 			g.log.Warn("blob not removed", "digest", digest, "err", err)
 		}
@@ -76,100 +76,100 @@ func (g *Gateway) removeBlobs(digests []string) {
 	}
 }
 
-// removeTime is for one blob: thousands may have to go for a large one.
-var removeTime = 10 * time.Second // tests have less time
+// removeTimeout is the timeout for one blob: thousands may have to be removed for a large one.
+var removeTimeout = 10 * time.Second // shorter in tests
 
-// claimStep is how much more room a body of unknown length has at a time.
-const claimStep = 1 << 20
+// reserveStep is the step in which a body of unknown length reserves space.
+const reserveStep = 1 << 20
 
-// A claimed reader has room for what it hands on.
-type claimed struct {
-	*counted
-	claim func(n int64) error
-	has   int64 // bytes there is room for
-	err   error // of claim
+// reservingReader reserves space for what it reads.
+type reservingReader struct {
+	*countingReader
+	reserve  func(n int64) error
+	reserved int64 // bytes for which space is reserved
+	err      error // of claim
 }
 
-func (c *claimed) Read(p []byte) (int, error) {
-	n, err := c.counted.Read(p)
-	if c.n > c.has {
-		if c.err = c.claim(c.n + claimStep); c.err != nil {
+func (c *reservingReader) Read(p []byte) (int, error) {
+	n, err := c.countingReader.Read(p)
+	if c.n > c.reserved {
+		if c.err = c.reserve(c.n + reserveStep); c.err != nil {
 			return 0, c.err
 		}
-		c.has = c.n + claimStep
+		c.reserved = c.n + reserveStep
 	}
 	return n, err
 }
 
-// A counted reader knows how much came, and why no more did.
-type counted struct {
+// countingReader records how much was read, and why reading ended.
+type countingReader struct {
 	io.Reader
-	n     int64
-	err   error
-	over  error  // what to say of a larger one
-	leave func() // to be called when no more is wanted
+	n        int64
+	err      error
+	tooLarge error  // the error for a larger body
+	release  func() // must be called when nothing more is read
 }
 
-// boundBody is a body that is passed on as it comes, and no larger than a blob, nor than
-// what this caller may have of them: one that is larger would push out all his others,
-// and then itself.
-func (g *Gateway) boundBody(w http.ResponseWriter, r *http.Request, caller api.Size) (*counted, error) {
+// limitedBody returns a body that is forwarded as it arrives. It is no larger than a blob may be, and
+// than the quota of this caller: a larger one would evict all other blobs of the caller, and then
+// itself.
+func (g *Gateway) limitedBody(w http.ResponseWriter, r *http.Request, caller api.Size) (*countingReader, error) {
 	most := g.cfg.MaxBlob
-	over := api.Refuse(api.CodeTooLarge, "this is larger than the %s this service takes: have the operator raise --max-blob", most)
+	over := api.Refuse(api.CodeTooLarge, "the content is larger than the %s that this service accepts: have the operator raise --max-blob", most)
 	if caller < most {
 		most = caller
-		over = api.Refuse(api.CodeTooLarge, "this is larger than the %s that all blobs of this key together may have: have the operator raise blobs on it", most)
+		over = api.Refuse(api.CodeTooLarge, "the content is larger than the %s that all blobs of this key together may have: have the operator raise blobs of the key", most)
 	}
 	if r.ContentLength > int64(most) {
 		return nil, over
 	}
-	leave, err := g.place(r)
+	release, err := g.uploadSlot(r)
 	if err != nil {
 		return nil, err
 	}
-	return &counted{Reader: http.MaxBytesReader(w, r.Body, int64(most)), over: over, leave: leave}, nil
+	return &countingReader{Reader: http.MaxBytesReader(w, r.Body, int64(most)), tooLarge: over, release: release}, nil
 }
 
-// reason is why passing it on failed.
-func (c *counted) reason(err error) error {
+// reason returns the reason why forwarding the body failed.
+func (c *countingReader) reason(err error) error {
 	var over *http.MaxBytesError
 	if errors.As(c.err, &over) {
-		return c.over
+		return c.tooLarge
 	}
 	return err
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += int64(n)
 	c.err = err
 	return n, err
 }
 
-// hasBlob says whether the caller need not send it.
+// hasBlob answers whether the caller need not send the blob.
 func (g *Gateway) hasBlob(w http.ResponseWriter, r *http.Request) error {
 	digest := r.PathValue("digest")
 	if err := api.BlobDigest(digest); err != nil {
 		return err
 	}
 	if !g.blobs.has(callerOf(r.Context()).Name, digest) {
-		return noBlob(digest)
+		return noBlobError(digest)
 	}
-	switch has, err := g.cfg.Agent.HasBlob(r.Context(), digest); { // it drops what nobody has used for long
+	switch has, err := g.cfg.Agent.HasBlob(r.Context(), digest); { // the agent evicts blobs that were unused for long
 	case err != nil:
 		return err
 	case !has:
-		return noBlob(digest)
+		return noBlobError(digest)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-func noBlob(digest string) error {
-	return api.Refuse(api.CodeNoBlob, "blob %.64s is not here, or no more: PUT /v1/blobs/%.64s and send the run again", digest, digest)
+func noBlobError(digest string) error {
+	return api.Refuse(api.CodeNoBlob, "blob %.64s is not stored here, or was removed: PUT /v1/blobs/%.64s and send the run again", digest, digest)
 }
 
-// blobsOf lists the digests that a run names.
+// blobsOf returns the digests that a run names.
 func blobsOf(r api.Run) []string {
 	var all []string
 	add := func(d string) {

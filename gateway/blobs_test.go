@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/cache"
 )
 
-// A run that was accepted finds its blob when its turn comes, and another key's blobs stay,
-// however many a key brings meanwhile; on the agent's disk there are never more than fit.
+// An accepted run finds its blob when it gets its slot, and another key's blobs stay, however many
+// a key uploads meanwhile; the agent's disk never holds more than fit.
 func TestBlobsOfAWaitingRunStay(t *testing.T) {
 	const most = 1 << 20
 	store, err := cache.Open(t.TempDir(), most)
@@ -60,7 +60,7 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 		say(w, 200, api.Result{Verdict: api.OK})
 	})
 	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
-	web := serveFake(t, mux, func(c *Config) { c.Keys, c.Places = keys, 8 })
+	web := serveFake(t, mux, func(c *Config) { c.Keys, c.QueuePlaces = keys, 8 })
 	put := func(key, content string) string {
 		t.Helper()
 		digest := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
@@ -99,17 +99,17 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 	}
 }
 
-// Each of many blobs that go has time to be removed: one that the agent keeps although nobody
-// counts it any more fills its disk.
+// Each of many evicted blobs gets enough time to be removed: a blob that is no longer accounted for
+// but stays in the agent fills its disk.
 func TestManyBlobsAreRemoved(t *testing.T) {
-	before := removeTime
-	removeTime = 500 * time.Millisecond
-	t.Cleanup(func() { removeTime = before })
+	before := removeTimeout
+	removeTimeout = 500 * time.Millisecond
+	t.Cleanup(func() { removeTimeout = before })
 	var gone atomic.Int64
 	mux := http.NewServeMux()
 	mux.HandleFunc("DELETE /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-time.After(removeTime / 5):
+		case <-time.After(removeTimeout / 5):
 			gone.Add(1)
 			w.WriteHeader(204)
 		case <-r.Context().Done():
@@ -118,11 +118,11 @@ func TestManyBlobsAreRemoved(t *testing.T) {
 	g := serveFake(t, mux, nil).Config.Handler.(*Gateway)
 	var all []string
 	for i := range 10 {
-		d, err := g.blobs.bring(t.Context(), "ann", fmt.Sprint(i), 1<<20, 0)
+		d, err := g.blobs.beginUpload(t.Context(), "ann", fmt.Sprint(i), 1<<20, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, d.failed()...)
+		all = append(all, d.cancel()...)
 	}
 	if g.removeBlobs(all); gone.Load() != 10 || len(g.blobs.contents) != 0 {
 		t.Errorf("%d of 10 blobs were removed, and %d are still going", gone.Load(), len(g.blobs.contents))

@@ -10,11 +10,11 @@ import (
 	"github.com/brig-sandbox/brig/check"
 )
 
-// A checkMode says what is done with what a check finds.
+// A checkMode decides what happens with the findings of a check.
 type checkMode string
 
 const (
-	checkOff     checkMode = "off" // as the zero value
+	checkOff     checkMode = "off" // the same as the zero value
 	checkWarn    checkMode = "warn"
 	checkEnforce checkMode = "enforce"
 )
@@ -30,29 +30,29 @@ func checkModeOf(r *http.Request) (checkMode, error) {
 	}
 }
 
-// checked looks through the source of an order that wants it, in the order's own
-// turn: a check is a run.
-func (g *Gateway) checked(ctx context.Context, o *order) ([]api.Finding, error) {
+// checked checks the source of a request that asks for it, in the slot of the request: a check is a
+// run.
+func (g *Gateway) checked(ctx context.Context, o *runRequest) ([]api.Finding, error) {
 	if o.check == "" || o.check == checkOff || len(o.source) == 0 {
 		return nil, nil
 	}
 	found, err := g.findings(ctx, o, o.main, o.source)
-	if err != nil || o.check == checkWarn || !check.Refuses(found) {
+	if err != nil || o.check == checkWarn || !check.HasErrors(found) {
 		return found, err
 	}
-	p := problem(http.StatusUnprocessableEntity, api.Refuse(api.CodeCheckRefused, "the check found what it does not let pass, and was asked to enforce that: see findings, or ask with check=warn"))
+	p := problem(http.StatusUnprocessableEntity, api.Refuse(api.CodeCheckRefused, "the check found a dangerous place, and check=enforce refuses such a source: see findings, or send the request with check=warn"))
 	p.Findings = found
 	return nil, p
 }
 
-// findings checks a source in a run of the caller's, with the bounds of its key and in the mode
-// of the order: a check keeps a processor as busy as the source makes it, and Perl's BEGIN
-// blocks are carried out (TestAChecksRunHasTheKeysBounds). The profile is the language's
-// parser's, whatever the key may name.
-func (g *Gateway) findings(ctx context.Context, o *order, name string, source []byte) ([]api.Finding, error) {
+// findings checks a source in a run of the caller, with the limits of its key and in the mode of
+// the request: a source determines how long its check uses a processor, and Perl executes BEGIN
+// blocks (TestAChecksRunHasTheKeysBounds). The profile is that of the language's parser, whichever
+// profiles the key may name.
+func (g *Gateway) findings(ctx context.Context, o *runRequest, name string, source []byte) ([]api.Finding, error) {
 	return check.Program(o.run.Language, name, source, func(r api.Run) (_ api.Result, err error) {
 		r.Mode = o.run.Mode
-		if r.Limits, err = o.caller.bound(r.Limits, r.Preset, o.caller.mayAll()); err != nil {
+		if r.Limits, err = o.caller.limit(r.Limits, r.Preset, o.caller.seesAll()); err != nil {
 			return api.Result{}, err
 		}
 		return g.cfg.Agent.Run(ctx, r)
@@ -66,11 +66,11 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ask, err := parsedAs[api.CheckRequest](g, r.Context(), raw, "check")
+	ask, err := parseBodyAs[api.CheckRequest](g, r.Context(), raw, "check")
 	if err != nil {
 		return err
 	}
-	language := g.agent.language(ask.Language)
+	language := g.agent.resolveAlias(ask.Language)
 	if ask.SourceName != "" {
 		if err := api.FileName(ask.SourceName); err != nil {
 			return err
@@ -79,26 +79,26 @@ func (g *Gateway) postCheck(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case ask.Source == nil:
 		return api.Refuse(api.CodeBadRequest, "there is nothing to check: set source")
-	case !g.agent.knows(language):
+	case !g.agent.hasLanguage(language):
 		return api.Refuse(api.CodeNoLanguage, "there is no language %.80q: GET /v1/languages lists them", ask.Language)
 	}
-	ctx, done, err := g.wanted(r)
+	ctx, done, err := g.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
-	wait, enough := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaited)
-	defer enough()
+	wait, stopWaiting := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
+	defer stopWaiting()
 	var found []api.Finding
 	c := callerOf(r.Context())
-	o := &order{id: runID(), caller: c, run: api.Run{Language: language, Mode: c.Mode}, created: time.Now()}
-	o.do = func(ctx context.Context) (_ api.Result, err error) {
+	o := &runRequest{id: runID(), caller: c, run: api.Run{Language: language, Mode: c.Mode}, created: time.Now()}
+	o.fn = func(ctx context.Context) (_ api.Result, err error) {
 		found, err = g.findings(ctx, o, ask.SourceName, ask.Source)
 		return api.Result{}, err
 	}
-	if _, _, err := g.inTurn(ctx, wait, o); err != nil { // no run of the caller's: the history has none
+	if _, _, err := g.withSlot(ctx, wait, o); err != nil { // not a run of the caller: the history does not record it
 		return err
 	}
-	g.reply(w, r, http.StatusOK, api.Checked{Findings: append([]api.Finding{}, found...), Refused: check.Refuses(found)})
+	g.reply(w, r, http.StatusOK, api.Checked{Findings: append([]api.Finding{}, found...), Refused: check.HasErrors(found)})
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A check is a run of its caller's: it has the weight and the processors of the key, and the
-// mode of the key or of the run that it is for (CPU-13).
+// A check is a run of its caller: it has the weight and the processors of the key, and the mode of
+// the key or of the run that it is for (CPU-13).
 func TestAChecksRunHasTheKeysBounds(t *testing.T) {
 	keys, as := keysOf(t, Key{Name: "low", Weight: 2, CPUs: 0.1, Mode: api.Exclusive}, Key{Name: "free"})
 	var asked []api.Run

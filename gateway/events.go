@@ -12,17 +12,16 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// heartbeat keeps proxies from closing a stream on which nothing happens, and finds
-// clients that have gone.
+// heartbeat keeps proxies from closing an idle stream, and detects clients that have left.
 const heartbeat = 15 * time.Second
 
-// pastEvent is the number of the one event of a run that only the history knows: what
-// numbers its events had, nobody knows any more. No number a reader of JSON has is larger.
+// pastEvent is the id of the only event of a run that only the history has: the ids of its original
+// events are not recorded. It is the largest integer that every JSON reader can represent.
 const pastEvent = 1<<53 - 1
 
-// events streams what happens to a run as server-sent events. A client that comes
-// back with Last-Event-ID gets what it missed, and 204 where that is nothing and never will
-// be: a browser's EventSource would come back for ever.
+// events streams the events of a run as server-sent events. A client that reconnects with
+// Last-Event-ID gets what it missed, or 204 if there is nothing now and never will be: otherwise a
+// browser's EventSource would reconnect forever.
 func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	after := int64(0)
 	last := r.Header.Get("Last-Event-ID")
@@ -32,18 +31,18 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
 		if err != nil || n < 0 {
-			return api.Refuse(api.CodeBadRequest, "event id %.40q: send the number of the last event that arrived", last)
+			return api.Refuse(api.CodeBadRequest, "event id %.40q: send the number of the last event that you received", last)
 		}
 		after = n
 	}
-	whose, err := whoseOf(r)
+	owner, err := ownerOf(r)
 	if err != nil {
 		return err
 	}
 	id := r.PathValue("id")
 	a := g.runs.get(callerOf(r.Context()).Name, id)
 	if a == nil {
-		status, err := g.past(r.Context(), whose, id)
+		status, err := g.pastRun(r.Context(), owner, id)
 		if err != nil {
 			return err
 		}
@@ -54,7 +53,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		return g.pastEvents(w, r, status)
 	}
 	ctx := r.Context()
-	reader := a.feed.read(after)
+	reader := a.log.newReader(after)
 	defer reader.close()
 	if reader.over() {
 		w.WriteHeader(http.StatusNoContent)
@@ -63,19 +62,19 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	g.stream(w)
 	out := http.NewResponseController(w)
 	for {
-		wait, enough := context.WithTimeout(ctx, heartbeat)
+		wait, stopWaiting := context.WithTimeout(ctx, heartbeat)
 		events, lost := reader.next(wait)
 		idle := wait.Err() != nil && ctx.Err() == nil
-		enough()
-		inTime(w)
+		stopWaiting()
+		setWriteDeadline(w)
 		switch {
 		case len(events) > 0:
-			release, ok := g.answers.await(ctx, callerOf(ctx).Name, events[0].data.Held(), events[0].data) // others with it are small
+			release, ok := g.responses.reserve(ctx, callerOf(ctx).Name, events[0].data.RetainedSize(), events[0].data) // if there are further events, all are small
 			if !ok {
-				return nil // he comes back for it, as after any other end
+				return nil // the client reconnects to get it, as after any other end of the stream
 			}
 			if lost > 0 {
-				events = slices.Insert(slices.Clone(events), 0, event{events[0].id - 1, api.EventGap, encoded(map[string]int64{"events_lost": lost})})
+				events = slices.Insert(slices.Clone(events), 0, event{events[0].id - 1, api.EventGap, encodeEvent(map[string]int64{"events_lost": lost})})
 			}
 			err := writeEvents(w, events)
 			release()
@@ -83,8 +82,8 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 				return nil
 			}
 		case idle:
-			_, _ = io.WriteString(w, ":\n\n") // Flush tells
-		default: // the feed has ended, or the client has gone
+			_, _ = io.WriteString(w, ":\n\n") // Flush returns the error
+		default: // the event log has ended, or the client has left
 			return nil
 		}
 		if err := out.Flush(); err != nil {
@@ -97,26 +96,26 @@ func (g *Gateway) stream(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", eventStream)
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would collect them
+	h.Set("X-Accel-Buffering", "no") // nginx would buffer them
 	w.WriteHeader(http.StatusOK)
 }
 
-// pastEvents is the stream of a run that only the history knows. Each who asks has a record of
-// his own in memory until he has taken it.
+// pastEvents streams a run that only the history has. Each client has its own copy of the record in
+// memory until it has read it.
 func (g *Gateway) pastEvents(w http.ResponseWriter, r *http.Request, s api.Status) error {
 	name, v := api.EventResult, any(s.Result)
 	if s.Error != nil {
 		name, v = api.EventError, s.Error
 	}
-	data := encoded(v)
-	release, ok := g.answers.await(r.Context(), callerOf(r.Context()).Name, data.Held(), nil)
+	data := encodeEvent(v)
+	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, data.RetainedSize(), nil)
 	if !ok {
-		return untaken("")
+		return noQuotaError("")
 	}
 	defer release()
 	g.stream(w)
-	inTime(w)
-	_ = writeEvent(w, event{pastEvent, name, data}) // a client that is gone has nobody to tell
+	setWriteDeadline(w)
+	_ = writeEvent(w, event{pastEvent, name, data}) // if the client has left, nobody needs the error
 	return nil
 }
 
@@ -129,8 +128,8 @@ func writeEvents(to io.Writer, events []event) error {
 	return nil
 }
 
-// writeEvent writes one event. JSON has no newline of its own. The data is not copied: all
-// who read a run's events share it, and some take their time (API-15).
+// writeEvent writes one event. The JSON contains no newline. The data is not copied: all readers of
+// a run's events share it, and some are slow (API-15).
 func writeEvent(to io.Writer, e event) error {
 	if _, err := fmt.Fprintf(to, "id: %d\nevent: %s\ndata: ", e.id, e.name); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// lastValue runs a Python program and notes the value of its last expression.
+// lastValue is a driver that runs a Python program and records the value of its last expression.
 //
 //go:embed lastvalue.py
 var lastValue []byte
@@ -23,18 +23,18 @@ var lastValue []byte
 const (
 	pythonMain = "main.py"
 	driverName = ".brig-lastvalue.py"
-	valueName  = ".brig-value" // as lastvalue.py has it
+	valueName  = ".brig-value" // the same name as in lastvalue.py
 )
 
-// runOf is the Run that an Execute stands for.
+// runOf converts an Execute request to a Run.
 func runOf(e api.Execute) (api.Run, error) {
 	switch {
 	case e.Code == nil:
 		return api.Run{}, api.Refuse(api.CodeBadRequest, "there is nothing to run: set code")
 	case len(e.Requirements) > 0:
-		return api.Run{}, api.Refuse(api.CodeUnsupported, "requirements: installing packages does not exist yet; use an image that has them, such as language python-full")
+		return api.Run{}, api.Refuse(api.CodeUnsupported, "requirements: installing packages is not supported yet; use an image that has them, such as language python-full")
 	case e.TimeoutSeconds < 0, math.IsNaN(e.TimeoutSeconds), e.TimeoutSeconds > 1e6,
-		e.TimeoutSeconds > 0 && e.TimeoutSeconds < 1e-9: // which would become zero, and that is the language's own limit
+		e.TimeoutSeconds > 0 && e.TimeoutSeconds < 1e-9: // it would become zero, which means the language's own limit
 		return api.Run{}, api.Refuse(api.CodeBadLimits, "timeout_seconds is %v: write how many seconds the program may take", e.TimeoutSeconds)
 	}
 	r := api.Run{
@@ -55,7 +55,7 @@ func runOf(e api.Execute) (api.Run, error) {
 		return r, nil
 	}
 	if _, taken := e.Files[pythonMain]; taken {
-		return r, api.Refuse(api.CodeBadFile, "file %q has the name the code gets: rename it", pythonMain)
+		return r, api.Refuse(api.CodeBadFile, "file %q has the same name as the file of the code: rename it", pythonMain)
 	}
 	r.Source, r.SourceName = lastValue, driverName
 	r.Files = append(r.Files, api.File{Name: pythonMain, Content: api.Bytes(*e.Code)})
@@ -66,8 +66,8 @@ func isPython(language string) bool {
 	return slices.Contains([]string{"python", "python3", "py", "python-full"}, language)
 }
 
-// inSeconds is err with the name and value of a limit as the caller wrote them: what he
-// called timeout_seconds bounds wall time, and with that processor time.
+// inSeconds returns err with the name and value of a limit as the caller wrote them:
+// timeout_seconds limits wall time, and with that processor time.
 func inSeconds(err error, timeout float64) error {
 	var e *api.Error
 	if timeout == 0 || !errors.As(err, &e) || e.Code != api.CodeBadLimits && e.Code != api.CodeAboveCeiling {
@@ -76,15 +76,15 @@ func inSeconds(err error, timeout float64) error {
 	span := api.Duration(timeout * float64(time.Second)).String()
 	for _, name := range []string{"wall", "cpu"} {
 		if rest, is := strings.CutPrefix(e.Message, "limit "+name+" is "+span); is {
-			told := *e
-			told.Message = fmt.Sprintf("timeout_seconds is %v", timeout) + rest
-			return &told
+			renamed := *e
+			renamed.Message = fmt.Sprintf("timeout_seconds is %v", timeout) + rest
+			return &renamed
 		}
 	}
 	return err
 }
 
-// executed puts a result into the simple form.
+// executed converts a result to the simple form.
 func executed(language string, at time.Time, res api.Result) api.Executed {
 	x := api.Executed{
 		Status: "error", Stdout: text(res.Stdout), Stderr: text(res.Stderr), ExitCode: res.Exit(),
@@ -112,10 +112,10 @@ func executed(language string, at time.Time, res api.Result) api.Executed {
 	return x
 }
 
-// failure says in one line what went wrong.
+// failure describes in one line what went wrong.
 func failure(language string, res api.Result) string {
-	said := bytes.TrimSpace(res.Stderr)
-	switch last := strings.TrimSpace(text(said[bytes.LastIndexByte(said, '\n')+1:])); {
+	stderr := bytes.TrimSpace(res.Stderr)
+	switch last := strings.TrimSpace(text(stderr[bytes.LastIndexByte(stderr, '\n')+1:])); {
 	case res.Verdict == api.WallLimit || res.Verdict == api.CPULimit:
 		return fmt.Sprintf("TimeoutError: the program was ended by its %s", res.Verdict)
 	case (res.Verdict == api.Nonzero || res.Verdict == api.CompileError) && last != "":
@@ -128,7 +128,7 @@ func failure(language string, res api.Result) string {
 	case res.Verdict == api.Signaled:
 		return fmt.Sprintf("the program was ended by %s", res.SignalName)
 	case res.Verdict == api.Denied && res.Denial != nil:
-		return fmt.Sprintf("the program was ended for the system call %s, which is not allowed", res.Denial.Syscall)
+		return fmt.Sprintf("the program was ended because it made the system call %s, which is not allowed", res.Denial.Syscall)
 	case res.Diagnosis != nil && res.Diagnosis.Message != "":
 		return res.Diagnosis.Message
 	}
@@ -142,7 +142,7 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	ask, err := parsedAs[api.Execute](g, r.Context(), raw, "request")
+	ask, err := parseBodyAs[api.Execute](g, r.Context(), raw, "request")
 	if err != nil {
 		return err
 	}
@@ -150,25 +150,25 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := g.order(r, run)
+	o, err := g.newRequest(r, run)
 	if err != nil {
 		return inSeconds(err, ask.TimeoutSeconds)
 	}
-	defer o.letGo()
-	o.size, o.source = len(*ask.Code), []byte(*ask.Code)
+	defer o.releaseBlobs()
+	o.sourceSize, o.source = len(*ask.Code), []byte(*ask.Code)
 	if isPython(run.Language) {
 		o.main = pythonMain
 	}
-	ctx, done, err := g.wanted(r)
+	ctx, done, err := g.track(r)
 	if err != nil {
 		return err
 	}
 	defer done()
-	res, err := g.carry(ctx, o)
+	res, err := g.dispatch(ctx, o)
 	if err != nil {
 		return inSeconds(err, ask.TimeoutSeconds)
 	}
-	release() // the request is not needed any more, however long the answer takes
+	release() // the request is no longer needed, however long sending the response takes
 	g.reply(w, r, http.StatusOK, executed(run.Language, o.created, res))
 	return nil
 }

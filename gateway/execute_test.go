@@ -31,7 +31,7 @@ func TestExecuteAsRun(t *testing.T) {
 		{`{"code":""}`, "", api.Run{Language: "python", Source: lastValue, SourceName: driverName, Files: []api.File{{Name: "main.py", Content: api.Bytes{}}}}},
 		{`{}`, "nothing to run: set code", api.Run{}},
 		{`{"code":null}`, "nothing to run: set code", api.Run{}},
-		{`{"code":"x","requirements":["numpy"]}`, "does not exist yet", api.Run{}},
+		{`{"code":"x","requirements":["numpy"]}`, "is not supported yet", api.Run{}},
 		{`{"code":"x","timeout_seconds":-1}`, "timeout_seconds", api.Run{}},
 		{`{"code":"x","timeout_seconds":1e400}`, "timeout_seconds", api.Run{}},
 		{`{"code":"x","timeout_seconds":1e-12}`, "timeout_seconds", api.Run{}},
@@ -73,9 +73,9 @@ func TestExecuted(t *testing.T) {
 		{"signal", api.Result{Verdict: api.Signaled, ExitCode: -1, Signal: 11, SignalName: "SIGSEGV"}, `{"exit_code":139,"error":"the program was ended by SIGSEGV"}`},
 		{"memory", api.Result{Verdict: api.MemoryLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Memory: 64 * api.MiB}}, `{"exit_code":137,"error":"the program needed more memory than its limit of 64M"}`},
 		{"output", api.Result{Verdict: api.OutputLimit, ExitCode: -1, Signal: 9, Limits: api.Limits{Output: api.MiB}}, `{"exit_code":153,"error":"the program printed more than its limit of 1M"}`},
-		{"denied", api.Result{Verdict: api.Denied, ExitCode: -1, Signal: 9, Denial: &api.Denial{Syscall: "ptrace"}}, `{"exit_code":159,"error":"the program was ended for the system call ptrace, which is not allowed"}`},
+		{"denied", api.Result{Verdict: api.Denied, ExitCode: -1, Signal: 9, Denial: &api.Denial{Syscall: "ptrace"}}, `{"exit_code":159,"error":"the program was ended because it made the system call ptrace, which is not allowed"}`},
 	} {
-		diagnose.Into("python", pythonMain, nil, &tt.res)
+		diagnose.Annotate("python", pythonMain, nil, &tt.res)
 		body, err := json.Marshal(executed("python", time.Unix(0, 0), tt.res))
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func FuzzParseExecute(f *testing.F) {
 	})
 }
 
-// A limit is refused by the name and with the value that the caller wrote.
+// The error for a refused limit has the name and value that the caller wrote.
 func TestExecuteNamesTheCallersTimeout(t *testing.T) {
 	mux := http.NewServeMux()
 	var says *api.Error

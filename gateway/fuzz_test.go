@@ -16,8 +16,8 @@ import (
 	"github.com/brig-sandbox/brig/history"
 )
 
-// What a listing is asked for is refused by name, or has one meaning: written out it is
-// read as the same.
+// The query of a listing is refused with the name of the parameter, or has one meaning: after it is
+// written out and parsed again it is the same.
 func FuzzFilter(f *testing.F) {
 	for _, query := range []string{
 		"", "verdict=ok,failed&verdict=nonzero,,ok&limit=10", "since=2026-01-02T03:04:05Z&until=2026-01-02T03:04:05.000000001%2B14:00",
@@ -43,7 +43,7 @@ func FuzzFilter(f *testing.F) {
 			}
 			return
 		}
-		q := url.Values{"project": {got.Project}, "task": {got.Task}, "language": {got.Language}, "after": {got.After}, "all": {strconv.FormatBool(got.Whose.Everyone)}}
+		q := url.Values{"project": {got.Project}, "task": {got.Task}, "language": {got.Language}, "after": {got.After}, "all": {strconv.FormatBool(got.Scope.Everyone)}}
 		for i, v := range got.Verdicts {
 			if !slices.Contains(api.Verdicts(), v) || slices.Contains(got.Verdicts[:i], v) {
 				t.Fatalf("%q asks for the verdicts %q", query, got.Verdicts)
@@ -68,15 +68,16 @@ func FuzzFilter(f *testing.F) {
 		if err != nil || got.Limit < 0 || !again.Since.Equal(got.Since) || !again.Until.Equal(got.Until) {
 			t.Fatalf("%q is %+v; written out %+v, %v", query, got, again, err)
 		}
-		got.Since, got.Until = again.Since, again.Until // the same in another zone's words
+		got.Since, got.Until = again.Since, again.Until // the same time in another zone
 		if !reflect.DeepEqual(got, again) {
 			t.Fatalf("%q is %+v; written out %+v", query, got, again)
 		}
 	})
 }
 
-// What the history has of a result is given back as it was kept, whatever it is: the
-// record's own streams and summary win, and one that cannot be read is told of without its text.
+// A result is restored from the history as it was kept, whatever it contains: the record's own
+// streams and summary take precedence, and the error for an unreadable record does not contain its
+// text.
 func FuzzResultOf(f *testing.F) {
 	whole, err := json.Marshal(api.Result{Run: "r", Verdict: api.Nonzero, ExitCode: 3, LimitsHit: []string{"wall"}, Usage: api.Usage{CPU: api.Known(7, "x")},
 		Tests: []api.TestResult{{ID: "a", Answer: api.Accepted, Result: api.Result{Verdict: api.OK, Stdout: api.Bytes("\xff")}}}})
@@ -102,7 +103,7 @@ func FuzzResultOf(f *testing.F) {
 		if string(res.Stdout) != stdout || string(res.Stderr) != string(stderr) || res.StdoutTruncated || res.StderrTruncated != judged || judged && *res.Summary != *rec.Summary {
 			t.Fatalf("with the detail %q it is given back with %q, %t, %q, %t and %+v", detail, res.Stdout, res.StdoutTruncated, res.Stderr, res.StderrTruncated, res.Summary)
 		}
-		kept := history.Of(*res)
+		kept := history.NewRecord(*res)
 		if kept.Detail == nil {
 			return // too large: the history says so
 		}
@@ -111,7 +112,7 @@ func FuzzResultOf(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is kept as %q: %v", detail, kept.Detail, err)
 		}
-		if twice := history.Of(*again); string(twice.Detail) != string(kept.Detail) {
+		if twice := history.NewRecord(*again); string(twice.Detail) != string(kept.Detail) {
 			t.Fatalf("%q is kept as %q, and then as %q", detail, kept.Detail, twice.Detail)
 		}
 	})

@@ -1,9 +1,9 @@
-// Package gateway is brig's public service: HTTP for judges, course sites and agent
-// frameworks. It holds no privilege. Programs are run by the agent behind a socket;
-// the gateway decides who may ask, who waits, and keeps what became of every run.
+// Package gateway is brig's public service: HTTP for judges, course sites and agent frameworks. It
+// has no privileges. The agent behind a socket runs the programs. The gateway authenticates
+// callers, queues requests and records the outcome of every run.
 //
-// Whatever a program does is a verdict, and HTTP 200. Errors are RFC 9457 problems
-// with a stable code.
+// Whatever a program does is a verdict, and HTTP 200. Errors are RFC 9457 problems with a stable
+// code.
 package gateway
 
 import (
@@ -26,61 +26,61 @@ import (
 	"github.com/brig-sandbox/brig/metrics"
 )
 
-// Config says what a Gateway is made of. Agent and History are needed.
+// Config has the parts and settings of a Gateway. Agent and History are required.
 type Config struct {
 	Agent   *client.Client
 	History *history.Store
-	Keys    *Keys       // nil: whoever reaches the listener may do everything
+	Keys    *Keys       // nil: every client that reaches the listener may do everything
 	TLS     *tls.Config // nil: plain HTTP
 	Version string
-	Log     *slog.Logger // nil: nothing is logged
+	Log     *slog.Logger // nil: no log
 
-	Places     int           // in the queue; zero: who cannot run at once is refused
-	Wait       time.Duration // the longest anybody waits for a turn; zero means 60 s
-	MaxBody    api.Size      // of a request; zero means 64 MiB
-	MaxAnswers api.Size      // of all large answers together, which keys share; zero means 384 MiB
-	MaxBlob    api.Size      // largest blob; zero means 256 MiB
-	MaxBodies  int           // of requests, still coming, and files of sessions, still going, at a time; zero means 256
-	MaxConns   int           // connections at a time; zero means 4096
-	MaxEach    int           // of them, of one remote address that is not this host's; zero means an eighth
-	Grace      time.Duration // on stopping, how long runs may go on; zero means 10 s
-	Sessions   string        // file of the ids of sessions; empty: what a killed service leaves ends when it is idle
-	Names      []string      // host names by which the service may be asked, beside localhost and addresses; empty with keys: any
+	QueuePlaces     int           // in the queue; zero: a request that cannot run at once is refused
+	Wait            time.Duration // longest wait for a slot; zero means 60 s
+	MaxBody         api.Size      // of a request; zero means 64 MiB
+	MaxAnswers      api.Size      // of all large responses together, shared by the keys; zero means 384 MiB
+	MaxBlob         api.Size      // of one blob; zero means 256 MiB
+	MaxBodies       int           // concurrent request uploads and downloads of session files; zero means 256
+	MaxConns        int           // concurrent connections; zero means 4096
+	MaxConnsPerAddr int           // the same from one remote address other than this host's; zero means an eighth
+	Grace           time.Duration // on shutdown, how long runs may go on; zero means 10 s
+	Sessions        string        // file for the ids of sessions; empty: sessions that a killed gateway leaves end when they are idle
+	Names           []string      // host names of the service, in addition to localhost and IP addresses; empty with keys: any
 }
 
-// A Gateway answers HTTP. Serve it once.
+// A Gateway is the HTTP service. Call Serve only once.
 type Gateway struct {
-	cfg     Config
-	log     *slog.Logger
-	queue   *queue.Queue
-	coming  *queue.Queue // of bodies
-	reads   *queue.Queue // of many past runs
-	lists   *queue.Queue // of a session's files
-	alarm   history.Alarm
-	runs    *registry
-	mux     *http.ServeMux
-	doc     []byte // OpenAPI
-	began   time.Time
-	room    *bodyRoom
-	answers *answers
-	asking  asking
-	parsing *queue.Queue  // of bodies that are not small
-	reading chan struct{} // has a large answer of the agent's that is being read and decoded
+	cfg          Config
+	log          *slog.Logger
+	queue        *queue.Queue
+	uploads      *queue.Queue // upload slots
+	historyReads *queue.Queue // for requests that read many past runs
+	fileLists    *queue.Queue // for lists of a session's files
+	alarm        history.Alarm
+	runs         *activeRuns
+	mux          *http.ServeMux
+	doc          []byte // OpenAPI
+	startedAt    time.Time
+	bodyQuota    *bodyQuota
+	responses    *responseQuota
+	requests     requestLimit
+	parsing      *queue.Queue  // for bodies that are not small
+	reading      chan struct{} // held while a large response of the agent is read and decoded
 
-	sessions *sessionBook
-	makings  makings
-	seats    seats
-	left     []string // sessions of an earlier service
-	agent    agentView
-	blobs    ledger
-	metrics  *metrics.Metrics
+	sessions       *sessionRegistry
+	pendingVolumes volumeCreations
+	execs          execLimit
+	staleSessions  []string // sessions of an earlier process
+	agent          agentStatus
+	blobs          blobOwners
+	metrics        *metrics.Metrics
 
-	mu       sync.Mutex      // orders enter and the end of entering
-	stopping context.Context // done when no more is admitted
+	mu       sync.Mutex      // orders enter and the end of admission
+	stopping context.Context // done when no further runs are admitted
 	stop     context.CancelFunc
-	kill     context.Context // done when what still runs is canceled
+	kill     context.Context // done when the remaining runs are canceled
 	killAll  context.CancelFunc
-	wg       sync.WaitGroup // runs, and execs, from entering to their answers
+	wg       sync.WaitGroup // runs and execs, from admission to their responses
 }
 
 func (cfg Config) orDefault() Config {
@@ -99,8 +99,8 @@ func (cfg Config) orDefault() Config {
 	if cfg.MaxConns == 0 {
 		cfg.MaxConns = 4096
 	}
-	if cfg.MaxEach == 0 {
-		cfg.MaxEach = max(cfg.MaxConns/8, 1)
+	if cfg.MaxConnsPerAddr == 0 {
+		cfg.MaxConnsPerAddr = max(cfg.MaxConns/8, 1)
 	}
 	if cfg.MaxBodies == 0 {
 		cfg.MaxBodies = 256
@@ -114,21 +114,21 @@ func (cfg Config) orDefault() Config {
 	return cfg
 }
 
-// New makes a Gateway. It asks the agent how many slots it has; one that does not
-// answer is asked again later.
+// New creates a Gateway. It asks the agent for its number of slots; an agent that does not answer
+// is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.orDefault()
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.Places), coming: queue.New(cfg.MaxBodies, cfg.MaxConns), reads: queue.New(readsAtATime, readsWaiting), lists: queue.New(readsAtATime, readsWaiting), runs: newRegistry(), began: time.Now(), room: newBodyRoom(bodies * int64(cfg.MaxBody)), answers: newAnswers(int64(cfg.MaxAnswers)), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting), runs: newActiveRuns(), startedAt: time.Now(), bodyQuota: newBodyQuota(maxLargeBodies * int64(cfg.MaxBody)), responses: newResponseQuota(int64(cfg.MaxAnswers)), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error
-	if g.sessions, g.left, err = openSessions(cfg.Sessions); err != nil {
+	if g.sessions, g.staleSessions, err = openSessions(cfg.Sessions); err != nil {
 		return nil, err
 	}
-	g.metrics = metrics.New(g.now)
-	g.look(ctx)
-	if names := g.idleProfileLog(); len(names) > 0 {
-		return nil, api.Refuse(api.CodeForbidden, "profile_log is set on the keys %s, and the agent lets only root ask for profile_mode log: start it with brigd --profile-log (of brig serve's own: --agent-arg=--profile-log), or take profile_log off the keys", strings.Join(names, ", "))
+	g.metrics = metrics.New(g.metricsNow)
+	g.refreshAgent(ctx)
+	if names := g.uselessProfileLog(); len(names) > 0 {
+		return nil, api.Refuse(api.CodeForbidden, "profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log from the keys", strings.Join(names, ", "))
 	}
 	routes := g.routes()
 	if g.doc, err = document(routes, cfg.Version); err != nil {
@@ -139,42 +139,42 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 }
 
 const (
-	lastAnswers = 5 * time.Second  // to take an answer in, when what runs has ended
-	sessionsEnd = 10 * time.Second // for the agent to end them all
+	lastResponses = 5 * time.Second  // for clients to read their responses when all runs have ended
+	sessionsEnd   = 10 * time.Second // for the agent to end all sessions
 )
 
-// Serve answers on ln until ctx is done. Then it admits nothing new, lets what runs
-// go on for Grace, cancels the rest, and returns when nothing is left.
+// Serve handles requests on ln until ctx is done. Then it admits nothing new, lets runs go on for
+// Grace, cancels the rest, and returns when nothing is left.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	defer g.killAll()
 	web := &http.Server{
 		Handler:           g,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       120 * time.Second, // of the body
+		ReadTimeout:       120 * time.Second, // for the body
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ConnContext:       withVisitor,
+		ConnContext:       withLimitedConn,
 		ConnState:         connState,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	ln = newDoors(ln, g.cfg.MaxConns, g.cfg.MaxEach)
-	if g.cfg.TLS != nil { // outermost: only so the server has the handshake within its times, and tells who comes without
+	ln = newLimitListener(ln, g.cfg.MaxConns, g.cfg.MaxConnsPerAddr)
+	if g.cfg.TLS != nil { // must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without TLS
 		ln = tls.NewListener(ln, g.cfg.TLS)
 	}
 	go func() { served <- web.Serve(ln) }()
-	var looking sync.WaitGroup
-	looking.Go(func() { g.keepLooking(g.stopping) })
-	looking.Go(func() { g.janitor(g.stopping, g.left) })
+	var loops sync.WaitGroup
+	loops.Go(func() { g.refreshAgentLoop(g.stopping) })
+	loops.Go(func() { g.janitor(g.stopping, g.staleSessions) })
 	if g.cfg.Keys != nil {
-		looking.Go(func() { g.keepKeys(g.stopping) })
+		loops.Go(func() { g.reloadKeysLoop(g.stopping) })
 	}
-	defer looking.Wait()
+	defer loops.Wait()
 	defer g.stop()
 
 	var broken error
 	select {
-	case broken = <-served: // the listener's end
+	case broken = <-served: // the listener failed
 	case <-ctx.Done():
 	}
 	g.mu.Lock()
@@ -187,51 +187,52 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		return err
 	}
 	stopped := context.WithoutCancel(ctx)
-	var late sync.WaitGroup
-	defer late.Wait()
+	var shutdown sync.WaitGroup
+	defer shutdown.Wait()
 	grace, cancel := context.WithTimeout(stopped, g.cfg.Grace)
 	defer cancel()
-	// Requests that wait for a run get its answer, or its cancellation.
-	end, cancelEnd := context.WithTimeout(stopped, g.cfg.Grace+lastAnswers)
+	// Requests that wait for a run still get its result or its cancellation.
+	end, cancelEnd := context.WithTimeout(stopped, g.cfg.Grace+lastResponses)
 	defer cancelEnd()
-	late.Go(func() {
+	shutdown.Go(func() {
 		if <-grace.Done(); errors.Is(grace.Err(), context.DeadlineExceeded) {
-			g.cutOff(end)
+			g.cancelRemaining(end)
 		}
 	})
-	// Until then whoever comes is answered: a supervisor who finds nobody there would end
-	// the service within its grace.
-	rest := make(chan struct{})
-	late.Go(func() { g.wg.Wait(); close(rest) })
+	// Until then requests are still answered: a supervisor that gets no answer to its health check
+	// would end the service within its grace period.
+	finished := make(chan struct{})
+	shutdown.Go(func() { g.wg.Wait(); close(finished) })
 	select {
-	case <-rest:
+	case <-finished:
 	case <-end.Done():
 	}
-	g.runs.endFeeds()
+	g.runs.endEventLogs()
 	err := web.Shutdown(end)
-	if errors.Is(err, context.DeadlineExceeded) { // somebody does not take his answer: no session shall outlive the service for him
-		g.log.Warn("connections cut off: their clients took no answer in time", "after", g.cfg.Grace+lastAnswers)
+	if errors.Is(err, context.DeadlineExceeded) { // a client does not read its response: no session may outlive the service because of it
+		g.log.Warn("connections closed: their clients did not read the response in time", "after", g.cfg.Grace+lastResponses)
 		err = web.Close()
 	} else if err != nil {
 		err = errors.Join(err, web.Close())
 	}
 	ends, cancelEnds := context.WithTimeout(stopped, sessionsEnd)
 	defer cancelEnds()
-	if serr := g.endSessions(ends, g.sessions.every(), serviceStops); serr != nil {
-		g.log.Error("sessions not ended", "err", serr) // the next service does it
+	if serr := g.endSessions(ends, g.sessions.list(), stoppingReason); serr != nil {
+		g.log.Error("sessions not ended", "err", serr) // the next process does it
 	}
 	<-served
 	return err
 }
 
-// cutOff ends what runs when the grace is over. An exec ends by its session, whose end the
-// agent tells it: what was done in that is gone, and its caller learns how far it came.
-func (g *Gateway) cutOff(ctx context.Context) {
+// cancelRemaining ends the remaining runs when the grace period is over. To end an exec it ends the session,
+// which the agent then reports in the exec's result. The state of the session is lost, and the
+// caller gets the output and usage so far.
+func (g *Gateway) cancelRemaining(ctx context.Context) {
 	g.killAll()
 	var ends sync.WaitGroup
-	for _, id := range g.seats.sessions() {
-		ends.Go(func() { // beside each other: one whose volume is still written to holds nobody up
-			if err := g.endSessions(ctx, []string{id}, serviceStops); err != nil {
+	for _, id := range g.execs.sessions() {
+		ends.Go(func() { // concurrently: a session whose volume is still being written delays no other
+			if err := g.endSessions(ctx, []string{id}, stoppingReason); err != nil {
 				g.log.Error("session not ended", "session", id, "err", err)
 			}
 		})
@@ -239,11 +240,11 @@ func (g *Gateway) cutOff(ctx context.Context) {
 	ends.Wait()
 }
 
-const serviceStops = "the service stops"
+const stoppingReason = "the service stops"
 
-// wanted begins what a caller waits for, and done ends it when he has his answer. ctx ends
-// when he has left, or when what still runs is canceled.
-func (g *Gateway) wanted(r *http.Request) (ctx context.Context, done func(), err error) {
+// track admits a request whose caller waits for it; done must be called when the caller has the
+// response. ctx ends when the caller has left or the remaining runs are canceled.
+func (g *Gateway) track(r *http.Request) (ctx context.Context, done func(), err error) {
 	if !g.enter() {
 		return nil, nil, errStopping()
 	}
@@ -252,7 +253,7 @@ func (g *Gateway) wanted(r *http.Request) (ctx context.Context, done func(), err
 	return ctx, func() { stop(); cancel(); g.wg.Done() }, nil
 }
 
-// enter counts a run, unless the service is stopping.
+// enter admits and counts a run, unless the service is stopping.
 func (g *Gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -263,29 +264,29 @@ func (g *Gateway) enter() bool {
 	return true
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'") // no foreign page has its visitors click in ours (API-11)
-	if err := enterDoor(w, r); errors.Is(err, net.ErrClosed) {
+	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'") // protects against clickjacking by a foreign page (API-11)
+	if err := admitConn(w, r); errors.Is(err, net.ErrClosed) {
 		return
 	} else if err != nil {
 		g.refuse(w, r, err)
 		return
 	}
-	if err := g.guard(r); err != nil {
+	if err := g.checkBrowser(r); err != nil {
 		g.refuse(w, r, err)
 		return
 	}
-	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // what is not understood must not be left out of a filter
-		g.refuse(w, r, api.Refuse(api.CodeBadRequest, "the parameters %.200q: %w", r.URL.RawQuery, err))
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // a parameter that cannot be parsed must not silently be left out of a filter
+		g.refuse(w, r, api.Refuse(api.CodeBadRequest, "the query parameters %.200q: %w", r.URL.RawQuery, err))
 		return
 	}
-	if p := r.URL.Path; strings.HasPrefix(p, "/v1/sessions/") && path.Clean(p) != p { // ServeMux would lead to another file (FIO-03)
-		g.refuse(w, r, api.Refuse(api.CodeBadFile, "the path %.200q has an empty part, . or ..: write it without", p))
+	if p := r.URL.Path; strings.HasPrefix(p, "/v1/sessions/") && path.Clean(p) != p { // ServeMux would redirect to another file (FIO-03)
+		g.refuse(w, r, api.Refuse(api.CodeBadFile, "the path %.200q has an empty part, . or ..: leave that part out", p))
 		return
 	}
 	if no, pattern := g.mux.Handler(r); pattern == "" {
-		g.lost(no, w, r)
+		g.notFound(no, w, r)
 		return
 	}
 	g.mux.ServeHTTP(w, r)

@@ -7,8 +7,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A stranger learns whether the service works, and nothing of what it is.
-func TestHealthOfStrangers(t *testing.T) {
+// A client without a key learns whether the service works, and no details.
+func TestHealthWithoutAKey(t *testing.T) {
 	token, line, err := NewKey(Key{Name: "ann"})
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// What an earlier service left is ended at the start, also by an agent that is away at
-// first, and named. Each hour what has ended without anybody asking is forgotten.
+// Sessions that an earlier process left are ended at the start, even if the agent is unreachable at
+// first, and are logged. Every hour, sessions that have ended unnoticed are forgotten.
 func TestJanitor(t *testing.T) {
 	f := new(fakeSessions)
 	mux := f.mux()
@@ -47,11 +47,11 @@ func TestJanitor(t *testing.T) {
 	}
 	f.end("s1")
 
-	synctest.Test(t, func(t *testing.T) { // the agent's side is outside: while it is asked, time stands still
+	synctest.Test(t, func(t *testing.T) { // the agent is outside the bubble: time stands still during calls to it
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		begun := time.Now()
-		go g.janitor(ctx, g.left)
+		go g.janitor(ctx, g.staleSessions)
 		synctest.Wait()
 		if n := asked.Load(); n != 2 || !strings.Contains(log.String(), "not ended") {
 			t.Errorf("%d asked for at the start\n%s", n, log.String())
@@ -65,7 +65,7 @@ func TestJanitor(t *testing.T) {
 			t.Errorf("the next service is told of %q, %v", kept, err)
 		}
 		for hour, want := range [][]string{{"s1", "s2"}, {"s2"}, nil} {
-			if got := g.sessions.every(); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
+			if got := g.sessions.list(); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
 				t.Errorf("after %v: %q; want %q", time.Since(begun), got, want)
 			}
 			if hour == 1 {
@@ -85,9 +85,9 @@ func TestJanitor(t *testing.T) {
 	}
 }
 
-// What an earlier service left is in the file until it has ended, whatever is made
-// meanwhile, and no longer: the service after the next is not told of it again.
-func TestWhatWasLeftIsKeptUntilItHasEnded(t *testing.T) {
+// Sessions that an earlier process left are in the file until they have ended, whatever sessions
+// are created meanwhile, and no longer: the process after the next does not see them again.
+func TestStaleSessionsAreKeptUntilTheyHaveEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions")
 	if err := os.WriteFile(path, []byte("left\ngone\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -106,11 +106,11 @@ func TestWhatWasLeftIsKeptUntilItHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	next("left")
-	none := func(_, _ tally) error { return nil }
-	if _, _, err := b.reserve("?1", booked{}, none); err != nil {
+	none := func(_, _ sessionUsage) error { return nil }
+	if _, _, err := b.reserve("?1", sessionEntry{}, none); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.settle("?1", "new", 0); err != nil {
+	if err := b.commit("?1", "new", 0); err != nil {
 		t.Fatal(err)
 	}
 	next("new", "left")

@@ -18,40 +18,41 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A Key is a caller's right to use the service, as the keys file has it. The token
-// itself is nowhere kept: it is random, so its plain sha256 gives nothing away.
+// A Key is a caller's right to use the service, as in the keys file. The token itself is not stored
+// anywhere: it is random, so its plain sha256 reveals nothing.
 type Key struct {
-	Name     string   // in history; unique
+	Name     string   // in the history; unique
 	SHA256   string   // of the token, in hex
-	Runs     int      // at a time; zero: no bound but the slots
-	Waiting  int      // in the queue; zero: no bound but the queue's
-	Sessions int      // at a time; zero: what leaves room for other keys, see room
-	Memory   api.Size // promised to them together, with swap and scratch; zero: likewise
-	Bodies   int      // of requests, still coming, and files, still going; zero means an eighth of the service's
-	Blobs    api.Size // together; zero means 1 GiB
-	Volumes  api.Size // together; zero: what leaves room for other keys
-	Weight   int      // most of a run or session; zero: the agent's ceiling
-	CPUs     float64  // processors at a time, most of a run or session; zero: the agent's ceiling
-	Mode     api.Mode // of runs that name none; empty: strict
-	Admin    bool     // may name processors (cpuset), as far as the agent lets others than root; may see everyone's history, stats and alerts, and /metrics
+	Runs     int      // concurrent runs; zero: limited only by the slots
+	Waiting  int      // requests in the queue; zero: limited only by the queue
+	Sessions int      // concurrent sessions; zero: as many as are fair to other keys
+	Memory   api.Size // reserved for all sessions together, with swap and scratch; zero: likewise
+	Bodies   int      // concurrent uploads and downloads of files; zero means an eighth of the service's
+	Blobs    api.Size // all blobs together; zero means 1 GiB
+	Volumes  api.Size // all volumes together; zero: as much as is fair to other keys
+	Weight   int      // maximum for a run or session; zero: the agent's ceiling
+	CPUs     float64  // processors used concurrently, maximum for a run or session; zero: the agent's ceiling
+	Mode     api.Mode // mode of runs that name none; empty: strict
+	Admin    bool     // may set cpuset, as far as the agent allows that to users other than root; may see every key's history, stats and alerts, and /metrics
 
-	Profiles   Names // it may name, beside strict, default and a language's own
-	ProfileLog bool  // it may ask for profile_mode log
+	Profiles   Names // profiles that it may name, in addition to strict, default and a language's own
+	ProfileLog bool  // may set profile_mode log
 
 	sum [sha256.Size]byte
 }
 
-// Keys are all keys of a service. Those of a file change with it, while it is served.
+// Keys are all keys of a service. If they come from a file, changes of the file take effect while
+// the service runs.
 type Keys struct {
-	all  atomic.Pointer[[]Key]
-	lost atomic.Pointer[time.Time] // since when the file cannot be read; nil: it can
-	file *keyFile                  // nil: there is none; the service's own goroutine has it
+	all         atomic.Pointer[[]Key]
+	unreadSince atomic.Pointer[time.Time] // since when the file is unreadable; nil: it is readable
+	file        *keyFile                  // nil: no file; only the service's own goroutine uses it
 }
 
 func (k *Keys) list() []Key { return *k.all.Load() }
 
-// several reports whether there is anybody to leave room for.
-func (k *Keys) several() bool { return k != nil && len(k.list()) > 1 }
+// multiple reports whether there is more than one key, so that quotas must be fair.
+func (k *Keys) multiple() bool { return k != nil && len(k.list()) > 1 }
 
 var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
@@ -60,16 +61,16 @@ var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 func ReadKeys(path string) (*Keys, error) {
 	f, err := openKeyFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no keys file %s: brig key add NAME --file %[1]s makes it", path)
+		return nil, fmt.Errorf("there is no keys file %s: brig key add NAME --file %[1]s creates it", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}
-	st, err := f.Stat() // before it is read: a change meanwhile is seen
+	st, err := f.Stat() // before it is read, so that a change meanwhile is noticed
 	if err == nil {
 		var list []Key
 		if list, err = readKeyFile(path, f); err == nil {
-			k := &Keys{file: &keyFile{path: path, file: f, done: stampOf(st)}}
+			k := &Keys{file: &keyFile{path: path, file: f, loaded: stampOf(st)}}
 			k.all.Store(&list)
 			return k, nil
 		}
@@ -77,13 +78,13 @@ func ReadKeys(path string) (*Keys, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// errNoKeys is of a file whose list is there, and empty.
-var errNoKeys = errors.New("it has no keys: brig key add NAME makes one")
+// errNoKeys is the error for a file with an empty list.
+var errNoKeys = errors.New("it has no keys: brig key add NAME adds one")
 
-// errNoLine is of a file without a list, such as an empty one.
-var errNoLine = errors.New("it has no line keys:, and no keys below it: brig key add NAME makes them in an empty file")
+// errNoKeysField is the error for a file without a list, such as an empty one.
+var errNoKeysField = errors.New("it has no line keys: with keys below it: brig key add NAME writes both into an empty file")
 
-// ParseKeys reads the text of a keys file: a YAML object whose keys is a list of Key.
+// ParseKeys parses a keys file: a YAML object with a list of Key in the field keys.
 func ParseKeys(raw []byte) (*Keys, error) {
 	list, named, err := readKeyList(raw)
 	if err != nil {
@@ -97,15 +98,15 @@ func ParseKeys(raw []byte) (*Keys, error) {
 		case !keyName.MatchString(k.Name):
 			return nil, fmt.Errorf("key %d: name %q: use letters, digits, dot, dash, underscore and @", i+1, k.Name)
 		case seen[k.Name]:
-			return nil, fmt.Errorf("key %q is there twice", k.Name)
+			return nil, fmt.Errorf("key %q is given twice", k.Name)
 		case err != nil || len(sum) != sha256.Size:
-			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s makes a key and this line", k.Name, k.Name)
+			return nil, fmt.Errorf("key %q: sha256 must have 64 hex digits: brig key new %s creates a key and this line", k.Name, k.Name)
 		case [sha256.Size]byte(sum) == sha256.Sum256(nil):
-			return nil, fmt.Errorf("key %q: this is the sha256 of nothing, which anybody has: brig key new %s makes a key and this line", k.Name, k.Name)
+			return nil, fmt.Errorf("key %q: this is the sha256 of an empty key, which anybody can send: brig key new %s creates a key and this line", k.Name, k.Name)
 		case k.negative():
-			return nil, fmt.Errorf("key %q: bounds may not be negative", k.Name)
-		case k.senseless() != nil:
-			return nil, fmt.Errorf("key %q: %w", k.Name, k.senseless())
+			return nil, fmt.Errorf("key %q: limits may not be negative", k.Name)
+		case k.invalidLimits() != nil:
+			return nil, fmt.Errorf("key %q: %w", k.Name, k.invalidLimits())
 		case k.badProfile() != nil:
 			return nil, fmt.Errorf("key %q: %w", k.Name, k.badProfile())
 		}
@@ -119,15 +120,15 @@ func ParseKeys(raw []byte) (*Keys, error) {
 	case len(list) == 0 && named:
 		return nil, errNoKeys
 	case len(list) == 0:
-		return nil, errNoLine
+		return nil, errNoKeysField
 	}
 	k := new(Keys)
 	k.all.Store(&list)
 	return k, nil
 }
 
-// Find gives the key of a token. It looks at all keys whichever it is, and compares
-// in constant time, so that time tells nothing (API-13).
+// Find returns the key of a token. It compares with all keys, each in constant time, so that its
+// duration reveals nothing (API-13).
 func (k *Keys) Find(token string) (Key, bool) {
 	sum := sha256.Sum256([]byte(token))
 	all, found := k.list(), -1
@@ -146,21 +147,21 @@ func (k Key) negative() bool {
 	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0 || k.Weight < 0 || k.CPUs < 0
 }
 
-// senseless refuses bounds that no run could keep, and a mode that no run has.
-func (k Key) senseless() error {
+// invalidLimits returns an error for limits that no run could have, and for a mode that does not exist.
+func (k Key) invalidLimits() error {
 	if k.Mode != "" && !slices.Contains(api.RunModes(), k.Mode) {
 		return fmt.Errorf("mode %q does not exist: use strict, fresh or exclusive", k.Mode)
 	}
 	return api.Limits{Weight: int64(k.Weight), CPUs: k.CPUs}.Validate()
 }
 
-// Names are several, with commas between them, so that keys can be compared.
+// Names is a comma-separated list of names, so that a Key is comparable.
 type Names string
 
-// NamesOf joins a list.
+// NamesOf joins names.
 func NamesOf(list ...string) Names { return Names(strings.Join(list, ",")) }
 
-// List splits them; none is nil.
+// List returns the names; nil if there are none.
 func (n Names) List() []string {
 	if n == "" {
 		return nil
@@ -168,7 +169,7 @@ func (n Names) List() []string {
 	return strings.Split(string(n), ",")
 }
 
-// Set adds one, as a flag that may be repeated.
+// Set adds a name, for a flag that may be repeated.
 func (n *Names) Set(name string) error {
 	*n = NamesOf(append(n.List(), name)...)
 	return nil
@@ -176,28 +177,28 @@ func (n *Names) Set(name string) error {
 
 func (n *Names) String() string { return string(*n) }
 
-// Type is the word that help has for one.
+// Type is the placeholder for a name in help texts.
 func (*Names) Type() string { return "name" }
 
-// badProfile tells of a name in Profiles that no profile can have.
+// badProfile returns an error for a name in Profiles that no profile can have.
 func (k Key) badProfile() error {
 	for _, p := range k.Profiles.List() {
 		if !keyName.MatchString(p) {
-			return fmt.Errorf("profile %q: brig profile ls has the names", p)
+			return fmt.Errorf("profile %q cannot exist: brig profile ls lists the names", p)
 		}
 	}
 	return nil
 }
 
-// NewKey makes a token, and its line for the keys file: k with its SHA256.
+// NewKey creates a token, and its line for the keys file, which is k with the SHA256 of the token.
 func NewKey(k Key) (token, line string, err error) {
 	switch {
 	case !keyName.MatchString(k.Name):
 		return "", "", fmt.Errorf("name %q: use letters, digits, dot, dash, underscore and @", k.Name)
 	case k.negative():
-		return "", "", errors.New("bounds may not be negative")
-	case k.senseless() != nil:
-		return "", "", k.senseless()
+		return "", "", errors.New("limits may not be negative")
+	case k.invalidLimits() != nil:
+		return "", "", k.invalidLimits()
 	case k.badProfile() != nil:
 		return "", "", k.badProfile()
 	}

@@ -86,13 +86,13 @@ func TestBadKeysFiles(t *testing.T) {
 		"no number":       {"keys:\n- name: a\n  runs: few\n", `line 3: runs "few": write a whole number`},
 		"neither":         {"keys:\n- name: a\n  admin: maybe\n", `line 3: admin "maybe": write true or false`},
 		"no mode":         {"keys:\n- {name: a, mode: session, sha256: " + sum + "}\n", `key "a": mode "session" does not exist`},
-		"a field twice":   {"keys:\n- {name: a, runs: 1, runs: 2}\n", "line 2: runs is there twice"},
+		"a field twice":   {"keys:\n- {name: a, runs: 1, runs: 2}\n", "line 2: runs is given twice"},
 		"a list in it":    {"keys:\n- {name: [a]}\n", "line 2: name: write one value"},
 		"no list":         {"keys: a\n", "brig key new"},
 		"no object":       {"keys:\n- a\n", "line 2: write a key as brig key new NAME prints it"},
 		"short hash":      {"keys:\n- {name: a, sha256: abcd}\n", "64 hex digits"},
 		"no hash":         {"keys:\n- {name: a}\n", "64 hex digits"},
-		"hash of nothing": {"keys:\n- {name: a, sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855}\n", "anybody has"},
+		"hash of nothing": {"keys:\n- {name: a, sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855}\n", "anybody can send"},
 		"no name":         {"keys:\n- {sha256: " + sum + "}\n", "name"},
 		"twice":           {"keys:\n- {name: a, sha256: " + sum + "}\n- {name: a, sha256: " + sum + "}\n", "twice"},
 		"negative":        {"keys:\n- {name: a, runs: -1, sha256: " + sum + "}\n", "negative"},
@@ -121,7 +121,7 @@ func TestBadKeysFiles(t *testing.T) {
 	}
 }
 
-// A keys file that changes counts without a restart; one that is broken counts for nothing.
+// A changed keys file takes effect without a restart; an invalid one has no effect.
 func TestKeysAreReadAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	token, line := map[string]string{}, map[string]string{}
@@ -165,7 +165,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 		{"one is put in its place", func() { replace(text("bob", "eve")) }, "", []string{"bob", "eve"}},
 		{"one is taken away", func() { write(text("bob")) }, "", []string{"bob"}},
 		{"no YAML", func() { write("keys: [") }, "yaml", []string{"bob"}},
-		{"nothing in it", func() { write("") }, "no keys", []string{"bob"}},
+		{"nothing in it", func() { write("") }, "no line keys", []string{"bob"}},
 		{"the last is taken away", func() { write("keys:\n") }, "", nil},
 		{"and comes back", func() { write(text("bob")) }, "", []string{"bob"}},
 		{"a broken one in its place", func() { replace("keys:\n- x\n") }, "keys", []string{"bob"}},
@@ -180,7 +180,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 		tt.do()
 		var said []string
 		for range 4 {
-			if _, err := k.reread(); err != nil {
+			if _, err := k.reload(); err != nil {
 				said = append(said, err.Error())
 			}
 		}
@@ -198,7 +198,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 }
 
-// A file that is being written is not read in the middle.
+// A file is not read while it is still being written.
 func TestHalfWrittenKeysDoNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	token, ann, _ := NewKey(Key{Name: "ann"})
@@ -212,11 +212,11 @@ func TestHalfWrittenKeysDoNotCount(t *testing.T) {
 	}
 	defer k.Close()
 	whole := "keys:\n" + bob + "\n" + ann + "\n# and a remark\n"
-	for n := len("keys:\n" + bob + "\n"); n <= len(whole); n += 40 { // grown since each look
+	for n := len("keys:\n" + bob + "\n"); n <= len(whole); n += 40 { // larger at each poll
 		if err := os.WriteFile(path, []byte(whole[:n]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := k.reread(); c != nil || err != nil {
+		if c, err := k.reload(); c != nil || err != nil {
 			t.Errorf("after %d bytes: %+v, %v", n, c, err)
 		}
 		if _, ok := k.Find(token); !ok {
@@ -225,7 +225,7 @@ func TestHalfWrittenKeysDoNotCount(t *testing.T) {
 	}
 }
 
-// A blob that alone is more than its key may have is refused, and pushes nothing out.
+// A blob that alone exceeds its key's quota is refused, and evicts nothing.
 func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
 	token, line, err := NewKey(Key{Name: "a", Blobs: 100})
 	if err != nil {
@@ -257,14 +257,14 @@ func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
 	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 204 {
 		t.Errorf("the small one is gone: %d", s)
 	}
-	held = http.StatusNotFound // as where others' blobs have taken its place
+	held = http.StatusNotFound // as if the agent had evicted it for blobs of others
 	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 404 {
 		t.Errorf("one that the agent has no more: %d", s)
 	}
 }
 
-// A keys file is taken whole or refused; what is taken has keys with names of their own,
-// and none that an empty token, or its own hash, would open.
+// A keys file is accepted as a whole or refused; an accepted one has keys with unique names, and
+// none for which an empty token, or the hash itself as a token, is valid.
 func FuzzKeys(f *testing.F) {
 	sum := strings.Repeat("ab", 32)
 	f.Add([]byte("keys:\n- {name: a, sha256: " + sum + ", runs: 3, blobs: 64M, admin: true}\n- {name: b, sha256: " + sum + "}\n"))

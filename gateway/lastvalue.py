@@ -1,23 +1,23 @@
-# Runs main.py as python3 main.py would, and writes the repr of its last statement,
-# when that is a bare expression, to the file named by VALUE. It is part of the program,
-# in its sandbox: what it writes is as much the program's word as its output.
+# Runs main.py like python3 main.py. If the last statement is a bare expression, writes its
+# repr to the file value_path. This driver is part of the program, in its sandbox: the value
+# is as untrusted as the program's output.
 import sys
 
 
 def run(path, value_path, most):
-    import _ast  # what ast is made of, and there already
+    import _ast  # the base of ast, which is loaded already
     import builtins
     import posix
 
-    show, cut = repr, str.__getitem__  # the program may have other ideas of them
+    show, cut = repr, str.__getitem__  # the program may replace them
 
     def leave(error):
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-            trace = trace.tb_next  # these frames are ours
+            trace = trace.tb_next  # skip the frames of this driver
         error.__traceback__ = trace
         sys.excepthook(type(error), error, trace)
-        if isinstance(error, KeyboardInterrupt):  # Python dies of it as if it had not caught it
+        if isinstance(error, KeyboardInterrupt):  # Python ends itself with the signal as if it had not caught it
             import _signal
 
             sys.stdout.flush()
@@ -26,14 +26,14 @@ def run(path, value_path, most):
         sys.exit(1)
 
     def note(text):
-        # The program may have filled the disk, or put something else there: then there
-        # is no value, and that is no failure of the program's.
+        # The program may have filled the disk, or put something else there: then there is
+        # no value, and that is no failure of the program.
         data = text.encode("utf-8", "backslashreplace")
         flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOFOLLOW | posix.O_NONBLOCK
         opened = []
         try:
             opened.append(posix.open(value_path, flags, 0o644))
-            while opened[-1] < 3:  # the program has closed its output: what comes of it must not get here
+            while opened[-1] < 3:  # the program has closed its output: later output must not get into this file
                 opened.append(posix.dup(opened[-1]))
             if posix.write(opened[-1], data) == len(data):
                 return
@@ -65,7 +65,7 @@ def run(path, value_path, most):
         value = eval(compile(last, path, "eval", dont_inherit=True), names)
         if value is None:
             return
-        text = cut(show(value), slice(most))  # repr may be of a class with a slice of its own
+        text = cut(show(value), slice(most))  # repr may return an instance of a class with its own slicing
     except SystemExit:
         raise
     except BaseException as error:

@@ -15,22 +15,22 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// failures say what the statuses of problems mean; code has the rest.
+// failures describes the statuses of problems; the code in the problem has the details.
 var failures = map[int]string{
-	400: "the request is to be mended",
-	401: "no key, or one that is not known",
-	403: "this caller, or a page of another host, may not",
-	404: "there is none, or it is another key's",
-	409: "it is there already; session_id names it",
+	400: "the request is invalid: detail says what to change",
+	401: "no key, or an unknown key",
+	403: "not allowed for this caller, or for a web page of another host",
+	404: "it does not exist, or belongs to another key",
+	409: "it exists already; session_id names it",
 	410: "the session has ended",
-	408: "it is large and stood still",
+	408: "the request is large and stalled",
 	413: "it is too large",
-	415: "the body is no plain JSON",
+	415: "the body is not plain JSON",
 	422: "it cannot be carried out as it is",
-	429: "too many at a time: come again after Retry-After seconds",
+	429: "too many at once: send the request again after Retry-After seconds",
 	500: "the service failed; its log has the reason",
-	502: "the agent went away meanwhile",
-	503: "not carried out: come again after Retry-After seconds",
+	502: "the connection to the agent broke during the request",
+	503: "not carried out: send the request again after Retry-After seconds",
 }
 
 var failureHeaders = map[int]map[string]*huma.Param{
@@ -39,12 +39,12 @@ var failureHeaders = map[int]map[string]*huma.Param{
 	503: {"Retry-After": {Description: "seconds", Schema: &huma.Schema{Type: "integer"}}},
 }
 
-// failures are the statuses of the problems that a route can answer.
+// failures returns the statuses of the problems that a route can answer with.
 func (r route) failures() []int {
 	all := append([]int{400, 403}, r.fails...)
 	switch {
 	case !r.open:
-		all = append(all, 401, 429, 500, 503) // where answers are too many to hold, and connections
+		all = append(all, 401, 429, 500, 503) // if responses fill their memory quota, or connections their limit
 	case r.name == "health": // a key is optional
 		all = append(all, 401)
 	}
@@ -62,21 +62,21 @@ func (r route) failures() []int {
 
 var pathParam = regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`)
 
-// document makes the OpenAPI 3.1 description of the routes from their Go types.
+// document creates the OpenAPI 3.1 description of the routes from their Go types.
 func document(routes []route, version string) ([]byte, error) {
 	return json.Marshal(describe(routes, version))
 }
 
 func describe(routes []route, version string) *huma.OpenAPI {
 	types := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
-	for of, as := range forms {
+	for of, as := range schemaTypes {
 		types.RegisterTypeAlias(of, as)
 	}
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
-		Info: &huma.Info{Title: "brig", Version: version, Description: "Runs programs nobody trusts, each in a sandbox of its own.\n\n" +
-			"Whatever a program does is a verdict and a 200. Errors are RFC 9457 problems: `code` is stable, `retry_safe` says whether the same request may be sent again."},
-		Components: &huma.Components{Schemas: types, SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "a key of the service, where it has keys"}}},
+		Info: &huma.Info{Title: "brig", Version: version, Description: "Runs untrusted programs, each in its own sandbox.\n\n" +
+			"Whatever a program does, the response is a verdict with status 200. Errors are RFC 9457 problems: `code` is stable, `retry_safe` says whether the same request may be sent again."},
+		Components: &huma.Components{Schemas: types, SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "a key of the service, if it has keys"}}},
 	}
 	failure := &huma.Response{Description: "a problem", Content: map[string]*huma.MediaType{
 		"application/problem+json": {Schema: types.Schema(reflect.TypeFor[api.Problem](), true, "")},
@@ -90,7 +90,7 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			op.Security = []map[string][]string{{"key": {}}, {}}
 		}
 		for _, m := range pathParam.FindAllStringSubmatch(r.path, -1) {
-			op.Parameters = append(op.Parameters, &huma.Param{Name: m[1], In: "path", Required: true, Description: inPath(m[1], r.group), Schema: &huma.Schema{Type: "string"}})
+			op.Parameters = append(op.Parameters, &huma.Param{Name: m[1], In: "path", Required: true, Description: pathParamDescription(m[1], r.group), Schema: &huma.Schema{Type: "string"}})
 		}
 		for _, p := range r.params {
 			of := reflect.TypeFor[string]()
@@ -122,31 +122,31 @@ func describe(routes []route, version string) *huma.OpenAPI {
 			status = http.StatusOK
 		}
 		op.Responses[strconv.Itoa(status)] = good
-		if r.later != nil {
-			op.Responses["202"] = &huma.Response{Description: "it is carried out; Location says where to ask for it", Content: map[string]*huma.MediaType{
-				"application/json": {Schema: types.Schema(r.later, true, r.name)},
+		if r.accepted != nil {
+			op.Responses["202"] = &huma.Response{Description: "the run is accepted; Location is the path of its status and result", Content: map[string]*huma.MediaType{
+				"application/json": {Schema: types.Schema(r.accepted, true, r.name)},
 			}}
 		}
-		if r.nothing != "" {
-			op.Responses["204"] = &huma.Response{Description: r.nothing}
+		if r.noContent != "" {
+			op.Responses["204"] = &huma.Response{Description: r.noContent}
 		}
 		for _, status := range r.failures() {
 			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: failures[status], Headers: failureHeaders[status], Content: failure.Content}
 		}
-		if r.down != nil {
-			op.Responses["503"] = &huma.Response{Description: "not now", Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.down, true, r.name)}}}
+		if r.unavailable != nil {
+			op.Responses["503"] = &huma.Response{Description: "not ready", Content: map[string]*huma.MediaType{"application/json": {Schema: types.Schema(r.unavailable, true, r.name)}}}
 		}
 		doc.AddOperation(op)
 	}
 	return doc
 }
 
-// docs serves the description, and a page to read and try it.
+// docs serves the description, and a page on which it can be read and tried.
 func (g *Gateway) docs(mux *http.ServeMux) {
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
-		inTime(w)
-		_, _ = w.Write(g.doc) // a client that is gone has nobody to tell
+		setWriteDeadline(w)
+		_, _ = w.Write(g.doc) // if the client has left, nobody needs the error
 	})
 	page := v5emb.NewHandlerWithConfig(swgui.Config{
 		Title: "brig", SwaggerJSON: "/openapi.json", BasePath: "/docs/", HideCurl: false,
@@ -154,11 +154,11 @@ func (g *Gateway) docs(mux *http.ServeMux) {
 	})
 	policy := docsPolicy(page)
 	mux.HandleFunc("GET /docs/", func(w http.ResponseWriter, r *http.Request) {
-		inTime(w)
+		setWriteDeadline(w)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Content-Security-Policy", policy)
 		found := &foundWriter{ResponseWriter: w}
-		if page.ServeHTTP(found, r); found.lost {
+		if page.ServeHTTP(found, r); found.notFound {
 			g.refuse(w, r, noPath(r))
 		}
 	})
@@ -166,20 +166,20 @@ func (g *Gateway) docs(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", http.RedirectHandler("/docs/", http.StatusFound))
 }
 
-// A foundWriter passes on what is there, and leaves it to others to say that something is not.
+// A foundWriter forwards responses other than 404, which it leaves to the caller.
 type foundWriter struct {
 	http.ResponseWriter
-	lost bool
+	notFound bool
 }
 
 func (f *foundWriter) WriteHeader(status int) {
-	if f.lost = status == http.StatusNotFound; !f.lost {
+	if f.notFound = status == http.StatusNotFound; !f.notFound {
 		f.ResponseWriter.WriteHeader(status)
 	}
 }
 
 func (f *foundWriter) Write(b []byte) (int, error) {
-	if f.lost {
+	if f.notFound {
 		return len(b), nil
 	}
 	return f.ResponseWriter.Write(b)

@@ -13,7 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/internal/openapitest"
 )
 
-func TestDocumentSaysWhatIsThere(t *testing.T) {
+func TestDocumentListsEveryRoute(t *testing.T) {
 	routes := (&Gateway{}).routes()
 	text, err := document(routes, "v")
 	if err != nil {
@@ -51,9 +51,9 @@ func TestDocumentSaysWhatIsThere(t *testing.T) {
 	}
 }
 
-// Whoever reads the description alone knows what each field and parameter is, and what
-// those can be that can be only so much.
-func TestDocumentSaysWhatEverythingIs(t *testing.T) {
+// The description explains each field and parameter, and lists the values of those with a fixed
+// set.
+func TestDocumentDescribesEverything(t *testing.T) {
 	text, err := document((&Gateway{}).routes(), "v")
 	if err != nil {
 		t.Fatal(err)
@@ -131,12 +131,12 @@ func TestDocumentSaysWhatEverythingIs(t *testing.T) {
 	}
 }
 
-// Every type of the description that is closed has a form, which says what it can be.
-func TestClosedTypesHaveForms(t *testing.T) {
+// Every type in the description with a fixed set of values has a schema that lists them.
+func TestClosedTypesHaveSchemas(t *testing.T) {
 	known := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
 	walk = func(of reflect.Type) {
-		if known[of] || forms[of] != nil {
+		if known[of] || schemaTypes[of] != nil {
 			return
 		}
 		known[of] = true
@@ -144,7 +144,7 @@ func TestClosedTypesHaveForms(t *testing.T) {
 		case reflect.Pointer, reflect.Slice:
 			walk(of.Elem())
 		case reflect.Map:
-			walk(of.Elem()) // of keys a schema does not speak
+			walk(of.Elem()) // a schema does not describe map keys
 		case reflect.Struct:
 			for _, f := range reflect.VisibleFields(of) {
 				if of != reflect.TypeFor[time.Time]() && !f.Anonymous {
@@ -158,7 +158,7 @@ func TestClosedTypesHaveForms(t *testing.T) {
 		}
 	}
 	for _, r := range (&Gateway{}).routes() {
-		for _, of := range []reflect.Type{r.body, r.answer, r.later, r.down} {
+		for _, of := range []reflect.Type{r.body, r.answer, r.accepted, r.unavailable} {
 			if of != nil {
 				walk(of)
 			}
@@ -185,7 +185,7 @@ func words[T interface {
 	return all
 }
 
-// Each answer that is described is one that there is, and what it is is said.
+// Each described response exists, and has a description.
 func TestDocumentedAnswers(t *testing.T) {
 	text, err := document((&Gateway{}).routes(), "v")
 	if err != nil {
@@ -206,7 +206,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		{"GET", "/health", []int{200, 401}},
 	} {
 		for _, status := range tt.statuses {
-			if err := doc.Answers(tt.method, tt.path, status); err != nil {
+			if err := doc.CheckStatus(tt.method, tt.path, status); err != nil {
 				t.Error(err)
 			}
 		}
@@ -225,8 +225,8 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// What the page offers to try can be tried.
-func TestExamplesAreTaken(t *testing.T) {
+// The examples that the page offers are valid requests.
+func TestExamplesAreValid(t *testing.T) {
 	tried := 0
 	for _, r := range (&Gateway{}).routes() {
 		if r.body == nil {

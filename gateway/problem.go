@@ -11,7 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
-// problem gives err the status.
+// problem converts err to a Problem with the status.
 func problem(status int, err error) *api.Problem {
 	p := &api.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error(), Code: api.CodeInternal}
 	var e *api.Error
@@ -21,7 +21,7 @@ func problem(status int, err error) *api.Problem {
 	return p
 }
 
-// statuses are those of the agent's codes. One that is not here is a failure: 500.
+// statuses maps the agent's codes. A code that is missing here is a failure: 500.
 var statuses = map[api.Code]int{
 	api.CodeBadRequest: http.StatusBadRequest, api.CodeBadLimits: http.StatusBadRequest, api.CodeAboveCeiling: http.StatusBadRequest,
 	api.CodeBadFile: http.StatusBadRequest, api.CodeBadProfile: http.StatusBadRequest,
@@ -36,21 +36,22 @@ var statuses = map[api.Code]int{
 	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
 	api.CodeBadVolume: http.StatusUnprocessableEntity,
 	api.CodeBusy:      http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
-	api.CodeConnsFull: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
+	api.CodeTooManyConns: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
 	api.CodeSetupTimeout:     http.StatusServiceUnavailable,
 	api.CodeAgentUnreachable: http.StatusServiceUnavailable, api.CodeAgentGone: http.StatusBadGateway,
 }
 
-// An ofRun is an error that the history has under the id of a run.
-type ofRun struct {
+// runError is an error that the history has recorded under the id of a run.
+type runError struct {
 	id string
 	error
 }
 
-func (e *ofRun) Unwrap() error { return e.error }
+func (e *runError) Unwrap() error { return e.error }
 
-// problemOf is what a caller is told of err: where he may come again, when. A failure of
-// ours is logged; that the service is stopping is none, and said once, not to each who comes.
+// problemOf returns the problem that a caller gets for err, with the time of a retry if that can
+// help. It logs failures of the service. Shutdown is none: it is logged once, and not for each
+// request.
 func (g *Gateway) problemOf(err error) *api.Problem {
 	p, ours := problemFor(err)
 	if ours && p.Code != api.CodeStopping {
@@ -62,8 +63,9 @@ func (g *Gateway) problemOf(err error) *api.Problem {
 	return p
 }
 
-// problemFor is what a caller may know of err, and whether it is a failure of ours. The
-// text of such a one can name paths of the host, so only the log has it (API-22).
+// problemFor returns the problem that a caller may see of err, and whether it is a failure of the
+// service. The text of such a failure can contain paths of the host, so only the log has it
+// (API-22).
 func problemFor(err error) (p *api.Problem, ours bool) {
 	if errors.As(err, &p) {
 		return p, false
@@ -74,9 +76,9 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 		p.Code, p.RetrySafe = api.CodeQueueFull, true
 		raise := "--queue"
 		if full.Bound == "key" {
-			p.Code, raise = api.CodeKeyFull, "waiting in the line of the key"
+			p.Code, raise = api.CodeKeyQueueFull, "waiting of the key in the keys file"
 		}
-		p.Detail += ": send it again later, send fewer at a time, or have the operator raise " + raise
+		p.Detail += ": send it again later, send fewer at once, or have the operator raise " + raise
 		return p, false
 	}
 	var e *api.Error
@@ -88,14 +90,14 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 		status = http.StatusInternalServerError
 	}
 	p = problem(status, e)
-	p.Run = "" // the agent's own id of it leads nowhere here
-	var kept *ofRun
+	p.Run = "" // callers of the gateway cannot use the agent's own run id
+	var kept *runError
 	if errors.As(err, &kept) {
 		p.Run = kept.id
 	}
 	switch {
 	case e.Code == api.CodeAgentUnreachable, e.Code == api.CodeAgentGone:
-		p.Detail = "the agent that runs the programs does not answer, or has gone away meanwhile: the service's log has the reason; try again later"
+		p.Detail = "the agent that runs the programs does not answer, or the connection to it broke: the service's log has the reason; try again later"
 	case !known:
 		p.Detail = "brig could not carry out the request: its log has the reason; try again"
 	}
@@ -104,12 +106,12 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if r.ContentLength != 0 {
-		mayGo(r) // the rest of the body is not worth the connection, which net/http keeps for a while
+		markIdle(r) // the connection need not be kept for the rest of the body, which net/http reads for a while
 	}
-	if errors.Is(err, errGone) || r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // nobody is there
+	if errors.Is(err, errConnClosed) || r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		return // the client has left
 	}
-	p := g.failed(err)
+	p := g.countedProblem(err)
 	if p.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
 	}
@@ -117,14 +119,14 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBody)) // fails only where there is no connection
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBodyTimeout)) // fails only if the connection is closed
 	g.send(w, r, p.Status, p, 0)
 }
 
-// failed is the problem of an error that somebody is told of.
-func (g *Gateway) failed(err error) *api.Problem {
+// countedProblem returns the problem for an error that is reported to a caller, and counts it.
+func (g *Gateway) countedProblem(err error) *api.Problem {
 	p := g.problemOf(err)
-	g.metrics.Failed(&api.Error{Code: p.Code, Message: p.Detail})
+	g.metrics.RequestFailed(&api.Error{Code: p.Code, Message: p.Detail})
 	return p
 }
 
@@ -134,46 +136,47 @@ func (g *Gateway) reply(w http.ResponseWriter, r *http.Request, status int, v an
 	g.send(w, r, status, v, 0)
 }
 
-// refusedBody is how long net/http may take the rest of a body that is not wanted, which
-// it does before it answers: who has no key must not hold a connection by it (API-02).
-const refusedBody = 5 * time.Second
+// refusedBodyTimeout is how long net/http may read the rest of an unwanted body, which it does before it
+// sends the response: a client without a key must not occupy a connection with that (API-02).
+const refusedBodyTimeout = 5 * time.Second
 
-// slowClient is how long a client may take to take an answer.
-const slowClient = 2 * time.Minute
+// slowClientTimeout is the timeout for a client that reads a response.
+const slowClientTimeout = 2 * time.Minute
 
-// inTime has an answer fail that is not taken in that time from now.
-func inTime(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowClient)) // fails only where there is no connection
+// setWriteDeadline sets the deadline for sending the response to slowClientTimeout from now.
+func setWriteDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowClientTimeout)) // fails only if the connection is closed
 }
 
-// send writes an answer when there is room for it. It has some already for so many bytes.
-func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any, had int64) {
-	what, run := sharedBy(v), ranAs(v)
-	body, err := api.Encode(v) // what it has no need of, such as a page's records, goes now
-	if err != nil {            // only a mistake of ours
+// send writes a response when there is quota for it; the argument says how many bytes of it have
+// quota already.
+func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any, reserved int64) {
+	what, run := sharedObjectOf(v), finishedRun(v)
+	body, err := api.Encode(v) // what the encoding does not need, such as a page's records, can be freed now
+	if err != nil {            // only a bug of this module
 		g.log.Error("encode answer", "err", err)
 		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`, http.StatusInternalServerError)
 		return
 	}
-	answerMade(r.Context()) // from here on its memory is counted
-	if a := arrivalOf(r.Context()); a != nil {
-		if a.tight && run != "" {
-			g.refuse(w, r, untaken(run))
+	releaseRead(r.Context()) // from here on the quota counts its memory
+	if a := agentResponseOf(r.Context()); a != nil {
+		if a.wholeThinned && run != "" {
+			g.refuse(w, r, noQuotaError(run))
 			return
 		}
-		had += a.room.n
+		reserved += a.reservation.n
 	}
-	release, ok := g.answers.await(r.Context(), callerOf(r.Context()).Name, body.Held()-had, what)
+	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, body.RetainedSize()-reserved, what)
 	if !ok {
-		g.refuse(w, r, untaken(run))
+		g.refuse(w, r, noQuotaError(run))
 		return
 	}
 	defer release()
-	inTime(w)
+	setWriteDeadline(w)
 	h := w.Header()
 	h.Set("Content-Length", strconv.FormatInt(body.Len()+1, 10))
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = body.WriteTo(w)       // a client that is gone has nobody to tell
-	_, _ = w.Write([]byte{'\n'}) // for who reads it in a terminal
+	_, _ = body.WriteTo(w)       // if the client has left, nobody needs the error
+	_, _ = w.Write([]byte{'\n'}) // for readers in a terminal
 }

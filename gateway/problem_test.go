@@ -13,7 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
-// API-22: callers are told nothing of the host, such as where the agent's socket is.
+// API-22: callers learn nothing about the host, such as the path of the agent's socket.
 func TestProblemsNameNoPaths(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
@@ -34,8 +34,8 @@ func TestProblemsNameNoPaths(t *testing.T) {
 	}
 }
 
-// An answer ends its line, so that a terminal's next prompt begins one.
-func TestAnswersEndTheirLine(t *testing.T) {
+// A response ends with a newline, so that a terminal's next prompt starts on its own line.
+func TestResponsesEndWithANewline(t *testing.T) {
 	web := serveFake(t, http.NewServeMux(), nil)
 	res, err := http.Get(web.URL + "/nothing")
 	if err != nil {
@@ -47,8 +47,8 @@ func TestAnswersEndTheirLine(t *testing.T) {
 	}
 }
 
-// The run that an error names is one that can be asked for, and our failures are logged
-// once, others not at all.
+// The run that an error names can be queried. Failures of the service are logged once, other errors
+// not at all.
 func TestProblemsNameRunsOfThisService(t *testing.T) {
 	mux := http.NewServeMux()
 	var says *api.Error
@@ -86,15 +86,15 @@ func TestProblemsNameRunsOfThisService(t *testing.T) {
 	}
 }
 
-// A full queue and a method that a path has not are told with what to do.
-func TestRefusalsNameTheirCure(t *testing.T) {
+// The errors for a full queue and for a wrong method say what to do.
+func TestErrorsSayWhatToDo(t *testing.T) {
 	for _, tt := range []struct {
 		full queue.Full
 		code api.Code
 		want string
 	}{
-		{queue.Full{Bound: "queue", Most: 256, Waiting: 256}, api.CodeQueueFull, "the queue is full: 256 requests wait, and 256 may: send it again later, send fewer at a time, or have the operator raise --queue"},
-		{queue.Full{Bound: "key", Most: 8, Waiting: 8}, api.CodeKeyFull, "the queue is full: 8 requests of this key wait, and 8 may: send it again later, send fewer at a time, or have the operator raise waiting in the line of the key"},
+		{queue.Full{Bound: "queue", Max: 256, Waiting: 256}, api.CodeQueueFull, "the queue is full: 256 requests wait, and 256 may wait: send it again later, send fewer at once, or have the operator raise --queue"},
+		{queue.Full{Bound: "key", Max: 8, Waiting: 8}, api.CodeKeyQueueFull, "the queue is full: 8 requests of this key wait, and 8 may wait: send it again later, send fewer at once, or have the operator raise waiting of the key in the keys file"},
 	} {
 		p, ours := problemFor(&tt.full)
 		if ours || p.Status != 429 || p.Code != tt.code || !p.RetrySafe || p.Detail != tt.want {

@@ -8,14 +8,15 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// keyProfiles are those every key may name, beside the own one of the language asked for.
+// keyProfiles are the profiles that every key may name, in addition to that of the requested
+// language.
 var keyProfiles = []string{"strict", "default"}
 
-// mayUseProfile refuses a profile that is wider than what the operator lets the key's
-// holder ask for: a profile decides which parts of the kernel a stranger's program
-// reaches. own is the tier of the language asked for, empty without one.
+// mayUseProfile refuses a profile that is wider than what the operator allows the key: a profile
+// decides which parts of the kernel an untrusted program reaches. own is the tier of the requested
+// language, empty without one.
 func (c caller) mayUseProfile(name string, mode api.ProfileMode, own string) error {
-	if c.Name == "" { // without keys, everybody may do everything
+	if c.Name == "" { // without keys, every caller may do everything
 		return nil
 	}
 	allowed := slices.Concat(keyProfiles, c.Profiles.List())
@@ -28,14 +29,14 @@ func (c caller) mayUseProfile(name string, mode api.ProfileMode, own string) err
 	}
 	language := ""
 	if own != "" && !slices.Contains(allowed, own) {
-		language = fmt.Sprintf(", and %s, the language's own", own)
+		language = fmt.Sprintf(", and %s, the profile of the language", own)
 	}
 	return problem(403, api.Refuse(api.CodeForbidden,
 		"this key may not name the profile %.64q: it may name %s%s; leave profile out, or have the operator add it to profiles of the key %s", name, strings.Join(allowed, ", "), language, c.Name))
 }
 
-// tierOf gives the tier of a language by its name or an alias; empty where there is none.
-func (v *agentView) tierOf(name string) string {
+// tierOf returns the tier of a language by its name or an alias; empty if there is none.
+func (v *agentStatus) tierOf(name string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, l := range v.languages {
@@ -46,9 +47,9 @@ func (v *agentView) tierOf(name string) string {
 	return ""
 }
 
-// idleProfileLog names the keys with profile_log where the agent answers and lets only root
-// ask for that: a permission without effect.
-func (g *Gateway) idleProfileLog() (names []string) {
+// uselessProfileLog returns the names of keys with profile_log if the agent answers and allows that
+// only root: the permission has no effect then.
+func (g *Gateway) uselessProfileLog() (names []string) {
 	if h, _, err := g.agent.get(); g.cfg.Keys == nil || err != nil || h.ProfileLog {
 		return nil
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// L3: which profiles a key's holder may name is the operator's to say. What is refused
-// never reaches the agent.
+// L3: the operator decides which profiles a key may name. A refused run never reaches the agent.
 func TestProfilesAreAKeysPermission(t *testing.T) {
 	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob", Profiles: NamesOf("managed", "ours"), ProfileLog: true})
 	asked := ""
@@ -21,15 +20,15 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { asked = "run"; say(w, 200, api.Result{Verdict: api.OK}) })
 	mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, r *http.Request) {
 		asked = "session"
-		s := quiet("s1")
+		s := idleSession("s1")
 		s.Limits = api.Defaults()
 		say(w, 201, s)
 	})
-	mux.HandleFunc("DELETE /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) { say(w, 200, quiet("s1")) })
+	mux.HandleFunc("DELETE /v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) { say(w, 200, idleSession("s1")) })
 	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
 	for _, tt := range []struct {
 		key, ask string
-		says     string // empty: it is let through
+		says     string // empty: allowed
 	}{
 		{"ann", `"language": "python"`, ""},
 		{"ann", `"language": "python", "profile": "default"`, ""},
@@ -37,7 +36,7 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 		{"ann", `"language": "javascript", "profile": "managed"`, ""},
 		{"ann", `"language": "js", "profile": "managed"`, ""},
 		{"ann", `"language": "python", "profile": "managed"`, `may not name the profile "managed": it may name strict, default; leave profile out, or have the operator add it to profiles of the key ann`},
-		{"ann", `"language": "js", "profile": "compile"`, `it may name strict, default, and managed, the language's own`},
+		{"ann", `"language": "js", "profile": "compile"`, `it may name strict, default, and managed, the profile of the language`},
 		{"ann", `"image": "python", "argv": ["true"], "profile": "managed"`, "may not name"},
 		{"ann", `"image": "python", "argv": ["true"], "profile": "ours"`, "may not name"},
 		{"ann", `"language": "python", "profile_mode": "log"`, "set profile_log: true on the key ann"},
@@ -68,8 +67,8 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 	}
 }
 
-// A key with profile_log and an agent that keeps it for root do not go together: that is
-// told at start, and of keys that come later in the log.
+// A key with profile_log and an agent that allows it only to root do not fit together: that is an
+// error at start, and a warning in the log for keys that are added later.
 func TestAPermissionWithoutEffectIsRefused(t *testing.T) {
 	keys, _ := keysOf(t, Key{Name: "ann"}, Key{Name: "bob", ProfileLog: true})
 	web := serveFake(t, http.NewServeMux(), nil)
@@ -84,8 +83,8 @@ func TestAPermissionWithoutEffectIsRefused(t *testing.T) {
 	}
 }
 
-// A key's line says its profiles, and is read back.
-func TestProfilesOfAKeysLine(t *testing.T) {
+// A key's line in the keys file has its profiles, and can be parsed again.
+func TestProfilesInAKeysEntry(t *testing.T) {
 	_, line, err := NewKey(Key{Name: "bob", Profiles: NamesOf("managed", "ours"), ProfileLog: true})
 	if err != nil {
 		t.Fatal(err)

@@ -9,42 +9,42 @@ import (
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
-// A reading is what a request reads much of.
-type reading int
+// A readKind is a kind of data that a request reads much of.
+type readKind int
 
 const (
-	little   reading = iota
-	pastRuns         // figures over 90,000 of them take a processor for most of a second, and 64 at a time made another key's run of 12 ms take up to 900
-	boxFiles         // names that programs have chosen: 40 lists at a time took the agent both processors (AGT-43)
+	little   readKind = iota
+	pastRuns          // statistics over 90,000 of them take a processor for most of a second, and 64 concurrent requests delayed another key's run of 12 ms to up to 900
+	boxFiles          // names that programs have chosen: 40 concurrent lists used both processors of the agent (AGT-43)
 )
 
-// turns are those of requests that read so, and what they are called.
-func (g *Gateway) turns(one reading) (of *queue.Queue, called string) {
+// readQueue returns the queue for requests of this kind, and the name of the kind for messages.
+func (g *Gateway) readQueue(one readKind) (of *queue.Queue, called string) {
 	if one == boxFiles {
-		return g.lists, "lists of files"
+		return g.fileLists, "lists of files"
 	}
-	return g.reads, "past runs and their figures"
+	return g.historyReads, "past runs and their statistics"
 }
 
-// Bounds of the requests of one reading.
+// Limits of the requests of one kind.
 const (
-	readsAtATime  = 2 // of all keys
-	readsOfAKey   = 1
-	readsWaiting  = 64
-	readsKeyWaits = 16
+	readSlots          = 2 // of all keys
+	readSlotsPerKey    = 1
+	readsWaiting       = 64
+	readsWaitingPerKey = 16
 )
 
-// read waits until the caller may read: keys take turns. The request that it gives
-// has the turn until leave is called, or its answer has been made, however long that takes to
-// be sent: two keys that read no answer would keep the turns of all (API-15,
-// TestUnreadAnswersKeepNoTurn).
-func (g *Gateway) read(r *http.Request, one reading) (with *http.Request, leave func(), err error) {
-	who := queue.Who{}
+// acquireRead waits for a slot to read; the queue is fair between keys. The slot is held until the
+// returned function is called or the response to the returned request has been encoded, however
+// long sending it takes: two keys that do not read their responses could otherwise occupy all slots
+// (API-15, TestUnreadResponsesHoldNoSlot).
+func (g *Gateway) acquireRead(r *http.Request, one readKind) (with *http.Request, release func(), err error) {
+	owner := queue.Owner{}
 	if c := callerOf(r.Context()); c.Name != "" {
-		who = queue.Who{Key: c.Name, Most: readsOfAKey, Waiting: readsKeyWaits}
+		owner = queue.Owner{Key: c.Name, MaxSlots: readSlotsPerKey, MaxWaiting: readsWaitingPerKey}
 	}
-	turns, called := g.turns(one)
-	turn, err := turns.Take(r.Context(), who)
+	slots, called := g.readQueue(one)
+	slot, err := slots.Take(r.Context(), owner)
 	var full *queue.Full
 	switch {
 	case errors.As(err, &full):
@@ -52,18 +52,18 @@ func (g *Gateway) read(r *http.Request, one reading) (with *http.Request, leave 
 		if full.Bound == "key" {
 			of = "requests of this key"
 		}
-		return nil, nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "%d %s for %s are waiting, and %d may: send it again later, and one after the other", full.Waiting, of, called, full.Most))
+		return nil, nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "%d %s for %s are waiting, and %d may wait: send it again later, and one request after the other", full.Waiting, of, called, full.Max))
 	case err != nil:
 		return nil, nil, err
 	}
-	return r.WithContext(context.WithValue(r.Context(), readTurnKey{}, turn)), turn.Release, nil
+	return r.WithContext(context.WithValue(r.Context(), readSlotKey{}, slot)), slot.Release, nil
 }
 
-type readTurnKey struct{}
+type readSlotKey struct{}
 
-// answerMade gives back the turn of a request that has read what it was to read, if it has one.
-func answerMade(ctx context.Context) {
-	if turn, has := ctx.Value(readTurnKey{}).(*queue.Turn); has {
-		turn.Release()
+// releaseRead releases the slot of a request that has read its data, if it has one.
+func releaseRead(ctx context.Context) {
+	if slot, has := ctx.Value(readSlotKey{}).(*queue.Slot); has {
+		slot.Release()
 	}
 }

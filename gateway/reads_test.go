@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
-// A key that asks for figures as often as it can has one of two readers and waits for itself:
-// the other reader, and the processor, are free for the others (API-15, API-30).
+// A key that requests statistics as often as it can gets one of two slots and waits for itself: the
+// other slot, and the processor, are free for the other keys (API-15, API-30).
 func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 	token, text := map[string]string{}, "keys:\n"
 	for _, name := range []string{"ann", "bob"} {
@@ -36,16 +36,16 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 		return send(t, web, "GET", path, "", nil, "Authorization", token[name])
 	}
 
-	first := g.reads.TryTake(queue.Who{Key: "bob", Most: readsOfAKey})
+	first := g.historyReads.TryTake(queue.Owner{Key: "bob", MaxSlots: readSlotsPerKey})
 	var waiting sync.WaitGroup
-	for i := range readsKeyWaits {
+	for i := range readsWaitingPerKey {
 		waiting.Go(func() {
 			if s := ask("bob", paths[i%len(paths)]); s != 200 {
 				t.Errorf("one that waited its turn: %d", s)
 			}
 		})
 	}
-	waitUntil(t, "bob's requests", func() bool { return g.reads.Stats().Waiting == readsKeyWaits })
+	waitUntil(t, "bob's requests", func() bool { return g.historyReads.Stats().Waiting == readsWaitingPerKey })
 	for _, path := range paths {
 		var p api.Problem
 		if s := send(t, web, "GET", path, "", &p, "Authorization", token["bob"]); s != 429 || p.Code != api.CodeBusy || p.RetryAfter == 0 || !strings.Contains(p.Detail, "16 requests of this key for past runs") {
@@ -55,17 +55,17 @@ func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 			t.Errorf("%s of another key, meanwhile: %d", path, s)
 		}
 	}
-	if had := g.reads.Had("bob"); had != readsOfAKey {
+	if had := g.historyReads.Held("bob"); had != readSlotsPerKey {
 		t.Errorf("bob has %d turns", had)
 	}
 	first.Release()
 	waiting.Wait()
-	if left := g.reads.Stats(); left.Waiting != 0 || g.reads.Had("bob") != 0 {
+	if left := g.historyReads.Stats(); left.Waiting != 0 || g.historyReads.Held("bob") != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
 
-// An unread answer is written to nobody until its reader goes.
+// An unread writer blocks until over is closed: its client does not read.
 type unread struct {
 	http.ResponseWriter
 	begun, over chan struct{}
@@ -77,14 +77,14 @@ func (u *unread) Write(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// API-15: two keys that take no answer about past runs do not keep others from theirs.
-func TestUnreadAnswersKeepNoTurn(t *testing.T) {
+// API-15: two keys that do not read their responses about past runs do not keep others from theirs.
+func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"}, Key{Name: "cleo"})
 	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
 	g := web.Config.Handler.(*Gateway)
 	over, begun := make(chan struct{}), make(chan struct{}, 8)
 	var held sync.WaitGroup
-	for i, name := range []string{"ann", "bob"}[:readsAtATime] {
+	for i, name := range []string{"ann", "bob"}[:readSlots] {
 		held.Go(func() {
 			r := httptest.NewRequest("GET", []string{"/v1/stats", "/v1/history"}[i], nil)
 			r.Host = "localhost"
@@ -92,7 +92,7 @@ func TestUnreadAnswersKeepNoTurn(t *testing.T) {
 			g.ServeHTTP(&unread{httptest.NewRecorder(), begun, over}, r)
 		})
 	}
-	for range readsAtATime {
+	for range readSlots {
 		<-begun
 	}
 	ctx, enough := context.WithTimeout(t.Context(), 10*time.Second)
@@ -105,23 +105,23 @@ func TestUnreadAnswersKeepNoTurn(t *testing.T) {
 		req.Header.Set(as["cleo"][0], as["cleo"][1])
 		res, err := web.Client().Do(req)
 		if err != nil {
-			t.Errorf("%s beside two that read nothing: %v", path, err)
+			t.Errorf("%s next to two that read nothing: %v", path, err)
 			continue
 		}
 		res.Body.Close()
 		if res.StatusCode != 200 {
-			t.Errorf("%s beside two that read nothing: %d", path, res.StatusCode)
+			t.Errorf("%s next to two that read nothing: %d", path, res.StatusCode)
 		}
 	}
 	close(over)
 	held.Wait()
-	if left := g.reads.Stats(); left.Had != 0 || left.Waiting != 0 {
+	if left := g.historyReads.Stats(); left.Held != 0 || left.Waiting != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
 
-// AGT-43: a key that asks for lists of a session's files as often as it can waits for itself;
-// other keys' lists, and what is read of the history, have other turns.
+// AGT-43: a key that requests lists of a session's files as often as it can waits for itself; lists
+// of other keys, and requests for the history, have other slots.
 func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
 	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
@@ -133,16 +133,16 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 		return send(t, web, "GET", path, "", p, as[name]...)
 	}
 	const list = "/v1/sessions/none/files"
-	first := g.lists.TryTake(queue.Who{Key: "bob", Most: readsOfAKey})
+	first := g.fileLists.TryTake(queue.Owner{Key: "bob", MaxSlots: readSlotsPerKey})
 	var waiting sync.WaitGroup
-	for range readsKeyWaits {
+	for range readsWaitingPerKey {
 		waiting.Go(func() {
 			if s := ask("bob", list, nil); s != 404 {
 				t.Errorf("one that waited its turn: %d", s)
 			}
 		})
 	}
-	waitUntil(t, "bob's lists", func() bool { return g.lists.Stats().Waiting == readsKeyWaits })
+	waitUntil(t, "bob's lists", func() bool { return g.fileLists.Stats().Waiting == readsWaitingPerKey })
 	var p api.Problem
 	if s := ask("bob", list, &p); s != 429 || p.Code != api.CodeBusy || !strings.Contains(p.Detail, "16 requests of this key for lists of files") {
 		t.Errorf("one too many: %d %+v", s, p)
@@ -154,7 +154,7 @@ func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
 	}
 	first.Release()
 	waiting.Wait()
-	if left := g.lists.Stats(); left.Had != 0 || left.Waiting != 0 {
+	if left := g.fileLists.Stats(); left.Held != 0 || left.Waiting != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/remote"
 )
 
-// keptService has runs r0 to r4 of ann, of which r1 and r3 failed, one of bob's, an alert
-// of each, and an agent that finds eval in every source.
+// keptService returns a service that has runs r0 to r4 of ann, of which r1 and r3 failed, one of
+// bob's, an alert of each, and an agent that finds eval in every source.
 func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[string][]string) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -48,8 +48,8 @@ func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[st
 	return web, as
 }
 
-// The Go client reads of the real service what was.
-func TestRemoteReadsWhatWas(t *testing.T) {
+// The Go client reads past runs from the real service.
+func TestRemoteReadsPastRuns(t *testing.T) {
 	first := time.Date(2026, 5, 1, 12, 0, 0, 1, time.UTC)
 	web, as := keptService(t, first)
 	of := func(name string) *remote.Client { return remote.New(web.URL, as[name][1][len("Bearer "):]) }
@@ -67,7 +67,7 @@ func TestRemoteReadsWhatWas(t *testing.T) {
 		{"by task", ann, remote.Filter{Project: "course", Task: "t2", Language: "python"}, []string{"r2"}},
 		{"to the nanosecond", ann, remote.Filter{Since: first.Add(time.Minute), Until: first.Add(3 * time.Minute)}, []string{"r2", "r1"}},
 	} {
-		for _, limit := range []int{0, 1, 2} { // page by page the same
+		for _, limit := range []int{0, 1, 2} { // the same result page by page
 			var got []string
 			for f := tt.filter; ; {
 				f.Limit = limit
@@ -105,7 +105,7 @@ func TestRemoteReadsWhatWas(t *testing.T) {
 	}
 }
 
-func TestRemoteChecksAndAsksHow(t *testing.T) {
+func TestRemoteCheckAndHealth(t *testing.T) {
 	web, as := keptService(t, time.Now())
 	ann := remote.New(web.URL, as["ann"][1][len("Bearer "):])
 	if found, err := ann.Check(t.Context(), api.CheckRequest{Language: "python", Source: api.Bytes("eval(input())")}); err != nil || !found.Refused || len(found.Findings) != 1 {

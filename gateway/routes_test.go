@@ -8,24 +8,24 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A parameter that is written wrong is told, and what it was meant for is not done.
-func TestParametersThatARouteHasNot(t *testing.T) {
+// A misspelled parameter is an error, and the request is not executed without it.
+func TestUnknownParametersAreRefused(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) { t.Error("it was carried out") })
 	web := serveFake(t, mux, nil)
 	const run = `{"image":"tiny","argv":["true"]}`
 	for _, tt := range []struct{ method, path, body, says string }{
-		{"POST", "/v1/runs?wiat=false", run, `"wiat" is not known here: there are [wait check]`},
-		{"POST", "/v1/runs?wait=false&x", run, `"x" is not known`},
+		{"POST", "/v1/runs?wiat=false", run, `"wiat" does not exist here: the parameters are [wait check]`},
+		{"POST", "/v1/runs?wait=false&x", run, `"x" does not exist`},
 		{"POST", "/v1/runs?wait=false;check=warn", run, "semicolon"},
-		{"POST", "/execute?wait=false", `{"code":"1"}`, "there are [check]"},
-		{"POST", "/v1/sessions?wait=false", `{}`, "there is none"},
-		{"GET", "/v1/languages?all=true", "", "there is none"},
-		{"GET", "/v1/runs/x/events?Last-Event-ID=1", "", "there are [after all]"},
-		{"GET", "/v1/history?verdcit=ok", "", "there are [project task language verdict since until limit after all]"},
-		{"GET", "/v1/stats?limit=1", "", "there are [project task language verdict since until all]"},
-		{"GET", "/v1/stats?after=x", "", "not known"},
-		{"GET", "/v1/alerts?task=t", "", "there are [project since until limit after all]"},
+		{"POST", "/execute?wait=false", `{"code":"1"}`, "the parameters are [check]"},
+		{"POST", "/v1/sessions?wait=false", `{}`, "there are no parameters"},
+		{"GET", "/v1/languages?all=true", "", "there are no parameters"},
+		{"GET", "/v1/runs/x/events?Last-Event-ID=1", "", "the parameters are [after all]"},
+		{"GET", "/v1/history?verdcit=ok", "", "the parameters are [project task language verdict since until limit after all]"},
+		{"GET", "/v1/stats?limit=1", "", "the parameters are [project task language verdict since until all]"},
+		{"GET", "/v1/stats?after=x", "", "does not exist"},
+		{"GET", "/v1/alerts?task=t", "", "the parameters are [project since until limit after all]"},
 	} {
 		var p api.Problem
 		if s := send(t, web, tt.method, tt.path, tt.body, &p); s != 400 || p.Code != api.CodeBadRequest || !strings.Contains(p.Detail, tt.says) {

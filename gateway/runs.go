@@ -13,10 +13,9 @@ import (
 	"github.com/brig-sandbox/brig/history"
 )
 
-// postRun carries out a Run: while the caller waits, or, if he asks for that, by
-// itself.
+// postRun executes a Run: synchronously, or in the background if the caller requests that.
 func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
-	alone, err := wantsAlone(r)
+	async, err := wantsAsync(r)
 	if err != nil {
 		return err
 	}
@@ -25,47 +24,47 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer func() { release() }()
-	run, err := parsed(g, r.Context(), raw, api.ParseRun)
+	run, err := parseBody(g, r.Context(), raw, api.ParseRun)
 	if err != nil {
 		return err
 	}
-	o, err := g.order(r, run)
+	o, err := g.newRequest(r, run)
 	if err != nil {
 		return err
 	}
 	body := release
-	release = func() { o.letGo(); body() }
-	if !alone {
-		ctx, done, err := g.wanted(r)
+	release = func() { o.releaseBlobs(); body() }
+	if !async {
+		ctx, done, err := g.track(r)
 		if err != nil {
 			return err
 		}
 		defer done()
-		res, err := g.carry(ctx, o)
-		large := o.large
-		defer large.leave()
+		res, err := g.dispatch(ctx, o)
+		output := o.output
+		defer output.release()
 		if err != nil {
 			return err
 		}
-		release() // the request is not needed any more, however long the answer takes
+		release() // the request is no longer needed, however long sending the response takes
 		w.Header().Set("Content-Type", "application/json")
-		v, had := large.answer(res)
-		g.send(w, r, http.StatusOK, v, had)
+		v, reserved := output.response(res)
+		g.send(w, r, http.StatusOK, v, reserved)
 		return nil
 	}
-	status, err := g.begin(o, release)
+	status, err := g.dispatchAsync(o, release)
 	if err != nil {
 		return err
 	}
-	release = func() {} // the run's now
+	release = func() {} // now owned by the run
 	w.Header().Set("Location", "/v1/runs/"+o.id)
 	g.reply(w, r, http.StatusAccepted, status)
 	return nil
 }
 
-// wantsAlone reports whether the caller does not want to wait: ?wait=false, or the
-// header Prefer: respond-async (RFC 7240).
-func wantsAlone(r *http.Request) (bool, error) {
+// wantsAsync reports whether the caller does not wait for the run: ?wait=false, or the header
+// Prefer: respond-async (RFC 7240).
+func wantsAsync(r *http.Request) (bool, error) {
 	if v := r.URL.Query().Get("wait"); v != "" {
 		wait, err := strconv.ParseBool(v)
 		if err != nil {
@@ -76,8 +75,8 @@ func wantsAlone(r *http.Request) (bool, error) {
 	return strings.Contains(r.Header.Get("Prefer"), "respond-async"), nil
 }
 
-// order makes a checked order of a run, whose blobs are held until its letGo is called.
-func (g *Gateway) order(r *http.Request, run api.Run) (*order, error) {
+// newRequest creates a validated request of a run. The run's blobs are held until releaseBlobs is called.
+func (g *Gateway) newRequest(r *http.Request, run api.Run) (*runRequest, error) {
 	mode, err := checkModeOf(r)
 	if err != nil {
 		return nil, err
@@ -85,28 +84,28 @@ func (g *Gateway) order(r *http.Request, run api.Run) (*order, error) {
 	if err := run.Validate(); err != nil {
 		return nil, err
 	}
-	run.Language = g.agent.language(run.Language)
+	run.Language = g.agent.resolveAlias(run.Language)
 	c := callerOf(r.Context())
 	if run, err = g.permitRun(c, run); err != nil {
 		return nil, err
 	}
-	letGo, missing := g.blobs.hold(c.Name, blobsOf(run)) // the last step: what is held is to be let go
+	releaseBlobs, missing := g.blobs.pin(c.Name, blobsOf(run)) // the last step: an error after it would have to release the blobs
 	if missing != "" {
-		return nil, noBlob(missing)
+		return nil, noBlobError(missing)
 	}
-	return &order{id: runID(), letGo: letGo, caller: c, run: run, size: len(run.Source), main: run.SourceName, source: run.Source, check: mode, longest: longestOf(run), created: time.Now()}, nil
+	return &runRequest{id: runID(), releaseBlobs: releaseBlobs, caller: c, run: run, sourceSize: len(run.Source), main: run.SourceName, source: run.Source, check: mode, maxSlotTime: maxSlotTimeOf(run), created: time.Now()}, nil
 }
 
-// begin carries an order out by itself, and then calls release.
-func (g *Gateway) begin(o *order, release func()) (api.Status, error) {
-	if err := g.queue.Refuses(o.who()); err != nil {
+// dispatchAsync dispatches a request in the background, and calls release when it has ended.
+func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, error) {
+	if err := g.queue.Refuses(o.queueOwner()); err != nil {
 		return api.Status{}, err
 	}
 	ctx, cancel := context.WithCancel(g.kill)
-	a := &active{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, cancel: cancel, state: api.Queued,
-		arrived: g.arrival(o.caller.Name), events: &room{of: g.answers, key: o.caller.Name}}
-	a.feed = newFeed(func() bool { return a.events.try(feedMax + bigAnswer) })
-	ctx = a.arrived.watch(ctx)
+	a := &activeRun{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, cancel: cancel, state: api.Queued,
+		response: g.newAgentResponse(o.caller.Name), eventQuota: &reservation{quota: g.responses, key: o.caller.Name}}
+	a.log = newEventLog(func() bool { return a.eventQuota.tryGrow(eventLogMax + largeResponseMin) })
+	ctx = a.response.withQuota(ctx)
 	o.active = a
 	if !g.enter() {
 		cancel()
@@ -115,47 +114,47 @@ func (g *Gateway) begin(o *order, release func()) (api.Status, error) {
 	if !g.runs.add(a) {
 		g.wg.Done()
 		cancel()
-		return api.Status{}, problem(http.StatusTooManyRequests, api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", activeMax))
+		return api.Status{}, problem(http.StatusTooManyRequests, api.Fail(api.CodeQueueFull, "%d runs are under way or waiting: send it again later", maxActiveRuns))
 	}
 	go func() {
 		defer g.wg.Done()
 		defer cancel()
 		defer release()
-		a.feed.put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
-		res, err := g.carry(ctx, o)
-		a.arrived.holds(res)
-		a.done(g, o, res, err)
+		a.log.put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
+		res, err := g.dispatch(ctx, o)
+		a.response.shrinkTo(res)
+		a.finish(g, o, res, err)
 		g.runs.finished(a)
 	}()
 	return a.status(), nil
 }
 
-// done tells how it ended.
-func (a *active) done(g *Gateway, o *order, res api.Result, err error) {
+// finish sets the final state of the run and adds the last event.
+func (a *activeRun) finish(g *Gateway, o *runRequest, res api.Result, err error) {
 	a.mu.Lock()
 	a.state, a.usage = api.Done, nil
 	if errors.Is(err, context.Canceled) {
-		res, err = o.takenBack(), nil
+		res, err = o.canceledResult(), nil
 	}
 	if err != nil {
-		a.problem = g.failed(err)
+		a.problem = g.countedProblem(err)
 	} else {
 		a.result = &res
 	}
 	a.mu.Unlock()
 	if err != nil {
-		a.feed.put(g.kill, api.EventError, a.problem)
+		a.log.put(g.kill, api.EventError, a.problem)
 	} else {
-		a.feed.put(g.kill, api.EventResult, res)
+		a.log.put(g.kill, api.EventResult, res)
 	}
 }
 
-// takenBack is the result of a run that was canceled before it began, or whose own
-// result nobody waited for.
-func (o *order) takenBack() api.Result {
-	none := api.Unknown("the run never began")
-	if o.left {
-		none = api.Unknown("the run was canceled, and nobody waited for its figures")
+// canceledResult is the result of a run that was canceled before it began, or whose own result was lost
+// because its caller left.
+func (o *runRequest) canceledResult() api.Result {
+	none := api.Unknown("the run never started")
+	if o.callerLeft {
+		none = api.Unknown("the run was canceled, and no client waited for its measurements")
 	}
 	return api.Result{
 		Run: o.id, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{}, Labels: o.run.Labels,
@@ -163,15 +162,15 @@ func (o *order) takenBack() api.Result {
 	}
 }
 
-func (a *active) status() api.Status {
+func (a *activeRun) status() api.Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return api.Status{Run: a.id, State: a.state, Created: a.created, Labels: a.labels, Usage: a.usage, Result: a.result, Error: a.problem}
 }
 
-// getRun tells how far a run is.
+// getRun returns the state of a run.
 func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
-	whose, err := whoseOf(r)
+	owner, err := ownerOf(r)
 	if err != nil {
 		return err
 	}
@@ -180,7 +179,7 @@ func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
 		g.reply(w, r, http.StatusOK, a.status())
 		return nil
 	}
-	status, err := g.past(r.Context(), whose, id)
+	status, err := g.pastRun(r.Context(), owner, id)
 	if err != nil {
 		return err
 	}
@@ -188,9 +187,9 @@ func (g *Gateway) getRun(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// past is a run as the history has it.
-func (g *Gateway) past(ctx context.Context, whose history.Whose, id string) (api.Status, error) {
-	rec, err := g.cfg.History.Get(ctx, whose, id)
+// pastRun returns a run from the history.
+func (g *Gateway) pastRun(ctx context.Context, owner history.Scope, id string) (api.Status, error) {
+	rec, err := g.cfg.History.Get(ctx, owner, id)
 	if err != nil {
 		return api.Status{}, err
 	}
@@ -210,7 +209,7 @@ func statusOf(code api.Code) int {
 	return http.StatusInternalServerError
 }
 
-// resultOf gives back the result that a record was made of, as far as it was kept.
+// resultOf restores the result from a record, as far as it was kept.
 func resultOf(rec api.Record) (*api.Result, error) {
 	res := &api.Result{Run: rec.ID, Verdict: rec.Verdict, Stage: rec.Stage, ExitCode: rec.ExitCode, Signal: rec.Signal, LimitsHit: []string{}}
 	if rec.Detail != nil {
@@ -218,7 +217,7 @@ func resultOf(rec api.Record) (*api.Result, error) {
 			return nil, err
 		}
 	}
-	if rec.Summary != nil { // also where the detail was left out
+	if rec.Summary != nil { // even if the detail was left out
 		res.Summary = rec.Summary
 	}
 	res.Stdout, res.StdoutTruncated = rec.Stdout, rec.StdoutTruncated
@@ -226,7 +225,7 @@ func resultOf(rec api.Record) (*api.Result, error) {
 	return res, nil
 }
 
-// deleteRun cancels a run, and tells like getRun. One that is done stays as it was.
+// deleteRun cancels a run and answers like getRun. A run that is done stays as it was.
 func (g *Gateway) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	if a := g.runs.get(callerOf(r.Context()).Name, r.PathValue("id")); a != nil {
 		a.cancel()

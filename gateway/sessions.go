@@ -9,14 +9,14 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// postSession makes a session. A key has one of a project and task at a time.
+// postSession creates a session. A key has at most one session of a project and task.
 func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	raw, release, err := g.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	defer release()
-	ask, err := parsedAs[api.SessionRequest](g, r.Context(), raw, "session")
+	ask, err := parseBodyAs[api.SessionRequest](g, r.Context(), raw, "session")
 	if err != nil {
 		return err
 	}
@@ -30,19 +30,19 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	if ask, err = g.permitSession(c, ask); err != nil {
 		return err
 	}
-	place := placePrefix + runID()
-	if err := g.reserve(r.Context(), place, booked{owner: c.Name, labels: ask.Labels, language: ask.Language, promised: promised(ask)}, c); err != nil {
+	reserved := reservationPrefix + runID()
+	if err := g.reserve(r.Context(), reserved, sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language, memory: requestedMemory(ask)}, c); err != nil {
 		return err
 	}
-	// A caller who hangs up now leaves a session, which ends by itself when it is idle:
-	// its id is known here, and he may ask for it.
+	// If the caller disconnects now, it leaves a session, which ends by itself when it is idle. Its
+	// id is recorded here, and the caller may list it.
 	within, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
 	defer cancel()
 	s, err := g.makeSession(within, ask, c)
 	if err != nil {
-		return errors.Join(err, g.sessions.drop(place))
+		return errors.Join(err, g.sessions.drop(reserved))
 	}
-	if err := g.sessions.settle(place, s.ID, promiseOf(s.Limits)); err != nil {
+	if err := g.sessions.commit(reserved, s.ID, totalMemory(s.Limits)); err != nil {
 		return errors.Join(err, g.cfg.Agent.DeleteSession(within, s.ID), g.sessions.drop(s.ID))
 	}
 	g.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
@@ -51,30 +51,30 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// reserve keeps a place for a session, unless the service is stopping. What has ended
-// without anybody asking is in nobody's way. One that is being made is waited for: its id
-// is what the caller is told, and where it fails the place is his.
-func (g *Gateway) reserve(ctx context.Context, place string, s booked, c caller) error {
+// reserve makes a reservation for a session, unless the service is stopping. Sessions that have
+// ended unnoticed do not count. It waits for a conflicting session that is still being created: the
+// error then has its id, or, if its creation fails, the caller gets the reservation.
+func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, c caller) error {
 	health, _, _ := g.agent.get()
-	room := func(own, all tally) error {
-		return c.room(own, all, tally{1, s.promised}, tally{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.several())
+	checkQuota := func(own, all sessionUsage) error {
+		return c.checkSessionQuota(own, all, sessionUsage{1, s.memory}, sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.multiple())
 	}
 	for {
 		if g.stopping.Err() != nil {
 			return errStopping()
 		}
-		inTheWay, settled, err := g.sessions.reserve(place, s, room)
-		if settled != nil {
+		conflicts, resolved, err := g.sessions.reserve(reserved, s, checkQuota)
+		if resolved != nil {
 			select {
-			case <-settled:
+			case <-resolved:
 				continue
 			case <-ctx.Done():
 				return err
 			}
 		}
 		gone := false
-		for _, id := range inTheWay {
-			_, lerr := g.lookAt(ctx, id)
+		for _, id := range conflicts {
+			_, lerr := g.fetchSession(ctx, id)
 			gone = gone || ended(lerr)
 		}
 		if !gone {
@@ -83,11 +83,11 @@ func (g *Gateway) reserve(ctx context.Context, place string, s booked, c caller)
 	}
 }
 
-// getSessions lists the caller's.
+// getSessions lists the caller's sessions.
 func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
 	page := api.Page[api.Session]{Items: []api.Session{}}
-	for _, id := range g.sessions.of(callerOf(r.Context()).Name) {
-		s, err := g.lookAt(r.Context(), id)
+	for _, id := range g.sessions.ofOwner(callerOf(r.Context()).Name) {
+		s, err := g.fetchSession(r.Context(), id)
 		switch {
 		case ended(err):
 		case err != nil:
@@ -100,15 +100,15 @@ func (g *Gateway) getSessions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// lookAt asks the agent for a session, and forgets one that has ended.
-func (g *Gateway) lookAt(ctx context.Context, id string) (api.Session, error) {
+// fetchSession queries the agent for a session, and forgets a session that has ended.
+func (g *Gateway) fetchSession(ctx context.Context, id string) (api.Session, error) {
 	s, err := g.cfg.Agent.Session(ctx, id)
-	return shown(s), g.noteEnd(id, err)
+	return ownersView(s), g.forgetIfEnded(id, err)
 }
 
-// noteEnd forgets a session that the agent says has ended. One that it does not know
-// has ended with an earlier agent.
-func (g *Gateway) noteEnd(id string, err error) error {
+// forgetIfEnded forgets a session that has ended according to the agent. A session that the agent does
+// not know has ended with an earlier agent process.
+func (g *Gateway) forgetIfEnded(id string, err error) error {
 	var e *api.Error
 	if !ended(err) || !errors.As(err, &e) {
 		return err
@@ -119,18 +119,18 @@ func (g *Gateway) noteEnd(id string, err error) error {
 	return errors.Join(e, g.sessions.end(id, e.Message))
 }
 
-// noteFile is noteEnd for a failure that may be of a file.
-func (g *Gateway) noteFile(ctx context.Context, id string, err error) error {
+// forgetIfSessionEnded is forgetIfEnded for an error that may concern a file only.
+func (g *Gateway) forgetIfSessionEnded(ctx context.Context, id string, err error) error {
 	if !ended(err) {
 		return err
 	}
-	if _, lerr := g.lookAt(ctx, id); ended(lerr) {
+	if _, lerr := g.fetchSession(ctx, id); ended(lerr) {
 		return lerr
 	}
 	return err
 }
 
-// ended reports that a session is not there any more.
+// ended reports whether a session no longer exists.
 func ended(err error) bool {
 	var e *api.Error
 	return errors.As(err, &e) && (e.Code == api.CodeSessionEnded || e.Code == api.CodeNotFound)
@@ -141,7 +141,7 @@ func (g *Gateway) getSession(w http.ResponseWriter, r *http.Request) error {
 	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {
 		return err
 	}
-	s, err := g.lookAt(r.Context(), id)
+	s, err := g.fetchSession(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -158,13 +158,13 @@ func (g *Gateway) deleteSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := g.sessions.end(id, "session "+id+" has ended: it was deleted: make another"); err != nil {
-		g.log.Error("a deleted session stays in the file", "session", id, "err", err) // it is gone, and the next service finds that out
+		g.log.Error("a deleted session stays in the file", "session", id, "err", err) // it has ended, and the next process will notice that
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// endSessions ends those named: what an earlier service left, or all at the end.
+// endSessions ends the given sessions: those of an earlier process, or all on shutdown.
 func (g *Gateway) endSessions(ctx context.Context, ids []string, why string) error {
 	var errs []error
 	for _, id := range ids {

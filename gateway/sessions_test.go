@@ -21,14 +21,14 @@ import (
 
 const made = `{"image":"tiny","labels":{"project":"p","task":"t"}}`
 
-// fakeSessions are those of an agent; making one waits for begin.
+// fakeSessions has the sessions of a fake agent; creating one waits for begin.
 type fakeSessions struct {
 	begun, begin chan struct{}
 
 	mu   sync.Mutex
 	n    int
-	fail int             // guarded by mu; so many are not made
-	live map[string]bool // guarded by mu; false: it has ended
+	fail int             // guarded by mu; so many creations fail
+	live map[string]bool // guarded by mu; false: ended
 }
 
 func (f *fakeSessions) mux() *http.ServeMux {
@@ -52,7 +52,7 @@ func (f *fakeSessions) mux() *http.ServeMux {
 		f.mu.Unlock()
 		var ask api.SessionRequest
 		_ = json.NewDecoder(r.Body).Decode(&ask)
-		s := quiet(id)
+		s := idleSession(id)
 		s.Limits = ask.Limits.Over(api.Defaults())
 		say(w, 201, s)
 	})
@@ -62,7 +62,7 @@ func (f *fakeSessions) mux() *http.ServeMux {
 		f.mu.Unlock()
 		switch {
 		case live:
-			say(w, 200, quiet(r.PathValue("id")))
+			say(w, 200, idleSession(r.PathValue("id")))
 		case known:
 			deny(w, 410, api.Refuse(api.CodeSessionEnded, "it was idle"))
 		default:
@@ -78,8 +78,8 @@ func (f *fakeSessions) end(id string) {
 	f.live[id] = false
 }
 
-// A session that is being made is nobody's to see, to end or to forget.
-func TestSessionBeingMade(t *testing.T) {
+// No caller can see, end or forget a session that is being created.
+func TestSessionBeingCreated(t *testing.T) {
 	f := &fakeSessions{begun: make(chan struct{}, 8), begin: make(chan struct{})}
 	web := serveFake(t, f.mux(), nil)
 	var one struct {
@@ -115,9 +115,9 @@ func TestSessionBeingMade(t *testing.T) {
 	}
 }
 
-// One that was to be made and is not is in nobody's way: of those who waited for it one
-// has the place.
-func TestSessionThatIsNotMade(t *testing.T) {
+// A session whose creation failed does not count: one of the requests that waited for it gets the
+// reservation.
+func TestSessionCreationFails(t *testing.T) {
 	f := &fakeSessions{begun: make(chan struct{}, 8), begin: make(chan struct{}), fail: 1}
 	web := serveFake(t, f.mux(), nil)
 	status := make(chan int, 4)
@@ -138,8 +138,8 @@ func TestSessionThatIsNotMade(t *testing.T) {
 	}
 }
 
-// However many ask at once, a key has no more sessions than it may; and those that
-// have ended do not count.
+// However many requests are sent concurrently, a key has no more sessions than it may; sessions
+// that have ended do not count.
 func TestSessionsOfAKeyAreBounded(t *testing.T) {
 	token, line, err := NewKey(Key{Name: "ann"})
 	if err != nil {
@@ -181,7 +181,7 @@ func TestSessionsOfAKeyAreBounded(t *testing.T) {
 	}
 }
 
-// An exec that had to wait for others of its session has its input still.
+// An exec that had to wait for others of its session still has its input.
 func TestStreamedExecAfterBusy(t *testing.T) {
 	f := new(fakeSessions)
 	mux := f.mux()
@@ -206,7 +206,7 @@ func TestStreamedExecAfterBusy(t *testing.T) {
 			_, _ = io.WriteString(c, string(head)+payload)
 		}
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
-		frame(api.FrameTaken, "")
+		frame(api.FrameAdmitted, "")
 		buf := make([]byte, api.FrameMax)
 		for {
 			k, payload, err := api.ReadFrame(rw, buf)
@@ -238,7 +238,7 @@ func TestStreamedExecAfterBusy(t *testing.T) {
 	}
 }
 
-// A file can be asked for without its content, and one too large is said to be.
+// HEAD of a file works without its content, and a file that is too large gets that error.
 func TestSessionFileAnswers(t *testing.T) {
 	f := new(fakeSessions)
 	mux := f.mux()
@@ -288,8 +288,8 @@ func TestSessionFileAnswers(t *testing.T) {
 	}
 }
 
-// A session that has ended says so each time, whatever it is asked, to its owner alone;
-// what is asked of it first does not matter.
+// Every request for an ended session gets the same error, but only for its owner; the kind of the
+// first such request does not matter.
 func TestEndedSessionsSayTheSame(t *testing.T) {
 	for how, path := range map[string]string{"by asking": "", "by an exec": "/exec", "by a list": "/files", "by a file": "/files/a", "by deleting": "-", "with its agent": ""} {
 		t.Run(how, func(t *testing.T) {
@@ -341,8 +341,8 @@ func TestEndedSessionsSayTheSame(t *testing.T) {
 	}
 }
 
-// What is remembered of ended sessions is bounded, in number and in time, and each
-// owner's own.
+// The retention of tombstones of ended sessions is limited in number and in time, for each owner
+// separately.
 func TestEndedSessionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _, err := openSessions("")
@@ -350,10 +350,10 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := func(owner, id string) {
-			if _, _, err := b.reserve(placePrefix+id, booked{owner: owner}, func(_, _ tally) error { return nil }); err != nil {
+			if _, _, err := b.reserve(reservationPrefix+id, sessionEntry{owner: owner}, func(_, _ sessionUsage) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(b.settle(placePrefix+id, id, 0), b.end(id, "why")); err != nil {
+			if err := errors.Join(b.commit(reservationPrefix+id, id, 0), b.end(id, "why")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -365,24 +365,24 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 			return e.Code
 		}
 		end("ann", "a")
-		for i := range 2 * endedMost {
+		for i := range 2 * maxTombstones {
 			end("bob", fmt.Sprint("b", i))
 		}
 		if c := told("ann", "a"); c != api.CodeSessionEnded {
 			t.Errorf("ann's: %s; bob's many are in its place", c)
 		}
-		if first, last := told("bob", "b0"), told("bob", fmt.Sprint("b", 2*endedMost-1)); first != api.CodeNotFound || last != api.CodeSessionEnded {
+		if first, last := told("bob", "b0"), told("bob", fmt.Sprint("b", 2*maxTombstones-1)); first != api.CodeNotFound || last != api.CodeSessionEnded {
 			t.Errorf("bob's first %s, last %s", first, last)
 		}
 		if c := told("bob", "a"); c != api.CodeNotFound {
 			t.Errorf("ann's session is %s to bob", c)
 		}
-		time.Sleep(endedKept)
+		time.Sleep(tombstoneTTL)
 		if c := told("ann", "a"); c != api.CodeNotFound {
-			t.Errorf("after %v: %s", endedKept, c)
+			t.Errorf("after %v: %s", tombstoneTTL, c)
 		}
-		if end("ann", "c"); len(b.ended["ann"]) != 1 || len(b.ended["bob"]) > endedMost || len(b.all) != 0 {
-			t.Errorf("%d of ann's and %d of bob's are kept", len(b.ended["ann"]), len(b.ended["bob"]))
+		if end("ann", "c"); len(b.tombstones["ann"]) != 1 || len(b.tombstones["bob"]) > maxTombstones || len(b.all) != 0 {
+			t.Errorf("%d of ann's and %d of bob's are kept", len(b.tombstones["ann"]), len(b.tombstones["bob"]))
 		}
 	})
 }
@@ -391,7 +391,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// Who asks for a directory that is not there has his session still.
+// A request for a directory that does not exist does not affect the session.
 func TestSessionOutlivesAMissingDirectory(t *testing.T) {
 	mux := new(fakeSessions).mux()
 	mux.HandleFunc("GET /v1/sessions/{id}/files", func(w http.ResponseWriter, r *http.Request) {
@@ -409,7 +409,7 @@ func TestSessionOutlivesAMissingDirectory(t *testing.T) {
 	}
 }
 
-// Who names no file is told so, and not sent to another address.
+// A request without a file name gets an error, and no redirect.
 func TestAFileWithoutAName(t *testing.T) {
 	web := serveFake(t, new(fakeSessions).mux(), nil)
 	web.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -419,15 +419,15 @@ func TestAFileWithoutAName(t *testing.T) {
 	for _, path := range []string{"/v1/sessions/s1/files", "/v1/sessions/s1/files?volume=true"} {
 		for _, method := range []string{"DELETE", "PUT"} {
 			var p api.Problem
-			if s := send(t, web, method, path, "", &p); s != 400 || p.Code != api.CodeBadFile || !strings.Contains(p.Detail, "write its name") {
+			if s := send(t, web, method, path, "", &p); s != 400 || p.Code != api.CodeBadFile || !strings.Contains(p.Detail, "write a name") {
 				t.Errorf("%s %s: %d, %+v", method, path, s, p)
 			}
 		}
 	}
 }
 
-// A session that is gone is gone, whether its file can be written or not; one that cannot
-// be put there is refused for what the operator can mend.
+// An ended session stays ended, whether the file of ids can be written or not. If the id of a new
+// session cannot be written, the error says what the operator can fix.
 func TestSessionsOnAFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -449,7 +449,7 @@ func TestSessionsOnAFullDisk(t *testing.T) {
 	if s := send(t, web, "GET", "/v1/sessions/s1", "", &p); s != 410 || p.Code != api.CodeSessionEnded {
 		t.Errorf("afterwards: %d, %+v", s, p)
 	}
-	if p, ours := problemFor(unsaved(&fs.PathError{Op: "write", Path: "sessions", Err: syscall.ENOSPC})); p.Status != 503 || p.Code != api.CodeHostExhausted || !ours {
+	if p, ours := problemFor(saveError(&fs.PathError{Op: "write", Path: "sessions", Err: syscall.ENOSPC})); p.Status != 503 || p.Code != api.CodeHostExhausted || !ours {
 		t.Errorf("a full disk: %+v", p)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Whoever comes while somebody still waits for a run finds the service there: it lives,
-// and takes nothing new.
+// While a client still waits for a run, the stopping service answers others: it is live, and
+// accepts nothing new.
 func TestStoppingServiceAnswers(t *testing.T) {
 	mux := http.NewServeMux()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -29,26 +29,26 @@ func TestStoppingServiceAnswers(t *testing.T) {
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, ln) }()
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // each is a new connection
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a new connection for each request
 	url := "http://" + ln.Addr().String()
 	run := make(chan int, 1)
-	go func() { run <- asked(t, c, "POST", url+"/v1/runs") }()
+	go func() { run <- requestStatus(t, c, "POST", url+"/v1/runs") }()
 	<-begun
 	stop()
 	<-g.stopping.Done()
 	for range 20 {
-		time.Sleep(5 * time.Millisecond) // a listener is not closed at once
-		if s := asked(t, c, "GET", url+"/health/live"); s != 200 {
+		time.Sleep(5 * time.Millisecond) // closing a listener takes a moment
+		if s := requestStatus(t, c, "GET", url+"/health/live"); s != 200 {
 			t.Errorf("live: %d", s)
 			break
 		}
 	}
 	for path, want := range map[string]int{"/health": 200, "/health/ready": 503, "/v1/history": 200} {
-		if s := asked(t, c, "GET", url+path); s != want {
+		if s := requestStatus(t, c, "GET", url+path); s != want {
 			t.Errorf("GET %s: %d; want %d", path, s, want)
 		}
 	}
-	if s := asked(t, c, "POST", url+"/v1/runs"); s != 503 {
+	if s := requestStatus(t, c, "POST", url+"/v1/runs"); s != 503 {
 		t.Errorf("a run: %d", s)
 	}
 	close(end)
@@ -58,7 +58,7 @@ func TestStoppingServiceAnswers(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Errorf("it ended with %v", err)
 	}
-	if s := asked(t, c, "GET", url+"/health/live"); s != 0 {
+	if s := requestStatus(t, c, "GET", url+"/health/live"); s != 0 {
 		t.Errorf("afterwards: %d", s)
 	}
 }

@@ -13,40 +13,39 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// A volume of the service belongs to a key and a project, and its name with the agent
-// is made of both. No key's name has a slash, so that no project of one key is another
-// key's (TestGatewayVolumes).
-func volumesOf(owner string) string { return owner + "/" }
+// volumePrefix returns the prefix of the agent's names for an owner's volumes. A volume of the service
+// belongs to a key and a project, and its name in the agent consists of both. No key's name
+// contains a slash, so no project of one key is another key's (TestGatewayVolumes).
+func volumePrefix(owner string) string { return owner + "/" }
 
-// nameVolume gives the volume that a session asks for its name. It is not the caller's
-// to choose.
+// nameVolume sets the name of the volume that a session requests. The caller cannot choose it.
 func nameVolume(ask *api.SessionRequest, c caller) error {
 	if ask.Volume == nil {
 		return nil
 	}
 	switch {
 	case ask.Volume.Name != "":
-		return api.Refuse(api.CodeBadRequest, "a volume has no name here: there is one for each project, so set labels.project")
+		return api.Refuse(api.CodeBadRequest, "volume.name cannot be set here: each project has one volume, so set labels.project instead")
 	case ask.Labels.Project == "":
 		return api.Refuse(api.CodeBadRequest, "a volume belongs to a project: set labels.project")
 	}
-	if err := api.VolumeName(ask.Labels.Project); err != nil { // it must be able to be named alone, to be removed
+	if err := api.VolumeName(ask.Labels.Project); err != nil { // the project must be a valid name by itself, so that the volume can be removed
 		return err
 	}
 	v := *ask.Volume
-	v.Name = volumesOf(c.Name) + ask.Labels.Project
+	v.Name = volumePrefix(c.Name) + ask.Labels.Project
 	ask.Volume = &v
 	return nil
 }
 
-// makings let each key make one session with a volume at a time, so that two new ones
-// cannot both find room. No key waits for another's, which may take long.
-type makings struct {
+// volumeCreations lets each key create one session with a volume at a time, so that two concurrent requests
+// cannot both pass the quota check. No key waits for another one's session, which may take long.
+type volumeCreations struct {
 	mu   sync.Mutex
-	busy map[string]chan struct{} // guarded by mu; by key: closed when it has been made
+	busy map[string]chan struct{} // guarded by mu; by key: closed when the session has been created
 }
 
-func (m *makings) begin(ctx context.Context, key string) (end func(), err error) {
+func (m *volumeCreations) begin(ctx context.Context, key string) (end func(), err error) {
 	own := make(chan struct{})
 	for {
 		m.mu.Lock()
@@ -64,50 +63,50 @@ func (m *makings) begin(ctx context.Context, key string) (end func(), err error)
 		select {
 		case <-other:
 		case <-ctx.Done():
-			return nil, api.Fail(api.CodeBusy, "another session of this key is being made with a volume, and takes long: send it again later")
+			return nil, api.Fail(api.CodeBusy, "another session of this key with a volume is being created and takes long: send the request again later")
 		}
 	}
 }
 
-func (m *makings) end(key string, own chan struct{}) {
+func (m *volumeCreations) end(key string, own chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.busy, key)
 	close(own)
 }
 
-// makeSession has the agent make it.
+// makeSession has the agent create the session.
 func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
-	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || g.cfg.Keys.several()) {
-		end, err := g.makings.begin(ctx, c.Name)
+	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || g.cfg.Keys.multiple()) {
+		end, err := g.pendingVolumes.begin(ctx, c.Name)
 		if err != nil {
 			return api.Session{}, err
 		}
 		defer end()
-		if err := g.roomForVolume(ctx, ask, c); err != nil {
+		if err := g.checkVolumeQuota(ctx, ask, c); err != nil {
 			return api.Session{}, err
 		}
 	}
 	s, err := g.cfg.Agent.CreateSession(ctx, ask)
-	return shown(s), g.ownWords(err, c, ask.Labels.Project)
+	return ownersView(s), g.withOwnNames(err, c, ask.Labels.Project)
 }
 
-// ownWords is err with a volume's name as its owner knows it, its project, and with the id
-// of a session only if that is his.
-func (g *Gateway) ownWords(err error, c caller, project string) error {
+// withOwnNames returns err with a volume's name as its owner knows it, which is the project, and with
+// the id of a session only if the session belongs to the caller.
+func (g *Gateway) withOwnNames(err error, c caller, project string) error {
 	var e *api.Error
 	if project == "" || !errors.As(err, &e) {
 		return err
 	}
-	told := *e
-	told.Message = strings.ReplaceAll(e.Message, strconv.Quote(volumesOf(c.Name)+project), strconv.Quote(project))
+	changed := *e
+	changed.Message = strings.ReplaceAll(e.Message, strconv.Quote(volumePrefix(c.Name)+project), strconv.Quote(project))
 	if _, err := g.sessions.find(c.Name, e.Session); err != nil {
-		told.Session = ""
+		changed.Session = ""
 	}
-	return &told
+	return &changed
 }
 
-func (g *Gateway) roomForVolume(ctx context.Context, ask api.SessionRequest, c caller) error {
+func (g *Gateway) checkVolumeQuota(ctx context.Context, ask api.SessionRequest, c caller) error {
 	list, err := g.cfg.Agent.Volumes(ctx)
 	if err != nil {
 		return err
@@ -118,16 +117,16 @@ func (g *Gateway) roomForVolume(ctx context.Context, ask api.SessionRequest, c c
 			return nil
 		}
 		all += v.Size
-		if strings.HasPrefix(v.Name, volumesOf(c.Name)) {
+		if strings.HasPrefix(v.Name, volumePrefix(c.Name)) {
 			own += v.Size
 		}
 	}
 	health, _, _ := g.agent.get()
-	return c.roomForVolume(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize), api.Size(health.VolumesMax), g.cfg.Keys.several())
+	return c.checkVolumeQuota(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize), api.Size(health.VolumesMax), g.cfg.Keys.multiple())
 }
 
-// shown is a session as its owner knows it.
-func shown(s api.Session) api.Session {
+// ownersView returns a session as its owner knows it.
+func ownersView(s api.Session) api.Session {
 	if s.Volume != nil {
 		v := *s.Volume
 		_, v.Name, _ = strings.Cut(v.Name, "/")
@@ -136,7 +135,7 @@ func shown(s api.Session) api.Session {
 	return s
 }
 
-// volumesFor lists a caller's volumes, by project.
+// volumesFor returns a caller's volumes, by project.
 func (g *Gateway) volumesFor(ctx context.Context, c caller) ([]api.Volume, error) {
 	all, err := g.cfg.Agent.Volumes(ctx)
 	if err != nil {
@@ -144,7 +143,7 @@ func (g *Gateway) volumesFor(ctx context.Context, c caller) ([]api.Volume, error
 	}
 	theirs := []api.Volume{}
 	for _, v := range all {
-		if project, is := strings.CutPrefix(v.Name, volumesOf(c.Name)); is {
+		if project, is := strings.CutPrefix(v.Name, volumePrefix(c.Name)); is {
 			v.Name = project
 			theirs = append(theirs, v)
 		}
@@ -163,15 +162,15 @@ func (g *Gateway) getVolumes(w http.ResponseWriter, r *http.Request) error {
 
 func (g *Gateway) deleteVolume(w http.ResponseWriter, r *http.Request) error {
 	c := callerOf(r.Context())
-	if err := g.cfg.Agent.DeleteVolume(context.WithoutCancel(r.Context()), volumesOf(c.Name)+r.PathValue("project")); err != nil {
-		return g.ownWords(err, c, r.PathValue("project"))
+	if err := g.cfg.Agent.DeleteVolume(context.WithoutCancel(r.Context()), volumePrefix(c.Name)+r.PathValue("project")); err != nil {
+		return g.withOwnNames(err, c, r.PathValue("project"))
 	}
 	g.log.Info("volume removed", "key", c.Name, "project", r.PathValue("project"))
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// ownFiles gives the files that a request means, of a session that is the caller's.
+// ownFiles returns the file area that a request addresses, of a session that belongs to the caller.
 func (g *Gateway) ownFiles(r *http.Request) (client.Files, error) {
 	id := r.PathValue("id")
 	if _, err := g.sessions.find(callerOf(r.Context()).Name, id); err != nil {

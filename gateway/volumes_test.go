@@ -8,9 +8,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A session of one key that takes long to be made, and has a volume, holds nobody else
-// up; another of the same key waits, so that both cannot find room for a new volume.
-func TestVolumesOfKeysAreMadeApart(t *testing.T) {
+// A session with a volume that takes long to be created delays no other key; another session of the
+// same key waits, so that both cannot pass the quota check for a new volume.
+func TestVolumeCreationOfKeysIsIndependent(t *testing.T) {
 	text, tokens := "keys:\n", map[string]string{}
 	for _, name := range []string{"ann", "bob"} {
 		token, line, err := NewKey(Key{Name: name})
@@ -58,19 +58,19 @@ func TestVolumesOfKeysAreMadeApart(t *testing.T) {
 	}
 }
 
-// Who made a volume knows it by its project, also in what the agent says of it, and which
-// session is in the way, if that is his own.
+// The owner of a volume sees it by its project, also in errors of the agent. Such an error names
+// the conflicting session only if that belongs to the caller.
 func TestVolumeErrorsNameTheProject(t *testing.T) {
-	g := &Gateway{sessions: &sessionBook{all: map[string]booked{"a": {owner: "ann"}, "b": {owner: "bob"}}}}
+	g := &Gateway{sessions: &sessionRegistry{all: map[string]sessionEntry{"a": {owner: "ann"}, "b": {owner: "bob"}}}}
 	for id, want := range map[string]string{"a": "a", "b": "", "": ""} {
 		said := api.Refuse(api.CodeConflict, "a session has volume %q: end it first", "ann/course")
 		said.Session = id
-		p, _ := problemFor(g.ownWords(said, caller{Key{Name: "ann"}}, "course"))
+		p, _ := problemFor(g.withOwnNames(said, caller{Key{Name: "ann"}}, "course"))
 		if p.Code != api.CodeConflict || p.Detail != `a session has volume "course": end it first` || p.Session != want {
 			t.Errorf("with session %q it is told %+v", id, p)
 		}
 	}
-	if err := g.ownWords(nil, caller{}, "course"); err != nil {
+	if err := g.withOwnNames(nil, caller{}, "course"); err != nil {
 		t.Errorf("no error becomes %v", err)
 	}
 }

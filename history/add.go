@@ -6,31 +6,32 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Add stores a finished run and returns when it is committed. A second record of the
-// same id is refused. If ctx ends first, the record may be stored nevertheless.
+// Add stores a finished run and returns when it is committed. A second record with the same id is
+// refused. If ctx ends first, the record may still be stored.
 func (s *Store) Add(ctx context.Context, r api.Record) error {
 	if err := checkRecord(&r); err != nil {
 		return err
 	}
-	kept := fit(r, int(s.keep.Stream))
-	return s.hand(ctx, job{run: &kept})
+	kept := truncated(r, int(s.limits.Stream))
+	return s.commit(ctx, job{run: &kept})
 }
 
-// settle has every arrival moved to where readers look, and says where that is. What cannot
-// be moved, as on a full device, is read with the rest from both places, which is slow.
-func (s *Store) settle(ctx context.Context) (from string, err error) {
-	if !s.unmoved.Load() {
-		return filed, s.open()
+// flushJournal moves every arrival into the tables for readers, and returns the SQL source to read from.
+// If arrivals cannot be moved, for example on a full device, readers read from both places, which
+// is slow.
+func (s *Store) flushJournal(ctx context.Context) (from string, err error) {
+	if !s.journalPending.Load() {
+		return mainTables, s.open()
 	}
-	err = s.hand(ctx, job{})
+	err = s.commit(ctx, job{})
 	if err != nil && s.open() == nil && ctx.Err() == nil {
-		return unfiled, nil
+		return allTables, nil
 	}
-	return filed, err
+	return mainTables, err
 }
 
-// hand gives a job to the writer and waits for its answer.
-func (s *Store) hand(ctx context.Context, j job) error {
+// commit sends a job to the writer and waits for its answer.
+func (s *Store) commit(ctx context.Context, j job) error {
 	done := make(chan error, 1)
 	j.done = done
 	if err := s.open(); err != nil {

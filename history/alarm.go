@@ -9,53 +9,53 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The rule of failure rates, and how much an Alarm says and remembers.
+// The rule for failure rates, and how many alerts and projects an Alarm allows.
 const (
-	alarmWindow   = 5 * time.Minute
-	alarmRuns     = 20    // fewer in a window prove nothing
-	alarmRepeat   = 10    // alerts of one kind about single runs, per project and window
-	alarmBefore   = 1_000 // runs before the window that weigh in a project's usual rate
-	alarmProjects = 1_000 // remembered; of who has most the one not heard of for longest is forgotten
-	alarmSlot     = 10 * time.Second
-	alarmSlots    = int64(alarmWindow / alarmSlot)
+	alarmWindow      = 5 * time.Minute
+	alarmRuns        = 20    // fewer runs in a window prove nothing
+	maxAlertsPerKind = 10    // alerts of one kind about single runs, per project and window
+	alarmHistory     = 1_000 // runs before the window that count in a project's usual rate
+	alarmProjects    = 1_000 // projects in memory; beyond it, the least recent one of the owner with the most is evicted
+	alarmSlot        = 10 * time.Second
+	alarmSlots       = int64(alarmWindow / alarmSlot)
 )
 
-// An Alarm decides which runs call for an alert. It knows no clock but the times it
-// is given. The zero value is ready; it is safe for use by many goroutines and takes
-// some half a MiB at most, beside the names.
+// An Alarm decides which runs cause an alert. It reads no clock and uses only the times that it is
+// given. The zero value is ready to use. It is safe for use by many goroutines and uses about half
+// a MiB at most, not counting the names.
 //
-// A segfault, an OOM kill and a denied call are alerts each, up to ten of a kind in
-// five minutes of one project. A failure rate is one if, of at least 20 runs of a
-// project in the last five minutes (to ten seconds), more than half failed, and at
-// least twice as many in a hundred as of its last thousand or so runs before; then
-// not again for five minutes. Canceled runs prove nothing and do not count.
+// Each segfault, OOM kill and denied call causes an alert, up to ten of one kind per project in
+// five minutes. A failure rate causes one if, of at least 20 runs of a project in the last five
+// minutes (accurate to ten seconds), more than half failed, and the percentage is at least twice
+// that of the project's last thousand or so runs before; then not again for five minutes. Canceled
+// runs prove nothing and do not count.
 type Alarm struct {
 	mu       sync.Mutex
 	projects map[projectKey]*list.Element // guarded by mu
-	owners   map[string]int               // guarded by mu; how many of them each has
-	recent   list.List                    // guarded by mu; of *project, the last heard of in front
+	owners   map[string]int               // guarded by mu; the number of projects of each owner
+	recent   list.List                    // guarded by mu; of *project, the most recent in front
 }
 
 type projectKey struct{ owner, name string }
 
 type project struct {
-	key    projectKey
-	slots  [alarmSlots]tally // a ring: the runs of each ten seconds
-	newest int64             // number of the slot of the latest run, since 1970
-	before tally             // what has left the ring; halved when it is twice alarmBefore
-	said   map[api.AlertKind]*saying
+	key         projectKey
+	slots       [alarmSlots]runCount // a ring: the runs of each ten seconds
+	newest      int64                // number of the slot of the latest run, since 1970
+	older       runCount             // runs that have left the ring; halved when there are twice alarmHistory
+	alertStates map[api.AlertKind]*alertState
 }
 
-type tally struct{ runs, failed int32 }
+type runCount struct{ runs, failed int32 }
 
-// saying is how often an alert was given since a moment.
-type saying struct {
+// alertState counts the alerts of one kind since a time.
+type alertState struct {
 	since time.Time
-	times int
+	count int
 }
 
-// Next takes in a run that ended with a verdict at a time and gives the alerts that
-// it calls for. owner is the key's name.
+// Next records a run that ended with a verdict at a time and returns the alerts that it causes.
+// owner is the key's name.
 func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 	if r.Verdict == "" || r.Verdict == api.Canceled {
 		return nil
@@ -65,44 +65,44 @@ func (a *Alarm) Next(owner string, at time.Time, r api.Result) []api.Alert {
 	p := a.project(projectKey{owner, r.Labels.Project})
 	p.count(at, r.Verdict != api.OK)
 	var alerts []api.Alert
-	say := func(kind api.AlertKind, most int, text string) {
-		n := p.say(kind, at, most)
+	alert := func(kind api.AlertKind, most int, text string) {
+		n := p.countAlert(kind, at, most)
 		if n > most {
 			return
 		}
 		if n == most && most > 1 {
-			text += "; further ones of these five minutes are not listed"
+			text += "; further alerts in these five minutes are not listed"
 		}
 		alerts = append(alerts, api.Alert{Time: at, Kind: kind, Owner: owner, Project: r.Labels.Project, Run: r.Run, Text: text})
 	}
 	switch {
 	case r.Verdict == api.Signaled && r.Decisive().Signal == sigsegv:
-		say(api.Segfault, alarmRepeat, "the program died of SIGSEGV")
+		alert(api.Segfault, maxAlertsPerKind, "the program died of SIGSEGV")
 	case r.Verdict == api.MemoryLimit:
-		say(api.OOMKill, alarmRepeat, "the program was killed at its memory limit")
+		alert(api.OOMKill, maxAlertsPerKind, "the program was killed at its memory limit")
 	case r.Verdict == api.Denied:
-		say(api.DeniedCall, alarmRepeat, "the program was stopped for the system call "+denied(r))
+		alert(api.DeniedCall, maxAlertsPerKind, "the program was stopped because of the system call "+denied(r))
 	}
 	now := p.window()
 	usual := 0.0
-	if p.before.runs > 0 {
-		usual = p.before.rate()
+	if p.older.runs > 0 {
+		usual = p.older.rate()
 	}
 	if now.runs >= alarmRuns && now.rate() > 0.5 && now.rate() >= 2*usual {
 		text := fmt.Sprintf("%d of %d runs failed in the last five minutes", now.failed, now.runs)
-		if p.before.runs > 0 {
-			text += fmt.Sprintf("; before, %.0f of 100 did", 100*usual)
+		if p.older.runs > 0 {
+			text += fmt.Sprintf("; before that, %.0f of 100 failed", 100*usual)
 		}
-		say(api.FailureRate, 1, text)
+		alert(api.FailureRate, 1, text)
 	}
 	return alerts
 }
 
 const sigsegv = 11 // on every Linux
 
-func (t tally) rate() float64 { return float64(t.failed) / float64(t.runs) }
+func (t runCount) rate() float64 { return float64(t.failed) / float64(t.runs) }
 
-// denied names the call; of tests, that of the first so ended.
+// denied names the denied call; with tests, that of the first test with a denial.
 func denied(r api.Result) string {
 	for _, t := range r.Tests {
 		if r.Denial == nil {
@@ -124,17 +124,17 @@ func (a *Alarm) project(key projectKey) *project {
 		a.projects, a.owners = map[projectKey]*list.Element{}, map[string]int{}
 	}
 	if len(a.projects) >= alarmProjects {
-		a.forget()
+		a.evict()
 	}
-	p := &project{key: key, said: map[api.AlertKind]*saying{}}
+	p := &project{key: key, alertStates: map[api.AlertKind]*alertState{}}
 	a.projects[key] = a.recent.PushFront(p)
 	a.owners[key.owner]++
 	return p
 }
 
-// forget forgets a project of the owner of whom most are remembered: one that names many
-// must not have the counts of another's forgotten.
-func (a *Alarm) forget() {
+// evict evicts the least recent project of the owner with the most projects: an owner that names
+// many projects must not cause the eviction of another owner's counts.
+func (a *Alarm) evict() {
 	most := 0
 	for _, n := range a.owners {
 		most = max(most, n)
@@ -150,8 +150,8 @@ func (a *Alarm) forget() {
 	}
 }
 
-// count moves the ring on to a time and adds a run there. One that comes a little late
-// counts as of the latest time known; a clock that was set back far begins a new ring.
+// count advances the ring to a time and adds a run there. A run that comes a little late counts
+// at the latest time known; if the clock was set back far, a new ring begins.
 func (p *project) count(at time.Time, failed bool) {
 	slot := at.Unix() / int64(alarmSlot/time.Second)
 	if p.newest-slot >= alarmSlots {
@@ -162,13 +162,13 @@ func (p *project) count(at time.Time, failed bool) {
 			p.newest = slot - alarmSlots
 		}
 		old := p.slot(p.newest + 1)
-		p.before.runs += old.runs
-		p.before.failed += old.failed
-		*old = tally{}
+		p.older.runs += old.runs
+		p.older.failed += old.failed
+		*old = runCount{}
 	}
-	for p.before.runs >= 2*alarmBefore {
-		p.before.runs /= 2
-		p.before.failed /= 2
+	for p.older.runs >= 2*alarmHistory {
+		p.older.runs /= 2
+		p.older.failed /= 2
 	}
 	t := p.slot(p.newest)
 	t.runs++
@@ -177,10 +177,10 @@ func (p *project) count(at time.Time, failed bool) {
 	}
 }
 
-// slot is the place of a number in the ring, before 1970 too.
-func (p *project) slot(n int64) *tally { return &p.slots[(n%alarmSlots+alarmSlots)%alarmSlots] }
+// slot returns the slot of a number in the ring; the number may be negative (before 1970).
+func (p *project) slot(n int64) *runCount { return &p.slots[(n%alarmSlots+alarmSlots)%alarmSlots] }
 
-func (p *project) window() (sum tally) {
+func (p *project) window() (sum runCount) {
 	for _, t := range p.slots {
 		sum.runs += t.runs
 		sum.failed += t.failed
@@ -188,13 +188,13 @@ func (p *project) window() (sum tally) {
 	return sum
 }
 
-// say counts an alert and gives which one it is of its five minutes, from 1.
-func (p *project) say(kind api.AlertKind, at time.Time, most int) int {
-	s := p.said[kind]
+// countAlert counts an alert and returns its number, from 1, in the current five minutes.
+func (p *project) countAlert(kind api.AlertKind, at time.Time, most int) int {
+	s := p.alertStates[kind]
 	if s == nil || at.Sub(s.since) >= alarmWindow || at.Before(s.since) {
-		s = &saying{since: at}
-		p.said[kind] = s
+		s = &alertState{since: at}
+		p.alertStates[kind] = s
 	}
-	s.times = min(s.times+1, most+1)
-	return s.times
+	s.count = min(s.count+1, most+1)
+	return s.count
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// ran is a run of a project that ended with a verdict.
+// ran makes a run of a project that ended with a verdict.
 func ran(v api.Verdict) api.Result {
 	return api.Result{Run: "r", Verdict: v, Labels: api.Labels{Project: "p"}}
 }
 
-func TestAlarmOfOneRun(t *testing.T) {
+func TestAlarmForOneRun(t *testing.T) {
 	segfault := ran(api.Signaled)
 	segfault.Signal = sigsegv
 	abort := ran(api.Signaled)
@@ -59,10 +59,10 @@ func TestAlarmOfOneRun(t *testing.T) {
 	}
 }
 
-func TestAlarmOfManyRuns(t *testing.T) {
+func TestAlarmForFailureRates(t *testing.T) {
 	type phase struct {
 		every        time.Duration
-		good, failed int // in turn as far as there are both
+		good, failed int // alternating as long as there are both
 		alerts       int
 	}
 	for _, tt := range []struct {
@@ -110,7 +110,7 @@ func TestAlarmOfManyRuns(t *testing.T) {
 	}
 }
 
-func TestAlarmTellsProjectsApart(t *testing.T) {
+func TestAlarmSeparatesProjects(t *testing.T) {
 	var a Alarm
 	for i := range 100 {
 		r := ran(api.Nonzero)
@@ -127,8 +127,8 @@ func TestAlarmDoesNotFlood(t *testing.T) {
 	for i := range 200 {
 		n += len(a.Next("key", epoch.Add(time.Duration(i)*time.Second), ran(api.MemoryLimit)))
 	}
-	if n != alarmRepeat+1 { // and the failure rate
-		t.Errorf("%d alerts; want %d", n, alarmRepeat+1)
+	if n != maxAlertsPerKind+1 { // plus the alert for the failure rate
+		t.Errorf("%d alerts; want %d", n, maxAlertsPerKind+1)
 	}
 	var first Alarm
 	var said []api.Alert
@@ -175,7 +175,7 @@ func TestAlarmForgetsTheLeastRecent(t *testing.T) {
 	}
 }
 
-// One key that names ever new projects does not have another's runs forgotten.
+// A key that keeps naming new projects does not evict the runs of another key.
 func TestAlarmIsFairToKeys(t *testing.T) {
 	var a Alarm
 	busy, n := ran(api.OK), 0

@@ -18,11 +18,11 @@ func (s *Store) AddAlert(ctx context.Context, a api.Alert) error {
 	}
 	text, _ := cut(api.Bytes(a.Text), int(maxMessage), false)
 	a.Text = string(text)
-	return s.hand(ctx, job{alert: &a})
+	return s.commit(ctx, job{alert: &a})
 }
 
-// Alerts gives a page of alerts, newest first, and the cursor of the next page. An
-// alert has an owner, a project and a time; to filter for anything else is an error.
+// Alerts returns a page of alerts, newest first, and the cursor of the next page. An alert has an
+// owner, a project and a time; a filter on anything else is an error.
 func (s *Store) Alerts(ctx context.Context, f Filter) (page []api.Alert, next string, err error) {
 	if err := s.open(); err != nil {
 		return nil, "", err
@@ -36,21 +36,21 @@ func (s *Store) Alerts(ctx context.Context, f Filter) (page []api.Alert, next st
 	}
 	rows, err := s.reads.QueryContext(ctx, "SELECT seq, created, kind, owner, project, run, text FROM alerts WHERE "+condition, args...)
 	if err != nil {
-		return nil, "", s.failed("list alerts", err)
+		return nil, "", s.toAPIError("list alerts", err)
 	}
 	defer rows.Close()
 	page = []api.Alert{}
 	var last cursor
 	for rows.Next() {
 		if len(page) == limit {
-			return page, last.String(), s.failed("list alerts", rows.Close())
+			return page, last.String(), s.toAPIError("list alerts", rows.Close())
 		}
 		var a api.Alert
 		if err := rows.Scan(&last.seq, &last.created, &a.Kind, &a.Owner, &a.Project, &a.Run, &a.Text); err != nil {
-			return nil, "", s.failed("list alerts", err)
+			return nil, "", s.toAPIError("list alerts", err)
 		}
 		a.Time = time.Unix(0, last.created).UTC()
 		page = append(page, a)
 	}
-	return page, "", s.failed("list alerts", rows.Err())
+	return page, "", s.toAPIError("list alerts", rows.Err())
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A large run goes past the arrivals; they are older, and go first.
-func TestLargeRunAmongArrivalsIsNotTheOldest(t *testing.T) {
-	s := fresh(t, Keep{Runs: 10})
+// A large run is stored before the arrivals are moved; they are older, and are evicted first.
+func TestLargeRunAmongJournalEntriesIsNotTheOldest(t *testing.T) {
+	s := fresh(t, RetentionLimits{Runs: 10})
 	for i := range 20 {
 		add(t, s, record(fmt.Sprint(i)))
 	}
-	add(t, s, record("large", func(r *api.Record) { r.Stdout = make([]byte, smallRun) }))
-	if _, err := s.Get(t.Context(), Whose{}, "large"); err != nil {
+	add(t, s, record("large", func(r *api.Record) { r.Stdout = make([]byte, maxJournalRun) }))
+	if _, err := s.Get(t.Context(), Scope{}, "large"); err != nil {
 		t.Errorf("the newest of all: %v", err)
 	}
 	page, _, err := s.List(t.Context(), Filter{})
@@ -25,9 +25,9 @@ func TestLargeRunAmongArrivalsIsNotTheOldest(t *testing.T) {
 	}
 }
 
-// However many arrive between two readings, a reader finds the bounds kept.
-func TestBoundsHoldWheneverSomebodyReads(t *testing.T) {
-	s := fresh(t, Keep{Runs: 10})
+// The bounds hold for every reader, however many runs arrive between two reads.
+func TestBoundsHoldForEveryReader(t *testing.T) {
+	s := fresh(t, RetentionLimits{Runs: 10})
 	jobs := make(chan error, 200)
 	for i := range 200 {
 		go func() { jobs <- s.Add(t.Context(), record(fmt.Sprint(i))) }()
@@ -43,10 +43,10 @@ func TestBoundsHoldWheneverSomebodyReads(t *testing.T) {
 	}
 }
 
-// What cannot be moved on for want of room is read where it is.
-func TestFullDeviceIsRead(t *testing.T) {
-	s := fresh(t, Keep{})
-	add(t, s, record("large", func(r *api.Record) { r.Stdout = make([]byte, smallRun) }))
+// Arrivals that cannot be moved because the device is full are still read.
+func TestJournalIsReadOnAFullDevice(t *testing.T) {
+	s := fresh(t, RetentionLimits{})
+	add(t, s, record("large", func(r *api.Record) { r.Stdout = make([]byte, maxJournalRun) }))
 	limited(t, s, 30)
 	n := 1
 	for ; ; n++ {
@@ -55,10 +55,10 @@ func TestFullDeviceIsRead(t *testing.T) {
 			break
 		}
 	}
-	if err := s.hand(t.Context(), job{}); err == nil {
+	if err := s.commit(t.Context(), job{}); err == nil {
 		t.Fatal("there was room to move on")
 	}
-	if r, err := s.Get(t.Context(), Whose{}, "1"); err != nil || string(r.Stdout) != strings.Repeat("1", 300) {
+	if r, err := s.Get(t.Context(), Scope{}, "1"); err != nil || string(r.Stdout) != strings.Repeat("1", 300) {
 		t.Errorf("%d bytes of output, %v", len(r.Stdout), err)
 	}
 	var read []string

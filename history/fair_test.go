@@ -16,24 +16,24 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// of makes a record of an owner's that prints so many bytes.
+// of makes a record of an owner with prints bytes of output.
 func of(owner string, n, prints int) api.Record {
 	return record(fmt.Sprint(owner, n), func(r *api.Record) {
 		r.Owner, r.Stdout, r.Created = owner, make([]byte, prints), epoch.Add(time.Duration(n))
 	})
 }
 
-// owned are the ids of an owner's runs, newest first.
+// owned returns the ids of an owner's runs, newest first.
 func owned(t *testing.T, s *Store, owner string) string {
 	t.Helper()
-	page, _, err := s.List(t.Context(), Filter{Whose: Whose{Owner: owner}})
+	page, _, err := s.List(t.Context(), Filter{Scope: Scope{Owner: owner}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(ids(page), " ")
 }
 
-// agrees fails when a closed store's account is not what its file holds.
+// agrees fails if a closed store's account differs from the content of its file.
 func agrees(t *testing.T, s *Store) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(s.path, ""))
@@ -51,23 +51,23 @@ func agrees(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(plain(s.w.runs), plain(found.runs)) || !reflect.DeepEqual(plain(s.w.alerts), plain(found.alerts)) ||
-		s.w.next != found.next || len(s.w.arrivals) != len(found.arrivals) {
+		s.w.next != found.next || len(s.w.journal) != len(found.journal) {
 		t.Errorf("the account is %d runs, %d alerts, %d arrivals, next %d; the file has %d, %d, %d, %d",
-			s.w.runs.count, s.w.alerts.count, len(s.w.arrivals), s.w.next, found.runs.count, found.alerts.count, len(found.arrivals), found.next)
+			s.w.runs.count, s.w.alerts.count, len(s.w.journal), s.w.next, found.runs.count, found.alerts.count, len(found.journal), found.next)
 	}
 }
 
-func TestOneOwnerDoesNotPushOutAnother(t *testing.T) {
+func TestOneOwnerDoesNotEvictAnothersRuns(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		keep   Keep
+		keep   RetentionLimits
 		prints func(n int) int
 		busy   string
 	}{
-		{"by runs, all small", Keep{Runs: 7}, func(int) int { return 0 }, "busy39 busy38 busy37 busy36"},
-		{"by runs, all large", Keep{Runs: 7}, func(int) int { return 10_000 }, "busy39 busy38 busy37 busy36"},
-		{"by runs, in turn", Keep{Runs: 7}, func(n int) int { return n % 2 * 10_000 }, "busy39 busy38 busy37 busy36"},
-		{"by bytes", Keep{Bytes: api.MiB}, func(int) int { return 60_000 },
+		{"by runs, all small", RetentionLimits{Runs: 7}, func(int) int { return 0 }, "busy39 busy38 busy37 busy36"},
+		{"by runs, all large", RetentionLimits{Runs: 7}, func(int) int { return 10_000 }, "busy39 busy38 busy37 busy36"},
+		{"by runs, in turn", RetentionLimits{Runs: 7}, func(n int) int { return n % 2 * 10_000 }, "busy39 busy38 busy37 busy36"},
+		{"by bytes", RetentionLimits{Bytes: api.MiB}, func(int) int { return 60_000 },
 			"busy39 busy38 busy37 busy36 busy35 busy34 busy33 busy32 busy31 busy30 busy29 busy28 busy27 busy26 busy25 busy24 busy23"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestOneOwnerDoesNotPushOutAnother(t *testing.T) {
 				add(t, s, of("quiet", n, 4000*n))
 			}
 			for n := range 40 {
-				if n%15 == 14 { // also by what another process counted
+				if n%15 == 14 { // also with usage that another process has counted
 					if err := s.Close(); err != nil {
 						t.Fatal(err)
 					}
@@ -116,9 +116,9 @@ func rowsOf(t *testing.T, path, table string) (n int) {
 	return n
 }
 
-func TestOneOwnersAlertsDoNotPushOutAnothers(t *testing.T) {
+func TestOneOwnerDoesNotEvictAnothersAlerts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	s := open(t, path, Keep{Alerts: 5})
+	s := open(t, path, RetentionLimits{Alerts: 5})
 	raise := func(owner string, from, to int) {
 		for n := from; n < to; n++ {
 			if err := s.AddAlert(t.Context(), api.Alert{Time: epoch.Add(time.Duration(n)), Kind: api.Segfault, Owner: owner, Run: fmt.Sprint(n)}); err != nil {
@@ -128,7 +128,7 @@ func TestOneOwnersAlertsDoNotPushOutAnothers(t *testing.T) {
 	}
 	left := func() (left string) {
 		for _, owner := range []string{"", "busy"} {
-			alerts, _, err := s.Alerts(t.Context(), Filter{Whose: Whose{Owner: owner}})
+			alerts, _, err := s.Alerts(t.Context(), Filter{Scope: Scope{Owner: owner}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,18 +147,18 @@ func TestOneOwnersAlertsDoNotPushOutAnothers(t *testing.T) {
 		t.Fatal(err)
 	}
 	agrees(t, s)
-	s = open(t, path, Keep{Alerts: 4}) // fewer than there are
+	s = open(t, path, RetentionLimits{Alerts: 4}) // fewer than the stored ones
 	raise("busy", 30, 31)
 	if got := left(); got != " 1 0 busy30 busy29" {
 		t.Errorf("reopened, stay%s", got)
 	}
 }
 
-// Runs that arrived are their owners' before they have moved on, also when another
-// process counted them, and a large run was filed past them.
-func TestArrivalsCountForTheirOwners(t *testing.T) {
+// Arrivals count for their owners before they are moved, also if another process has counted them
+// and a large run was stored before they were moved.
+func TestJournalEntriesCountForTheirOwners(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	s := open(t, path, Keep{})
+	s := open(t, path, RetentionLimits{})
 	add(t, s, of("busy", 0, 0), of("quiet", 1, 0))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestArrivalsCountForTheirOwners(t *testing.T) {
 		INSERT INTO arrivals (seq, id, `+columns+`) SELECT 4, 'quiet4', `+columns+` FROM runs WHERE id = 'quiet1';
 		INSERT INTO arrivals (seq, id, `+columns+`) SELECT 5, 'busy5', `+columns+` FROM runs WHERE id = 'busy0';
 		INSERT INTO runs (seq, id, `+columns+`) SELECT 6, 'busy6', `+columns+` FROM runs WHERE id = 'busy0'`)
-	s = open(t, path, Keep{Runs: 4})
+	s = open(t, path, RetentionLimits{Runs: 4})
 	if got := owned(t, s, "busy") + " " + owned(t, s, "quiet"); !sameWords(got, "busy6 busy5 quiet4 quiet1") {
 		t.Errorf("stay %s", got)
 	}
@@ -181,9 +181,9 @@ func sameWords(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// What a transaction counted that failed at its end counts no more, for nobody.
+// Changes of the usage by a transaction that fails at its end are undone for all owners.
 func TestFailedWriteIsNotCounted(t *testing.T) {
-	s := fresh(t, Keep{Runs: 10, Alerts: 3})
+	s := fresh(t, RetentionLimits{Runs: 10, Alerts: 3})
 	alert := func(owner string) error {
 		return s.AddAlert(t.Context(), api.Alert{Time: epoch, Kind: api.Segfault, Owner: owner})
 	}
@@ -223,11 +223,11 @@ func TestFailedWriteIsNotCounted(t *testing.T) {
 	agrees(t, s)
 }
 
-// SQLite rolls back by itself after some errors. What the tidying would still do is then
-// no part of a transaction, and is not done.
-func TestTidyingThatFailedDropsNothing(t *testing.T) {
+// SQLite rolls back by itself after some errors. Statements after that would be outside of a
+// transaction, so the tidying stops.
+func TestFailedCompactionDropsNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	s := open(t, path, Keep{Runs: 12})
+	s := open(t, path, RetentionLimits{Runs: 12})
 	for n := range 12 {
 		add(t, s, of("key", n, 16<<10))
 	}
@@ -244,8 +244,8 @@ func TestTidyingThatFailedDropsNothing(t *testing.T) {
 	}
 }
 
-// Against a plainer telling of the same: who has most loses the oldest.
-func TestHistoryIsFairByAnyCourse(t *testing.T) {
+// Compares with a simpler model of the same rule: the owner with the most loses its oldest run.
+func TestRetentionMatchesAModel(t *testing.T) {
 	type kept struct {
 		id, owner string
 		weight    int64
@@ -253,7 +253,7 @@ func TestHistoryIsFairByAnyCourse(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		path := filepath.Join(t.TempDir(), "history.db")
-		keep := Keep{Runs: 8 + random.IntN(25), Bytes: api.MiB}
+		keep := RetentionLimits{Runs: 8 + random.IntN(25), Bytes: api.MiB}
 		s := open(t, path, keep)
 		var model []kept
 		for n := range 250 {
@@ -267,7 +267,7 @@ func TestHistoryIsFairByAnyCourse(t *testing.T) {
 			r := of(fmt.Sprint("key", random.IntN(1+random.IntN(4))), n, 0)
 			if random.IntN(2) == 0 {
 				for _, part := range []*api.Bytes{&r.Stdout, &r.Stderr} {
-					*part = make([]byte, random.IntN(int(KeepStream)))
+					*part = make([]byte, random.IntN(int(MaxStream)))
 				}
 			}
 			add(t, s, r)
@@ -298,7 +298,7 @@ func TestHistoryIsFairByAnyCourse(t *testing.T) {
 				}
 				model = slices.Delete(model, goes, goes+1)
 			}
-			page, _, err := s.List(context.Background(), Filter{Whose: everyone})
+			page, _, err := s.List(context.Background(), Filter{Scope: everyone})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -313,9 +313,10 @@ func TestHistoryIsFairByAnyCourse(t *testing.T) {
 	}
 }
 
-// Many at a time, who has little keeps it, and the bounds hold whenever somebody reads.
-func TestFairToWhoAddsAmongMany(t *testing.T) {
-	s := fresh(t, Keep{Runs: 60})
+// With many concurrent writers, an owner with few runs keeps them, and the bounds hold for every
+// reader.
+func TestRetentionIsFairUnderConcurrency(t *testing.T) {
+	s := fresh(t, RetentionLimits{Runs: 60})
 	done := make(chan error, 700)
 	for n := range 600 {
 		go func() { done <- s.Add(t.Context(), of("busy", n, n%3*3000)) }()
@@ -329,7 +330,7 @@ func TestFairToWhoAddsAmongMany(t *testing.T) {
 		}
 	}
 	quiet := strings.Fields(owned(t, s, "quiet"))
-	stats, err := s.Stats(t.Context(), Filter{Whose: everyone})
+	stats, err := s.Stats(t.Context(), Filter{Scope: everyone})
 	if err != nil || len(quiet) != 6 || stats.Runs != 60 {
 		t.Errorf("%v of who ran little, %d in all, %v", quiet, stats.Runs, err)
 	}

@@ -9,38 +9,38 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Whose says whose runs are asked for: those of one key, or, for an administrator,
-// everyone's. The zero value is the runs of a service without keys.
-type Whose struct {
+// Scope selects runs by owner: those of one key or, for an administrator, everyone's. The zero
+// value selects the runs of a service without keys.
+type Scope struct {
 	Owner    string
 	Everyone bool // Owner is then empty
 }
 
-// A Filter chooses runs. Every field that is set must be met.
+// A Filter selects runs. A run must match every field that is set.
 type Filter struct {
-	Whose
+	Scope
 	Project  string
 	Task     string
 	Language string
 	Verdicts []api.Verdict // any of these; empty: every run
-	Failed   bool          // those that are no success, beside Verdicts: wrong answers and our failures too
-	Since    time.Time     // created then or later
-	Until    time.Time     // created before
+	Failed   bool          // in addition to Verdicts, runs that are no success: also wrong answers and failures of brig
+	Since    time.Time     // created at this time or later
+	Until    time.Time     // created before this time
 
 	Limit int    // zero means 1,000; the most is 10,000
-	After string // the cursor that the page before gave; empty: from the newest
+	After string // the cursor from the previous page; empty: start with the newest
 }
 
 const (
 	pageLimit = 1_000
-	pageMost  = 10_000
-	pageBytes = 8 << 20 // of diagnoses and texts; a page is complete below that
+	maxPage   = 10_000
+	pageBytes = 8 << 20 // of diagnoses and texts; a page ends when it exceeds this
 )
 
-// where is the filter as a condition on a table with the runs' columns.
+// where returns the filter as an SQL condition on a table with the columns of runs.
 func (f Filter) where() (condition string, args []any, err error) {
 	if f.Everyone && f.Owner != "" {
-		return "", nil, api.Refuse(api.CodeBadRequest, "history: everyone's runs are asked for and those of %q: choose one", f.Owner)
+		return "", nil, api.Refuse(api.CodeBadRequest, "history: both everyone's runs and those of %q are requested: choose one", f.Owner)
 	}
 	parts := []string{"true"}
 	and := func(part string, set bool, arg any) {
@@ -67,7 +67,7 @@ func (f Filter) where() (condition string, args []any, err error) {
 	return strings.Join(parts, " AND "), args, nil
 }
 
-// nanoseconds since 1970, for a time that may lie beyond what 63 bits hold.
+// nanoseconds returns the nanoseconds since 1970, limited to the range of 63 bits.
 func nanoseconds(t time.Time) int64 {
 	switch {
 	case t.Year() < 1970:
@@ -78,8 +78,8 @@ func nanoseconds(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// page adds what makes a page of it: newest first, and one row more than asked for,
-// which shows whether there is a next one.
+// page is where with the clauses for one page: newest first, and one row more than requested, which
+// shows whether there is a next page.
 func (f Filter) page() (condition string, args []any, limit int, err error) {
 	condition, args, err = f.where()
 	if err != nil {
@@ -87,8 +87,8 @@ func (f Filter) page() (condition string, args []any, limit int, err error) {
 	}
 	limit = f.Limit
 	switch {
-	case limit < 0 || limit > pageMost:
-		return "", nil, 0, api.Refuse(api.CodeBadRequest, "history: limit %d: the most of a page is %d", limit, pageMost)
+	case limit < 0 || limit > maxPage:
+		return "", nil, 0, api.Refuse(api.CodeBadRequest, "history: limit %d: the most for a page is %d", limit, maxPage)
 	case limit == 0:
 		limit = pageLimit
 	}
@@ -103,8 +103,8 @@ func (f Filter) page() (condition string, args []any, limit int, err error) {
 	return condition + " ORDER BY created DESC, seq DESC LIMIT " + strconv.Itoa(limit+1), args, limit, nil
 }
 
-// A cursor is the last row of a page. The next page begins behind it whatever was
-// added or dropped meanwhile.
+// A cursor is the last row of a page. The next page begins after it, even if rows were added or
+// dropped meanwhile.
 type cursor struct{ created, seq int64 }
 
 func (c cursor) String() string { return fmt.Sprintf("%x.%x", c.created, c.seq) }
@@ -115,7 +115,7 @@ func parseCursor(s string) (c cursor, err error) {
 	c.created, errs[0] = strconv.ParseInt(created, 16, 64)
 	c.seq, errs[1] = strconv.ParseInt(seq, 16, 64)
 	if errs[0] != nil || errs[1] != nil || c.String() != s {
-		return c, api.Refuse(api.CodeBadRequest, "history: %.80q is no cursor: send back what the page before gave", s)
+		return c, api.Refuse(api.CodeBadRequest, "history: %.80q is not a cursor: send the next of the previous page", s)
 	}
 	return c, nil
 }

@@ -13,16 +13,15 @@ import (
 	"testing"
 )
 
-// What the child is told: the file, and a number that its ids begin with.
+// The environment of the child: the file, and a number that its ids begin with.
 const (
 	childEnv = "BRIG_HISTORY_CHILD"
 	roundEnv = "BRIG_HISTORY_ROUND"
 )
 
-// child adds runs from eight goroutines until it is killed, and says which were
-// acknowledged.
+// child adds runs from eight goroutines until it is killed, and prints the acknowledged ones.
 func child(path string) int {
-	s, err := Open(context.Background(), path, Keep{})
+	s, err := Open(context.Background(), path, RetentionLimits{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -45,9 +44,9 @@ func child(path string) int {
 	return 1
 }
 
-func TestKilledProcessKeepsWhatItAnswered(t *testing.T) {
+func TestKilledProcessKeepsAcknowledgedRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	acknowledged := map[string]int{} // how often its id is in its output
+	acknowledged := map[string]int{} // by id: how often it is in the output
 	for round := range 4 {
 		c := exec.CommandContext(t.Context(), os.Args[0])
 		c.Env = append(os.Environ(), childEnv+"="+path, roundEnv+"="+strconv.Itoa(round))
@@ -77,9 +76,9 @@ func TestKilledProcessKeepsWhatItAnswered(t *testing.T) {
 			t.Fatalf("the child said %d lines and ended: %v\n%s", n, err, &errs)
 		}
 	}
-	s := open(t, path, Keep{})
+	s := open(t, path, RetentionLimits{})
 	for id, times := range acknowledged {
-		r, err := s.Get(t.Context(), Whose{}, id)
+		r, err := s.Get(t.Context(), Scope{}, id)
 		if err != nil {
 			t.Errorf("acknowledged and gone: %v", err)
 		} else if want := strings.Repeat(id, times); string(r.Stdout) != want {

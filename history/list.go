@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	listed = "seq, " + strings.Join(runColumns, ", ") + ", diagnosis"
-	whole  = listed + ", detail, findings, stdout, stderr"
+	listColumns = "seq, " + strings.Join(runColumns, ", ") + ", diagnosis"
+	fullColumns = listColumns + ", detail, findings, stdout, stderr"
 )
 
-// scan reads a row of listed columns, or of whole ones.
+// scan reads a row with the columns listed or, if all is set, whole.
 func scan(row interface{ Scan(...any) error }, all bool) (r api.Record, seq int64, err error) {
 	var created int64
 	var summary, diagnosis, detail, findings, stdout, stderr []byte
@@ -34,35 +34,35 @@ func scan(row interface{ Scan(...any) error }, all bool) (r api.Record, seq int6
 	return r, seq, err
 }
 
-// Get gives one run with all that is kept of it. A run of another key is not found.
-func (s *Store) Get(ctx context.Context, whose Whose, id string) (api.Record, error) {
-	from, err := s.settle(ctx)
+// Get returns one run with everything that is stored of it. A run of another key is not found.
+func (s *Store) Get(ctx context.Context, scope Scope, id string) (api.Record, error) {
+	from, err := s.flushJournal(ctx)
 	if err != nil {
 		return api.Record{}, err
 	}
-	where, args, err := Filter{Whose: whose}.where()
+	where, args, err := Filter{Scope: scope}.where()
 	if err != nil {
 		return api.Record{}, err
 	}
-	row := s.reads.QueryRowContext(ctx, "SELECT "+whole+" FROM "+from+" WHERE id = ? AND "+where, append([]any{id}, args...)...)
+	row := s.reads.QueryRowContext(ctx, "SELECT "+fullColumns+" FROM "+from+" WHERE id = ? AND "+where, append([]any{id}, args...)...)
 	r, _, err := scan(row, true)
-	if errors.Is(err, sql.ErrNoRows) && whose.Everyone {
-		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it has not ended, was never, was lost with a service that was killed, or is so old that it has gone", id)
+	if errors.Is(err, sql.ErrNoRows) && scope.Everyone {
+		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: it has not ended, never existed, was lost when the service was killed, or was so old that it was removed", id)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: the id is wrong, or the run is another key's, or so old that it has gone", id)
+		return api.Record{}, api.Refuse(api.CodeNotFound, "no run %.80q in the history: the id is wrong, the run belongs to another key, or it was so old that it was removed", id)
 	}
-	return r, s.failed("read a run", err)
+	return r, s.toAPIError("read a run", err)
 }
 
-// List gives a page of runs, newest first, without their streams, Detail and
-// Findings, and the cursor of the next page; empty when this was the last. A page may
-// hold fewer than the limit and yet have a next one, so that it stays below 8 MiB.
+// List returns a page of runs, newest first, without their streams, Detail and Findings, and the
+// cursor of the next page, which is empty for the last page. To stay below 8 MiB, a page may have
+// fewer runs than the limit and still have a next page.
 //
-// A key's page is read from its index. What else is filtered for is looked up run by
-// run: at worst all that the key has stored.
+// A key's page is read from its index. All other conditions are checked run by run: at worst on all
+// runs that the key has stored.
 func (s *Store) List(ctx context.Context, f Filter) (page []api.Record, next string, err error) {
-	from, err := s.settle(ctx)
+	from, err := s.flushJournal(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -70,23 +70,23 @@ func (s *Store) List(ctx context.Context, f Filter) (page []api.Record, next str
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := s.reads.QueryContext(ctx, "SELECT "+listed+" FROM "+from+" WHERE "+condition, args...)
+	rows, err := s.reads.QueryContext(ctx, "SELECT "+listColumns+" FROM "+from+" WHERE "+condition, args...)
 	if err != nil {
-		return nil, "", s.failed("list", err)
+		return nil, "", s.toAPIError("list", err)
 	}
 	defer rows.Close()
 	page = []api.Record{}
 	var last cursor
 	for size := 0; rows.Next(); {
 		if len(page) == limit || size > pageBytes {
-			return page, last.String(), s.failed("list", rows.Close())
+			return page, last.String(), s.toAPIError("list", rows.Close())
 		}
 		r, seq, err := scan(rows, false)
 		if err != nil {
-			return nil, "", s.failed("list", err)
+			return nil, "", s.toAPIError("list", err)
 		}
 		page, last = append(page, r), cursor{r.Created.UnixNano(), seq}
 		size += int(weight(&r))
 	}
-	return page, "", s.failed("list", rows.Err())
+	return page, "", s.toAPIError("list", rows.Err())
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func TestFiltersChoose(t *testing.T) {
-	s := fresh(t, Keep{})
+func TestFilters(t *testing.T) {
+	s := fresh(t, RetentionLimits{})
 	for i, f := range []string{ // owner project task language verdict accepted/tests
 		"a p t python ok",
 		"a p u python nonzero",
@@ -37,30 +37,30 @@ func TestFiltersChoose(t *testing.T) {
 			}
 		}))
 	}
-	a := Whose{Owner: "a"}
+	a := Scope{Owner: "a"}
 	at := func(i int) time.Time { return epoch.Add(time.Duration(i) * time.Minute) }
 	for _, tt := range []struct {
 		name string
 		f    Filter
 		want string
 	}{
-		{"a key sees its own", Filter{Whose: a}, "2 1 0"},
+		{"a key sees its own", Filter{Scope: a}, "2 1 0"},
 		{"without keys, what has no owner", Filter{}, "4"},
-		{"no name is everyone", Filter{Whose: Whose{Owner: "*"}}, ""},
-		{"an administrator sees all", Filter{Whose: everyone}, "8 7 6 5 4 3 2 1 0"},
-		{"project", Filter{Whose: a, Project: "p"}, "1 0"},
-		{"task", Filter{Whose: a, Task: "t"}, "2 0"},
-		{"language", Filter{Whose: a, Language: "c"}, "2"},
-		{"verdict", Filter{Whose: everyone, Verdicts: []api.Verdict{api.OK}}, "6 5 4 3 2 0"},
-		{"several verdicts", Filter{Whose: everyone, Verdicts: []api.Verdict{api.WallLimit, api.Nonzero}}, "7 1"},
-		{"no success", Filter{Whose: everyone, Failed: true}, "8 7 6 1"},
-		{"no success, of a key", Filter{Whose: a, Failed: true}, "1"},
-		{"no success, or a verdict", Filter{Whose: Whose{Owner: "b"}, Failed: true, Verdicts: []api.Verdict{api.OK}}, "8 7 6 5 3"},
-		{"all together", Filter{Whose: a, Project: "p", Task: "t", Language: "python", Verdicts: []api.Verdict{api.OK}}, "0"},
-		{"since is inside, until is not", Filter{Whose: everyone, Since: at(1), Until: at(3)}, "2 1"},
-		{"times beyond 63 bits", Filter{Whose: a, Since: time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, "2 1 0"},
-		{"limit", Filter{Whose: everyone, Limit: 2}, "8 7"},
-		{"nothing", Filter{Whose: a, Project: "x"}, ""},
+		{"no name is everyone", Filter{Scope: Scope{Owner: "*"}}, ""},
+		{"an administrator sees all", Filter{Scope: everyone}, "8 7 6 5 4 3 2 1 0"},
+		{"project", Filter{Scope: a, Project: "p"}, "1 0"},
+		{"task", Filter{Scope: a, Task: "t"}, "2 0"},
+		{"language", Filter{Scope: a, Language: "c"}, "2"},
+		{"verdict", Filter{Scope: everyone, Verdicts: []api.Verdict{api.OK}}, "6 5 4 3 2 0"},
+		{"several verdicts", Filter{Scope: everyone, Verdicts: []api.Verdict{api.WallLimit, api.Nonzero}}, "7 1"},
+		{"no success", Filter{Scope: everyone, Failed: true}, "8 7 6 1"},
+		{"no success, of a key", Filter{Scope: a, Failed: true}, "1"},
+		{"no success, or a verdict", Filter{Scope: Scope{Owner: "b"}, Failed: true, Verdicts: []api.Verdict{api.OK}}, "8 7 6 5 3"},
+		{"all together", Filter{Scope: a, Project: "p", Task: "t", Language: "python", Verdicts: []api.Verdict{api.OK}}, "0"},
+		{"since is inside, until is not", Filter{Scope: everyone, Since: at(1), Until: at(3)}, "2 1"},
+		{"times beyond 63 bits", Filter{Scope: a, Since: time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, "2 1 0"},
+		{"limit", Filter{Scope: everyone, Limit: 2}, "8 7"},
+		{"nothing", Filter{Scope: a, Project: "x"}, ""},
 	} {
 		page, _, err := s.List(t.Context(), tt.f)
 		if got := strings.Join(ids(page), " "); err != nil || got != tt.want {
@@ -74,7 +74,7 @@ func TestFiltersChoose(t *testing.T) {
 			t.Errorf("%s: statistics of %d runs, %v; want %d", tt.name, st.Runs, err, len(page))
 		}
 	}
-	for whose, there := range map[Whose]bool{a: true, {Owner: "b"}: false, {}: false, everyone: true, {Owner: "*"}: false} {
+	for whose, there := range map[Scope]bool{a: true, {Owner: "b"}: false, {}: false, everyone: true, {Owner: "*"}: false} {
 		_, err := s.Get(t.Context(), whose, "0")
 		var e *api.Error
 		if (err == nil) != there || err != nil && (!errors.As(err, &e) || e.Code != api.CodeNotFound) {
@@ -84,10 +84,10 @@ func TestFiltersChoose(t *testing.T) {
 }
 
 func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	for _, f := range []Filter{
 		{Limit: -1}, {Limit: 10_001}, {After: "x"}, {After: "1"}, {After: "1.2.3"}, {After: "1.+2"}, {After: "01.2"}, {After: "1.ffffffffffffffffff"}, {After: "1.2; DROP TABLE runs"},
-		{Whose: Whose{Everyone: true, Owner: "a"}},
+		{Scope: Scope{Everyone: true, Owner: "a"}},
 	} {
 		_, _, list := s.List(t.Context(), f)
 		_, _, alerts := s.Alerts(t.Context(), f)
@@ -104,14 +104,14 @@ func TestFiltersThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("alerts by %+v", f)
 		}
 	}
-	if _, err := s.Get(t.Context(), Whose{Everyone: true, Owner: "a"}, "x"); err == nil {
+	if _, err := s.Get(t.Context(), Scope{Everyone: true, Owner: "a"}, "x"); err == nil {
 		t.Error("a run of everyone and of a")
 	}
 }
 
-// Who names no limit gets the thousand newest, and what leads to the rest.
-func TestAPageIsAThousandIfNotSaid(t *testing.T) {
-	s := fresh(t, Keep{})
+// Without a limit, a caller gets the thousand newest runs and a cursor to the rest.
+func TestDefaultPageIsAThousand(t *testing.T) {
+	s := fresh(t, RetentionLimits{})
 	const most = 1000
 	var wg sync.WaitGroup
 	for from := range 8 { // at once, so that they share commits
@@ -124,19 +124,19 @@ func TestAPageIsAThousandIfNotSaid(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	page, next, err := s.List(t.Context(), Filter{Whose: everyone})
+	page, next, err := s.List(t.Context(), Filter{Scope: everyone})
 	if err != nil || len(page) != most || next == "" || page[0].ID != fmt.Sprint(most) {
 		t.Fatalf("%d runs, then %q, %v; want the newest %d", len(page), next, err, most)
 	}
-	if page, next, err = s.List(t.Context(), Filter{Whose: everyone, After: next}); err != nil || len(page) != 1 || next != "" || page[0].ID != "0" {
+	if page, next, err = s.List(t.Context(), Filter{Scope: everyone, After: next}); err != nil || len(page) != 1 || next != "" || page[0].ID != "0" {
 		t.Errorf("then %q, and then %q, %v; want the oldest alone", ids(page), next, err)
 	}
 }
 
-// Pages fit together, whatever is added or dropped between them, and runs of the same
-// moment are neither lost nor given twice.
+// Pages fit together, whatever is added or dropped between them, and runs of the same moment are
+// neither lost nor listed twice.
 func TestPagesFitTogether(t *testing.T) {
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	for i := range 100 {
 		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Created = epoch.Add(time.Duration(i / 10)) }))
 		if err := s.AddAlert(t.Context(), api.Alert{Time: epoch.Add(time.Duration(i / 10)), Kind: api.OOMKill, Run: fmt.Sprint(i)}); err != nil {
@@ -174,7 +174,7 @@ func TestPagesFitTogether(t *testing.T) {
 }
 
 func TestPageOfLongReportsIsCut(t *testing.T) {
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	report := json.RawMessage(`"` + strings.Repeat("x", 15<<10) + `"`)
 	for i := range 600 {
 		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Diagnosis = report }))
@@ -189,7 +189,7 @@ func TestPageOfLongReportsIsCut(t *testing.T) {
 	}
 }
 
-// Whatever a cursor is, it is refused or is itself when written again.
+// Any text is either refused as a cursor or encodes to itself again.
 func FuzzCursor(f *testing.F) {
 	f.Add("1.2")
 	f.Add("-1.7fffffffffffffff")

@@ -9,7 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// TestMain lets this binary be the child that TestKilledProcessKeepsWhatItAnswered kills.
+// TestMain lets this binary be the child that TestKilledProcessKeepsAcknowledgedRecords kills.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childEnv); path != "" {
 		os.Exit(child(path))
@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func open(t testing.TB, path string, keep Keep) *Store {
+func open(t testing.TB, path string, keep RetentionLimits) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path, keep)
 	if err != nil {
@@ -31,14 +31,14 @@ func open(t testing.TB, path string, keep Keep) *Store {
 	return s
 }
 
-func fresh(t testing.TB, keep Keep) *Store {
+func fresh(t testing.TB, keep RetentionLimits) *Store {
 	t.Helper()
 	return open(t, filepath.Join(t.TempDir(), "history.db"), keep)
 }
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
-// record makes one with every field that is needed.
+// record makes a record with every required field.
 func record(id string, change ...func(*api.Record)) api.Record {
 	r := api.Record{ID: id, Verdict: api.OK, Stage: api.StageRun, Created: epoch}
 	for _, c := range change {
@@ -63,4 +63,4 @@ func ids(page []api.Record) (ids []string) {
 	return ids
 }
 
-var everyone = Whose{Everyone: true}
+var everyone = Scope{Everyone: true}

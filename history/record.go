@@ -6,19 +6,19 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The most a record keeps of what may be long. What is over is cut or left out, and
-// the record says so; no run is refused a place for what it printed.
+// The most that a record stores of fields that may be long. The rest is cut or left out, and the
+// record says so; no run is refused because of its output.
 const (
-	KeepStream   = 64 * api.KiB  // of each of stdout and stderr
+	MaxStream    = 64 * api.KiB  // of each of stdout and stderr
 	maxMessage   = api.KiB       // of an error's text or an alert's
-	maxDiagnosis = 16 * api.KiB  // listed too, so it is small
+	maxDiagnosis = 16 * api.KiB  // small, because listings contain it
 	maxDetail    = 256 * api.KiB // of each of Detail and Findings
 	maxName      = api.KiB       // of an id, key, project, task, language or image
 )
 
-// Of makes the record of a result. The caller adds what a result does not say:
-// Owner, Language, Created, SourceSize, Diagnosis and Findings.
-func Of(r api.Result) api.Record {
+// NewRecord makes the record of a result. The caller sets the fields that a result does not have: Owner,
+// Language, Created, SourceSize, Diagnosis and Findings.
+func NewRecord(r api.Result) api.Record {
 	d := r.Decisive()
 	rec := api.Record{
 		ID: r.Run, Project: r.Labels.Project, Task: r.Labels.Task, Image: r.Host.Image,
@@ -31,8 +31,8 @@ func Of(r api.Result) api.Record {
 	return rec
 }
 
-// checkRecord refuses what only a mistake of the caller's can bring about: the gateway has
-// checked every name before the run.
+// checkRecord refuses records that only a bug in the caller can produce: the gateway has checked
+// every name before the run.
 func checkRecord(r *api.Record) error {
 	switch {
 	case r.ID == "":
@@ -49,14 +49,14 @@ func checkRecord(r *api.Record) error {
 	}
 	for _, j := range []json.RawMessage{r.Diagnosis, r.Detail, r.Findings} {
 		if j != nil && !json.Valid(j) {
-			return api.Refuse(api.CodeBadRequest, "history: run %s: a diagnosis, detail or finding is no JSON", r.ID)
+			return api.Refuse(api.CodeBadRequest, "history: run %s: a diagnosis, detail or finding is not valid JSON", r.ID)
 		}
 	}
 	return nil
 }
 
-// fit gives the record as it is kept.
-func fit(r api.Record, stream int) api.Record {
+// truncated returns the record in the form in which it is stored.
+func truncated(r api.Record, stream int) api.Record {
 	r.Stdout, r.StdoutTruncated = cut(r.Stdout, stream, r.StdoutTruncated)
 	r.Stderr, r.StderrTruncated = cut(r.Stderr, stream, r.StderrTruncated)
 	var message api.Bytes
@@ -73,19 +73,19 @@ func fit(r api.Record, stream int) api.Record {
 	return r
 }
 
-// weight is what the record takes of Keep.Bytes.
+// weight returns what the record counts towards Keep.Bytes.
 func weight(r *api.Record) int64 {
-	const rest = 512 // the row itself and its places in the indexes
+	const rest = 512 // the row itself and its index entries
 	return int64(rest + len(r.ID) + len(r.Owner) + len(r.Project) + len(r.Task) + len(r.Message) +
 		len(r.Diagnosis) + len(r.Detail) + len(r.Findings) + len(r.Stdout) + len(r.Stderr))
 }
 
-// cut keeps at most n bytes. It does not split a character: half of one would make
-// binary of a text.
+// cut keeps at most n bytes. It does not split a character, because half a character would turn a
+// text into binary data.
 func cut(b api.Bytes, n int, already bool) (api.Bytes, bool) {
 	if len(b) <= n {
 		return b, already
 	}
 	b = b[:n]
-	return b[:n-b.Unfinished()], true
+	return b[:n-b.IncompleteTail()], true
 }

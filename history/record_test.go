@@ -12,7 +12,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// text is hostile wherever it is put: SQL, quotes, NUL, bytes that are not UTF-8.
+// text is hostile in every place: SQL, quotes, NUL, bytes that are not UTF-8.
 const text = "'); DROP TABLE runs; -- \" ` ? :x @x $x % _ \x00 after\xff\xfe \u2028 ü 🧨\n"
 
 func TestEveryFieldComesBackAsItWas(t *testing.T) {
@@ -25,10 +25,10 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 		Stdout: api.Bytes(text), Stderr: api.Bytes{0, 255, 0}, StdoutTruncated: true, StderrTruncated: true, Cut: true,
 		Summary: &api.Summary{Tests: 3, Ran: 2, Accepted: 1, Verdict: api.OK, Answer: api.WrongAnswer, FirstFailed: "'1\x00ü", MaxCPU: 1, MaxWall: 2, MaxMemory: 3},
 	}
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	failed := record("failed", func(r *api.Record) { r.Verdict, r.Code, r.Owner = "", api.CodeBusy, want.Owner })
 	add(t, s, want, failed)
-	whose := Whose{Owner: want.Owner}
+	whose := Scope{Owner: want.Owner}
 	got, err := s.Get(t.Context(), whose, want.ID)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
@@ -36,13 +36,13 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	if got, err := s.Get(t.Context(), whose, "failed"); err != nil || !reflect.DeepEqual(got, failed) {
 		t.Errorf("got %+v, %v; want %+v", got, err, failed)
 	}
-	page, _, err := s.List(t.Context(), Filter{Whose: whose, Project: want.Project, Task: want.Task, Language: want.Language, Verdicts: []api.Verdict{want.Verdict}})
+	page, _, err := s.List(t.Context(), Filter{Scope: whose, Project: want.Project, Task: want.Task, Language: want.Language, Verdicts: []api.Verdict{want.Verdict}})
 	short := want
 	short.Stdout, short.Stderr, short.Detail, short.Findings = nil, nil, nil, nil
 	if err != nil || len(page) != 1 || !reflect.DeepEqual(page[0], short) {
 		t.Errorf("listed %+v, %v; want %+v", page, err, short)
 	}
-	st, err := s.Stats(t.Context(), Filter{Whose: whose})
+	st, err := s.Stats(t.Context(), Filter{Scope: whose})
 	if err != nil || st.Runs != 2 || st.Errors != 1 || len(st.Tasks) != 2 || st.Tasks[1].Name != want.Task || st.Tasks[1].Project != want.Project {
 		t.Errorf("statistics %+v, %v", st, err)
 	}
@@ -50,13 +50,13 @@ func TestEveryFieldComesBackAsItWas(t *testing.T) {
 	if err := s.AddAlert(t.Context(), alert); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := s.Alerts(t.Context(), Filter{Whose: whose, Project: want.Project}); err != nil || len(got) != 1 || got[0] != alert {
+	if got, _, err := s.Alerts(t.Context(), Filter{Scope: whose, Project: want.Project}); err != nil || len(got) != 1 || got[0] != alert {
 		t.Errorf("alerts %+v, %v; want %+v", got, err, alert)
 	}
 }
 
 func TestRecordsThatMakeNoSenseAreRefused(t *testing.T) {
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	for name, change := range map[string]func(*api.Record){
 		"no id":               func(r *api.Record) { r.ID = "" },
 		"neither":             func(r *api.Record) { r.Verdict = "" },
@@ -105,8 +105,8 @@ func TestStreamsAreCutBetweenCharacters(t *testing.T) {
 	}
 }
 
-func TestWhatIsLongIsCutAndSaysSo(t *testing.T) {
-	s := fresh(t, Keep{})
+func TestLongFieldsAreCutAndMarked(t *testing.T) {
+	s := fresh(t, RetentionLimits{})
 	long := bytes.Repeat([]byte{'"'}, 1<<20)
 	quoted, err := json.Marshal(string(long))
 	if err != nil {
@@ -115,11 +115,11 @@ func TestWhatIsLongIsCutAndSaysSo(t *testing.T) {
 	add(t, s, record("long", func(r *api.Record) {
 		r.Stdout, r.Stderr, r.Message, r.Diagnosis, r.Detail, r.Findings = long, []byte("short"), string(long), quoted, quoted, quoted
 	}))
-	got, err := s.Get(t.Context(), Whose{}, "long")
+	got, err := s.Get(t.Context(), Scope{}, "long")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Stdout) != int(KeepStream) || !got.StdoutTruncated || string(got.Stderr) != "short" || got.StderrTruncated {
+	if len(got.Stdout) != int(MaxStream) || !got.StdoutTruncated || string(got.Stderr) != "short" || got.StderrTruncated {
 		t.Errorf("stdout %d %v, stderr %q %v", len(got.Stdout), got.StdoutTruncated, got.Stderr, got.StderrTruncated)
 	}
 	if len(got.Message) != int(maxMessage) || got.Diagnosis != nil || got.Detail != nil || got.Findings != nil || !got.Cut {
@@ -127,7 +127,7 @@ func TestWhatIsLongIsCutAndSaysSo(t *testing.T) {
 	}
 }
 
-// result is one with as many tests, each with outputs of as many bytes.
+// result makes a result with that many tests, each with that many bytes of output.
 func result(tests, output int) api.Result {
 	r := api.Result{
 		Run: "r", Verdict: api.Signaled, Stage: api.StageRun, LimitsHit: []string{},
@@ -160,7 +160,7 @@ func TestRecordOfAResult(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := result(tt.tests, tt.output)
-			rec := Of(r)
+			rec := NewRecord(r)
 			if rec.ID != "r" || rec.Project != "p" || rec.Task != "t" || rec.Image != "sha256:x" || rec.Verdict != api.Signaled || rec.Queued != 1 || rec.Wall != 2 ||
 				*rec.CPU != 3 || rec.Summary != r.Summary || rec.Memory != nil || string(rec.Stdout) != "out" || !rec.StderrTruncated || rec.ExitCode != -min(tt.tests, 1) {
 				t.Errorf("record %+v", rec)
@@ -190,7 +190,7 @@ func TestRecordOfAResult(t *testing.T) {
 	for range 10_000 {
 		endless.Skipped = append(endless.Skipped, api.Skipped{Name: strings.Repeat("\x01", 100)})
 	}
-	if rec := Of(endless); !rec.Cut || len(rec.Detail) == 0 || len(rec.Detail) > int(maxDetail) {
+	if rec := NewRecord(endless); !rec.Cut || len(rec.Detail) == 0 || len(rec.Detail) > int(maxDetail) {
 		t.Errorf("endless lists: %d bytes, cut %v", len(rec.Detail), rec.Cut)
 	}
 }

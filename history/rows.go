@@ -18,17 +18,17 @@ var (
 	allColumns = strings.Join(append(runRow[:len(runRow):len(runRow)], bodyColumns...), ", ")
 )
 
-// Where runs are read.
+// The SQL sources to read runs from.
 var (
-	filed   = "runs LEFT JOIN bodies USING (seq)"
-	unfiled = "(SELECT " + allColumns + " FROM " + filed + " UNION ALL SELECT " + allColumns + " FROM arrivals)"
+	mainTables = "runs LEFT JOIN bodies USING (seq)"
+	allTables  = "(SELECT " + allColumns + " FROM " + mainTables + " UNION ALL SELECT " + allColumns + " FROM arrivals)"
 )
 
 func insert(table string, columns ...string) string {
 	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
 }
 
-// runRowOf are the values of runRow for the next run.
+// runRowOf returns the values of runRow for the next run.
 func (w *writer) runRowOf(r *api.Record) []any {
 	return []any{w.next, r.ID, r.Owner, r.Project, r.Task, r.Language, r.Image,
 		string(r.Verdict), string(r.Code), r.Message, string(r.Stage),
@@ -36,28 +36,28 @@ func (w *writer) runRowOf(r *api.Record) []any {
 		r.StdoutTruncated, r.StderrTruncated, r.Cut, summaryOf(r), weight(r)}
 }
 
-// passed is the condition of a success: the program ended well, and where it had tests
-// it passed them all.
+// passed is the SQL condition for a success: the program ended well and passed all of its tests, if
+// it had any.
 const passed = "(verdict = 'ok' AND (summary IS NULL OR summary ->> 'accepted' = summary ->> 'tests'))"
 
-// summaryOf is the summary as it is kept, as JSON; NULL where there is none.
+// summaryOf returns the summary as JSON, or NULL if there is none.
 func summaryOf(r *api.Record) any {
 	if r.Summary == nil {
 		return nil
 	}
 	text, err := json.Marshal(r.Summary)
 	if err != nil {
-		panic(err) // only numbers and names
+		panic(err) // impossible: a summary has only numbers and names
 	}
 	return string(text)
 }
 
-// bodyOf are the values of bodyColumns.
+// bodyOf returns the values of bodyColumns.
 func bodyOf(r *api.Record) []any {
 	return []any{blob(r.Diagnosis), blob(r.Detail), blob(r.Findings), blob(r.Stdout), blob(r.Stderr)}
 }
 
-// blob makes NULL of nothing.
+// blob turns empty content into NULL.
 func blob[T ~[]byte](b T) any {
 	if len(b) == 0 {
 		return nil

@@ -10,20 +10,19 @@ import (
 	"path/filepath"
 )
 
-// application marks the file as ours (PRAGMA application_id).
+// application marks the file as brig's (PRAGMA application_id).
 const application = 0x62726967 // "brig"
 
-// migrations bring a file from one version (PRAGMA user_version) to the next. What
-// has been released is never changed.
+// migrations bring a file from one version (PRAGMA user_version) to the next. A released migration
+// is never changed.
 //
-// The runs table is narrow, so that listings and statistics read little; what is
-// long is in bodies, the part that listings need first. There is no auto_vacuum: pages
-// that old runs leave are used again by new ones, so the file stays as large as it
-// ever had to be.
+// The table runs is narrow, so that listings and statistics read little. Long fields are in bodies,
+// where the fields that listings need come first. There is no auto_vacuum: new runs reuse the pages
+// of dropped ones, so the file never shrinks.
 //
-// A small run is first a row of arrivals, which has no index: its commit writes one page
-// where one into runs and bodies writes six, and its caller waits for it. From there
-// runs move on many at a time. See arrivals.go.
+// A small run is first a row in arrivals, which has no index: its commit, for which a caller waits,
+// writes one page, while a commit into runs and bodies writes six. Runs move on from there many at
+// a time. See arrivals.go.
 var migrations = []string{`
 CREATE TABLE runs (
 	seq INTEGER PRIMARY KEY, -- in the order of commit, with holes: see shares.go
@@ -72,15 +71,15 @@ UPDATE runs SET summary = CAST(detail AS TEXT) ->> 'summary'
 UPDATE arrivals SET summary = CAST(detail AS TEXT) ->> 'summary' WHERE json_valid(CAST(detail AS TEXT));
 `}
 
-// source names the file to the driver. The busy timeout is for another process that
-// looks into the file.
+// source makes the file's name for the driver. The busy timeout is for other processes that read
+// the file.
 func source(path string, more string) string {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	return u.String() + "?mode=rw&_pragma=busy_timeout(10000)&_defensive=1&_dqs=0" + more
 }
 
-// create makes the file, or takes from others the right to read it. It is closed
-// again before SQLite opens it: closing a descriptor later would drop SQLite's locks.
+// create makes the file, or removes the permissions of other users. It closes the file before
+// SQLite opens it: closing a descriptor later would drop SQLite's locks.
 func create(path string) error {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -89,8 +88,8 @@ func create(path string) error {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
-// prepare checks that the file is a sound history of a version we know, and brings
-// it to ours. Before that nothing is written.
+// prepare checks that the file is an undamaged history of a known version, and migrates it to the
+// current one. It writes nothing before the checks.
 func prepare(ctx context.Context, c *sql.Conn, path string) error {
 	var app, version, tables int
 	for query, into := range map[string]*int{
@@ -102,11 +101,11 @@ func prepare(ctx context.Context, c *sql.Conn, path string) error {
 	}
 	switch {
 	case app != application && (app != 0 || version != 0 || tables != 0):
-		return fmt.Errorf("%s is another program's database: name another file", path)
+		return fmt.Errorf("%s is another program's database: use another file", path)
 	case version > len(migrations):
-		return fmt.Errorf("%s has version %d and this brig knows versions up to %d: use a newer brig, or name another file", path, version, len(migrations))
+		return fmt.Errorf("%s has version %d and this brig supports versions up to %d: use a newer brig, or another file", path, version, len(migrations))
 	case version > 0:
-		if err := sound(ctx, c); err != nil {
+		if err := integrityCheck(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -114,7 +113,7 @@ func prepare(ctx context.Context, c *sql.Conn, path string) error {
 		return err
 	}
 	for ; version < len(migrations); version++ {
-		// One script, one transaction: a version is reached wholly or not at all.
+		// One script, one transaction: a migration happens completely or not at all.
 		script := fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", migrations[version], application, version+1)
 		if _, err := c.ExecContext(ctx, script); err != nil {
 			_, undo := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
@@ -124,20 +123,20 @@ func prepare(ctx context.Context, c *sql.Conn, path string) error {
 	return nil
 }
 
-// sound looks through the runs table and its indexes, some 40 MB of a full history.
-// Damage elsewhere shows when it is met.
-func sound(ctx context.Context, c *sql.Conn) error {
-	var said string
-	if err := c.QueryRowContext(ctx, "PRAGMA quick_check(runs)").Scan(&said); err != nil {
+// integrityCheck checks the table runs and its indexes, about 40 MB in a full history. Damage elsewhere is
+// found when the damaged part is read.
+func integrityCheck(ctx context.Context, c *sql.Conn) error {
+	var report string
+	if err := c.QueryRowContext(ctx, "PRAGMA quick_check(runs)").Scan(&report); err != nil {
 		return err
 	}
-	if said != "ok" {
-		return damage(said)
+	if report != "ok" {
+		return damage(report)
 	}
 	return nil
 }
 
-// damage is what a check found.
+// damage is the damage that a check found.
 type damage string
 
 func (d damage) Error() string { return string(d) }

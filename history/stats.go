@@ -7,15 +7,15 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-const groupsMost = 1_000
+const maxGroups = 1_000
 
-// Stats sums up the runs that the filter chooses; Limit and After are no part of it.
+// Stats returns the statistics of the runs that the filter selects; Limit and After must be unset.
 //
-// It is exact. SQLite reads the chosen runs once: a key's runs and a time range come
-// from an index, the rest of the filter is looked up run by run. They are sorted by
-// wall time once, for all groups together, and take 24 bytes each meanwhile.
+// The statistics are exact. SQLite reads the selected runs once: a key's runs and a time range come
+// from an index, all other conditions are checked run by run. The runs are sorted by wall time
+// once, for all groups together, and take 24 bytes each meanwhile.
 func (s *Store) Stats(ctx context.Context, f Filter) (api.Stats, error) {
-	from, err := s.settle(ctx)
+	from, err := s.flushJournal(ctx)
 	if err != nil {
 		return api.Stats{}, err
 	}
@@ -28,21 +28,21 @@ func (s *Store) Stats(ctx context.Context, f Filter) (api.Stats, error) {
 	}
 	rows, err := s.reads.QueryContext(ctx, "SELECT language, project, task, verdict, wall, verdict = 'ok' AND NOT "+passed+" FROM "+from+" WHERE "+where, args...)
 	if err != nil {
-		return api.Stats{}, s.failed("statistics", err)
+		return api.Stats{}, s.toAPIError("statistics", err)
 	}
 	defer rows.Close()
-	var t sum
+	var t aggregate
 	for rows.Next() {
 		var language, project, task, verdict string
 		var wall int64
 		var inTests bool
 		if err := rows.Scan(&language, &project, &task, &verdict, &wall, &inTests); err != nil {
-			return api.Stats{}, s.failed("statistics", err)
+			return api.Stats{}, s.toAPIError("statistics", err)
 		}
 		t.add(language, project, task, api.Verdict(verdict), inTests, wall)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return api.Stats{}, s.failed("statistics", err)
+		return api.Stats{}, s.toAPIError("statistics", err)
 	}
-	return t.stats(), nil
+	return t.result(), nil
 }

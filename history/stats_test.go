@@ -12,7 +12,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// figures is what Stats should say, the plain way.
+// figures computes the expected Stats in the simplest way.
 func figures(runs []api.Record) (f api.Figures) {
 	f.Verdicts = map[api.Verdict]int64{}
 	var walls []int64
@@ -62,13 +62,13 @@ func groupsOf(runs []api.Record, by func(api.Record) api.Group) (groups []api.Gr
 
 func TestStatisticsAreExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	var all []api.Record
 	for i := range 701 {
 		r := record(fmt.Sprint(i), func(r *api.Record) {
 			r.Verdict = []api.Verdict{api.OK, api.OK, api.Nonzero, api.WallLimit, ""}[random.IntN(5)]
 			if r.Verdict == "" {
-				r.Code, r.Wall = api.CodeInternal, 1e15 // counts nowhere
+				r.Code, r.Wall = api.CodeInternal, 1e15 // this wall time must not count
 			} else {
 				r.Wall = random.Int64N(5000)
 			}
@@ -83,12 +83,12 @@ func TestStatisticsAreExact(t *testing.T) {
 		add(t, s, r)
 	}
 	for _, n := range []int{0, 1, 2, 3, 100, 101, 701} {
-		whose := fmt.Sprint("key", n) // the first n again, as another's
+		whose := fmt.Sprint("key", n) // the first n again, with another owner
 		for _, r := range all[:n] {
 			r.ID, r.Owner = whose+r.ID, whose
 			add(t, s, r)
 		}
-		got, err := s.Stats(t.Context(), Filter{Whose: Whose{Owner: whose}})
+		got, err := s.Stats(t.Context(), Filter{Scope: Scope{Owner: whose}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestStatisticsAreExact(t *testing.T) {
 }
 
 func TestGroupsAreBounded(t *testing.T) {
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	for i := range 1101 {
 		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Task = fmt.Sprint("t", max(i, 100)) }))
 	}

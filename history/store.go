@@ -14,22 +14,22 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Keep bounds a store, all owners together. Beyond it the oldest go, in the order in which
-// they were added, of the owner who has most: who has little keeps it, whatever others do.
-// The zero value of each field is its default.
-type Keep struct {
+// RetentionLimits bounds a store, for all owners together. Above a bound, the store evicts runs of the owner
+// with the most, in the order in which they were added: an owner with few keeps them, whatever
+// other owners do. The zero value of each field is its default.
+type RetentionLimits struct {
 	Runs   int      // zero means 100,000
 	Stream api.Size // of each stream of a run; zero means 64 KiB, which is also the most
 	Bytes  api.Size // of all runs together; zero means 4 GiB, the least is 1 MiB
 	Alerts int      // zero means 10,000
 }
 
-func (k Keep) orDefault() (Keep, error) {
+func (k RetentionLimits) withDefaults() (RetentionLimits, error) {
 	if k.Runs == 0 {
 		k.Runs = 100_000
 	}
 	if k.Stream == 0 {
-		k.Stream = KeepStream
+		k.Stream = MaxStream
 	}
 	if k.Bytes == 0 {
 		k.Bytes = 4 * api.GiB
@@ -39,61 +39,60 @@ func (k Keep) orDefault() (Keep, error) {
 	}
 	switch {
 	case k.Runs < 0, k.Alerts < 0:
-		return k, api.Refuse(api.CodeBadRequest, "history: keep %d runs and %d alerts: neither may be negative", k.Runs, k.Alerts)
-	case k.Stream < 0 || k.Stream > KeepStream:
-		return k, api.Refuse(api.CodeBadRequest, "history: keep %d bytes of a stream: the most is %d", k.Stream, KeepStream)
+		return k, api.Refuse(api.CodeBadRequest, "history: cannot store %d runs and %d alerts: neither may be negative", k.Runs, k.Alerts)
+	case k.Stream < 0 || k.Stream > MaxStream:
+		return k, api.Refuse(api.CodeBadRequest, "history: cannot store %d bytes of a stream: the most is %d", k.Stream, MaxStream)
 	case k.Bytes < api.MiB:
-		return k, api.Refuse(api.CodeBadRequest, "history: keep %d bytes of all runs: the least is %d", k.Bytes, api.MiB)
+		return k, api.Refuse(api.CodeBadRequest, "history: cannot limit all runs to %d bytes: the least is %d", k.Bytes, api.MiB)
 	}
 	return k, nil
 }
 
-// readers is the most queries at a time; each has a page cache of 2 MB.
+// readers is the maximum of concurrent queries; each has a page cache of 2 MB.
 const readers = 4
 
 // A Store is an open history, safe for use by many goroutines.
 type Store struct {
-	path  string
-	keep  Keep // immutable
-	reads *sql.DB
-	w     *writer // its goroutine's, until that has ended
+	path   string
+	limits RetentionLimits // immutable
+	reads  *sql.DB
+	w      *writer // owned by its goroutine until that has ended
 
-	jobs    chan job
-	unmoved atomic.Bool   // there are arrivals; set by the writer before it answers
-	closing chan struct{} // closed by Close
-	close   func() error  // once
-	writing sync.WaitGroup
+	jobs           chan job
+	journalPending atomic.Bool   // there are arrivals; set by the writer before it answers
+	closing        chan struct{} // closed by Close
+	close          func() error  // runs once
+	writing        sync.WaitGroup
 }
 
-// Open opens the history at path, or begins one, readable by its owner alone. A file
-// that is damaged, of a newer brig or another program's is refused and left as it is.
-// Two stores of one file, in one process or two, are a mistake: each would keep
-// its own account of what there is.
-func Open(ctx context.Context, path string, keep Keep) (*Store, error) {
-	keep, err := keep.orDefault()
+// Open opens the history at path or creates one, which only the file's owner can read. A file that
+// is damaged, from a newer brig or from another program is refused and left unchanged. Do not open
+// two stores on one file, in one process or in two: each would keep its own account of the content.
+func Open(ctx context.Context, path string, keep RetentionLimits) (*Store, error) {
+	keep, err := keep.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, keep: keep, jobs: make(chan job), closing: make(chan struct{})}
+	s := &Store{path: path, limits: keep, jobs: make(chan job), closing: make(chan struct{})}
 	if err := create(path); err != nil {
-		return nil, s.failed("open", err)
+		return nil, s.toAPIError("open", err)
 	}
 	// synchronous = NORMAL: see the package's comment. Every 16 MB the log is folded into
 	// the file, which costs two flushes of the device while callers wait; a log that
 	// a long read has let grow is cut to that size then.
 	db, err := sql.Open("sqlite", source(path, "&_pragma=synchronous(NORMAL)&_pragma=journal_size_limit(16777216)&_pragma=wal_autocheckpoint(4000)"))
 	if err != nil {
-		return nil, s.failed("open", err)
+		return nil, s.toAPIError("open", err)
 	}
 	s.w, err = s.newWriter(ctx, db)
 	if err != nil {
-		return nil, errors.Join(s.failed("open", err), db.Close())
+		return nil, errors.Join(s.toAPIError("open", err), db.Close())
 	}
 	if s.reads, err = sql.Open("sqlite", source(path, "&_query_only=1")); err != nil {
-		return nil, errors.Join(s.failed("open", err), db.Close())
+		return nil, errors.Join(s.toAPIError("open", err), db.Close())
 	}
 	s.reads.SetMaxOpenConns(readers)
 	s.reads.SetMaxIdleConns(readers)
@@ -101,16 +100,15 @@ func Open(ctx context.Context, path string, keep Keep) (*Store, error) {
 	s.close = sync.OnceValue(func() error {
 		close(s.closing)
 		s.writing.Wait()
-		return errors.Join(s.reads.Close(), s.w.close(), db.Close()) // the last one folds the log into the file
+		return errors.Join(s.reads.Close(), s.w.close(), db.Close()) // the last one to close merges the log into the file
 	})
 	return s, nil
 }
 
-// Close waits for what is being written and closes the file. Whoever calls Add then
-// or later is refused.
+// Close waits for writes in progress and closes the file. Calls of Add from then on are refused.
 func (s *Store) Close() error { return s.close() }
 
-// ErrClosed is what a closed store's methods fail with.
+// ErrClosed is the cause of the errors of a closed store's methods.
 var ErrClosed = errors.New("history: closed")
 
 // open fails when the store is closed.
@@ -123,8 +121,8 @@ func (s *Store) open() error {
 	}
 }
 
-// failed says what an error of SQLite's means to whoever runs the service.
-func (s *Store) failed(what string, err error) error {
+// toAPIError converts an error of SQLite to one that says what it means for the operator.
+func (s *Store) toAPIError(what string, err error) error {
 	var e *sqlite.Error
 	var d damage
 	code := 0
@@ -137,13 +135,13 @@ func (s *Store) failed(what string, err error) error {
 	case errors.Is(err, ErrClosed), errors.Is(err, sql.ErrConnDone):
 		return api.Fail(api.CodeStopping, "%w", ErrClosed)
 	case code == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_NOTADB, errors.As(err, &d):
-		return api.Fail(api.CodeInternal, "history: %s is damaged (%w); nothing of it was changed: move it away, with its -wal and -shm files if there are any, to begin a new history, "+
-			`and rescue what is in it by "sqlite3 FILE .recover"`, s.path, err)
-	case code == sqlite3.SQLITE_CONSTRAINT, errors.Is(err, errKnown):
+		return api.Fail(api.CodeInternal, "history: %s is damaged (%w); it was not changed: to start a new history, move it away, with its -wal and -shm files if there are any, "+
+			`and recover its content with "sqlite3 FILE .recover"`, s.path, err)
+	case code == sqlite3.SQLITE_CONSTRAINT, errors.Is(err, errDuplicate):
 		return api.Refuse(api.CodeBadRequest, "history: %s: this run is in the history already (%w)", what, err)
 	case code == sqlite3.SQLITE_FULL:
-		return api.Fail(api.CodeHostExhausted, "history: %s: %s: no room left on the device: free some (%w)", what, s.path, err)
-	case code == 0 && s.open() != nil: // a reader whom Close overtook; database/sql has no name for what it says then
+		return api.Fail(api.CodeHostExhausted, "history: %s: %s: no space left on the device: free some (%w)", what, s.path, err)
+	case code == 0 && s.open() != nil: // Close ran during a read; database/sql has no named error for that
 		return s.open()
 	}
 	return api.Fail(api.CodeInternal, "history: %s: %s: %w", what, s.path, err)

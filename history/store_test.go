@@ -14,13 +14,13 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func TestFileIsItsOwnersAlone(t *testing.T) {
+func TestFileIsReadableByItsOwnerOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a b?c=1%41#d;.db") // nothing in a name is an option
 	if err := os.WriteFile(path, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, path, Keep{})
+	s := open(t, path, RetentionLimits{})
 	add(t, s, record("one"))
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -41,14 +41,14 @@ func TestFileIsItsOwnersAlone(t *testing.T) {
 	if files, err = os.ReadDir(dir); err != nil || len(files) != 1 {
 		t.Errorf("after Close there is more than the file: %v, %v", files, err)
 	}
-	s = open(t, path, Keep{})
-	if _, err := s.Get(t.Context(), Whose{}, "one"); err != nil {
+	s = open(t, path, RetentionLimits{})
+	if _, err := s.Get(t.Context(), Scope{}, "one"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestBoundsThatMakeNoSenseAreRefused(t *testing.T) {
-	for _, k := range []Keep{{Runs: -1}, {Alerts: -1}, {Stream: -1}, {Stream: KeepStream + 1}, {Bytes: -1}, {Bytes: 1000}} {
+	for _, k := range []RetentionLimits{{Runs: -1}, {Alerts: -1}, {Stream: -1}, {Stream: MaxStream + 1}, {Bytes: -1}, {Bytes: 1000}} {
 		path := filepath.Join(t.TempDir(), "history.db")
 		if _, err := Open(t.Context(), path, k); err == nil {
 			t.Errorf("%+v is taken", k)
@@ -71,9 +71,9 @@ func execute(t *testing.T, path, script string) {
 	}
 }
 
-func TestFilesThatAreNotOursAreLeftAlone(t *testing.T) {
+func TestForeignFilesAreLeftUnchanged(t *testing.T) {
 	ours := func(t *testing.T, path string) {
-		s := open(t, path, Keep{})
+		s := open(t, path, RetentionLimits{})
 		for i := range 300 {
 			add(t, s, record(fmt.Sprint("run", i)))
 		}
@@ -134,7 +134,7 @@ func TestFilesThatAreNotOursAreLeftAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Open(t.Context(), path, Keep{})
+			_, err = Open(t.Context(), path, RetentionLimits{})
 			var e *api.Error
 			if !errors.As(err, &e) || e.Code != api.CodeInternal || !strings.Contains(e.Message, tt.says) || !strings.Contains(e.Message, path) {
 				t.Errorf("%v; want %q and the name", err, tt.says)
@@ -149,10 +149,10 @@ func TestFilesThatAreNotOursAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A schema of version 0, which was never released, shows that what is there is kept.
-func TestOlderFileIsBroughtForward(t *testing.T) {
+// Uses a schema of version 0, which was never released, to show that a migration keeps the data.
+func TestOlderFileIsMigrated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	s := open(t, path, Keep{})
+	s := open(t, path, RetentionLimits{})
 	add(t, s, record("old"))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -161,13 +161,13 @@ func TestOlderFileIsBroughtForward(t *testing.T) {
 	defer func() { migrations = saved }()
 
 	migrations = append(saved[:len(saved):len(saved)], "ALTER TABLE runs ADD COLUMN a INTEGER; ALTER TABLE runs ADD COLUMN nothing;;; SELECT wrong;")
-	if _, err := Open(t.Context(), path, Keep{}); err == nil {
+	if _, err := Open(t.Context(), path, RetentionLimits{}); err == nil {
 		t.Fatal("a migration that fails is no error")
 	}
 	migrations[len(saved)] = "ALTER TABLE runs ADD COLUMN a INTEGER NOT NULL DEFAULT 7;"
-	s = open(t, path, Keep{})
+	s = open(t, path, RetentionLimits{})
 	add(t, s, record("new"))
-	if _, err := s.Get(t.Context(), Whose{}, "new"); err != nil {
+	if _, err := s.Get(t.Context(), Scope{}, "new"); err != nil {
 		t.Fatal(err)
 	}
 	var sum, version int
@@ -177,17 +177,17 @@ func TestOlderFileIsBroughtForward(t *testing.T) {
 }
 
 func TestClosedStoreRefuses(t *testing.T) {
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	add(t, s, record("one"))
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, get := s.Get(t.Context(), Whose{}, "one")
+	_, get := s.Get(t.Context(), Scope{}, "one")
 	_, _, list := s.List(t.Context(), Filter{})
 	_, _, alerts := s.Alerts(t.Context(), Filter{})
 	_, stats := s.Stats(t.Context(), Filter{})
-	_, overtaken := s.reads.QueryContext(t.Context(), "SELECT 1") // of who found it open, a moment ago
-	for _, err := range []error{s.Add(t.Context(), record("two")), s.AddAlert(t.Context(), api.Alert{Time: epoch}), get, list, alerts, stats, s.failed("list", overtaken)} {
+	_, overtaken := s.reads.QueryContext(t.Context(), "SELECT 1") // as a reader that found the store open a moment ago
+	for _, err := range []error{s.Add(t.Context(), record("two")), s.AddAlert(t.Context(), api.Alert{Time: epoch}), get, list, alerts, stats, s.toAPIError("list", overtaken)} {
 		var e *api.Error
 		if !errors.Is(err, ErrClosed) || !errors.As(err, &e) || e.Code != api.CodeStopping {
 			t.Errorf("%v; want %v", err, ErrClosed)
@@ -195,8 +195,8 @@ func TestClosedStoreRefuses(t *testing.T) {
 	}
 }
 
-func TestCallerWhoLeftIsNotServed(t *testing.T) {
-	s := fresh(t, Keep{})
+func TestCanceledCallerIsNotServed(t *testing.T) {
+	s := fresh(t, RetentionLimits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := s.List(ctx, Filter{}); !errors.Is(err, context.Canceled) {
@@ -210,8 +210,8 @@ func TestCallerWhoLeftIsNotServed(t *testing.T) {
 	}
 }
 
-// Files of before runs had summaries: they are made of what was kept.
-func TestOlderRunsHaveSummaries(t *testing.T) {
+// Files from before runs had summaries get them from the stored details.
+func TestMigrationAddsSummaries(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestOlderRunsHaveSummaries(t *testing.T) {
 		"INSERT INTO runs VALUES "+row(1, "")+", "+row(2, "")+", "+row(3, "")+", "+row(4, "")+
 		"; INSERT INTO bodies VALUES (1"+with+"), (2"+without+"), (4, NULL, CAST('{' AS BLOB), NULL, NULL, NULL)"+
 		"; INSERT INTO arrivals VALUES "+row(5, with)+", "+row(6, without))
-	page, _, err := open(t, path, Keep{}).List(t.Context(), Filter{})
+	page, _, err := open(t, path, RetentionLimits{}).List(t.Context(), Filter{})
 	if err != nil || len(page) != 6 {
 		t.Fatalf("%v, %v", ids(page), err)
 	}

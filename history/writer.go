@@ -11,40 +11,40 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A job is one thing to store; with neither set, it has every arrival moved on.
+// A job is one run or alert to store; with neither set, the writer moves every arrival.
 type job struct {
 	run   *api.Record
 	alert *api.Alert
-	done  chan<- error // has room for one
+	done  chan<- error // buffered for one error
 }
 
 const (
-	batchMost = 256 // jobs of one transaction
-	trimMost  = 256 // runs that go at a time while nobody waits
+	maxBatch = 256 // jobs of one transaction
+	maxEvict = 256 // runs dropped in one transaction while no caller waits
 )
 
 // A writer belongs to the goroutine that runs its loop.
 type writer struct {
 	s    *Store
 	conn *sql.Conn
-	account
-	spared bool // tidying failed; it is left until something is written
+	fileState
+	compactionFailed bool // tidying failed; it is not tried again until something is written
 
 	prepared                                                                                      []*sql.Stmt
 	begin, commit, rollback, insertRun, insertBody, insertAlert, dropRuns, dropBodies, dropAlerts *sql.Stmt
-	arrive, moveRuns, moveBodies, dropArrivals                                                    *sql.Stmt
+	insertJournal, moveRuns, moveBodies, deleteJournal                                            *sql.Stmt
 }
 
-// An account is what the writer knows of the file. A transaction that fails gives back
-// what it was before.
-type account struct {
-	runs     shares    // arrivals too
-	alerts   shares    // all of weight 0
-	next     int64     // seq of the next run
-	arrivals []arrival // in the order of seq; its array is only ever appended to
+// An fileState is the writer's view of the file. A transaction that fails restores the account from
+// before.
+type fileState struct {
+	runs    retention      // including arrivals
+	alerts  retention      // all with weight 0
+	next    int64          // seq of the next run
+	journal []journalEntry // in the order of seq; its array is only ever appended to
 }
 
-// newWriter makes the file ready and the statements, and counts what there is.
+// newWriter prepares the file and the statements, and counts the stored runs and alerts.
 func (s *Store) newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	return w, nil
 }
 
-// close closes the statements too: SQLite keeps a file open as long as there are any.
+// close also closes the statements: SQLite keeps a file open as long as it has open statements.
 func (w *writer) close() error {
 	var errs []error
 	for _, p := range w.prepared {
@@ -82,10 +82,10 @@ func (w *writer) setUp(ctx context.Context) error {
 		{&w.rollback, "ROLLBACK"},
 		{&w.insertRun, insert("runs", runRow...)},
 		{&w.insertBody, insert("bodies", bodyRow...)},
-		{&w.arrive, arrive()},
-		{&w.moveRuns, move("runs", runRow)},
-		{&w.moveBodies, move("bodies", bodyRow)},
-		{&w.dropArrivals, "DELETE FROM arrivals WHERE seq <= ?"},
+		{&w.insertJournal, insertJournal()},
+		{&w.moveRuns, copyJournal("runs", runRow)},
+		{&w.moveBodies, copyJournal("bodies", bodyRow)},
+		{&w.deleteJournal, "DELETE FROM arrivals WHERE seq <= ?"},
 		{&w.insertAlert, insert("alerts", alertColumns...)},
 		{&w.dropRuns, drop("runs")},
 		{&w.dropBodies, drop("bodies")},
@@ -101,61 +101,61 @@ func (w *writer) setUp(ctx context.Context) error {
 }
 
 func (w *writer) count(ctx context.Context) (err error) {
-	if w.runs, w.next, err = w.sharesIn(ctx, "SELECT seq, owner, weight FROM runs UNION ALL SELECT seq, owner, weight FROM arrivals ORDER BY seq"); err != nil {
+	if w.runs, w.next, err = w.loadRetention(ctx, "SELECT seq, owner, weight FROM runs UNION ALL SELECT seq, owner, weight FROM arrivals ORDER BY seq"); err != nil {
 		return err
 	}
 	w.next++
-	if w.alerts, _, err = w.sharesIn(ctx, "SELECT seq, owner, 0 FROM alerts ORDER BY seq"); err != nil {
+	if w.alerts, _, err = w.loadRetention(ctx, "SELECT seq, owner, 0 FROM alerts ORDER BY seq"); err != nil {
 		return err
 	}
-	return w.countArrivals(ctx)
+	return w.loadJournal(ctx)
 }
 
-// loop writes what comes until the store is closed. A job it has taken is answered.
+// loop writes incoming jobs until the store is closed. It answers every job that it has received.
 func (w *writer) loop() {
-	patience := time.NewTimer(0)
-	defer patience.Stop()
-	for waits := false; ; {
-		if len(w.arrivals) == 0 || w.spared {
-			patience.Stop()
-			waits = false
-		} else if !waits {
-			patience.Reset(moveAfter)
-			waits = true
+	moveTimer := time.NewTimer(0)
+	defer moveTimer.Stop()
+	for timerSet := false; ; {
+		if len(w.journal) == 0 || w.compactionFailed {
+			moveTimer.Stop()
+			timerSet = false
+		} else if !timerSet {
+			moveTimer.Reset(journalDelay)
+			timerSet = true
 		}
-		if w.behind() && !w.spared {
-			runtime.Gosched() // whoever was just answered does not wait for the tidying
+		if w.needsCompaction() && !w.compactionFailed {
+			runtime.Gosched() // let the callers that were just answered run before the tidying
 			select {
 			case j := <-w.s.jobs:
 				w.write(w.gather(j))
-			case <-patience.C: // comes to be chosen though somebody always waits
-				waits = false
-				w.tidy(len(w.arrivals))
+			case <-moveTimer.C: // select chooses this at some point even if a job always waits
+				timerSet = false
+				w.compact(len(w.journal))
 			case <-w.s.closing:
-				w.last()
+				w.drainJournal()
 				return
-			default: // nobody waits
-				w.tidy(moveMost)
+			default: // no job waits
+				w.compact(journalBatch)
 			}
 			continue
 		}
 		select {
 		case j := <-w.s.jobs:
 			w.write(w.gather(j))
-		case <-patience.C:
-			waits = false
-			w.tidy(len(w.arrivals))
+		case <-moveTimer.C:
+			timerSet = false
+			w.compact(len(w.journal))
 		case <-w.s.closing:
-			w.last()
+			w.drainJournal()
 			return
 		}
 	}
 }
 
-// gather takes every job that waits, up to a transaction's worth.
+// gather takes all waiting jobs, up to maxBatch.
 func (w *writer) gather(first job) []job {
 	batch := []job{first}
-	for len(batch) < batchMost {
+	for len(batch) < maxBatch {
 		select {
 		case j := <-w.s.jobs:
 			batch = append(batch, j)
@@ -166,10 +166,10 @@ func (w *writer) gather(first job) []job {
 	return batch
 }
 
-// write stores a batch in one transaction and answers each job. If that fails, each
-// is tried alone: one bad record must not take the others with it.
+// write stores a batch in one transaction and answers each job. If that fails, it tries each job
+// alone: one bad record must not make the others fail.
 func (w *writer) write(batch []job) {
-	w.spared = false
+	w.compactionFailed = false
 	err := w.storeAll(batch)
 	if err == nil || len(batch) == 1 {
 		for _, j := range batch {
@@ -182,46 +182,46 @@ func (w *writer) write(batch []job) {
 	}
 }
 
-// storeAll stores the jobs and drops old runs, not too many of them, if there are more
-// than are kept; all of it or nothing.
+// storeAll stores the jobs and drops a limited number of old runs if the store is over its bounds.
+// It does everything or nothing.
 func (w *writer) storeAll(batch []job) error {
-	if r := batch[0].run; len(batch) == 1 && r != nil && small(r) && len(w.arrivals) < arrivalsMost {
-		return w.attempt(func() error { return w.arriving(context.Background(), r) })
+	if r := batch[0].run; len(batch) == 1 && r != nil && isSmall(r) && len(w.journal) < journalMax {
+		return w.attempt(func() error { return w.appendJournal(context.Background(), r) })
 	}
 	return w.transact(func(ctx context.Context) error {
-		before := w.filed()
+		before := w.compacted()
 		for _, j := range batch {
 			if err := w.store(ctx, j); err != nil {
 				return err
 			}
 		}
-		if len(w.arrivals) >= arrivalsMost || w.over() && w.filed() > before {
-			if err := w.moveOn(ctx, moveMost+len(batch)); err != nil {
+		if len(w.journal) >= journalMax || w.over() && w.compacted() > before {
+			if err := w.moveJournal(ctx, journalBatch+len(batch)); err != nil {
 				return err
 			}
 		}
-		return w.trim(ctx, 64+16*max(len(batch), w.filed()-before))
+		return w.evict(ctx, 64+16*max(len(batch), w.compacted()-before))
 	})
 }
 
-// attempt does something to the file and, if it fails, has the account as before.
+// attempt calls do, which changes the file. If do fails, attempt restores the account.
 func (w *writer) attempt(do func() error) error {
-	next, arrivals := w.next, w.arrivals
+	next, arrivals := w.next, w.journal
 	w.runs.begin()
 	w.alerts.begin()
 	err := do()
 	if err != nil {
-		w.next, w.arrivals = next, arrivals
-		w.runs.giveBack()
-		w.alerts.giveBack()
+		w.next, w.journal = next, arrivals
+		w.runs.rollback()
+		w.alerts.rollback()
 	}
-	w.s.unmoved.Store(len(w.arrivals) > 0)
-	return w.s.failed("write", err)
+	w.s.journalPending.Store(len(w.journal) > 0)
+	return w.s.toAPIError("write", err)
 }
 
-// transact does something in a transaction.
+// transact calls do in a transaction.
 func (w *writer) transact(do func(context.Context) error) error {
-	ctx := context.Background() // a commit is not given up half way; see Add for the caller's
+	ctx := context.Background() // a commit is not interrupted; hand waits with the caller's context
 	return w.attempt(func() error {
 		if _, err := w.begin.ExecContext(ctx); err != nil {
 			return err
@@ -231,7 +231,7 @@ func (w *writer) transact(do func(context.Context) error) error {
 			_, err = w.commit.ExecContext(ctx)
 		}
 		if err != nil {
-			w.rollback.ExecContext(ctx) // fails where SQLite has rolled back by itself, as on a full disk
+			w.rollback.ExecContext(ctx) // fails if SQLite has rolled back by itself, as on a full disk
 		}
 		return err
 	})
@@ -250,13 +250,13 @@ func (w *writer) store(ctx context.Context, j job) error {
 			return err
 		}
 		w.alerts.add(a.Owner, entry{seq: seq})
-		return w.drop(ctx, w.alerts.trim(w.s.keep.ofAlerts(), seq, int(w.alerts.count)), w.dropAlerts)
+		return w.drop(ctx, w.alerts.evict(w.s.limits.alertBound(), seq, int(w.alerts.count)), w.dropAlerts)
 	case j.run == nil:
-		return w.moveOn(ctx, len(w.arrivals))
-	case small(j.run):
-		return w.arriving(ctx, j.run)
-	case w.hasArrived(j.run.ID):
-		return errKnown
+		return w.moveJournal(ctx, len(w.journal))
+	case isSmall(j.run):
+		return w.appendJournal(ctx, j.run)
+	case w.inJournal(j.run.ID):
+		return errDuplicate
 	}
 	if _, err := w.insertRun.ExecContext(ctx, w.runRowOf(j.run)...); err != nil {
 		return err
@@ -267,29 +267,29 @@ func (w *writer) store(ctx context.Context, j job) error {
 }
 
 // stored counts a run.
-func (a *account) stored(r *api.Record) {
+func (a *fileState) stored(r *api.Record) {
 	a.runs.add(r.Owner, entry{a.next, weight(r)})
 	a.next++
 }
 
-// filed is how many are in their place.
-func (a *account) filed() int { return int(a.runs.count) - len(a.arrivals) }
+// compacted returns the number of runs that are not arrivals.
+func (a *fileState) compacted() int { return int(a.runs.count) - len(a.journal) }
 
-func (w *writer) over() bool { return w.runs.over(w.s.keep.ofRuns()) }
+func (w *writer) over() bool { return w.runs.over(w.s.limits.runBound()) }
 
-// trim drops runs until the rest is within bounds, but not more than most at once:
-// callers wait. What is behind an arrival is newer than it, and waits for it.
-func (w *writer) trim(ctx context.Context, most int) error {
-	stay := w.next
-	if len(w.arrivals) > 0 {
-		stay = w.arrivals[0].seq
+// evict drops runs until the rest is within bounds, but not more than most at once, because callers
+// wait. Runs that are newer than an arrival stay until the arrival is moved.
+func (w *writer) evict(ctx context.Context, most int) error {
+	keepFrom := w.next
+	if len(w.journal) > 0 {
+		keepFrom = w.journal[0].seq
 	}
-	return w.drop(ctx, w.runs.trim(w.s.keep.ofRuns(), stay, most), w.dropRuns, w.dropBodies)
+	return w.drop(ctx, w.runs.evict(w.s.limits.runBound(), keepFrom, most), w.dropRuns, w.dropBodies)
 }
 
 func drop(table string) string { return "DELETE FROM " + table + " WHERE seq BETWEEN ? AND ?" }
 
-// drop deletes rows by their seqs, those that follow each other together.
+// drop deletes rows by their seqs, with one statement for consecutive seqs.
 func (w *writer) drop(ctx context.Context, seqs []int64, from ...*sql.Stmt) error {
 	slices.Sort(seqs)
 	for len(seqs) > 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func TestManyAddAndReadAtOnce(t *testing.T) {
-	s := fresh(t, Keep{})
+func TestConcurrentAddAndRead(t *testing.T) {
+	s := fresh(t, RetentionLimits{})
 	const adders, each = 16, 10
 	var wg sync.WaitGroup
 	for g := range adders {
@@ -29,16 +29,16 @@ func TestManyAddAndReadAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if got, err := s.Get(t.Context(), Whose{Owner: owner}, r.ID); err != nil || got.Project != "p" {
+				if got, err := s.Get(t.Context(), Scope{Owner: owner}, r.ID); err != nil || got.Project != "p" {
 					t.Errorf("added and not there: %v", err)
 				}
 				switch i % 10 {
 				case 3:
-					if _, _, err := s.List(t.Context(), Filter{Whose: Whose{Owner: owner}}); err != nil {
+					if _, _, err := s.List(t.Context(), Filter{Scope: Scope{Owner: owner}}); err != nil {
 						t.Error(err)
 					}
 				case 6:
-					if _, err := s.Stats(t.Context(), Filter{Whose: everyone}); err != nil {
+					if _, err := s.Stats(t.Context(), Filter{Scope: everyone}); err != nil {
 						t.Error(err)
 					}
 				case 9:
@@ -50,18 +50,18 @@ func TestManyAddAndReadAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if st, err := s.Stats(t.Context(), Filter{Whose: everyone}); err != nil || st.Runs != adders*each {
+	if st, err := s.Stats(t.Context(), Filter{Scope: everyone}); err != nil || st.Runs != adders*each {
 		t.Errorf("%d runs, %v; want %d", st.Runs, err, adders*each)
 	}
-	if alerts, _, err := s.Alerts(t.Context(), Filter{Whose: everyone}); err != nil || len(alerts) != adders*each/10 {
+	if alerts, _, err := s.Alerts(t.Context(), Filter{Scope: everyone}); err != nil || len(alerts) != adders*each/10 {
 		t.Errorf("%d alerts, %v; want %d", len(alerts), err, adders*each/10)
 	}
 }
 
-// Close under load: each Add either is refused, or its record is there afterwards.
-func TestCloseLosesNothingThatWasAcknowledged(t *testing.T) {
+// Close under load: each Add is either refused, or its record is stored.
+func TestCloseLosesNoAcknowledgedRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	s := open(t, path, Keep{})
+	s := open(t, path, RetentionLimits{})
 	var stored sync.Map
 	var n atomic.Int32
 	var wg sync.WaitGroup
@@ -87,18 +87,18 @@ func TestCloseLosesNothingThatWasAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	wg.Wait()
-	s = open(t, path, Keep{})
+	s = open(t, path, RetentionLimits{})
 	stored.Range(func(id, _ any) bool {
-		if _, err := s.Get(t.Context(), Whose{}, id.(string)); err != nil {
+		if _, err := s.Get(t.Context(), Scope{}, id.(string)); err != nil {
 			t.Error(err)
 		}
 		return true
 	})
 }
 
-// A record that cannot be stored does not take with it those that share its transaction.
+// A record that cannot be stored does not make the others in its transaction fail.
 func TestBadRecordFailsAlone(t *testing.T) {
-	s := fresh(t, Keep{})
+	s := fresh(t, RetentionLimits{})
 	add(t, s, record("twice"))
 	var wg sync.WaitGroup
 	var refused atomic.Int32
@@ -126,7 +126,7 @@ func TestBadRecordFailsAlone(t *testing.T) {
 	}
 }
 
-// limited lets the file grow to so many pages, as a full device would.
+// limited lets the file grow to that many pages only, like a full device.
 func limited(t *testing.T, s *Store, pages int) {
 	t.Helper()
 	if _, err := s.w.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages)); err != nil {
@@ -134,8 +134,8 @@ func limited(t *testing.T, s *Store, pages int) {
 	}
 }
 
-func TestFullDeviceIsAnErrorAndPasses(t *testing.T) {
-	s := fresh(t, Keep{})
+func TestFullDeviceIsATemporaryError(t *testing.T) {
+	s := fresh(t, RetentionLimits{})
 	limited(t, s, 50)
 	big := func(id string) api.Record {
 		return record(id, func(r *api.Record) { r.Stdout = []byte(strings.Repeat("x", 16<<10)) })
@@ -149,10 +149,10 @@ func TestFullDeviceIsAnErrorAndPasses(t *testing.T) {
 		}
 	}
 	var e *api.Error
-	if !errors.As(full, &e) || e.Code != api.CodeHostExhausted || !strings.Contains(e.Message, "no room") {
+	if !errors.As(full, &e) || e.Code != api.CodeHostExhausted || !strings.Contains(e.Message, "no space") {
 		t.Fatalf("%v; want %s", full, api.CodeHostExhausted)
 	}
-	var wg sync.WaitGroup // together they fail too, each for itself
+	var wg sync.WaitGroup // in one batch they fail too, each on its own
 	for i := range 8 {
 		wg.Go(func() {
 			var e *api.Error
@@ -170,9 +170,9 @@ func TestFullDeviceIsAnErrorAndPasses(t *testing.T) {
 	}
 }
 
-func TestOldestRunsGo(t *testing.T) {
+func TestOldestRunsAreEvicted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	s := open(t, path, Keep{Runs: 10, Alerts: 5})
+	s := open(t, path, RetentionLimits{Runs: 10, Alerts: 5})
 	for i := range 57 {
 		// A clock that goes backwards does not make new runs old.
 		add(t, s, record(fmt.Sprint(i), func(r *api.Record) { r.Created = epoch.Add(-time.Duration(i) * time.Hour) }))
@@ -184,7 +184,7 @@ func TestOldestRunsGo(t *testing.T) {
 	if got := strings.Join(ids(page), " "); err != nil || got != "47 48 49 50 51 52 53 54 55 56" {
 		t.Errorf("kept %s, %v", got, err)
 	}
-	if _, err := s.Get(t.Context(), Whose{}, "46"); err == nil {
+	if _, err := s.Get(t.Context(), Scope{}, "46"); err == nil {
 		t.Error("a run that is too old can still be read")
 	}
 	alerts, _, err := s.Alerts(t.Context(), Filter{})
@@ -198,8 +198,8 @@ func TestOldestRunsGo(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// With a smaller bound the rest goes while nobody waits.
-	s = open(t, path, Keep{Runs: 3})
+	// With a smaller bound, the rest is dropped while no caller waits.
+	s = open(t, path, RetentionLimits{Runs: 3})
 	for len(page) != 3 && t.Context().Err() == nil {
 		if page, _, err = s.List(t.Context(), Filter{}); err != nil {
 			t.Fatal(err)
@@ -210,11 +210,10 @@ func TestOldestRunsGo(t *testing.T) {
 	}
 }
 
-// Whatever programs print, the file grows to its bound and no further: freed pages
-// are used again.
+// The file grows to its bound and no further, whatever programs print: freed pages are reused.
 func TestFileDoesNotGrowWithoutBound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
-	for _, keep := range []Keep{{Runs: 50}, {Bytes: 2 * api.MiB}} {
+	for _, keep := range []RetentionLimits{{Runs: 50}, {Bytes: 2 * api.MiB}} {
 		s := open(t, path, keep)
 		size := func() (sum int64) {
 			for _, suffix := range []string{"", "-wal"} {
@@ -228,7 +227,7 @@ func TestFileDoesNotGrowWithoutBound(t *testing.T) {
 		}
 		var settled int64
 		for i := range 900 {
-			add(t, s, record(fmt.Sprint(keep.Runs, "-", i), func(r *api.Record) { r.Stdout = make([]byte, i*7919%int(KeepStream)) }))
+			add(t, s, record(fmt.Sprint(keep.Runs, "-", i), func(r *api.Record) { r.Stdout = make([]byte, i*7919%int(MaxStream)) }))
 			if i == 300 {
 				settled = size()
 			}
@@ -249,7 +248,7 @@ func TestFileDoesNotGrowWithoutBound(t *testing.T) {
 }
 
 func benchmarkAdd(b *testing.B, goroutines int) {
-	s := fresh(b, Keep{Runs: 20_000})
+	s := fresh(b, RetentionLimits{Runs: 20_000})
 	result := result(0, 0)
 	result.Stdout, result.Compile = api.Bytes(strings.Repeat("4\n", 100)), nil
 	var n atomic.Int64
@@ -260,7 +259,7 @@ func benchmarkAdd(b *testing.B, goroutines int) {
 	for range goroutines {
 		wg.Go(func() {
 			for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
-				r := Of(result)
+				r := NewRecord(result)
 				r.ID, r.Created = fmt.Sprintf("%010d", i), epoch.Add(time.Duration(i))
 				began := time.Now()
 				if err := s.Add(context.Background(), r); err != nil {
@@ -286,9 +285,9 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkRead is over a full history of one key, with a rare project.
+// BenchmarkRead reads a full history of one key, with a rare project.
 func BenchmarkRead(b *testing.B) {
-	s := fresh(b, Keep{})
+	s := fresh(b, RetentionLimits{})
 	var wg sync.WaitGroup
 	for g := range 64 {
 		wg.Go(func() {
@@ -308,17 +307,17 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 	wg.Wait()
-	key := Whose{Owner: "key"}
+	key := Scope{Owner: "key"}
 	for _, bb := range []struct {
 		name string
 		do   func() error
 	}{
 		{"get", func() error { _, err := s.Get(b.Context(), key, "run500"); return err }},
-		{"list", func() error { _, _, err := s.List(b.Context(), Filter{Whose: key}); return err }},
-		{"list-rare", func() error { _, _, err := s.List(b.Context(), Filter{Whose: key, Project: "rare"}); return err }},
-		{"stats", func() error { _, err := s.Stats(b.Context(), Filter{Whose: key}); return err }},
+		{"list", func() error { _, _, err := s.List(b.Context(), Filter{Scope: key}); return err }},
+		{"list-rare", func() error { _, _, err := s.List(b.Context(), Filter{Scope: key, Project: "rare"}); return err }},
+		{"stats", func() error { _, err := s.Stats(b.Context(), Filter{Scope: key}); return err }},
 		{"stats-1h", func() error {
-			_, err := s.Stats(b.Context(), Filter{Whose: key, Since: epoch.Add(99_000 * time.Second)})
+			_, err := s.Stats(b.Context(), Filter{Scope: key, Since: epoch.Add(99_000 * time.Second)})
 			return err
 		}},
 	} {

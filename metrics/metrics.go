@@ -1,7 +1,7 @@
-// Package metrics counts, for Prometheus, what the public gateway's runs come to.
+// Package metrics provides the Prometheus metrics of the public gateway's runs.
 //
-// Labels are bounded: languages are those of the agent's catalogue, verdicts and codes
-// are constants of package api. Nothing a client may invent becomes one.
+// Labels are bounded: languages are those of the agent's catalogue; verdicts and codes are
+// constants of package api. A client cannot create new label values.
 package metrics
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The values of the language label that no catalogue has.
+// Values of the language label that are not in the catalogue.
 const (
-	other = "other" // a name the catalogue lacks
-	none  = "none"  // a command of an image
+	otherLanguage = "other" // a name the catalogue lacks
+	noLanguage    = "none"  // a command of an image
 )
 
 // Metrics are the counters of one gateway, safe for use by many goroutines.
@@ -29,30 +29,30 @@ type Metrics struct {
 	scrape http.Handler
 	names  atomic.Pointer[map[string]string] // of each language and alias: the language
 
-	runs   *prometheus.CounterVec
-	wall   *prometheus.HistogramVec
-	waited prometheus.Histogram
-	errors *prometheus.CounterVec
+	runs      *prometheus.CounterVec
+	wallTime  *prometheus.HistogramVec
+	queueWait prometheus.Histogram
+	errors    *prometheus.CounterVec
 }
 
-// seconds are the bounds of durations, from what a warm cell takes to the longest runs.
-var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+// durationBuckets are the histogram buckets of durations, from a run in a warm cell to the longest runs.
+var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-// New makes metrics that ask now at each scrape for what stands at the moment.
-func New(now func(context.Context) Now) *Metrics {
+// New returns metrics that call now at each scrape for the current state.
+func New(now func(context.Context) Snapshot) *Metrics {
 	m := &Metrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "brig_runs_total", Help: "Runs that ended with a verdict, by language and verdict."}, []string{"language", "verdict"}),
-		wall: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "brig_run_wall_seconds", Help: "Time from a program's exec to its exit, by language.", Buckets: seconds}, []string{"language"}),
-		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "brig_queue_wait_seconds", Help: "Time that runs waited for their turn.", Buckets: seconds}),
+		wallTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "brig_run_wall_seconds", Help: "Time from a program's exec to its exit, by language.", Buckets: durationBuckets}, []string{"language"}),
+		queueWait: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "brig_queue_wait_seconds", Help: "Time that runs waited for a slot.", Buckets: durationBuckets}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "brig_errors_total", Help: "Requests refused or failed by brig, by the error's code."}, []string{"code"}),
+			Name: "brig_errors_total", Help: "Requests that brig refused or failed, by error code."}, []string{"code"}),
 	}
 	m.names.Store(&map[string]string{})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.runs, m.wall, m.waited, m.errors, gauges{now},
+	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, gauges{now},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	return m
@@ -74,27 +74,27 @@ func (m *Metrics) Languages(catalogue []api.Language) {
 
 func (m *Metrics) label(language string) string {
 	if language == "" {
-		return none
+		return noLanguage
 	}
 	if name, ok := (*m.names.Load())[language]; ok {
 		return name
 	}
-	return other
+	return otherLanguage
 }
 
-// Ran counts a run that ended with a verdict: how, how long it ran and how long it
-// waited. language is what the request named, or empty.
-func (m *Metrics) Ran(language string, r api.Result) {
+// RunEnded counts a run that ended with a verdict, by verdict, running time and waiting time. language
+// is the one named in the request, or empty.
+func (m *Metrics) RunEnded(language string, r api.Result) {
 	language = m.label(language)
 	m.runs.WithLabelValues(language, string(r.Verdict)).Inc()
-	m.wall.WithLabelValues(language).Observe(time.Duration(r.Timing.Wall).Seconds())
-	m.waited.Observe(time.Duration(r.Timing.Queued).Seconds())
+	m.wallTime.WithLabelValues(language).Observe(time.Duration(r.Timing.Wall).Seconds())
+	m.queueWait.Observe(time.Duration(r.Timing.Queued).Seconds())
 }
 
-// Failed counts a request that was refused or that brig failed, by its *api.Error's
-// code; what has none is internal, and a caller who left is canceled. nil counts
-// nothing.
-func (m *Metrics) Failed(err error) {
+// RequestFailed counts a request that was refused or that failed because of brig, by the code of its
+// *api.Error. An error without a code counts as internal, and a caller that disconnected as
+// canceled. nil is not counted.
+func (m *Metrics) RequestFailed(err error) {
 	var e *api.Error
 	code := api.CodeInternal
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// scraped is what a scrape says: each series as name{label=value,...}, histograms as
-// their name with _count and _sum.
+// scraped returns the result of a scrape: each series as name{label=value,...}, histograms as their
+// name with _count and _sum.
 func scraped(t *testing.T, m *Metrics) map[string]float64 {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -53,29 +53,29 @@ func scraped(t *testing.T, m *Metrics) map[string]float64 {
 	return series
 }
 
-func idle(context.Context) Now { return Now{} }
+func idle(context.Context) Snapshot { return Snapshot{} }
 
 var catalogue = []api.Language{{Name: "python", Aliases: []string{"py", "python3"}}, {Name: "c"}}
 
 func TestScrapeSaysWhatWasCounted(t *testing.T) {
-	m := New(func(context.Context) Now {
-		return Now{Queued: 3, KeysUnread: time.Unix(1700000000, 5), Agent: &api.Health{Slots: 2, Leased: 1, Cells: 4, Memory: 1 << 20, MemoryMax: 1 << 30}}
+	m := New(func(context.Context) Snapshot {
+		return Snapshot{Queued: 3, KeysUnread: time.Unix(1700000000, 5), Agent: &api.Health{Slots: 2, Leased: 1, Cells: 4, Memory: 1 << 20, MemoryMax: 1 << 30}}
 	})
 	m.Languages(catalogue)
 	run := func(v api.Verdict, wall, queued int64) api.Result {
 		return api.Result{Verdict: v, Timing: api.Timing{Wall: wall, Queued: queued}}
 	}
-	m.Ran("python", run(api.OK, 5e8, 0))
-	m.Ran("py", run(api.OK, 25e7, 1e9))
-	m.Ran("python", run(api.WallLimit, 1e9, 0))
-	m.Ran("c", run(api.CompileError, 0, 0))
-	m.Ran("", run(api.Nonzero, 0, 0))
-	m.Ran("python\n\"} 1", run(api.OK, 0, 0))
-	m.Failed(api.Refuse(api.CodeBusy, "full"))
-	m.Failed(fmt.Errorf("wrapped: %w", api.Fail(api.CodeAgentGone, "gone")))
-	m.Failed(fmt.Errorf("reading: %w", context.Canceled))
-	m.Failed(errors.New("anything"))
-	m.Failed(nil)
+	m.RunEnded("python", run(api.OK, 5e8, 0))
+	m.RunEnded("py", run(api.OK, 25e7, 1e9))
+	m.RunEnded("python", run(api.WallLimit, 1e9, 0))
+	m.RunEnded("c", run(api.CompileError, 0, 0))
+	m.RunEnded("", run(api.Nonzero, 0, 0))
+	m.RunEnded("python\n\"} 1", run(api.OK, 0, 0))
+	m.RequestFailed(api.Refuse(api.CodeBusy, "full"))
+	m.RequestFailed(fmt.Errorf("wrapped: %w", api.Fail(api.CodeAgentGone, "gone")))
+	m.RequestFailed(fmt.Errorf("reading: %w", context.Canceled))
+	m.RequestFailed(errors.New("anything"))
+	m.RequestFailed(nil)
 	got := scraped(t, m)
 	for id, want := range map[string]float64{
 		"brig_runs_total{language=python,verdict=ok}":         2,
@@ -109,7 +109,7 @@ func TestScrapeSaysWhatWasCounted(t *testing.T) {
 	}
 }
 
-func TestAgentThatIsGoneLeavesNoFigures(t *testing.T) {
+func TestUnreachableAgentHasNoMetrics(t *testing.T) {
 	got := scraped(t, New(idle))
 	if v, ok := got["brig_agent_up{}"]; !ok || v != 0 {
 		t.Errorf("brig_agent_up %v, %v; want 0", v, ok)
@@ -121,7 +121,7 @@ func TestAgentThatIsGoneLeavesNoFigures(t *testing.T) {
 	}
 }
 
-// A client cannot make series: whatever it names, their number stays the same.
+// A client cannot create series: whatever languages it names, their number stays the same.
 func TestSeriesAreBounded(t *testing.T) {
 	m := New(idle)
 	m.Languages(catalogue)
@@ -129,7 +129,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 1000 {
-				m.Ran(fmt.Sprintf("invented \xff%d-%d", g, i), api.Result{Verdict: api.OK})
+				m.RunEnded(fmt.Sprintf("invented \xff%d-%d", g, i), api.Result{Verdict: api.OK})
 				if i%250 == 0 {
 					m.Languages(catalogue)
 				}

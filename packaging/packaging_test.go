@@ -1,4 +1,4 @@
-// Package packaging holds what installs brig: scripts, units and settings.
+// Package packaging holds the files that install brig: scripts, units and settings.
 package packaging
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// do runs a command with more environment, and gives what it says.
-func do(t *testing.T, env []string, argv ...string) string {
+// runCommand runs a command with additional environment, and returns its output.
+func runCommand(t *testing.T, env []string, argv ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	c.Env = append(os.Environ(), env...)
@@ -35,8 +35,8 @@ func needBuilt(t *testing.T) {
 	}
 }
 
-// below gives the files below a directory.
-func below(t *testing.T, dir string) []string {
+// filesBelow returns the files below a directory.
+func filesBelow(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -75,8 +75,8 @@ func TestInstallAndRemove(t *testing.T) {
 	needBuilt(t)
 	dir := t.TempDir()
 	env := []string{"DESTDIR=" + dir, "PREFIX=/opt/brig", "ZSHDIR="}
-	do(t, env, "./install")
-	all := below(t, dir)
+	runCommand(t, env, "./install")
+	all := filesBelow(t, dir)
 	for _, want := range []string{
 		"/opt/brig/bin/brig", "/opt/brig/bin/brigd", "/etc/brig/serve.yaml",
 		"/opt/brig/lib/systemd/system/brigd.service", "/opt/brig/lib/systemd/system/brig-gateway.service",
@@ -89,7 +89,7 @@ func TestInstallAndRemove(t *testing.T) {
 			t.Errorf("%s is not installed", want)
 		}
 	}
-	// What the units start is there, and knows the flags.
+	// The programs that the units start exist and know the flags.
 	units, err := filepath.Glob(dir + "/opt/brig/lib/systemd/system/*")
 	if err != nil || len(units) != 2 {
 		t.Fatalf("units %q, %v", units, err)
@@ -101,16 +101,16 @@ func TestInstallAndRemove(t *testing.T) {
 		}
 		args := strings.Fields(start[2])
 		help := append(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "/") || a == "brig" }), "--help")
-		said := do(t, nil, append([]string{dir + start[1]}, help...)...)
+		said := runCommand(t, nil, append([]string{dir + start[1]}, help...)...)
 		for _, a := range args {
 			if strings.HasPrefix(a, "--") && !strings.Contains(said, a+" ") {
 				t.Errorf("%s: %s has no flag %s", unit, start[1], a)
 			}
 		}
 	}
-	// The agent's page has each of its flags; brig's own are held in cmd/brig.
+	// The agent's manual page has each of its flags; brig's own pages are checked in cmd/brig.
 	page := strings.ReplaceAll(read(t, dir+"/opt/brig/share/man/man8/brigd.8.gz"), `\-`, "-")
-	flags := regexp.MustCompile(`(?m)^ .*?(--[a-z-]+)`).FindAllStringSubmatch(do(t, nil, dir+"/opt/brig/bin/brigd", "--help"), -1)
+	flags := regexp.MustCompile(`(?m)^ .*?(--[a-z-]+)`).FindAllStringSubmatch(runCommand(t, nil, dir+"/opt/brig/bin/brigd", "--help"), -1)
 	if len(flags) < 20 {
 		t.Fatalf("brigd --help shows %d flags", len(flags))
 	}
@@ -120,25 +120,25 @@ func TestInstallAndRemove(t *testing.T) {
 		}
 	}
 
-	// Settings that were changed are the operator's.
+	// Changed settings belong to the operator and stay.
 	settings := dir + "/etc/brig/serve.yaml"
 	if err := os.WriteFile(settings, []byte("queue: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	do(t, env, "./install")
+	runCommand(t, env, "./install")
 	if got := read(t, settings); got != "queue: 1\n" {
 		t.Errorf("a second install made the settings %q", got)
 	}
-	do(t, env, "./install", "--remove")
-	if left := below(t, dir); !slices.Equal(left, []string{"/etc/brig/serve.yaml"}) {
+	runCommand(t, env, "./install", "--remove")
+	if left := filesBelow(t, dir); !slices.Equal(left, []string{"/etc/brig/serve.yaml"}) {
 		t.Errorf("left behind: %q; want the changed settings alone", left)
 	}
 	if err := os.Remove(settings); err != nil {
 		t.Fatal(err)
 	}
-	do(t, env, "./install")
-	do(t, env, "./install", "--remove")
-	if left := below(t, dir); len(left) > 0 {
+	runCommand(t, env, "./install")
+	runCommand(t, env, "./install", "--remove")
+	if left := filesBelow(t, dir); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -150,8 +150,8 @@ func TestDeb(t *testing.T) {
 	env := []string{"VERSION=v1.2.3", "COMPRESS=none", "SOURCE_DATE_EPOCH=1700000000", "MAINTAINER=A Packager <packager@example.org>"}
 	var made [2]string
 	for i := range made { // the same tree gives the same package
-		do(t, env, "./deb", dir)
-		arch := strings.TrimSpace(do(t, nil, "dpkg", "--print-architecture"))
+		runCommand(t, env, "./deb", dir)
+		arch := strings.TrimSpace(runCommand(t, nil, "dpkg", "--print-architecture"))
 		file := filepath.Join(dir, "brig_1.2.3_"+arch+".deb")
 		made[i] = read(t, file)
 		if i == 1 && made[0] != made[1] {
@@ -164,16 +164,16 @@ func TestDeb(t *testing.T) {
 }
 
 func checkDeb(t *testing.T, file string) {
-	if got := do(t, nil, "dpkg-deb", "--field", file, "Package", "Version"); got != "Package: brig\nVersion: 1.2.3\n" {
+	if got := runCommand(t, nil, "dpkg-deb", "--field", file, "Package", "Version"); got != "Package: brig\nVersion: 1.2.3\n" {
 		t.Errorf("fields %q", got)
 	}
-	if got := do(t, nil, "dpkg-deb", "--field", file, "Maintainer"); got != "A Packager <packager@example.org>\n" {
+	if got := runCommand(t, nil, "dpkg-deb", "--field", file, "Maintainer"); got != "A Packager <packager@example.org>\n" {
 		t.Errorf("maintainer %q; want the one that was given", got)
 	}
-	if got := do(t, nil, "dpkg-deb", "--info", file, "conffiles"); got != "/etc/brig/serve.yaml\n" {
+	if got := runCommand(t, nil, "dpkg-deb", "--info", file, "conffiles"); got != "/etc/brig/serve.yaml\n" {
 		t.Errorf("conffiles %q", got)
 	}
-	list := strings.Split(strings.TrimSpace(do(t, nil, "dpkg-deb", "--contents", file)), "\n")
+	list := strings.Split(strings.TrimSpace(runCommand(t, nil, "dpkg-deb", "--contents", file)), "\n")
 	for _, line := range list {
 		if f := strings.Fields(line); f[1] != "root/root" || strings.Contains(f[5], "/usr/local") || strings.ContainsAny(f[0][1:], "sS") {
 			t.Errorf("in the package: %s", line)
@@ -185,8 +185,8 @@ func checkDeb(t *testing.T, file string) {
 		}
 	}
 	scripts := t.TempDir()
-	do(t, nil, "dpkg-deb", "--control", file, scripts)
+	runCommand(t, nil, "dpkg-deb", "--control", file, scripts)
 	for _, name := range []string{"postinst", "prerm", "postrm"} {
-		do(t, nil, "sh", "-n", filepath.Join(scripts, name))
+		runCommand(t, nil, "sh", "-n", filepath.Join(scripts, name))
 	}
 }

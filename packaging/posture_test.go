@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// directives are those of a unit's section; what is said twice is joined, as systemd
-// adds a filter's lines up.
+// directives returns the directives of a unit's section. Values of repeated directives are
+// joined, as systemd merges the lines of a filter.
 func directives(unit, section string) map[string]string {
 	_, text, _ := strings.Cut(unit, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n[")
@@ -25,12 +25,12 @@ func directives(unit, section string) map[string]string {
 	return all
 }
 
-// The units that are installed give what the documents promise: the agent's groups are
-// its own, and the service can do nothing that it need not.
+// The installed units keep the promises of the documents: the agent has its own control
+// groups, and the service has no rights that it does not need.
 func TestUnitsKeepTheirPosture(t *testing.T) {
 	needBuilt(t)
 	dir := t.TempDir()
-	do(t, []string{"DESTDIR=" + dir, "PREFIX=/usr"}, "./install")
+	runCommand(t, []string{"DESTDIR=" + dir, "PREFIX=/usr"}, "./install")
 	for unit, want := range map[string]map[string]string{
 		"brigd.service": {
 			"Type": "exec", "Delegate": "yes", "KillMode": "mixed", "TasksMax": "infinity", "OOMScoreAdjust": "-900", "ProtectHome": "yes", "Restart": "on-failure",
@@ -50,7 +50,7 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 				t.Errorf("%s has %s=%s (said: %t); want %q", unit, name, got, said, want[name])
 			}
 		}
-		for name, value := range has { // what would take a lock off again
+		for name, value := range has { // directives that would undo the restrictions
 			if slices.Contains([]string{"AmbientCapabilities", "PermissionsStartOnly", "DynamicUser", "ReadWritePaths"}, name) || strings.HasPrefix(value, "+") {
 				t.Errorf("%s has %s=%s", unit, name, value)
 			}
@@ -60,7 +60,7 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 		t.Errorf("brigd is not root without what root never needs here: %v", agent)
 	}
 	made := read(t, dir+"/usr/lib/sysusers.d/brig.conf")
-	for _, line := range []string{"g brig - -\n", "u brig-gateway - ", "m brig-gateway brig\n"} { // whom the unit runs as
+	for _, line := range []string{"g brig - -\n", "u brig-gateway - ", "m brig-gateway brig\n"} { // the user that the unit runs as
 		if !strings.Contains("\n"+made, "\n"+line) {
 			t.Errorf("no %q in\n%s", line, made)
 		}
@@ -70,11 +70,11 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 	}
 }
 
-// The container is nobody's that counts, and strangers have no use of it: it listens
-// where others can reach it, so that without a file of keys it must not start.
+// The container runs as an unprivileged user and cannot be used by strangers: it is
+// reachable from other hosts, so it must not start without a file of keys.
 func TestContainerIsLockedUp(t *testing.T) {
 	text := strings.ReplaceAll(read(t, "Containerfile"), "\\\n", " ")
-	last := func(word string) (value string) { // of several the last counts
+	last := func(word string) (value string) { // the last of several counts
 		for _, m := range regexp.MustCompile(`(?m)^`+word+`\s+(.*)$`).FindAllStringSubmatch(text, -1) {
 			value = strings.TrimSpace(m[1])
 		}

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// played makes a directory of programs played by shell scripts, and a PATH that has
-// them first.
-func played(t *testing.T, scripts map[string]string) (dir, path string) {
+// fakePrograms makes a directory of shell scripts that stand for programs, and a PATH that
+// begins with it.
+func fakePrograms(t *testing.T, scripts map[string]string) (dir, path string) {
 	t.Helper()
 	dir = t.TempDir()
 	for _, name := range slices.Sorted(maps.Keys(scripts)) {
@@ -23,7 +23,7 @@ func played(t *testing.T, scripts map[string]string) (dir, path string) {
 	return dir, "PATH=" + dir + ":" + os.Getenv("PATH")
 }
 
-// Whoever installs what is missing sees how far apt-get is, and what it could not do.
+// The installation of missing packages shows the progress of apt-get, and its errors.
 func TestInstallDepsSaysWhatItDoes(t *testing.T) {
 	apt := `[ "$1" = update ] && exit 0
 echo 'Reading package lists...'
@@ -32,7 +32,7 @@ echo 'Get:1 http://deb.debian.org/debian bookworm/main amd64 zstd amd64 1.5 [604
 echo '(Reading database ... 5%'
 echo 'Setting up zstd (1.5) ...'`
 	run := func(apt string) (string, error) {
-		_, path := played(t, map[string]string{"dpkg-query": "exit 1", "id": "echo 0", "go": "", "apt-get": apt})
+		_, path := fakePrograms(t, map[string]string{"dpkg-query": "exit 1", "id": "echo 0", "go": "", "apt-get": apt})
 		c := exec.CommandContext(t.Context(), "../scripts/install-deps", "build")
 		c.Env = append(os.Environ(), path)
 		out, err := c.CombinedOutput()
@@ -55,13 +55,13 @@ echo 'Setting up zstd (1.5) ...'`
 	}
 }
 
-// Whoever waits for the first build is told that it goes on, while it does and no longer.
+// The demo reports that the first build is still running, as long as it runs and no longer.
 func TestDemoTicksWhileItBuilds(t *testing.T) {
 	demo, err := os.ReadFile("../scripts/demo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const tick = " s so far\n"
+	const tick = " s elapsed\n"
 	for name, test := range map[string]struct {
 		make  string
 		works bool
@@ -70,9 +70,9 @@ func TestDemoTicksWhileItBuilds(t *testing.T) {
 		"one that does not":  {"/bin/sleep 0.7; echo 'no compiler' >&2; exit 2", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, path := played(t, map[string]string{
+			dir, path := fakePrograms(t, map[string]string{
 				"id":    "echo 0",
-				"sleep": "exec /bin/sleep 0.2", // whatever time is asked for
+				"sleep": "exec /bin/sleep 0.2", // whatever time is requested
 				"make":  test.make,
 				"brig":  `case "$*" in *bytearray*) exit 137;; *'while True'*) exit 124;; *ptrace*) exit 159;; esac; echo brig ran; exec /bin/sleep 0.1`,
 			})

@@ -15,73 +15,73 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// An Event is one thing that happened to a run.
+// An Event is one event of a run.
 type Event struct {
 	ID   int64
 	Name api.EventName
 	Data json.RawMessage
 }
 
-// reconnects bounds how often Events comes back without having heard anything new.
-const reconnects = 5
+// maxReconnects is how often Events reconnects without receiving a new event before it gives up.
+const maxReconnects = 5
 
-// Events tells what happens to a run, from its start to its result, and takes up a
-// stream that breaks where it broke. It ends when the run has, when tell returns an
-// error, which it returns, or when ctx is done.
-func (c *Client) Events(ctx context.Context, id string, tell func(Event) error) error {
+// Events calls tell with each event of a run, from its start to its result. If the stream breaks,
+// it reconnects and resumes there. It ends when the run has ended, when ctx is done, or when tell
+// returns an error, which it returns.
+func (c *Client) Events(ctx context.Context, id string, handle func(Event) error) error {
 	var after int64
 	for failed := 0; ; failed++ {
-		heard, done, err := c.listen(ctx, id, after, tell)
+		received, done, err := c.listen(ctx, id, after, handle)
 		switch {
 		case done || ctx.Err() != nil:
 			return err
-		case heard > after:
-			after, failed = heard, 0
-		case failed == reconnects:
-			return fmt.Errorf("the events of run %s break off: %w", id, err)
+		case received > after:
+			after, failed = received, 0
+		case failed == maxReconnects:
+			return fmt.Errorf("the event stream of run %s broke: %w", id, err)
 		}
 	}
 }
 
-// errTold marks what tell returned.
-type errTold struct{ error }
+// handlerError marks an error that tell returned.
+type handlerError struct{ error }
 
-// listen reads one stream. done says not to come back.
-func (c *Client) listen(ctx context.Context, id string, after int64, tell func(Event) error) (heard int64, done bool, err error) {
-	heard = after
+// listen reads one stream. done means that Events must not reconnect.
+func (c *Client) listen(ctx context.Context, id string, after int64, handle func(Event) error) (received int64, done bool, err error) {
+	received = after
 	path := "/v1/runs/" + url.PathEscape(id) + "/events?after=" + strconv.FormatInt(after, 10)
 	res, err := c.do(ctx, http.MethodGet, path, "", nil)
 	if err != nil {
-		return heard, false, err
+		return received, false, err
 	}
 	defer res.Body.Close()
 	if err := refusal(res); err != nil {
-		return heard, true, err
+		return received, true, err
 	}
 	err = ReadEvents(res.Body, func(e Event) error {
-		if err := tell(e); err != nil {
-			return errTold{err}
+		if err := handle(e); err != nil {
+			return handlerError{err}
 		}
-		heard = e.ID
+		received = e.ID
 		done = done || e.Name == api.EventResult || e.Name == api.EventError
 		return nil
 	})
-	var told errTold
-	if errors.As(err, &told) {
-		return heard, true, told.error
+	var handlerErr handlerError
+	if errors.As(err, &handlerErr) {
+		return received, true, handlerErr.error
 	}
 	if done {
-		return heard, true, nil
+		return received, true, nil
 	}
-	return heard, false, err
+	return received, false, err
 }
 
-// maxEvent bounds one line of a stream: a result carries what runs may print.
+// maxEvent bounds one line of a stream: a result contains the run's output.
 const maxEvent = 1 << 30
 
 // ReadEvents reads server-sent events as the service writes them. At the end of the
 // stream the error is io.ErrUnexpectedEOF.
-func ReadEvents(r io.Reader, tell func(Event) error) error {
+func ReadEvents(r io.Reader, handle func(Event) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var e Event
 	for {
@@ -92,13 +92,13 @@ func ReadEvents(r io.Reader, tell func(Event) error) error {
 		name, value, _ := strings.Cut(line, ": ")
 		switch {
 		case line == "" && e.Name != "":
-			if err := tell(e); err != nil {
+			if err := handle(e); err != nil {
 				return err
 			}
 			e = Event{}
 		case name == "id":
 			if e.ID, err = strconv.ParseInt(value, 10, 64); err != nil {
-				return fmt.Errorf("an event's number is %.40q", value)
+				return fmt.Errorf("invalid event id %.40q", value)
 			}
 		case name == "event":
 			e.Name = api.EventName(value)

@@ -9,34 +9,33 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Files are those of a session: in /box, or in its volume.
+// Files gives access to the files of a session: in /box, or in its volume.
 type Files struct {
 	client *Client
-	of     api.FilesOf
+	of     api.SessionFiles
 }
 
-// Box gives the files of a session that end with it.
-func (c *Client) Box(session string) Files { return Files{c, api.FilesOf{Session: session}} }
+// Box gives access to the files in /box of a session, which are removed with it.
+func (c *Client) Box(session string) Files { return Files{c, api.SessionFiles{Session: session}} }
 
-// Workspace gives the files of a session's volume, which it has at /workspace.
+// Workspace gives access to the files of a session's volume, which is mounted at /workspace.
 func (c *Client) Workspace(session string) Files {
-	return Files{c, api.FilesOf{Session: session, Volume: true}}
+	return Files{c, api.SessionFiles{Session: session, Volume: true}}
 }
 
-// Put puts what content holds under name, instead of what may be there: whole, or not at
-// all. The directories on its way are made.
+// Put stores content under name and replaces an existing file, completely or not at all. It makes
+// missing directories.
 func (f Files) Put(ctx context.Context, name string, content io.Reader, executable bool) error {
-	res, err := f.ask(ctx, http.MethodPut, name, executable, content)
+	res, err := f.request(ctx, http.MethodPut, name, executable, content)
 	if err != nil {
 		return err
 	}
 	return res.Body.Close()
 }
 
-// Get writes a regular file's content to to. After an error some of it may have been
-// written.
+// Get writes a regular file's content to to. If it fails, a part may have been written.
 func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
-	res, err := f.ask(ctx, http.MethodGet, name, false, nil)
+	res, err := f.request(ctx, http.MethodGet, name, false, nil)
 	if err != nil {
 		return err
 	}
@@ -49,20 +48,20 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 
 // Delete removes a name: a file, a link, or an empty directory.
 func (f Files) Delete(ctx context.Context, name string) error {
-	res, err := f.ask(ctx, http.MethodDelete, name, false, nil)
+	res, err := f.request(ctx, http.MethodDelete, name, false, nil)
 	if err != nil {
 		return err
 	}
 	return res.Body.Close()
 }
 
-// List lists what lies below a directory; an empty one is all.
+// List lists the contents of a directory; an empty dir lists everything.
 func (f Files) List(ctx context.Context, dir string) (l api.FileList, err error) {
 	return l, f.client.call(ctx, http.MethodGet, f.of.List(dir), nil, &l)
 }
 
-// ask does one thing with one file. The answer's body is the caller's to close.
-func (f Files) ask(ctx context.Context, method, name string, executable bool, content io.Reader) (*http.Response, error) {
+// request sends one request about one file. The caller must close the answer's body.
+func (f Files) request(ctx context.Context, method, name string, executable bool, content io.Reader) (*http.Response, error) {
 	path, err := f.of.File(name, executable)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// An answer that is larger than any is refused by name: one without end would fill the memory.
+// An answer larger than MaxAnswer is refused with a clear error: an endless one would fill the
+// memory.
 func TestAnswersAreBounded(t *testing.T) {
 	const most = 1 << 20
 	end := int64(64 << 20)
@@ -36,12 +37,12 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	end = most / 2
 	if _, err := c.History(t.Context(), Filter{}); err == nil || strings.Contains(err.Error(), "more than") {
-		t.Errorf("%.200v; want that items of another kind are told", err) // it was read whole
+		t.Errorf("%.200v; want that items of another kind are told", err) // it was read completely
 	}
 }
 
-// A redirect takes the key to no other origin, not even to another port of the same host,
-// and no body either.
+// On a redirect, neither the key nor the body is sent to another origin, not even to another port
+// of the same host.
 func TestRedirectsToAnotherOriginAreRefused(t *testing.T) {
 	asked := ""
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -55,8 +55,8 @@ func TestRunAndItsRefusals(t *testing.T) {
 	}
 }
 
-// A stream that breaks is taken up where it broke, and nothing is told twice.
-func TestEventsComeBack(t *testing.T) {
+// A broken stream is resumed where it broke, and no event is delivered twice.
+func TestEventsResumeAfterABrokenStream(t *testing.T) {
 	asked := []string{}
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Query().Get("after"))
@@ -106,7 +106,7 @@ func TestEventsEnd(t *testing.T) {
 	if err := c.Events(t.Context(), "none", tell); !errors.As(err, &p) || p.Code != api.CodeNotFound {
 		t.Errorf("%v; want not-found", err)
 	}
-	if err := c.Events(t.Context(), "mute", tell); err == nil || !strings.Contains(err.Error(), "break off") {
+	if err := c.Events(t.Context(), "mute", tell); err == nil || !strings.Contains(err.Error(), "the event stream of run mute broke") {
 		t.Errorf("%v; want an end of coming back", err)
 	}
 	enough := errors.New("enough")
@@ -119,7 +119,7 @@ func TestEventsEnd(t *testing.T) {
 	}
 }
 
-func TestPutBlobSendsWhatIsNotThere(t *testing.T) {
+func TestPutBlobSendsOnlyMissingContent(t *testing.T) {
 	have := map[string]string{}
 	sent := 0
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -12,38 +12,39 @@ import (
 
 const sessionsPath = "/v1/sessions"
 
-// CreateSession makes a sandbox in which files and processes last. Of a project and task
-// there is one at a time: another is the error conflict, whose Session is its id.
-func (c *Client) CreateSession(ctx context.Context, ask api.SessionRequest) (s api.Session, err error) {
-	return s, c.call(ctx, http.MethodPost, sessionsPath, ask, &s)
+// CreateSession makes a sandbox whose files and processes last. A project and task can have one
+// session at a time: for another the error is conflict, whose Session is the id of the existing
+// session.
+func (c *Client) CreateSession(ctx context.Context, request api.SessionRequest) (s api.Session, err error) {
+	return s, c.call(ctx, http.MethodPost, sessionsPath, request, &s)
 }
 
-// Sessions lists those of the key.
+// Sessions lists the sessions of the key.
 func (c *Client) Sessions(ctx context.Context) ([]api.Session, error) {
 	var page api.Page[api.Session]
 	err := c.call(ctx, http.MethodGet, sessionsPath, nil, &page)
 	return page.Items, err
 }
 
-// Session tells how one is. That it has ended is the error session-ended.
+// Session returns the state of a session. If it has ended, the error is session-ended.
 func (c *Client) Session(ctx context.Context, id string) (s api.Session, err error) {
 	return s, c.call(ctx, http.MethodGet, sessionPath(id), nil, &s)
 }
 
-// EndSession ends one with all that is in it. What it has in a volume stays.
+// EndSession ends a session and removes everything in it except its volume.
 func (c *Client) EndSession(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, sessionPath(id), nil, nil)
 }
 
-// Exec executes a command or source in a session and waits for its result. It is not
-// retry-safe: what it did stays.
+// Exec executes a command or source in a session and waits for its result. It is not retry-safe:
+// its effects stay in the session.
 func (c *Client) Exec(ctx context.Context, id string, e api.Exec) (res api.Result, err error) {
 	return res, c.call(ctx, http.MethodPost, sessionPath(id)+"/exec", e, &res)
 }
 
-// ExecEvents is Exec with the output as it comes; the result has the beginning of it. An
-// error of tell hangs up, which ends the exec, and is returned.
-func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, tell func(Event) error) (res api.Result, err error) {
+// ExecEvents is Exec with streamed output; the result has the beginning of it. An error of tell
+// closes the connection, which ends the exec, and is returned.
+func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, handle func(Event) error) (res api.Result, err error) {
 	answer, err := c.send(ctx, http.MethodPost, sessionPath(id)+"/exec", e, "text/event-stream")
 	if err != nil {
 		return res, err
@@ -58,7 +59,7 @@ func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, tell fun
 			if err := json.Unmarshal(e.Data, &res); err != nil {
 				return err
 			}
-			return errOver
+			return errDone
 		case api.EventError:
 			p := new(api.Problem)
 			if err := json.Unmarshal(e.Data, p); err != nil {
@@ -66,26 +67,27 @@ func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, tell fun
 			}
 			return p
 		}
-		return tell(e)
+		return handle(e)
 	})
-	if errors.Is(err, errOver) {
+	if errors.Is(err, errDone) {
 		err = nil
 	}
 	return res, err
 }
 
-// errOver ends the reading of events after the last.
-var errOver = errors.New("the exec is over")
+// errDone stops the reading of events after the last one.
+var errDone = errors.New("the exec has ended")
 
-// Volumes lists those of the key, each by its project. Sessions make them.
+// Volumes lists the volumes of the key, each under the name of its project. CreateSession makes
+// them.
 func (c *Client) Volumes(ctx context.Context) ([]api.Volume, error) {
 	var page api.Page[api.Volume]
 	err := c.call(ctx, http.MethodGet, "/v1/volumes", nil, &page)
 	return page.Items, err
 }
 
-// DeleteVolume removes a project's volume with all that is in it. That a session has it
-// is the error conflict.
+// DeleteVolume removes a project's volume with its content. If a session has it, the error is
+// conflict.
 func (c *Client) DeleteVolume(ctx context.Context, project string) error {
 	if err := api.VolumeName(project); err != nil {
 		return err

@@ -11,22 +11,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// admit reads an archive, applies the policy and writes the canonical stream.
-// It touches nothing but its two streams; AdmitMain runs it in a child that can
-// do nothing else. The error is a *refusal, or one of w's.
+// admit reads an archive, applies the policy and writes the canonical stream. It uses only these
+// two streams; AdmitMain runs it in a child that cannot do anything else. The error is a *refusal,
+// or an error of w.
 func admit(r io.Reader, w io.Writer, b Bounds) error {
 	b = b.withDefaults()
-	input := &meter{r: r}
+	input := &countingReader{r: r}
 	plain, err := decompress(input)
 	if err != nil {
-		return blame("", err)
+		return asRefusal("", err)
 	}
-	whole := bufio.NewReaderSize(plain, 512)
-	start, _ := whole.Peek(512) // what stopped it, the tar reader meets again
+	buffered := bufio.NewReaderSize(plain, 512)
+	start, _ := buffered.Peek(512) // the tar reader meets and returns the same error
 	a := &admission{
 		bounds: b,
 		input:  input,
-		plain:  &meter{r: whole},
+		plain:  &countingReader{r: buffered},
 	}
 	a.members = tar.NewReader(a.plain)
 	if a.out, err = newEncoder(w); err != nil {
@@ -38,54 +38,54 @@ func admit(r io.Reader, w io.Writer, b Bounds) error {
 			break
 		}
 		if err != nil && a.entries == 0 && !windowExceeded(err) {
-			if what := foreign(start); what != "" {
+			if what := foreignFormat(start); what != "" {
 				return &refusal{kind: kindMalformed, reason: what}
 			}
 		}
 		if err != nil {
-			return blame("", err)
+			return asRefusal("", err)
 		}
 		if err := a.member(h); err != nil {
 			return err
 		}
 	}
-	if err := a.finish(); err != nil {
+	if err := a.checkEnd(); err != nil {
 		return err
 	}
 	if a.entries == 0 {
-		return &refusal{kind: kindMalformed, reason: "it has no members: an image needs at least its programs"}
+		return &refusal{kind: kindMalformed, reason: "it has no members: an image needs at least the programs to run"}
 	}
 	return a.out.End()
 }
 
-// foreign says what a file is that begins so and is no tar; empty for one that
-// may be.
-func foreign(start []byte) string {
+// foreignFormat names the format of a file that starts with these bytes and is not a tar. It is empty
+// for a file that may be a tar.
+func foreignFormat(start []byte) string {
 	for _, f := range []struct{ magic, name string }{
 		{"PK", "a zip archive"}, {"BZh", "compressed by bzip2"}, {"7z\xbc\xaf", "a 7-Zip archive"}, {"\x7fELF", "a program"},
 		{"070701", "a cpio archive"}, {"!<arch>", "a Debian package or ar archive"}, {"hsqs", "a squashfs image"}, {"{", "JSON"},
 	} {
 		if bytes.HasPrefix(start, []byte(f.magic)) {
-			return "it is " + f.name + ": give a .tar, .tar.gz, .tar.zst or .tar.xz"
+			return "it is " + f.name + ": use a .tar, .tar.gz, .tar.zst or .tar.xz"
 		}
 	}
 	if len(start) < 262 || string(start[257:262]) != "ustar" { // POSIX and GNU alike
-		return "it is no tar archive: give a .tar, .tar.gz, .tar.zst or .tar.xz"
+		return "it is not a tar archive: use a .tar, .tar.gz, .tar.zst or .tar.xz"
 	}
 	return ""
 }
 
-// An admission is one archive on its way through.
+// An admission is the state of one archive during its admission.
 type admission struct {
-	bounds       Bounds
-	input, plain *meter // before and after decompression
-	members      *tar.Reader
-	out          *encoder
-	saved        saved
+	bounds        Bounds
+	input, plain  *countingReader // before and after decompression
+	members       *tar.Reader
+	out           *encoder
+	dockerArchive dockerArchive
 
 	entries, bytes int64 // declared by headers so far
-	unpacked       int64 // of contents, as far as they were read
-	tail           int64 // where in plain the last member's content ended
+	unpacked       int64 // bytes of contents read so far
+	tail           int64 // offset in plain at which the last member's content ended
 }
 
 // member admits one member with its content.
@@ -102,8 +102,8 @@ func (a *admission) member(h *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	if skip == "" && a.saved.sees(e) {
-		return &refusal{kind: kindMalformed, reason: savedReason}
+	if skip == "" && a.dockerArchive.detect(e) {
+		return &refusal{kind: kindMalformed, reason: dockerArchiveReason}
 	}
 	body := &ratioReader{r: a.members, a: a, member: h.Name}
 	switch {
@@ -113,21 +113,20 @@ func (a *admission) member(h *tar.Header) error {
 		err = a.out.Entry(e, body)
 	}
 	if err == nil {
-		// Past the last byte, so that the reader has nothing left but padding.
+		// Read to the end of the content, so that the reader has only padding left.
 		_, err = io.Copy(io.Discard, body)
 	}
 	a.tail = a.plain.n
 	if body.err != nil {
-		return blame(h.Name, body.err)
+		return asRefusal(h.Name, body.err)
 	}
 	return err
 }
 
-// finish insists on a proper end. archive/tar takes the end of its input for the
-// end of the archive; a download cut off between two members would pass (IMG-18).
-// What follows the end must be zeros: a second archive there is not one root
-// would otherwise have been shown.
-func (a *admission) finish() error {
+// checkEnd checks that the archive ends properly. archive/tar accepts the end of its input as the end
+// of the archive, so a download cut off between two members would pass (IMG-18). Only zeros may
+// follow the end marker: otherwise a second archive there would go unnoticed.
+func (a *admission) checkEnd() error {
 	padding := -a.tail & 511
 	if a.plain.n-a.tail-padding < 1024 {
 		return &refusal{kind: kindTruncated, reason: "it has no end marker"}
@@ -137,14 +136,14 @@ func (a *admission) finish() error {
 		n, err := a.plain.Read(buf)
 		for _, c := range buf[:n] {
 			if c != 0 {
-				return &refusal{kind: kindMalformed, reason: "something follows the end of the archive"}
+				return &refusal{kind: kindMalformed, reason: "there is data after the end of the archive"}
 			}
 		}
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
-			return blame("", err)
+			return asRefusal("", err)
 		}
 		if err := a.ratio(""); err != nil {
 			return err
@@ -152,29 +151,29 @@ func (a *admission) finish() error {
 	}
 }
 
-// ratio stops an archive that grows out of all proportion (IMG-14).
+// ratio refuses an archive that unpacks to far more than its own size (IMG-14).
 func (a *admission) ratio(member string) error {
-	grown := max(a.plain.n, a.unpacked) // a sparse file unpacks to more than its tar
-	if grown > ratioFloor && grown/a.bounds.Ratio > a.input.n {
+	size := max(a.plain.n, a.unpacked) // a sparse file unpacks to more than its tar
+	if size > ratioFloor && size/a.bounds.Ratio > a.input.n {
 		return &refusal{kindTooLarge, member, fmt.Sprintf("%d bytes unpack to more than %d times as many", a.input.n, a.bounds.Ratio)}
 	}
 	return nil
 }
 
-// A meter counts what is read through it.
-type meter struct {
+// A countingReader counts what is read through it.
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (m *meter) Read(p []byte) (int, error) {
+func (m *countingReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	return n, err
 }
 
-// A ratioReader reads one member's content, checks the ratio as it goes, and
-// keeps the archive's errors apart from the writer's.
+// A ratioReader reads one member's content and checks the ratio at each read. It records errors of
+// the archive, which separates them from errors of the writer.
 type ratioReader struct {
 	r      io.Reader
 	a      *admission
@@ -196,8 +195,8 @@ func (r *ratioReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blame turns an error of the archive's reader into a refusal.
-func blame(member string, err error) error {
+// asRefusal turns an error of the archive's reader into a refusal.
+func asRefusal(member string, err error) error {
 	var r *refusal
 	switch {
 	case errors.As(err, &r):
@@ -205,12 +204,12 @@ func blame(member string, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return &refusal{kindTruncated, member, "the download or copy was cut off"}
 	case windowExceeded(err):
-		return &refusal{kindTooLarge, member, fmt.Sprintf("to unpack it takes a window above %d MiB: compress it with a smaller one, as zstd -19 does", maxWindow>>20)}
+		return &refusal{kindTooLarge, member, fmt.Sprintf("unpacking it needs a window above %d MiB: compress it with a smaller one, for example with zstd -19", maxWindow>>20)}
 	}
 	return &refusal{kindMalformed, member, err.Error()}
 }
 
-// windowExceeded reports whether a zstd frame asks for more to be remembered than maxWindow.
+// windowExceeded reports whether a zstd frame needs a window larger than maxWindow.
 func windowExceeded(err error) bool {
 	return errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded)
 }

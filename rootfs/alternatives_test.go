@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// What the postinsts of an image's packages write, how many files they make and how long they
-// take is bounded for all together. A package that goes beyond ends the build with its name; one
-// that only fails costs nothing but its own links.
+// The postinst scripts of all packages of an image share limits on the bytes they write, the number
+// of files and the time. The build fails with the name of the package that exceeds one; a postinst
+// that only fails loses just its own links.
 func TestAlternativesAreBounded(t *testing.T) {
 	needRoot(t)
 	if err := needTools("unshare", "dpkg-deb", "update-alternatives", "tar"); err != nil {
@@ -25,15 +25,15 @@ func TestAlternativesAreBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name, postinst string
 		bounds         alternativesBounds
-		links          string // that are made, where the build does not fail
-		says           string // the build fails with it; empty: it does not
+		links          string // made if the build does not fail
+		says           string // error of the build; empty: it does not fail
 	}{
 		{"ordinary", "yes | dd of=/tmp/some bs=64k count=64 iflag=fullblock\n", bounds, "first greedy last", ""},
 		{"it fails", "exit 3\n", bounds, "first last", ""},
-		{"much written", "yes | dd of=/tmp/much bs=64k count=1024 iflag=fullblock\n", bounds, "", "the postinst of greedy writes more than the 8 MiB or 500 files"},
-		{"many files", "i=0; while echo >/tmp/$i; do i=$((i + 1)); done\n", bounds, "", "the postinst of greedy writes more than the 8 MiB or 500 files"},
-		{"much asked for", "while cat /bin/busybox >&9; do :; done\n", bounds, "", "the postinst of greedy writes more than the 8 MiB or 500 files"},
-		{"long", "sleep 5\n", alternativesBounds{MiB: 8, inodes: 500, seconds: 2}, "", "take more than 2 seconds, and last comes still"},
+		{"much written", "yes | dd of=/tmp/much bs=64k count=1024 iflag=fullblock\n", bounds, "", "the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
+		{"many files", "i=0; while echo >/tmp/$i; do i=$((i + 1)); done\n", bounds, "", "the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
+		{"much asked for", "while cat /bin/busybox >&9; do :; done\n", bounds, "", "the postinst of greedy exceeds the limit of 8 MiB or 500 files"},
+		{"long", "sleep 5\n", alternativesBounds{MiB: 8, inodes: 500, seconds: 2}, "", "take more than 2 seconds, and that of last has not run yet"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := alternativesBuild(t, tt.bounds)
@@ -62,13 +62,13 @@ func TestAlternativesAreBounded(t *testing.T) {
 	}
 }
 
-// An alternatives is a build with a tree of busybox alone.
-type alternatives struct {
+// An alternativesTest is a build whose tree contains only busybox.
+type alternativesTest struct {
 	*debianBuild
 	tree string
 }
 
-func alternativesBuild(t *testing.T, bounds alternativesBounds) *alternatives {
+func alternativesBuild(t *testing.T, bounds alternativesBounds) *alternativesTest {
 	t.Helper()
 	w, err := newBuildDir("")
 	if err != nil {
@@ -79,7 +79,7 @@ func alternativesBuild(t *testing.T, bounds alternativesBounds) *alternatives {
 			t.Error(err)
 		}
 	})
-	b := &alternatives{&debianBuild{dir: w}, w.file("tree")}
+	b := &alternativesTest{&debianBuild{dir: w}, w.file("tree")}
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		t.Fatal("needs busybox-static")
@@ -107,8 +107,8 @@ func alternativesBuild(t *testing.T, bounds alternativesBounds) *alternatives {
 	return b
 }
 
-// pack makes a package that has nothing but a postinst.
-func (b *alternatives) pack(t *testing.T, name, postinst string) {
+// pack makes a package that contains only a postinst.
+func (b *alternativesTest) pack(t *testing.T, name, postinst string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
 	if err := os.MkdirAll(filepath.Join(dir, "DEBIAN"), 0o755); err != nil {
@@ -125,8 +125,8 @@ func (b *alternatives) pack(t *testing.T, name, postinst string) {
 	}
 }
 
-// run does what a build does with the packages, as the build's user.
-func (b *alternatives) run() (said string, err error) {
+// run runs the build's script for the packages, as the build's user.
+func (b *alternativesTest) run() (said string, err error) {
 	cmd := exec.Command("sh", "-eu", b.dir.file("finish.sh"), b.tree)
 	b.confine(cmd)
 	out, err := cmd.CombinedOutput()

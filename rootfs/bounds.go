@@ -5,18 +5,18 @@ import "time"
 // Bounds limit one import. A zero field takes its default.
 type Bounds struct {
 	Bytes   int64         // unpacked, all files together; default 8 GiB
-	Input   int64         // the archive as given; default 8 GiB
+	Input   int64         // size of the archive before unpacking; default 8 GiB
 	Entries int64         // members; default 1,000,000
-	Ratio   int64         // unpacked bytes per byte given, above the first 64 MiB; default 200
+	Ratio   int64         // unpacked bytes per archive byte, beyond the first 64 MiB; default 200
 	Time    time.Duration // wall time; default 15 minutes
 }
 
-// Fixed bounds: nothing legitimate is near them.
+// Fixed bounds, far above what a legitimate archive needs.
 const (
 	maxPath      = 4095    // PATH_MAX less its NUL
 	maxComponent = 255     // NAME_MAX
 	maxDepth     = 128     // components of a name
-	maxNames     = 1 << 28 // bytes of all names together: what the unpacking side keeps in memory
+	maxNames     = 1 << 28 // bytes of all names together, which the unpacking side keeps in memory
 	ratioFloor   = 64 << 20
 	maxHops      = 16 // dangling links followed while making missing parents
 )

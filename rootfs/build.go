@@ -10,17 +10,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// BuildOptions are what a build may use of this host.
+// BuildOptions configure a build.
 type BuildOptions struct {
-	Cache  string    // directory downloads are kept in; empty: nothing is kept
-	Mirror string    // where Debian packages come from; empty: $BRIG_MIRROR, or where this host's come from
-	Log    io.Writer // what the tools say; may be nil
+	Cache  string    // directory that keeps downloads; empty: nothing is kept
+	Mirror string    // source of Debian packages; empty: $BRIG_MIRROR, or the host's own sources
+	Log    io.Writer // output of the tools; may be nil
 
-	Step func(string) // called with what is being done now, from one goroutine at a time; may be nil
+	Step func(string) // called with the current step, from one goroutine at a time; may be nil
 }
 
-// Build makes an image by its recipe and writes it to out, a tar compressed with
-// zstd. The same recipe and the same packages give the same bytes.
+// Build builds an image from its recipe and writes it to out, as a tar compressed with zstd. The
+// same recipe and the same packages give the same bytes.
 func Build(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) error {
 	if o.Mirror == "" {
 		o.Mirror = os.Getenv("BRIG_MIRROR")
@@ -31,7 +31,7 @@ func Build(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) error {
 	if o.Step == nil {
 		o.Step = func(string) {}
 	}
-	// Fast: what is made here is most often unpacked at once and never kept.
+	// Fast: the archive is usually unpacked immediately and not kept.
 	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err

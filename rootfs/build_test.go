@@ -43,7 +43,7 @@ func TestTinyImageIsReproducibleAndRuns(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "id")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: img.Path, Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
 	out, err := cmd.CombinedOutput()
-	// Busybox, unlike coreutils, lists no groups= for a process without supplementary ones.
+	// Unlike coreutils, busybox prints no groups= for a process without supplementary groups.
 	want := "uid=1000(sandboxuser) gid=1000(sandboxuser)"
 	if err != nil || strings.TrimSpace(string(out)) != want {
 		t.Errorf("id says %q, %v; want %q", out, err, want)

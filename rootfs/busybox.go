@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// buildBusybox writes a tar with the host's static busybox and a link for each
-// of its applets. The same busybox gives the same bytes.
+// buildBusybox writes a tar that contains the host's static busybox and a link for each of its
+// applets. The same busybox gives the same bytes.
 func buildBusybox(ctx context.Context, out io.Writer) error {
 	const install = "install it with: apt-get install busybox-static"
 	busybox, err := exec.LookPath("busybox")
@@ -46,7 +46,7 @@ func buildBusybox(ctx context.Context, out io.Writer) error {
 			w.add(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + a, Linkname: "busybox", Mode: 0o777}, nil)
 		}
 	}
-	for _, a := range []string{"env", "id", "true"} { // where scripts look for them
+	for _, a := range []string{"env", "id", "true"} { // scripts expect these in /usr/bin
 		w.add(&tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/bin/" + a, Linkname: "/bin/busybox", Mode: 0o777}, nil)
 	}
 	w.add(&tar.Header{Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0:root:/root:/bin/sh\n"))
@@ -54,7 +54,7 @@ func buildBusybox(ctx context.Context, out io.Writer) error {
 	return errors.Join(w.err, w.w.Close())
 }
 
-// tarMaker adds members of a fixed time and remembers the first error.
+// tarMaker adds members with a fixed time and remembers the first error.
 type tarMaker struct {
 	w   *tar.Writer
 	err error

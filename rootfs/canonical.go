@@ -37,8 +37,8 @@ const (
 	kindEnd      entryKind = 'E'
 )
 
-// An entry is one admitted member. Path is relative, slash-separated, without
-// empty, "." or ".." parts; so is a hard link's Link.
+// An entry is one admitted member. Path is relative and slash-separated, without empty, "." or ".."
+// parts. The same holds for the Link of a hard link.
 type entry struct {
 	Kind  entryKind
 	Mode  uint16
@@ -93,16 +93,16 @@ func (c *encoder) header(e entry) error {
 	return err
 }
 
-// errStream is any deviation from the format: the child was taken over or died.
-var errStream = errors.New("canonical stream is broken")
+// errStream means that the stream deviates from the format: the child is compromised or died.
+var errStream = errors.New("invalid canonical stream")
 
-// A decoder reads a canonical stream and believes none of it.
+// A decoder reads a canonical stream and trusts nothing in it.
 type decoder struct {
 	r      io.Reader
 	bounds Bounds
 
 	entries, bytes, names int64
-	left                  int64        // of the current file's content
+	left                  int64        // unread bytes of the current file's content
 	progress              func(Amount) // may be nil
 }
 
@@ -117,8 +117,8 @@ func newDecoder(r io.Reader, b Bounds) (*decoder, error) {
 	return &decoder{r: r, bounds: b.withDefaults()}, nil
 }
 
-// Next returns the next entry, or io.EOF after a proper end. The content of a
-// file is then to be read from the decoder, all of it.
+// Next returns the next entry, or io.EOF after a proper end. The caller must then read the whole
+// content of a file from the decoder.
 func (d *decoder) Next() (entry, error) {
 	if d.left != 0 {
 		return entry{}, fmt.Errorf("%w: %d bytes of content unread", errStream, d.left)
@@ -162,7 +162,7 @@ func (d *decoder) Next() (entry, error) {
 	return e, e.check()
 }
 
-// check holds an entry to what decide promises.
+// check verifies that an entry is one that decide could have returned.
 func (e entry) check() error {
 	clean := func(p string) bool {
 		c, err := cleanName(p)
@@ -208,7 +208,7 @@ func (d *decoder) end(e entry, path, link int) error {
 		return fmt.Errorf("%w: it ends with %d entries and %d bytes, having sent %d and %d", errStream, e.MTime, e.Size, d.entries, d.bytes)
 	}
 	if n, err := io.ReadFull(d.r, make([]byte, 1)); n != 0 || err != io.EOF {
-		return fmt.Errorf("%w: something follows its end (%d bytes, %v)", errStream, n, err)
+		return fmt.Errorf("%w: there is data after its end (%d bytes, %v)", errStream, n, err)
 	}
 	return io.EOF
 }

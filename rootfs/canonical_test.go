@@ -55,7 +55,7 @@ func stream(t testing.TB, entries ...entry) []byte {
 	return buf.Bytes()
 }
 
-// drain decodes a whole stream without keeping it.
+// drain decodes a whole stream and discards the content.
 func drain(b []byte, bounds Bounds) error {
 	d, err := newDecoder(bytes.NewReader(b), bounds)
 	for err == nil {
@@ -69,7 +69,7 @@ func drain(b []byte, bounds Bounds) error {
 	return err
 }
 
-func TestDecoderBelievesNothing(t *testing.T) {
+func TestDecoderTrustsNothing(t *testing.T) {
 	good := stream(t, entry{Kind: kindFile, Mode: 0o644, Path: "a", Size: 3})
 	if err := drain(good, Bounds{}); err != nil {
 		t.Fatal(err)
@@ -123,8 +123,8 @@ func TestDecoderBelievesNothing(t *testing.T) {
 	}
 }
 
-// FuzzCanonical feeds the one parser that runs as root. Whatever it accepts must
-// encode to the same bytes again: there is one spelling of every tree.
+// FuzzCanonical fuzzes the only parser that runs as root. A stream that it accepts must encode to
+// the same bytes again: every tree has exactly one encoding.
 func FuzzCanonical(f *testing.F) {
 	f.Add(stream(f, entry{Kind: kindFile, Mode: 0o644, Path: "a/b", Size: 3}, entry{Kind: kindSymlink, Path: "l", Link: "/x"}))
 	f.Add(stream(f, entry{Kind: kindDir, Mode: 0o755, Path: "d"}, entry{Kind: kindHardlink, Path: "h", Link: "d"}))
@@ -145,7 +145,7 @@ func FuzzCanonical(f *testing.F) {
 				break
 			}
 			if err != nil || c.Entry(e, d) != nil {
-				return // cut short or refused
+				return // truncated or refused
 			}
 		}
 		if err := c.End(); err != nil {
@@ -157,8 +157,8 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// FuzzAdmit feeds raw archives to the child's side. What it lets through whole,
-// the reader of its stream must accept.
+// FuzzAdmit feeds raw archives to the child's code. The decoder must accept every stream that admit
+// completes.
 func FuzzAdmit(f *testing.F) {
 	plain := tarOf(f, dir("a"), file("a/b", "x"), symlink("l", "a"), hardlink("h", "a/b"))
 	f.Add(plain)
@@ -175,21 +175,21 @@ func FuzzAdmit(f *testing.F) {
 	})
 }
 
-// FuzzUnpackStaysInside makes archives of names and links that are likely to
-// meet, and sends them through policy, stream and unpacking in one process.
+// FuzzUnpackStaysInside makes archives of names and links that are likely to collide, and runs
+// policy, stream and unpacking on them in one process.
 func FuzzUnpackStaysInside(f *testing.F) {
 	needRoot(f)
 	f.Add([]byte("l\x0a\x01f\x0b\x00f\x0c\x00"))
 	f.Add([]byte("d\x00\x00l\x12\x34h\x21\x43f\x12\x00"))
 	f.Fuzz(func(t *testing.T, program []byte) {
 		var canonical bytes.Buffer
-		// A refusal still leaves the entries before it.
+		// The stream still contains the entries before a refused one.
 		_ = admit(bytes.NewReader(tarOf(t, membersOf(program)...)), &canonical, Bounds{Bytes: 1 << 20, Entries: 200})
-		unpackBeside(t, canonical.Bytes())
+		unpackNextToVictim(t, canonical.Bytes())
 	})
 }
 
-// membersOf reads a program of three bytes a member: kind, name, link.
+// membersOf decodes a program that has three bytes per member: kind, name, link.
 func membersOf(program []byte) members {
 	places := []string{
 		"a", "b", "a/b", "a/b/a", "b/a", "..", "../..", "a/..", "a/../..", "/", "/a", "/b/a", "../victim", "../../victim", "/victim",
@@ -212,17 +212,17 @@ func membersOf(program []byte) members {
 	return ms
 }
 
-// FuzzUnpackOfAnyStreamStaysInside assumes that the child was taken over.
+// FuzzUnpackOfAnyStreamStaysInside assumes that the child is compromised.
 func FuzzUnpackOfAnyStreamStaysInside(f *testing.F) {
 	needRoot(f)
 	f.Add(stream(f, entry{Kind: kindSymlink, Path: "up", Link: "../victim"}, entry{Kind: kindFile, Path: "up/secret", Size: 1}))
 	f.Add(stream(f, entry{Kind: kindSymlink, Path: "etc", Link: "../victim"}, entry{Kind: kindHardlink, Path: "h", Link: "etc/secret"}))
-	f.Fuzz(func(t *testing.T, b []byte) { unpackBeside(t, b) })
+	f.Fuzz(func(t *testing.T, b []byte) { unpackNextToVictim(t, b) })
 }
 
-// unpackBeside unpacks a stream next to a victim, finishes the tree, and removes
-// it, as a refused import would.
-func unpackBeside(t *testing.T, b []byte) {
+// unpackNextToVictim unpacks a stream next to a victim directory, finishes the tree and removes it, as
+// after a refused import.
+func unpackNextToVictim(t *testing.T, b []byte) {
 	t.Helper()
 	parent := t.TempDir()
 	victim := plant(t, parent)
@@ -234,9 +234,9 @@ func unpackBeside(t *testing.T, b []byte) {
 		t.Fatal(err)
 	}
 	if d, err := newDecoder(bytes.NewReader(b), Bounds{Bytes: 1 << 20, Entries: 200}); err == nil {
-		_ = unpack(t.Context(), d, root) // any error will do
+		_ = unpack(t.Context(), d, root) // any error is fine
 		tr := &tree{root: root}
-		_ = tr.finish()
+		_ = tr.finalize()
 		tr.forget()
 	}
 	victim.mustBeUntouched(t)

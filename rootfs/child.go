@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// admitEnv carries the bounds to the child, and marks it: a binary that does not
-// call AdmitMain must not start itself again and again.
+// admitEnv passes the bounds to the child and marks it as the child: a binary that does not call
+// AdmitMain must not start itself endlessly.
 const admitEnv = "BRIG_ADMIT"
 
-// childRoot is the host uid and gid behind the child's namespace's uid 0, in
-// force for the few instructions before it becomes nobody. No allocation of the
-// usual distributions reaches it (systemd's ends at 1,878,982,656).
+// childRoot is the host uid and gid that uid 0 of the child's user namespace maps to. The child has
+// it only for the few instructions before it becomes nobody. The id ranges that the usual
+// distributions allocate end below it (systemd's at 1,878,982,656).
 const childRoot = 2_000_065_535
 
 func boundsToEnv(b Bounds) string {
@@ -33,7 +33,7 @@ func boundsFromEnv() (Bounds, error) {
 	var v [5]int64
 	parts := strings.Split(os.Getenv(admitEnv), ":")
 	if len(parts) != len(v) {
-		return Bounds{}, errors.New("started by hand: only brigd starts its admission child")
+		return Bounds{}, errors.New("only brigd may start its admission child")
 	}
 	for i, p := range parts {
 		n, err := strconv.ParseInt(p, 10, 64)
@@ -47,8 +47,8 @@ func boundsFromEnv() (Bounds, error) {
 
 func newStreamWriter(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 1<<18) }
 
-// report writes a refusal for the parent to standard error, one field per line,
-// and returns the exit status.
+// report writes a refusal to standard error, for the parent, one field per line, and returns the
+// exit status.
 func report(err error) int {
 	r := &refusal{kind: kindInternal, reason: err.Error()}
 	errors.As(err, &r)
@@ -62,8 +62,8 @@ func report(err error) int {
 	return 1
 }
 
-// readReport reads what report wrote; anything else is the child's own trouble,
-// such as the runtime out of memory.
+// readReport parses the output of report. Any other text means that the child itself failed, for
+// example because its Go runtime ran out of memory.
 func readReport(text string) *refusal {
 	lines := strings.SplitN(text, "\n", 4)
 	if len(lines) == 4 {
@@ -74,35 +74,35 @@ func readReport(text string) *refusal {
 		}
 	}
 	if outOfMemory.MatchString(text) {
-		return &refusal{kind: kindTooLarge, reason: "to unpack it takes more memory than an import gets: compress it with a smaller dictionary or window, as xz -9 and zstd -19 do"}
+		return &refusal{kind: kindTooLarge, reason: "unpacking it needs more memory than the limit of an import: compress it with a smaller dictionary or window, for example with xz -9 or zstd -19"}
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	return &refusal{kind: kindInternal, reason: first}
 }
 
-// outOfMemory is what Go's runtime says when it gets no memory (runtime/mem_linux.go,
-// malloc.go), or none for a thread's stack (runtime/cgo/gcc_libinit.c, os_linux.go). An
-// archive can have that happen: a block of an .xz behind the first, whose header decompress
-// reads, names the size of a dictionary, up to 4 GiB, and it is allocated at once (IMG-30).
+// outOfMemory matches what Go's runtime prints when it gets no memory (runtime/mem_linux.go,
+// malloc.go), or none for a thread's stack (runtime/cgo/gcc_libinit.c, os_linux.go). An archive can
+// cause that. decompress reads only the header of the first block of an .xz; a later block can name
+// a dictionary of up to 4 GiB, which the decompressor allocates at once (IMG-30).
 var outOfMemory = regexp.MustCompile(`(?m)^(fatal error: )?(runtime: |runtime/cgo: )?(out of memory|cannot allocate memory|cannot map pages|pthread_create failed|failed to create new OS thread)`)
 
-// A child is the admission child with the archive going in and the canonical
-// stream coming out.
+// A child is the admission child process: it reads the archive from stdin and writes the canonical
+// stream to stdout.
 type child struct {
 	cmd    *exec.Cmd
 	stdout io.ReadCloser
-	stderr *bounded
+	stderr *cappedBuffer
 	stdin  io.WriteCloser
 }
 
-// newChild prepares the admission child: this binary again, in namespaces of its
-// own, an unprivileged user from its first instruction on.
+// newChild prepares the admission child: this binary again, in its own namespaces, as an
+// unprivileged user from its first instruction on.
 func newChild(ctx context.Context, empty *os.File, b Bounds) *child {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", AdmitArg)
-	// A fixed number of processors, or the runtime would look for them in /sys.
+	// With a fixed number of processors the runtime does not read it from /sys.
 	cmd.Env = []string{"GOMAXPROCS=2", boundsToEnv(b)}
 	if raceDetector {
-		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // or every import takes a second longer
+		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // otherwise every import takes 1 s longer
 	}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{empty}
@@ -115,12 +115,12 @@ func newChild(ctx context.Context, empty *os.File, b Bounds) *child {
 		Credential: &syscall.Credential{},
 		Setsid:     true,
 	}
-	c := &child{cmd: cmd, stderr: &bounded{}}
+	c := &child{cmd: cmd, stderr: &cappedBuffer{}}
 	cmd.Stderr = c.stderr
 	return c
 }
 
-// start starts it.
+// start starts the child.
 func (c *child) start() (err error) {
 	if os.Getenv(admitEnv) != "" {
 		return errors.New("start admission child: this program does not call rootfs.AdmitMain")
@@ -137,14 +137,14 @@ func (c *child) start() (err error) {
 	if err := c.cmd.Start(); err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			self, _ := os.Executable() // only for the text
-			return fmt.Errorf("start admission child: %w: it is nobody's process and this program again: try chmod a+rx %s", err, self)
+			return fmt.Errorf("start admission child: %w: the child runs this program as user nobody: try chmod a+rx %s", err, self)
 		}
 		return fmt.Errorf("start admission child (it needs user namespaces): %w", err)
 	}
 	return nil
 }
 
-// wait joins the child. The error is its report, or how it died.
+// wait waits for the child to end. The error is the child's report, or how it died.
 func (c *child) wait() error {
 	err := c.cmd.Wait()
 	switch {
@@ -160,12 +160,12 @@ func (c *child) wait() error {
 	return fmt.Errorf("admit archive: %w", err)
 }
 
-// bounded keeps the first 4 KiB of what the child complains about.
-type bounded struct{ text bytes.Buffer }
+// cappedBuffer keeps the first 4 KiB of the child's error output.
+type cappedBuffer struct{ text bytes.Buffer }
 
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := 4096 - b.text.Len(); room > 0 {
-		b.text.Write(p[:min(len(p), room)])
+func (b *cappedBuffer) Write(p []byte) (int, error) {
+	if free := 4096 - b.text.Len(); free > 0 {
+		b.text.Write(p[:min(len(p), free)])
 	}
 	return len(p), nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// CompileDefaults are the limits of a compile stage whose manifest sets none:
-// compilers take more of everything than what they make, but for output.
+// CompileDefaults returns the limits of a compile stage for a manifest that sets none. Except for
+// output, compilers need more of every resource than the programs they compile.
 func CompileDefaults() api.Limits {
 	return api.Limits{
 		Wall: api.Duration(30 * time.Second), Memory: 1 * api.GiB, CPUs: 1, Weight: 1024, Pids: 256,
@@ -18,13 +18,13 @@ func CompileDefaults() api.Limits {
 	}
 }
 
-// The placeholders of commands. The second group stands for any number of words,
-// so it must be a word of its own.
+// The placeholders of commands. Those in argPlaceholders stand for any number of arguments, so each must
+// be a whole argument of the command.
 var (
-	placeholder  = regexp.MustCompile(`\{[a-z_]+\}`)
-	inWords      = []string{"{source}", "{stem}", "{memory_mib}", "{heap_mib}", "{stack_kib}"}
-	ownWords     = []string{"{sources}", "{flags}"}
-	withoutFlags = []string{"{sources}"}
+	placeholder            = regexp.MustCompile(`\{[a-z_]+\}`)
+	inlinePlaceholders     = []string{"{source}", "{stem}", "{memory_mib}", "{heap_mib}", "{stack_kib}"}
+	argPlaceholders        = []string{"{sources}", "{flags}"}
+	argPlaceholdersNoFlags = []string{"{sources}"}
 )
 
 func (l Language) checkCompile() error {
@@ -35,7 +35,7 @@ func (l Language) checkCompile() error {
 		return err
 	}
 	if len(l.Compile) > 0 && len(l.Syntax) > 0 {
-		return wrong("syntax", "syntax is for languages without compile: the compiler says what is wrong")
+		return fieldErrorf("syntax", "syntax is only for languages without compile: the compiler reports syntax errors")
 	}
 	if len(l.Compile) == 0 {
 		for _, f := range []struct {
@@ -46,50 +46,50 @@ func (l Language) checkCompile() error {
 			{"compile_env", len(l.CompileEnv) > 0}, {"compile_limits", l.CompileLimits != (api.Limits{})}, {"compile_tier", l.CompileTier != ""},
 		} {
 			if f.set {
-				return wrong(f.name, "%s is about the compile stage, and compile is missing", f.name)
+				return fieldErrorf(f.name, "%s configures the compile stage, but compile is missing", f.name)
 			}
 		}
 		return nil
 	}
-	own, offers := ownWords, len(l.Flags)+len(l.FlagPatterns) > 0
-	if !offers {
-		own = withoutFlags
+	placeholders, hasFlags := argPlaceholders, len(l.Flags)+len(l.FlagPatterns) > 0
+	if !hasFlags {
+		placeholders = argPlaceholdersNoFlags
 	}
-	if err := checkPlaceholders("compile", l.Compile, own); err != nil {
+	if err := checkPlaceholders("compile", l.Compile, placeholders); err != nil {
 		return err
 	}
 	switch {
 	case !slices.Contains(l.Compile, "{sources}") && !slices.ContainsFunc(l.Compile, func(w string) bool { return strings.Contains(w, "{source}") }):
-		return wrong("compile", "compile mentions neither {sources} nor {source}: write where the names of the sources go")
+		return fieldErrorf("compile", "compile mentions neither {sources} nor {source}: add one where the names of the sources belong")
 	case len(l.Artifacts) == 0:
-		return wrong("artifacts", "artifacts is missing: name the files that compile makes and run needs, such as [main]")
-	case offers && !slices.Contains(l.Compile, "{flags}"):
-		return wrong("compile", "flags are offered, and compile does not mention {flags}: write where they go")
+		return fieldErrorf("artifacts", "artifacts is missing: name the files that compile makes and run needs, such as [main]")
+	case hasFlags && !slices.Contains(l.Compile, "{flags}"):
+		return fieldErrorf("compile", "flags are allowed, but compile does not mention {flags}: add it where the flags belong")
 	}
 	for _, f := range l.DefaultFlags {
-		if !l.offers(f) {
-			return wrongWord("default_flags", f, "default_flags: %q is not among flags", f)
+		if !l.allowsFlag(f) {
+			return valueErrorf("default_flags", f, "default_flags: %q is not among flags", f)
 		}
 	}
 	for _, a := range l.Artifacts {
 		if err := api.FileName(a); err != nil {
-			return wrongWord("artifacts", a, "artifacts: %w", err)
+			return valueErrorf("artifacts", a, "artifacts: %w", err)
 		}
 	}
 	return nil
 }
 
-// checkPlaceholders refuses those nobody knows, and those that cannot stand where
-// they do.
-func checkPlaceholders(field string, words, own []string) error {
-	for _, w := range words {
-		for _, p := range placeholder.FindAllString(w, -1) {
+// checkPlaceholders refuses unknown placeholders, and those in own that are only a part of an
+// argument.
+func checkPlaceholders(field string, command, own []string) error {
+	for _, arg := range command {
+		for _, p := range placeholder.FindAllString(arg, -1) {
 			switch {
-			case slices.Contains(inWords, p):
+			case slices.Contains(inlinePlaceholders, p):
 			case !slices.Contains(own, p):
-				return wrongWord(field, w, "%s: %s means nothing here: there are %s", field, p, strings.Join(slices.Concat(inWords, own), " "))
-			case w != p:
-				return wrongWord(field, w, "%s: %q: %s stands for several words, so it must be a word of its own", field, w, p)
+				return valueErrorf(field, arg, "%s: placeholder %s is not allowed here: use one of %s", field, p, strings.Join(slices.Concat(inlinePlaceholders, own), " "))
+			case arg != p:
+				return valueErrorf(field, arg, "%s: %q: %s stands for several arguments, so it must be a separate argument", field, arg, p)
 			}
 		}
 	}

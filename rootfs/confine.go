@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the only user left once the admission child is confined.
+// nobody is the uid and gid of the admission child after confine.
 const nobody = 65534
 
-// confine takes from the calling process everything but its open descriptors 0,
-// 1 and 2: it ends in an empty root, as nobody, without capabilities, unable to
-// make a file or a process, and limited to the system calls in childCalls. The
-// namespaces are the parent's doing. There is no way back.
+// confine takes everything from the calling process except its open descriptors 0, 1 and 2.
+// Afterwards the process has an empty root directory, runs as nobody without capabilities, cannot
+// create a file or a process, and may only make the system calls in childCalls. The parent has
+// already made the namespaces. confine cannot be undone.
 //
 // It expects an empty directory as descriptor 3.
 func confine(b Bounds) error {
@@ -52,7 +52,7 @@ func confine(b Bounds) error {
 			return fmt.Errorf("limit %s: %w", l.name, err)
 		}
 	}
-	// A soft brake below the hard one, so that the collector works in time.
+	// A soft limit below the hard one, so that the garbage collector runs in time.
 	debug.SetMemoryLimit(childMemory / 2)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("prctl dumpable: %w", err)
@@ -60,9 +60,9 @@ func confine(b Bounds) error {
 	return loadFilter(childFilter())
 }
 
-// openDescriptors lists those above 2, whoever left them open, but for the Go
-// runtime's poller, which is no way out. The runtime's handles on the processor
-// limits are among them: with GOMAXPROCS set it never reads those.
+// openDescriptors lists the open descriptors above 2, except those of the Go runtime's poller,
+// which give no access to anything. The list includes the runtime's handles on the processor
+// limits: with GOMAXPROCS set, the runtime never reads them.
 func openDescriptors() ([]int, error) {
 	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -90,8 +90,8 @@ func openDescriptors() ([]int, error) {
 	}
 }
 
-// childMemory bounds what the child may map for writing: twice the largest
-// window and room to spare.
+// childMemory limits the memory that the child may map for writing. It is well above twice the
+// largest window.
 const childMemory = 1 << 30
 
 type rlimit struct {
@@ -110,7 +110,7 @@ func childLimits(b Bounds) []rlimit {
 		{"memlock", unix.RLIMIT_MEMLOCK, 0},
 		{"cpu", unix.RLIMIT_CPU, uint64(b.Time.Seconds()) + 1},
 	}
-	if !raceDetector { // whose shadow memory is larger than any sensible limit
+	if !raceDetector { // the race detector's shadow memory exceeds any sensible limit
 		limits = append(limits, rlimit{"data", unix.RLIMIT_DATA, childMemory})
 	}
 	return limits
@@ -119,11 +119,10 @@ func childLimits(b Bounds) []rlimit {
 // AdmitArg is the only argument of the admission child.
 const AdmitArg = "admit"
 
-// AdmitMain is the admission child: brigd calls it when it is started as
-// "brigd admit", and a test binary that imports images from its TestMain. It
-// confines the process, then turns the archive on in into a canonical stream on
-// out, and returns the exit status. It must be called before anything else has
-// started goroutines or opened descriptors.
+// AdmitMain is the main function of the admission child. brigd calls it when it is started as
+// "brigd admit"; a test binary that imports images calls it from its TestMain. It confines the
+// process, then turns the archive on in into a canonical stream on out, and returns the exit
+// status. It must be called before anything else starts goroutines or opens descriptors.
 func AdmitMain(in, out *os.File) int {
 	b, err := boundsFromEnv()
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// emptyDir makes the directory a child is locked into.
+// emptyDir makes the directory that a child is confined to.
 func emptyDir(t *testing.T) *os.File {
 	t.Helper()
 	needRoot(t)
@@ -89,7 +89,7 @@ func TestAdmissionChildHasNothing(t *testing.T) {
 	}
 }
 
-// probes are attempts to leave, each tried by a confined child of its own.
+// probes are attempts to escape. Each runs in its own confined child.
 var probes = map[string]func() error{
 	"open a file":     func() error { _, err := os.Open("/"); return err },
 	"make a socket":   func() error { _, err := net.Dial("udp", "127.0.0.1:9"); return err },
@@ -130,7 +130,7 @@ func probeMain() int {
 	return 0
 }
 
-// probe runs one of them and returns how the child ended.
+// probe runs one of the probes and returns how the child ended.
 func probe(t *testing.T, name string) error {
 	t.Helper()
 	c := newChild(t.Context(), emptyDir(t), Bounds{}.withDefaults())
@@ -157,7 +157,7 @@ func TestAdmissionChildCannotMapWithoutEnd(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector maps more than any limit")
 	}
-	if err := probe(t, hungry); err == nil || !strings.Contains(err.Error(), "out of memory") && !strings.Contains(err.Error(), "cannot allocate") && !strings.Contains(err.Error(), "takes more memory") {
+	if err := probe(t, hungry); err == nil || !strings.Contains(err.Error(), "out of memory") && !strings.Contains(err.Error(), "cannot allocate") && !strings.Contains(err.Error(), "needs more memory") {
 		t.Errorf("it ended with %v; want it out of memory", err)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildBase is the first host uid and gid of the 65,536 a build's root and its
-// users stand for. No allocation of the usual distributions reaches it.
+// buildBase is the first of the 65,536 host uids and gids that a build's root and its users map to.
+// The id ranges that the usual distributions allocate end below it.
 const buildBase = 2_000_000_000
 
-// A debianBuild is one image on its way.
+// A debianBuild is the build of one image.
 type debianBuild struct {
 	recipe     Recipe
 	dir        *buildDir
@@ -31,10 +31,9 @@ type debianBuild struct {
 
 // buildDebian writes the tar of a Debian tree to out.
 //
-// apt, mmdebstrap, its hooks and every program of the packages run as the root of a
-// user namespace that maps to nobody on the host, in a pid and a mount namespace
-// that end with them: host root runs nothing that was downloaded
-// (TestBuildNeverRunsAsHostRoot).
+// apt, mmdebstrap, its hooks and every program of the packages run as the root of a user namespace
+// that maps to unprivileged ids on the host, in a pid and a mount namespace that end with them.
+// Host root runs nothing that was downloaded (TestBuildNeverRunsAsHostRoot).
 func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (err error) {
 	tools := []string{"mmdebstrap", "apt-get", "tar", "unshare", "dpkg-deb", "update-alternatives"}
 	if r.NPM != "" {
@@ -52,7 +51,7 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	b := &debianBuild{recipe: r.onBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log, step: o.Step}
+	b := &debianBuild{recipe: r.withBase(), dir: w, cache: o.Cache, aptOptions: aptOptions(ctx), log: o.Log, step: o.Step}
 	if err := errors.Join(b.write("sources.sources", sources), b.write("finish.sh", b.variables()+b.recipe.Finish), b.write("status", "")); err != nil {
 		return err
 	}
@@ -62,29 +61,30 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (
 	if err := b.fetchNPM(ctx); err != nil {
 		return err
 	}
-	says := &tail{w: o.Log}
+	output := &tail{w: o.Log}
 	cmd := exec.CommandContext(ctx, "mmdebstrap", b.mmdebstrapArgs()...)
-	cmd.Stdout, cmd.Stderr = out, stageWatch{says, b.step}
+	cmd.Stdout, cmd.Stderr = out, stageProgress{output, b.step}
 	b.confine(cmd)
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("mmdebstrap: %w; it said last:\n%s", errors.Join(context.Cause(ctx), err), says)
+		return fmt.Errorf("mmdebstrap: %w; its last output:\n%s", errors.Join(context.Cause(ctx), err), output)
 	}
 	return nil
 }
 
-// variables are what Finish and what runs before it find things by.
+// variables returns the assignments of the shell variables with which Finish, and the scripts that
+// run before it, find their directories.
 func (b *debianBuild) variables() string {
 	return "node_modules=" + b.dir.file("npm/node_modules") + "\ndebs=" + b.dir.file("debs") + "\naside=" + b.dir.file("aside") + "\n"
 }
 
 func (b *debianBuild) write(name, text string) error { return b.dir.writeOwned(name, text) }
 
-// confine makes a tool run as the build's user, in namespaces that end with it.
+// confine makes a tool run as the build's user, in namespaces that end with the tool.
 func (b *debianBuild) confine(cmd *exec.Cmd) {
 	cmd.Dir, cmd.Env = "/", buildEnv(b.recipe, b.dir.path)
 	cmd.WaitDelay = waitDelay
 	if os.Geteuid() != 0 {
-		return // mmdebstrap makes the namespace itself, with newuidmap
+		return // mmdebstrap makes the user namespace itself, with newuidmap
 	}
 	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: buildBase, Size: 65536}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -94,8 +94,8 @@ func (b *debianBuild) confine(cmd *exec.Cmd) {
 	}
 }
 
-// mmdebstrapArgs is the command line. Variant extract unpacks packages without
-// configuring them: no maintainer script runs in the tree (debianAlternatives).
+// mmdebstrapArgs returns the command line. Variant extract unpacks packages without configuring
+// them: no maintainer script runs in the tree (but see debianAlternatives).
 func (b *debianBuild) mmdebstrapArgs() []string {
 	r := b.recipe
 	args := []string{"--mode=unshare", "--variant=extract", "--format=tar", "--include=" + strings.Join(r.Packages, ",")}
@@ -109,13 +109,14 @@ func (b *debianBuild) mmdebstrapArgs() []string {
 		args = append(args, "--aptopt="+opt)
 	}
 	return append(args,
-		// What is fetched is not fetched again; links where the file system and the owner allow them.
+		// Fetched packages are not fetched again. They are hard links where the file system and the
+		// owner allow that, else copies.
 		"--setup-hook=set -eu; mkdir -p \"$1/var/cache/apt/archives\" \"$1/var/lib/apt/lists\"; "+
 			"find "+b.dir.file("debs")+" -maxdepth 1 -name '*.deb' -exec cp --link -t \"$1/var/cache/apt/archives\" {} + 2>/dev/null || "+
 			"find "+b.dir.file("debs")+" -maxdepth 1 -name '*.deb' -exec cp --remove-destination -t \"$1/var/cache/apt/archives\" {} +; "+
 			"find "+b.dir.file("apt/lists")+" -maxdepth 1 -type f ! -name lock -exec cp -p -t \"$1/var/lib/apt/lists\" {} +",
 		"--extract-hook=sh -eu "+b.dir.file("finish.sh")+" \"$1\"",
-		// Its clean-up expects the package manager that finish.sh has removed.
+		// mmdebstrap's clean-up expects the package manager, which finish.sh has removed.
 		"--skip=cleanup/apt,cleanup/mmdebstrap",
 		r.Suite, "-", b.dir.file("sources.sources"))
 }
@@ -143,12 +144,12 @@ func needTools(names ...string) error {
 	return nil
 }
 
-// A buildDir is where a build happens, under a path its unprivileged user can
-// reach and owned by it.
-type buildDir struct{ *work }
+// A buildDir is the working directory of a build. The build's unprivileged user owns it and can
+// reach its path.
+type buildDir struct{ *stagingDir }
 
-// newBuildDir makes one, and removes those whose build was killed; the packages
-// they have go to the cache, where each is checked before it is used.
+// newBuildDir makes a buildDir and removes those of killed builds. It moves their packages to the
+// cache, where each package is checked before it is used.
 func newBuildDir(cache string) (*buildDir, error) {
 	// Not /tmp, which is often small and mounted nodev.
 	const parent, prefix = "/var/tmp", "brig-build-"
@@ -158,19 +159,19 @@ func newBuildDir(cache string) (*buildDir, error) {
 	}
 	for _, path := range stale {
 		var st unix.Stat_t
-		// Anyone may make a directory there; only what a build made is ours to remove.
+		// Any user may make a directory there; remove only those that a build made.
 		if unix.Lstat(path, &st) == nil && isDir(st) && (st.Uid == buildBase || int(st.Uid) == os.Geteuid()) {
-			if err := errors.Join(salvageDebs(path, cache), cleanWork(path)); err != nil {
-				return nil, fmt.Errorf("remove what an earlier build left: %w", err)
+			if err := errors.Join(salvageDebs(path, cache), cleanStagingDir(path)); err != nil {
+				return nil, fmt.Errorf("remove the directory of an earlier build: %w", err)
 			}
 		}
 	}
-	dir, err := makeWork(parent, prefix)
+	dir, err := makeStagingDir(parent, prefix)
 	if err != nil {
 		return nil, err
 	}
 	w := &buildDir{dir}
-	err = w.own(w.path)
+	err = w.chown(w.path)
 	for _, name := range []string{"debs", "debs/partial", "aside", "apt", "apt/lists", "apt/lists/partial"} {
 		err = errors.Join(err, w.mkdirOwned(name))
 	}
@@ -182,13 +183,13 @@ func newBuildDir(cache string) (*buildDir, error) {
 
 func (w *buildDir) file(name string) string { return filepath.Join(w.path, name) }
 
-func (w *buildDir) own(path string) error {
+func (w *buildDir) chown(path string) error {
 	if os.Geteuid() != 0 {
 		info, err := os.Stat(path)
 		if err != nil || !info.IsDir() {
 			return err
 		}
-		return os.Chmod(path, 0o755) // mmdebstrap's user is another than ours
+		return os.Chmod(path, 0o755) // mmdebstrap runs as another user than brig
 	}
 	return os.Lchown(path, buildBase, buildBase)
 }
@@ -197,10 +198,10 @@ func (w *buildDir) writeOwned(name, text string) error {
 	if err := writeFile(w.file(name), []byte(text)); err != nil {
 		return err
 	}
-	return w.own(w.file(name))
+	return w.chown(w.file(name))
 }
 
-// tail passes on what a tool says and remembers the end of it.
+// tail passes the output of a tool on and remembers the end of it.
 type tail struct {
 	w    io.Writer
 	last []byte

@@ -114,7 +114,7 @@ func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 	if err := os.Symlink("/etc/hostname", filepath.Join(build, "evil.deb")); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // saving again changes nothing
+	for range 2 { // saving twice changes nothing
 		if err := saveDebs(build, cache); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 		case strings.HasSuffix(path, "_b_1%3a2_amd64.deb"):
 			err = os.WriteFile(path, []byte("package B"), 0o644) // damaged, of the same size
 		case strings.HasSuffix(path, "_c_1_all.deb"):
-			err = os.Chtimes(path, time.Time{}, time.Now().Add(-debAge-time.Hour))
+			err = os.Chtimes(path, time.Time{}, time.Now().Add(-maxDebAge-time.Hour))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +150,7 @@ func TestPackageCacheTrustsOnlyWhatItCanCheck(t *testing.T) {
 	}
 }
 
-func TestWhatABuildThatWasKilledDownloadedIsKept(t *testing.T) {
+func TestKilledBuildKeepsItsDownloads(t *testing.T) {
 	build, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
 	if err := os.MkdirAll(filepath.Join(build, "debs/partial"), 0o755); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestWhatABuildThatWasKilledDownloadedIsKept(t *testing.T) {
 	}
 }
 
-func TestPackagesAreTakenForWhatTheIndexSays(t *testing.T) {
+func TestPackagesMustMatchTheIndex(t *testing.T) {
 	sum := strings.Repeat("a1", 32)
 	d, err := parsePrintedURI("'http://m.test/pool/a_1%3a2_all.deb' a_1%3a2_all.deb 123 SHA256:" + sum + "\n")
 	if want := (wantedDeb{"a_1%3a2_all.deb", 123, sum}); err != nil || d != want {
@@ -222,7 +222,7 @@ func TestBuildFromADeadMirrorFailsWithItsReasonAndLeavesNothing(t *testing.T) {
 	noBuildLeft(t)
 }
 
-// noBuildLeft fails when a build directory is there whose build is over.
+// noBuildLeft fails if there is a build directory whose build has ended.
 func noBuildLeft(t *testing.T) {
 	t.Helper()
 	left, err := filepath.Glob("/var/tmp/brig-build-*")
@@ -232,7 +232,7 @@ func noBuildLeft(t *testing.T) {
 	for _, path := range left {
 		dir, err := os.Open(path)
 		if err != nil {
-			continue // another build's, gone by now
+			continue // another build removed it
 		}
 		if flock(dir, unix.LOCK_EX|unix.LOCK_NB) == nil {
 			t.Errorf("left behind: %s", path)

@@ -11,12 +11,12 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// maxWindow bounds what a decompressor remembers: zstd --ultra -22 asks for
-// 128 MiB, xz -9 for 64.
+// maxWindow limits the window or dictionary of a decompressor: zstd --ultra -22 needs 128 MiB,
+// xz -9 needs 64.
 const maxWindow = 128 << 20
 
-// decompress recognises the compression of r by its first bytes. A plain tar is
-// whatever is none of the others; the tar reader judges it.
+// decompress detects the compression of r by its first bytes. Anything else counts as a plain tar,
+// and the tar reader decides whether it is one.
 func decompress(r io.Reader) (io.Reader, error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	magic, err := br.Peek(6)
@@ -32,14 +32,14 @@ func decompress(r io.Reader) (io.Reader, error) {
 		return zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(2*maxWindow))
 	case bytes.HasPrefix(magic, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
-		// The dictionary is allocated at once, whatever the archive holds, and a runtime that is
-		// short of memory dies in several ways (IMG-30).
-		head, err := br.Peek(12 + 1024) // the header of the stream and the longest of a block
+		// The decompressor allocates the whole dictionary at once, even for a small archive, and
+		// the Go runtime dies in several ways when memory is short (IMG-30).
+		head, err := br.Peek(12 + 1024) // the stream header and the longest block header
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
 		if size := xzDictionary(head); size > maxWindow {
-			return nil, &refusal{kind: kindTooLarge, reason: fmt.Sprintf("to unpack it takes a dictionary of %d MiB, and %d is the most: compress it with a smaller one, as xz -9 does", size>>20, maxWindow>>20)}
+			return nil, &refusal{kind: kindTooLarge, reason: fmt.Sprintf("unpacking it needs a dictionary of %d MiB; the limit is %d MiB: compress it with a smaller one, for example with xz -9", size>>20, maxWindow>>20)}
 		}
 		return xz.NewReader(br)
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// IMG-30: an .xz whose header asks for a dictionary above 128 MiB is refused as what it is,
-// and not as a failure of brig's. The same archive with its own small dictionary is stored.
+// IMG-30: an .xz whose header requests a dictionary above 128 MiB is refused as too large, and not
+// reported as a failure of brig. The control, the same archive with its own small dictionary, is
+// stored.
 func TestImportOfAHugeDictionary(t *testing.T) {
 	s := newStore(t)
 	var small bytes.Buffer
@@ -29,11 +30,11 @@ func TestImportOfAHugeDictionary(t *testing.T) {
 	for code, dictionary := range map[byte]string{31: "192", 36: "1024", 37: "1536", 40: "4095"} {
 		huge := withDictionary(t, small.Bytes(), code)
 		_, err := s.Import(t.Context(), bytes.NewReader(huge), Options{Name: "huge"})
-		if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "a dictionary of "+dictionary+" MiB, and 128 is the most") {
+		if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "a dictionary of "+dictionary+" MiB; the limit is 128 MiB") {
 			t.Errorf("%s MiB: %v; want ErrTooLarge, and the dictionary named", dictionary, err)
 		}
 	}
-	// Behind the first, what is asked for is found when there is no memory for it.
+	// In a later block, a large dictionary is only detected when there is no memory for it.
 	second := append(bytes.Clone(small.Bytes()), withDictionary(t, small.Bytes(), 37)...)
 	if _, err := s.Import(t.Context(), bytes.NewReader(second), Options{Name: "huge"}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("in the second stream: %v; want ErrTooLarge", err)
@@ -47,10 +48,10 @@ func TestImportOfAHugeDictionary(t *testing.T) {
 	}
 }
 
-// IMG-30: the header of a block is read as it is written, also with sizes before its filter;
-// and what is no header asks for nothing.
+// IMG-30: the header of a block is parsed correctly, also with sizes before its filter. Invalid
+// headers give a size of 0.
 func TestXzDictionary(t *testing.T) {
-	block := func(inside ...byte) []byte { // a stream's header, and a block's with its size and checksum
+	block := func(inside ...byte) []byte { // stream header, then block header with size and checksum
 		for (len(inside)+5)%4 != 0 {
 			inside = append(inside, 0)
 		}
@@ -81,9 +82,9 @@ func TestXzDictionary(t *testing.T) {
 	}
 }
 
-// IMG-30: a child that dies for lack of memory has met an archive's bounds, whatever its
-// runtime says of it; one that dies of something else is a failure of brig's.
-func TestDeathForLackOfMemoryIsTheArchives(t *testing.T) {
+// IMG-30: if a child dies for lack of memory, the archive is over its bounds, whatever message its
+// runtime prints. Any other death of a child is a failure of brig.
+func TestDeathForLackOfMemoryIsAnArchiveError(t *testing.T) {
 	for text, want := range map[string]string{
 		"fatal error: runtime: out of memory\n\ngoroutine 1":                                     kindTooLarge,
 		"runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\n": kindTooLarge,
@@ -96,8 +97,8 @@ func TestDeathForLackOfMemoryIsTheArchives(t *testing.T) {
 	}
 }
 
-// withDictionary is the .xz with the header of its first block asking for a dictionary of
-// the size that code stands for (xz file format 1.2.0, 3.1 and 5.3.1).
+// withDictionary returns the .xz with the dictionary size in the header of its first block replaced
+// by the size that code stands for (xz file format 1.2.0, 3.1 and 5.3.1).
 func withDictionary(t *testing.T, archive []byte, code byte) []byte {
 	t.Helper()
 	huge := bytes.Clone(archive)

@@ -1,13 +1,13 @@
-// Package rootfs turns tarballs nobody trusts into directory trees a cell can
-// use as its root, keeps them by digest, and builds brig's own.
+// Package rootfs turns untrusted tarballs into directory trees that a cell can use as its root,
+// stores them by digest, and builds brig's own images.
 //
-// An archive passes three hands. The agent pipes its bytes, unread, into a child
-// without privileges (AdmitMain), which decompresses it, applies the admission
-// policy (admit) and writes what is left in a format of our own. The agent
-// decodes that (decoder), which is the only thing root ever parses, and writes
-// the tree through directory handles (tree). A digest of the bytes as given
-// names the result; nothing is listed in the store before it is whole.
+// An import has three stages. The agent pipes the bytes of the archive, without parsing them, into
+// a child process without privileges (AdmitMain). The child decompresses the archive, applies the
+// admission policy (admit) and writes the admitted members in brig's canonical format. The agent
+// decodes that format (decoder), which is the only thing that root parses, and writes the tree
+// through directory handles (tree). The digest of the original archive names the result. The store
+// lists an image only when it is complete.
 //
-// Every member of a stored tree belongs to root and is writable by root alone,
-// whatever the archive said: no slot can alter what another one reads.
+// Every member of a stored tree belongs to root and is writable by root alone, whatever the
+// archive said: no slot can alter what another one reads.
 package rootfs

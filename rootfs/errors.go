@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// Sentinels to branch on. The errors that wrap them name the image, the member
-// or the figure, and the cure.
+// Sentinel errors for callers to test for. The errors that wrap them name the image, the member or
+// the number, and the remedy.
 var (
-	ErrName      = errors.New("not a name an image can have")
+	ErrName      = errors.New("invalid image name")
 	ErrNotFound  = errors.New("no such image")
 	ErrTruncated = errors.New("archive ends too early")
-	ErrMalformed = errors.New("not an archive brig reads")
-	ErrTooLarge  = errors.New("archive is over a limit")
-	ErrDigest    = errors.New("archive has another digest than expected")
+	ErrMalformed = errors.New("unsupported archive")
+	ErrTooLarge  = errors.New("archive exceeds a limit")
+	ErrDigest    = errors.New("archive does not have the expected digest")
 )
 
 // An UnsafeError is a member the admission policy refuses.
 type UnsafeError struct {
-	Member string // its name as the archive spells it, perhaps cut short
+	Member string // the name as in the archive, perhaps truncated
 	Reason string
 }
 
@@ -26,9 +26,9 @@ func (e *UnsafeError) Error() string {
 	return fmt.Sprintf("unsafe archive: member %q %s", e.Member, e.Reason)
 }
 
-// A refusal is what the admission child reports on its standard error: one word
-// for the kind, the member it concerns, the reason. The words are the protocol
-// between two copies of the same binary.
+// A refusal is what the admission child reports on its standard error: the kind in one word, the
+// member it concerns, and the reason. The kinds are a protocol between two copies of the same
+// binary.
 type refusal struct {
 	kind, member, reason string
 }
@@ -43,7 +43,7 @@ const (
 
 func (r *refusal) Error() string { return r.err().Error() }
 
-// err is the error a caller of Import sees.
+// err converts the refusal to the error that a caller of Import gets.
 func (r *refusal) err() error {
 	sentinel := map[string]error{kindTruncated: ErrTruncated, kindMalformed: ErrMalformed, kindTooLarge: ErrTooLarge}[r.kind]
 	switch {

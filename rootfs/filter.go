@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childCalls are the system calls the admission child may make: what the Go
-// runtime (and, in a cgo build, glibc's threads) needs to read one stream and
-// write another. Anything else ends the process. This list is not a profile for
-// programs; package seccomp has those.
+// childCalls are the system calls that the admission child may make: those that the Go runtime
+// (and, in a cgo build, glibc's threads) needs to read one stream and write another. Any other call
+// kills the process. This list is not a profile for programs; those are in package seccomp.
 var childCalls = []uint32{
 	// The two streams.
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_FCNTL, unix.SYS_PREAD64,
@@ -29,17 +28,17 @@ var childCalls = []uint32{
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
 }
 
-// Offsets in struct seccomp_data (linux/seccomp.h); the argument's low half, both
-// supported machines being little-endian.
+// Offsets in struct seccomp_data (linux/seccomp.h). dataArg0 is the low half of the argument,
+// because both supported architectures are little-endian.
 const (
 	dataNumber = 0
 	dataArch   = 4
 	dataArg0   = 16
 )
 
-// childFilter is the program: kill on a foreign architecture or a number that is
-// not listed, refuse clone3 so that libc falls back to clone, whose flags a
-// filter can see, and let clone make threads only.
+// childFilter returns the BPF program of the filter. It kills the process on a foreign architecture
+// or an unlisted number. It refuses clone3, so that libc falls back to clone, because a filter can
+// check the flags of clone. It allows clone only for threads.
 func childFilter() []unix.SockFilter {
 	load := func(off uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: off}
@@ -62,7 +61,7 @@ func childFilter() []unix.SockFilter {
 	const errno = unix.SECCOMP_RET_ERRNO
 	return append(f,
 		equal(unix.SYS_CLONE3, 0, 1), ret(errno|uint32(unix.ENOSYS)),
-		// The runtime names its mappings with prctl(PR_SET_VMA) and does without.
+		// The runtime names its mappings with prctl(PR_SET_VMA), but works without it.
 		equal(unix.SYS_PRCTL, 0, 1), ret(errno|uint32(unix.EINVAL)),
 		equal(unix.SYS_CLONE, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
 		load(dataArg0),
@@ -72,8 +71,8 @@ func childFilter() []unix.SockFilter {
 	)
 }
 
-// loadFilter puts the program in force for every thread of the process
-// (SECCOMP_FILTER_FLAG_TSYNC, Linux 3.17), and no_new_privs with it.
+// loadFilter sets no_new_privs and loads the filter for every thread of the process
+// (SECCOMP_FILTER_FLAG_TSYNC, Linux 3.17).
 func loadFilter(f []unix.SockFilter) error {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()

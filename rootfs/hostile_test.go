@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The controls of the archives that Import refuses or tames: an unpacker that
-// believes them does the harm, in a directory of the test, or the kernel lets it.
-// Without these a refusal would show nothing but that the archive is odd.
-func TestHostileArchivesHarmThoseWhoBelieveThem(t *testing.T) {
+// The controls for the archives that Import refuses or makes harmless: an unpacker that trusts the
+// archive does the damage, in a directory of the test, and the kernel permits it. Without these
+// controls, a refusal would only show that the archive is unusual.
+func TestHostileArchivesHarmATrustingUnpacker(t *testing.T) {
 	needRoot(t)
-	const own = "base/r" // where the trusting one unpacks; beside it is what it must not touch
+	const own = "base/r" // the trusting unpacker unpacks here; it must not touch anything next to it
 	for _, tt := range []struct {
 		name string
 		ms   members
-		hurt string // what is then outside, or wrong inside
+		hurt string // the resulting path outside, or the harmful one inside
 	}{
 		{"IMG-01 dot-dot", members{file("../x", "1")}, "base/x"},
 		{"IMG-01 dot-dot behind a directory", members{dir("a"), file("a/../../x", "1")}, "base/x"},
@@ -55,7 +55,7 @@ func TestHostileArchivesHarmThoseWhoBelieveThem(t *testing.T) {
 			for _, h := range tt.ms {
 				h.Name = strings.Replace(h.Name, "ROOT", top, 1)
 			}
-			believe(t, filepath.Join(top, own), tarOf(t, tt.ms...))
+			unpackTrusting(t, filepath.Join(top, own), tarOf(t, tt.ms...))
 			var st, secret unix.Stat_t
 			if err := unix.Lstat(filepath.Join(top, tt.hurt), &st); err != nil {
 				t.Fatalf("the archive does no harm: %v", err)
@@ -74,14 +74,14 @@ func TestHostileArchivesHarmThoseWhoBelieveThem(t *testing.T) {
 	}
 }
 
-// capable is a file that asks for CAP_NET_RAW.
+// capable returns a file that has the capability CAP_NET_RAW.
 func capable(name string) *tar.Header {
 	return with(file(name, "x"), func(h *tar.Header) {
 		h.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}
 	})
 }
 
-// attributes is how many bytes of names of attributes a file has.
+// attributes returns the length in bytes of the list of a file's extended attribute names.
 func attributes(t *testing.T, path string) int {
 	t.Helper()
 	n, err := unix.Llistxattr(path, nil)
@@ -91,21 +91,21 @@ func attributes(t *testing.T, path string) int {
 	return n
 }
 
-// believe unpacks as a trusting program does: by joining names, over what is there.
-func believe(t *testing.T, dir string, archive []byte) {
+// unpackTrusting unpacks like a trusting program: it joins names and overwrites existing files.
+func unpackTrusting(t *testing.T, dir string, archive []byte) {
 	t.Helper()
 	r := tar.NewReader(bytes.NewReader(archive))
 	for {
 		h, err := r.Next()
 		if err != nil {
-			return // the end: the archive is ours
+			return // the end, as the test's archives are valid
 		}
 		at := filepath.Join(dir, h.Name)
 		if filepath.IsAbs(h.Name) {
 			at = h.Name
 		}
 		if h.Typeflag != tar.TypeDir {
-			_ = os.Remove(at) // of most there is nothing
+			_ = os.Remove(at) // most do not exist
 		}
 		switch h.Typeflag {
 		case tar.TypeDir:
@@ -134,10 +134,10 @@ func believe(t *testing.T, dir string, archive []byte) {
 	}
 }
 
-// The other controls: what is refused for one trait is taken without it.
-func TestBenignTwinsOfHostileArchivesAreTaken(t *testing.T) {
+// The opposite controls: an archive that is refused for one property is accepted without it.
+func TestBenignTwinsOfHostileArchivesAreAccepted(t *testing.T) {
 	for _, tt := range []struct {
-		name string // claim, with the case of the corpus
+		name string // attack id and case of the corpus
 		ms   members
 		has  string
 	}{
@@ -160,8 +160,8 @@ func TestBenignTwinsOfHostileArchivesAreTaken(t *testing.T) {
 	}
 }
 
-// IMG-19: the digest decides over the whole file, to its last byte; the control is
-// the same archive under its own digest.
+// IMG-19: the digest covers the whole file, to its last byte; the control is the same archive with
+// its own digest.
 func TestDigestIsOfEveryByte(t *testing.T) {
 	archive := tarOf(t, file("a", "1"))
 	padded := append(bytes.Clone(archive), make([]byte, 512)...)
@@ -175,8 +175,8 @@ func TestDigestIsOfEveryByte(t *testing.T) {
 	}
 }
 
-// IMG-21: what an image says about commands, hooks and environment is data. The
-// control: the same command, run, leaves its mark.
+// IMG-21: brig treats commands, hooks and environment in an image as data. The control: the same
+// command leaves its mark when it runs.
 func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	script := "#!/bin/sh\ntouch " + mark + "\n"
@@ -218,17 +218,17 @@ func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 	}
 }
 
-// IMG-14: ten GiB of zeros are refused before most of them are read: neither disk
-// nor memory can have grown by what was never made.
+// IMG-14: ten GiB of zeros are refused before most of them are generated, so they cannot have
+// filled disk or memory.
 func TestAnEndlessBombIsCheapToRefuse(t *testing.T) {
 	const whole, fair = 10 << 30, 1 << 30
 	for name, compress := range map[string]func(io.Writer) closer{"gzip": gzipWriter, "zstd": zstdWriter} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			had := peaks(t)
+			had := peakMemory(t)
 			in, out := io.Pipe()
 			made := make(chan int64)
-			go func() { // ends when its reader has gone
+			go func() { // ends when the reader is closed
 				z := compress(out)
 				w := tar.NewWriter(z)
 				err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "zeros", Size: whole, Mode: 0o644})
@@ -247,7 +247,7 @@ func TestAnEndlessBombIsCheapToRefuse(t *testing.T) {
 			if n := <-made; n > fair {
 				t.Errorf("%d bytes were made before it was refused; want less than %d", n, fair)
 			}
-			if grown := peaks(t) - had; grown > 256<<20 {
+			if grown := peakMemory(t) - had; grown > 256<<20 {
 				t.Errorf("memory grew by %d bytes", grown)
 			}
 			mustBeEmpty(t, s)
@@ -255,8 +255,8 @@ func TestAnEndlessBombIsCheapToRefuse(t *testing.T) {
 	}
 }
 
-// peaks is the most memory this process had, and its largest child, together.
-func peaks(t *testing.T) (n int64) {
+// peakMemory returns the sum of the peak memory of this process and that of its largest child.
+func peakMemory(t *testing.T) (n int64) {
 	t.Helper()
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
 		var ru unix.Rusage
@@ -268,9 +268,9 @@ func peaks(t *testing.T) (n int64) {
 	return n
 }
 
-// IMG-14: empty members that compress to nothing are stopped by their number; the
-// control is a tenth of the bound.
-func TestEntriesWithoutEnd(t *testing.T) {
+// IMG-14: a limit on the number of members stops an archive of empty members that compresses to
+// almost nothing; the control has a tenth of the limit.
+func TestTooManyEntriesAreRefused(t *testing.T) {
 	s := newStore(t)
 	var one bytes.Buffer
 	if err := tar.NewWriter(&one).WriteHeader(file("x", "")); err != nil {

@@ -63,7 +63,7 @@ func TestImportStoresEveryCompressionUnderItsDigest(t *testing.T) {
 
 func TestImportRefuses(t *testing.T) {
 	for _, tt := range []struct {
-		name string // claim, with the case of the corpus
+		name string // attack id and case of the corpus
 		ms   members
 	}{
 		{"IMG-01 dot-dot", members{file("../x", "")}},
@@ -116,7 +116,7 @@ func TestImportKeepsHostileLinksInside(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ms    members
-		where string // the file must be here inside the tree
+		where string // expected path of the file in the tree
 	}{
 		{"IMG-02 an absolute name loses its slash", members{file("/opt/x", "1")}, "opt/x"},
 		{"IMG-03 a file through a link that climbs", members{symlink("up", ".."), file("up/x", "1")}, "x"},
@@ -139,7 +139,7 @@ func TestImportKeepsHostileLinksInside(t *testing.T) {
 }
 
 func TestImportAccepts(t *testing.T) {
-	// IMG-09: what real archives hold and stricter unpackers broke on.
+	// IMG-09: members of real archives on which stricter unpackers failed.
 	old := unix.Umask(0o027)
 	defer unix.Umask(old)
 	s := newStore(t)
@@ -268,14 +268,14 @@ func gzipped(t testing.TB, b []byte) []byte {
 	return buf.Bytes()
 }
 
-// FIO-16: of a zip archive nothing is unpacked at all.
-func TestImportSaysWhatAFileIsThatIsNoArchive(t *testing.T) {
+// FIO-16: nothing of a zip archive is unpacked.
+func TestImportNamesTheFormatOfANonArchive(t *testing.T) {
 	s := newStore(t)
 	for what, content := range map[string][]byte{
 		"a zip archive":       []byte("PK\x03\x04 and so on"),
 		"compressed by bzip2": []byte("BZh91AY"),
 		"a program":           append([]byte("\x7fELF"), make([]byte, 2000)...),
-		"no tar archive":      []byte("short"),
+		"not a tar archive":   []byte("short"),
 		"JSON":                gzipped(t, []byte(`{"schemaVersion": 2}`)),
 		"no members":          tarOf(t),
 	} {

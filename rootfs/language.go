@@ -13,48 +13,49 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Language is one manifest: where a program in it runs, and how. In Compile and
-// Run stand {source} for the source file's name, {stem} for that without its
-// extension, {memory_mib} for the stage's memory limit in MiB, {heap_mib} for
-// what of it a managed heap may take, {stack_kib} for what a stack may take in KiB; in Compile, as words of their own, {sources}
-// for all source files and {flags} for the flags asked for.
+// A Language is one manifest: the image in which programs of the language run, and the commands
+// that compile and run them. Compile and Run may contain placeholders: {source} is the source
+// file's name, {stem} the name without its extension, {memory_mib} the stage's memory limit in MiB,
+// {heap_mib} the part of it that a managed heap may use, {stack_kib} the size in KiB that a stack
+// may have. In Compile, as whole arguments, {sources} stands for all source files and {flags} for
+// the requested flags.
 type Language struct {
 	Name       string
 	Aliases    []string
 	Version    string   // as users know it
 	Image      string   // stored name or digest
 	Extensions []string // of source files, without the dot
-	SourceFile string   // what the source is called in /box unless the request says otherwise
-	Needs      []string // paths in the image that the commands rely on; see Lacks
+	SourceFile string   // name of the source in /box, unless the request has another
+	Needs      []string // paths in the image that the commands rely on
 
 	Compile       []string          // command of the compile stage; empty: there is none
 	CompileEnv    map[string]string // over the basic environment, in the compile stage
 	CompileLimits api.Limits        // defaults of the compile stage; zero fields are those of CompileDefaults
-	Artifacts     []string          // names in /box that the run stage gets; a directory stands for all below it
-	Flags         []string          // all that a run may ask for, word by word (CMP-11)
-	FlagPatterns  []string          // regular expressions of further ones, each of which a word must match whole
-	DefaultFlags  []string          // where it names none
+	Artifacts     []string          // names in /box that the run stage gets; a directory with all below it
+	Flags         []string          // the flags that a run may request (CMP-11)
+	FlagPatterns  []string          // regular expressions of further flags; one must match the whole flag
+	DefaultFlags  []string          // for a run that requests none
 
-	Syntax         []string // command that reads a source and ends with another code than 0 where it is none of the language
+	Syntax         []string // command that checks a source; an exit code other than 0 means a syntax error
 	Run            []string
 	Env            map[string]string // over the basic environment
-	InteractiveEnv map[string]string // over Env when output is for a person
+	InteractiveEnv map[string]string // over Env when a person reads the output
 
 	Tier        string // seccomp profile of a run; empty: "default"
 	CompileTier string // of the compile stage; empty: "compile"
 	Proc        string // "pid", the default: only the run's own processes in /proc; or "full"
 
 	Limits       api.Limits // defaults of a run; zero fields are brig's own
-	TimeFactor   float64    // for judges who scale a task's time limit; 1 unless given
-	MemoryFactor float64    // likewise
-	OOMExitCode  int        // with which the runtime ends itself for lack of memory; 0: it does not
-	OOMSays      string     // what it writes to stderr right before that; empty: the peak of memory decides
+	TimeFactor   float64    // for judge systems that scale a task's time limit; default 1
+	MemoryFactor float64    // the same for the memory limit
+	OOMExitCode  int        // exit code of the runtime when it lacks memory; 0: it has none
+	OOMSays      string     // its stderr output right before that; empty: the peak of memory decides
 
 	patterns []*regexp.Regexp // FlagPatterns, compiled
 	file     string           // of the manifest, for errors
 }
 
-// manifest is a Language as written.
+// manifest is the YAML form of a Language.
 type manifest struct {
 	Name           string            `yaml:"name"`
 	Aliases        []string          `yaml:"aliases"`
@@ -84,13 +85,13 @@ type manifest struct {
 	OOMSays        string            `yaml:"oom_says"`
 }
 
-// ParseLanguage reads a manifest; file is for the errors, which name the line of
-// what is there and wrong.
+// ParseLanguage parses a manifest. file is used only in errors. An error about an existing field
+// names its line.
 func ParseLanguage(file string, text []byte) (Language, error) {
 	return parseLanguage(file, text, nil)
 }
 
-// parseLanguage holds the manifest's tiers to those that exist, where known is not nil.
+// parseLanguage parses a manifest. It refuses a tier that is not in known, unless known is nil.
 func parseLanguage(file string, text []byte, known []string) (Language, error) {
 	var m manifest
 	if err := decodeYAML(file, text, &m); err != nil {
@@ -114,7 +115,7 @@ func parseLanguage(file string, text []byte, known []string) (Language, error) {
 		err = l.check(known)
 	}
 	if err != nil {
-		var at *mistake
+		var at *manifestError
 		if errors.As(err, &at) && at.line(text) > 0 {
 			err = fmt.Errorf("line %d: %w", at.line(text), err)
 		}
@@ -131,16 +132,16 @@ func parseLanguage(file string, text []byte, known []string) (Language, error) {
 	return l, nil
 }
 
-// flagPatterns compiles patterns of flags. Each begins with a dash, so that none lets a file's
-// name or a file of options through (CMP-11).
+// flagPatterns compiles patterns of flags. Each must begin with a dash, so that no pattern allows a
+// file name or a file of options (CMP-11).
 func flagPatterns(patterns []string) (all []*regexp.Regexp, err error) {
 	for _, p := range patterns {
 		if !strings.HasPrefix(p, "-") {
-			return nil, wrongWord("flag_patterns", p, "flag_patterns: %q: begin it with a dash", p)
+			return nil, valueErrorf("flag_patterns", p, "flag_patterns: %q: begin it with a dash", p)
 		}
 		r, err := regexp.Compile(`\A(?:` + p + `)\z`)
 		if err != nil {
-			return nil, wrongWord("flag_patterns", p, "flag_patterns: %q: %v", p, err)
+			return nil, valueErrorf("flag_patterns", p, "flag_patterns: %q: %v", p, err)
 		}
 		all = append(all, r)
 	}
@@ -154,8 +155,8 @@ func factor(f *float64) float64 {
 	return *f
 }
 
-// manifestLimits reads limits as a request writes them, by way of JSON, so that
-// both know the same names and units.
+// manifestLimits decodes limits by way of JSON, so that manifests and requests have the same names
+// and units.
 func manifestLimits(field string, n yaml.Node) (api.Limits, error) {
 	var limits api.Limits
 	if n.IsZero() {
@@ -181,11 +182,11 @@ func manifestLimits(field string, n yaml.Node) (api.Limits, error) {
 	return limits, nil
 }
 
-// maxOOMSays bounds oom_says, which is looked for in the last 256 bytes of stderr.
+// maxOOMSays limits the length of oom_says, which is searched in the last 256 bytes of stderr.
 const maxOOMSays = 100
 
 var (
-	languageWord = regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]{0,31}$`)
+	languageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]{0,31}$`)
 	fileName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 	envName      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
@@ -193,45 +194,45 @@ var (
 func (l Language) check(tiers []string) error {
 	_, digestErr := parseDigest(l.Image)
 	switch {
-	case !languageWord.MatchString(l.Name):
-		return wrong("name", "name %q: use at most 32 lower-case letters, digits and + # . _ -", l.Name)
+	case !languageName.MatchString(l.Name):
+		return fieldErrorf("name", "name %q: use at most 32 lower-case letters, digits and + # . _ -", l.Name)
 	case checkName(l.Image) != nil && digestErr != nil:
-		return wrong("image", "image %q: write a stored image's name or digest", l.Image)
+		return fieldErrorf("image", "image %q: write a stored image's name or digest", l.Image)
 	case !fileName.MatchString(l.SourceFile):
-		return wrong("source_file", "source_file %q: write a plain file name such as main.py", l.SourceFile)
+		return fieldErrorf("source_file", "source_file %q: write a plain file name such as main.py", l.SourceFile)
 	case len(l.Run) == 0 || l.Run[0] == "":
-		return wrong("run", "run is missing: write the command, such as [python3, \"{source}\"]")
+		return fieldErrorf("run", "run is missing: write the command, such as [python3, \"{source}\"]")
 	case len(l.Compile) == 0 && !slices.ContainsFunc(l.Run, func(w string) bool { return strings.Contains(w, "{source}") }):
-		return wrong("run", "run does not mention {source}, and nothing compiles it: write where the source's name goes")
+		return fieldErrorf("run", "run does not mention {source}, and compile is missing: add {source} where the name of the source belongs")
 	case l.Proc != "" && l.Proc != "pid" && l.Proc != "full":
-		return wrong("proc", "proc %q: write pid or full", l.Proc)
+		return fieldErrorf("proc", "proc %q: write pid or full", l.Proc)
 	case l.OOMExitCode < 0 || l.OOMExitCode > 255:
-		return wrong("oom_exit_code", "oom_exit_code %d: an exit code lies between 0 and 255", l.OOMExitCode)
+		return fieldErrorf("oom_exit_code", "oom_exit_code %d: an exit code is between 0 and 255", l.OOMExitCode)
 	case l.OOMSays != "" && l.OOMExitCode == 0:
-		return wrong("oom_says", "oom_says is said before an exit with oom_exit_code: write that too")
+		return fieldErrorf("oom_says", "oom_says needs oom_exit_code: set both")
 	case len(l.OOMSays) > maxOOMSays:
-		return wrong("oom_says", "oom_says has %d bytes: the most is %d", len(l.OOMSays), maxOOMSays)
+		return fieldErrorf("oom_says", "oom_says has %d bytes: the limit is %d", len(l.OOMSays), maxOOMSays)
 	case !(l.TimeFactor > 0 && l.TimeFactor <= 100):
-		return wrong("time_factor", "time_factor %v: it must lie above 0 and up to 100", l.TimeFactor)
+		return fieldErrorf("time_factor", "time_factor %v: use a number above 0 and at most 100", l.TimeFactor)
 	case !(l.MemoryFactor > 0 && l.MemoryFactor <= 100):
-		return wrong("memory_factor", "memory_factor %v: it must lie above 0 and up to 100", l.MemoryFactor)
+		return fieldErrorf("memory_factor", "memory_factor %v: use a number above 0 and at most 100", l.MemoryFactor)
 	}
 	for field, tier := range map[string]string{"tier": l.Tier, "compile_tier": l.CompileTier} {
 		if tier != "" && tiers != nil && !slices.Contains(tiers, tier) {
-			return wrong(field, "%s %q does not exist: there are %s", field, tier, strings.Join(tiers, ", "))
+			return fieldErrorf(field, "%s %q does not exist: use one of %s", field, tier, strings.Join(tiers, ", "))
 		}
 	}
 	for field, words := range map[string][]string{"aliases": l.Aliases, "extensions": l.Extensions} {
 		for _, word := range words {
-			if !languageWord.MatchString(word) {
-				return wrongWord(field, word, "%s: %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", field, word)
+			if !languageName.MatchString(word) {
+				return valueErrorf(field, word, "%s: %q: use at most 32 lower-case letters, digits and + # . _ -, no leading dot", field, word)
 			}
 		}
 	}
 	for field, env := range map[string]map[string]string{"env": l.Env, "interactive_env": l.InteractiveEnv, "compile_env": l.CompileEnv} {
 		for name, value := range env {
 			if !envName.MatchString(name) || strings.IndexByte(value, 0) >= 0 {
-				return wrongWord(field, name, "%s: environment variable %q: use letters, digits and _ in its name, no NUL in its value", field, name)
+				return valueErrorf(field, name, "%s: environment variable %q: use letters, digits and _ in its name, no NUL in its value", field, name)
 			}
 		}
 	}

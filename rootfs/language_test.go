@@ -56,9 +56,9 @@ func TestParseLanguageRefusesWithTheReason(t *testing.T) {
 		{"a second document", "pids: 5", "pids: 5\n---\nname: x", "more than one document"},
 		{"a bad environment name", "image: lua", "image: lua\nenv: {\"A=B\": c}", "line 4: env: environment variable"},
 		{"an unknown proc", "image: lua", "image: lua\nproc: none", "line 4: proc"},
-		{"an unknown tier", "image: lua", "image: lua\ntier: stict", "line 4: tier \"stict\" does not exist: there are default, strict"},
-		{"a tier of nothing", "image: lua", "image: lua\ncompile_tier: strict", "line 4: compile_tier is about the compile stage"},
-		{"an unknown placeholder, by the word's line", `run: [lua, "{source}"]`, "run:\n  - lua\n  - \"{source}\"\n  - \"{src}\"", "line 9: run: {src} means nothing here"},
+		{"an unknown tier", "image: lua", "image: lua\ntier: stict", "line 4: tier \"stict\" does not exist: use one of default, strict"},
+		{"a tier of nothing", "image: lua", "image: lua\ncompile_tier: strict", "line 4: compile_tier configures the compile stage"},
+		{"an unknown placeholder, by the word's line", `run: [lua, "{source}"]`, "run:\n  - lua\n  - \"{source}\"\n  - \"{src}\"", "line 9: run: placeholder {src} is not allowed here"},
 		{"a zero factor", "image: lua", "image: lua\ntime_factor: 0", "line 4: time_factor"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,9 +104,9 @@ func TestParseLanguageOfACompiler(t *testing.T) {
 		{"a default that is not offered", "default_flags: [-O2]", "default_flags: [-g]", `"-g" is not among flags`},
 		{"flags without a place", `"{flags}", `, "", "does not mention {flags}"},
 		{"a compiler without sources", `, "{sources}"`, "", "neither {sources} nor {source}"},
-		{"an unknown placeholder", "-o, main", "-o, \"{out}\"", "{out} means nothing"},
-		{"several words within one", `"{flags}"`, `"-x{flags}"`, "a word of its own"},
-		{"flags in run", "[./main]", `[./main, "{flags}"]`, "{flags} means nothing"},
+		{"an unknown placeholder", "-o, main", "-o, \"{out}\"", "placeholder {out} is not allowed"},
+		{"several words within one", `"{flags}"`, `"-x{flags}"`, "a separate argument"},
+		{"flags in run", "[./main]", `[./main, "{flags}"]`, "placeholder {flags} is not allowed"},
 		{"limits nobody knows", "{memory: 1G}", "{heap: 1G}", "compile_limits"},
 		{"artifacts of nothing", `compile: [g++, "{flags}", -o, main, "{sources}"]`, "", "compile is missing"},
 	} {
@@ -153,7 +153,7 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	}
 
 	put("clash.yaml", strings.Replace(goodManifest, "name: lua", "name: lua2", 1))
-	if _, err := LoadLanguages(dir, nil); err == nil || !strings.Contains(err.Error(), "both answer to") {
+	if _, err := LoadLanguages(dir, nil); err == nil || !strings.Contains(err.Error(), "both have the name or alias") {
 		t.Errorf("two languages with one alias: %v", err)
 	}
 	if _, err := LoadLanguages(filepath.Join(dir, "missing"), nil); err != nil {
@@ -190,7 +190,8 @@ func TestRecipesParse(t *testing.T) {
 	}
 }
 
-// A manifest is a language that can be asked for, or is refused by the name of its file.
+// FuzzManifest checks that any manifest either gives a usable language or is refused with an error
+// that names its file.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(goodManifest))
 	f.Add([]byte(goodManifest + "compile: [cc, \"{source}\"]\nartifacts: [main]\nflags: [\"-O*\"]\ndefault_flags: [-O2]\nenv: {A: b}\noom_exit_code: 3\ntime_factor: 2\n"))

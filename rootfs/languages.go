@@ -15,20 +15,19 @@ import (
 //go:embed languages/*.yaml
 var languageFiles embed.FS
 
-// Languages are the manifests an agent knows. It does not change once loaded.
+// Languages are the manifests that an agent has loaded. They do not change after loading.
 type Languages struct {
 	all         []Language // sorted by name
 	byName      map[string]int
 	byExtension map[string]int
 }
 
-// ErrNoLanguage is wrapped by the error of a name or extension nobody claims.
+// ErrNoLanguage is wrapped by the error for a name or extension that no manifest has.
 var ErrNoLanguage = errors.New("unknown language")
 
-// LoadLanguages reads the manifests brig brings and those in dir, *.yaml, which
-// may replace built-in ones of the same name. A directory that does not exist
-// holds none; dir may be empty. A tier that is not among tiers is refused; of nil,
-// none is.
+// LoadLanguages loads the built-in manifests and those in dir, *.yaml, which may replace built-in
+// ones of the same name. dir may be empty or may not exist. LoadLanguages refuses a tier that is
+// not in tiers, unless tiers is nil.
 func LoadLanguages(dir string, tiers []string) (*Languages, error) {
 	found := make(map[string]Language)
 	builtin, err := fs.Sub(languageFiles, "languages")
@@ -68,7 +67,7 @@ func readManifests(from fs.FS, prefix string, tiers []string, into map[string]La
 		}
 		l.file = prefix + f.Name()
 		if other, twice := into[l.Name]; twice {
-			return fmt.Errorf("read %s: %s has the name %q too: rename one", l.file, other.file, l.Name)
+			return fmt.Errorf("read %s: %s also has the name %q: rename one", l.file, other.file, l.Name)
 		}
 		into[l.Name] = l
 	}
@@ -82,7 +81,7 @@ func indexLanguages(found map[string]Language) (*Languages, error) {
 		ls.all = append(ls.all, l)
 		for _, n := range append([]string{l.Name}, l.Aliases...) {
 			if j, taken := ls.byName[n]; taken && j != i {
-				return nil, fmt.Errorf("%s and %s both answer to %q: rename one", ls.all[j].file, l.file, n)
+				return nil, fmt.Errorf("%s and %s both have the name or alias %q: rename one", ls.all[j].file, l.file, n)
 			}
 			ls.byName[n] = i
 		}
@@ -107,8 +106,7 @@ func (ls *Languages) ByName(name string) (Language, error) {
 	return Language{}, ls.unknown(name)
 }
 
-// ByExtension finds a language by a source file's extension, with or without its
-// dot.
+// ByExtension finds a language by the extension of a source file, with or without the dot.
 func (ls *Languages) ByExtension(ext string) (Language, error) {
 	if i, ok := ls.byExtension[strings.ToLower(strings.TrimPrefix(ext, "."))]; ok {
 		return ls.all[i], nil

@@ -11,37 +11,37 @@ import (
 	"time"
 )
 
-// Lookup finds an image by name or digest. When there is none the error wraps
-// ErrNotFound and says what there is. It is cheap enough to ask before each run.
+// Lookup finds an image by name or digest. If there is none, the error wraps ErrNotFound and lists
+// the stored images. Lookup is cheap enough to be called before each run.
 func (s *Store) Lookup(nameOrDigest string) (Image, error) {
-	img, err := s.look(nameOrDigest)
+	img, err := s.findImage(nameOrDigest)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = s.notFound(nameOrDigest)
 	}
 	return img, err
 }
 
-// Has reports whether there is an image of the name or digest. What there is else is not
-// read, as Lookup does to say it.
+// Has reports whether there is an image with the name or digest. Unlike Lookup, it does not read
+// the other images for an error text.
 func (s *Store) Has(nameOrDigest string) bool {
-	_, err := s.look(nameOrDigest)
+	_, err := s.findImage(nameOrDigest)
 	return err == nil
 }
 
-// look is Lookup with an error that wraps fs.ErrNotExist.
-func (s *Store) look(nameOrDigest string) (Image, error) {
+// findImage is Lookup, but its error wraps fs.ErrNotExist if there is no such image.
+func (s *Store) findImage(nameOrDigest string) (Image, error) {
 	now, settled := s.state()
-	if img, ok := s.known.get(nameOrDigest, now); ok {
+	if img, ok := s.cache.get(nameOrDigest, now); ok {
 		return img, nil
 	}
-	img, err := s.find(nameOrDigest)
+	img, err := s.readImage(nameOrDigest)
 	if err == nil && settled {
-		s.known.put(nameOrDigest, now, img)
+		s.cache.put(nameOrDigest, now, img)
 	}
 	return img, err
 }
 
-func (s *Store) find(nameOrDigest string) (Image, error) {
+func (s *Store) readImage(nameOrDigest string) (Image, error) {
 	digest := nameOrDigest
 	if !strings.HasPrefix(digest, "sha256:") {
 		if err := checkName(nameOrDigest); err != nil {
@@ -68,13 +68,12 @@ func (s *Store) find(nameOrDigest string) (Image, error) {
 	return s.image(meta, names), nil
 }
 
-// storeState changes with every name and image, in whichever process: both come
-// and go by rename and unlink, which the directory's time shows.
+// storeState changes when any process adds or removes a name or an image: they appear and disappear
+// by rename and unlink, which change the directory's modification time.
 type storeState struct{ names, images time.Time }
 
-// state reads it. It is settled once both times are so old that another change
-// could not bear the same one: the kernel's clock for files ticks in
-// milliseconds.
+// state reads the current storeState. It is settled when both times are so old that a later change
+// cannot have the same time: the kernel's clock for files ticks in milliseconds.
 func (s *Store) state() (st storeState, settled bool) {
 	names, err1 := os.Stat(s.path("names"))
 	images, err2 := os.Stat(s.path("images"))
@@ -86,14 +85,14 @@ func (s *Store) state() (st storeState, settled bool) {
 	return st, time.Since(st.names) > tick && time.Since(st.images) > tick
 }
 
-// known are the images found while the store was in one state.
-type known struct {
+// lookupCache caches the images found while the store is in one state.
+type lookupCache struct {
 	mu     sync.Mutex
 	state  storeState
-	images map[string]Image // guarded by mu; valid for state alone
+	images map[string]Image // guarded by mu; valid only for state
 }
 
-func (k *known) get(name string, now storeState) (Image, bool) {
+func (k *lookupCache) get(name string, now storeState) (Image, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now != k.state {
@@ -104,7 +103,7 @@ func (k *known) get(name string, now storeState) (Image, bool) {
 	return img, ok
 }
 
-func (k *known) put(name string, now storeState, img Image) {
+func (k *lookupCache) put(name string, now storeState, img Image) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now != k.state || k.images == nil {

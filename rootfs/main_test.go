@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// needRoot skips on a laptop and fails where every test must run.
+// needRoot skips the test if it does not run as root, or fails it where every test must run.
 func needRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() == 0 {
@@ -38,11 +38,11 @@ func needRoot(t testing.TB) {
 	t.Skip("needs root")
 }
 
-// members is an archive in the making.
+// members are the members of an archive to be made.
 type members []*tar.Header
 
 func file(name, content string) *tar.Header {
-	// The content travels in a private field of the header until the archive is made.
+	// Uname carries the content until the archive is made.
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content)), Uname: content, ModTime: epoch}
 }
 
@@ -93,8 +93,8 @@ func tarOf(t testing.TB, ms ...*tar.Header) []byte {
 	return buf.Bytes()
 }
 
-// newStore makes a store inside a directory that also holds a victim, and checks
-// at the end that the victim is untouched and nothing half-made remains.
+// newStore makes a store in a directory that also contains a victim, and checks at the end that the
+// victim is untouched and that no incomplete import remains.
 func newStore(t testing.TB) *Store {
 	t.Helper()
 	needRoot(t)
@@ -114,7 +114,7 @@ func newStore(t testing.TB) *Store {
 	return s
 }
 
-// A canary is a directory whose every byte and mode is remembered.
+// A canary is a directory with a snapshot of all its contents and modes, to detect changes.
 type canary struct{ dir, state string }
 
 func plant(t testing.TB, parent string) canary {
@@ -140,7 +140,7 @@ func (c canary) mustBeUntouched(t testing.TB) {
 	}
 }
 
-// snapshot lists a directory with modes, times, link counts and content.
+// snapshot returns a listing of a directory with modes, times, link counts and contents.
 func snapshot(t testing.TB, root string) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// checkName holds an image's name to what is safe as a file name and pleasant in
-// a command: lower-case letters, digits and ".", "_", "-", ":" after the first
-// character; at most 128 bytes.
+// checkName accepts only image names that are safe as a file name and easy to type in a command:
+// lower-case letters and digits, and ".", "_", "-", ":" after the first character; at most 128
+// bytes.
 func checkName(name string) error {
 	ok := name != "" && len(name) <= 128 && !strings.HasPrefix(name, "sha256:")
 	for i, c := range []byte(name) {

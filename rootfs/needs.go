@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrOutdated is wrapped by the error of a stored image that does not have what a language needs.
-var ErrOutdated = errors.New("image is older than the language")
+// ErrOutdated is wrapped by the error for a stored image that lacks a path that a language needs.
+var ErrOutdated = errors.New("image lacks files that the language needs")
 
-// Lacks lists what of l.Needs a stored image does not have: it was built by an older recipe, or
-// is another's. Links are followed inside the tree. It is cheap enough to ask before each run:
-// four system calls for one name, and none where the manifest names nothing.
-func (l Language) Lacks(img Image) (missing []string, err error) {
+// MissingPaths lists the paths in l.Needs that a stored image does not have, because it was built by an
+// older recipe or is a different image. It follows links inside the tree. It is cheap enough to be
+// called before each run: four system calls for one path, and none if the manifest has no paths.
+func (l Language) MissingPaths(img Image) (missing []string, err error) {
 	if len(l.Needs) == 0 {
 		return nil, nil
 	}
 	tree, err := unix.Open(img.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
-		return nil, nil // removed just now: whoever holds it next is told
+		return nil, nil // removed just now: the next attempt to lock the image returns the error
 	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: img.Path, Err: err}
@@ -45,57 +45,59 @@ func (l Language) Lacks(img Image) (missing []string, err error) {
 	return missing, nil
 }
 
-// Outdated maps the names of stored images to what they lack of what languages need. Images that
-// are not stored are none of them.
+// Outdated maps the names of stored images to the paths that they lack and languages need. It does
+// not include images that are not stored.
 func (s *Store) Outdated(languages []Language) (map[string][]string, error) {
-	lack := map[string][]string{}
+	missingByImage := map[string][]string{}
 	for _, l := range languages {
 		if len(l.Needs) == 0 {
 			continue
 		}
-		img, err := s.look(l.Image)
+		img, err := s.findImage(l.Image)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		missing, err := l.Lacks(img)
+		missing, err := l.MissingPaths(img)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range missing {
-			if !slices.Contains(lack[l.Image], name) {
-				lack[l.Image] = append(lack[l.Image], name)
+			if !slices.Contains(missingByImage[l.Image], name) {
+				missingByImage[l.Image] = append(missingByImage[l.Image], name)
 			}
 		}
 	}
-	return lack, nil
+	return missingByImage, nil
 }
 
-// Fits refuses an image that lacks what the language needs, before a compiler that is not as the
-// manifest expects it blames the program. The error wraps ErrOutdated.
-func (l Language) Fits(img Image) error {
-	missing, err := l.Lacks(img)
+// CheckImage refuses an image that lacks a path that the language needs. Without this check, a compiler
+// other than the one the manifest expects would report errors in the program. The error wraps
+// ErrOutdated.
+func (l Language) CheckImage(img Image) error {
+	missing, err := l.MissingPaths(img)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w: image %s has no %s, which %s needs; %s", ErrOutdated, l.Image, strings.Join(missing, ", "), l.Name, Rebuild(l.Image))
+	return fmt.Errorf("%w: image %s has no %s, which %s needs; %s", ErrOutdated, l.Image, strings.Join(missing, ", "), l.Name, RebuildHint(l.Image))
 }
 
-// Rebuild says how the operator gets an image that has what its languages need.
-func Rebuild(image string) string {
+// RebuildHint returns the hint that tells the operator how to get an image that has all that its
+// languages need.
+func RebuildHint(image string) string {
 	if _, ok := Recipes()[image]; ok {
 		return "build it again with: brig rootfs build " + image
 	}
 	return "import one that has it with: brig rootfs import FILE --name " + image
 }
 
-// checkNeeds holds the names in needs to what can be looked for in a tree.
+// checkNeeds accepts only absolute, clean paths in needs, which can be looked up in a tree.
 func (l Language) checkNeeds() error {
 	for _, name := range l.Needs {
 		if !path.IsAbs(name) || path.Clean(name) != name || name == "/" || len(name) > maxPath || strings.IndexByte(name, 0) >= 0 {
-			return wrongWord("needs", name, "needs: %q: write the path of a file or directory of the image, such as /usr/lib/x", name)
+			return valueErrorf("needs", name, "needs: %q: write the path of a file or directory of the image, such as /usr/lib/x", name)
 		}
 	}
 	return nil

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// What a language needs is looked for inside the image's tree, through its links; an image that
-// lacks some of it is refused with what is missing and the cure.
+// The paths that a language needs are looked up inside the image's tree, through its links. The
+// error for an image that lacks some names the missing paths and the remedy.
 func TestNeeds(t *testing.T) {
-	host := t.TempDir() // beside the tree: nothing of it counts
+	host := t.TempDir() // next to the tree; files in it must not count
 	tree := filepath.Join(host, "root")
 	for _, dir := range []string{"usr/lib/x", "elsewhere"} {
 		if err := os.MkdirAll(filepath.Join(tree, dir), 0o755); err != nil {
@@ -35,21 +35,21 @@ func TestNeeds(t *testing.T) {
 		"/usr/lib/x/two": false, "/usr/lib/x/one/more": false, "/out": false, "/host": false, "/round": false, "/outside": false,
 	} {
 		l := Language{Name: "x", Image: "x", Needs: []string{"/usr/lib", name}}
-		missing, err := l.Lacks(img)
+		missing, err := l.MissingPaths(img)
 		if err != nil || slices.Contains(missing, name) == there || slices.Contains(missing, "/usr/lib") {
 			t.Errorf("%s: missing %q, %v; want it there: %v", name, missing, err, there)
 		}
-		if err := l.Fits(img); errors.Is(err, ErrOutdated) == there {
+		if err := l.CheckImage(img); errors.Is(err, ErrOutdated) == there {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for image, cure := range map[string]string{"java": "brig rootfs build java", "mine": "brig rootfs import FILE --name mine"} {
-		err := Language{Name: "x", Image: image, Needs: []string{"/usr/lib/x/two"}}.Fits(img)
+		err := Language{Name: "x", Image: image, Needs: []string{"/usr/lib/x/two"}}.CheckImage(img)
 		if err == nil || !strings.Contains(err.Error(), cure) || !strings.Contains(err.Error(), "/usr/lib/x/two") {
 			t.Errorf("image %s: %v; want what is missing, and %q", image, err, cure)
 		}
 	}
-	if missing, err := (Language{Needs: []string{"/a"}}).Lacks(Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
+	if missing, err := (Language{Needs: []string{"/a"}}).MissingPaths(Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
 		t.Errorf("an image that was removed: %q, %v", missing, err)
 	}
 }
@@ -66,9 +66,9 @@ func TestNeedsAreAbsolutePaths(t *testing.T) {
 	}
 }
 
-// What brig puts into images for its own manifests' commands is what those need, so that an image
-// of an older recipe is known by it.
-func TestManifestsNeedWhatTheyName(t *testing.T) {
+// The manifests need every file that brig adds to images for their commands, so that an image of an
+// older recipe is detected.
+func TestManifestsNeedTheFilesTheyName(t *testing.T) {
 	all, err := LoadLanguages("", nil)
 	if err != nil {
 		t.Fatal(err)

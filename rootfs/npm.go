@@ -12,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fetchNPM lays out the packages of the recipe's lock file in the build's directory,
-// where Finish finds them as $node_modules. npm runs as the build's user and runs no
-// script of theirs. Each is held to the hash that the lock has of it, those that an
-// earlier build downloaded too: the cache they lie in is that user's, so that what it
-// holds is believed in nothing.
+// fetchNPM installs the packages of the recipe's lock file in the build's directory, where Finish
+// finds them as $node_modules. npm runs as the build's user and runs no scripts of the packages. It
+// checks each package against the hash in the lock file, including packages that an earlier build
+// downloaded: the cache belongs to that unprivileged user, so nothing in it is trusted.
 func (b *debianBuild) fetchNPM(ctx context.Context) error {
 	if len(b.recipe.Lock) == 0 {
 		return nil
@@ -32,24 +31,24 @@ func (b *debianBuild) fetchNPM(ctx context.Context) error {
 	cache := b.dir.file("npm-cache")
 	if b.cache != "" {
 		cache = filepath.Join(b.cache, "npm")
-		if err := b.dir.ownDir(cache); err != nil {
+		if err := b.dir.mkdirAllOwned(cache); err != nil {
 			return fmt.Errorf("package cache: %w", err)
 		}
 	}
 	b.step("fetching packages with npm")
-	says := &tail{w: b.log}
+	output := &tail{w: b.log}
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--cache", cache, "--ignore-scripts",
 		"--no-audit", "--no-fund", "--no-update-notifier", "--prefer-offline", "--logs-max=0")
-	cmd.Stdout, cmd.Stderr = says, says
+	cmd.Stdout, cmd.Stderr = output, output
 	b.confine(cmd)
 	cmd.Dir = b.dir.file("npm")
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("npm ci: %w; it said last:\n%s", errors.Join(context.Cause(ctx), err), says)
+		return fmt.Errorf("npm ci: %w; its last output:\n%s", errors.Join(context.Cause(ctx), err), output)
 	}
 	return nil
 }
 
-// npmManifest writes the package.json a lock file was made of.
+// npmManifest returns the package.json that a lock file was made from.
 func npmManifest(lock []byte) (string, error) {
 	var l struct {
 		Packages map[string]json.RawMessage `json:"packages"`
@@ -65,17 +64,17 @@ func npmManifest(lock []byte) (string, error) {
 }
 
 func (w *buildDir) mkdirOwned(name string) error {
-	return errors.Join(os.Mkdir(w.file(name), 0o755), w.own(w.file(name)))
+	return errors.Join(os.Mkdir(w.file(name), 0o755), w.chown(w.file(name)))
 }
 
-// ownDir makes a directory that is the build's user's, where there is none yet.
-func (w *buildDir) ownDir(path string) error {
+// mkdirAllOwned makes a directory, if there is none yet, and gives it to the build's user.
+func (w *buildDir) mkdirAllOwned(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
 	}
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil || !isDir(st) {
-		return errors.Join(fmt.Errorf("%s is no directory", path), err)
+		return errors.Join(fmt.Errorf("%s is not a directory", path), err)
 	}
-	return w.own(path)
+	return w.chown(path)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What npm fetches is pinned by version and hash, and no lock says where from: that is
-// the host's to say.
+// The lock files pin version and hash of every npm package. They name no registry, because the host
+// configures that.
 func TestNPMLocksPinEverything(t *testing.T) {
 	locks := 0
 	for name, r := range Recipes() {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// decide applies the admission policy to one member. It returns the entry to
-// write, or a reason to skip it, or a refusal that ends the import. It looks at
-// nothing but the header: what depends on earlier members (a hard link's target,
-// a link used as a parent) is for the handle-based unpacker.
+// decide applies the admission policy to one member. It returns the entry to write, or a reason to
+// skip it, or a refusal that ends the import. It reads only the header: the unpacker, which works
+// with directory handles, checks what depends on earlier members (a hard link's target, a link used
+// as a parent).
 //
-// Owners, extended attributes and so file capabilities are dropped by never
-// being carried (IMG-11, IMG-12). Whiteouts are files like any other (IMG-13).
+// Entries have no fields for owners and extended attributes, and thus for file capabilities, so
+// these are dropped (IMG-11, IMG-12). Whiteouts are files like any other (IMG-13).
 func decide(h *tar.Header) (e entry, skip string, err error) {
 	name, err := cleanName(h.Name)
 	if err != nil {
@@ -29,7 +29,7 @@ func decide(h *tar.Header) (e entry, skip string, err error) {
 		return entry{}, "", unsafeMember(h.Name, "has the owner %d:%d", h.Uid, h.Gid)
 	}
 	if strings.HasPrefix(name, "dev/") {
-		// Distributions ship device nodes here; a cell mounts its own /dev over it.
+		// Distributions ship device nodes in /dev; a cell mounts its own /dev over it.
 		return entry{}, "a cell has its own /dev", nil
 	}
 	e = entry{Path: name, Mode: admitMode(h.Mode, h.Uid), MTime: admitTime(h)}
@@ -40,14 +40,14 @@ func decide(h *tar.Header) (e entry, skip string, err error) {
 		e.Kind, e.Size = kindFile, h.Size
 	case tar.TypeSymlink:
 		e.Kind, e.Link = kindSymlink, h.Linkname
-		// Any target will do: it is resolved inside the tree, by us and by the cell.
+		// Any target is safe: both brig and the cell resolve it inside the tree.
 		if err := checkTarget(h.Linkname); err != nil {
 			return entry{}, "", unsafeMember(h.Name, "is a symbolic link that %v", err)
 		}
 	case tar.TypeLink:
 		target, err := cleanName(h.Linkname)
 		if err != nil || target == "" {
-			return entry{}, "", unsafeMember(h.Name, "is a hard link to %q, which lies outside", h.Linkname)
+			return entry{}, "", unsafeMember(h.Name, "is a hard link to %q, which is outside the image", h.Linkname)
 		}
 		e.Kind, e.Link = kindHardlink, target
 	default:
@@ -56,12 +56,11 @@ func decide(h *tar.Header) (e entry, skip string, err error) {
 	return e, "", nil
 }
 
-// cleanName makes a member's name relative to the root of the tree. Leading
-// slashes go, as tar itself does it; "..", wherever it stands, is refused. The
-// empty name is the root.
+// cleanName makes a member's name relative to the root of the tree. Like tar, it removes leading
+// slashes. It refuses ".." anywhere in the name. The empty name is the root.
 func cleanName(name string) (string, error) {
 	if len(name) > maxPath {
-		return "", fmt.Errorf("has a name of %d bytes: the most is %d", len(name), maxPath)
+		return "", fmt.Errorf("has a name of %d bytes: the limit is %d", len(name), maxPath)
 	}
 	if strings.IndexByte(name, 0) >= 0 {
 		return "", fmt.Errorf("has a NUL in its name")
@@ -73,13 +72,13 @@ func cleanName(name string) (string, error) {
 		case part == "..":
 			return "", fmt.Errorf("has \"..\" in its name")
 		case len(part) > maxComponent:
-			return "", fmt.Errorf("has a name part of %d bytes: the most is %d", len(part), maxComponent)
+			return "", fmt.Errorf("has a path component of %d bytes: the limit is %d", len(part), maxComponent)
 		default:
 			parts = append(parts, part)
 		}
 	}
 	if len(parts) > maxDepth {
-		return "", fmt.Errorf("lies %d directories deep: the most is %d", len(parts), maxDepth)
+		return "", fmt.Errorf("is %d directories deep: the limit is %d", len(parts), maxDepth)
 	}
 	return strings.Join(parts, "/"), nil
 }
@@ -89,17 +88,16 @@ func checkTarget(target string) error {
 	case target == "":
 		return fmt.Errorf("has no target")
 	case len(target) > maxPath:
-		return fmt.Errorf("has a target of %d bytes: the most is %d", len(target), maxPath)
+		return fmt.Errorf("has a target of %d bytes: the limit is %d", len(target), maxPath)
 	case strings.IndexByte(target, 0) >= 0:
 		return fmt.Errorf("has a NUL in its target")
 	}
 	return nil
 }
 
-// admitMode keeps the permission bits, clears setuid, setgid and sticky
-// (IMG-11), and write for anyone but the owner, who becomes root (IMG-23). What
-// uid 1000 could read and execute as an owner it still can: programs run as
-// uid 1000.
+// admitMode keeps the permission bits. It clears setuid, setgid and sticky (IMG-11), and write
+// permission for all but the owner, which becomes root (IMG-23). A file that belonged to uid 1000
+// stays readable and executable for uid 1000, because programs run as uid 1000.
 func admitMode(mode int64, uid int) uint16 {
 	m := uint16(mode) & 0o755
 	if uid == 1000 {
@@ -108,8 +106,8 @@ func admitMode(mode int64, uid int) uint16 {
 	return m
 }
 
-// admitTime is the member's modification time in nanoseconds since 1970, zero
-// for times before it or beyond 2262.
+// admitTime returns the member's modification time in nanoseconds since 1970, or zero for times
+// before 1970 or after 2262.
 func admitTime(h *tar.Header) int64 {
 	sec := h.ModTime.Unix()
 	if sec < 0 || sec >= math.MaxInt64/1_000_000_000 {

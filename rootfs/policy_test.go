@@ -23,8 +23,8 @@ func TestDecide(t *testing.T) {
 		name string
 		h    *tar.Header
 		want entry  // zero: not written
-		skip bool   // left out without an error
-		why  string // in the refusal; empty: none
+		skip bool   // skipped without an error
+		why  string // text in the refusal; empty: no refusal
 	}{
 		{name: "a file", h: header(tar.TypeReg, "a/b", func(h *tar.Header) { h.Size = 9 }), want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Size: 9, Path: "a/b"}},
 		{name: "an old-style file", h: header('\x00', "a"), want: entry{Kind: kindFile, Mode: 0o644, MTime: at, Path: "a"}},
@@ -53,8 +53,8 @@ func TestDecide(t *testing.T) {
 		{name: "a deep name", h: header(tar.TypeReg, strings.Repeat("a/", 129)), why: "129 directories deep"},
 		{name: "a link to nothing", h: header(tar.TypeSymlink, "a", linked("")), why: "no target"},
 		{name: "a link with a NUL", h: header(tar.TypeSymlink, "a", linked("b\x00")), why: "NUL"},
-		{name: "a hard link to the root", h: header(tar.TypeLink, "a", linked("./")), why: "lies outside"},
-		{name: "a hard link out", h: header(tar.TypeLink, "a", linked("../b")), why: "lies outside"},
+		{name: "a hard link to the root", h: header(tar.TypeLink, "a", linked("./")), why: "is outside the image"},
+		{name: "a hard link out", h: header(tar.TypeLink, "a", linked("../b")), why: "is outside the image"},
 		{name: "a device elsewhere", h: header(tar.TypeBlock, "a"), why: "block device"},
 		{name: "a device in a directory like dev", h: header(tar.TypeChar, "devices/x"), why: "character device"},
 		{name: "a fifo", h: header(tar.TypeFifo, "a"), why: "named pipe"},

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestBuildNeverRunsAsHostRoot builds the Python image twice, from this host's
-// mirror. It takes a quarter of a minute and a download of some 30 MB.
+// TestBuildNeverRunsAsHostRoot builds the Python image twice, from the host's mirror. It takes
+// about 15 s and downloads some 30 MB.
 func TestBuildNeverRunsAsHostRoot(t *testing.T) {
 	if os.Getenv("BRIG_TEST_BUILD") == "" {
 		t.Skip("set BRIG_TEST_BUILD=1 to build the Python image")

@@ -15,37 +15,37 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Recipe says how to make an image.
+// A Recipe describes how to build an image.
 type Recipe struct {
 	Name string `yaml:"name"`
 	Kind string `yaml:"kind"` // "debian" or "busybox"
 
-	// Extends names a recipe of Kind debian that this one adds to: Suite and Epoch are
-	// its, lists begin with its, and its Finish runs first.
+	// Extends names a base recipe of Kind debian. Suite and Epoch are those of the base. The lists
+	// of the base come first, and its Finish runs first.
 	Extends string `yaml:"extends"`
 
 	// For Kind debian:
 	Suite    string   `yaml:"suite"`
-	Packages []string `yaml:"packages"` // with what they depend on, beside the base every image has
-	Exclude  []string `yaml:"exclude"`  // dpkg path patterns to leave out, beside documentation
-	Keep     []string `yaml:"keep"`     // patterns to keep though excluded
-	Epoch    int64    `yaml:"epoch"`    // newest time any file may bear, seconds since 1970
+	Packages []string `yaml:"packages"` // in addition to the base packages; dependencies are added
+	Exclude  []string `yaml:"exclude"`  // dpkg path patterns to leave out, in addition to documentation
+	Keep     []string `yaml:"keep"`     // exceptions from the excluded patterns
+	Epoch    int64    `yaml:"epoch"`    // newest modification time of any file, in seconds since 1970
 	NPM      string   `yaml:"npm"`      // lock file recipes/npm/NPM.json, whose packages Finish finds in $node_modules
 
-	// Finish is a shell script run, as the root of a user namespace, when the
-	// packages are unpacked; $1 is the tree. It stops at the first failure.
-	// Packages are not configured, and of what their scripts do only the links of
-	// update-alternatives are made, before Finish (debianAlternatives): what else of
-	// their work a sandbox needs is for Finish, but for the base's (debianbase.go).
+	// Finish is a shell script that runs as the root of a user namespace after the packages are
+	// unpacked; $1 is the tree. It stops at the first failure. Packages are not configured: of the
+	// work of their scripts, only the links of update-alternatives are made, before Finish
+	// (debianAlternatives). Finish must do any other part that a sandbox needs, except for the base
+	// packages (debian_base.go).
 	Finish string `yaml:"finish"`
 
-	Lock []byte `yaml:"-"` // the file that NPM names
+	Lock []byte `yaml:"-"` // content of the file that NPM names
 }
 
 //go:embed recipes/*.yaml recipes/npm/*.json
 var recipeFiles embed.FS
 
-// Recipes returns the recipes brig brings, by name.
+// Recipes returns the built-in recipes by name.
 func Recipes() map[string]Recipe {
 	all := make(map[string]Recipe)
 	files, err := fs.Glob(recipeFiles, "recipes/*.yaml")
@@ -72,13 +72,13 @@ func Recipes() map[string]Recipe {
 	return whole
 }
 
-// complete adds what a recipe only names: the recipe it extends, one of all, and the
+// complete adds the parts that a recipe only names: the recipe it extends, which is in all, and the
 // lock file of its npm packages.
 func (r Recipe) complete(all map[string]Recipe) (_ Recipe, err error) {
 	if r.Extends != "" {
 		base, ok := all[r.Extends]
 		if !ok || base.Extends != "" || base.Kind != "debian" || base.NPM != "" {
-			return Recipe{}, fmt.Errorf("recipe %s extends %q: name a debian recipe of brig's that extends none and takes nothing from npm", r.Name, r.Extends)
+			return Recipe{}, fmt.Errorf("recipe %s extends %q: name a built-in debian recipe that has no extends and no npm", r.Name, r.Extends)
 		}
 		r.Suite, r.Epoch = base.Suite, base.Epoch
 		r.Packages = slices.Concat(base.Packages, r.Packages)
@@ -100,10 +100,10 @@ func FindRecipe(name string) (Recipe, error) {
 	if r, ok := all[name]; ok {
 		return r, nil
 	}
-	return Recipe{}, fmt.Errorf("recipe %q does not exist: there are %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	return Recipe{}, fmt.Errorf("recipe %q does not exist: use one of %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }
 
-// ParseRecipe reads a recipe, which may extend one of brig's; file is for the errors.
+// ParseRecipe parses a recipe, which may extend a built-in one. file is used only in errors.
 func ParseRecipe(file string, text []byte) (Recipe, error) {
 	r, err := parseRecipe(file, text)
 	if err == nil {
@@ -126,7 +126,7 @@ func parseRecipe(file string, text []byte) (Recipe, error) {
 	case r.Kind != "debian":
 		return Recipe{}, fmt.Errorf("%s: kind %q: write debian or busybox", file, r.Kind)
 	case r.Extends != "" && (r.Suite != "" || r.Epoch != 0):
-		return Recipe{}, fmt.Errorf("%s: suite and epoch are those of recipe %s", file, r.Extends)
+		return Recipe{}, fmt.Errorf("%s: remove suite and epoch: recipe %s sets them", file, r.Extends)
 	case r.Extends == "" && (r.Suite == "" || len(r.Packages) == 0 || r.Epoch <= 0):
 		return Recipe{}, fmt.Errorf("%s: a debian recipe needs suite, packages and epoch", file)
 	}
@@ -135,8 +135,7 @@ func parseRecipe(file string, text []byte) (Recipe, error) {
 
 var goType = regexp.MustCompile(` in type rootfs\.\w+`)
 
-// decodeYAML reads one document without unknown or repeated fields; errors name
-// the line.
+// decodeYAML decodes one document. It refuses unknown and repeated fields. Errors name the line.
 func decodeYAML(file string, text []byte, into any) error {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
@@ -145,13 +144,13 @@ func decodeYAML(file string, text []byte, into any) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			err = errors.New("it is empty")
-		case errors.As(err, &wrong): // our types' names are nobody's business
+		case errors.As(err, &wrong): // users need not see the names of Go types
 			err = errors.New(goType.ReplaceAllString(strings.Join(wrong.Errors, "; "), ""))
 		}
 		return fmt.Errorf("read %s: %w", file, err)
 	}
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read %s: it holds more than one document", file)
+		return fmt.Errorf("read %s: it contains more than one document", file)
 	}
 	return nil
 }

@@ -17,12 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree's record has a line for each of its members, in the order of a walk: its
-// path, quoted, then what it is and holds. It lies beside the tree as the file
-// "record"; image.json has its sha256.
+// A tree's record has one line per member, in the order of a directory walk: the quoted path, then
+// the description of describeMember. It is stored next to the tree as the file "record"; its sha256
+// is in image.json.
 const recordName = "record"
 
-// writeRecord describes the tree below root.
+// writeRecord writes the record of the tree below root to w. It calls seen, if not nil, for each
+// member.
 func writeRecord(ctx context.Context, root string, w io.Writer, seen func(size int64)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
@@ -47,8 +48,8 @@ func writeRecord(ctx context.Context, root string, w io.Writer, seen func(size i
 	})
 }
 
-// describeMember says what a member is: kind and mode, owner, and of a file its
-// size, time and sha256. No link is followed.
+// describeMember describes a member: kind and mode, owner, the target of a link, and the size, time
+// and sha256 of a file. It follows no links.
 func describeMember(path string) (what string, size int64, err error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
@@ -63,7 +64,7 @@ func describeMember(path string) (what string, size int64, err error) {
 		sum, size, err := hashFile(path)
 		return fmt.Sprintf("%s %d %d.%09d %s", what, size, st.Mtim.Sec, st.Mtim.Nsec, sum), size, err
 	}
-	return what, 0, nil // a directory; anything else differs by its mode
+	return what, 0, nil // a directory; the mode shows any other kind
 }
 
 func hashFile(path string) (sum string, size int64, err error) {
@@ -77,8 +78,8 @@ func hashFile(path string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// record writes the record of the tree in a work directory and returns its sha256.
-func (w *work) record(ctx context.Context) (string, error) {
+// record writes the record of the tree in a staging directory and returns its sha256.
+func (w *stagingDir) record(ctx context.Context) (string, error) {
 	var text bytes.Buffer
 	if err := writeRecord(ctx, filepath.Join(w.path, "root"), &text, nil); err != nil {
 		return "", fmt.Errorf("record image: %w", err)
@@ -86,13 +87,13 @@ func (w *work) record(ctx context.Context) (string, error) {
 	return recordSum(text.Bytes()), writeFile(filepath.Join(w.path, recordName), text.Bytes())
 }
 
-// recordSum is the sha256 of a record.
+// recordSum returns the sha256 of a record.
 func recordSum(text []byte) string {
 	s := sha256.Sum256(text)
 	return hex.EncodeToString(s[:])
 }
 
-// parseRecord maps paths to what the record says of them.
+// parseRecord maps paths to their descriptions in the record.
 func parseRecord(text []byte) (map[string]string, error) {
 	members := make(map[string]string)
 	for line := range strings.Lines(string(text)) {

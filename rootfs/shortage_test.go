@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AGT-03: where the disk is full an import says where, leaves nothing, and goes
-// well when there is room.
-func TestImportWithoutRoom(t *testing.T) {
+// AGT-03: on a full disk, an import fails with an error that names the directory, and leaves
+// nothing. It succeeds when there is space.
+func TestImportOnAFullDisk(t *testing.T) {
 	needRoot(t)
 	parent := t.TempDir()
 	mount := func(flags uintptr, options string) {
@@ -23,7 +23,7 @@ func TestImportWithoutRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	noise := make([]byte, 1<<20) // no bomb by its ratio
+	noise := make([]byte, 1<<20) // incompressible, so its ratio is not that of a bomb
 	for i := range noise {
 		noise[i] = byte(rand.Uint32())
 	}

@@ -14,26 +14,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Store is a directory of unpacked images, shared by all who open it:
+// A Store is a directory of unpacked images. All processes that open it share it:
 //
 //	lock                 flocked while names or images change
 //	images/<hex>/root    a tree, by the sha256 of its archive
 //	images/<hex>/image.json
-//	images/<hex>/record  what each member of the tree was when it was imported
-//	names/<name>         a file holding a digest
-//	work/<random>/       an import under way; its owner holds a flock on it. Or gone/
-//	                     in it is a removed image that is still held
+//	images/<hex>/record  the state of each member of the tree when it was imported
+//	names/<name>         a file that contains a digest
+//	work/<random>/       the staging directory of an import, flocked by its owner; or a
+//	                     directory with a removed image in gone/ that is still locked
 //
-// Everything belongs to root and is writable by root alone. The directory needs
-// a file system with idmapped mounts; package runtime checks that.
+// Everything belongs to root and is writable by root alone. The directory needs a file system with
+// idmapped mounts; package runtime checks that.
 type Store struct {
 	dir   string
-	known known
+	cache lookupCache
 }
 
 // An Image is one stored tree.
 type Image struct {
-	Digest   string    `json:"digest"` // "sha256:" and 64 hex digits, of the archive as given
+	Digest   string    `json:"digest"` // "sha256:" and 64 hex digits, of the original archive
 	Names    []string  `json:"names"`  // sorted; may be empty
 	Path     string    `json:"path"`   // of the tree on this host
 	Size     int64     `json:"size"`   // bytes of all files, unpacked
@@ -41,10 +41,10 @@ type Image struct {
 	Entries  int64     `json:"entries"`
 	Imported time.Time `json:"imported"`
 
-	Replaced bool `json:"-"` // by the Import that gives it: what was stored was damaged
+	Replaced bool `json:"-"` // set by Import: it replaced a damaged image
 }
 
-// imageMeta is what image.json holds.
+// imageMeta is the content of image.json.
 type imageMeta struct {
 	Digest   string    `json:"digest"`
 	Archive  int64     `json:"archive_size"`
@@ -54,8 +54,8 @@ type imageMeta struct {
 	Record   string    `json:"record"` // sha256 of the tree's record
 }
 
-// Open opens the store in dir, making it where it is missing, and removes what
-// imports left that did not live to finish.
+// Open opens the store in dir, makes it if it is missing, and removes the remains of interrupted
+// imports.
 func Open(dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -70,10 +70,10 @@ func Open(dir string) (*Store, error) {
 	return s, s.Clean()
 }
 
-// Existing is the store in dir, for reading: it makes nothing and removes nothing.
-func Existing(dir string) *Store { return &Store{dir: dir} }
+// OpenReadOnly returns the store in dir for reading. It makes and removes nothing.
+func OpenReadOnly(dir string) *Store { return &Store{dir: dir} }
 
-// Dir is the store's directory.
+// Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
 // List returns every image, sorted by digest.
@@ -90,7 +90,7 @@ func (s *Store) List() ([]Image, error) {
 	for _, d := range dirs {
 		meta, err := s.readMeta(d.Name())
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed a moment ago
+			continue // just removed
 		}
 		if err != nil {
 			return nil, err
@@ -100,9 +100,9 @@ func (s *Store) List() ([]Image, error) {
 	return images, nil
 }
 
-// Remove forgets a name, or with a digest the image and all its names. An image
-// that loses its last name is removed. It does not know which cells use a tree:
-// that is for the agent to ask first.
+// Remove removes a name or, given a digest, the image and all its names. It also removes an image
+// that loses its last name. Remove does not know which cells use a tree: the agent must check that
+// first.
 func (s *Store) Remove(nameOrDigest string) (err error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -113,23 +113,23 @@ func (s *Store) Remove(nameOrDigest string) (err error) {
 	if err != nil {
 		return err
 	}
-	gone := img.Names
+	names := img.Names
 	if img.Digest != nameOrDigest {
-		gone = []string{nameOrDigest}
+		names = []string{nameOrDigest}
 	}
-	for _, name := range gone {
+	for _, name := range names {
 		if err := os.Remove(s.path("names", name)); err != nil {
 			return fmt.Errorf("remove name: %w", err)
 		}
 	}
-	if len(gone) < len(img.Names) {
+	if len(names) < len(img.Names) {
 		return nil
 	}
 	return s.discard(img.Digest)
 }
 
-// RemoveUnnamed removes an image if no name refers to it, and says whether it did. An
-// import that is about to name it comes first.
+// RemoveUnnamed removes an image if no name refers to it, and reports whether it did. If an import
+// that will name the image has the store's lock, RemoveUnnamed waits for it.
 func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -146,20 +146,20 @@ func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
 	return true, s.discard(img.Digest)
 }
 
-// discard moves an image out of sight, then deletes it. The caller holds the lock.
+// discard moves an image out of images/, then deletes it. The caller holds the store's lock.
 func (s *Store) discard(digest string) error {
 	hex, err := parseDigest(digest)
 	if err != nil {
 		return err
 	}
-	work, err := makeWork(s.path("work"), "")
+	staging, err := makeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(s.path("images", hex), filepath.Join(work.path, "gone")); err != nil {
-		return errors.Join(fmt.Errorf("remove image: %w", err), work.Close())
+	if err := os.Rename(s.path("images", hex), filepath.Join(staging.path, "gone")); err != nil {
+		return errors.Join(fmt.Errorf("remove image: %w", err), staging.Close())
 	}
-	return work.Close()
+	return staging.Close()
 }
 
 func (s *Store) image(meta imageMeta, names map[string][]string) Image {
@@ -174,7 +174,7 @@ func (s *Store) readMeta(hex string) (imageMeta, error) {
 	return readMeta(s.path("images", hex), hex)
 }
 
-// readMeta is for an image's directory that may have been moved.
+// readMeta reads the image.json in dir, an image's directory that may have been moved.
 func readMeta(dir, hex string) (imageMeta, error) {
 	var meta imageMeta
 	text, err := os.ReadFile(filepath.Join(dir, "image.json"))
@@ -185,7 +185,7 @@ func readMeta(dir, hex string) (imageMeta, error) {
 		return meta, fmt.Errorf("read image %s: %w", hex, err)
 	}
 	if meta.Digest != "sha256:"+hex {
-		return meta, fmt.Errorf("read image %s: its record is for %q: remove the directory", hex, meta.Digest)
+		return meta, fmt.Errorf("read image %s: its image.json has the digest %q: remove the directory", hex, meta.Digest)
 	}
 	return meta, nil
 }
@@ -200,7 +200,7 @@ func (s *Store) names() (map[string][]string, error) {
 	for _, f := range files {
 		text, err := os.ReadFile(s.path("names", f.Name()))
 		if errors.Is(err, fs.ErrNotExist) || checkName(f.Name()) != nil {
-			continue // removed a moment ago, or being written
+			continue // just removed, or being written
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list image names: %w", err)
@@ -215,7 +215,7 @@ func (s *Store) names() (map[string][]string, error) {
 }
 
 func (s *Store) notFound(name string) error {
-	stored := "none is stored"
+	stored := "no image is stored"
 	if images, err := s.List(); err == nil && len(images) > 0 {
 		var all []string
 		for _, img := range images {
@@ -227,13 +227,13 @@ func (s *Store) notFound(name string) error {
 		}
 		stored = "stored: " + strings.Join(all, ", ")
 	}
-	cure := "import it with: brig rootfs import TARBALL --name " + name + ", or docker export CONTAINER | brig rootfs import - --name " + name
+	hint := "import it with: brig rootfs import TARBALL --name " + name + ", or docker export CONTAINER | brig rootfs import - --name " + name
 	if _, ok := Recipes()[name]; ok {
-		cure = "build it with: brig rootfs build " + name
+		hint = "build it with: brig rootfs build " + name
 	} else if strings.HasPrefix(name, "sha256:") {
-		cure = "import it with: brig rootfs import TARBALL"
+		hint = "import it with: brig rootfs import TARBALL"
 	}
-	return fmt.Errorf("%w: %q (%s); %s", ErrNotFound, name, stored, cure)
+	return fmt.Errorf("%w: %q (%s); %s", ErrNotFound, name, stored, hint)
 }
 
 func (s *Store) path(parts ...string) string {

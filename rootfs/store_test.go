@@ -20,10 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestLookupSaysWhatThereIs(t *testing.T) {
+func TestLookupErrorListsImages(t *testing.T) {
 	s := newStore(t)
 	_, err := s.Lookup("python")
-	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "none is stored") || !strings.Contains(err.Error(), "brig rootfs build python") {
+	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "no image is stored") || !strings.Contains(err.Error(), "brig rootfs build python") {
 		t.Errorf("Lookup in an empty store: %v", err)
 	}
 	if _, err := importTar(t, s, Options{Name: "mine"}, file("a", "")); err != nil {
@@ -46,7 +46,7 @@ func TestLookupSaysWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestNamesMoveAndTheLastOneTakesTheImageAlong(t *testing.T) {
+func TestNamesMoveAndRemovingTheLastRemovesTheImage(t *testing.T) {
 	s := newStore(t)
 	first, err := importTar(t, s, Options{Name: "a"}, file("x", "1"))
 	if err != nil {
@@ -81,8 +81,8 @@ func TestNamesMoveAndTheLastOneTakesTheImageAlong(t *testing.T) {
 	}
 }
 
-// A list of images is old when it is read: one without a name may have got one.
-func TestRemoveUnnamedSparesWhatHasAName(t *testing.T) {
+// A list of images may be out of date when it is used: an unnamed image may have got a name.
+func TestRemoveUnnamedKeepsNamedImages(t *testing.T) {
 	s := newStore(t)
 	img, err := importTar(t, s, Options{}, file("x", "1"))
 	if err != nil {
@@ -105,7 +105,7 @@ func TestRemoveUnnamedSparesWhatHasAName(t *testing.T) {
 	}
 }
 
-func TestImportMendsADamagedRecord(t *testing.T) {
+func TestImportReplacesADamagedRecord(t *testing.T) {
 	s := newStore(t)
 	img, err := importTar(t, s, Options{Name: "x"}, file("x", "1"))
 	if err != nil {
@@ -126,9 +126,9 @@ func TestImportMendsADamagedRecord(t *testing.T) {
 	}
 }
 
-// An import leaves what is stored well as it is, and replaces what Verify finds fault with,
-// also under programs that go on with what they have.
-func TestImportMendsADamagedTree(t *testing.T) {
+// An import keeps an undamaged stored image and replaces a damaged one, even while programs use it:
+// these keep the old tree.
+func TestImportReplacesADamagedTree(t *testing.T) {
 	s := newStore(t)
 	again := func() Image {
 		t.Helper()
@@ -152,7 +152,7 @@ func TestImportMendsADamagedTree(t *testing.T) {
 		func() error { return os.WriteFile(filepath.Join(first.Path, "usr/z"), nil, 0o644) },
 		func() error { return os.Remove(record) },
 	} {
-		held, err := s.Hold(first)
+		held, err := s.LockImage(first)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,9 +174,9 @@ func TestImportMendsADamagedTree(t *testing.T) {
 	}
 }
 
-// A damaged image is there at any moment while it is replaced: who is killed meanwhile loses
-// neither it nor its names, and a run that begins finds it.
-func TestADamagedImageIsReplacedAtOnce(t *testing.T) {
+// While a damaged image is replaced, there is an image at its path at every moment: a process
+// killed meanwhile loses neither the image nor its names, and a new run finds it.
+func TestADamagedImageIsReplacedAtomically(t *testing.T) {
 	s := newStore(t)
 	img, err := importTar(t, s, Options{Name: "x"}, file("usr/x", "1"))
 	if err != nil {
@@ -199,7 +199,7 @@ func TestADamagedImageIsReplacedAtOnce(t *testing.T) {
 		}
 	}()
 	for range 300 {
-		w, err := s.newWork()
+		w, err := s.newStagingDir()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestADamagedImageIsReplacedAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(s.place(w, filepath.Base(home)), w.Close()); err != nil {
+		if err := errors.Join(s.install(w, filepath.Base(home)), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestLookupSeesAnotherProcessesChangesAtOnce(t *testing.T) {
 				t.Fatalf("Lookup = %+v, %v; want %s", got, err, want.Digest)
 			}
 			if i%10 == 9 {
-				time.Sleep(120 * time.Millisecond) // remembered from here on
+				time.Sleep(120 * time.Millisecond) // from here on Lookup uses its cache
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func TestImportsOfOneArchiveAtOnceAgree(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			own, err := Open(s.dir) // as another process would, cleaning while others import
+			own, err := Open(s.dir) // like another process: it cleans while others import
 			if err != nil {
 				t.Error(err)
 				return
@@ -297,7 +297,7 @@ func importMain(dir string) int {
 }
 
 func TestKilledImportLeavesNothingAfterTheNextStart(t *testing.T) {
-	// IMG-20: the importer dies with files already on disk.
+	// IMG-20: the importer dies when files are already on disk.
 	s := newStore(t)
 	cmd := exec.Command("/proc/self/exe", "import", s.dir)
 	cmd.Stderr = os.Stderr
@@ -320,7 +320,7 @@ func TestKilledImportLeavesNothingAfterTheNextStart(t *testing.T) {
 		found, _ := filepath.Glob(filepath.Join(s.dir, "work/*/root/d/f9"))
 		return len(found) == 1
 	})
-	// A second opener must leave the living import alone.
+	// Another Open must not remove the running import.
 	if _, err := Open(s.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestKilledImportLeavesNothingAfterTheNextStart(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // killed, as asked
+	_ = cmd.Wait() // the error of the kill is expected
 	mustBeEmpty(t, s)
 	if _, err := Open(s.dir); err != nil {
 		t.Fatal(err)
@@ -348,7 +348,7 @@ func waitFor(t *testing.T, what string, ready func() bool) {
 }
 
 func TestStoredTreeBelongsToRootAlone(t *testing.T) {
-	// IMG-11, IMG-12, IMG-23: modes, owners and attributes an archive may ask for.
+	// IMG-11, IMG-12, IMG-23: modes, owners and attributes that an archive may contain.
 	old := unix.Umask(0)
 	defer unix.Umask(old)
 	s := newStore(t)
@@ -399,8 +399,8 @@ func TestStoredTreeBelongsToRootAlone(t *testing.T) {
 	}
 }
 
-func TestEveryImageGetsItsFixedPlaces(t *testing.T) {
-	// IMG-08, FS-23: system directories that are links to elsewhere or files.
+func TestEveryImageGetsItsFixedDirectories(t *testing.T) {
+	// IMG-08, FS-23: system directories that are files or links to another place.
 	for _, tt := range []struct {
 		name string
 		ms   members
@@ -446,7 +446,7 @@ func TestImageWithoutUsableEtcIsRefused(t *testing.T) {
 	}
 }
 
-// readInRoot reads a file as a cell would see it.
+// readInRoot reads a file through the same name resolution as in a cell.
 func readInRoot(t *testing.T, img Image, name string) string {
 	t.Helper()
 	root, err := os.Open(img.Path)

@@ -11,15 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree is a directory being filled. Every name is resolved by the kernel below
-// its handle as if it were "/" (openat2, Linux 5.6): absolute links and ".."
-// stay inside (IMG-03 to IMG-06), so archives that use var/run -> /run as a
-// parent unpack as they should (IMG-09).
+// A tree is a directory that is being filled. The kernel resolves every name below the handle of
+// the root as if that were "/" (openat2, Linux 5.6): absolute links and ".." stay inside (IMG-03 to
+// IMG-06). So archives that use var/run -> /run as a parent unpack correctly (IMG-09).
 type tree struct {
 	root *os.File
 
-	// The parent used last. Making members never changes what a name means;
-	// removing one may, and makes it stale.
+	// The last used parent. Adding members never changes what a name resolves to. Removing one may,
+	// and makes the parent stale.
 	lastName string
 	last     *os.File
 }
@@ -36,7 +35,7 @@ func (t *tree) forget() {
 	}
 }
 
-// stale says that a name may now mean something else.
+// stale marks the last parent as invalid: its name may now resolve to another directory.
 func (t *tree) stale() { t.lastName = "" }
 
 // open opens name inside the tree, following links.
@@ -57,8 +56,8 @@ func (t *tree) open(name string, flags int) (*os.File, error) {
 	}
 }
 
-// parent returns a handle on the directory name lies in, made where it is
-// missing, and the last part of name. The handle belongs to the tree.
+// parent returns a handle on the directory that contains name, and the last part of name. It makes
+// the directory if it is missing. The handle belongs to the tree.
 func (t *tree) parent(name string) (*os.File, string, error) {
 	dir, base := path.Split(name)
 	dir = strings.TrimSuffix(dir, "/")
@@ -82,9 +81,9 @@ func (t *tree) parent(name string) (*os.File, string, error) {
 	return f, base, nil
 }
 
-// makeAll makes the directories of dir that are missing, also behind dangling
-// links: an archive may hold var/run -> /run and var/run/x but no run. dir may
-// hold ".." from a link's target; the kernel resolves it.
+// makeAll makes the missing directories of dir, including those behind dangling links: an archive
+// may contain var/run -> /run and var/run/x but no run. dir may contain ".." from a link's target;
+// the kernel resolves it.
 func (t *tree) makeAll(dir string, hops int) error {
 	if hops == 0 {
 		return &os.PathError{Op: "mkdir", Path: dir, Err: unix.ELOOP}
@@ -137,7 +136,7 @@ func (t *tree) makeOne(dir, base string, hops int) error {
 	return t.makeAll(target, hops-1)
 }
 
-// mkdir makes a directory with mode 0755, whatever the umask.
+// mkdir makes a directory with mode 0755, independent of the umask.
 func mkdir(at *os.File, base string) error {
 	if err := unix.Mkdirat(int(at.Fd()), base, 0o755); err != nil {
 		return &os.PathError{Op: "mkdir", Path: base, Err: err}
@@ -159,8 +158,7 @@ func chmod(at *os.File, base string, mode uint16) error {
 	return nil
 }
 
-// create makes a new file with the given content, which may be shorter than the
-// reader: exactly size bytes are taken.
+// create makes a new file and fills it with exactly size bytes from body, which may have more.
 func create(at *os.File, base string, mode uint16, size int64, body io.Reader) (err error) {
 	fd, err := unix.Openat(int(at.Fd()), base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -177,7 +175,7 @@ func create(at *os.File, base string, mode uint16, size int64, body io.Reader) (
 	return nil
 }
 
-// setTime sets a member's times, never those of what it links to.
+// setTime sets the times of a member itself; it follows no link.
 func setTime(at *os.File, base string, mtime int64) error {
 	ts := unix.NsecToTimespec(mtime)
 	if err := unix.UtimesNanoAt(int(at.Fd()), base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW); err != nil {

@@ -15,8 +15,8 @@ import (
 func unpack(ctx context.Context, d *decoder, root *os.File) error {
 	t := &tree{root: root}
 	defer t.forget()
-	// Directories get their times and modes when they are full. The decoder
-	// bounds how long these names can be together.
+	// Directories get their times and modes after all members are written. The decoder limits the
+	// total length of these names.
 	var dirs []entry
 	for {
 		if err := ctx.Err(); err != nil {
@@ -29,7 +29,7 @@ func unpack(ctx context.Context, d *decoder, root *os.File) error {
 		if err != nil {
 			return err
 		}
-		if err := t.place(e, d); err != nil {
+		if err := t.addMember(e, d); err != nil {
 			return fmt.Errorf("unpack %q: %w", e.Path, err)
 		}
 		if e.Kind == kindDir {
@@ -37,18 +37,18 @@ func unpack(ctx context.Context, d *decoder, root *os.File) error {
 		}
 	}
 	for _, e := range dirs {
-		if err := t.finishDir(e); err != nil {
+		if err := t.finalizeDir(e); err != nil {
 			return fmt.Errorf("unpack %q: %w", e.Path, err)
 		}
 	}
 	return nil
 }
 
-// place makes one member. The last of several with one name wins (IMG-17).
-func (t *tree) place(e entry, body io.Reader) error {
+// addMember writes one member. The last of several members with the same name wins (IMG-17).
+func (t *tree) addMember(e entry, body io.Reader) error {
 	at, base, err := t.parent(e.Path)
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG) {
-		return &UnsafeError{Member: e.Path, Reason: "lies below something that is no directory"}
+		return &UnsafeError{Member: e.Path, Reason: "is below a path that is not a directory"}
 	}
 	if err != nil {
 		return err
@@ -85,11 +85,10 @@ func (t *tree) place(e entry, body io.Reader) error {
 	return setTime(at, base, e.MTime)
 }
 
-// link makes a hard link to a regular file that an earlier member made. A link to
-// anything else, or to a name resolved through a link that leads nowhere, is
-// refused (IMG-05).
+// link makes a hard link to a regular file that an earlier member made. It refuses a link to
+// anything else, or to a name behind a dangling link (IMG-05).
 func (t *tree) link(at *os.File, base string, e entry) error {
-	outside := &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is a hard link to %q, which is no earlier regular member", e.Link)}
+	outside := &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is a hard link to %q, which is not an earlier regular file", e.Link)}
 	dir, err := t.open(path.Dir(e.Link), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return outside
@@ -117,24 +116,22 @@ func (t *tree) link(at *os.File, base string, e entry) error {
 	return nil
 }
 
-// linkError tells a member that is one link too many, which its archive has chosen, from
-// failures of ours.
+// linkError distinguishes one link too many, which is the archive's fault, from errors of the host.
 func linkError(e entry, err error) error {
 	if errors.Is(err, unix.EMLINK) { // 65,000 on ext4
-		return &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is one more hard link to %q than the store's file system takes of one file: have fewer, or symbolic links", e.Link)}
+		return &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("has more hard links to %q than the store's file system allows: use fewer, or symbolic links", e.Link)}
 	}
 	return &os.LinkError{Op: "link", Old: e.Link, New: e.Path, Err: err}
 }
 
-// remove makes room for a member.
+// remove removes the previous member at base, so that a new one can take its name.
 func (t *tree) remove(at *os.File, base string) error {
 	t.stale()
 	return removeAll(at, base)
 }
 
-// finishDir sets a directory's own mode and time, unless a later member took its
-// place.
-func (t *tree) finishDir(e entry) error {
+// finalizeDir sets a directory's final mode and time, unless a later member replaced the directory.
+func (t *tree) finalizeDir(e entry) error {
 	f, err := t.open(e.Path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil

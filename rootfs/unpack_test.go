@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file with more hard links than the file system takes is refused with the archive's
-// member named; other failures of link(2) are the host's.
-func TestTooManyHardLinksAreTheArchives(t *testing.T) {
+// If an archive has more hard links to a file than the file system allows, the refusal names the
+// member. Other failures of link(2) are errors of the host.
+func TestTooManyHardLinksAreAnArchiveError(t *testing.T) {
 	e := entry{Path: "h65000", Link: "orig"}
 	for err, theirs := range map[error]bool{unix.EMLINK: true, unix.ENOSPC: false, unix.EIO: false} {
 		var unsafe *UnsafeError

@@ -13,39 +13,38 @@ import (
 	"strings"
 )
 
-// A Verification says how a stored tree differs from what was imported: the paths
-// of its members, sorted.
+// A Verification lists the differences between a stored tree and the imported one, as sorted paths
+// of members.
 type Verification struct {
 	Image   Image
-	Amount  Amount // members and bytes looked at
+	Amount  Amount // members and bytes checked
 	Changed []string
 	Missing []string
 	Extra   []string
 }
 
-// OK says that the tree is what was imported.
+// OK reports whether the tree is the same as when it was imported.
 func (v Verification) OK() bool { return len(v.Changed)+len(v.Missing)+len(v.Extra) == 0 }
 
-// Verify reads a stored tree again, all of it, and compares it with the record
-// made when it was imported. The error wraps ErrNotFound when the image is removed
-// meanwhile.
+// Verify reads a whole stored tree again and compares it with the record made when it was imported.
+// The error wraps ErrNotFound if the image is removed in the meantime.
 func (s *Store) Verify(ctx context.Context, nameOrDigest string) (_ Verification, err error) {
 	img, err := s.Lookup(nameOrDigest)
 	if err != nil {
 		return Verification{}, err
 	}
-	held, err := s.Hold(img)
+	lock, err := s.LockImage(img)
 	if err != nil {
 		return Verification{}, err
 	}
 	defer func() {
-		removed, cerr := held.Close()
+		removed, cerr := lock.Close()
 		if err = errors.Join(err, cerr); removed {
 			err = errors.Join(s.notFound(nameOrDigest), s.Clean())
 		}
 	}()
-	dir := fmt.Sprintf("/proc/self/fd/%d", held.dir.Fd()) // wherever it is moved
-	then, err := readRecord(dir, img.Digest)
+	dir := fmt.Sprintf("/proc/self/fd/%d", lock.dir.Fd()) // valid even if the directory is moved
+	recorded, err := readRecord(dir, img.Digest)
 	if err != nil {
 		return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
 	}
@@ -55,28 +54,27 @@ func (s *Store) Verify(ctx context.Context, nameOrDigest string) (_ Verification
 		v.Amount.Entries++
 		v.Amount.Unpacked += size
 	})
-	var now map[string]string
+	var current map[string]string
 	if err == nil {
-		now, err = parseRecord(text.Bytes())
+		current, err = parseRecord(text.Bytes())
 	}
 	if err != nil {
 		return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(then)) {
-		switch what, ok := now[name]; {
+	for _, name := range slices.Sorted(maps.Keys(recorded)) {
+		switch what, ok := current[name]; {
 		case !ok:
 			v.Missing = append(v.Missing, name)
-		case what != then[name]:
+		case what != recorded[name]:
 			v.Changed = append(v.Changed, name)
 		}
-		delete(now, name)
+		delete(current, name)
 	}
-	v.Extra = slices.Sorted(maps.Keys(now))
+	v.Extra = slices.Sorted(maps.Keys(current))
 	return v, nil
 }
 
-// damaged reports whether an image is stored and differs from what was imported, or cannot
-// be read.
+// damaged reports whether an image is stored but differs from the imported one or cannot be read.
 func (s *Store) damaged(ctx context.Context, digest string) (bool, error) {
 	v, err := s.Verify(ctx, digest)
 	switch {
@@ -88,9 +86,9 @@ func (s *Store) damaged(ctx context.Context, digest string) (bool, error) {
 	return !v.OK(), nil
 }
 
-// ErrNoRecord means an image whose tree cannot be verified: there is nothing to
-// hold it against.
-var ErrNoRecord = errors.New("there is no sound record of its tree: build or import it again")
+// ErrNoRecord means that an image cannot be verified: there is no valid record to compare its tree
+// with.
+var ErrNoRecord = errors.New("there is no valid record of its tree: build or import it again")
 
 func readRecord(dir, digest string) (map[string]string, error) {
 	meta, err := readMeta(dir, strings.TrimPrefix(digest, "sha256:"))

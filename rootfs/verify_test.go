@@ -55,7 +55,7 @@ func TestVerifyNamesWhatDiffersFromTheImport(t *testing.T) {
 	}
 }
 
-func TestVerifyBelievesNoRecordThatWasChanged(t *testing.T) {
+func TestVerifyRejectsAChangedRecord(t *testing.T) {
 	s := newStore(t)
 	img, err := importTar(t, s, Options{Name: "x"}, file("usr/x", "1"))
 	if err != nil {
@@ -72,28 +72,27 @@ func TestVerifyBelievesNoRecordThatWasChanged(t *testing.T) {
 	}
 }
 
-// A witness is a context whose owner does something when he is first asked whether he
-// still waits.
-type witness struct {
+// A cancelHook is a context that calls then at the first call of Err.
+type cancelHook struct {
 	context.Context
 	then func()
 	once sync.Once
 }
 
-func (w *witness) Err() error {
+func (w *cancelHook) Err() error {
 	w.once.Do(w.then)
 	return w.Context.Err()
 }
 
-// An image that is removed while it is verified is said to be gone, not to be damaged, and
-// its tree is not left behind.
-func TestVerifyOfAnImageThatIsRemovedMeanwhile(t *testing.T) {
+// If an image is removed during its verification, Verify reports that it does not exist, and not
+// that it is damaged; its tree is removed.
+func TestVerifyOfAnImageRemovedMeanwhile(t *testing.T) {
 	s := newStore(t)
 	if _, err := importTar(t, s, Options{Name: "x"}, file("a", "1"), file("b", "2")); err != nil {
 		t.Fatal(err)
 	}
 	removed := errors.New("never asked")
-	ctx := &witness{Context: t.Context(), then: func() { removed = s.Remove("x") }}
+	ctx := &cancelHook{Context: t.Context(), then: func() { removed = s.Remove("x") }}
 	v, err := s.Verify(ctx, "x")
 	if removed != nil || !errors.Is(err, ErrNotFound) || !v.OK() {
 		t.Errorf("%+v, %v; the removal said %v", v, err, removed)

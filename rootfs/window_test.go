@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// IMG-31: a zstd frame whose header asks for a window of 1 GiB is refused for that, and not
-// as a file that is no archive; one that asks for as much as may be is stored.
+// IMG-31: a zstd frame whose header requests a window of 1 GiB is refused for that reason, and not
+// as a file that is no archive. A frame with the largest allowed window is stored.
 func TestImportOfAWideWindow(t *testing.T) {
 	archive := tarOf(t, file("a", strings.Repeat("a", 5000)))
 	s := newStore(t)
@@ -24,7 +24,7 @@ func TestImportOfAWideWindow(t *testing.T) {
 	}
 }
 
-// zstdOf has the frame's header ask for a window of 1<<log bytes.
+// zstdOf compresses text into a frame whose header requests a window of 1<<log bytes.
 func zstdOf(t *testing.T, text []byte, log byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

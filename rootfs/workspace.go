@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoWorkspace means an image in which a volume has no place.
-var ErrNoWorkspace = errors.New("it was stored before there were volumes and has something else at /workspace: remove it, and build or import it again")
+// ErrNoWorkspace means that an image has no directory at which a volume can be mounted.
+var ErrNoWorkspace = errors.New("it was stored by a brig without volumes, and its /workspace is not a directory: remove it, and build or import it again")
 
-// Workspace sees to it that a stored tree has a directory /workspace. Images stored
-// before there were volumes lack it: they get it, and it is added to their record.
-func (s *Store) Workspace(digest string) (err error) {
+// EnsureWorkspace ensures that a stored tree has a directory /workspace. Images stored by a brig without
+// volumes lack it: it is made and added to their record.
+func (s *Store) EnsureWorkspace(digest string) (err error) {
 	hex, err := parseDigest(digest)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (s *Store) Workspace(digest string) (err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if done, err := hasWorkspace(dir); done || err != nil {
-		return err // another was quicker
+		return err // another process made it first
 	}
 	meta, err := s.readMeta(hex)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) Workspace(digest string) (err error) {
 	if err != nil {
 		return err
 	}
-	sound := meta.Record == recordSum(text) // one that is not stays so
+	valid := meta.Record == recordSum(text) // an invalid record stays invalid
 	root, err := os.Open(filepath.Join(dir, "root"))
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *Store) Workspace(digest string) (err error) {
 	if err := mkdir(root, "workspace"); err != nil {
 		return err
 	}
-	if err := errors.Join(setTime(root, "workspace", 0), setTime(root, ".", 0)); err != nil || !sound {
+	if err := errors.Join(setTime(root, "workspace", 0), setTime(root, ".", 0)); err != nil || !valid {
 		return err
 	}
 	what, _, err := describeMember(filepath.Join(dir, "root", "workspace"))
@@ -75,10 +75,10 @@ func hasWorkspace(dir string) (bool, error) {
 	return true, nil
 }
 
-// rewriteRecord puts a new record and the meta data that has its sum into the place of
-// the old. Between the two renames the tree cannot be verified, which is said.
+// rewriteRecord replaces the record, and the metadata with its sum. Between the two renames Verify
+// returns ErrNoRecord.
 func (s *Store) rewriteRecord(dir string, meta imageMeta, text []byte) (err error) {
-	w, err := makeWork(s.path("work"), "")
+	w, err := makeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// An image that was stored before there were volumes gets its /workspace, once, and is
-// verified as before; one with something else there is refused; and a record that was
-// changed is not made good by it.
+// An image stored by a brig without volumes gets its /workspace once, and still verifies. An image
+// with something else at /workspace is refused. A record that was tampered with stays invalid.
 func TestWorkspaceOfAnOlderImage(t *testing.T) {
 	s := newStore(t)
 	stored := func(name string) Image {
@@ -27,7 +26,7 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 		if err := os.Remove(filepath.Join(img.Path, "workspace")); err != nil {
 			t.Fatal(err)
 		}
-		w := &work{path: dir}
+		w := &stagingDir{path: dir}
 		if err := errors.Join(os.Remove(filepath.Join(dir, recordName)), os.Remove(filepath.Join(dir, "image.json"))); err != nil {
 			t.Fatal(err)
 		}
@@ -47,17 +46,17 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 		}
 	}
 	img := stored("today")
-	if err := s.Workspace(img.Digest); err != nil {
+	if err := s.EnsureWorkspace(img.Digest); err != nil {
 		t.Error(err)
 	}
 	ok("today's", "today")
 	img = older("before")
 	ok("before", "before")
 	for range 2 {
-		if err := s.Workspace(img.Digest); err != nil {
+		if err := s.EnsureWorkspace(img.Digest); err != nil {
 			t.Error(err)
 		}
-		ok("mended", "before")
+		ok("fixed", "before")
 	}
 	if st, err := os.Lstat(filepath.Join(img.Path, "workspace")); err != nil || !st.IsDir() || st.Mode().Perm() != 0o755 {
 		t.Errorf("/workspace: %v, %v", st, err)
@@ -67,7 +66,7 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(img.Path, "workspace")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Workspace(img.Digest); !errors.Is(err, ErrNoWorkspace) {
+	if err := s.EnsureWorkspace(img.Digest); !errors.Is(err, ErrNoWorkspace) {
 		t.Errorf("a link in its place: %v", err)
 	}
 
@@ -75,7 +74,7 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(img.Path), recordName), []byte("\"usr\" \n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Workspace(img.Digest); err != nil {
+	if err := s.EnsureWorkspace(img.Digest); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Verify(t.Context(), "changed"); !errors.Is(err, ErrNoRecord) {

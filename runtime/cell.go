@@ -21,19 +21,19 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// A cellKey says which runs a cell can serve: those of one image under one
-// filter, with one kind of /proc.
+// A cellKey says which runs a cell can serve: runs of one image under one filter, with one kind of
+// /proc.
 type cellKey struct {
 	imageTree
 	policy   string // hash of the profile and its mode
 	fullProc bool
 	mode     api.Mode
-	writable bool  // a throw-away layer over the image; such a cell serves one run
-	layer    layer // its bounds
+	writable bool        // a throw-away layer over the image; the cell then serves one run
+	layer    layerLimits // its bounds
 }
 
-// An imageTree is what an image was at one time: removed or replaced, and imported again, it has
-// another.
+// An imageTree identifies the tree that an image had at one time. An image that is removed or
+// replaced and imported again has another one.
 type imageTree struct {
 	image    string // digest
 	imported time.Time
@@ -41,25 +41,25 @@ type imageTree struct {
 
 func treeOf(image rootfs.Image) imageTree { return imageTree{image.Digest, image.Imported} }
 
-// A cell is one libcontainer container whose PID 1 is cellinit. It belongs to a
-// slot and serves one run at a time, or to a session. Its methods are not safe for concurrent use.
+// A cell is one libcontainer container whose PID 1 is cellinit. It belongs to a slot and serves one
+// run at a time, or it belongs to a session. Its methods are not safe for concurrent use.
 type cell struct {
 	key       cellKey
 	name      string
-	slot      int    // or a session's seat: which host ids are its own
+	slot      int    // or a session's id range: it selects the cell's own host ids
 	dir       string // in the agent's run directory; holds the mount point of the root
 	filter    *filter
-	held      *heldImage
-	pages     *heldPages
+	imageLock *imageLock
+	pages     *lockedPages
 	group     *groups.Cell
 	container *libcontainer.Container
 	process   *libcontainer.Process
 	ctrl      seqpacket
-	listener  *os.File       // seccomp notifications; nil when the filter has no kill set
+	listener  *os.File       // seccomp notifications; nil when the cell has no filter (tag ablate)
 	spare     []*groups.Leaf // empty, for the next runs
-	leafs     int            // made so far; names them
-	dropped   bool           // a leaf is or was freed beside the runs
-	freeing   *freeing       // the host's
+	leaves    int            // made so far; names them
+	freedLeaf bool           // a leaf is being freed, or was, in the background
+	reclaimer *reclaimer     // the host's
 	clock     clockPage
 	step      func(name string) error // the host's
 }
@@ -73,7 +73,7 @@ type cellPlan struct {
 	ids    *idMaps
 	image  rootfs.Image
 	filter *filter
-	layer  *layer // bounds of the throw-away layer; nil: read-only root
+	layer  *layerLimits // bounds of the throw-away layer; nil: read-only root
 }
 
 // cellFor plans cells of an image under a filter.
@@ -85,33 +85,32 @@ func cellFor(image rootfs.Image, f *filter, fullProc bool, mode api.Mode) cellPl
 	}
 }
 
-// writable gives the cells a throw-away layer over their image, within what limits
-// allow of files.
+// writable gives the cells a throw-away layer over their image, within the limits on files.
 func (p *cellPlan) writable(limits api.Limits) {
-	p.layer = &layer{size: limits.Scratch, inodes: limits.Inodes}
+	p.layer = &layerLimits{size: limits.Scratch, inodes: limits.Inodes}
 	p.key.writable, p.key.layer = true, *p.layer
 }
 
-// newCell builds a cell and waits until its PID 1 is ready to make shells. On
-// failure nothing of it is left.
+// newCell builds a cell and waits until its PID 1 is ready to make shells. On failure it leaves
+// nothing behind.
 func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
-	watches := h.watches
-	if p.slot >= firstSeat {
-		watches = h.sessionWatches
+	inotifyLimits := h.inotifyLimits
+	if p.slot >= firstSessionRange {
+		inotifyLimits = h.sessionInotifyLimits
 	}
-	if !p.filter.watches {
-		watches = noWatches(watches)
+	if !p.filter.usesInotify {
+		inotifyLimits = noInotify(inotifyLimits)
 	}
-	if off(offSeccomp) {
+	if ablated(offSeccomp) {
 		p.filter = nil
 	}
-	c := &cell{key: p.key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name), step: h.step, freeing: &h.freeing}
+	c := &cell{key: p.key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name), step: h.step, reclaimer: &h.reclaimer}
 	undo := undoing(&err)
 	defer undo.run()
 
-	// 1. The image stays whole as long as the cell, and the root hangs in our mount
-	// namespace: the image's tree, with its owners shifted into the slot's range, nosuid,
-	// nodev, read-only.
+	// 1. The image stays complete as long as the cell lives. The root is mounted in our mount
+	// namespace: the image's tree, with its owners shifted into the slot's range, nosuid, nodev,
+	// read-only.
 	root := filepath.Join(c.dir, "root")
 	if err := os.MkdirAll(root, 0o711); err != nil {
 		return nil, err
@@ -123,13 +122,13 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := h.step("cell root"); err != nil {
 		return nil, err
 	}
-	if c.held, err = h.hold(p.image); err != nil {
+	if c.imageLock, err = h.lockImage(p.image); err != nil {
 		return nil, err
 	}
-	undo.add(c.held.Close)
+	undo.add(c.imageLock.Close)
 	if !p.copies() {
-		c.pages = h.pages.take(p.image)
-		undo.add(c.pages.give)
+		c.pages = h.pages.acquire(p.image)
+		undo.add(c.pages.release)
 	}
 	if err := h.step("cell dev"); err != nil {
 		return nil, err
@@ -137,18 +136,18 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := makeDev(c.dev()); err != nil {
 		return nil, fmt.Errorf("prepare /dev: %w", err)
 	}
-	undo.add(c.dropDev)
-	if err := h.hangRoot(ctx, c, p, root); err != nil {
+	undo.add(c.unmountDev)
+	if err := h.mountRoot(ctx, c, p, root); err != nil {
 		return nil, err
 	}
-	undo.add(func() error { return c.dropRoot() })
+	undo.add(func() error { return c.unmountRoot() })
 
-	// 2. The groups exist in every hierarchy, empty. libcontainer makes those of the
-	// first process below the group we are in by then.
+	// 2. The groups exist in every hierarchy and are empty. libcontainer makes those of the first
+	// process below the group that we are in at that time.
 	if err := h.step("cell groups"); err != nil {
 		return nil, err
 	}
-	if err := h.tree.Moved(); err != nil {
+	if err := h.tree.CheckMoved(); err != nil {
 		return nil, err
 	}
 	c.group, err = h.tree.Cell(p.name, slotIDs(p.slot))
@@ -164,7 +163,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	base := slotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
 		rootfs: root, dev: c.dev(), cgroup: c.group.InitPath(), cpus: p.cpus, hostBase: uint32(base), readonly: p.layer == nil,
-		badness: h.badness, watches: watches,
+		oomScoreAdj: h.oomScoreAdj, inotifyLimits: inotifyLimits,
 	})
 	if err != nil {
 		return nil, err
@@ -174,16 +173,16 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	}
 	undo.add(c.stop)
 
-	// 4. It has sealed its keyrings, dropped what it may, and loaded the filter;
-	// its notifications come to us.
+	// 4. cellinit has sealed its keyrings, dropped its privileges as far as it can, and loaded the
+	// filter. Its notifications arrive here.
 	if err := h.step("cell filter"); err != nil {
 		return nil, err
 	}
-	if err := c.hello(ctx, h); err != nil {
+	if err := c.handshake(ctx, h); err != nil {
 		return nil, fmt.Errorf("cell %s: %w", c.name, err)
 	}
 
-	// 5. The image's files are in memory, and no run will be charged for reading them.
+	// 5. The image's files are in memory, so that no run is charged for reading them.
 	if err := c.pages.wait(ctx); err != nil {
 		return nil, err
 	}
@@ -194,24 +193,23 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	return c, nil
 }
 
-// hangRoot mounts the cell's root at dir.
-func (h *Host) hangRoot(ctx context.Context, c *cell, p cellPlan, dir string) error {
+// mountRoot mounts the cell's root at dir.
+func (h *Host) mountRoot(ctx context.Context, c *cell, p cellPlan, dir string) error {
 	base := slotIDs(p.slot)
 	if p.layer != nil {
-		return h.hangLayer(ctx, c, p, base, dir)
+		return h.mountLayer(ctx, c, p, base, dir)
 	}
-	tree, err := h.hangTree(ctx, c, p, base, dir)
+	tree, err := h.mountTree(ctx, c, p, base, dir)
 	if err != nil {
 		return err
 	}
 	return tree.Close()
 }
 
-// hangTree mounts the image's tree at dir, or a copy of it, and returns a handle of what
-// hangs there.
-func (h *Host) hangTree(ctx context.Context, c *cell, p cellPlan, base int, dir string) (*os.File, error) {
+// mountTree mounts the image's tree, or a copy of it, at dir and returns a handle of the mount.
+func (h *Host) mountTree(ctx context.Context, c *cell, p cellPlan, base int, dir string) (*os.File, error) {
 	if p.copies() {
-		return h.hangCopy(ctx, c, p, base, dir)
+		return h.mountCopy(ctx, c, p, base, dir)
 	}
 	ids := p.ids.forImage
 	if p.layer != nil {
@@ -221,13 +219,13 @@ func (h *Host) hangTree(ctx context.Context, c *cell, p cellPlan, base int, dir 
 	if err != nil {
 		return nil, err
 	}
-	return hangImage(c.held.hold, userns, dir)
+	return mountImage(c.imageLock.lock, userns, dir)
 }
 
-// hangImage mounts an image's tree at dir, with its owners shifted by userns, and
-// returns a handle of what hangs there.
-func hangImage(held *rootfs.Hold, userns *os.File, dir string) (*os.File, error) {
-	image, err := held.Tree()
+// mountImage mounts an image's tree at dir, with its owners shifted by userns, and returns a handle
+// of the mount.
+func mountImage(lock *rootfs.ImageLock, userns *os.File, dir string) (*os.File, error) {
+	image, err := lock.Tree()
 	if err != nil {
 		return nil, err
 	}
@@ -242,11 +240,11 @@ func hangImage(held *rootfs.Hold, userns *os.File, dir string) (*os.File, error)
 	return clone, nil
 }
 
-// dropRoot takes the root out of our mount namespace; the cell has its own copy.
-func (c *cell) dropRoot() error {
+// unmountRoot unmounts the root from our mount namespace; the cell has its own copy of the mount.
+func (c *cell) unmountRoot() error {
 	err := unix.Unmount(filepath.Join(c.dir, "root"), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	if c.key.writable {
-		err = errors.Join(err, c.dropLayer())
+		err = errors.Join(err, c.unmountLayer())
 	}
 	return err
 }
@@ -255,7 +253,7 @@ func (c *cell) dropRoot() error {
 // AllowedDevices (runc 1.5.2), so only one conversion may run at a time.
 var converting sync.Mutex
 
-// cellConfig turns the spec into libcontainer's form.
+// cellConfig converts the spec into libcontainer's configuration.
 func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
 	converting.Lock()
 	defer converting.Unlock()
@@ -265,10 +263,10 @@ func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cell configuration: %w", err)
 	}
-	config.Devices = nil  // those are shared with every other cell; /dev is our own mount
+	config.Devices = nil  // libcontainer shares these between all cells; /dev is our own mount
 	config.Networks = nil // not even a loopback that is up
-	// The groups' limits are ours to set, on the leaves. The device controller
-	// adds nothing: a user namespace cannot make nodes, and nodev is everywhere.
+	// We set the groups' limits ourselves, on the leaves. The device controller adds nothing: a
+	// user namespace cannot make device nodes, and every mount is nodev.
 	config.Cgroups = &cgroups.Cgroup{Path: s.cgroup, Resources: &cgroups.Resources{CpusetCpus: s.cpus}}
 	config.Rlimits = nil
 	for _, r := range ablateSpec(s.spec()).Process.Rlimits {
@@ -280,7 +278,7 @@ func (h *Host) cellConfig(s cellSpec) (*configs.Config, error) {
 		if err := unix.Getrlimit(n, &own); err != nil {
 			return nil, os.NewSyscallError("getrlimit", err)
 		}
-		hard := min(r.Hard, own.Max) // giving more than we have takes a privilege that a confined root lacks
+		hard := min(r.Hard, own.Max) // a confined root lacks the privilege to give more than we have
 		config.Rlimits = append(config.Rlimits, configs.Rlimit{Type: n, Hard: hard, Soft: min(r.Soft, hard)})
 	}
 	return config, nil
@@ -310,8 +308,8 @@ func (c *cell) start(h *Host, config *configs.Config) error {
 	return nil
 }
 
-// stop ends everything in the cell by closing the socket cellinit lives by, and
-// behind that with SIGKILL, and removes the container.
+// stop ends everything in the cell: it closes the socket, at whose end cellinit exits, then sends
+// SIGKILL in addition, and removes the container.
 func (c *cell) stop() error {
 	err := c.ctrl.Close()
 	if kerr := c.container.Signal(unix.SIGKILL); kerr != nil && !errors.Is(kerr, libcontainer.ErrNotRunning) && !errors.Is(kerr, os.ErrProcessDone) {
@@ -329,26 +327,26 @@ func (c *cell) stop() error {
 	return errors.Join(err, c.clock.Close(), c.container.Destroy())
 }
 
-// Close destroys the cell. When it returns, nothing of it is on the host, but empty groups
-// while what is charged to them is freed, which the host's end waits for.
+// Close destroys the cell. When it returns, nothing of the cell is on the host, except for empty
+// groups while the memory charged to them is freed. Host.Close waits for that.
 func (c *cell) Close() error {
 	err := errors.Join(c.stop(), c.step("cell close"))
 	for _, leaf := range c.spare {
 		err = errors.Join(err, leaf.Close())
 	}
-	return errors.Join(err, c.dropRoot(), c.dropDev(), c.pages.give(), c.held.Close(), c.dropGroup(), c.removeDir())
+	return errors.Join(err, c.unmountRoot(), c.unmountDev(), c.pages.release(), c.imageLock.Close(), c.removeGroup(), c.removeDir())
 }
 
-// dev is where the /dev of the cell hangs in our mount namespace. Each cell has its own: what
-// programs lock there others would see.
+// dev is where the cell's /dev is mounted in our mount namespace. Each cell has its own: programs
+// of other cells would see locks on shared files.
 func (c *cell) dev() string { return filepath.Join(c.dir, "dev") }
 
-func (c *cell) dropDev() error {
+func (c *cell) unmountDev() error {
 	return unix.Unmount(c.dev(), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 }
 
-// removeDir removes the mount points and their parent, which are empty by now. It
-// never descends: a root that is still mounted must not be deleted through it.
+// removeDir removes the mount points and their parent, which are empty by now. It never descends:
+// that would delete a root that is still mounted.
 func (c *cell) removeDir() error {
 	err := os.Remove(c.dev())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -357,8 +355,8 @@ func (c *cell) removeDir() error {
 	return errors.Join(err, os.Remove(filepath.Join(c.dir, "root")), os.Remove(c.dir))
 }
 
-// hello sends the filters and waits for the listener.
-func (c *cell) hello(ctx context.Context, h *Host) error {
+// handshake sends the filters and waits for the listener.
+func (c *cell) handshake(ctx context.Context, h *Host) error {
 	msg := wireHello{Magic: wireMagic, Kind: kindHello, UID: runUID, GID: runGID}
 	page, clock, err := newClockPage()
 	if err != nil {
@@ -388,11 +386,11 @@ func (c *cell) hello(ctx context.Context, h *Host) error {
 		return err
 	}
 	if (listener != nil) != (c.filter != nil) {
-		return errors.New("BUG: listener and filter do not come together")
+		return errors.New("BUG: a cell has a filter without a listener, or a listener without a filter")
 	}
 	c.listener = listener
 	if listener == nil {
 		return nil
 	}
-	return wakeHere(listener)
+	return wakeOnSameCPU(listener)
 }

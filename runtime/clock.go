@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A clockPage is one page of memory that a cell's shells share with the agent. What
-// becomes the program writes the instant of exec into a word of it: the first, or in a
-// session, where several programs run at a time, one of its own. So the agent knows
-// when the wall limit begins without another message on the way of every run. The
-// program does not have the page: exec gave it memory of its own.
+// A clockPage is one page of memory that a cell's shells share with the agent. The process that
+// becomes the program writes the instant of its exec into a word of the page: the first word, or in
+// a session, where several programs run at once, a word of its own. So the agent knows when the
+// wall limit begins without one more message per run. The program cannot access the page: exec
+// replaced its memory.
 type clockPage struct{ mem []byte }
 
-// newClockPage makes one and returns the file to be mapped on the other side.
+// newClockPage makes a page and returns the file that the other side maps.
 func newClockPage() (*os.File, clockPage, error) {
 	n, err := unix.MemfdCreate("brig-clock", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -40,11 +40,10 @@ type clock struct{ word *uint64 }
 
 func (c clockPage) clock(i uint32) clock { return clock{(*uint64)(unsafe.Pointer(&c.mem[8*i]))} }
 
-// reset forgets the run before.
+// reset clears the instant of the previous run.
 func (c clock) reset() { atomic.StoreUint64(c.word, 0) }
 
-// exec is when the program was executed, on the monotonic clock; zero while it
-// was not.
+// exec is when the program was executed, on the monotonic clock; zero before that.
 func (c clock) exec() time.Duration { return time.Duration(atomic.LoadUint64(c.word)) }
 
 func (c clockPage) Close() error {

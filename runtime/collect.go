@@ -18,39 +18,39 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The bounds of a look through /box, whatever the program left in it.
+// The bounds of one scan of /box, whatever the program left in it.
 const (
 	collectDepth   = 64
 	collectEntries = 200_000
 	collectSkipped = 256 // reasons reported; the rest is counted in the last one
 )
 
-// collectTime is how long a look takes at most, but for the file that is read when it is
-// over: a program and its caller can make it long together, and a slot waits (FIO-21).
+// collectTime is how long a scan takes at most, not counting the file that is being read when the
+// time is over. A program and its caller can make a scan long together while it occupies a slot
+// (FIO-21).
 var collectTime = 5 * time.Second
 
-// A collector gathers the output files of a run whose processes are all dead.
-// What it cannot or will not take it skips by name, with the reason.
+// A collector gathers the output files of a run whose processes have all ended. It reports each
+// file that it cannot or does not return by name, with the reason.
 type collector struct {
-	ctx    context.Context // of this one look
+	ctx    context.Context // of this one scan
 	until  time.Time
 	box    *os.File
 	want   api.Collect
-	only   []string // artifacts: nothing else is asked for; nil: what want says
+	only   []string // artifacts: no other file is requested; nil: want decides
 	globs  *globSet // of want
 	placed map[string]input
 
-	matched []bool // of each of want's globs, whether a file has such a name
-	files   []api.File
-	skipped []api.Skipped
-	unsaid  int // skipped beyond collectSkipped
-	bytes   api.Size
-	seen    int
-	cut     string // why the rest was not looked at; empty: all was
+	matched    []bool // of each of want's globs, whether a file has such a name
+	files      []api.File
+	skipped    []api.Skipped
+	unlisted   int // number skipped beyond collectSkipped
+	bytes      api.Size
+	seen       int
+	stopReason string // why the scan ended early; empty: it was complete
 }
 
-// collect returns the files asked for, in the order of their names. It ends when ctx does,
-// with its error.
+// collect returns the requested files, ordered by name. When ctx ends, it returns with ctx's error.
 func collect(ctx context.Context, box *os.File, want api.Collect, only []string, placed map[string]input) ([]api.File, []api.Skipped, error) {
 	if want.Files == 0 {
 		want.Files = api.CollectFiles
@@ -72,36 +72,36 @@ func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 	for i, g := range want.Globs {
 		switch {
 		case c.matched[i]:
-		case c.cut != "":
-			c.skip(g, "no file that was looked at has such a name")
+		case c.stopReason != "":
+			c.skip(g, "no scanned file has such a name")
 		default:
 			c.skip(g, "no file has such a name")
 		}
 	}
-	if c.unsaid > 0 {
-		c.skipped = append(c.skipped, api.Skipped{Name: theRest, Reason: fmt.Sprintf("%d more", c.unsaid)})
+	if c.unlisted > 0 {
+		c.skipped = append(c.skipped, api.Skipped{Name: unnamedFiles, Reason: fmt.Sprintf("%d more", c.unlisted)})
 	}
-	if c.cut != "" { // also when 256 others are skipped
-		c.skipped = append(c.skipped, uncollected(c.cut))
+	if c.stopReason != "" { // also when 256 others are skipped
+		c.skipped = append(c.skipped, uncollected(c.stopReason))
 	}
 	return c.files, c.skipped, nil
 }
 
-// theRest is in the place of a name for files that are not named one by one.
-const theRest = "..."
+// unnamedFiles takes the place of a name for files that are not listed one by one.
+const unnamedFiles = "..."
 
-// uncollected says that files were not collected and are not known by name.
-func uncollected(why string) api.Skipped { return api.Skipped{Name: theRest, Reason: why} }
+// uncollected reports that files were not collected and that their names are not known.
+func uncollected(why string) api.Skipped { return api.Skipped{Name: unnamedFiles, Reason: why} }
 
 func (c *collector) skip(name, reason string) {
 	if len(c.skipped) == collectSkipped {
-		c.unsaid++
+		c.unlisted++
 		return
 	}
 	c.skipped = append(c.skipped, api.Skipped{Name: printable(name), Reason: reason})
 }
 
-// printable gives a name that a program has made a form that JSON holds.
+// printable turns a name made by a program into a form that JSON can hold.
 func printable(name string) string {
 	if utf8.ValidString(name) {
 		return name
@@ -109,16 +109,16 @@ func printable(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// dir looks through one directory. Directories are opened one at a time and
-// closed before the next level's contents are read, so depth costs no descriptors.
-// The globs have read its name and the / behind it.
+// dir scans one directory. It opens one directory at a time and closes it before it reads the next
+// level, so depth costs no descriptors. The globs have read the directory's name and the / after
+// it.
 func (c *collector) dir(name string, depth int, at globStates) error {
 	names, err := c.list(name)
 	if err != nil {
 		if name == "." {
 			return fmt.Errorf("collect: %w", err)
 		}
-		c.skip(name, reason(err)) // a directory its owner made unreadable to root? moved away: not ours to chase
+		c.skip(name, reason(err)) // unreadable, or moved away: it is not followed
 		return nil
 	}
 	slices.Sort(names)
@@ -126,7 +126,7 @@ func (c *collector) dir(name string, depth int, at globStates) error {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		if c.over() {
+		if c.countEntry() {
 			return nil
 		}
 		if err := c.entry(name, base, depth, at); err != nil {
@@ -136,17 +136,17 @@ func (c *collector) dir(name string, depth int, at globStates) error {
 	return nil
 }
 
-// over counts an entry and reports whether it is one too many, or too late.
-func (c *collector) over() bool {
+// countEntry counts an entry and reports whether the scan must end: too many entries, or too late.
+func (c *collector) countEntry() bool {
 	c.seen++
 	switch {
-	case c.cut != "":
+	case c.stopReason != "":
 	case c.seen > collectEntries:
-		c.cut = fmt.Sprintf("more than %d entries in /box: the rest was not looked at", collectEntries)
+		c.stopReason = fmt.Sprintf("more than %d entries in /box: the rest was not scanned", collectEntries)
 	case time.Now().After(c.until):
-		c.cut = fmt.Sprintf("looking through /box took %s: the rest was not looked at; leave fewer files in it", collectTime)
+		c.stopReason = fmt.Sprintf("scanning /box took %s: the rest was not scanned; leave fewer files in it", collectTime)
 	}
-	return c.cut != ""
+	return c.stopReason != ""
 }
 
 func (c *collector) list(name string) ([]string, error) {
@@ -162,9 +162,8 @@ func (c *collector) list(name string) ([]string, error) {
 	return names, err
 }
 
-// entry decides about one name. O_NONBLOCK keeps the open of a FIFO from waiting
-// for a writer (FIO-04), O_PATH would not let us read; what was opened is looked
-// at, never the name again (FIO-08).
+// entry handles one name. O_NONBLOCK keeps the open of a FIFO from waiting for a writer (FIO-04);
+// O_PATH would not let us read. Checks use the opened file, never the name again (FIO-08).
 func (c *collector) entry(dir, base string, depth int, at globStates) error {
 	name := path.Join(dir, base)
 	at = c.globs.after(at, base)
@@ -175,7 +174,7 @@ func (c *collector) entry(dir, base string, depth int, at globStates) error {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		if len(c.want.Globs) == 0 && cachePath(name+"/x") || c.only != nil && !c.leads(name) {
+		if len(c.want.Globs) == 0 && cachePath(name+"/x") || c.only != nil && !c.onPath(name) {
 			return nil
 		}
 		if depth == collectDepth {
@@ -188,14 +187,14 @@ func (c *collector) entry(dir, base string, depth int, at globStates) error {
 			return c.take(name)
 		}
 	default:
-		if c.asked(name, at) {
+		if c.requested(name, at) {
 			c.skip(name, kindOf(st.Mode))
 		}
 	}
 	return nil
 }
 
-// lstat looks at a name below box without following any link.
+// lstat returns the status of a name below box without following any link.
 func (c *collector) lstat(name string, st *unix.Stat_t) error {
 	f, err := openBeneath(c.box, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -207,39 +206,39 @@ func (c *collector) lstat(name string, st *unix.Stat_t) error {
 	return unix.Fstat(fd(f), st)
 }
 
-// asked reports whether a name is one the caller is interested in.
-func (c *collector) asked(name string, at globStates) bool {
+// requested reports whether the caller requested a file of this name.
+func (c *collector) requested(name string, at globStates) bool {
 	if c.only != nil {
-		return slices.ContainsFunc(c.only, func(a string) bool { return within(a, name) })
+		return slices.ContainsFunc(c.only, func(a string) bool { return isOrBelow(a, name) })
 	}
 	if len(c.want.Globs) == 0 {
 		return !cachePath(name)
 	}
-	asked := false
-	c.globs.matched(name, at, func(i int) { c.matched[i], asked = true, true })
-	return asked
+	found := false
+	c.globs.matched(name, at, func(i int) { c.matched[i], found = true, true })
+	return found
 }
 
-// leads reports whether a directory is an artifact, below one, or on the way to one.
-func (c *collector) leads(dir string) bool {
-	return slices.ContainsFunc(c.only, func(a string) bool { return within(a, dir) || within(dir, a) })
+// onPath reports whether a directory is an artifact, below one, or on the way to one.
+func (c *collector) onPath(dir string) bool {
+	return slices.ContainsFunc(c.only, func(a string) bool { return isOrBelow(a, dir) || isOrBelow(dir, a) })
 }
 
-// wanted reports whether a regular file is to be returned: by default when it is
-// new, or not what was placed.
+// wanted reports whether a regular file is to be returned: by default when it is new, or differs
+// from what was placed.
 func (c *collector) wanted(name string, at globStates, st *unix.Stat_t) bool {
-	if !c.asked(name, at) {
+	if !c.requested(name, at) {
 		return false
 	}
 	in, was := c.placed[name]
-	return len(c.want.Globs) > 0 || c.only != nil || !was || in.stamp != stampOf(st) || !in.made && !c.holds(name, in.content)
+	return len(c.want.Globs) > 0 || c.only != nil || !was || in.stamp != stampOf(st) || !in.artifact && !c.hasContent(name, in.content)
 }
 
-// holds reports whether a file that looks untouched has the bytes it was placed with.
-func (c *collector) holds(name string, content []byte) bool {
+// hasContent reports whether a file that looks untouched still has the bytes it was placed with.
+func (c *collector) hasContent(name string, content []byte) bool {
 	f, err := openBeneath(c.box, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
 	if err != nil {
-		return false // whoever takes it says why
+		return false // the code that reads it reports why
 	}
 	defer f.Close()
 	part := make([]byte, min(len(content)+1, 64<<10))
@@ -260,9 +259,8 @@ func (c *collector) take(name string) error {
 		c.skip(name, "name is not UTF-8")
 		return nil
 	}
-	// A program can make longer names than a caller may send, by changing into a
-	// directory before it makes the next. One of them would keep brig run from
-	// saving all the others.
+	// By changing into a directory before it makes the next one, a program can make longer names
+	// than a caller may send. One of them would keep brig run from saving all the others.
 	if api.FileName(name) != nil {
 		c.skip(strings.ToValidUTF8(name[:64], "")+"...", "path too long")
 		return nil
@@ -286,7 +284,7 @@ func (c *collector) take(name string) error {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		c.skip(name, kindOf(st.Mode))
 		return nil
-	case st.Size > int64(room): // also the sparse giant: its size is read, not its bytes (FIO-05)
+	case st.Size > int64(room): // also a huge sparse file: only its size is read, not its bytes (FIO-05)
 		c.skip(name, fmt.Sprintf("it has %s; %s are left of the limit of %s", api.Size(st.Size).About(), api.Size(room).About(), c.want.Bytes.About()))
 		return nil
 	}
@@ -300,7 +298,7 @@ func (c *collector) take(name string) error {
 	return nil
 }
 
-// reason puts the refusal of a lookup in words.
+// reason describes why a lookup was refused.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, unix.ELOOP):

@@ -17,7 +17,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// boxOf is a directory with so many empty files and FIFOs, and one file in a directory.
+// boxOf returns a directory with this many empty files and FIFOs, and one file in a subdirectory.
 func boxOf(t *testing.T, files, fifos int) *os.File {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,8 +45,8 @@ func boxOf(t *testing.T, files, fifos int) *os.File {
 	return box
 }
 
-// FIO-21: a look that takes too long ends, and says so however much else is skipped; one
-// whose caller has gone ends with that.
+// FIO-21: a scan that takes too long ends and reports that, however much else is skipped. A scan
+// whose caller has gone ends with the context's error.
 func TestCollectingEnds(t *testing.T) {
 	box := boxOf(t, 100, 300)
 	want := api.Collect{Globs: []string{"a*", "d/*.txt", "f0099", "none"}, Files: 1000}
@@ -69,21 +69,21 @@ func TestCollectingEnds(t *testing.T) {
 		t.Fatalf("no time: %d files, skipped %v, %v", len(files), skipped, err)
 	}
 	for i, s := range skipped {
-		name, reason := theRest, "the rest was not looked at"
+		name, reason := unnamedFiles, "the rest was not scanned"
 		if i < len(want.Globs) {
-			name, reason = want.Globs[i], "no file that was looked at"
+			name, reason = want.Globs[i], "no scanned file has such a name"
 		}
 		if s.Name != name || !strings.Contains(s.Reason, reason) {
 			t.Errorf("no time: skipped %+v; want %s, %s", s, name, reason)
 		}
 	}
-	if none := unmade([]string{"prog"}, api.Result{Skipped: skipped}); len(none) > 0 {
+	if none := missingArtifacts([]string{"prog"}, api.Result{Skipped: skipped}); len(none) > 0 {
 		t.Errorf("an artifact that was not looked for is told as not made: %v", none)
 	}
 }
 
-// FIO-21: a cancel that comes while files are collected ends that, and the slot is free for
-// the next run. Control: the same run without one.
+// FIO-21: a cancel that arrives while files are collected ends the collection, and the slot is free
+// for the next run. Control: the same run without a cancel.
 func TestCancelEndsCollecting(t *testing.T) {
 	dir, second := privately(t)
 	if !second {

@@ -19,8 +19,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// planCompile plans the compile stage: a run like any other, of the compiler, under
-// limits and a profile of its own, whose outputs are the artifacts.
+// planCompile plans the compile stage: a run of the compiler like any other run, under its own
+// limits and profile, whose outputs are the artifacts.
 func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File) (*plan, error) {
 	limits, err := effectiveLimits(r.CompileLimits, "", lang.CompileLimits.Over(rootfs.CompileDefaults()), h.cfg.Ceiling)
 	if err != nil {
@@ -36,7 +36,7 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 	if err != nil {
 		return nil, err
 	}
-	f, err := h.compiled(filterKey{lang.CompileTier, api.Enforce}, func() (seccomp.Profile, error) { return h.profile(lang.CompileTier) })
+	f, err := h.cachedFilter(filterKey{lang.CompileTier, api.Enforce}, func() (seccomp.Profile, error) { return h.profile(lang.CompileTier) })
 	if err != nil {
 		return nil, err
 	}
@@ -44,21 +44,21 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 	return &plan{
 		stage:  api.StageCompile,
 		mode:   mode,
-		argv:   rootfs.Words{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
+		argv:   rootfs.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
 		env:    environment(lang.CompileEnv, nil),
 		files:  inputs,
 		source: main,
 		limits: limits, artifacts: lang.Artifacts, labels: r.Labels,
 		collect: api.Collect{Files: maxArtifacts, Bytes: maxArtifactBytes},
-		once:    mode != api.Strict || f.keys,
+		once:    mode != api.Strict || f.reachesKeyring,
 		cell:    cellFor(image, f, lang.FullProc, mode),
 	}, nil
 }
 
-// planSyntax plans the compile stage of a language without a compiler, in which its own
-// parser reads the source: so that of a hundred tests a mistake in it is told once. Without
-// tests the run tells it as well, and sooner. Its limits are those of the tests, which could
-// not read the source with less either: nothing more is promised to the job.
+// planSyntax plans a syntax check as the compile stage of a language without a compiler: the
+// language's own parser reads the source. With a hundred tests a syntax error is then reported
+// once. Without tests the run reports it as well, and sooner. The limits are those of the tests,
+// which could not read the source with less either, so the job reserves no more memory.
 func (h *Host) planSyntax(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File, limits api.Limits) (*plan, error) {
 	lang.Compile, lang.CompileEnv, lang.CompileTier = lang.Syntax, lang.Env, lang.Tier
 	p, err := h.planCompile(r, lang, image, main, inputs)
@@ -66,44 +66,44 @@ func (h *Host) planSyntax(r api.Run, lang language, image rootfs.Image, main str
 		return nil, err
 	}
 	p.collect, p.syntax, p.limits = api.Collect{None: true}, true, limits
-	// The parser has the stack that the tests have: what they can run it must be able to read.
-	p.argv = rootfs.Words{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
+	// The parser has the same stack as the tests: it must be able to read whatever they can run.
+	p.argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
 	return p, nil
 }
 
-// The most one compilation may leave (CMP-07).
+// The most that one compilation may leave (CMP-07).
 const (
 	maxArtifacts     = 1024
 	maxArtifactBytes = 64 * api.MiB
 )
 
-// Artifacts are what a compile stage made, with what is told of it.
+// artifacts are what a compile stage made, with the report about it.
 type artifacts struct {
 	files []api.File
 	info  api.Compilation
 }
 
-// compile returns the artifacts of a compile stage, from the cache if it made them
-// before; or the result of one that failed. The artifacts are in our hands only:
-// every run gets a copy, so that none can change what another executes (CMP-16).
-func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration, patient bool) (made *artifacts, failed *api.Result, err error) {
+// compile returns the artifacts of a compile stage, from the cache if it made them before, or the
+// result of a stage that failed. Only the agent holds the artifacts: every run gets a copy, so that
+// no run can change what another executes (CMP-16).
+func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
 	key := artifactKey(p)
-	if made, err := h.cached(key); made != nil || err != nil {
+	if made, err := h.cachedArtifacts(key); made != nil || err != nil {
 		return made, nil, err
 	}
-	res, err := h.execute(ctx, p, Streams{}, begun, patient)
+	res, err := h.execute(ctx, p, Streams{}, begun, wait)
 	if err != nil {
 		return nil, nil, err
 	}
 	if p.syntax && res.Verdict != api.Nonzero && res.Verdict != api.Canceled {
-		res.Verdict = api.OK // a parser that met a limit has said nothing: the tests will
+		res.Verdict = api.OK // a parser that met a limit has not judged the source: the tests will
 	}
 	if res.Verdict == api.OK {
-		res.Skipped = append(res.Skipped, unmade(p.artifacts, res)...)
+		res.Skipped = append(res.Skipped, missingArtifacts(p.artifacts, res)...)
 	}
 	if res.Verdict != api.OK || len(res.Skipped) > 0 {
 		res.Files = nil
-		if res.Verdict == api.OK { // the compiler says nothing of it
+		if res.Verdict == api.OK { // the compiler itself does not report it
 			for _, s := range res.Skipped {
 				res.Stderr = withLine(res.Stderr, fmt.Sprintf("brig: %s: %s\n", s.Name, s.Reason))
 			}
@@ -119,31 +119,31 @@ func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration, patien
 	for _, f := range made.files {
 		made.info.Size += int64(len(f.Content))
 	}
-	if err := h.keep(key, made); err != nil { // the next one compiles again, and that is all
+	if err := h.cacheArtifacts(key, made); err != nil { // the only effect: the next run compiles again
 		h.log.Error("artifacts not cached", "err", err)
 	}
 	return made, nil, nil
 }
 
-// unmade are the artifacts of which a compile stage left nothing, taken or skipped, by name
-// or with others.
-func unmade(artifacts []string, res api.Result) (none []api.Skipped) {
+// missingArtifacts lists the artifacts of which a compile stage left nothing: neither returned nor skipped,
+// by name or with others.
+func missingArtifacts(artifacts []string, res api.Result) (none []api.Skipped) {
 	for _, name := range artifacts {
-		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return within(name, f.Name) }) &&
-			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return s.Name == theRest || within(name, s.Name) }) {
-			none = append(none, api.Skipped{Name: name, Reason: "the compiler did not make it"})
+		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return isOrBelow(name, f.Name) }) &&
+			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return s.Name == unnamedFiles || isOrBelow(name, s.Name) }) {
+			none = append(none, api.Skipped{Name: name, Reason: "the compiler did not create it"})
 		}
 	}
 	return none
 }
 
-// within reports whether a name is an artifact's, or below it.
-func within(artifact, name string) bool {
+// isOrBelow reports whether name is the artifact or lies below it.
+func isOrBelow(artifact, name string) bool {
 	return name == artifact || strings.HasPrefix(name, artifact+"/")
 }
 
-// without leaves out inputs whose name an artifact has.
-func without(files, artifacts []api.File) []api.File {
+// withoutNames leaves out the inputs that have the name of an artifact.
+func withoutNames(files, artifacts []api.File) []api.File {
 	made := map[string]bool{}
 	for _, a := range artifacts {
 		made[a.Name] = true
@@ -151,9 +151,9 @@ func without(files, artifacts []api.File) []api.File {
 	return slices.DeleteFunc(slices.Clone(files), func(f api.File) bool { return made[f.Name] })
 }
 
-// artifactKey names what a compile stage makes by all that decides it: image,
-// profile, command, environment and every byte of its inputs (CMP-16). Limits are
-// not among them: they decide whether it is made, not what.
+// artifactKey is a hash of everything that decides what a compile stage makes: image, profile,
+// command, environment and every byte of its inputs (CMP-16). Limits are not included: they decide
+// whether the artifacts are made, not what they contain.
 func artifactKey(p *plan) string {
 	type input struct {
 		Name       string
@@ -181,10 +181,10 @@ func artifactKey(p *plan) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// artifactFormat changes with what is stored below a key.
+// artifactFormat changes when the stored form changes.
 const artifactFormat = 1
 
-// stored is an entry of the artifact cache, as JSON before the files' content.
+// stored is an entry of the artifact cache: JSON, followed by the files' content.
 type stored struct {
 	Info  api.Compilation
 	Files []storedFile
@@ -196,8 +196,8 @@ type storedFile struct {
 	Size       int
 }
 
-// cached returns what is kept under a key, nil where there is nothing.
-func (h *Host) cached(key string) (*artifacts, error) {
+// cachedArtifacts returns the artifacts stored under a key, nil if there are none.
+func (h *Host) cachedArtifacts(key string) (*artifacts, error) {
 	if h.cfg.Artifacts == nil {
 		return nil, nil
 	}
@@ -212,14 +212,14 @@ func (h *Host) cached(key string) (*artifacts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.info.Key != key { // another's entry under this name: compile again, and put ours there
+	if a.info.Key != key { // the entry belongs to another key: compile again, and replace it
 		return nil, nil
 	}
 	a.info.Cached = true
 	return a, nil
 }
 
-func (h *Host) keep(key string, a *artifacts) error {
+func (h *Host) cacheArtifacts(key string, a *artifacts) error {
 	if h.cfg.Artifacts == nil {
 		return nil
 	}
@@ -235,7 +235,7 @@ func encodeArtifacts(a *artifacts) ([]byte, error) {
 	for _, f := range a.files {
 		head.Files = append(head.Files, storedFile{f.Name, f.Executable, len(f.Content)})
 	}
-	entry, err := json.Marshal(head) // ends where its object does: no newline is inside
+	entry, err := json.Marshal(head) // no newline is inside, so that one marks the end
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func decodeArtifacts(entry []byte) (*artifacts, error) {
 	a := &artifacts{info: head.Info}
 	for _, f := range head.Files {
 		if f.Size < 0 || f.Size > len(content) || api.FileName(f.Name) != nil {
-			return nil, errors.New("an entry of the artifact cache does not hold what it says")
+			return nil, errors.New("an entry of the artifact cache is damaged: its list of files does not match its content")
 		}
 		a.files = append(a.files, api.File{Name: f.Name, Executable: f.Executable, Content: content[:f.Size:f.Size]})
 		content = content[f.Size:]

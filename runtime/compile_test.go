@@ -10,8 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// CMP-16: all that decides what is made is in its name.
-func TestArtifactKeyHoldsEverything(t *testing.T) {
+// CMP-16: the key of artifacts depends on everything that decides what is made.
+func TestArtifactKeyCoversEverything(t *testing.T) {
 	base := func() *plan {
 		return &plan{
 			argv: []string{"cc", "a.c"}, env: []string{"A=1"}, artifacts: []string{"main"},
@@ -64,13 +64,13 @@ func TestArtifactsReadBack(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(back.files, a.files) || !bytes.Equal(back.info.Stderr, a.info.Stderr) || back.info.Size != 9 {
 		t.Errorf("%+v, %v", back, err)
 	}
-	files := without([]api.File{{Name: "main"}, {Name: "data"}}, a.files)
+	files := withoutNames([]api.File{{Name: "main"}, {Name: "data"}}, a.files)
 	if len(files) != 1 || files[0].Name != "data" {
-		t.Errorf("inputs beside the artifacts: %v; want data", files)
+		t.Errorf("inputs next to the artifacts: %v; want data", files)
 	}
 }
 
-// An entry is held against its hash before it is read; still, no bytes may harm.
+// An entry's hash is checked before it is decoded; still, no bytes may do harm.
 func FuzzDecodeArtifacts(f *testing.F) {
 	for _, size := range []int{-1, 0, 3, 1 << 40} {
 		f.Add(fmt.Appendf(nil, `{"Files":[{"Name":"a","Size":%d}]}`+"\nabc", size))

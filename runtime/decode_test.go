@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// decoder is cellinit's own decoder, compiled with the sanitizers, in a process
-// that answers one message after another.
+// decoder is cellinit's own decoder, compiled with the sanitizers, in a process that answers one
+// message after another.
 type decoder struct {
 	in  io.WriteCloser
 	out io.Reader
@@ -75,7 +75,7 @@ func newDecoder(t testing.TB) *decoder {
 	return &decoder{in, out}
 }
 
-func (d *decoder) ask(t testing.TB, msg []byte) (start, spawn, hello bool) {
+func (d *decoder) decode(t testing.TB, msg []byte) (start, spawn, hello bool) {
 	t.Helper()
 	var answer [1]byte
 	if _, err := d.in.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(msg))), msg...)); err != nil {
@@ -87,7 +87,7 @@ func (d *decoder) ask(t testing.TB, msg []byte) (start, spawn, hello bool) {
 	return answer[0]&1 != 0, answer[0]&2 != 0, answer[0]&4 != 0
 }
 
-// startAccepts says in Go which start messages cellinit may act on.
+// startAccepts defines in Go on which start messages cellinit may act.
 func startAccepts(msg []byte) bool {
 	var m wireStart
 	size := binary.Size(m)
@@ -100,8 +100,8 @@ func startAccepts(msg []byte) bool {
 		len(words) > 0 && words[len(words)-1] == 0 && bytes.Count(words, []byte{0}) == int(m.Argc+m.Envc)
 }
 
-// cellinit's decoder acts on a message exactly when the rules say so, and reads
-// nothing outside it.
+// cellinit's decoder acts on a message exactly when the rules allow it, and reads nothing outside
+// the message.
 func FuzzStartDecoder(f *testing.F) {
 	good, err := encodeStart([]string{"/bin/true", "a"}, []string{"A=1"}, rlimitsForFuzz, [16]uint64{})
 	if err != nil {
@@ -112,14 +112,14 @@ func FuzzStartDecoder(f *testing.F) {
 	f.Add(good[:binary.Size(wireStart{})])
 	f.Add(encode(&wireSpawn{Magic: wireMagic, Kind: kindSpawn, Joins: 1, HasCgroup: 1}))
 	f.Add(encode(&wireHello{Magic: wireMagic, Kind: kindHello, Wide: 5000}))
-	for _, at := range []int{0, 8, 12, 16, 20} { // every count, wild
+	for _, at := range []int{0, 8, 12, 16, 20} { // every count, with an arbitrary value
 		bad := bytes.Clone(good)
 		binary.LittleEndian.PutUint32(bad[at:], 0xffffffff)
 		f.Add(bad)
 	}
 	d := newDecoder(f)
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		start, spawn, hello := d.ask(t, msg)
+		start, spawn, hello := d.decode(t, msg)
 		if want := startAccepts(msg); start != want {
 			t.Errorf("start accepted: %v; want %v", start, want)
 		}
@@ -131,10 +131,10 @@ func FuzzStartDecoder(f *testing.F) {
 
 var rlimitsForFuzz = []wireLimit{{Resource: 7, Soft: 64, Hard: 64}}
 
-// A spawn is taken as it is meant: a session's shell has the socket and the scratch
-// alone, an exec's all that a run's has, and no clock lies outside its page. The
-// decoder is told of seven descriptors.
-func TestSpawnsAreToldApart(t *testing.T) {
+// A spawn message is decoded as intended: a session's shell gets only the socket and the scratch,
+// an exec's shell gets everything that a run's has, and no clock is outside its page. The test
+// tells the decoder that there are seven descriptors.
+func TestSpawnMessagesAreDistinguished(t *testing.T) {
 	d := newDecoder(t)
 	for _, tt := range []struct {
 		name string
@@ -153,7 +153,7 @@ func TestSpawnsAreToldApart(t *testing.T) {
 		{"a clock outside the page", wireSpawn{Joins: 1, HasCgroup: 1, Clock: wireClockWords}, false},
 	} {
 		tt.msg.Magic, tt.msg.Kind = wireMagic, kindSpawn
-		if _, spawn, _ := d.ask(t, encode(&tt.msg)); spawn != tt.want {
+		if _, spawn, _ := d.decode(t, encode(&tt.msg)); spawn != tt.want {
 			t.Errorf("%s: accepted %v; want %v", tt.name, spawn, tt.want)
 		}
 	}

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fullPids is how many processes of a run are looked at.
-const fullPids = 32
+// maxExaminedPids is how many processes of a run are examined.
+const maxExaminedPids = 32
 
-// atDescriptorLimit reports whether a process of the group dir has as many
-// descriptors as it may. The kernel counts no refused open, so this is only ever
-// seen of processes that live: of a run that brig is about to stop.
+// atDescriptorLimit reports whether a process of the group dir has as many descriptors as it may
+// have. The kernel does not count refused open calls, so the limit is only seen on living
+// processes: those of a run that brig is about to stop.
 func atDescriptorLimit(dir *os.File, limit int64) (bool, error) {
 	if dir == nil {
-		return false, nil // no cgroup2: nobody lists the run's processes without a race
+		return false, nil // no cgroup2: the run's processes cannot be listed without a race
 	}
 	n, err := unix.Openat(fd(dir), "cgroup.procs", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -27,7 +27,7 @@ func atDescriptorLimit(dir *os.File, limit int64) (bool, error) {
 	}
 	procs := os.NewFile(uintptr(n), "cgroup.procs")
 	defer procs.Close()
-	var list [fullPids * 8]byte
+	var list [maxExaminedPids * 8]byte
 	got, err := procs.Read(list[:])
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err

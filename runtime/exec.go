@@ -13,20 +13,20 @@ import (
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
-// A visit is one exec under way in its session.
-type visit struct {
-	session *session
-	leaf    *groups.Leaf
-	clock   uint32 // word of the clock page
-	slot    *slot  // that it is leased; nil: none. Guarded by session.mu
-	hits    int64  // on the session's memory limit when it began
-	calls   calls
+// execContext is one exec under way in its session.
+type execContext struct {
+	session   *session
+	leaf      *groups.Leaf
+	clockWord uint32 // index of its word in the clock page
+	slot      *slot  // the slot it leases; nil: none. Guarded by session.mu
+	hits      int64  // hits of the session's memory limit before it began
+	calls     filteredCalls
 }
 
-// Exec executes one program in a session and reports how its main process ended. It
-// waits for a slot like a test does: that the session was admitted is its admission.
-// The error is an *api.Error, and non-nil only when brig refused or failed, or the
-// session ended before the exec began: what had begun is canceled then.
+// Exec executes one program in a session and reports how its main process ended. It waits for a
+// slot like a test does: the admission of the session is its admission. The error is an *api.Error.
+// It is non-nil only when brig refused or failed, or when the session ended before the exec began:
+// an exec that had begun is reported as canceled then.
 func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams, c Caller) (api.Result, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
@@ -39,11 +39,11 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 	if s.volume != nil {
 		run.volume = s.volume.size
 	}
-	streams.kept = newKeeping(streams)
+	streams.retention = newRetention(streams)
 	res, err := s.exec(ctx, run, compile, streams)
-	streams.kept.settle(&res)
+	streams.retention.finish(&res)
 	if err != nil {
-		return api.Result{}, h.told(err, run.id)
+		return api.Result{}, h.toAPIError(err, run.id)
 	}
 	return res, nil
 }
@@ -51,169 +51,169 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 // exec takes a plan through its stages.
 func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams) (res api.Result, err error) {
 	begun := monotonic()
-	v, err := s.arrive()
+	v, err := s.admit()
 	if err != nil {
 		return res, err
 	}
-	present := true
-	depart := func() {
-		if present {
-			present = false
-			s.depart(v)
+	admitted := true
+	finish := func() {
+		if admitted {
+			admitted = false
+			s.finish(v)
 		}
 	}
-	defer depart()
+	defer finish()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.over, cancel)()
 
 	var compiled *api.Compilation
 	if compile != nil {
-		if err := streams.kept.add(compileKeeps); err != nil {
+		if err := streams.retention.add(compileRetention); err != nil {
 			return res, err
 		}
 		made, failed, err := s.host.compile(ctx, compile, begun, true)
-		var source *unfitSource
+		var source *invalidSource
 		if errors.As(err, &source) {
-			return s.cutOff(s.host.unread(compile, source)), nil
+			return s.noteSessionEnd(s.host.invalidSourceResult(compile, source)), nil
 		}
 		if err != nil {
-			return res, s.excuse(err)
+			return res, s.sessionEndedError(err)
 		}
 		if failed != nil {
-			return s.cutOff(*failed), nil
+			return s.noteSessionEnd(*failed), nil
 		}
-		if err := streams.kept.add(min(made.info.Size, compileKeeps) - compileKeeps); err != nil {
+		if err := streams.retention.add(min(made.info.Size, compileRetention) - compileRetention); err != nil {
 			return res, err
 		}
-		run.made, compiled = made.files, &made.info
+		run.builtFiles, compiled = made.files, &made.info
 		if streams.Compiled != nil {
 			streams.Compiled(made.info)
 		}
 	}
 	asked := monotonic()
-	// Room before the slot, which would stand idle until there is some.
-	if err := streams.kept.await(ctx, run.keeps(streams.Stdout != nil)); err != nil {
-		return res, s.excuse(err)
+	// Reserve memory before taking the slot, which would be idle during the wait.
+	if err := streams.retention.await(ctx, run.maxRetained(streams.Stdout != nil)); err != nil {
+		return res, s.sessionEndedError(err)
 	}
-	l, err := s.host.pool.turn(ctx)
+	l, err := s.host.pool.acquireForExec(ctx)
 	if err != nil {
-		return res, s.excuse(err)
+		return res, s.sessionEndedError(err)
 	}
 	begun = monotonic()
-	out := newOutputs(streams, run, l.stall.slot.wake)
+	out := newOutputs(streams, run, l.slotState.slot.wake)
 	defer out.finish()
-	o, err := s.carryOut(ctx, l, v, run, streams, out, begun)
-	// The session is left before the caller has taken the last of the output: one who
-	// takes nothing must not keep it from ending.
-	depart()
-	var artifact *unfitArtifact
+	o, err := s.runExec(ctx, l, v, run, streams, out, begun)
+	// The exec ends in the session before the caller has taken the last of the output: a caller
+	// that does not read must not keep the session from ending.
+	finish()
+	var artifact *invalidArtifact
 	if errors.As(err, &artifact) {
-		return s.cutOff(s.host.refusal(compile, *compiled, artifact)), nil
+		return s.noteSessionEnd(s.host.invalidArtifactResult(compile, *compiled, artifact)), nil
 	}
 	if err != nil {
-		return res, s.excuse(err)
+		return res, s.sessionEndedError(err)
 	}
 	out.finish()
 	res = s.host.result(run, o, out)
 	res.Timing.Queued = int64(begun - asked)
 	res.Compile = compiled
-	return s.cutOff(res), nil
+	return s.noteSessionEnd(res), nil
 }
 
-// cutOff says in the result of an exec that the end of the session ended what did.
-func (s *session) cutOff(res api.Result) api.Result {
+// noteSessionEnd notes in the result of a canceled exec why the session ended, if it did.
+func (s *session) noteSessionEnd(res api.Result) api.Result {
 	if res.Verdict == api.Canceled {
-		res.SessionEnded = s.ending()
+		res.SessionEnded = s.endReason()
 	}
 	return res
 }
 
-// cutOff reports that the end of its session ended an exec: it kills everything at once,
-// and our own wake may come to tell of it only when nothing is left to stop. A cell that
-// was killed from outside takes all its shells with it, and the session's own goroutine may
-// hear of it after us.
-func (w *watch) cutOff() bool {
-	v := w.shell.visit
+// endedBySession reports whether the end of its session ended an exec. That end kills everything at once,
+// and our own wake-up may arrive only when nothing is left to stop. If a cell is killed from
+// outside, all its shells die with it, and the session's own goroutine may notice that later than
+// we do.
+func (w *supervisor) endedBySession() bool {
+	v := w.shell.exec
 	if v == nil || w.stopped || w.failed != nil || w.replied && unix.WaitStatus(w.reply.Status).Signal() != unix.SIGKILL {
 		return false
 	}
 	if !w.replied {
 		select {
 		case <-v.session.over.Done():
-		case <-time.After(cellDeath):
+		case <-time.After(cellExitTime):
 		}
 	}
 	return v.session.over.Err() != nil
 }
 
-// cellDeath is how long the death of a cell takes at most from one of its processes to
-// its init, which the session watches.
-const cellDeath = time.Second
+// cellExitTime is the most time between the death of one of a cell's processes, when the cell is
+// killed, and that of its init, which the session watches.
+const cellExitTime = time.Second
 
-// excuse tells a failure that the end of the session explains by that.
-func (s *session) excuse(err error) error {
-	if why := s.ending(); why != "" {
+// sessionEndedError replaces a failure by the error session-ended when the session is ending.
+func (s *session) sessionEndedError(err error) error {
+	if why := s.endReason(); why != "" {
 		return endedError(s.id, why)
 	}
 	return err
 }
 
-// arrive admits an exec.
-func (s *session) arrive() (*visit, error) {
+// admit admits an exec.
+func (s *session) admit() (*execContext, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.why != "" {
-		return nil, endedError(s.id, s.why)
+	if s.reason != "" {
+		return nil, endedError(s.id, s.reason)
 	}
-	s.sweep()
-	if len(s.stay) >= maxStay {
-		return nil, api.Fail(api.CodeSessionBusy, "%d execs of session %s have left processes running and that is the most: end some", maxStay, s.id)
+	s.removeEmptyLeaves()
+	if len(s.leftLeaves) >= maxLeftLeaves {
+		return nil, api.Fail(api.CodeSessionBusy, "%d execs of session %s have left processes running, which is the most: end some", maxLeftLeaves, s.id)
 	}
-	v := &visit{session: s}
-	for i, other := range s.visits {
+	v := &execContext{session: s}
+	for i, other := range s.running {
 		if other == nil {
-			v.clock = uint32(i)
-			s.visits[i] = v
+			v.clockWord = uint32(i)
+			s.running[i] = v
 			s.begun++
 			s.busy++
 			s.execs.Add(1)
 			return v, nil
 		}
 	}
-	return nil, api.Fail(api.CodeSessionBusy, "session %s has %d execs under way and that is the most: wait for one", s.id, maxExecs)
+	return nil, api.Fail(api.CodeSessionBusy, "session %s has %d execs running, which is the most: wait until one has ended", s.id, maxExecs)
 }
 
-// depart ends an exec's stay. Its leaf goes, unless processes are in it.
-func (s *session) depart(v *visit) {
+// finish ends an exec in the session. Its leaf is removed, unless processes are in it.
+func (s *session) finish(v *execContext) {
 	s.mu.Lock()
-	s.visits[v.clock] = nil
+	s.running[v.clockWord] = nil
 	if v.leaf != nil {
-		s.stay = append(s.stay, v.leaf)
-		if err := v.settle(); err != nil {
-			s.host.log.Warn("exec not tidied", "session", s.id, "err", err)
+		s.leftLeaves = append(s.leftLeaves, v.leaf)
+		if err := v.close(); err != nil {
+			s.host.log.Warn("exec not cleaned up", "session", s.id, "err", err)
 		}
 	}
-	s.sweep()
+	s.removeEmptyLeaves()
 	s.mu.Unlock()
 	s.leave()
 	s.execs.Done()
 }
 
-// settle closes what a leaf needs no more when its exec has ended. A call that was
-// forbidden and that no watch has seen ends what made it.
-func (v *visit) settle() error {
-	err := v.leaf.Rest()
+// close closes what a leaf no longer needs when its exec has ended. If a call was denied and no
+// supervisor has seen it, settle kills the leaf.
+func (v *execContext) close() error {
+	err := v.leaf.Quiesce()
 	if v.calls.denial() != nil {
 		err = errors.Join(err, v.leaf.Kill())
 	}
 	return err
 }
 
-// sweep removes the leaves of ended execs whose processes have ended; s.mu is held.
-func (s *session) sweep() {
-	kept := s.stay[:0]
-	for _, leaf := range s.stay {
+// removeEmptyLeaves removes the leaves of ended execs that have no process any more; s.mu is held.
+func (s *session) removeEmptyLeaves() {
+	kept := s.leftLeaves[:0]
+	for _, leaf := range s.leftLeaves {
 		empty, err := leaf.Empty()
 		if err == nil && empty {
 			err = leaf.Remove()
@@ -224,67 +224,67 @@ func (s *session) sweep() {
 			s.host.log.Warn("leaf of an exec not removed", "session", s.id, "leaf", leaf.Name(), "err", err)
 		}
 	}
-	clear(s.stay[len(kept):])
-	s.stay = kept
+	clear(s.leftLeaves[len(kept):])
+	s.leftLeaves = kept
 }
 
-// carryOut climbs the ladder on a leased slot and gives that back. What fails here and
-// is not the caller's to mend costs the exec, and where its processes cannot be ended
-// the session.
-func (s *session) carryOut(ctx context.Context, l *lease, v *visit, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+// runExec runs the steps on a leased slot and gives the slot back. A failure here that is not the
+// caller's fault costs the exec and, if the processes of the exec cannot be ended, the session.
+func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	defer l.pool.release(l)
 	sh, err := s.newShell(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.lend(v, l.stall.slot); err != nil {
-		return nil, errors.Join(err, sh.clear(emptyTimeout), sh.bury())
+	if err := s.useSlot(v, l.slotState.slot); err != nil {
+		return nil, errors.Join(err, sh.killProcesses(emptyTimeout), sh.destroy())
 	}
-	defer s.lapse(v) // before the slot is another's
-	sound := false
+	defer s.releaseSlot(v) // before another lease gets the slot
+	reusable := false
 	defer func() {
 		var doubt error
-		if !sound {
-			doubt = sh.clear(emptyTimeout)
+		if !reusable {
+			doubt = sh.killProcesses(emptyTimeout)
 		}
-		if doubt = errors.Join(doubt, sh.bury(), s.host.step("exec bury")); doubt != nil {
-			s.host.log.Error("session in doubt", "session", s.id, "err", doubt)
-			s.end("the agent could not end an exec of it")
+		if doubt = errors.Join(doubt, sh.destroy(), s.host.step("exec destroy")); doubt != nil {
+			s.host.log.Error("session failed", "session", s.id, "err", doubt)
+			s.end("the agent could not end one of its execs")
 		}
 	}()
-	l.offer = offer{cell: s.cell, shell: sh}
-	o, err = climb(ctx, l, p, streams, out, begun)
-	sound = err == nil && !o.outlived
+	l.prepared = preparedShell{cell: s.cell, shell: sh}
+	o, err = executeSteps(ctx, l, p, streams, out, begun)
+	reusable = err == nil && !o.stillRunning
 	return o, err
 }
 
-// newShell has the session's shell make one for an exec.
-func (s *session) newShell(ctx context.Context, v *visit) (_ *shell, err error) {
-	s.making.Lock()
-	defer s.making.Unlock()
+// newShell has the session's shell make a shell for an exec.
+func (s *session) newShell(ctx context.Context, v *execContext) (_ *shell, err error) {
+	s.spawnMu.Lock()
+	defer s.spawnMu.Unlock()
 	if err := s.host.step("exec leaf"); err != nil {
 		return nil, err
 	}
-	s.cell.leafs++
-	leaf, err := s.group.NewLeaf("exec-" + strconv.Itoa(s.cell.leafs))
+	s.cell.leaves++
+	leaf, err := s.group.NewLeaf("exec-" + strconv.Itoa(s.cell.leaves))
 	if err != nil {
 		return nil, fmt.Errorf("group of an exec: %w", err)
 	}
-	if err := s.known(v, leaf); err != nil {
+	if err := s.registerLeaf(v, leaf); err != nil {
 		return nil, errors.Join(err, leaf.Remove())
 	}
-	sh := &shell{cell: s.cell, leaf: leaf, scratch: s.scratch, clock: s.cell.clock.clock(v.clock), visit: v}
-	// Whoever hangs up now would leave an answer that the next exec took for its own.
-	err = sh.park(context.WithoutCancel(ctx), s.sock, wireSpawn{Flags: spawnExec, Clock: v.clock})
+	sh := &shell{cell: s.cell, leaf: leaf, scratch: s.scratch, clock: s.cell.clock.clock(v.clockWord), exec: v}
+	// If the context ended this wait, the answer would stay in the socket and the next exec would
+	// take it for its own.
+	err = sh.park(context.WithoutCancel(ctx), s.sock, wireSpawn{Flags: spawnExec, Clock: v.clockWord})
 	var step *StepError
-	if err != nil && sh.asked && !errors.As(err, &step) {
-		s.end("the agent could not go on with it")
+	if err != nil && sh.requested && !errors.As(err, &step) {
+		s.end("the agent could not continue it")
 	}
 	return sh, err
 }
 
-// known lets calls that are forbidden find the exec by its leaf.
-func (s *session) known(v *visit, leaf *groups.Leaf) error {
+// registerLeaf registers the exec's leaf, by which denied calls find the exec.
+func (s *session) registerLeaf(v *execContext, leaf *groups.Leaf) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u, err := s.group.Usage()
@@ -294,41 +294,40 @@ func (s *session) known(v *visit, leaf *groups.Leaf) error {
 	return err
 }
 
-// limitHits counts the times that the session's own memory limit was met since the
-// exec began.
-func (v *visit) limitHits() (int64, error) {
+// limitHits is how often the session's own memory limit was hit since the exec began.
+func (v *execContext) limitHits() (int64, error) {
 	s := v.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone {
-		return 0, endedError(s.id, s.why)
+	if s.closed {
+		return 0, endedError(s.id, s.reason)
 	}
 	u, err := s.group.Usage()
 	return u.LimitHits - v.hits, err
 }
 
-// clear ends every process of an exec.
-func (s *shell) clear(patience time.Duration) error {
+// killProcesses ends every process of an exec.
+func (s *shell) killProcesses(timeout time.Duration) error {
 	if empty, err := s.leaf.Empty(); err != nil || empty {
 		return err
 	}
 	if err := s.leaf.Kill(); err != nil {
 		return err
 	}
-	s.hasten()
-	return untilEmpty(s.leaf, patience)
+	s.expedite()
+	return waitEmpty(s.leaf, timeout)
 }
 
-// furnish puts the inputs of a plan into /box: of a run before anybody else has
-// touched it, of an exec beside all that runs in the session.
-func (s *shell) furnish(p *plan) (map[string]input, error) {
-	if s.visit != nil {
-		err := s.visit.session.furnish(p.files)
+// placeInputs places the inputs of a plan into /box: for a run before any other process has access to
+// it, for an exec while other processes run in the session.
+func (s *shell) placeInputs(p *plan) (map[string]input, error) {
+	if s.exec != nil {
+		err := s.exec.session.placeInputs(p.files)
 		if err == nil {
-			err = s.visit.session.furnish(p.made)
+			err = s.exec.session.placeInputs(p.builtFiles)
 			var e *api.Error
 			if errors.As(err, &e) && (e.Code == api.CodeBadFile || e.Code == api.CodeTooLarge) {
-				err = tooLarge("the program", e.Message)
+				err = artifactTooLarge("the program", e.Message)
 			}
 		}
 		return nil, err
@@ -337,5 +336,5 @@ func (s *shell) furnish(p *plan) (map[string]input, error) {
 		return nil, fmt.Errorf("files: %w", err)
 	}
 	base := slotIDs(s.cell.slot)
-	return s.scratch.place(p.files, p.made, p.source, base+runUID, base+runGID)
+	return s.scratch.placeFiles(p.files, p.builtFiles, p.source, base+runUID, base+runGID)
 }

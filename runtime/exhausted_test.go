@@ -13,11 +13,11 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func TestExhaustionHasItsCodeAndCure(t *testing.T) {
+func TestExhaustionHasItsCodeAndRemedy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		err  error
-		cure string // part of it; empty: it is something else
+		cure string // part of it; empty: it is another error
 	}{
 		{"descriptors", fmt.Errorf("cell: %w", os.NewSyscallError("pipe2", unix.EMFILE)), "LimitNOFILE="},
 		{"processes, told by cellinit", fmt.Errorf("start: %w", &StepError{Step: "clone", Err: unix.EAGAIN}), "TasksMax="},
@@ -40,9 +40,9 @@ func TestExhaustionHasItsCodeAndCure(t *testing.T) {
 	}
 }
 
-// A cell that does not answer in time is told as that, and not as a lack of processes,
-// whose error the wait has on its way.
-func TestTimeoutOfASetUpIsNoExhaustion(t *testing.T) {
+// A cell that does not answer in time is reported as a timeout, and not as a lack of processes,
+// whose error the wait meets on its way.
+func TestSetupTimeoutIsNoExhaustion(t *testing.T) {
 	ours, peer, err := seqpacketPair(true)
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,8 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// TestMain lets this binary be what libcontainer and the image store execute, as
-// brigd does.
+// TestMain lets this binary act as the child processes that libcontainer and the image store
+// execute, as brigd does.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -37,14 +37,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A fault makes one step fail, as often as it is reached, and records all steps.
+// A fault makes one step fail each time it is reached, and records all steps.
 type fault struct {
-	mu   sync.Mutex
-	at   string
-	bug  bool // the step panics instead
-	met  bool
-	seen []string
-	made int // cells begun
+	mu      sync.Mutex
+	at      string
+	bug     bool // the step panics instead
+	reached bool
+	seen    []string
+	made    int // cells whose building began
 }
 
 var errFault = errors.New("fault of the test")
@@ -61,7 +61,7 @@ func (f *fault) step(name string) error {
 	if name != f.at {
 		return nil
 	}
-	f.met = true
+	f.reached = true
 	if f.bug {
 		panic(errFault)
 	}
@@ -71,7 +71,7 @@ func (f *fault) step(name string) error {
 func (f *fault) set(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.at, f.bug, f.met = name, false, false
+	f.at, f.bug, f.reached = name, false, false
 }
 
 // crash makes the step panic.
@@ -102,24 +102,24 @@ var (
 		"shell leaf", "shell scratch", "shell pipes", "shell clone",
 		"run limits", "run files", "run stdio", "run start",
 	}
-	lateSteps  = []string{"run watch", "run stop", "run collect"}      // the program has been started by then
+	lateSteps  = []string{"run watch", "run stop", "run collect"}      // the program has been started before
 	layerSteps = []string{"layer image", "layer top", "layer overlay"} // of a writable root
 	copySteps  = []string{"copy image", "copy mount"}                  // of mode exclusive
-	afterSteps = []string{"shell bury", "leaf keep", "cell close"}     // the run has been answered by then
+	afterSteps = []string{"shell destroy", "leaf keep", "cell close"}  // the run has been answered before
 )
 
-// privateFaults marks the test's second life, in a mount namespace of its own.
+// privateFaults marks the second execution of the test, in its own mount namespace.
 const privateFaults = "BRIG_TEST_FAULTS"
 
-// privately runs a test a second time in a mount namespace of its own, and demands
-// that it passes there and leaves the host as it was. In its second life it gets a
-// directory that every process may pass through.
+// privately executes a test a second time in its own mount namespace, and checks that it passes
+// there and leaves the host as it was. The second execution gets a directory that every process may
+// pass through.
 func privately(t *testing.T) (dir string, second bool) {
 	t.Helper()
 	testenv.NeedRoot(t)
 	if os.Getenv(privateFaults) == "" {
 		testenv.CleanHost(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute) // a machine in software takes two, and a loaded one more
+		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute) // an emulated machine needs two, and a loaded one more
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), privateFaults+"=1")
@@ -141,15 +141,15 @@ func privately(t *testing.T) (dir string, second bool) {
 	return dir, true
 }
 
-// AGT-17: whichever step of set-up fails, the program does not run, the caller
-// gets an error, the next run is as if nothing had been, and the host is clean.
+// AGT-17: whichever setup step fails, the program does not run, the caller gets an error, the next
+// run works normally, and the host is clean.
 func TestEveryStepFailsClosed(t *testing.T) {
 	dir, second := privately(t)
 	if !second {
 		return
 	}
 	f := &fault{}
-	var log bytes.Buffer // read when the host is closed
+	var log bytes.Buffer // read after the host is closed
 	cfg := Config{
 		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), fault: f.step,
 		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -179,11 +179,11 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			t.Errorf("left in the run directory: %v, %v", left, err)
 		}
 		for line := range strings.Lines(log.String()) {
-			if !strings.Contains(line, errFault.Error()) { // those of afterSteps are to be in the log
+			if !strings.Contains(line, errFault.Error()) { // those of afterSteps belong in the log
 				t.Errorf("not all was taken back:\n%s", line)
 			}
 		}
-		for _, step := range []string{"cell not reusable", "cell not destroyed whole"} {
+		for _, step := range []string{"cell not reusable", "cell not completely destroyed"} {
 			if !strings.Contains(log.String(), step) {
 				t.Errorf("the log does not say %q:\n%s", step, &log)
 			}
@@ -197,10 +197,10 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		}, Streams{Stdout: &out, Stderr: &errs}, Caller{})
 		return out.String() + errs.String(), err
 	}
-	// RES-23: a cell that could not be made as good as new is destroyed, and another
-	// built in its place; one that could serves on. There are no cells of other modes
-	// yet, whose building could be taken for it.
-	for _, step := range []string{"", "run watch", "run stop", "run collect", "shell bury", "leaf keep"} {
+	// RES-23: a cell that cannot be made as good as new is destroyed, and another is built in its
+	// place. A cell that can continues to serve. There are no cells of other modes yet, whose
+	// building could be mistaken for that.
+	for _, step := range []string{"", "run watch", "run stop", "run collect", "shell destroy", "leaf keep"} {
 		t.Run("reset without "+step, func(t *testing.T) {
 			f.set("")
 			if out, err := run(api.Strict); err != nil || out != "ran\n" {
@@ -236,8 +236,8 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			t.Fatalf("without a fault: %q, %v", out, err)
 		}
 	}
-	before := settled(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
-	// sound demands that runs of every kind are as they were: they share the slot.
+	before := awaitInventory(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
+	// sound checks that runs of every kind still work: they share the slot.
 	sound := func(t *testing.T) {
 		t.Helper()
 		for _, mode := range modes {
@@ -245,7 +245,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 				t.Errorf("the %s run after it: %q, %v", mode, out, err)
 			}
 		}
-		after := settled(t, h.instance.id, 20*time.Second, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
+		after := awaitInventory(t, h.instance.id, 20*time.Second, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
 		if added := testenv.Added(before, after); len(added) != 0 {
 			t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
 		}
@@ -263,17 +263,17 @@ func TestEveryStepFailsClosed(t *testing.T) {
 				var out string
 				var err error
 				if mode == api.Strict && strings.HasPrefix(step, "cell ") {
-					// A kept cell is made once: it has to be lost for its steps to come
-					// again, and its keeper may be quicker with the next than we are.
+					// A kept cell is built once: it must be lost so that its steps are reached
+					// again, and its keeper may build the next one before we set the fault.
 					for tries := 0; tries < 50 && err == nil; tries++ {
 						f.set("run limits")
-						until(t, f, "run limits", func() (string, error) { return run(mode) })
+						runUntilError(t, f, "run limits", func() (string, error) { return run(mode) })
 						f.set(step)
 						out, err = run(mode)
 					}
 				} else {
 					f.set(step)
-					out, err = until(t, f, step, func() (string, error) { return run(mode) })
+					out, err = runUntilError(t, f, step, func() (string, error) { return run(mode) })
 				}
 				var refusal *api.Error
 				if !errors.As(err, &refusal) || !strings.Contains(err.Error(), errFault.Error()) {
@@ -290,8 +290,8 @@ func TestEveryStepFailsClosed(t *testing.T) {
 			})
 		}
 	}
-	// AGT-13: what fails behind an answer, such as the removal of a group or of a
-	// mount, costs the cell and no run; the log says what is left.
+	// AGT-13: a failure after the answer, such as in removing a group or a mount, costs the cell
+	// and no run; the log reports what is left.
 	for _, mode := range modes {
 		for _, step := range afterSteps {
 			t.Run(string(mode)+" "+step, func(t *testing.T) {
@@ -340,9 +340,9 @@ func modeOf(m api.Mode) api.Mode {
 	return m
 }
 
-// settled counts what an agent in this process has on the host, by kind, once
-// enough says so or after a while: the keepers tidy behind a run.
-func settled(t *testing.T, id string, wait time.Duration, enough func(map[string]int) bool) map[string]int {
+// awaitInventory counts what an agent in this process has on the host, by kind. It returns when enough is
+// true, or after a while: the keepers clean up after a run.
+func awaitInventory(t *testing.T, id string, wait time.Duration, enough func(map[string]int) bool) map[string]int {
 	t.Helper()
 	for deadline := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
 		kinds := map[string]int{}
@@ -373,9 +373,9 @@ func settled(t *testing.T, id string, wait time.Duration, enough func(map[string
 	}
 }
 
-// until runs until one fails: cells and shells are made ahead, so that the first
-// may have been prepared before the fault.
-func until(t *testing.T, f *fault, step string, run func() (string, error)) (string, error) {
+// runUntilError runs until a run fails: cells and shells are made ahead, so the first ones may have been
+// prepared before the fault was set.
+func runUntilError(t *testing.T, f *fault, step string, run func() (string, error)) (string, error) {
 	t.Helper()
 	for range 4 {
 		if out, err := run(); err != nil {
@@ -384,7 +384,7 @@ func until(t *testing.T, f *fault, step string, run func() (string, error)) (str
 			t.Errorf("%s: a run without an error gave %q", step, out)
 		}
 	}
-	t.Fatalf("%s failed in none of four runs (met: %v)", step, f.met)
+	t.Fatalf("%s failed in none of four runs (met: %v)", step, f.reached)
 	return "", nil
 }
 

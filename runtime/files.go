@@ -13,9 +13,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// resolveBeneath keeps a lookup below the directory it starts from, whatever the
-// program made of the tree: no link of any kind is followed and no mount crossed
-// (CVE-2024-28185, go-judge #176; FIO-01, FIO-02, FIO-08). openat2 since Linux 5.6.
+// resolveBeneath keeps a lookup below the directory from which it starts, whatever the program made
+// of the tree: no link of any kind is followed and no mount is crossed (CVE-2024-28185, go-judge
+// #176; FIO-01, FIO-02, FIO-08). openat2 exists since Linux 5.6.
 const resolveBeneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
 
 // openBeneath opens name below dir.
@@ -27,11 +27,11 @@ func openBeneath(dir *os.File, name string, flags, mode uint64) (*os.File, error
 	return os.NewFile(uintptr(n), name), nil
 }
 
-// A stamp identifies a file's content as it was placed. A program can set a file's
-// mtime, but not its ctime; a change within the clock's tick of the placing, which
-// leaves ctime as it was before Linux 6.13 (multigrain timestamps), moves mtime away
-// from the past where placing put it. A write through a shared mapping moves neither on
-// tmpfs (its pages are writable from the first fault on), so the bytes decide in the end.
+// A stamp identifies a file's content as it was placed. A program can set a file's mtime, but not
+// its ctime. A change within the same clock tick leaves ctime as it was before Linux 6.13
+// (multigrain timestamps), but it moves mtime away from the past, where placing put it. A write
+// through a shared mapping moves neither on tmpfs (its pages are writable from the first fault on),
+// so in the end the bytes decide.
 type stamp struct {
 	ino          uint64
 	ctime, mtime unix.Timespec
@@ -39,43 +39,43 @@ type stamp struct {
 
 func stampOf(st *unix.Stat_t) stamp { return stamp{st.Ino, st.Ctim, st.Mtim} }
 
-// An input is a file as it was placed.
+// An input is a file in the state in which it was placed.
 type input struct {
 	stamp
-	content []byte
-	made    bool // an artifact, which nobody takes for output: its stamp decides
+	content  []byte
+	artifact bool // an artifact, which is no output: its stamp alone decides
 }
 
-// placedBefore is how many seconds older than the run its inputs look.
-const placedBefore = 1
+// placedAgo is how many seconds older than the run its inputs appear.
+const placedAgo = 1
 
-// largeFile is the size from which files are worth two more system calls.
+// largeFile is the size from which a file is worth two more system calls.
 const largeFile = 128 << 10
 
-// place writes the inputs, and what the compile stage made of some, below the box of
-// a scratch. source names the file that is the text of the program.
-func (s *scratch) place(files, made []api.File, source string, uid, gid int) (placed map[string]input, err error) {
+// placeFiles writes the inputs, and what the compile stage made of some, below the box of a scratch.
+// source is the name of the file that holds the program's source.
+func (s *scratch) placeFiles(files, made []api.File, source string, uid, gid int) (placed map[string]input, err error) {
 	if slices.ContainsFunc(slices.Concat(files, made), func(f api.File) bool { return len(f.Content) >= largeFile }) {
 		if err := s.largeFolios(true); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, s.largeFolios(false)) }()
 	}
-	if placed, err = place(s.box, files, made, uid, gid); err != nil {
-		return nil, unplaced(made, source, err)
+	if placed, err = placeFiles(s.box, files, made, uid, gid); err != nil {
+		return nil, placementError(made, source, err)
 	}
 	for _, f := range made {
-		placed[f.Name] = input{stamp: placed[f.Name].stamp, made: true}
+		placed[f.Name] = input{stamp: placed[f.Name].stamp, artifact: true}
 	}
 	return placed, nil
 }
 
-// place writes inputs and artifacts below box, which nobody else has touched yet, and
-// returns what they looked like then. Inputs and directories belong to the run, and count
-// against its memory (counted). Artifacts, and inputs to be executed, belong to the cell's
-// root and cannot be opened for writing: their pages, which no limit counts, are no memory
-// to the program (MEM-20). It may remove them, and put others there.
-func place(box *os.File, files, made []api.File, uid, gid int) (map[string]input, error) {
+// placeFiles writes inputs and artifacts below box, which no other process has accessed yet, and returns
+// their stamps. Inputs and directories belong to the run and count against its memory (see
+// counted). Artifacts, and inputs to be executed, belong to the cell's root and cannot be opened
+// for writing: the program cannot use their pages, which no limit counts, as memory (MEM-20). It
+// may remove these files and create others in their place.
+func placeFiles(box *os.File, files, made []api.File, uid, gid int) (map[string]input, error) {
 	if len(files)+len(made) == 0 {
 		return nil, nil
 	}
@@ -85,11 +85,11 @@ func place(box *os.File, files, made []api.File, uid, gid int) (map[string]input
 		if err := makeDirs(box, path.Dir(f.Name), dirs, uid, gid); err != nil {
 			return nil, &placeError{f.Name, err}
 		}
-		place := placeInput
+		write := placeInput
 		if i >= len(files) || sealed(f) {
-			place = placeSealed
+			write = placeSealed
 		}
-		s, err := place(box, f, uid, gid)
+		s, err := write(box, f, uid, gid)
 		if err != nil {
 			return nil, &placeError{f.Name, err}
 		}
@@ -107,18 +107,17 @@ type placeError struct {
 func (e *placeError) Error() string { return fmt.Sprintf("place file %q: %v", e.name, e.err) }
 func (e *placeError) Unwrap() error { return e.err }
 
-// unplaced tells files that do not fit, which their author has to mend, from failures of
-// ours.
-func unplaced(made []api.File, source string, err error) error {
+// placementError distinguishes files that do not fit, which their author must fix, from our own failures.
+func placementError(made []api.File, source string, err error) error {
 	var at *placeError
 	if !errors.As(err, &at) || !errors.Is(err, unix.ENOSPC) {
 		return err
 	}
-	if at.name == source { // the last of the files: those that were sent with it lie there
-		return &unfitSource{fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
+	if at.name == source { // placed last: the files sent with it did fit
+		return &invalidSource{fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
 	}
 	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
-		return tooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
+		return artifactTooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
 	}
 	return api.Refuse(api.CodeBadFile, "file %q does not fit into the scratch limit: raise limits.scratch or limits.inodes", at.name)
 }
@@ -131,13 +130,13 @@ func placeSealed(box *os.File, f api.File, uid, gid int) (stamp, error) {
 	return placeFile(box, f, 0o444, uid-runUID, gid-runGID)
 }
 
-// placeFile writes a file with a mode, and with the x bits where it is executable.
+// placeFile writes a file with a mode, adding the x bits if it is executable.
 func placeFile(box *os.File, f api.File, mode uint64, uid, gid int) (stamp, error) {
 	if f.Executable {
 		mode |= 0o111
 	}
-	// A cell being started elsewhere forks; its child would hold the file open for
-	// writing until it execs, and the run could not execute it (ETXTBSY; FIO-13).
+	// When another cell is started meanwhile, the agent forks. The child would hold the file open
+	// for writing until its exec, and the run could not execute the file (ETXTBSY; FIO-13).
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	file, err := openBeneath(box, f.Name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, mode)
@@ -155,11 +154,11 @@ func placeFile(box *os.File, f api.File, mode uint64, uid, gid int) (stamp, erro
 	if err := unix.Fstat(fd(file), &st); err != nil {
 		return stamp{}, err
 	}
-	st.Mtim.Sec -= placedBefore
+	st.Mtim.Sec -= placedAgo
 	if err := unix.UtimesNanoAt(fd(file), "", []unix.Timespec{st.Mtim, st.Mtim}, unix.AT_EMPTY_PATH); err != nil {
 		return stamp{}, err
 	}
-	if err := unix.Fstat(fd(file), &st); err != nil { // for ctime, which that has moved
+	if err := unix.Fstat(fd(file), &st); err != nil { // for ctime, which utimensat has changed
 		return stamp{}, err
 	}
 	return stampOf(&st), nil

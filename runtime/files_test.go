@@ -11,8 +11,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// FIO-11: an input whose place is taken by a link, or lies behind one, is an error:
-// what the link leads to is as it was. The control writes by path.
+// FIO-11: an input is an error if a link is in its place or above it: the target of the link stays
+// as it was. The control writes by path.
 func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	top := t.TempDir()
 	victim, outside := filepath.Join(top, "victim"), filepath.Join(top, "outside")
@@ -41,7 +41,7 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	}
 	defer dir.Close()
 	for _, name := range []string{"absolute", "relative", "dangling", "dir/new", "dir/deep/new", "inside", "self", "file", "absolute/new"} {
-		if _, err := place(dir, []api.File{{Name: name, Content: api.Bytes("input")}}, nil, os.Getuid(), os.Getgid()); err == nil {
+		if _, err := placeFiles(dir, []api.File{{Name: name, Content: api.Bytes("input")}}, nil, os.Getuid(), os.Getgid()); err == nil {
 			t.Errorf("%s was placed", name)
 		}
 	}
@@ -57,7 +57,7 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(top, "new")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("where the dangling link leads: %v", err)
 	}
-	if _, err := place(dir, []api.File{{Name: "deep/er/in", Content: api.Bytes("input")}}, nil, os.Getuid(), os.Getgid()); err != nil {
+	if _, err := placeFiles(dir, []api.File{{Name: "deep/er/in", Content: api.Bytes("input")}}, nil, os.Getuid(), os.Getgid()); err != nil {
 		t.Errorf("with nothing in the way: %v", err)
 	}
 	write(filepath.Join(box, "relative"), "by path")
@@ -66,16 +66,16 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	}
 }
 
-// An input that is changed in the very tick it was placed in has the ctime it had:
-// its mtime gives it away.
-func TestAChangeInTheTickOfPlacingIsSeen(t *testing.T) {
+// An input that is changed within the clock tick in which it was placed keeps its ctime: its mtime
+// shows the change.
+func TestChangeWithinPlacementTickIsDetected(t *testing.T) {
 	dir := t.TempDir()
 	box, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	placed, err := place(box, []api.File{{Name: "in", Content: api.Bytes("old")}}, nil, os.Getuid(), os.Getgid())
+	placed, err := placeFiles(box, []api.File{{Name: "in", Content: api.Bytes("old")}}, nil, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}

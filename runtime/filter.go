@@ -9,21 +9,21 @@ import (
 	"github.com/brig-sandbox/brig/seccomp/bpf"
 )
 
-// A filter is a profile compiled: the wide part a cell loads once, the last part
+// A filter is a compiled profile: the wide part, which a cell loads once, and the last part, which
 // every run loads itself. It is immutable.
 type filter struct {
-	name       string
-	hash       string // of the profile and the mode
-	mode       api.ProfileMode
-	wide, last []byte // struct sock_filter, native byte order
-	profile    seccomp.Profile
-	model      *seccomp.Model
-	keys       bool // a run may reach its user's persistent keyring, which nothing seals
-	watches    bool // a run may watch files
-	hides      bool // a run may keep open files where nobody can count them: in messages, in asynchronous reads
+	name           string
+	hash           string // of the profile and the mode
+	mode           api.ProfileMode
+	wide, last     []byte // struct sock_filter, native byte order
+	profile        seccomp.Profile
+	model          *seccomp.Model
+	reachesKeyring bool // a run can reach its user's persistent keyring, which nothing seals
+	usesInotify    bool // a run can watch files with inotify
+	hidesFiles     bool // a run can keep open files where they cannot be counted: in messages, in asynchronous reads
 }
 
-// newFilter compiles a profile, in the mode given.
+// newFilter compiles a profile in the given mode.
 func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 	p = seccomp.CountLocks(p)
 	loaded := p
@@ -33,9 +33,9 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 	wide, last := seccomp.Split(loaded)
 	f := &filter{
 		name: p.Name, mode: mode, profile: p, model: seccomp.NewModel(p), hash: seccomp.Hash(p),
-		keys:    mode != api.Log && letsThrough(p, "keyctl", "add_key", "request_key"),
-		watches: mode == api.Log || letsThrough(p, "inotify_init", "inotify_init1"),
-		hides:   mode == api.Log || letsThrough(p, "sendmsg", "sendmmsg", "io_submit", "io_uring_setup"),
+		reachesKeyring: mode != api.Log && allowsAny(p, "keyctl", "add_key", "request_key"),
+		usesInotify:    mode == api.Log || allowsAny(p, "inotify_init", "inotify_init1"),
+		hidesFiles:     mode == api.Log || allowsAny(p, "sendmsg", "sendmmsg", "io_submit", "io_uring_setup"),
 	}
 	if mode == api.Log {
 		f.hash += "+log"
@@ -53,9 +53,9 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 	return f, nil
 }
 
-// letsThrough reports whether a profile lets any of the calls through, whatever the
-// arguments: by a rule, or by its default where no rule answers all of a call.
-func letsThrough(p seccomp.Profile, calls ...string) bool {
+// allowsAny reports whether a profile allows any of the calls for at least some arguments: by a
+// rule, or by its default if no rule covers all of a call.
+func allowsAny(p seccomp.Profile, calls ...string) bool {
 	return slices.ContainsFunc(calls, func(call string) bool {
 		answered := false
 		for _, r := range p.Rules {
@@ -71,7 +71,7 @@ func letsThrough(p seccomp.Profile, calls ...string) bool {
 	})
 }
 
-// decide is what the profile says of a call that the kernel asks about.
+// decide returns the profile's decision on a call about which the kernel asks.
 func (f *filter) decide(n seccompNotif) seccomp.Decision {
 	d := f.model.Decide(seccomp.Call{Nr: n.Nr, Arch: n.Arch, Args: n.Args})
 	if d.Name == "" {
@@ -80,7 +80,7 @@ func (f *filter) decide(n seccompNotif) seccomp.Decision {
 	return d
 }
 
-// denial says in words what a notification was about.
+// denial describes the call of a notification.
 func (f *filter) denial(n seccompNotif, d seccomp.Decision) api.Denial {
 	out := api.Denial{Syscall: d.Name, Number: int(n.Nr), Arch: archName(n), Rule: f.name, Why: d.Why, Allowed: f.mode == api.Log}
 	if out.Allowed {
@@ -99,7 +99,7 @@ func (f *filter) denial(n seccompNotif, d seccomp.Decision) api.Denial {
 	return out
 }
 
-// refusal names a call that the agent refuses with an error.
+// refusal describes a call that the agent refuses with an error.
 func (f *filter) refusal(d seccomp.Decision, errno seccomp.Errno) api.Refusal {
 	return api.Refusal{Syscall: d.Name, Profile: f.name, Errno: errno.String(), Count: 1}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// RES-06: a call can come through by a rule or by the default.
-func TestLetsThrough(t *testing.T) {
+// RES-06: a call can be allowed by a rule or by the default.
+func TestAllowsAny(t *testing.T) {
 	log := seccomp.Answer{Action: seccomp.ActLog}
 	rule := func(a seccomp.Answer, args ...seccomp.ArgCond) seccomp.Rule {
 		return seccomp.Rule{Names: []string{"read", "keyctl"}, Answer: a, Args: args, Why: "the test's"}
@@ -27,7 +27,7 @@ func TestLetsThrough(t *testing.T) {
 		{"the default, for what a refusal leaves", log, []seccomp.Rule{rule(seccomp.Kill(), some)}, true},
 		{"refused, with an open default", log, []seccomp.Rule{rule(seccomp.Kill())}, false},
 	} {
-		if got := letsThrough(seccomp.Profile{Default: tt.def, Rules: tt.rules}, "keyctl"); got != tt.want {
+		if got := allowsAny(seccomp.Profile{Default: tt.def, Rules: tt.rules}, "keyctl"); got != tt.want {
 			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
 		}
 	}

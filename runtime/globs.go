@@ -10,19 +10,19 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A globSet says which globs of a request match a name, by the rules of path.Match.
+// A globSet decides which globs of a request match a name, by the rules of path.Match.
 //
-// The names are a hostile program's, and the globs are its accomplice's: path.Match for each
-// pair takes time by the product of their lengths (FIO-21). So all globs are one automaton
-// that reads a name once. A state is a place in a glob; the states in which it is are a bit
-// string. With globs that api.MaxGlobBytes bounds a character takes 65 words of it at most.
-// A glob without *, ?, [ and \ is looked up.
+// The names come from a hostile program, and the globs may come from its accomplice: path.Match for
+// each pair takes time in proportion to the product of their lengths (FIO-21). So all globs form
+// one automaton that reads a name once. A state is a position in a glob; the set of current states
+// is a bit string. With globs bounded by api.MaxGlobBytes a character takes 65 words of it at most.
+// A glob without *, ?, [ and \ is looked up in a map.
 type globSet struct {
 	plain map[string][]int // indexes of the globs that are names
 
-	tokens []globToken // by state; that of an end matches nothing
+	tokens []globToken // by state; that of an end state matches nothing
 	start  globStates
-	stars  globStates // states before a *, which stay for each character but /
+	stars  globStates // states before a *, which persist for each character except /
 	ends   []globEnd
 
 	bounds []rune     // the first of each range of characters that all tokens treat alike, from 0
@@ -42,7 +42,7 @@ type globToken struct {
 	literal bool
 }
 
-// noRune stands for a byte that is no UTF-8. It is a U+FFFD, but for literals.
+// noRune stands for a byte that is not UTF-8. It matches like U+FFFD, except for literals.
 const noRune = utf8.MaxRune + 1
 
 func (t globToken) matches(r rune) bool {
@@ -55,7 +55,7 @@ func (t globToken) matches(r rune) bool {
 	return slices.ContainsFunc(t.in, func(in [2]rune) bool { return in[0] <= r && r <= in[1] }) != t.not
 }
 
-// newGlobSet compiles globs. An error is that of path.Match.
+// newGlobSet compiles globs. Its errors are those of path.Match.
 func newGlobSet(globs []string) (*globSet, error) {
 	s := &globSet{plain: map[string][]int{}}
 	var start, stars []int
@@ -81,7 +81,7 @@ func newGlobSet(globs []string) (*globSet, error) {
 		s.tokens = append(s.tokens, globToken{})
 	}
 	if len(s.tokens) == 0 {
-		return s, nil // most runs ask for none
+		return s, nil // most runs request none
 	}
 	s.start, s.stars = s.states(start), s.states(stars)
 	s.bounds = []rune{0, noRune}
@@ -99,7 +99,7 @@ func newGlobSet(globs []string) (*globSet, error) {
 	return s, nil
 }
 
-// nextToken takes the first token off a glob that is well formed.
+// nextToken takes the first token off a well-formed glob.
 func nextToken(g string) (t globToken, rest string) {
 	switch g[0] {
 	case '?':
@@ -144,7 +144,7 @@ func (s *globSet) rangeOf(r rune) int {
 	return i
 }
 
-// mask is the states whose tokens match a character.
+// mask returns the states whose tokens match a character.
 func (s *globSet) mask(r rune) []uint64 {
 	var i int
 	if r < utf8.RuneSelf {
@@ -164,7 +164,7 @@ func (s *globSet) mask(r rune) []uint64 {
 	return s.masks[i]
 }
 
-// after is the states after more of a name.
+// after returns the states after reading a further part of a name.
 func (s *globSet) after(at globStates, part string) globStates {
 	if len(at) == 0 {
 		return at
@@ -198,7 +198,7 @@ func (s *globSet) after(at globStates, part string) globStates {
 	return at
 }
 
-// matched calls found for each glob that a whole name matches, which led to the states at.
+// matched calls found for each glob that matches a whole name, which led to the states at.
 func (s *globSet) matched(name string, at globStates, found func(glob int)) {
 	for _, i := range s.plain[name] {
 		found(i)

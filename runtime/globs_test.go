@@ -61,9 +61,9 @@ func TestGlobsMatchAsInPath(t *testing.T) {
 	}
 }
 
-// FuzzGlobs holds the globs against path.Match. Where a * may end within a character
-// path.Match counts the rest of it as characters of their own, so names and globs with a *
-// are of one byte each there.
+// FuzzGlobs compares the globs with path.Match. Where a * may end within a character path.Match
+// treats the rest of it as separate characters, so names and globs with a * consist of single-byte
+// characters there.
 func FuzzGlobs(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"a*b", "*[^/-z]?", "aXb"}, {"[a-z/]x", "*", "a/x"}, {`\[*`, "?é", "[é"}, {"**/*", "x", "d/x"}, {"[^é]*", "[\xff]", "é"}, {"*a*a*b", "[]a]", "aaab"},
@@ -96,7 +96,7 @@ func FuzzGlobs(f *testing.F) {
 	})
 }
 
-// FIO-21: the globs that cost most, on 10,000 names. Control: path.Match on a hundredth of them.
+// FIO-21: the most expensive globs, on 10,000 names. Control: path.Match on a hundredth of them.
 func TestGlobsCostLittle(t *testing.T) {
 	long := "*" + strings.Repeat("[a]", 1300)
 	for kind, globs := range map[string][]string{
@@ -127,7 +127,7 @@ func TestGlobsCostLittle(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %s for 10,000 names; path.Match would take %s", kind, took, 100*time.Since(begun))
-		if took > 5*time.Second { // idle: below 0.3 s
+		if took > 5*time.Second { // on an idle host below 0.3 s
 			t.Errorf("%s: %s for 10,000 names", kind, took)
 		}
 	}

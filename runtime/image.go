@@ -7,27 +7,27 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// A heldImage is one that a cell has, and that stays whole as long.
-type heldImage struct {
+// imageLock is the lock that a cell has on its image, which is not deleted meanwhile.
+type imageLock struct {
 	host *Host
-	hold *rootfs.Hold
+	lock *rootfs.ImageLock
 }
 
-func (h *Host) hold(image rootfs.Image) (*heldImage, error) {
-	hold, err := h.cfg.Images.Hold(image)
+func (h *Host) lockImage(image rootfs.Image) (*imageLock, error) {
+	hold, err := h.cfg.Images.LockImage(image)
 	if errors.Is(err, rootfs.ErrNotFound) {
 		return nil, api.Refuse(api.CodeNoImage, "%w", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &heldImage{h, hold}, nil
+	return &imageLock{h, hold}, nil
 }
 
-// Close lets go of the image. To delete one that was removed takes long, and is the
-// pool's janitor's.
-func (i *heldImage) Close() error {
-	removed, err := i.hold.Close()
+// Close releases the image. Deleting a removed image takes long and is left to the pool's
+// goroutine.
+func (i *imageLock) Close() error {
+	removed, err := i.lock.Close()
 	if removed {
 		i.host.retired.Store(true)
 		i.host.ImagesRemoved()
@@ -35,16 +35,16 @@ func (i *heldImage) Close() error {
 	return err
 }
 
-// ImagesRemoved has the cells of images that are stored no more, or were replaced, closed as
-// soon as nobody uses them, and their trees deleted.
+// ImagesRemoved has the pool close the cells of images that were removed from the store or
+// replaced, as soon as they are unused, and delete the trees of those images.
 func (h *Host) ImagesRemoved() {
 	select {
 	case h.pool.removed <- struct{}{}:
-	default: // it will look anyway
+	default: // a request is pending already
 	}
 }
 
-// deleteRetired deletes the removed images that cells had.
+// deleteRetired deletes the removed images that cells had used.
 func (h *Host) deleteRetired() {
 	if !h.retired.Swap(false) {
 		return

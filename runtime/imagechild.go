@@ -23,32 +23,32 @@ import (
 //go:embed imagefiles/imagefiles.elf
 var imageFilesELF []byte
 
-// An imageChild is a process of ours that reads the files of one image. It is in the agent's
-// own group, so what it reads first is charged there, and has no privilege but those it
+// An imageChild is a process of ours that reads the files of one image. It is in the agent's own
+// group, so that the pages it reads first are charged there. It has only the privileges that it
 // needs. The kernel kills it when our end of its pipe is closed.
 type imageChild struct {
-	cmd  *exec.Cmd
-	sock seqpacket
-	life *os.File // nothing is written to it
+	cmd      *exec.Cmd
+	sock     seqpacket
+	lifeline *os.File // nothing is written to it
 }
 
-// An imageWord is a message of it or to it, the same as in imagefiles/imagefiles.h.
-type imageWord struct{ Kind, A, B, C, D uint64 }
+// imageMessage is a message to or from the child; imagefiles/imagefiles.h defines the same.
+type imageMessage struct{ Kind, A, B, C, D uint64 }
 
 const (
 	imageFailed = 1 + iota // A: the step, B: errno
 	imageWanted            // A: bytes of all files in whole pages, B: files
-	imageGrant             // A: bytes it may hold; of a copy the first host id, and B: see copy.c
+	imageGrant             // A: bytes it may lock; for a copy the first host id, and B: see copy.c
 	imageHeld              // A: bytes, B: files
 	imageCopied            // A: bytes of all files, B: entries
 )
 
-// imageSteps names what imagefiles.h numbers.
+// imageSteps names the steps that imagefiles.h numbers.
 var imageSteps = [...]string{
 	"none", "drop privileges", "open", "list", "stat", "map", "lock", "make", "write", "chown", "chmod", "utimensat", "link", "end with the agent", "file kind",
 }
 
-// startImageChild starts one on a tree. The files stay the caller's.
+// startImageChild starts a child on a tree. The files still belong to the caller.
 func (h *Host) startImageChild(what string, tree *os.File, more ...*os.File) (_ *imageChild, err error) {
 	sock, peer, err := seqpacketPair(true)
 	if err != nil {
@@ -69,16 +69,16 @@ func (h *Host) startImageChild(what string, tree *os.File, more ...*os.File) (_ 
 		return nil, errors.Join(fmt.Errorf("start imagefiles: %w", err), sock.Close(), life.Close())
 	}
 	c := &imageChild{cmd, sock, life}
-	// Short of memory the kernel takes this child before the agent: what it holds is given
-	// back whole, and read again when it is needed.
+	// If memory runs out, the kernel kills this child before the agent: all that it holds is freed,
+	// and it is read again when it is needed.
 	file := "/proc/" + strconv.Itoa(cmd.Process.Pid) + "/oom_score_adj"
-	if err := os.WriteFile(file, []byte(strconv.Itoa(h.badness)), 0); err != nil {
+	if err := os.WriteFile(file, []byte(strconv.Itoa(h.oomScoreAdj)), 0); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func (c *imageChild) say(w imageWord) error {
+func (c *imageChild) send(w imageMessage) error {
 	var b bytes.Buffer
 	if err := binary.Write(&b, binary.NativeEndian, w); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (c *imageChild) say(w imageWord) error {
 	return c.sock.send(b.Bytes())
 }
 
-// hear waits for the next message, which must be of a kind; ctx ends the wait.
-func (c *imageChild) hear(ctx context.Context, kind uint64) (w imageWord, err error) {
+// receive waits for the next message, which must have the given kind; the end of ctx ends the wait.
+func (c *imageChild) receive(ctx context.Context, kind uint64) (w imageMessage, err error) {
 	stop := context.AfterFunc(ctx, func() { c.sock.file.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	buf := make([]byte, binary.Size(w))
@@ -96,7 +96,7 @@ func (c *imageChild) hear(ctx context.Context, kind uint64) (w imageWord, err er
 	case ctx.Err() != nil:
 		return w, ctx.Err()
 	case errors.Is(err, io.EOF):
-		return w, errors.New("imagefiles ended without a word; the kernel log may say why")
+		return w, errors.New("imagefiles ended without a message; the kernel log may have the reason")
 	case err != nil:
 		return w, fmt.Errorf("wait for imagefiles: %w", err)
 	case file != nil:
@@ -117,15 +117,15 @@ func (c *imageChild) hear(ctx context.Context, kind uint64) (w imageWord, err er
 // wait waits until the child has ended.
 func (c *imageChild) wait() error { return c.cmd.Wait() }
 
-// Close ends the child and waits for it. What it held is given back then.
+// Close ends the child and waits for it. That unlocks the memory it held.
 func (c *imageChild) Close() error {
-	err := errors.Join(c.sock.Close(), c.life.Close())
-	if kerr := c.cmd.Process.Kill(); kerr != nil && !errors.Is(kerr, os.ErrProcessDone) { // it may be reading still
+	err := errors.Join(c.sock.Close(), c.lifeline.Close())
+	if kerr := c.cmd.Process.Kill(); kerr != nil && !errors.Is(kerr, os.ErrProcessDone) { // it may still be reading
 		err = errors.Join(err, kerr)
 	}
 	if werr := c.wait(); werr != nil {
 		var exit *exec.ExitError
-		if !errors.As(werr, &exit) { // how it ended is told where it matters
+		if !errors.As(werr, &exit) { // its exit status is reported where it matters
 			err = errors.Join(err, werr)
 		}
 	}

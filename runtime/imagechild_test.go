@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The messages of imagefiles are written by hand on both sides, too.
+// Like those of cellinit, the messages of imagefiles are defined by hand in both languages.
 func TestImageMessagesAreTheSame(t *testing.T) {
 	const program = `#include "imagefiles.h"
 int printf(const char *, ...);
@@ -33,7 +33,7 @@ int main(void) { printf("size %lu, kinds %d %d %d %d %d, last step %d, lock %d\n
 			lock = i
 		}
 	}
-	want := fmt.Sprintf("size %d, kinds %d %d %d %d %d, last step %d, lock %d\n", binary.Size(imageWord{}),
+	want := fmt.Sprintf("size %d, kinds %d %d %d %d %d, last step %d, lock %d\n", binary.Size(imageMessage{}),
 		imageFailed, imageWanted, imageGrant, imageHeld, imageCopied, len(imageSteps)-1, lock)
 	if string(got) != want {
 		t.Errorf("C says %q; want %q", got, want)

@@ -9,11 +9,11 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// pagesFor makes an image's pages as if they were held, by nobody.
-func pagesFor(t *testing.T, i *imagePages, digest string, users int, left time.Duration, granted api.Size) {
+// grantedPages makes an image's pages as if they were locked, without a child.
+func grantedPages(t *testing.T, i *imagePages, digest string, users int, left time.Duration, granted api.Size) {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &heldPages{all: i, image: rootfs.Image{Digest: digest}, stop: stop, done: make(chan struct{}), users: users, left: left, settled: true, granted: granted, wanted: granted}
-	go func() { // what keep does at the end
+	p := &lockedPages{all: i, image: rootfs.Image{Digest: digest}, stop: stop, done: make(chan struct{}), users: users, lastUsed: left, decided: true, granted: granted, wanted: granted}
+	go func() { // as keep does at its end
 		<-ctx.Done()
 		i.mu.Lock()
 		i.granted -= p.granted
@@ -21,14 +21,14 @@ func pagesFor(t *testing.T, i *imagePages, digest string, users int, left time.D
 		i.mu.Unlock()
 		close(p.done)
 	}()
-	i.of[treeOf(p.image)] = p
+	i.byImage[treeOf(p.image)] = p
 	i.granted += granted
 	t.Cleanup(p.close)
 }
 
-// Images that no cell uses make room, the one longest unused first and no more than have to;
-// those in use do not, and what then does not fit is granted in part.
-func TestRoomForImages(t *testing.T) {
+// Images that no cell uses give up memory, the least recently used one first and no more than
+// necessary. Images in use do not, and an image that then does not fit gets a partial grant.
+func TestImageMemoryGrants(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		wanted, granted api.Size
@@ -41,32 +41,32 @@ func TestRoomForImages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			i := newImagePages(&Host{cfg: Config{ImageMemory: 1000}})
-			pagesFor(t, i, "used", 1, 0, 300)
-			pagesFor(t, i, "old", 0, 2, 300)
-			pagesFor(t, i, "older", 0, 1, 300)
-			asks := &heldPages{all: i, users: 1}
+			grantedPages(t, i, "used", 1, 0, 300)
+			grantedPages(t, i, "old", 0, 2, 300)
+			grantedPages(t, i, "older", 0, 1, 300)
+			asks := &lockedPages{all: i, users: 1}
 			got, err := asks.grant(tt.wanted)
 			if err != nil || got != tt.granted {
 				t.Errorf("granted %d, %v; want %d", got, err, tt.granted)
 			}
-			if len(i.of) != len(tt.remain) {
-				t.Errorf("%d images are held on; want %v", len(i.of), tt.remain)
+			if len(i.byImage) != len(tt.remain) {
+				t.Errorf("%d images are held on; want %v", len(i.byImage), tt.remain)
 			}
 			for _, digest := range tt.remain {
-				if i.of[imageTree{image: digest}] == nil {
+				if i.byImage[imageTree{image: digest}] == nil {
 					t.Errorf("image %s is held no more", digest)
 				}
 			}
-			if i.granted > i.most {
-				t.Errorf("%d are granted, more than %d", i.granted, i.most)
+			if i.granted > i.max {
+				t.Errorf("%d are granted, more than %d", i.granted, i.max)
 			}
 		})
 	}
 }
 
-// An image whose child ends again and again is read again a few times at once, then once in a
-// minute; one that was held for long is held again soon.
-func TestHoldAgain(t *testing.T) {
+// An image whose child ends again and again is read again a few times in quick succession, then
+// once a minute. An image that was locked for long is locked again soon.
+func TestRelockPause(t *testing.T) {
 	for _, tt := range []struct {
 		name               string
 		last, lasted, want time.Duration
@@ -78,24 +78,24 @@ func TestHoldAgain(t *testing.T) {
 		{"ever on", time.Minute, time.Minute, time.Minute},
 		{"after it was held for long", time.Minute, 61 * time.Second, time.Second},
 	} {
-		if got := holdAgain(tt.last, tt.lasted); got != tt.want {
+		if got := relockPause(tt.last, tt.lasted); got != tt.want {
 			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
 		}
 	}
 }
 
-// Pages that wait to be held again take room from nobody and give way to others; those that gave
-// way begin no more.
+// Pages that wait to be locked again take no memory from others and give up their own. Pages that
+// were given up do not begin again.
 func TestPagesThatWaitGiveWay(t *testing.T) {
 	i := newImagePages(&Host{cfg: Config{ImageMemory: 1000}})
-	pagesFor(t, i, "killed", 0, 0, 0)
-	pagesFor(t, i, "used", 1, 0, 300)
-	killed := i.of[imageTree{image: "killed"}]
-	if !killed.begin() || i.oldest() != nil {
+	grantedPages(t, i, "killed", 0, 0, 0)
+	grantedPages(t, i, "used", 1, 0, 300)
+	killed := i.byImage[imageTree{image: "killed"}]
+	if !killed.begin() || i.leastRecentlyUsed() != nil {
 		t.Fatal("pages that are stored and wait for room do not begin, or give way")
 	}
-	killed.settled = true // it was killed once more
-	asks := &heldPages{all: i, users: 1}
+	killed.decided = true // it was killed once more
+	asks := &lockedPages{all: i, users: 1}
 	if got, err := asks.grant(1000); err != nil || got != 700 {
 		t.Errorf("granted %d, %v; want 700", got, err)
 	}

@@ -20,12 +20,12 @@ import (
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
-// An instance is one agent's place on the host: a directory that says it exists,
-// locked while it lives, with a record of every cgroup it made. What hangs below
-// it is mounted in the agent's own mount namespace and dies with it.
+// An instance represents one agent on the host: a directory that the agent locks while it lives,
+// with a record of every cgroup it made. All mounts below the directory are in the agent's own
+// mount namespace and end with it.
 //
-//	<run>/<id>/lock      held by the living agent; in it, the memory that it promises
-//	<run>/<id>/groups    one cgroup path a line, written before each mkdir
+//	<run>/<id>/lock      locked by the living agent; contains the memory that it has reserved
+//	<run>/<id>/groups    one cgroup path per line, written before each mkdir
 //	<run>/<id>/mnt/      a tmpfs only the agent sees: cells/, state/
 type instance struct {
 	id     string
@@ -36,7 +36,7 @@ type instance struct {
 
 // newInstance claims a fresh directory below run.
 func newInstance(run string) (_ *instance, err error) {
-	// Others pass through to their cells' roots; nobody else lists or writes.
+	// Other users pass through to their cells' roots; they can neither list nor write.
 	if err := os.MkdirAll(run, 0o711); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func newInstance(run string) (_ *instance, err error) {
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, err
 	}
-	if err := passable(run); err != nil {
+	if err := checkPassable(run); err != nil {
 		return nil, err
 	}
 	i := &instance{id: hex.EncodeToString(random[:])}
@@ -70,9 +70,9 @@ func newInstance(run string) (_ *instance, err error) {
 	return i, nil
 }
 
-// passable refuses a directory that others cannot pass through: the first process
-// of a cell, which is no longer root on the host, reaches its root by path.
-func passable(dir string) error {
+// checkPassable refuses a directory that other users cannot pass through: the first process of a cell,
+// which is no longer root on the host, reaches its root by path.
+func checkPassable(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func passable(dir string) error {
 			return err
 		}
 		if st.Mode()&0o001 == 0 {
-			return api.Refuse(api.CodeUnsupported, "others cannot pass through %s: choose a --run-dir below directories of mode 0711 or wider, such as %s", dir, DefaultRunDir)
+			return api.Refuse(api.CodeUnsupported, "other users cannot pass through %s: choose a --run-dir below directories of mode 0711 or wider, such as %s", dir, DefaultRunDir)
 		}
 		if dir == "/" {
 			return nil
@@ -92,8 +92,8 @@ func passable(dir string) error {
 	}
 }
 
-// mount hangs the private tmpfs. The agent is in a mount namespace of its own by
-// now, so that a SIGKILL leaves no mount behind.
+// mount mounts the private tmpfs. The agent is in its own mount namespace by now, so that no mount
+// remains after a SIGKILL.
 func (i *instance) mount() error {
 	mnt := i.mnt()
 	if err := os.Mkdir(mnt, 0o711); err != nil {
@@ -117,18 +117,18 @@ func (i *instance) mount() error {
 
 func (i *instance) mnt() string { return filepath.Join(i.dir, "mnt") }
 
-// record notes a cgroup path before it is made.
+// record writes down a cgroup path before the group is made.
 func (i *instance) record(path string) error {
 	_, err := i.groups.WriteString(path + "\n")
 	return err
 }
 
-// Close removes the instance. Its groups must be gone already.
+// Close removes the instance. Its groups must have been removed already.
 func (i *instance) Close() error {
 	return errors.Join(unix.Unmount(i.mnt(), unix.MNT_DETACH), i.groups.Close(), removeInstance(i.dir), i.lock.Close())
 }
 
-// removeInstance deletes the directory, whose mounts are gone.
+// removeInstance deletes the directory, whose mounts have been removed.
 func removeInstance(dir string) error {
 	var err error
 	for _, name := range []string{"mnt", "groups", "lock", "."} {
@@ -155,14 +155,14 @@ func lockFile(path string, create bool) (*os.File, error) {
 	return f, nil
 }
 
-// promise says to agents that start later what this one promises.
-func (i *instance) promise(memory api.Size) error {
+// publishReserved tells agents that start later how much memory this one reserves.
+func (i *instance) publishReserved(memory api.Size) error {
 	_, err := i.lock.WriteAt([]byte(strconv.FormatInt(int64(memory), 10)+"\n"), 0)
 	return err
 }
 
-// beside is the memory that other living agents of the run directory promise.
-func (i *instance) beside() (api.Size, error) {
+// otherAgents is the memory reserved by other living agents of the run directory.
+func (i *instance) otherAgents() (api.Size, error) {
 	entries, err := os.ReadDir(filepath.Dir(i.dir))
 	if err != nil {
 		return 0, err
@@ -174,7 +174,7 @@ func (i *instance) beside() (api.Size, error) {
 		}
 		path := filepath.Join(filepath.Dir(i.dir), e.Name(), "lock")
 		lock, err := lockFile(path, false)
-		if err == nil { // dead
+		if err == nil { // the agent is dead
 			if err := lock.Close(); err != nil {
 				return 0, err
 			}
@@ -191,13 +191,13 @@ func (i *instance) beside() (api.Size, error) {
 	return all, nil
 }
 
-// beingMade is how long a directory without a lock may be one that an agent is
-// just making: microseconds, on any host.
-const beingMade = time.Minute
+// creationTime is how old a directory without a lock may be and still belong to an agent that is
+// starting. In practice that takes microseconds, on any host.
+const creationTime = time.Minute
 
-// SweepDead removes what agents that were killed left below run: their groups,
-// with whatever still runs in them, and their directories. It returns the ids
-// swept. A living agent holds its lock and is left alone.
+// SweepDead removes what killed agents left below run: their groups, with all processes that still
+// run in them, and their directories. It returns the ids of the removed instances. A living agent
+// holds its lock and is not touched.
 func SweepDead(run string, log *slog.Logger) ([]string, error) {
 	entries, err := os.ReadDir(run)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -214,8 +214,8 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 		}
 		lock, lerr := lockFile(filepath.Join(dir, "lock"), false)
 		if errors.Is(lerr, fs.ErrNotExist) {
-			if st, serr := e.Info(); serr == nil && time.Since(st.ModTime()) > beingMade {
-				err = errors.Join(err, removeInstance(dir)) // killed before it had a lock, or while it was swept
+			if st, serr := e.Info(); serr == nil && time.Since(st.ModTime()) > creationTime {
+				err = errors.Join(err, removeInstance(dir)) // killed before it had a lock, or while SweepDead removed it
 			}
 			continue
 		}
@@ -235,14 +235,14 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 			err = errors.Join(err, oneErr)
 			continue
 		}
-		log.Warn("removed what a dead agent left", "instance", e.Name(), "groups", len(paths))
+		log.Warn("removed what a dead agent left behind", "instance", e.Name(), "groups", len(paths))
 		swept = append(swept, e.Name())
 	}
 	return swept, err
 }
 
-// readRecord reads group paths, ignoring a last line cut short by a crash: that
-// group was not made yet.
+// readRecord reads group paths. It ignores a last line cut short by a crash: that group had not
+// been made yet.
 func readRecord(path string) ([]string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

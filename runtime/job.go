@@ -12,21 +12,21 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// A job is a Run, decided: its stages, and the tests of the last one.
+// A job is a Run after planning: its stages, and the tests of the last one.
 type job struct {
 	id      string
-	compile *plan // nil: there is nothing to compile, nor to check
+	compile *plan // nil: there is nothing to compile or to check
 	run     *plan // with tests: what they have in common
-	ask     api.Run
+	request api.Run
 }
 
-// plan decides everything about a run that can be decided before the host is
-// touched. Its errors are the caller's to mend.
+// plan decides everything about a run that can be decided without touching the host. Its errors are
+// for the caller to fix.
 func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	if err := h.mayNameAll(r, caller); err != nil {
+	if err := h.checkCpusetsAllowed(r, caller); err != nil {
 		return nil, err
 	}
 	lang, err := h.language(r)
@@ -54,15 +54,15 @@ func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{id: runID(), ask: r}
+	j := &job{id: runID(), request: r}
 	if j.run, err = h.planRun(r, lang, image, main, caller); err != nil {
 		return nil, err
 	}
 	j.run.files = inputs
 	if compiles {
-		// Or a program could be brought along that no compiler has seen (CMP-15).
+		// Otherwise a caller could bring a program that no compiler has seen (CMP-15).
 		if i := slices.IndexFunc(inputs, func(f api.File) bool { return lang.IsArtifact(f.Name) }); i >= 0 {
-			return nil, api.Refuse(api.CodeBadRequest, "file %q lies where the compiler of %s puts what it makes: leave it out or rename it", inputs[i].Name, lang.Name)
+			return nil, api.Refuse(api.CodeBadRequest, "file %q has the same name as the output of the compiler of %s: leave it out or rename it", inputs[i].Name, lang.Name)
 		}
 		if j.compile, err = h.planCompile(r, lang, image, main, inputs); err != nil {
 			return nil, err
@@ -80,17 +80,17 @@ func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 	return j, nil
 }
 
-// fits refuses a job whose files leave a stage no memory.
-func (j *job) fits() error {
+// checkMemory refuses a job if the files of a stage leave it no memory.
+func (j *job) checkMemory() error {
 	if j.compile != nil {
-		if err := j.compile.fits(); err != nil {
+		if err := j.compile.checkMemory(); err != nil {
 			return err
 		}
 	}
-	return j.run.fits()
+	return j.run.checkMemory()
 }
 
-// planRun plans the run stage, but for its files.
+// planRun plans the run stage, except for its files.
 func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string, caller Caller) (*plan, error) {
 	limits, err := effectiveLimits(r.Limits, r.Preset, lang.Limits, h.cfg.Ceiling)
 	if err != nil {
@@ -109,16 +109,16 @@ func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string
 		argv:   r.Argv,
 		env:    environment(lang.env(r.Interactive), r.Env),
 		stdin:  r.Stdin,
-		limits: limits, collect: r.Collect, labels: r.Labels, oomExit: lang.OOMExitCode, oomSays: lang.OOMSays,
+		limits: limits, collect: r.Collect, labels: r.Labels, oomExitCode: lang.OOMExitCode, oomMessage: lang.OOMSays,
 	}
 	if r.Source != nil {
 		p.source = main
-		p.argv = rootfs.Words{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
+		p.argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
 	}
 	if len(r.Tests) > 0 && len(p.collect.Globs) == 0 {
 		p.collect.None = true
 	}
-	p.once = p.mode != api.Strict || r.WritableRoot || f.keys
+	p.once = p.mode != api.Strict || r.WritableRoot || f.reachesKeyring
 	p.cell = cellFor(image, f, lang.FullProc, p.mode)
 	if r.WritableRoot {
 		p.cell.writable(limits)
@@ -126,34 +126,34 @@ func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string
 	return p, nil
 }
 
-// planTest plans one test of a job, but for what testContent loads.
+// planTest plans one test of a job, except for what testContent loads.
 func (h *Host) planTest(j *job, t api.Test) (*plan, error) {
 	one := *j.run
 	if t.Limits != (api.Limits{}) {
-		lang, err := h.language(j.ask)
+		lang, err := h.language(j.request)
 		if err != nil {
 			return nil, err
 		}
-		if one.limits, err = effectiveLimits(t.Limits.Over(j.ask.Limits), j.ask.Preset, lang.Limits, h.cfg.Ceiling); err != nil {
+		if one.limits, err = effectiveLimits(t.Limits.Over(j.request.Limits), j.request.Preset, lang.Limits, h.cfg.Ceiling); err != nil {
 			return nil, err
 		}
 		if err := h.cpusetWithin(one.limits.Cpuset); err != nil {
 			return nil, err
 		}
 	}
-	if err := one.fits(); err != nil {
+	if err := one.checkMemory(); err != nil {
 		return nil, err
 	}
-	one.keep = [2]api.Size{keepOfTest(j.ask), keepOfTest(j.ask)}
+	one.maxKept = [2]api.Size{keptTestOutput(j.request), keptTestOutput(j.request)}
 	if t.Compares() {
-		one.keep[0] = one.limits.Output
+		one.maxKept[0] = one.limits.Output
 	}
 	one.argv = slices.Concat(j.run.argv, t.Args)
 	return &one, nil
 }
 
-// testContent gives a test's stdin and what it should say, which is loaded where they are
-// blobs: when the test has a slot, and the room to keep them.
+// testContent returns a test's stdin and its expected output. It loads those that are blobs, so it
+// is called when the test has a slot and a reservation for them.
 func (h *Host) testContent(t api.Test) (stdin, expected []byte, err error) {
 	stdin = t.Stdin
 	if t.StdinBlob != "" {
@@ -189,37 +189,37 @@ func (h *Host) withBlobs(files []api.File) ([]api.File, error) {
 	return files, nil
 }
 
-// blob returns the content of one the agent holds.
+// blob returns the content of a blob that the agent holds.
 func (h *Host) blob(digest string) ([]byte, error) {
 	if h.cfg.Blobs == nil {
-		return nil, api.Refuse(api.CodeUnsupported, "this agent keeps no blobs: send the content")
+		return nil, api.Refuse(api.CodeUnsupported, "this agent stores no blobs: send the content")
 	}
 	b, err := h.cfg.Blobs.Get(digest)
 	if errors.Is(err, cache.ErrNotFound) {
-		return nil, api.Refuse(api.CodeNoBlob, "blob %s is not here, or no more: PUT /v1/blobs/%s and send the run again", digest, digest)
+		return nil, api.Refuse(api.CodeNoBlob, "blob %s is not stored here, or was removed: PUT /v1/blobs/%s and send the run again", digest, digest)
 	}
 	return b, err
 }
 
-// carryOut takes a job through its stages. Whoever was given a slot once waits for
-// the next ones: a program that was compiled is also run.
-func (h *Host) carryOut(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
-	res, err := h.carryOutFitting(ctx, j, streams, begun)
-	var source *unfitSource
+// runJob runs a job through its stages. A job that had a slot once waits for further ones, so
+// that a compiled program is also run.
+func (h *Host) runJob(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
+	res, err := h.runStages(ctx, j, streams, begun)
+	var source *invalidSource
 	if errors.As(err, &source) {
-		return j.unrun(h.unread(cmp.Or(j.compile, j.run), source)), nil
+		return j.compileFailed(h.invalidSourceResult(cmp.Or(j.compile, j.run), source)), nil
 	}
 	return res, err
 }
 
-func (h *Host) carryOutFitting(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
-	if err := j.fits(); err != nil {
+func (h *Host) runStages(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
+	if err := j.checkMemory(); err != nil {
 		return api.Result{}, err
 	}
 	var compiled *api.Compilation
 	admitted := false
 	if j.compile != nil {
-		if err := streams.kept.add(compileKeeps); err != nil {
+		if err := streams.retention.add(compileRetention); err != nil {
 			return api.Result{}, err
 		}
 		made, failed, err := h.compile(ctx, j.compile, begun, false)
@@ -227,11 +227,11 @@ func (h *Host) carryOutFitting(ctx context.Context, j *job, streams Streams, beg
 			return api.Result{}, err
 		}
 		if failed != nil {
-			return j.unrun(*failed), nil
+			return j.compileFailed(*failed), nil
 		}
-		j.run.files, j.run.made = without(j.run.files, made.files), made.files
+		j.run.files, j.run.builtFiles = withoutNames(j.run.files, made.files), made.files
 		admitted = !made.info.Cached
-		if err := streams.kept.add(min(made.info.Size, compileKeeps) - compileKeeps); err != nil {
+		if err := streams.retention.add(min(made.info.Size, compileRetention) - compileRetention); err != nil {
 			return api.Result{}, err
 		}
 		if !j.compile.syntax {
@@ -244,23 +244,23 @@ func (h *Host) carryOutFitting(ctx context.Context, j *job, streams Streams, beg
 	}
 	var res api.Result
 	var err error
-	if len(j.ask.Tests) > 0 {
+	if len(j.request.Tests) > 0 {
 		res, err = h.runTests(ctx, j, streams, admitted)
-	} else if err = streams.kept.add(j.run.keeps(streams.Stdout != nil)); err == nil {
+	} else if err = streams.retention.add(j.run.maxRetained(streams.Stdout != nil)); err == nil {
 		res, err = h.execute(ctx, j.run, streams, begun, admitted)
 	}
-	var artifact *unfitArtifact
+	var artifact *invalidArtifact
 	if errors.As(err, &artifact) {
-		return j.unrun(h.refusal(j.compile, *compiled, artifact)), nil
+		return j.compileFailed(h.invalidArtifactResult(j.compile, *compiled, artifact)), nil
 	}
 	res.Compile = compiled
 	return res, err
 }
 
-// unrun is the result of a job that ended with its compile stage.
-func (j *job) unrun(res api.Result) api.Result {
-	if len(j.ask.Tests) > 0 {
-		s := api.Summarize(len(j.ask.Tests), nil)
+// compileFailed is the result of a job that ended with its compile stage.
+func (j *job) compileFailed(res api.Result) api.Result {
+	if len(j.request.Tests) > 0 {
+		s := api.Summarize(len(j.request.Tests), nil)
 		s.Verdict = res.Verdict
 		res.Summary = &s
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// AGT-42. An agent that looks only when the wall limit is long over finds the end of a
-// program beside its clock that rang: the program that ended within its limit has its own
-// verdict, in a run and in an exec of a session, and the one that did not has not. The agent
-// is late here because the test holds it before its watch.
+// AGT-42. An agent that is late, and looks only when the wall limit is long over, finds the end of
+// a program and the expired timer at the same time. A program that ended within its limit then has
+// its own verdict, in a run and in an exec of a session; a program that did not has not. The agent
+// is late here because the test delays it before the step watch.
 func TestLateAgentKeepsTheVerdict(t *testing.T) {
 	dir, second := privately(t)
 	if !second {
@@ -56,13 +56,13 @@ func TestLateAgentKeepsTheVerdict(t *testing.T) {
 	} {
 		argv := []string{"/bin/sh", "-c", tt.script}
 		res, err := h.Run(t.Context(), api.Run{Image: "tiny", Argv: argv, Limits: limits}, Streams{}, Caller{})
-		toldOf(t, "run", tt.script, res, err, tt.want, tt.exit)
+		checkResult(t, "run", tt.script, res, err, tt.want, tt.exit)
 		res, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: argv, Limits: limits}, Streams{}, Caller{})
-		toldOf(t, "exec", tt.script, res, err, tt.want, tt.exit)
+		checkResult(t, "exec", tt.script, res, err, tt.want, tt.exit)
 	}
 }
 
-func toldOf(t *testing.T, what, script string, res api.Result, err error, want api.Verdict, exit int) {
+func checkResult(t *testing.T, what, script string, res api.Result, err error, want api.Verdict, exit int) {
 	t.Helper()
 	if err != nil || res.Verdict != want || res.ExitCode != exit {
 		t.Errorf("%s of %q: %s, exit %d, %v; want %s, exit %d; timing %+v", what, script, res.Verdict, res.ExitCode, err, want, exit, res.Timing)

@@ -12,20 +12,20 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A layer bounds the throw-away layer of a writable root.
-type layer struct {
+// layerLimits is the bounds of the throw-away layer of a writable root.
+type layerLimits struct {
 	size   api.Size
 	inodes int64
 }
 
-// hangLayer mounts, at dir, an overlay of the image and an empty tmpfs. The
-// image's files that belong to root are shifted to uid 1000 of the cell, so that
-// the program really may write to /etc and /usr; nothing of it reaches the image.
+// mountLayer mounts, at dir, an overlay of the image and an empty tmpfs. The image's files that
+// belong to root are shifted to uid 1000 of the cell, so that the program can really write to /etc
+// and /usr; nothing that it writes reaches the image.
 //
-// Overlay over idmapped layers since Linux 5.19; lowerdir+ with a descriptor is
-// newer, so the layers lie at paths in our mount namespace. They are named by our
-// handles of them: the program reads the names in its mount table (FS-22).
-func (h *Host) hangLayer(ctx context.Context, c *cell, p cellPlan, base int, dir string) (err error) {
+// Overlay works on idmapped layers since Linux 5.19. lowerdir+ with a descriptor is newer, so the
+// layers are mounted at paths in our mount namespace. The options name them by our handles of them:
+// the program can read the names in its mount table (FS-22).
+func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, dir string) (err error) {
 	undo := undoing(&err)
 	defer undo.run()
 	lower, upper := filepath.Join(c.dir, "lower"), filepath.Join(c.dir, "upper")
@@ -38,7 +38,7 @@ func (h *Host) hangLayer(ctx context.Context, c *cell, p cellPlan, base int, dir
 	if err := h.step("layer image"); err != nil {
 		return err
 	}
-	tree, err := h.hangTree(ctx, c, p, base, lower)
+	tree, err := h.mountTree(ctx, c, p, base, lower)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (c *cell) layerFull() (bytes, inodes bool, err error) {
 	return full(top)
 }
 
-// dropLayer takes the overlay's parts down again.
-func (c *cell) dropLayer() error {
+// unmountLayer unmounts the overlay's parts.
+func (c *cell) unmountLayer() error {
 	var err error
 	for _, name := range []string{"lower", "upper"} {
 		d := filepath.Join(c.dir, name)

@@ -1,8 +1,8 @@
 package runtime
 
-// An ablation is a layer of isolation that a build with the tag ablate leaves out
-// when told to, in the test machine, so that the others can be seen to hold
-// (docs/layers.md). cellinit/ablate.h has the same numbers.
+// An ablation is a layer of isolation that a build with the tag ablate leaves out on request, in
+// the test machine, to show that the other layers hold without it (docs/layers.md).
+// cellinit/ablate.h has the same numbers.
 type ablation uint32
 
 const (

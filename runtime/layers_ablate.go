@@ -16,15 +16,15 @@ import (
 //go:embed cellinit/cellinit-ablate.elf
 var cellinitELF []byte
 
-// layerNames are the words of BRIG_WITHOUT, in the order of the bits.
+// layerNames are the values of BRIG_WITHOUT, in the order of the bits.
 var layerNames = []string{
 	"bounding-set", "no-new-privs", "dumpable", "keyrings", "close-range", "uid", "proc-subset", "proc-hidepid",
 	"proc-readonly", "pid-namespace", "ipc-namespace", "cgroup-namespace", "rlimits", "seccomp", "readonly-root",
 	"nosuid", "nodev", "max-user-namespaces", "network-namespace", "uts-namespace", "memory-max", "pids-max",
 }
 
-// CheckLayers refuses to serve outside the test machine, whose kernel command line
-// says brig_work=, and refuses a layer in BRIG_WITHOUT that it does not know.
+// CheckLayers refuses to serve outside the test machine, whose kernel command line contains
+// brig_work=, and refuses an unknown layer in BRIG_WITHOUT.
 func CheckLayers() error {
 	line, err := os.ReadFile("/proc/cmdline")
 	if err != nil {
@@ -46,31 +46,31 @@ func layersOff() ablation {
 	return 0
 }
 
-func off(l ablation) bool { return layersOff()&l != 0 }
+func ablated(l ablation) bool { return layersOff()&l != 0 }
 
-// cellinitArgs tell cellinit which layers it leaves out.
+// cellinitArgs tells cellinit which layers to leave out.
 func cellinitArgs() []string { return []string{"/proc/self/fd/3", fmt.Sprint(uint32(layersOff()))} }
 
-// ablateSpec takes out of a cell's configuration what is left out.
+// ablateSpec removes the layers left out from a cell's configuration.
 func ablateSpec(s *oci.Spec) *oci.Spec {
 	drop := func(l ablation, kind oci.LinuxNamespaceType) {
-		if off(l) {
+		if ablated(l) {
 			s.Linux.Namespaces = slices.DeleteFunc(s.Linux.Namespaces, func(n oci.LinuxNamespace) bool { return n.Type == kind })
 		}
 	}
 	drop(offNetwork, oci.NetworkNamespace)
 	drop(offIPCNamespace, oci.IPCNamespace)
 	drop(offUTS, oci.UTSNamespace)
-	if off(offUTS) {
+	if ablated(offUTS) {
 		s.Hostname = ""
 	}
-	if off(offMaxNamespaces) {
+	if ablated(offMaxNamespaces) {
 		s.Linux.Sysctl = nil
 	}
-	if off(offRlimits) {
+	if ablated(offRlimits) {
 		s.Process.Rlimits = nil
 	}
-	if off(offReadOnly) {
+	if ablated(offReadOnly) {
 		s.Root.Readonly = false
 	}
 	return s

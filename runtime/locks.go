@@ -19,65 +19,64 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// Locks of files are memory of the kernel's that no group is charged for: 192 bytes each,
-// 300,000 a second (MEM-40). The profile has their calls counted, and a
-// call adds at most two of them, whatever its argument says by the time that the kernel
-// reads it (fs/locks.c, posix_lock_inode: one that is cut in two). So after so many calls
-// as could reach the bound, those that are held are counted. Whole-file locks (MEM-41) can
-// be counted at times only: see filelocks.go.
+// Locks of files are kernel memory that is charged to no group: 192 bytes each, 300,000 a second
+// (MEM-40). So the profile has calls that make locks counted. A call adds two locks at most,
+// whatever its argument contains when the kernel reads it (fs/locks.c, posix_lock_inode: a lock may
+// be cut in two). After as many calls as could reach the bound, the locks that are held are
+// counted. Whole-file locks (MEM-41) can be counted only at certain times: see whole_file_locks.go.
 const (
-	maxLocks  = 10_000
-	lockBatch = 4096 // calls between two looks, at most
-	lockFull  = 64   // with room for fewer calls than this none is let go until the next look
-	lockStep  = 64   // calls between two looks while nobody can tell how many whole-file locks are held, or some are on shared files
+	maxLocks       = 10_000
+	lockBatch      = 4096 // calls between two scans, at most
+	minLockCalls   = 64   // with room for fewer calls than this none is allowed until the next scan
+	shortLockBatch = 64   // calls between two scans while the number of held whole-file locks is unknown, or some locks are on shared files
 
-	maxShared   = 64 // locks on files that other cells have, see sharedlocks.go
-	sharedTries = 16 // one in so many calls is asked for its file
+	maxShared      = 64 // locks on files that other cells share, see shared_locks.go
+	sharedSampling = 16 // the file of one in so many calls is checked
 
-	maxPause = 16 * time.Second // between two looks that could not count
+	maxScanPause = 16 * time.Second // between two scans that could not count
 
-	lookTries = 3 // of one look, where threads end in the middle of it
+	scanTries = 3 // per scan, if threads end in the middle of it
 )
 
-// A lockRoom is how many calls may still be let go before the next look. The zero value
-// looks at the first.
-type lockRoom struct {
-	calls int
-	whole int           // whole-file locks that may be held: those counted last, and each call since
-	full  time.Duration // until when none is let go, and nobody looks; zero: there is room
-	pause time.Duration // after the last look, which could not count; zero: it could
+// lockQuota is how many calls may be allowed before the next scan. The zero value scans at the first
+// call.
+type lockQuota struct {
+	calls        int
+	whole        int           // whole-file locks that may be held: those counted last, plus one for each call since
+	blockedUntil time.Duration // until then no call is allowed, and nothing is scanned; zero: there is room
+	pause        time.Duration // after the last scan, if it could not count; zero: it could
 
-	shared sharedCount // locks on shared files that may be held: those counted last, and each call since
-	wary   bool        // one was asked for: every call is asked for its file
+	shared   sharedCount // locks on shared files that may be held: those counted last, plus those of each call since
+	checkAll bool        // a call was on a shared file: the file of every call is checked
 }
 
-// A lockLook counts the locks that are held: those of records and, of at most so many as
-// are given, those of whole files, on all files and on shared ones.
-type lockLook func(whole, shared int) (lockCount, error)
+// lockScan counts the locks that are held: record locks and whole-file locks, on all files and on
+// shared ones. The arguments bound the whole-file locks of both.
+type lockScan func(whole, shared int) (lockCount, error)
 
-// due reports whether the next call needs a look.
-func (r *lockRoom) due() bool { return r.calls == 0 && monotonic() >= r.full }
+// due reports whether the next call needs a scan.
+func (r *lockQuota) due() bool { return r.calls == 0 && monotonic() >= r.blockedUntil }
 
-// A lockCount is how many locks there are.
+// A lockCount is a number of locks.
 type lockCount struct {
 	records, whole int
-	told           bool // those of whole files were counted; otherwise any may be gone
+	wholeCounted   bool // the whole-file locks were counted; otherwise some may be gone
 	shared         sharedCount
 }
 
-// A sharedCount is how many of them are on shared files.
+// A sharedCount is how many locks are on shared files.
 type sharedCount struct{ records, whole int }
 
-// answer decides on a call that is counted; zero: it may be carried out. onShared reports
-// whether its descriptor is of a shared file.
-func (r *lockRoom) answer(call string, args [6]uint64, look lockLook, onShared func() bool) (errno seccomp.Errno, until time.Duration, err error) {
+// answer decides on a counted call; zero: it may be carried out. onShared reports whether its
+// descriptor is of a shared file.
+func (r *lockQuota) answer(call string, args [6]uint64, scan lockScan, onShared func() bool) (errno seccomp.Errno, until time.Duration, err error) {
 	switch kind := seccomp.LockOf(call, args); kind {
 	case seccomp.NoLock:
 		return 0, 0, nil
 	case seccomp.OpenFileLock:
-		return seccomp.EINVAL, 0, nil // as a kernel answers that has none
+		return seccomp.EINVAL, 0, nil // like a kernel without such locks
 	default:
-		may, until, err := r.take(kind == seccomp.WholeLock, look, onShared)
+		may, until, err := r.take(kind == seccomp.WholeLock, scan, onShared)
 		if err != nil || !may {
 			return seccomp.ENOLCK, until, err
 		}
@@ -85,71 +84,70 @@ func (r *lockRoom) answer(call string, args [6]uint64, look lockLook, onShared f
 	}
 }
 
-// take decides on one call that can make a lock, of a whole file or of records. look is
-// asked when the room is used up, and takes a tenth of the time at most, however long it
-// takes: until is when the next call may be taken, and a run that holds as many as it may
-// is refused all the while.
-func (r *lockRoom) take(whole bool, look lockLook, onShared func() bool) (may bool, until time.Duration, err error) {
-	if r.full > 0 && monotonic() < r.full {
+// take decides on one call that can make a lock, of a whole file or of records. If the allowed
+// calls are used up, it calls look. Scans get a tenth of the time at most, however long one takes:
+// until is when the next call may be received. A run that holds the maximum is refused meanwhile.
+func (r *lockQuota) take(whole bool, scan lockScan, onShared func() bool) (may bool, until time.Duration, err error) {
+	if r.blockedUntil > 0 && monotonic() < r.blockedUntil {
 		return false, 0, nil
 	}
 	if r.calls == 0 {
 		begun := monotonic()
-		held, err := look(r.whole, r.shared.whole)
+		held, err := scan(r.whole, r.shared.whole)
 		unknown := errors.Is(err, errLocksUnknown)
-		if unknown { // what cannot be counted counts as too many
+		if unknown { // a number that cannot be counted is treated as too many
 			held, err = lockCount{records: maxLocks, whole: r.whole, shared: r.shared}, nil
 		}
 		if err != nil {
 			return false, 0, err
 		}
 		now := monotonic()
-		until, r.full, r.whole, r.shared = now+9*(now-begun), 0, held.whole, held.shared
+		until, r.blockedUntil, r.whole, r.shared = now+9*(now-begun), 0, held.whole, held.shared
 		room := (maxLocks - held.records - held.whole) / 2
-		if room < lockFull || r.sharedFull() {
-			r.full, r.pause = until, nextPause(r.pause, unknown)
-			r.full = max(r.full, now+r.pause)
+		if room < minLockCalls || r.sharedFull() {
+			r.blockedUntil, r.pause = until, nextScanPause(r.pause, unknown)
+			r.blockedUntil = max(r.blockedUntil, now+r.pause)
 			return false, 0, nil
 		}
 		r.pause = 0
 		r.calls = min(lockBatch, room)
-		if r.wary || held.shared != (sharedCount{}) || !held.told && held.whole > 0 { // more chances to find the run at rest
-			r.calls = min(r.calls, lockStep)
+		if r.checkAll || held.shared != (sharedCount{}) || !held.wholeCounted && held.whole > 0 { // more chances to find all tasks of the run asleep
+			r.calls = min(r.calls, shortLockBatch)
 		}
 	}
 	r.calls--
 	if whole {
 		r.whole++
 	}
-	if (r.wary || rand.IntN(sharedTries) == 0) && onShared() {
-		r.wary, r.calls = true, min(r.calls, lockStep)
+	if (r.checkAll || rand.IntN(sharedSampling) == 0) && onShared() {
+		r.checkAll, r.calls = true, min(r.calls, shortLockBatch)
 		if whole {
 			r.shared.whole++
 		} else {
 			r.shared.records += 2
 		}
 		if r.sharedFull() {
-			r.calls = 0 // the next call looks
+			r.calls = 0 // the next call starts a scan
 		}
 	}
 	return true, until, nil
 }
 
-// sharedFull reports whether one more call could exceed the bound of shared files.
-func (r *lockRoom) sharedFull() bool { return r.shared.records+r.shared.whole+2 > maxShared }
+// sharedFull reports whether one more call could exceed the bound on shared files.
+func (r *lockQuota) sharedFull() bool { return r.shared.records+r.shared.whole+2 > maxShared }
 
-// nextPause is how long nobody looks after a look: twice as long each time that it could not
-// count, so that a program cannot have the agent count for ever.
-func nextPause(last time.Duration, unknown bool) time.Duration {
+// nextScanPause is the pause after a scan. It doubles each time that a scan could not count, so that a
+// program cannot make the agent scan for ever.
+func nextScanPause(last time.Duration, unknown bool) time.Duration {
 	if !unknown {
 		return 0
 	}
-	return min(max(time.Second, 2*last), maxPause)
+	return min(max(time.Second, 2*last), maxScanPause)
 }
 
-// errLocksUnknown says that the locks could not be counted: in the time for it, or because
-// threads ended whose tables others share.
-var errLocksUnknown = errors.New("locks of files cannot be counted")
+// errLocksUnknown reports that the locks could not be counted: not in the available time, or
+// because threads ended whose descriptor tables others share.
+var errLocksUnknown = errors.New("file locks cannot be counted")
 
 // A lockGroup is a group whose locks are counted.
 type lockGroup interface {
@@ -157,26 +155,25 @@ type lockGroup interface {
 	Processes() (int64, error) // how many tasks it has
 }
 
-// heldLocks counts the record locks that a group's processes hold, and stops at maxLocks;
-// of whole-file locks, of which there are at most whole, those that are held if that can be
-// told: seen says that no open file is elsewhere than in descriptors, mappings and calls. The
-// processes are listed anew when a table was lost with the thread by which it was
-// read: otherwise a program could have that one end each time, and hold what it likes by
-// another (MEM-40).
+// heldLocks counts the locks that a group's processes hold. It counts record locks up to maxLocks.
+// It counts whole-file locks, of which there are at most whole, if that is possible; seen means
+// that open files exist only in descriptors, mappings and calls. The processes are listed anew if a
+// descriptor table was lost because the thread by which it was read ended. Otherwise a program
+// could end that thread each time, and hold any number of locks through another one (MEM-40).
 func heldLocks(g lockGroup, own ownFiles, whole, shared int, seen bool) (lockCount, error) {
 	goruntime.LockOSThread() // whose processor time is bounded
 	defer goruntime.UnlockOSThread()
-	limit := newLookTime()
+	limit := newScanBudget()
 	ended := map[int]bool{}
-	for range lookTries {
+	for range scanTries {
 		pids, err := g.Pids()
 		if err != nil {
 			return lockCount{}, err
 		}
 		var before map[int]int64
-		rests := false
+		sleeping := false
 		if whole > 0 && seen {
-			before, rests = resting(pids, g.Processes, limit)
+			before, sleeping = sleepingTasks(pids, g.Processes, limit)
 		}
 		held, lost, err := countLocks(pids, own, ended, limit)
 		if lost && err == nil && held.records < maxLocks {
@@ -184,12 +181,12 @@ func heldLocks(g lockGroup, own ownFiles, whole, shared int, seen bool) (lockCou
 		}
 		shown, onShared := held.whole, held.shared.whole
 		held.whole, held.shared.whole = whole, max(onShared, shared)
-		if rests && err == nil && held.records < maxLocks {
+		if sleeping && err == nil && held.records < maxLocks {
 			mapped, ok := mappedFiles(pids, bufio.NewReaderSize(nil, 64<<10), limit)
-			after, rested := resting(pids, g.Processes, limit)
-			if ok && rested && maps.Equal(before, after) {
-				unseen := mapped + len(after) // a call that waits has a file, too
-				held.whole, held.told = min(whole, shown+unseen), true
+			after, stillSleeping := sleepingTasks(pids, g.Processes, limit)
+			if ok && stillSleeping && maps.Equal(before, after) {
+				unseen := mapped + len(after) // a waiting call has a file, too
+				held.whole, held.wholeCounted = min(whole, shown+unseen), true
 				held.shared.whole = max(onShared, min(shared, onShared+unseen))
 			}
 		}
@@ -205,19 +202,18 @@ func (c *lockCount) add(more lockCount) {
 	c.shared.whole += more.shared.whole
 }
 
-// countLocks counts once. A record lock belongs to a table of
-// descriptors, and its file is open in that table: closing it would end the lock
-// (fs/locks.c, locks_remove_posix). So each table is read once, whoever shares it; threads
-// of a process may have different ones. What a process that waits for a lock has besides
-// is bounded by their number.
+// countLocks counts once. A record lock belongs to a table of descriptors, and its file is open in
+// that table: closing it would end the lock (fs/locks.c, locks_remove_posix). So each table is read
+// once, even if several processes share it; the threads of one process may have different tables.
+// Further locks exist only in processes that wait for one, and their number bounds these.
 //
-// ended are tasks that an earlier count of the same look has found exiting, and countLocks
-// adds those that it finds. They are read last, and nothing is lost with them: they had
-// begun to exit before the tasks were listed, so what shares a table with them is in the
-// list. A first thread that has ended stays in /proc as long as its process has others.
-func countLocks(pids []int, own ownFiles, ended map[int]bool, limit lookTime) (held lockCount, lost bool, err error) {
+// ended holds the tasks that an earlier count of the same scan has found exiting; countLocks adds
+// those that it finds. They are read last, and nothing is lost with them: they had begun to exit
+// before the tasks were listed, so any task that shares a table with them is in the list. A first
+// thread that has ended stays in /proc as long as its process has other threads.
+func countLocks(pids []int, own ownFiles, ended map[int]bool, limit scanBudget) (held lockCount, lost bool, err error) {
 	var tables []int    // tasks, one of each table, in the kernel's order of tables
-	of := map[int]int{} // their processes
+	of := map[int]int{} // the processes of the tasks
 	add := func(task, pid int) {
 		at, found := slices.BinarySearchFunc(tables, task, compareTables)
 		if !found {
@@ -266,7 +262,7 @@ func countLocks(pids []int, own ownFiles, ended map[int]bool, limit lookTime) (h
 	return held, lost, nil
 }
 
-// lives reports whether a process has a thread that does not end.
+// lives reports whether a process has a thread that is not exiting.
 func lives(pid int) bool {
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	return slices.ContainsFunc(tasks, func(t os.DirEntry) bool {
@@ -275,14 +271,14 @@ func lives(pid int) bool {
 	})
 }
 
-// exiting reports whether a task has ended, or has begun to: it gives its table of
-// descriptors back then, which others may have still, and shows it empty.
+// exiting reports whether a task has ended or has begun to. It then gives up its table of
+// descriptors, which other tasks may still share, and shows it as empty.
 func exiting(task int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", task))
 	if err != nil {
 		return true
 	}
-	const flagsField = 6 // behind the name: state ppid pgrp session tty tpgid flags
+	const flagsField = 6 // counted after the name: state ppid pgrp session tty tpgid flags
 	const pfExiting = 0x4
 	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(f) <= flagsField {
@@ -292,10 +288,10 @@ func exiting(task int) bool {
 	return err != nil || flags&pfExiting != 0
 }
 
-// compareTables orders tasks by their tables of descriptors, with kcmp(2) KCMP_FILES.
-// Where the kernel lacks it (CONFIG_KCMP), each task counts as having its own: the same
-// lock is then counted for each thread, and the bound is met sooner. Tasks that have
-// ended are ordered anyhow: they hold nothing.
+// compareTables orders tasks by their tables of descriptors, with kcmp(2) KCMP_FILES. If the kernel
+// lacks it (CONFIG_KCMP), each task is treated as having its own table: the same lock is then
+// counted for each thread, and the bound is reached sooner. Tasks that have ended may be in any
+// order: they hold nothing.
 func compareTables(a, b int) int {
 	const kcmpFiles = 2 // enum kcmp_type of linux/kcmp.h
 	order, _, errno := unix.RawSyscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpFiles, 0, 0, 0)
@@ -305,12 +301,12 @@ func compareTables(a, b int) int {
 	return [...]int{0, -1, 1, a - b}[min(order, 3)]
 }
 
-// tableLocks counts the locks in the table of a task. One that has ended has none.
-func tableLocks(task int, own ownFiles, buf *bufio.Reader, limit lookTime) (held lockCount, err error) {
+// tableLocks counts the locks in the table of a task. A task that has ended has none.
+func tableLocks(task int, own ownFiles, buf *bufio.Reader, limit scanBudget) (held lockCount, err error) {
 	dir := fmt.Sprintf("/proc/%d/fdinfo", task)
 	open, err := os.Open(dir)
 	if err != nil {
-		return held, gone(err)
+		return held, ignoreGone(err)
 	}
 	defer open.Close()
 	for {
@@ -334,13 +330,13 @@ func tableLocks(task int, own ownFiles, buf *bufio.Reader, limit lookTime) (held
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return held, gone(err)
+			return held, ignoreGone(err)
 		}
 	}
 }
 
-// isEpoll reports whether a descriptor is an epoll instance, which has no locks, and whose
-// fdinfo lists its items: the kernel writes 100 MiB of them for us before we can read one.
+// isEpoll reports whether a descriptor is an epoll instance. An epoll instance has no locks, but
+// its fdinfo lists its items: the kernel would write 100 MiB of them before we can read one.
 func isEpoll(task int, name string) bool {
 	to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", task, name))
 	return err == nil && to == "anon_inode:[eventpoll]"
@@ -351,7 +347,7 @@ func isEpoll(task int, name string) bool {
 func fileLocks(path string, own ownFiles, buf *bufio.Reader) (held lockCount, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return held, gone(err)
+		return held, ignoreGone(err)
 	}
 	defer f.Close()
 	buf.Reset(f)
@@ -364,12 +360,12 @@ func fileLocks(path string, own ownFiles, buf *bufio.Reader) (held lockCount, er
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return held, gone(err)
+			return held, ignoreGone(err)
 		}
 	}
 }
 
-// lockOf is the lock of one such line.
+// lockOf returns the lock that one such line describes.
 func lockOf(line []byte, own ownFiles) (one lockCount) {
 	shared := 0
 	if !own.line(line) {
@@ -381,8 +377,8 @@ func lockOf(line []byte, own ownFiles) (one lockCount) {
 	return lockCount{records: 1, shared: sharedCount{records: shared}}
 }
 
-// gone forgives what a process says that ends while it is looked at.
-func gone(err error) error {
+// ignoreGone returns nil for errors that mean that a process ended during the scan.
+func ignoreGone(err error) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return nil
 	}

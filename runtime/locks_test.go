@@ -19,10 +19,10 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// Whatever the calls do, no more locks are held than the bound says, as each adds two at
-// most; and a run that releases what it has goes on.
-func TestLockRoomBoundsWhatIsHeld(t *testing.T) {
-	var r lockRoom
+// Whatever the calls do, no more locks are held than the bound allows, if each call adds two at
+// most. A run that releases its locks can continue.
+func TestLockQuotaBoundsHeldLocks(t *testing.T) {
+	var r lockQuota
 	held, looks := 0, 0
 	look := func(int, int) (lockCount, error) {
 		looks++
@@ -44,14 +44,14 @@ func TestLockRoomBoundsWhatIsHeld(t *testing.T) {
 			t.Fatalf("%d locks are held; the bound is %d", held, maxLocks)
 		}
 	}
-	if held < maxLocks-2*lockFull || refused == 0 {
+	if held < maxLocks-2*minLockCalls || refused == 0 {
 		t.Errorf("%d locks, %d calls refused; want about %d", held, refused, maxLocks)
 	}
 	if looks > 500 {
 		t.Errorf("%d looks for %d refused calls", looks, refused)
 	}
 	held = 0
-	time.Sleep(r.full - monotonic())
+	time.Sleep(r.blockedUntil - monotonic())
 	if may, _, err := r.take(false, look, own); err != nil || !may {
 		t.Errorf("after all were released: %v, %v", may, err)
 	}
@@ -59,9 +59,9 @@ func TestLockRoomBoundsWhatIsHeld(t *testing.T) {
 
 func own() bool { return false }
 
-// A look costs a tenth of the time at most.
-func TestLocksAreLookedAtSeldom(t *testing.T) {
-	var r lockRoom
+// A scan takes a tenth of the time at most.
+func TestLockScansAreRare(t *testing.T) {
+	var r lockQuota
 	const slow = 20 * time.Millisecond
 	begun := monotonic()
 	may, until, err := r.take(false, func(int, int) (lockCount, error) { time.Sleep(slow); return lockCount{}, nil }, own)
@@ -70,9 +70,9 @@ func TestLocksAreLookedAtSeldom(t *testing.T) {
 	}
 }
 
-// Python holds locks as programs do: on many ranges, in two processes, by a table of
-// descriptors that threads share.
-func TestHeldLocksCountsWhatIsHeld(t *testing.T) {
+// Python holds locks as programs do: on many ranges, in two processes, with a table of descriptors
+// that threads share.
+func TestHeldLocksCount(t *testing.T) {
 	testenv.NeedRoot(t)
 	dir := t.TempDir()
 	script := `
@@ -111,22 +111,22 @@ sys.stdin.read()
 	held, err := heldLocks(group{pids, &tasks}, nil, 5000, 0, true)
 	got, whole := held.records, held.whole
 	if _, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pids[0]), uintptr(pids[0]), 2, 0, 0, 0); errno == unix.ENOSYS {
-		// Each of 9 threads counts as having a table of its own (compareTables).
+		// Each of 9 threads counts as having its own table (compareTables).
 		if got < maxLocks && !errors.Is(err, errLocksUnknown) {
 			t.Errorf("%d locks, %v; want too many", got, err)
 		}
 		return
 	} else if err != nil || got != 1400 {
 		t.Errorf("%d locks, %v; two processes hold 700 each", got, err)
-	} else if whole < 2 || whole > 500 { // and parts of memory that are files'
+	} else if whole < 2 || whole > 500 { // including mappings of files
 		t.Errorf("%d whole-file locks; two processes that sleep hold one each", whole)
 	}
-	tasks++ // one that is in no list: it may have any number
-	if held, err := heldLocks(group{pids, &tasks}, nil, 5000, 0, true); err != nil || held.whole != 5000 || held.told {
+	tasks++ // a task in no list: it may have any number
+	if held, err := heldLocks(group{pids, &tasks}, nil, 5000, 0, true); err != nil || held.whole != 5000 || held.wholeCounted {
 		t.Errorf("%+v, %v; want 5000 whole-file locks: a task is not seen", held, err)
 	}
 	tasks--
-	if held, err := heldLocks(group{pids, &tasks}, nil, 5000, 0, false); err != nil || held.whole != 5000 || held.told {
+	if held, err := heldLocks(group{pids, &tasks}, nil, 5000, 0, false); err != nil || held.whole != 5000 || held.wholeCounted {
 		t.Errorf("%+v, %v; want 5000 whole-file locks: they may be in messages", held, err)
 	}
 	if held, err := heldLocks(group{[]int{1 << 22}, new(int64)}, nil, 7, 0, true); err != nil || held != (lockCount{whole: 7}) {
@@ -134,7 +134,7 @@ sys.stdin.read()
 	}
 }
 
-// No tier lets a call through that keeps open files where nobody can count them.
+// No tier allows a call that keeps open files where they cannot be counted.
 func TestTiersHideNoOpenFiles(t *testing.T) {
 	for _, name := range seccomp.Tiers() {
 		p, err := seccomp.Tier(name)
@@ -142,16 +142,16 @@ func TestTiersHideNoOpenFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := newFilter(p, api.Enforce)
-		if err != nil || f.hides {
-			t.Errorf("%s hides open files: %v, %v", name, f.hides, err)
+		if err != nil || f.hidesFiles {
+			t.Errorf("%s hides open files: %v, %v", name, f.hidesFiles, err)
 		}
-		if f, err = newFilter(p, api.Log); err != nil || !f.hides {
+		if f, err = newFilter(p, api.Log); err != nil || !f.hidesFiles {
 			t.Errorf("%s in log mode lets messages with descriptors through and is taken to hide none: %v", name, err)
 		}
 	}
 }
 
-// A group is processes that a test has made, with the number of their tasks.
+// A group is processes that a test has started, with the number of their tasks.
 type group struct {
 	pids  []int
 	tasks *int64
@@ -160,17 +160,17 @@ type group struct {
 func (g group) Pids() ([]int, error)      { return g.pids, nil }
 func (g group) Processes() (int64, error) { return *g.tasks, nil }
 
-// MEM-41. Whole-file locks are free again only when a look can tell that they are gone.
-func TestLockRoomBoundsWholeFileLocks(t *testing.T) {
-	var r lockRoom
+// MEM-41. Whole-file locks count as released only when a scan can prove it.
+func TestLockQuotaBoundsWholeFileLocks(t *testing.T) {
+	var r lockQuota
 	for _, seen := range []bool{false, true} {
 		granted := 0
 		for range 30_000 {
 			errno, _, err := r.answer("flock", [6]uint64{1: 2}, func(whole, _ int) (lockCount, error) {
 				if seen {
-					whole = 1 // the others were closed
+					whole = 1 // the other locks were released
 				}
-				return lockCount{whole: whole, told: seen}, nil
+				return lockCount{whole: whole, wholeCounted: seen}, nil
 			}, own)
 			if err != nil {
 				t.Fatal(err)
@@ -178,12 +178,12 @@ func TestLockRoomBoundsWholeFileLocks(t *testing.T) {
 			if errno == 0 {
 				granted++
 			}
-			if r.full > 0 {
-				r.full = 1 // the time is over
+			if r.blockedUntil > 0 {
+				r.blockedUntil = 1 // the time is over
 			}
 		}
 		switch {
-		case !seen && (granted > maxLocks || granted < maxLocks-4*lockFull):
+		case !seen && (granted > maxLocks || granted < maxLocks-4*minLockCalls):
 			t.Errorf("%d calls are let go that nobody can count; the bound is %d", granted, maxLocks)
 		case seen && granted != 30_000:
 			t.Errorf("%d of 30000 calls are let go, and one lock is held at a time", granted)
@@ -195,10 +195,10 @@ func TestLockRoomBoundsWholeFileLocks(t *testing.T) {
 	}
 }
 
-// A task that runs, or has run, is no rest.
-func TestRestingSeesWhatRuns(t *testing.T) {
+// A task that runs, or has run in between, is not asleep.
+func TestSleepingTasksDetectsRunningTasks(t *testing.T) {
 	testenv.NeedRoot(t)
-	later := lookTime{processor: math.MaxInt64, wall: monotonic() + time.Minute}
+	later := scanBudget{processor: math.MaxInt64, wall: monotonic() + time.Minute}
 	for _, tt := range []struct {
 		script string
 		rests  bool
@@ -215,9 +215,9 @@ func TestRestingSeesWhatRuns(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		pids := []int{cmd.Process.Pid}
 		one := func() (int64, error) { return 1, nil }
-		before, ok := resting(pids, one, later)
+		before, ok := sleepingTasks(pids, one, later)
 		time.Sleep(200 * time.Millisecond)
-		after, still := resting(pids, one, later)
+		after, still := sleepingTasks(pids, one, later)
 		if rests := ok && still && maps.Equal(before, after); rests != tt.rests {
 			t.Errorf("%s: rests: %v; want %v (%v, %v)", tt.script, rests, tt.rests, before, after)
 		}
@@ -243,9 +243,9 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
-// Whoever calls without end has a full budget at once and then the rate.
+// A program that makes calls without end has a full budget at first and then the rate.
 func TestPace(t *testing.T) {
-	var p pace
+	var p callBudget
 	now := time.Hour
 	p.start(now)
 	answered := 0
@@ -259,9 +259,9 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// CPU-40. No epoll set of ours lies in another: adding a descriptor to one that does takes
-// a lock of the whole kernel (fs/eventpoll.c, epnested_mutex).
-func TestNoSetOfDescriptorsLiesInAnother(t *testing.T) {
+// CPU-40. No epoll set of ours contains another: adding a descriptor to a contained set takes a
+// lock of the whole kernel (fs/eventpoll.c, epnested_mutex).
+func TestEpollSetsAreNotNested(t *testing.T) {
 	s, err := newSlot(0, []int{0}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -269,14 +269,14 @@ func TestNoSetOfDescriptorsLiesInAnother(t *testing.T) {
 	defer s.Close()
 	done := make(chan error)
 	go func() {
-		_, err := s.poller.wait() // as a watch does
+		_, err := s.poller.wait() // as a supervisor does
 		done <- err
 	}()
 	time.Sleep(10 * time.Millisecond)
 	if nested := nestedSets(t); len(nested) > 0 {
 		t.Errorf("%v", nested)
 	}
-	// The test can see one.
+	// The check finds one that is nested.
 	outer, err := newPoller()
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func TestNoSetOfDescriptorsLiesInAnother(t *testing.T) {
 	}
 }
 
-// nestedSets lists the epoll sets of this process that watch another.
+// nestedSets lists the epoll sets of this process that contain another.
 func nestedSets(t *testing.T) (nested []string) {
 	t.Helper()
 	fds, err := os.ReadDir("/proc/self/fd")

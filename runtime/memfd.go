@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealedMemfd puts content in a file without a name that nobody can change,
-// whoever gets a handle of it (CVE-2019-5736; FS-08). memfd_create since Linux
-// 3.17, MFD_EXEC and its absence mean the same while vm.memfd_noexec is 0 or 1.
+// sealedMemfd puts content in a file without a name. Nobody can change it, with any handle of it
+// (CVE-2019-5736; FS-08). memfd_create since Linux 3.17. MFD_EXEC and its absence mean the same
+// while vm.memfd_noexec is 0 or 1.
 func sealedMemfd(name string, content []byte, exec bool) (*os.File, error) {
 	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	if exec {
@@ -35,24 +35,24 @@ func sealedMemfd(name string, content []byte, exec bool) (*os.File, error) {
 	return f, nil
 }
 
-// sealPatience is how long a page may be busy before sealing gives up: the kernel
+// sealTimeout is how long a page may be busy before sealing gives up: the kernel
 // itself waits some 0.2 s.
-const sealPatience = 10 * time.Second
+const sealTimeout = 10 * time.Second
 
-// seal adds every seal. The kernel refuses F_SEAL_WRITE while anything holds a page
-// (mm/memfd.c, memfd_wait_for_pins): the reclaim or compaction of a busy host does so
-// for a moment, though nobody else has the file.
+// seal adds every seal. The kernel refuses F_SEAL_WRITE while anything holds a page (mm/memfd.c,
+// memfd_wait_for_pins). Reclaim or compaction on a busy host does so for a moment, although no
+// other process has the file.
 func seal(f *os.File) error {
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	return sealing(f.Name(), func() error {
+	return retrySeal(f.Name(), func() error {
 		_, err := unix.FcntlInt(uintptr(fd(f)), unix.F_ADD_SEALS, seals)
 		return err
 	})
 }
 
-// sealing calls add until it no longer says EBUSY, or patience has run out.
-func sealing(name string, add func() error) error {
-	for deadline := monotonic() + sealPatience; ; time.Sleep(10 * time.Millisecond) {
+// retrySeal calls add until it no longer returns EBUSY, or sealTimeout is over.
+func retrySeal(name string, add func() error) error {
+	for deadline := monotonic() + sealTimeout; ; time.Sleep(10 * time.Millisecond) {
 		err := add()
 		if errors.Is(err, unix.EBUSY) && monotonic() < deadline {
 			continue
@@ -64,7 +64,7 @@ func sealing(name string, add func() error) error {
 	}
 }
 
-// fd gives the number behind f for one system call. The caller keeps f alive.
+// fd returns the descriptor number of f for one system call. The caller must keep f alive.
 func fd(f *os.File) int {
 	conn, err := f.SyscallConn()
 	if err != nil {

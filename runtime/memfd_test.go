@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A page that is busy for a moment does not fail an agent's start; nothing can be
-// written to what was sealed.
+// A page that is busy for a moment does not fail an agent's start. A sealed file cannot be written.
 func TestSealedMemfd(t *testing.T) {
 	f, err := sealedMemfd("t", []byte("content"), false)
 	if err != nil {
@@ -28,7 +27,7 @@ func TestSealedMemfd(t *testing.T) {
 		{"never to be sealed", 0, unix.EPERM},
 	} {
 		calls := 0
-		err := sealing("t", func() error {
+		err := retrySeal("t", func() error {
 			if calls++; calls <= c.busy {
 				return unix.EBUSY
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// newTmpfs makes a tmpfs that is mounted nowhere and returns its root. The last
-// handle closed frees it. fsopen and fsmount since Linux 5.2.
+// newTmpfs makes a detached tmpfs and returns its root. Closing the last handle frees it. fsopen
+// and fsmount since Linux 5.2.
 func newTmpfs(attr int, options ...[2]string) (*os.File, error) {
 	ctx, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -28,10 +28,10 @@ func newTmpfs(attr int, options ...[2]string) (*os.File, error) {
 	if err := unix.FsconfigCreate(ctx); err != nil {
 		return nil, os.NewSyscallError("fsconfig tmpfs", err)
 	}
-	if off(offNosuid) {
+	if ablated(offNosuid) {
 		attr &^= unix.MOUNT_ATTR_NOSUID
 	}
-	if off(offNodev) {
+	if ablated(offNodev) {
 		attr &^= unix.MOUNT_ATTR_NODEV
 	}
 	mnt, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
@@ -41,7 +41,7 @@ func newTmpfs(attr int, options ...[2]string) (*os.File, error) {
 	return os.NewFile(uintptr(mnt), "tmpfs"), nil
 }
 
-// moveMount hangs a detached mount on an existing directory.
+// moveMount attaches a detached mount to an existing directory.
 func moveMount(mnt *os.File, dir string) error {
 	err := unix.MoveMount(fd(mnt), "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	if err != nil {
@@ -61,13 +61,13 @@ func cloneTree(dir *os.File, attr uint64, userns *os.File) (*os.File, error) {
 		return nil, os.NewSyscallError("open_tree", err)
 	}
 	tree := os.NewFile(uintptr(n), "tree")
-	if off(offReadOnly) {
+	if ablated(offReadOnly) {
 		attr &^= unix.MOUNT_ATTR_RDONLY
 	}
-	if off(offNosuid) {
+	if ablated(offNosuid) {
 		attr &^= unix.MOUNT_ATTR_NOSUID
 	}
-	if off(offNodev) {
+	if ablated(offNodev) {
 		attr &^= unix.MOUNT_ATTR_NODEV
 	}
 	set := unix.MountAttr{Attr_set: attr, Propagation: unix.MS_PRIVATE}
@@ -90,7 +90,7 @@ const (
 	attrDev     = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY
 )
 
-// devices are the nodes of a cell's /dev: those that only make or swallow bytes.
+// devices are the nodes of a cell's /dev: only those that generate or discard bytes.
 var devices = []struct {
 	name         string
 	major, minor uint32
@@ -98,9 +98,9 @@ var devices = []struct {
 	{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9},
 }
 
-// makeDev fills dir with the /dev of a cell, read-only: one mount to copy per shell
-// instead of one per device. Giving libcontainer a /dev of ours
-// also keeps it from making its own (CVE-2025-31133, -52565 were in that code).
+// makeDev mounts the /dev of a cell on dir, read-only: so each shell copies one mount instead of
+// one per device. It also keeps libcontainer from making its own /dev (CVE-2025-31133, -52565 were
+// in that code).
 func makeDev(dir string) (err error) {
 	mnt, err := newTmpfs(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"size", "64k"}, [2]string{"nr_inodes", "32"}, [2]string{"mode", "0755"})
 	if err != nil {
@@ -137,7 +137,7 @@ func makeDev(dir string) (err error) {
 	return nil
 }
 
-// tryDev makes the /dev of a cell and takes it down again: what it needs is missed when the
+// tryDev makes the /dev of a cell and removes it again: so a missing requirement is found when the
 // agent starts, and not with the first run.
 func (h *Host) tryDev() error {
 	dir := filepath.Join(h.instance.mnt(), "dev")
@@ -145,16 +145,15 @@ func (h *Host) tryDev() error {
 		return err
 	}
 	err := makeDev(dir)
-	if uerr := unix.Unmount(dir, unix.MNT_DETACH); !errors.Is(uerr, unix.EINVAL) { // EINVAL: nothing was hung
+	if uerr := unix.Unmount(dir, unix.MNT_DETACH); !errors.Is(uerr, unix.EINVAL) { // EINVAL: nothing was mounted
 		err = errors.Join(err, uerr)
 	}
 	return errors.Join(err, os.Remove(dir))
 }
 
-// A scratch is the one file system a run can write to. Its root holds box, tmp
-// and shm, which the shell puts in their places; size and inodes bound the three
-// together. The agent keeps the root: inputs go in and outputs come out through
-// it, never through a path inside the cell.
+// A scratch is the one file system that a run can write to. Its root holds box, tmp and shm, which
+// the shell mounts in their places; size and inodes limit the three together. The agent keeps the
+// root: inputs go in and outputs come out through it, never through a path inside the cell.
 type scratch struct {
 	root   *os.File
 	box    *os.File
@@ -168,8 +167,8 @@ var scratchDirs = []struct {
 	mode uint32
 }{{"box", 0o755}, {"tmp", 0o1777}, {"shm", 0o1777}}
 
-// newScratch makes one for host ids uid and gid. It is not charged to the run:
-// the run's group is charged for the pages the run itself writes.
+// newScratch makes a scratch for host ids uid and gid. It is not charged to the run: the run's
+// group is charged for the pages that the run itself writes.
 func newScratch(size api.Size, inodes int64, uid, gid int) (_ *scratch, err error) {
 	root, err := newTmpfs(attrScratch, [2]string{"size", strconv.FormatInt(int64(size), 10)},
 		[2]string{"nr_inodes", strconv.FormatInt(inodes+int64(len(scratchDirs))+1, 10)}, [2]string{"mode", "0755"})
@@ -201,7 +200,7 @@ func newScratch(size api.Size, inodes int64, uid, gid int) (_ *scratch, err erro
 	return s, nil
 }
 
-// resize changes the bounds of a scratch nobody has written to yet.
+// resize changes the limits of a scratch that has not been written to yet.
 func (s *scratch) resize(size api.Size, inodes int64) error {
 	if size == s.size && inodes == s.inodes {
 		return nil
@@ -213,11 +212,10 @@ func (s *scratch) resize(size api.Size, inodes int64) error {
 	return err
 }
 
-// largeFolios lets what is written now, and that only, lie in large folios: a file
-// of 2 MiB is written in a quarter of the time (docs/performance.md). A run gets none: what it
-// touches of a mapping is what it is charged for. Kernels without transparent huge
-// pages do not know the option (EINVAL), and write page by page. Folios of any size
-// since Linux 6.14; before, of 2 MiB.
+// largeFolios sets whether files written from now on may use large folios: a file of 2 MiB is then
+// written in a quarter of the time (docs/performance.md). A run gets none: it is charged for the
+// parts of a mapping that it touches. Kernels without transparent huge pages do not know the option
+// (EINVAL), and write page by page. Folios of any size since Linux 6.14; before that, of 2 MiB.
 func (s *scratch) largeFolios(on bool) error {
 	huge := "never"
 	if on {
@@ -246,8 +244,8 @@ func (s *scratch) reconfigure(options ...[2]string) error {
 	return nil
 }
 
-// held tells how much lies in a scratch, its own directories not counted.
-func (s *scratch) held() (bytes, inodes int64, err error) {
+// used returns how much a scratch contains, without its own directories.
+func (s *scratch) used() (bytes, inodes int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd(s.root), &st); err != nil {
 		return 0, 0, os.NewSyscallError("fstatfs", err)

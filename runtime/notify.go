@@ -37,10 +37,10 @@ const (
 	notifSync       = 1 // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, since Linux 6.6
 )
 
-// wakeHere has the kernel wake the listener on the processor of who makes a call, as that
-// waits for the answer. A kernel before Linux 6.6 wakes it anywhere, which takes longer
-// (docs/kernel.md).
-func wakeHere(listener *os.File) error {
+// wakeOnSameCPU makes the kernel wake the listener on the processor of the task that makes a call,
+// because that task waits for the answer. A kernel before Linux 6.6 wakes it on any processor,
+// which takes longer (docs/kernel.md).
+func wakeOnSameCPU(listener *os.File) error {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifFlags, notifSync)
 	if errno != 0 && errno != unix.EINVAL {
 		return os.NewSyscallError("ioctl SECCOMP_IOCTL_NOTIF_SET_FLAGS", errno)
@@ -48,8 +48,7 @@ func wakeHere(listener *os.File) error {
 	return nil
 }
 
-// receiveNotif takes one waiting notification. ok is false when the task died
-// before we looked.
+// receiveNotif receives one waiting notification. ok is false when the task died before that.
 func receiveNotif(listener *os.File) (n seccompNotif, ok bool, err error) {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifRecv, uintptr(unsafe.Pointer(&n)))
 	switch {
@@ -73,18 +72,18 @@ func notifValid(listener *os.File, id uint64) (bool, error) {
 	return true, nil
 }
 
-// letGo answers a notification with "carry the call out". It is for calls that may be
-// made whatever their arguments: those may change after we looked at them.
-func letGo(listener *os.File, id uint64) error {
+// continueSyscall answers a notification with "execute the call". It is for calls that are allowed with any
+// arguments: the arguments may change after the agent has read them.
+func continueSyscall(listener *os.File, id uint64) error {
 	return respond(listener, seccompResp{ID: id, Flags: notifContinue})
 }
 
-// refuse answers a notification with an error, and the call is not carried out.
+// refuse answers a notification with an error, and the call is not executed.
 func refuse(listener *os.File, id uint64, errno seccomp.Errno) error {
 	return respond(listener, seccompResp{ID: id, Error: -int32(errno)})
 }
 
-// respond sends an answer. A task that has died meanwhile needs none.
+// respond sends an answer. If the task has died meanwhile, that is no error.
 func respond(listener *os.File, resp seccompResp) error {
 	_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifSend, uintptr(unsafe.Pointer(&resp)))
 	if errno != 0 && !errors.Is(errno, unix.ENOENT) {

@@ -18,51 +18,52 @@ import (
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
-// A plan is one run, decided: everything the ladder applies. It is made from the
-// request, the language and the operator's ceiling without touching anything.
+// A plan is one run, decided: everything that the run steps apply. It is made from the request, the
+// language and the operator's ceiling without touching anything.
 type plan struct {
-	id        string
-	again     time.Duration // Streams.Again
-	stage     api.Stage
-	cell      cellPlan
-	once      bool // the cell serves this run only
-	mode      api.Mode
-	argv, env []string
-	files     []api.File
-	source    string     // of files, the name of the program's own text; empty: there is none
-	made      []api.File // artifacts of the compile stage, placed beside files
-	stdin     []byte
-	limits    api.Limits // complete
-	collect   api.Collect
-	artifacts []string // of a compile stage: what is collected instead
-	syntax    bool     // a compile stage that makes nothing: it reads the source
-	labels    api.Labels
-	keep      [2]api.Size // most of stdout and stderr that the result carries; zero: keptMost
-	oomExit   int         // a language's own out-of-memory exit code; 0: none
-	oomSays   string      // what its runtime says then; empty: nothing
-	volume    api.Size    // of the session's; a file may be as large
+	id          string
+	again       time.Duration // Streams.Again
+	stage       api.Stage
+	cell        cellPlan
+	once        bool // the cell serves this run only
+	mode        api.Mode
+	argv, env   []string
+	files       []api.File
+	source      string     // of files, the name of the file that is the program's source; empty: none
+	builtFiles  []api.File // artifacts of the compile stage, placed in addition to files
+	stdin       []byte
+	limits      api.Limits // complete
+	collect     api.Collect
+	artifacts   []string // of a compile stage: what is collected instead
+	syntax      bool     // a compile stage that makes nothing: it only checks the source
+	labels      api.Labels
+	maxKept     [2]api.Size // maximum of stdout and stderr that the result carries; zero: maxRetainedOutput
+	oomExitCode int         // a language's own out-of-memory exit code; 0: none
+	oomMessage  string      // what its runtime prints then; empty: nothing
+	volume      api.Size    // size of the session's volume; a file may be as large
 
-	// backstop is the processor time after which the kernel ends a single process;
-	// zero: what the limit on it says. What an exec leaves running may take more.
+	// backstop is the processor time after which the kernel kills a single process; zero: derived
+	// from the cpu limit. It may be higher for an exec, because what the exec leaves running may
+	// use more.
 	backstop api.Duration
 }
 
-// outOfHeap reports whether a program that ended by itself was ended by its runtime for
-// lack of memory: with the exit code that the language's manifest declares, and either with
-// the words it declares at the end of stderr, or near the limit. Whoever says and exits so
-// without need has failed as well, by another name.
+// outOfHeap reports whether a program that ended by itself was ended by its runtime for lack of
+// memory: with the exit code that the language's manifest declares, and in addition either with the
+// declared text at the end of stderr, or near the limit. A program that prints this and exits so
+// without need has failed as well, only under another name.
 func (p *plan) outOfHeap(ev api.Evidence, stderrEnd []byte) bool {
 	switch {
-	case p.oomExit == 0 || ev.Signal != 0 || ev.ExitCode != p.oomExit:
+	case p.oomExitCode == 0 || ev.Signal != 0 || ev.ExitCode != p.oomExitCode:
 		return false
-	case p.oomSays != "":
-		return bytes.Contains(stderrEnd, []byte(p.oomSays))
+	case p.oomMessage != "":
+		return bytes.Contains(stderrEnd, []byte(p.oomMessage))
 	}
 	return p.limits.Memory > 0 && ev.Peak >= p.limits.Memory/10*9
 }
 
-// basicEnv is the environment of every run, before the language's and the
-// caller's: nothing of the agent's own gets in (CAP-10).
+// basicEnv is the environment of every run, before the language's and the caller's variables: none
+// of the agent's own variables get in (CAP-10).
 var basicEnv = map[string]string{
 	"PATH":   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	"HOME":   "/box",
@@ -70,7 +71,7 @@ var basicEnv = map[string]string{
 	"LANG":   "C.UTF-8",
 }
 
-// environment joins the three, the later winning, in sorted order.
+// environment merges the three in sorted order; later ones take precedence.
 func environment(language, caller map[string]string) []string {
 	all := maps.Clone(basicEnv)
 	maps.Copy(all, language)
@@ -82,9 +83,9 @@ func environment(language, caller map[string]string) []string {
 	return env
 }
 
-// effectiveLimits fills what the request leaves open from the preset, the
-// language and the defaults, in this order, and checks the whole against the
-// ceiling. A default above the ceiling is lowered to it; a wish above it is refused.
+// effectiveLimits fills in what the request leaves open from the preset, the language and the
+// defaults, in this order, and checks the result against the ceiling. A default above the ceiling
+// is lowered to it; a requested value above it is refused.
 func effectiveLimits(wish api.Limits, preset string, language, ceiling api.Limits) (api.Limits, error) {
 	base, err := api.Preset(preset)
 	if err != nil {
@@ -97,15 +98,15 @@ func effectiveLimits(wish api.Limits, preset string, language, ceiling api.Limit
 	if err := asked.Within(ceiling); err != nil {
 		return api.Limits{}, err
 	}
-	l := asked.Over(lowered(language.Over(api.Defaults()), ceiling)).Resolve()
+	l := asked.Over(cappedBy(language.Over(api.Defaults()), ceiling)).Resolve()
 	if ceiling.CPU != 0 && asked.CPU == 0 {
 		l.CPU = min(l.CPU, ceiling.CPU)
 	}
 	return l, l.Validate()
 }
 
-// lowered returns l with every field at most the ceiling's.
-func lowered(l, ceiling api.Limits) api.Limits {
+// cappedBy returns l with every field at most the ceiling's.
+func cappedBy(l, ceiling api.Limits) api.Limits {
 	l.Wall = atMost(l.Wall, ceiling.Wall)
 	l.CPU = atMost(l.CPU, ceiling.CPU)
 	l.Memory = atMost(l.Memory, ceiling.Memory)
@@ -128,9 +129,9 @@ func atMost[T int64 | float64 | api.Size | api.Duration](v, most T) T {
 	return min(v, most)
 }
 
-// rlimits are the limits a process carries itself. The address space is not
-// among them: runtimes reserve far more than they use (MEM-02). RLIMIT_CPU is a
-// backstop in whole seconds behind the agent's own clock.
+// rlimits are the limits that each process has itself. The address space is not among them:
+// runtimes reserve far more than they use (MEM-02). RLIMIT_CPU is a backstop in whole seconds
+// behind the agent's own clock.
 func rlimits(l api.Limits, backstop api.Duration, volume api.Size) []wireLimit {
 	both := func(resource int, v uint64) wireLimit {
 		return wireLimit{Resource: uint32(resource), Soft: v, Hard: v}
@@ -143,14 +144,14 @@ func rlimits(l api.Limits, backstop api.Duration, volume api.Size) []wireLimit {
 	}
 }
 
-// groupLimits are the limits the group of a run or of a session carries. cpuset is what
-// it gets where the limits name no processors; empty: all of the agent's.
+// groupLimits are the limits of the group of a run or of a session. cpuset is used when the limits
+// name no processors; empty: all of the agent's.
 func groupLimits(l api.Limits, cpuset string) groups.Limits {
 	cpuset = cmp.Or(l.Cpuset, cpuset)
-	if off(offMemory) {
+	if ablated(offMemory) {
 		l.Memory, l.Swap = 0, 0
 	}
-	if off(offPids) {
+	if ablated(offPids) {
 		l.Pids = 0
 	}
 	return groups.Limits{
@@ -165,14 +166,14 @@ func sourceFile(r api.Run, name string) ([]api.File, error) {
 	}
 	for _, f := range r.Files {
 		if f.Name == name {
-			return nil, api.Refuse(api.CodeBadFile, "file %q has the name the source gets: rename it or set source_name", name)
+			return nil, api.Refuse(api.CodeBadFile, "file %q has the same name as the file of the source: rename it or set source_name", name)
 		}
 	}
 	return append(slices.Clone(r.Files), api.File{Name: name, Content: r.Source}), nil
 }
 
-// cachePath reports whether a file is an interpreter's cache, which nobody asked
-// to have collected.
+// cachePath reports whether a file belongs to an interpreter's cache, whose files are not collected
+// unless requested.
 func cachePath(name string) bool {
 	for part := range strings.SplitSeq(path.Dir(name), "/") {
 		if part == "__pycache__" || part == ".cache" || part == "node_modules" {

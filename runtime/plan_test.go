@@ -94,23 +94,23 @@ func TestSourceIsPlacedUnderItsName(t *testing.T) {
 
 func TestChooseTakesTheReadiestSlot(t *testing.T) {
 	key := cellKey{imageTree: imageTree{image: "i"}}
-	ready := func() *berth { b := &berth{}; b.waits.Store(true); return b }
-	with := func(b *berth) map[cellKey]*berth { return map[cellKey]*berth{key: b} }
+	ready := func() *keeper { b := &keeper{}; b.available.Store(true); return b }
+	with := func(b *keeper) map[cellKey]*keeper { return map[cellKey]*keeper{key: b} }
 	for _, tt := range []struct {
 		name  string
-		slots []*stall
+		slots []*slotState
 		want  int
 		once  bool
 	}{
-		{"none is free", []*stall{{leased: true}, {leased: true}}, -1, false},
-		{"a parked shell beats a cell being refilled", []*stall{{berths: with(&berth{})}, {berths: with(ready())}}, 1, false},
-		{"a cell being refilled beats building one", []*stall{{}, {berths: with(&berth{})}}, 1, false},
-		{"but not where the cell serves once", []*stall{{last: 1}, {berths: with(&berth{}), last: 2}}, 0, true},
-		{"of ready ones the last used", []*stall{{berths: with(ready()), last: 1}, {berths: with(ready()), last: 3}, {berths: with(ready()), last: 2}}, 1, false},
-		{"of cells being refilled the longest idle", []*stall{{berths: with(&berth{}), last: 2}, {berths: with(&berth{}), last: 1}, {berths: with(&berth{}), last: 3}}, 1, false},
-		{"of slots that were never used the first", []*stall{{}, {}}, 0, false},
-		{"of slots without the longest idle", []*stall{{last: 2}, {last: 1}}, 1, false},
-		{"a leased slot is nobody's", []*stall{{berths: with(ready()), leased: true}, {}}, 1, false},
+		{"none is free", []*slotState{{leased: true}, {leased: true}}, -1, false},
+		{"a parked shell beats a cell being refilled", []*slotState{{keepers: with(&keeper{})}, {keepers: with(ready())}}, 1, false},
+		{"a cell being refilled beats building one", []*slotState{{}, {keepers: with(&keeper{})}}, 1, false},
+		{"but not where the cell serves once", []*slotState{{last: 1}, {keepers: with(&keeper{}), last: 2}}, 0, true},
+		{"of ready ones the last used", []*slotState{{keepers: with(ready()), last: 1}, {keepers: with(ready()), last: 3}, {keepers: with(ready()), last: 2}}, 1, false},
+		{"of cells being refilled the longest idle", []*slotState{{keepers: with(&keeper{}), last: 2}, {keepers: with(&keeper{}), last: 1}, {keepers: with(&keeper{}), last: 3}}, 1, false},
+		{"of slots that were never used the first", []*slotState{{}, {}}, 0, false},
+		{"of slots without the longest idle", []*slotState{{last: 2}, {last: 1}}, 1, false},
+		{"a leased slot is nobody's", []*slotState{{keepers: with(ready()), leased: true}, {}}, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := choose(tt.slots, key, tt.once)
@@ -121,22 +121,22 @@ func TestChooseTakesTheReadiestSlot(t *testing.T) {
 	}
 }
 
-func TestRoomForCellsFollowsTheLimitOnOpenFiles(t *testing.T) {
+func TestCapacityFollowsTheLimitOnOpenFiles(t *testing.T) {
 	for _, tt := range []struct {
 		limit uint64
 		slots int
-		want  room
+		want  capacity
 		ok    bool
 	}{
-		{1 << 20, 2, room{berths: maxBerths}, true},
-		{4096, 2, room{berths: maxBerths}, true},
-		{20000, 64, room{berths: 4}, true},
-		{20000, 200, room{berths: 1}, true},
-		{20000, 450, room{berths: 1, lean: true}, true},
-		{20000, 4096, room{}, false},
-		{256, 1, room{}, false},
+		{1 << 20, 2, capacity{keepers: maxKeepers}, true},
+		{4096, 2, capacity{keepers: maxKeepers}, true},
+		{20000, 64, capacity{keepers: 4}, true},
+		{20000, 200, capacity{keepers: 1}, true},
+		{20000, 450, capacity{keepers: 1, singleLeaf: true}, true},
+		{20000, 4096, capacity{}, false},
+		{256, 1, capacity{}, false},
 	} {
-		if got, ok := roomFor(tt.limit, tt.slots); got != tt.want || ok != tt.ok {
+		if got, ok := capacityFor(tt.limit, tt.slots); got != tt.want || ok != tt.ok {
 			t.Errorf("%d files for %d slots: %+v, %v; want %+v, %v", tt.limit, tt.slots, got, ok, tt.want, tt.ok)
 		}
 	}
@@ -154,20 +154,20 @@ func TestStartErrors(t *testing.T) {
 			t.Errorf("%v gives %v; want code %q", errno, err, want)
 		}
 	}
-	if err := startError(p, &StepError{"cgroup", unix.ENOENT}); mendable(err) {
+	if err := startError(p, &StepError{"cgroup", unix.ENOENT}); isUserError(err) {
 		t.Error("a step of ours that failed was blamed on the caller")
 	}
 }
 
-func TestUnfitProgramsAreTheirAuthors(t *testing.T) {
+func TestInvalidProgramsAreTheirAuthorsFault(t *testing.T) {
 	box, err := os.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer box.Close()
 	p := &plan{
-		files: []api.File{{Name: "data"}, {Name: "tool", Executable: true}, {Name: "dir/tool", Executable: true}},
-		made:  []api.File{{Name: "main"}},
+		files:      []api.File{{Name: "data"}, {Name: "tool", Executable: true}, {Name: "dir/tool", Executable: true}},
+		builtFiles: []api.File{{Name: "main"}},
 	}
 	for _, tt := range []struct {
 		command string
@@ -178,20 +178,20 @@ func TestUnfitProgramsAreTheirAuthors(t *testing.T) {
 		{"./main", unix.EACCES, 0, true},
 		{"/box/main", unix.ENOENT, 0, true},
 		{"./x/../main", unix.ENOEXEC, 0, true},
-		{"./main", unix.E2BIG, 0, false}, // argv and env are the caller's
+		{"./main", unix.E2BIG, 0, false}, // argv and env come from the caller
 		{"./main", unix.EAGAIN, 0, false},
-		{"main", unix.ENOENT, 0, false}, // looked for in PATH
+		{"main", unix.ENOENT, 0, false}, // searched for in PATH
 		{"/bin/main", unix.ENOENT, 0, false},
 		{"../main", unix.ENOENT, 0, false},
 		{"./tool", unix.ENOEXEC, 126, false},
 		{"dir/tool", unix.ENOENT, 127, false},
-		{"./data", unix.EACCES, 0, false}, // the request says that it is no program
+		{"./data", unix.EACCES, 0, false}, // the request marks it as not executable
 		{"./none", unix.ENOENT, 0, false},
 		{"./dir", unix.EACCES, 0, false},
 	} {
 		p.argv = []string{tt.command}
-		code, why, err := unfit(p, box, tt.errno)
-		var artifact *unfitArtifact
+		code, why, err := classifyExecFailure(p, box, tt.errno)
+		var artifact *invalidArtifact
 		if code != tt.code || errors.As(err, &artifact) != tt.unfit || (why != "") != (code != 0) {
 			t.Errorf("%s, %v: code %d, %q, %v; want code %d, unfit %v", tt.command, tt.errno, code, why, err, tt.code, tt.unfit)
 		}
@@ -199,8 +199,8 @@ func TestUnfitProgramsAreTheirAuthors(t *testing.T) {
 }
 
 func TestOutOfHeap(t *testing.T) {
-	peak := &plan{oomExit: 77, limits: api.Limits{Memory: 100 * api.MiB}}
-	says := &plan{oomExit: 77, oomSays: "out of heap", limits: peak.limits}
+	peak := &plan{oomExitCode: 77, limits: api.Limits{Memory: 100 * api.MiB}}
+	says := &plan{oomExitCode: 77, oomMessage: "out of heap", limits: peak.limits}
 	for _, tt := range []struct {
 		name string
 		plan *plan
@@ -224,14 +224,14 @@ func TestOutOfHeap(t *testing.T) {
 	}
 }
 
-// The end of a stream is kept whoever takes the stream.
+// The end of a stream is kept, whether or not the rest is delivered.
 func TestEndOfAStream(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	s, buf := stream{file: r, limit: 1 << 20, keep: 1 << 20}, make([]byte, 1000)
+	s, buf := stream{file: r, limit: 1 << 20, maxKept: 1 << 20}, make([]byte, 1000)
 	for _, part := range []string{"", "abc", strings.Repeat("x", 300) + "end", strings.Repeat("y", 255), "!"} {
 		if _, err := w.WriteString(part); err != nil {
 			t.Fatal(err)

@@ -10,62 +10,63 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A pool leases slots. It never queues: a request that finds no free slot, or no
-// memory to promise, is refused at once, and the caller may come again.
+// A pool leases slots. It never queues: if no slot is free, or not enough memory can be reserved, a
+// request is refused at once and the caller may retry.
 type pool struct {
-	host   *Host
-	memory api.Size // most that may be promised to runs at a time
-	room   room
+	host     *Host
+	memory   api.Size // most that may be reserved for runs and sessions together
+	capacity capacity
 
-	mu        sync.Mutex
-	slots     []*stall      // guarded by mu
-	committed api.Size      // guarded by mu; the sum of the leased runs' limits
-	closed    bool          // guarded by mu
-	expected  time.Duration // guarded by mu; until when one who found no slot comes again
-	testLast  bool          // guarded by mu; a test of many had the slot that was leased last
-	turns     int           // guarded by mu; how many execs await one
-	waiting   int           // guarded by mu; how many await a release
-	released  chan struct{} // guarded by mu; closed by the next release that somebody awaits
+	mu           sync.Mutex
+	slots        []*slotState  // guarded by mu
+	reserved     api.Size      // guarded by mu; the memory of all leased runs and of all sessions
+	closed       bool          // guarded by mu
+	retryUntil   time.Duration // guarded by mu; until then a refused caller is expected to retry
+	lastWasTest  bool          // guarded by mu; the slot leased last went to a further test of a job
+	waitingExecs int           // guarded by mu; number of execs that wait for a slot
+	waiters      int           // guarded by mu; number of callers that wait for a release
+	released     chan struct{} // guarded by mu; closed at the next release if a caller waits for it
 
-	removed chan struct{}   // holds one word that images were removed from the store
-	over    context.Context // ended by stop
+	removed chan struct{}   // buffered by one; signals that images were removed from the store
+	over    context.Context // canceled by stop
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
 }
 
-// A stall is a slot with its berths.
-type stall struct {
-	slot   *slot
-	leased bool
-	last   time.Duration // when it was given back
-	berths map[cellKey]*berth
+// A slotState is the state of one slot: whether it is leased, and its keepers.
+type slotState struct {
+	slot    *slot
+	leased  bool
+	last    time.Duration // when the last lease ended
+	keepers map[cellKey]*keeper
 }
 
-// The bounds on cells that nobody uses.
+// Limits on idle cells.
 const (
-	maxBerths = 8 // per slot
-	idleLife  = 5 * time.Minute
-	idleTick  = 30 * time.Second
+	maxKeepers = 8 // per slot
+	idleLife   = 5 * time.Minute
+	idleTick   = 30 * time.Second
 )
 
-func newPool(h *Host, slots []*slot, memory api.Size, room room) *pool {
+func newPool(h *Host, slots []*slot, memory api.Size, capacity capacity) *pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &pool{host: h, memory: memory, room: room, over: ctx, stop: stop, released: make(chan struct{}), removed: make(chan struct{}, 1)}
+	p := &pool{host: h, memory: memory, capacity: capacity, over: ctx, stop: stop, released: make(chan struct{}), removed: make(chan struct{}, 1)}
 	for _, s := range slots {
-		p.slots = append(p.slots, &stall{slot: s, berths: map[cellKey]*berth{}})
+		p.slots = append(p.slots, &slotState{slot: s, keepers: map[cellKey]*keeper{}})
 	}
 	p.wg.Go(func() { p.evict(ctx) })
 	return p
 }
 
-// A lease is the right to one run in one berth's cell; an exec's is to the slot alone.
+// A lease is the exclusive right to one run in the cell of one keeper. The lease of an exec covers
+// the slot only.
 type lease struct {
-	pool   *pool
-	stall  *stall
-	berth  *berth
-	memory api.Size
-	offer  offer
-	live   *live
+	pool      *pool
+	slotState *slotState
+	keeper    *keeper
+	memory    api.Size
+	prepared  preparedShell
+	reporter  *usageReporter
 }
 
 // lease admits a run and returns a cell and a parked shell for it.
@@ -80,107 +81,108 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 		surplus.Close()
 	}
 	for {
-		if l.offer, err = l.berth.take(ctx); err != nil {
+		if l.prepared, err = l.keeper.take(ctx); err != nil {
 			p.release(l)
 			return nil, api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", err)
 		}
-		if l.offer.err == nil {
+		if l.prepared.err == nil {
 			return l, nil
 		}
-		l.berth.back <- false
-		if l.offer.at >= since {
+		l.keeper.returned <- false
+		if l.prepared.begun >= since {
 			p.release(l)
-			return nil, l.offer.err
+			return nil, l.prepared.err
 		}
 		// The failure is older than this request; the keeper is trying again.
 	}
 }
 
-// admit decides who may run, and where: on a free slot whose shell for this kind
-// of run is ready, else one whose cell exists, else one that has to build it. A
-// slot with too many kinds of cells gives up the one longest unused, which is the
-// caller's to close: otherwise requests of ever new kinds could fill the host.
-func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surplus *berth, err error) {
+// admit decides whether a run may start, and on which slot: a free one whose shell for this kind of
+// run is ready, else one whose cell exists, else one that has to build it. A slot with too many
+// kinds of cells gives up its least recently used keeper, which the caller must close. Otherwise
+// requests for ever new kinds of cells could fill the host.
+func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surplus *keeper, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.affords(memory, want.promises()); err != nil {
+	if err := p.checkMemory(memory, want.reservedFor()); err != nil {
 		return nil, nil, err
 	}
 	s := choose(p.slots, want.key, once)
 	if s == nil {
 		return nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	}
-	b := s.berths[want.key]
+	b := s.keepers[want.key]
 	if b == nil {
-		if len(s.berths) >= p.room.berths {
-			surplus = s.dropOldest()
+		if len(s.keepers) >= p.capacity.keepers {
+			surplus = s.removeOldest()
 		}
 		want.slot, want.cpus, want.ids = s.slot.index, s.slot.cpus, &s.slot.ids
-		b = newBerth(p.host, s.slot, want, once, p.room.lean)
-		s.berths[want.key] = b
+		b = newKeeper(p.host, s.slot, want, once, p.capacity.singleLeaf)
+		s.keepers[want.key] = b
 	}
 	s.leased = true
-	p.committed += memory
-	b.used.Store(int64(monotonic()))
-	return &lease{pool: p, stall: s, berth: b, memory: memory}, surplus, nil
+	p.reserved += memory
+	b.lastLease.Store(int64(monotonic()))
+	return &lease{pool: p, slotState: s, keeper: b, memory: memory}, surplus, nil
 }
 
-// affords says whether memory can be promised beside what is; p.mu is held.
-func (p *pool) affords(memory api.Size, what string) error {
+// checkMemory returns an error if memory cannot be reserved in addition to what is already reserved.
+// p.mu is held.
+func (p *pool) checkMemory(memory api.Size, what string) error {
 	switch {
 	case p.closed:
-		return api.Fail(api.CodeStopping, "the agent is stopping: ask again later")
+		return api.Fail(api.CodeStopping, "the agent is stopping: send the request again later")
 	case memory > p.memory:
-		return api.Refuse(api.CodeAboveCeiling, "%s is %s and this agent promises %s to all runs together: ask for less, or have the operator raise it (brigd --memory)", what, memory, p.memory)
-	case p.committed+memory > p.memory:
-		return api.Fail(api.CodeOverloaded, "%s of memory is promised to other runs and sessions, and %s is the most: ask again later", p.committed, p.memory)
+		return api.Refuse(api.CodeAboveCeiling, "%s is %s and this agent reserves at most %s for all runs together: ask for less, or have the operator raise it (brigd --memory)", what, memory, p.memory)
+	case p.reserved+memory > p.memory:
+		return api.Fail(api.CodeOverloaded, "%s of memory is reserved for other runs and sessions, and %s is the most: send the request again later", p.reserved, p.memory)
 	}
 	return nil
 }
 
-// promise gives a session its memory, which is counted as runs' is; redeem takes it
-// back.
-func (p *pool) promise(memory api.Size) error {
+// reserveMemory reserves memory for a session, in the same account as that of runs. releaseMemory
+// releases it.
+func (p *pool) reserveMemory(memory api.Size) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.affords(memory, "the session's memory with swap, scratch and the kernel's tables for pids times open_files"); err != nil {
+	if err := p.checkMemory(memory, "the session's memory with swap, scratch and the kernel's tables for pids times open_files"); err != nil {
 		return err
 	}
-	p.committed += memory
+	p.reserved += memory
 	return nil
 }
 
-func (p *pool) redeem(memory api.Size) {
+func (p *pool) releaseMemory(memory api.Size) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.committed -= memory
-	p.tell()
+	p.reserved -= memory
+	p.wakeWaiters()
 }
 
-// choose picks a slot for a run, nil when all are leased. Of those with a shell ready
-// it takes the one used last, whose processor has the way to it in its caches; of the
-// others the one idle for longest, whose next shell is made first. A cell that serves
-// once is as far from ready on a slot that just used one as on a slot without, so that
-// all slots come to build them.
-func choose(slots []*stall, key cellKey, once bool) *stall {
+// choose picks a slot for a run, or returns nil if all are leased. Among slots with a ready shell
+// it takes the one used most recently, because its processor still has that path in its caches.
+// Among the others it takes the one idle for longest, because its next shell is made first. A cell
+// that serves only one run is as far from ready on a slot that has just used one as on a slot
+// without a keeper, so that over time all slots build such cells.
+func choose(slots []*slotState, key cellKey, once bool) *slotState {
 	const ready, made, none = 2, 1, 0
-	rank := func(s *stall) int {
-		b := s.berths[key]
+	rank := func(s *slotState) int {
+		b := s.keepers[key]
 		switch {
-		case b != nil && b.waits.Load():
+		case b != nil && b.available.Load():
 			return ready
 		case b != nil && !once:
 			return made
 		}
 		return none
 	}
-	var best *stall
+	var best *slotState
 	top := none
 	for _, s := range slots {
 		if s.leased {
 			continue
 		}
-		r := rank(s) // asked once: a keeper may raise it at any time
+		r := rank(s) // read once: a keeper may raise it at any time
 		switch {
 		case best == nil, r > top,
 			r == top && r == ready && s.last > best.last,
@@ -191,23 +193,23 @@ func choose(slots []*stall, key cellKey, once bool) *stall {
 	return best
 }
 
-// giveBack ends a lease: the shell is used up, the slot is free at once, and the
-// keeper tidies behind us. doubt has the cell destroyed.
+// giveBack ends a lease. The shell is used up, the slot is free at once, and the keeper cleans up
+// in the background. If doubt is set, the keeper destroys the cell.
 func (l *lease) giveBack(doubt bool) {
-	l.berth.back <- doubt
+	l.keeper.returned <- doubt
 	l.pool.release(l)
 }
 
-// giveBackEmpty is giveBack for a run whose processes the kernel still takes down: the
-// slot is free when they are gone, or the agent ends.
-func (l *lease) giveBackEmpty() {
-	leaf, log := l.offer.shell.leaf, l.pool.host.log.With("slot", l.stall.slot.index, "cell", l.offer.cell.name)
+// giveBackWhenEmpty is giveBack for a run whose processes the kernel is still taking down: the slot is
+// free when they are gone, or when the agent stops.
+func (l *lease) giveBackWhenEmpty() {
+	leaf, log := l.prepared.shell.leaf, l.pool.host.log.With("slot", l.slotState.slot.index, "cell", l.prepared.cell.name)
 	log.Warn("the slot waits for the processes of its last run, which were killed")
 	l.pool.wg.Go(func() {
 		for l.pool.over.Err() == nil {
-			err := untilEmpty(leaf, time.Second)
-			if !errors.Is(err, errOutlived) {
-				break // empty, or nobody can say: the cell goes either way
+			err := waitEmpty(leaf, time.Second)
+			if !errors.Is(err, errStillRunning) {
+				break // empty, or the check failed: the cell is destroyed in both cases
 			}
 		}
 		l.giveBack(true)
@@ -215,30 +217,30 @@ func (l *lease) giveBackEmpty() {
 }
 
 func (p *pool) release(l *lease) {
-	if l.berth != nil && l.berth.plan.copies() {
-		// Slot and memory are free when the copy of the image is gone, and not before.
+	if l.keeper != nil && l.keeper.plan.copies() {
+		// Slot and memory are freed only after the copy of the image is deleted.
 		p.mu.Lock()
-		delete(l.stall.berths, l.berth.plan.key)
+		delete(l.slotState.keepers, l.keeper.plan.key)
 		p.mu.Unlock()
-		l.berth.Close()
+		l.keeper.Close()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l.stall.leased = false
-	l.stall.last = monotonic()
-	p.committed -= l.memory
-	p.tell()
+	l.slotState.leased = false
+	l.slotState.last = monotonic()
+	p.reserved -= l.memory
+	p.wakeWaiters()
 }
 
-// tell wakes who waits for a slot, or for memory; p.mu is held.
-func (p *pool) tell() {
-	if p.waiting > 0 {
+// wakeWaiters wakes the callers that wait for a slot or for memory. p.mu is held.
+func (p *pool) wakeWaiters() {
+	if p.waiters > 0 {
 		close(p.released)
 		p.released = make(chan struct{})
 	}
 }
 
-// evict closes berths that nobody has used for a while, or whose image is gone.
+// evict closes keepers that have been idle for too long, or whose image was removed.
 func (p *pool) evict(ctx context.Context) {
 	tick := time.NewTicker(idleTick)
 	defer tick.Stop()
@@ -249,25 +251,25 @@ func (p *pool) evict(ctx context.Context) {
 		case <-tick.C:
 		case <-p.removed:
 		}
-		for _, b := range p.idle(p.gone()) {
+		for _, b := range p.takeIdle(p.removedTrees()) {
 			b.Close()
 		}
-		p.host.pages.sweep()
+		p.host.pages.releaseUnused()
 		p.host.deleteRetired()
 	}
 }
 
-// gone are the trees that cells are of and the store has no more: their images were removed,
-// or replaced.
-func (p *pool) gone() map[imageTree]bool {
+// removedTrees returns the image trees that cells use but the store no longer has: their images were
+// removed or replaced.
+func (p *pool) removedTrees() map[imageTree]bool {
 	p.mu.Lock()
 	trees := map[imageTree]bool{}
 	for _, s := range p.slots {
-		for key := range s.berths {
+		for key := range s.keepers {
 			trees[key.imageTree] = true
 		}
 	}
-	p.mu.Unlock() // what follows waits for a disk
+	p.mu.Unlock() // the lookups below may wait for a disk
 	maps.DeleteFunc(trees, func(t imageTree, _ bool) bool {
 		img, err := p.host.cfg.Images.Lookup(t.image)
 		return err == nil && treeOf(img) == t
@@ -275,18 +277,18 @@ func (p *pool) gone() map[imageTree]bool {
 	return trees
 }
 
-// idle takes the berths to be closed out of the pool.
-func (p *pool) idle(gone map[imageTree]bool) []*berth {
+// takeIdle removes the keepers that are to be closed from the pool and returns them.
+func (p *pool) takeIdle(removed map[imageTree]bool) []*keeper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var out []*berth
+	var out []*keeper
 	for _, s := range p.slots {
 		if s.leased {
 			continue
 		}
-		for key, b := range s.berths {
-			if b.idleFor() > idleLife || gone[key.imageTree] {
-				delete(s.berths, key)
+		for key, b := range s.keepers {
+			if b.idleFor() > idleLife || removed[key.imageTree] {
+				delete(s.keepers, key)
 				out = append(out, b)
 			}
 		}
@@ -294,20 +296,20 @@ func (p *pool) idle(gone map[imageTree]bool) []*berth {
 	return out
 }
 
-// dropOldest takes the berth longest unused out of a slot that nobody has leased.
-func (s *stall) dropOldest() *berth {
+// removeOldest removes the least recently used keeper from a slot that is not leased.
+func (s *slotState) removeOldest() *keeper {
 	var key cellKey
-	var oldest *berth
-	for k, b := range s.berths {
-		if oldest == nil || b.used.Load() < oldest.used.Load() {
+	var oldest *keeper
+	for k, b := range s.keepers {
+		if oldest == nil || b.lastLease.Load() < oldest.lastLease.Load() {
 			key, oldest = k, b
 		}
 	}
-	delete(s.berths, key)
+	delete(s.keepers, key)
 	return oldest
 }
 
-// stats counts slots, leased slots and cells, and tells the memory promised.
+// stats counts slots, leased slots and cells, and returns the reserved memory.
 func (p *pool) stats() (slots, leased, cells int, committed api.Size) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -315,13 +317,13 @@ func (p *pool) stats() (slots, leased, cells int, committed api.Size) {
 		if s.leased {
 			leased++
 		}
-		cells += len(s.berths)
+		cells += len(s.keepers)
 	}
-	return len(p.slots), leased, cells, p.committed
+	return len(p.slots), leased, cells, p.reserved
 }
 
-// Close refuses new leases and destroys every cell. Runs under way must have
-// ended: the agent waits for its handlers first.
+// Close refuses new leases and destroys every cell. All runs must have ended before: the agent
+// waits for its handlers first.
 func (p *pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -332,7 +334,7 @@ func (p *pool) Close() error {
 	var wg sync.WaitGroup
 	var err error
 	for _, s := range p.slots {
-		for _, b := range s.berths {
+		for _, b := range s.keepers {
 			wg.Go(b.Close)
 		}
 	}

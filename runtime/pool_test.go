@@ -15,9 +15,10 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// The cells of an image go with its tree: when it is removed, and when an import replaces it
-// because it was damaged. Else a damaged tree stays as long as they.
-func TestCellsGoWithTheirTree(t *testing.T) {
+// The cells of an image are closed when its tree goes: when the image is removed, and when an
+// import replaces it because it was damaged. Otherwise a damaged tree would stay as long as they
+// do.
+func TestCellsAreClosedWithTheirTree(t *testing.T) {
 	testenv.NeedRoot(t)
 	store, err := rootfs.Open(filepath.Join(t.TempDir(), "images"))
 	check(t, err)
@@ -31,36 +32,36 @@ func TestCellsGoWithTheirTree(t *testing.T) {
 		return img
 	}
 	first := imported()
-	p := &pool{host: &Host{cfg: Config{Images: store}}, slots: []*stall{{berths: map[cellKey]*berth{
+	p := &pool{host: &Host{cfg: Config{Images: store}}, slots: []*slotState{{keepers: map[cellKey]*keeper{
 		{imageTree: treeOf(first)}: {}, {imageTree: treeOf(first), fullProc: true}: {},
 	}}}}
-	if gone := p.gone(); len(gone) != 0 {
+	if gone := p.removedTrees(); len(gone) != 0 {
 		t.Errorf("%v have gone", gone)
 	}
-	if again := imported(); again.Replaced || len(p.gone()) != 0 {
-		t.Errorf("imported again, as it was, %v have gone", p.gone())
+	if again := imported(); again.Replaced || len(p.removedTrees()) != 0 {
+		t.Errorf("imported again, as it was, %v have gone", p.removedTrees())
 	}
 	check(t, os.Remove(filepath.Join(first.Path, "x")))
 	second := imported()
-	if gone := p.gone(); !second.Replaced || len(gone) != 1 || !gone[treeOf(first)] {
+	if gone := p.removedTrees(); !second.Replaced || len(gone) != 1 || !gone[treeOf(first)] {
 		t.Errorf("replaced, %v have gone", gone)
 	}
-	p.slots[0].berths = map[cellKey]*berth{{imageTree: treeOf(second)}: {}}
-	if gone := p.gone(); len(gone) != 0 {
-		t.Errorf("%v have gone beside the new one", gone)
+	p.slots[0].keepers = map[cellKey]*keeper{{imageTree: treeOf(second)}: {}}
+	if gone := p.removedTrees(); len(gone) != 0 {
+		t.Errorf("%v have gone next to the new one", gone)
 	}
 	check(t, store.Remove("tiny"))
-	if gone := p.gone(); len(gone) != 1 || !gone[treeOf(second)] {
+	if gone := p.removedTrees(); len(gone) != 1 || !gone[treeOf(second)] {
 		t.Errorf("removed, %v have gone", gone)
 	}
 }
 
-// A compile stage of an exec waits for memory that runs have, however long they take; what
-// sessions have for hours it does not wait for without end.
-func TestTheWaitForMemoryOfSessionsEnds(t *testing.T) {
+// A compile stage of an exec waits for memory that runs have, however long they take. Its wait for
+// memory that sessions hold for hours is limited.
+func TestWaitForSessionMemoryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slot := &stall{leased: true}
-		p := &pool{host: &Host{}, slots: []*stall{slot}, memory: 100, committed: 100, released: make(chan struct{})}
+		slot := &slotState{leased: true}
+		p := &pool{host: &Host{}, slots: []*slotState{slot}, memory: 100, reserved: 100, released: make(chan struct{})}
 		const run = time.Hour
 		time.AfterFunc(run, func() {
 			p.mu.Lock()
@@ -68,12 +69,12 @@ func TestTheWaitForMemoryOfSessionsEnds(t *testing.T) {
 			slot.leased = false
 		})
 		began := time.Now()
-		l, err := p.await(t.Context(), cellPlan{}, true, 1)
+		l, err := p.acquireAgain(t.Context(), cellPlan{}, true, 1)
 		var e *api.Error
 		if l != nil || !errors.As(err, &e) || e.Code != api.CodeSetupTimeout {
 			t.Fatalf("%v, %v; want %s", l, err, api.CodeSetupTimeout)
 		}
-		if took := time.Since(began); took < run+memoryPatience || took > run+memoryPatience+2*memoryTick {
+		if took := time.Since(began); took < run+memoryTimeout || took > run+memoryTimeout+2*memoryTick {
 			t.Errorf("after %v; a run had memory for %v", took, run)
 		}
 	})

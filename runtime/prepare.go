@@ -13,10 +13,10 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// A Caller is who asks, by the socket's peer credentials.
+// A Caller identifies the caller, by the socket's peer credentials.
 type Caller struct{ UID, GID uint32 }
 
-// cpusetWithin refuses processors that are not the agent's to give.
+// cpusetWithin refuses processors that the agent may not use.
 func (h *Host) cpusetWithin(list string) error {
 	if list == "" {
 		return nil
@@ -33,10 +33,10 @@ func (h *Host) cpusetWithin(list string) error {
 	return nil
 }
 
-// mayName refuses a caller other than root the processors that the operator has not
-// listed: whoever may choose his processors takes them from other slots' runs. What a
-// manifest says is the operator's.
-func (h *Host) mayName(list string, c Caller) error {
+// checkCpusetAllowed refuses a caller other than root the processors that the operator has not listed: a
+// caller that may choose its processors takes them from runs on other slots. The processors in a
+// manifest are the operator's choice.
+func (h *Host) checkCpusetAllowed(list string, c Caller) error {
 	if list == "" || c.UID == 0 {
 		return nil
 	}
@@ -52,20 +52,20 @@ func (h *Host) mayName(list string, c Caller) error {
 	}
 	for _, n := range cpus {
 		if !slices.Contains(listed, n) {
-			return api.Refuse(api.CodeAboveCeiling, "limit cpuset is %q: this agent lets only root name processor %d: leave cpuset out, or have the operator list it (brigd --max-cpuset)", list, n)
+			return api.Refuse(api.CodeAboveCeiling, "limit cpuset is %q: this agent allows processor %d only to root: leave cpuset out, or have the operator list it (brigd --max-cpuset)", list, n)
 		}
 	}
 	return nil
 }
 
-// mayNameAll is mayName for every cpuset in a request.
-func (h *Host) mayNameAll(r api.Run, c Caller) error {
-	err := h.mayName(r.Limits.Cpuset, c)
+// checkCpusetsAllowed is checkCpusetAllowed for every cpuset in a request.
+func (h *Host) checkCpusetsAllowed(r api.Run, c Caller) error {
+	err := h.checkCpusetAllowed(r.Limits.Cpuset, c)
 	if err == nil {
-		err = h.mayName(r.CompileLimits.Cpuset, c)
+		err = h.checkCpusetAllowed(r.CompileLimits.Cpuset, c)
 	}
 	for i := 0; err == nil && i < len(r.Tests); i++ {
-		err = h.mayName(r.Tests[i].Limits.Cpuset, c)
+		err = h.checkCpusetAllowed(r.Tests[i].Limits.Cpuset, c)
 	}
 	return err
 }
@@ -114,16 +114,16 @@ func (h *Host) image(r api.Run, l language) (rootfs.Image, error) {
 	if err != nil || r.Language == "" {
 		return img, err
 	}
-	err = l.Fits(img)
+	err = l.CheckImage(img)
 	if errors.Is(err, rootfs.ErrOutdated) {
 		err = api.Refuse(api.CodeNoImage, "%w", err)
 	}
 	return img, err
 }
 
-// filterFor finds the profile of a run and compiles it the first time. Only the
-// tiers and what the operator listed are to be had by name; a profile of the
-// caller's own is for root, who could as well have listed it.
+// filterFor finds the profile of a run and compiles it the first time. Only the tiers and the
+// profiles that the operator listed are available by name. A profile of the caller's own is for
+// root, which could as well have listed it.
 func (h *Host) filterFor(r api.Run, l language, caller Caller) (*filter, error) {
 	name := r.Profile
 	if name == "" {
@@ -137,15 +137,15 @@ func (h *Host) filterFor(r api.Run, l language, caller Caller) (*filter, error) 
 		mode = api.Enforce
 	}
 	if mode == api.Log && caller.UID != 0 && !h.cfg.ProfileLog {
-		return nil, api.Refuse(api.CodeForbidden, "profile_mode log lets denied calls through, and this agent lets only root ask for it: leave it out, or have the operator allow it to all callers (brigd --profile-log)")
+		return nil, api.Refuse(api.CodeForbidden, "profile_mode log allows denied calls, and this agent allows this mode only to root: leave it out, or have the operator allow it to all callers (brigd --profile-log)")
 	}
 	if len(r.ProfileRules) > 0 {
-		return h.ownFilter(r, mode, caller)
+		return h.customFilter(r, mode, caller)
 	}
-	return h.compiled(filterKey{name, mode}, func() (seccomp.Profile, error) { return h.profile(name) })
+	return h.cachedFilter(filterKey{name, mode}, func() (seccomp.Profile, error) { return h.profile(name) })
 }
 
-// profile finds one by name: the operator's, or a tier.
+// profile finds a profile by name: the operator's, or a tier.
 func (h *Host) profile(name string) (seccomp.Profile, error) {
 	if own, listed := h.cfg.Profiles[name]; listed {
 		return own, nil
@@ -157,8 +157,8 @@ func (h *Host) profile(name string) (seccomp.Profile, error) {
 	return p, nil
 }
 
-// ownFilter compiles a profile that came with the run.
-func (h *Host) ownFilter(r api.Run, mode api.ProfileMode, caller Caller) (*filter, error) {
+// customFilter compiles a profile that came with the run.
+func (h *Host) customFilter(r api.Run, mode api.ProfileMode, caller Caller) (*filter, error) {
 	if caller.UID != 0 {
 		return nil, api.Refuse(api.CodeForbidden, "a profile of your own needs root: ask the operator to list it, or use one of %s", strings.Join(h.ProfileNames(), ", "))
 	}
@@ -169,7 +169,7 @@ func (h *Host) ownFilter(r api.Run, mode api.ProfileMode, caller Caller) (*filte
 	if err != nil {
 		return nil, api.Refuse(api.CodeBadProfile, "profile: %w", err)
 	}
-	return h.compiled(filterKey{seccomp.Hash(p), mode}, func() (seccomp.Profile, error) { return p, nil })
+	return h.cachedFilter(filterKey{seccomp.Hash(p), mode}, func() (seccomp.Profile, error) { return p, nil })
 }
 
 // ProfileNames lists what a run may name, sorted.
@@ -177,9 +177,8 @@ func (h *Host) ProfileNames() []string {
 	return slices.Sorted(slices.Values(append(seccomp.Tiers(), slices.Collect(maps.Keys(h.cfg.Profiles))...)))
 }
 
-// compiled returns the filter of a key, which is a name or a hash, making it the
-// first time.
-func (h *Host) compiled(key filterKey, profile func() (seccomp.Profile, error)) (*filter, error) {
+// cachedFilter returns the filter of a key, which is a name or a hash, and makes it the first time.
+func (h *Host) cachedFilter(key filterKey, profile func() (seccomp.Profile, error)) (*filter, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.filters[key]; f != nil {
@@ -193,33 +192,33 @@ func (h *Host) compiled(key filterKey, profile func() (seccomp.Profile, error)) 
 	if err != nil {
 		return nil, err
 	}
-	if len(h.filters) >= maxFilters { // only root's own profiles can be that many
+	if len(h.filters) >= maxFilters { // only root's own profiles can be so many
 		clear(h.filters)
 	}
 	h.filters[key] = f
 	return f, nil
 }
 
-// maxFilters bounds the filters kept; the cells that use one have their own copy.
+// maxFilters limits the filters that are kept; the cells that use one have their own copy.
 const maxFilters = 256
 
-// runID names a run: 16 characters nobody can guess.
+// runID returns a new run id: 16 characters that cannot be guessed.
 func runID() string {
 	var b [10]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
 }
 
-// mendable reports whether an error is the caller's or the program's author's to mend,
-// which says nothing bad about the cell.
-func mendable(err error) bool {
+// isUserError reports whether the caller, or the program's author, can fix the cause of an error. Such
+// an error says nothing bad about the cell.
+func isUserError(err error) bool {
 	var e *api.Error
-	var artifact *unfitArtifact
-	var source *unfitSource
+	var artifact *invalidArtifact
+	var source *invalidSource
 	return errors.As(err, &artifact) || errors.As(err, &source) || errors.As(err, &e) && !e.RetrySafe
 }
 
-// apiError gives every failure a stable code; one that has none yet is ours.
+// apiError gives every failure a stable code. An error without a code is an internal one.
 func apiError(err error, run string) *api.Error {
 	var e *api.Error
 	if errors.As(err, &e) {

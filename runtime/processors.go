@@ -13,8 +13,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A topology is the processors this process may use: all of them, and one of
-// each physical core, so that two slots never share a core's execution units.
+// A topology is the processors that this process may use: all of them, and one of each physical
+// core, so that two slots never share a core's execution units.
 type topology struct {
 	allowed []int
 	cores   []int
@@ -41,8 +41,8 @@ func processors() (topology, error) {
 	return t, nil
 }
 
-// slotCores divides the cores among slots: slot i of n has as many as every other, and
-// nobody else's; where there are fewer cores than slots it has one, with others.
+// slotCores divides the cores among slots: each of the n slots has the same number of cores, shared
+// with no other slot. If there are fewer cores than slots, a slot has one core and shares it.
 func slotCores(cores []int, i, n int) []int {
 	if each := len(cores) / n; each > 0 {
 		return cores[i*each : (i+1)*each : (i+1)*each]
@@ -51,7 +51,7 @@ func slotCores(cores []int, i, n int) []int {
 	return cores[i : i+1 : i+1]
 }
 
-// cpuList writes processors as the kernel reads them.
+// cpuList formats processors as the kernel reads them.
 func cpuList(cpus []int) string {
 	var b strings.Builder
 	for i, c := range cpus {
@@ -103,9 +103,10 @@ func hostMemory() (api.Size, error) {
 	return 0, fmt.Errorf("/proc/meminfo: no MemTotal")
 }
 
-// apportion settles what the host promises. What agents beside it promise is not taken
-// from that, as most of them serve one command and end: it is said.
-func (h *Host) apportion() error {
+// decideMemory decides how much memory the host may reserve. The memory that other agents reserve is
+// not subtracted, as most of those agents serve one command and end. If together they exceed three
+// quarters of the host, a warning is logged.
+func (h *Host) decideMemory() error {
 	host, err := hostMemory()
 	if err != nil {
 		return err
@@ -120,14 +121,14 @@ func (h *Host) apportion() error {
 	} else if h.cfg.ImageMemory == 0 {
 		h.cfg.ImageMemory = most / 6 / api.MiB * api.MiB // an eighth of the host's
 	}
-	if err := lockable(h.cfg.ImageMemory); err != nil {
+	if err := checkMemlock(h.cfg.ImageMemory); err != nil {
 		return err
 	}
-	if h.beside, err = h.instance.beside(); err != nil {
+	if h.otherAgents, err = h.instance.otherAgents(); err != nil {
 		return err
 	}
-	if h.beside+h.cfg.Memory > most {
-		h.log.Warn("more memory is promised than is there: divide it between the agents with --memory, or stop one", "here", h.cfg.Memory, "by other agents", h.beside, "three quarters of the host", most)
+	if h.otherAgents+h.cfg.Memory > most {
+		h.log.Warn("the agents on this host reserve more memory than the host has for them: divide it between them with --memory, or stop one", "here", h.cfg.Memory, "by other agents", h.otherAgents, "three quarters of the host", most)
 	}
-	return h.instance.promise(h.cfg.Memory)
+	return h.instance.publishReserved(h.cfg.Memory)
 }

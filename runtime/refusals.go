@@ -2,14 +2,14 @@ package runtime
 
 import "github.com/brig-sandbox/brig/api"
 
-// maxRefusals bounds what a result names: a program can have any call refused, in a
-// dozen ways.
+// maxRefusals limits how many kinds of refused calls a result names: a program can make any call be
+// refused, in a dozen ways.
 const maxRefusals = 64
 
 // refusals are the calls of a run that its profile refused with an error.
 type refusals []api.Refusal
 
-// add counts one. Those that are one kind too many are counted together, as others.
+// add counts one refusal. Kinds beyond the limit are counted together, as others.
 func (r *refusals) add(one api.Refusal) {
 	for i := range *r {
 		if (*r)[i].Syscall == one.Syscall && (*r)[i].Errno == one.Errno {
@@ -27,7 +27,7 @@ func (r *refusals) add(one api.Refusal) {
 	}
 }
 
-// noteLogged counts a call that log mode let go on.
+// noteLogged counts a call that log mode allowed to continue.
 func noteLogged(list []api.Denial, d api.Denial) []api.Denial {
 	for i := range list {
 		if list[i].Number == d.Number && list[i].Arch == d.Arch && list[i].Rule == d.Rule {

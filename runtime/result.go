@@ -8,7 +8,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// result judges the evidence and writes down all it rests on.
+// result judges the evidence and records everything that the verdict rests on.
 func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 	r := api.Result{
 		Run:       p.id,
@@ -35,15 +35,15 @@ func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 		r.SignalName = unix.SignalName(unix.Signal(r.Signal))
 	}
 	r.Stdout, r.Stderr = out[0].kept, out[1].kept
-	r.StdoutTruncated, r.StderrTruncated = out[0].lacking(p), out[1].lacking(p)
+	r.StdoutTruncated, r.StderrTruncated = out[0].isTruncated(p), out[1].isTruncated(p)
 	return r
 }
 
-// lacking reports whether a result lacks a part of a stream: what is above the limit, or
-// above what a result carries. Of a test the latter is told by its Cut.
-func (s *stream) lacking(p *plan) bool { return s.over() || s.cut && p.keep[1] == 0 }
+// isTruncated reports whether a result lacks a part of a stream: what exceeds the limit, or what
+// exceeds the size that a result carries. For a test, TestResult.Cut reports the latter.
+func (s *stream) isTruncated(p *plan) bool { return s.over() || s.cut && p.maxKept[1] == 0 }
 
-// about says where and under which rules a plan is carried out.
+// about describes where and under which rules a plan is executed.
 func (h *Host) about(p *plan) api.Host {
 	return api.Host{
 		Kernel: h.kernel, CgroupMode: h.mode, Mode: p.mode, Image: p.cell.key.image,
@@ -52,7 +52,7 @@ func (h *Host) about(p *plan) api.Host {
 }
 
 // timing splits the time since begun, on the monotonic clock.
-func (w *watch) timing(begun time.Duration, wallStart time.Time) api.Timing {
+func (w *supervisor) timing(begun time.Duration, wallStart time.Time) api.Timing {
 	exec, exit := w.span()
 	var killed int64
 	if w.killed > exec {

@@ -13,16 +13,15 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A seqpacket is one end of a SOCK_SEQPACKET pair: datagrams that arrive whole,
-// in order, with descriptors beside them, and end of file when the peer is gone.
+// A seqpacket is one end of a SOCK_SEQPACKET pair: datagrams arrive whole, in order, with
+// descriptors attached. A read returns end of file when the peer is gone.
 type seqpacket struct {
 	file *os.File // non-blocking
 }
 
-// seqpacketPair makes two connected ends: ours, non-blocking, and the peer's, an
-// ordinary blocking descriptor to be passed on. Both are close-on-exec. polled
-// ends wait in Go's network poller; the others are for a poller of ours, and
-// must not wake Go's as well.
+// seqpacketPair makes two connected ends: ours, non-blocking, and the peer's, an ordinary blocking
+// descriptor to be passed on. Both are close-on-exec. polled ends wait in Go's network poller. The
+// others are for a poller of the agent, and must not wake Go's as well.
 func seqpacketPair(polled bool) (ours seqpacket, peer *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -47,7 +46,7 @@ func seqpacketPair(polled bool) (ours seqpacket, peer *os.File, err error) {
 
 func (s seqpacket) Close() error { return s.file.Close() }
 
-// send writes one datagram with files beside it. They stay the caller's.
+// send writes one datagram with files attached. The caller keeps ownership of the files.
 func (s seqpacket) send(msg []byte, files ...*os.File) error {
 	var oob []byte
 	if len(files) > 0 {
@@ -83,18 +82,18 @@ func (s seqpacket) recv(buf []byte) (*os.File, error) {
 		return !errors.Is(recvErr, unix.EAGAIN)
 	})
 	if err != nil {
-		return file, err // of the wait; that nothing was there yet is no error of its own
+		return file, err // the wait failed; an empty socket is not an error by itself
 	}
 	return file, recvErr
 }
 
-// setupTimeout says that a cell did not answer in replyTime: on a host with too much to
-// do, or for a reason that the agent's log may have. It is no lack of anything.
+// setupTimeout is the error when a cell did not answer within replyTime: the host is overloaded, or
+// the agent's log may have the reason. It does not mean that a resource is missing.
 func setupTimeout() error {
-	return api.Fail(api.CodeSetupTimeout, "setting up the sandbox took longer than %s: lower the load on this host, or take fewer slots, and send the run again later", replyTime)
+	return api.Fail(api.CodeSetupTimeout, "setting up the sandbox took longer than %s: lower the load on this host, or use fewer slots, and send the run again later", replyTime)
 }
 
-// replyTime bounds how long cellinit may take to answer, on a loaded host.
+// replyTime limits how long cellinit may take to answer, on a loaded host.
 const replyTime = 20 * time.Second
 
 // reply waits for the next message of cellinit, or of a session's shell.
@@ -107,7 +106,7 @@ func (s seqpacket) reply(ctx context.Context, kind uint32) (wireReply, *os.File,
 	buf := make([]byte, wireReplySize)
 	file, err := s.recv(buf)
 	if errors.Is(err, io.EOF) {
-		return wireReply{}, nil, errors.New("cellinit ended without a word; the kernel log may say why")
+		return wireReply{}, nil, errors.New("cellinit ended without a message; the kernel log may have the reason")
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
 		return wireReply{}, file, setupTimeout()
@@ -141,9 +140,9 @@ func recvOnce(sock int, buf []byte) (*os.File, error) {
 	case n == 0 && oobn == 0:
 		return nil, io.EOF
 	case n == len(buf) && file == nil && flags&unix.MSG_CTRUNC != 0:
-		// The kernel drops what it cannot give a number to (net/core/scm.c,
-		// scm_detach_fds) and says no more than that.
-		return nil, fmt.Errorf("recvmsg: no number left for the descriptor sent: %w", unix.EMFILE)
+		// The kernel drops a descriptor that it cannot give a number to (net/core/scm.c,
+		// scm_detach_fds), and reports no more than that.
+		return nil, fmt.Errorf("recvmsg: no free file descriptor number for the received descriptor: %w", unix.EMFILE)
 	case n != len(buf) || flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
 		return file, fmt.Errorf("BUG: recvmsg: datagram of %d bytes, flags %#x; want %d bytes", n, flags, len(buf))
 	}

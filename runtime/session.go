@@ -11,71 +11,71 @@ import (
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
-// A session is a cell of its own with one world in it that lasts: the namespaces and
-// the scratch that a run has for itself, kept by a shell that makes a child for each
-// exec. Its group bounds all of them together.
+// A session is a separate cell with one long-lived environment: the namespaces and the scratch that
+// a run would have for itself, kept by a shell that makes a child for each exec. Its group limits
+// all execs together.
 //
-// One goroutine, live, owns it from its making to its end: it watches the life-times,
-// the shell and the calls that the profile forbids, and takes everything down.
+// One goroutine, run, owns the session from its creation to its end. It watches the lifetimes, the
+// shell and the calls that the profile forbids, and takes everything down.
 type session struct {
-	host  *Host
-	id    string
-	owner Caller
-	plan  *sessionPlan
-	seat  *seat
-	born  time.Duration // on the monotonic clock
-	made  time.Time     // the same, for people
+	host    *Host
+	id      string
+	owner   Caller
+	plan    *sessionPlan
+	idRange *idRange
+	born    time.Duration // on the monotonic clock
+	made    time.Time     // the same as wall-clock time
 
-	cell     *cell
-	group    *groups.Branch
-	scratch  *scratch
-	volume   *volume   // nil: it has none
-	sock     seqpacket // of its shell
-	pidfd    *os.File
-	listener *os.File // the cell's; nil when the filter has no kill set
-	poller   *poller
-	timer    timer
-	wake     eventfd
-	pace     timer     // of the calls that the agent answers
-	calls    listening // for live alone
-	locks    lockRoom  // for live alone
-	own      ownFiles
+	cell      *cell
+	group     *groups.Branch
+	scratch   *scratch
+	volume    *volume   // nil: no volume
+	sock      seqpacket // of its shell
+	pidfd     *os.File
+	listener  *os.File // the cell's; nil when it has no filter
+	poller    *poller
+	timer     timer
+	wake      eventfd
+	callTimer timer        // of the calls that the agent answers
+	calls     callListener // used by run only
+	locks     lockQuota    // used by run only
+	own       ownFiles
 
 	over context.Context // ends when the session does
 	stop context.CancelFunc
 	done chan struct{} // closed when nothing is left of it
 
-	lists *listTurns // of this session
+	lists *listQueue // of this session
 
-	making  sync.Mutex     // held while the shell makes a child
-	handles sync.RWMutex   // held for reading while files are worked on; for writing before their handles are closed
-	execs   sync.WaitGroup // under way
+	spawnMu   sync.Mutex     // held while the shell makes a child
+	handlesMu sync.RWMutex   // read lock: handles of files are in use; write lock: before they are closed
+	execs     sync.WaitGroup // running execs
 
-	mu     sync.Mutex
-	why    string                // guarded by mu; it ends, for this reason: the first one given
-	gone   bool                  // guarded by mu; the group's files are closed
-	begun  int64                 // guarded by mu; execs so far
-	busy   int                   // guarded by mu; execs and file operations under way
-	used   time.Duration         // guarded by mu; when the last of those ended
-	visits [maxExecs]*visit      // guarded by mu; execs under way, by their word of the clock page
-	stay   []*groups.Leaf        // guarded by mu; of execs that have ended and left processes
-	files  map[*os.File]struct{} // guarded by mu; open for a caller
-	placed int64                 // guarded by mu; most that files put into /box take, see count
+	mu         sync.Mutex
+	reason     string                 // guarded by mu; why the session ends, the first reason given; empty: it does not end
+	closed     bool                   // guarded by mu; the group's files are closed
+	begun      int64                  // guarded by mu; number of execs so far
+	busy       int                    // guarded by mu; number of running execs and file operations
+	used       time.Duration          // guarded by mu; when the last of those ended
+	running    [maxExecs]*execContext // guarded by mu; running execs, indexed by their word of the clock page
+	leftLeaves []*groups.Leaf         // guarded by mu; of ended execs that left processes running
+	files      map[*os.File]struct{}  // guarded by mu; open for callers
+	placed     int64                  // guarded by mu; upper bound of the memory of files put into /box, see chargeFile
 }
 
-// The bounds of one session.
+// The limits of one session.
 const (
-	maxExecs = api.SessionExecs // at a time
-	maxStay  = 64               // ended execs that have left processes
+	maxExecs      = api.SessionExecs // running at once
+	maxLeftLeaves = 64               // ended execs that left processes running
 )
 
-// enter begins something that a caller wants of the session, unless it ends; leave
-// ends it, and the idle time begins.
+// enter begins an operation of a caller on the session, unless the session is ending. leave
+// finishes it and restarts the idle time.
 func (s *session) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.why != "" {
-		return endedError(s.id, s.why)
+	if s.reason != "" {
+		return endedError(s.id, s.reason)
 	}
 	s.busy++
 	return nil
@@ -88,58 +88,58 @@ func (s *session) leave() {
 	s.used = monotonic()
 }
 
-// end has the session end for a reason, unless it does already. Who wants to know
-// that it has waits for done.
+// end makes the session end for the given reason, unless it is ending already. To learn when it has
+// ended, wait for done.
 func (s *session) end(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.why == "" {
-		s.why = why
+	if s.reason == "" {
+		s.reason = why
 		if s.volume != nil {
-			s.volume.leave()
+			s.volume.markLeaving()
 		}
 	}
-	if !s.gone { // its number may be another's by now
+	if !s.closed { // its descriptor may be closed and reused by now
 		s.wake.wake()
 	}
 }
 
-// ending is the reason why the session ends; empty: it does not.
-func (s *session) ending() string {
+// endReason returns the reason why the session ends; empty: it does not end.
+func (s *session) endReason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.why
+	return s.reason
 }
 
-// live is the session's goroutine.
-func (s *session) live() {
+// run is the session's goroutine.
+func (s *session) run() {
 	defer close(s.done)
-	if err := s.attend(); err != nil {
-		s.host.log.Error("session in doubt", "session", s.id, "err", err)
-		s.end("the agent could not go on with it")
+	if err := s.handleEvents(); err != nil {
+		s.host.log.Error("session failed", "session", s.id, "err", err)
+		s.end("the agent could not continue it")
 	}
 	s.stop()
 	if err := s.destroy(); err != nil {
-		s.host.log.Error("session not destroyed whole; the next start of brigd removes the rest", "session", s.id, "cell", s.cell.name, "err", err)
+		s.host.log.Error("session not completely destroyed; the next start of brigd removes the rest", "session", s.id, "cell", s.cell.name, "err", err)
 	}
-	s.host.sessions.bury(s, s.ending())
+	s.host.sessions.remove(s, s.endReason())
 }
 
-// The tags of what attend waits for.
+// The tags of the events that handleEvents waits for.
 const (
 	tagSessionShell int32 = iota
 	tagSessionCalls
 	tagSessionTimer
 	tagSessionWake
-	tagSessionPace
+	tagSessionCallTimer
 )
 
-// attend returns when the session is to end.
-func (s *session) attend() error {
+// handleEvents returns when the session is to end.
+func (s *session) handleEvents() error {
 	if err := s.timer.set(s.due()); err != nil {
 		return err
 	}
-	for s.ending() == "" {
+	for s.endReason() == "" {
 		events, err := s.poller.wait()
 		if err != nil {
 			return err
@@ -147,16 +147,16 @@ func (s *session) attend() error {
 		for _, e := range events {
 			switch e.Fd {
 			case tagSessionShell:
-				s.end("its cell has died, as it does when the host runs out of memory")
+				s.end("its cell died, which happens when the host runs out of memory")
 			case tagSessionCalls:
-				err = s.onCall(e.Events)
+				err = s.onNotification(e.Events)
 			case tagSessionTimer:
 				s.timer.drain()
 				err = s.onTimer()
 			case tagSessionWake:
 				s.wake.clear()
-			case tagSessionPace:
-				err = s.calls.goOn()
+			case tagSessionCallTimer:
+				err = s.calls.resume()
 			}
 			if err != nil {
 				return err
@@ -166,7 +166,7 @@ func (s *session) attend() error {
 	return nil
 }
 
-// due is the next instant at which a life-time may be over.
+// due returns the next instant at which a lifetime may be over.
 func (s *session) due() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,73 +184,73 @@ func (s *session) onTimer() error {
 	case now >= s.born+s.plan.life:
 		s.end("it was made for " + api.Duration(s.plan.life).String() + " and that time is over")
 	case now >= due:
-		s.end("nothing was asked of it for " + api.Duration(s.plan.idle).String())
+		s.end("it was idle for " + api.Duration(s.plan.idle).String())
 	default:
 		return s.timer.set(due)
 	}
 	return nil
 }
 
-// destroy takes everything down, the programs first and all at once: nothing that
-// they do meanwhile can hold it up (adr 0003).
+// destroy takes everything down. It kills the programs first and all at once: nothing that they do
+// meanwhile can delay it (adr 0003).
 func (s *session) destroy() error {
 	s.mu.Lock()
 	killErr := s.group.Kill()
 	if killErr == nil {
-		killErr = s.group.Hasten()
+		killErr = s.group.Expedite()
 	}
 	s.mu.Unlock()
 	if errors.Is(killErr, groups.ErrUnsupported) {
-		killErr = nil // the end of the pid namespace does it as well
+		killErr = nil // the end of the pid namespace kills them as well
 	}
 	world := shell{pidfd: s.pidfd}
 	err := errors.Join(killErr, world.kill())
-	deadline := monotonic() + deathTime // a program can make its memory such that the kernel works on it for a long time
-	if werr := waitReadable(s.pidfd, deathTime); werr != nil {
+	deadline := monotonic() + killTimeout // a program can arrange its memory so that the kernel needs a long time to free it
+	if werr := waitReadable(s.pidfd, killTimeout); werr != nil {
 		err = errors.Join(err, errors.New("the session's shell does not end"), werr)
 	}
-	s.execs.Wait() // their watches have seen it
-	err = errors.Join(err, untilEmpty(&s.group.Leaf, deadline-monotonic()), s.host.step("session end"))
+	s.execs.Wait() // their supervisors have seen the end
+	err = errors.Join(err, waitEmpty(&s.group.Leaf, deadline-monotonic()), s.host.step("session end"))
 
-	s.handles.Lock()
+	s.handlesMu.Lock()
 	s.mu.Lock()
-	s.gone = true // from here on the rest is ours alone
+	s.closed = true // from here on only this goroutine uses the rest
 	s.mu.Unlock()
-	s.handles.Unlock()
+	s.handlesMu.Unlock()
 	for f := range s.files {
-		_ = f.Close() // whoever reads or writes it is told that the session has ended
+		_ = f.Close() // its reader or writer gets the error that the session has ended
 	}
-	for _, leaf := range s.stay {
+	for _, leaf := range s.leftLeaves {
 		err = errors.Join(err, leaf.Close())
 	}
 	return errors.Join(err, reclaim(&s.group.Leaf), s.group.Close(), s.close())
 }
 
-// close lets go of what is open, and destroys the cell.
+// close closes what is open and destroys the cell.
 func (s *session) close() error {
 	var err error
-	for _, f := range []*os.File{s.pidfd, s.listener, s.poller.file, s.timer.file, s.pace.file, s.wake.file} {
+	for _, f := range []*os.File{s.pidfd, s.listener, s.poller.file, s.timer.file, s.callTimer.file, s.wake.file} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
 	}
 	err = errors.Join(err, s.sock.Close(), s.scratch.Close(), s.cell.Close())
-	if s.volume != nil { // last: its users have gone
+	if s.volume != nil { // last: nothing uses it any more
 		err = errors.Join(err, s.volume.Close())
 	}
 	return err
 }
 
-// info tells how the session is.
+// info describes the session.
 func (s *session) info() (api.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.why != "" || s.gone {
-		return api.Session{}, endedError(s.id, s.why)
+	if s.reason != "" || s.closed {
+		return api.Session{}, endedError(s.id, s.reason)
 	}
 	usage, err := s.usage()
 	if err != nil {
-		return api.Session{}, s.host.told(err, s.id)
+		return api.Session{}, s.host.toAPIError(err, s.id)
 	}
 	p := s.plan
 	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
@@ -262,10 +262,10 @@ func (s *session) info() (api.Session, error) {
 	}
 	if s.volume != nil {
 		if i.Volume, err = s.volume.info(); err != nil {
-			return api.Session{}, s.host.told(err, s.id)
+			return api.Session{}, s.host.toAPIError(err, s.id)
 		}
 	}
-	for _, v := range s.visits {
+	for _, v := range s.running {
 		if v != nil {
 			i.Running++
 			i.State = api.SessionRunning
@@ -277,7 +277,7 @@ func (s *session) info() (api.Session, error) {
 	return i, nil
 }
 
-// usage reads the figures of the session's group; s.mu is held.
+// usage reads the measurements of the session's group. s.mu is held.
 func (s *session) usage() (u api.SessionUsage, err error) {
 	all, err := s.group.Usage()
 	if err != nil {
@@ -287,16 +287,16 @@ func (s *session) usage() (u api.SessionUsage, err error) {
 	if err != nil {
 		return u, err
 	}
-	held, _, err := s.scratch.held()
+	held, _, err := s.scratch.used()
 	if err != nil {
 		return u, err
 	}
-	put := min(s.placed, held) // charged to us, and the session's
+	put := min(s.placed, held) // charged to the agent, but counted as the session's
 	pids, err := s.group.Processes()
 	if err != nil {
 		return u, err
 	}
-	u.Scratch, u.Inodes, err = s.scratch.held()
+	u.Scratch, u.Inodes, err = s.scratch.used()
 	u.CPU = api.Known(int64(all.CPU), all.Sources.CPU)
 	u.MemoryPeak = api.Known(all.MemoryPeak+put, all.Sources.MemoryPeak)
 	u.Memory = api.Known(now+put, all.Sources.Memory)

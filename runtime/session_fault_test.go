@@ -29,9 +29,9 @@ var (
 	endSteps = []string{"session end", "cell close"}
 )
 
-// AGT-17, of sessions: whichever step fails, the caller is told, an exec that fails
-// leaves the session as it was or ends it, nothing is left on the host, and the next
-// session is as if nothing had been.
+// AGT-17, for sessions: whichever step fails, the caller gets an error, a failing exec leaves the
+// session as it was or ends it, nothing is left on the host, and the next session works as if
+// nothing had happened.
 func TestEverySessionStepFailsClosed(t *testing.T) {
 	dir, second := privately(t)
 	if !second {
@@ -92,12 +92,12 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 		}
 	}
 	end(made())
-	before := settled(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
+	before := awaitInventory(t, h.instance.id, 2*time.Second, func(map[string]int) bool { return false })
 	sound := func(t *testing.T) {
 		t.Helper()
 		f.set("")
 		end(made())
-		after := settled(t, h.instance.id, 20*time.Second, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
+		after := awaitInventory(t, h.instance.id, 20*time.Second, func(now map[string]int) bool { return len(testenv.Added(before, now)) == 0 })
 		if added := testenv.Added(before, after); len(added) != 0 {
 			t.Errorf("left by the failure:\n  %s", strings.Join(added, "\n  "))
 		}
@@ -142,10 +142,10 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			})
 		}
 	}
-	t.Run("exec bury", func(t *testing.T) { // its end is not certain, so the session's is
+	t.Run("exec destroy", func(t *testing.T) { // its end is not certain, so the session ends
 		f.set("")
 		s := made()
-		f.set("exec bury")
+		f.set("exec destroy")
 		_, _ = do(s.ID, "echo ran")
 		<-ended(h, s.ID)
 		if _, err := h.Session(s.ID, Caller{}); err == nil {
@@ -162,7 +162,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 			sound(t)
 		})
 	}
-	got, want := f.steps(), slices.Concat(openSteps, createSteps, execSteps, endSteps, []string{"exec bury"})
+	got, want := f.steps(), slices.Concat(openSteps, createSteps, execSteps, endSteps, []string{"exec destroy"})
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
@@ -171,11 +171,11 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	manySessions(t, h, f)
 }
 
-// ended gives what is closed when a session has ended.
+// ended returns a channel that is closed when a session has ended.
 func ended(h *Host, id string) <-chan struct{} {
 	h.sessions.mu.Lock()
 	defer h.sessions.mu.Unlock()
-	if s := h.sessions.living[id]; s != nil {
+	if s := h.sessions.byID[id]; s != nil {
 		return s.done
 	}
 	closed := make(chan struct{})
@@ -183,8 +183,8 @@ func ended(h *Host, id string) <-chan struct{} {
 	return closed
 }
 
-// manySessions has execs, files and questions of several sessions at a time meet their
-// ends, for the race detector.
+// manySessions runs execs, file operations and queries of several sessions concurrently with the
+// ends of the sessions, for the race detector.
 func manySessions(t *testing.T, h *Host, f *fault) {
 	f.set("")
 	var wg sync.WaitGroup
@@ -235,9 +235,9 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 	wg.Wait()
 }
 
-// Sessions that wait for a volume, which another may be long in leaving, keep nobody from a
-// cell: as many as are built at a time wait here.
-func TestWaitingForAVolumeIsNotBuilding(t *testing.T) {
+// Sessions that wait for a volume, which another session may take long to release, do not keep
+// others from building a cell: as many as may be built at once wait here.
+func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 	dir, second := privately(t)
 	if !second {
 		return

@@ -13,60 +13,60 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The files of a session are read and written beside programs that may change every
-// name under our hands. So each step works on a handle: names are looked up beneath
-// /box, or /workspace, without following a link (openBeneath); what is to be changed is what was
-// opened, never the name again; and what is written is a new file without a name,
-// which appears whole in the place of whatever had its name, and never goes through
-// that.
+// The files of a session are read and written while programs may change every name. So each step
+// works on a handle. Names are looked up beneath /box, or /workspace, without following a link
+// (openBeneath). What is changed is what was opened, never the name again. What is written is a new
+// file without a name, which then takes the place of whatever had its name, as a whole, and is
+// never written through it.
 
-// PutFile puts content into /box, or into the volume, under a name, in the place of what
-// may be there; the directories on its way are made. It is bounded by what is left of the
-// scratch and charged to us, who have promised so much, or by what is left of the volume.
+// PutFile puts content into /box, or into the volume, under a name, and replaces what may be there.
+// It creates missing parent directories. In /box the content is limited by what is left of the
+// scratch and charged to the agent, which has reserved that much memory; in a volume it is limited
+// by what is left of the volume.
 func (h *Host) PutFile(id, name string, volume, executable bool, content io.Reader, c Caller) error {
-	s, at, err := h.enterFile(id, name, volume, c)
+	s, at, err := h.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return err
 	}
 	defer s.leave()
-	if err := s.put(at, name, executable, content); err != nil {
-		return h.told(s.excuse(err), id)
+	if err := s.putFile(at, name, executable, content); err != nil {
+		return h.toAPIError(s.sessionEndedError(err), id)
 	}
 	return nil
 }
 
-// furnish puts the inputs of an exec into /box.
-func (s *session) furnish(files []api.File) error {
+// placeInputs puts the inputs of an exec into /box.
+func (s *session) placeInputs(files []api.File) error {
 	for _, f := range files {
-		if err := s.put(s.box(), f.Name, f.Executable, bytes.NewReader(f.Content)); err != nil {
+		if err := s.putFile(s.boxDir(), f.Name, f.Executable, bytes.NewReader(f.Content)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *session) put(at site, name string, executable bool, content io.Reader) error {
+func (s *session) putFile(at sessionDir, name string, executable bool, content io.Reader) error {
 	mode := uint32(0o644)
 	if executable {
 		mode = 0o755
 	}
-	writing, err := s.openNew(at)
+	writing, err := s.createUnnamed(at)
 	if err != nil {
 		return at.putError(name, err)
 	}
-	defer s.forget(writing)
+	defer s.closeFile(writing)
 	if _, err := io.CopyBuffer(struct{ io.Writer }{writing}, content, make([]byte, 128<<10)); err != nil {
 		return at.putError(name, err)
 	}
 
-	// From here on nothing waits for anybody.
-	release, err := s.hold()
+	// From here on nothing waits for a caller.
+	release, err := s.holdHandles()
 	if err != nil {
 		return err
 	}
 	defer release()
 	if at.root == s.scratch.box {
-		if err := s.count(name, writing); err != nil {
+		if err := s.chargeFile(name, writing); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (s *session) put(at site, name string, executable bool, content io.Reader) 
 		return at.putError(name, err)
 	}
 	defer dir.Close()
-	file, err := s.written(at, writing, mode)
+	file, err := s.reopenReadOnly(at, writing, mode)
 	if err != nil {
 		return at.putError(name, err)
 	}
@@ -83,24 +83,23 @@ func (s *session) put(at site, name string, executable bool, content io.Reader) 
 	return at.putError(name, install(file, dir, path.Base(name)))
 }
 
-// openNew makes a file that has no name.
-func (s *session) openNew(at site) (*os.File, error) {
-	release, err := s.hold()
+// createUnnamed makes a file that has no name.
+func (s *session) createUnnamed(at sessionDir) (*os.File, error) {
+	release, err := s.holdHandles()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	f, err := openBeneath(at.root, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
 	if err == nil {
-		s.keep(f)
+		s.registerFile(f)
 	}
 	return f, err
 }
 
-// written gives a new file its owner and mode, and exchanges its handle for one that
-// is not for writing: nobody can execute a file that is open for that (ETXTBSY;
-// FIO-13).
-func (s *session) written(at site, writing *os.File, mode uint32) (*os.File, error) {
+// reopenReadOnly gives a new file its owner and mode, and exchanges its handle for one that is not open
+// for writing: a file that is open for writing cannot be executed (ETXTBSY; FIO-13).
+func (s *session) reopenReadOnly(at sessionDir, writing *os.File, mode uint32) (*os.File, error) {
 	if err := errors.Join(unix.Fchown(fd(writing), at.uid, at.gid), unix.Fchmod(fd(writing), mode)); err != nil {
 		return nil, err
 	}
@@ -108,18 +107,18 @@ func (s *session) written(at site, writing *os.File, mode uint32) (*os.File, err
 	if err != nil {
 		return nil, os.NewSyscallError("open", err)
 	}
-	s.forget(writing)
-	// A cell being started elsewhere has forked, perhaps with the handle that is closed
-	// now; when we get this lock, such a child has executed something else.
+	s.closeFile(writing)
+	// A process that forked meanwhile to start another cell may have inherited the handle that is
+	// closed now. When this lock is acquired, such a child has executed another program.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return os.NewFile(uintptr(n), "new"), nil
 }
 
-// makeDirs returns the directory of a name below the root, making what is missing of it.
-// The program may exchange any of them as we go: then we make the rest in what it put
-// there, which is in the same file system, or are refused.
-func (at site) makeDirs(name string) (*os.File, error) {
+// makeDirs returns the directory of a name below the root and makes missing parts of it. The
+// program may exchange any of them meanwhile. Then the rest is made in what it put there, which is
+// in the same file system, or is refused.
+func (at sessionDir) makeDirs(name string) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	dir, err := openBeneath(at.root, name, flags, 0)
 	if !errors.Is(err, unix.ENOENT) {
@@ -143,13 +142,13 @@ func (at site) makeDirs(name string) (*os.File, error) {
 	return dir, nil
 }
 
-// installTries bounds how often a program may take away the name we gave a file
-// before it has its own.
+// installTries limits how often a program may remove the temporary name of a file before the file
+// has its final one.
 const installTries = 10
 
-// install gives a file without a name one in dir, instead of what has it. Link does
-// not replace: so the file gets another name first and is moved. A rename takes the
-// place of a link and does not follow it.
+// install gives a file without a name one in dir, replacing whatever has that name. A link does not
+// replace, so the file gets another name first and is renamed. A rename replaces a link and does
+// not follow it.
 func install(file, dir *os.File, base string) error {
 	err := unix.Linkat(unix.AT_FDCWD, procFD(file), fd(dir), base, unix.AT_SYMLINK_FOLLOW)
 	if !errors.Is(err, unix.EEXIST) {
@@ -174,25 +173,25 @@ func install(file, dir *os.File, base string) error {
 	return os.NewSyscallError("renameat", err)
 }
 
-// putError puts what stands in the way of a file in words. Everything else than these
-// is a failure of ours.
-func (at site) putError(name string, err error) error {
+// putError explains the causes that prevent a file from being written. All other errors are the
+// agent's.
+func (at sessionDir) putError(name string, err error) error {
 	bad := func(why string) error { return api.Refuse(api.CodeBadFile, "file %q: %s", name, why) }
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EFBIG):
-		return api.Refuse(api.CodeTooLarge, "file %q does not fit into what is left of the %s", name, at.room)
+		return api.Refuse(api.CodeTooLarge, "file %q does not fit into the rest of the %s", name, at.fullHint)
 	case errors.Is(err, unix.EISDIR), errors.Is(err, unix.EEXIST):
 		return bad("there is a directory of that name")
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
-		return bad("a part of its path is no directory")
+		return bad("a part of its path is not a directory")
 	case errors.Is(err, unix.ENOENT):
 		return bad("a directory on its path was removed meanwhile")
 	case errors.Is(err, unix.EXDEV):
 		return bad("its path leads out of " + at.name)
 	case errors.Is(err, unix.EROFS):
-		return bad("the session has its volume to read only, or an error of the disk has made it so")
+		return bad("the volume is read-only in this session, or became read-only after a disk error")
 	}
 	return err
 }

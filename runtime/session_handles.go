@@ -5,32 +5,33 @@ import (
 	"os"
 )
 
-// hold keeps the session's handles open until it is released: for work on them that
-// waits for nobody. A number that is closed meanwhile could be another session's.
-func (s *session) hold() (release func(), err error) {
-	s.handles.RLock()
+// holdHandles keeps the session's handles open until release is called. It is for work on them that waits
+// for nothing. Without it the descriptor number of a handle that is closed meanwhile could belong
+// to another session.
+func (s *session) holdHandles() (release func(), err error) {
+	s.handlesMu.RLock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone {
-		s.handles.RUnlock()
-		return nil, endedError(s.id, s.why)
+	if s.closed {
+		s.handlesMu.RUnlock()
+		return nil, endedError(s.id, s.reason)
 	}
-	return s.handles.RUnlock, nil
+	return s.handlesMu.RUnlock, nil
 }
 
-// keep notes a file that is open for a caller, who may be slow: the session closes it
-// when it ends, or its scratch would outlive it. The handles are held.
-func (s *session) keep(f *os.File) {
+// registerFile registers a file that is open for a caller, which may be slow. The session closes the file
+// when it ends: otherwise the file would keep its scratch alive. The handles are held.
+func (s *session) registerFile(f *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files[f] = struct{}{}
 }
 
-// forget closes a file that was kept. It may be closed already.
-func (s *session) forget(f *os.File) {
+// closeFile closes a registered file. It may be closed already.
+func (s *session) closeFile(f *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.gone {
+	if !s.closed {
 		delete(s.files, f)
 	}
 	_ = f.Close()

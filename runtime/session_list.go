@@ -18,19 +18,19 @@ import (
 // RemoveFile removes a name from /box, or from the volume: a file, a link itself, or an
 // empty directory.
 func (h *Host) RemoveFile(id, name string, volume bool, c Caller) error {
-	s, at, err := h.enterFile(id, name, volume, c)
+	s, at, err := h.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return err
 	}
 	defer s.leave()
 	if err := s.remove(at, name); err != nil {
-		return h.told(s.excuse(err), id)
+		return h.toAPIError(s.sessionEndedError(err), id)
 	}
 	return nil
 }
 
-func (s *session) remove(at site, name string) error {
-	release, err := s.hold()
+func (s *session) remove(at sessionDir, name string) error {
+	release, err := s.holdHandles()
 	if err != nil {
 		return err
 	}
@@ -56,10 +56,9 @@ func (s *session) remove(at site, name string) error {
 	return nil
 }
 
-// ListFiles lists what lies below a directory of /box, or of the volume; an empty name is
-// that itself.
-// It ends when ctx does. Lists wait in order for each other; where too many wait the
-// error is busy. hold is told before memory is used, as Streams.Hold is.
+// ListFiles lists what lies below a directory of /box, or of the volume; an empty name is the root.
+// It ends when ctx ends. Lists wait for each other in order; if too many wait, the error is busy.
+// hold is called before memory is used, like Streams.Hold.
 func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c Caller) (api.FileList, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
@@ -70,7 +69,7 @@ func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold 
 	} else if err := api.FileName(dir); err != nil {
 		return api.FileList{}, err
 	}
-	at, err := s.enterSite(volume)
+	at, err := s.enterDir(volume)
 	if err != nil {
 		return api.FileList{}, err
 	}
@@ -80,11 +79,11 @@ func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold 
 		return api.FileList{}, err
 	}
 	defer end()
-	if err := hold(listKeeps); err != nil {
+	if err := hold(listRetention); err != nil {
 		return api.FileList{}, err
 	}
 	l := lister{ctx: ctx, root: at.root, list: api.FileList{Files: []api.FileInfo{}}}
-	release, err := s.hold()
+	release, err := s.holdHandles()
 	if err != nil {
 		return l.list, err
 	}
@@ -94,17 +93,17 @@ func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold 
 			return l.list, api.Refuse(api.CodeNotFound, "there is no directory %q in the session", dir)
 		}
 		if ctx.Err() != nil {
-			return api.FileList{}, errListLeft
+			return api.FileList{}, errListCanceled
 		}
-		return l.list, h.told(s.excuse(err), id)
+		return l.list, h.toAPIError(s.sessionEndedError(err), id)
 	}
-	return l.list, hold(l.answerKeeps() - listKeeps)
+	return l.list, hold(l.retainedBytes() - listRetention)
 }
 
-// answerKeeps is what the list keeps until it is answered: itself and its JSON.
-func (l *lister) answerKeeps() int64 {
-	const entry = 256 // of a FileInfo, in a slice that has grown, and what JSON has beside the name
-	return int64(2*l.told + entry*(len(l.list.Files)+len(l.list.Skipped)))
+// retainedBytes is the memory that the list takes until it is answered: the list and its JSON.
+func (l *lister) retainedBytes() int64 {
+	const entry = 256 // of a FileInfo, in a slice that has grown, and the JSON apart from the name
+	return int64(2*l.reportedBytes + entry*(len(l.list.Files)+len(l.list.Skipped)))
 }
 
 // beginList waits until the agent may make a list of the session's files.
@@ -112,53 +111,53 @@ func (h *Host) beginList(ctx context.Context, s *session) (end func(), err error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.over, cancel)()
-	own, err := s.lists.take(ctx)
+	own, err := s.lists.acquire(ctx)
 	if err != nil {
-		return nil, s.excuse(err)
+		return nil, s.sessionEndedError(err)
 	}
-	leave, err := h.lists.take(ctx)
+	leave, err := h.lists.acquire(ctx)
 	if err != nil {
 		own()
-		return nil, s.excuse(err)
+		return nil, s.sessionEndedError(err)
 	}
 	return func() { leave(); own() }, nil
 }
 
-// A lister walks a tree that changes as it goes: it tells what it saw, and is bounded
-// by what it looks at and by what it tells (AGT-43).
+// A lister walks a tree that changes meanwhile. It reports what it saw. What it reads and what it
+// reports is limited (AGT-43).
 type lister struct {
-	ctx  context.Context // of this one list
-	root *os.File
-	list api.FileList
-	read int // names read from directories
-	told int // bytes of names and reasons, as JSON has them
+	ctx           context.Context // of this one list
+	root          *os.File
+	list          api.FileList
+	namesRead     int // names read from directories
+	reportedBytes int // bytes of the reported names and reasons, as JSON
 }
 
-// dir lists one directory and what is below it. Only that of the first is an error, and
-// the end of the context.
+// dir lists one directory and everything below it. Only an error of the first directory, and the
+// end of the context, are returned as errors.
 func (l *lister) dir(name string, depth int) error {
 	d, err := openBeneath(l.root, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	room := api.ListFilesMax - l.read // of all directories that are open on the way down
-	names, err := d.Readdirnames(room + 1)
+	left := api.ListFilesMax - l.namesRead // shared by all directories that are open on the way down
+	names, err := d.Readdirnames(left + 1)
 	if cerr := d.Close(); err == nil || errors.Is(err, io.EOF) {
 		err = cerr
 	}
 	if err != nil {
 		return err
 	}
-	if len(names) > room {
-		names, l.list.More = names[:room], true
+	if len(names) > left {
+		names, l.list.More = names[:left], true
 	}
-	l.read += len(names)
+	l.namesRead += len(names)
 	slices.Sort(names)
 	for _, base := range names {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		if l.told >= api.ListFilesBytes {
+		if l.reportedBytes >= api.ListFilesBytes {
 			l.list.More = true
 			return nil
 		}
@@ -176,7 +175,7 @@ func (l *lister) entry(name string, depth int) error {
 		return nil
 	}
 	f, err := openBeneath(l.root, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, unix.ELOOP) { // RESOLVE_NO_SYMLINKS holds for the last part too
+	if errors.Is(err, unix.ELOOP) { // RESOLVE_NO_SYMLINKS applies to the last part too
 		l.add(api.FileInfo{Name: name, Kind: api.Symlink})
 		return nil
 	}
@@ -212,7 +211,7 @@ func (l *lister) entry(name string, depth int) error {
 }
 
 func (l *lister) add(info api.FileInfo) {
-	l.told += quotedSize(info.Name)
+	l.reportedBytes += quotedSize(info.Name)
 	l.list.Files = append(l.list.Files, info)
 }
 
@@ -222,12 +221,12 @@ func (l *lister) skip(name, why string) {
 		return
 	}
 	name = printable(name)
-	l.told += quotedSize(name) + quotedSize(why)
+	l.reportedBytes += quotedSize(name) + quotedSize(why)
 	l.list.Skipped = append(l.list.Skipped, api.Skipped{Name: name, Reason: why})
 }
 
-// quotedSize is how many bytes a text takes in JSON.
+// quotedSize is the number of bytes that a text takes in JSON.
 func quotedSize(text string) int {
-	quoted, _ := json.Marshal(text) // of a string it does not fail
+	quoted, _ := json.Marshal(text) // does not fail for a string
 	return len(quoted)
 }

@@ -33,8 +33,8 @@ func touch(t *testing.T, name string) {
 	}
 }
 
-// AGT-43. What a list tells and keeps is bounded by bytes, whatever names a program chose:
-// names that JSON writes with six bytes for each of theirs, below others like them.
+// AGT-43. What a list reports and keeps in memory is limited in bytes, whatever names a program
+// chose: names that JSON writes with six bytes for each byte, below directories with such names.
 func TestListOfLongNamesIsBounded(t *testing.T) {
 	odd := strings.Repeat("\x01", 240)
 	top := t.TempDir()
@@ -56,14 +56,14 @@ func TestListOfLongNamesIsBounded(t *testing.T) {
 	if n := len(l.list.Files); !l.list.More || n < 100 || len(body) > api.ListFilesBytes*5/4 {
 		t.Errorf("%d files in %d bytes, more %v", n, len(body), l.list.More)
 	}
-	if keeps := l.answerKeeps(); keeps < int64(len(body)) || keeps > listKeeps {
-		t.Errorf("%d bytes are kept for an answer of %d; want at most %d", keeps, len(body), listKeeps)
+	if keeps := l.retainedBytes(); keeps < int64(len(body)) || keeps > listRetention {
+		t.Errorf("%d bytes are kept for an answer of %d; want at most %d", keeps, len(body), listRetention)
 	}
 }
 
-// The names of all directories on the way down are in memory together: there are no more of
-// them than a list may have.
-func TestListReadsNoMoreThanItTells(t *testing.T) {
+// The names of all directories on the way down are in memory together: there are no more of them
+// than a list may have.
+func TestListReadsNoMoreThanItReports(t *testing.T) {
 	top := t.TempDir()
 	at := top
 	for range 4 {
@@ -76,8 +76,8 @@ func TestListReadsNoMoreThanItTells(t *testing.T) {
 		}
 	}
 	l, err := listOf(t, t.Context(), top)
-	if err != nil || l.read != api.ListFilesMax || len(l.list.Files) != api.ListFilesMax || !l.list.More {
-		t.Errorf("%d names read, %d listed, more %v, %v; want %d of each", l.read, len(l.list.Files), l.list.More, err, api.ListFilesMax)
+	if err != nil || l.namesRead != api.ListFilesMax || len(l.list.Files) != api.ListFilesMax || !l.list.More {
+		t.Errorf("%d names read, %d listed, more %v, %v; want %d of each", l.namesRead, len(l.list.Files), l.list.More, err, api.ListFilesMax)
 	}
 	if l, err := listOf(t, t.Context(), filepath.Join(top, "a/a/a")); err != nil || len(l.list.Files) != 6001 || l.list.More {
 		t.Errorf("a list that fits: %d files, more %v, %v", len(l.list.Files), l.list.More, err)
@@ -89,29 +89,29 @@ func TestListReadsNoMoreThanItTells(t *testing.T) {
 	}
 }
 
-// Lists wait in the order in which they were asked for; one too many is told busy, and one
-// whose caller leaves has no turn.
-func TestTurnsOfLists(t *testing.T) {
-	turns := newListTurns(1, 2)
-	first, err := turns.take(t.Context())
+// Lists wait in the order of their requests; one too many gets the error busy, and one whose caller
+// leaves gets no slot.
+func TestListQueue(t *testing.T) {
+	turns := newListQueue(1, 2)
+	first, err := turns.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	left, leave := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
-	go func() { _, err := turns.take(left); gone <- err }()
-	waits(t, turns, 1)
+	go func() { _, err := turns.acquire(left); gone <- err }()
+	waitForWaiting(t, turns, 1)
 	second := make(chan error, 1)
 	go func() {
-		end, err := turns.take(t.Context())
+		end, err := turns.acquire(t.Context())
 		if err == nil {
 			end()
 		}
 		second <- err
 	}()
-	waits(t, turns, 2)
+	waitForWaiting(t, turns, 2)
 	var e *api.Error
-	if _, err := turns.take(t.Context()); !errors.As(err, &e) || e.Code != api.CodeBusy {
+	if _, err := turns.acquire(t.Context()); !errors.As(err, &e) || e.Code != api.CodeBusy {
 		t.Errorf("one too many: %v", err)
 	}
 	leave()
@@ -122,12 +122,12 @@ func TestTurnsOfLists(t *testing.T) {
 	if err := <-second; err != nil {
 		t.Error(err)
 	}
-	if len(turns.free) != 0 || turns.waiting.Load() != 0 {
-		t.Errorf("left: %d turns taken, %d wait", len(turns.free), turns.waiting.Load())
+	if len(turns.slots) != 0 || turns.waiting.Load() != 0 {
+		t.Errorf("left: %d turns taken, %d wait", len(turns.slots), turns.waiting.Load())
 	}
 }
 
-func waits(t *testing.T, turns *listTurns, n int64) {
+func waitForWaiting(t *testing.T, turns *listQueue, n int64) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); turns.waiting.Load() != n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

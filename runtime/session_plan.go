@@ -9,24 +9,25 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// A sessionPlan is a session, decided: everything its making and its execs apply.
+// A sessionPlan is the complete decision about a session: everything that its creation and its
+// execs apply.
 type sessionPlan struct {
 	ask        api.SessionRequest
 	lang       language
 	image      rootfs.Image
 	cell       cellPlan
-	limits     api.Limits // of everything together; those of an exec alone are zero
-	exec       api.Limits // of an exec that asks for none
+	limits     api.Limits // of everything together; those of a single exec are zero
+	exec       api.Limits // of an exec that requests none
 	idle, life time.Duration
 }
 
-// planSession decides everything about a session that can be decided before the host
-// is touched. Its errors are the caller's to mend.
+// planSession decides everything about a session that can be decided before the host is touched.
+// Its errors are for the caller to fix.
 func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan, error) {
 	if err := ask.Validate(); err != nil {
 		return nil, err
 	}
-	if err := h.mayName(ask.Limits.Cpuset, caller); err != nil {
+	if err := h.checkCpusetAllowed(ask.Limits.Cpuset, caller); err != nil {
 		return nil, err
 	}
 	if err := h.volumes.check(ask.Volume); err != nil {
@@ -55,7 +56,7 @@ func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan,
 	if p.exec, err = h.execLimits(p, api.Limits{}); err != nil {
 		return nil, err
 	}
-	if p.idle, p.life, err = h.lifeTimes(ask); err != nil {
+	if p.idle, p.life, err = h.lifetimes(ask); err != nil {
 		return nil, err
 	}
 	f, err := h.filterFor(as, lang, caller)
@@ -69,8 +70,8 @@ func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan,
 	return p, nil
 }
 
-// lifeTimes fills what the request leaves open and checks it against the ceiling.
-func (h *Host) lifeTimes(ask api.SessionRequest) (idle, life time.Duration, err error) {
+// lifetimes fills in what the request leaves open and checks it against the ceiling.
+func (h *Host) lifetimes(ask api.SessionRequest) (idle, life time.Duration, err error) {
 	most := h.cfg.SessionLife
 	if ask.Life > most {
 		return 0, 0, api.Refuse(api.CodeAboveCeiling, "life is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-session-life)", ask.Life, most)
@@ -79,9 +80,9 @@ func (h *Host) lifeTimes(ask api.SessionRequest) (idle, life time.Duration, err 
 	return time.Duration(min(cmp.Or(ask.Idle, api.SessionIdle), l)), time.Duration(l), nil
 }
 
-// execLimits completes what an exec asks for: from the session's defaults for execs,
-// the preset, the language and the defaults. Of memory, processors and processes it
-// gets, unasked, all that the session has, and asking for more is refused.
+// execLimits completes what an exec requests: from the session's defaults for execs, the preset,
+// the language and the defaults. If the exec does not request memory, processors or processes, it
+// gets all that the session has. A request for more than that is refused.
 func (h *Host) execLimits(p *sessionPlan, wish api.Limits) (api.Limits, error) {
 	asked := wish.Over(p.ask.ExecLimits)
 	l, err := effectiveLimits(asked, p.ask.Preset, p.lang.Limits, h.cfg.Ceiling)
@@ -126,7 +127,7 @@ func (h *Host) planExec(s *sessionPlan, e api.Exec) (run, compile *plan, err err
 	run = &plan{
 		id: runID(), stage: api.StageRun, mode: api.InSession, cell: s.cell,
 		argv: e.Argv, env: environment(env, e.Env), stdin: e.Stdin,
-		limits: limits, collect: e.Collect, labels: s.ask.Labels, oomExit: s.lang.OOMExitCode,
+		limits: limits, collect: e.Collect, labels: s.ask.Labels, oomExitCode: s.lang.OOMExitCode,
 		backstop: api.Duration(float64(s.life) * max(limits.CPUs, 1)),
 	}
 	run.collect.None = len(e.Collect.Globs) == 0
@@ -135,7 +136,7 @@ func (h *Host) planExec(s *sessionPlan, e api.Exec) (run, compile *plan, err err
 	}
 	main := cmp.Or(e.SourceName, s.lang.SourceFile)
 	source := []api.File{{Name: main, Content: e.Source}}
-	run.argv = rootfs.Words{Source: main, Memory: limits.Memory}.Expand(s.lang.Run, e.Argv)
+	run.argv = rootfs.Placeholders{Source: main, Memory: limits.Memory}.Expand(s.lang.Run, e.Argv)
 	if len(s.lang.Compile) == 0 {
 		run.files = source
 		return run, nil, nil

@@ -10,26 +10,27 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// OpenFile opens a regular file of /box, or of the volume, to be read. The reader gives as many bytes as
-// the file had when it was opened, or fewer if the program cuts it short, and must be
+// OpenFile opens a regular file of /box, or of the volume, for reading. The reader returns as many
+// bytes as the file had when it was opened, or fewer if the program truncates it, and must be
 // closed. It fails when the session ends.
 func (h *Host) OpenFile(id, name string, volume bool, c Caller) (io.ReadCloser, error) {
-	s, at, err := h.enterFile(id, name, volume, c)
+	s, at, err := h.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return nil, err
 	}
 	file, size, err := s.openRegular(at, name)
 	if err != nil {
 		s.leave()
-		return nil, h.told(s.excuse(err), id)
+		return nil, h.toAPIError(s.sessionEndedError(err), id)
 	}
-	return &reading{session: s, file: file, left: size}, nil
+	return &fileReader{session: s, file: file, left: size}, nil
 }
 
-// openRegular opens a file to be read, whatever lies there: O_NONBLOCK keeps a FIFO
-// from holding us, and a lease, which the program may take on its own files (FIO-04).
-func (s *session) openRegular(at site, name string) (*os.File, int64, error) {
-	release, err := s.hold()
+// openRegular opens a file for reading, whatever has its name. O_NONBLOCK keeps a FIFO from
+// blocking the agent, and also a file lease (fcntl), which the program may take on its own files
+// (FIO-04).
+func (s *session) openRegular(at sessionDir, name string) (*os.File, int64, error) {
+	release, err := s.holdHandles()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -42,7 +43,7 @@ func (s *session) openRegular(at site, name string) (*os.File, int64, error) {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
 		return nil, 0, api.Refuse(api.CodeNotFound, "there is no file %q in the session", name)
 	case errors.Is(err, unix.EAGAIN):
-		return nil, 0, refused("the program holds it")
+		return nil, 0, refused("the program has a lease on it")
 	case err != nil:
 		return nil, 0, refused(reason(err))
 	}
@@ -53,40 +54,40 @@ func (s *session) openRegular(at site, name string) (*os.File, int64, error) {
 		err = os.NewSyscallError("fstat", err)
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		err = refused(kindOf(st.Mode))
-	case st.Size > at.most: // sparse: RLIMIT_FSIZE holds as well (FIO-05)
-		err = refused("it is larger than what it lies in")
+	case st.Size > at.maxFile: // sparse: RLIMIT_FSIZE applies as well (FIO-05)
+		err = refused("it is larger than the file system that contains it")
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())
 	}
-	s.keep(file)
+	s.registerFile(file)
 	return file, st.Size, nil
 }
 
-// A reading is a file on its way to a caller.
-type reading struct {
+// A fileReader is a file that is being sent to a caller.
+type fileReader struct {
 	session *session
 	file    *os.File
 	left    int64
 	closed  bool
 }
 
-func (r *reading) Read(b []byte) (int, error) {
+func (r *fileReader) Read(b []byte) (int, error) {
 	if r.left == 0 {
 		return 0, io.EOF
 	}
 	n, err := r.file.Read(b[:min(int64(len(b)), r.left)])
 	r.left -= int64(n)
 	if err != nil && err != io.EOF {
-		err = r.session.excuse(err)
+		err = r.session.sessionEndedError(err)
 	}
 	return n, err
 }
 
-func (r *reading) Close() error {
+func (r *fileReader) Close() error {
 	if !r.closed {
 		r.closed = true
-		r.session.forget(r.file)
+		r.session.closeFile(r.file)
 		r.session.leave()
 	}
 	return nil

@@ -10,138 +10,138 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// The sessions of a host: those that live, by id, and of the last that ended, why.
+// The sessions of a host: the living ones by id, and why the last ones ended.
 type sessions struct {
 	host *Host
-	most int
+	max  int
 
-	looks lookTurns
+	scans scanSlot
 
-	mu     sync.Mutex
-	living map[string]*session // guarded by mu
-	seats  []*seat             // guarded by mu; grows up to most
-	ended  []obituary          // guarded by mu; the latest last
-	closed bool                // guarded by mu
+	mu         sync.Mutex
+	byID       map[string]*session // guarded by mu
+	idRanges   []*idRange          // guarded by mu; grows up to most
+	tombstones []tombstone         // guarded by mu; the latest last
+	closed     bool                // guarded by mu
 }
 
-// A seat is what a session has of the host's that no slot and no other session has:
-// a range of ids, see slotIDs.
-type seat struct {
+// A idRange is a range of host ids that no slot and no other session has, see slotIDs.
+type idRange struct {
 	index int
 	taken bool
 	ids   idMaps
 }
 
-// firstSeat is the first range of ids that belongs to sessions: those before are the
-// slots'.
-const firstSeat = maxSlot
+// firstSessionRange is the index of the first range of ids that belongs to sessions. The ranges before it
+// belong to slots.
+const firstSessionRange = maxSlot
 
-// An obituary tells one who asks for a session that ended what became of it.
-type obituary struct {
-	id  string
-	uid uint32
-	why string
+// An tombstone is the tombstone of an ended session: it tells a caller that asks for the session why
+// it ended.
+type tombstone struct {
+	id     string
+	uid    uint32
+	reason string
 }
 
-// maxObituaries bounds what is remembered.
-const maxObituaries = 1024
+// maxTombstones limits how many tombstones are kept.
+const maxTombstones = 1024
 
-// maxSessions bounds what an operator may allow.
+// maxSessions limits what an operator may configure.
 const maxSessions = 1024
 
 func newSessions(h *Host, most int) *sessions {
-	return &sessions{host: h, most: most, living: map[string]*session{}}
+	return &sessions{host: h, max: most, byID: map[string]*session{}}
 }
 
-// admit gives a session its seat, and promises its memory for its life: what it may
-// hold in processes, and the files that are put into it, which we are charged for.
-func (all *sessions) admit(p *sessionPlan) (*seat, error) {
+// admit gives a session its range of ids, and reserves its memory for its life: what its processes
+// may use, and the files that are put into it, which are charged to the agent.
+func (all *sessions) admit(p *sessionPlan) (*idRange, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.closed {
 		return nil, api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
 	}
-	if all.most == 0 {
-		return nil, api.Refuse(api.CodeUnsupported, "this agent keeps no sessions: have the operator raise --sessions, or the agent's limit on open files")
+	if all.max == 0 {
+		return nil, api.Refuse(api.CodeUnsupported, "sessions are disabled on this agent: have the operator raise --sessions, or the agent's limit on open files")
 	}
-	i := slices.IndexFunc(all.seats, func(p *seat) bool { return !p.taken })
-	if i < 0 && len(all.seats) == all.most {
-		return nil, api.Fail(api.CodeSessionsFull, "%d sessions live and this agent keeps no more: end one, come again later, or have the operator raise --sessions", all.most)
+	i := slices.IndexFunc(all.idRanges, func(p *idRange) bool { return !p.taken })
+	if i < 0 && len(all.idRanges) == all.max {
+		return nil, api.Fail(api.CodeSessionsFull, "%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", all.max)
 	}
-	if err := all.host.pool.promise(p.promise()); err != nil {
+	if err := all.host.pool.reserveMemory(p.reservation()); err != nil {
 		return nil, err
 	}
 	if i < 0 {
-		i = len(all.seats)
-		all.seats = append(all.seats, &seat{index: firstSeat + i})
+		i = len(all.idRanges)
+		all.idRanges = append(all.idRanges, &idRange{index: firstSessionRange + i})
 	}
-	all.seats[i].taken = true
-	return all.seats[i], nil
+	all.idRanges[i].taken = true
+	return all.idRanges[i], nil
 }
 
-func (p *sessionPlan) promise() api.Size {
-	return p.limits.Memory + p.limits.Swap + p.limits.Scratch + waitTables(p.limits.Pids, p.exec.OpenFiles)
+func (p *sessionPlan) reservation() api.Size {
+	return p.limits.Memory + p.limits.Swap + p.limits.Scratch + pollMemory(p.limits.Pids, p.exec.OpenFiles)
 }
 
-// vacate takes back what admit gave.
-func (all *sessions) vacate(at *seat, p *sessionPlan) {
+// release releases what admit gave.
+func (all *sessions) release(at *idRange, p *sessionPlan) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	at.taken = false
-	all.host.pool.redeem(p.promise())
+	all.host.pool.releaseMemory(p.reservation())
 }
 
-// register makes a session known, unless the host is closing.
+// register adds a session to the living ones, unless the host is closing.
 func (all *sessions) register(s *session) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if !all.closed {
-		all.living[s.id] = s
+		all.byID[s.id] = s
 	}
 	return !all.closed
 }
 
-// bury forgets a session, but for why it ended.
-func (all *sessions) bury(s *session, why string) {
-	all.vacate(s.seat, s.plan)
+// remove removes a session and keeps only its tombstone.
+func (all *sessions) remove(s *session, why string) {
+	all.release(s.idRange, s.plan)
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	delete(all.living, s.id)
-	if len(all.ended) == maxObituaries {
-		all.ended = slices.Delete(all.ended, 0, 1)
+	delete(all.byID, s.id)
+	if len(all.tombstones) == maxTombstones {
+		all.tombstones = slices.Delete(all.tombstones, 0, 1)
 	}
-	all.ended = append(all.ended, obituary{s.id, s.owner.UID, why})
+	all.tombstones = append(all.tombstones, tombstone{s.id, s.owner.UID, why})
 }
 
-// find gives a session to the user who made it, and to root. To anybody else it does
-// not exist.
+// find returns a session to the user that made it, and to root. For all other users it does not
+// exist.
 func (all *sessions) find(id string, c Caller) (*session, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if s := all.living[id]; s != nil && may(c, s.owner.UID) {
+	if s := all.byID[id]; s != nil && mayAccess(c, s.owner.UID) {
 		return s, nil
 	}
-	for _, o := range all.ended {
-		if o.id == id && may(c, o.uid) {
-			return nil, endedError(id, o.why)
+	for _, o := range all.tombstones {
+		if o.id == id && mayAccess(c, o.uid) {
+			return nil, endedError(id, o.reason)
 		}
 	}
 	return nil, api.Refuse(api.CodeNotFound, "no session has the id %q: see brig session ls", id)
 }
 
-func may(c Caller, owner uint32) bool { return c.UID == 0 || c.UID == owner }
+func mayAccess(c Caller, owner uint32) bool { return c.UID == 0 || c.UID == owner }
 
 func endedError(id, why string) *api.Error {
 	return api.Refuse(api.CodeSessionEnded, "session %s has ended: %s: make another", id, why)
 }
 
-// of lists the sessions that a caller may see, the oldest first.
-func (all *sessions) of(c Caller) []*session {
+// visibleTo lists the sessions that a caller may see, the oldest first.
+func (all *sessions) visibleTo(c Caller) []*session {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	var out []*session
-	for _, s := range all.living {
-		if may(c, s.owner.UID) {
+	for _, s := range all.byID {
+		if mayAccess(c, s.owner.UID) {
 			out = append(out, s)
 		}
 	}
@@ -157,15 +157,15 @@ func (all *sessions) of(c Caller) []*session {
 func (all *sessions) count() int {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	return len(all.living)
+	return len(all.byID)
 }
 
-// Close ends every session and makes no more. Execs under way must have ended.
+// Close ends every session and lets no new one be made. All execs must have ended before.
 func (all *sessions) Close() error {
 	all.mu.Lock()
 	all.closed = true
-	living := make([]*session, 0, len(all.living))
-	for _, s := range all.living {
+	living := make([]*session, 0, len(all.byID))
+	for _, s := range all.byID {
 		living = append(living, s)
 	}
 	all.mu.Unlock()
@@ -176,7 +176,7 @@ func (all *sessions) Close() error {
 	for _, s := range living {
 		<-s.done
 	}
-	for _, at := range all.seats {
+	for _, at := range all.idRanges {
 		err = errors.Join(err, at.ids.Close())
 	}
 	return err
@@ -187,7 +187,7 @@ func (all *sessions) Close() error {
 func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, c Caller) (api.Session, error) {
 	s, err := h.createSession(ctx, ask, c)
 	if err != nil {
-		return api.Session{}, h.told(err, "")
+		return api.Session{}, h.toAPIError(err, "")
 	}
 	return s.info()
 }
@@ -203,17 +203,17 @@ func (h *Host) createSession(ctx context.Context, ask api.SessionRequest, c Call
 	}
 	s, err := h.newSession(ctx, p, at, c)
 	if err != nil {
-		h.sessions.vacate(at, p)
+		h.sessions.release(at, p)
 		return nil, err
 	}
-	known := h.sessions.register(s)
-	go s.live()
+	registered := h.sessions.register(s)
+	go s.run()
 	switch {
-	case !known:
+	case !registered:
 		s.end("the agent was stopped")
 		err = api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
-	case ctx.Err() != nil: // nobody learns its id
-		s.end("its caller left before it was made")
+	case ctx.Err() != nil: // no caller would learn its id
+		s.end("its caller disconnected before it was made")
 		err = api.Fail(api.CodeStopping, "canceled while the session was being made: %w", ctx.Err())
 	default:
 		return s, nil
@@ -222,8 +222,9 @@ func (h *Host) createSession(ctx context.Context, ask api.SessionRequest, c Call
 	return nil, err
 }
 
-// told gives a failure its code, and says in the log what the caller is not told.
-func (h *Host) told(err error, run string) *api.Error {
+// toAPIError converts an error to an API error with a code, and logs the details that the caller does not
+// get.
+func (h *Host) toAPIError(err error, run string) *api.Error {
 	if short := exhaustion(err); short != nil {
 		h.log.Error("the host is exhausted", "run", run, "err", err)
 		err = short
@@ -231,18 +232,18 @@ func (h *Host) told(err error, run string) *api.Error {
 	return apiError(err, run)
 }
 
-// Sessions lists those the caller may see: his own, or for root all.
+// Sessions lists the sessions that the caller may see: its own, or all for root.
 func (h *Host) Sessions(c Caller) []api.Session {
 	out := []api.Session{}
-	for _, s := range h.sessions.of(c) {
-		if i, err := s.info(); err == nil { // one that ends just now is none
+	for _, s := range h.sessions.visibleTo(c) {
+		if i, err := s.info(); err == nil { // a session that ends just now is skipped
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// Session tells how one is.
+// Session describes one session.
 func (h *Host) Session(id string, c Caller) (api.Session, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
@@ -251,7 +252,7 @@ func (h *Host) Session(id string, c Caller) (api.Session, error) {
 	return s.info()
 }
 
-// UseSession is Session, and its idle time begins anew.
+// UseSession is Session, and restarts the idle time.
 func (h *Host) UseSession(id string, c Caller) (api.Session, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
@@ -264,7 +265,7 @@ func (h *Host) UseSession(id string, c Caller) (api.Session, error) {
 	return s.info()
 }
 
-// DeleteSession ends one, with all that runs in it, and returns when nothing of it is
+// DeleteSession ends a session with everything that runs in it, and returns when nothing of it is
 // left.
 func (h *Host) DeleteSession(id string, c Caller) error {
 	s, err := h.sessions.find(id, c)

@@ -12,32 +12,31 @@ import (
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
-// A shell is one run's world, made ahead and used once: a parked PID 1 of a fresh
-// pid, mount and ipc namespace, a scratch file system, three pipes and an empty
-// leaf group. That of a session's exec is a process in the session's namespaces, and
-// its scratch is the session's.
+// A shell is the environment of one run, made ahead and used once: a parked PID 1 of fresh pid,
+// mount and ipc namespaces, a scratch file system, three pipes and an empty leaf group. The shell
+// of a session's exec is a process in the session's namespaces, and its scratch is the session's.
 type shell struct {
-	cell    *cell
-	pidfd   *os.File
-	sock    seqpacket
-	scratch *scratch
-	leaf    *groups.Leaf
-	clock   clock
-	visit   *visit // the exec it carries out; nil: a run
-	asked   bool   // whoever makes it was told to
+	cell      *cell
+	pidfd     *os.File
+	sock      seqpacket
+	scratch   *scratch
+	leaf      *groups.Leaf
+	clock     clock
+	exec      *execContext // the exec that it runs; nil: a run
+	requested bool         // the request to make it was sent
 
 	stdin, stdout, stderr *os.File // our ends, non-blocking
 }
 
-// newShell has cellinit make a shell around leaf, with a scratch of the given
-// bounds. On failure the leaf is still the caller's and nothing else is left.
+// newShell makes cellinit create a shell around leaf, with a scratch of the given size and inodes.
+// On failure the leaf is still the caller's and nothing else is left.
 func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, inodes int64) (_ *shell, err error) {
 	s := &shell{cell: c, leaf: leaf, clock: c.clock.clock(0)}
 	undo := undoing(&err)
 	defer undo.run()
 	base := slotIDs(c.slot)
 
-	// What the shell will own exists on our side, with the run's owner on it.
+	// What the shell will own is made by the agent, with the run's user as owner.
 	if err := c.step("shell scratch"); err != nil {
 		return nil, err
 	}
@@ -56,8 +55,8 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	return s, nil
 }
 
-// park gives the shell its pipes and has its process cloned, by cellinit or by the
-// shell of a session, whose socket maker is. On failure it has neither.
+// park gives the shell its pipes and has its process cloned by maker: the socket of cellinit, or of
+// a session's shell. On failure the shell has neither.
 func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err error) {
 	c := s.cell
 	undo := undoing(&err)
@@ -82,8 +81,8 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 	s.sock = sock
 	undo.add(sock.Close)
 
-	// The pidfd comes back. The shell mounts and parks by itself; if it cannot, the
-	// answer to its start message says so.
+	// The pidfd comes back. The shell mounts and parks by itself; if it cannot, the answer to its
+	// start message reports that.
 	if err := c.step("shell clone"); err != nil {
 		return err
 	}
@@ -95,7 +94,7 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 	}
 	joins := s.leaf.JoinFiles()
 	msg.Joins = uint32(len(joins))
-	s.asked = true
+	s.requested = true
 	if err := maker.send(encode(&msg), append(files, joins...)...); err != nil {
 		return err
 	}
@@ -108,8 +107,8 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 	return nil
 }
 
-// kill ends the shell, and with it every process of its pid namespace; that of an
-// exec, whose namespace is the session's, alone.
+// kill ends the shell, and with it every process of its pid namespace. The shell of an exec is
+// killed alone, because its namespace is the session's.
 func (s *shell) kill() error {
 	err := unix.PidfdSendSignal(fd(s.pidfd), unix.SIGKILL, nil, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -118,24 +117,25 @@ func (s *shell) kill() error {
 	return os.NewSyscallError("pidfd_send_signal", err)
 }
 
-// hasten lets the processes of the leaf, which were killed, die at the kernel's usual speed: with
-// a low weight beside neighbours that compute, a death takes minutes, and the slot with it
-// (CPU-43). Where that fails they die as slowly as they lived, and the leaf is in doubt.
-func (s *shell) hasten() { _ = s.leaf.Hasten() }
+// expedite lets the killed processes of the leaf die at the kernel's usual speed. With a low weight
+// next to neighbours that compute, a death takes minutes, and the slot is blocked as long (CPU-43).
+// If that fails they die as slowly as they ran, and the leaf is in doubt.
+func (s *shell) expedite() { _ = s.leaf.Expedite() }
 
-// killGroup ends the processes of the leaf that the shell's end did not. It costs the leaf, and
-// is for the few. Where the kernel cannot, they have the time that they had.
+// killGroup kills the processes of the leaf that the shell's end did not end. The leaf cannot be
+// reused after that, so this is for rare cases. If the kernel cannot do it, they have the time that
+// they had.
 func (s *shell) killGroup() {
 	if s.leaf.Kill() == nil {
-		s.hasten()
+		s.expedite()
 	}
 }
 
-// bury kills the shell, waits until the kernel has taken its namespaces down, and
-// closes our handles, which frees the scratch of a run. The leaf remains.
-func (s *shell) bury() error {
+// destroy kills the shell, waits until the kernel has taken its namespaces down, and closes the
+// agent's handles, which frees the scratch of a run. The leaf remains.
+func (s *shell) destroy() error {
 	err := s.kill()
-	if werr := waitReadable(s.pidfd, buryTimeout); werr != nil {
+	if werr := waitReadable(s.pidfd, destroyTimeout); werr != nil {
 		err = errors.Join(err, fmt.Errorf("wait for the end of a shell: %w", werr))
 	}
 	return errors.Join(err, s.close())
@@ -149,14 +149,14 @@ func (s *shell) close() error {
 		}
 	}
 	err = errors.Join(err, s.sock.Close())
-	if s.visit == nil {
+	if s.exec == nil {
 		err = errors.Join(err, s.scratch.Close())
 	}
 	return err
 }
 
-// stdioPipe makes one of the run's streams. The pipe belongs to the run's host
-// uid, or /dev/stdout could not be reopened by it.
+// stdioPipe makes one of the run's streams. The pipe belongs to the run's host uid, because
+// otherwise the run could not reopen /dev/stdout.
 func stdioPipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {

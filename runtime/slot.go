@@ -7,23 +7,24 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A slot is the right to one run at a time, on its own processors: one, or more where
-// there are more cores than slots. It owns what a watch waits with; its cells come and go.
+// A slot is the right to one run at a time, on its own processors: one, or more where there are
+// more cores than slots. It owns the poller, timers and wake event that a supervisor waits with.
+// Its cells are built and destroyed during its life.
 type slot struct {
 	index     int
-	processor int    // of a run with a limit of one
-	cpus      string // the same as a kernel list; empty where there is no other, and nothing to pin
-	own       []int  // processors that no other slot has, if there are so many; the first is processor
-	all       int    // processors of the agent, for runs that ask for more than the slot has
+	processor int    // of a run with a limit of one cpu
+	cpus      string // the same as a kernel list; empty: there is only one processor, and nothing to pin
+	own       []int  // processors that no other slot has, if there are enough; the first is processor
+	all       int    // number of the agent's processors, for runs that request more than the slot has
 
-	ids    idMaps
-	poller *poller
-	wall   timer
-	cpu    timer
-	pace   timer // of the calls that the agent answers
-	rest   timer // of output that comes byte by byte
-	wake   eventfd
-	chunk  [chunkSize]byte
+	ids       idMaps
+	poller    *poller
+	wall      timer
+	cpu       timer
+	callTimer timer // of the calls that the agent answers
+	throttle  timer // of throttled output (tiny writes)
+	wake      eventfd
+	chunk     [chunkSize]byte
 }
 
 func newSlot(index int, own []int, all int) (_ *slot, err error) {
@@ -45,14 +46,14 @@ func newSlot(index int, own []int, all int) (_ *slot, err error) {
 		return nil, err
 	}
 	undo.add(s.cpu.file.Close)
-	if s.pace, err = newTimer(); err != nil {
+	if s.callTimer, err = newTimer(); err != nil {
 		return nil, err
 	}
-	undo.add(s.pace.file.Close)
-	if s.rest, err = newTimer(); err != nil {
+	undo.add(s.callTimer.file.Close)
+	if s.throttle, err = newTimer(); err != nil {
 		return nil, err
 	}
-	undo.add(s.rest.file.Close)
+	undo.add(s.throttle.file.Close)
 	if s.wake, err = newEventfd(); err != nil {
 		return nil, err
 	}
@@ -60,8 +61,8 @@ func newSlot(index int, own []int, all int) (_ *slot, err error) {
 	if err := errors.Join(
 		s.poller.add(s.wall.file, pollIn, tagWall),
 		s.poller.add(s.cpu.file, pollIn, tagCPU),
-		s.poller.add(s.pace.file, pollIn, tagPace),
-		s.poller.add(s.rest.file, pollIn, tagRest),
+		s.poller.add(s.callTimer.file, pollIn, tagCallTimer),
+		s.poller.add(s.throttle.file, pollIn, tagThrottle),
 		s.poller.add(s.wake.file, pollIn, tagWake),
 	); err != nil {
 		return nil, err
@@ -70,8 +71,8 @@ func newSlot(index int, own []int, all int) (_ *slot, err error) {
 	return s, nil
 }
 
-// cpusetFor names the processors of a run under l, as a kernel list; empty: all of the
-// agent's, for a limit that the operator allowed to be above what a slot has.
+// cpusetFor returns the processors of a run under l, as a kernel list. Empty means all of the
+// agent's, for a limit above what a slot has, which the operator allowed.
 func (s *slot) cpusetFor(l api.Limits) string {
 	switch {
 	case l.CPUs <= 1:
@@ -82,8 +83,8 @@ func (s *slot) cpusetFor(l api.Limits) string {
 	return ""
 }
 
-// parallel is how many processors a run under l can use at a time at most: it
-// bounds how fast its cpu time can grow.
+// parallel is the maximum number of processors that a run under l can use at once: it limits how
+// fast its cpu time can grow.
 func (s *slot) parallel(l api.Limits) float64 {
 	most := 1.0
 	switch {
@@ -103,5 +104,5 @@ func (s *slot) parallel(l api.Limits) float64 {
 }
 
 func (s *slot) Close() error {
-	return errors.Join(s.ids.Close(), s.poller.Close(), s.wall.file.Close(), s.cpu.file.Close(), s.pace.file.Close(), s.rest.file.Close(), s.wake.file.Close())
+	return errors.Join(s.ids.Close(), s.poller.Close(), s.wall.file.Close(), s.cpu.file.Close(), s.callTimer.file.Close(), s.throttle.file.Close(), s.wake.file.Close())
 }

@@ -9,35 +9,34 @@ import (
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// cellCaps are what PID 1 of a cell may do inside its user namespace, and only
-// there: make shells and mount for them (SYS_ADMIN), become uid 1000 (SETUID,
-// SETGID), end them (KILL), and empty its bounding set (SETPCAP), with which it
-// begins.
+// cellCaps are what PID 1 of a cell may do inside its user namespace, and only there: make shells
+// and mount for them (SYS_ADMIN), become uid 1000 (SETUID, SETGID), kill them (KILL), and empty the
+// bounding set with which it starts (SETPCAP).
 var cellCaps = []string{"CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP"}
 
 // A cellSpec is what a cell's OCI configuration depends on.
 type cellSpec struct {
-	rootfs   string            // where the idmapped clone of the image hangs, in the agent's mount namespace
-	dev      string            // where the prepared /dev hangs
-	cgroup   string            // for libcontainer: the cell's init group
-	cpus     string            // that group's processors, as a kernel list; empty: its parent's
-	hostBase uint32            // first host id
-	readonly bool              // false: the root is a throw-away overlay
-	badness  int               // what the kernel adds to the badness of its processes when memory runs out
-	watches  map[string]string // see watchShares
+	rootfs        string            // where the idmapped clone of the image is mounted, in the agent's mount namespace
+	dev           string            // where the prepared /dev is mounted
+	cgroup        string            // for libcontainer: the cell's init group
+	cpus          string            // that group's processors, as a kernel list; empty: its parent's
+	hostBase      uint32            // first host id
+	readonly      bool              // false: the root is a throw-away overlay
+	oomScoreAdj   int               // what the kernel adds to the badness of its processes when memory runs out
+	inotifyLimits map[string]string // see inotifyShares
 }
 
-// spec writes the cell as an OCI runtime configuration. It reads nothing.
+// spec builds the OCI runtime configuration of the cell. It reads nothing.
 //
-// There is no seccomp section: libcontainer would load it before PID 1 runs, and
-// the cell's filter has to let cellinit prepare first. There is no cgroup
-// namespace: a run sees no cgroup file system, and with nsdelegate the kernel
-// would refuse CLONE_INTO_CGROUP to groups outside it.
+// There is no seccomp section: libcontainer would load it before PID 1 runs, and the cell's filter
+// must let cellinit prepare first. There is no cgroup namespace: a run sees no cgroup file system,
+// and with nsdelegate the kernel would refuse CLONE_INTO_CGROUP to groups outside it.
 func (c cellSpec) spec() *oci.Spec {
 	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: idCount}}
-	// No namespace of any user below this one, filter or not (NS-03).
+	// No process below this namespace may make another user namespace, with or without the filter
+	// (NS-03).
 	sysctl := map[string]string{"user.max_user_namespaces": "0"}
-	maps.Copy(sysctl, c.watches)
+	maps.Copy(sysctl, c.inotifyLimits)
 	return &oci.Spec{
 		Version:  oci.Version,
 		Root:     &oci.Root{Path: c.rootfs, Readonly: c.readonly},
@@ -48,12 +47,12 @@ func (c cellSpec) spec() *oci.Spec {
 			User:         oci.User{UID: 0, GID: 0},
 			Capabilities: &oci.LinuxCapabilities{Bounding: cellCaps, Effective: cellCaps, Permitted: cellCaps},
 			Rlimits:      cellRlimits,
-			OOMScoreAdj:  &c.badness,
+			OOMScoreAdj:  &c.oomScoreAdj,
 		},
 		Mounts: []oci.Mount{
 			{Destination: "/dev", Source: c.dev, Type: "bind", Options: []string{"bind", "nosuid", "noexec", "ro"}},
-			// Full, writable and unmasked: the kernel lets a shell mount its own
-			// /proc only while an unobstructed one is in view (mnt_already_visible).
+			// Full, writable and unmasked: the kernel lets a shell mount its own /proc only while
+			// an unobstructed one is visible (mnt_already_visible).
 			{Destination: "/proc", Source: "proc", Type: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
 		},
 		Linux: &oci.Linux{
@@ -70,11 +69,11 @@ func (c cellSpec) spec() *oci.Spec {
 	}
 }
 
-// cellBadness is what the processes of cells are given, so that the kernel takes
-// them before the agent when memory runs out above the runs: without it they would
-// inherit the agent's OOMScoreAdjust= (AGT-09). A host that thinks worse of the
-// agent itself is not contradicted, which would need CAP_SYS_RESOURCE.
-func cellBadness() (int, error) {
+// cellOOMScoreAdj is the oom_score_adj of the processes of cells. With it the kernel kills them before
+// the agent when memory runs out above the runs. Without it they would inherit the agent's
+// OOMScoreAdjust= (AGT-09). A larger value of the agent itself is kept: lowering it would need
+// CAP_SYS_RESOURCE.
+func cellOOMScoreAdj() (int, error) {
 	text, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err != nil {
 		return 0, err
@@ -83,12 +82,11 @@ func cellBadness() (int, error) {
 	return max(own, 500), err
 }
 
-// cellRlimits hold for everything in the cell. What a run sets for itself comes
-// with its start message.
+// cellRlimits apply to everything in the cell. The limits of a run come with its start message.
 var cellRlimits = []oci.POSIXRlimit{
-	// A dump would outlive the run (PRC-09). One byte is too little for a file, and
-	// the one limit that keeps a core_pattern that is a pipe from being started, as
-	// the host's root; zero does not (fs/coredump.c, do_coredump).
+	// A core dump would outlive the run (PRC-09). One byte is too little for a file, and is the
+	// only limit that keeps a core_pattern that is a pipe from being started, as the host's root;
+	// zero does not do that (fs/coredump.c, do_coredump).
 	{Type: "RLIMIT_CORE", Hard: 1, Soft: 1},
 	{Type: "RLIMIT_MEMLOCK", Hard: 64 << 10, Soft: 64 << 10},
 	{Type: "RLIMIT_MSGQUEUE"}, // POSIX queues are kernel memory

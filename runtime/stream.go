@@ -9,29 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chunkSize is how much is read from a pipe at a time: what a pipe holds.
+// chunkSize is how much is read from a pipe at once: the capacity of a pipe.
 const chunkSize = 64 << 10
 
-// A stream is one of the program's outputs on its way to the caller: kept in
-// memory for a caller who waits for the result, delivered as it comes to one who
-// is there. It counts every byte and keeps at most limit.
+// A stream is one of the program's outputs on its way to the caller: kept in memory for a caller
+// that waits for the result, or delivered as it arrives to a streaming caller. It counts every byte
+// and keeps at most limit.
 type stream struct {
-	file  *os.File
-	limit int64
-	keep  int64 // most of it that is kept
-	total int64 // written by the program
-	kept  []byte
-	cut   bool   // more was written than is kept
-	tail  []byte // the last of what the program wrote, at most maxTail bytes
-	ended bool   // end of file was seen
+	file    *os.File
+	limit   int64
+	maxKept int64 // maximum that is kept
+	total   int64 // written by the program
+	kept    []byte
+	cut     bool   // more was written than is kept
+	tail    []byte // the last bytes that the program wrote, at most maxTail
+	ended   bool   // end of file was seen
 
-	small   int  // reads of little, one after the other
-	resting bool // until the slot's rest timer rings
+	small     int  // number of consecutive small reads
+	throttled bool // until the slot's throttle timer expires
 
-	live *delivery // nil: keep
+	delivery *delivery // nil: the output is kept
 }
 
-// maxTail is how much of a stream's end is kept, whoever takes the rest of it.
+// maxTail is how much of a stream's end is kept, even if the rest is delivered.
 const maxTail = 256
 
 // over reports whether the program wrote more than it may.
@@ -44,34 +44,32 @@ func newOutputs(streams Streams, p *plan, wake eventfd) *outputs {
 	limit := int64(p.limits.Output)
 	var o outputs
 	for i := range o {
-		o[i] = stream{limit: limit, keep: min(limit, int64(cmp.Or(p.keep[i], keptMost)))}
+		o[i] = stream{limit: limit, maxKept: min(limit, int64(cmp.Or(p.maxKept[i], maxRetainedOutput)))}
 	}
 	for i, w := range []io.Writer{streams.Stdout, streams.Stderr} {
 		if w != nil {
-			o[i].live, o[i].keep = deliver(w, wake), limit // of which the pipe's content is kept, at the end
+			o[i].delivery, o[i].maxKept = deliver(w, wake), limit // what the pipe holds at the end is kept, up to limit
 		}
 	}
 	return &o
 }
 
-// finish delivers what is left to a caller who is there, and waits for that. It
-// may be called again.
+// finish delivers the rest to a streaming caller, and waits for that. It may be called again.
 func (o *outputs) finish() {
 	for i := range o {
-		if s := &o[i]; s.live != nil {
-			s.live.finish(s.kept)
-			s.live, s.kept = nil, nil
+		if s := &o[i]; s.delivery != nil {
+			s.delivery.finish(s.kept)
+			s.delivery, s.kept = nil, nil
 		}
 	}
 }
 
-// say adds a line of ours to what the program wrote. The program has ended, and finish
-// delivers it.
-func (s *stream) say(line string) { s.kept = append(s.kept, line...) }
+// appendLine appends a line of brig's to what the program wrote. The program has ended, and finish
+// delivers the line.
+func (s *stream) appendLine(line string) { s.kept = append(s.kept, line...) }
 
-// read takes what is there, at most one chunk, to memory or at once to a caller
-// who is there. more is false when nothing is left for now; the caller looks at
-// ended.
+// read reads what is available, at most one chunk, into memory or directly to a streaming caller.
+// more is false when nothing is left for now; the caller must check ended.
 func (s *stream) read(buf []byte, keep bool) (more bool, err error) {
 	var n int
 	err = ignoringEINTR(func() (err error) { n, err = unix.Read(fd(s.file), buf); return err })
@@ -84,48 +82,47 @@ func (s *stream) read(buf []byte, keep bool) (more bool, err error) {
 		s.ended = true
 		return false, nil
 	}
-	room := min(max(s.limit-s.total, 0), int64(n))
+	allowed := min(max(s.limit-s.total, 0), int64(n))
 	s.total += int64(n)
 	s.tail = append(s.tail, buf[max(0, n-maxTail):n]...)
 	if over := len(s.tail) - maxTail; over > 0 {
 		s.tail = append(s.tail[:0], s.tail[over:]...)
 	}
-	if s.live == nil || keep {
-		fits := min(room, s.keep-int64(len(s.kept)))
-		s.cut = s.cut || fits < room
+	if s.delivery == nil || keep {
+		fits := min(allowed, s.maxKept-int64(len(s.kept)))
+		s.cut = s.cut || fits < allowed
 		s.append(buf[:fits])
-	} else if room > 0 {
-		s.live.send(buf[:room])
+	} else if allowed > 0 {
+		s.delivery.send(buf[:allowed])
 	}
 	return true, nil
 }
 
-// append keeps b. What is kept is doubled where it has to grow, and never beyond what may
-// be kept.
+// append keeps b. The buffer doubles when it must grow, but never beyond what may be kept.
 func (s *stream) append(b []byte) {
 	if need := len(s.kept) + len(b); need > cap(s.kept) {
-		grown := make([]byte, len(s.kept), min(int64(max(need, 2*cap(s.kept))), max(s.keep, int64(need))))
+		grown := make([]byte, len(s.kept), min(int64(max(need, 2*cap(s.kept))), max(s.maxKept, int64(need))))
 		copy(grown, s.kept)
 		s.kept = grown
 	}
 	s.kept = append(s.kept, b...)
 }
 
-// busy reports whether the last chunk is still being delivered: reading on would
-// only pile up what the caller does not take, so the program waits instead.
-func (s *stream) busy() bool { return s.live != nil && s.live.busy() }
+// busy reports whether the last chunk is still being delivered. Reading on would only accumulate
+// what the caller does not take, so the program waits instead.
+func (s *stream) busy() bool { return s.delivery != nil && s.delivery.busy() }
 
-// A delivery writes chunks to a caller in a goroutine of its own, so that one who
-// takes nothing stops the program's output and not the clocks. It holds one chunk.
+// A delivery writes chunks to a caller in a separate goroutine, so that a caller that reads nothing
+// stops the program's output and not the clocks. It holds one chunk.
 type delivery struct {
 	w      io.Writer
-	wake   eventfd       // told after each chunk
+	wake   eventfd       // signalled after each chunk
 	chunks chan []byte   // at most one ahead of the one being written
-	slots  chan struct{} // full while a chunk is under way
+	slots  chan struct{} // full while a chunk is being written
 	done   chan struct{}
 }
 
-// deliver starts one; finish ends and joins it.
+// deliver starts a delivery; finish ends and joins it.
 func deliver(w io.Writer, wake eventfd) *delivery {
 	d := &delivery{w: w, wake: wake, chunks: make(chan []byte, 1), slots: make(chan struct{}, 1), done: make(chan struct{})}
 	go func() {
@@ -133,7 +130,7 @@ func deliver(w io.Writer, wake eventfd) *delivery {
 		var failed error
 		for c := range d.chunks {
 			if failed == nil {
-				_, failed = d.w.Write(c) // a caller who left cancels by another way
+				_, failed = d.w.Write(c) // a caller that left cancels in another way
 			}
 			<-d.slots
 			d.wake.wake()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// AGT-02: whatever lies in the run directory, a start takes away what is certainly
-// a dead agent's, leaves the rest where it is, and says why.
+// AGT-02: whatever the run directory contains, a start removes what certainly belongs to a dead
+// agent, leaves the rest where it is, and reports why.
 func TestSweepOfDamagedState(t *testing.T) {
 	foreign := t.TempDir()
 	if err := os.Mkdir(filepath.Join(foreign, "brig-0"), 0o755); err != nil {
@@ -82,8 +82,8 @@ func TestSweepOfDamagedState(t *testing.T) {
 	}
 }
 
-// FuzzSweepOfDamagedRecord: whatever bytes a crash leaves of the record of groups,
-// the next start neither panics nor touches what is not a group of ours (AGT-02).
+// FuzzSweepOfDamagedRecord: whatever bytes a crash leaves in the record of groups, the next start
+// neither panics nor touches anything that is not a group of brig's (AGT-02).
 func FuzzSweepOfDamagedRecord(f *testing.F) {
 	for _, text := range []string{"", "\n", "/sys/fs/cgroup/none/brig-0\n", "/etc\n/", "brig-0\n", "/sys/fs/cgroup/brig-0/..\n\x00\xff\n"} {
 		f.Add([]byte(text))

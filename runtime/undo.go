@@ -2,8 +2,8 @@ package runtime
 
 import "errors"
 
-// undos collects what takes back the steps done so far. Deferred, it runs them in
-// reverse when the function returns an error, and joins their failures to it.
+// undos collects the functions that undo the steps done so far. Deferred, run calls them in reverse
+// order if the function returns an error, and joins their errors to it.
 type undos struct {
 	err   *error
 	steps []func() error

@@ -30,22 +30,23 @@ const (
 // slotIDs returns the first host id of a slot.
 func slotIDs(slot int) int { return idBase + slot*idCount }
 
-// The idMaps of a slot are user namespaces nobody lives in. They exist to tell
-// mount_setattr how to shift the ids of an image; a cell's own namespace is new and
-// has the first one's mapping. Making one takes a process, so they are kept.
+// The idMaps of a slot are user namespaces without processes. They only tell mount_setattr how to
+// shift the ids of an image; a cell's own namespace is new and has the mapping of the first one.
+// Making one takes a process, so they are kept.
 type idMaps struct {
 	mu    sync.Mutex
 	image *os.File // guarded by mu; 0..65535 are the slot's ids
-	layer *os.File // guarded by mu; the same, with root and the run's uid exchanged
+	layer *os.File // guarded by mu; the same, with root and the run's uid swapped
 }
 
-// forImage shifts the image's ids into those from base on. The handle is the maps'.
+// forImage shifts the image's ids into the range that starts at base. The idMaps keep ownership of
+// the handle.
 func (m *idMaps) forImage(base int) (*os.File, error) {
 	return m.get(&m.image, []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: idCount}})
 }
 
-// forLayer is forImage for a throw-away layer: what belongs to root in the image
-// belongs to the run's uid in the cell, and the other way round.
+// forLayer is forImage for a throw-away layer: what belongs to root in the image belongs to the
+// run's uid in the cell, and the other way round.
 func (m *idMaps) forLayer(base int) (*os.File, error) {
 	return m.get(&m.layer, []syscall.SysProcIDMap{
 		{ContainerID: 0, HostID: base + runUID, Size: 1},
@@ -64,7 +65,7 @@ func (m *idMaps) get(kept **os.File, ids []syscall.SysProcIDMap) (_ *os.File, er
 	return *kept, err
 }
 
-// Close forgets the namespaces. It may be called once no cell is being built.
+// Close closes the namespaces. It may be called when no cell is being built.
 func (m *idMaps) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -29,30 +29,30 @@ import (
 //
 // and belongs to root alone.
 const (
-	volumeEnd = ".ext4"
-	volumeNew = ".new-"
+	volumeSuffix    = ".ext4"
+	newVolumePrefix = ".new-"
 )
 
-// path is where a volume lies. The name is a caller's: what could lead elsewhere, or
-// hide, is escaped.
+// path returns the file of a volume. The name comes from a caller: parts that could lead elsewhere,
+// or hide the file, are escaped.
 func (all *volumes) path(owner uint32, name string) (string, error) {
 	base := strings.NewReplacer("%", "%25", "/", "%2F").Replace(name)
 	if base[0] == '.' {
 		base = "%2E" + base[1:]
 	}
-	if len(base)+len(volumeEnd) > 255 {
-		return "", api.Refuse(api.CodeBadRequest, "volume name %.80q has too many signs that need escaping: choose a shorter one", name)
+	if len(base)+len(volumeSuffix) > 255 {
+		return "", api.Refuse(api.CodeBadRequest, "volume name %.80q has too many characters that need escaping: choose a shorter one", name)
 	}
-	return filepath.Join(all.Dir, strconv.FormatUint(uint64(owner), 10), base+volumeEnd), nil
+	return filepath.Join(all.Dir, strconv.FormatUint(uint64(owner), 10), base+volumeSuffix), nil
 }
 
-// A volumeFile is a volume as it lies on disk.
+// A volumeFile describes a volume's file on disk.
 type volumeFile struct {
 	api.Volume
 	path string
 }
 
-// files lists an owner's.
+// files lists an owner's volumes.
 func (all *volumes) files(owner uint32) ([]volumeFile, error) {
 	if all.Dir == "" {
 		return nil, nil
@@ -67,11 +67,11 @@ func (all *volumes) files(owner uint32) ([]volumeFile, error) {
 	}
 	var out []volumeFile
 	for _, e := range entries {
-		base, is := strings.CutSuffix(e.Name(), volumeEnd)
+		base, is := strings.CutSuffix(e.Name(), volumeSuffix)
 		name, nerr := url.PathUnescape(base)
 		st, serr := e.Info()
 		if !is || base == "" || base[0] == '.' || nerr != nil || serr != nil || !st.Mode().IsRegular() {
-			continue // the operator's own, or removed a moment ago
+			continue // a file of the operator's, or one that was removed a moment ago
 		}
 		out = append(out, volumeFile{
 			api.Volume{Name: name, Size: api.Size(st.Size()), Modified: st.ModTime().UTC().Format(time.RFC3339)}, filepath.Join(dir, e.Name()),
@@ -80,13 +80,13 @@ func (all *volumes) files(owner uint32) ([]volumeFile, error) {
 	return out, nil
 }
 
-// roundVolume gives what a volume takes up that is asked for.
+// roundVolume returns the space that a volume of the requested size takes.
 func roundVolume(size api.Size) api.Size { return (size + api.MiB - 1) / api.MiB * api.MiB }
 
-// make makes a volume: its space is reserved, so that a full disk of the host never
-// breaks it, and it has its name when it is whole and on disk. The name is on disk with
-// the first of what a session writes: ext4 and xfs flush a file with its name.
-func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err error) {
+// create creates a volume. Its space is reserved, so that a full disk of the host never breaks it.
+// The volume gets its name when it is complete and on disk. The name itself is on disk with the
+// first of what a session writes: ext4 and xfs flush a file with its name.
+func (all *volumes) create(ctx context.Context, path string, asked api.Size) (err error) {
 	if err := all.mountable(); err != nil {
 		return err
 	}
@@ -106,14 +106,14 @@ func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err 
 	if _, err := os.Lstat(path); err == nil {
 		return nil // another agent was quicker
 	}
-	total, err := all.tally()
+	total, err := all.totalSize()
 	if err != nil {
 		return err
 	}
 	if total+size > all.Total {
-		return api.Fail(api.CodeHostExhausted, "volumes take up %s of the %s that this agent may give them, and %s are asked for: remove one, or have the operator raise it (brigd --volumes-total)", total, all.Total, size)
+		return api.Fail(api.CodeHostExhausted, "volumes take up %s of the %s that this agent may give them, and %s are requested: remove one, or have the operator raise it (brigd --volumes-total)", total, all.Total, size)
 	}
-	tmp, err := os.CreateTemp(dir, volumeNew)
+	tmp, err := os.CreateTemp(dir, newVolumePrefix)
 	if err != nil {
 		return err
 	}
@@ -124,17 +124,17 @@ func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err 
 	if err := unix.Flock(fd(tmp), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return os.NewSyscallError("flock", err)
 	}
-	inPlace(tmp)
+	disableCopyOnWrite(tmp)
 	err = ignoringEINTR(func() error { return unix.Fallocate(fd(tmp), 0, 0, int64(size)) })
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return api.Refuse(api.CodeUnsupported, "the file system of %s cannot reserve space (fallocate): keep volumes on ext4, xfs or btrfs (brigd --volumes)", all.Dir)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return api.Fail(api.CodeHostExhausted, "there is no room for a volume of %s: remove one, or have the operator free space where they lie (brigd --volumes)", size)
+		return api.Fail(api.CodeHostExhausted, "there is no space for a volume of %s: remove one, or have the operator free space in their directory (brigd --volumes)", size)
 	case err != nil:
 		return os.NewSyscallError("fallocate", err)
 	}
-	if err := format(ctx, tmp, size); err != nil {
+	if err := makeExt4(ctx, tmp, size); err != nil {
 		return err
 	}
 	if err := errors.Join(tmp.Sync(), os.Rename(tmp.Name(), path)); err != nil {
@@ -144,18 +144,19 @@ func (all *volumes) make(ctx context.Context, path string, asked api.Size) (err 
 	return nil
 }
 
-// inPlace has btrfs write a file where its space is reserved (chattr +C), which an empty
-// one can ask for. Copied on write, a volume is damaged when the host's disk is full. The
-// other file systems know no such flag, and need none.
-func inPlace(f *os.File) {
+// disableCopyOnWrite makes btrfs write a file where its space is reserved (chattr +C), which is possible while
+// the file is empty. With copy on write, a volume would be damaged when the host's disk is full.
+// The other file systems do not know this flag, and do not need it.
+func disableCopyOnWrite(f *os.File) {
 	const noCopy = 0x00800000 // FS_NOCOW_FL (linux/fs.h)
 	if flags, err := unix.IoctlGetUint32(fd(f), unix.FS_IOC_GETFLAGS); err == nil {
 		_ = unix.IoctlSetPointerInt(fd(f), unix.FS_IOC_SETFLAGS, int(flags|noCopy))
 	}
 }
 
-// tally adds up all volumes, and removes what a killed agent left half made.
-func (all *volumes) tally() (total api.Size, err error) {
+// totalSize returns the total size of all volumes, and removes unfinished ones that a killed agent
+// left.
+func (all *volumes) totalSize() (total api.Size, err error) {
 	err = filepath.WalkDir(all.Dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -163,12 +164,12 @@ func (all *volumes) tally() (total api.Size, err error) {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		if strings.HasPrefix(d.Name(), volumeNew) {
+		if strings.HasPrefix(d.Name(), newVolumePrefix) {
 			f, err := lockFile(path, false)
 			if err == nil {
 				err = errors.Join(os.Remove(path), f.Close())
 			}
-			return err // one that is being made would hold the lock that we have
+			return err // no other agent can be making this one: its maker would hold the lock that this agent holds
 		}
 		st, err := d.Info()
 		if err == nil {
@@ -179,11 +180,11 @@ func (all *volumes) tally() (total api.Size, err error) {
 	return total, err
 }
 
-// format makes the file system. The file reads as zeros, so that tables and journal
-// need not be written; what the kernel may do with it hangs on no file of the host's.
-// mkfs works in memory: it flushes what it has written again and again, and each time a
-// disk takes milliseconds.
-func format(ctx context.Context, f *os.File, size api.Size) error {
+// makeExt4 creates the file system. The file reads as zeros, so tables and journal need not be
+// written. Its features, which decide what the kernel may do with it, depend on no file of the
+// host. mkfs works on a file in memory because it flushes repeatedly, and each flush to a disk
+// takes milliseconds.
+func makeExt4(ctx context.Context, f *os.File, size api.Size) error {
 	tool, err := mkfs()
 	if err != nil {
 		return err
@@ -201,20 +202,20 @@ func format(ctx context.Context, f *os.File, size api.Size) error {
 	for at := 128 * api.MiB; at <= size && journal < 64; at *= 4 {
 		journal *= 2
 	}
-	var said bytes.Buffer
+	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, tool, "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-i", "8192", "-m", "0", "-e", "remount-ro",
 		"-J", "size="+strconv.Itoa(journal), "-O", "none,has_journal,extent,filetype,dir_index,ext_attr,sparse_super,large_file,huge_file,flex_bg,dir_nlink,extra_isize,metadata_csum,64bit",
 		"-E", fmt.Sprintf("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=%d:%d", runUID, runGID), "/proc/self/fd/3")
 	cmd.ExtraFiles = []*os.File{mem}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %.500s", tool, err, said.Bytes())
+		return fmt.Errorf("%s: %w: %.500s", tool, err, output.Bytes())
 	}
 	return copyWritten(f, mem)
 }
 
-// copyWritten copies what was written of a file, each to its place, and no hole.
+// copyWritten copies the written parts of a file to the same offsets, and skips the holes.
 func copyWritten(to, from *os.File) error {
 	for end := int64(0); ; {
 		begin, err := unix.Seek(fd(from), end, unix.SEEK_DATA)
@@ -251,14 +252,14 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// unlinkVolume removes a volume that no session of ours has.
+// unlinkVolume removes a volume that no session of this agent uses.
 func unlinkVolume(path, name string) error {
 	f, err := openVolume(path, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := lockVolume(f, name, otherTime); err != nil {
+	if err := lockVolume(f, name, volumeLockTimeout); err != nil {
 		return err
 	}
 	if err := os.Remove(path); err != nil {

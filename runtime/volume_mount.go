@@ -11,24 +11,24 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// hang mounts a volume twice, where nobody sees it: a mount that hangs nowhere goes
-// with its last handle, so that a SIGKILL leaves none. It is the same file system both
-// times, and the same for every session that has it: the kernel knows it by its device.
-func (m *volume) hang(device string, userns *os.File) (err error) {
-	if m.ours, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
+// mount mounts a volume twice, both detached: a detached mount disappears with its last handle, so
+// that a SIGKILL leaves none. Both are the same file system, also the same for every session that
+// uses the volume: the kernel identifies it by its device.
+func (m *volume) mount(device string, userns *os.File) (err error) {
+	if m.agentMount, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
 		return err
 	}
-	if m.theirs, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
+	if m.sessionMount, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
 		return err
 	}
-	return m.all.shift(m.theirs, userns)
+	return m.all.idmap(m.sessionMount, userns)
 }
 
-// shift has a mount show the ids of the namespace for those on disk.
-func (all *volumes) shift(mount, userns *os.File) error {
+// idmap makes a mount show the ids of the namespace instead of those on disk.
+func (all *volumes) idmap(mount, userns *os.File) error {
 	err := unix.MountSetattr(fd(mount), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(fd(userns))})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
-		return all.lacks("idmapped mounts of ext4 (Linux 5.12)", err)
+		return all.unsupported("idmapped mounts of ext4 (Linux 5.12)", err)
 	}
 	return os.NewSyscallError("mount_setattr", err)
 }
@@ -36,12 +36,12 @@ func (all *volumes) shift(mount, userns *os.File) error {
 func (all *volumes) openFS(kind string) (ctx int, err error) {
 	ctx, err = unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if errors.Is(err, unix.ENODEV) {
-		return -1, all.lacks(fmt.Sprintf("%s (CONFIG_%s_FS; modprobe %[1]s)", kind, strings.ToUpper(kind)), err)
+		return -1, all.unsupported(fmt.Sprintf("%s (CONFIG_%s_FS; modprobe %[1]s)", kind, strings.ToUpper(kind)), err)
 	}
 	return ctx, os.NewSyscallError("fsopen "+kind, err)
 }
 
-// mountable refuses to make a volume where none can be mounted.
+// mountable returns an error if this host cannot mount volumes, before one is made.
 func (all *volumes) mountable() error {
 	ctx, err := all.openFS("ext4")
 	if err != nil {
@@ -54,8 +54,8 @@ func (all *volumes) mountable() error {
 	return errors.Join(err, unix.Close(ctx))
 }
 
-// mountExt4 mounts a device. It is nosuid and nodev: what a program leaves in a volume
-// is another's to execute.
+// mountExt4 mounts a device. The mount is nosuid and nodev: another program may execute what a
+// program leaves in a volume.
 func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, error) {
 	ctx, err := all.openFS("ext4")
 	if err != nil {
@@ -65,7 +65,7 @@ func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, err
 	err = errors.Join(
 		unix.FsconfigSetString(ctx, "source", device),
 		unix.FsconfigSetString(ctx, "errors", "remount-ro"),
-		unix.FsconfigSetFlag(ctx, "noinit_itable"), // they are zeros already
+		unix.FsconfigSetFlag(ctx, "noinit_itable"), // the tables are zeros already
 	)
 	if err != nil {
 		return nil, os.NewSyscallError("fsconfig ext4", err)
@@ -74,9 +74,9 @@ func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, err
 		all.log.Error("volume not mounted: the kernel's log may say more", "volume", name, "device", device, "err", err)
 		switch {
 		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EUCLEAN), errors.Is(err, unix.EBADMSG), errors.Is(err, unix.EIO), errors.Is(err, unix.ENXIO), errors.Is(err, unix.EFBIG):
-			return nil, badVolume(name, "its file system is damaged, or its file is cut short")
+			return nil, badVolume(name, "its file system is damaged, or its file is truncated")
 		case errors.Is(err, unix.EROFS):
-			return nil, all.lacks("a feature of its file system", err)
+			return nil, all.unsupported("a feature of its file system", err)
 		}
 		return nil, os.NewSyscallError("fsconfig ext4 create", err)
 	}
@@ -91,8 +91,8 @@ func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, err
 	return os.NewFile(uintptr(n), "volume"), nil
 }
 
-// tidy removes what mkfs has put into a volume, and no program could.
-func tidy(root *os.File) error {
+// removeLostFound removes lost+found, which mkfs has made. It belongs to root, so no program can have made it.
+func removeLostFound(root *os.File) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(fd(root), "lost+found", &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && st.Uid == 0 {
@@ -104,17 +104,18 @@ func tidy(root *os.File) error {
 	return os.NewSyscallError("lost+found", err)
 }
 
-// handOver is done when the session's shell has hung its mount in.
-func (m *volume) handOver() error {
-	err := m.theirs.Close()
-	m.theirs = nil
+// closeSessionMount closes the agent's handle of the session's mount, after the session's shell has mounted
+// it.
+func (m *volume) closeSessionMount() error {
+	err := m.sessionMount.Close()
+	m.sessionMount = nil
 	return err
 }
 
-// info tells how the volume is.
+// info describes the mounted volume.
 func (m *volume) info() (*api.MountedVolume, error) {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd(m.ours), &st); err != nil {
+	if err := unix.Fstatfs(fd(m.agentMount), &st); err != nil {
 		return nil, fmt.Errorf("statfs of volume %q: %w", m.name, err)
 	}
 	return &api.MountedVolume{

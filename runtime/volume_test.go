@@ -15,8 +15,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// The kernel's own answer for a file system that it has not, as it would be of ext4.
-func TestNoVolumesWithoutTheFileSystem(t *testing.T) {
+// The kernel's own answer for a file system that it does not have, as it would be for ext4.
+func TestVolumesNeedExt4(t *testing.T) {
 	testenv.NeedRoot(t)
 	all := newVolumes(Volumes{Dir: t.TempDir()}, "6.1.0", slog.New(slog.DiscardHandler))
 	_, err := all.openFS("nosuchfs")
@@ -31,16 +31,16 @@ func TestNoVolumesWithoutTheFileSystem(t *testing.T) {
 	}
 }
 
-// The kernel's own answer for a file system whose ids it cannot shift, as ext4's were before
-// Linux 5.12. Without the shift, files would belong to ids that the next cell has not.
-func TestNoVolumesWithoutShiftedIDs(t *testing.T) {
+// The kernel's own answer for a file system whose ids it cannot shift, as for ext4 before Linux
+// 5.12. Without the shift, files would belong to ids that the next cell does not have.
+func TestVolumesNeedIdmappedMounts(t *testing.T) {
 	testenv.NeedRoot(t)
 	all := newVolumes(Volumes{Dir: t.TempDir()}, "5.11.0", slog.New(slog.DiscardHandler))
 	var ids idMaps
 	defer func() { check(t, ids.Close()) }()
 	userns, err := ids.forImage(slotIDs(0))
 	check(t, err)
-	ctx, err := all.openFS("sysfs") // which no kernel lets shift
+	ctx, err := all.openFS("sysfs") // no kernel can shift its ids
 	check(t, err)
 	defer unix.Close(ctx)
 	check(t, unix.FsconfigCreate(ctx))
@@ -48,7 +48,7 @@ func TestNoVolumesWithoutShiftedIDs(t *testing.T) {
 	check(t, err)
 	hung := os.NewFile(uintptr(mount), "mount")
 	defer hung.Close()
-	err = all.shift(hung, userns)
+	err = all.idmap(hung, userns)
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeUnsupported {
 		t.Fatalf("%v; want code %s", err, api.CodeUnsupported)
@@ -60,8 +60,8 @@ func TestNoVolumesWithoutShiftedIDs(t *testing.T) {
 	}
 }
 
-// A session that comes to a volume while the only other one leaves has that volume, not
-// the one that is attached next (another key's, or nobody's).
+// A session that starts to use a volume while its only other user leaves gets that volume, and not
+// the one that is attached next (another key's, or none).
 func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	testenv.NeedRoot(t)
 	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
@@ -75,7 +75,7 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 		ask := api.SessionRequest{Volume: &api.VolumeRequest{Name: name, Size: api.VolumeSizeMin, Shared: true}}
 		m, err := all.mount(t.Context(), &sessionPlan{ask: ask}, name, Caller{}, userns)
 		check(t, err)
-		check(t, unix.Mkdirat(fd(m.ours), "of-"+name, 0o700))
+		check(t, unix.Mkdirat(fd(m.agentMount), "of-"+name, 0o700))
 		return m
 	}
 	leaves := mount("a")
@@ -86,20 +86,20 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	}
 	check(t, leaves.Close())
 	other := mount("b")
-	check(t, comes.hang(u.at.device, userns))
+	check(t, comes.mount(u.at.device, userns))
 	var st unix.Stat_t
-	if err := unix.Fstatat(fd(comes.ours), "of-a", &st, 0); err != nil {
+	if err := unix.Fstatat(fd(comes.agentMount), "of-a", &st, 0); err != nil {
 		t.Errorf("of-a is not there: %v", err)
 	}
-	if err := unix.Fstatat(fd(comes.ours), "of-b", &st, 0); err != unix.ENOENT {
+	if err := unix.Fstatat(fd(comes.agentMount), "of-b", &st, 0); err != unix.ENOENT {
 		t.Errorf("of-b: %v; want none", err)
 	}
 	check(t, comes.Close())
 	check(t, other.Close())
 }
 
-// Whoever comes for a volume waits for a session that ends, and for no other.
-func TestVolumeIsWaitedForWhileItsSessionEnds(t *testing.T) {
+// A new user of a volume waits for a session that is ending, and for no other.
+func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newVolumes(Volumes{}, "", slog.New(slog.DiscardHandler))
 		user := func(session string) *volume {
@@ -122,9 +122,9 @@ func TestVolumeIsWaitedForWhileItsSessionEnds(t *testing.T) {
 			}
 		}
 		refused("first")
-		first.leave()
+		first.markLeaving()
 		refused("stays")
-		stays.leave()
+		stays.markLeaving()
 		next, gone := make(chan error, 1), make(chan error, 1)
 		left, cancel := context.WithCancel(t.Context())
 		for came, ctx := range map[chan error]context.Context{next: t.Context(), gone: left} {
@@ -142,7 +142,7 @@ func TestVolumeIsWaitedForWhileItsSessionEnds(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-next:
-			t.Fatalf("it has the volume, or %v, beside one who leaves", err)
+			t.Fatalf("it has the volume, or %v, next to one who leaves", err)
 		default:
 		}
 		check(t, stays.Close())

@@ -14,44 +14,44 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Volumes says where volumes are kept, and how many bytes of them.
+// Volumes configures where volumes are kept, and how many bytes they may take.
 type Volumes struct {
-	Dir   string   // empty: there are none
-	Most  api.Size // of one; zero: api.VolumeSizeMax
-	Total api.Size // of all; zero: four times Most
+	Dir   string   // empty: no volumes
+	Most  api.Size // limit of one; zero: api.VolumeSizeMax
+	Total api.Size // limit of all; zero: four times Most
 }
 
-// The volumes of a host (adr 0010). Each is a file with an ext4 in it, which lies in
-// the directory of its owner and is attached to a loop device while sessions have it.
+// The volumes of a host (adr 0010). Each is a file that contains an ext4 file system. The file lies
+// in the directory of its owner and is attached to a loop device while sessions use it.
 type volumes struct {
 	Volumes
-	kernel string // release, for what it lacks
+	kernel string // release, for error messages about what it lacks
 	log    *slog.Logger
 
 	mu   sync.Mutex
 	used map[string]*usedVolume // guarded by mu; by path
 }
 
-// A usedVolume is one that sessions have, or that is being attached or let go.
+// A usedVolume is a volume that sessions use, or that is being attached or detached.
 type usedVolume struct {
-	at       *attachment // nil: it has no loop device yet
-	users    []*volume
-	changing chan struct{} // not nil: closed when it is attached or gone
-	other    error         // another agent has it, as who was to attach it found
+	at        *attachment // nil: it has no loop device yet
+	users     []*volume
+	changing  chan struct{} // not nil: being attached or detached; closed when that is done
+	lockError error         // another agent has the volume, as the user that was to attach it found
 }
 
-// A volume is one as a session has it: two mounts of its file system that hang
-// nowhere. theirs, which shows a cell's ids, is for the session's shell to hang in;
-// ours, which shows those on disk, is what we work on files with.
+// A volume is a session's use of one volume: two detached mounts of its file system. sessionMount,
+// which shows a cell's ids, is the one that the session's shell attaches. agentMount, which shows
+// the ids on disk, is the one through which the agent works on files.
 type volume struct {
-	all              *volumes
-	path, name       string
-	session          string // id
-	size             api.Size
-	readOnly, shared bool
-	alone            bool // to remove it
-	theirs, ours     *os.File
-	leaving          chan struct{} // guarded by all.mu; not nil: its session ends, and it is closed when it has left
+	all                      *volumes
+	path, name               string
+	session                  string // id of the session
+	size                     api.Size
+	readOnly, shared         bool
+	removing                 bool // used to remove the volume, not by a session
+	sessionMount, agentMount *os.File
+	left                     chan struct{} // guarded by all.mu; not nil: its session is ending; closed when the volume is released
 }
 
 func newVolumes(v Volumes, kernel string, log *slog.Logger) *volumes {
@@ -60,7 +60,7 @@ func newVolumes(v Volumes, kernel string, log *slog.Logger) *volumes {
 	return &volumes{Volumes: v, kernel: kernel, log: log, used: map[string]*usedVolume{}}
 }
 
-// ceiling is the most that they may take up together, in bytes; zero: there are none.
+// ceiling is the limit of all volumes together, in bytes; zero: there are no volumes.
 func (all *volumes) ceiling() int64 {
 	if all.Dir == "" {
 		return 0
@@ -73,14 +73,14 @@ func (all *volumes) check(ask *api.VolumeRequest) error {
 	switch {
 	case ask == nil:
 	case all.Dir == "":
-		return api.Refuse(api.CodeUnsupported, "this agent keeps no volumes: have the operator name a directory with brigd --volumes")
+		return api.Refuse(api.CodeUnsupported, "volumes are disabled on this agent: have the operator name a directory with brigd --volumes")
 	case ask.Size > all.Most:
 		return api.Refuse(api.CodeAboveCeiling, "volume.size is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-volume)", ask.Size, all.Most)
 	}
 	return nil
 }
 
-// mount gives a session the volume that it asks for, made if there is none yet. userns
+// mount gives a session the volume that it requests, and makes it if it does not exist yet. userns
 // shifts the ids on disk into the session's.
 func (all *volumes) mount(ctx context.Context, p *sessionPlan, session string, owner Caller, userns *os.File) (_ *volume, err error) {
 	name, ask := p.ask.VolumeName(), p.ask.Volume
@@ -102,27 +102,27 @@ func (all *volumes) mount(ctx context.Context, p *sessionPlan, session string, o
 		at, aerr := all.attach(ctx, path, name, ask)
 		if aerr == nil {
 			u.at = at
-			aerr = m.hang(at.device, userns)
+			aerr = m.mount(at.device, userns)
 		}
 		if err = aerr; err == nil && !m.readOnly {
-			err = tidy(m.ours)
+			err = removeLostFound(m.agentMount)
 		}
 		all.attached(u, err)
 	} else {
-		err = m.hang(u.at.device, userns)
+		err = m.mount(u.at.device, userns)
 	}
 	if err != nil {
 		return nil, err
 	}
 	m.size = u.at.size
 	if ask.Size != 0 && roundVolume(ask.Size) != u.at.size {
-		return nil, api.Refuse(api.CodeConflict, "volume %q is there already and has %s, not %s: leave the size out, or remove the volume first", name, u.at.size, ask.Size)
+		return nil, api.Refuse(api.CodeConflict, "volume %q exists already and has %s, not %s: leave the size out, or remove the volume first", name, u.at.size, ask.Size)
 	}
 	return m, nil
 }
 
-// join notes a user, who waits for those that leave. first is true for one who has to
-// attach the volume, and then say so with attached.
+// join registers a user of a volume and waits for users that are leaving. first is true for the one
+// that must attach the volume and then report that with attached.
 func (all *volumes) join(ctx context.Context, m *volume) (u *usedVolume, first bool, err error) {
 	for {
 		all.mu.Lock()
@@ -154,16 +154,17 @@ func (all *volumes) join(ctx context.Context, m *volume) (u *usedVolume, first b
 			return nil, false, ctx.Err()
 		}
 		all.mu.Lock()
-		err = u.other
+		err = u.lockError
 		all.mu.Unlock()
 		if err != nil {
-			return nil, false, err // not each in turn shall find out
+			return nil, false, err // all waiting users get this error, instead of trying one after the other
 		}
 	}
 }
 
-// admits is the rule: one writes, unless all who do agreed to share. Who is in the way
-// and leaves is no reason to refuse: leaves is closed when he has.
+// admits implements the rule: only one user may write, unless all writers agreed to share. A user
+// that conflicts but is leaving is no reason to refuse: leaves is then a channel that is closed
+// when that user has left.
 func (u *usedVolume) admits(m *volume) (leaves <-chan struct{}, err error) {
 	if m.readOnly {
 		return nil, nil
@@ -171,32 +172,32 @@ func (u *usedVolume) admits(m *volume) (leaves <-chan struct{}, err error) {
 	for _, other := range u.users {
 		var e *api.Error
 		switch {
-		case m.alone:
+		case m.removing:
 			e = api.Refuse(api.CodeConflict, "session %s has volume %q: end it first", other.session, m.name)
 		case !other.readOnly && !(m.shared && other.shared):
-			e = api.Refuse(api.CodeConflict, "session %s writes to volume %q: end it, ask to read only, or make both sessions with volume.shared (--volume-shared)", other.session, m.name)
+			e = api.Refuse(api.CodeConflict, "session %s writes to volume %q: end it, request read-only access, or make both sessions with volume.shared (--volume-shared)", other.session, m.name)
 		default:
 			continue
 		}
-		if other.leaving == nil {
+		if other.left == nil {
 			e.Session = other.session
 			return nil, e
 		}
-		leaves = other.leaving
+		leaves = other.left
 	}
 	return leaves, nil
 }
 
-// leave tells that the session ends: its successor waits for the volume from now on.
-func (m *volume) leave() {
+// markLeaving marks the session as ending: a successor waits for the volume from now on.
+func (m *volume) markLeaving() {
 	m.all.mu.Lock()
 	defer m.all.mu.Unlock()
-	m.leaving = make(chan struct{})
+	m.left = make(chan struct{})
 }
 
-// free refuses a session whose volume another one has, before anything is made for it.
-// What it allows, join may still refuse.
-func (all *volumes) free(p *sessionPlan, owner Caller) error {
+// checkFree refuses a session whose volume another one uses, before anything is made for it. A session
+// that checkFree allows may still be refused by join.
+func (all *volumes) checkFree(p *sessionPlan, owner Caller) error {
 	path, err := all.path(owner.UID, p.ask.VolumeName())
 	if err != nil {
 		return err
@@ -211,8 +212,8 @@ func (all *volumes) free(p *sessionPlan, owner Caller) error {
 	return err
 }
 
-// attached ends the changing that join began. Others may join; of a volume that was
-// not attached the one user, who is left, lets go.
+// attached finishes the attachment that join began. On success others may join. On failure the one
+// user, which is still registered, must detach.
 func (all *volumes) attached(u *usedVolume, err error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -222,15 +223,15 @@ func (all *volumes) attached(u *usedVolume, err error) {
 		close(u.changing)
 		u.changing = nil
 	case errors.As(err, &e) && e.Code == api.CodeConflict:
-		u.other = err
+		u.lockError = err
 	}
 }
 
-// Close ends a session's use of its volume. When it was the last, nothing of the
-// volume but its file is left on the host when this returns.
+// Close ends a session's use of its volume. If it was the last user, nothing of the volume except
+// its file is left on the host when Close returns.
 func (m *volume) Close() error {
 	var err error
-	for _, f := range []*os.File{m.theirs, m.ours} {
+	for _, f := range []*os.File{m.sessionMount, m.agentMount} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
@@ -239,8 +240,8 @@ func (m *volume) Close() error {
 	all.mu.Lock()
 	u := all.used[m.path]
 	u.users = slices.DeleteFunc(u.users, func(other *volume) bool { return other == m })
-	if m.leaving != nil {
-		defer close(m.leaving) // when letGo has closed changing, or none is
+	if m.left != nil {
+		defer close(m.left) // after detach has closed changing, or if there is no such channel
 	}
 	if len(u.users) > 0 {
 		all.mu.Unlock()
@@ -250,15 +251,15 @@ func (m *volume) Close() error {
 		u.changing = make(chan struct{})
 	}
 	all.mu.Unlock()
-	return errors.Join(err, all.letGo(m.path, u))
+	return errors.Join(err, all.detach(m.path, u))
 }
 
-// letGo waits until the kernel has written a volume out and let go of it, if it was
-// ours to write.
-func (all *volumes) letGo(path string, u *usedVolume) (err error) {
+// detach waits until the kernel has written a volume out and released its loop device, if this agent
+// had attached it.
+func (all *volumes) detach(path string, u *usedVolume) (err error) {
 	if u.at != nil {
 		err = u.at.loop.Close()
-		if ferr := untilFree(path, letGoTime); ferr != nil {
+		if ferr := waitUnlocked(path, detachTimeout); ferr != nil {
 			err = errors.Join(err, fmt.Errorf("volume %s is still attached: %w", path, ferr))
 		}
 	}
@@ -269,7 +270,7 @@ func (all *volumes) letGo(path string, u *usedVolume) (err error) {
 	return err
 }
 
-// list tells of an owner's volumes.
+// list describes an owner's volumes.
 func (all *volumes) list(c Caller) ([]api.Volume, error) {
 	out := []api.Volume{}
 	found, err := all.files(c.UID)
@@ -281,7 +282,7 @@ func (all *volumes) list(c Caller) ([]api.Volume, error) {
 	for _, f := range found {
 		if u := all.used[f.path]; u != nil {
 			for _, m := range u.users {
-				if !m.alone {
+				if !m.removing {
 					f.Sessions = append(f.Sessions, m.session)
 				}
 			}
@@ -292,35 +293,35 @@ func (all *volumes) list(c Caller) ([]api.Volume, error) {
 	return out, nil
 }
 
-// remove removes a volume that nobody has.
+// remove removes a volume that no session uses.
 func (all *volumes) remove(ctx context.Context, c Caller, name string) error {
 	path, err := all.path(c.UID, name)
 	if err != nil {
 		return err
 	}
-	m := &volume{all: all, path: path, name: name, alone: true}
+	m := &volume{all: all, path: path, name: name, removing: true}
 	if _, _, err := all.join(ctx, m); err != nil {
 		return err
 	}
 	return errors.Join(unlinkVolume(path, name), m.Close())
 }
 
-// Volumes lists the caller's.
+// Volumes lists the caller's volumes.
 func (h *Host) Volumes(c Caller) ([]api.Volume, error) {
 	all, err := h.volumes.list(c)
 	if err != nil {
-		return nil, h.told(err, "")
+		return nil, h.toAPIError(err, "")
 	}
 	return all, nil
 }
 
-// RemoveVolume removes one of the caller's, with all that is in it.
+// RemoveVolume removes one of the caller's volumes, with its content.
 func (h *Host) RemoveVolume(ctx context.Context, name string, c Caller) error {
 	if err := api.VolumeName(name); err != nil {
 		return err
 	}
 	if err := h.volumes.remove(ctx, c, name); err != nil {
-		return h.told(err, "")
+		return h.toAPIError(err, "")
 	}
 	return nil
 }

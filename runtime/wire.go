@@ -40,16 +40,16 @@ const (
 	spawnVolume   = 8
 )
 
-// A Step is a step of cellinit, a shell or the ladder that failed.
+// A Step is a step of cellinit, of a shell or of the run steps that failed.
 type Step string
 
-// cellSteps names what wire.h numbers.
+// cellSteps names the steps that wire.h numbers.
 var cellSteps = [...]Step{
 	"none", "decode", "keyring", "privilege", "filter", "clone", "scratch", "volume", "proc", "stdio",
 	"rlimit", "affinity", "identity", "cgroup", "last-filter", "exec",
 }
 
-// A StepError says which step inside the cell gave way.
+// A StepError names the step inside the cell that failed.
 type StepError struct {
 	Step Step
 	Err  error // a unix.Errno
@@ -100,8 +100,7 @@ type wireReply struct {
 
 const wireReplySize = 64
 
-// encode lays a wire struct out; the structs hold fixed-size fields only, so it
-// cannot fail.
+// encode serializes a wire struct. The structs have fixed-size fields only, so it cannot fail.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
@@ -110,8 +109,8 @@ func encode(v any) []byte {
 	return b.Bytes()
 }
 
-// decodeReply reads what cellinit or a shell sent. A failure it reports is a
-// *StepError. A reply that is not of the kind wanted is a bug of ours.
+// decodeReply reads a message of cellinit or of a shell. A failure that it reports is a *StepError.
+// A reply of another kind than wanted is a bug of brig.
 func decodeReply(b []byte, want uint32) (wireReply, error) {
 	le := binary.LittleEndian
 	if len(b) != wireReplySize {
@@ -132,7 +131,7 @@ func decodeReply(b []byte, want uint32) (wireReply, error) {
 	return r, nil
 }
 
-// encodeStart lays out the one message a shell waits for.
+// encodeStart serializes the one message that a shell waits for.
 func encodeStart(argv, env []string, rlimits []wireLimit, affinity [16]uint64) ([]byte, error) {
 	size := 0
 	for _, words := range [][]string{argv, env} {
@@ -168,9 +167,9 @@ func encodeStart(argv, env []string, rlimits []wireLimit, affinity [16]uint64) (
 	return b, nil
 }
 
-// monotonic reads the clock that cellinit's stamps come from. Go's own reading of
-// it is a call into the vDSO, and ClockGettime a system call; so the one is counted
-// from a single reading of the other.
+// monotonic reads the clock of cellinit's time stamps. Go's own reading of that clock is a call
+// into the vDSO, and ClockGettime a system call: so the time is counted by Go from a single
+// ClockGettime reading.
 func monotonic() time.Duration { return epoch.at + time.Since(epoch.when) }
 
 var epoch = func() (e struct {

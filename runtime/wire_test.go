@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Both sides of the wire are written by hand; the compiler says whether they agree.
+// Both sides of the wire are written by hand; the compiler checks that they agree.
 func TestWireSizes(t *testing.T) {
 	const program = `#include <stdio.h>
 #include "wire.h"

@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// topNumber ends the sweep of call numbers; the kernel's own stand below 500.
+// topNumber ends the sweep of call numbers; the kernel's own numbers are below 500.
 const topNumber = 1024
 
 // BoundaryCalls yields the calls on which a filter made from any of profiles
 // (which share an architecture) could differ from its model: every number from
-// 0 to 1023, some above, -1, x32 and foreign ones; and for every condition its value, each
-// neighbour of it by one bit, and garbage above bit 31 (SEC-03, SEC-08,
-// SEC-09). Parts of a profile that answer cellinit's code otherwise have each with
-// its mark too, and with what is near it.
+// 0 to 1023, some above, -1, x32 and foreign ones; and for every condition its value,
+// each value that differs from it in one bit, and garbage above bit 31 (SEC-03,
+// SEC-08, SEC-09). For parts of a profile that answer cellinit's code differently,
+// calls are also yielded with cellinit's mark and with values near it.
 func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		if len(profiles) == 0 {
 			return
 		}
-		arch := profiles[0].Arch.Or()
+		arch := profiles[0].Arch.OrNative()
 		native := arch.Audit()
 		for _, other := range []uint32{AMD64.Audit(), ARM64.Audit(), 0x40000003, 0x40000028, 0, ^uint32(0)} {
 			for nr := int32(-1); nr < topNumber && other != native; nr++ {
@@ -50,7 +50,7 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 				if !yield(Call{Nr: nr, Arch: native, Args: args}) {
 					return
 				}
-				for i, mark := range marks { // all of them for the first, then one each by turns
+				for i, mark := range marks { // all marks for the first arguments, then one each in rotation
 					if nth > 0 && i != nth%len(marks) {
 						continue
 					}
@@ -65,8 +65,8 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 	}
 }
 
-// sampleBudget bounds the combinations of one sweep, so that no profile can
-// make the agent compute for minutes. The tiers need a tenth.
+// sampleBudget limits the combinations of one sweep, so that no profile can
+// make the agent compute for minutes. The tiers need a tenth of it.
 const sampleBudget = 500_000
 
 func boundaryNumbers() []int32 {
@@ -81,9 +81,9 @@ func boundaryNumbers() []int32 {
 }
 
 // boundaryArgs yields every combination of interesting values of the registers
-// that the rules compare; the others hold garbage. Where that is more than
-// limit, it yields what each rule matches, with each register varied alone, and
-// a fixed sample of the combinations.
+// that the rules compare; the other registers hold garbage. If there are more
+// combinations than limit, it yields arguments that each rule matches, with one
+// register varied at a time, and a fixed sample of the combinations.
 func boundaryArgs(rules [][]ArgCond, limit int) iter.Seq[[6]uint64] {
 	conds := slices.Concat(rules...)
 	registers := map[uint]bool{}
@@ -160,8 +160,8 @@ func sampledArgs(rules [][]ArgCond, values [6][]uint64, limit int) iter.Seq[[6]u
 	}
 }
 
-// interesting returns the values worth trying in one register; flips adds every
-// neighbour by one bit, which three registers at once would make too many.
+// interesting returns the values worth trying in one register. flips adds every
+// value that differs in one bit, which would be too many with three registers.
 func interesting(conds []ArgCond, index uint, flips bool) []uint64 {
 	const garbage = 0xdeadbeef_cafef00d
 	var mine []ArgCond

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An Explanation says what a profile does with one call and why.
+// An Explanation says how a profile answers one call and why.
 type Explanation struct {
 	Name     string
 	Nr       int32 // on the profile's architecture; -1 where it lacks the call
@@ -14,8 +14,8 @@ type Explanation struct {
 	Fallback Rule // where no rule matches; its Why is set for the default too
 }
 
-// Explain returns what p says about the named call. The error names the call
-// that no table knows.
+// Explain explains how p answers the named call. It fails for a name that no table
+// has.
 func Explain(p Profile, name string) (Explanation, error) {
 	_, amd := Number(name, AMD64)
 	_, arm := Number(name, ARM64)
@@ -35,8 +35,8 @@ func Explain(p Profile, name string) (Explanation, error) {
 	return e, nil
 }
 
-// ExplainNumber is Explain for a call by its number, which may be newer than the
-// tables. The error is for numbers that no call of p's architecture has.
+// ExplainNumber is Explain for a call number, which may be newer than the tables. It
+// fails for a number that no call of p's architecture has.
 func ExplainNumber(p Profile, nr int32) (Explanation, error) {
 	m := NewModel(p)
 	if d := m.Decide(Call{Nr: nr, Arch: p.Arch.Audit()}); d.Rule == FromNewer {
@@ -45,7 +45,7 @@ func ExplainNumber(p Profile, nr int32) (Explanation, error) {
 	}
 	name := Name(nr, p.Arch)
 	if name == "" {
-		return Explanation{}, fmt.Errorf("explain system call %d: no call has this number on %s", nr, p.Arch.Or())
+		return Explanation{}, fmt.Errorf("explain system call %d: no call has this number on %s", nr, p.Arch.OrNative())
 	}
 	return Explain(p, name)
 }
@@ -85,7 +85,7 @@ func describe(conds []ArgCond) string {
 // A Change is one call that two profiles treat differently.
 type Change struct {
 	Name     string
-	From, To string // what each does, in words
+	From, To string // the answer of each, in words
 	Wider    bool   // b allows the call for some arguments, a for none
 }
 
@@ -115,8 +115,8 @@ func Diff(a, b Profile) []Change {
 	return out
 }
 
-// inWords returns what p does with a call as one line, and whether it allows
-// the call for some arguments.
+// inWords returns p's answers to a call as one line, and whether p allows the call
+// for some arguments.
 func inWords(p Profile, name string) (string, bool) {
 	var parts []string
 	open := false

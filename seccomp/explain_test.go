@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The golden files are what a reviewer reads when a tier changes.
+// A reviewer reads the golden files when a tier changes.
 func TestTiersInWords(t *testing.T) {
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
@@ -63,7 +63,7 @@ func TestExplain(t *testing.T) {
 	}
 	for nr, want := range map[int32]string{
 		250: "keyctl (number 250)\n  kill",
-		600: "syscall_600 (number 600)\n  errno ENOSYS       always: newer than the last call we know, ",
+		600: "syscall_600 (number 600)\n  errno ENOSYS       always: newer than the last known call, ",
 	} {
 		if e, err := ExplainNumber(p, nr); err != nil || !strings.HasPrefix(e.String(), want) {
 			t.Errorf("%d: %v, %v; want %q", nr, e, err, want)

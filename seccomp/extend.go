@@ -5,8 +5,8 @@ import "slices"
 // Extend returns base without the removed calls and with more rules after its
 // own. An added unconditional rule replaces base's rules for the call: the
 // unconditional one, and each conditional one that is not stricter, so that a
-// refusal holds whatever the arguments. What is stricter in base stays: a call
-// that must lose it is removed first and appended again.
+// refusal applies to all arguments. Stricter conditional rules of base stay: to drop
+// them, remove the call and append it again.
 func Extend(base Profile, remove []string, more []Rule) Profile {
 	out := Profile{Name: base.Name, Arch: base.Arch, Default: base.Default}
 	whole := map[string]Answer{} // the unconditional answers that are added
@@ -31,15 +31,15 @@ func Extend(base Profile, remove []string, more []Rule) Profile {
 	return out
 }
 
-// Stricter reports whether a forbids more than b, in the kernel's order of the actions of
-// several filters.
+// Stricter reports whether a forbids more than b, in the order in which the kernel ranks
+// the actions of several filters.
 func (a Action) Stricter(b Action) bool {
 	order := []Action{ActAllow, ActLog, ActCount, ActErrno, ActKill, ActKillProcess}
 	return slices.Index(order, a) > slices.Index(order, b)
 }
 
-// LintExtension is Lint of what Extend makes, and says also where an added rule
-// opens more of a call than base does, without saying so.
+// LintExtension is Lint of the result of Extend. In addition it warns where an added
+// rule opens more of a call than base does and the file does not make that explicit.
 func LintExtension(base Profile, remove []string, more []Rule) []Finding {
 	p := Extend(base, remove, more)
 	rest := Extend(base, remove, nil)
@@ -59,16 +59,16 @@ func LintExtension(base Profile, remove []string, more []Rule) []Finding {
 			switch {
 			case otherwise.Action.Open():
 			case conditional:
-				l.warn(first+i, "%s lets %s run with any arguments; the tier does so for some alone, and has %s for all others: give the rule args, or add remove: [%s] if that is meant", r.Action, n, otherwise.Answer, n)
+				l.warn(first+i, "%s lets %s run with any arguments; the tier does so only for some arguments, and answers all others with %s: give the rule args, or add remove: [%s] if you intend this", r.Action, n, otherwise.Answer, n)
 			case r.Action == ActLog:
-				l.warn(first+i, "log lets %s run, for which the tier has %s: log refuses nothing. Write %s, or allow if that is meant", n, otherwise.Answer, otherwise.Action)
+				l.warn(first+i, "log lets %s run, which the tier answers with %s: log refuses nothing. Write %s, or allow if you intend this", n, otherwise.Answer, otherwise.Action)
 			}
 		}
 	}
 	return l.found
 }
 
-// answeredBefore tells whether rules that are extended have an answer for a call.
+// answeredBefore reports whether the extended rules have an answer for a call.
 func (l *linter) answeredBefore(name string) bool {
 	return slices.Contains(namesOf(l.base), name)
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A rule without arguments that is stricter than the tier's forbids the call whole: the
-// tier's rules for some arguments do not stay above it.
+// A rule without arguments that is stricter than the tier's rules forbids the whole call:
+// the tier's rules for some arguments do not take precedence.
 func TestExtendForbidsACallWhole(t *testing.T) {
 	base := tier(t, "default")
 	base.Arch = AMD64
@@ -17,7 +17,7 @@ func TestExtendForbidsACallWhole(t *testing.T) {
 		name   string
 		remove []string
 		more   []Rule
-		want   [3]Answer // of a thread, a fork and a new user namespace
+		want   [3]Answer // to the clone of a thread, a fork and a new user namespace
 	}{
 		{"the tier", nil, nil, [3]Answer{Allow(), Allow(), Fail(EPERM)}},
 		{"kill", nil, []Rule{plain(Kill(), "x", "fork vfork clone clone3")}, [3]Answer{Kill(), Kill(), Kill()}},
@@ -39,8 +39,8 @@ func TestExtendForbidsACallWhole(t *testing.T) {
 	}
 }
 
-// No call that a rule without arguments forbids runs with any arguments, whatever tier is
-// extended.
+// A call that a rule without arguments forbids does not run with any arguments, whatever
+// tier is extended.
 func TestExtendForbidsEveryCall(t *testing.T) {
 	for _, name := range Tiers() {
 		base := tier(t, name)
@@ -53,7 +53,7 @@ func TestExtendForbidsEveryCall(t *testing.T) {
 	}
 }
 
-// What is stricter in the base than the rule without arguments stays.
+// Rules of the base that are stricter than the rule without arguments stay.
 func TestExtendKeepsStricterRules(t *testing.T) {
 	base := sound()
 	base.Rules = append(base.Rules, Rule{Names: calls("mount"), Args: []ArgCond{masked(3, 0xffffffff, 1)}, Answer: Kill(), Why: "x"})
@@ -72,7 +72,7 @@ func TestLintExtension(t *testing.T) {
 		name   string
 		remove []string
 		more   Rule
-		want   string // in the only finding about the added rule; empty: there is none
+		want   string // part of the only finding about the added rule; empty: no finding
 	}{
 		{"a refusal of a call that the tier allows", nil, plain(Kill(), "x", "clone"), ""},
 		{"a refusal that equals the default, of a call that the tier allows", nil, plain(Fail(EPERM), "x", "fork"), ""},
@@ -81,9 +81,9 @@ func TestLintExtension(t *testing.T) {
 		{"the same, of a call that is removed", []string{"fork"}, plain(Fail(EPERM), "x", "fork"), "fork: equal to the default"},
 		{"log of a call that the tier allows", nil, plain(log, "x", "fork"), ""},
 		{"log of a call that the tier allows for some arguments", nil, plain(log, "x", "clone"), "log lets clone run with any arguments"},
-		{"log of a call that the tier refuses", nil, plain(log, "x", "unshare"), "log lets unshare run, for which the tier has errno EPERM"},
+		{"log of a call that the tier refuses", nil, plain(log, "x", "unshare"), "log lets unshare run, which the tier answers with errno EPERM"},
 		{"log of a call that the tier does not name", nil, plain(log, "x", "personality"), "log lets personality run"},
-		{"allow for any arguments", nil, plain(Allow(), "x", "ioctl"), "allow lets ioctl run with any arguments; the tier does so for some alone, and has errno ENOTTY for all others: give the rule args, or add remove: [ioctl]"},
+		{"allow for any arguments", nil, plain(Allow(), "x", "ioctl"), "allow lets ioctl run with any arguments; the tier does so only for some arguments, and answers all others with errno ENOTTY: give the rule args, or add remove: [ioctl]"},
 		{"the same, meant", []string{"ioctl"}, plain(Allow(), "x", "ioctl"), ""},
 		{"allow of a call that the tier refuses", nil, plain(Allow(), "x", "unshare"), ""},
 		{"one argument more", nil, when("ioctl", "x", eq(1, 0x5402)), ""},

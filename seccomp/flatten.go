@@ -10,8 +10,8 @@ import (
 // An Op compares one argument in a flat rule.
 type Op string
 
-// The comparisons of flat rules, which libraries know. NotEqual appears only
-// where Flatten made it: files cannot ask for it.
+// The comparisons of flat rules, which libraries support. NotEqual is made by Flatten
+// only: files cannot contain it.
 const (
 	Equal       Op = "=="
 	NotEqual    Op = "!="
@@ -29,7 +29,7 @@ type Cond struct {
 // A FlatRule answers one call by number. Flat rules need no order: no two with
 // different answers match the same arguments, and none equals the default. The
 // one exception is a call compared by Equal on one argument only, with a single
-// NotEqual behind the equals for everything else.
+// NotEqual after the equals for all other values.
 type FlatRule struct {
 	Nr    int32
 	Name  string
@@ -38,26 +38,27 @@ type FlatRule struct {
 }
 
 // ErrTooComplex is returned for a profile whose rules on one call cannot be made
-// exclusive in a shape that libseccomp compiles in bounded time. Its time to
+// exclusive in a form that libseccomp compiles in bounded time. Its time to
 // add a rule doubles with each masked one on several registers; and two or three
 // masked or not-equal rules that compare different sets of registers made
-// libseccomp 2.5.4 run for ever (FuzzCompile), which in the agent nobody could
-// stop.
+// libseccomp 2.5.4 run for ever (FuzzCompile), which nothing could stop in the
+// agent.
 var ErrTooComplex = errors.New("rules are too complex")
 
-// Bounds of the exclusive rules of one call: of all, and of those with masks
-// or not-equals where they compare more than one register; and of the conditions of a whole
-// profile (2,400 took libseccomp 20 s). The tiers need 24, 3 and 130.
+// Limits: of the exclusive rules of one call (maxPieces); of those with masks or
+// not-equals that compare more than one register (maxOther, maxUnequal); and of the
+// conditions of a whole profile (maxConditions; 2,400 took libseccomp 20 s). The tiers
+// need 24, 3 and 130.
 const (
 	maxPieces     = 200
 	maxOther      = 16
-	maxUnequal    = 8 // where a not-equal is among them: 16 took libseccomp 2.5.4 over 30 s
+	maxUnequal    = 8 // maxOther if one is a not-equal: 16 took libseccomp 2.5.4 over 30 s
 	maxConditions = 500
 )
 
-// Flatten returns p as exclusive rules for libraries that know neither order
-// nor a fallback per call, which is libseccomp and everything above it. Its
-// result means what p means for every argument.
+// Flatten returns p as exclusive rules for libraries that have neither an order of
+// rules nor a fallback per call: libseccomp and everything above it. The result is
+// equivalent to p for all arguments.
 func Flatten(p Profile) ([]FlatRule, error) {
 	var out []FlatRule
 	conditions := 0
@@ -89,8 +90,8 @@ func (f FlatRule) equal(g FlatRule) bool {
 	return f.Nr == g.Nr && f.Answer == g.Answer && slices.Equal(f.Conds, g.Conds)
 }
 
-// flattenCall makes the rules of one call exclusive: each is what it matches
-// and no earlier rule of another answer does.
+// flattenCall makes the rules of one call exclusive: each result matches what its rule
+// matches and no earlier rule with another answer matches.
 func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 	ordered := precedence(rules)
 	if len(ordered) > 0 && len(ordered[0].Args) == 0 {
@@ -122,8 +123,8 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 				out = append(out, f)
 				continue
 			}
-			if c.unsayable() > 1 {
-				return nil, ErrTooComplex // spread would square its 64 cubes a value
+			if c.inexpressible() > 1 {
+				return nil, ErrTooComplex // spread would make 64 cubes per value for each register, multiplied
 			}
 			for _, part := range c.spread() {
 				conds, _ := part.conds()
@@ -137,10 +138,10 @@ func flattenCall(rules []Rule, def Answer) ([]FlatRule, error) {
 	return out, nil
 }
 
-// tractable reports whether libseccomp is known to compile the rules of one
-// call in bounded time: all conditions are Equal, or those of all but one, which has masks; or
-// all rules compare one and the same register, or all compare the same registers and few by
-// other means.
+// tractable reports whether libseccomp is known to compile the rules of one call in
+// bounded time: if all conditions are Equal, or all but those of one rule, which has
+// masks; if all rules compare one and the same register; or if all compare the same
+// registers and only a few use other comparisons than Equal.
 func tractable(flat []FlatRule) bool {
 	other, most, same := 0, maxOther, true
 	for _, f := range flat {
@@ -155,9 +156,9 @@ func tractable(flat []FlatRule) bool {
 	return other == 0 || other == 1 && most == maxOther || same && (len(flat[0].Conds) == 1 || other <= most)
 }
 
-// precedence orders the rules of one call as Profile documents and drops what
-// follows an unconditional rule, and an allow rule whose arguments would be allowed
-// without it.
+// precedence orders the rules of one call as documented at Profile. It drops
+// unconditional rules after the first, and allow rules whose arguments would be allowed
+// without them.
 func precedence(rules []Rule) []Rule {
 	var allow, other, plain []Rule
 	for _, r := range rules {
@@ -181,11 +182,11 @@ func precedence(rules []Rule) []Rule {
 	return ordered
 }
 
-// lastOfChain says "none of these values" as a not-equal on the smallest of
+// lastOfChain expresses "none of these values" as a not-equal on the smallest of
 // them. libseccomp compares the equals of one argument in descending order and
-// merges the not-equal into the last, so the chain ends in the answer. That is
-// how libseccomp 2.5 and 2.6 behave, not what they promise: Compile therefore
-// runs what came out against the model.
+// merges the not-equal into the last, so the chain ends in the answer. libseccomp
+// 2.5 and 2.6 behave so but do not guarantee it: Compile therefore compares the
+// result with the model.
 func lastOfChain(earlier []Rule, c cube, a, def Answer) (FlatRule, bool) {
 	var index uint
 	least := ^uint64(0)
@@ -207,8 +208,8 @@ func lastOfChain(earlier []Rule, c cube, a, def Answer) (FlatRule, bool) {
 	return FlatRule{Conds: []Cond{{Index: index, Op: NotEqual, Value: least}}, Answer: a}, true
 }
 
-// A cube is a set of arguments: per register the bits that are fixed, and whole
-// values that are left out.
+// A cube is a set of arguments: for each register the bits that are fixed, and whole
+// values that are excluded.
 type cube [6]fixed
 
 type fixed struct {
@@ -224,7 +225,7 @@ func cubeOf(conds []ArgCond) cube {
 	return c
 }
 
-// subtractAll returns the pieces without what conds match.
+// subtractAll returns the pieces without the arguments that conds match.
 func subtractAll(pieces []cube, conds []ArgCond) []cube {
 	var out []cube
 	for _, c := range pieces {
@@ -233,9 +234,9 @@ func subtractAll(pieces []cube, conds []ArgCond) []cube {
 	return out
 }
 
-// subtract returns c without what conds match: c and not the first, or c and
-// not the second, and so on. The pieces may share arguments; their answer is
-// the same.
+// subtract returns c without the arguments that conds match: c and not the first
+// condition, or c and not the second, and so on. The pieces may overlap; their
+// answer is the same.
 func (c cube) subtract(conds []ArgCond) []cube {
 	var out []cube
 	for _, k := range conds {
@@ -264,7 +265,7 @@ func (c cube) subtract(conds []ArgCond) []cube {
 	return out
 }
 
-// fix returns c with one more bit fixed, and false when nothing is left.
+// fix returns c with one more bit fixed, and false if the result is empty.
 func (c cube) fix(index uint, bit, value uint64) (cube, bool) {
 	f := c[index]
 	g := fixed{mask: f.mask | bit, value: f.value | value}
@@ -277,7 +278,7 @@ func (c cube) fix(index uint, bit, value uint64) (cube, bool) {
 	return c, g.mask != ^uint64(0) || len(g.not) == 0
 }
 
-// conds returns c as the comparisons of one rule, if one rule can say it.
+// conds returns c as the comparisons of one rule, if one rule can express it.
 func (c cube) conds() ([]Cond, bool) {
 	var out []Cond
 	for i, f := range c {
@@ -296,8 +297,8 @@ func (c cube) conds() ([]Cond, bool) {
 	return out, true
 }
 
-// unsayable counts the registers whose left-out values no comparison can say.
-func (c cube) unsayable() int {
+// inexpressible counts the registers whose excluded values no comparison can express.
+func (c cube) inexpressible() int {
 	n := 0
 	for _, f := range c {
 		if len(f.not) > 1 || len(f.not) == 1 && f.mask != 0 {
@@ -307,8 +308,8 @@ func (c cube) unsayable() int {
 	return n
 }
 
-// spread writes the left-out values of c as fixed bits, from the top: up to 64
-// cubes for a value.
+// spread expresses the excluded values of c by fixed bits, from the top: up to 64
+// cubes for each value.
 func (c cube) spread() []cube {
 	for i, f := range c {
 		if len(f.not) == 0 || len(f.not) == 1 && f.mask == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp/seccomptest"
 )
 
-// Flatten must say what the profile says whatever libseccomp makes of it: flat
-// rules are exclusive, so their order cannot matter.
+// The result of Flatten must mean the same as the profile, however libseccomp orders it:
+// flat rules are exclusive, so their order does not matter.
 func TestFlatRulesAreExclusiveAndComplete(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	profiles := []seccomp.Profile{}
@@ -48,7 +48,7 @@ func checkFlat(t *testing.T, p seccomp.Profile) {
 	for c := range seccomp.BoundaryCalls(p) {
 		want := model.Decide(c)
 		if want.Rule == seccomp.FromArch || want.Rule == seccomp.FromNewer || want.Rule == seccomp.FromSetup {
-			continue // not said by rules
+			continue // not answered by rules
 		}
 		hits := map[seccomp.Answer]bool{}
 		for _, f := range flat[c.Nr] {
@@ -56,8 +56,8 @@ func checkFlat(t *testing.T, p seccomp.Profile) {
 				hits[f.Answer] = true
 			}
 		}
-		// A not-equal that closes a chain of equals matches the other
-		// values of the chain too; the equals come first there.
+		// A not-equal at the end of a chain of equals also matches the other
+		// values of the chain; there the equals come first.
 		if len(hits) == 2 && isChain(flat[c.Nr]) {
 			continue
 		}

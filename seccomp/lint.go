@@ -9,17 +9,17 @@ import (
 	"unicode"
 )
 
-// Bounds of a profile; the built-in tiers use a tenth.
+// Limits of a profile; the built-in tiers use a tenth.
 const (
 	maxRules = 1024
 	maxNames = 4096 // over all rules
 	maxText  = 400  // bytes of a name or a reason
 )
 
-// A Finding is one thing Lint has to say about a profile.
+// A Finding is one problem that Lint reports about a profile.
 type Finding struct {
 	Rule  int  // index in Profile.Rules, or -1 for the profile as a whole
-	Fatal bool // false: it works, and is probably not what was meant
+	Fatal bool // false: the rule works, but is probably not what the author meant
 	Text  string
 }
 
@@ -44,8 +44,8 @@ func Validate(p Profile) error {
 	return fmt.Errorf("check profile %.64q: %w", p.Name, errors.Join(errs...))
 }
 
-// Lint checks p for what cannot be compiled faithfully and for every trap that
-// filters are known to fall into. Each is a past bug of somebody's.
+// Lint checks p for rules that cannot be compiled faithfully and for all known
+// pitfalls of filters. Each of them was a real bug somewhere.
 func Lint(p Profile) []Finding {
 	l := &linter{p: p}
 	l.lint()
@@ -62,8 +62,8 @@ func (l *linter) lint() {
 		l.rule(i, r)
 	}
 	if !slices.ContainsFunc(l.found, func(f Finding) bool { return f.Fatal }) {
-		l.together()
-		l.starts()
+		l.checkInteractions()
+		l.checkStartable()
 		wide, last := Split(p)
 		for _, part := range []Profile{wide, last} {
 			if _, err := Flatten(part); err != nil {
@@ -75,7 +75,7 @@ func (l *linter) lint() {
 
 type linter struct {
 	p     Profile
-	base  Profile // what p extends, without the calls that are removed; else it has no rules
+	base  Profile // the profile that p extends, without the removed calls; no rules if p extends none
 	found []Finding
 }
 
@@ -150,18 +150,18 @@ func (l *linter) name(i int, r Rule, n string) {
 		// SEC-11: libcontainer only logs this.
 		l.fatal(i, "unknown system call %.64q", n)
 	case !here:
-		l.warn(i, "%s does not exist on %s; the rule has no effect on it", n, l.p.Arch.Or())
+		l.warn(i, "%s does not exist on %s; the rule has no effect on it", n, l.p.Arch.OrNative())
 	case r.Action == ActCount && !slices.Contains(lockCalls, n):
 		l.fatal(i, "count on %s: it is for fcntl with F_GETLK, F_SETLK and F_SETLKW, and for flock, whose locks the agent counts", n)
-	case r.Action.Open() && asksForOpenFileLocks(n, r.Args):
-		l.fatal(i, "fcntl with F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW or a lease: such locks are memory that no group is charged for, and belong to an open file, where nobody can count them. Programs do as well with F_SETLK, F_SETLKW or flock; without a rule they are refused")
+	case r.Action.Open() && onlyOpenFileLocks(n, r.Args):
+		l.fatal(i, "fcntl with F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW or a lease: such locks are memory that no group is charged for, and belong to an open file, where the agent cannot count them. Programs work equally well with F_SETLK, F_SETLKW or flock; without a rule these locks are refused")
 	case (r.Action == ActKill || r.Action == ActLog) && n == "write":
 		l.fatal(i, "%s on write: the run could not even report; use errno", r.Action)
 	}
 }
 
-// together checks what rules say about one call between them.
-func (l *linter) together() {
+// checkInteractions checks the rules of each call against one another.
+func (l *linter) checkInteractions() {
 	for _, name := range namesOf(l.p) {
 		var conds, plain []int
 		for i, r := range l.p.Rules {
@@ -175,7 +175,7 @@ func (l *linter) together() {
 		}
 		for _, i := range plain[min(len(plain), 1):] {
 			if l.p.Rules[i].Answer != l.p.Rules[plain[0]].Answer {
-				l.fatal(i, "%s has another unconditional answer already, in rule %d", name, plain[0])
+				l.fatal(i, "%s already has another unconditional answer, in rule %d", name, plain[0])
 			}
 		}
 		if len(plain) > 0 && l.p.Rules[plain[0]].Answer == l.p.Default && !l.answeredBefore(name) {
@@ -184,7 +184,7 @@ func (l *linter) together() {
 		for k, i := range conds {
 			for _, j := range conds[:k] {
 				if a, b := l.p.Rules[j], l.p.Rules[i]; a.Answer != b.Answer && overlap(a.Args, b.Args) {
-					l.fatal(i, "%s: rule %d answers some of the same arguments with %s; make them exclusive, or remove the call and write its rules anew", name, j, a.Answer)
+					l.fatal(i, "%s: rule %d answers some of the same arguments with %s; make them exclusive, or remove the call and write its rules again", name, j, a.Answer)
 				}
 			}
 		}
@@ -193,15 +193,15 @@ func (l *linter) together() {
 		for i, r := range l.p.Rules {
 			for _, n := range r.Names {
 				if r.Action == ActAllow && len(r.Args) == 0 && slices.Contains(refused.Names, n) && refused.Action == ActKill {
-					l.warn(i, "allows %s, which every tier kills for: %s", n, refused.Why)
+					l.warn(i, "allows %s, for which every tier kills the program: %s", n, refused.Why)
 				}
 			}
 		}
 	}
 }
 
-// starts checks that a program can begin and end under the profile.
-func (l *linter) starts() {
+// checkStartable checks that a program can start and exit under the profile.
+func (l *linter) checkStartable() {
 	m := NewModel(l.p)
 	free := func(name string) bool {
 		nr, ok := Number(name, l.p.Arch)
@@ -223,7 +223,7 @@ func (l *linter) starts() {
 			l.warn(-1, "%s is not allowed for all arguments: most programs cannot start", name)
 		}
 	}
-	// A loader opens its libraries for reading; flags of other openings may be refused.
+	// A loader opens its libraries for reading; other flags may be refused.
 	if nr, ok := Number("openat", l.p.Arch); ok && !m.Decide(Call{Nr: nr, Arch: l.p.Arch.Audit(), Args: [6]uint64{1<<64 - 100, 0, syscall.O_CLOEXEC}}).Action.Open() {
 		l.warn(-1, "openat is not allowed for reading: most programs cannot start")
 	}
@@ -274,7 +274,8 @@ func wrongAnswer(a Answer) string {
 	return fmt.Sprintf("unknown action %.32q; there are allow, errno, log, count and kill", a.Action)
 }
 
-// printable keeps terminal escapes out of everything we print from a profile.
+// printable reports whether s is short enough and free of terminal escapes: profiles'
+// names and reasons are printed.
 func printable(s string) bool {
 	return len(s) <= maxText && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

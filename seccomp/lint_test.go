@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// sound is a profile with nothing to complain about, to add one fault to.
+// sound returns a profile without findings, to which a test adds one fault.
 func sound() Profile {
 	return Profile{Name: "sound", Arch: AMD64, Default: Fail(EPERM), Rules: []Rule{
 		plain(Allow(), "a program's life", "execve exit_group read write close mmap munmap mprotect brk openat set_tid_address rt_sigreturn"),
@@ -128,9 +128,9 @@ func TestSplitNeedsNoListenerInTheLastPart(t *testing.T) {
 	}
 }
 
-// Whatever a profile refuses, in log mode it is told and refused by neither part; what
-// cellinit needs is allowed to it alone.
-func TestLogModeTellsEveryRefusal(t *testing.T) {
+// In log mode every call that a profile refuses is notified and refused by neither part;
+// the calls that cellinit needs are allowed to cellinit only.
+func TestLogModeNotifiesEveryRefusal(t *testing.T) {
 	bare := Profile{Name: "bare", Arch: AMD64, Default: Fail(EPERM), Rules: []Rule{plain(Allow(), "a program's life", "execve exit_group")}}
 	killing := bare
 	killing.Default = Kill()
@@ -138,13 +138,13 @@ func TestLogModeTellsEveryRefusal(t *testing.T) {
 		p.Arch = AMD64
 		wide, last := Split(LogMode(p))
 		plain, w, l := NewModel(p), NewModel(wide), NewModel(last)
-		told := 0
+		refusals := 0
 		for c := range BoundaryCalls(p) {
 			want := Kill()
 			if a := plain.Decide(c).Answer; a.Action == ActAllow || a.Action == ActLog {
 				want = a
 			} else {
-				told++
+				refusals++
 			}
 			if got := w.Decide(c); got.Answer != want {
 				t.Fatalf("%s: %+v gets %s; want %s", p.Name, c, got.Answer, want)
@@ -159,14 +159,14 @@ func TestLogModeTellsEveryRefusal(t *testing.T) {
 				t.Errorf("%s: cellinit's %s gets %s", p.Name, name, got.Answer)
 			}
 		}
-		if told == 0 {
+		if refusals == 0 {
 			t.Errorf("%s refuses nothing: the test is blind", p.Name)
 		}
 	}
 }
 
-// SEC-42. What the wide part opens to cellinit's code the last part takes from whoever
-// else passes the mark, whatever the other arguments.
+// SEC-42. The last part takes back what the wide part opens to cellinit's code from a
+// program that passes the mark, whatever the other arguments.
 func TestTheMarkOpensNothingToPrograms(t *testing.T) {
 	for _, name := range Tiers() {
 		p := tier(t, name)
@@ -218,7 +218,7 @@ func FuzzSimulateNeverPanics(f *testing.F) {
 	})
 }
 
-// What Combine says is the kernel's order of actions.
+// Combine follows the kernel's order of actions.
 func TestCombineTakesTheStricter(t *testing.T) {
 	order := []uint32{retKillProcess, retKillThread, retTrap, retErrno | 1, retNotify, retTrace, retLog, retAllow}
 	for i, strict := range order {

@@ -2,8 +2,8 @@ package seccomp
 
 import "fmt"
 
-// A Call is what the kernel shows to a filter and to a notify listener
-// (struct seccomp_data), but for the address it comes from, which no filter of ours reads.
+// A Call is what the kernel passes to a filter and to a notify listener (struct
+// seccomp_data), without the instruction pointer, which no filter of ours reads.
 type Call struct {
 	Nr   int32
 	Arch uint32 // AUDIT_ARCH token
@@ -23,12 +23,11 @@ const (
 	FromDefault = -1
 	FromArch    = -2 // a foreign architecture or an x32 number
 	FromNewer   = -3 // a number above the tables
-	FromSetup   = -4 // cellinit's own code, or in the last part any other
+	FromSetup   = -4 // cellinit's own code; in the last part all other code
 )
 
-// A Model answers calls as a profile says: the reference that every compiled
-// filter is compared with, and the agent's explanation of a denied call. It is
-// immutable.
+// A Model answers calls as a profile specifies. Every compiled filter is compared
+// with it, and the agent explains denied calls by it. It is immutable.
 type Model struct {
 	p       Profile
 	setup   map[int32]bool  // the calls of Profile.Setup
@@ -38,9 +37,9 @@ type Model struct {
 	newer   Decision
 }
 
-// NewModel resolves the names of p once, for many decisions.
+// NewModel makes a Model of p. It resolves the names once, for many decisions.
 func NewModel(p Profile) *Model {
-	arch := p.Arch.Or()
+	arch := p.Arch.OrNative()
 	m := &Model{
 		p: p, rules: map[int32][]int{}, setup: map[int32]bool{},
 		rest:    Decision{Answer: p.Default, Rule: FromDefault, Why: fmt.Sprintf("profile %s names no rule that matches, and its default is %s", p.Name, p.Default)},
@@ -69,16 +68,16 @@ func NewModel(p Profile) *Model {
 	return m
 }
 
-// Decide answers one call. For many calls keep a Model.
+// Decide answers one call. For many calls use a Model.
 func Decide(p Profile, c Call) Decision { return NewModel(p).Decide(c) }
 
 // Decide answers c in the order that Profile documents.
 func (m *Model) Decide(c Call) Decision {
-	arch := m.p.Arch.Or()
+	arch := m.p.Arch.OrNative()
 	native := c.Arch == arch.Audit()
 	switch opened := m.setup[c.Nr] && inSetup(c); {
 	case m.p.Default == Allow() && len(m.p.Setup) > 0 && !opened:
-		return Decision{Answer: Allow(), Name: Name(c.Nr, arch), Rule: FromSetup, Why: "left to the wide part"}
+		return Decision{Answer: Allow(), Name: Name(c.Nr, arch), Rule: FromSetup, Why: "decided by the wide part"}
 	case m.p.Default != Allow() && native && opened:
 		return Decision{Answer: Allow(), Name: Name(c.Nr, arch), Rule: FromSetup, Why: "cellinit's own call"}
 	}
@@ -99,23 +98,23 @@ func (m *Model) Decide(c Call) Decision {
 			}
 		case !matches(r.Args, c.Args):
 		case r.Action == ActAllow:
-			return m.by(i, name)
+			return m.byRule(i, name)
 		case answer < 0:
 			answer = i
 		}
 	}
 	switch {
 	case answer >= 0:
-		return m.by(answer, name)
+		return m.byRule(answer, name)
 	case fallback >= 0:
-		return m.by(fallback, name)
+		return m.byRule(fallback, name)
 	}
 	d := m.rest
 	d.Name = name
 	return d
 }
 
-func (m *Model) by(i int, name string) Decision {
+func (m *Model) byRule(i int, name string) Decision {
 	return Decision{Answer: m.p.Rules[i].Answer, Name: name, Rule: i, Why: m.p.Rules[i].Why}
 }
 

@@ -71,8 +71,8 @@ func TestForeignCallsAreKilledInEveryTier(t *testing.T) {
 	}
 }
 
-// What is above the tables is ENOSYS whatever a profile says of the rest, up to where
-// x32 begins. What is free below, and -1, get the default.
+// Numbers above the tables, up to the x32 numbers, get ENOSYS whatever the profile; in log
+// mode they are notified. Unassigned numbers below, and -1, get the default.
 func TestNewerCallsAreUnknownWhateverTheDefault(t *testing.T) {
 	for _, arch := range []Arch{AMD64, ARM64} {
 		for _, def := range []Answer{Fail(EPERM), Fail(ENOTTY), Kill(), {Action: ActLog}} {

@@ -30,20 +30,20 @@ type OCIArg struct {
 	Op       string `json:"op"`
 }
 
-// ExportOCI returns p for plain runtimes such as runc. Nobody listens for
-// notifications there, so kill becomes the kernel's own kill of the process.
+// ExportOCI returns p for plain runtimes such as runc. They have no notify
+// listener, so kill becomes the kernel's own kill of the process.
 //
-// The format names calls one by one, so what is newer than our tables is not in
-// it and is left to the runtime (SEC-12). libcontainer answers ENOSYS to numbers
-// above the highest one named, which is the newest of all for our tiers; others
-// give the default.
+// The format names calls one by one, so calls newer than our tables are not in it
+// and are left to the runtime (SEC-12). libcontainer answers ENOSYS to numbers
+// above the highest one named, which for our tiers is the newest in our tables; other
+// runtimes give the default.
 func ExportOCI(p Profile) (OCI, error) {
 	action, errno, err := ociAnswer(p.Default)
 	if err != nil {
 		return OCI{}, err
 	}
 	out := OCI{DefaultAction: action, DefaultErrnoRet: errno}
-	switch p.Arch.Or() {
+	switch p.Arch.OrNative() {
 	case AMD64:
 		out.Architectures = []string{"SCMP_ARCH_X86_64"}
 	case ARM64:
@@ -81,7 +81,7 @@ func (o OCI) JSON() ([]byte, error) {
 
 func ociAnswer(a Answer) (action string, errno *uint, err error) {
 	switch a.Action {
-	case ActAllow, ActCount: // nobody counts there
+	case ActAllow, ActCount: // other runtimes count nothing
 		return "SCMP_ACT_ALLOW", nil, nil
 	case ActErrno:
 		n := uint(a.Errno)

@@ -13,27 +13,27 @@ import (
 )
 
 // A Profile is a set of rules with a default: our data, from which filters are
-// made. It is an allow-list. The zero Arch is the native machine, and no other
-// architecture can be allowed beside it.
+// made. It is an allow-list. The zero Arch is the native architecture, and no other
+// architecture can be allowed in addition.
 //
 // Several rules may name one call. The answer to a call is, in this order:
 //  1. allow, if a conditional allow rule matches;
-//  2. the first conditional rule of another answer that matches;
+//  2. the first conditional rule with another answer that matches;
 //  3. the call's unconditional rule (at most one);
 //  4. the default.
 //
-// Where no rule can name a call, because its number is above the tables, the
-// answer is ENOSYS whatever the default.
+// If no rule can name a call, because its number is above the tables, the answer
+// is ENOSYS, whatever the default.
 type Profile struct {
 	Name    string `json:"name"`
 	Arch    Arch   `json:"arch,omitempty"`
 	Default Answer `json:"default"`
 	Rules   []Rule `json:"rules"`
 
-	// Of what is made of a profile only. Log: LogMode made it, so what is newer than
-	// the tables has the answer kill. Setup, in the parts of Split: the calls that
-	// cellinit's own code has another answer for, in the wide part allow; the last part
-	// answers these alone, and only there.
+	// These two are set only in profiles derived from another. Log: made by LogMode, so
+	// calls newer than the tables get the answer kill. Setup, in the parts of Split: the
+	// calls that get another answer if cellinit's own code makes them. The wide part
+	// allows them then; the last part answers only these calls, and only then.
 	Log   bool     `json:"-"`
 	Setup []string `json:"-"`
 }
@@ -43,7 +43,7 @@ type Rule struct {
 	Names []string  `json:"names"`
 	Args  []ArgCond `json:"args,omitempty"`
 	Answer
-	Why string `json:"why"` // never empty: a rule nobody can explain is removed by nobody
+	Why string `json:"why"` // never empty: nobody dares to remove a rule without a reason
 }
 
 // An ArgCond compares one 64-bit argument register: (arg & Mask) == Value. A
@@ -77,23 +77,23 @@ func (a Answer) String() string {
 	return string(a.Action)
 }
 
-// An Action is the kind of an answer, in the words of our profile files.
+// An Action is the kind of an answer, as named in our profile files.
 type Action string
 
 const (
 	ActAllow Action = "allow"
-	ActErrno Action = "errno" // the call fails; the program goes on
-	ActLog   Action = "log"   // the call runs and the kernel's audit log has it
+	ActErrno Action = "errno" // the call fails; the program continues
+	ActLog   Action = "log"   // the call runs and is recorded in the kernel's audit log
 	ActKill  Action = "kill"  // the call reaches the agent through the notify listener, which records it and kills
 
-	// ActCount is for calls that make locks of files, which are memory of the kernel's
-	// that no group is charged for: the call runs, and the agent counts it. It is
-	// refused with ENOLCK while the run holds as many locks as it may.
+	// ActCount is for calls that make file locks, which are kernel memory that is
+	// charged to no group: the call runs, and the agent counts it. It is refused with
+	// ENOLCK while the run holds its maximum number of locks.
 	ActCount Action = "count"
 
 	// ActKillProcess is the kernel's own kill (SIGSYS). Only Split and mode
-	// changes produce it; a profile that asks for it is refused, because
-	// nobody would learn which call it was.
+	// changes produce it; a profile that contains it is refused, because
+	// the agent would not learn which call it was.
 	ActKillProcess Action = "kill-process"
 )
 
@@ -103,10 +103,10 @@ func Kill() Answer        { return Answer{Action: ActKill} }
 func Count() Answer       { return Answer{Action: ActCount} }
 func Fail(e Errno) Answer { return Answer{Action: ActErrno, Errno: e} }
 
-// Notified reports whether the agent gives the answer, and not the kernel: so it can
-// name the call in the result. Refusals that say "this kernel has no such thing" are the
-// kernel's own to give: libraries try such calls first, often in every turn of a loop,
-// and do as well without.
+// Notified reports whether the agent gives the answer, and not the kernel: then the
+// agent can name the call in the result. Refusals that mean "this kernel has no such
+// feature" are given by the kernel: libraries try such calls first, often in every
+// iteration of a loop, and work as well without them.
 func (a Answer) Notified() bool {
 	switch a.Action {
 	case ActKill, ActCount:
@@ -117,8 +117,8 @@ func (a Answer) Notified() bool {
 	return false
 }
 
-// asked is the answer as the wide part has it, whose filter knows one notification.
-func (a Answer) asked() Answer {
+// inWidePart returns a as it is in the wide part, where kill stands for every notification.
+func (a Answer) inWidePart() Answer {
 	if a.Notified() {
 		return Kill()
 	}
@@ -142,7 +142,7 @@ const (
 	EAFNOSUPPORT Errno = 97
 )
 
-// maxErrno is the kernel's MAX_ERRNO; a larger value would be clamped to it.
+// maxErrno is the kernel's MAX_ERRNO, to which it clamps larger values.
 const maxErrno = 4095
 
 func (e Errno) String() string {
@@ -152,7 +152,7 @@ func (e Errno) String() string {
 	return strconv.Itoa(int(e))
 }
 
-// MarshalText writes the name, or the number when it has none.
+// MarshalText writes the name, or the number if there is no name.
 func (e Errno) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText reads a name such as ENOSYS, or a number from 1 to 4095.
@@ -176,8 +176,8 @@ func (e *Errno) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Decode reads the JSON form of a profile, strictly, and validates it: the
-// agent calls it on what a caller sent.
+// Decode reads the JSON form of a profile, strictly, and validates it. The agent
+// calls it on profiles that callers send.
 func Decode(data []byte) (Profile, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -191,13 +191,13 @@ func Decode(data []byte) (Profile, error) {
 	return p, Validate(p)
 }
 
-// Hash identifies what p does, in hexadecimal SHA-256: the same rules for the
-// same machine have the same hash whatever their names and reasons.
+// Hash identifies the effect of p, as SHA-256 in hexadecimal: the same rules for the
+// same architecture have the same hash, whatever the profile's name and the reasons.
 func Hash(p Profile) string {
 	bare := struct {
 		Profile
-		Newest int32 // what is above has an answer of its own
-	}{Profile{Arch: p.Arch.Or(), Default: p.Default}, Newest(p.Arch)}
+		Newest int32 // numbers above get a separate answer
+	}{Profile{Arch: p.Arch.OrNative(), Default: p.Default}, Newest(p.Arch)}
 	for _, r := range p.Rules {
 		bare.Rules = append(bare.Rules, Rule{Names: r.Names, Args: r.Args, Answer: r.Answer})
 	}

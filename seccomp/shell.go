@@ -2,11 +2,11 @@ package seccomp
 
 import "slices"
 
-// ShellCalls are what cellinit and the shells still do below the filter: take a run's
-// message, make its pid and mount namespace, move its mounts, set limits and ids, load
-// the last part, execve, reap. No profile can refuse them these: the wide part lets
-// cellinit's own code make them, whatever the profile says, and the last part takes
-// them back. An addition here costs two instructions in each part.
+// ShellCalls lists the calls that cellinit and the shells make under the wide filter: to
+// receive a run's message, make its pid and mount namespace, move its mounts, set limits
+// and ids, load the last part, execve and reap. No profile can refuse them: the wide part
+// lets cellinit's own code make them, whatever the profile says, and the last part takes
+// them back. Each call added here costs two instructions in each part.
 func ShellCalls() []string {
 	return calls("mount move_mount " + // a shell makes its mount table
 		"clone3 execve wait4 exit_group " + // cellinit makes shells, a shell makes the run
@@ -16,41 +16,42 @@ func ShellCalls() []string {
 		"chdir rt_sigaction rt_sigprocmask clock_gettime sched_setaffinity")
 }
 
-// SetupMark is what cellinit's own code passes as the sixth argument of its calls, of
-// which none has more than five: by it a filter knows them (runtime/cellinit/sys.h). Where
-// the code lies would tell too, but not on every kernel: user-mode Linux shows filters an
-// address of its own in place of the program's (arch/um, KSTK_EIP).
+// SetupMark is the value that cellinit's own code passes as the sixth argument of its
+// calls, none of which has more than five arguments. Filters recognise these calls by it
+// (runtime/cellinit/sys.h). The instruction pointer would identify the code too, but not
+// on every kernel: user-mode Linux shows filters its own address instead of the program's
+// (arch/um, KSTK_EIP).
 //
-// A program can pass it as well. It gains nothing by that: the last part, which every
-// program has, takes back what the wide one opens to it (SEC-42).
+// A program can pass the mark as well, but gains nothing: the last part, which applies to
+// every program, takes back what the wide part opens (SEC-42).
 const SetupMark = 0x6272_6967_a5e7_0c11
 
 // inSetup reports whether a call says that it is cellinit's.
 func inSetup(c Call) bool { return c.Args[5] == SetupMark }
 
-// Split divides the filter of p in two. The kernel asks both and takes the
+// Split divides the filter of p in two parts. The kernel runs both and takes the
 // stricter answer, which is p's for every call (TestPartsEqualProfile).
 //
 // The wide part is loaded once per cell by cellinit, with the notify listener,
 // and inherited. It is p, with ShellCalls opened to cellinit's own code, and with a
-// notification in place of every answer that is the agent's to give (Answer.Notified).
+// notification in place of every answer that the agent gives (Answer.Notified).
 //
 // The last part is loaded by the run just before execve. It answers ShellCalls that
 // have the mark, and leaves everything else to the wide part.
-// It never notifies, because the kernel keeps one listener per tree of filters; so a
-// call that p allows for some arguments only has EPERM there, and one that it kills
-// for ends the run with SIGSYS. In log mode it takes nothing back.
+// It never notifies, because the kernel keeps one listener per tree of filters. So a
+// marked call that p allows for some arguments only gets EPERM there, and one for which
+// p kills ends the run with SIGSYS. In log mode the last part takes nothing back.
 func Split(p Profile) (wide, last Profile) {
-	wide = Profile{Name: p.Name + "/wide", Arch: p.Arch, Default: p.Default.asked(), Log: p.Log}
+	wide = Profile{Name: p.Name + "/wide", Arch: p.Arch, Default: p.Default.inWidePart(), Log: p.Log}
 	last = Profile{Name: p.Name + "/last", Arch: p.Arch, Default: Allow()}
 	for _, r := range p.Rules {
-		r.Answer = r.Answer.asked()
+		r.Answer = r.Answer.inWidePart()
 		wide.Rules = append(wide.Rules, r)
 	}
 	for _, name := range ShellCalls() {
 		tier := rulesFor(p.Rules, name)
 		if len(tier) == 1 && len(tier[0].Args) == 0 && tier[0].Answer == Allow() {
-			continue // p is as permissive itself
+			continue // p allows the call itself
 		}
 		wide.Setup = append(wide.Setup, name)
 		if p.Log {
@@ -96,7 +97,7 @@ func fallback(p Profile, name string) Rule {
 }
 
 // LogMode returns p with every refusal turned into kill, which reaches the
-// agent, so that it can record the call and let it continue: those of ShellCalls too,
+// agent, so that it can record the call and let it continue. That includes ShellCalls,
 // when the program makes them, and numbers newer than the tables.
 func LogMode(p Profile) Profile {
 	out := Profile{Name: p.Name + "/log", Arch: p.Arch, Default: p.Default, Log: true}

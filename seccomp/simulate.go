@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// What a filter returns: an action in the upper half, data such as an error
-// number in the lower (include/uapi/linux/seccomp.h).
+// The return values of a filter: an action in the upper half, data such as an error
+// number in the lower half (include/uapi/linux/seccomp.h).
 const (
 	retKillProcess = 0x80000000
 	retKillThread  = 0x00000000
@@ -20,12 +20,12 @@ const (
 )
 
 // insnSize is the size of struct sock_filter: code u16, jt u8, jf u8, k u32,
-// in native order, which is little-endian on every architecture we carry.
+// in native byte order, which is little-endian on both of our architectures.
 const insnSize = 8
 
 // Simulate runs a compiled filter on one call as the kernel would, and returns
-// its raw answer and the number of instructions it took. It knows the classic
-// BPF that seccomp admits; anything else, and any filter that runs off its end,
+// its raw answer and the number of instructions executed. It supports the classic
+// BPF that seccomp admits. Anything else, and any filter that runs past its end,
 // is an error, as it is in the kernel.
 func Simulate(filter []byte, c Call) (ret uint32, steps int, err error) {
 	if len(filter) == 0 || len(filter)%insnSize != 0 {
@@ -171,7 +171,7 @@ func jump(code uint16, a, v uint32, jt, jf int) (int, error) {
 	return jf, nil
 }
 
-// AnswerOf reads a filter's raw answer. Kill-thread, trap and trace are errors:
+// AnswerOf decodes a filter's raw answer. Kill-thread, trap and trace are errors:
 // we never emit them, and kill-thread would leave the rest of a program running.
 func AnswerOf(ret uint32) (Answer, error) {
 	switch ret & 0xffff0000 {

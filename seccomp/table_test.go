@@ -16,9 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files and generated tables")
 
-// TestTablesEqualXSys keeps our own tables honest: the numbers come from
-// golang.org/x/sys, which takes them from the kernel's headers. With -update
-// the tables are written anew.
+// TestTablesEqualXSys checks our tables against golang.org/x/sys, which takes the
+// numbers from the kernel's headers. With -update it rewrites the tables.
 func TestTablesEqualXSys(t *testing.T) {
 	dir := xsys(t)
 	for _, arch := range []string{"amd64", "arm64"} {

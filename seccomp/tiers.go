@@ -9,7 +9,8 @@ import (
 // Tiers lists the names of the built-in profiles, strictest first.
 func Tiers() []string { return []string{"strict", "default", "managed", "compile"} }
 
-// About says in a line what a built-in profile is for; empty for any other name.
+// About describes the purpose of a built-in profile in one line; it is empty for any
+// other name.
 func About(tier string) string {
 	switch tier {
 	case "strict":
@@ -24,11 +25,11 @@ func About(tier string) string {
 	return ""
 }
 
-// Tier returns a built-in profile for the native architecture; About says what
-// each is for.
+// Tier returns a built-in profile for the native architecture; About describes
+// each.
 //
-// Names that only another architecture has are part of the data; there they
-// have no effect.
+// The data contains names that only another architecture has; here they have no
+// effect.
 func Tier(name string) (Profile, error) {
 	rules, err := tierRules(name)
 	if err != nil {
@@ -37,7 +38,8 @@ func Tier(name string) (Profile, error) {
 	return tierOf(name, rules), nil
 }
 
-// tierRules returns what a tier allows, and its answers beside that to the same calls.
+// tierRules returns a tier's allow rules, and its explicit answers to the same calls for
+// other arguments.
 func tierRules(name string) ([]Rule, error) {
 	switch name {
 	case "strict":
@@ -52,19 +54,19 @@ func tierRules(name string) ([]Rule, error) {
 	return nil, fmt.Errorf("find tier %q: no such tier; there are %s", name, strings.Join(Tiers(), ", "))
 }
 
-// tierOf makes a profile of what a tier allows.
+// tierOf makes a profile from a tier's rules.
 func tierOf(name string, rules []Rule) Profile {
-	return Profile{Name: name, Default: Fail(EPERM), Rules: append(rules, answersBeside(rules)...)}
+	return Profile{Name: name, Default: Fail(EPERM), Rules: append(rules, remainingAnswers(rules)...)}
 }
 
-// A Grant is one call that a profile allows, for the arguments that one of its
-// rules compares or, without any, for all.
+// A Grant is one call that a profile allows: for the arguments that one of its rules
+// admits or, if Args is empty, for all arguments.
 type Grant struct {
 	Call string
 	Args []ArgCond
 }
 
-// String writes g as the tools show it: the call, and its conditions in words.
+// String formats g as the tools show it: the call, and its conditions in words.
 func (g Grant) String() string {
 	if len(g.Args) == 0 {
 		return g.Call
@@ -72,7 +74,7 @@ func (g Grant) String() string {
 	return g.Call + " if " + describe(g.Args)
 }
 
-// Grants lists what p allows, in the order of its rules.
+// Grants lists the calls that p allows, in the order of its rules.
 func (p Profile) Grants() []Grant {
 	var out []Grant
 	for _, r := range p.Rules {
@@ -85,10 +87,10 @@ func (p Profile) Grants() []Grant {
 	return out
 }
 
-// TierWithout returns a built-in profile as it would be if it did not allow what is
-// taken: a call then has the answer that it has now for other arguments or, when it
-// is not allowed for any, the answer of tiers that do not allow it. To find out what
-// needs a grant, run programs under this.
+// TierWithout returns a built-in profile as it would be without the grants in taken. A
+// call of one then gets the answer that it now gets for other arguments or, if it is no
+// longer allowed for any, the answer of tiers that do not allow it. Run programs under
+// this profile to find out which of them need a grant.
 func TierWithout(name string, taken ...Grant) (Profile, error) {
 	rules, err := tierRules(name)
 	if err != nil {
@@ -110,7 +112,7 @@ func TierWithout(name string, taken ...Grant) (Profile, error) {
 	return tierOf(name+"/without", rules), nil
 }
 
-// Allows lists the calls that p allows, for some arguments at least, in the order of
+// Allows lists the calls that p allows, at least for some arguments, in the order of
 // their rules.
 func (p Profile) Allows() []string {
 	var names []string
@@ -122,9 +124,8 @@ func (p Profile) Allows() []string {
 	return names
 }
 
-// answersBeside returns the explicit answers for every call that rules leave
-// without one.
-func answersBeside(rules []Rule) []Rule {
+// remainingAnswers returns the explicit answers to all calls that no rule names.
+func remainingAnswers(rules []Rule) []Rule {
 	named := map[string]bool{}
 	for _, r := range rules {
 		for _, n := range r.Names {
@@ -141,7 +142,7 @@ func answersBeside(rules []Rule) []Rule {
 	return out
 }
 
-// calls splits a list of names, so that rules read like the manual.
+// calls splits a list of names.
 func calls(list string) []string { return strings.Fields(list) }
 
 // eq and masked build conditions.
@@ -150,7 +151,7 @@ func masked(arg uint, mask, value uint64) ArgCond {
 	return ArgCond{Index: arg, Mask: mask, Value: value}
 }
 
-// anyOf makes one allow rule per value of an argument.
+// anyOf makes one allow rule for each value of an argument.
 func anyOf(names string, arg uint, why string, values ...uint64) []Rule {
 	var out []Rule
 	for _, v := range values {

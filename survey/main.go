@@ -1,5 +1,5 @@
-// Command survey measures what each language brig brings costs: its image, the
-// time of the least program and of compiling it, and the least memory it runs in.
+// Command survey measures the cost of each language that comes with brig: its image, the
+// time of the smallest program and of its compilation, and the least memory it runs in.
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 func main() {
 	var own ownagent.Options
 	own.Register(pflag.CommandLine)
-	write := pflag.String("write", "", "Markdown `FILE` whose table of languages is replaced")
-	only := pflag.StringSlice("only", nil, "measure these `LANGUAGES` alone")
+	write := pflag.String("write", "", "replace the table of languages in this Markdown `FILE`")
+	only := pflag.StringSlice("only", nil, "measure only these `LANGUAGES`")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-// survey measures every language with an agent of its own, and leaves nothing
-// behind but images that were missing.
+// survey measures every language with a separate agent. It leaves nothing behind except
+// images that were missing.
 func survey(ctx context.Context, own ownagent.Options, only []string, write string) (err error) {
 	dir, err := os.MkdirTemp("/var/tmp", "brig-survey-")
 	if err != nil {
@@ -45,10 +45,10 @@ func survey(ctx context.Context, own ownagent.Options, only []string, write stri
 	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
 		return err
 	}
-	if err := own.Settle(ctx, dir); err != nil {
+	if err := own.EnsureImage(ctx, dir); err != nil {
 		return err
 	}
-	agent, err := ownagent.Start(ctx, own, dir, "--slots", "1", "--max-wall", most.String(), "--max-cpu", most.String())
+	agent, err := ownagent.Start(ctx, own, dir, "--slots", "1", "--max-wall", timeLimit.String(), "--max-cpu", timeLimit.String())
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func survey(ctx context.Context, own ownagent.Options, only []string, write stri
 			}
 		}
 		row, err := measure(ctx, agent.Client, l)
-		if err != nil { // the others are worth their figures all the same
+		if err != nil { // go on with the other languages
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", l.Name, err))
 			continue
 		}
@@ -89,13 +89,13 @@ func survey(ctx context.Context, own ownagent.Options, only []string, write stri
 	return errors.Join(failed, err)
 }
 
-// The lines between which the document holds the table.
+// The lines around the table in the document.
 const (
 	begin = "<!-- measured: written by make languages WRITE=1 -->"
 	end   = "<!-- end of measured -->"
 )
 
-// build makes an image that is missing and stores it with the agent.
+// build builds a missing image and stores it with the agent.
 func build(ctx context.Context, bin, socket, image string) error {
 	fmt.Fprintf(os.Stderr, "survey: building image %s\n", image)
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "brig"), "rootfs", "build", image, "--socket", socket)

@@ -13,26 +13,26 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// How often things are measured.
+// The number of measurements of each kind.
 const (
-	starts   = 21
-	compiles = 3
+	startRuns   = 21
+	compileRuns = 3
 )
 
-// most is how long anything may take.
-const most = api.Duration(2 * time.Minute)
+// timeLimit is the time limit of every measurement.
+const timeLimit = api.Duration(2 * time.Minute)
 
-// measure makes a language's row of the table.
+// measure returns a language's row of the table.
 func measure(ctx context.Context, c *client.Client, l api.Language) (string, error) {
-	source, err := hello(l.Name)
+	source, err := helloSource(l.Name)
 	if err != nil {
 		return "", err
 	}
 	run := api.Run{Language: l.Name, Source: source, Collect: api.Collect{None: true}}
-	if l.CompileTier != "" { // a machine that others load is no reason to give up
-		run.CompileLimits = api.Limits{Wall: most, CPU: most}
+	if l.CompileTier != "" { // generous limits: the machine may be loaded by others
+		run.CompileLimits = api.Limits{Wall: timeLimit, CPU: timeLimit}
 	}
-	size, err := unpacked(ctx, c, l.Image)
+	size, err := imageSize(ctx, c, l.Image)
 	if err != nil {
 		return "", err
 	}
@@ -56,9 +56,9 @@ func measure(ctx context.Context, c *client.Client, l api.Language) (string, err
 		size>>20, compile, float64(start.Microseconds())/1e3, least/api.MiB), nil
 }
 
-// hello is the program of a language that only says so; that of a full variant is
-// its language's.
-func hello(language string) ([]byte, error) {
+// helloSource returns the hello program of a language. A full variant has the program of its
+// language.
+func helloSource(language string) ([]byte, error) {
 	pattern := filepath.Join("e2e", "testdata", "languages", strings.TrimSuffix(language, "-full"), "hello.*")
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) != 1 {
@@ -67,7 +67,7 @@ func hello(language string) ([]byte, error) {
 	return os.ReadFile(found[0])
 }
 
-func unpacked(ctx context.Context, c *client.Client, image string) (int64, error) {
+func imageSize(ctx context.Context, c *client.Client, image string) (int64, error) {
 	all, err := c.Images(ctx)
 	if err != nil {
 		return 0, err
@@ -80,43 +80,43 @@ func unpacked(ctx context.Context, c *client.Client, image string) (int64, error
 	return 0, fmt.Errorf("image %s is not stored", image)
 }
 
-// startUp is the median of the processor time from exec to exit, which says more
-// than the time that passes on a machine that others load.
+// startUp returns the median of the processor time from exec to exit, which is more
+// meaningful than elapsed time on a machine that others load.
 func startUp(ctx context.Context, c *client.Client, run api.Run) (time.Duration, error) {
 	var took []int64
-	for range starts {
-		res, err := good(ctx, c, run)
+	for range startRuns {
+		res, err := runOK(ctx, c, run)
 		if err != nil {
 			return 0, err
 		}
 		took = append(took, *res.Usage.CPU.Value)
 	}
-	return middle(took), nil
+	return median(took), nil
 }
 
-// compileTime is the same of compiling what no cache has.
+// compileTime returns the median processor time of compiling an uncached program.
 func compileTime(ctx context.Context, c *client.Client, run api.Run) (time.Duration, error) {
 	var took []int64
-	for i := range compiles {
+	for i := range compileRuns {
 		fresh := run
 		fresh.Files = []api.File{{Name: "fresh", Content: fmt.Appendf(nil, "%d %d", time.Now().UnixNano(), i)}}
-		res, err := good(ctx, c, fresh)
+		res, err := runOK(ctx, c, fresh)
 		if err != nil {
 			return 0, err
 		}
 		if res.Compile == nil || res.Compile.Cached {
-			return 0, fmt.Errorf("nothing was compiled")
+			return 0, fmt.Errorf("the run compiled nothing, or used the cache")
 		}
 		took = append(took, *res.Compile.Usage.CPU.Value)
 	}
-	return middle(took), nil
+	return median(took), nil
 }
 
-// leastMemory finds the least limit, to a MiB, under which the program still ends
-// well three times.
+// leastMemory finds the smallest limit, to a MiB, under which the program succeeds three
+// times.
 func leastMemory(ctx context.Context, c *client.Client, run api.Run) (api.Size, error) {
 	run.Limits.Wall = api.Duration(20 * time.Second)
-	low, high := 3*api.MiB, api.GiB // less than any limit may be, and enough
+	low, high := 3*api.MiB, api.GiB // below the smallest allowed limit, and more than enough
 	for high-low > api.MiB {
 		run.Limits.Memory = (low + (high-low)/2) / api.MiB * api.MiB
 		enough := true
@@ -136,20 +136,20 @@ func leastMemory(ctx context.Context, c *client.Client, run api.Run) (api.Size, 
 	return high, nil
 }
 
-// good carries out a run that must end well.
-func good(ctx context.Context, c *client.Client, run api.Run) (api.Result, error) {
+// runOK executes a run that must succeed.
+func runOK(ctx context.Context, c *client.Client, run api.Run) (api.Result, error) {
 	res, err := c.Run(ctx, run)
 	switch {
 	case err != nil:
 	case res.Verdict != api.OK:
 		err = fmt.Errorf("verdict %s, limits %v: %.500s%.500s", res.Verdict, res.LimitsHit, res.Stdout, res.Stderr)
 	case res.Usage.CPU.Value == nil || res.Compile != nil && res.Compile.Usage.CPU.Value == nil:
-		err = fmt.Errorf("processor time is unknown here: %s", res.Usage.CPU.Source)
+		err = fmt.Errorf("processor time is not available on this host: %s", res.Usage.CPU.Source)
 	}
 	return res, err
 }
 
-func middle(took []int64) time.Duration {
+func median(took []int64) time.Duration {
 	slices.Sort(took)
 	return time.Duration(took[len(took)/2])
 }

@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// nothing compares a program that ends at once with the same outside.
-func (t *tool) nothing(ctx context.Context) error {
+// emptyProgram compares a program that ends immediately with the same program outside the
+// sandbox.
+func (t *tool) emptyProgram(ctx context.Context) error {
 	n := 300 / t.scale
 	bareCPU, _, err := t.bare(ctx, "-", n, "burn", "work", "0")
 	if err != nil {
 		return err
 	}
-	// Each peak from a group of its own: the kernel charges 64 pages at a time, and
-	// what is left of them would hide the next one's.
+	// Each peak is measured in a separate group: the kernel charges 64 pages at a time,
+	// and the unused rest of them would hide pages of the next program.
 	var bareMemory []time.Duration
 	for range n / 10 {
 		group, remove, err := memoryGroup()
@@ -36,7 +37,7 @@ func (t *tool) nothing(ctx context.Context) error {
 	}
 	var cpu, memory []time.Duration
 	for range n {
-		res, _, err := t.known(ctx, t.program("burn", "work", "0"))
+		res, _, err := t.runKnown(ctx, t.program("burn", "work", "0"))
 		if err != nil {
 			return err
 		}
@@ -44,16 +45,17 @@ func (t *tool) nothing(ctx context.Context) error {
 		memory = append(memory, time.Duration(*res.Usage.Memory.Value))
 	}
 	in, out := quantile(cpu, .5), quantile(bareCPU, .5)
-	t.report.row("processor time of a program that ends at once, beside bare", "within 0.3 ms", fmt.Sprintf("%.3f ms, bare %.3f ms", ms(in), ms(out)), math.Abs(ms(in-out)) <= 0.3)
+	t.report.row("processor time of a program that exits immediately, compared with bare", "within 0.3 ms", fmt.Sprintf("%.3f ms, bare %.3f ms", ms(in), ms(out)), math.Abs(ms(in-out)) <= 0.3)
 	inM, outM := quantile(memory, .5), quantile(bareMemory, .5)
 	const MiB = 1 << 20
-	t.report.row("memory of it, beside bare in a group", "within 1 MiB", fmt.Sprintf("%.2f MiB, bare %.2f MiB", float64(inM)/MiB, float64(outM)/MiB), math.Abs(float64(inM-outM)) <= MiB)
+	t.report.row("memory of the same program, compared with bare in a group", "within 1 MiB", fmt.Sprintf("%.2f MiB, bare %.2f MiB", float64(inM)/MiB, float64(outM)/MiB), math.Abs(float64(inM-outM)) <= MiB)
 	return nil
 }
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// bare runs a program outside and gives its processor times, and peaks in bytes.
+// bare runs a program outside the sandbox and returns its processor times, and its memory
+// peaks in bytes.
 func (t *tool) bare(ctx context.Context, group string, count int, name string, args ...string) (cpu, memory []time.Duration, err error) {
 	argv := append([]string{group, fmt.Sprint(count), filepath.Join(t.dir, name)}, args...)
 	cmd := exec.CommandContext(ctx, filepath.Join(t.dir, "bare"), argv...)
@@ -72,7 +74,7 @@ func (t *tool) bare(ctx context.Context, group string, count int, name string, a
 	return cpu, memory, nil
 }
 
-// memoryGroup makes a group below our own where memory is counted.
+// memoryGroup makes a group with memory accounting below our own group.
 func memoryGroup() (dir string, remove func(), err error) {
 	table, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -96,5 +98,5 @@ func memoryGroup() (dir string, remove func(), err error) {
 		}
 		os.Remove(dir)
 	}
-	return "", nil, errors.New("no memory group can be made below our own: run it in a group of its own")
+	return "", nil, errors.New("no memory group can be made below the group of this process: run the tool in its own control group")
 }

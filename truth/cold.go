@@ -15,14 +15,14 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// cold compares the memory of each language's programs while their image is in the page
-// cache and after it was thrown out: of the compiler, where there is one, and of the run.
+// cold compares the memory of each language's programs with their image in the page cache
+// and after its eviction: of the compiler, if there is one, and of the run.
 func (t *tool) cold(ctx context.Context) error {
 	languages, err := t.agent.Client.Languages(ctx)
 	if err != nil {
 		return err
 	}
-	unix.Sync() // what is still to be written is not thrown out
+	unix.Sync() // dirty pages are not evicted
 	measured := 0
 	for _, l := range languages {
 		if !l.Stored {
@@ -45,7 +45,7 @@ func (t *tool) cold(ctx context.Context) error {
 		}
 	}
 	if measured == 0 {
-		return fmt.Errorf("no image of a language is stored: name a store that has some with --store")
+		return fmt.Errorf("no image of a language is stored: use --store to name a store with images")
 	}
 	return nil
 }
@@ -56,9 +56,8 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 	if err != nil {
 		return err
 	}
-	// A file that no run had before has each of them compile: it is part of the key under
-	// which artifacts are kept.
-	figures := func(evicted bool, i int) (run, compile int64, err error) {
+	// A new file makes each run compile: input files are part of the artifact cache's key.
+	measure := func(evicted bool, i int) (run, compile int64, err error) {
 		if evicted {
 			if err := t.evict(l.Image); err != nil {
 				return 0, 0, err
@@ -78,12 +77,12 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 		return *res.Usage.Memory.Value, compile, nil
 	}
 	var warm, cold, warmCompile, coldCompile []int64
-	if _, _, err := figures(false, -1); err != nil { // the first has the page cache of the compiler's own files to fill
+	if _, _, err := measure(false, -1); err != nil { // the first fills the page cache with the compiler's own files
 		return err
 	}
 	for i := range n {
 		for _, evicted := range []bool{false, true} {
-			run, compile, err := figures(evicted, i)
+			run, compile, err := measure(evicted, i)
 			if err != nil {
 				return err
 			}
@@ -95,27 +94,27 @@ func (t *tool) coldProgram(ctx context.Context, l api.Language, what, file strin
 		}
 	}
 	row := func(stage string, warm, cold []int64) {
-		got, low, high := middle(cold), float64(slices.Min(warm)), float64(slices.Max(warm))
-		off, ok := near(got, min(max(got, low), high), 0.02, MiB)
-		t.report.row(fmt.Sprintf("memory, %s, %s of %s, median of %d with the image evicted beside the range of %[4]d with it not", l.Name, stage, what, n), "within 2 % or 1 MiB",
+		got, low, high := median(cold), float64(slices.Min(warm)), float64(slices.Max(warm))
+		off, ok := withinTolerance(got, min(max(got, low), high), 0.02, MiB)
+		t.report.row(fmt.Sprintf("memory, %s, %s of %s, median of %d with the image evicted, compared with the range of %[4]d without eviction", l.Name, stage, what, n), "within 2 % or 1 MiB",
 			fmt.Sprintf("%+.2f MiB from %.1f to %.1f", off/MiB, low/MiB, high/MiB), ok)
 	}
-	if middle(warmCompile) > 0 {
+	if median(warmCompile) > 0 {
 		row("compile stage", warmCompile, coldCompile)
 	}
 	row("run", warm, cold)
 	return nil
 }
 
-// middle is the median.
-func middle(v []int64) float64 {
+// median is the median.
+func median(v []int64) float64 {
 	s := slices.Sorted(slices.Values(v))
 	return float64(s[len(s)/2])
 }
 
-// evict has the kernel throw the files of an image out of the page cache.
+// evict makes the kernel evict the files of an image from the page cache.
 func (t *tool) evict(image string) error {
-	tree, err := t.agent.TreeOf(image)
+	tree, err := t.agent.ImageDir(image)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// kills measures how far beyond its limit a program is ended.
+// kills measures by how much a program exceeds its limit before it is ended.
 func (t *tool) kills(ctx context.Context) error {
 	var wall, death, cpu []time.Duration
 	const limit = api.Duration(50 * time.Millisecond)
@@ -42,21 +42,21 @@ func (t *tool) kills(ctx context.Context) error {
 		}
 		t.report.row(fmt.Sprintf("%s, %d kills", what, len(v)), target, fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", ms(quantile(v, .5)), ms(p99)), most == 0 || p99 <= most)
 	}
-	row("wall limit to SIGKILL sent", wall, 5*time.Millisecond)
-	row("processor time used beyond the cpu limit, the kill's own included", cpu, 5*time.Millisecond)
-	row("SIGKILL sent to answered with an empty group", death, 0)
+	row("from the wall limit to SIGKILL", wall, 5*time.Millisecond)
+	row("processor time beyond the cpu limit, including that of the kill", cpu, 5*time.Millisecond)
+	row("from SIGKILL to the answer, with an empty group", death, 0)
 	return nil
 }
 
-// loaded does the figures again, and verdicts close to their limits, while two
-// burners a processor compete.
-func (t *tool) loaded(ctx context.Context) error {
+// underLoad repeats the measurements of processor time, memory and output, and checks verdicts
+// close to their limits, while two burners per processor compete.
+func (t *tool) underLoad(ctx context.Context) error {
 	stop, err := t.overload(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := t.figures(ctx, "2x overload"); err != nil {
+	if err := t.measurements(ctx, "2x overload"); err != nil {
 		return err
 	}
 	const cpu, memory = 100 * time.Millisecond, 32 * api.MiB
@@ -65,10 +65,10 @@ func (t *tool) loaded(ctx context.Context) error {
 		run  api.Run
 		want api.Verdict
 	}{
-		{"0.9 of the cpu limit (90 ms and its start, of 100)", limited(t.program("burn", "threads1", "90"), api.Limits{CPU: api.Duration(cpu)}), api.OK},
-		{"1.1 of the cpu limit (110 ms and its start, of 100)", limited(t.program("burn", "threads1", "110"), api.Limits{CPU: api.Duration(cpu)}), api.CPULimit},
-		{"0.9 of the memory limit (28 MiB and itself, of 32)", limited(t.program("alloc", "heap", "28"), api.Limits{Memory: memory}), api.OK},
-		{"1.1 of the memory limit (35 MiB and itself, of 32)", limited(t.program("alloc", "heap", "35"), api.Limits{Memory: memory}), api.MemoryLimit},
+		{"0.9 of the cpu limit (90 ms plus its start, of 100)", limited(t.program("burn", "threads1", "90"), api.Limits{CPU: api.Duration(cpu)}), api.OK},
+		{"1.1 of the cpu limit (110 ms plus its start, of 100)", limited(t.program("burn", "threads1", "110"), api.Limits{CPU: api.Duration(cpu)}), api.CPULimit},
+		{"0.9 of the memory limit (28 MiB plus its own memory, of 32)", limited(t.program("alloc", "heap", "28"), api.Limits{Memory: memory}), api.OK},
+		{"1.1 of the memory limit (35 MiB plus its own memory, of 32)", limited(t.program("alloc", "heap", "35"), api.Limits{Memory: memory}), api.MemoryLimit},
 	} {
 		flips, n, err := t.flips(ctx, c.run, c.want, 500/t.scale)
 		if err != nil {
@@ -84,7 +84,7 @@ func limited(r api.Run, l api.Limits) api.Run {
 	return r
 }
 
-// flips counts the runs whose verdict is not the one wanted, two clients at a time.
+// flips counts the runs with another verdict than want, with two concurrent clients.
 func (t *tool) flips(ctx context.Context, r api.Run, want api.Verdict, n int) (flips, ran int, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -1,5 +1,5 @@
-// Command truth shows how true brig's figures and verdicts are: programs that know
-// what they use, run in the sandbox, beside what brig reports of them.
+// Command truth checks the accuracy of brig's measurements and verdicts: it runs programs
+// that know what they use in the sandbox, and compares with what brig reports.
 package main
 
 import (
@@ -22,8 +22,8 @@ import (
 func main() {
 	var own ownagent.Options
 	own.Register(pflag.CommandLine)
-	quick := pflag.Bool("quick", false, "a tenth of everything, to see that it works")
-	only := pflag.String("only", "", "measure the parts with this `WORD` in their names, and write nothing")
+	quick := pflag.Bool("quick", false, "make a tenth of the measurements, to check that the tool works")
+	only := pflag.String("only", "", "measure only the parts with this `WORD` in their names, and write no report")
 	write := pflag.String("write", "", "Markdown `FILE` to write the report to")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
@@ -44,7 +44,7 @@ type tool struct {
 	agent  *ownagent.Agent
 	image  string
 	dir    string
-	scale  int                 // what counts are divided by
+	scale  int                 // divisor of all counts
 	progs  map[string]api.File // by name, static
 	report report
 }
@@ -68,10 +68,10 @@ func run(ctx context.Context, own ownagent.Options, quick bool, only, write stri
 			return 0, err
 		}
 	}
-	if err := own.Settle(ctx, dir); err != nil {
+	if err := own.EnsureImage(ctx, dir); err != nil {
 		return 0, err
 	}
-	// Room for the files of every image: what it costs to have less is not measured here.
+	// Enough memory for the files of every image: the cost of having less is not measured here.
 	if t.agent, err = ownagent.Start(ctx, own, dir, "--image-memory", "8G"); err != nil {
 		return 0, err
 	}
@@ -80,17 +80,17 @@ func run(ctx context.Context, own ownagent.Options, quick bool, only, write stri
 	if err != nil {
 		return 0, err
 	}
-	t.report.head(h)
+	t.report.setHeader(h)
 	for _, part := range []struct {
 		name string
 		do   func(context.Context) error
 	}{
-		{"figures, idle", func(ctx context.Context) error { return t.figures(ctx, "idle") }},
-		{"cost of a program that ends at once", t.nothing},
+		{"measurements, idle", func(ctx context.Context) error { return t.measurements(ctx, "idle") }},
+		{"cost of a program that exits immediately", t.emptyProgram},
 		{"kills", t.kills},
 		{"spread", t.spread},
-		{"figures and verdicts under load", t.loaded},
-		{"images thrown out of the page cache", t.cold},
+		{"measurements and verdicts under load", t.underLoad},
+		{"images evicted from the page cache", t.cold},
 	} {
 		if !strings.Contains(part.name, only) {
 			continue
@@ -122,12 +122,12 @@ func (t *tool) build(ctx context.Context, name string) error {
 	return nil
 }
 
-// program is a run of one of the programs.
+// program returns a run of one of the programs.
 func (t *tool) program(name string, args ...string) api.Run {
 	return api.Run{Image: t.image, Files: []api.File{t.progs[name]}, Argv: append([]string{"./" + name}, args...), Collect: api.Collect{None: true}}
 }
 
-// run carries out one, waiting for a free slot.
+// run executes r. It retries until a slot is free.
 func (t *tool) run(ctx context.Context, r api.Run) (api.Result, error) {
 	for {
 		res, err := t.agent.Client.Run(ctx, r)

@@ -7,15 +7,15 @@ import (
 	goruntime "runtime"
 )
 
-// overload starts two burners a processor, outside the sandbox, and returns what
-// ends them.
+// overload starts two burners per processor, outside the sandbox, and returns a function
+// that ends them.
 func (t *tool) overload(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all []*exec.Cmd
 	stop = func() {
 		cancel()
 		for _, c := range all {
-			_ = c.Wait() // killed: that is how they end
+			_ = c.Wait() // always an error: they are killed
 		}
 	}
 	for range 2 * goruntime.NumCPU() {

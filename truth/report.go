@@ -12,25 +12,25 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A report is what was measured, as rows of Markdown.
+// A report holds the measurements, as rows of Markdown.
 type report struct {
 	intro string
 	rows  []string
 	bad   int
 }
 
-func (r *report) head(h api.Health) {
+func (r *report) setHeader(h api.Health) {
 	r.intro = fmt.Sprintf("Linux %s, cgroups %s, %d processors, %d slots, brig %s.", h.Kernel, h.CgroupMode, goruntime.NumCPU(), h.Slots, h.Version)
 }
 
-// row notes a measurement, and whether it meets its target.
+// row adds a measurement, and whether it meets its target.
 func (r *report) row(what, target, measured string, met bool) {
 	outcome := "met"
 	switch {
 	case !met:
 		outcome = "missed"
 		r.bad++
-	case target == "-": // told, not judged
+	case target == "-": // reported without a target
 		outcome = ""
 	}
 	row := fmt.Sprintf("| %s | %s | %s | %s |", what, target, measured, outcome)
@@ -38,12 +38,12 @@ func (r *report) row(what, target, measured string, met bool) {
 	r.rows = append(r.rows, row)
 }
 
-// notes say what the figures hold that is not the program's.
+// notes explain which part of the measurements is not caused by the program.
 const notes = `
-A program that ends at once is charged what the run itself does between joining its groups
-and its program: its cgroup namespace, its ids, the last part of the filter, execve below
-both parts. It is the same for every run, some 0.3 ms here, and is not taken off the figure,
-because nobody could say of a given run how much of it there was.
+A program that exits immediately is also charged for the work of the run itself between
+joining its groups and the program: its cgroup namespace, its ids, the last part of the
+filter, and execve under both parts of the filter. It is the same for every run, some 0.3 ms
+here, and is not subtracted, because its share of a given run is unknown.
 `
 
 func (r *report) text() string {
@@ -55,13 +55,13 @@ func (r *report) print() (missed int) {
 	return r.bad
 }
 
-const doc = `# Truth
+const doc = `# Accuracy of measurements and verdicts
 
-Written by ` + "`sudo make truth WRITE=1`" + `, never by hand. Programs that know what they use
-(truth/c) run in the sandbox; this is what brig says of them beside the truth. Deviations
-are the worst of the runs of a row unless it says otherwise; "2x overload" means two
-burners a processor outside brig meanwhile; "evicted" means that every file of the image
-was thrown out of the page cache before the run, as far as the kernel does.
+Written by ` + "`sudo make truth WRITE=1`" + `; do not edit. Programs that know what they use (truth/c)
+run in the sandbox; the table compares brig's measurements with the known values. Deviations
+are the worst of the runs of a row unless stated otherwise; "2x overload" means two burners
+per processor outside brig at the same time; "evicted" means that every file of the image
+was evicted from the page cache before the run, as far as the kernel does it.
 
 `
 
@@ -69,9 +69,9 @@ func (r *report) write(name string) error {
 	return os.WriteFile(name, []byte(doc+r.text()), 0o644)
 }
 
-// near says how far got is from want, and whether that is within a share of want or
+// withinTolerance returns the difference of got and want, and whether it is within a share of want or
 // an absolute distance.
-func near(got, want float64, share, most float64) (off float64, ok bool) {
+func withinTolerance(got, want float64, share, most float64) (off float64, ok bool) {
 	off = got - want
 	return off, math.Abs(off) <= max(share*want, most)
 }

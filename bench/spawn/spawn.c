@@ -1,8 +1,8 @@
 // The plain cost of a program: posix_spawn and waitpid in a loop, nothing else.
 // usage: spawn ROOT BOX CPUS COUNT GAP_US PROGRAM [ARG...]; prints one latency in
-// nanoseconds a line. ROOT is chrooted into, so that the very files of the image are
-// run; BOX, unless -, is what it has at /box, in a mount namespace of our own; CPUS is
-// "one" or "all": how many processors programs may use.
+// nanoseconds per line. It chroots into ROOT, so that the same files of the image are
+// run; BOX, unless -, is mounted at /box, in a separate mount namespace; CPUS is
+// "one" or "all": how many processors the programs may use.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	posix_spawn_file_actions_t quiet; // what they print is not ours
+	posix_spawn_file_actions_t quiet; // keeps the programs' output out of ours
 	posix_spawn_file_actions_init(&quiet);
 	if (strcmp(argv[2], "-") != 0)
 		posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);

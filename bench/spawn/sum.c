@@ -1,4 +1,4 @@
-// A small program: adds up the numbers to the one it is given, and writes the sum.
+// A small program: adds up the numbers from 1 to its argument, and writes the sum.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@ import (
 
 func TestPythonClient(t *testing.T) {
 	python := testenv.NeedTool(t, "python3", "python3")
-	// go test keeps the outcome until a file that it saw opened changes.
+	// go test caches the result until a file that the test has opened changes.
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, ".py") {
 			_, err = os.ReadFile(name)

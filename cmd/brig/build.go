@@ -15,9 +15,9 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-func rootfsBuild(c *console, args []string) int {
+func rootfsBuild(c *cli, args []string) int {
 	f := c.flags("rootfs build", `
-Make an image by its recipe and store it. Known recipes: `+recipeNames()+`.
+Build an image from its recipe and store it. Known recipes: `+recipeNames()+`.
 
 Usage:
   brig rootfs build NAME [--out FILE]
@@ -27,8 +27,8 @@ Examples:
   sudo brig rootfs build python --out python.tar.zst   # only the archive`)
 	out := f.String("out", "", "write the archive to this `FILE` and store nothing")
 	recipe := f.String("recipe", "", "use the recipe in this `FILE` instead of brig's own")
-	mirror := f.String("mirror", "", "`URL` Debian packages come from (default: where this host's come from)")
-	verbose := f.BoolP("verbose", "v", false, "show what the tools say")
+	mirror := f.String("mirror", "", "`URL` of the Debian mirror (default: the mirror of this host)")
+	verbose := f.BoolP("verbose", "v", false, "show the output of the tools")
 	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	if code, done := c.parse(f, args); done {
@@ -72,19 +72,19 @@ func recipeNames() string {
 func findRecipe(name, file string) (rootfs.Recipe, error) {
 	if file == "" {
 		r, err := rootfs.FindRecipe(name)
-		if near := nearest(name, slices.Sorted(maps.Keys(rootfs.Recipes()))); err != nil && near != "" {
-			err = fmt.Errorf("%w%s", err, near)
+		if suggested := suggestion(name, slices.Sorted(maps.Keys(rootfs.Recipes()))); err != nil && suggested != "" {
+			err = fmt.Errorf("%w%s", err, suggested)
 		}
 		return r, err
 	}
-	text, err := readInput(file, mostText)
+	text, err := readInput(file, maxTextFile)
 	if err != nil {
 		return rootfs.Recipe{}, err
 	}
 	return rootfs.ParseRecipe(file, text)
 }
 
-// cacheDir is where downloads are kept; empty when there is no such place.
+// cacheDir is the directory for downloads; empty if there is none.
 func cacheDir() string {
 	if os.Geteuid() == 0 {
 		return "/var/cache/brig"
@@ -98,7 +98,7 @@ func cacheDir() string {
 
 // buildAndStore makes the archive in a temporary file without a name, so that a
 // build that fails never reaches the agent, then stores it.
-func (c *console) buildAndStore(ctx context.Context, a *agentHandle, r rootfs.Recipe, name string, o rootfs.BuildOptions, asJSON bool) error {
+func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r rootfs.Recipe, name string, o rootfs.BuildOptions, asJSON bool) error {
 	tmp, err := os.CreateTemp("", "brig-build-")
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c *console) buildAndStore(ctx context.Context, a *agentHandle, r rootfs.Re
 	return c.store(ctx, a, tmp, name, "", asJSON)
 }
 
-func (c *console) buildFile(ctx context.Context, r rootfs.Recipe, path string, o rootfs.BuildOptions) error {
+func (c *cli) buildFile(ctx context.Context, r rootfs.Recipe, path string, o rootfs.BuildOptions) error {
 	out, err := openOutput(path)
 	if err != nil {
 		return err
@@ -128,23 +128,23 @@ func (c *console) buildFile(ctx context.Context, r rootfs.Recipe, path string, o
 	return err
 }
 
-func (c *console) build(ctx context.Context, r rootfs.Recipe, out io.Writer, o rootfs.BuildOptions) error {
-	said := new(tail)
+func (c *cli) build(ctx context.Context, r rootfs.Recipe, out io.Writer, o rootfs.BuildOptions) error {
+	output := new(tail)
 	p := c.progress("building image " + r.Name)
 	if o.Log == nil {
-		o.Log = said
+		o.Log = output
 	}
-	o.Step = p.now
+	o.Step = p.setStep
 	err := rootfs.Build(ctx, r, out, o)
 	p.end()
-	if err != nil && said.String() != "" {
-		err = fmt.Errorf("%w\n%s", err, said)
+	if err != nil && output.String() != "" {
+		err = fmt.Errorf("%w\n%s", err, output)
 	}
 	return err
 }
 
 // buildMissing makes the image of a language that is used for the first time.
-func (c *console) buildMissing(ctx context.Context, a *agentHandle, l api.Language) error {
+func (c *cli) buildMissing(ctx context.Context, a *agentHandle, l api.Language) error {
 	r, err := rootfs.FindRecipe(l.Image)
 	if err != nil {
 		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: import it with brig rootfs import FILE --name %s", l.Image, l.Name, l.Image)
@@ -153,7 +153,7 @@ func (c *console) buildMissing(ctx context.Context, a *agentHandle, l api.Langua
 		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s", l.Image, l.Name, l.Image)
 	}
 	return c.buildOnce(ctx, a, l, func() error {
-		c.note("the image of %s is not stored yet: building it, once, which takes a minute or more", l.Name)
+		c.note("the image of %s is not stored yet: building it now, which takes a minute or more and happens only once", l.Name)
 		quiet := *c
 		quiet.stdout = io.Discard // stdout is the program's
 		return quiet.buildAndStore(ctx, a, r, l.Image, rootfs.BuildOptions{Cache: cacheDir()}, false)

@@ -22,10 +22,10 @@ Write a run as an OCI bundle, OUT_DIR with config.json and the image's files, th
 a plain runtime accepts: the same user, mounts, filter and limits.
 
 A bundle has no limit on wall time and none on output, its three scratch
-directories have a size each, and the program is PID 1. CMD is a command of the image:
-no files are placed. A filter that refuses calls which runc itself makes under it
-(fstatfs, getdents64) allows those. OUT_DIR must not exist, and others must be able to
-pass through the directories above it.
+directories have separate sizes, and the program is PID 1. CMD is a command of the image:
+no files are placed. If the filter refuses calls that runc itself makes under it
+(fstatfs, getdents64), the bundle's filter allows them. OUT_DIR must not exist, and other
+users must be able to traverse the directories above it.
 
 Usage:
   brig bundle --language NAME [flags] OUT_DIR -- CMD [ARGS...]
@@ -46,26 +46,26 @@ type bundleOptions struct {
 func (o *bundleOptions) register(f *pflag.FlagSet) {
 	f.SetInterspersed(false)
 	f.StringVarP(&o.language, "language", "l", "", "`NAME` of the language: its image, environment and filter")
-	f.StringVar(&o.image, "rootfs", "", "a stored `IMAGE`, by name or digest")
+	f.StringVar(&o.image, "rootfs", "", "use this stored `IMAGE`, by name or digest")
 	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")
 	f.StringVar(&o.preset, "preset", "", "limits to start from: hardened or light")
 	f.Var(&o.limits.Memory, "memory", "memory of all processes together")
 	f.Var(&o.limits.Swap, "swap", "swap beyond --memory")
-	f.Float64Var(&o.limits.CPUs, "cpus", 0, "processors at a time, such as 0.5")
+	f.Float64Var(&o.limits.CPUs, "cpus", 0, "processors that are used at once, such as 0.5")
 	f.Int64Var(&o.limits.Weight, "weight", 0, "share of the processor under contention")
 	f.StringVar(&o.limits.Cpuset, "cpuset", "", "processors allowed, such as 0-1")
-	f.Var(&o.limits.CPU, "cpu", "processor time of one process, in whole seconds and 2 more")
+	f.Var(&o.limits.CPU, "cpu", "processor time of one process, rounded up to whole seconds, plus 2 s")
 	f.Int64Var(&o.limits.Pids, "pids", 0, "processes and threads")
 	f.Var(&o.limits.Scratch, "scratch", "bytes of /box, of /tmp and of /dev/shm")
-	f.Int64Var(&o.limits.Inodes, "inodes", 0, "files in each of them")
+	f.Int64Var(&o.limits.Inodes, "inodes", 0, "number of files in each of these directories")
 	f.Int64Var(&o.limits.OpenFiles, "open-files", 0, "descriptors of one process")
 	f.Var(&o.limits.Stack, "stack", "stack of the main thread")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig", "directory of the image store")
-	f.StringVar(&o.languages, "languages", "/etc/brig/languages", "directory of language manifests, over the built-in ones")
+	f.StringVar(&o.languages, "languages", "/etc/brig/languages", "directory of language manifests that replace or extend the built-in ones")
 }
 
-func bundleCommand(c *console, args []string) int {
+func bundleCommand(c *cli, args []string) int {
 	o := new(bundleOptions)
 	f := c.flags("bundle", bundleUsage)
 	o.register(f)
@@ -73,7 +73,7 @@ func bundleCommand(c *console, args []string) int {
 		return code
 	}
 	words := f.Args()
-	if len(words) > 1 && words[1] == "--" { // flags stop at OUT_DIR, so the mark is still there
+	if len(words) > 1 && words[1] == "--" { // flags stop at OUT_DIR, so -- is still there
 		words = append(words[:1:1], words[2:]...)
 	}
 	if len(words) < 2 {
@@ -83,9 +83,9 @@ func bundleCommand(c *console, args []string) int {
 		return c.hint("bundle", errors.New("brig bundle needs one of --language and --rootfs"))
 	}
 	if os.Geteuid() != 0 {
-		return c.fail(api.Refuse(api.CodeForbidden, "the image store and the ids of a bundle are root's: use sudo brig bundle"))
+		return c.fail(api.Refuse(api.CodeForbidden, "the image store and the ids of a bundle need root: use sudo brig bundle"))
 	}
-	c.noteStray(f, f.Args())
+	c.noteMisplacedFlags(f, f.Args())
 	if err := o.write(c, words[0], words[1:]); err != nil {
 		return c.fail(err)
 	}
@@ -94,8 +94,8 @@ func bundleCommand(c *console, args []string) int {
 	return 0
 }
 
-// write decides the run and writes its bundle.
-func (o *bundleOptions) write(c *console, dir string, argv []string) error {
+// write resolves the image, profile and limits of the run, and writes its bundle.
+func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	env, err := variables(o.env)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (o *bundleOptions) write(c *console, dir string, argv []string) error {
 		}
 		o.image = lang.Image
 	}
-	image, err := o.find()
+	image, err := o.findImage()
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (o *bundleOptions) write(c *console, dir string, argv []string) error {
 	maps.Copy(all, env)
 	config := bundle.Config{Args: argv, Env: all, Limits: limits, Profile: profile, FullProc: lang.Proc == "full"}
 	if err := bundle.FindProgram(image.Path, config); err != nil {
-		return o.noProgram(argv[0], err)
+		return o.programError(argv[0], err)
 	}
 	spec, err := bundle.Spec(config)
 	if err != nil {
@@ -142,17 +142,17 @@ func (o *bundleOptions) write(c *console, dir string, argv []string) error {
 	if err := bundle.Write(dir, image.Path, spec); err != nil {
 		return err
 	}
-	if _, added := bundle.Widened(profile); len(added) > 0 {
-		c.note("profile %s is wider in the bundle by %s: runc itself makes these calls under the filter", profile.Name, strings.Join(added, " and "))
+	if _, added := bundle.WithRuntimeCalls(profile); len(added) > 0 {
+		c.note("in the bundle, profile %s also allows %s, because runc itself makes these calls under the filter", profile.Name, strings.Join(added, " and "))
 	}
 	return nil
 }
 
-// noProgram says what to write instead of a command that the image has not. A file of
-// this host is not placed in a bundle: /box is empty at every start.
-func (o *bundleOptions) noProgram(name string, err error) error {
+// programError says what to write instead of a command that the image does not have. A bundle takes
+// no files of this host: /box is empty at every start.
+func (o *bundleOptions) programError(name string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return api.Refuse(api.CodeBadProgram, "%s is in image %s, and may not be executed", name, o.image)
+		return api.Refuse(api.CodeBadProgram, "%s in image %s is not executable", name, o.image)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -163,11 +163,11 @@ func (o *bundleOptions) noProgram(name string, err error) error {
 	return api.Refuse(api.CodeNoProgram, "image %s has no program %q: name a command of the image", o.image, name)
 }
 
-// find looks the image up; it makes no store where there is none.
-func (o *bundleOptions) find() (rootfs.Image, error) {
+// findImage looks the image up. It does not create a missing store.
+func (o *bundleOptions) findImage() (rootfs.Image, error) {
 	dir := filepath.Join(o.dataDir, "images")
 	if _, err := os.Stat(dir); err != nil {
-		return rootfs.Image{}, api.Refuse(api.CodeNoImage, "there is no image store in %s: brig rootfs build or import makes one", o.dataDir)
+		return rootfs.Image{}, api.Refuse(api.CodeNoImage, "there is no image store in %s: brig rootfs build or import creates one", o.dataDir)
 	}
 	store, err := rootfs.Open(dir)
 	if err != nil {
@@ -183,12 +183,12 @@ func (o *bundleOptions) find() (rootfs.Image, error) {
 func (o *bundleOptions) filter(lang rootfs.Language) (seccomp.Profile, []string, error) {
 	name := o.profile
 	if name == "" {
-		name = orWord(lang.Tier, "default")
+		name = orDefault(lang.Tier, "default")
 	}
 	return loadProfile(name)
 }
 
-// variables reads K=V words.
+// variables parses K=V arguments.
 func variables(words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, kv := range words {

@@ -11,11 +11,11 @@ import (
 )
 
 const checkUsage = `
-Look for what is noteworthy in a program's source: dangerous calls, mistakes of
-syntax, passwords and keys. The language's own parser reads it, in a sandbox.
+Check a program's source for problems: dangerous calls, syntax errors, passwords and
+keys. The language's own parser reads it, in a sandbox.
 
-This is advice. A program can do what no reader of its source sees: the sandbox
-is the boundary, not the check.
+The findings are advice. A program can do things that no reader of its source sees: the
+sandbox is the boundary, not the check.
 
 Usage:
   brig check [flags] FILE
@@ -24,11 +24,10 @@ Examples:
   brig check solve.py
   brig check --json --language python submission
 
-Exit codes: 0 where nothing weighs as much as an error, 1 where something does,
-125 where brig itself failed.`
+Exit codes: 0 if no finding is an error or worse, 1 if one is, 125 if brig itself failed.`
 
-// checkCommand is brig check: one run of a parser, and what it found.
-func checkCommand(c *console, args []string) int {
+// checkCommand is brig check: one run of a parser, and its findings.
+func checkCommand(c *cli, args []string) int {
 	o := &runOptions{command: "check"}
 	f := c.flags("check", checkUsage)
 	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
@@ -45,7 +44,7 @@ func checkCommand(c *console, args []string) int {
 	file := f.Arg(0)
 	src, err := readSource(file, c.stdin)
 	if err == nil && o.run.Language == "" {
-		err = src.untold()
+		err = src.checkLanguageKnown()
 	}
 	if err != nil {
 		return c.runFailed(o, err, true)
@@ -56,11 +55,11 @@ func checkCommand(c *console, args []string) int {
 	}
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
-	if err := c.settleLanguage(ctx, agent, o, src); err != nil {
+	if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
 		return c.runFailed(o, agent.explain(err), false)
 	}
 	found, err := check.Program(o.run.Language, src.name, src.text, func(r api.Run) (api.Result, error) {
-		return whenFree(ctx, c, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
+		return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
 	})
 	if err != nil {
 		return c.runFailed(o, agent.explain(err), false)
@@ -72,17 +71,17 @@ func checkCommand(c *console, args []string) int {
 	} else {
 		c.text().Write(listed(file, found))
 	}
-	if check.Refuses(found) {
+	if check.HasErrors(found) {
 		return 1
 	}
 	return 0
 }
 
-// listed writes findings as compilers do, each with its line below.
+// listed formats findings as compilers do, each with its line below.
 func listed(file string, found []api.Finding) []byte {
 	var b bytes.Buffer
 	for _, f := range found {
-		b.WriteString(printable(file))
+		b.WriteString(quoteUnprintable(file))
 		if f.Line > 0 {
 			fmt.Fprintf(&b, ":%d", f.Line)
 		}
@@ -95,7 +94,7 @@ func listed(file string, found []api.Finding) []byte {
 		}
 	}
 	if len(found) == 0 {
-		fmt.Fprintf(&b, "%s: nothing found\n", printable(file))
+		fmt.Fprintf(&b, "%s: nothing found\n", quoteUnprintable(file))
 	}
 	return b.Bytes()
 }

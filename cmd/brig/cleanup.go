@@ -18,9 +18,9 @@ import (
 )
 
 const cleanupUsage = `
-Remove what agents left that were killed: control groups with whatever still runs
-in them, instance directories, and the sockets of private agents. Living agents
-are left alone. Every start of an agent does the same for its own --run-dir.
+Clean up after killed agents: remove their control groups with the processes in
+them, their instance directories, and the sockets of private agents. Living agents
+are not touched. Every start of an agent does the same for its own --run-dir.
 
 Usage:
   brig cleanup [--all] [--json]
@@ -36,28 +36,28 @@ type cleaned struct {
 	Images    *api.Cleaned `json:"images,omitempty"`
 }
 
-func cleanupCommand(c *console, args []string) int {
+func cleanupCommand(c *cli, args []string) int {
 	f := c.flags("cleanup", cleanupUsage)
-	runDir := f.String("run-dir", "", "the `DIR` of the agents (default: brigd's own)")
-	all := f.Bool("all", false, "also remove images without a name, and what broken imports left")
+	runDir := f.String("run-dir", "", "the `DIR` of the agents' files (default: that of brigd)")
+	all := f.Bool("all", false, "also remove images without a name, and the remains of broken imports")
 	asJSON := f.Bool("json", false, "print JSON")
 	socket := socketFlag(f)
 	if code, done := c.parse(f, args); done {
 		return code
 	}
 	if f.NArg() > 0 {
-		return c.hint("cleanup", fmt.Errorf("brig cleanup needs no argument"))
+		return c.hint("cleanup", fmt.Errorf("brig cleanup takes no argument"))
 	}
 	if os.Geteuid() != 0 {
-		return c.fail(api.Refuse(api.CodeForbidden, "only root may remove what agents left: use sudo brig cleanup"))
+		return c.fail(api.Refuse(api.CodeForbidden, "only root can clean up after agents: use sudo brig cleanup"))
 	}
 	done := cleaned{Instances: []string{}, Sockets: []string{}}
 	instances, err := sweepAgents(*runDir)
 	done.Instances = append(done.Instances, instances...)
-	drop, serr := dropTo("")
+	serviceID, serr := chooseIdentity("")
 	if serr == nil {
 		var sockets []string
-		sockets, serr = sweepSockets(os.TempDir(), uint32(drop.uid))
+		sockets, serr = sweepSockets(os.TempDir(), uint32(serviceID.uid))
 		done.Sockets = append(done.Sockets, sockets...)
 	}
 	err = errors.Join(err, serr)
@@ -85,16 +85,16 @@ func (d cleaned) String() string {
 		fmt.Fprintf(&b, "removed the dead socket in %s\n", dir)
 	}
 	if d.Images != nil {
-		fmt.Fprintf(&b, "removed %d images, %s\n", len(d.Images.Images), roundSize(d.Images.Bytes))
+		fmt.Fprintf(&b, "removed %d images, %s\n", len(d.Images.Images), formatSize(d.Images.Bytes))
 	}
 	if b.Len() == 0 {
-		return "nothing was left behind\n"
+		return "nothing to clean up\n"
 	}
 	return b.String()
 }
 
-// sweepAgents asks brigd, which knows what an agent records, to remove what the
-// dead ones left. It gives their ids.
+// sweepAgents has brigd, which knows what an agent records, remove what dead agents left. It
+// returns their ids.
 func sweepAgents(runDir string) ([]string, error) {
 	bin, err := findBrigd()
 	if err != nil {
@@ -104,19 +104,19 @@ func sweepAgents(runDir string) ([]string, error) {
 	if runDir != "" {
 		args = append(args, "--run-dir", runDir)
 	}
-	var said bytes.Buffer
+	var output bytes.Buffer
 	cmd := exec.Command(bin, args...)
-	cmd.Stderr = &said
+	cmd.Stderr = &output
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("remove what dead agents left: %s", orWord(strings.TrimSpace(said.String()), err.Error()))
+		err = fmt.Errorf("clean up after dead agents: %s", orDefault(strings.TrimSpace(output.String()), err.Error()))
 	}
 	return strings.Fields(string(out)), err
 }
 
-// sweepSockets removes the directories that startPrivate made for agents that
-// answer no more. One is told by its name, its owner, who is us or whom brig serve
-// becomes, its mode and the socket in it, so that nobody else's directory is taken for one.
+// sweepSockets removes the directories that startPrivate made for agents that no longer answer. It
+// recognizes such a directory by its name, owner (this user, or the one that brig serve becomes),
+// mode and the socket in it, so that it does not remove a directory of somebody else.
 func sweepSockets(dir string, service uint32) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(dir, "brig-*", "brigd.sock"))
 	if err != nil {
@@ -150,7 +150,7 @@ func sweepSockets(dir string, service uint32) ([]string, error) {
 }
 
 // sweepImages removes images without a name, through the agent, which owns them.
-func (c *console) sweepImages(socket string) (*api.Cleaned, error) {
+func (c *cli) sweepImages(socket string) (*api.Cleaned, error) {
 	agent, err := c.connect(socket)
 	if err != nil {
 		return nil, err

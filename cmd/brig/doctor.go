@@ -14,11 +14,11 @@ import (
 
 const defaultStore = "/var/lib/brig/images"
 
-func doctorCommand(c *console, args []string) int {
+func doctorCommand(c *cli, args []string) int {
 	f := c.flags("doctor", `
-Look at this host: what works, what is refused, and how to cure it. It asks the
-kernel by trying, and leaves nothing behind. Exits 1 when a run could not be
-trusted. As root it can ask more.
+Check this host: what works, what is refused, and how to fix it. The command probes the
+kernel by trying, and leaves nothing behind. Exits 1 if a run could not be trusted. As
+root it can check more.
 
 Usage:
   brig doctor [--json]
@@ -26,19 +26,19 @@ Usage:
 Example:
   sudo brig doctor`)
 	socket := socketFlag(f)
-	store := f.String("store", defaultStore, "`DIR` of the image store to look at")
+	store := f.String("store", defaultStore, "`DIR` of the image store to check")
 	asJSON := f.Bool("json", false, "print JSON")
 	if code, done := c.parse(f, args); done {
 		return code
 	}
 	if f.NArg() > 0 {
-		return c.hint("doctor", fmt.Errorf("brig doctor needs no argument"))
+		return c.hint("doctor", fmt.Errorf("brig doctor takes no argument"))
 	}
 	ctx := context.Background()
-	o := doctor.Options{Store: *store, Agent: askAgent(ctx, orWord(*socket, orWord(c.env("BRIG_SOCKET"), defaultSocket)))}
+	o := doctor.Options{Store: *store, Agent: askAgent(ctx, orDefault(*socket, orDefault(c.env("BRIG_SOCKET"), defaultSocket)))}
 	var err error
 	if o.Brigd, err = findBrigd(); err != nil {
-		o.BrigdErr = "brigd is neither beside brig nor in PATH"
+		o.BrigdErr = "brigd is neither next to brig nor in PATH"
 	}
 	o.Outdated, err = outdatedImages(*store)
 	if err != nil {
@@ -56,16 +56,16 @@ Example:
 	return 0
 }
 
-// outdatedImages are those in the store that lack what brig's languages, or the operator's, need:
-// by name, with what they lack and the cure.
+// outdatedImages returns the stored images that lack what a language of brig or of the operator
+// needs: their names, what they lack and the remedy.
 func outdatedImages(store string) (all []doctor.Outdated, err error) {
 	languages, err := rootfs.LoadLanguages("/etc/brig/languages", nil)
 	if err != nil {
 		return nil, err
 	}
-	lack, err := rootfs.Existing(store).Outdated(languages.All())
+	lack, err := rootfs.OpenReadOnly(store).Outdated(languages.All())
 	for _, name := range slices.Sorted(maps.Keys(lack)) {
-		all = append(all, doctor.Outdated{Image: name, Lacks: lack[name], Cure: rootfs.Rebuild(name)})
+		all = append(all, doctor.Outdated{Image: name, Lacks: lack[name], Remedy: rootfs.RebuildHint(name)})
 	}
 	return all, err
 }

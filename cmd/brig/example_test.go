@@ -15,14 +15,14 @@ const example = "../../packaging/serve.yaml"
 
 func serveFlags(t *testing.T) *pflag.FlagSet {
 	t.Helper()
-	all := pages([]command{{run: serveCommand}})
+	all := commandPages([]command{{run: serveCommand}})
 	if len(all) != 1 || all[0].Name != "brig serve" {
 		t.Fatalf("brig serve tells of %v", all)
 	}
 	return all[0].Flags
 }
 
-// The example has every setting of brig serve, and each is what it is without it.
+// The example has every setting of brig serve, each with its default.
 func TestExampleIsTheDefaults(t *testing.T) {
 	f := serveFlags(t)
 	settings, err := readSettings(example)
@@ -36,15 +36,15 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	before := map[string]string{}
 	f.VisitAll(func(g *pflag.Flag) {
 		before[g.Name] = g.Value.String()
-		if g.Name != "config" { // which names the file
+		if g.Name != "config" { // it names the file
 			want = append(want, g.Name)
 		}
 	})
 	if !slices.Equal(got, want) {
 		t.Errorf("the settings of the example are\n%v; those of brig serve, in their order,\n%v", got, want)
 	}
-	c := &console{env: func(string) string { return "" }}
-	if err := c.settle(f, "BRIG_SERVE_", nil, example); err != nil {
+	c := &cli{env: func(string) string { return "" }}
+	if err := c.applySettings(f, "BRIG_SERVE_", nil, example); err != nil {
 		t.Fatal(err)
 	}
 	f.VisitAll(func(g *pflag.Flag) {
@@ -67,7 +67,7 @@ func TestDocsHaveEveryFlagOfServe(t *testing.T) {
 	})
 }
 
-// Every setting of the example is told about above it.
+// Every setting of the example has a comment above it.
 func TestExampleExplainsEachSetting(t *testing.T) {
 	text, err := os.ReadFile(example)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestExampleExplainsEachSetting(t *testing.T) {
 	}
 }
 
-// The image sets what brig serve knows, and runs as the user that nobody else is.
+// The container image sets only settings that brig serve knows, and runs as the spare user.
 func TestImageSetsKnownSettings(t *testing.T) {
 	f := serveFlags(t)
 	text, err := os.ReadFile("../../packaging/Containerfile")
@@ -105,7 +105,7 @@ func TestImageSetsKnownSettings(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := fmt.Sprintf("\nUSER %d:%d\n", spareID, spareID); !strings.Contains(string(text), want) {
+	if want := fmt.Sprintf("\nUSER %d:%d\n", fallbackServiceID, fallbackServiceID); !strings.Contains(string(text), want) {
 		t.Errorf("the image has no line %q", want)
 	}
 	if dir := f.Lookup("data-dir").DefValue; !strings.Contains(string(text), "\nVOLUME "+dir+"\n") {

@@ -2,8 +2,8 @@ package main
 
 import "github.com/brig-sandbox/brig/api"
 
-// The exit codes of brig run beside those of api.Result.Exit. Whoever must tell them
-// from a program's reads --json or --result.
+// The exit codes of brig run in addition to those of api.Result.Exit. A caller that must
+// distinguish them from a program's reads --json or --result.
 const (
 	exitBrig          = 125 // brig itself failed, or the command line is wrong
 	exitNotExecutable = 126
@@ -11,7 +11,7 @@ const (
 	exitCanceled      = 130
 )
 
-// errorExit gives the exit code that stands for an error of brig's.
+// errorExit returns the exit code for an error of brig.
 func errorExit(c api.Code) int {
 	switch c {
 	case api.CodeNoProgram:

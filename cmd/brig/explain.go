@@ -15,10 +15,10 @@ import (
 )
 
 // explainCommand is brig explain.
-func explainCommand(c *console, args []string) int {
+func explainCommand(c *cli, args []string) int {
 	f := c.flags("explain", `
-Say in words what became of a run that brig serve carried out. brig history lists them. Runs
-of brig run are not among them: brig run -v, --json and --result FILE tell of those.
+Explain the outcome of a run of brig serve. brig history lists these runs. Runs of brig run
+are not among them: for those use brig run -v, --json or --result FILE.
 
 `+serviceText+`
 
@@ -31,9 +31,9 @@ Examples:
   brig explain --last
   BRIG_URL=https://judge.example BRIG_API_KEY=brig_... brig explain 7vt52xaicjjw4iogs43u6n42 --json`)
 	base := urlFlag(f)
-	last := f.Bool("last", false, "the run that was asked for last, of those that the service carried out for this key")
-	all := f.Bool("all", false, "explain another key's run too, once it has ended; for keys with admin")
-	asJSON := f.Bool("json", false, "print the run as the service has it")
+	last := f.Bool("last", false, "explain the most recently requested run of this key")
+	all := f.Bool("all", false, "also explain runs of other keys, once they have ended; needs a key with admin")
+	asJSON := f.Bool("json", false, "print the service's answer as JSON")
 	if code, done := c.parse(f, args); done {
 		return code
 	}
@@ -43,7 +43,7 @@ Examples:
 	case !*last && f.NArg() != 1:
 		return c.hint("explain", fmt.Errorf("brig explain needs the RUN_ID of a run, or --last: brig history lists runs"))
 	}
-	return c.askService("explain", *base, func(ctx context.Context, service serviceHandle) error {
+	return c.withService("explain", *base, func(ctx context.Context, service serviceHandle) error {
 		id := f.Arg(0)
 		if *last {
 			page, err := service.History(ctx, remote.Filter{Limit: 1, All: *all})
@@ -61,7 +61,7 @@ Examples:
 		}
 		s, err := ask(ctx, id)
 		if p := new(api.Problem); errors.As(err, &p) && p.Code == api.CodeNotFound {
-			return fmt.Errorf("%w; runs of brig run are in no service's history: brig run -v, --json and --result FILE tell of those", err)
+			return fmt.Errorf("%w; runs of brig run are not in a service's history: for those use brig run -v, --json or --result FILE", err)
 		}
 		if err != nil {
 			return err
@@ -75,8 +75,8 @@ Examples:
 	})
 }
 
-// unexplained says what to mend where the service did not answer, or not whoever has this key.
-func unexplained(err error, at, key string) error {
+// explainServiceError adds a remedy if the service did not answer, or refused the key.
+func explainServiceError(err error, at, key string) error {
 	var refused *api.Problem
 	var untrusted *tls.CertificateVerificationError
 	switch {
@@ -85,7 +85,7 @@ func unexplained(err error, at, key string) error {
 	case errors.As(err, &untrusted):
 		return fmt.Errorf("the certificate of %s is not trusted: set $SSL_CERT_FILE to it, or to its issuer's: %w", at, untrusted.Err)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("the service at %s is one without TLS: write http://", at)
+		return fmt.Errorf("the service at %s does not use TLS: write http://", at)
 	case !errors.As(err, &refused) || refused.Code != api.CodeUnauthorized:
 		return err
 	case key == "":
@@ -95,13 +95,13 @@ func unexplained(err error, at, key string) error {
 	}
 }
 
-// explanation is a run's fate in a few lines.
+// explanation describes the outcome of a run in a few lines.
 func explanation(s api.Status) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-9s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
 	}
-	line("run", "%s, asked for at %s", s.Run, s.Created.Format(time.RFC3339))
+	line("run", "%s, requested at %s", s.Run, s.Created.Format(time.RFC3339))
 	switch {
 	case s.Error != nil:
 		line("error", "%s (%s): the program was not judged", s.Error.Detail, s.Error.Code)
@@ -110,25 +110,25 @@ func explanation(s api.Status) string {
 		line("state", "%s", s.State)
 		return b.String()
 	}
-	line("verdict", "%s", sentence(s.Result.Decisive(), ""))
+	line("verdict", "%s", verdictText(s.Result.Decisive(), ""))
 	if t := s.Result.Summary; t != nil && (t.Ran > 0 || s.Result.Verdict != api.CompileError) {
-		line("tests", "%s", testsOf(*s.Result))
+		line("tests", "%s", testsText(*s.Result))
 	}
 	for _, r := range s.Result.Decisive().Refused {
-		line("refused", "%s", refusal(r))
+		line("refused", "%s", refusalText(r))
 	}
 	d := s.Result.Diagnosis
 	if d == nil {
 		return b.String()
 	}
 	test := diagnosedTest(*s.Result)
-	switch place := strings.TrimSuffix(placeOf(*d), ": "); {
+	switch place := strings.TrimSuffix(positionText(*d), ": "); {
 	case place != "" && test != "":
-		line("where", "%s, in test %s", place, printable(test))
+		line("where", "%s, in test %s", place, quoteUnprintable(test))
 	case place != "":
 		line("where", "%s", place)
 	case test != "":
-		line("where", "test %s", printable(test))
+		line("where", "test %s", quoteUnprintable(test))
 	}
 	line("what", "%s (%s): %s", d.Type, d.Category, d.Message)
 	if d.Hint != "" {
@@ -137,8 +137,8 @@ func explanation(s api.Status) string {
 	return b.String()
 }
 
-// diagnosedTest is the id of the test that the diagnosis of a run is of (see diagnose.Into);
-// empty: it is of the run, or the history has not kept that test.
+// diagnosedTest is the id of the test that a run's diagnosis is about (see diagnose.Into). It is
+// empty if the diagnosis is about the run itself, or the history has not kept that test.
 func diagnosedTest(r api.Result) string {
 	for _, t := range r.Tests {
 		if t.Result.Verdict == r.Verdict && t.Result.Diagnosis != nil {
@@ -148,17 +148,16 @@ func diagnosedTest(r api.Result) string {
 	return ""
 }
 
-// testsOf counts the tests and says what was wrong with the first that failed, where
-// the history has kept it.
-func testsOf(r api.Result) string {
-	text := tallyOf(*r.Summary)
+// testsText counts the tests, and says why the first failed one failed if the history has kept it.
+func testsText(r api.Result) string {
+	text := summaryText(*r.Summary)
 	for _, t := range r.Tests {
 		switch {
 		case t.ID != r.Summary.FirstFailed:
 		case t.Difference != "":
 			text += ": " + t.Difference
 		case t.Result.Verdict != api.OK:
-			text += ": " + sentence(t.Result, "")
+			text += ": " + verdictText(t.Result, "")
 		}
 	}
 	return text

@@ -13,14 +13,13 @@ import (
 	"github.com/brig-sandbox/brig/remote"
 )
 
-// historyCommand is brig history: what brig serve has run.
-func historyCommand(c *console, args []string) int {
+// historyCommand is brig history: the runs of brig serve.
+func historyCommand(c *cli, args []string) int {
 	var f remote.Filter
 	var verdicts []string
 	s := c.flags("history", `
-List the runs that brig serve carried out, the newest first. brig explain says more of
-one of them. What brig run does itself is not in it. MEM is the memory that was charged to
-the run.
+List the runs of brig serve, the newest first. brig explain describes one of them. Runs of
+brig run are not included. MEM is the memory that was charged to the run.
 
 `+serviceText+`
 
@@ -32,23 +31,23 @@ Examples:
   brig history --failed --since 1h
   brig history --project course --task ann --verdict wall-limit --verdict cpu-limit
   brig history --limit 1000 --json`)
-	s.IntVarP(&f.Limit, "limit", "n", 20, "most runs to list, up to 10000")
-	s.StringVar(&f.Project, "project", "", "of this `PROJECT`, as its label says")
-	s.StringVar(&f.Task, "task", "", "of this `TASK`, as its label says")
-	s.StringVarP(&f.Language, "language", "l", "", "in this language: `NAME`")
-	s.StringSliceVar(&verdicts, "verdict", nil, "that ended with this `VERDICT`, such as ok or wall-limit (repeatable)")
-	s.BoolVar(&f.Failed, "failed", false, "that are no success: wrong answers and failures of the service too")
-	since := s.String("since", "", "asked for since then: a `TIME` such as 2026-01-31 or 2026-01-31T12:00:00Z, or so long ago, such as 1h30m")
-	until := s.String("until", "", "asked for before then: a `TIME`, likewise")
-	s.BoolVar(&f.All, "all", false, "of every key; for keys with admin")
-	asJSON := s.Bool("json", false, "print them as the service has them")
+	s.IntVarP(&f.Limit, "limit", "n", 20, "maximum number of runs to list, up to 10000")
+	s.StringVar(&f.Project, "project", "", "only runs with this `PROJECT` as label")
+	s.StringVar(&f.Task, "task", "", "only runs with this `TASK` as label")
+	s.StringVarP(&f.Language, "language", "l", "", "only runs in the language `NAME`")
+	s.StringSliceVar(&verdicts, "verdict", nil, "only runs with this `VERDICT`, such as ok or wall-limit (repeatable)")
+	s.BoolVar(&f.Failed, "failed", false, "only runs without success, including wrong answers and failures of the service")
+	since := s.String("since", "", "only runs requested since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or a time before now, such as 1h30m")
+	until := s.String("until", "", "only runs requested before this `TIME`, in the same forms")
+	s.BoolVar(&f.All, "all", false, "runs of all keys; needs a key with admin")
+	asJSON := s.Bool("json", false, "print the service's answer as JSON")
 	base := urlFlag(s)
 	if code, done := c.parse(s, args); done {
 		return code
 	}
 	var err, worse error
-	f.Since, err = moment(*since, time.Now())
-	f.Until, worse = moment(*until, time.Now())
+	f.Since, err = parseTime(*since, time.Now())
+	f.Until, worse = parseTime(*until, time.Now())
 	for _, v := range verdicts {
 		f.Verdicts = append(f.Verdicts, api.Verdict(v))
 	}
@@ -56,11 +55,11 @@ Examples:
 	case err != nil:
 		return c.hint("history", err)
 	case s.NArg() > 0:
-		return c.hint("history", fmt.Errorf("history takes no argument %q: brig explain RUN_ID tells of one run", s.Arg(0)))
+		return c.hint("history", fmt.Errorf("history takes no argument %q: brig explain RUN_ID describes one run", s.Arg(0)))
 	case f.Limit < 1:
 		return c.hint("history", fmt.Errorf("--limit is %d: the least is 1", f.Limit))
 	}
-	return c.askService("history", *base, func(ctx context.Context, s serviceHandle) error {
+	return c.withService("history", *base, func(ctx context.Context, s serviceHandle) error {
 		page, err := s.History(ctx, f)
 		if err != nil {
 			return err
@@ -73,9 +72,9 @@ Examples:
 	})
 }
 
-// moment reads a point in time: its date, with or without a time of day, or how long
+// parseTime reads a point in time: its date, with or without a time of day, or how long
 // before now it was. Empty is the zero time.
-func moment(text string, now time.Time) (time.Time, error) {
+func parseTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -90,22 +89,22 @@ func moment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("time %.40q: write a date, such as 2026-01-31 or 2026-01-31T12:00:00Z, or how long ago it was, such as 90m or 24h", text)
 }
 
-// listRuns writes a line for each.
-func (c *console) listRuns(all []api.Record) error {
+// listRuns prints a line for each run.
+func (c *cli) listRuns(all []api.Record) error {
 	if len(all) == 0 {
 		c.note("the history has no such run")
 		return nil
 	}
 	t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "RUN\tASKED FOR\tKEY\tPROJECT\tTASK\tLANGUAGE\tVERDICT\tTESTS\tCPU(ms)\tMEM(MiB)")
+	fmt.Fprintln(t, "RUN\tREQUESTED\tKEY\tPROJECT\tTASK\tLANGUAGE\tVERDICT\tTESTS\tCPU(ms)\tMEM(MiB)")
 	for _, r := range all {
 		tests := "-"
 		if r.Summary != nil {
 			tests = strconv.Itoa(r.Summary.Accepted) + "/" + strconv.Itoa(r.Summary.Tests)
 		}
 		fmt.Fprintln(t, strings.Join([]string{
-			printable(r.ID), r.Created.Local().Format(time.DateTime), orWord(printable(r.Owner), "-"), orWord(printable(r.Project), "-"), orWord(printable(r.Task), "-"),
-			orWord(printable(r.Language), "-"), printable(orWord(string(r.Verdict), string(r.Code))), tests, inMillis(api.Figure{Value: r.CPU}), inMiB(api.Figure{Value: r.Memory}),
+			quoteUnprintable(r.ID), r.Created.Local().Format(time.DateTime), orDefault(quoteUnprintable(r.Owner), "-"), orDefault(quoteUnprintable(r.Project), "-"), orDefault(quoteUnprintable(r.Task), "-"),
+			orDefault(quoteUnprintable(r.Language), "-"), quoteUnprintable(orDefault(string(r.Verdict), string(r.Code))), tests, inMillis(api.Measurement{Value: r.CPU}), inMiB(api.Measurement{Value: r.Memory}),
 		}, "\t"))
 	}
 	return t.Flush()

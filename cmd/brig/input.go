@@ -11,43 +11,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openInput opens a file that the user named: a regular file, or a pipe of the shell's, as
-// <(COMMAND) is. Anything else is refused before it is read, for it may have no end, and
-// opening alone can do something: a link to a device, or a FIFO that nobody writes to, can
-// lie among files of strangers (testdata/script/input.txtar).
+// openInput opens a file that the user named: a regular file, or a pipe of the shell, such as
+// <(COMMAND). It refuses anything else before reading, since that may have no end. It also checks
+// before opening, which alone can have an effect: among files of strangers there can be a link to
+// a device, or a FIFO without a writer (testdata/script/input.txtar).
 func openInput(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil {
-		err = readable(path, info.Mode())
+		err = checkReadable(path, info.Mode())
 	}
 	if err != nil {
-		return nil, nil, named(err)
+		return nil, nil, withoutSyscall(err)
 	}
-	// It may be another file by now, so the descriptor is asked again, and opening does not block.
+	// It may be another file by now: open without blocking, and check the descriptor again.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil, nil, named(err)
+		return nil, nil, withoutSyscall(err)
 	}
-	info, err = checked(f, path)
+	info, err = checkOpened(f, path)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, info, nil
 }
 
-// checked is what f is, which was opened as path, if it may be read.
-func checked(f *os.File, path string) (fs.FileInfo, error) {
+// checkOpened returns the file info of f, which was opened as path, or an error if f must not be read.
+func checkOpened(f *os.File, path string) (fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, named(err)
+		return nil, withoutSyscall(err)
 	}
-	if err := readable(path, info.Mode()); err != nil {
+	if err := checkReadable(path, info.Mode()); err != nil {
 		return nil, err
 	}
 	if info.Mode()&fs.ModeNamedPipe == 0 {
 		return info, nil
 	}
-	// A pipe of pipe(2) lies on a file system of the kernel's own, a FIFO on another.
+	// A pipe made by pipe(2) is on a file system inside the kernel, a FIFO on another one.
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
 		return nil, os.NewSyscallError("fstatfs", err)
@@ -58,8 +58,8 @@ func checked(f *os.File, path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// readable refuses what has no end of its own.
-func readable(path string, mode fs.FileMode) error {
+// checkReadable refuses a file that may have no end.
+func checkReadable(path string, mode fs.FileMode) error {
 	what := ""
 	switch {
 	case mode.IsDir():
@@ -71,24 +71,24 @@ func readable(path string, mode fs.FileMode) error {
 	case mode.IsRegular(), mode&fs.ModeNamedPipe != 0:
 		return nil
 	default:
-		what = "no regular file"
+		what = "not a regular file"
 	}
 	return fmt.Errorf("%s is %s: name a regular file", path, what)
 }
 
-// oversize is the error of a file that has more than is read of it.
-type oversize struct {
-	path string
-	is   string // its size, for people
-	most int64
+// tooLargeError is the error of a file that is larger than the limit for reading it.
+type tooLargeError struct {
+	path  string
+	size  string // its size, for people
+	limit int64
 }
 
-func (e *oversize) Error() string {
-	return fmt.Sprintf("%s is %s: %s is the most that is read", e.path, e.is, roundSize(e.most))
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("%s is %s: the maximum is %s", e.path, e.size, formatSize(e.limit))
 }
 
-// readInput reads a file that the user named, of at most so many bytes: *oversize is the
-// error of one that has more.
+// readInput reads a file that the user named. The error is an *oversize if it has more than most
+// bytes.
 func readInput(path string, most int64) ([]byte, error) {
 	f, info, err := openInput(path)
 	if err != nil {
@@ -98,26 +98,25 @@ func readInput(path string, most int64) ([]byte, error) {
 	return readAll(f, info, path, most)
 }
 
-// readBelow is readInput of a file that lies in a directory. A link is followed to what
-// lies there too and no further, so that a stranger's link does not choose which of the
-// user's files are read. Pipes are no files of a directory.
+// readBelow is readInput for a file in a directory. It follows links only within the directory, so
+// that a stranger's link does not choose which of the user's files are read. It refuses FIFOs.
 func readBelow(root *os.Root, name string, most int64) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		if info, bad := root.Lstat(name); bad == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return nil, fmt.Errorf("%s is a link that leads out of the directory, or to nothing: put the file itself there", name)
+			return nil, fmt.Errorf("%s is a link that leads out of the directory, or to a missing file: put the file itself there", name)
 		}
-		return nil, named(err)
+		return nil, withoutSyscall(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, named(err)
+		return nil, withoutSyscall(err)
 	}
 	if info.Mode()&fs.ModeNamedPipe != 0 {
 		return nil, fmt.Errorf("%s is a FIFO: leave it out", name)
 	}
-	if err := readable(name, info.Mode()); err != nil {
+	if err := checkReadable(name, info.Mode()); err != nil {
 		return nil, err
 	}
 	return readAll(f, info, name, most)
@@ -126,16 +125,16 @@ func readBelow(root *os.Root, name string, most int64) ([]byte, error) {
 // readAll reads the file f, or the pipe, to its end.
 func readAll(f *os.File, info fs.FileInfo, path string, most int64) ([]byte, error) {
 	if info.Mode().IsRegular() && info.Size() > most {
-		return nil, &oversize{path, roundSize(info.Size()), most}
+		return nil, &tooLargeError{path, formatSize(info.Size()), most}
 	}
 	var text bytes.Buffer
 	text.Grow(int(info.Size()) + bytes.MinRead)
 	_, err := text.ReadFrom(io.LimitReader(f, most+1)) // it can grow, and a pipe has no size
 	switch {
 	case err != nil:
-		return nil, named(err)
+		return nil, withoutSyscall(err)
 	case int64(text.Len()) > most:
-		return nil, &oversize{path, "more than " + roundSize(most), most}
+		return nil, &tooLargeError{path, "more than " + formatSize(most), most}
 	}
 	return text.Bytes(), nil
 }

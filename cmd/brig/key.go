@@ -13,52 +13,52 @@ import (
 	"github.com/brig-sandbox/brig/gateway"
 )
 
-// defaultKeys is the keys file of the packages' service.
+// defaultKeys is the keys file of the service that the packages install.
 const defaultKeys = "/etc/brig/keys.yaml"
 
 // keyCommand is brig key.
-func keyCommand(c *console, args []string) int {
+func keyCommand(c *cli, args []string) int {
 	return c.subcommands("key", `
-Make keys for brig serve. Whoever has one may run programs, also from elsewhere.
+Create keys for brig serve. The holder of a key can run programs, also from other hosts.
 
 Usage:
-  brig key add NAME [flags]        into the keys file, which is made if there is none
-  brig key new NAME [flags]        its line for a file that you write yourself
+  brig key add NAME [flags]        add a key to the keys file, which is created if missing
+  brig key new NAME [flags]        print a key's line for a file that you write yourself
 
 Examples:
   sudo brig key add teacher --admin
   sudo brig key add judge --runs 2 --volumes 1G
   sudo brig serve --keys `+defaultKeys, []command{
-		{name: "add", short: "make a key and add it to the keys file", run: keyAdd},
-		{name: "new", short: "make a key and print its line for the keys file", run: keyNew},
+		{name: "add", short: "create a key and add it to the keys file", run: keyAdd},
+		{name: "new", short: "create a key and print its line for the keys file", run: keyNew},
 	}, args)
 }
 
-// bounds are the flags of what a key's holder may do.
-func bounds(f *pflag.FlagSet, k *gateway.Key) {
-	f.IntVar(&k.Runs, "runs", 0, "most runs at a time (default: as many as there are slots)")
-	f.IntVar(&k.Waiting, "waiting", 0, "most requests in the queue (default: as many as it holds)")
-	f.IntVar(&k.Sessions, "sessions", 0, "most sessions at a time (default: what leaves room for other keys)")
-	f.Var(&k.Memory, "memory", "most memory promised to its sessions together, with swap and scratch (default: likewise)")
-	f.IntVar(&k.Bodies, "bodies", 0, "most requests whose body is still coming, or file of a session going (default: an eighth of the service's)")
-	f.Var(&k.Blobs, "blobs", "most that its blobs take up together (default 1G)")
-	f.Var(&k.Volumes, "volumes", "most that its volumes take up together (default: what leaves room for other keys)")
-	f.IntVar(&k.Weight, "weight", 0, "most weight of a run or session (default: the agent's ceiling)")
-	f.Float64Var(&k.CPUs, "cpus", 0, "most processors at a time of a run or session (default: the agent's ceiling)")
-	f.StringVar((*string)(&k.Mode), "mode", "", "mode of its runs that name none: strict, fresh or exclusive (default strict)")
-	f.BoolVar(&k.Admin, "admin", false, "may see everyone's history, statistics and alerts, and /metrics")
-	f.Var(&k.Profiles, "may-profile", "seccomp profile `NAME` it may ask for, beside strict, default and a language's own (repeatable)")
-	f.BoolVar(&k.ProfileLog, "may-profile-log", false, "may ask for profile_mode log, which lets a program do what its profile denies")
+// keyLimitFlags defines the flags that limit what a key's holder may do.
+func keyLimitFlags(f *pflag.FlagSet, k *gateway.Key) {
+	f.IntVar(&k.Runs, "runs", 0, "maximum concurrent runs (default: the number of slots)")
+	f.IntVar(&k.Waiting, "waiting", 0, "maximum requests in the queue (default: the size of the queue)")
+	f.IntVar(&k.Sessions, "sessions", 0, "maximum concurrent sessions (default: a share that leaves some for other keys)")
+	f.Var(&k.Memory, "memory", "maximum memory reserved for all of its sessions together, with swap and scratch (default: a share that leaves some for other keys)")
+	f.IntVar(&k.Bodies, "bodies", 0, "maximum concurrent uploads of request bodies and downloads of session files (default: an eighth of the service's)")
+	f.Var(&k.Blobs, "blobs", "maximum total size of its blobs (default 1G)")
+	f.Var(&k.Volumes, "volumes", "maximum total size of its volumes (default: a share that leaves some for other keys)")
+	f.IntVar(&k.Weight, "weight", 0, "maximum weight of a run or session (default: the agent's ceiling)")
+	f.Float64Var(&k.CPUs, "cpus", 0, "maximum processors that a run or session uses at once (default: the agent's ceiling)")
+	f.StringVar((*string)(&k.Mode), "mode", "", "mode of its runs that do not set one: strict, fresh or exclusive (default strict)")
+	f.BoolVar(&k.Admin, "admin", false, "may see the history, statistics and alerts of all keys, and /metrics")
+	f.Var(&k.Profiles, "may-profile", "seccomp profile `NAME` that it may use, in addition to strict, default and a language's own (repeatable)")
+	f.BoolVar(&k.ProfileLog, "may-profile-log", false, "may use profile_mode log, in which calls that the profile denies are allowed and logged")
 }
 
-func keyAdd(c *console, args []string) int {
+func keyAdd(c *cli, args []string) int {
 	var k gateway.Key
 	f := c.flags("key add", `
-Make a random key and add its line to the keys file. The key itself goes to stdout, once:
-it is kept nowhere. A file that is not there is made, for root to write and for the
-service's group to read, which is that of the user brig-gateway, or `+fmt.Sprint(spareID)+` where there is
-none. A service that is running knows the key after three seconds. The flags bound what
-its holder may do, and can be changed in the line later.
+Create a random key and add its line to the keys file. The key itself is printed to stdout,
+once, and stored nowhere. A missing file is created, writable by root and readable by the
+service's group: that of the user brig-gateway, or `+fmt.Sprint(fallbackServiceID)+` if there is no such user. A
+running service accepts the key within three seconds. The flags limit what the key's
+holder may do; they can be changed in its line later.
 
 Usage:
   brig key add NAME [flags]
@@ -68,8 +68,8 @@ Examples:
   sudo brig key add judge --runs 2 --volumes 1G >judge.key
   brig key add me --file keys.yaml`)
 	file := f.String("file", defaultKeys, "the keys `FILE`")
-	group := f.String("group", "", fmt.Sprintf("`GROUP` that may read a new file, by name or number (default: that of the user %s, or %d)", gatewayUser, spareID))
-	bounds(f, &k)
+	group := f.String("group", "", fmt.Sprintf("`GROUP` that may read a new file, by name or number (default: that of the user %s, or %d)", serviceUser, fallbackServiceID))
+	keyLimitFlags(f, &k)
 	if code, done := c.parse(f, args); done {
 		return code
 	}
@@ -77,7 +77,7 @@ Examples:
 		return c.hint("key add", errors.New("brig key add needs the NAME of the key's holder"))
 	}
 	k.Name = f.Arg(0)
-	gid, err := readersOf(*group)
+	gid, err := readersGroup(*group)
 	if err != nil {
 		return c.hint("key add", err)
 	}
@@ -89,7 +89,7 @@ Examples:
 	})
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return c.fail(fmt.Errorf("%w: use sudo, or name a file of yours with --file", err))
+		return c.fail(fmt.Errorf("%w: use sudo, or choose a file that you own with --file", err))
 	case err != nil:
 		return c.fail(err)
 	}
@@ -101,14 +101,14 @@ Examples:
 	return 0
 }
 
-// readersOf gives the id of the group that reads a keys file; below zero, the caller's own,
-// which is all that one without root can give.
-func readersOf(name string) (int, error) {
+// readersGroup returns the id of the group that may read a keys file. Below zero it is the caller's
+// own group, the only one that a caller without root can give a file to.
+func readersGroup(name string) (int, error) {
 	if name == "" {
 		if os.Geteuid() != 0 {
 			return -1, nil
 		}
-		service, err := dropTo("")
+		service, err := chooseIdentity("")
 		return service.gid, err
 	}
 	if gid, err := strconv.ParseUint(name, 10, 31); err == nil {
@@ -121,19 +121,19 @@ func readersOf(name string) (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-func keyNew(c *console, args []string) int {
+func keyNew(c *cli, args []string) int {
 	var k gateway.Key
 	f := c.flags("key new", `
-Make a random key. The line for the keys file goes to stdout, the key itself, which
-is kept nowhere, to stderr. The flags bound what its holder may do, and can be
-changed in the line later. brig key add writes the file too.
+Create a random key. Its line for the keys file goes to stdout. The key itself goes to
+stderr, and is stored nowhere. The flags limit what the key's holder may do; they can be
+changed in its line later. brig key add writes the file too.
 
 Usage:
   brig key new NAME [flags]
 
 Example:
   brig key new judge --runs 2 | sudo tee -a `+defaultKeys)
-	bounds(f, &k)
+	keyLimitFlags(f, &k)
 	if code, done := c.parse(f, args); done {
 		return code
 	}
@@ -145,8 +145,8 @@ Example:
 	if err != nil {
 		return c.hint("key new", err)
 	}
-	if _, err := fmt.Fprintf(words{c.stderr}, "the key of %s: %s\n", k.Name, token); err != nil {
-		return exitBrig // nobody has the key, so that its line is of no use; and nobody is told
+	if _, err := fmt.Fprintf(escapeWriter{c.stderr}, "the key of %s: %s\n", k.Name, token); err != nil {
+		return exitBrig // the key is lost, so its line is of no use; stderr cannot take an error either
 	}
 	fmt.Fprintln(c.text(), line)
 	return 0

@@ -10,12 +10,12 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func languagesCommand(c *console, args []string) int {
+func languagesCommand(c *cli, args []string) int {
 	f := c.flags("languages", `
-List the languages the agent can run: the compiler's tier comes before the
-program's where it is another, its default flags before the others that brig run --flag takes. An
-image that is not stored is built at the first brig run of root; one that is older than the
-language, brig rootfs ls says why, must be built again.
+List the languages that the agent can run. TIERS has the compiler's tier before the program's
+if they differ, FLAGS the default flags before the others that brig run --flag accepts. An
+image that is not stored is built at the first brig run of root. An image that is older than
+its language must be built again: brig rootfs ls says why.
 
 Usage:
   brig languages [--json]
@@ -57,10 +57,9 @@ Example:
 	return 0
 }
 
-func orDash(words []string) string { return orWord(strings.Join(words, " "), "-") }
+func orDash(words []string) string { return orDefault(strings.Join(words, " "), "-") }
 
-// flagsOf lists what a run may ask of the compiler, with what it does unasked in
-// front.
+// flagsOf lists the compiler flags that a run may use, the default ones first.
 func flagsOf(l api.Language) string {
 	var more []string
 	for _, f := range l.Flags {

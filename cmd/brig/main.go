@@ -1,5 +1,5 @@
-// Command brig runs programs nobody trusts, each in a cage of its own, and does
-// what goes around that. It holds no privilege: brigd does the caging.
+// Command brig runs untrusted programs, each in its own sandbox, and has the commands around that.
+// It holds no privilege: brigd makes the sandboxes.
 package main
 
 import (
@@ -19,44 +19,44 @@ import (
 // version is set by the linker.
 var version = "devel"
 
-// A command is one subcommand. Its run gets the words after its name and gives
-// the exit code. A new one is a file with a function, and a line in commands.
+// A command is one subcommand. run gets the arguments after the name and returns the exit code.
+// To add one, write a file with a function and add a line to commands.
 type command struct {
 	name   string
 	short  string // one line for brig --help
-	run    func(c *console, args []string) int
-	hidden bool // from brig --help: of use to packages only
+	run    func(c *cli, args []string) int
+	hidden bool // not in brig --help: only packagers need it
 }
 
 func commands() []command {
 	return []command{
 		{name: "run", short: "run a program in a sandbox", run: runCommand},
 		{name: "serve", short: "serve runs over HTTP, with history and statistics", run: serveCommand},
-		{name: "key", short: "make keys for brig serve", run: keyCommand},
-		{name: "history", short: "list the runs that brig serve carried out", run: historyCommand},
-		{name: "explain", short: "say why a run that brig serve carried out failed", run: explainCommand},
-		{name: "check", short: "look for what is noteworthy in a program's source", run: checkCommand},
+		{name: "key", short: "create keys for brig serve", run: keyCommand},
+		{name: "history", short: "list the runs of brig serve", run: historyCommand},
+		{name: "explain", short: "explain why a run of brig serve failed", run: explainCommand},
+		{name: "check", short: "check a program's source for problems", run: checkCommand},
 		{name: "rootfs", short: "build, import, list and remove images", run: rootfsCommand},
 		{name: "profile", short: "show, explain, compare and export seccomp profiles", run: profileCommand},
-		{name: "session", short: "make sandboxes that last, and work in them", run: sessionCommand},
-		{name: "volume", short: "list and remove what sessions keep", run: volumeCommand},
+		{name: "session", short: "create long-lived sandboxes and work in them", run: sessionCommand},
+		{name: "volume", short: "list and remove the volumes of sessions", run: volumeCommand},
 		{name: "languages", short: "list the languages the agent can run", run: languagesCommand},
 		{name: "bundle", short: "write a run as an OCI bundle for runc", run: bundleCommand},
-		{name: "cleanup", short: "remove what killed agents left", run: cleanupCommand},
-		{name: "doctor", short: "check this host: what works, what is refused, how to cure it", run: doctorCommand},
-		{name: "selftest", short: "show that the cage holds, by real runs", run: selftestCommand},
+		{name: "cleanup", short: "clean up after killed agents", run: cleanupCommand},
+		{name: "doctor", short: "check this host: what works, what is refused, how to fix it", run: doctorCommand},
+		{name: "selftest", short: "test the sandbox with real runs", run: selftestCommand},
 		{name: "version", short: "print the version", run: versionCommand},
 		{name: "completion", short: "print a shell's completion of brig", run: completionCommand},
 		{name: "docs", run: docsCommand, hidden: true},
 	}
 }
 
-// subcommands runs the one of several commands that args name: brig rootfs ls.
-func (c *console) subcommands(name, usage string, all []command, args []string) int {
+// subcommands runs the subcommand that args name, such as ls in brig rootfs ls.
+func (c *cli) subcommands(name, usage string, all []command, args []string) int {
 	f := c.flags(name, usage)
 	f.SetInterspersed(false)
-	if c.asked != nil {
-		c.ask(all)
+	if c.helpPages != nil {
+		c.addPages(all)
 	}
 	if code, done := c.parse(f, args); done {
 		return code
@@ -67,7 +67,7 @@ func (c *console) subcommands(name, usage string, all []command, args []string) 
 	if i := slices.IndexFunc(all, func(k command) bool { return k.name == f.Arg(0) }); i >= 0 {
 		return all[i].run(c, f.Args()[1:])
 	}
-	return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0), orWord(subcommandCure(name, f.Arg(0)), nearest(f.Arg(0), names(all)))))
+	return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0), orDefault(subcommandRemedy(name, f.Arg(0)), suggestion(f.Arg(0), names(all)))))
 }
 
 func names(all []command) []string {
@@ -80,23 +80,23 @@ func names(all []command) []string {
 	return out
 }
 
-// A console is the outside world of a command.
-type console struct {
+// A cli has the streams and the environment of a command.
+type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(string) string
-	asked          *[]usage.Page // not nil: commands say what they are, and do nothing
-	compiler       []byte        // what a compiler printed and was passed on
+	helpPages      *[]usage.Page // not nil: commands add their help to it, and do nothing
+	compilerOutput []byte        // output of a compiler that was printed already
 }
 
 func main() {
-	out := &written{to: os.Stdout}
-	c := &console{stdin: os.Stdin, stdout: out, stderr: os.Stderr, env: os.Getenv}
-	os.Exit(c.said(brig(c, os.Args[1:]), out.err))
+	out := &stdoutWriter{to: os.Stdout}
+	c := &cli{stdin: os.Stdin, stdout: out, stderr: os.Stderr, env: os.Getenv}
+	os.Exit(c.exitCode(brig(c, os.Args[1:]), out.err))
 }
 
 // brig finds the subcommand and runs it.
-func brig(c *console, args []string) int {
+func brig(c *cli, args []string) int {
 	if len(args) == 0 {
 		fmt.Fprint(c.stderr, overview())
 		return exitBrig
@@ -115,14 +115,14 @@ func brig(c *console, args []string) int {
 		if i := slices.IndexFunc(all, func(k command) bool { return k.name == name }); i >= 0 {
 			return all[i].run(c, args[1:])
 		}
-		return c.hint("", fmt.Errorf("command %q does not exist%s", name, commandCure(name, names(all))))
+		return c.hint("", fmt.Errorf("command %q does not exist%s", name, commandRemedy(name, names(all))))
 	}
 }
 
-// overview is brig --help.
+// overview is the text of brig --help.
 func overview() string {
 	var b strings.Builder
-	b.WriteString("brig runs programs nobody trusts.\n\nUsage:\n  brig COMMAND [flags]\n\nCommands:\n")
+	b.WriteString("brig runs untrusted programs.\n\nUsage:\n  brig COMMAND [flags]\n\nCommands:\n")
 	for _, k := range commands() {
 		if !k.hidden {
 			fmt.Fprintf(&b, "  %-11s %s\n", k.name, k.short)
@@ -132,14 +132,14 @@ func overview() string {
 	return b.String()
 }
 
-// flags makes a command's flag set; text is its whole --help but the flags.
-func (c *console) flags(name, text string) *pflag.FlagSet {
+// flags makes a command's flag set; text is its whole --help except the flags.
+func (c *cli) flags(name, text string) *pflag.FlagSet {
 	text = strings.Trim(text, "\n")
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.SetOutput(io.Discard) // errors are ours to print, once
+	f.SetOutput(io.Discard) // brig prints errors itself, once
 	f.SortFlags = false
-	if c.asked != nil {
-		*c.asked = append(*c.asked, usage.Page{Name: "brig " + name, Text: text, Flags: f})
+	if c.helpPages != nil {
+		*c.helpPages = append(*c.helpPages, usage.Page{Name: "brig " + name, Text: text, Flags: f})
 	}
 	f.Usage = func() {
 		fmt.Fprintf(c.text(), "%s\n", text)
@@ -151,8 +151,8 @@ func (c *console) flags(name, text string) *pflag.FlagSet {
 }
 
 // parse reads the flags. done is true when the command has nothing left to do.
-func (c *console) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
-	if c.asked != nil {
+func (c *cli) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
+	if c.helpPages != nil {
 		return 0, true
 	}
 	switch err := f.Parse(args); {
@@ -163,20 +163,20 @@ func (c *console) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
 	default:
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
-			err = fmt.Errorf("%w%s", err, flagCure(f, unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames()))
+			err = fmt.Errorf("%w%s", err, flagRemedy(f, unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames()))
 		}
-		return c.hint(f.Name(), usage.Mistake(err)), true
+		return c.hint(f.Name(), usage.FlagError(err)), true
 	}
 }
 
 // hint reports a mistake on the command line.
-func (c *console) hint(command string, err error) int {
+func (c *cli) hint(command string, err error) int {
 	c.note("%v\nTry: brig %s", err, strings.TrimSpace(command+" --help"))
 	return exitBrig
 }
 
-// fail reports that brig could not do what was asked, and gives the exit code.
-func (c *console) fail(err error) int {
+// fail reports an error of brig, and returns the exit code.
+func (c *cli) fail(err error) int {
 	c.note("%v", err)
 	var e *api.Error
 	if errors.As(err, &e) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeOutput writes a file that the user named, as openOutput opens it.
+// writeOutput writes content to a file that the user named, opened by openOutput.
 func writeOutput(path string, content []byte) error {
 	f, err := openOutput(path)
 	if err != nil {
@@ -22,11 +22,11 @@ func writeOutput(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// openOutput opens a file that the user named to be written anew: one that is not there, or a
-// regular file of this one name. A link that lies in its place is refused, symbolic or hard:
-// a stranger may have made it, and what it leads to is not what the user named (FIO-20,
-// testdata/script/target.txtar). The file is not replaced by another, which would lose
-// its owner and mode, and fails for a file that is mounted.
+// openOutput opens a file that the user named, and truncates it. It must be a new file, or a
+// regular file with no other name. It refuses a symbolic or hard link: a stranger may have made
+// the link, and it leads to a file that the user did not name (FIO-20,
+// testdata/script/target.txtar). It does not replace the file by a new one, which would lose the
+// owner and mode, and would fail for a file that is a mount point.
 func openOutput(path string) (*os.File, error) {
 	if clean := filepath.Clean(path); ownDescriptor(clean) {
 		return os.OpenFile(clean, os.O_WRONLY|os.O_TRUNC, 0)
@@ -34,27 +34,27 @@ func openOutput(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0o644)
 	if err != nil {
 		if info, bad := os.Lstat(path); bad == nil {
-			if why := writable(path, info); why != nil {
+			if why := checkWritable(path, info); why != nil {
 				return nil, why
 			}
 		}
-		return nil, named(err)
+		return nil, withoutSyscall(err)
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = writable(path, info)
+		err = checkWritable(path, info)
 	}
 	if err == nil {
 		err = f.Truncate(0)
 	}
 	if err != nil {
-		return nil, errors.Join(named(err), f.Close())
+		return nil, errors.Join(withoutSyscall(err), f.Close())
 	}
 	return f, nil
 }
 
-// writable refuses what is no regular file of one name.
-func writable(path string, info fs.FileInfo) error {
+// checkWritable refuses everything but a regular file with a single name.
+func checkWritable(path string, info fs.FileInfo) error {
 	what := ""
 	switch mode := info.Mode(); {
 	case mode&fs.ModeSymlink != 0:
@@ -64,17 +64,17 @@ func writable(path string, info fs.FileInfo) error {
 	case mode&fs.ModeNamedPipe != 0:
 		what = "a FIFO: name a regular file, or >(COMMAND) in bash"
 	case !mode.IsRegular():
-		what = "no regular file: name another"
+		what = "not a regular file: name another"
 	case info.Sys().(*syscall.Stat_t).Nlink > 1:
-		return fmt.Errorf("%s has another name as well, by a hard link: remove it, or name another file", path)
+		return fmt.Errorf("%s has several hard links: remove it, or name another file", path)
 	default:
 		return nil
 	}
 	return fmt.Errorf("%s is %s", path, what)
 }
 
-// ownDescriptor reports whether a path is of something that this process has open, as the
-// shell's >(COMMAND) is. Such a name is a link of the kernel's.
+// ownDescriptor reports whether a path names an open descriptor of this process, as the shell's
+// >(COMMAND) does. The kernel makes such a name as a link.
 func ownDescriptor(clean string) bool {
 	return slices.Contains([]string{os.DevNull, "/dev/stdout", "/dev/stderr"}, clean) ||
 		slices.Contains([]string{"/dev/fd", "/proc/self/fd"}, filepath.Dir(clean))

@@ -18,25 +18,25 @@ import (
 )
 
 const profileUsage = `
-Look at seccomp profiles: which system calls a program may make, and why. A
-profile is a built-in tier, or a FILE: of ours (.yaml, see docs/profiles.md), of
-OCI's linux.seccomp, or a seccomp.json of Docker or containers-common (.json), which is
-read as for a program without capabilities. No agent is needed.
+Examine seccomp profiles: which system calls a program may make, and why. A profile is a
+built-in tier, or a FILE: in brig's own format (.yaml, see docs/profiles.md), a
+linux.seccomp object of OCI, or a seccomp.json of Docker or containers-common (.json),
+which is read as for a program without capabilities. No agent is needed.
 
 Usage:
   brig profile ls                     list the built-in tiers
   brig profile show [NAME|FILE]       print the rules
   brig profile explain SYSCALL [--profile NAME|FILE]
-                                      what becomes of a call, and why
-  brig profile diff A B               the calls A and B treat differently
-  brig profile export [NAME|FILE]     as OCI JSON, for other runtimes, or as YAML
+                                      show what happens to a call, and why
+  brig profile diff A B               list the calls that A and B treat differently
+  brig profile export [NAME|FILE]     write OCI JSON, for other runtimes, or YAML
 
 Examples:
   brig profile explain ptrace
   brig profile diff strict default
   brig profile export default > seccomp.json`
 
-func profileCommand(c *console, args []string) int {
+func profileCommand(c *cli, args []string) int {
 	return c.subcommands("profile", profileUsage, []command{
 		{name: "ls", run: profileList},
 		{name: "show", run: profileShow},
@@ -46,14 +46,14 @@ func profileCommand(c *console, args []string) int {
 	}, args)
 }
 
-// isFile tells a profile's file from the name of one.
-func isFile(nameOrFile string) bool {
+// isProfileFile reports whether nameOrFile is a profile's file, not its name.
+func isProfileFile(nameOrFile string) bool {
 	ext := filepath.Ext(nameOrFile)
 	return strings.Contains(nameOrFile, "/") || ext == ".yaml" || ext == ".yml" || ext == ".json"
 }
 
-// loadProfile gives a tier by name, or reads a file, for a program to run under, and
-// tells of what in it is probably not meant.
+// loadProfile returns a tier by name, or reads a file, for a program to run under. warnings are
+// probable mistakes in the file.
 func loadProfile(nameOrFile string) (p seccomp.Profile, warnings []string, err error) {
 	r, err := readProfile(nameOrFile)
 	if err == nil {
@@ -62,19 +62,19 @@ func loadProfile(nameOrFile string) (p seccomp.Profile, warnings []string, err e
 	return r.Profile, r.warnings, err
 }
 
-// A profileRead is a profile as it was read.
+// A profileRead is a profile as readProfile read it.
 type profileRead struct {
 	seccomp.Profile
-	unknown  []string // calls of the file that have no number here, whose rules are left out
-	warnings []string // of a file: what is probably not meant
+	unknown  []string // calls of the file without a number here; their rules are left out
+	warnings []string // of a file: probable mistakes
 }
 
-// readProfile is loadProfile for looking at one, which may be too complex to run under.
+// readProfile is loadProfile for inspection: the profile may be too complex to run under.
 func readProfile(nameOrFile string) (profileRead, error) {
-	if !isFile(nameOrFile) {
+	if !isProfileFile(nameOrFile) {
 		p, err := seccomp.Tier(nameOrFile)
 		if err != nil {
-			err = fmt.Errorf("%w; a file's name ends in .yaml or .json", err)
+			err = fmt.Errorf("%w; the name of a profile file ends in .yaml or .json", err)
 		}
 		return profileRead{Profile: p}, err
 	}
@@ -99,7 +99,8 @@ func readProfile(nameOrFile string) (profileRead, error) {
 	return r, err
 }
 
-// kernelRelease is what an engine's profile is chosen by: 6.1.0-13-amd64.
+// kernelRelease returns the kernel's release, such as 6.1.0-13-amd64, which selects rules of an
+// engine's profile.
 func kernelRelease() (string, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -108,22 +109,22 @@ func kernelRelease() (string, error) {
 	return unix.ByteSliceToString(u.Release[:]), nil
 }
 
-// lookAt is readProfile, and says what of the file has no effect here.
-func (c *console) lookAt(nameOrFile string) (profileRead, error) {
+// inspectProfile is readProfile, and prints which calls of the file have no effect here.
+func (c *cli) inspectProfile(nameOrFile string) (profileRead, error) {
 	r, err := readProfile(nameOrFile)
 	if len(r.unknown) > 0 {
 		names := strings.Join(r.unknown[:min(len(r.unknown), 4)], ", ")
 		if more := len(r.unknown) - 4; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		c.note("note: %s is read without calls that have no number here: %s", nameOrFile, printable(names))
+		c.note("note: %s is read without the calls that have no number here: %s", nameOrFile, quoteUnprintable(names))
 	}
 	return r, err
 }
 
-// noteWarnings tells, of the profile that a program is to run under, what is probably
-// not meant: three lines at most, as brig profile show has them all.
-func (c *console) noteWarnings(file string, warnings []string) {
+// noteWarnings prints probable mistakes in the profile that a program is to run under: three lines
+// at most, since brig profile show prints all of them.
+func (c *cli) noteWarnings(file string, warnings []string) {
 	for _, w := range warnings[:min(len(warnings), 3)] {
 		c.note("%s: %s", file, w)
 	}
@@ -132,7 +133,7 @@ func (c *console) noteWarnings(file string, warnings []string) {
 	}
 }
 
-func profileList(c *console, args []string) int {
+func profileList(c *cli, args []string) int {
 	f := c.flags("profile ls", `
 List the built-in tiers, strictest first.
 
@@ -159,7 +160,7 @@ Example:
 	return 0
 }
 
-func profileShow(c *console, args []string) int {
+func profileShow(c *cli, args []string) int {
 	f := c.flags("profile show", `
 Print the rules of a profile, each with its reason.
 
@@ -170,7 +171,7 @@ Examples:
   brig profile show strict
   brig profile show mine.yaml --json`)
 	asJSON := f.Bool("json", false, "print JSON")
-	p, code, done := c.oneProfile(f.Name(), func() (int, bool) { return c.parse(f, args) }, f.Args)
+	p, code, done := c.parseOneProfile(f.Name(), func() (int, bool) { return c.parse(f, args) }, f.Args)
 	if done {
 		return code
 	}
@@ -178,7 +179,7 @@ Examples:
 		c.stdout.Write(marshal(p.Profile))
 		return 0
 	}
-	fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.Or(), seccomp.Hash(p.Profile), p.Default,
+	fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.OrNative(), seccomp.Hash(p.Profile), p.Default,
 		seccomp.Newest(p.Arch), seccomp.Fail(seccomp.ENOSYS))
 	for _, r := range p.Rules {
 		when := ""
@@ -200,9 +201,9 @@ func condition(a seccomp.ArgCond) string {
 	return fmt.Sprintf("== %#x", a.Value)
 }
 
-// oneProfile is the frame of a command that takes one profile, default when none
-// is named.
-func (c *console) oneProfile(name string, parse func() (int, bool), words func() []string) (p profileRead, code int, done bool) {
+// parseOneProfile parses the arguments of a command that takes one profile, and reads the profile. If
+// none is named, it is the tier default.
+func (c *cli) parseOneProfile(name string, parse func() (int, bool), words func() []string) (p profileRead, code int, done bool) {
 	if code, done := parse(); done {
 		return p, code, true
 	}
@@ -210,16 +211,16 @@ func (c *console) oneProfile(name string, parse func() (int, bool), words func()
 	if len(w) > 2 {
 		return p, c.hint(name, fmt.Errorf("brig %s takes one profile", name)), true
 	}
-	p, err := c.lookAt(w[0])
+	p, err := c.inspectProfile(w[0])
 	if err != nil {
 		return p, c.fail(err), true
 	}
 	return p, 0, false
 }
 
-func profileExplain(c *console, args []string) int {
+func profileExplain(c *cli, args []string) int {
 	f := c.flags("profile explain", `
-Say what becomes of a system call, and why.
+Show what happens to a system call, and why.
 
 Usage:
   brig profile explain SYSCALL|NUMBER [--profile NAME|FILE] [--json]
@@ -235,7 +236,7 @@ Examples:
 	if f.NArg() != 1 {
 		return c.hint(f.Name(), fmt.Errorf("brig profile explain needs one system call, by name or number"))
 	}
-	p, err := c.lookAt(*which)
+	p, err := c.inspectProfile(*which)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -244,7 +245,7 @@ Examples:
 		e, err = seccomp.ExplainNumber(p.Profile, int32(nr))
 	} else {
 		if e, err = seccomp.Explain(p.Profile, f.Arg(0)); err != nil {
-			err = fmt.Errorf("%w%s", err, nearest(f.Arg(0), callNames()))
+			err = fmt.Errorf("%w%s", err, suggestion(f.Arg(0), callNames()))
 		}
 	}
 	if err != nil {
@@ -258,7 +259,7 @@ Examples:
 	return 0
 }
 
-// callNames are those of this machine's system calls.
+// callNames returns the names of this machine's system calls.
 func callNames() []string {
 	var all []string
 	for nr := range seccomp.Newest("") + 1 {
@@ -269,7 +270,7 @@ func callNames() []string {
 	return all
 }
 
-func profileDiff(c *console, args []string) int {
+func profileDiff(c *cli, args []string) int {
 	f := c.flags("profile diff", `
 List the calls that two profiles treat differently.
 
@@ -286,11 +287,11 @@ Examples:
 	if f.NArg() != 2 {
 		return c.hint(f.Name(), fmt.Errorf("brig profile diff needs two profiles"))
 	}
-	a, err := c.lookAt(f.Arg(0))
+	a, err := c.inspectProfile(f.Arg(0))
 	if err != nil {
 		return c.fail(err)
 	}
-	b, err := c.lookAt(f.Arg(1))
+	b, err := c.inspectProfile(f.Arg(1))
 	if err != nil {
 		return c.fail(err)
 	}
@@ -305,14 +306,14 @@ Examples:
 	return 0
 }
 
-func profileExport(c *console, args []string) int {
+func profileExport(c *cli, args []string) int {
 	f := c.flags("profile export", `
-Write a profile as the linux.seccomp object of an OCI bundle. There, what kills
-through brig's listener becomes the kernel's own kill. System calls newer than
-those brig knows, for which brig answers ENOSYS, are left to the runtime: the
-format has no range of numbers. runc answers ENOSYS too, above the highest call
-that the profile names and its libseccomp knows; others give the default. --yaml
-writes it in brig's own form instead, with the reasons, to be changed and used.
+Write a profile as the linux.seccomp object of an OCI bundle. Rules that kill through
+brig's listener become rules with which the kernel itself kills. System calls newer than
+those that brig knows, for which brig answers ENOSYS, are left to the runtime, because the
+format has no range of numbers. runc answers ENOSYS too, above the highest call that the
+profile names and its libseccomp knows; other runtimes give the default. --yaml writes
+brig's own format instead, with the reasons, which can be changed and used.
 
 Usage:
   brig profile export [NAME|FILE] [--yaml]
@@ -320,8 +321,8 @@ Usage:
 Examples:
   brig profile export default > seccomp.json
   brig profile export strict --yaml > mine.yaml`)
-	asYAML := f.Bool("yaml", false, "write brig's own form")
-	p, code, done := c.oneProfile(f.Name(), func() (int, bool) { return c.parse(f, args) }, f.Args)
+	asYAML := f.Bool("yaml", false, "write brig's own format")
+	p, code, done := c.parseOneProfile(f.Name(), func() (int, bool) { return c.parse(f, args) }, f.Args)
 	if done {
 		return code
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A progress tells on stderr that something is going on, from its second second:
-// on a terminal every second in one line, elsewhere every ten seconds.
+// A progress reports on stderr that work is under way: on a terminal in one line, every second;
+// elsewhere every ten seconds. The first report comes after one interval.
 type progress struct {
 	stop chan struct{}
 	wg   sync.WaitGroup
-	step atomic.Pointer[string] // what is being done; nil: nobody said
+	step atomic.Pointer[string] // the current step; nil: not known
 }
 
-// now says what is being done.
-func (p *progress) now(step string) { p.step.Store(&step) }
+// setStep sets the current step.
+func (p *progress) setStep(step string) { p.step.Store(&step) }
 
-func (c *console) progress(what string) *progress {
+func (c *cli) progress(what string) *progress {
 	p := &progress{stop: make(chan struct{})}
 	every, format, last := 10*time.Second, "brig: %s: %s\n", ""
 	if isTerminal(c.stderr) {
@@ -33,7 +33,7 @@ func (c *console) progress(what string) *progress {
 	p.wg.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
-		said := false
+		printed := false
 		for {
 			select {
 			case <-tick.C:
@@ -42,9 +42,9 @@ func (c *console) progress(what string) *progress {
 					state += ", " + *step
 				}
 				fmt.Fprintf(c.stderr, format, oneLine(what), oneLine(state))
-				said = true
+				printed = true
 			case <-p.stop:
-				if said {
+				if printed {
 					fmt.Fprint(c.stderr, last)
 				}
 				return
@@ -59,9 +59,9 @@ func (p *progress) end() {
 	p.wg.Wait()
 }
 
-// isTerminal reports whether w is a terminal. Other devices, such as /dev/null, are none.
+// isTerminal reports whether w is a terminal. Other devices, such as /dev/null, are not.
 func isTerminal(w any) bool {
-	f, ok := below(w).(*os.File)
+	f, ok := underlying(w).(*os.File)
 	if !ok {
 		return false
 	}
@@ -74,5 +74,5 @@ func isTerminal(w any) bool {
 	return err == nil && unasked == nil
 }
 
-// roundSize writes a size for people.
-func roundSize(n int64) string { return bytesOf(api.Known(n, "")) }
+// formatSize formats a size for people.
+func formatSize(n int64) string { return formatBytes(api.Known(n, "")) }

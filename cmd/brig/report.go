@@ -17,29 +17,29 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// report tells the caller how the run ended, and gives the exit code.
-func (c *console) report(o *runOptions, res api.Result) int {
+// report prints how the run ended, and returns the exit code.
+func (c *cli) report(o *runOptions, res api.Result) int {
 	code := res.Exit()
 	if o.testsDir != "" && res.Verdict != api.CompileError {
 		code = testsExit(res)
 	}
 	if res.Stage == api.StageCompile && !o.json {
-		c.compilerSaid(res.Stdout, res.Stderr)
+		c.printCompilerOutput(res.Stdout, res.Stderr)
 	}
 	if o.out != "" {
-		files, odd := savable(res.Files)
+		files, odd := splitSavable(res.Files)
 		if err := saveFiles(o.out, files, o.force); err != nil {
 			c.note("%v", err)
 			code = exitBrig
 		}
 		if len(o.collect) > 0 && len(res.Files)+len(res.Skipped) == 0 {
-			c.note("nothing was brought back: no file in /box matches --collect %s", strings.Join(o.collect, " "))
+			c.note("nothing was collected: no file in /box matches --collect %s", strings.Join(o.collect, " "))
 		}
 		for _, s := range slices.Concat(res.Skipped, odd) {
-			c.note("%q was not brought back: %s", s.Name, s.Reason)
+			c.note("%q was not collected: %s", s.Name, s.Reason)
 		}
 	}
-	if o.result != "" { // first: nobody may read what else is written
+	if o.result != "" { // first: the reader of the other output may have gone
 		if err := o.writeResult(marshal(res)); err != nil {
 			return c.fail(err)
 		}
@@ -49,22 +49,22 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	}
 	switch {
 	case o.stats && res.Summary != nil && res.Summary.Ran > 0:
-		fmt.Fprint(words{c.stderr}, testStats(res, o.profile))
+		fmt.Fprint(escapeWriter{c.stderr}, testStats(res, o.profile))
 	case o.stats:
-		fmt.Fprint(words{c.stderr}, stats(res, o.profile))
-	case o.quiet, o.json, o.testsDir != "" && res.Summary != nil && res.Summary.Ran > 0: // the table has said it
+		fmt.Fprint(escapeWriter{c.stderr}, stats(res, o.profile))
+	case o.quiet, o.json, o.testsDir != "" && res.Summary != nil && res.Summary.Ran > 0: // the table shows it
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
-		c.note("%s", sentence(res, o.profile))
+		c.note("%s", verdictText(res, o.profile))
 	}
 	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && (o.testsDir == "" || res.Verdict == api.CompileError) {
-		c.note("hint: %s%s", placeOf(*d), d.Hint)
+		c.note("hint: %s%s", positionText(*d), d.Hint)
 	}
 	if o.testsDir != "" && !o.quiet && !o.json {
-		fmt.Fprint(words{c.stderr}, firstFailure(res, o.profile))
+		fmt.Fprint(escapeWriter{c.stderr}, firstFailure(res, o.profile))
 	}
 	if !o.stats && !o.quiet && !o.json {
 		for _, r := range o.refused {
-			c.note("the sandbox refused %s", refusal(r))
+			c.note("the sandbox refused %s", refusalText(r))
 		}
 	}
 	if !o.stats && !o.json {
@@ -75,15 +75,15 @@ func (c *console) report(o *runOptions, res api.Result) int {
 	return code
 }
 
-// sentence says in one line what ended the program and what to do about it. profile is
-// what --profile was, if anything.
-func sentence(r api.Result, profile string) string {
+// verdictText says in one line what ended the program and what to do about it. profile is the value
+// of --profile, if any.
+func verdictText(r api.Result, profile string) string {
 	l := r.Limits
 	switch r.Verdict {
 	case api.MemoryLimit:
-		return fmt.Sprintf("%s: used %s of %s (raise --memory)", r.Verdict, bytesOf(r.Usage.Memory), l.Memory)
+		return fmt.Sprintf("%s: used %s of %s (raise --memory)", r.Verdict, formatBytes(r.Usage.Memory), l.Memory)
 	case api.CPULimit:
-		return fmt.Sprintf("%s: used %s of %s of processor time (raise --cpu)", r.Verdict, spanOf(r.Usage.CPU), l.CPU)
+		return fmt.Sprintf("%s: used %s of %s of processor time (raise --cpu)", r.Verdict, formatDuration(r.Usage.CPU), l.CPU)
 	case api.WallLimit:
 		return fmt.Sprintf("%s: ran for %s (raise --wall)", r.Verdict, l.Wall)
 	case api.OutputLimit:
@@ -91,19 +91,19 @@ func sentence(r api.Result, profile string) string {
 	case api.Denied:
 		if d := r.Denial; d != nil {
 			by, _, _ := strings.Cut(d.Rule, "#")
-			if r.Stage == api.StageCompile { // under a profile of its own
+			if r.Stage == api.StageCompile { // the compile stage has its own profile
 				profile = ""
 			}
-			return fmt.Sprintf("%s: the system call %s is forbidden by profile %s: %s%s", r.Verdict, d.Syscall, by, d.Why, seeExplain(d.Syscall, by, profile))
+			return fmt.Sprintf("%s: the system call %s is forbidden by profile %s: %s%s", r.Verdict, d.Syscall, by, d.Why, explainHint(d.Syscall, by, profile))
 		}
 	case api.Signaled:
-		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orWord(r.SignalName, "signal"), r.Signal)
+		return fmt.Sprintf("%s: %s (signal %d)", r.Verdict, orDefault(r.SignalName, "signal"), r.Signal)
 	case api.CompileError:
 		switch {
 		case len(r.LimitsHit) > 0:
-			return fmt.Sprintf("%s: the compiler met its limit on %s", r.Verdict, strings.Join(r.LimitsHit, ", "))
+			return fmt.Sprintf("%s: the compiler reached its limit on %s", r.Verdict, strings.Join(r.LimitsHit, ", "))
 		case r.Signal != 0:
-			return fmt.Sprintf("%s: the compiler ended with %s (signal %d)", r.Verdict, orWord(r.SignalName, "signal"), r.Signal)
+			return fmt.Sprintf("%s: the compiler ended with %s (signal %d)", r.Verdict, orDefault(r.SignalName, "signal"), r.Signal)
 		}
 		return fmt.Sprintf("%s: the program does not compile", r.Verdict)
 	case api.Canceled:
@@ -116,15 +116,15 @@ func sentence(r api.Result, profile string) string {
 	return string(r.Verdict)
 }
 
-// seeExplain names the command that explains why a profile denies a call; asked is what
-// --profile was. It is empty for a profile that only the agent has.
-func seeExplain(call, by, asked string) string {
+// explainHint names the command that explains why a profile denies a call; asked is the value of
+// --profile. It is empty for a profile that only the agent has.
+func explainHint(call, by, asked string) string {
 	if strings.HasPrefix(call, "syscall_") {
 		return ""
 	}
-	by, _, _ = strings.Cut(by, "/") // strict/default: no rule of it
+	by, _, _ = strings.Cut(by, "/") // strict/default: its default, not one of its rules
 	switch {
-	case isFile(asked):
+	case isProfileFile(asked):
 		by = shellWord(asked)
 	case !slices.Contains(seccomp.Tiers(), by):
 		return ""
@@ -145,8 +145,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// placeOf writes where a diagnosis is about, for a line that goes on.
-func placeOf(d api.Diagnosis) string {
+// positionText formats the position of a diagnosis as the beginning of a line.
+func positionText(d api.Diagnosis) string {
 	switch {
 	case d.File == "":
 		return ""
@@ -156,15 +156,15 @@ func placeOf(d api.Diagnosis) string {
 	return fmt.Sprintf("%s:%d: ", d.File, d.Line)
 }
 
-func orWord(s, other string) string {
+func orDefault(s, other string) string {
 	if s == "" {
 		return other
 	}
 	return s
 }
 
-// refusal says which call the profile refused, how, and how often.
-func refusal(r api.Refusal) string {
+// refusalText says which call the profile refused, how, and how often.
+func refusalText(r api.Refusal) string {
 	call, often := r.Syscall, fmt.Sprintf("%d times", r.Count)
 	if call == "others" {
 		call = "other calls"
@@ -182,18 +182,18 @@ func refusal(r api.Refusal) string {
 func stats(r api.Result, profile string) string {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "brig: %-9s %s\n", name, value) }
-	line("verdict", sentence(r, profile))
+	line("verdict", verdictText(r, profile))
 	if len(r.LimitsHit) > 0 {
 		line("limits", strings.Join(r.LimitsHit, " "))
 	}
 	wall := time.Duration(r.Timing.Wall).Round(10 * time.Microsecond)
-	line("time", fmt.Sprintf("wall %s, cpu %s; set up %s, finished %s", wall, spanOf(r.Usage.CPU),
+	line("time", fmt.Sprintf("wall %s, cpu %s; set up %s, finished %s", wall, formatDuration(r.Usage.CPU),
 		time.Duration(r.Timing.SetUp).Round(10*time.Microsecond), time.Duration(r.Timing.Finish).Round(10*time.Microsecond)))
-	line("memory", fmt.Sprintf("%s of %s%s", bytesOf(r.Usage.Memory), r.Limits.Memory, residentOf(r.Usage)))
+	line("memory", fmt.Sprintf("%s of %s%s", formatBytes(r.Usage.Memory), r.Limits.Memory, residentOf(r.Usage)))
 	line("pids", ofLimit(r.Usage.Pids, r.Limits.Pids))
 	line("output", fmt.Sprintf("%d and %d bytes", r.Usage.StdoutBytes, r.Usage.StderrBytes))
 	for _, one := range r.Refused {
-		line("refused", refusal(one))
+		line("refused", refusalText(one))
 	}
 	for _, d := range r.Logged {
 		line("logged", fmt.Sprintf("%s would be denied by %s: %s", d.Syscall, d.Rule, d.Why))
@@ -202,67 +202,66 @@ func stats(r api.Result, profile string) string {
 	return b.String()
 }
 
-// testStats lists for --stats what tests came to. Their times of set-up are each their
-// own, and stand in the result.
+// testStats lists the outcome of tests for --stats. Each test has its own set-up time, which is in
+// the result.
 func testStats(r api.Result, profile string) string {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "brig: %-9s %s\n", name, value) }
-	line("verdict", sentence(r.Decisive(), profile))
-	line("tests", tallyOf(*r.Summary))
+	line("verdict", verdictText(r.Decisive(), profile))
+	line("tests", summaryText(*r.Summary))
 	line("time", fmt.Sprintf("a test at most: wall %s ms, cpu %s ms", inMillis(api.Known(r.Summary.MaxWall, "")), inMillis(api.Known(r.Summary.MaxCPU, ""))))
-	line("memory", fmt.Sprintf("a test at most: %s MiB of %s", inMiB(api.Known(mostMemory(r.Tests), "")), r.Limits.Memory))
+	line("memory", fmt.Sprintf("a test at most: %s MiB of %s", inMiB(api.Known(maxMemory(r.Tests), "")), r.Limits.Memory))
 	line("run", r.Run)
 	return b.String()
 }
 
-// residentOf adds to the memory that was charged to a run what its largest process had
-// resident, where that is more: pages of the image are charged to no run.
+// residentOf is the text to append to the memory that was charged to a run if the resident memory
+// of its largest process is more: pages of the image are charged to no run.
 func residentOf(u api.Usage) string {
 	if f := memoryOf(u); f != u.MaxRSS || f.Value == nil || u.Memory.Value == nil {
 		return ""
 	}
-	return fmt.Sprintf(" charged to the run; its largest process had %s resident", bytesOf(u.MaxRSS))
+	return fmt.Sprintf(" charged to the run; its largest process had %s resident", formatBytes(u.MaxRSS))
 }
 
-func spanOf(f api.Figure) string {
+func formatDuration(f api.Measurement) string {
 	if f.Value == nil {
 		return "an unknown time"
 	}
 	return time.Duration(*f.Value).Round(10 * time.Microsecond).String()
 }
 
-func countOf(f api.Figure) string {
+func formatCount(f api.Measurement) string {
 	if f.Value == nil {
 		return "unknown"
 	}
 	return fmt.Sprint(*f.Value)
 }
 
-// ofLimit writes a count beside its limit: the limit alone where this host's kernel
-// counts none.
-func ofLimit(f api.Figure, limit int64) string {
+// ofLimit formats a count with its limit, or the limit alone if this host's kernel does not count.
+func ofLimit(f api.Measurement, limit int64) string {
 	if f.Value == nil {
 		return fmt.Sprintf("at most %d", limit)
 	}
 	return fmt.Sprintf("%d of %d", *f.Value, limit)
 }
 
-// bytesOf rounds to what a reader takes in: 511.8M.
-func bytesOf(f api.Figure) string {
+// formatBytes formats a size rounded for people: 511.8M.
+func formatBytes(f api.Measurement) string {
 	if f.Value == nil {
 		return "an unknown amount"
 	}
 	return api.Size(*f.Value).About()
 }
 
-// savable parts the files that may get their names on this host from those that may not:
-// a program can put ESC or a line feed into a name, which the terminal of whoever lists
-// the directory would obey, and a script would take for two names
-// (TestNamesThatATerminalObeysAreNotWritten). The result as JSON has them all.
-func savable(files []api.File) (fine []api.File, odd []api.Skipped) {
+// splitSavable separates the files whose names may be written on this host from the others. A program
+// can put ESC or a line feed into a name: a terminal that lists the directory would obey it, and a
+// script would take it for two names (TestNamesThatATerminalObeysAreNotWritten). The result as JSON
+// has all files.
+func splitSavable(files []api.File) (fine []api.File, odd []api.Skipped) {
 	for _, f := range files {
 		if strings.ContainsFunc(f.Name, unicode.IsControl) {
-			odd = append(odd, api.Skipped{Name: f.Name, Reason: "its name has control characters: --json and --result have it"})
+			odd = append(odd, api.Skipped{Name: f.Name, Reason: "its name has control characters: --json and --result include it"})
 			continue
 		}
 		fine = append(fine, f)
@@ -270,9 +269,8 @@ func savable(files []api.File) (fine []api.File, odd []api.Skipped) {
 	return fine, odd
 }
 
-// saveFiles writes what came back below dir. Names are an untrusted program's:
-// each is checked, nothing leaves dir by a link, and unless force is set nothing
-// that exists is touched.
+// saveFiles writes the collected files below dir. The names come from an untrusted program: each
+// is checked, no link leads out of dir, and unless force is set no existing file is changed.
 func saveFiles(dir string, files []api.File, force bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -287,12 +285,12 @@ func saveFiles(dir string, files []api.File, force bool) error {
 			return err
 		}
 		if _, err := root.Lstat(f.Name); err == nil && !force {
-			return fmt.Errorf("%s exists in %s already: nothing was written; use --force to overwrite", printable(f.Name), dir)
+			return fmt.Errorf("%s already exists in %s: nothing was written; use --force to overwrite", quoteUnprintable(f.Name), dir)
 		}
 	}
 	for _, f := range files {
 		if err := saveFile(root, f); err != nil {
-			return fmt.Errorf("write %s: %w", printable(f.Name), err)
+			return fmt.Errorf("write %s: %w", quoteUnprintable(f.Name), err)
 		}
 	}
 	return nil
@@ -317,9 +315,9 @@ func saveFile(root *os.Root, f api.File) error {
 	return errors.Join(err, out.Close())
 }
 
-// checkOut refuses, before the run, a directory that could not take its files.
-// Which files there are to overwrite only the run shows.
-func checkOut(dir string) error {
+// checkOutDir refuses, before the run, a directory that cannot take its files. Which existing files
+// are in the way is known only after the run.
+func checkOutDir(dir string) error {
 	for {
 		info, err := os.Stat(dir)
 		switch {

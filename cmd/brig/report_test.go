@@ -10,9 +10,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// FIO-12: a program chooses the names of what comes back. Those with control characters
-// are neither written to the disk of the caller nor to the terminal. The control: the file
-// system would take them, and what is printed as it is has the ESC in it.
+// FIO-12: a program chooses the names of the files that come back. Names with control characters
+// are written neither to the caller's disk nor to the terminal. The control of the test: the file
+// system would accept such names.
 func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
 	const evil = "evil\x1b[31m\n.txt"
 	dir := t.TempDir()
@@ -22,7 +22,7 @@ func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	files := []api.File{{Name: evil, Content: []byte("x")}, {Name: "a\u009bb/c", Content: []byte("x")}, {Name: "größe 日本.txt", Content: []byte("x")}}
 	var said bytes.Buffer
-	c := &console{stdout: &said, stderr: &said}
+	c := &cli{stdout: &said, stderr: &said}
 	if code := c.report(&runOptions{out: out}, api.Result{Verdict: api.OK, Files: files}); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -30,7 +30,7 @@ func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Name() != "größe 日本.txt" {
 		t.Errorf("written: %v, %v", left, err)
 	}
-	for _, want := range []string{`"evil\x1b[31m\n.txt" was not brought back: its name has control characters`, `"a\u009bb/c" was not`} {
+	for _, want := range []string{`"evil\x1b[31m\n.txt" was not collected: its name has control characters`, `"a\u009bb/c" was not`} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("it says\n%q\nwant %s", said.String(), want)
 		}
@@ -38,10 +38,10 @@ func TestNamesThatATerminalObeysAreNotWritten(t *testing.T) {
 	if strings.ContainsAny(said.String(), "\x1b\u009b") {
 		t.Errorf("it says %q", said.String())
 	}
-	if got := printable("tab\tand \xff"); got != `"tab\tand \xff"` {
+	if got := quoteUnprintable("tab\tand \xff"); got != `"tab\tand \xff"` {
 		t.Errorf("printable: %s", got)
 	}
-	if got := printable("größe 日本.txt"); got != "größe 日本.txt" {
+	if got := quoteUnprintable("größe 日本.txt"); got != "größe 日本.txt" {
 		t.Errorf("printable: %s", got)
 	}
 }
@@ -56,7 +56,7 @@ func TestWordsThatATerminalObeysAreNotWritten(t *testing.T) {
 		"":                          "",
 	} {
 		var b bytes.Buffer
-		if n, err := (words{&b}).Write([]byte(text)); n != len(text) || err != nil || b.String() != want {
+		if n, err := (escapeWriter{&b}).Write([]byte(text)); n != len(text) || err != nil || b.String() != want {
 			t.Errorf("%q: wrote %q, %d, %v; want %q, %d", text, b.String(), n, err, want, len(text))
 		}
 	}
@@ -81,11 +81,11 @@ func TestDenialNamesTheProfileThatExplainsIt(t *testing.T) {
 		{"clone3", "mine#3", "", "./mine.yaml", " (see brig profile explain clone3 --profile ./mine.yaml)"},
 		{"clone3", "strict#3", "", "strict.yaml", " (see brig profile explain clone3 --profile strict.yaml)"},
 		{"clone3", "mine#3", "", "my profiles/it's.yaml", ` (see brig profile explain clone3 --profile 'my profiles/it'\''s.yaml')`},
-		{"clone3", "lessons#3", "", "lessons", ""}, // the agent alone has its file
+		{"clone3", "lessons#3", "", "lessons", ""}, // only the agent has its file
 		{"clone3", "compile#3", api.StageCompile, "mine.yaml", " (see brig profile explain clone3 --profile compile)"},
 		{"syscall_999", "default/newer", "", "", ""},
 	} {
-		got := sentence(api.Result{Verdict: api.Denied, Stage: tt.stage, Denial: &api.Denial{Syscall: tt.call, Rule: tt.rule, Why: "because"}}, tt.asked)
+		got := verdictText(api.Result{Verdict: api.Denied, Stage: tt.stage, Denial: &api.Denial{Syscall: tt.call, Rule: tt.rule, Why: "because"}}, tt.asked)
 		if _, see, _ := strings.Cut(got, "because"); see != tt.want {
 			t.Errorf("%s by %s under %q: %q; want %q", tt.call, tt.rule, tt.asked, see, tt.want)
 		}
@@ -100,14 +100,14 @@ func TestRefusedCallsAreCountedInWords(t *testing.T) {
 		{api.Refusal{Syscall: "socket", Profile: "default", Errno: "EAFNOSUPPORT", Count: 2}, "socket 2 times (profile default, error EAFNOSUPPORT)"},
 		{api.Refusal{Syscall: "others", Profile: "mine", Count: 1}, "other calls once (profile mine)"},
 	} {
-		if got := refusal(tt.r); got != tt.want {
+		if got := refusalText(tt.r); got != tt.want {
 			t.Errorf("%+v: %q; want %q", tt.r, got, tt.want)
 		}
 	}
 }
 
-// What was charged to a run and what a process had resident have each its own word.
-func TestStatsTellMemoryApart(t *testing.T) {
+// The memory charged to a run and the resident memory of a process are named apart.
+func TestStatsDistinguishKindsOfMemory(t *testing.T) {
 	for resident, want := range map[int64]string{
 		5 << 20: "memory    1M of 64M charged to the run; its largest process had 5M resident\n",
 		1 << 19: "memory    1M of 64M\n",

@@ -14,15 +14,15 @@ import (
 )
 
 const rootfsUsage = `
-Look after the images programs run in. An image is a tarball (.tar, .tar.gz,
+Manage the images that programs run in. An image is a tarball (.tar, .tar.gz,
 .tar.zst or .tar.xz), stored unpacked under a name and its digest.
 
 Usage:
-  brig rootfs build NAME           make an image by its recipe and store it
+  brig rootfs build NAME           build an image from its recipe and store it
   brig rootfs import FILE --name N store a tarball
-  brig rootfs ls                   list what is stored
-  brig rootfs rm NAME|DIGEST       forget a name, and the image with its last
-  brig rootfs verify [NAME...]     compare what is stored with what was imported
+  brig rootfs ls                   list the stored images
+  brig rootfs rm NAME|DIGEST       remove a name, and with its last name the image
+  brig rootfs verify [NAME...]     compare stored images with what was imported
   brig rootfs gc                   remove images without a name
 
 Examples:
@@ -30,7 +30,7 @@ Examples:
   sudo brig rootfs import alpine.tar.gz --name alpine
   brig rootfs ls --json`
 
-func rootfsCommand(c *console, args []string) int {
+func rootfsCommand(c *cli, args []string) int {
 	return c.subcommands("rootfs", rootfsUsage, []command{
 		{name: "build", run: rootfsBuild},
 		{name: "import", run: rootfsImport},
@@ -41,14 +41,14 @@ func rootfsCommand(c *console, args []string) int {
 	}, args)
 }
 
-// withAgent is the frame of a command that takes nargs words and asks the agent.
-func (c *console) withAgent(f *pflag.FlagSet, args []string, words string, do func(ctx context.Context, a *agentHandle) error) int {
+// withAgent runs a command that takes the arguments named in words and calls the agent.
+func (c *cli) withAgent(f *pflag.FlagSet, args []string, words string, do func(ctx context.Context, a *agentHandle) error) int {
 	socket := socketFlag(f)
 	if code, done := c.parse(f, args); done {
 		return code
 	}
 	if want := len(strings.Fields(words)); f.NArg() != want {
-		return c.hint(f.Name(), fmt.Errorf("brig %s needs %s", f.Name(), orWord(words, "no argument")))
+		return c.hint(f.Name(), fmt.Errorf("brig %s needs %s", f.Name(), orDefault(words, "no argument")))
 	}
 	agent, err := c.connect(*socket)
 	if err != nil {
@@ -62,12 +62,12 @@ func (c *console) withAgent(f *pflag.FlagSet, args []string, words string, do fu
 	return 0
 }
 
-func rootfsImport(c *console, args []string) int {
+func rootfsImport(c *cli, args []string) int {
 	f := c.flags("rootfs import", `
-Store a tarball as an image. It is read by a confined child of the agent's, which
-refuses what is hostile; nothing is stored unless all of it is admitted. An image that
-is stored already is verified, and replaced where it is not as it was imported. A saved
-image (docker save, an OCI layout) is an archive of layers, and refused: export it.
+Store a tarball as an image. A confined child process of the agent reads it and refuses
+hostile content; nothing is stored unless all of it is accepted. An image that is already
+stored is verified, and replaced if it differs from its import. A saved image (docker
+save, an OCI layout) is an archive of layers, and is refused: export it.
 
 Usage:
   brig rootfs import FILE --name NAME [--digest sha256:...]
@@ -77,7 +77,7 @@ Examples:
   curl -s https://example.org/a.tar.xz | sudo brig rootfs import - --name a
   docker export $(docker create alpine) | sudo brig rootfs import - --name alpine`)
 	name := f.String("name", "", "`NAME` to store it under")
-	digest := f.String("digest", "", "what FILE must hash to, as given")
+	digest := f.String("digest", "", "expected digest of FILE as it is, before decompression")
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(f, args, "FILE", func(ctx context.Context, a *agentHandle) error {
 		if *name == "" {
@@ -96,13 +96,13 @@ Examples:
 	})
 }
 
-// store sends an archive to the agent and prints what became of it.
-func (c *console) store(ctx context.Context, a *agentHandle, in io.Reader, name, digest string, asJSON bool) error {
+// store sends an archive to the agent and prints the stored image.
+func (c *cli) store(ctx context.Context, a *agentHandle, in io.Reader, name, digest string, asJSON bool) error {
 	p := c.progress("storing image " + name)
 	img, err := a.Import(ctx, in, name, digest)
 	p.end()
 	if err == nil && img.Replaced {
-		c.note("image %s was stored, and not as it was imported: it is replaced", img.Digest)
+		c.note("the stored image %s differed from its import: it was replaced", img.Digest)
 	}
 	switch {
 	case err != nil:
@@ -110,12 +110,12 @@ func (c *console) store(ctx context.Context, a *agentHandle, in io.Reader, name,
 	case asJSON:
 		c.stdout.Write(marshal(img))
 	default:
-		fmt.Fprintf(c.text(), "%s %s %s\n", name, img.Digest, roundSize(img.Size))
+		fmt.Fprintf(c.text(), "%s %s %s\n", name, img.Digest, formatSize(img.Size))
 	}
 	return nil
 }
 
-func rootfsList(c *console, args []string) int {
+func rootfsList(c *cli, args []string) int {
 	f := c.flags("rootfs ls", `
 List the stored images, and say which are older than a language that uses them.
 
@@ -138,32 +138,32 @@ Examples:
 		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "NAME\tDIGEST\tSIZE\tCREATED")
 		for _, i := range all {
-			fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\n", orWord(strings.Join(i.Names, " "), "-"), i.Digest, roundSize(i.Size), i.Created)
+			fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\n", orDefault(strings.Join(i.Names, " "), "-"), i.Digest, formatSize(i.Size), i.Created)
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		return c.tellOutdated(ctx, a)
+		return c.printOutdated(ctx, a)
 	})
 }
 
-// tellOutdated names the images in which programs of a language are refused.
-func (c *console) tellOutdated(ctx context.Context, a *agentHandle) error {
+// printOutdated prints the images that lack what a language needs: its programs are refused.
+func (c *cli) printOutdated(ctx context.Context, a *agentHandle) error {
 	languages, err := a.Languages(ctx)
 	if err != nil {
 		return err
 	}
 	for _, l := range languages {
 		if len(l.Lacks) > 0 {
-			fmt.Fprintf(c.stderr, "brig: image %s has no %s, which %s needs: its programs are refused; %s\n", l.Image, strings.Join(l.Lacks, ", "), l.Name, rootfs.Rebuild(l.Image))
+			fmt.Fprintf(c.stderr, "brig: image %s has no %s, which %s needs: its programs are refused; %s\n", l.Image, strings.Join(l.Lacks, ", "), l.Name, rootfs.RebuildHint(l.Image))
 		}
 	}
 	return nil
 }
 
-func rootfsRemove(c *console, args []string) int {
+func rootfsRemove(c *cli, args []string) int {
 	f := c.flags("rootfs rm", `
-Forget a name, and the image when it was its last; or an image by digest.
+Remove a name, and with its last name the image; or an image by digest.
 
 Usage:
   brig rootfs rm NAME|DIGEST
@@ -175,9 +175,9 @@ Example:
 	})
 }
 
-func rootfsClean(c *console, args []string) int {
+func rootfsClean(c *cli, args []string) int {
 	f := c.flags("rootfs gc", `
-Remove the images that no name refers to, and what broken imports left.
+Remove the images without a name, and the remains of broken imports.
 
 Usage:
   brig rootfs gc [--json]
@@ -194,7 +194,7 @@ Example:
 			c.stdout.Write(marshal(done))
 			return nil
 		}
-		fmt.Fprintf(c.text(), "%d images removed, %s\n", len(done.Images), roundSize(done.Bytes))
+		fmt.Fprintf(c.text(), "%d images removed, %s\n", len(done.Images), formatSize(done.Bytes))
 		return nil
 	})
 }

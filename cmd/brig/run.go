@@ -23,7 +23,7 @@ import (
 )
 
 // runCommand is brig run: plan, find the agent, run, report.
-func runCommand(c *console, args []string) int {
+func runCommand(c *cli, args []string) int {
 	o := new(runOptions)
 	f := c.flags("run", runUsage)
 	o.register(f)
@@ -31,31 +31,31 @@ func runCommand(c *console, args []string) int {
 		return code
 	}
 	o.args, o.hasCode = f.Args(), f.Changed("code")
-	o.dashed = f.ArgsLenAtDash() >= 0
+	o.hasDash = f.ArgsLenAtDash() >= 0
 	src, err := o.plan(c.stdin)
 	if err == nil {
-		err = noZero(f)
+		err = refuseExplicitZero(f)
 	}
 	if err != nil {
 		return c.runFailed(o, err, true)
 	}
 	if !o.quiet {
-		c.noteStray(f, o.args)
+		c.noteMisplacedFlags(f, o.args)
 		c.noteWarnings(o.profile, o.warnings)
-		c.noteFiles(o)
+		c.noteSourceArguments(o)
 		for _, file := range o.unpaired {
-			c.note("note: --tests %s: %s answers nothing: there is no %s.in", o.testsDir, file, strings.TrimSuffix(file, ".out"))
+			c.note("note: --tests %s: %s is ignored: there is no %s.in", o.testsDir, file, strings.TrimSuffix(file, ".out"))
 		}
 	}
-	if o.out != "" { // learnt now, not when the work is done
-		if err := checkOut(o.out); err != nil {
+	if o.out != "" { // fail now, not after the run
+		if err := checkOutDir(o.out); err != nil {
 			return c.runFailed(o, err, false)
 		}
 	}
-	if err := c.beginResult(o); err != nil {
+	if err := c.prepareResult(o); err != nil {
 		return c.fail(err)
 	}
-	agent, err := c.connect(o.socket, ceilings(o.run)...)
+	agent, err := c.connect(o.socket, ceilingFlags(o.run)...)
 	if err != nil {
 		return c.runFailed(o, err, false)
 	}
@@ -63,7 +63,7 @@ func runCommand(c *console, args []string) int {
 	defer stop()
 	res, err := c.execute(ctx, agent, o, src)
 	if err != nil {
-		err = curedProgram(agent.explain(err), o.run.Image, o.args, "to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
+		err = withProgramRemedy(agent.explain(err), o.run.Image, o.args, "to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
 		return c.runFailed(o, err, false)
 	}
 	code := c.report(o, res)
@@ -74,13 +74,14 @@ func runCommand(c *console, args []string) int {
 	return code
 }
 
-// beginResult empties the file of --result, if there is one: a result of an earlier run must
-// not pass for this one's.
-func (c *console) beginResult(o *runOptions) error {
+// prepareResult empties the file of --result, if there is one, so that the result of an earlier run
+// is not taken for this one's. From then on a missing reader of stdout or stderr does not end the
+// run.
+func (c *cli) prepareResult(o *runOptions) error {
 	if o.result == "" {
 		return nil
 	}
-	c.stdout, c.stderr = &unread{to: below(c.stdout).(io.Writer)}, &unread{to: c.stderr}
+	c.stdout, c.stderr = &tolerantWriter{to: underlying(c.stdout).(io.Writer)}, &tolerantWriter{to: c.stderr}
 	return o.writeResult(nil)
 }
 
@@ -91,9 +92,9 @@ func (o *runOptions) writeResult(content []byte) error {
 	return nil
 }
 
-// ceilings are the flags that let a private agent take this run: whoever may start
-// one is its operator.
-func ceilings(r api.Run) []string {
+// ceilingFlags returns the flags with which a private agent accepts this run: a user who may start an
+// agent is its operator.
+func ceilingFlags(r api.Run) []string {
 	most, l := api.DefaultCeiling(), r.Limits
 	var args []string
 	add := func(over bool, flag string, value any) {
@@ -114,11 +115,11 @@ func ceilings(r api.Run) []string {
 	return args
 }
 
-// untilInterrupt ends the context at the first Ctrl-C or other signal that asks to
-// stop, and at a second, for which it takes no signal that comes with the first
-// one, the process. A stdout that nobody reads any more is an error of writing, so
-// that a private agent is stopped and not left behind. The function returned ends
-// the agent and then the watch.
+// untilInterrupt returns a context that the first Ctrl-C or other stop signal cancels. A second
+// signal ends the process; one that comes together with the first does not count. It catches
+// SIGPIPE: writing to a stdout that nobody reads any more then only gives an error, so that a
+// private agent is stopped and not left behind. The returned function stops the agent, and then
+// the handling of signals.
 func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -146,7 +147,7 @@ func untilInterrupt(agent *agentHandle) (context.Context, func()) {
 	}()
 	return ctx, func() {
 		if agent != nil {
-			agent.Close() // while signals are still ours: a second one must not leave a private agent's directory
+			agent.Close() // signals are still caught: a second one must not leave its directory behind
 		}
 		signal.Stop(signals)
 		close(done)
@@ -167,22 +168,22 @@ func (i interrupted) exit() int {
 	return exitCanceled
 }
 
-// execute settles the language and carries out the run.
-func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions, src source) (api.Result, error) {
-	if err := c.settleLanguage(ctx, agent, o, src); err != nil {
+// execute finds the language and executes the run.
+func (c *cli) execute(ctx context.Context, agent *agentHandle, o *runOptions, src source) (api.Result, error) {
+	if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
 		return api.Result{}, err
 	}
 	if o.testsDir != "" {
 		return c.runTests(ctx, agent, o)
 	}
-	var kept ends // of what the program printed to stderr
+	var kept headTail // of the program's stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
-		return whenFree(ctx, c, o.wait, func() (api.Result, error) {
+		return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
 			return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
 				Stdout: stdout, Stderr: stderr,
 				Compiled: func(made api.Compilation) {
 					if !o.json {
-						c.compilerSaid(made.Stdout, made.Stderr)
+						c.printCompilerOutput(made.Stdout, made.Stderr)
 					}
 				},
 			})
@@ -202,31 +203,30 @@ func (c *console) execute(ctx context.Context, agent *agentHandle, o *runOptions
 	return res, err
 }
 
-// explain adds the diagnosis of a failed result, and keeps which refused calls may belong to
-// it. printed is what the program wrote
-// to stderr where the result does not have it.
+// explain adds the diagnosis of a failed result, and records the refused calls that may explain
+// the failure. printed is the program's stderr, if the result does not have it.
 func (o *runOptions) explain(res *api.Result, printed []byte) {
 	seen := *res
 	if len(printed) > 0 && res.Stage == api.StageRun {
 		seen.Stderr = printed
 	}
-	diagnose.Into(o.run.Language, o.run.SourceName, o.run.Source, &seen)
+	diagnose.Annotate(o.run.Language, o.run.SourceName, o.run.Source, &seen)
 	res.Diagnosis = seen.Diagnosis
-	o.refused = diagnose.Refused(seen)
+	o.refused = diagnose.RelevantRefusals(seen)
 }
 
-// compilerSaid passes on what a compiler printed, which is not the program's
-// output: some write their errors to stdout. The result of a program that compiled and is
-// none says again what was passed on before, and why.
-func (c *console) compilerSaid(stdout, stderr []byte) {
+// printCompilerOutput prints a compiler's output to stderr, since it is not the program's output: some
+// compilers write their errors to stdout. If the compiler succeeded but made no valid program, the
+// result repeats the output that was printed before, and adds the reason: only that is printed.
+func (c *cli) printCompilerOutput(stdout, stderr []byte) {
 	all := slices.Concat(stdout, stderr)
-	words{c.stderr}.Write(bytes.TrimPrefix(all, c.compiler))
-	c.compiler = all
+	escapeWriter{c.stderr}.Write(bytes.TrimPrefix(all, c.compilerOutput))
+	c.compilerOutput = all
 }
 
-// settleLanguage finds the language of a source, and sees to its image. An extension
-// counts before a #! line, which may name what only starts the program.
-func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *runOptions, src source) error {
+// resolveLanguage finds the language of a source, and builds its image if that is missing. An
+// extension takes precedence over a #! line, which may name a mere launcher of the program.
+func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOptions, src source) error {
 	if o.run.Image != "" {
 		return nil
 	}
@@ -248,15 +248,15 @@ func (c *console) settleLanguage(ctx context.Context, agent *agentHandle, o *run
 // languageOf chooses one of all: the one called name, or that of the source.
 func languageOf(all []api.Language, name string, src source) (api.Language, error) {
 	ext := strings.ToLower(strings.TrimPrefix(src.ext, "."))
-	tells := []func(api.Language) bool{func(l api.Language) bool { return called(name, l) }}
+	matchers := []func(api.Language) bool{func(l api.Language) bool { return hasName(name, l) }}
 	if name == "" {
-		tells = []func(api.Language) bool{
+		matchers = []func(api.Language) bool{
 			func(l api.Language) bool { return slices.Contains(l.Extensions, ext) },
-			func(l api.Language) bool { return interprets(src.interpreter, l) },
+			func(l api.Language) bool { return runsWithInterpreter(src.interpreter, l) },
 		}
 	}
-	for _, tell := range tells {
-		if i := slices.IndexFunc(all, tell); i >= 0 {
+	for _, match := range matchers {
+		if i := slices.IndexFunc(all, match); i >= 0 {
 			return all[i], nil
 		}
 	}
@@ -266,21 +266,22 @@ func languageOf(all []api.Language, name string, src source) (api.Language, erro
 	}
 	switch {
 	case name != "":
-		return api.Language{}, api.Refuse(api.CodeNoLanguage, "there is no language %.80q%s (known: %s)", name, nearest(strings.ToLower(name), named), strings.Join(named, " "))
+		return api.Language{}, api.Refuse(api.CodeNoLanguage, "there is no language %.80q%s (known: %s)", name, suggestion(strings.ToLower(name), named), strings.Join(named, " "))
 	case ext == "":
-		return api.Language{}, api.Refuse(api.CodeNoLanguage, "no language is run by %.80q, which the #! line names (known: %s): add --language", src.interpreter, strings.Join(named, " "))
+		return api.Language{}, api.Refuse(api.CodeNoLanguage, "the program %.80q of the #! line belongs to no language (known: %s): add --language", src.interpreter, strings.Join(named, " "))
 	}
 	return api.Language{}, api.Refuse(api.CodeNoLanguage, "no language has the extension .%s (known: %s): add --language", ext, strings.Join(known, " "))
 }
 
-// runFailed reports that brig failed, wherever the caller looks.
-func (c *console) runFailed(o *runOptions, err error, usage bool) int {
+// runFailed reports an error of brig on stderr and, if they are set, as the output of --json and
+// --result. With usage it also refers to --help.
+func (c *cli) runFailed(o *runOptions, err error, usage bool) int {
 	var s interrupted
 	switch {
 	case errors.As(err, &s):
 		return s.exit()
 	case errors.Is(err, syscall.EPIPE):
-		return 128 + int(syscall.SIGPIPE) // nobody reads us, so nobody is told
+		return 128 + int(syscall.SIGPIPE) // nobody reads the output, so there is nobody to report it to
 	}
 	var e *api.Error
 	if !errors.As(err, &e) {
@@ -303,9 +304,9 @@ func (c *console) runFailed(o *runOptions, err error, usage bool) int {
 	return c.fail(err)
 }
 
-// marshal gives indented JSON with a newline. What is given are api's own types,
-// which always encode. JSON leaves DEL and U+0080 to U+009F as they are, of which a terminal
-// takes U+009B for ESC [; they can only be in texts, where an escape means the same.
+// marshal returns indented JSON with a newline. It is called with types that always encode.
+// encoding/json leaves DEL and U+0080 to U+009F as they are, and a terminal takes U+009B for ESC [.
+// They occur only in strings, where an escape means the same.
 func marshal(v any) []byte {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

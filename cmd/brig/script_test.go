@@ -20,12 +20,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"brig": main, "brigd": playBrigd})
+	testscript.Main(m, map[string]func(){"brig": main, "brigd": fakeBrigd})
 }
 
-// playBrigd stands in for brigd --private: it serves the socket it inherits until
-// its lifeline ends.
-func playBrigd() {
+// fakeBrigd is a fake of brigd --private: it serves the inherited socket until its lifeline is
+// closed.
+func fakeBrigd() {
 	if want := []string{"--private", "--listen-fd", "3", "--image-memory=read"}; !slices.Equal(os.Args[1:], want) {
 		fmt.Fprintf(os.Stderr, "brigd: started with %q; want %q\n", os.Args[1:], want)
 		os.Exit(1)
@@ -53,8 +53,8 @@ func playBrigd() {
 	}
 }
 
-// TestScripts runs testdata/script (FIO-18 is input.txtar, FIO-20 target.txtar) against an agent whose programs are played by
-// fake: no cell is made. The scripts with real programs are in /testdata/script.
+// TestScripts runs testdata/script (FIO-18 is input.txtar, FIO-20 target.txtar) against an agent
+// with fake programs: no cell is made. The scripts with real programs are in /testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -116,9 +116,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// fake plays programs: argv, or the lines of a source, say what they do. A source
-// that begins with "# fails" prints its other lines to stderr and exits with 1; of one
-// that begins with "# broken" its compiler prints them, and makes nothing.
+// fake imitates programs: argv, or the lines of a source, say what they do. A source that begins
+// with "# fails" prints its other lines to stderr and exits with 1. For one that begins with
+// "# broken", the compiler prints the other lines, and makes nothing.
 type fake struct{ started chan struct{} }
 
 func (*fake) Languages() []api.Language {
@@ -131,10 +131,10 @@ func (*fake) Profiles() []api.Profile { return nil }
 func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
 	switch {
 	case s.Attach == nil && len(r.Files) > 0:
-		return playChecker(r), nil
+		return fakeChecker(r), nil
 	case len(r.Tests) > 0:
-		return playTests(r, s), nil
-	case s.Attach == nil: // a service's
+		return fakeTests(r, s), nil
+	case s.Attach == nil: // a run of a service
 		s = agent.Streams{Attach: func(*os.File) {}, Stdout: io.Discard, Stderr: io.Discard}
 	}
 	in, stdin, err := os.Pipe()
@@ -203,8 +203,8 @@ func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Call
 	return res, nil
 }
 
-// playTests plays a program that prints its input, on each test.
-func playTests(r api.Run, s agent.Streams) api.Result {
+// fakeTests imitates a program that prints its input, on each test.
+func fakeTests(r api.Run, s agent.Streams) api.Result {
 	all := make([]api.TestResult, 0, len(r.Tests))
 	for _, t := range r.Tests {
 		one := api.TestResult{ID: t.ID, Answer: api.Accepted, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}}
@@ -218,9 +218,9 @@ func playTests(r api.Run, s agent.Streams) api.Result {
 	return api.Result{Run: "r1", Verdict: api.OK, Stage: api.StageRun, Tests: all, Summary: &sum}
 }
 
-// playChecker plays what brig check runs: the word before the first bracket of the
-// source is what it finds, and it does not come to its end for a source "cut".
-func playChecker(r api.Run) api.Result {
+// fakeChecker imitates the checker that brig check runs: it finds the word before the first bracket
+// of the source, and does not finish for the source "cut".
+func fakeChecker(r api.Run) api.Result {
 	res := api.Result{Run: "r1", Verdict: api.OK, Stage: api.StageRun}
 	word, _, _ := strings.Cut(string(r.Files[0].Content), "(")
 	if rule, ok := map[string]string{"eval": "python-eval", "__import__": "python-import"}[word]; ok {

@@ -22,19 +22,19 @@ type selftestResult struct {
 	ID      string `json:"id"`
 	Claim   string `json:"claim"`
 	OK      bool   `json:"ok"`
-	Skipped bool   `json:"skipped,omitempty"` // the agent's ceilings are too low for it: it is not shown
+	Skipped bool   `json:"skipped,omitempty"` // not checked: the agent's ceilings are too low for it
 	Reason  string `json:"reason,omitempty"`  // of a failure
 	TookNS  int64  `json:"took_ns"`
 }
 
-func selftestCommand(c *console, args []string) int {
+func selftestCommand(c *cli, args []string) int {
 	f := c.flags("selftest", `
-Show that the cage holds here: programs try what the agent forbids, each in a real
-run: first the checks below, then those of the hostile programs brig is tested with
-(docs/corpus.md) that do no harm where they are not held. Things of this host that
-they must not reach, a file, a process, listeners, are made for them and looked at
-after each. A check for which the agent's ceilings are too low is skipped and named.
-Exits 1 when a program gets further than it should.
+Test the sandbox on this host: programs try what the agent forbids, each in a real run.
+The checks below come first, then the hostile programs of brig's own tests (docs/corpus.md)
+that do no harm even if they are not contained. The command creates things on this host
+that the programs must not reach (a file, a process, listeners), and examines them after
+each run. A check for which the agent's ceilings are too low is skipped and named. Exits
+1 if a program gets further than it should.
 
 Usage:
   brig selftest [--json] [ID...]
@@ -55,11 +55,11 @@ Checks:
 	if err != nil {
 		return c.fail(err)
 	}
-	checks, err := chooseChecks(append(selfchecks(), ofCorpus(cases)...), cases, f.Args())
+	checks, err := chooseChecks(append(selfchecks(), corpusChecks(cases)...), cases, f.Args())
 	if err != nil {
 		return c.hint("selftest", err)
 	}
-	if err := os.Setenv(corpus.EnvName, corpus.EnvSecret); err != nil { // an agent of ours inherits it
+	if err := os.Setenv(corpus.EnvName, corpus.EnvSecret); err != nil { // a private agent inherits it
 		return c.fail(err)
 	}
 	agent, err := c.connect(*socket)
@@ -70,20 +70,20 @@ Checks:
 	defer stop()
 	canaries, err := corpus.Plant()
 	if err != nil {
-		return c.fail(fmt.Errorf("selftest: make what the programs must not reach: %w", err))
+		return c.fail(fmt.Errorf("selftest: create what the programs must not reach: %w", err))
 	}
 	defer canaries.Close()
 	if err := c.ensureTiny(ctx, agent); err != nil {
 		return c.fail(agent.explain(err))
 	}
-	if *asJSON { // else each line is progress enough
+	if *asJSON { // otherwise each line shows progress
 		p := c.progress(fmt.Sprintf("%d checks", len(checks)))
 		defer p.end()
 	}
 	var all []selftestResult
-	var stopped, lost error
+	var stopped, writeErr error
 	for _, k := range checks {
-		r, err := carryOut(ctx, agent, k, canaries)
+		r, err := runSelfcheck(ctx, agent, k, canaries)
 		if err != nil {
 			stopped = agent.explain(fmt.Errorf("check %s: %w", k.id, err))
 			break
@@ -91,19 +91,19 @@ Checks:
 		all = append(all, r)
 		if !*asJSON {
 			_, err = fmt.Fprintln(c.text(), r)
-			lost = errors.Join(lost, err)
+			writeErr = errors.Join(writeErr, err)
 		}
 	}
-	if *asJSON { // also what was found before it had to stop
+	if *asJSON { // also the results before an early stop
 		text, err := json.MarshalIndent(all, "", "  ")
 		if err != nil {
 			return c.fail(err)
 		}
-		_, lost = fmt.Fprintf(c.text(), "%s\n", text)
+		_, writeErr = fmt.Fprintf(c.text(), "%s\n", text)
 	}
 	if !*asJSON && stopped == nil {
-		_, err = fmt.Fprintln(c.text(), tallied(all))
-		lost = errors.Join(lost, err)
+		_, err = fmt.Fprintln(c.text(), selftestSummary(all))
+		writeErr = errors.Join(writeErr, err)
 	}
 	var by interrupted
 	switch {
@@ -112,8 +112,8 @@ Checks:
 		return by.exit()
 	case stopped != nil:
 		return c.fail(stopped)
-	case lost != nil:
-		return c.fail(fmt.Errorf("selftest: the report could not be written: %w", lost))
+	case writeErr != nil:
+		return c.fail(fmt.Errorf("selftest: the report could not be written: %w", writeErr))
 	case slices.ContainsFunc(all, func(r selftestResult) bool { return !r.OK && !r.Skipped }):
 		return 1
 	}
@@ -131,8 +131,8 @@ func (r selftestResult) String() string {
 	return fmt.Sprintf("%s  %-14s %5d ms  %s%s", word, r.ID, r.TookNS/1e6, r.Claim, reason)
 }
 
-// tallied is the last line of a report.
-func tallied(all []selftestResult) string {
+// selftestSummary is the last line of a report.
+func selftestSummary(all []selftestResult) string {
 	var passed, failed, skipped int
 	for _, r := range all {
 		switch {
@@ -171,7 +171,7 @@ func chooseChecks(all []selfcheck, cases []corpus.Case, ids []string) ([]selfche
 		if i < 0 {
 			j := slices.IndexFunc(cases, func(k corpus.Case) bool { return k.ID == id })
 			if j >= 0 {
-				return nil, fmt.Errorf("%s is not for a host in use: it %s if it is not held; make test runs it", id, cases[j].Harm)
+				return nil, fmt.Errorf("%s is not for a host in use: it %s if it is not contained; make test runs it", id, cases[j].Harm)
 			}
 			return nil, fmt.Errorf("selftest has no check %q", id)
 		}
@@ -180,9 +180,9 @@ func chooseChecks(all []selfcheck, cases []corpus.Case, ids []string) ([]selfche
 	return out, nil
 }
 
-// carryOut runs the programs of one check, one after the other, up to the first
+// runSelfcheck runs the programs of one check, one after the other, up to the first
 // that gets further than it should.
-func carryOut(ctx context.Context, a *agentHandle, k selfcheck, canaries *corpus.Canaries) (selftestResult, error) {
+func runSelfcheck(ctx context.Context, a *agentHandle, k selfcheck, canaries *corpus.Canaries) (selftestResult, error) {
 	out := selftestResult{ID: k.id, Claim: k.claim, OK: true}
 	began := time.Now()
 	for _, s := range k.steps {
@@ -211,7 +211,7 @@ func carryOut(ctx context.Context, a *agentHandle, k selfcheck, canaries *corpus
 const tinyImage = "tiny"
 
 // ensureTiny builds and stores the image the checks run in, if it is not there.
-func (c *console) ensureTiny(ctx context.Context, a *agentHandle) error {
+func (c *cli) ensureTiny(ctx context.Context, a *agentHandle) error {
 	images, err := a.Images(ctx)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/corpus"
 )
 
-func TestSelfchecksTellAHoleFromACage(t *testing.T) {
+func TestSelfchecksDetectBrokenIsolation(t *testing.T) {
 	out := func(v api.Verdict, text string) api.Result { return api.Result{Verdict: v, Stdout: api.Bytes(text)} }
 	const caps = "CapInh:\t0000\nCapPrm:\t0000\nCapEff:\t0000\nCapBnd:\t0000\nCapAmb:\t0000\n"
 	for _, tt := range []struct {
@@ -74,16 +74,16 @@ func TestSelfcheckNamesAreUniqueAndUnknownOnesRefused(t *testing.T) {
 	}
 }
 
-// The hostile programs that could harm a host are none of the checks, and asking for
-// one says why.
-func TestSelftestLeavesOutWhatCouldHarm(t *testing.T) {
+// The hostile programs that could harm a host are not among the checks, and the error for a request
+// for one says why.
+func TestSelftestExcludesHarmfulPrograms(t *testing.T) {
 	cases := []corpus.Case{{ID: "X-01", Verdicts: []api.Verdict{api.OK}}, {ID: "X-02", Harm: "fills a disk"}}
 	canaries, err := corpus.Plant()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer canaries.Close()
-	all := ofCorpus(cases)
+	all := corpusChecks(cases)
 	if len(all) != 1 || all[0].id != "X-01" {
 		t.Fatalf("checks %+v; want X-01 alone", all)
 	}
@@ -101,12 +101,12 @@ func TestSelftestLeavesOutWhatCouldHarm(t *testing.T) {
 	}
 }
 
-func TestTallied(t *testing.T) {
+func TestSelftestSummary(t *testing.T) {
 	ok, bad, skip := selftestResult{OK: true}, selftestResult{}, selftestResult{Skipped: true}
 	for want, all := range map[string][]selftestResult{
 		"0 passed, 0 failed": nil, "2 passed, 0 failed": {ok, ok}, "1 passed, 1 failed": {ok, bad}, "1 passed, 0 failed, 2 skipped": {skip, ok, skip},
 	} {
-		if got := tallied(all); got != want {
+		if got := selftestSummary(all); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}

@@ -26,15 +26,17 @@ import (
 )
 
 const serveUsage = `
-Serve brig over HTTP: run code, keep the history, show statistics.
+Serve brig over HTTP: run code, store the history, show statistics.
 
-Whoever can reach the address may run programs, so without keys only loopback and
-unix sockets are served. Started as root it starts an agent if none answers, builds
-the images named with --images, gives up root, and then answers: the address is taken before.
+Anybody who can reach the address can run programs, so without keys only loopback
+addresses and unix sockets are allowed. When started as root, the service takes the
+address, starts an agent if none answers, builds the images of the languages in --images,
+gives up root, and only then answers requests.
 
-Every flag can be set in the file named with --config (YAML, names as here) and in
-the environment (BRIG_SERVE_QUEUE=10 for --queue); flags win over the environment,
-the environment over the file. SANDBOX_PORT=9000 is short for --listen 127.0.0.1:9000.
+Every flag can be set in the file named with --config (YAML, with the same names) and in
+the environment (BRIG_SERVE_QUEUE=10 for --queue). Flags take precedence over the
+environment, and the environment over the file. SANDBOX_PORT=9000 is short for
+--listen 127.0.0.1:9000.
 
 Usage:
   brig serve [flags]
@@ -58,31 +60,31 @@ type serveOptions struct {
 	verbose                                      bool
 }
 
-func serveCommand(c *console, args []string) int {
+func serveCommand(c *cli, args []string) int {
 	o := serveOptions{maxBody: 64 * api.MiB, maxBlob: 256 * api.MiB, historyBytes: 4 * api.GiB}
 	f := c.flags("serve", serveUsage)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on: host:port, or unix:/path")
-	f.StringVar(&o.keys, "keys", "", "`FILE` of keys that callers must have one of")
+	f.StringVar(&o.keys, "keys", "", "`FILE` of keys; callers must have one of them")
 	f.StringVar(&o.cert, "tls-cert", "", "`FILE` of the certificate chain, in PEM")
 	f.StringVar(&o.key, "tls-key", "", "`FILE` of its private key, in PEM")
-	f.StringSliceVar(&o.hosts, "host", nil, "`NAME` that callers may know the service by, beside localhost (repeatable)")
-	f.StringSliceVar(&o.images, "images", []string{"python"}, "`LANGUAGES` whose images are built and warmed before listening")
-	f.IntVar(&o.queue, "queue", 256, "most requests that wait for a slot; 0: none does")
-	f.DurationVar(&o.wait, "wait", time.Minute, "longest a request waits for a slot")
-	f.DurationVar(&o.grace, "grace", 10*time.Second, "on stopping, how long runs may go on")
+	f.StringSliceVar(&o.hosts, "host", nil, "`NAME` that callers may use for the service, in addition to localhost (repeatable)")
+	f.StringSliceVar(&o.images, "images", []string{"python"}, "`LANGUAGES` whose images are built and warmed up before requests are answered")
+	f.IntVar(&o.queue, "queue", 256, "maximum requests that wait for a slot; 0: requests do not wait")
+	f.DurationVar(&o.wait, "wait", time.Minute, "maximum time that a request waits for a slot")
+	f.DurationVar(&o.grace, "grace", 10*time.Second, "how long runs may continue when the service stops")
 	f.Var(&o.maxBody, "max-body", "largest request")
 	f.Var(&o.maxBlob, "max-blob", "largest blob")
-	f.IntVar(&o.conns, "max-conns", 4096, "most connections at a time")
-	f.IntVar(&o.connsEach, "max-conns-address", 512, "most of them of one remote address; this host's own have no such bound")
-	f.IntVar(&o.bodies, "max-bodies", 256, "most requests at a time whose body is still coming, or file of a session going; of one key an eighth, if its line does not say bodies")
+	f.IntVar(&o.conns, "max-conns", 4096, "maximum concurrent connections")
+	f.IntVar(&o.connsEach, "max-conns-address", 512, "maximum connections of one remote address; addresses of this host have no such limit")
+	f.IntVar(&o.bodies, "max-bodies", 256, "maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
-	f.IntVar(&o.historyRuns, "history-runs", 100_000, "runs that the history keeps, of all keys together; then the oldest go of the key that has most")
-	f.Var(&o.historyBytes, "history-bytes", "most that the history takes up, nearly")
-	f.StringVar(&o.user, "user", "", "`USER` to run as when started as root (default: brig-gateway if there is one, else uid "+fmt.Sprint(spareID)+")")
-	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that is started, such as --agent-arg=--slots=4 (repeatable)")
+	f.IntVar(&o.historyRuns, "history-runs", 100_000, "maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
+	f.Var(&o.historyBytes, "history-bytes", "approximate maximum size of the history")
+	f.StringVar(&o.user, "user", "", "`USER` to run as when started as root (default: brig-gateway if that user exists, else uid "+fmt.Sprint(fallbackServiceID)+")")
+	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that brig serve starts, such as --agent-arg=--slots=4 (repeatable)")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	f.StringVar(&o.config, "config", "", "`FILE` of settings")
-	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of what is logged, and of what is told at start: text, or json")
+	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of the log, and of the messages at start: text, or json")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
 	if code, done := c.parse(f, args); done {
 		return code
@@ -92,13 +94,13 @@ func serveCommand(c *console, args []string) int {
 		if err != nil {
 			err = errors.New("write a port, a number below 65536")
 		} else {
-			err = f.Set("listen", net.JoinHostPort("127.0.0.1", port)) // now, because the file yields to the environment
+			err = f.Set("listen", net.JoinHostPort("127.0.0.1", port)) // before the file, which has lower precedence
 		}
 		if err != nil {
 			return c.hint("serve", fmt.Errorf("SANDBOX_PORT=%.40q: %w", port, err))
 		}
 	}
-	if err := c.settle(f, "BRIG_SERVE_", os.Environ(), o.config); err != nil {
+	if err := c.applySettings(f, "BRIG_SERVE_", os.Environ(), o.config); err != nil {
 		return c.hint("serve", err)
 	}
 	if f.NArg() > 0 {
@@ -109,10 +111,10 @@ func serveCommand(c *console, args []string) int {
 	switch o.logFormat {
 	case "text":
 	case "json":
-		told := *c
+		jsonConsole := *c
 		lines := &logLines{to: c.stderr}
 		defer lines.flush()
-		told.stderr, c = lines, &told
+		jsonConsole.stderr, c = lines, &jsonConsole
 	default:
 		return c.hint("serve", fmt.Errorf("--log-format %q: write text, or json", o.logFormat))
 	}
@@ -125,9 +127,9 @@ func serveCommand(c *console, args []string) int {
 	return 0
 }
 
-// serve goes from nothing to an answering service, and back.
-func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err error) {
-	// 1. What was asked for makes sense, before anything is made.
+// serve starts the service, serves until ctx is done, and stops it.
+func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error) {
+	// 1. Check the options before anything is made.
 	keys, config, err := o.check()
 	if err != nil {
 		return err
@@ -135,63 +137,63 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	if keys != nil {
 		defer keys.Close()
 	}
-	drop, err := dropTo(o.user)
+	runAs, err := chooseIdentity(o.user)
 	if err != nil {
 		return err
 	}
-	// 2. The address is ours; nobody is answered yet.
-	ln, err := o.open()
+	// 2. Take the address. No request is answered yet.
+	ln, err := o.listenOn()
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
-	// 3. There is an agent, with the images; as root only.
-	agent, err := c.connectAs(o.socket, drop.uid, o.agentArgs...)
+	// 3. Find an agent, or start one as root, and build the missing images, which needs root too.
+	agent, err := c.connectAs(o.socket, runAs.uid, o.agentArgs...)
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-	if err := alone(ctx, agent, o.agentArgs); err != nil {
+	if err := checkOtherAgents(ctx, agent, o.agentArgs); err != nil {
 		return err
 	}
-	languages, err := chosen(ctx, agent, o.images)
+	languages, err := findLanguages(ctx, agent, o.images)
 	if err != nil {
 		return agent.explain(err)
 	}
-	if agent.private == nil { // images take minutes: what cannot work then is told now
-		if err := drop.mayUse(agent.socket); err != nil {
+	if agent.private == nil { // images take minutes: report now what would fail after them
+		if err := runAs.canUse(agent.socket); err != nil {
 			return err
 		}
 	}
 	if agent.private == nil && len(o.agentArgs) > 0 {
-		c.note("--agent-arg has no effect: an agent answers at %s already: give %s to that one where it is started", agent.socket, strings.Join(o.agentArgs, " "))
+		c.note("--agent-arg has no effect: an agent already answers at %s: pass %s to that agent when it is started", agent.socket, strings.Join(o.agentArgs, " "))
 	}
-	if err := c.warm(ctx, agent, languages); err != nil {
+	if err := c.prewarm(ctx, agent, languages); err != nil {
 		return agent.explain(err)
 	}
-	if err := drop.own(o.dataDir); err != nil {
+	if err := runAs.takeDataDir(o.dataDir); err != nil {
 		return err
 	}
 	asRoot := os.Geteuid() == 0
-	held, err := holdDir(o.dataDir)
+	dirLock, err := lockDataDir(o.dataDir)
 	if err != nil {
-		return dirCure(err, o.dataDir, drop.uid, asRoot)
+		return withDirRemedy(err, o.dataDir, runAs.uid, asRoot)
 	}
-	defer held.Close()
-	// 4. Root is gone for good. The agent knows a caller by who connected: no
-	// connection of root's may be left.
+	defer dirLock.Close()
+	// 4. Give up root for good. The agent identifies a caller by the user that connected, so no
+	// connection that root made may be left.
 	agent.Client.Close()
-	slacken()
-	if err := drop.do(agent.socket); err != nil {
+	setTimerSlack()
+	if err := runAs.dropPrivileges(agent.socket); err != nil {
 		return err
 	}
 	if keys != nil && keys.Replaceable() != nil {
 		entered := unix.Access(filepath.Dir(o.keys), unix.X_OK) == nil
-		c.note("uid %d cannot open %s: keys written into it count at once, those of a file put in its place only after a restart: %s", drop.uid, o.keys, keysCure(o.keys, entered, drop.uid, drop.gid))
+		c.note("uid %d cannot open %s: keys that are written into this file are valid at once, those of a file that replaces it only after a restart: %s", runAs.uid, o.keys, keysRemedy(o.keys, entered, runAs.uid, runAs.gid))
 	}
-	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.Keep{Runs: o.historyRuns, Bytes: o.historyBytes})
+	store, err := history.Open(ctx, filepath.Join(o.dataDir, "history.db"), history.RetentionLimits{Runs: o.historyRuns, Bytes: o.historyBytes})
 	if err != nil {
-		return dirCure(err, o.dataDir, drop.uid, asRoot)
+		return withDirRemedy(err, o.dataDir, runAs.uid, asRoot)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
@@ -205,36 +207,36 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	} else {
 		log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
 	}
-	made := gateway.Config{
+	gatewayConfig := gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
-		Places: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxEach: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
+		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 	}
-	g, err := gateway.New(ctx, made)
+	g, err := gateway.New(ctx, gatewayConfig)
 	if err != nil {
 		return err
 	}
-	// 5. Whoever may, is answered; a second signal ends at once.
-	c.halve()
-	c.keepWithin(made.MaxMemory())
+	// 5. Serve requests. A second signal ends the process at once.
+	c.limitProcessors()
+	c.limitMemory(gatewayConfig.MaxMemory())
 	served, done := context.WithCancel(context.WithoutCancel(ctx))
 	var keeping sync.WaitGroup
-	keeping.Go(func() { c.keepSmall(served) })
+	keeping.Go(func() { c.tuneGC(served) })
 	defer keeping.Wait()
 	defer done()
 	fmt.Fprintf(c.stderr, "brig serves %s; its documentation is at %s\n", ln.Addr(), o.url(ln.Addr()))
-	if o.keys != "" && config == nil && !o.local() {
-		c.note("keys and programs cross the network in the clear: set --tls-cert and --tls-key, or put a proxy with TLS in front")
+	if o.keys != "" && config == nil && !o.isLocal() {
+		c.note("keys and programs are sent over the network unencrypted: set --tls-cert and --tls-key, or put a proxy with TLS in front")
 	}
-	ctx, unwatch := agent.during(ctx)
+	ctx, unwatch := agent.cancelOnAgentEnd(ctx)
 	defer unwatch()
 	quiet := context.AfterFunc(ctx, func() {
 		stop()
 		if lost, is := errors.AsType[*api.Error](context.Cause(ctx)); is {
-			log.Error("THE AGENT ENDED: the service stops", "err", lost)
+			log.Error("the agent ended: the service stops", "err", lost)
 			return
 		}
-		c.note("stopping: what runs may go on for %v; a second signal ends it at once", o.grace)
+		c.note("stopping: runs may continue for %v; a second signal ends them at once", o.grace)
 	})
 	defer quiet()
 	err = g.Serve(ctx, ln)
@@ -244,18 +246,18 @@ func (c *console) serve(ctx context.Context, stop func(), o serveOptions) (err e
 	return err
 }
 
-// check refuses what cannot work, and what would let strangers in.
+// check refuses options that cannot work, or that would let strangers in.
 func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error) {
 	if o.keys != "" {
 		if keys, err = gateway.ReadKeys(o.keys); err != nil {
 			return nil, nil, err
 		}
 	}
-	if err := o.safe(); err != nil {
+	if err := o.checkExposure(); err != nil {
 		return nil, nil, err
 	}
 	if (o.cert == "") != (o.key == "") {
-		return nil, nil, errors.New("--tls-cert and --tls-key belong together: set both")
+		return nil, nil, errors.New("--tls-cert and --tls-key need each other: set both")
 	}
 	if o.cert != "" {
 		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
@@ -264,11 +266,11 @@ func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	return keys, config, cmp.Or(o.enough(), o.named())
+	return keys, config, cmp.Or(o.checkLimits(), o.checkHosts())
 }
 
-// enough refuses bounds with which the service could do nothing.
-func (o serveOptions) enough() error {
+// checkLimits refuses limits that are too small for the service to do anything.
+func (o serveOptions) checkLimits() error {
 	size := func(n int64) string { return api.Size(n).String() }
 	span := func(n int64) string { return time.Duration(n).String() }
 	count := func(n int64) string { return fmt.Sprint(n) }
@@ -279,15 +281,15 @@ func (o serveOptions) enough() error {
 		why       string
 	}{
 		{"queue", int64(o.queue), 0, count, "with which no request waits"},
-		{"wait", int64(o.wait), int64(time.Millisecond), span, "and --queue 0 has no request wait at all"},
+		{"wait", int64(o.wait), int64(time.Millisecond), span, "and with --queue 0 no request waits"},
 		{"grace", int64(o.grace), 0, span, "with which runs are ended at once"},
-		{"max-body", int64(o.maxBody), int64(api.KiB), size, "as a request with a program has to fit in"},
-		{"max-blob", int64(o.maxBlob), int64(api.KiB), size, "as what is smaller is sent with the run"},
-		{"max-conns", int64(o.conns), 1, count, "as else nobody can ask"},
-		{"max-conns-address", int64(o.connsEach), 1, count, "as else nobody can ask"},
-		{"max-bodies", int64(o.bodies), 1, count, "as else nobody can send a run"},
-		{"history-runs", int64(o.historyRuns), 1, count, "as what became of a run is told from the history"},
-		{"history-bytes", int64(o.historyBytes), int64(api.MiB), size, "as what became of a run is told from the history"},
+		{"max-body", int64(o.maxBody), int64(api.KiB), size, "because a request with a program must fit"},
+		{"max-blob", int64(o.maxBlob), int64(api.KiB), size, "because smaller content is sent with the run"},
+		{"max-conns", int64(o.conns), 1, count, "because otherwise no client can connect"},
+		{"max-conns-address", int64(o.connsEach), 1, count, "because otherwise no client can connect"},
+		{"max-bodies", int64(o.bodies), 1, count, "because otherwise no client can send a run"},
+		{"history-runs", int64(o.historyRuns), 1, count, "because the outcome of a run is read from the history"},
+		{"history-bytes", int64(o.historyBytes), int64(api.MiB), size, "because the outcome of a run is read from the history"},
 	} {
 		if b.is < b.least {
 			return fmt.Errorf("--%s is %s: the least is %s, %s", b.flag, b.text(b.is), b.text(b.least), b.why)
@@ -296,9 +298,10 @@ func (o serveOptions) enough() error {
 	return nil
 }
 
-// alone refuses to start a service whose own agent promises memory that another's has
-// promised: runs of both would be killed for it. Who divides it himself may.
-func alone(ctx context.Context, agent *agentHandle, args []string) error {
+// checkOtherAgents refuses to start a service whose private agent would reserve memory that another agent has
+// reserved: runs of both would be killed for it. A user who divides the memory with --memory may
+// start it.
+func checkOtherAgents(ctx context.Context, agent *agentHandle, args []string) error {
 	if agent.private == nil || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--memory") }) {
 		return nil
 	}
@@ -306,22 +309,22 @@ func alone(ctx context.Context, agent *agentHandle, args []string) error {
 	if err != nil {
 		return agent.explain(err)
 	}
-	if h.Beside == 0 {
+	if h.OtherAgents == 0 {
 		return nil
 	}
-	return api.Refuse(api.CodeConflict, "other agents on this host, of another brig serve or of a command under way, promise %s of memory to their runs, and one started here %s, as if it were alone: let the services share one brigd (start it; --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.Beside), api.Size(h.MemoryMax), defaultSocket)
+	return api.Refuse(api.CodeConflict, "other agents on this host (of another brig serve, or of a running command) reserve %s of memory for their runs, and an agent started here would reserve %s as if it were alone: let the services share one brigd (start it; use --socket if it is not at %s), or divide the memory with --agent-arg=--memory=SIZE for each", api.Size(h.OtherAgents), api.Size(h.MemoryMax), defaultSocket)
 }
 
-// holdDir keeps other services off the directory until the file is closed: one that
-// starts ends the sessions it finds there, as those of a service that was killed.
-func holdDir(dir string) (*os.File, error) {
+// lockDataDir locks the directory against other services until the file is closed: a service that
+// starts ends the sessions it finds there, as if they were those of a killed service.
+func lockDataDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("%s belongs to another brig serve that is running: stop that one, or choose another directory with --data-dir", dir)
+		err = fmt.Errorf("%s is in use by another brig serve: stop that one, or choose another directory with --data-dir", dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -329,11 +332,12 @@ func holdDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// keysCure is what lets the service open a keys file again; entered: its directory does already.
-func keysCure(file string, entered bool, uid, gid int) string {
+// keysRemedy returns the commands that let the service open a keys file again. entered says that it
+// can already enter the file's directory.
+func keysRemedy(file string, entered bool, uid, gid int) string {
 	if entered {
 		return fmt.Sprintf("chgrp %d %s and chmod 640 %[2]s", gid, file)
 	}
 	dir := filepath.Dir(file)
-	return fmt.Sprintf("chgrp %d %s and chmod 750 %[2]s; the directories above %[2]s must let uid %d in, too", gid, dir, uid)
+	return fmt.Sprintf("chgrp %d %s and chmod 750 %[2]s; uid %d must also be able to enter the directories above %[2]s", gid, dir, uid)
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func TestADataDirIsOneServices(t *testing.T) {
+func TestDataDirIsLockedByOneService(t *testing.T) {
 	dir := t.TempDir()
-	f, err := holdDir(dir)
+	f, err := lockDataDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := holdDir(dir); err == nil || !strings.Contains(err.Error(), "--data-dir") {
+	if _, err := lockDataDir(dir); err == nil || !strings.Contains(err.Error(), "--data-dir") {
 		t.Errorf("held twice: %v; want the name of --data-dir", err)
 	}
 	f.Close()
-	if f, err = holdDir(dir); err != nil {
+	if f, err = lockDataDir(dir); err != nil {
 		t.Fatalf("held again: %v", err)
 	}
 	f.Close()
 }
 
-// Bounds with which the service could do nothing are refused with the least that works.
+// Limits that are too small for the service to work are refused, with the least that works.
 func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 	least := serveOptions{
 		queue: 0, wait: time.Millisecond, grace: 0, maxBody: api.KiB, maxBlob: api.KiB, conns: 1, connsEach: 1, bodies: 1, historyRuns: 1, historyBytes: api.MiB,
 	}
-	if err := least.enough(); err != nil {
+	if err := least.checkLimits(); err != nil {
 		t.Errorf("the least: %v", err)
 	}
 	for _, tt := range []struct {
@@ -49,30 +49,30 @@ func TestServeRefusesBoundsThatAreTooSmall(t *testing.T) {
 	} {
 		o := least
 		tt.set(&o)
-		if err := o.enough(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+		if err := o.checkLimits(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%v; want %q", err, tt.want)
 		}
 	}
 }
 
-// A name that no caller's Host header can be is a slip, told at start.
+// A --host that no Host header can match is a mistake, reported at start.
 func TestServeRefusesHostsThatAreNoNames(t *testing.T) {
 	for host, ok := range map[string]bool{
 		"judge.example": true, "judge": true, "192.0.2.7": true, "2001:db8::1": true,
 		"": false, "http://judge.example": false, "judge.example:8080": false, "judge.example/": false, "a b": false, "*.example": false,
 	} {
-		if err := (serveOptions{hosts: []string{"localhost", host}}).named(); (err == nil) != ok {
+		if err := (serveOptions{hosts: []string{"localhost", host}}).checkHosts(); (err == nil) != ok {
 			t.Errorf("--host %q: %v", host, err)
 		}
 	}
 }
 
-func TestKeysThatTheServiceCannotOpenAgainHaveACure(t *testing.T) {
+func TestKeysRemedy(t *testing.T) {
 	for entered, want := range map[bool]string{
 		true:  "chgrp 7 /k/keys.yaml and chmod 640 /k/keys.yaml",
-		false: "chgrp 7 /k and chmod 750 /k; the directories above /k must let uid 8 in, too",
+		false: "chgrp 7 /k and chmod 750 /k; uid 8 must also be able to enter the directories above /k",
 	} {
-		if got := keysCure("/k/keys.yaml", entered, 8, 7); got != want {
+		if got := keysRemedy("/k/keys.yaml", entered, 8, 7); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}

@@ -15,29 +15,30 @@ import (
 	"github.com/brig-sandbox/brig/remote"
 )
 
-// serviceURL is where brig serve listens by itself.
+// serviceURL is the default address of brig serve.
 const serviceURL = "http://127.0.0.1:8080"
 
-// mostAnswer is more than a service tells of one run, or of a page of them.
-const mostAnswer = 256 * api.MiB
+// maxAnswer limits an answer of the service. One run, or a page of runs, takes less.
+const maxAnswer = 256 * api.MiB
 
-// serviceText is of every command that asks brig serve.
+// serviceText is in the help of every command that calls brig serve.
 const serviceText = `The service's address is $BRIG_URL, or ` + serviceURL + `; its key is $BRIG_API_KEY.`
 
-// urlFlag is the flag of commands that ask brig serve.
+// urlFlag defines the flag of commands that call brig serve.
 func urlFlag(f *pflag.FlagSet) *string { return f.String("url", "", "the service's `ADDRESS`") }
 
-// A serviceHandle is brig serve, as a command asks it.
+// A serviceHandle is a client of brig serve, with its address and key.
 type serviceHandle struct {
 	*remote.Client
 	at, key string
 }
 
-// explain says what to mend where the service did not answer as it should.
-func (s serviceHandle) explain(err error) error { return unexplained(err, s.at, s.key) }
+// explain adds a remedy to an error of the service.
+func (s serviceHandle) explain(err error) error { return explainServiceError(err, s.at, s.key) }
 
-// askService has do ask the service at base, or where the environment says; for 30 s at most.
-func (c *console) askService(name, base string, do func(ctx context.Context, s serviceHandle) error) int {
+// withService calls do with the service at base, or at the address in the environment, for at most
+// 30 s.
+func (c *cli) withService(name, base string, do func(ctx context.Context, s serviceHandle) error) int {
 	at := base
 	if at == "" {
 		at = c.env("BRIG_URL")
@@ -50,11 +51,11 @@ func (c *console) askService(name, base string, do func(ctx context.Context, s s
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, enough := context.WithTimeout(ctx, 30*time.Second)
-	defer enough()
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
 	key := c.env("BRIG_API_KEY")
 	s := serviceHandle{remote.New(at, key), at, key}
-	s.MaxAnswer = mostAnswer
+	s.MaxAnswer = maxAnswer
 	if err := do(ctx, s); err != nil {
 		return c.fail(s.explain(err))
 	}

@@ -17,12 +17,12 @@ import (
 )
 
 // sessionCommand is brig session: sandboxes that last.
-func sessionCommand(c *console, args []string) int {
+func sessionCommand(c *cli, args []string) int {
 	return c.subcommands("session", `
-Make a sandbox that lasts, and work in it: files below /box and /tmp, and processes
-in the background, stay from one command to the next, until it is removed, nothing
-is asked of it for a while, its life is over, or the agent stops. It belongs to the
-user who made it.
+Create a long-lived sandbox and work in it: files below /box and /tmp, and background
+processes, remain from one command to the next. A session ends when it is removed, when
+it gets no request for some time, when its lifetime is over, or when the agent stops. It
+belongs to the user that created it.
 
 Usage:
   brig session create [flags]
@@ -42,19 +42,19 @@ Examples:
   brig session get $id result.txt
   brig session rm $id
 
-A session needs an agent that stays: brigd must be running.`, []command{
-		{name: "create", short: "make one, and print its id", run: sessionCreate},
-		{name: "exec", short: "execute a command or a piece of code in one", run: sessionExec},
-		{name: "ls", short: "list those that live", run: sessionList},
-		{name: "put", short: "put a file into one", run: sessionPut},
-		{name: "get", short: "get a file from one", run: sessionGet},
-		{name: "files", short: "list the files of one", run: sessionFiles},
-		{name: "rm", short: "end one, with all that runs in it", run: sessionRemove},
+A session needs an agent that outlives the commands: brigd must be running.`, []command{
+		{name: "create", short: "create a session and print its id", run: sessionCreate},
+		{name: "exec", short: "execute a command or code in a session", run: sessionExec},
+		{name: "ls", short: "list live sessions", run: sessionList},
+		{name: "put", short: "put a file into a session", run: sessionPut},
+		{name: "get", short: "get a file from a session", run: sessionGet},
+		{name: "files", short: "list the files of a session", run: sessionFiles},
+		{name: "rm", short: "end sessions, with all processes in them", run: sessionRemove},
 	}, args)
 }
 
-// standing connects to an agent that outlives this command.
-func (c *console) standing(socket string) (*agentHandle, error) {
+// connectRunning connects to an agent that outlives this command.
+func (c *cli) connectRunning(socket string) (*agentHandle, error) {
 	if socket == "" {
 		socket = c.env("BRIG_SOCKET")
 	}
@@ -62,7 +62,7 @@ func (c *console) standing(socket string) (*agentHandle, error) {
 		socket = defaultSocket
 		probe, err := net.Dial("unix", socket)
 		if err != nil && !os.IsPermission(err) {
-			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and sessions and volumes need one that stays (that of a brig serve is its alone): start one (%s), or name its socket with --socket", socket, startAgent)
+			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and sessions and volumes need one that outlives the command (the agent of a brig serve is for that service only): start one (%s), or name its socket with --socket", socket, startAgent)
 		}
 		if err == nil {
 			probe.Close()
@@ -71,11 +71,10 @@ func (c *console) standing(socket string) (*agentHandle, error) {
 	return &agentHandle{Client: client.New(socket)}, nil
 }
 
-func sessionCreate(c *console, args []string) int {
+func sessionCreate(c *cli, args []string) int {
 	f := c.flags("session create", `
-Make a session and print its id. --memory, --cpus, --pids and --scratch bound all
-that is in it together; the other limits are those of each command that asks for
-none.
+Create a session and print its id. --memory, --cpus, --pids and --scratch limit the
+session as a whole; limits such as --wall are the defaults of each command.
 
 Usage:
   brig session create [--language NAME] [flags]
@@ -89,13 +88,13 @@ Examples:
 	var ask api.SessionRequest
 	var env, labels []string
 	l, e := &ask.Limits, &ask.ExecLimits
-	f.StringVarP(&ask.Language, "language", "l", "", "`NAME` of the language (default python, where there is no --rootfs)")
-	f.StringVar(&ask.Image, "rootfs", "", "this stored `IMAGE`, by name or digest")
-	f.Var(&l.Memory, "memory", "memory of everything in it, promised for its life")
-	f.Float64Var(&l.CPUs, "cpus", 0, "processors at a time of everything in it")
-	f.Int64Var(&l.Pids, "pids", 0, "processes and threads of everything in it")
+	f.StringVarP(&ask.Language, "language", "l", "", "`NAME` of the language (default python, if there is no --rootfs)")
+	f.StringVar(&ask.Image, "rootfs", "", "use this stored `IMAGE`, by name or digest")
+	f.Var(&l.Memory, "memory", "memory of the whole session, reserved for its lifetime")
+	f.Float64Var(&l.CPUs, "cpus", 0, "processors that the whole session uses at once")
+	f.Int64Var(&l.Pids, "pids", 0, "processes and threads of the whole session")
 	f.Var(&l.Scratch, "scratch", "bytes of /box, /tmp and /dev/shm")
-	f.Int64Var(&l.Inodes, "inodes", 0, "files in them")
+	f.Int64Var(&l.Inodes, "inodes", 0, "number of files in /box, /tmp and /dev/shm")
 	f.Int64Var(&l.Weight, "weight", 0, "share of the processor under contention")
 	f.StringVar(&l.Cpuset, "cpuset", "", "processors allowed, such as 0-1")
 	f.Var(&e.Wall, "wall", "time of a command from start to end")
@@ -104,35 +103,35 @@ Examples:
 	f.Int64Var(&e.Pids, "exec-pids", 0, "processes and threads of a command (default as --pids)")
 	f.Var(&e.Output, "output", "bytes of a command's stdout and of its stderr")
 	f.Int64Var(&e.OpenFiles, "open-files", 0, "descriptors of one process")
-	f.StringVar(&volume.Name, "volume", "", "have the volume `NAME` at /workspace, which outlives sessions; made if there is none")
-	f.Var(&volume.Size, "volume-size", fmt.Sprintf("its size if it is made (default %s)", api.VolumeSize))
-	f.BoolVar(&volume.ReadOnly, "volume-read-only", false, "only read it, beside whoever writes")
-	f.BoolVar(&volume.Shared, "volume-shared", false, "let other sessions that say so write beside this one")
+	f.StringVar(&volume.Name, "volume", "", "mount the volume `NAME` at /workspace; it outlives the session, and is created if missing")
+	f.Var(&volume.Size, "volume-size", fmt.Sprintf("size of the volume if it is created (default %s)", api.VolumeSize))
+	f.BoolVar(&volume.ReadOnly, "volume-read-only", false, "mount the volume read-only; other sessions may write to it")
+	f.BoolVar(&volume.Shared, "volume-shared", false, "let other sessions with this flag write to the volume too")
 	f.StringVar(&ask.Preset, "preset", "", "limits to start from: hardened or light")
-	f.Var(&ask.Idle, "idle", fmt.Sprintf("end it when nothing was asked of it for so long (default %s)", api.SessionIdle))
-	f.Var(&ask.Life, "life", fmt.Sprintf("end it after so long, whatever goes on (default %s)", api.SessionLife))
+	f.Var(&ask.Idle, "idle", fmt.Sprintf("end the session after this time without a request (default %s)", api.SessionIdle))
+	f.Var(&ask.Life, "life", fmt.Sprintf("end the session after this time in any case (default %s)", api.SessionLife))
 	f.StringVar(&ask.Profile, "profile", "", "seccomp profile `NAME`")
 	f.StringVar((*string)(&ask.ProfileMode), "profile-mode", "", "enforce or log")
-	f.BoolVar(&ask.WritableRoot, "writable-root", false, "let programs write to a throw-away copy of the image")
+	f.BoolVar(&ask.WritableRoot, "writable-root", false, "let programs write to a temporary copy of the image")
 	f.StringArrayVarP(&env, "env", "e", nil, "set a variable for every command: `K=V` (repeatable)")
 	f.StringArrayVar(&labels, "label", nil, "`project=NAME` or task=NAME")
 	for _, name := range []string{"wall", "cpu", "idle", "life", "volume-size"} {
 		f.Lookup(name).DefValue = "" // the text says it
 	}
-	wait := f.Duration("wait", time.Minute, "how long to wait for memory that is promised to others; 0 does not wait")
+	wait := f.Duration("wait", time.Minute, "how long to wait for memory that others have reserved; 0 does not wait")
 	asJSON := f.Bool("json", false, "print the session as JSON")
 	socket := socketFlag(f)
 	if code, done := c.parse(f, args); done {
 		return code
 	}
 	o := runOptions{env: env, labels: labels}
-	err := o.planWorld()
+	err := o.planSurroundings()
 	if err == nil {
 		ask.Env, ask.Labels = o.run.Env, o.run.Labels
 		if volume.Name != "" {
 			ask.Volume = &volume
 		} else if volume != (api.VolumeRequest{}) {
-			err = fmt.Errorf("--volume-size, --volume-read-only and --volume-shared are of a volume: add --volume NAME")
+			err = fmt.Errorf("--volume-size, --volume-read-only and --volume-shared apply to a volume: add --volume NAME")
 		}
 	}
 	if ask.Language = strings.ToLower(ask.Language); ask.Language == "" && ask.Image == "" {
@@ -147,8 +146,8 @@ Examples:
 	if err != nil {
 		return c.hint("session create", err)
 	}
-	return c.inAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
-		s, err := whenFree(ctx, c, *wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
+	return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+		s, err := retryWhileBusy(ctx, c, *wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
 		switch {
 		case err != nil:
 			return err
@@ -161,9 +160,9 @@ Examples:
 	})
 }
 
-// inAgent does something with an agent that stays, until a signal.
-func (c *console) inAgent(socket string, do func(context.Context, *agentHandle) error) int {
-	agent, err := c.standing(socket)
+// withRunningAgent calls do with an agent that outlives this command. A signal cancels the context.
+func (c *cli) withRunningAgent(socket string, do func(context.Context, *agentHandle) error) int {
+	agent, err := c.connectRunning(socket)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -175,9 +174,9 @@ func (c *console) inAgent(socket string, do func(context.Context, *agentHandle) 
 	return 0
 }
 
-// simple makes the flags of a command that has few, and parses them. It wants between
-// least and most arguments.
-func (c *console) simple(name, usage string, args []string, least, most int, more func(*pflag.FlagSet)) (words []string, socket string, code int, done bool) {
+// parseSimple defines and parses the flags of a subcommand of brig session that has few. It requires
+// between least and most arguments.
+func (c *cli) parseSimple(name, usage string, args []string, least, most int, more func(*pflag.FlagSet)) (words []string, socket string, code int, done bool) {
 	f := c.flags("session "+name, usage)
 	s := socketFlag(f)
 	if more != nil {
@@ -198,10 +197,10 @@ func (c *console) simple(name, usage string, args []string, least, most int, mor
 	return f.Args(), *s, 0, false
 }
 
-func sessionList(c *console, args []string) int {
+func sessionList(c *cli, args []string) int {
 	var asJSON bool
-	_, socket, code, done := c.simple("ls", `
-List the sessions that live: your own, or for root everybody's.
+	_, socket, code, done := c.parseSimple("ls", `
+List the live sessions: your own, or for root all sessions.
 
 Usage:
   brig session ls [--json]
@@ -211,7 +210,7 @@ Examples:
 	if done {
 		return code
 	}
-	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
 		all, err := agent.Sessions(ctx)
 		if err != nil {
 			return err
@@ -223,16 +222,16 @@ Examples:
 		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS")
 		for _, s := range all {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s\n", s.ID, s.State, orWord(s.Language, shortDigest(s.Image)),
-				bytesOf(s.Usage.Memory), s.Limits.Memory, countOf(s.Usage.Processes), s.Limits.Pids, s.Execs, untilTime(orWord(s.IdleEnds, s.Ends)),
-				orWord(printable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s\n", s.ID, s.State, orDefault(s.Language, shortDigest(s.Image)),
+				formatBytes(s.Usage.Memory), s.Limits.Memory, formatCount(s.Usage.Processes), s.Limits.Pids, s.Execs, timeLeft(orDefault(s.IdleEnds, s.Ends)),
+				orDefault(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
 		}
 		return t.Flush()
 	})
 }
 
-// untilTime says how far off an instant is.
-func untilTime(text string) string {
+// timeLeft formats the time that is left until an instant.
+func timeLeft(text string) string {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return text
@@ -245,9 +244,9 @@ func shortDigest(d string) string {
 	return hex[:min(12, len(hex))]
 }
 
-func sessionRemove(c *console, args []string) int {
-	ids, socket, code, done := c.simple("rm", `
-End sessions, with all that runs in them. When it returns, nothing of them is left.
+func sessionRemove(c *cli, args []string) int {
+	ids, socket, code, done := c.parseSimple("rm", `
+End sessions, with all processes in them. When the command returns, nothing of them is left.
 
 Usage:
   brig session rm ID...
@@ -257,7 +256,7 @@ Examples:
 	if done {
 		return code
 	}
-	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
 		var errs []error
 		for _, id := range ids {
 			errs = append(errs, agent.DeleteSession(ctx, id))

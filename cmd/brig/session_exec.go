@@ -17,11 +17,11 @@ import (
 	"github.com/brig-sandbox/brig/diagnose"
 )
 
-func sessionExec(c *console, args []string) int {
+func sessionExec(c *cli, args []string) int {
 	f := c.flags("session exec", `
 Execute a command, or code in the session's language, in a session. It behaves like
-brig run: stdin, live output, exit code. What it leaves running stays in the session;
-a limit that ends it ends that as well.
+brig run: stdin, live output, exit code. Background processes that it leaves stay in the
+session; a limit that ends the command ends them as well.
 
 Usage:
   brig session exec [flags] ID -- CMD [ARGS...]
@@ -33,25 +33,25 @@ Examples:
   brig session exec --wall 2s -c 'print(2+2)' $id
   brig session exec $id -- sh -c 'server >/tmp/log 2>&1 &'
 
-Flags go before ID: what follows it is the program's. Where one of these stands there
-without a -- before it, a note says so.`)
+Flags go before ID: everything after ID belongs to the program. If one of these flags is
+there, brig prints a note, unless -- precedes it.`)
 	f.SetInterspersed(false)
 	o := new(runOptions)
 	l := &o.run.Limits
 	f.StringVarP(&o.code, "code", "c", "", "execute this `CODE` in the session's language")
 	source := f.String("source", "", "execute this `FILE` in the session's language")
-	f.Var(&l.Memory, "memory", "memory of what it starts")
+	f.Var(&l.Memory, "memory", "memory of the command with its child processes")
 	f.Var(&l.Wall, "wall", "time from start to end")
-	f.Var(&l.CPU, "cpu", "processor time of what it starts")
-	f.Float64Var(&l.CPUs, "cpus", 0, "processors at a time")
-	f.Int64Var(&l.Pids, "pids", 0, "processes and threads of what it starts")
+	f.Var(&l.CPU, "cpu", "processor time of the command with its child processes")
+	f.Float64Var(&l.CPUs, "cpus", 0, "processors that are used at once")
+	f.Int64Var(&l.Pids, "pids", 0, "processes and threads of the command")
 	f.Var(&l.Output, "output", "bytes of stdout and of stderr")
 	for _, name := range []string{"wall", "cpu"} {
 		f.Lookup(name).DefValue = "" // as the session says
 	}
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
-	f.StringArrayVar(&o.collect, "collect", nil, "bring back files of /box that match `GLOB` (repeatable)")
-	f.StringVar(&o.out, "out", "", "write what comes back to this `DIR`")
+	f.StringArrayVar(&o.collect, "collect", nil, "collect the files of /box that match `GLOB` (repeatable)")
+	f.StringVar(&o.out, "out", "", "write the collected files to this `DIR`")
 	f.BoolVar(&o.force, "force", false, "let --out overwrite files")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
@@ -70,7 +70,7 @@ without a -- before it, a note says so.`)
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
 	}
-	if err := cmp.Or(o.checkQuiet(), o.planWorld()); err != nil {
+	if err := cmp.Or(o.checkQuiet(), o.planSurroundings()); err != nil {
 		return c.hint("session exec", err)
 	}
 	e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json}
@@ -78,44 +78,44 @@ without a -- before it, a note says so.`)
 	case o.hasCode && *source != "":
 		return c.hint("session exec", fmt.Errorf("-c and --source exclude each other"))
 	case o.hasCode:
-		e.Source = program([]byte(o.code))
+		e.Source = sourceBytes([]byte(o.code))
 	case *source != "":
 		text, err := readFile(*source)
 		if err != nil {
 			return c.runFailed(o, err, false)
 		}
-		e.Source, e.SourceName = program(text), filepath.Base(*source)
+		e.Source, e.SourceName = sourceBytes(text), filepath.Base(*source)
 	}
 	if len(words) == 0 && e.Source == nil {
 		return c.hint("session exec", fmt.Errorf("there is nothing to execute: write -- CMD after the ID, or use -c CODE or --source FILE before it"))
 	}
 	err := e.Validate()
 	if err == nil && len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
-		err = fmt.Errorf("--collect brings files back, but not where to: add --out DIR, --json or --result FILE")
+		err = fmt.Errorf("--collect needs a destination: add --out DIR, --json or --result FILE")
 	}
 	if err != nil {
 		return c.hint("session exec", err)
 	}
 	if !o.quiet {
-		c.noteStray(f, f.Args())
+		c.noteMisplacedFlags(f, f.Args())
 	}
 	return c.execInSession(o, id, e)
 }
 
-func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
-	if err := c.beginResult(o); err != nil {
+func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
+	if err := c.prepareResult(o); err != nil {
 		return c.fail(err)
 	}
-	agent, err := c.standing(o.socket)
+	agent, err := c.connectRunning(o.socket)
 	if err != nil {
 		return c.runFailed(o, err, false)
 	}
 	ctx, stop := untilInterrupt(agent)
 	defer stop()
-	var kept ends
+	var kept headTail
 	events := client.Events{Stdout: c.stdout, Stderr: io.MultiWriter(c.stderr, &kept), Compiled: func(made api.Compilation) {
 		if !o.json {
-			c.compilerSaid(made.Stdout, made.Stderr)
+			c.printCompilerOutput(made.Stdout, made.Stderr)
 		}
 	}}
 	var out, errs bytes.Buffer
@@ -126,7 +126,7 @@ func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
 	if err != nil {
 		if e.Source == nil {
 			word := e.Argv[0]
-			err = curedProgram(err, "", e.Argv, fmt.Sprintf("to execute a source file in the session's language: brig session exec --source %s %s", word, id),
+			err = withProgramRemedy(err, "", e.Argv, fmt.Sprintf("to execute a source file in the session's language: brig session exec --source %s %s", word, id),
 				fmt.Sprintf("flags go before the ID: brig session exec %s ... %s", word, id))
 		}
 		return c.runFailed(o, err, false)
@@ -138,15 +138,15 @@ func (c *console) execInSession(o *runOptions, id string, e api.Exec) int {
 	if len(seen.Stderr) == 0 {
 		seen.Stderr = kept.bytes()
 	}
-	o.refused = diagnose.Refused(seen)
+	o.refused = diagnose.RelevantRefusals(seen)
 	return c.report(o, res)
 }
 
-func sessionPut(c *console, args []string) int {
+func sessionPut(c *cli, args []string) int {
 	var executable, volume bool
-	words, socket, code, done := c.simple("put", `
-Put a file into /box of a session, instead of what may be there. A FILE of - is
-standard input.
+	words, socket, code, done := c.parseSimple("put", `
+Put a file into /box of a session; it replaces an existing file. FILE - reads standard
+input.
 
 Usage:
   brig session put [--executable] [--volume] ID FILE [NAME]
@@ -155,8 +155,8 @@ Examples:
   brig session put $id data.csv
   brig session put --volume $id data.csv
   tar c src | brig session put $id - in/src.tar`, args, 2, 3, func(f *pflag.FlagSet) {
-		inVolume(f, &volume)
-		f.BoolVarP(&executable, "executable", "x", false, "let it be executed (default: as FILE)")
+		volumeFlag(f, &volume)
+		f.BoolVarP(&executable, "executable", "x", false, "make it executable (default: as FILE is)")
 	})
 	if done {
 		return code
@@ -177,27 +177,27 @@ Examples:
 		executable = executable || info.Mode()&0o111 != 0
 		content = file
 	}
-	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
 		return agent.files(words[0], volume).Put(ctx, name, content, executable)
 	})
 }
 
-func sessionGet(c *console, args []string) int {
+func sessionGet(c *cli, args []string) int {
 	var volume bool
-	words, socket, code, done := c.simple("get", `
-Get a file from /box of a session: to standard output, or to FILE, which is then
-new or replaced.
+	words, socket, code, done := c.parseSimple("get", `
+Get a file from /box of a session, and write it to standard output, or to FILE, which is
+created or replaced.
 
 Usage:
   brig session get [--volume] ID NAME [FILE]
 
 Examples:
   brig session get $id result.txt
-  brig session get --volume $id out/plot.png plot.png`, args, 2, 3, func(f *pflag.FlagSet) { inVolume(f, &volume) })
+  brig session get --volume $id out/plot.png plot.png`, args, 2, 3, func(f *pflag.FlagSet) { volumeFlag(f, &volume) })
 	if done {
 		return code
 	}
-	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
 		if len(words) == 2 {
 			return agent.files(words[0], volume).Get(ctx, words[1], c.stdout)
 		}
@@ -205,7 +205,7 @@ Examples:
 		if err != nil {
 			return err
 		}
-		defer os.Remove(file.Name()) // in vain when it has its name
+		defer os.Remove(file.Name()) // fails once it has been renamed
 		err = agent.files(words[0], volume).Get(ctx, words[1], file)
 		if cerr := file.Close(); err == nil {
 			err = cerr
@@ -220,10 +220,10 @@ Examples:
 	})
 }
 
-func sessionFiles(c *console, args []string) int {
+func sessionFiles(c *cli, args []string) int {
 	var asJSON, volume bool
-	words, socket, code, done := c.simple("files", `
-List what lies in /box of a session, or below a directory of it.
+	words, socket, code, done := c.parseSimple("files", `
+List the files in /box of a session, or below a directory in it.
 
 Usage:
   brig session files [--json] [--volume] ID [DIR]
@@ -232,7 +232,7 @@ Examples:
   brig session files $id
   brig session files --volume $id out`, args, 1, 2, func(f *pflag.FlagSet) {
 		f.BoolVar(&asJSON, "json", false, "print JSON")
-		inVolume(f, &volume)
+		volumeFlag(f, &volume)
 	})
 	if done {
 		return code
@@ -241,7 +241,7 @@ Examples:
 	if len(words) == 2 {
 		dir = words[1]
 	}
-	return c.inAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
 		found, err := agent.files(words[0], volume).List(ctx, dir)
 		if err != nil {
 			return err
@@ -252,7 +252,7 @@ Examples:
 		}
 		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 		for _, file := range found.Files {
-			fmt.Fprintf(t, "%s\t%d\t%q\n", file.Kind, file.Size, file.Name) // quoted: a program has made the name
+			fmt.Fprintf(t, "%s\t%d\t%q\n", file.Kind, file.Size, file.Name) // quoted: the name comes from a program
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -261,7 +261,7 @@ Examples:
 			c.note("%q is not listed: %s", s.Name, s.Reason)
 		}
 		if found.More {
-			c.note("there is more than a list holds")
+			c.note("the list is incomplete: there are more files than one list can hold")
 		}
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A source is a program as the command line names it, and what tells its language.
+// A source is the program that the command line names, with what indicates its language.
 type source struct {
 	text        []byte
 	name        string // of its file; empty: it came from stdin
@@ -29,30 +29,30 @@ func readSource(file string, stdin io.Reader) (source, error) {
 		return source{text, filepath.Base(file), filepath.Ext(file), interpreter(text)}, err
 	}
 	if isTerminal(stdin) {
-		return source{}, errors.New("a FILE of - is a source from stdin, which is a terminal: redirect it, or use -c CODE")
+		return source{}, errors.New("FILE - reads the source from stdin, which is a terminal: redirect it, or use -c CODE")
 	}
 	text, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))
 	if err == nil && len(text) > maxInput {
-		err = fmt.Errorf("the source on stdin is larger than %s, the most", api.Size(maxInput))
+		err = fmt.Errorf("the source on stdin is larger than %s, the maximum", api.Size(maxInput))
 	}
 	return source{text: text, interpreter: interpreter(text)}, err
 }
 
-// untold refuses a source that nothing tells the language of.
-func (s source) untold() error {
+// checkLanguageKnown refuses a source if nothing indicates its language.
+func (s source) checkLanguageKnown() error {
 	switch {
 	case s.ext != "" || s.interpreter != "":
 		return nil
 	case s.name == "":
-		return errors.New("a source from stdin has no extension to tell its language by, and no #! line: add --language")
+		return errors.New("the source from stdin has no extension and no #! line to show its language: add --language")
 	}
-	return fmt.Errorf("%s has no extension to tell its language by, and no #! line: add --language", s.name)
+	return fmt.Errorf("%s has no extension and no #! line to show its language: add --language", s.name)
 }
 
-// interpreter gives the program that a #! line names, without its directory: of
-// env the word that env would start.
+// interpreter returns the program that a #! line names, without its directory. If that is env, it
+// returns the program that env would start.
 func interpreter(text []byte) string {
-	line, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\n")) // editors of Windows put the mark there
+	line, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\n")) // Windows editors write this mark
 	rest, ok := bytes.CutPrefix(line, []byte("#!"))
 	words := strings.Fields(string(rest))
 	if !ok || len(words) == 0 || len(line) > 255 { // the kernel reads no more of it
@@ -69,30 +69,30 @@ func interpreter(text []byte) string {
 	return ""
 }
 
-// interpreters are programs of #! lines that are no name of their language.
+// interpreters maps programs of #! lines to a language, if their name is not the language's.
 var interpreters = map[string]string{
 	"dash": "bash", "zsh": "bash", "nodejs": "javascript", "pypy": "python", "runghc": "haskell", "runhaskell": "haskell",
 	"tsx": "typescript", "ts-node": "typescript", "instantfpc": "pascal",
 }
 
-// interprets reports whether program, of a #! line, is the one of language l. Versions
-// do not count: python3.11 is python.
-func interprets(program string, l api.Language) bool {
+// runsWithInterpreter reports whether program, from a #! line, runs language l. It ignores versions:
+// python3.11 is python.
+func runsWithInterpreter(program string, l api.Language) bool {
 	if program == "" {
 		return false
 	}
 	plain := strings.TrimRight(program, "0123456789.-")
 	for _, name := range []string{program, plain, interpreters[plain]} {
-		if called(name, l) {
+		if hasName(name, l) {
 			return true
 		}
 	}
 	return false
 }
 
-// called reports whether name is one of l's. Letters may be of either case: people write
-// Python, and no two languages differ by that alone.
-func called(name string, l api.Language) bool {
+// hasName reports whether name is a name of l. It ignores case: people write Python, and no two
+// languages differ by case alone.
+func hasName(name string, l api.Language) bool {
 	if name == "" {
 		return false
 	}
@@ -113,24 +113,25 @@ func isSource(word string) bool {
 	return err == nil && info.Mode().IsRegular() && filepath.Ext(word) != ""
 }
 
-// readFile reads a file that a run takes: one that the user named.
+// readFile reads an input file of a run, which the user named.
 func readFile(path string) ([]byte, error) {
 	text, err := readInput(path, maxInput)
-	return text, runTakes(err)
+	return text, withSizeRemedy(err)
 }
 
-// runTakes says what to do with a file that no request holds, where err is of one.
-func runTakes(err error) error {
-	if e := new(oversize); errors.As(err, &e) {
-		return fmt.Errorf("%s is %s: a run takes files of %s at most: put it into an image (brig rootfs import), or into a session (brig session put)", e.path, e.is, roundSize(e.most))
+// withSizeRemedy adds a remedy to the error of a file that is too large for a request.
+func withSizeRemedy(err error) error {
+	if e := new(tooLargeError); errors.As(err, &e) {
+		return fmt.Errorf("%s is %s: a run takes files of %s at most: put it into an image (brig rootfs import), or into a session (brig session put)", e.path, e.size, formatSize(e.limit))
 	}
 	return err
 }
 
-const maxInput = 64 << 20 // the most an agent takes in one request, so what is larger need not be read
+const maxInput = 64 << 20 // the most an agent accepts in one request: larger files need not be read
 
-// named is err without the system call that met it: who named a file knows the file.
-func named(err error) error {
+// withoutSyscall removes the name of the system call from err: the path is enough for the user who named
+// the file.
+func withoutSyscall(err error) error {
 	if e := new(fs.PathError); errors.As(err, &e) {
 		return fmt.Errorf("%s: %w", e.Path, e.Err)
 	}

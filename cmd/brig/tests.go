@@ -15,15 +15,15 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A testPair is what --tests found of one test.
+// A testPair has the files of one test that --tests found.
 type testPair struct {
 	id       string // the path below the directory, without its extension
 	in       string // file of its input, below the directory
-	expected string // file of its answer, likewise
+	expected string // file of its answer, below the directory
 }
 
-// findTests pairs the files below dir: NAME.in with NAME.ans or NAME.out. What is NAME.out and
-// answers nothing may be something else, such as a.out, and is given by name.
+// findTests pairs the files below dir: NAME.in with NAME.ans or NAME.out. A NAME.out without a
+// NAME.in may be something else, such as a.out, and is returned in unpaired.
 func findTests(dir string) (pairs []testPair, unpaired []string, err error) {
 	found := map[string]bool{}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -52,7 +52,7 @@ func findTests(dir string) (pairs []testPair, unpaired []string, err error) {
 			pairs = append(pairs, p)
 		case ".ans":
 			if !found[stem+".in"] {
-				return nil, nil, fmt.Errorf("--tests %s: %s answers nothing: there is no %s.in", dir, file, stem)
+				return nil, nil, fmt.Errorf("--tests %s: %s has no input: there is no %s.in", dir, file, stem)
 			}
 		case ".out":
 			if !found[stem+".in"] {
@@ -61,15 +61,15 @@ func findTests(dir string) (pairs []testPair, unpaired []string, err error) {
 		}
 	}
 	if len(pairs) == 0 {
-		return nil, nil, fmt.Errorf("--tests %s: there are no tests: each is a NAME.in beside a NAME.ans or NAME.out", dir)
+		return nil, nil, fmt.Errorf("--tests %s: there are no tests: a test is a NAME.in with a NAME.ans or NAME.out", dir)
 	}
-	slices.SortFunc(pairs, func(a, b testPair) int { return numerically(a.id, b.id) })
-	slices.SortFunc(unpaired, numerically)
+	slices.SortFunc(pairs, func(a, b testPair) int { return compareNumerically(a.id, b.id) })
+	slices.SortFunc(unpaired, compareNumerically)
 	return pairs, unpaired, nil
 }
 
-// numerically orders names as people count: 2 before 10.
-func numerically(a, b string) int {
+// compareNumerically orders names as people count: 2 before 10.
+func compareNumerically(a, b string) int {
 	for a != "" && b != "" {
 		n, m := digits(a), digits(b)
 		if n == 0 || m == 0 {
@@ -88,28 +88,29 @@ func numerically(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits is how many a begins with.
+// digits is the number of digits that a begins with.
 func digits(a string) int { return len(a) - len(strings.TrimLeft(a, "0123456789")) }
 
-// What of a test goes into the request itself; what is larger, or beyond the sum,
-// goes to the agent as a blob, which it keeps for the next time.
+// The largest file of a test that goes into the request itself, and the most for all of them. Any
+// other file goes to the agent as a blob, which the agent keeps for the next run.
 const (
 	inlineTest  = 64 << 10
 	inlineTests = 8 << 20
 )
 
-// readTests makes the tests of the run from files below dir, giving the agent what is large.
+// readTests reads the tests of the run from files below dir, and sends large files to the agent as
+// blobs.
 func readTests(ctx context.Context, agent *agentHandle, dir string, pairs []testPair) ([]api.Test, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, named(err)
+		return nil, withoutSyscall(err)
 	}
 	defer root.Close()
 	inline := 0
 	read := func(file string) (api.Bytes, string, error) {
 		content, err := readBelow(root, file, maxInput)
 		if err != nil {
-			return nil, "", fmt.Errorf("--tests %s: %w", dir, runTakes(err))
+			return nil, "", fmt.Errorf("--tests %s: %w", dir, withSizeRemedy(err))
 		}
 		if inline += len(content); len(content) <= inlineTest && inline <= inlineTests {
 			return content, "", nil
@@ -137,14 +138,14 @@ func readTests(ctx context.Context, agent *agentHandle, dir string, pairs []test
 	return tests, nil
 }
 
-// runTests carries out the run of --tests, showing each test as it comes.
-func (c *console) runTests(ctx context.Context, agent *agentHandle, o *runOptions) (api.Result, error) {
+// runTests executes the run of --tests, and shows each test as it ends.
+func (c *cli) runTests(ctx context.Context, agent *agentHandle, o *runOptions) (api.Result, error) {
 	var err error
 	if o.run.Tests, err = readTests(ctx, agent, o.testsDir, o.pairs); err != nil {
 		return api.Result{}, err
 	}
 	table := newTestTable(c, o)
-	res, err := whenFree(ctx, c, o.wait, func() (api.Result, error) {
+	res, err := retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
 		return agent.RunEvents(ctx, o.run, bytes.NewReader(nil), table.events())
 	})
 	table.end(res)
@@ -163,20 +164,20 @@ func testsExit(r api.Result) int {
 	return 1
 }
 
-// checkTests refuses flags that say something else beside --tests.
+// checkTests refuses flags that contradict --tests or need it, and finds the tests.
 func (o *runOptions) checkTests() (err error) {
 	if o.testsDir == "" {
 		switch {
 		case o.run.Compare != (api.Compare{}), o.run.StopAtFailure:
-			return fmt.Errorf("--compare, --tolerance and --stop-at-failure are about tests: add --tests DIR")
+			return fmt.Errorf("--compare, --tolerance and --stop-at-failure apply to tests: add --tests DIR")
 		}
 		return nil
 	}
-	if err := o.oneProgram(); err != nil {
+	if err := o.checkOneProgram(); err != nil {
 		return err
 	}
 	if o.out != "" || len(o.collect) > 0 {
-		return fmt.Errorf("--tests brings no files back: leave out --out and --collect")
+		return fmt.Errorf("--tests collects no files: leave out --out and --collect")
 	}
 	if o.run.Compare.Tolerance != 0 && o.run.Compare.How == "" {
 		o.run.Compare.How = api.CompareFloat
@@ -190,11 +191,11 @@ func (o *runOptions) checkTests() (err error) {
 	return err
 }
 
-// oneProgram refuses further files behind FILE: a shell that fills in submissions/*.py
-// is meant to judge each, and all but the first would be arguments of the first. A --
-// before or behind FILE says that they are arguments.
-func (o *runOptions) oneProgram() error {
-	if o.dashed || o.hasCode || o.run.Image != "" || slices.Contains(o.args[1:], "--") {
+// checkOneProgram refuses further files after FILE: a user whose shell expands submissions/*.py wants
+// to judge each, but all except the first would be arguments of the first. A -- before or after
+// FILE says that they are arguments.
+func (o *runOptions) checkOneProgram() error {
+	if o.hasDash || o.hasCode || o.run.Image != "" || slices.Contains(o.args[1:], "--") {
 		return nil
 	}
 	var more []string
@@ -206,15 +207,15 @@ func (o *runOptions) oneProgram() error {
 	if len(more) == 0 {
 		return nil
 	}
-	what := more[0] + " stands"
+	what := more[0] + " follows"
 	if n := len(more) - 1; n > 0 {
-		what = fmt.Sprintf("%s and %d more stand", more[0], n)
+		what = fmt.Sprintf("%s and %d more follow", more[0], n)
 	}
 	all := filepath.Join(filepath.Dir(o.args[0]), "*"+filepath.Ext(o.args[0]))
-	return fmt.Errorf("--tests judges one program, and %s behind %s: %s; to give it files as arguments write -- before %[2]s", what, o.args[0], eachOf(all, o.testsDir))
+	return fmt.Errorf("--tests judges one program, but %s %s: %s; to pass files as arguments write -- before %[2]s", what, o.args[0], loopCommand(all, o.testsDir))
 }
 
-// eachOf is the line of a shell that judges files one by one.
-func eachOf(files, tests string) string {
+// loopCommand is a shell command that judges files one by one.
+func loopCommand(files, tests string) string {
 	return fmt.Sprintf(`run brig once for each: for f in %s; do echo "$f"; brig run --tests %s "$f"; done`, files, tests)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func TestFindTestsInTheOrderPeopleCount(t *testing.T) {
+func TestFindTestsInNumericOrder(t *testing.T) {
 	dir := t.TempDir()
 	want := []string{"0", "1", "2", "02b", "10", "a-2-x", "a-10", "a-10-1", "b", "secret/2", "secret/10", "secret/123456789012345678901234567890"}
 	if err := os.Mkdir(filepath.Join(dir, "secret"), 0o755); err != nil {
@@ -46,12 +46,12 @@ func TestFindTestsInTheOrderPeopleCount(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "lost.ans"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := findTests(dir); err == nil || !strings.Contains(err.Error(), "lost.ans answers nothing") {
+	if _, _, err := findTests(dir); err == nil || !strings.Contains(err.Error(), "lost.ans has no input") {
 		t.Errorf("an answer to nothing: %v", err)
 	}
 }
 
-// What the table has no place for is said below it, once.
+// The reason of the first failure, for which the table has no space, is printed below it, once.
 func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 	failed := func(id string, r api.Result) api.TestResult { return api.TestResult{ID: id, Result: r} }
 	wrong := api.TestResult{ID: "wrong", Answer: api.WrongAnswer, Difference: "line 1", Result: api.Result{Verdict: api.OK}}
@@ -74,7 +74,7 @@ func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 	} {
 		for _, quiet := range []bool{false, true} {
 			var out, errs bytes.Buffer
-			c := &console{stdout: &out, stderr: &errs}
+			c := &cli{stdout: &out, stderr: &errs}
 			o := &runOptions{testsDir: "tests", quiet: quiet, run: api.Run{Language: "python", SourceName: "a.py"}}
 			res := api.Result{Verdict: api.Nonzero, Tests: tt.tests, Summary: &api.Summary{Tests: len(tt.tests), Ran: len(tt.tests)}}
 			o.explain(&res, nil)
@@ -86,8 +86,8 @@ func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 	}
 }
 
-// The table has one unit for a column, the words of judges, and memory that is never
-// next to nothing: what is in memory as the image's is charged to no run.
+// The table has one unit per column, the abbreviations of judges, and memory that is never close to
+// zero: image pages that are in memory already are charged to no run.
 func TestTableOfTests(t *testing.T) {
 	one := func(id string, v api.Verdict, a api.Answer, cpu, charged, resident int64) api.TestResult {
 		return api.TestResult{ID: id, Answer: a, Result: api.Result{Verdict: v, ExitCode: 3, SignalName: "SIGSEGV", Signal: 11, Limits: api.Defaults().Resolve(),
@@ -105,7 +105,7 @@ func TestTableOfTests(t *testing.T) {
 		o.pairs = append(o.pairs, testPair{id: r.ID})
 	}
 	var out bytes.Buffer
-	table := newTestTable(&console{stdout: &out}, o)
+	table := newTestTable(&cli{stdout: &out}, o)
 	for _, r := range tests {
 		table.events().Test(r)
 	}
@@ -126,11 +126,11 @@ u       -       canceled        unknown    unknown
 	}
 }
 
-// What does not compile has a line too: a loop over submissions takes the last line.
+// A compile error has a summary line too: a loop over submissions reads the last line.
 func TestTableOfACompileError(t *testing.T) {
 	var out bytes.Buffer
 	o := &runOptions{testsDir: "tests", pairs: []testPair{{id: "1"}, {id: "2"}}}
-	table := newTestTable(&console{stdout: &out}, o)
+	table := newTestTable(&cli{stdout: &out}, o)
 	table.end(api.Result{Verdict: api.CompileError, Summary: &api.Summary{Tests: 2, Verdict: api.CompileError}})
 	if want := "CE: 0 of 2 accepted, 2 not run, worst verdict: compile-error\n"; out.String() != want {
 		t.Errorf("it is %q; want %q", out.String(), want)

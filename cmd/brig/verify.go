@@ -6,10 +6,10 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-func rootfsVerify(c *console, args []string) int {
+func rootfsVerify(c *cli, args []string) int {
 	f := c.flags("rootfs verify", `
 Read stored images again and compare each member with what was imported: content,
-mode, owner, time. All images where none is named. The exit code is 1 when one
+mode, owner, time. If no image is named, all are compared. The exit code is 1 if one
 differs.
 
 Usage:
@@ -62,18 +62,18 @@ Examples:
 	return code
 }
 
-func (c *console) printVerified(name string, v api.Verified) {
+func (c *cli) printVerified(name string, v api.Verified) {
 	says := "as imported"
 	if !v.OK() {
 		says = fmt.Sprintf("%d changed, %d missing, %d extra: build or import it again, which replaces it", len(v.Changed), len(v.Missing), len(v.Extra))
 	}
-	fmt.Fprintf(c.text(), "%s: %d members, %s: %s\n", name, v.Members, roundSize(v.Bytes), says)
+	fmt.Fprintf(c.text(), "%s: %d members, %s: %s\n", name, v.Members, formatSize(v.Bytes), says)
 	for _, list := range []struct {
 		what  string
 		paths []string
 	}{{"changed", v.Changed}, {"missing", v.Missing}, {"extra", v.Extra}} {
 		for _, path := range list.paths {
-			fmt.Fprintf(c.text(), "  %-7s /%s\n", list.what, printable(path))
+			fmt.Fprintf(c.text(), "  %-7s /%s\n", list.what, quoteUnprintable(path))
 		}
 	}
 }

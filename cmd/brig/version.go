@@ -10,31 +10,56 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-func versionCommand(c *console, args []string) int {
+func versionCommand(c *cli, args []string) int {
 	f := c.flags("version", `
-Print the version of brig, and that of the agent where one answers: runs are carried out by
-that.
+Print the version of brig, and the version of the agent if one answers. The agent executes the
+runs.
 
 Usage:
-  brig version
+  brig version [--json]
 
 Example:
-  brig version`)
+  brig version
+  brig version --json`)
 	socket := f.String("socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	asJSON := f.Bool("json", false, "print JSON")
 	if code, done := c.parse(f, args); done {
 		return code
 	}
-	fmt.Fprintf(c.text(), "brig %s %s/%s %s\n", version, goruntime.GOOS, goruntime.GOARCH, goruntime.Version())
 	at := cmp.Or(*socket, c.env("BRIG_SOCKET"), defaultSocket)
-	ctx, enough := context.WithTimeout(context.Background(), 2*time.Second)
-	defer enough()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
 	agent := client.New(at)
 	defer agent.Close()
+	v := versions{Version: version, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Go: goruntime.Version()}
+	if !*asJSON {
+		fmt.Fprintf(c.text(), "brig %s %s/%s %s\n", v.Version, v.OS, v.Arch, v.Go)
+	}
 	switch h, err := agent.Health(ctx); {
 	case err == nil:
-		fmt.Fprintf(c.text(), "brigd %s at %s\n", orWord(h.Version, "of an unknown version"), at)
+		v.Agent = &agentVersion{Version: h.Version, Socket: at}
 	case *socket != "":
 		return c.fail(err)
 	}
+	switch {
+	case *asJSON:
+		c.stdout.Write(marshal(v))
+	case v.Agent != nil:
+		fmt.Fprintf(c.text(), "brigd %s at %s\n", orDefault(v.Agent.Version, "of an unknown version"), at)
+	}
 	return 0
+}
+
+// versions is what brig version --json prints.
+type versions struct {
+	Version string        `json:"version"`
+	OS      string        `json:"os"`
+	Arch    string        `json:"arch"`
+	Go      string        `json:"go"`              // version of the toolchain that built brig
+	Agent   *agentVersion `json:"agent,omitempty"` // nil: none answered
+}
+
+type agentVersion struct {
+	Version string `json:"version,omitempty"` // empty: the agent does not know its own
+	Socket  string `json:"socket"`            // path where it answered
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/brig-sandbox/brig/client"
 )
 
-// volumeCommand is brig volume: what sessions keep.
-func volumeCommand(c *console, args []string) int {
+// volumeCommand is brig volume: the file systems that outlive sessions.
+func volumeCommand(c *cli, args []string) int {
 	return c.subcommands("volume", `
-List and remove volumes: file systems of a fixed size that sessions have at
-/workspace, and that outlive them. One is made by the first session that asks for it,
-and belongs to the user who made that.
+List and remove volumes: file systems of a fixed size that sessions mount at
+/workspace, and that outlive them. The first session that requests a volume creates
+it; the volume belongs to the user of that session.
 
 Usage:
   brig volume ls [--json]
@@ -29,13 +29,13 @@ Examples:
   brig session rm $id
   brig volume ls
   brig volume rm thesis`, []command{
-		{name: "ls", short: "list those that are kept", run: volumeList},
-		{name: "rm", short: "remove some, with all that is in them", run: volumeRemove},
+		{name: "ls", short: "list volumes", run: volumeList},
+		{name: "rm", short: "remove volumes with their contents", run: volumeRemove},
 	}, args)
 }
 
-// inVolume is the flag of commands that know two places for files.
-func inVolume(f *pflag.FlagSet, volume *bool) {
+// volumeFlag defines the flag of commands that work in /box or in the session's volume.
+func volumeFlag(f *pflag.FlagSet, volume *bool) {
 	f.BoolVar(volume, "volume", false, "in the session's volume, at /workspace, instead of /box")
 }
 
@@ -46,9 +46,9 @@ func (a *agentHandle) files(id string, volume bool) client.Files {
 	return a.Box(id)
 }
 
-func volumeList(c *console, args []string) int {
+func volumeList(c *cli, args []string) int {
 	f := c.flags("volume ls", `
-List your volumes, and the sessions that have them now.
+List your volumes, and the sessions that use them now.
 
 Usage:
   brig volume ls [--json]
@@ -63,7 +63,7 @@ Examples:
 	if f.NArg() > 0 {
 		return c.hint("volume ls", fmt.Errorf("volume ls takes no argument %q", f.Arg(0)))
 	}
-	return c.inAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+	return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
 		all, err := agent.Volumes(ctx)
 		if err != nil {
 			return err
@@ -75,16 +75,16 @@ Examples:
 		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "VOLUME\tSIZE\tMODIFIED\tSESSIONS")
 		for _, v := range all {
-			fmt.Fprintf(t, "%q\t%s\t%s\t%s\n", v.Name, v.Size, v.Modified, orWord(strings.Join(v.Sessions, " "), "-"))
+			fmt.Fprintf(t, "%q\t%s\t%s\t%s\n", v.Name, v.Size, v.Modified, orDefault(strings.Join(v.Sessions, " "), "-"))
 		}
 		return t.Flush()
 	})
 }
 
-func volumeRemove(c *console, args []string) int {
+func volumeRemove(c *cli, args []string) int {
 	f := c.flags("volume rm", `
-Remove volumes, with all that is in them. One that a session has is refused: end that
-first.
+Remove volumes with their contents. A volume that a session uses is not removed: end
+the session first.
 
 Usage:
   brig volume rm NAME...
@@ -98,7 +98,7 @@ Examples:
 	if f.NArg() == 0 {
 		return c.hint("volume rm", fmt.Errorf("volume rm needs the NAME of a volume"))
 	}
-	return c.inAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+	return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
 		for _, name := range f.Args() {
 			if err := agent.DeleteVolume(ctx, name); err != nil {
 				return err

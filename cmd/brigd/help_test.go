@@ -47,8 +47,8 @@ func TestHelpAndDocsHaveEveryFlag(t *testing.T) {
 	}
 }
 
-// Mistakes say what to write, and what is there says who may use it.
-func TestBrigdSaysWhatToWrite(t *testing.T) {
+// Errors say what to write, and the log line at start says which users may use the socket.
+func TestFlagErrorsSayWhatToWrite(t *testing.T) {
 	for _, tt := range []struct{ flag, value, want string }{
 		{"--slots", "x", "write a whole number"},
 		{"--max-cpus", "many", "write a number, such as 0.5"},
@@ -59,15 +59,15 @@ func TestBrigdSaysWhatToWrite(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ group, want string }{{"", "--group GROUP lets"}, {"judges", "members of judges"}} {
-		if got := whom(tt.group); !strings.Contains(got, tt.want) {
+		if got := socketUsers(tt.group); !strings.Contains(got, tt.want) {
 			t.Errorf("group %q: for %s; want %q", tt.group, got, tt.want)
 		}
 	}
 	if os.Geteuid() != 0 {
-		return // what follows is looked at later
+		return // the following is checked for root only
 	}
 	for _, tt := range []struct{ flag, value, want string }{
-		{"--slots", "-1", "--slots is -1: name how many"},
+		{"--slots", "-1", "--slots is -1: set the maximum"},
 		{"--memory", "1K", "--memory is 1K: the least is 4M"},
 	} {
 		if _, err := parse([]string{tt.flag, tt.value}); err == nil || !strings.Contains(err.Error(), tt.want) {

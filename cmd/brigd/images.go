@@ -8,7 +8,7 @@ import (
 
 // imageMemory is the flag --image-memory. Its zero value is the default.
 type imageMemory struct {
-	most api.Size // negative: none
+	max  api.Size // negative: none
 	read bool
 }
 
@@ -16,12 +16,12 @@ func (m *imageMemory) Set(text string) error {
 	*m = imageMemory{}
 	switch text {
 	case "none":
-		m.most = -1
+		m.max = -1
 	case "read":
 		m.read = true
 	default:
-		if err := m.most.Set(text); err != nil {
-			return fmt.Errorf("%w; or none, or read", err)
+		if err := m.max.Set(text); err != nil {
+			return fmt.Errorf("%w; or write none, or read", err)
 		}
 	}
 	return nil
@@ -31,12 +31,12 @@ func (m *imageMemory) String() string {
 	switch {
 	case m.read:
 		return "read"
-	case m.most < 0:
+	case m.max < 0:
 		return "none"
-	case m.most == 0:
+	case m.max == 0:
 		return ""
 	}
-	return m.most.String()
+	return m.max.String()
 }
 
 func (*imageMemory) Type() string { return "size" }

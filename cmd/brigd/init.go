@@ -11,7 +11,7 @@ import (
 
 // libcontainer starts a container by executing this binary as "init", and the
 // image store executes it as "admit" to read archives in a confined child. Both
-// must take over before anything else of ours runs.
+// must take over before any other code of brigd runs.
 func init() {
 	if len(os.Args) < 2 {
 		return

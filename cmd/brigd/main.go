@@ -43,7 +43,7 @@ type flags struct {
 	runDir, dataDir     string
 	languages, profiles string
 	slots, sessions     int
-	life                api.Duration
+	sessionLife         api.Duration
 	volumes             runtime.Volumes
 	memory              api.Size
 	images              imageMemory
@@ -86,32 +86,32 @@ Examples:
   sudo brigd --group judges --slots 4 --max-wall 60s`
 
 func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, life: api.SessionLifeMax, volumes: runtime.Volumes{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
+	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, sessionLife: api.SessionLifeMax, volumes: runtime.Volumes{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
-	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to answer on")
+	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to listen on")
 	set.StringVar(&f.group, "group", "", "group whose members may use the socket (default: root only)")
 	set.StringVar(&f.runDir, "run-dir", runtime.DefaultRunDir, "directory for the files of a running agent")
 	set.StringVar(&f.dataDir, "data-dir", "/var/lib/brig", "directory of the image store; needs a file system with idmapped mounts (ext4, xfs, btrfs)")
-	set.StringVar(&f.languages, "languages", "/etc/brig/languages", "directory of language manifests, over the built-in ones")
+	set.StringVar(&f.languages, "languages", "/etc/brig/languages", "directory of language manifests that replace or extend the built-in ones")
 	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
-	set.BoolVar(&f.profileLog, "profile-log", false, "callers other than root, such as brig serve, may ask for profile_mode log, in which a program does what its profile denies")
-	set.IntVar(&f.slots, "slots", 0, "runs at a time (default: one per physical core)")
-	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "sessions that live at a time; 0: none")
-	set.Var(&f.life, "max-session-life", "ceiling of a session's life")
+	set.BoolVar(&f.profileLog, "profile-log", false, "let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile denies are allowed and logged")
+	set.IntVar(&f.slots, "slots", 0, "maximum concurrent runs (default: one per physical core)")
+	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "maximum concurrent sessions; 0: none")
+	set.Var(&f.sessionLife, "max-session-life", "ceiling of a session's lifetime")
 	set.StringVar(&f.volumes.Dir, "volumes", "", "directory of the volumes of sessions, on ext4, xfs or btrfs (default: volumes below --data-dir)")
 	set.Var(&f.volumes.Most, "max-volume", "ceiling of a volume's size")
-	set.Var(&f.volumes.Total, "volumes-total", "most that volumes take up together")
-	set.Var(&f.memory, "memory", "most memory promised to runs and sessions together (default: three quarters of the host's)")
-	set.Var(&f.images, "image-memory", "most memory, beside --memory, that holds the files of images in use; none: none; read: they are read once and not held (default: an eighth of the host's)")
-	set.Var(&f.artifacts, "artifact-cache", "most that compiled programs take up below --data-dir")
-	set.Var(&f.blobs, "blob-cache", "most that blobs take up below --data-dir")
+	set.Var(&f.volumes.Total, "volumes-total", "maximum total size of all volumes")
+	set.Var(&f.memory, "memory", "maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
+	set.Var(&f.images, "image-memory", "maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
+	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
+	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
 	set.Var(&f.ceiling.Wall, "max-wall", "ceiling of a run's wall time")
 	set.Var(&f.ceiling.CPU, "max-cpu", "ceiling of a run's cpu time")
 	set.Var(&f.ceiling.Memory, "max-memory", "ceiling of a run's memory")
 	set.Var(&f.ceiling.Swap, "max-swap", "ceiling of a run's swap (default: none)")
-	set.Float64Var(&f.ceiling.CPUs, "max-cpus", f.ceiling.CPUs, "ceiling of a run's processors at a time (default: those of a slot)")
-	set.StringVar(&f.ceiling.Cpuset, "max-cpuset", "", "processors that callers other than root may name (default: none)")
+	set.Float64Var(&f.ceiling.CPUs, "max-cpus", f.ceiling.CPUs, "ceiling of the processors that a run uses at once (default: those of a slot)")
+	set.StringVar(&f.ceiling.Cpuset, "max-cpuset", "", "processors that callers other than root may select (default: none)")
 	set.Int64Var(&f.ceiling.Pids, "max-pids", f.ceiling.Pids, "ceiling of a run's processes and threads")
 	set.Var(&f.ceiling.Output, "max-output", "ceiling of a run's stdout and stderr, each")
 	set.Var(&f.ceiling.Scratch, "max-scratch", "ceiling of a run's files")
@@ -119,10 +119,10 @@ func parse(args []string) (flags, error) {
 	set.Int64Var(&f.ceiling.OpenFiles, "max-open-files", f.ceiling.OpenFiles, "ceiling of a process's descriptors")
 	set.Int64Var(&f.ceiling.Weight, "max-weight", f.ceiling.Weight, "ceiling of a run's share under contention")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
-	set.BoolVar(&f.sweep, "sweep", false, "remove what killed agents left below --run-dir, say what, and exit; every start does so too")
+	set.BoolVar(&f.sweep, "sweep", false, "remove what killed agents left below --run-dir, print the ids of these agents, and exit; every start does this too")
 	set.BoolVar(&f.private, "private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")
-	set.IntVar(&f.listenFD, "listen-fd", -1, "answer on this inherited socket instead")
-	set.IntVar(&f.lifelineFD, "lifeline-fd", -1, "stop when this inherited pipe ends")
+	set.IntVar(&f.listenFD, "listen-fd", -1, "listen on this inherited socket instead of --socket")
+	set.IntVar(&f.lifelineFD, "lifeline-fd", -1, "stop when the other end of this inherited pipe is closed")
 	showVersion := set.Bool("version", false, "print the version")
 	man := set.Bool("man", false, "print the manual page")
 	if err := set.MarkHidden("man"); err != nil {
@@ -131,7 +131,7 @@ func parse(args []string) (flags, error) {
 	set.Usage = func() { fmt.Printf("%s\n\nFlags:\n%s", about, set.FlagUsages()) } // called for --help only
 	if err := set.Parse(args); err != nil {
 		if !errors.Is(err, pflag.ErrHelp) {
-			err = fmt.Errorf("%w; see brigd --help", usage.Mistake(err))
+			err = fmt.Errorf("%w; see brigd --help", usage.FlagError(err))
 		}
 		return f, err
 	}
@@ -153,17 +153,17 @@ func parse(args []string) (flags, error) {
 	case len(set.Args()) > 0:
 		return f, fmt.Errorf("unexpected argument %q; see brigd --help", set.Arg(0))
 	case os.Geteuid() != 0:
-		return f, errors.New("must run as root: it makes namespaces, mounts and cgroups; try sudo brigd")
+		return f, errors.New("must run as root: it creates namespaces, mounts and cgroups; try sudo brigd")
 	}
 	switch {
 	case f.slots < 0:
-		return f, fmt.Errorf("--slots is %d: name how many runs there may be at a time, or leave it out", f.slots)
+		return f, fmt.Errorf("--slots is %d: set the maximum number of concurrent runs, or leave it out", f.slots)
 	case f.memory != 0 && f.memory < api.MinMemory:
-		return f, fmt.Errorf("--memory is %s: the least is %s, as no run takes less", f.memory, api.MinMemory)
+		return f, fmt.Errorf("--memory is %s: the least is %s, the smallest memory limit of a run", f.memory, api.MinMemory)
 	case f.sessions < 0:
-		return f, fmt.Errorf("--sessions is %d: name how many may live, or 0 for none", f.sessions)
-	case f.life < api.Duration(time.Second):
-		return f, fmt.Errorf("--max-session-life is %s: the least is 1s", f.life)
+		return f, fmt.Errorf("--sessions is %d: set the maximum number of sessions, or 0 for none", f.sessions)
+	case f.sessionLife < api.Duration(time.Second):
+		return f, fmt.Errorf("--max-session-life is %s: the least is 1s", f.sessionLife)
 	case f.volumes.Most < api.VolumeSizeMin:
 		return f, fmt.Errorf("--max-volume is %s: the least is %s", f.volumes.Most, api.VolumeSizeMin)
 	case f.sessions == 0:
@@ -175,15 +175,15 @@ func parse(args []string) (flags, error) {
 	return f, f.ceiling.Validate()
 }
 
-// serve opens the host, answers until told to stop, and leaves nothing behind.
+// serve opens the host, serves requests until a signal or the lifeline stops it, and cleans up.
 func serve(f flags) (err error) {
 	if err := procfs.Visible(); err != nil {
-		return fmt.Errorf("no cell can be made: %w; %s", err, procfs.Cure)
+		return fmt.Errorf("cannot create a cell: %w; %s", err, procfs.Remedy)
 	}
 	if err := runtime.PrivateMounts(); err != nil {
 		return err
 	}
-	unix.Umask(0o022) // whatever it was: cells' users pass through the directories that are made here
+	unix.Umask(0o022) // overrides the inherited one: users of cells traverse the directories made here
 	level := slog.LevelWarn
 	if f.verbose {
 		level = slog.LevelDebug
@@ -201,7 +201,7 @@ func serve(f flags) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.private { // the directory was made for us: who made it removes it too, unless he was killed
+	if f.private { // brig made the directory and removes it too, unless brig was killed
 		defer func() { _ = sockdir.Remove(ln.Addr().String()) }()
 	}
 	store, err := rootfs.Open(filepath.Join(f.dataDir, "images"))
@@ -221,60 +221,62 @@ func serve(f flags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	stored, err := cache.Open(filepath.Join(f.dataDir, "blobs"), int64(f.blobs))
+	blobCache, err := cache.Open(filepath.Join(f.dataDir, "blobs"), int64(f.blobs))
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	host, err := runtime.Open(runtime.Config{
-		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.life, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.most, ReadImages: f.images.read, Volumes: f.volumes, Version: version,
-		Images: store, Languages: languages, Profiles: profiles, ProfileLog: f.profileLog, Artifacts: artifacts, Blobs: stored, Log: log,
+		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, Volumes: f.volumes, Version: version,
+		Images: store, Languages: languages, Profiles: profiles, ProfileLog: f.profileLog, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	debug.SetMemoryLimit(int64(host.MaxMemory() - 64*api.MiB)) // or garbage would double what requests hold; the rest is not the heap
+	// Without a limit, garbage would double the memory of requests. 64 MiB are for memory outside
+	// the heap.
+	debug.SetMemoryLimit(int64(host.MaxMemory() - 64*api.MiB))
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: runner{host}, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, languages, store}, Blobs: blobs{stored},
+		Runner: runner{host}, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, languages, store}, Blobs: blobs{blobCache},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS, h.BlobsMax = time.Since(began).Nanoseconds(), int64(f.blobs)
 			return h
 		},
-		MaxHeld: host.MaxHeld(), HeldShare: host.HeldShare(), HeldCommon: host.HeldCommon(), MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
+		MaxMemory: host.MaxHeld(), MemoryShare: host.HeldShare(), MemoryCommon: host.HeldCommon(), MaxWall: time.Duration(f.ceiling.Wall), MaxFile: f.ceiling.Scratch, Log: log,
 	})
-	sweeping, swept := context.WithCancel(ctx)
+	sweeping, stopSweeping := context.WithCancel(ctx)
 	var janitor sync.WaitGroup
 	janitor.Go(func() { sweepHourly(sweeping, f.runDir, log) })
-	janitor.Go(func() { calmly(sweeping, log) })
-	defer func() { swept(); janitor.Wait() }()
-	log.Info("brigd answers", "socket", ln.Addr(), "version", version, "for", whom(f.group))
+	janitor.Go(func() { reduceMonitorWakeups(sweeping, log) })
+	defer func() { stopSweeping(); janitor.Wait() }()
+	log.Info("brigd is listening", "socket", ln.Addr(), "version", version, "for", socketUsers(f.group))
 	return srv.Serve(ctx, ln)
 }
 
-// whom says who may use the socket.
-func whom(group string) string {
+// socketUsers describes the users that may use the socket, for the log.
+func socketUsers(group string) string {
 	if group == "" {
-		return "root alone, not brig serve, which gives up root: --group GROUP lets its members use it too"
+		return "root only, not brig serve, which gives up root: --group GROUP lets the members of that group use it too"
 	}
 	return "root and members of " + group
 }
 
-// calmly keeps Go's monitor thread from waking processors that programs have. Without
-// it runs take more processor time, and nothing else.
-func calmly(ctx context.Context, log *slog.Logger) {
-	err := sysmon.Calm()
+// reduceMonitorWakeups stops Go's monitor thread from waking processors that run programs. If that fails,
+// runs only take more processor time.
+func reduceMonitorWakeups(ctx context.Context, log *slog.Logger) {
+	err := sysmon.SlowMonitor()
 	if err == nil {
-		err = sysmon.Keep(ctx)
+		err = sysmon.RestoreInherited(ctx)
 	}
 	if err != nil {
-		log.Warn("Go's monitor thread is left as it is: runs take more processor time", "err", err)
+		log.Warn("cannot slow down Go's monitor thread: runs take more processor time", "err", err)
 	}
 }
 
-// lifeline ends the context when the other end of the pipe is closed, however its
-// holder died. The goroutine lives as long as the process.
+// lifeline cancels the context when the other end of the pipe is closed, however the process
+// that holds it ended. The goroutine lives as long as this process.
 func lifeline(ctx context.Context, n int) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	pipe := os.NewFile(uintptr(n), "lifeline")
@@ -285,8 +287,9 @@ func lifeline(ctx context.Context, n int) context.Context {
 	return ctx
 }
 
-// loadProfiles reads the operator's seccomp profiles: NAME.yaml or NAME.json. What in them
-// is probably not meant is told, yet not by private agents, which a run starts: it may name no profile.
+// loadProfiles reads the operator's seccomp profiles: NAME.yaml or NAME.json. It logs probable
+// mistakes in them at level info, which a private agent does not print: the run that starts one
+// might not use any of these profiles.
 func loadProfiles(dir string, log *slog.Logger) (map[string]seccomp.Profile, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -316,14 +319,14 @@ func loadProfiles(dir string, log *slog.Logger) (map[string]seccomp.Profile, err
 			return nil, fmt.Errorf("profile %s: %w", e.Name(), err)
 		}
 		for _, w := range warnings {
-			log.Info("a profile is probably not as it is meant", "profile", e.Name(), "warning", w)
+			log.Info("a profile has a probable mistake", "profile", e.Name(), "warning", w)
 		}
 	}
 	return out, nil
 }
 
-// listen takes the inherited socket, or makes the one asked for: a stale file of
-// a dead agent is replaced, a living agent's is not.
+// listen uses the inherited socket, or makes the requested one. It replaces the stale socket file
+// of a dead agent, and fails if an agent still answers on it.
 func listen(f flags) (net.Listener, error) {
 	if f.listenFD >= 0 {
 		file := os.NewFile(uintptr(f.listenFD), "listener")
@@ -343,14 +346,14 @@ func listen(f flags) (net.Listener, error) {
 	if err := os.Remove(f.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	old := unix.Umask(0o177) // nobody else may connect before the mode is set
+	old := unix.Umask(0o177) // only root may connect before the mode is set
 	ln, err := net.Listen("unix", f.socket)
 	unix.Umask(old)
 	if err != nil {
 		return nil, err
 	}
 	if f.group != "" {
-		if err := share(f.socket, f.group); err != nil {
+		if err := shareSocket(f.socket, f.group); err != nil {
 			return nil, errors.Join(err, ln.Close())
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What is probably not meant in a profile of the operator's is logged when brigd starts.
-func TestProfilesAreWarnedOf(t *testing.T) {
+// Probable mistakes in the operator's profiles are logged when brigd starts.
+func TestProfileMistakesAreLogged(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"opens.yaml":  "extends: default\nappend:\n- {names: [clone], action: log, why: to see}\n",

@@ -19,11 +19,11 @@ func sweep(runDir string) error {
 	return err
 }
 
-// sweepEvery is the time between two looks for what agents left that died meanwhile.
+// sweepEvery is the interval between two sweeps for what dead agents left.
 const sweepEvery = time.Hour
 
-// sweepHourly removes what other agents of this run directory left when they
-// were killed, until ctx is done; the log says which. A start has done so already.
+// sweepHourly removes, every hour until ctx is done, what killed agents of this run directory
+// left, and logs which. The start of this agent has already done so once.
 func sweepHourly(ctx context.Context, runDir string, log *slog.Logger) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -31,7 +31,7 @@ func sweepHourly(ctx context.Context, runDir string, log *slog.Logger) {
 		select {
 		case <-tick.C:
 			if _, err := runtime.SweepDead(runDir, log); err != nil {
-				log.Error("not all that dead agents left could be removed", "err", err)
+				log.Error("could not remove everything that dead agents left", "err", err)
 			}
 		case <-ctx.Done():
 			return

@@ -14,8 +14,8 @@ import (
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// An agent that goes on takes away within the hour what others leave that are killed, says
-// which, and says what it cannot take away, each hour again.
+// A running agent removes within the hour what killed agents leave, and logs which. It logs again
+// every hour what it cannot remove.
 func TestSweepHourly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := t.TempDir()

@@ -2,8 +2,8 @@ package main
 
 import goruntime "runtime"
 
-// The first thread is main's alone: an init function that locks it has main run there and
-// nothing else (package runtime, LockOSThread). libcontainer enters the mount namespace of
-// each cell on a thread that it means to end, and the first one cannot be ended: it
-// would stay in a dead cell's namespace (TestFirstThreadIsMainsAlone).
+// Only main runs on the first thread: because an init function locks it, Go runs main there and
+// no other goroutine (package runtime, LockOSThread). libcontainer enters the mount namespace of
+// each cell on a thread that it ends afterwards. The first thread cannot be ended: it would stay
+// in the namespace of a dead cell (TestOnlyMainRunsOnTheFirstThread).
 func init() { goruntime.LockOSThread() }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AGT-05: no goroutine but main comes to the process's first thread, however many need one
-// of their own at a time: there libcontainer's would leave it in a cell's mount namespace.
-func TestFirstThreadIsMainsAlone(t *testing.T) {
+// AGT-05: no goroutine but main gets the process's first thread, however many need their own thread
+// at once: libcontainer would leave the first thread in a cell's mount namespace.
+func TestOnlyMainRunsOnTheFirstThread(t *testing.T) {
 	const many = 64
 	var together, ended sync.WaitGroup
 	together.Add(many)

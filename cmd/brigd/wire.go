@@ -19,8 +19,8 @@ import (
 	"github.com/brig-sandbox/brig/runtime"
 )
 
-// The agent's interfaces, carried out by the runtime and the image store. This is
-// the one file that knows both sides.
+// This file implements the agent's interfaces with the runtime and the image store. It is the only
+// file that knows both sides.
 
 type runner struct{ host *runtime.Host }
 
@@ -30,9 +30,9 @@ func (r runner) Run(ctx context.Context, run api.Run, s agent.Streams, c agent.C
 
 func callerOf(c agent.Caller) runtime.Caller { return runtime.Caller{UID: c.UID, GID: c.GID} }
 
-// streamsOf keeps a writer that is not there from becoming an interface that is.
+// streamsOf converts streams. A nil writer must not become an interface that is not nil.
 func streamsOf(s agent.Streams) runtime.Streams {
-	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test, Usage: s.Usage, Hold: s.Hold, Again: s.Again}
+	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test, Usage: s.Usage, Hold: s.Reserve, Again: s.RetryDelay}
 	if s.Stdout != nil {
 		streams.Stdout = s.Stdout
 	}
@@ -96,7 +96,7 @@ func (b blobs) Put(digest string, r io.Reader) error {
 	err := b.PutBlob(digest, r)
 	switch {
 	case errors.Is(err, cache.ErrDigest):
-		return api.Refuse(api.CodeBadRequest, "blob %s: %w: nothing was kept; send it again", digest, err)
+		return api.Refuse(api.CodeBadRequest, "blob %s: %w: nothing was stored; send it again", digest, err)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return api.Fail(api.CodeHostExhausted, "%w: free space at --data-dir, or raise --blob-cache", err)
 	}
@@ -138,7 +138,7 @@ func (i images) Remove(_ context.Context, name string) error {
 	return imageError(err)
 }
 
-// GC removes what no name refers to, beside the remains of broken imports.
+// GC removes images without a name, and the remains of broken imports.
 func (i images) GC(context.Context) (api.Cleaned, error) {
 	list, err := i.store.List()
 	var c api.Cleaned
@@ -170,7 +170,7 @@ func describe(img rootfs.Image) api.Image {
 	return api.Image{Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339), Replaced: img.Replaced}
 }
 
-// imageError gives the store's refusals their codes.
+// imageError maps errors of the store to codes of the API.
 func imageError(err error) error {
 	var unsafe *rootfs.UnsafeError
 	switch {
@@ -201,7 +201,7 @@ func (c catalog) Languages() []api.Language {
 			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
 			Flags: l.Flags, FlagPatterns: l.FlagPatterns, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
 		}
-		if lack, err := c.store.Outdated([]rootfs.Language{l}); err == nil { // a run is told what cannot be asked
+		if lack, err := c.store.Outdated([]rootfs.Language{l}); err == nil { // an error is ignored here: a run reports it
 			one.Lacks = lack[l.Image]
 		}
 		if len(l.Compile) > 0 {
@@ -220,11 +220,11 @@ func (c catalog) Profiles() []api.Profile {
 	return out
 }
 
-// share opens the socket to a group.
-func share(socket, group string) error {
+// shareSocket lets a group use the socket.
+func shareSocket(socket, group string) error {
 	g, err := user.LookupGroup(group)
 	if err != nil {
-		return fmt.Errorf("socket group: %w; make it with groupadd %s", err, group)
+		return fmt.Errorf("socket group: %w; create it with groupadd %s", err, group)
 	}
 	gid, err := strconv.Atoi(g.Gid)
 	if err != nil {

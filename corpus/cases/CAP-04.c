@@ -18,12 +18,12 @@
 #include <sys/timex.h>
 #include <sys/uio.h>
 #include <sys/xattr.h>
-// One call for each capability that has one, with arguments that do no harm where
-// it is allowed: confined to our own directory and namespaces, or nonsense behind
-// the check. Without argument those that root of a user namespace may, with one
-// those that only the host's root may. No call shows NET_BROADCAST (unused), MAC_*
-// (of a module), BLOCK_SUSPEND (ignored in silence), AUDIT_WRITE and AUDIT_CONTROL
-// (not in our namespaces whoever we are).
+// One call for each capability that has one, with arguments that do no harm where the call is
+// allowed: confined to our own directory and namespaces, or invalid in a way that is found after
+// the check. Without an argument the calls are those that root of a user namespace may make, with
+// one argument those that only the host's root may make. No call shows NET_BROADCAST (unused),
+// MAC_* (of a module), BLOCK_SUSPEND (ignored silently), AUDIT_WRITE and AUDIT_CONTROL (refused in
+// our namespaces for every user).
 static const char *other = "/bin/busybox"; // a file that is not ours
 static long raise_limit(void) { struct rlimit none = {0, 0}, one = {1, 1}; setrlimit(RLIMIT_CORE, &none); return syscall(SYS_prlimit64, 0, RLIMIT_CORE, &one, 0); }
 static long lock_memory(void) { struct rlimit l = {65536, 65536}; setrlimit(RLIMIT_MEMLOCK, &l); void *p = mmap(0, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); return syscall(SYS_mlock, p, 1 << 20); }

@@ -1,7 +1,8 @@
 #define ID "FS-12"
 #include "probe.h"
 #include <sys/statvfs.h>
-// Every mount that can be written to, and what its options lack; /proc by what it says, for one lies over another.
+// Lists every mount that can be written to, and which options it lacks; asks statvfs about /proc,
+// because one mount covers another.
 int main(void) {
 	static const char *const need[] = {"nosuid", "nodev", "size=", "nr_inodes="};
 	char line[4096], point[256], opts[512], type[64], super[512]; FILE *f = fopen("/proc/self/mountinfo", "r"); struct statvfs v;

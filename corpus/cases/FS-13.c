@@ -1,7 +1,7 @@
 #define ID "FS-13"
 #include "probe.h"
 #include <sys/statvfs.h>
-// Writes by turns to the three places that share one bound, until an error or 8 MiB.
+// Writes alternately to the three places that share one limit, until an error or 8 MiB.
 int main(void) {
 	static const char *const path[] = {"/box/a", "/tmp/b", "/dev/shm/c"};
 	static char page[65536]; int f[3]; struct statvfs v; long n = 0, r, left;

@@ -1,6 +1,6 @@
 #define ID "FS-14"
 #include "probe.h"
-// Makes empty files by turns in the three places that share one bound, until an error or 200.
+// Creates empty files alternately in the three places that share one limit, until an error or 200.
 int main(void) {
 	static const char *const dir[] = {"/box", "/tmp", "/dev/shm"};
 	char p[40]; int n = 0, f;

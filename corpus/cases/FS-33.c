@@ -1,7 +1,7 @@
 #define ID "FS-33"
 #include "probe.h"
-// Throw pages that others read out of the cache: what a neighbour is charged for then,
-// and how he tells that they were there.
+// Evicts pages that others read from the page cache: a neighbour is then charged for reading them
+// again, and can tell that they had been there.
 int main(void) {
 	int f = open("/etc/passwd", O_RDONLY); char *m = mmap(0, 4096, PROT_READ, MAP_SHARED, f, 0);
 	volatile char c = *m; (void)c;

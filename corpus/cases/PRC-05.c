@@ -1,7 +1,7 @@
 #define ID "PRC-05"
 #include "probe.h"
-// Everything of a process that only its owner may see: of PID 1, of our parent, and
-// of whatever else of another user is in sight.
+// Everything about a process that only its owner may see: of PID 1, of the parent, and of every
+// visible process of another user.
 static void look(const char *pid) { static const char *const f[] = {"environ", "mem", "maps", "auxv", "stack", "syscall", "root", "cwd", "exe", "fd", "ns/user", "map_files"}; char p[80], n[80], b[256];
 	for (unsigned i = 0; i < sizeof f / sizeof *f; i++) { snprintf(p, 80, "/proc/%s/%s", pid, f[i]); snprintf(n, 80, "%s of %s", f[i], pid); errno = 0;
 		TRY(n, i < 6 ? open(p, O_RDONLY) : i == 9 || i == 11 ? open(p, O_RDONLY | O_DIRECTORY) : readlink(p, b, sizeof b)); } }

@@ -1,6 +1,6 @@
 #define ID "RES-03"
 #include "probe.h"
-// Whoever is there: by /proc, with his state, and by the numbers that take a signal.
+// Other processes: those in /proc, with their state, and the numbers that accept a signal.
 int main(void) { DIR *d = opendir("/proc"); struct dirent *e; char p[300], b[1024], *s;
 	while ((e = readdir(d))) { int n = atoi(e->d_name); if (n <= 1 || n == getpid()) continue;
 		snprintf(p, 300, "/proc/%d/stat", n); int f = open(p, O_RDONLY), len = f < 0 ? 0 : read(f, b, 1023); if (len < 0) len = 0; b[len] = 0; close(f);

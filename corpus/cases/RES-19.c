@@ -1,8 +1,8 @@
 #define ID "RES-19"
 #include "probe.h"
 #include <ftw.h>
-// Where a build could find what another left: caches at home, and whatever of the
-// whole tree can be written to.
+// Places where a build could find what another left: caches in the home directory, and every
+// writable part of the whole tree.
 static int see(const char *path, const struct stat *st, int kind, struct FTW *f) {
 	if (!strncmp(path, "/proc", 5)) return FTW_SKIP_SUBTREE;
 	if (kind != FTW_SL && !S_ISCHR(st->st_mode) && !access(path, W_OK)) printf("writable %s\n", path);

@@ -1,8 +1,8 @@
 #define ID "SEC-33"
 #include "probe.h"
-// The first code of a static program that is its own: what chooses a function when
-// it is linked, before the C library is up, and what runs before main. What the
-// filter answers must be its answer already there.
+// The first code of a static program's own: the function that selects an implementation during
+// relocation (ifunc), before the C library is initialized, and the one that runs before main. The
+// filter's answers must apply already there.
 static long answer[3];
 static __attribute__((always_inline)) inline long unix_socket(void) { long r; register long a __asm__("r10") = 0;
 	__asm__ volatile("syscall" : "=a"(r) : "a"(41L), "D"(1L), "S"(1L), "d"(0L), "r"(a) : "rcx", "r11", "memory"); return r; }

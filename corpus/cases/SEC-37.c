@@ -1,8 +1,8 @@
 #define ID "SEC-37"
 #include "probe.h"
 #include <linux/filter.h>
-// Options of the socket level beyond sizes and times: filters, whose machine code no
-// group pays for and whose sum is bounded for the whole host, and handles of processes.
+// Socket-level options other than sizes and times: filters, whose machine code is charged to no
+// group and whose sum is limited for the whole host, and handles of processes.
 int main(void) {
 	int s[2], one = 1, v[16]; socklen_t n = sizeof v;
 	socketpair(AF_UNIX, SOCK_STREAM, 0, s);

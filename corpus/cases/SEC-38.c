@@ -1,7 +1,7 @@
 #define ID "SEC-38"
 #include "probe.h"
 #include <linux/futex.h>
-// Locks that lend priority: the kernel's rt_mutex, CVE-2014-3153 and CVE-2021-3347.
+// Locks with priority inheritance: the kernel's rt_mutex, CVE-2014-3153 and CVE-2021-3347.
 int main(void) {
 	static unsigned word, other; struct timespec none = {0};
 #define OP(name, op, a, b, c) TRY(name, syscall(SYS_futex, &word, (unsigned long)(op), a, b, c, 0L))

@@ -2,7 +2,7 @@
 #include "probe.h"
 #include <time.h>
 #include <sys/timerfd.h>
-// Timers of processor clocks: CVE-2025-38352, a race of theirs with the end of a thread.
+// Timers of processor clocks: CVE-2025-38352, their race with the end of a thread.
 int main(void) {
 	int id, thread = ~getpid() << 3 | 6; struct timespec soon = {0, 1000};
 	TRY("timer process", syscall(SYS_timer_create, (long)CLOCK_PROCESS_CPUTIME_ID, 0L, &id));

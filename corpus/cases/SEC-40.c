@@ -1,7 +1,7 @@
 #define ID "SEC-40"
 #include "probe.h"
-// Children of an unusual kind, and handles of them: what fork, posix_spawn and
-// pthread_create do not ask for.
+// Children of an unusual kind, and handles of them, which fork, posix_spawn and pthread_create do
+// not request.
 static long child(unsigned long flags) {
 	int handle = -1;
 	long p = syscall(SYS_clone, flags | SIGCHLD, 0L, &handle, 0L, 0L);

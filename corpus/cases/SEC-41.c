@@ -3,7 +3,7 @@
 #include <sys/prctl.h>
 #include <linux/falloc.h>
 #include <linux/memfd.h>
-// Single arguments of calls that programs need otherwise.
+// Single arguments of calls that programs otherwise need.
 int main(void) {
 	int p[2], f = open("f", O_CREAT | O_RDWR, 0600); char *m = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ftruncate(f, 8192);

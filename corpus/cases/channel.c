@@ -1,9 +1,9 @@
 #define ID "channel"
 #include "probe.h"
-// Two runs of one image that want to talk: channel HOW send SALT START FRAME BITS, and
-// channel HOW read SALT START FRAME COUNT, which prints what it read, a 0 or 1 for each bit.
-// START is a time of CLOCK_REALTIME in ns, FRAME a span in us, for those ways that need both
-// to run at a time. A call that is refused ends either with its name and errno.
+// Two runs of one image that want to communicate: channel HOW send SALT START FRAME BITS, and
+// channel HOW read SALT START FRAME COUNT, which prints what it read, a 0 or 1 for each bit. START
+// is a time of CLOCK_REALTIME in ns, FRAME a duration in us, for the channels that need both to run
+// at the same time. A refused call ends either with the call's name and errno.
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
@@ -25,13 +25,14 @@ static long middle(long *v, int n) { qsort(v, n, sizeof *v, order); return v[n /
 static void set(long i, int one) { bits[i] = one ? '1' : '0'; }
 static int one(long i) { return bits[i] == '1'; }
 
-// Names that nobody has, looked up in a directory of the image: the kernel may keep that they are not there.
+// Looks up names that do not exist in a directory of the image: the kernel may cache that they do
+// not exist.
 static long missing(int dir, const char *what, long i, int k) { char name[100]; struct stat st; snprintf(name, sizeof name, "%s-%s-%ld-%d", what, salt, i, k); long t = now(CLOCK_MONOTONIC); fstatat(dir, name, &st, 0); return now(CLOCK_MONOTONIC) - t; }
 static void dentry(void) {
 	enum { EACH = 3, TRIES = 41 }; int dir = need("open", open("/bin", O_RDONLY | O_DIRECTORY)); long first[TRIES], again[TRIES]; const char *own = sends ? "sender" : "reader";
 	for (int i = 0; i < TRIES; i++) { first[i] = missing(dir, own, i, 0); again[i] = missing(dir, own, i, 0); }
 	long both = middle(first, TRIES) * middle(again, TRIES), most = 1;
-	while (most * most < both) most++; // between the two classes, if they are two
+	while (most * most < both) most++; // between the two classes, if there are two
 	for (long i = 0; i < count; i++) {
 		int seen = 0;
 		if (sends && !one(i)) continue;
@@ -40,7 +41,7 @@ static void dentry(void) {
 	}
 }
 
-// The first page of files that nobody has read before.
+// The first page of files that no process has read before.
 static int cold(long i) { char name[40]; snprintf(name, sizeof name, "/cold/%ld", i); return need("open", open(name, O_RDONLY)); }
 static long touch(int f) { char b; long t = now(CLOCK_MONOTONIC); need("pread", pread(f, &b, 1, 0)); return now(CLOCK_MONOTONIC) - t; }
 static void page(void) {
@@ -59,7 +60,7 @@ static void flocks(const char **names, int files) {
 		part(i, sends ? 0 : 0.5);
 		for (int k = 0; k < files && at + k < count; k++) {
 			int r = flock(f[k], sends && !one(at + k) ? LOCK_UN : LOCK_EX | LOCK_NB);
-			if (r < 0 && errno != EWOULDBLOCK) need("flock", r); // at times both are at it
+			if (r < 0 && errno != EWOULDBLOCK) need("flock", r); // sometimes both try at once
 			if (!sends) { set(at + k, r < 0); flock(f[k], LOCK_UN); }
 		}
 	}
@@ -78,7 +79,7 @@ static void record(void) {
 	part(1, 0);
 }
 
-// Which files of the image are opened, as a watch of their directory tells.
+// Which files of the image are opened, as seen by a watch of their directory.
 static void watch(void) {
 	char b[65536]; int w = 0;
 	if (sends) { part(0, 0.3); for (long i = 0; i < count; i++) if (one(i)) close(cold(i)); return; }
@@ -88,14 +89,14 @@ static void watch(void) {
 		struct inotify_event *e = (void *)p; long i = e->len ? atol(e->name) : -1; if (i >= 0 && i < count) bits[i] = '1'; }
 }
 
-// The host's shared memory as sysinfo tells it: more in one half of a frame than in the other.
+// The host's shared memory as reported by sysinfo: more in one half of a frame than in the other.
 static void shared(void) {
 	size_t size = 8 << 20, o; char *p = MAP_FAILED; struct sysinfo s;
 	for (long i = 0; i < count; i++) {
 		if (!sends) { part(i, 0.4); need("sysinfo", sysinfo(&s)); long a = s.sharedram; part(i, 0.9); sysinfo(&s); set(i, a > (long)s.sharedram); continue; }
 		for (int half = 0; half < 2; half++) {
 			part(i, half * 0.5);
-			if (half == !one(i) && p != MAP_FAILED) continue; // since the bit before
+			if (half == !one(i) && p != MAP_FAILED) continue; // unchanged since the previous bit
 			if (half == !one(i)) { p = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); need("mmap", p == MAP_FAILED ? -1 : 0); for (o = 0; o < size; o += 4096) p[o] = 1; }
 			else if (p != MAP_FAILED) { munmap(p, size); p = MAP_FAILED; }
 		}
@@ -103,7 +104,8 @@ static void shared(void) {
 	part(count, 0);
 }
 
-// The kernel numbers pipes of all runs from one counter, of which each processor takes 1024 at a time.
+// The kernel numbers pipes of all runs from one counter, from which each processor takes 1024
+// numbers at once.
 static unsigned number(void) { int p[2]; struct stat st; need("pipe2", pipe2(p, O_CLOEXEC)); need("fstat", fstat(p[0], &st)); close(p[0]); close(p[1]); return (unsigned)st.st_ino; }
 static unsigned batch(void) { unsigned last = number(), n; for (int i = 0; i < 1100; i++, last = n) if ((n = number()) != last + 1) return n; return last; }
 static void numbers(void) {
@@ -117,7 +119,7 @@ static void numbers(void) {
 	part(count, 0);
 }
 
-// The same counter where the runs do not meet: the sender leaves it at one of 16 remainders.
+// The same counter for runs that do not overlap: the sender leaves it at one of 16 remainders.
 static void counter(void) {
 	unsigned want = 0, at = batch() >> 10;
 	if (count != 4) exit(2);
@@ -126,8 +128,9 @@ static void counter(void) {
 	else for (int k = 0; k < 4; k++) set(k, (at - 1) >> k & 1);
 }
 
-// The kernel numbers the sessions of the whole host, and each process reads the number of its own.
-static long session(void) { // makes one, in a child, and gives its number
+// The kernel numbers the sessions of the whole host, and each process can read the number of its
+// own.
+static long session(void) { // creates one, in a child, and returns its number
 	int p[2]; char b[64] = ""; need("pipe2", pipe2(p, O_CLOEXEC));
 	pid_t child = need("clone", fork());
 	if (!child) { int f; setsid(); f = open("/proc/self/autogroup", O_RDONLY); long n = f < 0 ? -1 : read(f, b, sizeof b); if (n > 0) n = write(p[1], b, n); _exit(n <= 0); }
@@ -146,7 +149,7 @@ static void sessions(void) {
 	part(count, 0);
 }
 
-// The least number that no eventfd of the host has is the next one's, and its fdinfo tells it.
+// The next eventfd gets the lowest number that no eventfd of the host has, and its fdinfo shows it.
 static long eventnumber(void) {
 	char name[60], b[400] = ""; int e = need("eventfd2", eventfd(0, EFD_CLOEXEC)), f;
 	snprintf(name, sizeof name, "/proc/self/fdinfo/%d", e); f = need("open", open(name, O_RDONLY)); need("read", read(f, b, sizeof b - 1)); close(f); close(e);

@@ -1,5 +1,5 @@
-// The probes as one program: which it is, the name of its file says. /proc/self/exe
-// comes first, because a probe may execute itself under another argv[0].
+// All probes as one program: the name of its file selects the probe. /proc/self/exe comes first,
+// because a probe may execute itself under another argv[0].
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #define ID "neighbour"
 #include "probe.h"
-// Leaves its own mark, the first argument, by every means known; on every line of its
-// stdin looks for the mark of the other, the second argument, and says what it found.
+// Leaves its own mark, the first argument, by every known means. For every line of its stdin it
+// searches for the mark of the other, the second argument, and prints what it found.
 #include <ftw.h>
 #include <mqueue.h>
 #include <semaphore.h>

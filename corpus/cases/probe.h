@@ -1,4 +1,4 @@
-// What probes share: one JSON line per attempt, with the name of the errno.
+// Shared code of the probes: one JSON line per attempt, with the name of the errno.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <dirent.h>
 
-// try prints how a call that returned r ended; "0" when it succeeded.
+// try prints the outcome of a call that returned r; "0" if it succeeded.
 static long report(const char *call, long r) {
 	int e = r < 0 ? errno : 0;
 	printf("{\"id\":\"%s\",\"call\":\"%s\",\"errno\":\"%s\"}\n", ID, call, e ? strerrorname_np(e) : "0");

@@ -1,8 +1,8 @@
 #define ID "quotas"
 #include "probe.h"
-// Takes all of every quota that the kernel keeps by user, says how much that was, and
-// holds it until its stdin ends. "keys" for keys as well, whose calls end a run under the
-// filter; with a second argument a child does all that first.
+// Exhausts every quota that the kernel keeps by user, prints how much that was, and holds it until
+// its stdin ends. "keys" includes keys, whose calls end a run under the filter. With a second
+// argument a child does all that first.
 #include <mqueue.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
@@ -23,7 +23,7 @@ static void all(int keys) {
 	for (n = 0; keys && n < 2000; n++) { snprintf(name, 40, "quota-%d", n); if (syscall(SYS_add_key, "user", name, name, 20L, -2L) < 0) break; }
 	printf("keys %d\n", n);
 	setrlimit(RLIMIT_NPROC, &r);
-	pipe(held); // who waits on it ends with this process
+	pipe(held); // a process that waits on it ends with this process
 	for (n = 0; n < 40; n++) { int c = fork(); if (c < 0) break; if (!c) { close(held[1]); read(held[0], name, 1); _exit(0); } }
 	printf("processes %d\n", n);
 	fflush(stdout);

@@ -1,8 +1,8 @@
 #define ID "residue"
 #include "probe.h"
-// Leaves everything it can, marked RESIDUE: files, start-up hooks, caches, packages,
-// ipc, sockets, processes of every state, locks; keys when told to, for a call of
-// theirs ends a run under the filter; those in the rings that a cell seals, or in all.
+// Leaves everything it can, marked RESIDUE: files, startup hooks, caches, packages, ipc, sockets,
+// processes in every state, locks. With an argument it also leaves keys, whose calls end a run
+// under the filter: "sealed" in the rings that a cell seals, otherwise in all rings.
 #include <arpa/inet.h>
 #include <mqueue.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ static void files(void) {
 		for (int k = 0; k < 6; k++) { snprintf(p, sizeof p, "%s/%s", places[i], names[k]); int f = leave(p, "RESIDUE", 0666); if (i < 3 && !k) { TRY("file", f); flock(f, LOCK_EX); } else close(f); }
 		snprintf(p, sizeof p, "%s/RESIDUE-link", places[i]); symlink("RESIDUE", p);
 		snprintf(p, sizeof p, "%s/RESIDUE-fifo", places[i]); mkfifo(p, 0666);
-		snprintf(p, sizeof p, "%s/RESIDUE-open", places[i]); leave(p, "RESIDUE", 0600); unlink(p); // of a daemon that holds it open
+		snprintf(p, sizeof p, "%s/RESIDUE-open", places[i]); leave(p, "RESIDUE", 0600); unlink(p); // a daemon holds it open
 	}
 }
 static void hooks(const char *home) {
@@ -44,7 +44,7 @@ static void ipc(void) {
 	TRY("sethostname", sethostname("RESIDUE", 7));
 }
 static void *serve(void *l) { for (int s; (s = accept((int)(long)l, 0, 0)) >= 0; close(s)) write(s, "RESIDUE", 7); return 0; }
-static void sockets(void) { // served by threads of the one who calls
+static void sockets(void) { // served by threads of the caller
 	struct sockaddr_un name = {AF_UNIX, "\0RESIDUE"}, path = {AF_UNIX, "/tmp/RESIDUE.sock"};
 	struct sockaddr_in port = {AF_INET, htons(4242)};
 	struct { int family; void *to; socklen_t len; } s[] = {{AF_UNIX, &name, sizeof(sa_family_t) + 8}, {AF_UNIX, &path, sizeof path}, {AF_INET, &port, sizeof port}};
@@ -52,8 +52,8 @@ static void sockets(void) { // served by threads of the one who calls
 	for (int i = 0; i < 3; i++) { int l = TRY("socket", socket(s[i].family, SOCK_STREAM, 0)); if (!bind(l, s[i].to, s[i].len) && !listen(l, 5)) pthread_create(&t, 0, serve, (void *)(long)l); }
 }
 static void *idle(void *x) { for (;;) pause(); }
-// processes leaves plain daemons, one stopped, one with a zombie, one whose first
-// thread has gone, and one that serves; it returns when all are what they are to be.
+// processes leaves plain daemons, one stopped, one with a zombie, one whose first thread has ended,
+// and one that serves; it returns when all are in their final state.
 static void processes(void) {
 	int ready[2]; char c; pthread_t t;
 	pipe(ready);

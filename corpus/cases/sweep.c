@@ -1,6 +1,6 @@
-// Issues each system call number of its arguments, all six arguments -1, and
-// prints "number errno". Built without the C library: a run for each of hundreds
-// of numbers is to cost little, and no call but ours is between two of them.
+// Issues each system call number of its arguments, all six arguments -1, and prints "number errno".
+// It is built without the C library: a run for each of hundreds of numbers must cost little, and no
+// other call is made between two of them.
 static long call(long n, long a, long b, long c, long d, long e, long f) {
 	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
 	long r;

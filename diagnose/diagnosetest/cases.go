@@ -1,8 +1,7 @@
-// Package diagnosetest reads and writes the failed programs that diagnoses are
-// tested by: testdata/LANGUAGE.txtar of package diagnose. Each has directories
-// NAME with the program's files (those of main.* or Main.* are its source), the run's
-// other fields (run.json), what a real run of it gave (result.json, stdout, stderr)
-// and the diagnosis of that (want.json).
+// Package diagnosetest reads and writes the failed programs with which the diagnoses are tested:
+// testdata/LANGUAGE.txtar of package diagnose. Each file has directories NAME with the program's
+// files (main.* or Main.* is its source), the run's other fields (run.json), the result of a real
+// run (result.json, stdout, stderr) and the expected diagnosis (want.json).
 package diagnosetest
 
 import (
@@ -22,11 +21,11 @@ import (
 type Case struct {
 	Language, Name string
 	Run            api.Run
-	Result         api.Result     // as far as it was kept
+	Result         api.Result     // only the saved fields
 	Want           *api.Diagnosis // nil: not known yet
 }
 
-// Languages lists those that have cases in dir.
+// Languages lists the languages that have cases in dir.
 func Languages(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err == nil && len(files) == 0 {
@@ -39,7 +38,7 @@ func Languages(dir string) ([]string, error) {
 	return names, err
 }
 
-// Read gives the cases of a language, in the order of their file.
+// Read returns the cases of a language, in the order of their file.
 func Read(dir, language string) ([]*Case, error) {
 	a, err := txtar.ParseFile(filepath.Join(dir, language+".txtar"))
 	if err != nil {
@@ -84,8 +83,8 @@ func (c *Case) add(file string, data []byte) error {
 	return nil
 }
 
-// kept are the fields of a result that result.json has.
-type kept struct {
+// savedResult are the fields of a result that result.json contains.
+type savedResult struct {
 	Verdict    api.Verdict `json:"verdict"`
 	Stage      api.Stage   `json:"stage"`
 	ExitCode   int         `json:"exit_code"`
@@ -94,13 +93,13 @@ type kept struct {
 	LimitsHit  []string    `json:"limits_hit"`
 	Denial     *api.Denial `json:"denial,omitempty"`
 	Usage      struct {
-		CPU api.Figure `json:"cpu_ns"`
+		CPU api.Measurement `json:"cpu_ns"`
 	} `json:"usage"`
 	Limits api.Limits `json:"limits"`
 }
 
-// Write puts what was seen of some cases of a language into their file: results
-// where the case has a new one, and wants.
+// Write writes the results of the given cases, if any, and their wanted diagnoses to the file of a
+// language. It keeps the program's files of these cases.
 func Write(dir, language string, cases []*Case) error {
 	file := filepath.Join(dir, language+".txtar")
 	a, err := txtar.ParseFile(file)
@@ -121,35 +120,35 @@ func Write(dir, language string, cases []*Case) error {
 		a.Files = append(a.Files, given[c.Name+"/"]...)
 		put := func(name string, data []byte) {
 			if len(data) > 0 {
-				a.Files = append(a.Files, txtar.File{Name: c.Name + "/" + name, Data: append(data, "\n"[:needed(data)]...)})
+				a.Files = append(a.Files, txtar.File{Name: c.Name + "/" + name, Data: append(data, "\n"[:missingNewlines(data)]...)})
 			}
 		}
 		r := c.Result
 		if r.Verdict == "" {
 			continue
 		}
-		k := kept{Verdict: r.Verdict, Stage: r.Stage, ExitCode: r.ExitCode, Signal: r.Signal, SignalName: r.SignalName, LimitsHit: r.LimitsHit, Denial: r.Denial, Limits: r.Limits}
+		k := savedResult{Verdict: r.Verdict, Stage: r.Stage, ExitCode: r.ExitCode, Signal: r.Signal, SignalName: r.SignalName, LimitsHit: r.LimitsHit, Denial: r.Denial, Limits: r.Limits}
 		k.Usage.CPU = r.Usage.CPU
-		put("result.json", encoded(k))
+		put("result.json", mustEncode(k))
 		if r.Stage == api.StageCompile {
 			put("stdout", r.Stdout)
 		}
 		put("stderr", r.Stderr)
-		put("want.json", encoded(c.Want))
+		put("want.json", mustEncode(c.Want))
 	}
 	return os.WriteFile(file, txtar.Format(a), 0o644)
 }
 
-// needed is 1 where the final newline of a txtar file has to be added.
-func needed(data []byte) int {
+// missingNewlines returns 1 if data lacks the final newline that a txtar file needs, else 0.
+func missingNewlines(data []byte) int {
 	if data[len(data)-1] == '\n' {
 		return 0
 	}
 	return 1
 }
 
-// encoded gives v as JSON; what is given always encodes.
-func encoded(v any) []byte {
+// mustEncode returns v as JSON. It panics on an error, which the given values cannot cause.
+func mustEncode(v any) []byte {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		panic(err)

@@ -1,6 +1,6 @@
-# Makes docs/layers.md of the lines "layers|LAYER|CASE|OUTCOME|HOW" of TestLayers, and
-# of the reasons in the file alone: "LAYER CASE why". A case that one layer alone
-# stops and no line explains, or a line that explains nothing, fails.
+# Generates docs/layers.md from the lines "layers|LAYER|CASE|OUTCOME|HOW" of TestLayers and from the
+# reasons in the file alone: "LAYER CASE why". It fails if a case is stopped by one layer only and
+# no line explains that, or if a line explains nothing.
 BEGIN {
 	while ((getline line <alone) > 0) {
 		if (line ~ /^(#|$)/) continue

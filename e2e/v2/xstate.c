@@ -1,8 +1,7 @@
-// Preloaded into linux.uml. User-mode Linux 6.1 reads and writes its processes'
-// extended registers through a buffer of a fixed size; on a CPU with AMX the
-// host's state is longer, and PTRACE_SETREGSET answers EFAULT to a short one, on
-// which the kernel panics ("ptrace set fp regs failed, errno = 14"). So a short
-// write is laid over the state as it is, and all of it is written back.
+// Preloaded into linux.uml. User-mode Linux 6.1 reads and writes its processes' extended registers
+// through a buffer of a fixed size. On a CPU with AMX the host's state is longer, PTRACE_SETREGSET
+// answers EFAULT to a short one, and the kernel then panics ("ptrace set fp regs failed, errno =
+// 14"). So a short write is merged into the current state, and the whole state is written back.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>

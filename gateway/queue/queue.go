@@ -1,7 +1,6 @@
-// Package queue gives callers their turns: at most so many at a time, the others
-// in a queue of bounded length, which is fair between keys, and between the
-// projects of a key. It is the only place in brig where anybody waits for a slot
-// that others have.
+// Package queue grants slots: up to a number of callers hold one, the others wait in a queue of
+// limited length. The queue is fair between keys, and between the projects of a key. It is the only
+// place in brig where a caller waits for a slot that others hold.
 package queue
 
 import (
@@ -12,260 +11,261 @@ import (
 	"time"
 )
 
-// Who wants a turn. Keys take turns; within a key, its projects do; within a
-// project, who came first is first.
-type Who struct {
-	Key     string
-	Project string
-	Most    int // turns the key may have at a time; zero: no bound but the queue's own
-	Waiting int // of the key's that may wait; zero: no bound but the queue's own
+// Owner names the key and the project that a slot is for, with the limits of the key. The queue
+// alternates between keys, within a key between its projects, and serves a project's requests in
+// order of arrival.
+type Owner struct {
+	Key        string
+	Project    string
+	MaxSlots   int // slots that the key may hold; zero: limited only by the queue
+	MaxWaiting int // requests of the key that may wait; zero: limited only by the queue
 }
 
-// Full says which bound keeps a caller from waiting.
+// Full is the error of a caller that may not wait. It names the limit that was reached.
 type Full struct {
-	Bound   string // "queue", or "key" where it is the key's own
-	Most    int    // of that bound
-	Waiting int    // now
+	Bound   string // "queue", or "key" if it is the key's own limit
+	Max     int    // the value of that limit
+	Waiting int    // the number of requests that wait now
 }
 
 func (f *Full) Error() string {
-	if f.Most == 0 {
-		return "every slot is taken, and none may wait for one"
+	if f.Max == 0 {
+		return "every slot is busy, and no request may wait for one"
 	}
 	if f.Bound == "key" {
-		return fmt.Sprintf("the queue is full: %d requests of this key wait, and %d may", f.Waiting, f.Most)
+		return fmt.Sprintf("the queue is full: %d requests of this key wait, and %d may wait", f.Waiting, f.Max)
 	}
-	return fmt.Sprintf("the queue is full: %d requests wait, and %d may", f.Waiting, f.Most)
+	return fmt.Sprintf("the queue is full: %d requests wait, and %d may wait", f.Waiting, f.Max)
 }
 
 // A Queue is safe for use by many goroutines.
 type Queue struct {
-	most int // that may wait
+	maxWaiting int // the number of requests that may wait
 
-	mu      sync.Mutex
-	turns   int              // guarded by mu; that may be had at a time
-	had     int              // guarded by mu
-	lent    int              // guarded by mu; of those had, that others may have as well
-	waiting int              // guarded by mu
-	lanes   map[string]*lane // guarded by mu; of keys that have or want turns
-	order   list.List        // guarded by mu; of *lane that somebody waits in, the next first
+	mu       sync.Mutex
+	slots    int              // guarded by mu; number of slots
+	held     int              // guarded by mu
+	lent     int              // guarded by mu; held slots that are lent, so that others may hold them in addition
+	waiting  int              // guarded by mu
+	lanes    map[string]*lane // guarded by mu; keys that hold or wait for slots
+	keyOrder list.List        // guarded by mu; of *lane: keys with waiting requests, the next first
 }
 
-// A lane is what a key has and wants.
+// A lane has the held slots and waiting requests of a key.
 type lane struct {
-	key      string
-	most     int
-	had      int
-	lent     int
-	waiting  int
-	projects map[string]*project
-	order    list.List     // of *project, the next first
-	place    *list.Element // in Queue.order; nil: nobody waits
+	key          string
+	maxSlots     int
+	held         int
+	lent         int
+	waiting      int
+	projects     map[string]*project
+	projectOrder list.List     // of *project; the next first
+	elem         *list.Element // in Queue.order; nil: no request waits
 }
 
 type project struct {
-	name  string
-	wait  list.List // of *waiter
-	place *list.Element
+	name string
+	wait list.List // of *waiter
+	elem *list.Element
 }
 
 type waiter struct {
-	ready chan struct{} // closed when it has its turn
-	place *list.Element // in its project; nil: it has its turn
+	ready chan struct{} // closed when it has its slot
+	elem  *list.Element // in its project; nil: it has its slot
 }
 
-// New makes a queue of so many turns at a time, and places to wait. Without
-// places, whoever cannot have a turn at once is refused.
-func New(turns, places int) *Queue {
-	return &Queue{turns: turns, most: places, lanes: map[string]*lane{}}
+// New creates a queue with the given numbers of slots and of places to wait. Without places to
+// wait, a caller that cannot get a slot at once is refused.
+func New(slots, places int) *Queue {
+	return &Queue{slots: slots, maxWaiting: places, lanes: map[string]*lane{}}
 }
 
-// A Turn is had until it is released.
-type Turn struct {
+// A Slot is granted to one holder, which must call Release.
+type Slot struct {
 	Waited time.Duration
 
-	q    *Queue
-	lane *lane
-	over bool // guarded by q.mu
-	lent bool // guarded by q.mu
+	q        *Queue
+	lane     *lane
+	released bool // guarded by q.mu
+	lent     bool // guarded by q.mu
 }
 
-// Take waits for a turn. The error is a *Full, or the context's.
-func (q *Queue) Take(ctx context.Context, who Who) (*Turn, error) {
+// Take waits for a slot. The error is a *Full, or the context's.
+func (q *Queue) Take(ctx context.Context, owner Owner) (*Slot, error) {
 	begun := time.Now()
 	q.mu.Lock()
-	l := q.lane(who)
-	if t := q.atOnce(l); t != nil {
+	l := q.lane(owner)
+	if t := q.tryGrant(l); t != nil {
 		q.mu.Unlock()
 		return t, nil
 	}
-	w, err := q.join(l, who)
+	w, err := q.join(l, owner)
 	q.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-w.ready:
-		return &Turn{Waited: time.Since(begun), q: q, lane: l}, nil
+		return &Slot{Waited: time.Since(begun), q: q, lane: l}, nil
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.place == nil { // its turn came in the same moment: the next one's now
-		q.give(l)
+	if w.elem == nil { // it got its slot in the same moment: pass the slot on
+		q.takeBack(l)
 		return nil, ctx.Err()
 	}
-	p := l.projects[who.Project]
-	p.wait.Remove(w.place)
-	q.left(l, p)
+	p := l.projects[owner.Project]
+	p.wait.Remove(w.elem)
+	q.stopWaiting(l, p)
 	q.forget(l)
 	return nil, ctx.Err()
 }
 
-// TryTake takes a turn that is to be had at once; nil: there is none.
-func (q *Queue) TryTake(who Who) *Turn {
+// TryTake takes a slot without waiting; it returns nil if none is available.
+func (q *Queue) TryTake(owner Owner) *Slot {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.lane(who)
+	l := q.lane(owner)
 	defer q.forget(l)
-	return q.atOnce(l)
+	return q.tryGrant(l)
 }
 
-func (q *Queue) atOnce(l *lane) *Turn {
-	if !q.spare() || !q.may(l) || l.waiting > 0 {
+func (q *Queue) tryGrant(l *lane) *Slot {
+	if !q.hasFree() || !q.mayHold(l) || l.waiting > 0 {
 		return nil
 	}
-	q.had++
-	l.had++
-	return &Turn{q: q, lane: l}
+	q.held++
+	l.held++
+	return &Slot{q: q, lane: l}
 }
 
-// Refuses is the error that Take would give at once; nil if there is a turn, or a
-// place to wait for one.
-func (q *Queue) Refuses(who Who) error {
+// Refuses returns the error that Take would return at once; nil if a slot or a place to wait for
+// one is available.
+func (q *Queue) Refuses(owner Owner) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.lane(who)
+	l := q.lane(owner)
 	defer q.forget(l)
-	if q.spare() && q.may(l) && l.waiting == 0 {
+	if q.hasFree() && q.mayHold(l) && l.waiting == 0 {
 		return nil
 	}
-	return q.full(l, who)
+	return q.refusal(l, owner)
 }
 
-// lane finds or makes the key's.
-func (q *Queue) lane(who Who) *lane {
-	l := q.lanes[who.Key]
+// lane finds or creates the lane of a key.
+func (q *Queue) lane(owner Owner) *lane {
+	l := q.lanes[owner.Key]
 	if l == nil {
-		l = &lane{key: who.Key, projects: map[string]*project{}}
-		q.lanes[who.Key] = l
+		l = &lane{key: owner.Key, projects: map[string]*project{}}
+		q.lanes[owner.Key] = l
 	}
-	l.most = who.Most
+	l.maxSlots = owner.MaxSlots
 	return l
 }
 
-// spare reports whether there is a turn that nobody has, or that is lent.
-func (q *Queue) spare() bool { return q.had-q.lent < q.turns }
+// hasFree reports whether a slot is free or lent.
+func (q *Queue) hasFree() bool { return q.held-q.lent < q.slots }
 
-// may reports whether a key may have one more: one that has lent as many as there are would
-// else have ever more.
-func (q *Queue) may(l *lane) bool {
-	return (l.most == 0 || l.had < l.most) && l.lent < q.turns
+// mayHold reports whether a key may hold one more slot. A key that has lent as many slots as there are
+// may not: it would otherwise hold more and more.
+func (q *Queue) mayHold(l *lane) bool {
+	return (l.maxSlots == 0 || l.held < l.maxSlots) && l.lent < q.slots
 }
 
-// full says which bound keeps a caller from waiting, if one does. A full queue still has a
-// place for a key that has none in it, as often as it has places: one that fills it would
-// else keep all others out, whose turn comes before most of its own.
-func (q *Queue) full(l *lane, who Who) error {
+// refusal returns an error if the caller may not wait. A full queue still accepts a request of a key
+// that has none waiting, up to as many again as it has places: a key that fills the queue would
+// otherwise keep out all others, which are due before most of its own requests.
+func (q *Queue) refusal(l *lane, owner Owner) error {
 	switch {
-	case q.waiting >= q.most && (l.waiting > 0 || q.waiting >= 2*q.most):
-		return &Full{Bound: "queue", Most: q.most, Waiting: q.waiting}
-	case who.Waiting > 0 && l.waiting >= who.Waiting:
-		return &Full{Bound: "key", Most: who.Waiting, Waiting: l.waiting}
+	case q.waiting >= q.maxWaiting && (l.waiting > 0 || q.waiting >= 2*q.maxWaiting):
+		return &Full{Bound: "queue", Max: q.maxWaiting, Waiting: q.waiting}
+	case owner.MaxWaiting > 0 && l.waiting >= owner.MaxWaiting:
+		return &Full{Bound: "key", Max: owner.MaxWaiting, Waiting: l.waiting}
 	}
 	return nil
 }
 
-// join puts a waiter at the end of its project.
-func (q *Queue) join(l *lane, who Who) (*waiter, error) {
-	if err := q.full(l, who); err != nil {
+// join appends a waiter to its project.
+func (q *Queue) join(l *lane, owner Owner) (*waiter, error) {
+	if err := q.refusal(l, owner); err != nil {
 		q.forget(l)
 		return nil, err
 	}
-	p := l.projects[who.Project]
+	p := l.projects[owner.Project]
 	if p == nil {
-		p = &project{name: who.Project}
-		p.place = l.order.PushBack(p)
-		l.projects[who.Project] = p
+		p = &project{name: owner.Project}
+		p.elem = l.projectOrder.PushBack(p)
+		l.projects[owner.Project] = p
 	}
 	w := &waiter{ready: make(chan struct{})}
-	w.place = p.wait.PushBack(w)
-	if l.place == nil {
-		l.place = q.order.PushBack(l)
+	w.elem = p.wait.PushBack(w)
+	if l.elem == nil {
+		l.elem = q.keyOrder.PushBack(l)
 	}
 	l.waiting++
 	q.waiting++
 	return w, nil
 }
 
-// left notes that one of the project's no longer waits.
-func (q *Queue) left(l *lane, p *project) {
+// stopWaiting updates the counts when a request of the project no longer waits.
+func (q *Queue) stopWaiting(l *lane, p *project) {
 	l.waiting--
 	q.waiting--
 	if p.wait.Len() == 0 {
-		l.order.Remove(p.place)
+		l.projectOrder.Remove(p.elem)
 		delete(l.projects, p.name)
 	}
 	if l.waiting == 0 {
-		q.order.Remove(l.place)
-		l.place = nil
+		q.keyOrder.Remove(l.elem)
+		l.elem = nil
 	}
 }
 
-// forget drops a lane that nobody uses.
+// forget removes an unused lane.
 func (q *Queue) forget(l *lane) {
-	if l.had == 0 && l.waiting == 0 && q.lanes[l.key] == l {
+	if l.held == 0 && l.waiting == 0 && q.lanes[l.key] == l {
 		delete(q.lanes, l.key)
 	}
 }
 
-// give takes a turn back and lets those have theirs who may now.
-func (q *Queue) give(l *lane) {
-	q.had--
-	l.had--
+// takeBack takes a slot back and grants slots to waiting requests.
+func (q *Queue) takeBack(l *lane) {
+	q.held--
+	l.held--
 	q.forget(l)
 	q.serve()
 }
 
-// serve gives turns while there are any.
+// serve grants slots as long as there are any.
 func (q *Queue) serve() {
-	for q.spare() {
-		e := q.order.Front()
-		for e != nil && !q.may(e.Value.(*lane)) {
+	for q.hasFree() {
+		e := q.keyOrder.Front()
+		for e != nil && !q.mayHold(e.Value.(*lane)) {
 			e = e.Next()
 		}
 		if e == nil {
 			return
 		}
 		l := e.Value.(*lane)
-		p := l.order.Front().Value.(*project)
+		p := l.projectOrder.Front().Value.(*project)
 		w := p.wait.Remove(p.wait.Front()).(*waiter)
-		w.place = nil
-		q.order.MoveToBack(e)
-		l.order.MoveToBack(p.place)
-		q.left(l, p)
-		l.had++
-		q.had++
+		w.elem = nil
+		q.keyOrder.MoveToBack(e)
+		l.projectOrder.MoveToBack(p.elem)
+		q.stopWaiting(l, p)
+		l.held++
+		q.held++
 		close(w.ready)
 	}
 }
 
-// Lend lets others have the turn as well, while it still counts as its key's. It is for
-// one who goes on for long and shares elsewhere what the turn is to.
-func (t *Turn) Lend() {
+// Lend makes the slot available to others as well, while it still counts as held by its key. It is
+// for long requests that share the underlying resource in another way.
+func (t *Slot) Lend() {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
-	if t.over || t.lent {
+	if t.released || t.lent {
 		return
 	}
 	t.lent = true
@@ -274,47 +274,47 @@ func (t *Turn) Lend() {
 	t.q.serve()
 }
 
-// Release gives the turn back; more than once is once.
-func (t *Turn) Release() {
+// Release returns the slot. Further calls do nothing.
+func (t *Slot) Release() {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
-	if t.over {
+	if t.released {
 		return
 	}
-	t.over = true
+	t.released = true
 	if t.lent {
 		t.q.lent--
 		t.lane.lent--
 	}
-	t.q.give(t.lane)
+	t.q.takeBack(t.lane)
 }
 
-// Resize changes how many turns may be had at a time.
-func (q *Queue) Resize(turns int) {
+// Resize changes the number of slots.
+func (q *Queue) Resize(slots int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.turns = turns
+	q.slots = slots
 	q.serve()
 }
 
-// Had is how many turns a key has.
-func (q *Queue) Had(key string) int {
+// Held is the number of slots that a key holds.
+func (q *Queue) Held(key string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if l := q.lanes[key]; l != nil {
-		return l.had
+		return l.held
 	}
 	return 0
 }
 
-// Stats are of one moment.
+// Stats is a snapshot of a queue.
 type Stats struct {
-	Turns, Had, Waiting, Most int
+	Slots, Held, Waiting, MaxWaiting int
 }
 
-// Stats tells what is had and wanted now.
+// Stats returns the current numbers.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Stats{q.turns, q.had, q.waiting, q.most}
+	return Stats{q.slots, q.held, q.waiting, q.maxWaiting}
 }

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// line lets callers wait for one turn, in the order they are named (key/project),
-// and returns the order in which they get it.
-func line(t *testing.T, q *Queue, most map[string]int, callers ...string) []string {
+// grantOrder lets callers wait for one slot, in the order they are named (key/project), and returns the
+// order in which they get it.
+func grantOrder(t *testing.T, q *Queue, most map[string]int, callers ...string) []string {
 	t.Helper()
 	var mu sync.Mutex
 	var order []string
-	first, err := q.Take(t.Context(), Who{Key: "first"})
+	first, err := q.Take(t.Context(), Owner{Key: "first"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func line(t *testing.T, q *Queue, most map[string]int, callers ...string) []stri
 	for _, name := range callers {
 		key, project, _ := strings.Cut(name, "/")
 		wg.Go(func() {
-			turn, err := q.Take(t.Context(), Who{Key: key, Project: project[:1], Most: most[key]})
+			turn, err := q.Take(t.Context(), Owner{Key: key, Project: project[:1], MaxSlots: most[key]})
 			if err != nil {
 				t.Error(err)
 				return
@@ -37,7 +37,7 @@ func line(t *testing.T, q *Queue, most map[string]int, callers ...string) []stri
 			time.Sleep(time.Second)
 			turn.Release()
 		})
-		synctest.Wait() // it waits behind those before it
+		synctest.Wait() // it waits behind the earlier ones
 	}
 	time.Sleep(time.Second)
 	if first.Waited != 0 {
@@ -48,7 +48,7 @@ func line(t *testing.T, q *Queue, most map[string]int, callers ...string) []stri
 	return order
 }
 
-func TestTurnsAreFair(t *testing.T) {
+func TestSlotsAreFair(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		callers, want string
@@ -61,11 +61,11 @@ func TestTurnsAreFair(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := New(1, 100)
-				got := line(t, q, nil, strings.Fields(tt.callers)...)
+				got := grantOrder(t, q, nil, strings.Fields(tt.callers)...)
 				if want := strings.Fields(tt.want); !slices.Equal(got, want) {
 					t.Errorf("order %q; want %q", got, want)
 				}
-				if len(q.lanes) != 0 || q.order.Len() != 0 || q.Stats() != (Stats{Turns: 1, Most: 100}) {
+				if len(q.lanes) != 0 || q.keyOrder.Len() != 0 || q.Stats() != (Stats{Slots: 1, MaxWaiting: 100}) {
 					t.Errorf("left: %+v, %d lanes", q.Stats(), len(q.lanes))
 				}
 			})
@@ -76,12 +76,12 @@ func TestTurnsAreFair(t *testing.T) {
 func TestAKeyHasItsOwnBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 10)
-		greedy := Who{Key: "greedy", Most: 1, Waiting: 1}
+		greedy := Owner{Key: "greedy", MaxSlots: 1, MaxWaiting: 1}
 		had, err := q.Take(t.Context(), greedy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second := make(chan *Turn, 1)
+		second := make(chan *Slot, 1)
 		go func() {
 			turn, err := q.Take(t.Context(), greedy)
 			if err != nil {
@@ -91,16 +91,16 @@ func TestAKeyHasItsOwnBounds(t *testing.T) {
 		}()
 		synctest.Wait()
 		var full *Full
-		if err := q.Refuses(Who{Key: "other"}); err != nil {
+		if err := q.Refuses(Owner{Key: "other"}); err != nil {
 			t.Errorf("another key would be refused: %v", err)
 		}
 		if err := q.Refuses(greedy); !errors.As(err, &full) || full.Bound != "key" {
 			t.Errorf("a third of a key would be taken: %v", err)
 		}
-		if _, err := q.Take(t.Context(), greedy); !errors.As(err, &full) || full.Bound != "key" || full.Most != 1 {
+		if _, err := q.Take(t.Context(), greedy); !errors.As(err, &full) || full.Bound != "key" || full.Max != 1 {
 			t.Errorf("a third of a key of which one may wait: %v", err)
 		}
-		other, err := q.Take(t.Context(), Who{Key: "other"})
+		other, err := q.Take(t.Context(), Owner{Key: "other"})
 		if err != nil || other.Waited != 0 {
 			t.Errorf("another key waits for one that is at its bound: %v", err)
 		}
@@ -113,7 +113,7 @@ func TestAKeyHasItsOwnBounds(t *testing.T) {
 		had.Release()
 		had.Release() // once
 		(<-second).Release()
-		if s := q.Stats(); s.Had != 0 || s.Waiting != 0 || len(q.lanes) != 0 {
+		if s := q.Stats(); s.Held != 0 || s.Waiting != 0 || len(q.lanes) != 0 {
 			t.Errorf("left: %+v", s)
 		}
 	})
@@ -121,19 +121,19 @@ func TestAKeyHasItsOwnBounds(t *testing.T) {
 
 func TestAFullQueueRefuses(t *testing.T) {
 	q := New(1, 0)
-	turn, err := q.Take(t.Context(), Who{})
+	turn, err := q.Take(t.Context(), Owner{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var full *Full
-	if _, err := q.Take(t.Context(), Who{Key: "b"}); !errors.As(err, &full) || full.Bound != "queue" || err.Error() != "every slot is taken, and none may wait for one" {
+	if _, err := q.Take(t.Context(), Owner{Key: "b"}); !errors.As(err, &full) || full.Bound != "queue" || err.Error() != "every slot is busy, and no request may wait for one" {
 		t.Errorf("%v; want the queue's bound", err)
 	}
 	if len(q.lanes) != 1 {
 		t.Errorf("a caller who was refused is remembered: %d lanes", len(q.lanes))
 	}
 	q.Resize(2)
-	other, err := q.Take(t.Context(), Who{})
+	other, err := q.Take(t.Context(), Owner{})
 	if err != nil {
 		t.Error(err)
 	}
@@ -141,12 +141,12 @@ func TestAFullQueueRefuses(t *testing.T) {
 	turn.Release()
 }
 
-// Whoever fills the queue does not keep out a key that has nobody in it, as far as there are
-// places once more.
+// A key that fills the queue does not keep out a key that has no waiting request, for as many
+// further requests as the queue has places.
 func TestAFullQueueHasAPlaceForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1, 3)
-		turn, err := q.Take(t.Context(), Who{Key: "greedy"})
+		turn, err := q.Take(t.Context(), Owner{Key: "greedy"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestAFullQueueHasAPlaceForOthers(t *testing.T) {
 		var order []string
 		for _, key := range []string{"greedy", "greedy", "greedy", "a", "b", "c"} {
 			wg.Go(func() {
-				turn, err := q.Take(t.Context(), Who{Key: key})
+				turn, err := q.Take(t.Context(), Owner{Key: key})
 				if err != nil {
 					t.Errorf("%s: %v", key, err)
 					return
@@ -169,7 +169,7 @@ func TestAFullQueueHasAPlaceForOthers(t *testing.T) {
 		}
 		var full *Full
 		for _, key := range []string{"greedy", "a", "d"} {
-			if _, err := q.Take(t.Context(), Who{Key: key}); !errors.As(err, &full) || full.Bound != "queue" {
+			if _, err := q.Take(t.Context(), Owner{Key: key}); !errors.As(err, &full) || full.Bound != "queue" {
 				t.Errorf("%s: %v; want the queue's bound", key, err)
 			}
 		}
@@ -181,16 +181,16 @@ func TestAFullQueueHasAPlaceForOthers(t *testing.T) {
 	})
 }
 
-// Whoever leaves while he waits takes nobody's turn, also when his own comes in the
-// same moment.
-func TestLeavingLosesNoTurn(t *testing.T) {
+// A caller that stops waiting takes no other caller's slot, even if it gets its own in the same
+// moment.
+func TestLeavingLosesNoSlot(t *testing.T) {
 	q := New(2, 1000)
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
 			for j := range 200 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+(i*j)%50)*10*time.Microsecond)
-				if turn, err := q.Take(ctx, Who{Key: fmt.Sprint(i % 5), Project: fmt.Sprint(j % 3), Most: i % 3}); err == nil {
+				if turn, err := q.Take(ctx, Owner{Key: fmt.Sprint(i % 5), Project: fmt.Sprint(j % 3), MaxSlots: i % 3}); err == nil {
 					turn.Release()
 				}
 				cancel()
@@ -198,21 +198,21 @@ func TestLeavingLosesNoTurn(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if s := q.Stats(); s.Had != 0 || s.Waiting != 0 || len(q.lanes) != 0 || q.order.Len() != 0 {
+	if s := q.Stats(); s.Held != 0 || s.Waiting != 0 || len(q.lanes) != 0 || q.keyOrder.Len() != 0 {
 		t.Errorf("left: %+v, %d lanes", s, len(q.lanes))
 	}
-	if _, err := q.Take(t.Context(), Who{}); err != nil {
+	if _, err := q.Take(t.Context(), Owner{}); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTryTakeWaitsForNobody(t *testing.T) {
+func TestTryTakeDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(3, 1)
-		who := Who{Key: "a", Most: 2}
+		who := Owner{Key: "a", MaxSlots: 2}
 		one, two := q.TryTake(who), q.TryTake(who)
-		if one == nil || two == nil || q.Had("a") != 2 {
-			t.Fatalf("%v, %v of two; %d had", one, two, q.Had("a"))
+		if one == nil || two == nil || q.Held("a") != 2 {
+			t.Fatalf("%v, %v of two; %d had", one, two, q.Held("a"))
 		}
 		if q.TryTake(who) != nil {
 			t.Error("a key took more than it may have")
@@ -227,28 +227,28 @@ func TestTryTakeWaitsForNobody(t *testing.T) {
 			turn.Release()
 		}()
 		synctest.Wait()
-		one.Release() // the waiting one's
+		one.Release() // for the waiting one
 		synctest.Wait()
 		two.Release()
 		if last := q.TryTake(who); last == nil {
-			t.Error("none is had at once where nobody waits")
+			t.Error("no slot is granted at once though nobody waits")
 		} else {
 			last.Release()
 		}
 		time.Sleep(2 * time.Second)
-		if q.Had("a") != 0 || len(q.lanes) != 0 {
-			t.Errorf("left: %d had, %d lanes", q.Had("a"), len(q.lanes))
+		if q.Held("a") != 0 || len(q.lanes) != 0 {
+			t.Errorf("left: %d had, %d lanes", q.Held("a"), len(q.lanes))
 		}
 	})
 }
 
-// Who goes on for long lends its turn: others have one, and it counts as its key's still.
-func TestLentTurns(t *testing.T) {
+// A long request lends its slot: others can have one, and it still counts as held by its key.
+func TestLentSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(2, 10)
-		take := func(key string, most int) *Turn {
+		take := func(key string, most int) *Slot {
 			t.Helper()
-			turn := q.TryTake(Who{Key: key, Most: most})
+			turn := q.TryTake(Owner{Key: key, MaxSlots: most})
 			if turn == nil {
 				t.Fatalf("no turn for %s", key)
 			}
@@ -256,14 +256,14 @@ func TestLentTurns(t *testing.T) {
 		}
 		none := func(key string, most int) {
 			t.Helper()
-			if q.TryTake(Who{Key: key, Most: most}) != nil {
+			if q.TryTake(Owner{Key: key, MaxSlots: most}) != nil {
 				t.Errorf("%s has another turn", key)
 			}
 		}
 		a, b := take("ann", 0), take("ann", 0)
-		waits := make(chan *Turn)
+		waits := make(chan *Slot)
 		go func() {
-			turn, err := q.Take(t.Context(), Who{Key: "bob"})
+			turn, err := q.Take(t.Context(), Owner{Key: "bob"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -276,25 +276,25 @@ func TestLentTurns(t *testing.T) {
 		none("bob", 0)
 		none("ann", 0)
 		b.Lend()
-		none("ann", 0) // as many as there are turns are lent by her
+		none("ann", 0) // she has lent as many as there are slots
 		d := take("bob", 0)
 		none("eve", 0)
-		if s := q.Stats(); s.Had != 4 || q.Had("ann") != 2 {
-			t.Errorf("%+v, ann has %d", s, q.Had("ann"))
+		if s := q.Stats(); s.Held != 4 || q.Held("ann") != 2 {
+			t.Errorf("%+v, ann has %d", s, q.Held("ann"))
 		}
 		b.Release()
 		b.Release()
 		b.Lend()
 		none("ann", 0)
 		c.Release()
-		none("ann", 1) // the lent one is hers
+		none("ann", 1) // she holds the lent one
 		take("ann", 0).Release()
 		a.Release()
 		d.Lend()
-		for _, turn := range []*Turn{take("ann", 0), take("eve", 0), d} {
+		for _, turn := range []*Slot{take("ann", 0), take("eve", 0), d} {
 			turn.Release()
 		}
-		if len(q.lanes) != 0 || q.Stats() != (Stats{Turns: 2, Most: 10}) {
+		if len(q.lanes) != 0 || q.Stats() != (Stats{Slots: 2, MaxWaiting: 10}) {
 			t.Errorf("left: %+v, %d lanes", q.Stats(), len(q.lanes))
 		}
 	})

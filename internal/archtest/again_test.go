@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What scripts/test forgives is a test that passes at its second attempt, and nothing
-// else. A small module fails in the ways that its environment names.
+// scripts/test forgives only a test that passes at its second attempt. A small module fails
+// in the ways that its environment names.
 func TestOnlyUnsteadyTestsAreForgiven(t *testing.T) {
 	script, err := filepath.Abs("../../scripts/test-again")
 	if err != nil {
@@ -39,7 +39,7 @@ func TestLate(t *testing.T) { if is("late") { select {} } }
 	}
 	for _, tt := range []struct{ how, forgiven string }{
 		{"first", "unsteady: TestFirst unsteady\n"},
-		{"skipped", ""}, // at its second attempt: nothing was shown
+		{"skipped", ""}, // at its second attempt: this proves nothing
 		{"second", ""},
 		{"first second third fourth", ""}, // too many
 		{"first panics", ""},

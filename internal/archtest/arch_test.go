@@ -1,5 +1,5 @@
-// Package archtest holds the shape of the project: who may import whom, how long
-// a file may be, and what no file may say. It has no code but its tests.
+// Package archtest checks the structure of the project: which packages may import which,
+// how long a file may be, and what no file may contain. It has no code except its tests.
 package archtest
 
 import (
@@ -17,10 +17,10 @@ import (
 
 const module = "github.com/brig-sandbox/brig"
 
-// A rule says what the packages of one directory may import of ours, and which of
-// the guarded modules. Tests are bound only by the guarded ones.
+// A rule says which of our packages the packages of one directory may import, and which
+// of the guarded modules. For tests only the guarded modules are restricted.
 type rule struct {
-	dir    string // of the module, and all below it that has no rule of its own
+	dir    string // directory of the module; also applies to directories below without their own rule
 	may    []string
 	guards []string
 	why    string
@@ -39,12 +39,12 @@ var rules = []rule{
 	{dir: "runtime", may: []string{"api", "cache", "cgroups", "rootfs", "seccomp", "seccomp/bpf"}, guards: []string{"runc", "cgroups", "spec"},
 		why: "the one place that makes containers"},
 	{dir: "agent", may: []string{"api"}, why: "HTTP knows nothing of cells; brigd joins the two"},
-	{dir: "client", may: []string{"api"}, why: "whoever talks to an agent should not have to link one"},
+	{dir: "client", may: []string{"api"}, why: "a program that talks to an agent should not have to link one"},
 	{dir: "history", may: []string{"api"}, guards: []string{"sqlite"}, why: "keeps what runs came to, and knows nothing of HTTP"},
 	{dir: "metrics", may: []string{"api"}, guards: []string{"prometheus"}, why: "counts for a gateway, and knows nothing of its routes"},
-	{dir: "remote", may: []string{"api"}, why: "whoever talks to a service should not have to link one"},
-	{dir: "check", may: []string{"api", "diagnose"}, why: "plans runs and reads their results; whoever has an agent carries them out"},
-	{dir: "diagnose", may: []string{"api"}, why: "pure functions from a result to its explanation, for whoever shows one"},
+	{dir: "remote", may: []string{"api"}, why: "a program that talks to a service should not have to link one"},
+	{dir: "check", may: []string{"api", "diagnose"}, why: "plans runs and reads their results; a caller that has an agent executes them"},
+	{dir: "diagnose", may: []string{"api"}, why: "pure functions from a result to its explanation, for any caller that shows one"},
 	{dir: "diagnose/diagnosetest", may: []string{"api"}, why: "reads the failed programs of its tests, for them and for e2e"},
 	{dir: "doctor", may: []string{"api", "cgroups", "internal/procfs"}, why: "looks at a host without an agent"},
 	{dir: "bundle", may: []string{"api", "seccomp"}, guards: []string{"spec"}, why: "a pure function from a run to an OCI configuration"},
@@ -65,7 +65,7 @@ var rules = []rule{
 	{dir: "internal"},
 }
 
-// guarded are modules of others that only some may link.
+// guarded are foreign modules that only some packages may link.
 var guarded = map[string]string{
 	"runc":       "github.com/opencontainers/runc",
 	"cgroups":    "github.com/opencontainers/cgroups",
@@ -77,7 +77,7 @@ var guarded = map[string]string{
 
 func TestImports(t *testing.T) {
 	seen := map[string]bool{}
-	goFiles(t, func(name string, text []byte) {
+	eachGoFile(t, func(name string, text []byte) {
 		dir := path.Dir(name)
 		r, ok := ruleOf(dir)
 		if !ok {
@@ -94,7 +94,7 @@ func TestImports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if bad := breach(r, imported, strings.HasSuffix(name, "_test.go")); bad != "" {
+			if bad := violation(r, imported, strings.HasSuffix(name, "_test.go")); bad != "" {
 				t.Errorf("%s imports %s: %s (%s)", name, imported, bad, r.why)
 			}
 		}
@@ -118,8 +118,8 @@ func ruleOf(dir string) (rule, bool) {
 	return rule{}, false
 }
 
-// breach says how an import breaks a rule; empty when it does not.
-func breach(r rule, imported string, test bool) string {
+// violation says how an import breaks a rule; empty if it does not.
+func violation(r rule, imported string, test bool) string {
 	for name, prefix := range guarded {
 		if below(imported, prefix) && !contains(r.guards, name) {
 			return r.dir + " must not link it"
@@ -148,7 +148,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-func TestRulesBite(t *testing.T) {
+func TestRulesRejectForbiddenImports(t *testing.T) {
 	for _, c := range []struct {
 		from, imports string
 		test, broken  bool
@@ -170,20 +170,20 @@ func TestRulesBite(t *testing.T) {
 		if !ok {
 			t.Fatalf("no rule for %s", c.from)
 		}
-		if got := breach(r, c.imports, c.test); (got != "") != c.broken {
+		if got := violation(r, c.imports, c.test); (got != "") != c.broken {
 			t.Errorf("%s imports %s: %q; want broken: %v", c.from, c.imports, got, c.broken)
 		}
 	}
 }
 
-// The most lines of a file. A test's tables may take more.
+// The maximum number of lines of a file. Tests may have more, for their tables.
 const (
 	maxLines     = 400
 	maxTestLines = 500
 )
 
 func TestFilesAreShort(t *testing.T) {
-	files(t, func(name string, text []byte) {
+	eachFile(t, func(name string, text []byte) {
 		most := maxLines
 		switch {
 		case strings.HasSuffix(name, "_test.go"):
@@ -198,7 +198,7 @@ func TestFilesAreShort(t *testing.T) {
 }
 
 func TestNoFileNamesTheMachineItWasWrittenOn(t *testing.T) {
-	files(t, func(name string, text []byte) {
+	eachFile(t, func(name string, text []byte) {
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			for _, p := range []string{"/wor" + "k/", "/hom" + "e/"} {
 				if bytes.Contains(line, []byte(p)) {
@@ -209,16 +209,16 @@ func TestNoFileNamesTheMachineItWasWrittenOn(t *testing.T) {
 	})
 }
 
-func goFiles(t *testing.T, do func(name string, text []byte)) {
-	files(t, func(name string, text []byte) {
+func eachGoFile(t *testing.T, do func(name string, text []byte)) {
+	eachFile(t, func(name string, text []byte) {
 		if strings.HasSuffix(name, ".go") {
 			do(name, text)
 		}
 	})
 }
 
-// files gives every text file of the module with its name from the root.
-func files(t *testing.T, do func(name string, text []byte)) {
+// eachFile calls do for every text file of the module, with its name relative to the root.
+func eachFile(t *testing.T, do func(name string, text []byte)) {
 	t.Helper()
 	root := os.DirFS("../..")
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {

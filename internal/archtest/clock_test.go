@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// What reads, or comes to rest on, the wall clock, which an operator or NTP may
-// step: in C the clock itself, in Go also whatever strips the monotonic reading
-// that time.Now carries. A time formatted as text is for people.
+// wallClock matches code that reads or depends on the wall clock, which an operator or
+// NTP may step: in C the clock itself, in Go also everything that strips the monotonic
+// reading of time.Now. Formatting a time as text is allowed: it is for people.
 var wallClock = regexp.MustCompile(`CLOCK_REALTIME|CLOCK_TAI|gettimeofday|clock_gettime, 0|\.Unix(Nano|Milli|Micro)?\(\)|\.Round\(0\)|\.(UTC|Local|In)\([^)]*\)($|[^.]|\.[^F])|time\.(Date|Parse)\(`)
 
-// AGT-14: limits, waits and figures stand on the monotonic clock alone, so that a
-// clock that is stepped ends no run, keeps none alive, and falsifies none.
-// TestClockStepped shows it on a machine whose clock may be stepped.
+// AGT-14: limits, waits and measurements depend on the monotonic clock only, so that a
+// stepped clock ends no run, prolongs none, and falsifies no measurement.
+// TestClockStepped checks it on a machine whose clock may be stepped.
 func TestNothingIsLimitedByTheWallClock(t *testing.T) {
 	seen := 0
-	files(t, func(name string, text []byte) {
+	eachFile(t, func(name string, text []byte) {
 		ext := path.Ext(name)
 		top, _, _ := strings.Cut(name, "/")
 		if ext != ".go" && ext != ".c" && ext != ".h" || strings.HasSuffix(name, "_test.go") ||

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// The documents claim things and name the test that shows each: the test exists.
+// The documents make claims and name the test that proves each: the test must exist.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	defined := map[string]bool{}
 	hostile := map[string]bool{}
 	testFunc := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
 	documents := map[string]string{}
-	files(t, func(name string, text []byte) {
+	eachFile(t, func(name string, text []byte) {
 		switch {
 		case strings.HasSuffix(name, "_test.go"):
 			for _, m := range testFunc.FindAllSubmatch(text, -1) {
@@ -46,11 +46,11 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	}
 }
 
-// A link from one document to another leads somewhere.
-func TestLinksOfDocumentsLead(t *testing.T) {
+// The target of every link from one document to another exists.
+func TestLinkTargetsOfDocumentsExist(t *testing.T) {
 	all := map[string]bool{}
 	documents := map[string]string{}
-	files(t, func(name string, text []byte) {
+	eachFile(t, func(name string, text []byte) {
 		all[name] = true
 		if path.Ext(name) == ".md" {
 			documents[name] = string(text)

@@ -1,4 +1,4 @@
-// Package docblock writes what tools measure into documents that people wrote.
+// Package docblock writes the measurements of tools into hand-written documents.
 package docblock
 
 import (

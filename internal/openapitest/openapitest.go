@@ -1,4 +1,4 @@
-// Package openapitest holds answers of the service against its OpenAPI description.
+// Package openapitest checks answers of the service against its OpenAPI description.
 package openapitest
 
 import (
@@ -14,16 +14,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// A Document is a description.
+// A Document is a parsed OpenAPI description.
 type Document struct {
-	paths   []described
+	paths   []pathItem
 	schemas schemas
 }
 
-type described struct {
+type pathItem struct {
 	template string
 	match    *regexp.Regexp
-	literal  int // characters that are no parameter's
+	literal  int // number of characters outside parameters
 	ops      map[string]operation
 }
 
@@ -57,7 +57,7 @@ func Parse(text []byte) (*Document, error) {
 	for _, template := range slices.Sorted(maps.Keys(raw.Paths)) {
 		quoted := regexp.QuoteMeta(template)
 		pattern := param.ReplaceAllStringFunc(quoted, func(p string) string {
-			if p == `\{name\}` { // of a file: it may have slashes
+			if p == `\{name\}` { // name of a file: it may contain slashes
 				return ".+"
 			}
 			return "[^/]+"
@@ -66,12 +66,12 @@ func Parse(text []byte) (*Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.paths = append(d.paths, described{template, match, len(param.ReplaceAllString(quoted, "")), raw.Paths[template]})
+		d.paths = append(d.paths, pathItem{template, match, len(param.ReplaceAllString(quoted, "")), raw.Paths[template]})
 	}
 	return d, nil
 }
 
-// operation finds what is described of a request; nil where nothing is.
+// operation finds the description of a request; nil if there is none.
 func (d *Document) operation(method, path string) (template string, o *operation) {
 	path, _, _ = strings.Cut(path, "?")
 	literal := -1
@@ -83,9 +83,9 @@ func (d *Document) operation(method, path string) (template string, o *operation
 	return template, o
 }
 
-// Answers says what is wrong with a status as the answer of a request; nil where it is
-// described, or nothing of that method and path is.
-func (d *Document) Answers(method, path string, status int) error {
+// CheckStatus returns an error if status is not a described answer of the request. It returns
+// nil if that method and path are not described at all.
+func (d *Document) CheckStatus(method, path string, status int) error {
 	template, op := d.operation(method, path)
 	if op == nil {
 		return nil
@@ -96,10 +96,10 @@ func (d *Document) Answers(method, path string, status int) error {
 	return nil
 }
 
-// Body is Answers for an answer whole: it is of a kind that is described, and where that
-// is JSON, as its schema says.
-func (d *Document) Body(method, path string, status int, kind string, body []byte) error {
-	if err := d.Answers(method, path, status); err != nil {
+// CheckBody checks a whole answer: its status and content type must be described, and if that is
+// JSON, the body must match its schema.
+func (d *Document) CheckBody(method, path string, status int, kind string, body []byte) error {
+	if err := d.CheckStatus(method, path, status); err != nil {
 		return err
 	}
 	template, op := d.operation(method, path)
@@ -122,7 +122,7 @@ func (d *Document) Body(method, path string, status int, kind string, body []byt
 	if err != nil {
 		return fmt.Errorf("%s: its schema: %w", what, err)
 	}
-	if err := d.schemas.hold(s, body); err != nil {
+	if err := d.schemas.validate(s, body); err != nil {
 		return fmt.Errorf("%s, and its schema says: %w\n%.400s", what, err, body)
 	}
 	return nil

@@ -2,7 +2,7 @@ package openapitest
 
 import "testing"
 
-func TestAnswers(t *testing.T) {
+func TestCheckStatus(t *testing.T) {
 	d, err := Parse([]byte(`{"paths":{"/runs":{"post":{"responses":{"200":{},"default":{}}}},"/runs/{id}":{"get":{"responses":{"200":{},"404":{}}}},
 		"/s/{id}/files":{"get":{"responses":{"200":{}}}},"/s/{id}/files/{name}":{"get":{"responses":{"200":{},"410":{}}}}}}`))
 	if err != nil {
@@ -15,7 +15,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"POST", "/runs?wait=false", 200, true},
 		{"POST", "/runs", 202, false},
-		{"GET", "/runs", 405, true}, // not described at all
+		{"GET", "/runs", 405, true}, // path not described at all
 		{"GET", "/runs/x", 404, true},
 		{"GET", "/runs/x", 503, false},
 		{"GET", "/runs/x/y", 503, true},
@@ -23,13 +23,13 @@ func TestAnswers(t *testing.T) {
 		{"GET", "/s/1/files/a/b", 410, true},
 		{"GET", "/s/1/files/a/b", 404, false},
 	} {
-		if err := d.Answers(tt.method, tt.path, tt.status); (err == nil) != tt.right {
+		if err := d.CheckStatus(tt.method, tt.path, tt.status); (err == nil) != tt.right {
 			t.Errorf("%s %s %d: %v", tt.method, tt.path, tt.status, err)
 		}
 	}
 }
 
-func TestBody(t *testing.T) {
+func TestCheckBody(t *testing.T) {
 	d, err := Parse([]byte(`{"paths":{"/run":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Run"}},"text/plain":{"schema":{"type":"string"}}}},"204":{}}}}},
 		"components":{"schemas":{"Run":{"type":"object","additionalProperties":false,"required":["state"],"properties":{
 			"state":{"type":"string","enum":["queued","done"]},"of":{"type":["integer","null"]},"names":{"type":"array","items":{"type":"string"}},
@@ -56,11 +56,11 @@ func TestBody(t *testing.T) {
 		{"application/problem+json", `{"state":"done"}`, false},
 		{"text/plain; charset=utf-8", `{`, true},
 	} {
-		if err := d.Body("GET", "/run", 200, tt.kind, []byte(tt.body)); (err == nil) != tt.right {
+		if err := d.CheckBody("GET", "/run", 200, tt.kind, []byte(tt.body)); (err == nil) != tt.right {
 			t.Errorf("%s %s: %v", tt.kind, tt.body, err)
 		}
 	}
-	if d.Body("GET", "/run", 500, "application/json", nil) == nil {
+	if d.CheckBody("GET", "/run", 500, "application/json", nil) == nil {
 		t.Error("a status that is not described was let pass")
 	}
 }

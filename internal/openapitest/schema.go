@@ -11,7 +11,8 @@ import (
 
 const refPrefix = "#/components/schemas/"
 
-// schemas are those that a description names: a registry as huma's validator wants one.
+// schemas are the named schemas of a description, as the registry that huma's validator
+// requires.
 type schemas struct {
 	huma.Registry // nil: the validator only follows references
 	of            map[string]*huma.Schema
@@ -19,8 +20,8 @@ type schemas struct {
 
 func (s schemas) SchemaFromRef(ref string) *huma.Schema { return s.of[ref] }
 
-// hold says where a JSON text is not what a schema wants.
-func (s schemas) hold(want *huma.Schema, text []byte) error {
+// validate returns an error that says where a JSON text violates a schema.
+func (s schemas) validate(want *huma.Schema, text []byte) error {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
 		return err
@@ -30,8 +31,8 @@ func (s schemas) hold(want *huma.Schema, text []byte) error {
 	return errors.Join(res.Errors...)
 }
 
-// schemaOf reads a schema of a description: huma writes them and reads none. A keyword
-// that it does not know is an error, so that none goes untested.
+// schemaOf parses a schema of a description: huma can only write them. An unknown keyword
+// is an error, so that none goes untested.
 func schemaOf(text json.RawMessage) (*huma.Schema, error) {
 	var raw struct {
 		Type, Default, Title, Description, PatternDescription any
@@ -53,7 +54,7 @@ func schemaOf(text json.RawMessage) (*huma.Schema, error) {
 	switch t := raw.Type.(type) {
 	case string:
 		s.Type = t
-	case []any: // and null
+	case []any: // a type and null
 		s.Type, s.Nullable = t[0].(string), true
 	}
 	var err error

@@ -1,5 +1,5 @@
-// Package ownagent gives a measuring tool a brigd of its own, with an image to run
-// in: the tools measure what a caller sees, and disturb no agent of the host's.
+// Package ownagent starts a separate brigd for a measuring tool, with an image to run
+// in. The tools measure what a caller sees, and do not disturb the host's agent.
 package ownagent
 
 import (
@@ -23,10 +23,10 @@ type Options struct {
 	Bin   string // directory of brig and brigd
 	Image string // archive to import; empty: Store must have Name
 	Store string // data directory of brigd; empty: the host's if it has Name, else a new one
-	Name  string // of the image
+	Name  string // name of the image
 }
 
-// Register makes flags of o.
+// Register defines the flags that set o.
 func (o *Options) Register(f *pflag.FlagSet) {
 	f.StringVar(&o.Bin, "bin", "bin", "directory of brig and brigd")
 	f.StringVar(&o.Image, "image", "", "image `ARCHIVE` to run in (default: the stored image --name, built if missing)")
@@ -37,16 +37,16 @@ func (o *Options) Register(f *pflag.FlagSet) {
 // hostStore is brigd's default data directory.
 const hostStore = "/var/lib/brig"
 
-// Settle finds the image, building it below dir when the host has none.
-func (o *Options) Settle(ctx context.Context, dir string) error {
+// EnsureImage finds the image, and builds it below dir if the host has none.
+func (o *Options) EnsureImage(ctx context.Context, dir string) error {
 	if o.Image != "" || o.Store != "" {
 		return nil
 	}
-	if _, err := tree(hostStore, o.Name); err == nil {
+	if _, err := imageDir(hostStore, o.Name); err == nil {
 		o.Store = hostStore
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "building image %s: this host has none\n", o.Name)
+	fmt.Fprintf(os.Stderr, "building image %s: it is not stored on this host\n", o.Name)
 	o.Image = filepath.Join(dir, o.Name+".tar.zst")
 	build := exec.CommandContext(ctx, filepath.Join(o.Bin, "brig"), "rootfs", "build", o.Name, "--out", o.Image)
 	build.Stderr = os.Stderr
@@ -56,8 +56,8 @@ func (o *Options) Settle(ctx context.Context, dir string) error {
 	return nil
 }
 
-// tree is where the store in data has the image.
-func tree(data, name string) (string, error) {
+// imageDir returns the image's directory in the store in data.
+func imageDir(data, name string) (string, error) {
 	s, err := rootfs.Open(filepath.Join(data, "images"))
 	if err != nil {
 		return "", err
@@ -66,21 +66,21 @@ func tree(data, name string) (string, error) {
 	return img.Path, err
 }
 
-// TreeOf is where the agent has an image.
-func (a *Agent) TreeOf(image string) (string, error) { return tree(a.Data, image) }
+// ImageDir returns the directory of an image in the agent's store.
+func (a *Agent) ImageDir(image string) (string, error) { return imageDir(a.Data, image) }
 
-// An Agent is a brigd of the caller's own.
+// An Agent is a brigd started for the caller alone.
 type Agent struct {
 	Cmd      *exec.Cmd
 	Client   *client.Client
-	Dir      string // of its socket, log and run directory
+	Dir      string // holds its socket, log and run directory
 	Data     string // its data directory
-	Tree     string // of the image
+	Rootfs   string // directory of the image
 	lifeline *os.File
 }
 
-// Start starts one whose files are below dir, with more flags than it needs. The
-// caller must Stop it.
+// Start starts an agent with its files below dir. flags are additional flags of brigd.
+// The caller must Stop it.
 func Start(ctx context.Context, o Options, dir string, flags ...string) (_ *Agent, err error) {
 	if o.Store == "" {
 		o.Store = filepath.Join(dir, "data")
@@ -96,7 +96,7 @@ func Start(ctx context.Context, o Options, dir string, flags ...string) (_ *Agen
 	}
 	defer log.Close()
 	a.Cmd.Stderr = log
-	lifeline, held, err := os.Pipe() // whatever ends us, a closed pipe of a pager too, ends the agent
+	lifeline, held, err := os.Pipe() // whatever ends this process (also a closed pipe to a pager) ends the agent
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func Start(ctx context.Context, o Options, dir string, flags ...string) (_ *Agen
 			return nil, err
 		}
 	}
-	a.Tree, err = tree(o.Store, o.Name)
+	a.Rootfs, err = imageDir(o.Store, o.Name)
 	return a, err
 }
 
@@ -138,7 +138,7 @@ func (a *Agent) load(ctx context.Context, archive, name string) error {
 	return err
 }
 
-// Stop ends the agent as a service manager would and waits for it.
+// Stop ends the agent as a service manager would, and waits until it has exited.
 func (a *Agent) Stop() error {
 	a.Client.Close()
 	err := a.Cmd.Process.Signal(unix.SIGTERM)

@@ -1,4 +1,4 @@
-// Package ownservice gives a tool or a test a brig serve of its own.
+// Package ownservice starts a separate brig serve for a tool or a test.
 package ownservice
 
 import (
@@ -16,22 +16,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Service is one that answers.
+// A Service is a running brig serve.
 type Service struct {
 	URL  string
 	Cmd  *exec.Cmd
-	Log  *Log          // what it tells
+	Log  *Log          // its standard error
 	Done chan struct{} // closed when it has ended
 
-	err error // of Wait, when done
+	err error // result of Wait; valid after Done is closed
 }
 
-// A Log is what a process has written so far. It is a file, as an agent's is here: a
-// reader of ours would take processor time from what is measured.
+// A Log holds the output of a process so far. It is a file, like the agent's log: a
+// goroutine that reads a pipe would take processor time from the measured programs.
 type Log struct {
 	mu   sync.Mutex
 	file *os.File // guarded by mu; nil: the process has ended
-	text string   // guarded by mu; all of it, then
+	text string   // guarded by mu; the whole output, after the process has ended
 }
 
 func newLog() (*Log, error) {
@@ -67,8 +67,8 @@ func (l *Log) end() error {
 
 var servesAt = regexp.MustCompile(`brig serves (\S+);`)
 
-// Start starts brig, the binary, as a service on an address of loopback's that is free,
-// without images but those that flags name, and waits so long until it answers.
+// Start starts the brig binary as a service on a free loopback address, without images
+// except those that flags name. It waits at most wait until the service listens.
 func Start(brig string, wait time.Duration, flags ...string) (*Service, error) {
 	log, err := newLog()
 	if err != nil {
@@ -92,14 +92,14 @@ func Start(brig string, wait time.Duration, flags ...string) (*Service, error) {
 		case <-s.Done:
 			return nil, fmt.Errorf("brig serve ended: %w\n%s", s.err, s.Log)
 		case <-late:
-			return nil, errors.Join(fmt.Errorf("brig serve does not listen\n%s", s.Log), s.Stop(0))
+			return nil, errors.Join(fmt.Errorf("brig serve did not start to listen in time\n%s", s.Log), s.Stop(0))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// Stop ends it as a service manager would, and says how it ended. One that has ended
-// already has.
+// Stop ends the service as a service manager would, and returns the error of its exit. It
+// may be called after the service has ended. A service that does not end in time is killed.
 func (s *Service) Stop(within time.Duration) error {
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -111,5 +111,5 @@ func (s *Service) Stop(within time.Duration) error {
 	}
 	err := s.Cmd.Process.Kill()
 	<-s.Done
-	return errors.Join(fmt.Errorf("brig serve does not stop\n%s", s.Log), err)
+	return errors.Join(fmt.Errorf("brig serve did not stop in time\n%s", s.Log), err)
 }

@@ -1,4 +1,4 @@
-// Package procfs says whether a cell can have a /proc of its own.
+// Package procfs checks whether a cell can have its own /proc.
 package procfs
 
 import (
@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// Cure is what to do where Visible returns an error.
-const Cure = "in a container: show brigd all of /proc (docker run --security-opt systempaths=unconfined)"
+// Remedy says what to do if Visible returns an error.
+const Remedy = "in a container: give brigd an uncovered /proc (docker run --security-opt systempaths=unconfined)"
 
-// Visible returns nil where the kernel lets a new user namespace mount proc. It does
-// so only if one proc that can be seen already shows everything: mounted whole and
-// writable, with nothing over its files (mount_too_revealing in fs/namespace.c, Linux
-// 4.2). Containers cover /proc/keys and others, and so have none unless given one.
+// Visible returns nil if the kernel lets a new user namespace mount proc. The kernel does
+// so only if one visible proc already shows everything: it is mounted whole and writable,
+// with nothing mounted over its files (mount_too_revealing in fs/namespace.c, Linux 4.2).
+// Containers cover /proc/keys and other files, so they cannot mount proc unless they are
+// started with an uncovered one.
 func Visible() error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -24,8 +25,8 @@ func Visible() error {
 	return visible(string(table))
 }
 
-// emptyDirectories are those of proc that the kernel keeps for mounts and counts as
-// showing nothing (proc_create_mount_point, register_sysctl_mount_point).
+// emptyDirectories are the directories of proc that the kernel reserves for mounts; a
+// mount on one hides nothing (proc_create_mount_point, register_sysctl_mount_point).
 var emptyDirectories = []string{"sys/fs/binfmt_misc", "fs/nfsd"}
 
 func visible(table string) error {
@@ -52,11 +53,11 @@ func visible(table string) error {
 		})
 		slices.Sort(over)
 		switch {
-		case m.root != "/": // a part of it shows too little
+		case m.root != "/": // a mount of a part of proc does not count
 		case slices.Contains(strings.Split(m.options, ","), "ro"):
 			why = append(why, m.at+" is read-only")
 		case len(over) > 0:
-			why = append(why, strings.Join(over, ", ")+" is mounted over")
+			why = append(why, strings.Join(over, ", ")+" is covered by a mount")
 		default:
 			return nil
 		}
@@ -64,5 +65,5 @@ func visible(table string) error {
 	if len(why) == 0 {
 		why = []string{"no proc is mounted"}
 	}
-	return fmt.Errorf("%s, so the kernel lets no user namespace mount a proc of its own", strings.Join(why, ", "))
+	return fmt.Errorf("%s, so the kernel does not let a user namespace mount its own proc", strings.Join(why, ", "))
 }

@@ -1,5 +1,6 @@
-// Package sockdir removes the directory of a private agent's socket. It lies where anybody
-// may make one, and may be another user's, while who removes it is root.
+// Package sockdir removes the directory of a private agent's socket. The directory is in a
+// place where every user may create one, so it may belong to another user, while the
+// process that removes it is root.
 package sockdir
 
 import (
@@ -11,7 +12,7 @@ import (
 )
 
 // Remove removes a socket and the directory that was made for it alone. It follows no link:
-// what has taken the directory's place meanwhile leads to nobody else's socket.
+// if something has replaced the directory in the meantime, no other socket is removed.
 func Remove(socket string) error {
 	home := filepath.Dir(socket)
 	failed := func(err error) error { return &fs.PathError{Op: "remove", Path: home, Err: err} }

@@ -13,7 +13,7 @@ func TestRemove(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		home func(temp string) error // makes brig-1
-		want []string                // what stays, beside a directory of another's with a socket
+		want []string                // what stays, in addition to a foreign directory with a socket
 		gone bool                    // that it was not there is said
 	}{
 		{"with its socket", func(temp string) error {

@@ -1,12 +1,12 @@
-// Package sysmon has Go's monitor thread wake the processor less often.
+// Package sysmon makes Go's monitor thread wake the processor less often.
 //
-// The monitor (package runtime, sysmon) asks to sleep 20 us again and again while there
-// is work, and 10 ms when there has been nothing for it to do. On a host whose
-// processors belong to other people's programs that was a third of the agent's
-// processor time, and some 15 interrupts a run. With a timer slack of 10 ms on its
-// thread (proc(5), timerslack_ns of another thread since Linux 4.6, with CAP_SYS_NICE) it
-// sleeps as long as when idle. The other threads keep theirs: Go has one of them sleep 3 us
-// before it takes work from another, and that must not last.
+// The monitor (package runtime, sysmon) repeatedly sleeps 20 us while there is work, and
+// 10 ms when there has been none. The host's processors are meant for the sandboxed
+// programs, but this took a third of the agent's processor time, and some 15 interrupts
+// per run. With a timer slack of 10 ms on its thread (proc(5), timerslack_ns of another
+// thread since Linux 4.6, with CAP_SYS_NICE) it always sleeps as long as when idle. The
+// other threads keep their slack: Go lets one of them sleep 3 us before it steals work from
+// another, and that sleep must not become longer.
 package sysmon
 
 import (
@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	slack = 10 * time.Millisecond
-	usual = 50 * time.Microsecond // the kernel's own (kernel/fork.c, init_task)
-	every = 10 * time.Second
+	monitorSlack = 10 * time.Millisecond
+	defaultSlack = 50 * time.Microsecond // the kernel's default (kernel/fork.c, init_task)
+	interval     = 10 * time.Second
 )
 
-// Calm gives the monitor its slack. Without the privilege the error is fs.ErrPermission,
-// and nothing has changed.
-func Calm() error {
+// SlowMonitor sets the timer slack of the monitor thread. Without the privilege it returns
+// fs.ErrPermission and changes nothing.
+func SlowMonitor() error {
 	threads, err := threads()
 	if err != nil {
 		return err
 	}
-	return set(threads[1], slack)
+	return set(threads[1], monitorSlack)
 }
 
-// Keep takes the slack back from threads that the monitor has made, which inherit it,
-// until ctx is done.
-func Keep(ctx context.Context) error {
-	tick := time.NewTicker(every)
+// RestoreInherited resets the slack of threads that the monitor creates, which inherit it, until ctx is
+// done.
+func RestoreInherited(ctx context.Context) error {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
@@ -47,13 +47,13 @@ func Keep(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := rouse(); err != nil {
+		if err := restoreOnce(); err != nil {
 			return err
 		}
 	}
 }
 
-func rouse() error {
+func restoreOnce() error {
 	threads, err := threads()
 	if err != nil {
 		return err
@@ -63,20 +63,21 @@ func rouse() error {
 			continue
 		}
 		now, err := os.ReadFile(file(thread))
-		if err == nil && strings.TrimSpace(string(now)) == strconv.FormatInt(int64(slack), 10) {
-			err = set(thread, usual)
+		if err == nil && strings.TrimSpace(string(now)) == strconv.FormatInt(int64(monitorSlack), 10) {
+			err = set(thread, defaultSlack)
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) { // it may have ended, before it was opened or after
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) { // the thread may have ended before or after the open
 			return err
 		}
 	}
 	return nil
 }
 
-// threads lists ours by their age, which is the order the kernel keeps them in (fs/proc/base.c,
-// proc_task_readdir; their numbers begin anew at pid_max): the first is main's, and the
-// second the monitor, which the runtime makes before anything else (package runtime, main;
-// TestSecondThreadIsTheMonitor, TestThreadsWhoseNumbersBeganAnew).
+// threads lists our threads by age, which is the order in which the kernel keeps them
+// (fs/proc/base.c, proc_task_readdir; their numbers wrap around at pid_max). The first is
+// the main thread, and the second is the monitor, which the runtime creates before anything
+// else (package runtime, main; TestSecondThreadIsTheMonitor,
+// TestThreadsAfterPidWrapAround).
 func threads() ([]int, error) {
 	tasks, err := os.Open("/proc/self/task")
 	if err != nil {
@@ -96,7 +97,7 @@ func threads() ([]int, error) {
 		out = append(out, n)
 	}
 	if len(out) < 2 || out[0] != os.Getpid() {
-		return nil, fmt.Errorf("threads %v of process %d: none is known to be Go's monitor", out, os.Getpid())
+		return nil, fmt.Errorf("threads %v of process %d: Go's monitor thread cannot be identified", out, os.Getpid())
 	}
 	return out, nil
 }

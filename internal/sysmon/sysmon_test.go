@@ -20,7 +20,7 @@ import (
 
 var waits = regexp.MustCompile(`(?m)^voluntary_ctxt_switches:\s+(\d+)$`)
 
-// switches is how often a thread has gone to sleep.
+// switches returns how often a thread has gone to sleep.
 func switches(t *testing.T, thread int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", thread))
@@ -34,8 +34,8 @@ func switches(t *testing.T, thread int) int {
 	return n
 }
 
-// The second thread sleeps and wakes as nothing but the monitor does, and is given its
-// slack, as no other is.
+// The second thread sleeps and wakes in a way that only the monitor does. It gets the
+// slack, and no other thread does.
 func TestSecondThreadIsTheMonitor(t *testing.T) {
 	testenv.NeedRoot(t)
 	runtime.LockOSThread()
@@ -45,7 +45,7 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := set(all[1], usual); err != nil {
+		if err := set(all[1], defaultSlack); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -53,7 +53,7 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 	for _, thread := range all {
 		slept[thread] = -switches(t, thread)
 	}
-	// A system call that lasts gives the monitor something to do each time, and nobody else.
+	// Each blocking system call gives work to the monitor, and to no other thread.
 	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
 		err := unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil)
 		if err != nil && err != unix.EINTR { // the runtime sends a signal to stop a goroutine
@@ -68,7 +68,7 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 			t.Errorf("in half a second thread %d slept %d times and the second %d times: that is not the monitor", thread, slept[thread], slept[all[1]])
 		}
 	}
-	if err := Calm(); err != nil {
+	if err := SlowMonitor(); err != nil {
 		t.Fatal(err)
 	}
 	for i, thread := range all {
@@ -82,12 +82,12 @@ func TestSecondThreadIsTheMonitor(t *testing.T) {
 	}
 }
 
-// Threads that have the monitor's slack and are not it lose it.
-func TestInheritedSlackIsTakenBack(t *testing.T) {
+// Threads other than the monitor that have its slack lose it.
+func TestInheritedSlackIsReset(t *testing.T) {
 	testenv.NeedRoot(t)
 	var wg sync.WaitGroup
 	release := make(chan struct{})
-	for range 3 { // so many threads there are besides
+	for range 3 { // additional threads
 		wg.Go(func() { runtime.LockOSThread(); <-release; runtime.UnlockOSThread() })
 	}
 	defer wg.Wait()
@@ -97,10 +97,10 @@ func TestInheritedSlackIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := all[len(all)-1]
-	if err := set(other, slack); err != nil {
+	if err := set(other, monitorSlack); err != nil {
 		t.Fatal(err)
 	}
-	if err := rouse(); err != nil {
+	if err := restoreOnce(); err != nil {
 		t.Fatal(err)
 	}
 	if now, err := os.ReadFile(file(other)); err != nil || string(now) != "50000\n" {
@@ -108,12 +108,12 @@ func TestInheritedSlackIsTakenBack(t *testing.T) {
 	}
 }
 
-// An agent outlives many turns of the kernel's process numbers: threads it makes later may
-// have numbers below the monitor's, and below its own.
-func TestThreadsWhoseNumbersBeganAnew(t *testing.T) {
+// The kernel's process numbers wrap around many times in the life of an agent: later threads
+// may have numbers below the monitor's, and below the agent's own.
+func TestThreadsAfterPidWrapAround(t *testing.T) {
 	testenv.NeedRoot(t)
 	const inside = "BRIG_TEST_NUMBERS"
-	if os.Getenv(inside) == "" { // a process namespace of its own, whose numbers are ours to set
+	if os.Getenv(inside) == "" { // run in a separate pid namespace, where we can set the next number
 		cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
 			`echo 100 >/proc/sys/kernel/ns_last_pid; "$0" -test.run="^$1\$" -test.v; exit $?`, os.Args[0], t.Name())
 		cmd.Env = append(os.Environ(), inside+"=1")
@@ -131,7 +131,7 @@ func TestThreadsWhoseNumbersBeganAnew(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	release := make(chan struct{})
-	for range 8 { // more than there are that wait for work
+	for range 8 { // more than the threads that wait for work
 		ready := make(chan struct{})
 		wg.Go(func() { runtime.LockOSThread(); close(ready); <-release; runtime.UnlockOSThread() })
 		<-ready

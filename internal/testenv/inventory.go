@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// CleanHost records everything a sandbox could leave on a host and, when the test
-// is over, demands that nothing was added. It knows no name of ours: whatever is
-// new is a leak. Call it before anything is made. Tests that overlap, because they run
-// in parallel or because one has two agents, are compared as one: the host is recorded
-// before the first and must be so again after the last, which answers for all. What one
-// agent makes ready in its own time is no leak of another's.
+// CleanHost records everything that a sandbox could leave on a host and fails the test if
+// anything was added when it ends. It does not look for names of ours: anything new is a
+// leak. Call it before anything is created. Tests that overlap, because they run in
+// parallel or because one has two agents, are compared as one: the host is recorded before
+// the first and compared after the last, which fails for all of them. So objects that one
+// agent prepares in the background are not taken for a leak of another.
 func CleanHost(t testing.TB) {
 	t.Helper()
 	overlap.Lock()
@@ -36,20 +36,20 @@ func CleanHost(t testing.TB) {
 		overlap.Lock()
 		defer overlap.Unlock()
 		if overlap.tests--; overlap.tests == 0 {
-			asBefore(t, overlap.before)
+			checkUnchanged(t, overlap.before)
 		}
 	})
 }
 
 var overlap struct {
 	sync.Mutex
-	tests  int            // guarded by it, as before: those that have begun and not ended
-	before map[string]int // of the first of them
+	tests  int            // guarded by the mutex: tests that have begun and not ended
+	before map[string]int // guarded by the mutex: inventory before the first of them
 }
 
-// asBefore demands that nothing is new on the host. What ends asynchronously gets a
-// moment: the kernel frees groups and namespaces on work queues.
-func asBefore(t testing.TB, before map[string]int) {
+// checkUnchanged fails the test if anything is new on the host. It waits for objects that end
+// asynchronously: the kernel frees groups and namespaces on work queues.
+func checkUnchanged(t testing.TB, before map[string]int) {
 	t.Helper()
 	var added []string
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -63,8 +63,8 @@ func asBefore(t testing.TB, before map[string]int) {
 	t.Errorf("the host is not as before; new on it:\n  %s", strings.Join(added, "\n  "))
 }
 
-// Added lists what is in after and not in before, sorted. Counts are compared per
-// item: a second mount at one place is an addition.
+// Added lists the items of after that are not in before, sorted. Counts are compared per
+// item: a second mount at the same place is an addition.
 func Added(before, after map[string]int) []string {
 	var out []string
 	for _, item := range slices.Sorted(maps.Keys(after)) {
@@ -76,8 +76,8 @@ func Added(before, after map[string]int) []string {
 }
 
 // Inventory counts the host's control groups, mounts, processes, keys, IPC
-// objects, loop devices and network namespaces, our own descriptors, and the
-// entries of the directories where temporary things lie.
+// objects and loop devices, our own descriptors, and the entries of directories
+// for temporary files.
 func Inventory() map[string]int {
 	inv := map[string]int{}
 	for _, take := range []func(map[string]int){groups, mounts, processes, tables, loops, descriptors, directories} {
@@ -86,8 +86,8 @@ func Inventory() map[string]int {
 	return inv
 }
 
-// groups leaves out the siblings of this process's own group: other services of the
-// machine, whose manager makes and removes them at any time. brig stays below its own.
+// groups leaves out the siblings of this process's own group: they are other services of
+// the machine, which are created and removed at any time. brig stays below its own group.
 func groups(inv map[string]int) {
 	membership, _ := os.ReadFile("/proc/self/cgroup")
 	table, _ := os.ReadFile("/proc/self/mountinfo")
@@ -106,8 +106,8 @@ func groups(inv map[string]int) {
 	})
 }
 
-// ownGroups finds the directories of the groups a process is in, of the hierarchies
-// in which that is not the root, from its /proc/self/cgroup and /proc/self/mountinfo.
+// ownGroups finds the directories of the groups that a process is in, except root groups,
+// from its /proc/self/cgroup and /proc/self/mountinfo.
 func ownGroups(membership, table string) []string {
 	var dirs []string
 	for line := range strings.Lines(table) {
@@ -142,9 +142,8 @@ func mounts(inv map[string]int) {
 	}
 }
 
-// processes leaves out kernel threads, which come and go by themselves, and this
-// process's own descendants that other tests of the machine may have started are
-// told by pid, so a new one shows.
+// processes leaves out kernel threads, which the kernel starts and ends at any time, and
+// processes that are not ours. An item contains the pid, so that a new process is seen.
 func processes(inv map[string]int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -171,10 +170,9 @@ func processes(inv map[string]int) {
 	}
 }
 
-// ours reports whether a process descends from this one, or is an orphan that
-// once did: it carries this process's mark in its environment, or it is in a user
-// namespace, where a cell's processes are. Other work on the machine is not our
-// business.
+// ours reports whether a process descends from this one, or is an orphan that once
+// did: it has this process's mark in its environment, or is in another user
+// namespace, as a cell's processes are. Other processes on the machine do not count.
 func ours(pid int) bool {
 	me := os.Getpid()
 	for pid != me {
@@ -188,7 +186,7 @@ func ours(pid int) bool {
 			return false
 		}
 		if parent <= 1 {
-			return orphanOfOurs(pid) // the head of its family; the others count with it
+			return orphanOfOurs(pid) // the topmost ancestor decides for all of its descendants
 		}
 		pid = parent
 	}
@@ -207,7 +205,7 @@ func orphanOfOurs(pid int) bool {
 	return err == nil && its != mine
 }
 
-// tables are kernel objects listed in /proc, one a line.
+// tables counts kernel objects listed in /proc, one per line.
 func tables(inv map[string]int) {
 	for _, path := range []string{"/proc/sysvipc/msg", "/proc/sysvipc/sem", "/proc/sysvipc/shm"} {
 		for line := range lines(path) {
@@ -215,15 +213,15 @@ func tables(inv map[string]int) {
 		}
 	}
 	for line := range lines("/proc/keys") {
-		// serial flags usage expiry perm uid gid type description: the middle changes
+		// serial flags usage expiry perm uid gid type description: the first fields change
 		if f := strings.Fields(line); len(f) > 8 && f[7] == "keyring" {
 			inv["key "+f[5]+" "+strings.Join(f[8:], " ")]++
 		}
 	}
 }
 
-// loops leaves out devices on files that are not to be seen here: of others, who have
-// another /var/tmp. A file that was removed is told so, and may be ours.
+// loops leaves out devices on files that are not visible here: they belong to processes
+// with another /var/tmp. A removed file is marked as deleted, and may be ours.
 func loops(inv map[string]int) {
 	entries, _ := os.ReadDir("/sys/block")
 	for _, e := range entries {
@@ -238,7 +236,8 @@ func loops(inv map[string]int) {
 	}
 }
 
-// descriptors counts our own by what they are: numbers change, kinds may not grow.
+// descriptors counts our own descriptors by kind: numbers may change, but the count of each
+// kind must not grow.
 func descriptors(inv map[string]int) {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A loop device on a file of ours is in the inventory, also when the file is removed.
+// A loop device on one of our files is in the inventory, even if the file was removed.
 func TestInventoryHasLoopDevices(t *testing.T) {
 	NeedRoot(t)
 	NeedTool(t, "losetup", "mount")

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// A Log keeps what is written to it, and may be read meanwhile. The zero value is empty.
+// A Log keeps everything written to it, and may be read concurrently. The zero value is
+// an empty log.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer // guarded by mu

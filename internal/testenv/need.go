@@ -1,5 +1,5 @@
-// Package testenv is what privileged tests stand on: they state what they need,
-// and they give the host back as it was.
+// Package testenv supports privileged tests: they declare what they need, and are
+// checked to leave the host unchanged.
 package testenv
 
 import (
@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// must is set in CI: there a test whose needs are not met fails, because a skip is
+// must is set in CI: there a test fails if its needs are not met, because a skip is
 // not a pass.
 const must = "BRIG_TEST_MUST"
 
-// missing ends the test for want of something.
+// missing ends the test because something it needs is missing.
 func missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv(must) != "" {
@@ -21,7 +21,7 @@ func missing(t testing.TB, format string, args ...any) {
 	t.Skipf("needs "+format, args...)
 }
 
-// NeedRoot is for tests that make cells.
+// NeedRoot requires root, as tests that make cells do.
 func NeedRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -29,7 +29,7 @@ func NeedRoot(t testing.TB) {
 	}
 }
 
-// NeedTool is for tests that use a program of the host.
+// NeedTool requires a program of the host, from the Debian package pkg, and returns its path.
 func NeedTool(t testing.TB, name, pkg string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -39,7 +39,7 @@ func NeedTool(t testing.TB, name, pkg string) string {
 	return path
 }
 
-// NeedFile is for tests that use something built before.
+// NeedFile requires a file that was built before.
 func NeedFile(t testing.TB, path, how string) string {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Bash gives the completion of program, which has the commands of all: programs, whose
-// name is one word, are left to the others.
+// Bash returns the completion of program, which has the commands of all. Pages with a
+// one-word name, which are programs, are skipped.
 func Bash(program string, all []Page) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Completion of %[1]s for bash. Made by %[1]s completion bash.
@@ -18,7 +18,7 @@ _%[1]s() {
 	local at=${COMP_WORDS[*]:1:COMP_CWORD-1}
 	case "$at " in
 `, program)
-	// The longest first: the words of a subcommand begin with those of its command.
+	// Subcommands come before their commands: their words begin with those of the command.
 	for i := len(all) - 1; i >= 0; i-- {
 		p := all[i]
 		at, ok := strings.CutPrefix(p.Name, program+" ")
@@ -39,14 +39,14 @@ _%[1]s() {
 			}
 		}
 		fmt.Fprintf(&b, "\t'%s '*) words=%s flags=%s valued=%s files=%s ;;\n", at,
-			list(lastWords(below(all, p.Name))), list(flags), list(valued), list(files))
+			quoteWords(lastWords(subcommands(all, p.Name))), quoteWords(flags), quoteWords(valued), quoteWords(files))
 	}
 	fmt.Fprintf(&b, `	' ') words=%s ;;
 	esac
 	if [[ -n $prev && " $files " == *" $prev "* ]]; then
 		return # the shell offers files
 	elif [[ -n $prev && " $valued " == *" $prev "* ]]; then
-		compopt +o default 2>/dev/null # nothing is known of the value
+		compopt +o default 2>/dev/null # no completion for the value
 	elif [[ $cur == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$flags --help" -- "$cur")
 	elif [[ -n $words ]]; then
@@ -54,7 +54,7 @@ _%[1]s() {
 	fi
 }
 complete -o default -F _%s %[2]s
-`, list(lastWords(below(all, program))), program)
+`, quoteWords(lastWords(subcommands(all, program))), program)
 	return b.String()
 }
 
@@ -66,10 +66,10 @@ func lastWords(pages []Page) []string {
 	return out
 }
 
-// list quotes words for a shell as one; no word of a command line has a quote.
-func list(words []string) string { return "'" + strings.Join(words, " ") + "'" }
+// quoteWords quotes words as one word of a shell; no word of the command line contains a quote.
+func quoteWords(words []string) string { return "'" + strings.Join(words, " ") + "'" }
 
-// Zsh gives the completion for zsh: the file _program of its fpath.
+// Zsh returns the completion for zsh: the file _program in its fpath.
 func Zsh(program string, all []Page) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %[1]s\n# Completion of %[1]s for zsh. Made by %[1]s completion zsh.\n_%[1]s() {\n", program)
@@ -78,19 +78,19 @@ func Zsh(program string, all []Page) string {
 	return b.String()
 }
 
-// zshCommand completes the subcommands of the command called name, where the word at
-// is theirs.
+// zshCommand completes the subcommands of the command called name. at is the position of
+// the subcommand on the command line.
 func zshCommand(b *strings.Builder, all []Page, name string, at int) {
 	tabs := strings.Repeat("\t", 2*at-3)
-	children := below(all, name)
+	children := subcommands(all, name)
 	fmt.Fprintf(b, "%sif (( CURRENT == %d )); then\n%s\tlocal -a all=(\n", tabs, at, tabs)
 	for _, p := range children {
-		fmt.Fprintf(b, "%s\t\t%s\n", tabs, zshQuote(p.lastWord()+":"+strings.ReplaceAll(p.line(), ":", `\:`)))
+		fmt.Fprintf(b, "%s\t\t%s\n", tabs, zshQuote(p.lastWord()+":"+strings.ReplaceAll(p.summary(), ":", `\:`)))
 	}
 	fmt.Fprintf(b, "%s\t)\n%s\t_describe command all\n%s\treturn\n%sfi\n%scase $words[%d] in\n", tabs, tabs, tabs, tabs, tabs, at)
 	for _, p := range children {
 		fmt.Fprintf(b, "%s%s)\n", tabs, p.lastWord())
-		if len(below(all, p.Name)) > 0 {
+		if len(subcommands(all, p.Name)) > 0 {
 			zshCommand(b, all, p.Name, at+1)
 		} else {
 			fmt.Fprintf(b, "%s\tshift %d words; (( CURRENT -= %d ))\n%s\t_arguments -s -S", tabs, at-1, at-1, tabs)
@@ -104,7 +104,7 @@ func zshCommand(b *strings.Builder, all []Page, name string, at int) {
 	fmt.Fprintf(b, "%sesac\n", tabs)
 }
 
-// zshFlag is a flag as _arguments takes it.
+// zshFlag formats a flag as an argument of _arguments.
 func zshFlag(f flag) string {
 	text := "[" + strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(f.text) + "]"
 	if f.value != "" {
@@ -125,11 +125,11 @@ func zshFlag(f flag) string {
 
 func zshQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// Fish gives the completion for fish.
+// Fish returns the completion for fish.
 func Fish(program string, all []Page) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Completion of %[1]s for fish. Made by %[1]s completion fish.
-function __%[1]s_at # the words so far are these, and perhaps more
+function __%[1]s_at # the words so far begin with these
 	set -l words (commandline -opc)
 	set -l last (math (count $argv) + 1)
 	test (count $words) -ge $last; and test "$words[2..$last]" = "$argv"
@@ -140,9 +140,9 @@ function __%[1]s_is # the words so far are these
 end
 `, program)
 	group := func(name string) {
-		for _, p := range below(all, name) {
+		for _, p := range subcommands(all, name) {
 			fmt.Fprintf(&b, "complete -c %s -n %s -f -a %s -d %s\n", program,
-				fishQuote("__"+program+"_is"+strings.TrimPrefix(name, program)), p.lastWord(), fishQuote(p.line()))
+				fishQuote("__"+program+"_is"+strings.TrimPrefix(name, program)), p.lastWord(), fishQuote(p.summary()))
 		}
 	}
 	group(program)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Man writes the page for section of the manual, in the language of man(7). also are
-// the titles of others, such as brigd(8).
-func (p Page) Man(section int, version string, also []string) string {
+// Man returns the page for section of the manual, in the markup of man(7). also are
+// the titles of related pages, such as brigd(8).
+func (p Page) Man(section int, version string, related []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".\\\" Made from the command's own --help.\n.TH %s %d \"\" %s %s\n.nh\n",
 		strings.ToUpper(roff(p.Title())), section, quoted("brig "+version), quoted("The manual of brig"))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(p.Title()), roff(p.line()))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(p.Title()), roff(p.summary()))
 	parts := split(p.Text)
 	parts.write(&b, "SYNOPSIS", "usage")
 	parts.write(&b, "DESCRIPTION", "")
@@ -25,26 +25,26 @@ func (p Page) Man(section int, version string, also []string) string {
 	if all := p.flags(); len(all) > 0 {
 		b.WriteString(".SH OPTIONS\n")
 		for _, f := range all {
-			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(f.head()), roff(f.text))
+			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(f.synopsis()), roff(f.text))
 		}
 	}
 	parts.write(&b, "EXAMPLES", "examples")
-	if len(also) > 0 {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", roff(strings.Join(also, ", ")))
+	if len(related) > 0 {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", roff(strings.Join(related, ", ")))
 	}
 	return b.String()
 }
 
-// A part of a text is what stands under one of its headings.
+// A part of a text is everything under one of its headings.
 type part struct {
-	title  string // in small letters; empty: what stands under none
+	title  string // in lower case; empty: text without a heading
 	blocks []string
 }
 
 type parts []part
 
-// split finds the parts of a --help text. A heading is a line that ends in a colon
-// above lines that are indented; what is indented goes on with it.
+// split splits a --help text into parts. A heading is a line that ends in a colon and is
+// followed by indented lines; all indented blocks that follow belong to it.
 func split(text string) parts {
 	all := parts{{}}
 	add := func(title, block string) {
@@ -73,7 +73,7 @@ func split(text string) parts {
 	return all
 }
 
-// heading gives the one word for headings that mean the same.
+// heading maps headings with the same meaning to one word.
 func heading(title string) string {
 	switch title = strings.ToLower(title); title {
 	case "example", "try":
@@ -114,5 +114,5 @@ func roff(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// quoted is a text as one argument of a macro.
+// quoted formats a text as one argument of a macro.
 func quoted(text string) string { return `"` + roff(text) + `"` }

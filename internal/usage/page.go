@@ -1,5 +1,5 @@
-// Package usage turns what a command says of itself, its --help text and its flags,
-// into manual pages and shell completions, so that they cannot say anything else.
+// Package usage makes manual pages and shell completions from a command's --help text and
+// flags, so that they always agree.
 package usage
 
 import (
@@ -9,39 +9,39 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Page is what one command says of itself.
+// A Page is the help of one command.
 type Page struct {
-	Name  string // as it is typed: brig rootfs build
+	Name  string // as typed: brig rootfs build
 	Short string // one line; empty means the first sentence of Text
 	Text  string // --help without the flags
 	Flags *pflag.FlagSet
 }
 
-// Title is the name of the manual page, such as brig-rootfs-build.
+// Title returns the name of the manual page, such as brig-rootfs-build.
 func (p Page) Title() string { return strings.ReplaceAll(p.Name, " ", "-") }
 
-// line is the page in one line, without a full stop.
-func (p Page) line() string {
+// summary returns the summary of the page in one line, without a full stop.
+func (p Page) summary() string {
 	first, _, _ := strings.Cut(p.Text, "\n\n")
 	first = strings.Join(strings.Fields(first), " ") + " "
 	first, _, _ = strings.Cut(first, ". ")
 	return strings.TrimSpace(cmp.Or(p.Short, first))
 }
 
-// A flag is one of a command's.
+// A flag is one flag of a command.
 type flag struct {
 	name, short string // without dashes; short may be empty
-	value       string // what stands for its value; empty: it takes none
-	text        string // with its default
+	value       string // placeholder of its value; empty: it takes none
+	text        string // description, with its default
 }
 
-// takesFile tells from the name of the value whether files are worth offering.
+// takesFile reports whether completion should offer files, judged by the value's name.
 func (f flag) takesFile() bool {
 	return strings.Contains(f.value, "FILE") || strings.Contains(f.value, "DIR") || strings.Contains(f.value, "PATH")
 }
 
-// head is the flag as it is typed: -c, --code CODE.
-func (f flag) head() string {
+// synopsis formats the flag as it is typed: -c, --code CODE.
+func (f flag) synopsis() string {
 	head := "--" + f.name
 	if f.short != "" {
 		head = "-" + f.short + ", " + head
@@ -49,7 +49,7 @@ func (f flag) head() string {
 	return strings.TrimSpace(head + " " + f.value)
 }
 
-// flags gives those that are not hidden, in the order of --help.
+// flags returns the flags that are not hidden, in the order of --help.
 func (p Page) flags() []flag {
 	var all []flag
 	if p.Flags == nil {
@@ -59,7 +59,7 @@ func (p Page) flags() []flag {
 		if g.Hidden {
 			return
 		}
-		// What pflag itself prints is the one place that knows how a default is written.
+		// Only pflag's own output shows how a default is written.
 		one := pflag.NewFlagSet("", pflag.ContinueOnError)
 		one.AddFlag(g)
 		head, text, _ := strings.Cut(strings.TrimSpace(one.FlagUsages()), "   ")
@@ -69,8 +69,8 @@ func (p Page) flags() []flag {
 	return all
 }
 
-// below gives the pages of the subcommands of the command called name.
-func below(all []Page, name string) []Page {
+// subcommands returns the pages of the direct subcommands of the command called name.
+func subcommands(all []Page, name string) []Page {
 	var out []Page
 	for _, p := range all {
 		if rest, ok := strings.CutPrefix(p.Name, name+" "); ok && !strings.Contains(rest, " ") {
@@ -80,5 +80,5 @@ func below(all []Page, name string) []Page {
 	return out
 }
 
-// lastWord is what is typed of a page after its command.
+// lastWord returns the last word of the command's name.
 func (p Page) lastWord() string { return p.Name[strings.LastIndexByte(p.Name, ' ')+1:] }

@@ -97,7 +97,7 @@ p(1), q(8)
 	}
 }
 
-// The completion is asked as bash asks it.
+// The completion function is called as bash calls it.
 func TestBash(t *testing.T) {
 	script := Bash("p", samplePages())
 	for _, tt := range []struct{ name, words, want string }{

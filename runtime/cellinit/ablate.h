@@ -1,6 +1,6 @@
-// Layers that the test machine's build leaves out when told to; see
-// runtime/layer_names.go, which has the same numbers. Without ABLATE every
-// question below is answered by the compiler, and nothing of it is in the binary.
+// Layers that the build for the test machine can switch off; runtime/layer_names.go has the same
+// numbers. Without ABLATE the compiler evaluates every OFF below, and nothing of it is in the
+// binary.
 #ifndef BRIG_ABLATE_H
 #define BRIG_ABLATE_H
 

@@ -1,9 +1,8 @@
-// cellinit: PID 1 of a cell. See docs/architecture.md for who talks to whom.
+// cellinit: PID 1 of a cell. docs/architecture.md shows which process sends what to which.
 //
-// It prepares the cell once (keyrings, privileges, the wide filter), then makes
-// shells on demand until the agent's end of the socket closes. Then it exits,
-// and the kernel ends everything in the cell with it: a killed agent leaves no
-// process behind.
+// It prepares the cell once (keyrings, privileges, the wide filter), then makes shells on demand
+// until the agent's end of the socket closes. Then it exits, and with it the kernel ends everything
+// in the cell: a killed agent leaves no process behind.
 #include "sys.h"
 #include "decode.h"
 #include "ablate.h"
@@ -26,12 +25,11 @@ static void seal_keyring(long ring)
 	SYS(keyctl, KEYCTL_SETPERM, id, 0);
 }
 
-// Keyrings outlive processes and this user namespace is kept from run to run, so
-// the session's and the user's are made unusable before the first one (RES-06). The
-// filter denies the calls as well; this holds with the filter off. The persistent ring
-// cannot be sealed: the kernel lets its owner not set permissions on it and makes a
-// new one in place of a revoked one (security/keys/persistent.c), so that without the
-// filter runs of one cell can leave keys there.
+// Keyrings outlive processes, and this user namespace is kept from run to run. So the session
+// keyring and the user keyrings are made unusable before the first run (RES-06). The filter denies
+// the calls as well; this holds with the filter off. The persistent keyring cannot be sealed: the
+// kernel does not let its owner set permissions on it, and makes a new one in place of a revoked
+// one (security/keys/persistent.c). So without the filter, runs of one cell can leave keys there.
 static void seal_keyrings(void)
 {
 	long err = SYS(keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
@@ -59,8 +57,8 @@ static void seal_keyrings(void)
 		fail(AGENT_FD, STEP_KEYRING, -EPERM);
 }
 
-// No process below may gain a privilege again: nothing is left in the bounding
-// set, no exec raises, and nobody may look into this process (CAP-01, NS-19).
+// No process below this one can gain a privilege again: the bounding set is empty, exec raises no
+// privilege, and no process may inspect this one (CAP-01, NS-19).
 static void drop_privilege(void)
 {
 	for (long cap = 0; cap < 64 && !OFF(ABL_BOUNDING); cap++) {
@@ -77,8 +75,8 @@ static void drop_privilege(void)
 		fail(AGENT_FD, STEP_PRIVILEGE, err);
 }
 
-// load_wide installs the filter every process of the cell inherits and returns
-// its listener. The instructions are mapped, not copied: they are big and needed once.
+// load_wide installs the filter that every process of the cell inherits and returns its listener.
+// The instructions are mapped, not copied: they are large and needed once.
 static int load_wide(int memfd, u32 count)
 {
 	u64 bytes = count * sizeof(struct insn);
@@ -93,9 +91,9 @@ static int load_wide(int memfd, u32 count)
 	return (int)fd;
 }
 
-// What a process has that nobody has changed (kernel/fork.c, init_task), in ns. Fork keeps
-// it, and the agent's thread that made us may have had a wider one (internal/sysmon): a
-// program's timers must not be late for it (TestWorld).
+// The default timer slack of a process (kernel/fork.c, init_task), in ns. fork keeps the value, and
+// the agent's thread that started this process may have had a larger one (internal/sysmon): it must
+// not delay a program's timers (TestProgramEnvironment).
 enum { TIMER_SLACK = 50000 };
 
 static void prepare(void)
@@ -129,7 +127,7 @@ static void prepare(void)
 	if (send_reply(AGENT_FD, &r, listener) < 0)
 		SYS(exit_group, 1);
 	if (listener >= 0)
-		SYS(close, listener); // the agent alone answers
+		SYS(close, listener); // only the agent answers
 }
 
 #ifdef ABLATE
@@ -143,7 +141,7 @@ __attribute__((noreturn, used)) void cellinit(void)
 #endif
 	SYS(prctl, PR_SET_NAME, "cellinit", 0, 0, 0);
 	SYS(prctl, PR_SET_TIMERSLACK, TIMER_SLACK, 0, 0, 0);
-	SYS(close, SELF_FD); // nothing below may reach our own file (FS-08)
+	SYS(close, SELF_FD); // no process below may reach this program's file (FS-08)
 	prepare();
 
 	serve(AGENT_FD, CLONE_NEWNS | (OFF(ABL_PID_NS) ? 0 : CLONE_NEWPID) | (OFF(ABL_IPC_NS) ? 0 : CLONE_NEWIPC));

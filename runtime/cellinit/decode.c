@@ -1,5 +1,5 @@
-// What a message must be before anything is done with it. No system call is made
-// here; runtime/decode_test.go compiles this file alone and fuzzes it.
+// Checks that a message must pass before anything is done with it. No system call is made here;
+// runtime/decode_test.go compiles this file alone and fuzzes it.
 #include "decode.h"
 
 int hello_valid(const struct hello *h, s64 len, int fds)
@@ -19,8 +19,8 @@ int spawn_valid(const struct spawn *m, s64 len, int fds)
 	return !(m->flags & SPAWN_VOLUME) && fds == (int)(FD_CGROUP + m->has_cgroup + m->joins);
 }
 
-// start_words lays argv and envp out in words, each list ended by a null pointer.
-// Every word must end inside the message: the agent is trusted, a bug of it is not.
+// start_words stores pointers to argv and envp in words, each list ended by a null pointer. Every
+// word must end inside the message: the agent is trusted, but it may have a bug.
 int start_words(char *msg, s64 len, char **words)
 {
 	const struct start *m = (const struct start *)msg;

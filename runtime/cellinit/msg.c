@@ -33,7 +33,7 @@ int send_reply(int sock, const struct reply *r, int fd)
 	return n == (long)sizeof *r ? 0 : -1;
 }
 
-// fail says which step of ours gave way, and ends this process.
+// fail reports which step failed, and ends this process.
 __attribute__((noreturn)) void fail(int sock, u32 step, long err)
 {
 	struct reply r = {WIRE_MAGIC, KIND_FAILED, step, (s32)-err, 0, 0, 0, 0, 0, 0, 0};
@@ -42,9 +42,9 @@ __attribute__((noreturn)) void fail(int sock, u32 step, long err)
 	__builtin_unreachable();
 }
 
-// recv_message reads one datagram into buf and up to max descriptors, all
-// close-on-exec. It returns its length, 0 at end of file, or a negative errno. A
-// datagram or a descriptor list cut short is -EMSGSIZE: nothing is ever guessed.
+// recv_message reads one datagram into buf and up to max descriptors, all close-on-exec. It returns
+// the length, 0 at end of file, or a negative errno. A truncated datagram or descriptor list is
+// -EMSGSIZE: nothing is ever guessed.
 long recv_message(int sock, void *buf, u64 size, int *fds, int max, int *count)
 {
 	struct iovec iov = {buf, size};

@@ -1,12 +1,11 @@
 // The last steps before the program: between clone and execve.
 //
-// The child shares the shell's memory until exec (CLONE_VM|CLONE_VFORK: no page
-// table is copied), so it only reads what the shell prepared and writes two words.
-// It runs on a stack of its own. Everything here comes in the one order that
-// works: limits while still root; then the groups, so that our work before is not
-// charged to the program; then the cgroup namespace, which begins at the groups
-// joined and needs root to make; then identity; the last filter at the end,
-// because it takes away what the steps before it need.
+// The child shares the shell's memory until exec (CLONE_VM|CLONE_VFORK: no page table is copied),
+// so it only reads what the shell prepared and writes two words. It has a separate stack. The order
+// is the only one that works: limits while still root; then the groups, so that the work before
+// that is not charged to the program; then the cgroup namespace, whose root is the groups joined
+// and which only root can make; then identity; the last filter at the end, because it denies what
+// the earlier steps need.
 #include "sys.h"
 #include "ablate.h"
 
@@ -27,8 +26,8 @@ static void must(u32 step, long err)
 		quit(step, err);
 }
 
-// 0, 1 and 2 are the run's pipes and nothing else stays open: a directory handle
-// or a tasks file left behind would be a way out (FS-06, CVE-2024-21626).
+// 0, 1 and 2 are the run's pipes and nothing else stays open: a directory handle or a tasks file
+// left open would be a way out (FS-06, CVE-2024-21626).
 static void stdio(const struct shell *s)
 {
 	for (int i = 0; i < 3; i++)
@@ -48,8 +47,8 @@ static void limits(const struct start *m)
 		must(STEP_AFFINITY, SYS(sched_setaffinity, 0, sizeof m->affinity, m->affinity));
 }
 
-// Going from root to another uid empties the permitted, effective and ambient
-// sets; inheritable was never filled and the bounding set is empty (CAP-01).
+// Changing from root to another uid empties the permitted, effective and ambient sets. The
+// inheritable set was never filled, and the bounding set is empty (CAP-01).
 static void identity(void)
 {
 	if (OFF(ABL_IDENTITY))
@@ -58,11 +57,11 @@ static void identity(void)
 	must(STEP_IDENTITY, SYS(setresuid, run_uid, run_uid, run_uid));
 }
 
-// A thread writing "0" to a v1 tasks file moves itself without the global lock
-// that writing a pid takes. The files were opened by the agent, and the kernel
-// checks the opener's right (CVE-2021-4197), so this works without privilege.
+// A thread that writes "0" to a v1 tasks file moves itself without the global lock that writing a
+// pid takes. The agent opened the files, and the kernel checks the rights of the opener
+// (CVE-2021-4197), so this works without privilege.
 //
-// With its groups as the root of a namespace, the run sees "/" in
+// The run's groups become the root of its cgroup namespace, so the run sees "/" in
 // /proc/self/cgroup and nothing of the host's tree (NS-11).
 static void join(const struct shell *s)
 {
@@ -77,7 +76,7 @@ static void join(const struct shell *s)
 
 static void last(void)
 {
-	if (!last_len || OFF(ABL_NO_NEW_PRIVS)) // without it, and now without privilege, the kernel refuses
+	if (!last_len || OFF(ABL_NO_NEW_PRIVS)) // without no_new_privs, and now without privilege, the kernel refuses
 		return;
 	struct fprog prog = {(u16)last_len, last_filter};
 	must(STEP_LAST_FILTER, SYS(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog));
@@ -85,9 +84,9 @@ static void last(void)
 
 static char candidate[4096 + 256];
 
-// exec finds the program as execvp does: a name with a slash is itself, another
-// is tried in every directory of PATH. EACCES is remembered, because "not
-// executable" says more than "not found".
+// exec finds the program as execvp does: a name with a slash is used as it is, any other is tried
+// in every directory of PATH. EACCES is remembered, because "not executable" is more precise than
+// "not found".
 static void exec(const struct program *p)
 {
 	const char *name = p->argv[0];
@@ -127,17 +126,17 @@ static __attribute__((noreturn, used)) void child(void)
 	must(STEP_IDENTITY, SYS(setsid));
 	join(p->shell);
 	identity();
-	// Not the shell's to tell: it waits for the processor that the program now has. And
-	// not later: a profile may have an answer of its own to the call.
+	// The child records this instant, not the shell: the shell waits for the processor that the
+	// program now uses. It is recorded before the last filter: a profile may have its own answer to
+	// the call.
 	exec_clock[p->shell->clock] = now();
 	last();
 	exec(p);
 	__builtin_unreachable();
 }
 
-// program_start makes the child, in its cgroup from its first instruction where
-// the host has cgroup2, and returns its pid once it has become the program or
-// failed; p->step tells which.
+// program_start makes the child, in its cgroup from its first instruction if the host has cgroup2.
+// It returns the child's pid once the child has become the program or failed; p->step tells which.
 long program_start(struct program *p)
 {
 	struct clone_args args = {0};

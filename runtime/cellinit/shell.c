@@ -1,13 +1,13 @@
 // A shell: PID 1 of one run's pid namespace, made ahead and used once.
 //
-// By the time it parks, the run's world stands: its own /proc, and /box, /tmp and
-// /dev/shm on one scratch file system that nobody else has. It then waits for the
-// one message that says what to run.
+// When it parks, the run's environment is complete: its own /proc, and /box, /tmp and /dev/shm on
+// one scratch file system that no other run has. It then waits for the one message that says what
+// to run.
 //
-// The shell of a session is PID 1 of a world that many programs have in turn or at
-// the same time. It starts none itself: for each exec it makes a child, which is a
-// shell in all but that the world stands already. So nothing of one exec, neither
-// descriptors nor memory, is in the process that the next one comes from.
+// The shell of a session is PID 1 of an environment that many programs use, one after the other or
+// at the same time. It starts none itself: for each exec it makes a child, which is a shell as
+// above, but whose environment exists already. So nothing of one exec, neither descriptors nor
+// memory, is in the process from which the next one is made.
 #include "sys.h"
 #include "decode.h"
 #include "ablate.h"
@@ -18,9 +18,9 @@ static void must(const struct shell *s, u32 step, long err)
 		fail(s->fds[FD_SOCKET], step, err);
 }
 
-// own_proc covers the cell's /proc, which shows the shells' parent, with one that
-// shows this pid namespace only. Read-only: a run changes nothing through /proc,
-// and hidepid keeps PID 1, which is us, out of its sight (PRC-04, NS-19).
+// own_proc mounts a /proc that shows this pid namespace only over the cell's /proc, which shows the
+// shells' parent. It is read-only: a run changes nothing through /proc. hidepid hides PID 1, which
+// is the shell, from the run (PRC-04, NS-19).
 static void own_proc(const struct shell *s)
 {
 	const char *what = s->flags & SPAWN_FULL_PROC ? "hidepid=invisible" : "subset=pid,hidepid=invisible";
@@ -31,10 +31,10 @@ static void own_proc(const struct shell *s)
 	must(s, STEP_PROC, SYS(mount, "proc", "/proc", "proc", (OFF(ABL_PROC_READ_ONLY) ? 0 : MS_RDONLY) | MS_NOSUID | MS_NODEV | MS_NOEXEC, what));
 }
 
-// own_scratch hangs the agent's tmpfs in. Its root, holding box, tmp and shm, is
-// first on /tmp; then each lies in its place and the last cover hides the root,
-// so that one size and one inode count bound all three (FS-13, FS-14). A mount of
-// the root under /tmp remains, unreachable by any name.
+// own_scratch mounts the agent's tmpfs. Its root, which holds box, tmp and shm, is first mounted on
+// /tmp. Then each directory is mounted in its place, and the last mount, on /tmp, hides the root.
+// So one size and one inode count limit all three (FS-13, FS-14). A mount of the root remains under
+// /tmp, unreachable by any name.
 static void own_scratch(const struct shell *s)
 {
 	must(s, STEP_SCRATCH, SYS(move_mount, s->fds[FD_SCRATCH], "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH));
@@ -45,16 +45,16 @@ static void own_scratch(const struct shell *s)
 	must(s, STEP_SCRATCH, SYS(chdir, "/box"));
 }
 
-// own_volume hangs in the file system that outlives the session. The agent has made
-// the mount nosuid, nodev and idmapped, and keeps one of its own.
+// own_volume mounts the file system that outlives the session. The agent has made the mount nosuid,
+// nodev and idmapped, and keeps a separate one.
 static void own_volume(const struct shell *s)
 {
 	must(s, STEP_VOLUME, SYS(move_mount, s->fds[FD_VOLUME], "", AT_FDCWD, "/workspace", MOVE_MOUNT_F_EMPTY_PATH));
 	must(s, STEP_VOLUME, SYS(close, s->fds[FD_VOLUME]));
 }
 
-// Ignored signals survive exec; whatever the agent was started with must not
-// reach the program (CAP-09).
+// Ignored signals survive exec. The agent's own signal settings must not reach the program
+// (CAP-09).
 static void default_signals(void)
 {
 	struct action dfl = {0, 0, 0, 0};
@@ -89,8 +89,7 @@ static const char *path_of(char *const *envp)
 	return 0;
 }
 
-// reap waits for the program, and buries whatever it orphaned meanwhile, as an
-// init should (PID-06).
+// reap waits for the program and meanwhile reaps the orphans, as an init must (PID-06).
 static void reap(long pid, struct reply *r)
 {
 	struct rusage ru;
@@ -99,7 +98,7 @@ static void reap(long pid, struct reply *r)
 		long got = SYS(wait4, -1, &status, WALL, &ru);
 		if (got == -EINTR)
 			continue;
-		if (got < 0) { // cannot be: we have a child
+		if (got < 0) { // cannot happen: there is a child
 			r->kind = KIND_FAILED;
 			r->step = STEP_CLONE;
 			r->err = (s32)-got;
@@ -115,8 +114,8 @@ static void reap(long pid, struct reply *r)
 	r->maxrss_kib = (u64)ru.maxrss;
 }
 
-// stay waits for the agent to end us where the program has left processes: they die with us,
-// and the agent looks first at the calls that they wait in (SEC-43).
+// stay waits until the agent kills this shell if the program has left processes. They die with the
+// shell, and the agent first inspects the calls in which they wait (SEC-43).
 static void stay(int sock)
 {
 	long got;
@@ -132,11 +131,11 @@ static void stay(int sock)
 
 __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 {
-	SYS(close, parent); // the socket of who made us: a shell speaks on its own only
+	SYS(close, parent); // the socket of the process that made this shell: a shell uses only its own
 	default_signals();
 	SYS(umask, 022);
 	if (s->flags & SPAWN_EXEC) {
-		SYS(close, s->fds[FD_SCRATCH]); // hung in by the session's shell, with all the rest
+		SYS(close, s->fds[FD_SCRATCH]); // mounted by the session's shell, with all the rest
 	} else {
 		own_proc(s);
 		own_scratch(s);
@@ -155,20 +154,20 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 	p.path = path_of(p.envp);
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(&p);
-	r.exec_ns = exec_clock[s->clock]; // the program has other memory by now
+	r.exec_ns = exec_clock[s->clock]; // this shell's memory: the program has its own by now
 	if (!r.exec_ns) // it was killed on the way
 		r.exec_ns = exec_clock[s->clock] = now();
-	SYS(close, s->fds[FD_STDIN]); // so that the writer sees it when the program closes its own
+	SYS(close, s->fds[FD_STDIN]); // so that the writer notices when the program closes its own copy
 	if (pid < 0)
 		fail(s->fds[FD_SOCKET], STEP_CLONE, pid);
 	reap(pid, &r);
-	if (p.step) { // the child said why before it left
+	if (p.step) { // the child recorded the reason before it exited
 		r.kind = KIND_FAILED;
 		r.step = p.step;
 		r.err = p.err;
 	}
 	send_reply(s->fds[FD_SOCKET], &r, -1);
 	stay(s->fds[FD_SOCKET]);
-	SYS(exit_group, 0); // ends the pid namespace, and all that is left in it; of a session's exec, nothing else
+	SYS(exit_group, 0); // ends the pid namespace and all that is left in it; for a session's exec, nothing else
 	__builtin_unreachable();
 }

@@ -3,8 +3,7 @@
 #include "sys.h"
 #include "decode.h"
 
-// spawn makes one, in namespaces of its own where spaces says so, and hands its pidfd
-// to the agent.
+// spawn makes one child, in the new namespaces that spaces lists, and sends its pidfd to the agent.
 static void spawn(int sock, u64 spaces, const struct spawn *m, struct shell *s)
 {
 	s32 pidfd = -1;
@@ -30,12 +29,12 @@ static void spawn(int sock, u64 spaces, const struct spawn *m, struct shell *s)
 		SYS(close, pidfd);
 }
 
-// serve makes children until the agent's end of the socket closes. Then it exits,
-// and the kernel ends everything in the pid namespace with it. Who makes namespaces
-// makes no exec, which would be in the cell's own, and the other way round.
+// serve makes children until the agent's end of the socket closes. Then it exits, and with it the
+// kernel ends everything in the pid namespace. A process that makes namespaces (cellinit) makes no
+// exec, which would run in the cell's own namespaces, and the other way round.
 __attribute__((noreturn)) void serve(int sock, u64 spaces)
 {
-	// The dead are reaped by the kernel; a child sets its own signals.
+	// The kernel reaps dead children; a child sets its own signals.
 	struct action ignore = {(void *)1, 0, 0, 0};
 	SYS(rt_sigaction, SIGCHLD, &ignore, 0, 8);
 	for (;;) {

@@ -31,15 +31,15 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 	return ret;
 }
 
-// A call of at most five arguments has a mark in the place of the sixth: by it the filters
-// tell our calls from the program's (seccomp/shell.go, SetupMark).
+// A call with at most five arguments has a mark as its sixth argument. By the mark the filters
+// distinguish calls of cellinit and the shells from the program's (seccomp/shell.go, SetupMark).
 #define SETUP_MARK 0x62726967a5e70c11
 #define SYS(n, ...) SYS_(n, ##__VA_ARGS__, 0, 0, 0, 0, 0)
 #define SYS_(n, a, b, c, d, e, ...) \
 	sys6(__NR_##n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), SETUP_MARK)
 #define MMAP(at, size, prot, flags, fd) sys6(__NR_mmap, (long)(at), (long)(size), prot, flags, fd, 0)
 
-// The compiler may call these by itself.
+// The compiler may generate calls of these.
 void *memset(void *p, int c, u64 n);
 void *memcpy(void *to, const void *from, u64 n);
 

@@ -1,6 +1,6 @@
-// Messages between the agent and cellinit, and between the agent and a shell.
-// Fixed size, little-endian, one per SOCK_SEQPACKET datagram; descriptors travel
-// beside them. runtime/wire.go is the other side, and TestWireSizes compares them.
+// Messages between the agent and cellinit, and between the agent and a shell. Fixed size,
+// little-endian, one per SOCK_SEQPACKET datagram, with descriptors attached. runtime/wire.go is the
+// other side, and TestWireSizes compares them.
 #ifndef BRIG_WIRE_H
 #define BRIG_WIRE_H
 
@@ -14,16 +14,16 @@ typedef long s64;
 enum { WIRE_MAGIC = 0x67697262 }; // "brig"
 
 enum kind {
-	KIND_HELLO = 1, // agent -> cellinit: the filters; fds: the clock page, memfd of the wide one
-	KIND_READY,     // cellinit -> agent: prepared; fd: the notify listener. session -> agent: its world stands
-	KIND_SPAWN,     // agent -> cellinit: make a shell; agent -> session: make one for an exec; fds: see spawn_fd
+	KIND_HELLO = 1, // agent -> cellinit: the filters; fds: the clock page, memfd of the wide filter
+	KIND_READY,     // cellinit -> agent: prepared; fd: the notify listener. session's shell -> agent: its mounts are made
+	KIND_SPAWN,     // agent -> cellinit: make a shell; agent -> session's shell: make one for an exec; fds: see spawn_fd
 	KIND_SPAWNED,   // either -> agent: made; fd: its pidfd
 	KIND_START,     // agent -> shell: run this
 	KIND_EXITED,    // shell -> agent: it ended
 	KIND_FAILED,    // either -> agent: step and errno; nothing of the program ran
 };
 
-// Which step of ours failed. runtime/wire.go names them.
+// The step of cellinit, a shell or the child that failed. runtime/wire.go names them.
 enum step {
 	STEP_NONE,
 	STEP_DECODE,
@@ -45,12 +45,12 @@ enum step {
 
 enum {
 	MAX_LAST = 256,      // instructions of the last filter
-	MAX_WIDE = 4096,     // of the wide one: the kernel's BPF_MAXINSNS
+	MAX_WIDE = 4096,     // of the wide filter: the kernel's BPF_MAXINSNS
 	MAX_JOINS = 8,       // v1 hierarchies
 	MAX_RLIMITS = 16,
 	MAX_WORDS = 8192,    // argv and envp together
 	MAX_STRINGS = 160 * 1024,
-	CLOCK_WORDS = 512,   // of the clock page: one for each exec at a time
+	CLOCK_WORDS = 512,   // of the clock page: one for each running exec
 };
 
 struct insn { u16 code; u8 jt, jf; u32 k; };
@@ -65,8 +65,8 @@ struct hello {
 // The flags of a spawn.
 enum {
 	SPAWN_FULL_PROC = 1,
-	SPAWN_SESSION = 2,   // a shell that makes others, one for each exec; fds: up to the scratch
-	SPAWN_EXEC = 4,      // one of those: in the namespaces of the session
+	SPAWN_SESSION = 2,   // a shell that makes other shells, one for each exec; fds: up to the scratch
+	SPAWN_EXEC = 4,      // one of those other shells: in the namespaces of the session
 	SPAWN_VOLUME = 8,    // the session has a volume; fds: FD_VOLUME follows the scratch
 };
 
@@ -88,7 +88,7 @@ struct start {
 	u32 argc, envc;
 	u32 rlimits;
 	u32 strings;         // bytes of NUL-ended words that follow this struct
-	u64 affinity[16];    // 1,024 processors; all zero: leave
+	u64 affinity[16];    // 1,024 processors; all zero: unchanged
 	struct limit limit[MAX_RLIMITS];
 };
 

@@ -4,7 +4,7 @@
 enum { IDS = 65536, NOBODY = 65534, MOST_TARGET = 4096, DIGITS = 21 };
 
 static u64 bytes, entries;
-static u32 base, exchanged; // host id of the cell's root; not 0: the id whose files are root's, and the other way round
+static u32 base, exchanged; // host id of the cell's root; not 0: the id that is swapped with root's
 
 static u32 shifted(u32 id)
 {
@@ -21,8 +21,8 @@ static void check(u64 step, long err)
 		die(step, err);
 }
 
-// A timestamp that statx gave, as utimensat takes it: interpreters compare those of sources
-// with what their caches say.
+// Sets the modification time that statx returned: interpreters compare the times of sources with
+// those in their caches.
 static void keep_time(int dir, const char *name, const struct statx *st)
 {
 	struct __kernel_timespec t[2];
@@ -31,9 +31,9 @@ static void keep_time(int dir, const char *name, const struct statx *st)
 	check(IMAGE_STEP_TIME, SYS(utimensat, dir, name, t, name ? AT_SYMLINK_NOFOLLOW : 0));
 }
 
-// Files of several names have one name more while the tree is copied: the number of the
-// image's inode, in a directory of the copy's root. By it the file system itself finds among
-// any number of them the file that was copied already.
+// While the tree is copied, a file with several names has one more: the number of the image's
+// inode, in a directory of the copy's root. With it the file system itself finds, among any number
+// of such files, the one that was copied already.
 static int several = -1; // that directory; -1: there is none yet
 static const char *several_name;
 
@@ -47,7 +47,7 @@ static const char *decimal(u64 n, char text[DIGITS])
 	return at;
 }
 
-// begin_several makes the directory under a name that the image's root does not have.
+// begin_several makes that directory, under a name that the image's root does not have.
 static void begin_several(void)
 {
 	static char text[DIGITS];
@@ -79,7 +79,7 @@ static void end_several(void)
 	check(IMAGE_STEP_LINK, SYS(unlinkat, COPY_FD, several_name, AT_REMOVEDIR));
 }
 
-// link_again gives a file that was copied already another name.
+// link_again adds another name to a file that was copied already.
 static int link_again(int to, const char *name, const struct statx *st)
 {
 	char number[DIGITS];
@@ -114,12 +114,12 @@ static void copy_file(int from, int to, const char *name, const struct statx *st
 			continue;
 		check(IMAGE_STEP_WRITE, n);
 		if (n == 0)
-			die(IMAGE_STEP_WRITE, -EIO); // shorter than it said: nobody may change an image
+			die(IMAGE_STEP_WRITE, -EIO); // shorter than its size: nobody may change an image
 		left -= (u64)n;
 	}
 	bytes += st->stx_size;
 	check(IMAGE_STEP_OWNER, SYS(fchown, out, shifted(st->stx_uid), shifted(st->stx_gid)));
-	check(IMAGE_STEP_MODE, SYS(fchmod, out, st->stx_mode & 07777)); // after chown, which takes set-id bits away
+	check(IMAGE_STEP_MODE, SYS(fchmod, out, st->stx_mode & 07777)); // after chown, which clears set-id bits
 	keep_time((int)out, 0, st);
 	SYS(close, in);
 	SYS(close, out);
@@ -155,7 +155,7 @@ static void copy_one(int from, const char *name, u8 type, void *arg)
 	case S_IFDIR:
 		break;
 	default:
-		die(IMAGE_STEP_KIND, -EINVAL); // an import lets none of these in
+		die(IMAGE_STEP_KIND, -EINVAL); // an import accepts none of these
 	}
 	check(IMAGE_STEP_MAKE, SYS(mkdirat, to, name, 0700));
 	int in = open_dir(from, name), out = open_dir(to, name);

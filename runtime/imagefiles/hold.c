@@ -1,19 +1,20 @@
 // Holding an image's files in memory.
 #include "imagefiles.h"
 
-// A mapped file. What a program hardly ever reads comes last, if there is not room for all.
+// A mapped file. If not all fit, the files that programs hardly ever read come last.
 struct mapped {
 	u64 at, size;
 	u32 seldom;
 };
 
 // The kernel lets a process have 65,530 mappings unless vm.max_map_count says otherwise. Files
-// beyond them are not held, and the agent tells.
+// beyond MOST_FILES are not held, and the agent reports that.
 enum { MOST_FILES = 65000, PLACES = 1 << 17 };
 static struct mapped files[MOST_FILES];
 
-// Files of several names are mapped once: where each is among files, by its inode, one higher;
-// 0: nothing is here. A file whose place is taken is at the next that is free, and there is always one.
+// Files with several names are mapped once. This hash table has, for each inode, the index in files
+// plus one; 0: empty. If a file's place is taken, the next free one is used, and there is always
+// one.
 static struct { u64 ino; u32 file; } several[PLACES];
 static u64 count, wanted;
 static int only_read; // read ahead, map nothing
@@ -30,14 +31,14 @@ static int is_seldom(const char *name)
 
 struct place {
 	int share;  // the directory is called share
-	int seldom; // it, or one above it, is documentation or the like
+	int seldom; // it, or one above it, holds documentation or the like
 };
 
-// The kernel reads no more ahead at a time than the disk's readahead, which is this unless
-// somebody changed it; a smaller one leaves the rest to whoever needs it.
+// The kernel reads at most the disk's readahead at once, which is this unless it was changed. If it
+// is smaller, the rest is read by the process that needs it.
 enum { AHEAD = 128 << 10 };
 
-// place_of is where the inode is noted, or is to be.
+// place_of returns the place where the inode is recorded, or is to be.
 static u64 place_of(u64 ino)
 {
 	u64 at = ino % PLACES;
@@ -112,8 +113,8 @@ static int in_memory(void)
 	return 1;
 }
 
-// Of two sweeps the first takes what programs read and the second the rest. Reading is begun
-// for all before the first page is waited for.
+// The first of two passes takes the files that programs read, the second the rest. Reading is
+// started for all files before the first page is waited for.
 __attribute__((noreturn)) void hold(void)
 {
 	keep_only(1UL << CAP_IPC_LOCK | 1UL << CAP_DAC_READ_SEARCH);
@@ -141,8 +142,8 @@ __attribute__((noreturn)) void hold(void)
 	for (u64 i = 0; i < count; i++)
 		held_files += files[i].size > 0;
 	w = (struct word5){KIND_IMAGE_HELD, held, held_files, 0, 0};
-	// Where every page is in memory now no run is charged for one, and locking, which is the
-	// longer part then, goes on beside the first run.
+	// If every page is in memory now, no run is charged for one. Locking, which then takes longer,
+	// continues during the first run.
 	int here = in_memory();
 	if (here)
 		say(&w);
@@ -157,10 +158,10 @@ __attribute__((noreturn)) void hold(void)
 	if (!here)
 		say(&w);
 	for (;;)
-		hear(&w); // ends at the agent's end
+		hear(&w); // ends when the agent ends
 }
 
-// read_ahead has the page cache read the files, charged to this process's group, and holds
+// read_ahead makes the page cache read the files, charged to this process's group, and holds
 // nothing: for an agent that serves one command.
 __attribute__((noreturn)) void read_ahead(void)
 {

@@ -5,7 +5,7 @@
 //
 //   imagefiles hold   maps every file and locks its pages in memory, within what the agent
 //                     grants, until the agent's end of the socket closes (docs/adr/0015)
-//   imagefiles read   has the files read ahead and holds none
+//   imagefiles read   makes the kernel read the files ahead and holds none
 //   imagefiles copy   copies the tree into the empty directory that is descriptor 7
 //
 // Each ends when the agent's end of the pipe closes, at once.
@@ -13,7 +13,7 @@
 // Messages are structs of five 64-bit words; see runtime/imagechild.go.
 #include "imagefiles.h"
 
-// die says which step gave way, and ends this process.
+// die reports which step failed, and ends this process.
 __attribute__((noreturn)) void die(u64 step, long err)
 {
 	struct word5 w = {KIND_IMAGE_FAILED, step, (u64)-err, 0, 0};
@@ -32,7 +32,7 @@ void say(const struct word5 *w)
 		SYS(exit_group, 1); // the agent is gone
 }
 
-// hear waits for the agent's next message; at its end this process ends.
+// hear waits for the agent's next message; at end of file this process ends.
 void hear(struct word5 *w)
 {
 	long n;
@@ -43,10 +43,10 @@ void hear(struct word5 *w)
 		SYS(exit_group, n == 0 ? 0 : 1);
 }
 
-// end_with_agent has the kernel kill this process when the agent's end of the pipe closes,
-// whatever it is in the middle of, stopped too (O_ASYNC with F_SETSIG: fcntl(2)). Not the
-// socket: a message would do so as well, also one that was read just now. PR_SET_PDEATHSIG would
-// come with the end of the agent's thread that started this process.
+// end_with_agent makes the kernel kill this process when the agent's end of the pipe closes,
+// whatever it is doing, even if it is stopped (O_ASYNC with F_SETSIG: fcntl(2)). The socket cannot
+// be used for that: a message would kill as well, also one that was just read. PR_SET_PDEATHSIG
+// would kill it at the end of the agent's thread that started this process.
 void end_with_agent(void)
 {
 	long self = SYS(getpid), err = SYS(fcntl, LIFE_FD, F_SETSIG, SIGKILL);
@@ -56,12 +56,12 @@ void end_with_agent(void)
 		err = SYS(fcntl, LIFE_FD, F_SETFL, FASYNC | O_NONBLOCK);
 	if (err < 0)
 		die(IMAGE_STEP_AGENT, err);
-	char c; // the end may have come before
+	char c; // the agent may have ended before
 	if (SYS(read, LIFE_FD, &c, sizeof c) == 0)
 		SYS(exit_group, 0);
 }
 
-// keep_only leaves this process the capabilities given, and no way to others.
+// keep_only leaves this process the given capabilities, and no way to get others.
 void keep_only(u64 caps)
 {
 	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -70,7 +70,7 @@ void keep_only(u64 caps)
 	long err = SYS(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (err >= 0)
 		err = SYS(capset, &head, data);
-	if (err == -EPERM) { // the agent itself lacks one of them: what it needs is refused where it is needed
+	if (err == -EPERM) { // the agent itself lacks one of them: an operation that needs it fails later
 		struct __user_cap_data_struct own[2];
 		err = SYS(capget, &head, own);
 		data[0].permitted &= own[0].permitted;
@@ -89,8 +89,8 @@ int same(const char *a, const char *b)
 	return *a == *b;
 }
 
-// each calls visit for every entry of a directory but . and .., with its type as the
-// directory has it: maybe DT_UNKNOWN.
+// each calls visit for every entry of a directory except . and .., with its type as the directory
+// has it, which may be DT_UNKNOWN.
 void each(int dir, void (*visit)(int dir, const char *name, u8 type, void *arg), void *arg)
 {
 	char buf[2048] __attribute__((aligned(8))); // trees may be 2,048 deep: 4 MiB of the stack

@@ -1,4 +1,4 @@
-// What the parts of imagefiles share.
+// Declarations shared by the parts of imagefiles.
 #ifndef BRIG_IMAGEFILES_H
 #define BRIG_IMAGEFILES_H
 

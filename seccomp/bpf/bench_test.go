@@ -6,7 +6,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// What an agent pays for a tier at its start: both parts, compiled and proven.
+// BenchmarkCompileDefault measures the cost of a tier when the agent starts: both parts,
+// compiled and verified.
 func BenchmarkCompileDefault(b *testing.B) {
 	p, err := seccomp.Tier("default")
 	if err != nil {

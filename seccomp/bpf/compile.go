@@ -15,19 +15,19 @@ import (
 // maxInsns is the kernel's BPF_MAXINSNS (include/uapi/linux/bpf_common.h).
 const maxInsns = 4096
 
-// What Compile refuses by name.
+// Errors of Compile.
 var (
 	ErrTooOld   = errors.New("libseccomp is too old")            // older than 2.5.4
 	ErrTooLarge = errors.New("filter has too many instructions") // above 4096
 )
 
 // Compile returns p as an array of struct sock_filter, ready for seccomp(2).
-// p may be a whole profile or either part of Split; kill becomes notify, so
-// whoever loads a filter with kill must ask for the listener.
+// p may be a whole profile or either part of Split. kill becomes notify, so a
+// process that loads a filter with kill must request the listener.
 //
-// The result is run against p's model on every boundary call before it is
-// returned: a libseccomp that merges comparisons wrongly (GHSA-4q85-33p6-j5g6)
-// yields an error here and never a filter.
+// The result is compared with p's model on every boundary call before it is
+// returned: with a libseccomp that merges comparisons wrongly
+// (GHSA-4q85-33p6-j5g6), Compile returns an error and never a filter.
 func Compile(p seccomp.Profile) ([]byte, error) {
 	raw, err := compile(p)
 	if err == nil {
@@ -40,13 +40,13 @@ func Compile(p seccomp.Profile) ([]byte, error) {
 }
 
 func compile(p seccomp.Profile) ([]byte, error) {
-	if err := oldEnough(libseccomp.GetLibraryVersion()); err != nil {
+	if err := checkVersion(libseccomp.GetLibraryVersion()); err != nil {
 		return nil, err
 	}
-	// Notify needs libseccomp's API level 5, and 6 (TSYNC_ESRCH, Linux 5.7)
-	// beside the tsync attribute, which the binding always sets. The level is
-	// otherwise probed on this kernel; we load filters ourselves, and a kernel
-	// that lacks notify refuses them there.
+	// Notify needs libseccomp's API level 5, and level 6 (TSYNC_ESRCH, Linux 5.7)
+	// together with the tsync attribute, which the binding always sets. By default
+	// libseccomp probes the level on this kernel. We load filters ourselves, and a
+	// kernel without notify refuses them then.
 	if err := libseccomp.SetAPI(6); err != nil {
 		return nil, fmt.Errorf("ask libseccomp for notify: %w", err)
 	}
@@ -76,36 +76,37 @@ func compile(p seccomp.Profile) ([]byte, error) {
 		raw, err = answerNewer(raw, p)
 	}
 	if err == nil && len(p.Setup) > 0 {
-		raw, err = knowSetup(raw, p)
+		raw, err = answerSetup(raw, p)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return raw, fits(raw)
+	return raw, checkSize(raw)
 }
 
-// oldEnough is the oldest libseccomp we know to be right, Debian 12's: notify
-// as bad-architecture action, and the orderings that Flatten uses.
-func oldEnough(major, minor, micro uint) error {
+// checkVersion refuses versions before 2.5.4, Debian 12's: the oldest libseccomp known to
+// be correct for notify as bad-architecture action and for the orderings that Flatten
+// uses.
+func checkVersion(major, minor, micro uint) error {
 	if major > 2 || major == 2 && (minor > 5 || minor == 5 && micro >= 4) {
 		return nil
 	}
 	return fmt.Errorf("%w: found %d.%d.%d, need 2.5.4 (Debian 12) or newer; install a newer libseccomp and build again", ErrTooOld, major, minor, micro)
 }
 
-func fits(raw []byte) error {
+func checkSize(raw []byte) error {
 	if n := len(raw) / 8; n > maxInsns {
 		return fmt.Errorf("%w: %d, the kernel takes %d; use fewer conditions", ErrTooLarge, n, maxInsns)
 	}
 	return nil
 }
 
-// setArch makes f answer one architecture only. A filter whose default is
+// setArch makes f apply to one architecture only. A filter whose default is
 // allow is a last part: it leaves foreign calls to the wide part, where they
-// reach the listener; a kill here would come first and hide them.
+// reach the listener. A kill here would take precedence and hide them.
 func setArch(f *libseccomp.ScmpFilter, p seccomp.Profile) error {
 	want := libseccomp.ArchAMD64
-	if p.Arch.Or() == seccomp.ARM64 {
+	if p.Arch.OrNative() == seccomp.ARM64 {
 		want = libseccomp.ArchARM64
 	}
 	native, err := libseccomp.GetNativeArch()
@@ -127,8 +128,8 @@ func setArch(f *libseccomp.ScmpFilter, p seccomp.Profile) error {
 	if err := f.SetBadArchAction(foreign); err != nil {
 		return fmt.Errorf("set the answer to foreign architectures: %w", err)
 	}
-	// 2 is a binary tree over call numbers: for the default tier 508
-	// instructions instead of 434, and 15 steps for an allowed call instead of
+	// Level 2 makes a binary tree of call numbers: for the default tier 508
+	// instructions instead of 434, but 15 steps for an allowed call instead of
 	// 120.
 	if p.Default != seccomp.Allow() {
 		return f.SetOptimize(2)
@@ -159,11 +160,11 @@ func add(f *libseccomp.ScmpFilter, arch seccomp.Arch, r seccomp.FlatRule) error 
 	return f.AddRuleConditional(call, act, conds)
 }
 
-// number returns what libseccomp calls the call: the plain number on the
-// native machine, so that calls newer than the library work; elsewhere the
-// native or pseudo number of the same name, which it translates back.
+// number returns libseccomp's number of the call: on the native architecture the plain
+// number, so that calls newer than the library work; for another architecture the native
+// or pseudo number of the same name, which libseccomp translates back.
 func number(arch seccomp.Arch, r seccomp.FlatRule) (libseccomp.ScmpSyscall, error) {
-	if arch.Or() == seccomp.Arch("").Or() {
+	if arch.OrNative() == seccomp.Arch("").OrNative() {
 		return libseccomp.ScmpSyscall(r.Nr), nil
 	}
 	n, err := libseccomp.GetSyscallFromName(r.Name)
@@ -201,8 +202,7 @@ func action(a seccomp.Answer) (libseccomp.ScmpAction, error) {
 	return libseccomp.ActInvalid, fmt.Errorf("unknown action %q", a.Action)
 }
 
-// export reads the filter back through a memfd: ExportBPFMem needs libseccomp
-// 2.6.
+// export reads the filter through a memfd: ExportBPFMem needs libseccomp 2.6.
 func export(f *libseccomp.ScmpFilter) (raw []byte, err error) {
 	fd, err := unix.MemfdCreate("seccomp", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// variants are the profiles every proof below is made for: each tier, strict
-// with kill as default, and the log mode of each.
+// variants returns the profiles for which everything below is proven: each tier, its log
+// mode, and strict with kill as default.
 func variants(t testing.TB) []seccomp.Profile {
 	var out []seccomp.Profile
 	for _, name := range seccomp.Tiers() {
@@ -28,14 +28,14 @@ func variants(t testing.TB) []seccomp.Profile {
 	return out
 }
 
-// undivided are the variants that are compiled whole too; log modes are loaded
+// undivided returns the variants that are also compiled whole; log modes are loaded
 // in two parts only.
 func undivided(t testing.TB) []seccomp.Profile {
 	return slices.DeleteFunc(variants(t), func(p seccomp.Profile) bool { return strings.HasSuffix(p.Name, "/log") })
 }
 
-// SEC-03. Compile proves each filter against its own model; what remains is
-// that both parts together are the profile.
+// SEC-03. Compile verifies each filter against its own model. This test verifies that both
+// parts together equal the profile.
 func TestPartsEqualProfile(t *testing.T) {
 	for _, p := range variants(t) {
 		t.Run(p.Name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func checkCombined(t *testing.T, p, wide, last seccomp.Profile, w, l []byte) {
 		}
 		want := model.Decide(c)
 		if c.Args[5] == seccomp.SetupMark && slices.Contains(wide.Setup, want.Name) && !p.Log {
-			// A program's own call with the mark: never more than the profile gives.
+			// A program's call with the mark: it never gets more than the profile allows.
 			if got.Action != seccomp.ActErrno && got.Action != seccomp.ActKillProcess {
 				t.Fatalf("%s with the mark: both parts answer with %s", want.Name, got)
 			}
@@ -86,7 +86,7 @@ func checkCombined(t *testing.T, p, wide, last seccomp.Profile, w, l []byte) {
 		if p.Log && slices.Contains(wide.Setup, want.Name) && got == seccomp.Allow() && c.Args[5] == seccomp.SetupMark {
 			continue
 		}
-		if want.Notified() { // the kernel asks the agent, which has the model
+		if want.Notified() { // the kernel notifies the agent, which answers by the model
 			want.Answer = seccomp.Kill()
 		}
 		if got != want.Answer {
@@ -98,12 +98,12 @@ func checkCombined(t *testing.T, p, wide, last seccomp.Profile, w, l []byte) {
 
 func TestOldLibraryIsRefused(t *testing.T) {
 	for _, v := range [][3]uint{{2, 5, 3}, {2, 4, 9}, {1, 9, 9}} {
-		if err := oldEnough(v[0], v[1], v[2]); !errors.Is(err, ErrTooOld) {
+		if err := checkVersion(v[0], v[1], v[2]); !errors.Is(err, ErrTooOld) {
 			t.Errorf("libseccomp %v: %v; want ErrTooOld", v, err)
 		}
 	}
 	for _, v := range [][3]uint{{2, 5, 4}, {2, 6, 0}, {3, 0, 0}} {
-		if err := oldEnough(v[0], v[1], v[2]); err != nil {
+		if err := checkVersion(v[0], v[1], v[2]); err != nil {
 			t.Errorf("libseccomp %v: %v; want none", v, err)
 		}
 	}

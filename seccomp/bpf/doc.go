@@ -1,4 +1,4 @@
 // Package bpf compiles profiles into the filters that the kernel loads, with
-// libseccomp, and proves each before handing it out. It is the only package of
-// ours that needs cgo for seccomp, so only the agent imports it.
+// libseccomp, and verifies each against its model before it returns it. It is our
+// only package that needs cgo for seccomp, so only the agent imports it.
 package bpf

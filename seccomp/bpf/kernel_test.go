@@ -38,7 +38,7 @@ func loadAndExec(name string, argv []string) {
 	l, err := Compile(last)
 	must(err)
 	must(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-	for _, raw := range [][]byte{l, w} { // the wide part lets cellinit's code alone load another
+	for _, raw := range [][]byte{l, w} { // last part first: under the wide part only cellinit's code may load another
 		prog := unix.SockFprog{Len: uint16(len(raw) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&raw[0]))}
 		_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, 1, 0, uintptr(unsafe.Pointer(&prog)))
 		if errno != 0 {
@@ -57,8 +57,8 @@ func must(err error) {
 	}
 }
 
-// The kernel takes both parts, in the order of a run, and a program starts and
-// ends below them. Every tier, on the machine's own programs.
+// The kernel accepts both parts, and a program starts and ends under them: for every tier,
+// with programs of this machine.
 func TestProgramsRunBelowBothParts(t *testing.T) {
 	for _, tt := range []struct {
 		tier, name string

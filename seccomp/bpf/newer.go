@@ -15,22 +15,22 @@ const (
 	offArch = 4
 )
 
-// answerNewer makes a filter answer ENOSYS to numbers above the tables, which no
-// rule of libseccomp can say: it compares numbers for equality only.
+// answerNewer makes a filter answer ENOSYS to numbers above the tables. No rule of
+// libseccomp can express that: it compares numbers for equality only.
 //
-// A filter of libseccomp asks for the architecture, on amd64 then for the x32 bit,
-// and goes on to the rules. Its start is replaced by one that asks first whether a
-// number is newer, and has the other questions for those that are. So a known call
-// takes no step more on amd64, and one less where the rules are a tree, which would
-// load the number again; on arm64 it takes one more. What is left out of the old
-// start can be reached from there only.
+// A filter of libseccomp checks the architecture, on amd64 then the x32 bit, and then
+// the rules. answerNewer replaces this start by one that first checks whether the
+// number is newer, and makes the other checks for newer numbers only. So a known call
+// needs no additional step on amd64, and one step less where the rules are a tree, which
+// would load the number again; on arm64 it needs one more. The removed instructions
+// were reachable only from the old start.
 func answerNewer(raw []byte, p seccomp.Profile) ([]byte, error) {
 	arch := p.Arch
 	prog := make([]unix.SockFilter, len(raw)/8)
 	if _, err := binary.Decode(raw, binary.LittleEndian, prog); err != nil {
 		return nil, fmt.Errorf("read filter: %w", err)
 	}
-	const minusOne = ^uint32(0) // goes to the rules: a tracer skips a call so
+	const minusOne = ^uint32(0) // goes to the rules: a tracer skips a call with this number
 	var (
 		newest  = uint32(seccomp.Newest(arch))
 		enosys  = end(unix.SECCOMP_RET_ERRNO | uint32(seccomp.ENOSYS))
@@ -40,7 +40,7 @@ func answerNewer(raw []byte, p seccomp.Profile) ([]byte, error) {
 	if p.Log {
 		enosys = foreign
 	}
-	if arch.Or() == seccomp.AMD64 {
+	if arch.OrNative() == seccomp.AMD64 {
 		start = []unix.SockFilter{
 			load(offArch), jump(unix.BPF_JEQ, arch.Audit(), 0, 5), // else foreign
 			load(offNr), jump(unix.BPF_JGT, newest, 0, 4), // else the rules
@@ -59,8 +59,8 @@ func answerNewer(raw []byte, p seccomp.Profile) ([]byte, error) {
 	return binary.Append(nil, binary.LittleEndian, append(start, prog[rulesAt(prog, arch):]...))
 }
 
-// rulesAt returns where prog goes on once it knows the architecture for arch and
-// the number for none of x32.
+// rulesAt returns where prog continues after it has established that the architecture
+// is arch and the number is not an x32 number.
 func rulesAt(prog []unix.SockFilter, arch seccomp.Arch) int {
 	at := 0
 	for at < len(prog) {

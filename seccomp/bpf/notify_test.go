@@ -40,20 +40,20 @@ const (
 	notifSend = 0xc0182101
 )
 
-// watched are calls the default tier kills for, or of another ABI, one that it refuses
-// and names, and one that the kernel refuses for it.
+// watched returns calls for which the default tier kills, one of another ABI, one that the
+// agent refuses and names in the result, and one that the kernel refuses itself.
 func watched() []uintptr {
 	return []uintptr{unix.SYS_PTRACE, unix.SYS_KEYCTL, unix.SYS_BPF, unix.SYS_GETPID | seccomp.X32Bit, unix.SYS_MOUNT, unix.SYS_USERFAULTFD}
 }
 
 // listened loads the wide part with a listener, then the last part, makes the
-// watched calls, and prints what each call got and what the listener saw.
+// watched calls, and prints the result of each call and what the listener received.
 func listened() {
 	goruntime.LockOSThread()
 	fds := make(chan int)
 	seen := make(chan notif, 8)
 	go func() { // ends with the process
-		goruntime.LockOSThread() // a thread from before the filter
+		goruntime.LockOSThread() // this thread is not under the filter
 		fd := <-fds
 		for {
 			var n notif
@@ -61,7 +61,7 @@ func listened() {
 				return
 			}
 			resp := notifResp{ID: n.ID, Error: -int32(unix.EXDEV)}
-			if n.Nr == unix.SYS_SECCOMP { // the last part, which cellinit's code loads
+			if n.Nr == unix.SYS_SECCOMP { // loads the last part, as cellinit's code does
 				resp = notifResp{ID: n.ID, Flags: 1} // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 			} else {
 				seen <- n
@@ -104,9 +104,9 @@ func listened() {
 	os.Exit(0)
 }
 
-// SEC-05, SEC-15, SEC-17, SEC-22: the kill set, foreign numbers and refusals stop at the
-// listener with their number, although a second filter was loaded after it;
-// what libraries do without does not.
+// SEC-05, SEC-15, SEC-17, SEC-22: calls of the kill set, foreign numbers and refused calls
+// reach the listener with their number, although a second filter was loaded after it; calls
+// that libraries can do without do not.
 func TestKillSetReachesListener(t *testing.T) {
 	if goruntime.GOARCH != "amd64" {
 		t.Skip("x32 is amd64's")

@@ -34,17 +34,17 @@ func answer(t testing.TB, c seccomp.Call, filters ...[]byte) seccomp.Answer {
 	return a
 }
 
-// asked is what a call has in the end: where the kernel notifies, the agent answers as
-// the profile says.
-func asked(m *seccomp.Model, c seccomp.Call, got seccomp.Answer) seccomp.Answer {
+// finalAnswer returns the final answer to a call: where the kernel notifies, the agent answers
+// as the profile says.
+func finalAnswer(m *seccomp.Model, c seccomp.Call, got seccomp.Answer) seccomp.Answer {
 	if want := m.Decide(c); got == seccomp.Kill() && want.Notified() {
 		return want.Answer
 	}
 	return got
 }
 
-// SEC-01: every rule with arguments it matches, then with each condition
-// spoiled by each bit it compares.
+// SEC-01: tests every rule with arguments it matches, then with each compared bit of each
+// condition flipped.
 func TestEveryRuleBothWays(t *testing.T) {
 	for _, p := range undivided(t) {
 		raw, err := Compile(p)
@@ -63,7 +63,7 @@ func TestEveryRuleBothWays(t *testing.T) {
 				for _, k := range r.Args {
 					c.Args[k.Index] = k.Value
 				}
-				if got, want := asked(model, c, answer(t, c, raw)), model.Decide(c); got != want.Answer || want.Rule == i && got != r.Answer {
+				if got, want := finalAnswer(model, c, answer(t, c, raw)), model.Decide(c); got != want.Answer || want.Rule == i && got != r.Answer {
 					t.Errorf("%s: rule %d on %s gives %s; want %s", p.Name, i, name, got, r.Answer)
 				}
 				good++
@@ -74,7 +74,7 @@ func TestEveryRuleBothWays(t *testing.T) {
 						}
 						bad := c
 						bad.Args[k.Index] ^= bit
-						got, want := asked(model, bad, answer(t, bad, raw)), model.Decide(bad)
+						got, want := finalAnswer(model, bad, answer(t, bad, raw)), model.Decide(bad)
 						if got != want.Answer || want.Rule == i {
 							t.Errorf("%s: rule %d on %s with argument %d spoiled to %#x gives %s; want %s", p.Name, i, name, k.Index, bad.Args[k.Index], got, want.Answer)
 						}
@@ -89,8 +89,8 @@ func TestEveryRuleBothWays(t *testing.T) {
 	}
 }
 
-// corpus is what the tiers promise about named attacks, in the words of
-// strace. An empty tier list means all.
+// corpus lists what the tiers promise about named attacks, in strace notation. An empty
+// list of tiers means all.
 var corpus = []struct {
 	id, call string
 	args     [6]uint64
@@ -165,7 +165,7 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Arch = seccomp.AMD64
-		if p.Arch != seccomp.Arch("").Or() {
+		if p.Arch != seccomp.Arch("").OrNative() {
 			t.Skip("the corpus is written in amd64's calls")
 		}
 		model := seccomp.NewModel(p)
@@ -187,7 +187,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatalf("no number for %s", tt.call)
 			}
 			c := seccomp.Call{Nr: nr, Arch: p.Arch.Audit(), Args: tt.args}
-			if got := asked(model, c, answer(t, c, parts...)); got != tt.want {
+			if got := finalAnswer(model, c, answer(t, c, parts...)); got != tt.want {
 				t.Errorf("%s: %s: got %s; want %s", name, tt.id, got, tt.want)
 			}
 		}
@@ -197,7 +197,7 @@ func TestCorpus(t *testing.T) {
 				socket := seccomp.Call{Nr: 41, Arch: p.Arch.Audit(), Args: [6]uint64{family, kind}}
 				pair := seccomp.Call{Nr: 53, Arch: p.Arch.Audit(), Args: [6]uint64{family, kind}}
 				open := family == 1 && (name != "strict" && kind == 1 || name == "compile" && kind == 5) // no datagrams: NS-06
-				if got := asked(model, socket, answer(t, socket, parts...)); got != seccomp.Fail(seccomp.EAFNOSUPPORT) {
+				if got := finalAnswer(model, socket, answer(t, socket, parts...)); got != seccomp.Fail(seccomp.EAFNOSUPPORT) {
 					t.Errorf("%s: socket(%d, %d): %s", name, family, kind, got)
 				}
 				if got := answer(t, pair, parts...); (got == seccomp.Allow()) != open {
@@ -208,8 +208,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// Random profiles: libseccomp's filter equals the model, or the profile is
-// refused as too large for it.
+// With random profiles libseccomp's filter equals the model, or the profile is refused as
+// too large for it.
 func TestRandomProfiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	large := 0
@@ -253,18 +253,18 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// A spoiled filter must not pass Verify: the proof can fail.
-func TestVerifySeesASpoiledFilter(t *testing.T) {
+// A damaged filter must not pass Verify: this shows that Verify can fail.
+func TestVerifyDetectsACorruptFilter(t *testing.T) {
 	p := variants(t)[0]
-	t.Run(p.Name, func(t *testing.T) { spoil(t, p, 4096) })
+	t.Run(p.Name, func(t *testing.T) { corrupt(t, p, 4096) })
 	p.Default = seccomp.Fail(seccomp.ENOSYS) // so that it differs from the answer to foreign numbers
 	wide, last := seccomp.Split(p)
-	t.Run(wide.Name, func(t *testing.T) { spoil(t, wide, 4096) })
-	// Behind its start are questions that nobody comes to: all calls that do have a rule.
-	t.Run(last.Name, func(t *testing.T) { spoil(t, last, len(last.Setup)+12) })
+	t.Run(wide.Name, func(t *testing.T) { corrupt(t, wide, 4096) })
+	// After its start are checks that are never reached: all calls that get there have a rule.
+	t.Run(last.Name, func(t *testing.T) { corrupt(t, last, len(last.Setup)+12) })
 }
 
-func spoil(t *testing.T, p seccomp.Profile, most int) {
+func corrupt(t *testing.T, p seccomp.Profile, most int) {
 	raw, err := Compile(p)
 	if err != nil {
 		t.Fatal(err)
@@ -295,13 +295,13 @@ func spoil(t *testing.T, p seccomp.Profile, most int) {
 	}
 }
 
-// SEC-32. Flatten stops before libseccomp is asked for too much; the kernel's
-// own bound is checked on what comes out.
+// SEC-32. Flatten refuses a profile before libseccomp gets too much work; the kernel's
+// own limit is checked on the result.
 func TestOversizeFilterIsRefused(t *testing.T) {
-	if err := fits(make([]byte, 8*4096)); err != nil {
+	if err := checkSize(make([]byte, 8*4096)); err != nil {
 		t.Errorf("4096 instructions: %v", err)
 	}
-	if err := fits(make([]byte, 8*4097)); !errors.Is(err, ErrTooLarge) {
+	if err := checkSize(make([]byte, 8*4097)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("4097 instructions: %v; want ErrTooLarge", err)
 	}
 	p := seccomp.Profile{Name: "huge", Default: seccomp.Fail(seccomp.EPERM)}
@@ -318,8 +318,8 @@ func TestOversizeFilterIsRefused(t *testing.T) {
 }
 
 // The arm64 tiers compile on any machine that libseccomp runs on. Calls newer
-// than this libseccomp have no number it could translate; they are left out
-// here, and are there on arm64 itself, where numbers are used as they are.
+// than this libseccomp have no number that it could translate; they are left out
+// here, but not on arm64 itself, where plain numbers are used.
 func TestARM64Compiles(t *testing.T) {
 	for _, p := range variants(t) {
 		wide, last := seccomp.Split(p)
@@ -350,8 +350,9 @@ func withoutUnknown(p seccomp.Profile) seccomp.Profile {
 	return seccomp.Extend(p, unknown, nil)
 }
 
-// SEC-11. A call that this libseccomp has no name for is compiled by its number on
-// the native machine, and is an error elsewhere; never a filter without its rule.
+// SEC-11. A call for which this libseccomp has no name is compiled by its number on the
+// native architecture, and is an error for another; the result is never a filter without
+// its rule.
 func TestNamesThatTheLibraryLacks(t *testing.T) {
 	p, err := seccomp.Tier("default")
 	if err != nil {
@@ -371,7 +372,7 @@ func TestNamesThatTheLibraryLacks(t *testing.T) {
 				continue
 			}
 			lacks++
-			one := seccomp.Profile{Name: "one", Arch: seccomp.Arch("").Or(), Default: seccomp.Fail(seccomp.EPERM)}
+			one := seccomp.Profile{Name: "one", Arch: seccomp.Arch("").OrNative(), Default: seccomp.Fail(seccomp.EPERM)}
 			one.Rules = []seccomp.Rule{{Names: []string{name}, Answer: seccomp.Allow(), Why: "to be found"}}
 			raw, err := Compile(one)
 			if err != nil {
@@ -381,7 +382,7 @@ func TestNamesThatTheLibraryLacks(t *testing.T) {
 				t.Errorf("%s is allowed and gets %s", name, got)
 			}
 			one.Arch = seccomp.ARM64
-			if one.Arch == seccomp.Arch("").Or() {
+			if one.Arch == seccomp.Arch("").OrNative() {
 				one.Arch = seccomp.AMD64
 			}
 			if _, there := seccomp.Number(name, one.Arch); there {
@@ -398,8 +399,8 @@ func TestNamesThatTheLibraryLacks(t *testing.T) {
 	}
 }
 
-// About the costliest profile that Flatten lets through must not occupy the
-// agent.
+// A profile that is nearly the most expensive one accepted by Flatten must not occupy the
+// agent for long.
 func TestCostOfTheWorstProfileIsBounded(t *testing.T) {
 	p := seccomp.Profile{Name: "worst", Default: seccomp.Fail(seccomp.EPERM)}
 	for _, name := range strings.Fields("ioctl fcntl prctl") {
@@ -425,8 +426,8 @@ func TestCostOfTheWorstProfileIsBounded(t *testing.T) {
 }
 
 // The exported OCI profile, added to libseccomp entry by entry as runc does,
-// answers as the profile: kill has become the kernel's kill, and the answer to
-// foreign architectures is libseccomp's own.
+// gives the same answers as the profile, except that kill has become the kernel's kill, and
+// the answer to foreign architectures is libseccomp's own.
 func TestOCIExportMeansTheSame(t *testing.T) {
 	for _, p := range undivided(t) {
 		o, err := seccomp.ExportOCI(p)
@@ -446,7 +447,7 @@ func TestOCIExportMeansTheSame(t *testing.T) {
 			switch want.Action {
 			case seccomp.ActKill:
 				want.Action = seccomp.ActKillProcess
-			case seccomp.ActCount: // nobody counts there
+			case seccomp.ActCount: // runc counts nothing
 				want.Answer = seccomp.Allow()
 			}
 			if got := answer(t, c, raw); got != want.Answer {

@@ -15,15 +15,16 @@ const (
 	offMarkHigh = offMarkLow + 4
 )
 
-// knowSetup makes a filter answer the calls of Profile.Setup otherwise where cellinit's
-// own code makes them (SetupMark). It is asked first, and once for all of them: as a rule of
-// libseccomp it would be in each. A wide part allows them there. A last part has its rules
-// there and allows everything elsewhere.
+// answerSetup makes a filter answer the calls of Profile.Setup differently if cellinit's
+// own code makes them (SetupMark). One check at the start serves all of these calls; as a
+// libseccomp rule it would be repeated for each. For marked calls a wide part allows the
+// call, and a last part applies its rules. For other calls a wide part applies its rules,
+// and a last part allows everything.
 //
-// Only the calls named come to the question what their sixth argument is: of the others the kernel
+// Only the named calls reach the check of the sixth argument. For the others the kernel
 // sees that the filter always allows them, and does not run it (kernel/seccomp.c,
 // seccomp_cache_prepare).
-func knowSetup(raw []byte, p seccomp.Profile) ([]byte, error) {
+func answerSetup(raw []byte, p seccomp.Profile) ([]byte, error) {
 	prog := make([]unix.SockFilter, len(raw)/8)
 	if _, err := binary.Decode(raw, binary.LittleEndian, prog); err != nil {
 		return nil, fmt.Errorf("read filter: %w", err)
@@ -39,20 +40,20 @@ func knowSetup(raw []byte, p seccomp.Profile) ([]byte, error) {
 	if p.Default == seccomp.Allow() {
 		there, elsewhere = rules, allow
 	}
-	// The end of the start is laid out as: elsewhere, there, and the rules follow.
+	// The start ends with the two instructions elsewhere and there; the rules follow.
 	end := []unix.SockFilter{
 		load(offMarkHigh), jump(unix.BPF_JEQ, seccomp.SetupMark>>32, 0, 2),
 		load(offMarkLow), jump(unix.BPF_JEQ, seccomp.SetupMark&0xffffffff, 1, 0),
 		elsewhere, there,
 	}
-	const toElsewhere = 4 // from the first of them
+	const toElsewhere = 4 // index of elsewhere in end
 	start := []unix.SockFilter{load(offArch), jump(unix.BPF_JEQ, p.Arch.Audit(), 1, 0), skip(uint32(len(calls) + 2 + toElsewhere)), load(offNr)}
 	for i, nr := range calls {
 		start = append(start, jump(unix.BPF_JEQ, nr, uint8(len(calls)-i), 0))
 	}
 	start = append(start, skip(toElsewhere))
 	start = append(start, end...)
-	if at := len(start) - 2; start[at] == rules { // elsewhere: over there
+	if at := len(start) - 2; start[at] == rules { // elsewhere goes to the rules: skip the instruction "there"
 		start[at] = skip(1)
 	}
 	return binary.Append(nil, binary.LittleEndian, append(start, prog...))

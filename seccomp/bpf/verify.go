@@ -6,7 +6,7 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// A Mismatch is a call that a filter answers otherwise than its profile.
+// A Mismatch is a call for which a filter and its profile give different answers.
 type Mismatch struct {
 	Call seccomp.Call
 	Got  seccomp.Answer
@@ -19,7 +19,7 @@ func (m *Mismatch) Error() string {
 }
 
 // Verify runs a compiled filter in the simulator on every boundary call of p
-// and returns a *Mismatch for the first it answers otherwise than p's model.
+// and returns a *Mismatch for the first call on which it differs from p's model.
 func Verify(raw []byte, p seccomp.Profile) error {
 	model := seccomp.NewModel(p)
 	for c := range seccomp.BoundaryCalls(p) {

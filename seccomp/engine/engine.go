@@ -1,10 +1,10 @@
 // Package engine reads the seccomp profiles of container engines: the seccomp.json of
-// Docker (Moby) and of containers-common (Podman, CRI-O, Buildah). The form is the
-// linux.seccomp object of OCI with choices in it, by capability, machine and kernel,
-// which the engine makes for each container. Here they are made as for a program of
-// brig's: no capability, this machine, one kernel.
+// Docker (Moby) and of containers-common (Podman, CRI-O, Buildah). The format is the
+// linux.seccomp object of OCI, with entries that depend on capability, machine and
+// kernel; the engine selects them for each container. This package selects them for a
+// program of brig's: no capability, this machine, one kernel.
 //
-// It parses strangers' text in a foreign dialect, so the agent, which holds root, does
+// It parses untrusted text in a foreign dialect, so the agent, which runs as root, does
 // not import it (internal/archtest); the command line does.
 package engine
 
@@ -22,8 +22,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp/load"
 )
 
-// profile is the file. Fields that brig has no use for are read, so that a misspelt one is
-// told from them.
+// profile is the file. It includes fields that brig does not use, so that they are
+// distinguished from misspelt ones.
 type profile struct {
 	DefaultAction   string      `json:"defaultAction"`
 	DefaultErrno    string      `json:"defaultErrno"` // containers-common: by name
@@ -54,17 +54,17 @@ type syscall struct {
 	Excludes choice           `json:"excludes"`
 }
 
-// A choice says when an entry is for a container.
+// A choice says to which containers an entry applies.
 type choice struct {
 	Caps      []string `json:"caps"`
 	Arches    []string `json:"arches"`    // as Go has them: amd64
 	MinKernel string   `json:"minKernel"` // such as 4.8
 }
 
-// Read reads a profile as it is for a program without capabilities on this machine, under
-// a kernel such as 6.1.0-13-amd64. An OCI object without choices is one too. unknown are
-// the calls that brig has no number for, whose rules are left out: older libraries' calls
-// of other machines, or newer ones than brig's tables.
+// Read reads a profile as it applies to a program without capabilities on this machine,
+// under a kernel such as 6.1.0-13-amd64. It also accepts an OCI object without choices.
+// unknown lists the calls for which brig has no number: calls of other machines or calls
+// newer than brig's tables. Rules for them are left out.
 //
 // The profile need not pass seccomp.Validate: see load.Convert.
 func Read(name string, data []byte, kernel string) (p seccomp.Profile, unknown []string, err error) {
@@ -91,13 +91,13 @@ func Read(name string, data []byte, kernel string) (p seccomp.Profile, unknown [
 	return p, unknown, nil
 }
 
-// choose makes the file's choices.
+// choose selects the entries that apply under kernel.
 func (f profile) choose(kernel string) (o seccomp.OCI, entries, unknown []string, err error) {
 	switch {
 	case f.ListenerPath != "" || f.ListenerMetadata != "":
-		return o, nil, nil, errors.New("listenerPath: the kernel keeps one listener, and it is the agent's")
+		return o, nil, nil, errors.New("listenerPath: the kernel allows one listener, which the agent needs")
 	case len(f.Flags) > 0:
-		return o, nil, nil, fmt.Errorf("flags: %q is not ours to set; remove flags", f.Flags)
+		return o, nil, nil, fmt.Errorf("flags: %q cannot be set by a profile; remove flags", f.Flags)
 	case len(f.Architectures) > 0 && len(f.ArchMap) > 0:
 		return o, nil, nil, errors.New("architectures and archMap exclude each other")
 	}
@@ -124,7 +124,7 @@ func (f profile) choose(kernel string) (o seccomp.OCI, entries, unknown []string
 			s.Names = append(s.Names, s.Name)
 		}
 		for _, n := range s.Names {
-			if _, known := seccomp.Number(n, seccomp.Arch("").Or()); known {
+			if _, known := seccomp.Number(n, seccomp.Arch("").OrNative()); known {
 				c.Names = append(c.Names, n)
 			} else if !slices.Contains(unknown, n) {
 				unknown = append(unknown, n)
@@ -150,7 +150,7 @@ func (s syscall) why(i int) string {
 // applies reports whether an entry is for a program without capabilities on this
 // machine, under kernel.
 func (s syscall) applies(kernel string) (bool, error) {
-	machine := string(seccomp.Arch("").Or())
+	machine := string(seccomp.Arch("").OrNative())
 	newer := func(than string) (bool, error) {
 		if than == "" {
 			return true, nil
@@ -171,7 +171,7 @@ func (s syscall) applies(kernel string) (bool, error) {
 		return false, err
 	}
 	switch {
-	case len(s.Includes.Caps) > 0, // it has none; what excludes those that have one is for it
+	case len(s.Includes.Caps) > 0, // the program has no capability, so excludes by capability never apply to it
 		len(s.Includes.Arches) > 0 && !slices.Contains(s.Includes.Arches, machine),
 		slices.Contains(s.Excludes.Arches, machine),
 		!in,
@@ -181,7 +181,7 @@ func (s syscall) applies(kernel string) (bool, error) {
 	return true, nil
 }
 
-// version reads the two numbers that begin a kernel's release.
+// version parses the first two numbers of a kernel release.
 func version(release string) ([]int, error) {
 	major, rest, _ := strings.Cut(release, ".")
 	minor := rest
@@ -196,7 +196,7 @@ func version(release string) ([]int, error) {
 	return []int{a, b}, nil
 }
 
-// errnoOf joins the two ways of writing an error number; they have to agree.
+// errnoOf merges the two ways of writing an error number; they must agree.
 func errnoOf(name string, number *uint) (*uint, error) {
 	if name == "" {
 		return number, nil

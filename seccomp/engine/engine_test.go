@@ -27,9 +27,9 @@ func fixture(t *testing.T) string {
 	return string(text)
 }
 
-// The choices of an engine's profile are made as for a program without capabilities.
+// The entries of an engine's profile are selected for a program without capabilities.
 func TestChoices(t *testing.T) {
-	if seccomp.Arch("").Or() != seccomp.AMD64 {
+	if seccomp.Arch("").OrNative() != seccomp.AMD64 {
 		t.Skip("the fixture's expectations are of amd64")
 	}
 	for _, tt := range []struct {
@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A comment cannot bring escapes to a terminal, as the reason of a rule.
+// A comment, which becomes the reason of a rule, cannot send escapes to a terminal.
 func TestCommentsAreReasonsThatCanBePrinted(t *testing.T) {
 	p, _ := read(t, `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["execve","exit_group"],"action":"SCMP_ACT_ALLOW","comment":"start\u001b[31m\nand end`+strings.Repeat("é", 400)+`"}]}`, "6.1")
 	if err := seccomp.Validate(p); err != nil {

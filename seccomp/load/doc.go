@@ -1,5 +1,5 @@
-// Package load reads profiles that people write: our YAML, and the linux.seccomp
-// object of an OCI bundle. It parses strangers' text, so the agent, which holds
-// root, does not import it: the command line parses, and sends the agent the
-// JSON form, which seccomp.Decode checks again.
+// Package load reads profile files: our YAML format, and the linux.seccomp object of
+// an OCI bundle. Profiles of callers are parsed by the command line, which sends the agent the JSON
+// form; seccomp.Decode checks that again. brigd, which runs as root, uses this package only for the
+// operator's own files in its profile directory.
 package load

@@ -74,7 +74,7 @@ func TestYAMLRefusals(t *testing.T) {
 		{"an unknown tier", "extends: lax\n", `"lax"`},
 		{"two documents", rule + "---\n" + rule, "second document"},
 		{"an empty file", "", "empty"},
-		{"rules beside extends", "extends: strict\nrules: [{names: [fork], action: allow, why: x}]\n", "exclude each other"},
+		{"rules next to extends", "extends: strict\nrules: [{names: [fork], action: allow, why: x}]\n", "exclude each other"},
 		{"append without extends", "append: [{names: [fork], action: allow, why: x}]\n", "need extends"},
 		{"no default", "rules: [{names: [fork], action: allow, why: x}]\n", "default is missing"},
 		{"removing what is not there", "extends: strict\nremove: [frok]\n", `"frok"`},
@@ -93,7 +93,7 @@ func TestYAMLRefusals(t *testing.T) {
 	}
 }
 
-// What we export for other runtimes we can read again, and it means the same.
+// A profile exported for other runtimes can be read again, and means the same.
 func TestOCIRoundTrip(t *testing.T) {
 	o := seccomp.OCI{DefaultAction: "SCMP_ACT_ERRNO", Architectures: []string{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_AARCH64"}, Syscalls: []seccomp.OCISyscall{
 		{Names: []string{"execve", "exit_group"}, Action: "SCMP_ACT_ALLOW"},
@@ -129,7 +129,7 @@ func TestOCIRefusals(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"a range comparison", "SCMP_CMP_EQ", "SCMP_CMP_GT", "SCMP_CMP_GT"},
-		{"a not-equal beside another comparison", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_NE"},`, "SCMP_CMP_NE beside other"},
+		{"a not-equal next to another comparison", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_NE"},`, "SCMP_CMP_NE together with other"},
 		{"an unknown field, with its line", `"op":`, `"opp":`, "line 3"},
 		{"an engine's own format", `"syscalls"`, `"archMap":[],"syscalls"`, "archMap"},
 		{"a listener", `"syscalls"`, `"listenerPath":"/run/x","syscalls"`, "listenerPath"},
@@ -154,7 +154,7 @@ func TestOCIRefusals(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, what is read is valid.
+// A file is refused or gives a valid profile, whatever it contains.
 func FuzzYAMLIsValidOrRefused(f *testing.F) {
 	f.Add([]byte("extends: strict\nappend:\n- names: [fork]\n  action: allow\n  why: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -168,8 +168,8 @@ func FuzzYAMLIsValidOrRefused(f *testing.F) {
 	})
 }
 
-// sameAnswers holds two profiles against each other for every call: with each argument as
-// each of the conditions of both has it, one beside that, with more bits and with none.
+// sameAnswers compares two profiles for every call: with each argument set to the value of
+// each condition of both, to that value plus one, and with more or other bits.
 func sameAnswers(t *testing.T, what string, a, b seccomp.Profile) {
 	t.Helper()
 	values := map[string][6][]uint64{}
@@ -201,7 +201,7 @@ func sameAnswers(t *testing.T, what string, a, b seccomp.Profile) {
 		}
 		for _, c := range calls {
 			x, y := ma.Decide(c).Answer, mb.Decide(c).Answer
-			if x == seccomp.Count() { // nobody counts in another runtime
+			if x == seccomp.Count() { // other runtimes count nothing
 				x = seccomp.Allow()
 			}
 			if x != y {
@@ -212,7 +212,7 @@ func sameAnswers(t *testing.T, what string, a, b seccomp.Profile) {
 	}
 }
 
-// What is exported of every tier can be read back, and means the same for every call.
+// The export of every tier can be read back, and means the same for every call.
 func TestTiersAreReadBack(t *testing.T) {
 	for _, name := range seccomp.Tiers() {
 		tier, err := seccomp.Tier(name)
@@ -282,15 +282,15 @@ func TestNotEqual(t *testing.T) {
 	}
 }
 
-// Of a call that has an entry without conditions and others with, libseccomp 2.5.4 carries
-// out the one without, in either order. runc does not pass it on where it equals the default.
+// If a call has an entry without conditions and others with conditions, libseccomp 2.5.4
+// applies the one without, in either order. runc does not pass it on if it equals the default.
 func TestOCIEntryWithoutConditionsWins(t *testing.T) {
 	some := seccomp.OCISyscall{Names: []string{"clone", "fork"}, Action: "SCMP_ACT_ALLOW", Args: []seccomp.OCIArg{{Index: 0, Value: 17, Op: "SCMP_CMP_EQ"}}}
 	enosys, eperm := uint(38), uint(1)
 	for _, tt := range []struct {
 		name       string
 		all        seccomp.OCISyscall
-		want, rest seccomp.Answer // where the condition holds, and elsewhere
+		want, rest seccomp.Answer // for arguments that satisfy the condition, and for others
 	}{
 		{"kill", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_KILL_PROCESS"}, seccomp.Kill(), seccomp.Kill()},
 		{"an error", seccomp.OCISyscall{Names: []string{"clone"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &enosys}, seccomp.Fail(seccomp.ENOSYS), seccomp.Fail(seccomp.ENOSYS)},

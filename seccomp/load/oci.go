@@ -11,7 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// object is linux.seccomp as OCI runtime-spec 1.3 has it. Profiles of container
+// object is linux.seccomp as defined by OCI runtime-spec 1.3. Profiles of container
 // engines (archMap, includes, excludes) are a different format.
 type object struct {
 	seccomp.OCI
@@ -22,8 +22,8 @@ type object struct {
 
 // OCI reads a linux.seccomp object. Its kill and trap actions become our kill.
 // Range comparisons, traces and listeners are refused: see package seccomp. A not-equal
-// is read as libseccomp carries it out behind the equals of a call: it is for all other
-// values. An entry without conditions overrules those with conditions, as there.
+// means what libseccomp makes of it after the equals of a call: all other values. An
+// entry without conditions overrules entries with conditions, as in libseccomp.
 // The profile returned passes seccomp.Validate.
 func OCI(name string, data []byte) (seccomp.Profile, error) {
 	p, err := fromOCI(name, data)
@@ -48,10 +48,10 @@ func fromOCI(name string, data []byte) (seccomp.Profile, error) {
 		return seccomp.Profile{}, errors.New("something follows the JSON object")
 	}
 	if o.ListenerPath != "" || o.ListenerMetadata != "" {
-		return seccomp.Profile{}, errors.New("listenerPath: the kernel keeps one listener, and it is the agent's")
+		return seccomp.Profile{}, errors.New("listenerPath: the kernel allows one listener, which the agent needs")
 	}
 	if len(o.Flags) > 0 {
-		return seccomp.Profile{}, fmt.Errorf("flags: %q is not ours to set; remove flags", o.Flags)
+		return seccomp.Profile{}, fmt.Errorf("flags: %q cannot be set by a profile; remove flags", o.Flags)
 	}
 	p, err := Convert(name, o.OCI, nil)
 	if err != nil {
@@ -60,10 +60,10 @@ func fromOCI(name string, data []byte) (seccomp.Profile, error) {
 	return p, seccomp.Validate(p)
 }
 
-// Convert makes a profile of an OCI object. entries names the entries of o.Syscalls in
-// reasons; nil is their numbers. The profile need not pass seccomp.Validate: one that
-// compares by not-equal on several arguments can be held against another, and is too
-// complex to run under.
+// Convert makes a profile from an OCI object. entries are the names of the entries of
+// o.Syscalls in reasons; nil means their numbers. The profile need not pass
+// seccomp.Validate: one with not-equals on several arguments can be compared with
+// another profile, but is too complex to run a program under.
 func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, error) {
 	p := seccomp.Profile{Name: name}
 	if err := native(p.Arch, o.Architectures); err != nil {
@@ -73,7 +73,7 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 	if p.Default, err = fromAction(o.DefaultAction, o.DefaultErrnoRet); err != nil {
 		return seccomp.Profile{}, fmt.Errorf("defaultAction: %w", err)
 	}
-	unequal := map[string]*unequals{} // of each call
+	notEqual := map[string]*notEquals{} // of each call
 	var order []string
 	for i, s := range o.Syscalls {
 		entry := fmt.Sprintf("entry %d of the OCI profile", i)
@@ -90,26 +90,26 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 			continue
 		}
 		for _, call := range s.Names {
-			if unequal[call] == nil {
-				unequal[call] = &unequals{answer: r.Answer, why: entry}
+			if notEqual[call] == nil {
+				notEqual[call] = &notEquals{answer: r.Answer, why: entry}
 				order = append(order, call)
 			}
-			if err := unequal[call].add(r.Answer, not); err != nil {
+			if err := notEqual[call].add(r.Answer, not); err != nil {
 				return seccomp.Profile{}, fmt.Errorf("syscalls[%d]: %s: %w", i, call, err)
 			}
 		}
 	}
 	p.Rules = withoutOverruled(p)
 	for _, call := range order {
-		p.Rules = append(p.Rules, unequal[call].rules(call, p)...)
+		p.Rules = append(p.Rules, notEqual[call].rules(call, p)...)
 	}
 	return p, nil
 }
 
-// withoutOverruled are the rules of p, read from a file of OCI, that have an effect in other
-// runtimes: libseccomp lets the entry of a call without conditions win, wherever it
-// stands, and runc leaves it out where it equals the default. An entry with conditions
-// that is stricter stays all the same.
+// withoutOverruled returns the rules of p, read from an OCI file, that have an effect in
+// other runtimes: in libseccomp a call's entry without conditions wins, wherever it is in
+// the file, and runc leaves it out if it equals the default. A stricter entry with
+// conditions stays nevertheless.
 func withoutOverruled(p seccomp.Profile) []seccomp.Rule {
 	whole := map[string]seccomp.Answer{}
 	for _, r := range p.Rules {
@@ -135,11 +135,11 @@ func withoutOverruled(p seccomp.Profile) []seccomp.Rule {
 	return out
 }
 
-// native refuses a list of architectures that leaves ours out. Others in it are
-// not carried over: we never allow a compatibility ABI.
+// native refuses a list of architectures without ours. Others in the list are
+// ignored: we never allow a compatibility ABI.
 func native(arch seccomp.Arch, list []string) error {
 	want := "SCMP_ARCH_X86_64"
-	if arch.Or() == seccomp.ARM64 {
+	if arch.OrNative() == seccomp.ARM64 {
 		want = "SCMP_ARCH_AARCH64"
 	}
 	if len(list) > 0 && !slices.Contains(list, want) && !slices.Contains(list, "SCMP_ARCH_NATIVE") {
@@ -148,8 +148,8 @@ func native(arch seccomp.Arch, list []string) error {
 	return nil
 }
 
-// fromSyscall makes a rule of an entry, or gives the conditions that are not-equals, of
-// which an entry then has no others.
+// fromSyscall makes a rule from an entry. If the entry has not-equal conditions, it
+// returns those in not; such an entry must have no other conditions.
 func fromSyscall(s seccomp.OCISyscall) (r seccomp.Rule, not []seccomp.ArgCond, err error) {
 	a, err := fromAction(s.Action, s.ErrnoRet)
 	if err != nil {
@@ -176,7 +176,7 @@ func fromSyscall(s seccomp.OCISyscall) (r seccomp.Rule, not []seccomp.ArgCond, e
 		}
 	}
 	if len(not) > 0 && len(r.Args) > 0 {
-		return r, nil, errors.New("SCMP_CMP_NE beside other comparisons in one entry is refused; list the values with SCMP_CMP_EQ")
+		return r, nil, errors.New("SCMP_CMP_NE together with other comparisons in one entry is refused; list the values with SCMP_CMP_EQ")
 	}
 	return r, not, nil
 }

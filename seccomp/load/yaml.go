@@ -13,10 +13,10 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// MaxSize is the largest profile file we read, in bytes.
+// MaxSize is the size of the largest accepted profile file, in bytes.
 const MaxSize = 1 << 20
 
-// file is our YAML form.
+// file is our YAML format.
 type file struct {
 	Name    string   `yaml:"name"`
 	Arch    string   `yaml:"arch"`
@@ -46,16 +46,16 @@ type answer struct {
 	Errno  string `yaml:"errno"`
 }
 
-// YAML reads one profile in our form. name is the file's, for messages, and the
-// profile's where the file gives none. The profile returned passes
-// seccomp.Validate; CheckedYAML gives its warnings too. Errors name the line.
+// YAML reads one profile in our format. name is the file's name, for messages, and the
+// profile's name if the file has none. The profile returned passes seccomp.Validate;
+// CheckedYAML also returns its warnings. Errors name the line.
 func YAML(name string, data []byte) (seccomp.Profile, error) {
 	p, _, err := CheckedYAML(name, data)
 	return p, err
 }
 
-// CheckedYAML is YAML, and says of each rule of the file that works and is probably
-// not what was meant, with its line.
+// CheckedYAML is YAML with warnings: for each rule of the file that works but is probably
+// not what the author meant, with its line.
 func CheckedYAML(name string, data []byte) (p seccomp.Profile, warnings []string, err error) {
 	p, warnings, err = fromYAML(name, data)
 	if err != nil {
@@ -72,7 +72,7 @@ func fromYAML(name string, data []byte) (p seccomp.Profile, warnings []string, e
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(&f); err != nil {
-		return p, nil, plainly(err, data)
+		return p, nil, plainError(err, data)
 	}
 	if err := dec.Decode(new(file)); !errors.Is(err, io.EOF) {
 		return p, nil, errors.New("a second document follows; write one profile per file")
@@ -98,11 +98,11 @@ func fromYAML(name string, data []byte) (p seccomp.Profile, warnings []string, e
 		}
 	}
 	p = seccomp.Extend(base, f.Remove, more)
-	warnings, err = judge(p, seccomp.LintExtension(base, f.Remove, more), len(p.Rules)-len(more), lines)
+	warnings, err = splitFindings(p, seccomp.LintExtension(base, f.Remove, more), len(p.Rules)-len(more), lines)
 	return p, warnings, err
 }
 
-// base is what the file's rules are added to.
+// base returns the profile to which the file's rules are added.
 func (f file) base(name string) (seccomp.Profile, error) {
 	base := seccomp.Profile{Default: seccomp.Fail(seccomp.EPERM)}
 	switch {
@@ -161,9 +161,9 @@ func toAnswer(action, errno string) (seccomp.Answer, error) {
 	return a, nil
 }
 
-// judge parts findings into warnings and the errors of seccomp.Validate, with lines:
+// splitFindings splits findings into warnings and the errors of seccomp.Validate, with lines:
 // the rules of p from first on are those of the file.
-func judge(p seccomp.Profile, findings []seccomp.Finding, first int, lines []int) (warnings []string, err error) {
+func splitFindings(p seccomp.Profile, findings []seccomp.Finding, first int, lines []int) (warnings []string, err error) {
 	ours := tierReasons()
 	var errs []error
 	for _, f := range findings {
@@ -181,9 +181,9 @@ func judge(p seccomp.Profile, findings []seccomp.Finding, first int, lines []int
 	return warnings, errors.Join(errs...)
 }
 
-// tierReasons are the reasons of the rules of built-in tiers. Those refuse by name, with a
-// reason to show, what the default refuses too: nothing to warn of, also not in a file
-// that a tier was exported to.
+// tierReasons returns the reasons of the rules of built-in tiers. Some of those rules
+// refuse, by name and with a reason to show, calls that the default refuses too. That is
+// no cause for a warning, not even in a file to which a tier was exported.
 func tierReasons() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range seccomp.Tiers() {
@@ -204,7 +204,7 @@ func at(lines []int, i int) string {
 }
 
 // ruleLines returns the line of each rule under rules and append, in order. The
-// text has been decoded once; what cannot be found again has no line.
+// text has been decoded before; a rule that is not found here has no line.
 func ruleLines(data []byte) []int {
 	var doc yaml.Node
 	if yaml.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
@@ -222,13 +222,13 @@ func ruleLines(data []byte) []int {
 	return out
 }
 
-// plainly takes our Go types out of the library's messages.
-func plainly(err error, data []byte) error {
+// plainError removes our Go types from the library's messages.
+func plainError(err error, data []byte) error {
 	if errors.Is(err, io.EOF) {
 		return errors.New("the file is empty")
 	}
-	if line := tabbed(data); line > 0 && strings.Contains(err.Error(), "cannot start any token") {
-		return fmt.Errorf("line %d is indented with a tab: YAML takes spaces alone", line)
+	if line := tabIndentedLine(data); line > 0 && strings.Contains(err.Error(), "cannot start any token") {
+		return fmt.Errorf("line %d is indented with a tab: YAML allows only spaces", line)
 	}
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
@@ -236,8 +236,9 @@ func plainly(err error, data []byte) error {
 	return errors.New(text)
 }
 
-// tabbed gives the first line with a tab before its text, from 1; 0 if there is none.
-func tabbed(data []byte) int {
+// tabIndentedLine returns the number of the first line indented with a tab, from 1; 0 if there
+// is none.
+func tabIndentedLine(data []byte) int {
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++

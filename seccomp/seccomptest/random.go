@@ -1,4 +1,4 @@
-// Package seccomptest makes profiles for tests of what works on any profile.
+// Package seccomptest makes random profiles for tests of code that accepts any profile.
 package seccomptest
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // Random returns a small profile of random rules, for tests that compare
 // compilers with the model. It need not pass Lint: overlapping rules are the
-// interesting ones.
+// interesting cases.
 func Random(rng *rand.Rand) seccomp.Profile {
 	names := strings.Fields("ioctl fcntl prctl mmap socket clone kill prlimit64 sendmsg madvise")
 	answers := []seccomp.Answer{

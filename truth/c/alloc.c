@@ -1,5 +1,5 @@
 // Uses a known amount of memory in a known way: alloc WAY MIB. It prints its
-// ru_maxrss in bytes, which is what other judges report.
+// ru_maxrss in bytes, which is the value that other judges report.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,19 +33,19 @@ int main(int argc, char **argv)
 		if (fd < 0)
 			return 3;
 		fill(fd, n);
-	} else if (!strcmp(way, "mapped")) { // a file of one's own, written through a mapping
+	} else if (!strcmp(way, "mapped")) { // a private file, written through a mapping
 		int fd = open("/box/big", O_CREAT | O_RDWR, 0600);
 		if (fd < 0 || ftruncate(fd, n + 4096))
 			return 3;
 		p = mmap(0, n + 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	} else if (!strcmp(way, "shared")) { // one memory, touched by parent and child
+	} else if (!strcmp(way, "shared")) { // shared memory, touched by parent and child
 		p = mmap(0, n + 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (p != MAP_FAILED && fork() == 0) {
 			memset(p, 1, n);
 			_exit(0);
 		}
 		wait(0);
-	} else if (!strcmp(way, "children")) { // four at a time, a quarter each
+	} else if (!strcmp(way, "children")) { // four concurrent ones, a quarter each
 		for (int i = 0; i < 4; i++)
 			if (fork() == 0) {
 				memset(malloc(n / 4 + 1), 1, n / 4);

@@ -1,6 +1,6 @@
-// What a program costs without a sandbox: bare GROUP COUNT PROGRAM [ARGS]. GROUP is
-// a memory group that each one joins by itself just before exec, or "-" for none.
-// Prints the processor time in nanoseconds and the peak of the group in bytes.
+// The cost of a program without a sandbox: bare GROUP COUNT PROGRAM [ARGS]. GROUP is a
+// memory group that each process joins itself just before exec, or "-" for none.
+// Prints the processor time in nanoseconds and the memory peak of the group in bytes.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 			join = open(in(group, "cgroup.procs"), O_WRONLY);
 		peak = open(in(group, "memory.max_usage_in_bytes"), O_RDWR);
 		if (peak < 0)
-			peak = open(in(group, "memory.peak"), O_RDONLY); // not reset: one program a group
+			peak = open(in(group, "memory.peak"), O_RDONLY); // not reset: one program per group
 		if (join < 0 || peak < 0) {
 			perror(path);
 			return 1;

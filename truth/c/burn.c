@@ -1,5 +1,5 @@
-// Burns processor time of a known amount, in a known way, and says how much it
-// was: burn WAY MS. The clocks are the kernel's own, read from inside.
+// Burns a known amount of processor time in a known way, and prints how much it
+// was: burn WAY MS. It reads the kernel's own clocks, from inside.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -35,8 +35,8 @@ static long long of_children(void)
 	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000LL + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000LL;
 }
 
-// family burns ms in each of n children, which have children of their own below
-// depth.
+// family burns ms in each of n children, or, if depth is above 1, makes n children that
+// do the same with depth - 1.
 static void family(int n, int depth, long ms)
 {
 	for (int i = 0; i < n; i++)
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 		family(4, 1, ms / 4);
 	} else if (!strcmp(way, "grandchildren")) {
 		family(2, 2, ms / 4);
-	} else if (!strcmp(way, "work")) { // as much work each time, however long it takes
+	} else if (!strcmp(way, "work")) { // the same amount of work each time, however long it takes
 		for (long i = 0; i < ms * 400000; i++)
 			sink += i;
 	} else {

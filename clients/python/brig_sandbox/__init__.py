@@ -1,4 +1,4 @@
-"""Runs code nobody trusts, through a brig service (``brig serve``).
+"""Runs untrusted code through a brig service (``brig serve``).
 
     from brig_sandbox import CodeSandbox, ResourceLimits
 
@@ -6,8 +6,9 @@
     result = box.execute("print(2 + 2)")
     print(result.success, result.stdout)
 
-What the program did is an ExecutionResult, however it ended. What brig could not do
-is an exception: InfraError when it failed, RequestError when it refused the request.
+The outcome of a program is always an ExecutionResult, however it ended. If there
+is no result, the client raises InfraError if the service failed, RequestError if it
+refused the request.
 """
 
 from ._analysis import ErrorAnalysis

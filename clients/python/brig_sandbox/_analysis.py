@@ -1,4 +1,4 @@
-"""What kind of error a program met."""
+"""Classifies the error of a program."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _VERDICTS = {
 
 @dataclass(frozen=True)
 class ErrorAnalysis:
-    """What kind of error it was. Without one is_error is False and the rest is empty.
+    """The kind of an error. If there was no error, is_error is False and the other fields are empty.
 
-    error_type is the program's own name for it (NameError), or the verdict where the
+    error_type is the program's name for the error (NameError), or the verdict if the
     program had none (memory-limit). category is one of syntax, import, type, value,
-    runtime, memory, time, output, denied, signal, compile. Of a program that only gave
-    a wrong output to a test, error_type is wrong-answer and category empty.
+    runtime, memory, time, output, denied, signal, compile. For a program that only
+    gave a wrong output to a test, error_type is wrong-answer and category is empty.
     """
 
     is_error: bool
@@ -53,7 +53,7 @@ class ErrorAnalysis:
 
 
 def analyze(result: Union[ExecutionResult, str]) -> ErrorAnalysis:
-    """Of a result, by the service's own diagnosis where it has one; or of a stderr."""
+    """Analyzes a result, by the service's diagnosis if it has one, or a text from stderr."""
     if isinstance(result, str):
         found = _from_text(result)
         return found or ErrorAnalysis(is_error=False)
@@ -81,7 +81,7 @@ def analyze(result: Union[ExecutionResult, str]) -> ErrorAnalysis:
 
 
 def _from_text(stderr: str) -> Optional[ErrorAnalysis]:
-    """Of what Python prints: the exception follows the last frame, unindented."""
+    """Analyzes Python's output: the exception follows the last frame, unindented."""
     frames = list(_FRAME.finditer(stderr))
     rest = stderr[frames[-1].end() :] if frames else last_line(stderr)
     pattern = _RAISED if frames else _NAMED

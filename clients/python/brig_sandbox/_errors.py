@@ -1,4 +1,4 @@
-"""What brig could not do. A program that fails is never an exception."""
+"""The errors of brig. A program that fails is never an exception."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Iterator, List, Optional
 
 
 class SandboxError(Exception):
-    """Brig gave no result.
+    """brig returned no result.
 
-    code is stable and for programs ("busy", "agent-unreachable", ...), the text is for
-    people. retry_safe says that the same request may be sent again: it left nothing.
+    code is stable and for programs ("busy", "agent-unreachable", ...); the text is for
+    people. retry_safe says that the same request can be sent again: it had no effect.
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class SandboxError(Exception):
         self.code = code
         self.status = status  # of HTTP; 0: no answer came
         self.retry_safe = retry_safe
-        self.retry_after = retry_after  # seconds the service asked to wait, if it did
-        self.run_id = run_id  # empty: no run was begun
-        self.session_id = session_id  # of a conflict: the session that is in the way
+        self.retry_after = retry_after  # seconds that the service asked to wait; None if it did not
+        self.run_id = run_id  # empty: no run was started
+        self.session_id = session_id  # for a conflict: the existing session
 
-        # Of execute_many: the item's position, and the errors of later items.
+        # Only for execute_many: the item's position, and the errors of later items.
         self.index: Optional[int] = None
         self.others: List[SandboxError] = []
 
@@ -46,13 +46,13 @@ class InfraError(SandboxError):
 
 
 class RequestError(SandboxError):
-    """The service refused the request, which is the caller's to mend."""
+    """The service refused the request. The caller has to fix it."""
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What is met in an answer of another form than the service's becomes an InfraError."""
+    """Turns errors from reading an answer in an unknown form into an InfraError."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as e:
-        raise InfraError(f"the service answers in a form that is not known ({type(e).__name__}): is it a brig service?", code="bad-answer") from e
+        raise InfraError(f"the answer has an unknown form ({type(e).__name__}): is this a brig service?", code="bad-answer") from e

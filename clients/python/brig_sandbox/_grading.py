@@ -1,4 +1,4 @@
-"""A program held against tests."""
+"""Tests of a program, and their results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._result import Content, ExecutionResult, encode
 
 @dataclass(frozen=True)
 class Case:
-    """One test: an input, and the output it should give.
+    """One test: an input and the expected output.
 
-    expected:        None: the output is not compared, and whatever ends well is accepted
-    id:              empty: its position, counted from 1
-    args:            of the program
-    timeout_seconds: of this test alone; None: as the run's limits say
-    memory_limit:    of this test alone, such as "64m"; None: as the run's limits say
+    expected:        None: the output is not compared, and a program that ends well is accepted
+    id:              empty: its position, from 1
+    args:            arguments of the program
+    timeout_seconds: for this test only; None: the run's limit
+    memory_limit:    for this test only, such as "64m"; None: the run's limit
     """
 
     stdin: Content = ""
@@ -29,9 +29,9 @@ class Case:
     memory_limit: Optional[str] = None
 
     def to_api(self, position: int) -> Dict[str, Any]:
-        """The test as the service reads it. position counts from 1."""
+        """The test in the service's format. position counts from 1."""
         if isinstance(self.args, str):
-            raise TypeError("args is a list of words")
+            raise TypeError("args must be a list of strings")
         asked: Dict[str, Any] = {"id": str(self.id) or str(position)}
         if self.stdin:
             asked["stdin"] = encode(self.stdin)
@@ -51,19 +51,19 @@ class Case:
 
 CaseItem = Union[Case, Mapping[str, Any], Tuple[Content, Optional[Content]]]
 
-# What others call the fields.
+# Other names that people use for the fields.
 _ALSO_CALLED = {"input": "stdin", "in": "stdin", "output": "expected", "out": "expected", "answer": "expected", "expected_output": "expected", "name": "id", "timeout": "timeout_seconds", "memory": "memory_limit"}
 
 
 def case_of(item: CaseItem) -> Case:
-    """A case, a mapping of its fields, or a pair of stdin and expected; anything else is a TypeError."""
+    """Converts a Case, a mapping of its fields, or a pair of stdin and expected. Anything else is a TypeError."""
     if isinstance(item, Case):
         return item
     if isinstance(item, Mapping):
         known = [f.name for f in fields(Case)]
         for name in item:
             if name not in known:
-                cure = f": it is called {_ALSO_CALLED[name]}" if name in _ALSO_CALLED else ": there are " + ", ".join(known)
+                cure = f": it is called {_ALSO_CALLED[name]}" if name in _ALSO_CALLED else ": the fields are " + ", ".join(known)
                 raise TypeError(f"a test has no field {name!r}{cure}")
         return Case(**item)
     if isinstance(item, (tuple, list)) and len(item) == 2:
@@ -75,20 +75,20 @@ def case_of(item: CaseItem) -> Case:
 class CaseResult:
     """How one test ended.
 
-    accepted is true when the program ended well and its output, where one was
-    expected, is the expected one; otherwise error_message tells why. difference is
-    where a wrong output first departs from it, and empty for any other failure.
+    accepted is true if the program ended well and, if an output is expected, its output
+    matches; otherwise error_message says why. difference describes the first difference
+    of a wrong output, and is empty for any other failure.
     """
 
     id: str
     accepted: bool
     difference: str
-    result: ExecutionResult = field(repr=False)  # all there is of this test's run
-    cut: bool = False  # stdout or stderr was longer than a test's result carries
+    result: ExecutionResult = field(repr=False)  # the complete result of this test's run
+    cut: bool = False  # stdout or stderr was longer than the part in a test's result
 
     @property
     def verdict(self) -> str:
-        """How the program ended; ok also where its output is wrong."""
+        """How the program ended. It is ok even if the output is wrong."""
         return self.result.verdict
 
     @property
@@ -105,19 +105,19 @@ class CaseResult:
 
     @property
     def diagnosis(self) -> Optional[Dict[str, Any]]:
-        """The service's report on a program that failed; None where it ended well."""
+        """The service's report on a program that failed; None if it ended well."""
         return self.result.diagnosis
 
     @property
     def error_message(self) -> Optional[str]:
-        """One line for people; None when it was accepted."""
+        """One line for people; None if the test was accepted."""
         return None if self.accepted else self.difference or self.result.error_message or "not accepted"
 
     @classmethod
     @reading()
     def of(cls, said: Any, language: str) -> CaseResult:
         if not isinstance(said, dict) or not isinstance(said.get("id"), str):
-            raise InfraError("the service answers with a test that has no id: is it a brig service?", code="bad-answer")
+            raise InfraError("the answer has a test without an id: is this a brig service?", code="bad-answer")
         result = ExecutionResult.of(said.get("result"), language)
         return cls(
             id=said["id"],
@@ -130,20 +130,20 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Grade:
-    """What the tests of a program come to.
+    """The summary of the tests of a program.
 
-    accepted is true when every test was run and accepted; passed counts those that
-    were. verdict is the worst of the tests', compile-error where there was nothing to
-    run, and ok also where an output is wrong.
+    accepted is true if every test ran and was accepted; passed is the number of accepted
+    tests. verdict is the worst verdict of the tests, or compile-error if the program did
+    not compile. It is ok even if an output is wrong.
     """
 
     accepted: bool
     verdict: str
     passed: int
-    ran: int  # fewer than total after stop_at_failure, or where it did not compile
+    ran: int  # less than total after stop_at_failure, or if the program did not compile
     total: int
-    tests: List[CaseResult]  # those that ran, in the order asked for
-    result: ExecutionResult = field(repr=False)  # of the whole; where it did not compile, stdout and stderr are the compiler's
+    tests: List[CaseResult]  # the tests that ran, in the order of the request
+    result: ExecutionResult = field(repr=False)  # of the whole run; if the program did not compile, stdout and stderr are the compiler's
 
     @property
     def run_id(self) -> str:
@@ -151,12 +151,12 @@ class Grade:
 
     @property
     def diagnosis(self) -> Optional[Dict[str, Any]]:
-        """The service's report on the worst failure; None where every program ended well."""
+        """The service's report on the worst failure; None if every program ended well."""
         return self.result.diagnosis
 
     @property
     def error_message(self) -> Optional[str]:
-        """One line for people: of the compiler, or of the first test that failed. None when all were accepted."""
+        """One line for people, about the compiler or the first failed test. None if all tests were accepted."""
         for test in self.tests:
             if not test.accepted:
                 return f"test {test.id}: {test.error_message}"
@@ -165,13 +165,13 @@ class Grade:
     @classmethod
     @reading()
     def of(cls, said: Any, language: str, asked: int) -> Grade:
-        """The grade in the service's answer; InfraError when it is none, or of another number of tests."""
+        """The grade in the service's answer. Raises InfraError if the answer is not a grade or has another number of tests."""
         result = ExecutionResult.of(said, language)
         tests = [CaseResult.of(test, language) for test in said.get("tests") or ()]
         passed = sum(test.accepted for test in tests)
         summary = said.get("summary")
         if not isinstance(summary, dict) or [summary.get(k) for k in ("tests", "ran", "accepted")] != [asked, len(tests), passed]:
-            raise InfraError("the service answers without a summary of the tests: is it a brig service?", code="bad-answer")
+            raise InfraError("the answer has no summary of the tests: is this a brig service?", code="bad-answer")
         return cls(
             accepted=result.success,
             verdict=result.verdict,

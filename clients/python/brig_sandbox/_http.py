@@ -1,4 +1,4 @@
-"""One request, one connection; errors told apart; retries only where they are safe, and patience where there is no room."""
+"""HTTP transport: one connection per request, distinct errors, retries only if they are safe, and waiting while the service is full."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ._version import __version__
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-Query = Mapping[str, Any]  # what is empty or false is left out
+Query = Mapping[str, Any]  # empty and false values are left out
 
-# The cures of 401.
-_NO_KEY = "CodeSandbox does so with api_key=, or with BRIG_API_KEY in the environment"
-_BAD_KEY = "it is from api_key=, or else from BRIG_API_KEY in the environment"
+# The hints for 401.
+_NO_KEY = "set api_key= of CodeSandbox, or BRIG_API_KEY in the environment"
+_BAD_KEY = "the key comes from api_key=, or from BRIG_API_KEY in the environment"
 
 
-# The most bytes of one answer that are read, with its headers: more than a service sends of
-# one run with the limits that it has by default.
+# The most bytes that are read of one answer, with its headers: more than a service with default
+# limits sends for one run.
 _MOST = 1 << 30
-_PIECE = 1 << 20  # so many at a time: a length that is announced takes no memory
+_PIECE = 1 << 20  # bytes per read: a length that is only announced uses no memory
 
 
 class _TooLong(Exception):
@@ -37,9 +37,9 @@ class _TooLong(Exception):
 
 
 class _Bounded(io.RawIOBase):
-    """The bytes of a connection, of which only so many are read, and in its timeout altogether.
+    """Reads at most a fixed number of bytes from a connection, all within one timeout.
 
-    The timeout of a socket is for each read: a byte now and then would outlast any.
+    A socket's timeout applies to each read, so a server that sends a byte from time to time would never exceed it.
     """
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, most: int) -> None:
@@ -70,7 +70,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    """A response that is bounded as a whole, in bytes and in time: its body, its chunks and what comes before it."""
+    """A response with a limit in bytes and in time for all of it: headers, chunks and body."""
 
     def __init__(self, sock: socket.socket, debuglevel: int = 0, method: Optional[str] = None, url: Optional[str] = None) -> None:
         super().__init__(sock, debuglevel, method, url)
@@ -80,7 +80,7 @@ class _Response(http.client.HTTPResponse):
         pieces = []
         while piece := self.read(_PIECE):
             pieces.append(piece)
-        if self.length:  # read(amount) does not miss them
+        if self.length:  # read(amount) does not report missing bytes
             raise http.client.IncompleteRead(b"", self.length)
         return b"".join(pieces)
 
@@ -97,9 +97,9 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Transport:
-    """Speaks to one service. Safe for use by many threads: nothing is shared.
+    """Sends requests to one service. Safe for use by many threads: they share nothing.
 
-    Redirects are not followed: the key would go with them.
+    It does not follow redirects, because they would forward the key.
     """
 
     def __init__(self, url: str, key: Optional[str], *, timeout: float, retries: int, patience: float, room: float, context: Optional[ssl.SSLContext]) -> None:
@@ -107,20 +107,20 @@ class Transport:
         if parts.scheme not in ("http", "https", "unix") or not (parts.hostname or parts.scheme == "unix" and parts.path):
             raise ValueError(f"url {url!r}: write http://host:port, https://host or unix:///path/of/socket")
         if key is not None and not all("!" <= c <= "~" for c in key):
-            raise ValueError("the key holds a character that no key has")
+            raise ValueError("the key has a character that keys cannot have")
         self.url = url
         self._parts = parts
         self._key = key
         self._timeout = timeout
         self._retries = retries
         self._patience = patience  # the longest wait between two tries, in seconds
-        self._room = room  # the longest that a request is kept while the service is full, in seconds
+        self._room = room  # the longest time that a request is retried while the service is full, in seconds
         self._context = context
 
     def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None, query: Optional[Query] = None, *, stays: bool = False) -> Any:
-        """The JSON of a 2xx answer; None where it has no body.
+        """The JSON of a 2xx answer; None if it has no body.
 
-        stays: what the request does lasts, so that one that failed in the middle is not sent again.
+        stays: the request has lasting effects, so a request that failed halfway is not sent again.
         """
         data = None if body is None else json.dumps(body).encode()
         answer = self._tries(method, path, data, "application/json", query, stays)
@@ -129,17 +129,17 @@ class Transport:
         try:
             return json.loads(answer, parse_constant=_no_number)
         except (ValueError, RecursionError, MemoryError) as e:
-            raise InfraError(f"{self.url} answers without JSON: is it a brig service?", code="bad-answer") from e
+            raise InfraError(f"the answer of {self.url} is not JSON: is this a brig service?", code="bad-answer") from e
 
     def transfer(self, method: str, path: str, data: Optional[bytes] = None, query: Optional[Query] = None) -> bytes:
-        """The bytes of a 2xx answer to bytes."""
+        """Sends bytes and returns the bytes of a 2xx answer."""
         return self._tries(method, path, data, "application/octet-stream", query, False)
 
     def _tries(self, method: str, path: str, data: Optional[bytes], kind: str, query: Optional[Query], stays: bool) -> bytes:
         chosen = {k: v for k, v in (query or {}).items() if v}
         target = path + "?" + urlencode(chosen) if chosen else path
         until = time.monotonic() + self._room
-        full = failed = 0  # answers of either sort
+        full = failed = 0  # the number of answers that the service is full, and of failures
         while True:
             try:
                 return self._once(method, target, data, kind)
@@ -155,24 +155,24 @@ class Transport:
                 time.sleep(wait)
 
     def _wait_for_room(self, e: InfraError, attempt: int, until: float) -> Optional[float]:
-        """Seconds until a full service is asked again; None: time is up, and the error says what to do.
+        """Seconds until a retry while the service is full; None: the time is over, and the error says what to do.
 
-        That it is full is no failure of anything: a program that sends more at a time
-        than there is room for is held back, as long as it asked for.
+        A full service is not a failure: a program that sends too many requests at once is
+        delayed, for at most room_timeout.
         """
         if e.retry_after is not None and e.retry_after > self._patience:
             return None
-        # Those that were refused together should not come back together.
+        # Requests that were refused at the same time should not be retried at the same time.
         wait: float = max(e.retry_after or 0.0, min(self._patience, 5.0, 0.1 * 2.0 ** min(attempt, 10))) * random.uniform(1, 1.5)
         if time.monotonic() + wait <= until:
             return wait
         if self._room > 0:
-            cure = f"there was no room in {self._room:g} s: use fewer threads, wait longer with CodeSandbox(room_timeout=...), or have the operator raise brig serve --queue"
+            cure = f"the service was full for {self._room:g} s: use fewer threads, wait longer with CodeSandbox(room_timeout=...), or have the operator raise brig serve --queue"
             e.message = f"{e.message}: {cure}"
         return None
 
     def _wait(self, e: InfraError, attempt: int, stays: bool) -> Optional[float]:
-        """Seconds until the next try after a failure; None: there is none."""
+        """Seconds until the next try after a failure; None: no further try."""
         if not e.retry_safe or attempt >= self._retries or stays and e.status not in (0, 503):
             return None
         if e.retry_after is not None:
@@ -195,22 +195,22 @@ class Transport:
             try:
                 connection.connect()
             except ssl.SSLError as e:  # nothing was sent; it is an OSError too
-                cure = "the address is one without TLS: write http://"
+                cure = "if the server does not use TLS, write http://"
                 if isinstance(e, ssl.SSLCertVerificationError):
                     cure = "trust the certificate: set SSL_CERT_FILE to it, or pass ssl_context"
-                raise InfraError(f"{self.url} answers, and not as https:// wants it: {e}: {cure}", code="gateway-unreachable", retry_safe=False) from e
+                raise InfraError(f"the TLS handshake with {self.url} failed: {e}: {cure}", code="gateway-unreachable", retry_safe=False) from e
             except OSError as e:  # nothing was sent
-                raise InfraError(f"nobody answers at {self.url}: {e}: is brig serve running?", code="gateway-unreachable", retry_safe=True) from e
-            # Once something was sent, only a question may be asked again unseen: whether
-            # a run was begun, nobody can tell.
+                raise InfraError(f"cannot connect to {self.url}: {e}: is brig serve running?", code="gateway-unreachable", retry_safe=True) from e
+            # Once something was sent, only a GET may be retried silently: it is unknown whether a
+            # run was started.
             try:
                 status, headers, answer = self._exchange(connection, method, target, data, kind)
             except socket.timeout as e:
                 raise InfraError(f"no answer from {self.url} in {self._timeout:g} s", code="gateway-timeout", retry_safe=False) from e
             except _TooLong as e:
-                raise InfraError(f"{self.url} answers with more than {_MOST >> 20} MiB: ask for less output, or fewer files", code="bad-answer") from e
+                raise InfraError(f"the answer of {self.url} has more than {_MOST >> 20} MiB: request less output or fewer files", code="bad-answer") from e
             except (OSError, http.client.HTTPException) as e:
-                raise InfraError(f"{self.url} went away in mid-request: {e!r}", code="gateway-gone", retry_safe=method == "GET") from e
+                raise InfraError(f"the connection to {self.url} broke during the request: {e!r}", code="gateway-gone", retry_safe=method == "GET") from e
         finally:
             connection.close()
         if not 200 <= status < 300:
@@ -231,14 +231,14 @@ class Transport:
         try:
             response = connection.getresponse()
             assert isinstance(response, _Response)
-            with response:  # it may have the connection by now, which close would not end
+            with response:  # it may own the connection by now, which close would then not end
                 return response.status, dict(response.headers.items()), response.whole()
         except (ValueError, ArithmeticError, MemoryError) as e:  # such as a chunk of -5 bytes
-            raise InfraError(f"{self.url} answers with what is no HTTP: {e!r:.200}", code="bad-answer") from e
+            raise InfraError(f"the answer of {self.url} is not HTTP: {e!r:.200}", code="bad-answer") from e
 
 
 def problem(status: int, headers: Mapping[str, str], answer: bytes, cure: str = "") -> SandboxError:
-    """The error of an answer that is not 2xx (RFC 9457, or a proxy's own), with the cure if there is one."""
+    """The error for an answer that is not 2xx (in RFC 9457 format, or from a proxy), with cure as its hint."""
     said: Dict[str, Any] = {}
     try:
         parsed = json.loads(answer, parse_constant=_no_number)
@@ -248,7 +248,7 @@ def problem(status: int, headers: Mapping[str, str], answer: bytes, cure: str = 
         pass
     ours = status >= 500 or status == 429 or status < 400
     message = said.get("detail") or said.get("message") or said.get("title") or f"the service answers {status}{_plain(answer)}"
-    errors = said.get("errors")  # where a field is wrong, each with its place
+    errors = said.get("errors")  # invalid fields, each with its location
     if isinstance(errors, list):
         for e in errors:
             if isinstance(e, dict) and e.get("message"):
@@ -265,7 +265,7 @@ def problem(status: int, headers: Mapping[str, str], answer: bytes, cure: str = 
 
 
 def _plain(answer: bytes) -> str:
-    """A line of text that is no problem, such as that of a server with TLS to one who asks without."""
+    """A plain text line instead of a problem document, such as the answer of a TLS server to a request without TLS."""
     text = answer.strip()
     if not text or len(text) > 200 or text[:1] in b"<{[" or not text.isascii() or not text.decode().isprintable():
         return ""
@@ -286,5 +286,5 @@ def _retry_after(value: Optional[str]) -> Optional[float]:
 
 
 def _no_number(name: str) -> Any:
-    """NaN and Infinity, which Python's parser takes and JSON has not."""
-    raise ValueError(f"{name} is no JSON")
+    """Refuses NaN and Infinity, which Python's parser accepts but JSON does not have."""
+    raise ValueError(f"{name} is not JSON")

@@ -1,4 +1,4 @@
-"""The bounds of a run, in the words that container users know."""
+"""The limits of a run, in the terms of containers."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ def parse_size(size: str) -> int:
 
 
 def _as_text(size: object) -> str:
-    """What is probably meant by a size that is no text: of a small number MiB, of a large one bytes."""
+    """The text that was probably meant by a size that is a number: MiB if it is small, bytes if it is large."""
     if not isinstance(size, int) or isinstance(size, bool) or size <= 0:
         return '"512m"'
     return f'"{size}m"' if size < 1 << 20 else f'"{size}"'
 
 
 def number(name: str, value: object) -> None:
-    """Refuses what is no number, such as "5"."""
+    """Refuses a value that is not a number, such as "5"."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} is {value!r:.80}: write a number")
 
 
 def span(seconds: float) -> str:
-    """A time as the service reads it."""
+    """A time in the service's format."""
     number("a time in seconds", seconds)
     return f"{float(seconds):.6f}s"
 
 
 @dataclass(frozen=True)
 class ResourceLimits:
-    """The bounds of one run.
+    """The limits of one run.
 
-    memory_limit:    of all processes together, with the files they make
+    memory_limit:    memory of all processes together, including the files that they write
     memory_swap:     memory and swap together; None: no swap
-    cpu_quota:       of each cpu_period, in microseconds: 100000 of 100000 is one processor
-    cpu_shares:      the weight against other runs
+    cpu_quota:       processor time per cpu_period, in microseconds: 100000 of 100000 is one processor
+    cpu_shares:      weight relative to other runs
     pids_limit:      processes and threads together
-    timeout_seconds: of running, not of waiting for a turn; over 30 it is 30, with a warning
+    timeout_seconds: of running, not of waiting for a slot; more than 30 becomes 30, with a warning
     """
 
     memory_limit: str = "512m"
@@ -70,7 +70,7 @@ class ResourceLimits:
                 raise TypeError(f"{name} is {size!r:.80}: write a text with a unit, such as {_as_text(size)}")
         if self.timeout_seconds > MAX_TIMEOUT_SECONDS:
             warnings.warn(
-                f"timeout_seconds={self.timeout_seconds} is more than {MAX_TIMEOUT_SECONDS}: it is {MAX_TIMEOUT_SECONDS}",
+                f"timeout_seconds={self.timeout_seconds} is more than {MAX_TIMEOUT_SECONDS}: using {MAX_TIMEOUT_SECONDS}",
                 UserWarning,
                 stacklevel=3,
             )
@@ -79,14 +79,14 @@ class ResourceLimits:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be positive")
         if self._swap() < 0:
-            raise ValueError(f"memory_swap={self.memory_swap!r} is memory and swap together, and less than memory_limit={self.memory_limit!r}")
+            raise ValueError(f"memory_swap={self.memory_swap!r} is less than memory_limit={self.memory_limit!r}: it is the sum of memory and swap")
 
     def _swap(self) -> int:
         memory = parse_size(self.memory_limit)
         return 0 if self.memory_swap is None else parse_size(self.memory_swap) - memory
 
     def to_api(self) -> Dict[str, Any]:
-        """The limits as the service reads them."""
+        """The limits in the service's format."""
         limits: Dict[str, Any] = {
             "memory": parse_size(self.memory_limit),
             "cpus": self.cpu_quota / self.cpu_period,

@@ -1,4 +1,4 @@
-"""A report on a run, for whoever looks into it later."""
+"""A report on a run, for debugging it later."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _STREAM = 16 << 10  # characters of each stream that a report keeps
 
 @dataclass(frozen=True)
 class DebugReport:
-    """All there is to say of a run. str() gives it as text, to_json() for programs."""
+    """Everything known about a run. str() returns it as text, to_json() as JSON for programs."""
 
     result: ExecutionResult
     analysis: ErrorAnalysis
     code: str
-    service: Dict[str, Any]  # /health; empty where nobody answered
+    service: Dict[str, Any]  # /health; empty if it did not answer
     client: str = "brig-sandbox " + __version__ + ", Python " + platform.python_version()
     created: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
@@ -50,7 +50,7 @@ class DebugReport:
     def __str__(self) -> str:
         r, a, u = self.result, self.analysis, self.result.usage
         lines = [
-            f"run {r.container_id or '(without an id)'}: {r.language}, {r.verdict}, exit code {r.exit_code}",
+            f"run {r.container_id or '(no id)'}: {r.language}, {r.verdict}, exit code {r.exit_code}",
             f"began {r.timestamp.isoformat()}, ran {r.execution_time:.3f} s",
             f"used  processor {_known(u.cpu_seconds, 's')}, memory {_known(u.memory_bytes, 'bytes')}, processes {_known(u.processes, '')}",
         ]

@@ -1,4 +1,4 @@
-"""What came of a run."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Dict, Mapping, Optional, Union
 
 from ._errors import InfraError, reading
 
-# What stands for a verdict that the program's own exit code does not tell: as brig run ends.
+# The exit codes for verdicts without an exit code of the program; brig run exits with the same.
 EXIT_CODES = {"wall-limit": 124, "cpu-limit": 124, "memory-limit": 137, "output-limit": 153, "denied": 159, "canceled": 130, "compile-error": 1}
 
 Content = Union[str, bytes]
 
 
 def encode(content: Content) -> Any:
-    """Content as the service reads it: text, or base64 where it is no UTF-8."""
+    """Content in the service's format: text, or base64 if it is not UTF-8."""
     if isinstance(content, str):
         content = content.encode("utf-8", "surrogateescape")
     if not isinstance(content, (bytes, bytearray)):
-        raise TypeError(f"{content!r:.80} is neither str nor bytes: write str({content!r:.40}) if its text is meant")
+        raise TypeError(f"{content!r:.80} is neither str nor bytes: write str({content!r:.40}) to send its text")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
@@ -29,7 +29,7 @@ def encode(content: Content) -> Any:
 
 
 def decode(content: Any) -> bytes:
-    """The bytes that the service wrote as text or base64."""
+    """The bytes of content that the service sent as text or base64."""
     if content is None:
         return b""
     if isinstance(content, str):
@@ -39,7 +39,7 @@ def decode(content: Any) -> bytes:
             return base64.b64decode(content["base64"], validate=True)
         except (binascii.Error, ValueError):
             pass
-    raise InfraError(f"the service wrote content in a form that is not known: {content!r:.80}", code="bad-answer")
+    raise InfraError(f"the content has an unknown form: {content!r:.80}", code="bad-answer")
 
 
 def time_of(text: Any) -> datetime:
@@ -61,16 +61,16 @@ def seconds(nanoseconds: Any) -> float:
 
 
 def figure(usage: Mapping[str, Any], name: str) -> Optional[int]:
-    """A figure of the service's; None: nobody can tell."""
+    """A measurement of the service; None if it is unknown."""
     value = usage.get(name)
-    if isinstance(value, Mapping):  # with the source it was read from
+    if isinstance(value, Mapping):  # an object of the value and its source
         value = value.get("value")
     return None if value is None else int(value)
 
 
 @dataclass(frozen=True)
 class ResourceUsage:
-    """What a run used. None: nobody can tell on that host."""
+    """The resource usage of a run. None: unknown on that host."""
 
     cpu_seconds: Optional[float] = None
     memory_bytes: Optional[int] = None  # the most at any moment
@@ -94,16 +94,16 @@ class ResourceUsage:
 class ExecutionResult:
     """How a program ended.
 
-    exit_code is the program's, or what brig run ends with: 124 where a time limit ended
-    it, 137 the memory limit, 153 the output limit, 159 a denied call, 130 canceled, 1 not
-    compiled, 128 and the signal's number another signal. error_message is None on success.
+    exit_code is the program's, or the exit code of brig run: 124 for a time limit, 137 for
+    the memory limit, 153 for the output limit, 159 for a denied call, 130 if canceled, 1 if
+    not compiled, 128 plus the number for any other signal. error_message is None on success.
     """
 
     success: bool
     stdout: str
     stderr: str
     exit_code: int
-    execution_time: float  # seconds from its start to its end, without waiting and compiling
+    execution_time: float  # seconds from its start to its end, without waiting or compiling
     timeout: bool
     error_message: Optional[str]
     container_id: str  # the run's id
@@ -111,13 +111,13 @@ class ExecutionResult:
     timestamp: datetime  # of its start, in UTC
 
     verdict: str = ""  # ok, nonzero, signaled, cpu-limit, wall-limit, memory-limit, output-limit, denied, compile-error, canceled
-    files: Dict[str, bytes] = field(default_factory=dict)  # that it wrote
+    files: Dict[str, bytes] = field(default_factory=dict)  # the files that it wrote
     usage: ResourceUsage = field(default_factory=ResourceUsage)
-    stdout_bytes: bytes = field(default=b"", repr=False)  # stdout as it was; above it has U+FFFD for what is no UTF-8
+    stdout_bytes: bytes = field(default=b"", repr=False)  # the original stdout; in stdout, bytes that are not UTF-8 are U+FFFD
     stderr_bytes: bytes = field(default=b"", repr=False)
     diagnosis: Optional[Dict[str, Any]] = None  # the service's report on a failure
-    index: Optional[int] = None  # of execute_many: the item's position
-    raw: Dict[str, Any] = field(default_factory=dict, repr=False)  # all that the service said
+    index: Optional[int] = None  # only for execute_many: the item's position
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)  # the service's complete answer
 
     @property
     def run_id(self) -> str:
@@ -126,9 +126,9 @@ class ExecutionResult:
     @classmethod
     @reading()
     def of(cls, said: Any, language: str) -> ExecutionResult:
-        """The result in the service's answer; InfraError when it is none."""
+        """The result in the service's answer. Raises InfraError if the answer is not a result."""
         if not isinstance(said, dict) or not isinstance(said.get("verdict"), str) or not said["verdict"]:
-            raise InfraError("the service answers without a verdict: is it a brig service?", code="bad-answer")
+            raise InfraError("the answer has no verdict: is this a brig service?", code="bad-answer")
         verdict = said["verdict"]
         stdout, stderr = decode(said.get("stdout")), decode(said.get("stderr"))
         late = verdict in ("wall-limit", "cpu-limit")
@@ -166,16 +166,16 @@ def last_line(text: str) -> str:
 
 
 def message_of(said: Mapping[str, Any], stderr: str) -> Optional[str]:
-    """One line about a failure; None where there was none."""
+    """One line about a failure; None if there was none."""
     verdict = said["verdict"]
     if verdict == "ok":
         return failed_tests(said) or None
     limits = said.get("limits") or {}
     denial = said.get("denial") or {}
     fixed = {
-        "wall-limit": f"the time limit of {limits.get('wall', 'the run')} is over",
-        "cpu-limit": f"the processor time limit of {limits.get('cpu') or limits.get('wall', 'the run')} is over",
-        "memory-limit": f"the memory limit of {limits.get('memory', 'the run')} bytes is exceeded",
+        "wall-limit": f"the time limit of {limits.get('wall', 'the run')} was exceeded",
+        "cpu-limit": f"the processor time limit of {limits.get('cpu') or limits.get('wall', 'the run')} was exceeded",
+        "memory-limit": f"the memory limit of {limits.get('memory', 'the run')} bytes was exceeded",
         "output-limit": f"more than {limits.get('output', 'allowed')} bytes of output",
         "denied": f"the system call {denial.get('syscall', '')} is forbidden",
         "signaled": f"killed by {said.get('signal_name') or 'a signal'}",
@@ -188,20 +188,20 @@ def message_of(said: Mapping[str, Any], stderr: str) -> Optional[str]:
 
 
 def refused_calls(said: Mapping[str, Any]) -> str:
-    """The system calls that the profile refused, for the end of a line; empty where there were none."""
+    """The system calls that the profile refused, as the end of a line; empty if there were none."""
     calls = [f"{r.get('syscall')} x{r.get('count')}" for r in said.get("refused") or ()]
     return f" (refused by the profile: {', '.join(calls)})" if calls else ""
 
 
 def diagnosed(said: Mapping[str, Any]) -> str:
-    """The service's diagnosis in one line; empty where it made none."""
+    """The service's diagnosis in one line; empty if there is none."""
     diagnosis = said.get("diagnosis") or {}
     words = (diagnosis.get("type"), diagnosis.get("message"))
     return ": ".join(str(w) for w in words if w and w != said.get("verdict"))
 
 
 def failed_tests(said: Mapping[str, Any]) -> str:
-    """How many of its tests a program passed; empty where it passed all, or had none."""
+    """How many tests the program passed; empty if it passed all of them or had none."""
     tests = said.get("summary") or {}
     if tests.get("accepted") == tests.get("tests"):
         return ""
@@ -211,19 +211,19 @@ def failed_tests(said: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One run of the past: either verdict or error_code is set.
+    """One run in the history: either verdict or error_code is set.
 
-    success means that the program ended well and, where it had tests, passed them all;
-    error_message is empty then, and otherwise one line about what went wrong.
+    success means that the program ended well and passed all of its tests, if it had any;
+    then error_message is empty. Otherwise error_message describes the failure in one line.
     """
 
-    container_id: str  # the run's id, as is run_id
+    container_id: str  # the run's id, the same as run_id
     project: str
     task: str
     language: str
     success: bool
     verdict: str
-    error_code: str  # of a failure of the service's own
+    error_code: str  # of a failure of the service itself
     error_message: str
     exit_code: int
     execution_time: float

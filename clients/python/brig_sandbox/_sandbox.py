@@ -27,14 +27,14 @@ Item = Union[str, Mapping[str, Any]]
 class CodeSandbox:
     """Runs code in the sandboxes of one service. Safe for use by many threads.
 
-    default_limits: of runs that name none; None: the service's own
+    default_limits: limits of runs that set none; None: the service's defaults
     url:            http://host:port, https://host or unix:///path; None: $BRIG_URL, or http://127.0.0.1:8080
     api_key:        the bearer key; None: $BRIG_API_KEY, or none
-    project, task:  what the runs are listed under in the history
-    retries:        further tries of a request that failed and may be sent again
-    patience:       the longest wait between two tries, in seconds; a service that asks for more is not tried again
-    room_timeout:   seconds that a request is sent again while the service is full; 0: not at all
-    answer_timeout: seconds until an answer that is not there whole is given up; a run may wait for its turn
+    project, task:  labels of the runs in the history
+    retries:        how often a failed request is retried if that is safe
+    patience:       the longest wait between two tries, in seconds; if the service asks for more, there is no retry
+    room_timeout:   for how many seconds a request is retried while the service is full; 0: no retry
+    answer_timeout: seconds to wait for a complete answer, including the time that a run waits for a slot
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class CodeSandbox:
         ssl_context: Optional[ssl.SSLContext] = None,
     ) -> None:
         if isinstance(default_limits, str):
-            raise TypeError("default_limits are ResourceLimits: for a service elsewhere write CodeSandbox(url=...)")
+            raise TypeError("default_limits must be ResourceLimits: to use another service write CodeSandbox(url=...)")
         _check_limits(default_limits)
         self.default_limits = default_limits
         self.project = project
@@ -82,18 +82,18 @@ class CodeSandbox:
         project: Optional[str] = None,
         task: Optional[str] = None,
     ) -> ExecutionResult:
-        """Runs code and gives how it ended.
+        """Runs code and returns its result.
 
-        files are placed beside the code before it starts; what it writes there comes
-        back in the result. read_only=False lets it write elsewhere too, into a layer
-        that is thrown away. mode is strict (None), fresh, or exclusive, in which no other
-        run has a file of the image in common with it. brig has no network: network_enabled is refused before
-        anything is sent. project and task are the client's own where they are None.
+        files are placed next to the code before it starts; files that it writes there are in
+        the result. read_only=False lets it also write elsewhere, into a layer that is
+        discarded. mode is strict (None), fresh, or exclusive, in which the run shares no file
+        of the image with other runs. brig has no network: network_enabled is refused before
+        anything is sent. If project or task is None, the client's value is used.
 
-        Raises InfraError when the service failed, RequestError when it refused.
+        Raises InfraError if the service failed, RequestError if it refused the request.
         """
         if network_enabled:
-            raise RequestError("network_enabled=True: brig gives programs no network; pass what they need in files", code="unsupported")
+            raise RequestError("network_enabled=True: brig gives programs no network; pass the data that they need in files", code="unsupported")
         body = self._run(code, language, limits, env_vars, files, project, task)
         if not read_only:
             body["writable_root"] = True
@@ -119,22 +119,22 @@ class CodeSandbox:
         project: Optional[str] = None,
         task: Optional[str] = None,
     ) -> Grade:
-        """Compiles code once, runs it on each test, and gives how it did.
+        """Compiles code once, runs it on each test, and returns the grade.
 
         A test is a Case, a mapping of its fields, {"stdin": "1 2", "expected": "3"}, or
         a pair of input and expected output, ("1 2", "3").
-        Each is a run of its own within limits, and never has what is expected near it.
-        compare is lines (without white space at their ends), tokens, float (tokens, where
-        numbers may differ by tolerance, 1e-6 if None) or exact. stop_at_failure begins no
-        test after one that was not accepted. With mode exclusive no test has a
-        file of the image in common with another.
+        Each test is a separate run within limits, and the expected output is never in its
+        sandbox. compare is lines (ignoring white space at line ends), tokens, float (tokens;
+        numbers may differ by tolerance, 1e-6 if None) or exact. stop_at_failure starts no
+        test after one that was not accepted. With mode exclusive, tests share no file of the
+        image.
 
-        A program that fails is a Grade. Raises InfraError when the service failed,
-        RequestError when it refused, ValueError without tests.
+        A program that fails gives a Grade too. Raises InfraError if the service failed,
+        RequestError if it refused the request, ValueError without tests.
         """
         asked = [case_of(item).to_api(n) for n, item in enumerate(tests, 1)]
         if not asked:
-            raise ValueError("there are no tests: execute runs code without any")
+            raise ValueError("there are no tests: use execute to run code without tests")
         body = self._run(code, language, limits, env_vars, files, project, task)
         body["tests"] = asked
         body["compare"] = {"how": compare}
@@ -156,7 +156,7 @@ class CodeSandbox:
         project: Optional[str],
         task: Optional[str],
     ) -> Dict[str, Any]:
-        """What every run's request has."""
+        """The part that all requests for runs have in common."""
         body: Dict[str, Any] = {"language": language, "source": encode(code)}
         _check_limits(limits)
         limits = limits or self.default_limits
@@ -172,16 +172,16 @@ class CodeSandbox:
         return body
 
     def execute_many(self, items: Iterable[Item], concurrency: int = 4) -> Iterator[ExecutionResult]:
-        """Runs many and yields each result as it comes; result.index is the item's position.
+        """Runs many items and yields each result as it arrives; result.index is the item's position.
 
-        An item is code, or a mapping of execute's arguments. Items are taken as there is
-        room. What brig could not run is raised after the last result, so that no result
-        is lost: the error of the first such item, with those of later ones in others.
+        An item is code, or a mapping of execute's arguments. An item is taken when
+        a thread is free. Errors of brig are raised after the last result, so that no result
+        is lost: the error of the first failed item, with those of later items in others.
         """
         if concurrency < 1:
             raise ValueError(f"concurrency is {concurrency}: it must be positive")
         if isinstance(items, (str, bytes, Mapping)):
-            raise TypeError("execute_many takes a list of items: for one, write execute, or put it in a list")
+            raise TypeError("execute_many takes a list of items: for one item use execute, or put it in a list")
         return self._execute_many(iter(items), concurrency)
 
     def _execute_many(self, items: Iterator[Item], concurrency: int) -> Iterator[ExecutionResult]:
@@ -234,18 +234,18 @@ class CodeSandbox:
         idle_seconds: Optional[float] = None,
         life_seconds: Optional[float] = None,
     ) -> Session:
-        """Makes a sandbox that lasts: files, /tmp and background processes stay from one exec to the next.
+        """Creates a long-lived sandbox: files, /tmp and background processes stay from one exec to the next.
 
-        It is of a language (python where neither is named) or of an image, which has
-        commands only. limits bound all that is in it together, and timeout_seconds each
-        exec. It ends when nothing was asked of it for idle_seconds (300), and after
-        life_seconds (3600) whatever goes on. volume needs a project.
+        It has a language (python if neither is given) or an image, in which only commands can
+        run. limits bound everything in it together, and timeout_seconds each exec. It ends
+        after idle_seconds (300) without a request, and after life_seconds (3600) in any case.
+        volume needs a project.
 
-        Of a project and task there is one session at a time: a second is a RequestError
-        with the code conflict, whose session_id is the first one's.
+        A project and task can have one session at a time: a second one is a RequestError with
+        the code conflict, whose session_id is the id of the first.
         """
         if image and language:
-            raise ValueError("a session is of a language or of an image, not of both")
+            raise ValueError("a session has a language or an image, not both")
         body: Dict[str, Any] = {"image": image} if image else {"language": language or "python"}
         _check_limits(limits)
         limits = limits or self.default_limits
@@ -268,7 +268,7 @@ class CodeSandbox:
         return Session(self._http, self._http.call("POST", SESSIONS, body))
 
     def get_session(self, session_id: str) -> Session:
-        """A session of this key that was made before, such as the one of a conflict."""
+        """An existing session of this key, for example from a conflict."""
         return Session(self._http, self._http.call("GET", SESSIONS + "/" + quote(session_id, safe="")))
 
     def list_sessions(self) -> List[Session]:
@@ -282,11 +282,11 @@ class CodeSandbox:
             return {str(v["name"]): int(v["size"]) for v in _list(said)}
 
     def delete_volume(self, project: str) -> None:
-        """Removes a project's volume with all that is in it; a RequestError, conflict, while a session has it."""
+        """Removes a project's volume and its content. Raises RequestError (conflict) while a session uses it."""
         self._http.call("DELETE", "/v1/volumes/" + quote(project, safe=""))
 
     def list_supported_languages(self) -> List[str]:
-        """The names of the languages whose image is there and not older than the language, in order."""
+        """The sorted names of the languages whose image is stored and up to date."""
         said = self._http.call("GET", "/v1/languages")
         with reading():
             languages = _list(said)
@@ -303,9 +303,9 @@ class CodeSandbox:
         until: Optional[datetime] = None,
         limit: Optional[int] = None,
     ) -> List[HistoryEntry]:
-        """The runs of this key, newest first; the last 1,000 where limit is None.
+        """The runs of this key, newest first; the last 1,000 if limit is None.
 
-        project and task are the client's own where they are None; "" is any.
+        If project or task is None, the client's value is used; "" means any.
         """
         query = {
             "project": self.project if project is None else project,
@@ -328,26 +328,26 @@ class CodeSandbox:
         return runs
 
     def get_resource_usage(self, container_id: str) -> ResourceUsage:
-        """What a run uses, or used, by the id of its result."""
+        """The resource usage of a run, by the id of its result."""
         run = self._http.call("GET", "/v1/runs/" + quote(container_id, safe=""))
         with reading():
             return ResourceUsage.of(run.get("result") or run)
 
     def explain(self, run_id: str) -> ErrorAnalysis:
-        """What kind of error a run of the past met.
+        """Classifies the error of an earlier run.
 
-        Raises InfraError where brig could not judge it, RequestError, not-done, where it has not ended.
+        Raises InfraError if brig could not judge the run, RequestError (not-done) if it has not ended.
         """
         run = self._http.call("GET", "/v1/runs/" + quote(run_id, safe=""))
         said = run if isinstance(run, dict) else {}
         if isinstance(said.get("error"), dict):
-            raise InfraError(str(said["error"].get("detail") or "it was not judged"), code=str(said["error"].get("code") or "internal"), run_id=run_id)
+            raise InfraError(str(said["error"].get("detail") or "the run has no verdict"), code=str(said["error"].get("code") or "internal"), run_id=run_id)
         if said.get("state") in ("queued", "running"):
-            raise RequestError(f"run {run_id} is {said['state']}: ask again when it is done", code="not-done", run_id=run_id)
+            raise RequestError(f"run {run_id} is {said['state']}: try again when it is done", code="not-done", run_id=run_id)
         return analyze(ExecutionResult.of(said.get("result"), ""))
 
     def cleanup_all_containers(self) -> int:
-        """Ends this key's sessions and gives how many there were. Runs clean up after themselves."""
+        """Ends this key's sessions and returns their number. Runs clean up after themselves."""
         ended = 0
         for session in self.list_sessions():
             try:
@@ -359,11 +359,11 @@ class CodeSandbox:
         return ended
 
     def analyze_error(self, result: Union[ExecutionResult, str]) -> ErrorAnalysis:
-        """What kind of error a result, or what a program wrote to stderr, tells of."""
+        """Classifies the error in a result or in a text from stderr."""
         return analyze(result)
 
     def create_debug_report(self, result: ExecutionResult, code: str = "") -> DebugReport:
-        """All there is to say of a result, with the state of the service."""
+        """A report on a result, with the state of the service."""
         try:
             service = self.health()
         except SandboxError as e:
@@ -371,7 +371,7 @@ class CodeSandbox:
         return DebugReport.of(result, code, service)
 
     def health(self) -> Dict[str, Any]:
-        """What the service says of itself: status, capacity, load, queue."""
+        """The service's status report: status, capacity, load, queue."""
         said = self._http.call("GET", "/health")
         return said if isinstance(said, dict) else {}
 
@@ -379,19 +379,19 @@ class CodeSandbox:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """There is nothing to give back: connections and runs end by themselves."""
+        """There is nothing to release: connections and runs end by themselves."""
 
 
 def _check_limits(limits: object) -> None:
     if limits is not None and not isinstance(limits, ResourceLimits):
-        raise TypeError(f'limits are ResourceLimits, such as ResourceLimits(memory_limit="256m", timeout_seconds=5), not {limits!r:.80}')
+        raise TypeError(f'limits must be ResourceLimits, such as ResourceLimits(memory_limit="256m", timeout_seconds=5), not {limits!r:.80}')
 
 
 def _list(said: Any) -> List[Dict[str, Any]]:
-    """A list, or the items of a page."""
+    """The items of a list or of a page."""
     found = said.get("items") if isinstance(said, dict) else said
     if not isinstance(found, list):
-        raise InfraError("the service answers without a list: is it a brig service?", code="bad-answer")
+        raise InfraError("the answer has no list: is this a brig service?", code="bad-answer")
     return found
 
 

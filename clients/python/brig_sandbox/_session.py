@@ -1,4 +1,4 @@
-"""Sandboxes that last."""
+"""Long-lived sandboxes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SESSIONS = "/v1/sessions"
 
 @dataclass(frozen=True)
 class Volume:
-    """What a session shall have at /workspace: files of its project that outlive it.
+    """The volume that a session mounts at /workspace: files of its project that outlive it.
 
-    size:      of a new one, such as "64m"; it never changes. None: 256 MiB, or as it is
-    read_only: reads beside a session that writes, and makes no volume
-    shared:    writes beside other sessions that say so too; else one at a time may
+    size:      of a new volume, such as "64m"; it never changes. None: 256 MiB, or the existing size
+    read_only: mount read-only, also while another session writes; creates no volume
+    shared:    write together with other sessions that also set shared; otherwise only one can write
     """
 
     size: Optional[str] = None
@@ -28,7 +28,7 @@ class Volume:
     shared: bool = False
 
     def to_api(self) -> Dict[str, Any]:
-        """The volume as the service reads it."""
+        """The volume in the service's format."""
         asked: Dict[str, Any] = {}
         if self.size is not None:
             asked["size"] = parse_size(self.size)
@@ -41,11 +41,11 @@ class Volume:
 
 @dataclass(frozen=True)
 class SessionUsage:
-    """What a session holds, with all that execs have left running. None: nobody can tell on that host."""
+    """The resource usage of a session, including processes that execs left running. None: unknown on that host."""
 
     memory_bytes: Optional[int] = None  # now
     memory_peak_bytes: Optional[int] = None
-    cpu_seconds: Optional[float] = None  # since it was made
+    cpu_seconds: Optional[float] = None  # since the session was created
     processes: Optional[int] = None  # now, with threads
     scratch_bytes: int = 0  # of /box, /tmp and /dev/shm, now
     inodes: int = 0
@@ -67,7 +67,7 @@ class SessionUsage:
 
 @dataclass(frozen=True)
 class FileInfo:
-    """What lies under one name. kind is file, directory, symlink or other; only files can be read."""
+    """One directory entry. kind is file, directory, symlink or other; only files can be read."""
 
     name: str
     kind: str
@@ -77,10 +77,10 @@ class FileInfo:
 
 @dataclass(frozen=True)
 class FileList:
-    """What lies below a directory."""
+    """The content of a directory."""
 
     files: List[FileInfo]
-    more: bool = False  # there is more than a list may have
+    more: bool = False  # there are more entries than a list can have
     skipped: List[str] = field(default_factory=list)  # names that could not be listed
 
     def __iter__(self) -> Iterator[FileInfo]:
@@ -93,16 +93,16 @@ class FileList:
 class Session:
     """A sandbox in which files and processes last. CodeSandbox.create_session makes one.
 
-    It ends with the with statement, with delete(), or by itself when nothing was asked
-    of it for a while; whoever asks then gets a RequestError with the code
-    session-ended. Safe for use by many threads.
+    It ends with the with statement, with delete(), or by itself after some time without
+    requests; later requests get a RequestError with the code session-ended. Safe for use
+    by many threads.
     """
 
     def __init__(self, http: Transport, said: Any) -> None:
         if not isinstance(said, dict) or not isinstance(said.get("session_id"), str) or not said["session_id"]:
-            raise InfraError("the service answers without a session: is it a brig service?", code="bad-answer")
+            raise InfraError("the answer has no session: is this a brig service?", code="bad-answer")
         self._http = http
-        self.raw: Dict[str, Any] = said  # all that the service said when it was made
+        self.raw: Dict[str, Any] = said  # the service's complete answer when the session was created
         self.id: str = said["session_id"]
         self.language: str = str(said.get("language") or "")
 
@@ -116,11 +116,11 @@ class Session:
         timeout_seconds: Optional[float] = None,
         memory_limit: Optional[str] = None,
     ) -> ExecutionResult:
-        """Runs code in the session's language, where there is one, and gives how it ended.
+        """Runs code in the session's language, if it has one, and returns the result.
 
-        What it has left running stays; stopped by a limit it is stopped whole.
-        timeout_seconds and memory_limit bound this program; None: as the session's limits
-        say, which no memory_limit may exceed.
+        Processes that it leaves running stay; if a limit stops it, all of its processes are
+        stopped. timeout_seconds and memory_limit bound this program; None: the session's
+        limits. memory_limit must not exceed the session's.
         """
         body: Dict[str, Any] = {"source": encode(code)}
         if args:
@@ -136,9 +136,9 @@ class Session:
         timeout_seconds: Optional[float] = None,
         memory_limit: Optional[str] = None,
     ) -> ExecutionResult:
-        """Runs a command of the sandbox: the program and its arguments. No shell reads them."""
+        """Runs a command in the sandbox: the program and its arguments, without a shell."""
         if isinstance(command, str):
-            raise TypeError("command is a list of words: ['sh', '-c', ...] has a shell read a line")
+            raise TypeError("command must be a list of strings: use ['sh', '-c', ...] to run a shell command line")
         return self._exec({"argv": list(command)}, stdin, env_vars, timeout_seconds, memory_limit)
 
     def _exec(self, body: Dict[str, Any], stdin: Content, env_vars: Optional[Mapping[str, str]], timeout: Optional[float], memory: Optional[str]) -> ExecutionResult:
@@ -156,19 +156,19 @@ class Session:
         return ExecutionResult.of(self._http.call("POST", self._path() + "/exec", body, stays=True), self.language)
 
     def put_file(self, name: str, content: Content, *, executable: bool = False, volume: bool = False) -> None:
-        """Puts content under a name of /box, or of /workspace, instead of what is there; directories are made."""
+        """Writes a file in /box, or in /workspace, and replaces an existing one. It creates missing directories."""
         data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
         self._http.transfer("PUT", self._file(name), data, {"executable": executable and "true", "volume": volume and "true"})
 
     def get_file(self, name: str, *, volume: bool = False) -> bytes:
-        """What a file of /box, or of /workspace, holds."""
+        """The content of a file in /box, or in /workspace."""
         return self._http.transfer("GET", self._file(name), query={"volume": volume and "true"})
 
     def list_files(self, directory: str = "", *, volume: bool = False) -> FileList:
-        """What lies below a directory of /box, or of /workspace, at any depth."""
+        """The content of a directory in /box, or in /workspace, at any depth."""
         said = self._http.call("GET", self._path() + "/files", query={"dir": directory, "volume": volume and "true"})
         if not isinstance(said, dict) or not isinstance(said.get("files"), list):
-            raise InfraError("the service answers without a list of files: is it a brig service?", code="bad-answer")
+            raise InfraError("the answer has no list of files: is this a brig service?", code="bad-answer")
         with reading():
             return FileList(
                 files=[FileInfo(str(f["name"]), str(f.get("kind") or ""), int(f.get("size") or 0), f.get("executable") is True) for f in said["files"]],
@@ -181,11 +181,11 @@ class Session:
         self._http.call("DELETE", self._file(name), query={"volume": volume and "true"})
 
     def usage(self) -> SessionUsage:
-        """What it uses now. Asking does not keep it alive."""
+        """The current resource usage. This request does not keep the session alive."""
         return SessionUsage.of(self._http.call("GET", self._path()) or {})
 
     def delete(self) -> None:
-        """Ends it with all that is in it, but for its volume. One that has ended is no mistake."""
+        """Ends the session and removes everything in it except its volume. It is no error if the session has already ended."""
         try:
             self._http.call("DELETE", self._path())
         except RequestError as e:
@@ -199,7 +199,7 @@ class Session:
         try:
             self.delete()
         except SandboxError:
-            if kind is None:  # else what was raised within says more; the session ends when it is idle
+            if kind is None:  # else the exception from the with block is more useful; the session ends when it is idle
                 raise
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Against a service that runs: python3 -m unittest tests.live, with BRIG_URL and perhaps BRIG_API_KEY set.
+"""Tests against a running service: python3 -m unittest tests.live, with BRIG_URL and, if needed, BRIG_API_KEY set.
 
 The end-to-end test TestPythonClientAgainstService runs it; discovery does not.
 """

@@ -1,4 +1,4 @@
-"""A service of the tests' own: it answers what it is told to, and remembers what it was asked."""
+"""A fake service for tests: it gives the configured answers and records the requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DROP = Answer(0, None)  # the connection is closed without an answer
 
 
 def ran(verdict: str = "ok", **more: Any) -> Answer:
-    """What the service says of a run."""
+    """The service's answer for a run."""
     said: Dict[str, Any] = {
         "run_id": "run-1",
         "verdict": verdict,
@@ -54,11 +54,11 @@ class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class _Server(ThreadingHTTPServer):
-    request_queue_size = 128  # the default of 5 resets connections of many threads at once
+    request_queue_size = 128  # with the default of 5, connections of many threads at once are reset
 
 
 class Service:
-    """answers are given in turn, the last one again and again; or one function decides."""
+    """answers are given in order, and the last one repeatedly; or a function returns each answer."""
 
     def __init__(self, *answers: Answer, decide: Optional[Callable[[Asked], Answer]] = None, unix: str = "", port: int = 0) -> None:
         self.asked: List[Asked] = []

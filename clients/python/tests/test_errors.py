@@ -10,7 +10,7 @@ from .service import DROP, Answer, Asked, Service, problem, ran
 
 
 def unused() -> str:
-    """An address where nobody listens."""
+    """An address without a listener."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{s.getsockname()[1]}"
@@ -26,7 +26,7 @@ class Errors(unittest.TestCase):
                 self.assertEqual((e.code, e.status, e.retry_safe, e.message, len(service.asked)), (code, status, False, f"the text of {code}", 1))
 
     def test_who_has_no_key_learns_where_it_goes(self) -> None:
-        for key, text in ((None, "CodeSandbox does so with api_key="), ("wrong", "it is from api_key=")):
+        for key, text in ((None, "set api_key= of CodeSandbox"), ("wrong", "the key comes from api_key=")):
             with self.subTest(key), Service(problem(401, "unauthorized", False)) as service:
                 with self.assertRaisesRegex(RequestError, rf"the text of unauthorized \({text}, .*BRIG_API_KEY in the environment\) \[unauthorized\]"):
                     CodeSandbox(url=service.url, api_key=key).execute("x")
@@ -53,7 +53,7 @@ class Errors(unittest.TestCase):
         for answer, tries in (
             (problem(503, "busy", True), 4),
             (problem(429, "bad", False, ("Retry-After", "0")), 1),
-            (problem(429, "busy", True, ("Retry-After", "60")), 1),  # more than its patience
+            (problem(429, "busy", True, ("Retry-After", "60")), 1),  # longer than patience
             (problem(500, "internal", True), 4),
             (problem(500, "internal", False), 1),
             (problem(502, "agent-gone", False), 1),
@@ -84,14 +84,14 @@ class Errors(unittest.TestCase):
             self.assertLess(time.monotonic() - began, 2)
             self.assertGreater(len(service.asked), 5)
         self.assertEqual((raised.exception.code, raised.exception.status, raised.exception.retry_safe), ("queue-full", 429, True))
-        self.assertIn("the text of queue-full: there was no room in 0.3 s: use fewer threads, wait longer with CodeSandbox(room_timeout=...), or have the operator raise brig serve --queue", str(raised.exception))
+        self.assertIn("the text of queue-full: the service was full for 0.3 s: use fewer threads, wait longer with CodeSandbox(room_timeout=...), or have the operator raise brig serve --queue", str(raised.exception))
         with Service(full) as service:
             with self.assertRaisesRegex(InfraError, r"^the text of queue-full \[queue-full\]$"):
                 CodeSandbox(url=service.url, room_timeout=0).execute("x")
             self.assertEqual(len(service.asked), 1)
 
     def test_more_threads_than_room_is_no_failure(self) -> None:
-        """As with a queue of 2 and 24 threads: each gets its turn, and none an error."""
+        """A queue of 2 and 24 threads: every request is answered, and none gets an error."""
         room, lock, now = 2, threading.Lock(), [0]
 
         def decide(_: Asked) -> Answer:

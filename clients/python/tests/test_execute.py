@@ -40,7 +40,7 @@ class Execute(unittest.TestCase):
                 "labels": {"project": "p", "task": "t"},
             },
         )
-        self.assertEqual(service.asked[1].body["limits"]["memory"], 64 << 20)  # instead of the default ones
+        self.assertEqual(service.asked[1].body["limits"]["memory"], 64 << 20)  # overrides default_limits
         self.assertEqual(service.asked[1].body["limits"]["pids"], 100)
 
     def test_whose_run_it_is_may_be_said_each_time(self) -> None:
@@ -91,9 +91,9 @@ class Execute(unittest.TestCase):
             (ran("nonzero", exit_code=1, stderr=trace), 1, False, "NameError: name 'x' is not defined"),
             (ran("nonzero", exit_code=7), 7, False, "exited with code 7"),
             (ran("nonzero", exit_code=1, stderr="z", diagnosis={"type": "T", "message": "m"}), 1, False, "T: m"),
-            (ran("wall-limit", exit_code=-1, signal=9), 124, True, "the time limit of 5s is over"),
-            (ran("cpu-limit", exit_code=-1, signal=9), 124, True, "the processor time limit of 2s is over"),
-            (ran("memory-limit", exit_code=-1, signal=9), 137, False, "the memory limit of 1048576 bytes is exceeded"),
+            (ran("wall-limit", exit_code=-1, signal=9), 124, True, "the time limit of 5s was exceeded"),
+            (ran("cpu-limit", exit_code=-1, signal=9), 124, True, "the processor time limit of 2s was exceeded"),
+            (ran("memory-limit", exit_code=-1, signal=9), 137, False, "the memory limit of 1048576 bytes was exceeded"),
             (ran("output-limit", exit_code=-1, signal=9), 153, False, "more than 16 bytes of output"),
             (ran("denied", exit_code=-1, signal=9, denial={"syscall": "ptrace"}), 159, False, "the system call ptrace is forbidden"),
             (ran("signaled", exit_code=-1, signal=11, signal_name="SIGSEGV"), 139, False, "killed by SIGSEGV"),

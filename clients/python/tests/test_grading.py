@@ -7,7 +7,7 @@ from .service import Answer, Service, problem, ran
 
 
 def graded(*tests: Any, asked: int = 0, verdict: str = "ok", **more: Any) -> Answer:
-    """What the service says of a run with tests."""
+    """The service's answer for a run with tests."""
     said = [{"id": str(n), "result": result.body, **how} for n, (result, how) in enumerate(tests, 1)]
     return ran(verdict, tests=said, summary={"tests": asked or len(said), "ran": len(said), "accepted": sum(how.get("answer") == "accepted" for _, how in tests)}, **more)
 
@@ -68,7 +68,7 @@ class Grading(unittest.TestCase):
             (None, "or a pair .stdin, expected., not None"),
             ({"input": "1", "expected": "2"}, "a test has no field 'input': it is called stdin"),
             ({"output": "1"}, "a test has no field 'output': it is called expected"),
-            ({"points": 1}, "a test has no field 'points': there are stdin, expected, id, args, timeout_seconds, memory_limit"),
+            ({"points": 1}, "a test has no field 'points': the fields are stdin, expected, id, args, timeout_seconds, memory_limit"),
             ({"memory_limit": 64}, 'size 64: write a text with a unit, such as "64m"'),
             ({"timeout_seconds": "2"}, "a time in seconds is '2': write a number"),
         ):
@@ -118,7 +118,7 @@ class Grading(unittest.TestCase):
         one = graded(RIGHT).body["tests"][0]
         whole = {"tests": 1, "ran": 1, "accepted": 1}
         for answer in (
-            ran(),  # of a service that knows no tests
+            ran(),  # the answer of a service that does not know tests
             ran(tests=[one]),
             ran(tests=[one], summary={**whole, "tests": 2}),
             ran(tests=[one], summary={**whole, "accepted": 0}),

@@ -1,4 +1,4 @@
-"""Answers that no service gives: each is an InfraError, in bounded time and memory."""
+"""Invalid answers: each raises an InfraError, in bounded time and memory."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ DEEP = b"[" * 200_000 + b"]" * 200_000
 
 
 class Raw:
-    """Sends the same bytes to whoever connects and asks."""
+    """Sends the same bytes to every client that connects and sends a request."""
 
     def __init__(self, *pieces: bytes, pause: float = 0) -> None:
         self._pieces = pieces
@@ -166,12 +166,12 @@ class Hostile(unittest.TestCase):
                 with self.subTest(head[:90]), Raw(head, *flood) as service:
                     e = self.fails(service.url, execute)
                     self.assertIn("more than 1 MiB", str(e))
-            # The control: what is just below is read.
+            # The control: an answer just below the limit is read.
             with Service(ran(stdout="a" * 1_000_000)) as service:
                 self.assertEqual(len(CodeSandbox(url=service.url).execute("x").stdout), 1_000_000)
 
     def test_answers_that_never_come_to_an_end(self) -> None:
-        # Each piece is in time for a timeout of a single read.
+        # Each piece arrives within the timeout of a single read.
         for pieces in (
             [b"HTTP/1.1 100 Continue\r\n\r\n"] * 40,
             [b"HTTP/1.1 200 OK\r\nX: ", *[b"x"] * 40],
@@ -184,7 +184,7 @@ class Hostile(unittest.TestCase):
                     CodeSandbox(url=service.url, retries=0, answer_timeout=0.5).execute("x")
                 self.assertEqual(raised.exception.code, "gateway-timeout")
                 self.assertLess(time.monotonic() - began, 2)
-        # The control: an answer in pieces that is whole in time is read.
+        # The control: an answer in pieces that is complete in time is read.
         body = b'{"verdict": "ok", "stdout": "slow"}'
         whole = (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body[:9], body[9:])
         with Raw(*whole, pause=0.1) as service:

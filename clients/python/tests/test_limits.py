@@ -23,7 +23,7 @@ class Limits(unittest.TestCase):
         with self.assertWarns(UserWarning) as seen:
             limits = ResourceLimits(timeout_seconds=31)
         self.assertEqual(limits.timeout_seconds, 30)
-        self.assertEqual(seen.filename, __file__)  # it points at the caller
+        self.assertEqual(seen.filename, __file__)  # the warning points at the caller
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             self.assertEqual(ResourceLimits(timeout_seconds=30).timeout_seconds, 30)
@@ -63,4 +63,4 @@ class Limits(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, self.LIMITS):
                 CodeSandbox().create_session(limits=bad)
 
-    LIMITS = r'limits are ResourceLimits, such as ResourceLimits\(memory_limit="256m", timeout_seconds=5\), not '
+    LIMITS = r'limits must be ResourceLimits, such as ResourceLimits\(memory_limit="256m", timeout_seconds=5\), not '

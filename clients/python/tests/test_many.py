@@ -64,7 +64,7 @@ class Many(unittest.TestCase):
         self.assertEqual(raised.exception.index, 1)
         self.assertEqual([(type(e), e.index) for e in raised.exception.others], [(RequestError, 3)])
 
-    def test_whoever_stops_early_leaves_nothing(self) -> None:
+    def test_stopping_early_leaves_nothing(self) -> None:
         with Service(ran()) as service:
             for _ in CodeSandbox(url=service.url).execute_many(["x"] * 100, concurrency=2):
                 break

@@ -113,10 +113,10 @@ class More(unittest.TestCase):
             (ran(), ErrorAnalysis(False)),
             (ran(stderr="Error: but it went well"), ErrorAnalysis(False)),
             (ran("compile-error", diagnosis=diagnosis), ErrorAnalysis(True, "expected", "syntax", "';' is missing", "a.c", 4, "end it")),
-            (ran("memory-limit", stderr=TRACE + "MemoryError"), ErrorAnalysis(True, "memory-limit", "memory", "the memory limit of 1048576 bytes is exceeded")),
+            (ran("memory-limit", stderr=TRACE + "MemoryError"), ErrorAnalysis(True, "memory-limit", "memory", "the memory limit of 1048576 bytes was exceeded")),
             (ran("nonzero", exit_code=1, stderr=TRACE + "TypeError: t"), ErrorAnalysis(True, "TypeError", "type", "t", "/box/lib.py", 3)),
             (ran("nonzero", exit_code=3), ErrorAnalysis(True, "nonzero", "runtime", "exited with code 3")),
-            (ran("wall-limit"), ErrorAnalysis(True, "wall-limit", "time", "the time limit of 5s is over")),
+            (ran("wall-limit"), ErrorAnalysis(True, "wall-limit", "time", "the time limit of 5s was exceeded")),
         ):
             with Service(answer) as service:
                 self.assertEqual(box.analyze_error(CodeSandbox(url=service.url).execute("x")), want)
@@ -137,5 +137,5 @@ class More(unittest.TestCase):
         said = json.loads(report.to_json())
         self.assertEqual((said["service"]["slots"], said["run"]["verdict"], said["analysis"]["error_type"], said["files"], said["code"]), (2, "nonzero", "NameError", {"f": 3}, "raise x"))
         self.assertNotIn("stdout", said["run"])
-        box = CodeSandbox(url="http://127.0.0.1:1", retries=0)  # the service has gone since
+        box = CodeSandbox(url="http://127.0.0.1:1", retries=0)  # the service has stopped meanwhile
         self.assertIn("gateway-unreachable", box.create_debug_report(report.result).service["error"])

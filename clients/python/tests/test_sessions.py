@@ -9,7 +9,7 @@ GONE = Answer(204, None)
 
 
 def session(service: Service) -> Session:
-    """A session whose making the service need not answer."""
+    """A session object that is made without a request."""
     return Session(CodeSandbox(url=service.url, patience=0.02)._http, MADE.body)
 
 
@@ -135,7 +135,7 @@ class Sessions(unittest.TestCase):
             with self.assertRaises(InfraError):
                 with session(service):
                     pass
-            with self.assertRaises(KeyError):  # it is told before what became of the session
+            with self.assertRaises(KeyError):  # it is raised before the error of the session
                 with session(service):
                     raise KeyError("own")
 

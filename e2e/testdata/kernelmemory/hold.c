@@ -1,5 +1,5 @@
-/* Takes as much of one kind of kernel memory as it can, in several processes, says
- * how much and what stopped it, and holds it until its stdin ends.
+/* Takes as much of one kind of kernel memory as it can, in several processes, prints
+ * how much that was and what stopped it, and holds it until its stdin ends.
  *
  * hold KIND PROCESSES EACH */
 #define _GNU_SOURCE
@@ -34,7 +34,7 @@ static int file, epolls[8], mate[2];
 static void *wait_for_ever(void *p) { for (;;) pause(); return p; }
 static int mine(int n) { char name[40]; snprintf(name, sizeof name, "/tmp/%d-%d", getpid(), n); return open(name, O_RDWR | O_CREAT, 0600); }
 
-static int locks(int n) { /* a file each 500: the kernel looks through all of a file */
+static int locks(int n) { /* one file per 500: the kernel looks through all locks of a file */
 	struct flock l = {.l_type = F_WRLCK, .l_start = 2L * n, .l_len = 1};
 	if (n % 500 == 0) file = mine(n);
 	return file < 0 ? -1 : fcntl(file, F_SETLK, &l);
@@ -51,7 +51,7 @@ static int epoll(int n) {
 static int fill(int f) { fcntl(f, F_SETFL, O_NONBLOCK); while (write(f, page, sizeof page) > 0) ; return errno == EAGAIN ? 0 : -1; }
 static int pipes(int n) { int p[2]; (void)n; return pipe(p) ? -1 : fill(p[1]); }
 static int sockets(int n) { int p[2], most = 1 << 30; (void)n; if (socketpair(AF_UNIX, SOCK_STREAM, 0, p)) return -1; setsockopt(p[0], SOL_SOCKET, SO_SNDBUF, &most, sizeof most); return fill(p[0]); }
-static int small(int n) { /* one byte a message: mostly bookkeeping */
+static int small(int n) { /* one byte per message: mostly bookkeeping */
 	if (n % 400 == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, mate)) return -1;
 	return send(mate[0], page, 1, MSG_DONTWAIT) == 1 || errno == EAGAIN ? 0 : -1;
 }
@@ -80,7 +80,7 @@ static int instances(int n) { (void)n; return epoll_create1(0); }
 static int signalfds(int n) { sigset_t all; (void)n; sigfillset(&all); return signalfd(-1, &all, 0); }
 static int memfds(int n) { (void)n; int f = memfd_create("m", 0); return f < 0 ? -1 : write(f, page, 4096) == 4096 ? 0 : -1; }
 static int areas(int n) { return mmap(0, 4096, n % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0; }
-static int tables(int n) { /* a page table for each page: memory far apart, read only: all the zero page */
+static int tables(int n) { /* one page table per page: addresses far apart, only read, so all map the zero page */
 	volatile char *m = mmap(0, 2 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); (void)n;
 	if (m == MAP_FAILED) return -1;
 	madvise((void *)m, 2 << 20, MADV_NOHUGEPAGE);
@@ -88,7 +88,7 @@ static int tables(int n) { /* a page table for each page: memory far apart, read
 }
 static int threads(int n) { static pthread_attr_t a; pthread_t t; if (n == 0) { pthread_attr_init(&a); pthread_attr_setstacksize(&a, 16384); } errno = pthread_create(&t, &a, wait_for_ever, 0); return errno ? -1 : 0; }
 static int forks(int n) { pid_t p = fork(); (void)n; if (p == 0) wait_for_ever(0); return p < 0 ? -1 : 0; }
-static int leaders(int n) { pid_t p = fork(); (void)n; if (p == 0) { setsid(); wait_for_ever(0); } return p < 0 ? -1 : 0; } /* a group of the scheduler's each (autogroup) */
+static int leaders(int n) { pid_t p = fork(); (void)n; if (p == 0) { setsid(); wait_for_ever(0); } return p < 0 ? -1 : 0; } /* one scheduler group each (autogroup) */
 static int filters(int n) { int p[2]; struct sock_filter s[100]; struct sock_fprog f = {100, s}; (void)n; for (int i = 0; i < 100; i++) s[i] = (struct sock_filter){BPF_RET | BPF_K, 0, 0, 1}; return socketpair(AF_UNIX, SOCK_STREAM, 0, p) ? -1 : setsockopt(p[0], SOL_SOCKET, SO_ATTACH_FILTER, &f, sizeof f); }
 static int watches(int n) { static int f; char name[40]; if (n == 0) f = inotify_init1(0); snprintf(name, sizeof name, "/tmp/w%d", n); close(open(name, O_CREAT | O_RDWR, 0600)); return inotify_add_watch(f, name, IN_MODIFY) < 0 ? -1 : 0; }
 static int queues(int n) { int q = msgget(IPC_PRIVATE, 0600); (void)n; return q < 0 ? -1 : msgsnd(q, page, 8000, IPC_NOWAIT); }

@@ -1,4 +1,4 @@
-// A program as a task's tests run it: it computes, takes memory, reads and writes a file
+// A program like those that a task's tests run: it computes, takes memory, reads and writes a file
 // and has a child, for some tens of milliseconds.
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// What one run can do to its neighbours' processor time. The first argument names it.
+// The ways in which one run can affect its neighbours' processor time. The first argument selects
+// one.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -16,7 +17,7 @@
 static int ends(void *unused) { return 0; }
 static void spin(void) { for (volatile long i = 0;; i++) ; }
 
-// crowd starts n processes that each do one thing for ever.
+// crowd starts n processes that each execute one function forever.
 static void crowd(int n, void (*one)(void)) {
   for (int i = 0; i < n; i++)
     if (fork() == 0) { one(); _exit(0); }
@@ -36,7 +37,7 @@ static void threads(void) {
   for (;;)
     if (clone(ends, stack + sizeof stack - 64, flags, 0) < 0) sched_yield();
 }
-static void spins8(void) { // threads of one process, which count as a process each
+static void spins8(void) { // threads of one process, each of which counts as a process
   static char stacks[8][16384];
   const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
   for (int i = 0; i < 7; i++) clone((int (*)(void *))spin, stacks[i] + sizeof stacks[i] - 64, flags, 0);
@@ -82,7 +83,7 @@ int main(int argc, char **argv) {
   };
   if (argc < 2) return 2;
   self = argv[0];
-  if (argc > 2) { // left behind: its parent is to end
+  if (argc > 2) { // left behind: the parent must end
     if (fork()) return 0;
     setsid();
     for (int fd = 0; fd < 3; fd++) close(fd);

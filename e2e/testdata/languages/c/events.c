@@ -1,4 +1,4 @@
-/* A loop over everything that can happen. */
+/* An event loop: epoll, eventfd, signalfd, sockets. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ int main(void) {
 	MUST(write(n, &one, 8) == 8 && epoll_wait(e, got, 4, 0) == 1 && got[0].data.fd == n && read(n, &one, 8) == 8);
 	MUST(kill(getpid(), SIGUSR1) == 0 && epoll_pwait(e, got, 4, 0, &usr1) == 1 && read(s, &info, sizeof info) == sizeof info && info.ssi_signo == SIGUSR1);
 
-	/* a helper behind a pair of sockets */
+	/* a helper process at the other end of a socket pair */
 	if (fork() == 0) {
 		char text[16];
 		ssize_t len = recv(pair[1], text, sizeof text, 0);

@@ -1,4 +1,4 @@
-/* Everything a program does with files and directories of its own. */
+/* Everything that a program does with its own files and directories. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

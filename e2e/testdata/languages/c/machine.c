@@ -1,4 +1,4 @@
-/* What a program asks about itself and the machine it is on. */
+/* Queries of a program about itself and its machine. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>
@@ -32,9 +32,9 @@ int main(void) {
 	gid_t groups[64];
 	MUST(getpid() > 0 && getppid() >= 0 && gettid() > 0 && getpgrp() >= 0 && getpgid(0) >= 0 && getsid(0) >= 0);
 	MUST(getuid() == geteuid() && getgid() == getegid() && getresuid(&r, &e, &s) == 0 && r == e && getresgid(&r, &e, &s) == 0 && getgroups(64, groups) >= 0);
-	MUST(setgid(getgid()) == 0 && setuid(getuid()) == 0 && setuid(0) == -1 && errno == EPERM); /* as programs that give up privileges do */
+	MUST(setgid(getgid()) == 0 && setuid(getuid()) == 0 && setuid(0) == -1 && errno == EPERM); /* as in programs that drop privileges */
 
-	/* a deeper stack, as programs that recurse ask for */
+	/* a larger stack, as recursive programs request it */
 	MUST(getrlimit(RLIMIT_NOFILE, &stack) == 0 && stack.rlim_cur > 0 && getrlimit(RLIMIT_STACK, &stack) == 0);
 	stack.rlim_cur = 64 << 20;
 	MUST(setrlimit(RLIMIT_STACK, &stack) == 0 && deep(8000) == 1);
@@ -47,7 +47,7 @@ int main(void) {
 	MUST(getrandom(bytes, sizeof bytes, 0) == sizeof bytes && getentropy(bytes, 256) == 0);
 	MUST(isatty(0) == 0 && errno == ENOTTY && isatty(1) == 0 && errno == ENOTTY);
 
-	/* memory: growing, giving back, hints for large tables */
+	/* memory: growth, release, hints for large tables */
 	size_t n = 8 << 20;
 	char *table = mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(table != MAP_FAILED && madvise(table, n, MADV_HUGEPAGE) == 0 && madvise(table, n, MADV_NOHUGEPAGE) == 0 && madvise(table, n, MADV_SEQUENTIAL) == 0 && madvise(table, n, MADV_NORMAL) == 0);

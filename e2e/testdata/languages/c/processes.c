@@ -1,4 +1,4 @@
-/* Processes of a program's own, and what passes between them. */
+/* A program's own processes, and communication between them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -37,7 +37,7 @@ int main(void) {
 	p = ends(5);
 	MUST(waitid(P_PID, p, &info, WEXITED | WNOWAIT) == 0 && info.si_status == 5 && waitid(P_ALL, 0, &info, WEXITED) == 0 && info.si_pid == p);
 	p = fork();
-	if (p == 0) /* a group of its own, as shells make for each job */
+	if (p == 0) /* its own process group, as shells make for each job */
 		_exit(setpgid(0, 0) == 0 && getpgrp() == getpid() ? 4 : 1);
 	setpgid(p, p);
 	MUST(waitid(P_PGID, p, &info, WEXITED) == 0 && info.si_status == 4);
@@ -81,7 +81,7 @@ int main(void) {
 			pause();
 	MUST(kill(p, SIGTERM) == 0 && waitpid(p, &s, 0) == p && WTERMSIG(s) == SIGTERM);
 
-	/* one that is stopped in its sleep goes on after it */
+	/* a process that is stopped while it sleeps continues afterwards */
 	if ((p = fork()) == 0) {
 		struct timespec rest = {0, 300000000};
 		_exit(nanosleep(&rest, 0) ? 1 : 0);
@@ -90,7 +90,7 @@ int main(void) {
 	MUST(kill(p, SIGSTOP) == 0 && waitpid(p, &s, WUNTRACED) == p && WIFSTOPPED(s) && kill(p, SIGCONT) == 0);
 	MUST(waitpid(p, &s, 0) == p && WIFEXITED(s) && WEXITSTATUS(s) == 0);
 
-	/* memory they share */
+	/* shared memory */
 	int m = memfd_create("shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	MUST(m >= 0 && ftruncate(m, 4096) == 0);
 	int *sum = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, m, 0);

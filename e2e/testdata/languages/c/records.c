@@ -1,4 +1,4 @@
-/* A file of records of one length, read and written in place, from one process. */
+/* A file of fixed-length records, read and written in place, by one process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -54,7 +54,7 @@ int main(void) {
 	pause();
 	MUST(caught == SIGUSR1 && pthread_join(t, 0) == 0);
 
-	/* hold one back, see that it waits, take it */
+	/* block a signal, check that it is pending, receive it */
 	sigset_t two, none, waiting;
 	sigemptyset(&none), sigemptyset(&two), sigaddset(&two, SIGUSR1), sigaddset(&two, SIGUSR2);
 	MUST(sigprocmask(SIG_BLOCK, &two, 0) == 0 && raise(SIGUSR2) == 0 && sigpending(&waiting) == 0 && sigismember(&waiting, SIGUSR2));
@@ -66,7 +66,7 @@ int main(void) {
 	struct timespec soon = {0, 1000000};
 	MUST(sigtimedwait(&two, 0, &soon) == -1 && errno == EAGAIN);
 
-	/* a stack of its own for the handler of a bad access */
+	/* a separate stack for the handler of a bad access */
 	stack_t alt = {.ss_sp = malloc(65536), .ss_size = 65536};
 	act = (struct sigaction){.sa_handler = escape, .sa_flags = SA_ONSTACK};
 	char *page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -75,7 +75,7 @@ int main(void) {
 		*(volatile char *)page = 1;
 	MUST(got == SIGSEGV);
 
-	/* threads that wait for each other, with and without a time */
+	/* threads that wait for each other, with and without a timeout */
 	pthread_t team[8];
 	MUST(pthread_barrier_init(&together, 0, 9) == 0);
 	for (int i = 0; i < 8; i++)
@@ -112,7 +112,7 @@ int main(void) {
 	for (int i = 0; i < 8; i++)
 		MUST(pthread_join(team[i], 0) == 0);
 
-	/* a lock that processes could share, and that an owner leaves behind */
+	/* a mutex that processes could share; its owner ends without releasing it */
 	pthread_mutexattr_t among;
 	shared = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(pthread_mutexattr_init(&among) == 0 && pthread_mutexattr_setpshared(&among, PTHREAD_PROCESS_SHARED) == 0);

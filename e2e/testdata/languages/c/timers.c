@@ -1,4 +1,4 @@
-/* Every way to be called when time has passed. */
+/* All kinds of timers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

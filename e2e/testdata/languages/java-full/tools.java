@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Runs each tool of the image on something small, and prints "ok NAME" when it did its work. */
+/** Runs each tool of the image on a small input, and prints "ok NAME" if it worked. */
 public class Main {
     static int add(int a, int b) { return Math.addExact(a, b); }
 

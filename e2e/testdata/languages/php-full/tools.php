@@ -1,5 +1,5 @@
 <?php
-// Runs each tool of the image on something small, and prints "ok NAME" when it did its work.
+// Runs each tool of the image on a small input, and prints "ok NAME" if it worked.
 function tool(array $argv, int $exitCode, string $says): void
 {
     $process = proc_open($argv, [1 => ['pipe', 'w'], 2 => ['redirect', 1]], $pipes);

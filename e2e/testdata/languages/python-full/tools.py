@@ -1,4 +1,4 @@
-"""Runs each tool of the image on something small, and prints "ok NAME" when it did its work."""
+"""Runs each tool of the image on a small input, and prints "ok NAME" if it worked."""
 import io
 import os
 import subprocess

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// findLanguages returns the languages with these names. It refuses an unknown name, before minutes are
+// spent on the images of the others.
+func findLanguages(ctx context.Context, agent *agentHandle, names []string) ([]api.Language, error) {
+	all, err := agent.Languages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []api.Language
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(l api.Language) bool { return hasName(name, l) })
+		if i < 0 {
+			return nil, api.Refuse(api.CodeNoLanguage, "--images: there is no language %q: brig languages lists them", name)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+// prewarm builds the missing images and runs each image once, so that its files have been read and
+// its cell is built. It prints a line for each one that is ready.
+func (c *cli) prewarm(ctx context.Context, agent *agentHandle, languages []api.Language) error {
+	for n, l := range languages {
+		if !l.Stored && os.Geteuid() != 0 {
+			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s, or leave it out of --images", l.Image, l.Name, l.Image)
+		}
+		if !l.Stored {
+			began := time.Now()
+			if err := c.buildMissing(ctx, agent, l); err != nil {
+				return err
+			}
+			c.note("image %s is stored; it took %v", l.Image, time.Since(began).Round(time.Second))
+		}
+		p := c.progress("starting a first program in " + l.Name)
+		err := prewarmLanguage(ctx, agent, l)
+		p.end()
+		if err != nil {
+			return err
+		}
+		c.note("%s is ready (%d of %d)", l.Name, n+1, len(languages))
+	}
+	return nil
+}
+
+// prewarmLanguage makes the agent build the first cell of a language. It accepts that the image does not
+// have the program.
+func prewarmLanguage(ctx context.Context, agent *agentHandle, l api.Language) error {
+	_, err := agent.Run(ctx, api.Run{Language: l.Name, Argv: []string{"true"}})
+	var e *api.Error
+	if errors.As(err, &e) && (e.Code == api.CodeNoProgram || e.Code == api.CodeBadProgram || e.Code == api.CodeBusy) {
+		return nil
+	}
+	return err
+}
+
+// logLines turns each line that is written for people into a JSON log record.
+type logLines struct {
+	to io.Writer
+
+	mu    sync.Mutex
+	level slog.Level
+	part  []byte // guarded by mu; of a line
+}
+
+func (l *logLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.part = append(l.part, p...)
+	for {
+		i := bytes.IndexByte(l.part, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		l.log(string(l.part[:i]))
+		l.part = l.part[i+1:]
+	}
+}
+
+// flush logs an unfinished last line.
+func (l *logLines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.part) > 0 {
+		l.log(string(l.part))
+		l.part = nil
+	}
+}
+
+func (l *logLines) log(line string) {
+	slog.New(slog.NewJSONHandler(l.to, nil)).Log(context.Background(), l.level, strings.TrimPrefix(line, "brig: "))
+}

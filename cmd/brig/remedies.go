@@ -1,0 +1,178 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// A remedy says what to write instead of flags that other programs have and brig does not.
+type remedy struct {
+	flags    string // the flags, without dashes; one letter is a short flag
+	requires string // the cure applies only to commands that have this flag
+	text     string
+}
+
+// If users may mean different things by a flag, such as -t, the cure names both. It says plainly
+// what brig cannot do yet: a guess would cost the user more.
+var flagRemedies = []remedy{
+	{"idle-timeout ttl timeout", "idle", "use --idle (time without a request) or --life (total time) for a session, --wall for a command"},
+	{"timeout time time-limit timelimit max-time wall-time walltime real-time", "wall", "use --wall (elapsed time) or --cpu (processor time), such as --wall 5s"},
+	{"t", "wall", "for a time limit use --wall 5s (elapsed time) or --cpu 5s (processor time); programs never get a terminal"},
+	{"cpu-time cputime cpu-limit", "wall", "use --cpu, such as --cpu 2s"},
+	{"m mem-limit memory-limit max-memory memlimit ram rss", "memory", "use --memory, such as --memory 256M"},
+	{"output-limit max-output", "output", "use --output, such as --output 1M"},
+	{"pids-limit max-processes processes procs nproc", "pids", "use --pids: processes and threads together"},
+	{"ulimit nofile fds", "open-files", "use --open-files, --stack or --scratch"},
+	{"image container-image rootfs-image", "rootfs", "use --rootfs IMAGE -- CMD; brig rootfs ls lists the images"},
+	{"network net p publish dns", "wall", "programs never have a network: leave it out"},
+	{"i it ti interactive tty", "wall", "the program always gets your stdin, and never a terminal: leave it out"},
+	{"rm", "wall", "a run leaves nothing behind: leave it out"},
+	{"d detach background", "tests", "for a long-lived sandbox use brig session create"},
+	{"stdin input input-file", "file", "redirect it: brig run FILE < INPUT"},
+	{"stdin input input-file", "source", "redirect it: brig session exec ... < INPUT"},
+	{"o output-file stdout", "result", "for the program's output write > FILE; --out DIR saves its files, --result FILE the verdict"},
+	{"volume mount bind", "file", "--file [NAME=]PATH places files in /box, --out DIR saves the files that the program wrote"},
+	{"mount bind v", "volume-size", "use --volume NAME, which is mounted at /workspace and outlives the session; brig session put places files"},
+	{"name tag", "label", "use --label task=NAME"},
+	{"w workdir cwd chdir", "wall", "programs start in /box: leave it out"},
+	{"u user uid", "wall", "programs always run as uid 1000: leave it out"},
+	{"privileged cap-add device gpus security-opt", "wall", "nothing gives a program privileges or devices"},
+	{"j jobs parallel workers n", "tests", "tests use all free slots of the agent (brigd --slots N): leave it out"},
+	{"threads", "wall", "--pids limits processes and threads together, --cpus the processors they use"},
+	{"csv html junit tsv xml", "tests", "there is no such report yet: --json prints the whole result"},
+	{"format output-format", "json", "use --json"},
+	{"checker check validator interactor grader", "tests", "brig has no programs that check answers yet: --compare is lines, tokens, exact or float"},
+	{"ignore-case ignore-whitespace unordered", "tests", "--compare is lines, tokens, exact or float"},
+	{"problem package", "tests", "brig does not read problem packages yet: --tests DIR uses the pairs NAME.in and NAME.ans below a directory, such as the data/ of a package"},
+	{"packages pip requirements install with", "wall", "a run installs no packages: build an image with them from a recipe (docs/languages.md)"},
+	{"url remote server H", "tests", "brig run uses the agent of this host; a service is used over HTTP or from Python (docs/gateway.md)"},
+	{"args", "tests", "write the program's arguments after FILE"},
+	{"std O O2 O3 cflags compiler-flags", "flag", "use --flag, such as --flag -O3 or --flag -std=c++20"},
+	{"verbose", "stats", "use --stats, or -v"},
+	{"silent", "quiet", "use --quiet, or -q"},
+
+	{"port p", "listen", "the port is part of --listen, such as --listen 127.0.0.1:9000"},
+	{"bind address addr", "listen", "use --listen, such as --listen 127.0.0.1:9000"},
+	{"api-key token key-file auth", "keys", "use --keys FILE; brig key add NAME creates a key and the file"},
+	{"timeout", "max-body", "the time limit of a run is timeout_seconds in its request; --wait limits how long it waits for a slot"},
+	{"workers jobs j threads concurrency", "agent-arg", "the slots of the agent limit concurrent runs: brigd --slots N, or --agent-arg=--slots=N if brig serve starts the agent"},
+	{"cert certificate tls ssl", "tls-cert", "use --tls-cert FILE and --tls-key FILE"},
+	{"debug", "verbose", "use --verbose, or -v"},
+	{"db database", "data-dir", "use --data-dir DIR"},
+	{"t tag n", "name", "use --name NAME"},
+	{"server host remote", "url", "use --url ADDRESS"},
+}
+
+// flagRemedy says what to write instead of a flag that f does not have. letters is the group of
+// short flags (-it) that name was typed in, if any. The result is text to append to a message,
+// empty if nothing is certain.
+func flagRemedy(f *pflag.FlagSet, name, letters string) string {
+	letters, _, _ = strings.Cut(letters, "=")
+	typed := []string{name}
+	if letters != "" {
+		if len(letters) > 1 && f.Lookup(letters) != nil {
+			return ": write --" + letters
+		}
+		typed = []string{letters, name}
+	}
+	for _, t := range typed {
+		if say := findFlagRemedy(f, t); say != "" {
+			return say
+		}
+	}
+	if best := closestWord(name, flagNames(f)); best != "" && letters == "" {
+		return ": did you mean --" + best + "?"
+	}
+	return ""
+}
+
+// settingRemedy is flagRemedy for a file or the environment, where flags have no dashes.
+func settingRemedy(f *pflag.FlagSet, name string) string {
+	if say := findFlagRemedy(f, name); say != "" {
+		return say
+	}
+	return suggestion(name, flagNames(f))
+}
+
+func findFlagRemedy(f *pflag.FlagSet, typed string) string {
+	for _, c := range flagRemedies {
+		if f.Lookup(c.requires) != nil && hasWord(c.flags, typed) {
+			return ": " + c.text
+		}
+	}
+	return ""
+}
+
+func flagNames(f *pflag.FlagSet) []string {
+	var all []string
+	f.VisitAll(func(g *pflag.Flag) { all = append(all, g.Name) })
+	return all
+}
+
+// commandRemedies are other names for what a command of brig does.
+var commandRemedies = []struct{ typed, say string }{
+	{"images", "did you mean brig rootfs ls?"},
+	{"rmi", "did you mean brig rootfs rm?"},
+	{"build", "did you mean brig rootfs build?"},
+	{"import load", "did you mean brig rootfs import?"},
+	{"pull push login", "brig fetches no images from a registry: did you mean brig rootfs import, for a tarball, or brig rootfs build?"},
+	{"ps ls top", "did you mean brig session ls?"},
+	{"exec", "did you mean brig session exec?"},
+	{"create start shell attach", "did you mean brig session create?"},
+	{"kill stop rm", "did you mean brig session rm?"},
+	{"cp", "did you mean brig session put, or brig session get?"},
+	{"judge grade test tests", "did you mean brig run --tests DIR FILE?"},
+	{"log logs runs results", "did you mean brig history?"},
+	{"inspect why", "did you mean brig explain?"},
+	{"server up daemon", "did you mean brig serve?"},
+	{"keys token", "did you mean brig key?"},
+	{"lint analyze", "did you mean brig check?"},
+	{"langs compilers", "did you mean brig languages?"},
+	{"network", "programs never have a network"},
+	{"prune gc clean", "did you mean brig cleanup, or brig rootfs gc?"},
+	{"seccomp", "did you mean brig profile?"},
+	{"install add", "a run installs no packages: build an image with them from a recipe (docs/languages.md)"},
+}
+
+// commandRemedy says what to write instead of a command that brig does not have.
+func commandRemedy(name string, all []string) string {
+	for _, c := range commandRemedies {
+		if hasWord(c.typed, name) {
+			return ": " + c.say
+		}
+	}
+	switch {
+	case strings.HasPrefix(name, "-"):
+		return ": flags follow the command"
+	case isSource(name):
+		return ": did you mean brig run " + name + "?"
+	}
+	return suggestion(name, all)
+}
+
+// subcommandRemedies are names for what no subcommand of a command does.
+var subcommandRemedies = []struct{ command, typed, say string }{
+	{"key", "rm remove delete revoke del", "remove the key's line from the keys file (" + defaultKeys + ", or the one of brig serve --keys): the service reads the file again within three seconds, and logs an error if it cannot"},
+	{"key", "ls list show", "the keys file has a line for each key (" + defaultKeys + ", or the one of brig serve --keys), but not the keys themselves"},
+}
+
+// subcommandRemedy says what to do instead of a subcommand that a command does not have. It is empty
+// if nothing is known.
+func subcommandRemedy(command, name string) string {
+	for _, c := range subcommandRemedies {
+		if c.command == command && hasWord(c.typed, name) {
+			return ": " + c.say
+		}
+	}
+	return ""
+}
+
+func hasWord(list, word string) bool {
+	for w := range strings.FieldsSeq(list) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// The first and the longest pause between two tries while every slot is busy, and the delay before
+// the user gets a note.
+const (
+	minRetryPause = 5 * time.Millisecond
+	maxRetryPause = 100 * time.Millisecond
+	noteDelay     = time.Second
+)
+
+// retryWhileBusy retries until the agent accepts the request or wait is over. An agent does not queue: it
+// refuses before it has read any input, so a retry is safe.
+func retryWhileBusy[T any](ctx context.Context, c *cli, wait time.Duration, attempt func() (T, error)) (T, error) {
+	start, noted := time.Now(), false
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
+		res, err := attempt()
+		why := busyReason(err)
+		if why == "" || time.Since(start)+pause > wait {
+			return res, err
+		}
+		if !noted && time.Since(start) > noteDelay {
+			noted = true
+			c.note("%s; waiting up to %s (--wait)", why, wait)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return res, context.Cause(ctx)
+		}
+	}
+}
+
+// busyReason names the resource that others hold and will release. It is empty if waiting does not
+// help.
+func busyReason(err error) string {
+	var e *api.Error
+	switch {
+	case !errors.As(err, &e):
+		return ""
+	case e.Code == api.CodeBusy:
+		return "every slot is busy"
+	case e.Code == api.CodeOverloaded:
+		return "the memory is reserved by others"
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestRetryWhileBusy(t *testing.T) {
+	busy := api.Fail(api.CodeBusy, "busy")
+	for _, tt := range []struct {
+		name  string
+		wait  time.Duration
+		fails int // times the agent refuses
+		err   error
+		tries int
+		code  api.Code // "" when the run is taken in the end
+	}{
+		{"a free agent is asked once", time.Minute, 0, busy, 1, ""},
+		{"a busy one again until it takes the run", time.Minute, 3, busy, 4, ""},
+		{"no longer than asked", 20 * time.Millisecond, 1000, busy, 0, api.CodeBusy},
+		{"not at all with 0", 0, 1000, busy, 1, api.CodeBusy},
+		{"memory that is promised comes back too", time.Minute, 1, api.Fail(api.CodeOverloaded, "full"), 2, ""},
+		{"another refusal is final", time.Minute, 1, api.Refuse(api.CodeNoImage, "none"), 1, api.CodeNoImage},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tries := 0
+			var stderr bytes.Buffer
+			c := &cli{stderr: &stderr}
+			_, err := retryWhileBusy(t.Context(), c, tt.wait, func() (api.Result, error) {
+				if tries++; tries <= tt.fails {
+					return api.Result{}, tt.err
+				}
+				return api.Result{}, nil
+			})
+			var e *api.Error
+			switch {
+			case tt.code == "" && err != nil, tt.code != "" && (!errors.As(err, &e) || e.Code != tt.code):
+				t.Errorf("error %v; want code %q", err, tt.code)
+			case tt.tries != 0 && tries != tt.tries:
+				t.Errorf("%d tries; want %d", tries, tt.tries)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 1300*time.Millisecond)
+	defer cancel()
+	var stderr bytes.Buffer
+	c := &cli{stderr: &stderr}
+	if _, err := retryWhileBusy(ctx, c, time.Minute, func() (api.Result, error) { return api.Result{}, busy }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v after the caller left", err)
+	}
+	if n := strings.Count(stderr.String(), "every slot is busy; waiting"); n != 1 {
+		t.Errorf("told %d times: %q", n, stderr.String())
+	}
+}

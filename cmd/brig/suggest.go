@@ -1,0 +1,78 @@
+package main
+
+import (
+	"strings"
+)
+
+// suggestion returns the word of all that name probably means, as text to append to a message: a
+// synonym, or else the closest word. It is empty if no word is close.
+func suggestion(name string, all []string) string {
+	for _, w := range all {
+		if w == synonyms[name] {
+			return ": did you mean " + w + "?"
+		}
+	}
+	if best := closestWord(name, all); best != "" {
+		return ": did you mean " + best + "?"
+	}
+	return ""
+}
+
+// synonyms maps names that other programs use to names of subcommands.
+var synonyms = map[string]string{"list": "ls", "remove": "rm", "delete": "rm", "new": "create", "add": "import"}
+
+// closestWord returns the word of all that begins with name, if it is the only one, or else the word
+// that a typing error turns into name: one edit in words of four letters or more, two in words of
+// six or more, since two edits turn almost any short word into another. It is empty if no word is
+// close.
+func closestWord(name string, all []string) string {
+	var begin []string
+	for _, w := range all {
+		if len(name) > 2 && strings.HasPrefix(w, name) {
+			begin = append(begin, w)
+		}
+	}
+	if len(begin) == 1 {
+		return begin[0]
+	}
+	best, least := "", 3
+	for _, w := range all {
+		most := 0
+		switch short := min(len(w), len(name)); {
+		case short >= 6:
+			most = 2
+		case short >= 4:
+			most = 1
+		}
+		if d := editDistance(name, w); d <= most && d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the letters to add, drop, change or swap with the next.
+func editDistance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+	}
+	for j := range d[0] {
+		d[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			differ := 1
+			if a[i-1] == b[j-1] {
+				differ = 0
+			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+differ)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}

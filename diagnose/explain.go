@@ -1,0 +1,120 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// Explain explains a failed result. sourceName is the name of the program's source in /box, for
+// compilers that name no file; it is empty if unknown. source is the text of the source and may be
+// nil: only it shows wrong line ends and encodings. For an unknown or empty language, Of explains
+// only the verdict. It returns nil for a run that is ok or canceled.
+func Explain(language, sourceName string, source []byte, r api.Result) *api.Diagnosis {
+	t := parserFor(language)
+	var d api.Diagnosis
+	switch r.Verdict {
+	case api.OK, api.Canceled, "":
+		return nil
+	case api.CompileError:
+		if d = explainCompiler(t, r); d.File == "" && r.Signal == 0 { // for example a program without a main
+			d.File = ownFile(sourceName)
+		}
+	case api.Nonzero, api.Signaled:
+		if d = explainStart(language, r); d.Message == "" {
+			d = explainProgram(t, r)
+		}
+	default:
+		d = explainLimit(r)
+	}
+	if r.Verdict == api.Nonzero || r.Verdict == api.Signaled {
+		d.Hint = orDefault(hintOfShortage(d, r), d.Hint)
+	}
+	d.Hint = orDefault(d.Hint, hintOfLimits(r))
+	d.Hint = orDefault(hintOfText(language, sourceName, source, d), d.Hint)
+	d = bounded(d)
+	return &d
+}
+
+// Annotate sets the diagnosis of a failed result and of each failed test. The diagnosis of a run with
+// tests is that of the first test with the run's verdict.
+func Annotate(language, sourceName string, source []byte, r *api.Result) {
+	for i := range r.Tests {
+		one := &r.Tests[i].Result
+		one.Diagnosis = Explain(language, sourceName, source, *one)
+		if r.Diagnosis == nil && one.Verdict == r.Verdict {
+			r.Diagnosis = one.Diagnosis
+		}
+	}
+	if len(r.Tests) == 0 {
+		r.Diagnosis = Explain(language, sourceName, source, *r)
+	}
+}
+
+// Errors lists the errors in the output of a language's compiler, or of another tool that reads its
+// programs, in the order of the output, at most 100.
+func Errors(language string, output []byte) []api.Diagnosis {
+	t := parserFor(language)
+	if t.compiler == nil {
+		return nil
+	}
+	all := t.compiler(newText(output))
+	for i := range all {
+		all[i] = bounded(all[i])
+	}
+	return all
+}
+
+func explainCompiler(p parser, r api.Result) api.Diagnosis {
+	if len(r.LimitsHit) == 0 && r.Signal == 0 && r.Denial == nil {
+		if p.compiler != nil { // some compilers write their errors to stdout
+			if all := p.compiler(newText(r.Stdout, r.Stderr)); len(all) > 0 {
+				return all[0]
+			}
+		}
+		return api.Diagnosis{Category: api.CategoryCompile, Type: string(r.Verdict),
+			Message: orDefault(newText(r.Stdout, r.Stderr).last(), "the program does not compile")}
+	}
+	d := api.Diagnosis{Category: api.CategoryCompile, Type: string(r.Verdict)}
+	switch {
+	case r.Denial != nil:
+		return explainDenial(r)
+	case hit(r, api.HitMemory):
+		d.Category, d.Message = api.CategoryMemory, "the compiler reached its memory limit"
+		d.Hint = "the compiler needs more memory than its limit: make the program smaller, or raise the limit"
+	case hit(r, api.HitCPU), hit(r, api.HitWall):
+		d.Category, d.Message = api.CategoryTime, "the compiler reached its time limit"
+		d.Hint = "look for templates, macros or constants that take very long to evaluate"
+	case hit(r, api.HitOutput):
+		d.Category, d.Message = api.CategoryOutput, "the compiler printed more than its output limit"
+		d.Hint = "fix the first error that it reports: most others follow from it"
+	case r.Signal != 0:
+		d.Message = fmt.Sprintf("the compiler ended with %s", orDefault(r.SignalName, fmt.Sprint("signal ", r.Signal)))
+	default:
+		d.Message = "the compiler reached its limit on " + strings.Join(r.LimitsHit, ", ")
+	}
+	return d
+}
+
+// explainProgram explains a program that ended by itself, from its output or from the way it ended.
+func explainProgram(p parser, r api.Result) api.Diagnosis {
+	output := newText(r.Stderr)
+	if p.program != nil {
+		if d, ok := p.program(output); ok {
+			return d
+		}
+	}
+	if r.Verdict == api.Signaled {
+		return explainSignal(r)
+	}
+	return api.Diagnosis{Category: api.CategoryRuntime, Type: string(r.Verdict),
+		Message: orDefault(output.last(), fmt.Sprintf("exit code %d", r.ExitCode))}
+}
+
+func orDefault(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testenv"
+)
+
+// imageChild waits for a child of the agent, other than one already seen, that works on an image:
+// hold or copy.
+func imageChild(t *testing.T, a *agent, what string, before int) (pid int) {
+	t.Helper()
+	for deadline := patience(); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for _, pid := range descendants(a.cmd.Process.Pid) {
+			if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && string(text) == "imagefiles\x00"+what+"\x00" && pid != before {
+				return pid
+			}
+		}
+	}
+	t.Fatalf("no child of the agent does %s\n%s", what, a.log)
+	return 0
+}
+
+// waitHeld waits until the agent holds all that it wants of the images in use, or none of it.
+func (a *agent) waitHeld(t *testing.T, all bool) {
+	t.Helper()
+	var h api.Health
+	for deadline := patience(); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		var err error
+		if h, err = a.Health(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if h.ImagesWanted > 0 && (all && h.ImagesHeld == h.ImagesWanted || !all && h.ImagesHeld == 0) {
+			return
+		}
+	}
+	t.Fatalf("%d bytes are held and %d wanted; all are to be: %v\n%s", h.ImagesHeld, h.ImagesWanted, all, a.log)
+}
+
+// RES-24: when the child that holds an image is killed, health and the log report it, and the image
+// is held again while its cells live on. If the child is killed again and again, the agent restarts
+// it ever less often.
+func TestImageIsHeldAgain(t *testing.T) {
+	a := startAgent(t, "--slots", "1", "--max-wall", "1h")
+	f, _ := holdProgram(t, "held")
+	r := program(f)
+	r.Limits.Wall = slowly(120)
+	s := a.startHeldRun(t, r)
+	a.waitHeld(t, true)
+	last, waited := 0, time.Duration(0)
+	for range 3 {
+		pid := imageChild(t, a, "hold", last)
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		a.waitHeld(t, false)
+		a.waitHeld(t, true)
+		took := time.Since(began)
+		if took < waited*3/2 || took < 900*time.Millisecond {
+			t.Errorf("held again after %v, the time before after %v; want a longer pause each time", took, waited)
+		}
+		last, waited = pid, took
+	}
+	if n := strings.Count(a.log.String(), "held in memory again"); n != 3 {
+		t.Errorf("the log says %d times that the image is held again; want 3\n%s", n, a.log)
+	}
+	s.release()
+}
+
+// The children that read images end with the agent, whatever they are doing: here they are stopped,
+// so none of them can notice that the agent is gone.
+func TestImageChildrenEndWithTheAgent(t *testing.T) {
+	for _, what := range []string{"hold", "copy"} {
+		t.Run(what, func(t *testing.T) {
+			testenv.NeedRoot(t)
+			testenv.CleanHost(t)
+			dir, data := publicDir(t, "brig-e2e-"), publicDir(t, "brig-data-")
+			a := launch(t, dir, data, "--slots", "1")
+			importBulkyImage(t, a, compileC(t, "done", `int main(void) { return 0; }`))
+			ask := api.Run{Image: "bulky", Argv: []string{"/done"}, Limits: api.Limits{Wall: seconds(20)}}
+			if what == "copy" {
+				ask.Mode = api.Exclusive
+			}
+			ended := make(chan error, 1)
+			go func() { _, err := a.Run(t.Context(), ask); ended <- err }() // joined below
+			pid := imageChild(t, a, what, 0)
+			child, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(child)
+			defer func() { _ = unix.PidfdSendSignal(child, unix.SIGKILL, nil, 0) }() // in case it lives on
+			if what == "hold" {
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				ended <- nil
+			}
+			if err := unix.PidfdSendSignal(child, unix.SIGSTOP, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+			a.kill()
+			<-ended
+			poll := []unix.PollFd{{Fd: int32(child), Events: unix.POLLIN}}
+			if n, err := unix.Poll(poll, int(slow(2*time.Second).Milliseconds())); err != nil || n != 1 {
+				t.Errorf("imagefiles %s lives on without its agent (%d, %v)", what, n, err)
+			}
+			cleanUpAfterKill(t, filepath.Join(dir, "run"))
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A limitedSettings has the settings of runs and sessions that a key limits.
+type limitedSettings struct {
+	language, profile, preset string
+	profileMode               api.ProfileMode
+	limits                    *api.Limits
+}
+
+// permit checks a wish against the limits of its caller: more is refused, and unset limits become
+// at most what the key allows.
+func (g *Gateway) permit(c caller, w limitedSettings) error {
+	if err := c.mayUseProfile(w.profile, w.profileMode, g.agent.tierOf(w.language)); err != nil {
+		return err
+	}
+	l, err := c.limit(*w.limits, w.preset, c.seesAll())
+	if err == nil {
+		*w.limits = l
+	}
+	return err
+}
+
+// permitRun is permit for a run and all its stages. A run that names no mode gets the key's mode.
+func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
+	r.Mode = cmp.Or(r.Mode, c.Mode)
+	err := g.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, &r.Limits})
+	if err != nil {
+		return r, err
+	}
+	if r.Source != nil && g.compiles(r.Language) || r.CompileLimits != (api.Limits{}) {
+		if r.CompileLimits, err = c.limit(r.CompileLimits, "", c.seesAll()); err != nil {
+			return r, err
+		}
+	}
+	for _, t := range r.Tests { // unset limits are those of the run
+		if _, err := c.limit(t.Limits, "", c.seesAll()); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// permitSession is permit for a session.
+func (g *Gateway) permitSession(c caller, s api.SessionRequest) (api.SessionRequest, error) {
+	return s, g.permit(c, limitedSettings{s.Language, s.Profile, s.Preset, s.ProfileMode, &s.Limits})
+}
+
+// limit returns limits within those of a key, for a run or a session. The defaults apply to unset
+// limits; the operator is responsible for limits in a manifest.
+func (k Key) limit(l api.Limits, preset string, mayAll bool) (api.Limits, error) {
+	base, err := api.Preset(preset)
+	if err != nil {
+		return l, err
+	}
+	unasked := base.Over(api.Defaults())
+	switch weight := int64(k.Weight); {
+	case l.Cpuset != "" && !mayAll:
+		return l, api.Refuse(api.CodeForbidden, "limit cpuset is %q, and this key may not name processors: leave it out, or have the operator set admin on the key", l.Cpuset)
+	case weight > 0 && l.Weight > weight:
+		return l, api.Refuse(api.CodeAboveCeiling, "limit weight is %d, above this key's %d: ask for less, or have the operator raise it (weight in the keys file)", l.Weight, weight)
+	case k.CPUs > 0 && l.CPUs > k.CPUs:
+		return l, api.Refuse(api.CodeAboveCeiling, "limit cpus is %v, above this key's %v: ask for less, or have the operator raise it (cpus in the keys file)", l.CPUs, k.CPUs)
+	case weight > 0 && l.Weight == 0 && unasked.Weight > weight:
+		l.Weight = weight
+	}
+	if k.CPUs > 0 && l.CPUs == 0 && unasked.CPUs > k.CPUs {
+		l.CPUs = k.CPUs
+	}
+	return l, nil
+}
+
+// compiles reports whether a language has a compile stage.
+func (g *Gateway) compiles(language string) bool {
+	_, languages, _ := g.agent.get()
+	i := slices.IndexFunc(languages, func(l api.Language) bool { return l.Name == language })
+	return i >= 0 && languages[i].CompileTier != ""
+}

@@ -1,0 +1,216 @@
+package rootfs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// stagingDir is the staging directory of one import. Its lock tells a concurrent Clean that the import is
+// still running; the kernel releases the lock when the process ends (IMG-20).
+type stagingDir struct {
+	path string
+	dir  *os.File // flocked
+}
+
+func (s *Store) newStagingDir() (*stagingDir, error) {
+	// Hold the store's lock, so that Clean cannot run between making the directory and locking it.
+	unlock, err := s.lock()
+	if err != nil {
+		return nil, err
+	}
+	w, err := makeStagingDir(s.path("work"), "")
+	if err = errors.Join(err, unlock()); err != nil {
+		return nil, fmt.Errorf("start import: %w", err)
+	}
+	return w, nil
+}
+
+func makeStagingDir(parent, prefix string) (*stagingDir, error) {
+	path, err := os.MkdirTemp(parent, prefix)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return &stagingDir{path: path, dir: dir}, nil
+}
+
+// Close removes the staging directory and unlocks it. If it contains a stored image that is to be
+// deleted but still locked, the directory stays.
+func (w *stagingDir) Close() error {
+	return errors.Join(removeUnlocked(w.path), w.dir.Close())
+}
+
+// mkdir makes a directory in the staging directory and opens it.
+func (w *stagingDir) mkdir(name string) (*os.File, error) {
+	if err := mkdir(w.dir, name); err != nil {
+		return nil, err
+	}
+	return os.Open(filepath.Join(w.path, name))
+}
+
+func (w *stagingDir) writeMeta(meta imageMeta) error {
+	text, err := json.MarshalIndent(meta, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(w.path, "image.json"), append(text, '\n'))
+}
+
+// publish moves a finished import into the store and names it. It keeps an image already stored
+// under the digest, unless replace is set.
+func (s *Store) publish(w *stagingDir, meta imageMeta, name string, replace bool) (img Image, err error) {
+	unlock, err := s.lock()
+	if err != nil {
+		return Image{}, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	hex, err := parseDigest(meta.Digest)
+	if err != nil {
+		return Image{}, err
+	}
+	if _, err := s.readMeta(hex); err != nil || replace { // not stored yet, or damaged
+		if err := s.install(w, hex); err != nil {
+			return Image{}, fmt.Errorf("store image: %w", err)
+		}
+	}
+	if name != "" {
+		tmp := filepath.Join(w.path, "name")
+		if err := writeFile(tmp, []byte(meta.Digest+"\n")); err != nil {
+			return Image{}, err
+		}
+		if err := os.Rename(tmp, s.path("names", name)); err != nil {
+			return Image{}, fmt.Errorf("name image: %w", err)
+		}
+		if err := syncDir(s.path("names")); err != nil {
+			return Image{}, err
+		}
+	}
+	return s.Lookup(meta.Digest)
+}
+
+// install moves the tree, image.json and the record into the store with one rename.
+func (s *Store) install(w *stagingDir, hex string) error {
+	newDir := filepath.Join(w.path, "whole")
+	if err := os.Mkdir(newDir, 0o755); err != nil {
+		return err
+	}
+	if err := os.Chmod(newDir, 0o755); err != nil {
+		return err
+	}
+	for _, part := range []string{"root", "image.json", recordName} {
+		if err := os.Rename(filepath.Join(w.path, part), filepath.Join(newDir, part)); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(newDir); err != nil {
+		return err
+	}
+	if err := w.swap(newDir, s.path("images", hex)); err != nil {
+		return err
+	}
+	return syncDir(s.path("images"))
+}
+
+// swap moves the directory fresh to final. If final exists, it takes the place of fresh in the
+// staging directory. One of the two is always at final, so a process killed at this point loses no
+// image and no name, and a new run always finds the image.
+func (w *stagingDir) swap(newDir, final string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, newDir, unix.AT_FDCWD, final, unix.RENAME_EXCHANGE)
+	switch {
+	case errors.Is(err, unix.EINVAL): // no RENAME_EXCHANGE here: final is missing for a moment
+		if err := os.Rename(final, filepath.Join(w.path, "damaged")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return os.Rename(newDir, final)
+	case errors.Is(err, unix.ENOENT):
+		return os.Rename(newDir, final)
+	}
+	return err
+}
+
+// Clean removes the staging directories of imports whose process is gone, removed images that are
+// no longer locked, and names whose image is gone. Open calls it.
+func (s *Store) Clean() (err error) {
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	dirs, err := os.ReadDir(s.path("work"))
+	if err != nil {
+		return fmt.Errorf("clean image store: %w", err)
+	}
+	var errs []error
+	for _, d := range dirs {
+		errs = append(errs, cleanStagingDir(s.path("work", d.Name())))
+	}
+	names, err := s.names()
+	errs = append(errs, err)
+	for digest, list := range names {
+		hex, err := parseDigest(digest)
+		if err == nil {
+			_, err = os.Stat(s.path("images", hex))
+		}
+		if err == nil {
+			continue
+		}
+		for _, name := range list {
+			errs = append(errs, os.Remove(s.path("names", name)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func cleanStagingDir(path string) error {
+	dir, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // its owner removed it first
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil // its owner is still running
+	}
+	return removeUnlocked(path)
+}
+
+// removePath removes a staging directory and everything below it without following links.
+func removePath(path string) error {
+	parent, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return removeAll(parent, filepath.Base(path))
+}
+
+func writeFile(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,159 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// acquire is lease for a new request, which is refused if no slot is free and is then expected to be
+// retried soon.
+func (p *pool) acquire(ctx context.Context, want cellPlan, once bool, memory api.Size, again time.Duration) (*lease, error) {
+	l, err := p.lease(ctx, want, once, memory)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		p.lastWasTest, p.retryUntil = false, min(p.retryUntil, monotonic()+retryWindow)
+	case isFull(err, api.CodeBusy):
+		p.retryUntil = max(p.retryUntil, monotonic()+max(again, retryWindow))
+	}
+	return l, err
+}
+
+// retryWindow is how soon a refused caller retries: the gateway within 50 ms, and later only with a
+// large request (Streams.Again).
+const retryWindow = 100 * time.Millisecond
+
+// acquireNext acquires a slot for a further test of a job, which was admitted with one slot. It
+// alternates with other callers. A test waits for a release and so gets a slot sooner than a
+// refused caller that retries: without alternation, tests could keep all other callers out for
+// hours (TestTestsLeaveSlotsToOthers). try acquires what the test needs.
+func (p *pool) acquireNext(ctx context.Context, try func() (*lease, error)) (*lease, error) {
+	return p.retryLease(ctx, retryWindow/4, func() (*lease, error) {
+		if p.nextIsReserved() {
+			return nil, api.Fail(api.CodeBusy, "the next slot is for another caller")
+		}
+		l, err := try()
+		if err == nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.lastWasTest = true
+		}
+		return l, err
+	})
+}
+
+// nextIsReserved reports whether the next slot must not go to a test: a test had the last one, and another
+// caller waits, or was refused and is expected to retry.
+func (p *pool) nextIsReserved() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lastWasTest && (p.waitingExecs > 0 || monotonic() < p.retryUntil)
+}
+
+// hasFreeSlot reports whether a slot is free.
+func (p *pool) hasFreeSlot() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.slots, func(s *slotState) bool { return !s.leased })
+}
+
+// allSlotsFree reports whether no slot is leased.
+func (p *pool) allSlotsFree() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !slices.ContainsFunc(p.slots, func(s *slotState) bool { return s.leased })
+}
+
+func isFull(err error, codes ...api.Code) bool {
+	var e *api.Error
+	return errors.As(err, &e) && slices.Contains(codes, e.Code)
+}
+
+// acquireAgain is lease for a caller that had a slot before and has more to do. It waits for a slot and
+// for memory. Runs end and release their memory, but sessions keep theirs for hours: if only
+// sessions hold memory, the wait is limited.
+func (p *pool) acquireAgain(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
+	var since time.Duration // of the first of the consecutive refusals during which no run had memory
+	return p.retryLease(ctx, memoryTick, func() (*lease, error) {
+		l, err := p.lease(ctx, want, once, memory)
+		switch now := monotonic(); {
+		case !isFull(err, api.CodeOverloaded) || !p.allSlotsFree():
+			since = 0
+		case since == 0:
+			since = now
+		case now-since >= memoryTimeout:
+			return nil, api.Fail(api.CodeSetupTimeout, "no memory was free within %v: %w", memoryTimeout, err)
+		}
+		return l, err
+	})
+}
+
+const (
+	memoryTick    = time.Second     // how often memory is requested, in addition to each release of a slot
+	memoryTimeout = 2 * time.Minute // the longest wait for memory
+)
+
+// retryLease retries lease until there is no lack of slots or memory: at each release, and every
+// interval if that is not zero.
+func (p *pool) retryLease(ctx context.Context, interval time.Duration, lease func() (*lease, error)) (*lease, error) {
+	var tick <-chan time.Time
+	if interval > 0 {
+		t := time.NewTicker(interval)
+		defer t.Stop()
+		tick = t.C
+	}
+	p.mu.Lock()
+	p.waiters++
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		p.waiters--
+		p.mu.Unlock()
+	}()
+	for {
+		p.mu.Lock()
+		released := p.released
+		p.mu.Unlock()
+		l, err := lease()
+		if !isFull(err, api.CodeBusy, api.CodeOverloaded) {
+			return l, err
+		}
+		select {
+		case <-released:
+		case <-tick:
+		case <-ctx.Done():
+			return nil, api.Fail(api.CodeStopping, "canceled while waiting for a slot: %w", ctx.Err())
+		}
+	}
+}
+
+// acquireForExec leases a slot without a cell, for an exec: it has a cell, and its memory is already
+// reserved. It waits as acquireAgain does, because creating the session was its admission.
+func (p *pool) acquireForExec(ctx context.Context) (*lease, error) {
+	p.mu.Lock()
+	p.waitingExecs++
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.waitingExecs--
+	}()
+	return p.retryLease(ctx, 0, func() (*lease, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.closed {
+			return nil, api.Fail(api.CodeStopping, "the agent is stopping: send the request again later")
+		}
+		s := choose(p.slots, cellKey{}, false)
+		if s == nil {
+			return nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the exec again", len(p.slots))
+		}
+		s.leased, p.lastWasTest = true, false
+		return &lease{pool: p, slotState: s}, nil
+	})
+}

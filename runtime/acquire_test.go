@@ -1,0 +1,36 @@
+package runtime
+
+import (
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// The next slot does not go to a test for as long as a refused request takes to be retried, which
+// is longer for a large request.
+func TestSlotIsReservedUntilRefusedCallerRetries(t *testing.T) {
+	p := &pool{memory: api.GiB, lastWasTest: true, slots: []*slotState{{leased: true}}}
+	refuse := func(again time.Duration) {
+		t.Helper()
+		if _, err := p.acquire(t.Context(), cellPlan{}, false, api.MiB, again); !isFull(err, api.CodeBusy) {
+			t.Fatal(err)
+		}
+	}
+	if p.nextIsReserved() {
+		t.Error("owed to nobody")
+	}
+	refuse(0)
+	if !p.nextIsReserved() || p.retryUntil > monotonic()+retryWindow {
+		t.Errorf("a small one is expected in %v", p.retryUntil-monotonic())
+	}
+	refuse(time.Second)
+	refuse(0)
+	if left := p.retryUntil - monotonic(); !p.nextIsReserved() || left < time.Second/2 || left > time.Second {
+		t.Errorf("a large one is expected in %v", left)
+	}
+	p.retryUntil = monotonic() - 1
+	if p.nextIsReserved() {
+		t.Error("owed to one that did not come again")
+	}
+}

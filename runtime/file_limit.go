@@ -1,0 +1,90 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// What an agent has open: its sockets and stores; for each slot what it waits with and a
+// connection; for each cell the files of a leaf group and a shell. If enough files may be open, a
+// cell has a second leaf, and for a moment a second shell. A session has a group, a shell, a
+// poller, and the leaves of its execs.
+const (
+	descriptorsBase       = 1024
+	descriptorsSlot       = 7
+	descriptorsSingleLeaf = 31
+	descriptorsCell       = 60
+	descriptorsSession    = 128
+)
+
+// A capacity is how many cells and sessions an agent can keep with the files that it may open.
+type capacity struct {
+	keepers    int  // cells a slot keeps
+	singleLeaf bool // each cell has only one leaf, and one shell at a time
+	sessions   int  // maximum number of living sessions
+}
+
+// capacityFor returns what a limit on open files allows the slots, and false when it does not suffice
+// for one cell with a single leaf each.
+func capacityFor(limit uint64, slots int) (capacity, bool) {
+	each := (int64(limit)-descriptorsBase)/int64(slots) - descriptorsSlot
+	switch {
+	case each >= descriptorsCell:
+		return capacity{keepers: int(min(each/descriptorsCell, maxKeepers))}, true
+	case each >= descriptorsSingleLeaf:
+		return capacity{keepers: 1, singleLeaf: true}, true
+	}
+	return capacity{}, false
+}
+
+// raiseFileLimit raises the limit on open files as far as the slots can use it, and returns what it
+// allows: a fully used host must reach its limit on slots and not a limit on files.
+func raiseFileLimit(slots, sessions int) (capacity, error) {
+	var have unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &have); err != nil {
+		return capacity{}, os.NewSyscallError("getrlimit RLIMIT_NOFILE", err)
+	}
+	most, err := openMost()
+	if err != nil {
+		return capacity{}, err
+	}
+	want := min(most, uint64(descriptorsBase+slots*(descriptorsSlot+maxKeepers*descriptorsCell)+sessions*descriptorsSession))
+	if have.Cur < want {
+		err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, have.Max)})
+		switch {
+		case err == nil:
+			have.Cur = want
+		case !errors.Is(err, unix.EPERM): // root without CAP_SYS_RESOURCE, as in many containers
+			return capacity{}, os.NewSyscallError("setrlimit RLIMIT_NOFILE", err)
+		}
+	}
+	r, ok := capacityFor(have.Cur, slots)
+	if !ok {
+		return r, api.Refuse(api.CodeBadRequest, "%d slots need %d open files and the limit is %d: use fewer slots, or raise the limit (ulimit -n, LimitNOFILE=)",
+			slots, descriptorsBase+slots*(descriptorsSlot+descriptorsSingleLeaf), have.Cur)
+	}
+	// Slots come first: sessions get the rest.
+	left := int64(have.Cur) - descriptorsBase - int64(slots*(descriptorsSlot+r.keepers*descriptorsCell))
+	r.sessions = int(min(int64(sessions), max(left/descriptorsSession, 0)))
+	return r, nil
+}
+
+// openMost is the highest limit on open files that a process may have (fs.nr_open).
+func openMost() (uint64, error) {
+	text, err := os.ReadFile("/proc/sys/fs/nr_open")
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read fs.nr_open: %w", err)
+	}
+	return n, nil
+}

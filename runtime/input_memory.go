@@ -1,0 +1,96 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// The kernel charges a file in memory to the process that writes it, and the agent writes the
+// inputs. The program may write to them as well: uncorrected, they would be memory beyond its limit
+// (MEM-19). So the group of a run gets its limit minus what the inputs take, and the reported
+// memory includes them. A removed input still counts: nobody sees what became of its pages.
+
+// inputMemoryStep is the unit to which the bytes of inputs are rounded down. Most runs have a source
+// and little more, and need no separate limit written for it. It is a quarter of the error that
+// docs/truth.md allows for a measurement.
+const inputMemoryStep = 256 * api.KiB
+
+// sealed reports whether an input is placed so that the program cannot write to it: an input to be
+// executed. Like the files of an image it gives the program no memory. A limit that is just
+// sufficient for a program does not have to grow by the program's own file.
+func sealed(f api.File) bool { return f.Executable }
+
+// inputMemory is the memory taken by the inputs that the program may write to, in whole steps.
+func inputMemory(files []api.File) api.Size {
+	var n api.Size
+	for _, f := range files {
+		if !sealed(f) {
+			n += pageBytes(f)
+		}
+	}
+	return n / inputMemoryStep * inputMemoryStep
+}
+
+// pageBytes is the memory that a file takes.
+func pageBytes(f api.File) api.Size {
+	page := api.Size(os.Getpagesize())
+	return (api.Size(len(f.Content)) + page - 1) / page * page
+}
+
+// withoutInputs returns limits without the memory that the placed files take.
+func withoutInputs(l api.Limits, placed api.Size) api.Limits {
+	l.Memory -= placed
+	return l
+}
+
+// withInputs adds the memory of placed files to a measured usage.
+func withInputs(u groups.Usage, placed api.Size) groups.Usage {
+	u.MemoryPeak += int64(placed)
+	return u
+}
+
+// checkMemory refuses a run whose files leave its program no memory. If the run fits without its source,
+// the error is an *invalidSource.
+func (p *plan) checkMemory() error {
+	files := inputMemory(p.files)
+	if files == 0 || p.limits.Memory-files >= api.MinMemory {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(p.files), func(f api.File) bool { return f.Name == p.source })
+	if p.limits.Memory-inputMemory(others) >= api.MinMemory {
+		return &invalidSource{fmt.Sprintf("brig: %s is too large: with it the files take %s, which count as memory, and the memory limit is %s\n", p.source, files, p.limits.Memory)}
+	}
+	return api.Refuse(api.CodeBadFile, "the files take %s, which count as memory, and limits.memory is %s: raise it, or send less (at least %s must remain)", files, p.limits.Memory, api.MinMemory)
+}
+
+// pollMemory is the kernel memory for threads that each wait, in poll or select, for as many
+// descriptors as a thread may have, minus the 3.3 MiB that the default limits allow. It is 8 bytes
+// for each requested descriptor and 64 for each wait queue; a named pipe opened for both ways has
+// two queues (fs/select.c, Linux 6.18). No group is charged for this memory (MEM-42).
+func pollMemory(pids, openFiles int64) api.Size {
+	d := api.Defaults()
+	return max(0, api.Size(pids*openFiles-d.Pids*d.OpenFiles)*pollEntryBytes) / inputMemoryStep * inputMemoryStep
+}
+
+const pollEntryBytes = 8 + 2*64
+
+// reservation is the memory that the host reserves for a run: its limits, against which its inputs
+// count, and memory that no limit counts. The latter is that of artifacts and of inputs to be
+// executed, in whole steps, so that a small program costs no more than its limit, and that of the
+// wait tables.
+func (p *plan) reservation() api.Size {
+	var n api.Size
+	for _, f := range p.builtFiles {
+		n += pageBytes(f)
+	}
+	for _, f := range p.files {
+		if sealed(f) {
+			n += pageBytes(f)
+		}
+	}
+	return p.limits.Memory + p.limits.Swap + n/inputMemoryStep*inputMemoryStep + pollMemory(p.limits.Pids, p.limits.OpenFiles)
+}

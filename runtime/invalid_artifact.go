@@ -1,0 +1,176 @@
+package runtime
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// An invalidArtifact is the error of a run whose compiler succeeded with a program that cannot be
+// started: it is a library, names an interpreter that does not exist, or is larger than the
+// scratch. The program's author must fix that, so it becomes the verdict compile-error and never an
+// api.Error: a submission must not be able to avoid a verdict (CMP-20,
+// TestHostileProgramsGetAVerdict).
+type invalidArtifact struct{ reason string }
+
+func (e *invalidArtifact) Error() string { return e.reason }
+
+// An invalidSource is the error of a run whose limits have no space for the source itself. Its author
+// must fix that too, and it becomes the verdict compile-error.
+type invalidSource struct{ reason string }
+
+func (e *invalidSource) Error() string { return e.reason }
+
+// invalidSourceResult returns the result of a run whose source was not even given to the stage p, so that there
+// are no measurements.
+func (h *Host) invalidSourceResult(p *plan, source *invalidSource) api.Result {
+	none := api.Unknown("nothing was executed")
+	return api.Result{
+		Run: p.id, Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: -1, LimitsHit: []string{},
+		Stderr: api.Bytes(source.reason), Limits: p.limits, Labels: p.labels, Host: h.about(p),
+		Usage:  api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
+		Timing: api.Timing{Started: time.Now().UTC().Format(time.RFC3339Nano)},
+	}
+}
+
+// artifactTooLarge is the error for an artifact that does not fit in the run's limits.
+func artifactTooLarge(name, why string) error {
+	return &invalidArtifact{fmt.Sprintf("brig: %s was compiled, but %s\n", name, why)}
+}
+
+// execErrors are the errnos of execve(2) that depend on the executed file or its interpreter
+// (fs/exec.c, fs/binfmt_elf.c, fs/binfmt_script.c). EIO is returned for an ELF file, or its
+// interpreter, that is shorter than its header says.
+var execErrors = []error{
+	unix.ENOENT, unix.ENOTDIR, unix.EIO, unix.EACCES, unix.ENOEXEC, unix.EISDIR, unix.ELOOP, unix.EPERM,
+	unix.EINVAL, unix.ELIBBAD, unix.ENAMETOOLONG,
+}
+
+// isNotFound reports whether an errno of execve means that a file is not there: a shell's 127.
+func isNotFound(errno error) bool { return errno == unix.ENOENT || errno == unix.ENOTDIR }
+
+// boxName returns a command's name below /box, or "" when it lies elsewhere or is searched for in
+// PATH.
+func boxName(command string) string {
+	if !strings.Contains(command, "/") {
+		return ""
+	}
+	if !path.IsAbs(command) {
+		command = "/box/" + command
+	}
+	name, inBox := strings.CutPrefix(path.Clean(command), "/box/")
+	if !inBox {
+		return ""
+	}
+	return name
+}
+
+// classifyExecFailure decides whether an exec failed because of the content of the executed file, which makes it
+// a fault of the program and not of the request. Then either the error is an *invalidArtifact, or
+// code and why say how it ended, as a shell would report it. Zero and nil: the file is not the
+// program's.
+func classifyExecFailure(p *plan, box *os.File, errno error) (code int, why string, err error) {
+	name := boxName(p.argv[0])
+	if name == "" || !slices.Contains(execErrors, errno) {
+		return 0, "", nil
+	}
+	for _, f := range p.builtFiles {
+		if f.Name == name {
+			return 0, "", &invalidArtifact{execFailureMessage(p.argv[0], "was compiled, but", f.Executable, errno)}
+		}
+	}
+	i := slices.IndexFunc(p.files, func(f api.File) bool { return f.Name == name })
+	if i >= 0 && !p.files[i].Executable && errno == unix.EACCES {
+		return 0, "", nil // the request marks it as not executable
+	}
+	if i < 0 && !existsIn(box, name) {
+		return 0, "", nil
+	}
+	if code = 126; isNotFound(errno) {
+		code = 127
+	}
+	return code, execFailureMessage(p.argv[0], "exists, but", true, errno), nil
+}
+
+func execFailureMessage(name, what string, executable bool, errno error) string {
+	reason := errno.Error()
+	switch {
+	case isNotFound(errno):
+		reason = "its interpreter does not exist"
+	case errno == unix.EACCES && !executable:
+		reason = "it is not a program: check that it has a main function (in Go also package main), and that it is not meant to be a library"
+	}
+	return fmt.Sprintf("brig: %s %s cannot be executed: %s\n", name, what, reason)
+}
+
+// existsIn reports whether name is a file below box, of any kind but a directory.
+func existsIn(box *os.File, name string) bool {
+	f, err := openBeneath(box, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	return unix.Fstat(fd(f), &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR
+}
+
+// startFailure converts a failed step: a program that cannot be executed ends as in a shell, with a
+// message on stderr; all else is an error.
+func (w *supervisor) startFailure(p *plan) error {
+	var step *StepError
+	if !errors.As(w.failed, &step) || step.Step != "exec" {
+		return startError(p, w.failed)
+	}
+	code, why, err := classifyExecFailure(p, w.shell.scratch.box, step.Err)
+	if code == 0 {
+		return cmp.Or(err, startError(p, w.failed))
+	}
+	w.ev.Signal, w.ev.ExitCode = 0, code
+	w.out[1].appendLine(why)
+	return nil
+}
+
+// startError explains a failed exec that is not the program's fault. All other failures are brig's.
+func startError(p *plan, err error) error {
+	var step *StepError
+	if !errors.As(err, &step) || step.Step != "exec" {
+		return fmt.Errorf("start: %w", err)
+	}
+	name := p.argv[0]
+	switch {
+	case isNotFound(step.Err):
+		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.cell.key.image)
+	case slices.Contains(execErrors, step.Err):
+		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.cell.key.image, step.Err)
+	case step.Err == unix.E2BIG:
+		return api.Refuse(api.CodeTooLarge, "argv and env are larger than the kernel accepts under the stack limit: pass large data as a file or on stdin")
+	}
+	return fmt.Errorf("start: %w", err)
+}
+
+// invalidArtifactResult is the result of a compile stage that succeeded with artifacts that cannot be started.
+// The measurements are the compiler's.
+func (h *Host) invalidArtifactResult(p *plan, c api.Compilation, invalid *invalidArtifact) api.Result {
+	return api.Result{
+		Run: p.id, Verdict: api.CompileError, Stage: api.StageCompile, LimitsHit: []string{},
+		Stdout: c.Stdout, Stderr: withLine(c.Stderr, invalid.reason),
+		Usage: c.Usage, Timing: c.Timing, Limits: c.Limits, Labels: p.labels, Host: h.about(p),
+	}
+}
+
+// withLine appends a line of brig's to the output of a compiler, on a separate line.
+func withLine(output api.Bytes, line string) api.Bytes {
+	if output = slices.Clone(output); len(output) > 0 && output[len(output)-1] != '\n' {
+		output = append(output, '\n')
+	}
+	return append(output, line...)
+}

@@ -1,0 +1,257 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// keeper keeps one warm cell per slot and cell key. Its goroutine builds the cell, prepares a shell,
+// hands it out, destroys the used shell after the run, and repeats. A lease has exclusive use of
+// the cell until the lease is given back.
+type keeper struct {
+	host      *Host
+	slot      *slot
+	plan      cellPlan
+	once      bool // the cell serves one run: mode fresh, or a throw-away layer
+	lowMemory bool // low memory: the used shell is destroyed before the next one is made
+
+	prepared  chan preparedShell // holds at most one prepared shell
+	returned  chan bool          // the lease is over; true: the cell is in doubt
+	available atomic.Bool        // a prepared shell is ready
+	lastLease atomic.Int64       // when the cell was last leased, in monotonic time
+	stop      context.CancelFunc
+	done      chan struct{}
+}
+
+// preparedShell is a cell with a parked shell, or the reason why there is none.
+type preparedShell struct {
+	cell  *cell
+	shell *shell
+	err   error
+	begun time.Duration // when its preparation began, in monotonic time
+}
+
+func newKeeper(h *Host, s *slot, p cellPlan, once, lowMemory bool) *keeper {
+	ctx, stop := context.WithCancel(context.Background())
+	b := &keeper{host: h, slot: s, plan: p, once: once, lowMemory: lowMemory,
+		prepared: make(chan preparedShell, 1), returned: make(chan bool, 1), stop: stop, done: make(chan struct{})}
+	b.lastLease.Store(int64(monotonic()))
+	go b.run(ctx)
+	return b
+}
+
+// Close ends the goroutine and, with it, the cell. It must not be called while a run has the cell.
+func (b *keeper) Close() {
+	b.stop()
+	<-b.done
+}
+
+// take waits for the prepared shell and takes it. The caller must then send on b.back, also when
+// the result is an error.
+func (b *keeper) take(ctx context.Context) (preparedShell, error) {
+	select {
+	case o := <-b.prepared:
+		b.available.Store(false)
+		return o, nil
+	case <-ctx.Done():
+		return preparedShell{}, ctx.Err()
+	}
+}
+
+// run is the goroutine. It prepares and hands out the next shell before it destroys the used one:
+// the pid namespace and mounts of the used one go down meanwhile, and no run waits for them. That
+// the group of the used shell is empty was proven before its run was answered.
+func (b *keeper) run(ctx context.Context) {
+	defer close(b.done)
+	log := b.host.log.With("slot", b.slot.index)
+	var c *cell              // in which shells are made
+	var retired retiredShell // what the last run used
+	for ctx.Err() == nil {
+		o := b.prepare(ctx, c)
+		switch {
+		case o.err == nil:
+			c = o.cell
+		case c != nil: // the cell can make no more shells
+			retired.cell, c = c, nil
+		}
+		b.available.Store(o.err == nil)
+		b.prepared <- o // never blocks: the last one was taken
+		reusable := b.destroy(log, retired)
+		retired = retiredShell{shell: o.shell}
+		doubt := !reusable && b.retract() || b.awaitReturn(ctx) || !reusable
+		if doubt || b.once {
+			retired.cell, c = c, nil
+		}
+		if doubt || b.lowMemory {
+			if !b.destroy(log, retired) && c != nil {
+				b.destroy(log, retiredShell{cell: c})
+				c = nil
+			}
+			retired = retiredShell{}
+		}
+		if b.plan.copies() { // no copy of an image is prepared ahead: it takes as much memory as a run reserves
+			break
+		}
+	}
+	b.destroy(log, retired)
+	b.destroy(log, retiredShell{cell: c})
+}
+
+// awaitReturn waits until the prepared shell has been taken and given back, and reports whether the
+// cell is in doubt. It also returns when the keeper is closed and nobody has the cell.
+func (b *keeper) awaitReturn(ctx context.Context) (doubt bool) {
+	select {
+	case doubt = <-b.returned:
+	case <-ctx.Done():
+		if !b.retract() {
+			doubt = <-b.returned
+		}
+	}
+	return doubt
+}
+
+// retract takes back a prepared shell that nobody has taken.
+func (b *keeper) retract() bool {
+	select {
+	case <-b.prepared:
+		b.available.Store(false)
+		return true
+	default:
+		return false
+	}
+}
+
+// prepare makes a shell, in a new cell if c is nil. On failure a given cell still belongs to the
+// caller.
+func (b *keeper) prepare(ctx context.Context, c *cell) preparedShell {
+	begun := monotonic() // a failure does not count for requests that arrive after this
+	failed := func(err error) preparedShell { return preparedShell{err: err, begun: begun} }
+	fresh := c == nil
+	if fresh || b.lowMemory {
+		b.host.builders <- struct{}{}
+		defer func() { <-b.host.builders }()
+	}
+	if fresh {
+		p := b.plan
+		p.name = b.host.cellName(b.slot.index)
+		var err error
+		if c, err = b.host.newCell(ctx, p); err != nil {
+			return failed(err)
+		}
+	}
+	sh, err := b.prepareShell(ctx, c)
+	if err != nil && fresh {
+		err = errors.Join(err, c.Close())
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return preparedShell{cell: c, shell: sh, begun: begun}
+}
+
+func (b *keeper) prepareShell(ctx context.Context, c *cell) (*shell, error) {
+	if err := c.step("shell leaf"); err != nil {
+		return nil, err
+	}
+	leaf, err := c.takeLeaf()
+	if err != nil {
+		return nil, err
+	}
+	size, inodes := b.host.scratchDefaults()
+	sh, err := c.newShell(ctx, leaf, size, inodes)
+	if err != nil {
+		return nil, errors.Join(err, leaf.Remove())
+	}
+	return sh, nil
+}
+
+// retiredShell is what a run leaves to be destroyed: its shell, and its cell when that serves no other
+// run. Either may be nil.
+type retiredShell struct {
+	cell  *cell
+	shell *shell
+}
+
+// destroy destroys a used shell, takes its leaf back, and then destroys a cell that is not needed
+// again. It reports whether the shell's cell is as good as new. Any doubt destroys the cell, which
+// costs milliseconds.
+func (b *keeper) destroy(log *slog.Logger, s retiredShell) bool {
+	reusable := true
+	if s.shell != nil {
+		c := s.shell.cell
+		err := errors.Join(s.shell.destroy(), c.step("shell destroy"))
+		if err == nil {
+			err = c.giveLeaf(s.shell.leaf)
+		} else {
+			err = errors.Join(err, s.shell.leaf.Close())
+		}
+		if err != nil {
+			log.Warn("cell not reusable", "cell", c.name, "err", err)
+			reusable = false
+		}
+	}
+	if s.cell != nil {
+		if err := s.cell.Close(); err != nil {
+			log.Error("cell not completely destroyed; the next start of brigd removes the rest", "cell", s.cell.name, "err", err)
+		}
+	}
+	return reusable
+}
+
+// takeLeaf returns an empty leaf group for the next run: one whose counters can be reset, or a new
+// one.
+func (c *cell) takeLeaf() (*groups.Leaf, error) {
+	if n := len(c.spare); n > 0 {
+		leaf := c.spare[n-1]
+		c.spare = c.spare[:n-1]
+		return leaf, nil
+	}
+	c.leaves++
+	return c.group.NewLeaf(fmt.Sprintf("r%d", c.leaves))
+}
+
+// giveLeaf keeps a leaf for the next run. It removes the leaf when one of its counters cannot be
+// reset or memory of the last run is still charged to it (MEM-16).
+func (c *cell) giveLeaf(leaf *groups.Leaf) error {
+	empty, err := leaf.Empty()
+	if err == nil && !empty {
+		err = errors.New("processes remain in a leaf group")
+	}
+	charged, cerr := leaf.Current()
+	if err = errors.Join(err, cerr, c.step("leaf keep")); err != nil {
+		return errors.Join(err, leaf.Close()) // the groups go with the cell
+	}
+	if !leaf.Reusable() || charged > maxLeftCharge {
+		return c.removeLeaf(leaf)
+	}
+	c.spare = append(c.spare, leaf)
+	return nil
+}
+
+// reclaim does what removeLeaf does, at once, for a session that ends.
+func reclaim(leaf *groups.Leaf) error {
+	kernel, err := leaf.Kernel()
+	if err != nil || kernel <= maxLeftKernel {
+		return err
+	}
+	return leaf.Reclaim()
+}
+
+// maxLeftKernel is how much kernel memory may stay charged to a leaf. The kernel objects of the image
+// files that a run opens are not worth freeing and making anew. The first run of a Node image
+// leaves 256 KiB. Runs that each leave a little less than this limit add up until the kernel needs
+// the memory.
+const maxLeftKernel = 1 << 20
+
+// maxLeftCharge is how much of an earlier run's page cache and kernel objects may stay charged to a
+// leaf. It counts against the next run's limit until it is reclaimed.
+const maxLeftCharge = 1 << 20
+
+// idleFor is the time since the last lease.
+func (b *keeper) idleFor() time.Duration { return monotonic() - time.Duration(b.lastLease.Load()) }

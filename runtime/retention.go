@@ -1,0 +1,226 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// This file accounts for what the agent retains in memory of a run until it is answered: inputs by
+// blob, output, files and artifacts. The agent reserves the most that it can be beforehand
+// (Streams.Hold), and corrects that to the actual size when the run has ended. So the agent's
+// memory has a known bound.
+
+// maxRetainedOutput is how much of each stream a Result carries. A run may write more, up to its limit, if
+// the caller takes the output as a stream while it is written.
+const maxRetainedOutput = 16 * api.MiB
+
+// maxRetainedByTests is how much of both streams the results of all tests carry together if the request
+// does not set a size per test.
+const maxRetainedByTests = 32 * api.MiB
+
+// compileRetention is the most that a compile stage may retain: the artifacts, and their copy on the
+// way to the cache.
+const compileRetention = 2 * int64(maxArtifactBytes)
+
+// ownMemory is the agent's memory apart from requests. heldWaiting and heldPerSlot are the most that it
+// retains for requests: for those that wait, and per slot. On a host with little memory the bound
+// is an eighth of it, and minHeld at least.
+const (
+	ownMemory   = 128 * api.MiB
+	heldWaiting = 256 * api.MiB
+	heldPerSlot = 192 * api.MiB
+	minHeld     = 256 * api.MiB
+)
+
+// maxHeld is the most that an agent with this many slots retains for requests on a host with this
+// much memory.
+func maxHeld(slots int, host api.Size) api.Size {
+	return min(heldWaiting+api.Size(slots)*heldPerSlot, max(host/8, minHeld))
+}
+
+// MaxHeld is the most that all requests together may retain; see Streams.Hold.
+func (h *Host) MaxHeld() api.Size { return h.maxHeld }
+
+// heldShare is what one request may retain whatever others do: as much as a compile stage retains,
+// or an equal part per slot of half the memory if that is less.
+func heldShare(slots int, most api.Size) api.Size {
+	return min(api.Size(compileRetention), most/2/api.Size(slots))
+}
+
+// HeldShare is what a request may retain whatever others do.
+func (h *Host) HeldShare() api.Size { return heldShare(h.cfg.Slots, h.maxHeld) }
+
+// HeldCommon is what requests may retain above HeldShare, all together. As many requests as there
+// are slots still get their share in addition.
+func (h *Host) HeldCommon() api.Size { return h.maxHeld - api.Size(h.cfg.Slots)*h.HeldShare() }
+
+// MaxMemory bounds the agent's own memory.
+func (h *Host) MaxMemory() api.Size { return ownMemory + h.maxHeld }
+
+// retention counts what one run has reserved with Hold so far. Tests that run in parallel share one.
+// A nil value, of a compile stage or of a caller that counts nothing, does nothing.
+type retention struct {
+	hold func(bytes int64) error
+
+	mu       sync.Mutex
+	retained int64 // guarded by mu
+	tests    int   // guarded by mu; tests that run now, with a reservation for the most that each can retain
+}
+
+func newRetention(s Streams) *retention {
+	if s.Hold == nil {
+		return nil
+	}
+	return &retention{hold: s.Hold}
+}
+
+// add reserves n more bytes; a negative n is never refused.
+func (k *retention) add(n int64) error {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	err := k.hold(n)
+	if err == nil {
+		k.retained += n
+	}
+	return err
+}
+
+// await is add for a request that can continue when others have taken their answers. It must be
+// called without a slot.
+func (k *retention) await(ctx context.Context, n int64) error {
+	for since := monotonic(); ; {
+		err := k.add(n)
+		if !isFull(err, api.CodeBusy) {
+			return err
+		}
+		if err := heldTimeoutError(err, since); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(heldRetry):
+		case <-ctx.Done():
+			return api.Fail(api.CodeStopping, "canceled while waiting for memory of the agent: %w", ctx.Err())
+		}
+	}
+}
+
+const (
+	heldRetry   = retryWindow / 4 // how often the reservation is retried
+	heldTimeout = 2 * time.Minute // the longest wait for a reservation
+)
+
+// heldTimeoutError ends the wait for a reservation after heldTimeout: results of several requests that all
+// wait for more can fill the memory together.
+func heldTimeoutError(err error, since time.Duration) error {
+	if monotonic()-since < heldTimeout {
+		return nil
+	}
+	return api.Fail(api.CodeSetupTimeout, "no memory for results was free within %v: %w", heldTimeout, err)
+}
+
+// beginTest is add for a test of a job. It also reports busy while other tests of the job run that may
+// have reserved more than their results will need. The caller calls done when the test has ended.
+func (k *retention) beginTest(n int64) (done func(), err error) {
+	if k == nil {
+		return func() {}, nil
+	}
+	k.mu.Lock()
+	others := k.tests
+	k.mu.Unlock()
+	if err := k.add(n); err != nil {
+		if others > 0 && isFull(err, api.CodeTooLarge) {
+			return nil, api.Fail(api.CodeBusy, "other tests of the run hold too much memory for one more to run at the same time")
+		}
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tests++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.tests--
+	}, nil
+}
+
+// size is what is retained now.
+func (k *retention) size() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.retained
+}
+
+// finish reduces the reservation to the content of res, which is retained until the answer is
+// taken.
+func (k *retention) finish(res *api.Result) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	n := min(int64(res.Content()), k.retained) - k.retained
+	k.mu.Unlock()
+	_ = k.add(n) // never refused: n is not positive
+}
+
+// blobBytes is the size of the blobs of a run that are loaded before it begins. A missing blob is
+// refused when it is loaded.
+func (h *Host) blobBytes(r api.Run) (n int64) {
+	for _, f := range r.Files {
+		n += h.blobSize(f.Blob)
+	}
+	return n + h.blobSize(r.StdinBlob)
+}
+
+func (h *Host) blobSize(digest string) int64 {
+	if digest == "" || h.cfg.Blobs == nil {
+		return 0
+	}
+	n, err := h.cfg.Blobs.Size(digest)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// growingBuffer is the most memory that retained output of size s takes: its buffer grows in steps, and two
+// of them may exist at once.
+func growingBuffer(s api.Size) int64 { return int64(s) / 2 * 3 }
+
+func maxCollected(c api.Collect) int64 {
+	if c.None {
+		return 0
+	}
+	return int64(cmp.Or(c.Bytes, api.CollectBytes))
+}
+
+// maxRetained is the most that a run may retain.
+func (p *plan) maxRetained(streamed bool) int64 {
+	n := maxCollected(p.collect)
+	if !streamed {
+		n += 2 * growingBuffer(min(p.limits.Output, maxRetainedOutput))
+	}
+	return n
+}
+
+// maxTestRetained is the most that a test may retain while it runs: its blobs, the whole of stdout if
+// that is compared, and what its result carries.
+func (h *Host) maxTestRetained(j *job, t api.Test) int64 {
+	keep := keptTestOutput(j.request)
+	n := maxCollected(j.run.collect) + h.blobSize(t.StdinBlob) + h.blobSize(t.ExpectedBlob) + 2*growingBuffer(keep)
+	if t.Compares() {
+		n += growingBuffer(cmp.Or(t.Limits.Output, j.run.limits.Output))
+	}
+	return n
+}
+
+// keptTestOutput is how much of each stream the result of a test of r carries.
+func keptTestOutput(r api.Run) api.Size {
+	return cmp.Or(r.KeepOutput, min(api.KeepOutput, maxRetainedByTests/2/api.Size(max(len(r.Tests), 1))))
+}

@@ -1,0 +1,274 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+)
+
+func TestMaxRetained(t *testing.T) {
+	h := &Host{cfg: Config{Slots: 4}}
+	none, expected := api.Collect{None: true}, api.Bytes("x")
+	limits, big := api.Defaults(), api.Defaults()
+	big.Output = 64 * api.MiB
+	for _, tt := range []struct {
+		name     string
+		run      plan
+		streamed bool
+		want     api.Size
+	}{
+		{"both streams, which grow", plan{limits: limits, collect: none}, false, 48 * api.MiB},
+		{"of large ones what an answer carries", plan{limits: big, collect: none}, false, 48 * api.MiB},
+		{"files", plan{limits: limits}, false, 48*api.MiB + api.CollectBytes},
+		{"a stream", plan{limits: big, collect: none}, true, 0},
+	} {
+		if got := api.Size(tt.run.maxRetained(tt.streamed)); got != tt.want {
+			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+		}
+	}
+	j := &job{run: &plan{limits: big, collect: none}, request: api.Run{Tests: make([]api.Test, 2)}}
+	for _, tt := range []struct {
+		test api.Test
+		want api.Size
+	}{
+		{api.Test{}, 192 * api.KiB},
+		{api.Test{Expected: &expected}, 96*api.MiB + 192*api.KiB},
+		{api.Test{Expected: &expected, Limits: api.Limits{Output: api.MiB}}, 1536*api.KiB + 192*api.KiB},
+	} {
+		if got := api.Size(h.maxTestRetained(j, tt.test)); got != tt.want {
+			t.Errorf("a test: %s; want %s", got, tt.want)
+		}
+	}
+	if got := keptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
+		t.Errorf("of as many tests as there may be %s of each stream are kept; want 4K", got)
+	}
+}
+
+// AGT-21. The blobs of a test are loaded after Hold has granted the memory, not before: here the
+// very call that grants it stores them.
+func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
+	}
+	blobs, err := cache.Open(filepath.Join(dir, "blobs"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), Blobs: blobs, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	content := []byte("from a blob\n")
+	digest := fmt.Sprintf("%x", sha256.Sum256(content))
+	r := api.Run{Image: "tiny", Argv: []string{"cat"}}
+	for i := range 4 {
+		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i), StdinBlob: digest, ExpectedBlob: digest})
+	}
+	if _, err := h.Run(t.Context(), r, Streams{}, Caller{}); !isFull(err, api.CodeNoBlob) {
+		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
+	}
+	full, first := 3, true // how often memory is refused, except for the first call
+	res, err := h.Run(t.Context(), r, Streams{Hold: func(n int64) error {
+		if n <= 0 {
+			return nil
+		}
+		if first {
+			first = false
+			return blobs.Put(digest, content)
+		}
+		if full--; full >= 0 {
+			return api.Fail(api.CodeBusy, "no room yet")
+		}
+		return blobs.Put(digest, content)
+	}}, Caller{})
+	if err != nil || res.Summary == nil || res.Summary.Accepted != 4 {
+		t.Errorf("%s, summary %+v, %v; want all accepted", res.Verdict, res.Summary, err)
+	}
+}
+
+// At its end the reservation of a run is reduced to what its answer carries.
+func TestRetentionFinishes(t *testing.T) {
+	var now int64
+	k := newRetention(Streams{Hold: func(n int64) error { now += n; return nil }})
+	if err := errors.Join(k.add(100), k.add(-40), k.add(7)); err != nil || now != 67 {
+		t.Fatalf("%d, %v", now, err)
+	}
+	k.finish(&api.Result{Stdout: api.Bytes("12345")})
+	if now != 5 {
+		t.Errorf("%d are kept for an answer of 5 bytes", now)
+	}
+	k.finish(&api.Result{})
+	if now != 0 {
+		t.Errorf("%d are kept for nothing", now)
+	}
+	var none *retention
+	none.finish(&api.Result{})
+	if err := none.await(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Parallel tests of a job wait for each other's memory, reserved for the most that each may retain.
+// A test is refused only if the retained results leave too little for it.
+func TestTestsOfAJobWaitForMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, each, result = 100, 60, 15
+		now := int64(0)
+		var mu sync.Mutex
+		k := newRetention(Streams{Hold: func(n int64) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if n > 0 && now+n > most {
+				return api.Refuse(api.CodeTooLarge, "%d and %d", now, n)
+			}
+			now += n
+			return nil
+		}})
+		var all sync.WaitGroup
+		var fit, refused atomic.Int64
+		for range 4 {
+			all.Go(func() {
+				ended, err := beginTestPatiently(k, each)
+				if err != nil {
+					refused.Add(1)
+					return
+				}
+				fit.Add(1)
+				time.Sleep(time.Second)
+				if err := k.add(result - each); err != nil {
+					t.Error(err)
+				}
+				ended()
+			})
+		}
+		all.Wait()
+		// After three tests the results take 45, and 60 more are too many.
+		if fit.Load() != 3 || refused.Load() != 1 || now != 3*result {
+			t.Errorf("%d had room, %d were refused, %d bytes are kept; want 3, 1 and %d", fit.Load(), refused.Load(), now, 3*result)
+		}
+		begun := time.Now()
+		if _, err := k.beginTest(each); !isFull(err, api.CodeTooLarge) || time.Since(begun) > 0 {
+			t.Errorf("with none under way: %v after %v", err, time.Since(begun))
+		}
+		if ended, err := k.beginTest(most - 3*result); err != nil {
+			t.Errorf("one that fits next to the results: %v", err)
+		} else {
+			ended()
+		}
+	})
+}
+
+// beginTestPatiently retries until memory is available, as a test does.
+func beginTestPatiently(k *retention, n int64) (ended func(), err error) {
+	for {
+		if ended, err = k.beginTest(n); !isFull(err, api.CodeBusy) {
+			return ended, err
+		}
+		time.Sleep(heldRetry)
+	}
+}
+
+// The error for a test that finds no memory states sizes with units, and how many results fit.
+func TestErrorOfATestThatDoesNotFit(t *testing.T) {
+	j := &job{run: &plan{limits: api.Defaults(), collect: api.Collect{None: true}}, request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
+	s := &testRun{host: &Host{cfg: Config{Slots: 1}, maxHeld: 256 * api.MiB}, job: j, results: make([]*api.TestResult, 2), retention: newRetention(Streams{Hold: func(int64) error { return nil }})}
+	if err := s.retention.add(200<<20 + 300<<10); err != nil {
+		t.Fatal(err)
+	}
+	full := api.Refuse(api.CodeTooLarge, "full")
+	for keeps, want := range map[int64]string{
+		100 << 20: `test "b" may need 100M of the agent's memory while it runs, and the results before it, 1 of 2, take 200.3M of the 256M in total: together with such a test 9 results of up to 16M each fit (two streams of keep_output, and collect.bytes): lower these`,
+		300 << 20: `test "b" may need 300M of the agent's memory, and one request gets at most 256M: lower its limits.output,`,
+	} {
+		if err := s.tooLargeError(full, 1, keeps); !isFull(err, api.CodeTooLarge) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+	busy := api.Fail(api.CodeBusy, "busy")
+	if err := s.tooLargeError(busy, 1, 1); err != error(busy) {
+		t.Errorf("%v; want it as it was", err)
+	}
+}
+
+// MEM-19 and MEM-42: memory that a run has in addition to its limit is reserved.
+func TestInputMemory(t *testing.T) {
+	file := func(n int) api.File { return api.File{Name: "f", Content: make([]byte, n)} }
+	for _, tt := range []struct {
+		files []api.File
+		want  api.Size
+	}{
+		{nil, 0},
+		{[]api.File{file(100)}, 0},
+		{[]api.File{file(256 << 10)}, 256 * api.KiB},
+		{[]api.File{file(1), file(252<<10 - 1)}, 256 * api.KiB}, // pages
+		{[]api.File{file(40 << 20), file(5000)}, 40 * api.MiB},
+		{[]api.File{{Name: "program", Executable: true, Content: make([]byte, 1<<20)}}, 0},
+	} {
+		if got := inputMemory(tt.files); got != tt.want {
+			t.Errorf("%d files: %s; want %s", len(tt.files), got, tt.want)
+		}
+	}
+	p := &plan{files: []api.File{file(4 << 20)}, builtFiles: []api.File{file(1 << 20)}, limits: api.Limits{Memory: 8 * api.MiB, Swap: api.MiB}}
+	if err := p.checkMemory(); err != nil {
+		t.Errorf("with the least memory left: %v", err)
+	}
+	if got := p.reservation(); got != 10*api.MiB {
+		t.Errorf("promised %s; want memory, swap and artifacts", got)
+	}
+	p.files = append(p.files, api.File{Name: "program", Executable: true, Content: make([]byte, 2<<20)})
+	if err, got := p.checkMemory(), p.reservation(); err != nil || got != 12*api.MiB {
+		t.Errorf("with a program: %v, promised %s", err, got)
+	}
+	d := api.Defaults()
+	if p.limits.Pids, p.limits.OpenFiles = d.Pids, d.OpenFiles; p.reservation() != 12*api.MiB {
+		t.Errorf("with the default processes and files %s is promised; want 12M", p.reservation())
+	}
+	if p.limits.Pids, p.limits.OpenFiles = 1000, 1024; p.reservation() < 12*api.MiB+1000*1024*136-4*api.MiB {
+		t.Errorf("1,000 threads that may wait for 1,024 files each: %s", p.reservation())
+	}
+	p.files = append(p.files, file(256<<10))
+	var source *invalidSource
+	if err := p.checkMemory(); err == nil || errors.As(err, &source) {
+		t.Errorf("a run without memory next to its files: %v; want the caller's error", err)
+	}
+	p.source = "main"
+	p.files[len(p.files)-1].Name = "main"
+	if err := p.checkMemory(); !errors.As(err, &source) {
+		t.Errorf("a run whose source is the one too many: %v", err)
+	}
+	p.files = append(p.files, file(256<<10))
+	if err := p.checkMemory(); err == nil || errors.As(err, &source) {
+		t.Errorf("a run whose files are too many without the source: %v; want the caller's error", err)
+	}
+}
+
+// A stream's buffer never takes more memory than is accounted for it.
+func TestStreamBufferIsBounded(t *testing.T) {
+	const most = 1 << 20
+	s := stream{limit: 4 * most, maxKept: most}
+	b := make([]byte, 65_000)
+	for len(s.kept) < most {
+		s.append(b[:min(len(b), most-len(s.kept))])
+		if cap(s.kept) > most {
+			t.Fatalf("room for %d bytes of %d", cap(s.kept), most)
+		}
+	}
+}

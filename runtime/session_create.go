@@ -1,0 +1,205 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
+// nothing is left.
+func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *idRange, owner Caller) (_ *session, err error) {
+	s := &session{
+		host: h, id: runID(), owner: owner, plan: p, idRange: at, born: monotonic(), made: time.Now(),
+		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
+	}
+	undo := undoing(&err)
+	defer undo.run()
+
+	// 1. Its volume is mounted, or made, in the background: that takes as long as a cell.
+	volumeReady := func() error { return nil }
+	if p.ask.Volume != nil {
+		if err := h.volumes.checkFree(p, owner); err != nil {
+			return nil, err
+		}
+		done := make(chan error, 1)
+		go func() { done <- h.mountVolume(ctx, s) }()
+		volumeReady = sync.OnceValue(func() error { return <-done })
+		undo.add(func() error {
+			_ = volumeReady() // its error, if any, is reported already, or is not the first
+			if s.volume == nil {
+				return nil
+			}
+			return s.volume.Close()
+		})
+	}
+	h.builders <- struct{}{}
+	releaseBuilder := sync.OnceFunc(func() { <-h.builders })
+	defer releaseBuilder()
+
+	// 2. A cell that no run uses.
+	cell := p.cell
+	cell.name, cell.slot, cell.ids = fmt.Sprintf("session-%d", h.serial.Add(1)), at.index, &at.ids
+	if s.cell, err = h.newCell(ctx, cell); err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return s.cell.Close() })
+	s.listener, s.cell.listener = s.cell.listener, nil
+	if s.listener != nil {
+		undo.add(s.listener.Close)
+	}
+
+	// 3. The group of everything that will run in the session is a sibling of the group of the
+	// cell's own processes. These are not charged, and no program can make the kernel choose them.
+	if err := h.step("session group"); err != nil {
+		return nil, err
+	}
+	if s.group, err = s.cell.group.NewBranch("execs"); err != nil {
+		return nil, err
+	}
+	undo.add(func() error { return s.group.Close() })
+	if err := errors.Join(s.group.Apply(groupLimits(p.limits, "")), s.group.Begin()); err != nil {
+		return nil, fmt.Errorf("limits of the session: %w", err)
+	}
+
+	// 4. The shell has mounted scratch and volume and reports that.
+	if err := h.step("session shell"); err != nil {
+		return nil, err
+	}
+	base := slotIDs(at.index)
+	if s.scratch, err = newScratch(p.limits.Scratch, p.limits.Inodes, base+runUID, base+runGID); err != nil {
+		return nil, err
+	}
+	undo.add(s.scratch.Close)
+	releaseBuilder() // a session that waits for a volume, which another one is leaving, does not keep others from building a cell
+	if err := volumeReady(); err != nil {
+		return nil, err
+	}
+	if err := s.startShell(ctx); err != nil {
+		return nil, fmt.Errorf("cell %s: make the session's shell: %w", s.cell.name, err)
+	}
+	undo.add(s.sock.Close)
+	undo.add(s.pidfd.Close)
+
+	// 5. The agent receives events of the session.
+	if err := h.step("session watch"); err != nil {
+		return nil, err
+	}
+	if err := s.openEvents(undo); err != nil {
+		return nil, err
+	}
+	s.over, s.stop = context.WithCancel(context.Background())
+	s.used = monotonic()
+	undo.release()
+	return s, nil
+}
+
+// mountVolume mounts a session's volume, and makes sure that the image has a mount point for it.
+func (h *Host) mountVolume(ctx context.Context, s *session) (err error) {
+	if err := h.step("session volume"); err != nil {
+		return err
+	}
+	err = h.cfg.Images.EnsureWorkspace(s.plan.image.Digest)
+	if errors.Is(err, rootfs.ErrNoWorkspace) {
+		return api.Refuse(api.CodeBadImage, "%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	userns, err := s.idRange.ids.forImage(slotIDs(s.idRange.index))
+	if err == nil {
+		s.volume, err = h.volumes.mount(ctx, s.plan, s.id, s.owner, userns)
+	}
+	return err
+}
+
+// startShell makes cellinit create the session's shell, and waits until the shell has made its mounts.
+func (s *session) startShell(ctx context.Context) (err error) {
+	undo := undoing(&err)
+	defer undo.run()
+	sock, peer, err := seqpacketPair(true)
+	if err != nil {
+		return err
+	}
+	defer peer.Close()
+	s.sock = sock
+	undo.add(sock.Close)
+	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn, Flags: spawnSession}
+	if s.cell.key.fullProc {
+		msg.Flags |= spawnFullProc
+	}
+	files := []*os.File{peer, s.scratch.root}
+	if s.volume != nil {
+		msg.Flags |= spawnVolume
+		files = append(files, s.volume.sessionMount)
+	}
+	if err := s.cell.ctrl.send(encode(&msg), files...); err != nil {
+		return err
+	}
+	_, pidfd, err := s.cell.ctrl.reply(ctx, kindSpawned)
+	if err != nil {
+		return err
+	}
+	s.pidfd = pidfd
+	undo.add(pidfd.Close)
+	if err := peer.Close(); err != nil { // otherwise the end of the shell would not be seen
+		return err
+	}
+	if _, _, err := s.sock.reply(ctx, kindReady); err != nil {
+		return err
+	}
+	if s.volume != nil {
+		if err := s.volume.closeSessionMount(); err != nil {
+			return err
+		}
+	}
+	undo.release()
+	return nil
+}
+
+// openEvents makes the poller, timers and wake event that handleEvents waits with.
+func (s *session) openEvents(undo *undos) (err error) {
+	if s.poller, err = newPoller(); err != nil {
+		return err
+	}
+	undo.add(s.poller.Close)
+	if s.timer, err = newTimer(); err != nil {
+		return err
+	}
+	undo.add(s.timer.file.Close)
+	if s.callTimer, err = newTimer(); err != nil {
+		return err
+	}
+	undo.add(s.callTimer.file.Close)
+	if s.wake, err = newEventfd(); err != nil {
+		return err
+	}
+	undo.add(s.wake.file.Close)
+	err = errors.Join(
+		s.poller.add(s.pidfd, pollIn, tagSessionShell),
+		s.poller.add(s.timer.file, pollIn, tagSessionTimer),
+		s.poller.add(s.callTimer.file, pollIn, tagSessionCallTimer),
+		s.poller.add(s.wake.file, pollIn, tagSessionWake),
+	)
+	if s.listener != nil {
+		s.locks.calls = lockBatch
+		if s.cell.key.sharesFiles() {
+			files := []*os.File{s.scratch.root}
+			if s.volume != nil {
+				files = append(files, s.volume.agentMount)
+			}
+			own, oerr := ownFilesOf(files...)
+			s.own, err = own, errors.Join(err, oerr)
+		}
+		s.calls = callListener{listener: s.listener, poller: s.poller, tag: tagSessionCalls, timer: s.callTimer}
+		s.calls.budget.start(monotonic())
+		err = errors.Join(err, s.poller.add(s.listener, pollIn, tagSessionCalls))
+	}
+	return err
+}

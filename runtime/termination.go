@@ -1,0 +1,107 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// The time that the kernel gets to end the processes of a run after all of them were killed. If the
+// end of the run is known, because a limit ended it, the caller has left, or its first process has
+// ended by itself, the time is killTimeout: a program can shape its memory such that the kernel needs
+// a long time to free it. The processes of a session that ends get killTimeout, too. All others get
+// emptyTimeout. If a process is alive after that, its cell is destroyed.
+var (
+	killTimeout    = 120 * time.Second
+	emptyTimeout   = 10 * time.Second
+	destroyTimeout = 10 * time.Second // of a shell, whose other processes have ended
+)
+
+// usualExitTime is the most that the kernel needs to end the processes of an ordinary program.
+const usualExitTime = 100 * time.Millisecond
+
+// errStillRunning reports that processes of a run are still there when their time to end is over.
+var errStillRunning = errors.New("processes remain in the group after SIGKILL")
+
+// ensureEmpty proves that the group holds no process. Usually the group is empty already when the shell
+// reports. Processes that are left die with the shell, whose end ends its pid namespace. What an
+// exec that ended by itself has left running belongs to its session.
+func (w *supervisor) ensureEmpty() error {
+	if err := w.disconnect(); err != nil {
+		return err
+	}
+	timeout := emptyTimeout
+	if w.verdictKnown() {
+		timeout = killTimeout
+	}
+	if w.shell.exec != nil {
+		if !w.stopped {
+			return nil
+		}
+		return w.shell.killProcesses(timeout)
+	}
+	empty, err := w.shell.leaf.Empty()
+	if err != nil || empty {
+		return err
+	}
+	if err := w.lateDenial(); err != nil {
+		return err
+	}
+	if err := w.shell.kill(); err != nil {
+		return err
+	}
+	deadline := monotonic() + timeout
+	err = waitReadable(w.shell.pidfd, min(timeout, usualExitTime))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.shell.killGroup()
+		err = waitReadable(w.shell.pidfd, deadline-monotonic())
+	}
+	if err != nil {
+		return fmt.Errorf("the shell does not end: %w", errors.Join(err, errStillRunning))
+	}
+	// The end of the pid namespace leaves no process. If one is left nevertheless, the group is
+	// killed: a second layer.
+	err = waitEmpty(w.shell.leaf, min(deadline-monotonic(), usualExitTime))
+	if errors.Is(err, errStillRunning) {
+		w.shell.killGroup()
+		err = waitEmpty(w.shell.leaf, deadline-monotonic())
+	}
+	return err
+}
+
+// verdictKnown reports whether the verdict is known, however long the other processes take to die.
+func (w *supervisor) verdictKnown() bool { return w.stopped || w.replied }
+
+// waitEmpty waits until the killed processes of a group are gone.
+func waitEmpty(leaf *groups.Leaf, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
+		empty, err := leaf.Empty()
+		switch {
+		case err != nil || empty:
+			return err
+		case time.Now().After(deadline):
+			return errStillRunning
+		}
+		time.Sleep(pause)
+	}
+}
+
+// span is when the program began and when it ended, on the monotonic clock. A program that we ended
+// has ended when SIGKILL was sent: the time that the kernel then needs to free its memory is not
+// counted.
+func (w *supervisor) span() (exec, exit time.Duration) {
+	exec, exit = w.started, monotonic()
+	if w.replied {
+		exec, exit = time.Duration(w.reply.ExecNs), time.Duration(w.reply.ExitNs)
+	} else if at := w.shell.clock.exec(); at > 0 {
+		exec = at
+	}
+	if w.killed > exec {
+		exit = min(exit, w.killed)
+	}
+	return exec, exit
+}
