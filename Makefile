@@ -102,10 +102,10 @@ bench: build ## cost of a run compared with a plain spawn of the same program (r
 	go run ./bench --bin bin $(if $(WRITE),--summary README.md --write docs/performance.md)
 
 languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
-	go run ./survey --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
+	go run ./bench/languages --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)
 
 truth: build ## accuracy of measurements and verdicts, with programs that know what they use (root; STORE=DIR: also its languages; WRITE=1: update the docs)
-	go run ./truth --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/truth.md)
+	go run ./bench/accuracy --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/truth.md)
 
 fuzz: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## run every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // runner is a Runner made of a function.

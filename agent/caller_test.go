@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // TestUnprivilegedCaller is the unprivileged caller that TestUnprivilegedCallersMayOnlyRun starts. It prints a

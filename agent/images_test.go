@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // shelf is an image store that keeps the bytes of the archives.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // raw sends bytes and returns the first answer.

@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 
 	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // one is a fake of a single session s, which stores the files that it is given.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/agent"
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // held counts the goroutines and descriptors, in which a leak would show.

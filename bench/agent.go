@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brig-sandbox/brig/internal/ownagent"
+	"github.com/brig-sandbox/brig/internal/testagent"
 )
 
 // An agent is a separate brigd, with methods to measure it.
-type agent struct{ *ownagent.Agent }
+type agent struct{ *testagent.Agent }
 
-func startAgent(ctx context.Context, o ownagent.Options, dir string, flags ...string) (*agent, error) {
-	a, err := ownagent.Start(ctx, o, dir, flags...)
+func startAgent(ctx context.Context, o testagent.Options, dir string, flags ...string) (*agent, error) {
+	a, err := testagent.Start(ctx, o, dir, flags...)
 	if err != nil {
 		return nil, err
 	}

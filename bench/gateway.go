@@ -16,16 +16,16 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/internal/ownservice"
-	"github.com/brig-sandbox/brig/remote"
+	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/internal/testservice"
 )
 
 // A service is brig serve in front of the bench's agent.
-type service struct{ *ownservice.Service }
+type service struct{ *testservice.Service }
 
 // serve starts the service with flags.
 func (b *bench) serve(dir string, flags ...string) (*service, error) {
-	s, err := ownservice.Start(filepath.Join(b.cfg.own.Bin, "brig"), 10*time.Second, append([]string{
+	s, err := testservice.Start(filepath.Join(b.cfg.own.Bin, "brig"), 10*time.Second, append([]string{
 		"--socket", filepath.Join(b.agent.Dir, "brigd.sock"), "--data-dir", filepath.Join(b.agent.Dir, dir),
 	}, flags...)...)
 	return &service{s}, err
@@ -45,8 +45,8 @@ func (s *service) rss() (float64, error) {
 }
 
 // client returns a client of the service with as many connections as it needs.
-func (s *service) client() *remote.Client {
-	c := remote.New(s.URL, "")
+func (s *service) client() *client.Client {
+	c := client.New(s.URL, "")
 	c.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
 	return c
 }
@@ -200,7 +200,7 @@ func (b *bench) readers(ctx context.Context, s *service) error {
 	for range want {
 		wg.Go(func() {
 			begun := false
-			err := c.Events(ctx, st.Run, func(e remote.Event) error {
+			err := c.Events(ctx, st.Run, func(e client.Event) error {
 				if !begun {
 					begun = true
 					open.Add(1)
@@ -228,7 +228,7 @@ type crowdOutcome struct {
 
 // crowd lets 64 clients send requests for the time lasts, each as fast as it is answered. A
 // request must be answered with a result, or be refused with an error code and a Retry-After.
-func (b *bench) crowd(ctx context.Context, c *remote.Client, lasts time.Duration) (*crowdOutcome, error) {
+func (b *bench) crowd(ctx context.Context, c *client.Client, lasts time.Duration) (*crowdOutcome, error) {
 	t := new(crowdOutcome)
 	until := time.Now().Add(lasts)
 	var wg sync.WaitGroup

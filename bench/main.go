@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/internal/ownagent"
+	"github.com/brig-sandbox/brig/internal/testagent"
 )
 
 func main() {
@@ -42,7 +42,7 @@ func main() {
 
 // A config says what to measure.
 type config struct {
-	own                                 ownagent.Options
+	own                                 testagent.Options
 	program, goJudge                    string
 	rounds, hot, sparse, soak, sleepers int
 	sessions                            int

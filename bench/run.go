@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/internal/ownagent"
+	"github.com/brig-sandbox/brig/internal/testagent"
 )
 
 // run builds the spawner, starts an agent, measures in interleaved rounds, and
@@ -214,7 +214,7 @@ func (b *bench) rounds(ctx context.Context) error {
 }
 
 // secondAgent returns the options of another agent on the same store.
-func (b *bench) secondAgent() ownagent.Options {
+func (b *bench) secondAgent() testagent.Options {
 	o := b.cfg.own
 	o.Store, o.Image = b.agent.Data, ""
 	return o

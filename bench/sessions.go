@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/remote"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // execsEach is the number of commands executed per session that is made.
@@ -50,7 +50,7 @@ func (b *bench) sessions(ctx context.Context) (err error) {
 }
 
 // execs times commands in one session, one after another.
-func (b *bench) execs(ctx context.Context, c *remote.Client, ask api.SessionRequest) (s sample, err error) {
+func (b *bench) execs(ctx context.Context, c *client.Client, ask api.SessionRequest) (s sample, err error) {
 	made, err := c.CreateSession(ctx, ask)
 	if err != nil {
 		return s, fmt.Errorf("create a session: %w", err)

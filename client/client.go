@@ -1,175 +1,205 @@
-// Package client calls brig's agent over its unix socket.
+// Package client calls brig's public service over HTTP.
 //
-// Every method's error is an *api.Error: the agent's own, or one with the code agent-unreachable or
-// agent-gone. Canceling the context of a call closes the connection, which ends the run; the error
-// is then the context's.
+//	c := client.New("http://localhost:8080", "")
+//	done, err := c.Execute(ctx, api.Execute{Code: new("print(2+2)")})
+//
+// A program's behavior is always a result. An error comes from the service or the network; an error
+// that the service reports is an *api.Problem.
 package client
 
 import (
-	"bufio"
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
-	"sync"
-	"syscall"
-	"time"
+	"strings"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
-const runsPath = "/v1/runs"
-
-const (
-	maxIdle     = 64              // idle connections kept
-	idleTimeout = 2 * time.Minute // less than the agent keeps them
-)
-
-// A Client is safe for use by many goroutines; each call has its own connection.
+// A Client is safe for use by many goroutines.
 type Client struct {
-	socket string
+	HTTP *http.Client // nil: http.DefaultClient. Redirects to another origin are refused
 
-	mu   sync.Mutex
-	idle []*conn // guarded by mu; the most recently used last
+	// MaxAnswer bounds an answer that is read at once; zero means 1 GiB, more than a service with
+	// default limits sends.
+	MaxAnswer api.Size
+
+	base, key string
 }
 
-// New makes a client of the agent at the socket. It does not connect.
-func New(socket string) *Client { return &Client{socket: socket} }
+func (c *Client) answerLimit() int64 { return int64(cmp.Or(c.MaxAnswer, api.GiB)) }
 
-// Close closes the idle connections.
-func (c *Client) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.idle {
-		k.Close()
-	}
-	c.idle = nil
+// New makes a client of the service at base, such as http://localhost:8080. key may be empty if the
+// service has no keys.
+func New(base, key string) *Client {
+	return &Client{base: strings.TrimRight(base, "/"), key: key}
 }
 
-type conn struct {
-	net.Conn
-	in     *bufio.Reader
-	reused bool
-	since  time.Time // when it became idle
+// Run executes one run and waits for its result. Canceling ctx cancels the run.
+func (c *Client) Run(ctx context.Context, r api.Run) (res api.Result, err error) {
+	return res, c.call(ctx, http.MethodPost, "/v1/runs", r, &res)
 }
 
-// get returns an idle connection, or a new one. fresh asks for a new one.
-func (c *Client) get(ctx context.Context, fresh bool) (*conn, error) {
-	c.mu.Lock()
-	for !fresh && len(c.idle) > 0 {
-		k := c.idle[len(c.idle)-1]
-		c.idle = c.idle[:len(c.idle)-1]
-		if time.Since(k.since) < idleTimeout {
-			c.mu.Unlock()
-			k.reused = true
-			return k, nil
-		}
-		k.Close()
-	}
-	c.mu.Unlock()
-	nc, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
+// Execute is Run with strings for input and output.
+func (c *Client) Execute(ctx context.Context, e api.Execute) (done api.Executed, err error) {
+	return done, c.call(ctx, http.MethodPost, "/execute", e, &done)
+}
+
+// Begin starts a run without waiting for it.
+func (c *Client) Begin(ctx context.Context, r api.Run) (s api.Status, err error) {
+	return s, c.call(ctx, http.MethodPost, "/v1/runs?wait=false", r, &s)
+}
+
+// Status returns the progress of a run, and its result once it has ended.
+func (c *Client) Status(ctx context.Context, id string) (s api.Status, err error) {
+	return s, c.call(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id), nil, &s)
+}
+
+// AnyStatus is Status of a run that may belong to another key; such a run is found once it has
+// ended. It needs a key with admin, or a service without keys; other callers are refused.
+func (c *Client) AnyStatus(ctx context.Context, id string) (s api.Status, err error) {
+	return s, c.call(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(id)+"?all=true", nil, &s)
+}
+
+// Cancel cancels a run. It does not change a run that is done.
+func (c *Client) Cancel(ctx context.Context, id string) (s api.Status, err error) {
+	return s, c.call(ctx, http.MethodDelete, "/v1/runs/"+url.PathEscape(id), nil, &s)
+}
+
+// Languages lists the languages of the service.
+func (c *Client) Languages(ctx context.Context) (l []api.Language, err error) {
+	return l, c.call(ctx, http.MethodGet, "/v1/languages", nil, &l)
+}
+
+// Check searches a source for dangerous calls, mistakes and secrets. It does not run the source.
+func (c *Client) Check(ctx context.Context, request api.CheckRequest) (found api.Checked, err error) {
+	return found, c.call(ctx, http.MethodPost, "/v1/check", request, &found)
+}
+
+// Health returns the service's status report, whatever the status is. If the service has keys, a
+// client without a key gets only the status.
+func (c *Client) Health(ctx context.Context) (h api.ServiceHealth, err error) {
+	return h, c.call(ctx, http.MethodGet, "/health", nil, &h)
+}
+
+// PutBlob makes sure that the service stores content, and returns the digest that runs name it by.
+// It sends the content only if the service does not have it yet.
+func (c *Client) PutBlob(ctx context.Context, content []byte) (digest string, err error) {
+	sum := sha256.Sum256(content)
+	digest = hex.EncodeToString(sum[:])
+	path := "/v1/blobs/" + digest
+	res, err := c.do(ctx, http.MethodHead, path, "", nil)
 	if err != nil {
-		return nil, unreachable(c.socket, err)
+		return "", err
 	}
-	return &conn{Conn: nc, in: bufio.NewReader(nc)}, nil
+	res.Body.Close()
+	if res.StatusCode < 300 {
+		return digest, nil
+	}
+	res, err = c.do(ctx, http.MethodPut, path, "application/octet-stream", bytes.NewReader(content))
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	return digest, refusal(res)
 }
 
-func (c *Client) put(k *conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.idle) >= maxIdle || k.in.Buffered() > 0 {
-		k.Close()
-		return
-	}
-	k.since = time.Now()
-	c.idle = append(c.idle, k)
-}
-
-// unreachable makes the error for a failed connection, with its cause and what to do about it.
-func unreachable(socket string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return api.Fail(api.CodeAgentUnreachable, "connect to %s: permission denied: join the group that owns the socket, or use sudo", socket)
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return api.Fail(api.CodeAgentUnreachable, "no agent answers on %s: start brigd, or name its socket with --socket", socket)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+// call sends in as JSON and decodes the answer into out; either may be nil.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	res, err := c.send(ctx, method, path, in)
+	if err != nil {
 		return err
 	}
-	return api.Fail(api.CodeAgentUnreachable, "connect to the agent: %w", err)
-}
-
-// agentGone makes the error for a connection that broke before the answer was complete. The request may
-// have been executed. again says that it is safe to repeat: a read, or a run, which has no effect
-// outside its sandbox.
-func agentGone(err error, retrySafe bool) error {
-	e := api.Refuse(api.CodeAgentGone, "the connection to the agent broke before it answered (%w): see its log, and check that it runs", err)
-	e.RetrySafe = retrySafe && isDisconnect(err)
-	return e
-}
-
-// isDisconnect reports whether err means that the connection ended, and not that the peer is something
-// other than an agent.
-func isDisconnect(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
-}
-
-// Run executes one run and waits for its result.
-func (c *Client) Run(ctx context.Context, r api.Run) (res api.Result, err error) {
-	err = c.call(ctx, http.MethodPost, runsPath, r, &res)
-	return res, err
-}
-
-// Health asks for the agent's status report.
-func (c *Client) Health(ctx context.Context) (h api.Health, err error) {
-	err = c.call(ctx, http.MethodGet, "/v1/health", nil, &h)
-	return h, err
-}
-
-// Languages lists the languages whose sources the agent can run.
-func (c *Client) Languages(ctx context.Context) (l []api.Language, err error) {
-	err = c.call(ctx, http.MethodGet, "/v1/languages", nil, &l)
-	return l, err
-}
-
-// Profiles lists the seccomp profiles the agent can load.
-func (c *Client) Profiles(ctx context.Context) (p []api.Profile, err error) {
-	err = c.call(ctx, http.MethodGet, "/v1/profiles", nil, &p)
-	return p, err
-}
-
-// Images lists the stored images.
-func (c *Client) Images(ctx context.Context) (i []api.Image, err error) {
-	err = c.call(ctx, http.MethodGet, "/v1/images", nil, &i)
-	return i, err
-}
-
-// Import stores the archive under name. digest, if not empty, is the digest that the archive must
-// have in the form given, still compressed. Only root may call it.
-func (c *Client) Import(ctx context.Context, archive io.Reader, name, digest string) (img api.Image, err error) {
-	q := url.Values{"name": {name}}
-	if digest != "" {
-		q.Set("digest", digest)
+	defer res.Body.Close()
+	if err := refusal(res); err != nil || out == nil {
+		return err
 	}
-	err = c.call(ctx, http.MethodPost, "/v1/images?"+q.Encode(), archive, &img)
-	return img, err
+	answer, err := io.ReadAll(io.LimitReader(res.Body, c.answerLimit()+1)) // read to the end, so that the connection is reused
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if int64(len(answer)) > c.answerLimit() {
+		return fmt.Errorf("%s %s: the answer has more than %s: ask for less output or fewer entries, or check that the address is that of a brig service", method, path, api.Size(c.answerLimit()))
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s %s: decode the answer: %w", method, path, err)
+	}
+	return nil
 }
 
-// RemoveImage removes the name, and the tree too if it has no other name. Only root may call it.
-func (c *Client) RemoveImage(ctx context.Context, name string) error {
-	return c.call(ctx, http.MethodDelete, "/v1/images/"+url.PathEscape(name), nil, &struct{}{})
+// send sends in as JSON; nil sends no body.
+func (c *Client) send(ctx context.Context, method, path string, in any, accept ...string) (*http.Response, error) {
+	if in == nil {
+		return c.do(ctx, method, path, "", nil)
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return c.do(ctx, method, path, "application/json", bytes.NewReader(body), accept...)
 }
 
-// Verify compares a complete stored tree with the imported one. Only root may call it.
-func (c *Client) Verify(ctx context.Context, name string) (v api.Verified, err error) {
-	err = c.call(ctx, http.MethodPost, "/v1/images/"+url.PathEscape(name)+"/verify", nil, &v)
-	return v, err
+func (c *Client) do(ctx context.Context, method, path, kind string, body io.Reader, accept ...string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	for _, kind := range accept {
+		req.Header.Add("Accept", kind)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	h := c.HTTP
+	if h == nil {
+		h = http.DefaultClient
+	}
+	own := *h
+	own.CheckRedirect = sameOrigin(h.CheckRedirect)
+	return own.Do(req)
 }
 
-// Clean removes stored trees that have no name. Only root may call it.
-func (c *Client) Clean(ctx context.Context) (done api.Cleaned, err error) {
-	err = c.call(ctx, http.MethodPost, "/v1/clean", nil, &done)
-	return done, err
+// sameOrigin refuses redirects to another scheme, host or port, before next decides: net/http sends
+// the key to every port of a host, and a body to any host
+// (TestRedirectsToAnotherOriginAreRefused).
+func sameOrigin(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
+	return func(req *http.Request, via []*http.Request) error {
+		if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host {
+			return fmt.Errorf("the service redirects to %s://%s, and the key is not sent there: use that address if it belongs to the service", req.URL.Scheme, req.URL.Host)
+		}
+		if next != nil {
+			return next(req, via)
+		}
+		if len(via) >= 10 { // the limit of net/http
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
+	}
+}
+
+// maxProblem is the most that is read of a problem, more than any problem has.
+const maxProblem = 64 << 10
+
+// refusal returns the error that an answer stands for, or nil for a success.
+func refusal(res *http.Response) error {
+	if res.StatusCode < 300 {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxProblem))
+	p := new(api.Problem)
+	if err != nil || json.Unmarshal(text, p) != nil || p.Code == "" {
+		return errors.Join(fmt.Errorf("%s %s: %s: %.200s", res.Request.Method, res.Request.URL.Path, res.Status, bytes.TrimSpace(text)), err)
+	}
+	return p
 }

@@ -1,251 +1,161 @@
-package client_test
+package client
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
+	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
-var anyRun = api.Run{Image: "tiny", Argv: []string{"true"}}
-
-func code(err error) api.Code {
-	var e *api.Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return api.Code(fmt.Sprint(err))
-}
-
-// listen returns a socket whose connections serve handles, one after the other.
-func listen(t *testing.T, serve func(nth int, c net.Conn)) string {
+func serve(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "client") // t.TempDir is too long for a socket's name
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := filepath.Join(dir, "s")
-	ln, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for nth := 0; ; nth++ {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			serve(nth, c)
-			c.Close()
-		}
-	}()
-	t.Cleanup(func() { ln.Close(); <-done; os.RemoveAll(dir) })
-	return socket
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return New(s.URL+"/", "key")
 }
 
-// request reads one complete request.
-func request(t *testing.T, c net.Conn) *http.Request {
-	r, err := http.ReadRequest(bufio.NewReader(c))
-	if err != nil {
-		t.Errorf("read request: %v", err)
+func TestRunAndItsRefusals(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case r.URL.Path != "/v1/runs" || r.Header.Get("Authorization") != "Bearer key" || r.Header.Get("Content-Type") != "application/json":
+			t.Errorf("%s %s with %v", r.Method, r.URL, r.Header)
+		case strings.Contains(string(body), "full"):
+			w.WriteHeader(http.StatusTooManyRequests)
+			fmt.Fprint(w, `{"status":429,"code":"queue-full","detail":"later","retry_safe":true,"retry_after_seconds":1}`)
+		case strings.Contains(string(body), "proxy"):
+			w.WriteHeader(http.StatusBadGateway)
+			fmt.Fprint(w, `<html>no upstream</html>`)
+		case strings.Contains(string(body), "garbage"):
+			fmt.Fprint(w, `<html>`)
+		default:
+			fmt.Fprint(w, `{"verdict":"ok","stdout":{"base64":"/wA="}}`)
+		}
+	})
+	ask := func(image string) (api.Result, error) {
+		return c.Run(t.Context(), api.Run{Image: image, Argv: []string{"true"}})
+	}
+	if res, err := ask("tiny"); err != nil || res.Verdict != api.OK || string(res.Stdout) != "\xff\x00" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	var p *api.Problem
+	if _, err := ask("full"); !errors.As(err, &p) || p.Code != api.CodeQueueFull || !p.RetrySafe || p.RetryAfter != 1 {
+		t.Errorf("%v; want the service's problem", err)
+	}
+	for _, image := range []string{"proxy", "garbage"} {
+		if _, err := ask(image); err == nil || errors.As(err, &p) && p == nil {
+			t.Errorf("%s: %v; want an error", image, err)
+		}
+	}
+}
+
+// A broken stream is resumed where it broke, and no event is delivered twice.
+func TestEventsResumeAfterABrokenStream(t *testing.T) {
+	asked := []string{}
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("after"))
+		switch len(asked) {
+		case 1:
+			fmt.Fprint(w, "id: 1\nevent: queued\ndata: {}\n\n:\n\nid: 2\nevent: stdout\ndata: {\"data\":\"a\"}\n\nid: 3\nevent: stdout\ndata: {\"da")
+		case 2:
+			panic(http.ErrAbortHandler)
+		default:
+			fmt.Fprintf(w, "id: 3\nevent: stdout\ndata: {\"data\":%q}\n\nid: 4\nevent: result\ndata: {}\n\n", strings.Repeat("b", 200_000))
+		}
+	})
+	var out strings.Builder
+	var names []string
+	err := c.Events(t.Context(), "run", func(e Event) error {
+		names = append(names, string(e.Name))
+		if e.Name == "stdout" {
+			piece, err := e.Output()
+			out.Write(piece)
+			return err
+		}
 		return nil
+	})
+	if err != nil || out.Len() != 200_001 || strings.Join(names, " ") != "queued stdout stdout result" {
+		t.Errorf("%v, %d bytes, %q", err, out.Len(), names)
 	}
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		t.Errorf("read body: %v", err)
-	}
-	return r
-}
-
-const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n" + `{"verdict":"ok"}`
-
-func TestUnreachableAgentErrorSaysWhatToDo(t *testing.T) {
-	dir := t.TempDir()
-	stale := filepath.Join(dir, "stale")
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.SetUnlinkOnClose(false)
-	ln.Close()
-	for _, socket := range []string{filepath.Join(dir, "none"), stale} {
-		_, err := client.New(socket).Run(t.Context(), anyRun)
-		if code(err) != api.CodeAgentUnreachable || !strings.Contains(err.Error(), "start brigd") {
-			t.Errorf("%s: %v; want agent-unreachable with a cure", socket, err)
-		}
+	if got := strings.Join(asked, " "); got != "0 2 2" {
+		t.Errorf("asked after %q; want 0 2 2", got)
 	}
 }
 
-func TestAnAgentThatDiesMidRunIsGone(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		said string
-	}{
-		{"before it said anything", ""},
-		{"within its answer", okAnswer[:40]},
-		{"within a frame", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\no\x05\x00\x00\x00ab"},
-		{"between frames", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\no\x02\x00\x00\x00ab"},
-		{"after a frame too large to be one", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\no\xff\xff\xff\xff"},
-		{"and was no agent at all", "SSH-2.0-OpenSSH\r\n"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			socket := listen(t, func(nth int, c net.Conn) {
-				if r := request(t, c); r != nil {
-					io.WriteString(c, tt.said)
-				}
-			})
-			c := client.New(socket)
-			if _, err := c.RunStream(t.Context(), anyRun, nil, nil, nil); code(err) != api.CodeAgentGone {
-				t.Errorf("streamed: %v; want agent-gone", err)
-			} else if taken := strings.Contains(tt.said, "101"); taken && err.(*api.Error).RetrySafe {
-				t.Errorf("streamed: %v is retry-safe, though input may be used up", err)
-			}
-			if strings.Contains(tt.said, "101") {
-				return
-			}
-			if _, err := c.Run(t.Context(), anyRun); code(err) != api.CodeAgentGone {
-				t.Errorf("plain: %v; want agent-gone", err)
-			} else if again := !strings.HasPrefix(tt.said, "SSH"); err.(*api.Error).RetrySafe != again {
-				t.Errorf("plain: retry-safe is %v; want %v", !again, again)
-			}
-			if _, err := c.Import(t.Context(), strings.NewReader("x"), "x", ""); code(err) != api.CodeAgentGone || err.(*api.Error).RetrySafe {
-				t.Errorf("import: %v; want agent-gone, for the caller to decide", err)
-			}
-		})
-	}
-}
-
-func TestAConnectionThatTheAgentClosedIsReplaced(t *testing.T) {
-	closed := make(chan struct{})
-	var seen atomic.Int32
-	socket := listen(t, func(nth int, c net.Conn) {
-		if request(t, c) != nil {
-			seen.Add(1)
-			io.WriteString(c, okAnswer)
-		}
-		if nth == 0 {
-			c.Close()
-			close(closed)
+func TestEventsEnd(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/runs/none/events":
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"code":"not-found"}`)
+		case "/v1/runs/mute/events":
+		case "/v1/runs/told/events":
+			fmt.Fprint(w, "id: 1\nevent: queued\ndata: {}\n\n")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
 		}
 	})
-	c := client.New(socket)
-	defer c.Close()
-	for i := range 2 {
-		if res, err := c.Run(t.Context(), anyRun); err != nil || res.Verdict != api.OK {
-			t.Fatalf("request %d: %v, %v; want ok", i, res.Verdict, err)
-		}
-		<-closed
+	tell := func(Event) error { return nil }
+	var p *api.Problem
+	if err := c.Events(t.Context(), "none", tell); !errors.As(err, &p) || p.Code != api.CodeNotFound {
+		t.Errorf("%v; want not-found", err)
 	}
-	if seen.Load() != 2 {
-		t.Errorf("the agent saw %d requests; want 2", seen.Load())
+	if err := c.Events(t.Context(), "mute", tell); err == nil || !strings.Contains(err.Error(), "the event stream of run mute broke") {
+		t.Errorf("%v; want an end of coming back", err)
+	}
+	enough := errors.New("enough")
+	if err := c.Events(t.Context(), "told", func(Event) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("%v; want what tell returned", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := c.Events(ctx, "told", func(Event) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v; want canceled", err)
 	}
 }
 
-func TestARequestTheAgentReadIsNotSentAgain(t *testing.T) {
-	var seen atomic.Int32
-	socket := listen(t, func(nth int, c net.Conn) {
-		in := bufio.NewReader(c)
-		for i := range 2 {
-			r, err := http.ReadRequest(in)
-			if err != nil {
-				return
+func TestPutBlobSendsOnlyMissingContent(t *testing.T) {
+	have := map[string]string{}
+	sent := 0
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			if _, ok := have[r.URL.Path]; !ok {
+				w.WriteHeader(http.StatusNotFound)
 			}
-			io.Copy(io.Discard, r.Body)
-			seen.Add(1)
-			if i == 0 {
-				io.WriteString(c, okAnswer)
-			}
-		} // and dies after it has read the second request
-	})
-	c := client.New(socket)
-	defer c.Close()
-	if _, err := c.Run(t.Context(), anyRun); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Run(t.Context(), anyRun); code(err) != api.CodeAgentGone {
-		t.Errorf("%v; want agent-gone", err)
-	}
-	if seen.Load() != 2 {
-		t.Errorf("the agent saw %d requests; want 2", seen.Load())
-	}
-}
-
-func TestACancelDoesNotWaitForeverForTheAgent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
-	release := make(chan struct{})
-	socket := listen(t, func(nth int, c net.Conn) {
-		request(t, c)
-		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\n")
-		<-release
-	})
-	defer close(release)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	_, err := client.New(socket).RunStream(ctx, anyRun, nil, nil, nil)
-	if took := time.Since(began); code(err) != api.CodeAgentGone || took < 9*time.Second || took > 12*time.Second {
-		t.Errorf("%v after %v; want agent-gone after ten seconds", err, took)
-	}
-}
-
-func TestAWriterThatFailsCancels(t *testing.T) {
-	hungUp := make(chan struct{})
-	socket := listen(t, func(nth int, c net.Conn) {
-		in := bufio.NewReader(c)
-		r, err := http.ReadRequest(in)
-		if err != nil {
 			return
 		}
-		io.Copy(io.Discard, r.Body)
-		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: brig-stream/1\r\n\r\no\x02\x00\x00\x00ab")
-		io.Copy(io.Discard, in) // until the client closes
-		close(hungUp)
+		body, _ := io.ReadAll(r.Body)
+		have[r.URL.Path] = string(body)
+		sent++
+		w.WriteHeader(http.StatusNoContent)
 	})
-	full := errors.New("disk full")
-	_, err := client.New(socket).RunStream(t.Context(), anyRun, nil, failing{full}, nil)
-	if !errors.Is(err, full) {
-		t.Errorf("%v; want the writer's error", err)
-	}
-	select {
-	case <-hungUp:
-	case <-time.After(5 * time.Second):
-		t.Error("the client has not hung up")
+	for range 2 {
+		digest, err := c.PutBlob(t.Context(), []byte("content"))
+		if err != nil || have["/v1/blobs/"+digest] != "content" || sent != 1 {
+			t.Errorf("%q, %v: sent %d times", digest, err, sent)
+		}
 	}
 }
 
-type failing struct{ err error }
-
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
-
-func TestReadFrameReturnsWhatWasWritten(t *testing.T) {
-	for _, n := range []int{0, 1, api.FrameMax} {
-		b := make([]byte, api.FrameHeader+n)
-		for i := range b {
-			b[i] = byte(i)
+func FuzzReadEvents(f *testing.F) {
+	f.Add("id: 1\nevent: a\ndata: {}\n\n:\n\n")
+	f.Add("id: x\nevent: a\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		n := 0
+		err := ReadEvents(strings.NewReader(text), func(e Event) error {
+			n++
+			if e.Name == "" {
+				t.Error("an event without a name")
+			}
+			return nil
+		})
+		if err == nil || n > len(text) {
+			t.Errorf("%d events, %v", n, err)
 		}
-		api.PutFrameHeader(b, api.FrameStdout, n)
-		ft, p, err := api.ReadFrame(bytes.NewReader(b), make([]byte, api.FrameMax))
-		if err != nil || ft != api.FrameStdout || !bytes.Equal(p, b[api.FrameHeader:]) {
-			t.Errorf("%d bytes: type %c, %d bytes, %v", n, ft, len(p), err)
-		}
-		if _, _, err := api.ReadFrame(bytes.NewReader(b[:len(b)-1]), make([]byte, api.FrameMax)); err != io.ErrUnexpectedEOF {
-			t.Errorf("%d bytes, one short: %v; want unexpected EOF", n, err)
-		}
-	}
+	})
 }

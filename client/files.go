@@ -2,7 +2,7 @@ package client
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -16,84 +16,67 @@ type Files struct {
 }
 
 // Box gives access to the files in /box of a session, which are removed with it.
-func (c *Client) Box(id string) Files { return Files{c, api.SessionFiles{Session: id}} }
+func (c *Client) Box(session string) Files { return Files{c, api.SessionFiles{Session: session}} }
 
 // Workspace gives access to the files of a session's volume, which is mounted at /workspace.
-func (c *Client) Workspace(id string) Files {
-	return Files{c, api.SessionFiles{Session: id, Volume: true}}
+func (c *Client) Workspace(session string) Files {
+	return Files{c, api.SessionFiles{Session: session, Volume: true}}
 }
 
-// Put is Client.PutFile.
+// Put stores content under name and replaces an existing file, completely or not at all. It makes
+// missing directories.
 func (f Files) Put(ctx context.Context, name string, content io.Reader, executable bool) error {
-	path, err := f.of.File(name, executable)
+	res, err := f.request(ctx, http.MethodPut, name, executable, content)
 	if err != nil {
 		return err
 	}
-	return f.client.call(ctx, http.MethodPut, path, content, &struct{}{})
+	return res.Body.Close()
 }
 
-// Get is Client.GetFile.
+// Get writes a regular file's content to to. If it fails, a part may have been written.
 func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
-	path, err := f.of.File(name, false)
+	res, err := f.request(ctx, http.MethodGet, name, false, nil)
 	if err != nil {
 		return err
 	}
-	k, err := f.client.get(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer k.Close()
-	stop := context.AfterFunc(ctx, func() { k.Close() })
-	defer stop()
-	res, _, err := k.request(http.MethodGet, path, nil, nil)
-	if err == nil && res.StatusCode != http.StatusOK {
-		answer, err := readAnswer(res)
-		if err != nil {
-			return agentGone(err, true)
-		}
-		return refusal(http.MethodGet, res.StatusCode, answer)
-	}
-	if err == nil {
-		w := &writer{to: to}
-		if _, err = io.CopyBuffer(w, res.Body, make([]byte, 128<<10)); w.err != nil {
-			return w.err
-		}
-	}
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return agentGone(err, true)
+	defer res.Body.Close()
+	if _, err := io.Copy(to, res.Body); err != nil {
+		return fmt.Errorf("get file %q: %w", name, err)
 	}
 	return nil
 }
 
-// A writer records its own errors, to distinguish them from errors of the reader.
-type writer struct {
-	to  io.Writer
-	err error
-}
-
-func (w *writer) Write(b []byte) (int, error) {
-	n, err := w.to.Write(b)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
-	w.err = errors.Join(w.err, err)
-	return n, err
-}
-
-// Delete is Client.DeleteFile.
+// Delete removes a name: a file, a link, or an empty directory.
 func (f Files) Delete(ctx context.Context, name string) error {
-	path, err := f.of.File(name, false)
+	res, err := f.request(ctx, http.MethodDelete, name, false, nil)
 	if err != nil {
 		return err
 	}
-	return f.client.call(ctx, http.MethodDelete, path, nil, &struct{}{})
+	return res.Body.Close()
 }
 
-// List is Client.ListFiles.
+// List lists the contents of a directory; an empty dir lists everything.
 func (f Files) List(ctx context.Context, dir string) (l api.FileList, err error) {
-	err = f.client.call(ctx, http.MethodGet, f.of.List(dir), nil, &l)
-	return l, err
+	return l, f.client.call(ctx, http.MethodGet, f.of.List(dir), nil, &l)
+}
+
+// request sends one request about one file. The caller must close the answer's body.
+func (f Files) request(ctx context.Context, method, name string, executable bool, content io.Reader) (*http.Response, error) {
+	path, err := f.of.File(name, executable)
+	if err != nil {
+		return nil, err
+	}
+	kind := ""
+	if content != nil {
+		kind = "application/octet-stream"
+	}
+	res, err := f.client.do(ctx, method, path, kind, content)
+	if err != nil {
+		return nil, err
+	}
+	if err := refusal(res); err != nil {
+		res.Body.Close()
+		return nil, err
+	}
+	return res, nil
 }

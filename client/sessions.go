@@ -2,7 +2,8 @@ package client
 
 import (
 	"context"
-	"io"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -11,75 +12,87 @@ import (
 
 const sessionsPath = "/v1/sessions"
 
-// CreateSession makes a long-lived sandbox. It belongs to the calling user: for other users, except
-// root, it does not exist.
-func (c *Client) CreateSession(ctx context.Context, req api.SessionRequest) (s api.Session, err error) {
-	err = c.call(ctx, http.MethodPost, sessionsPath, req, &s)
-	return s, err
+// CreateSession makes a sandbox whose files and processes last. A project and task can have one
+// session at a time: for another the error is conflict, whose Session is the id of the existing
+// session.
+func (c *Client) CreateSession(ctx context.Context, request api.SessionRequest) (s api.Session, err error) {
+	return s, c.call(ctx, http.MethodPost, sessionsPath, request, &s)
 }
 
-// Sessions lists the living sessions, the oldest first: the caller's own, or for root all of them.
-func (c *Client) Sessions(ctx context.Context) (all []api.Session, err error) {
-	err = c.call(ctx, http.MethodGet, sessionsPath, nil, &all)
-	return all, err
+// Sessions lists the sessions of the key.
+func (c *Client) Sessions(ctx context.Context) ([]api.Session, error) {
+	var page api.Page[api.Session]
+	err := c.call(ctx, http.MethodGet, sessionsPath, nil, &page)
+	return page.Items, err
 }
 
-// Session returns the state of a session. If it has ended, the error is session-ended, which says
-// why.
+// Session returns the state of a session. If it has ended, the error is session-ended.
 func (c *Client) Session(ctx context.Context, id string) (s api.Session, err error) {
-	err = c.call(ctx, http.MethodGet, sessionPath(id), nil, &s)
-	return s, err
+	return s, c.call(ctx, http.MethodGet, sessionPath(id), nil, &s)
 }
 
-// UseSession is Session that also restarts the idle time.
-func (c *Client) UseSession(ctx context.Context, id string) (s api.Session, err error) {
-	err = c.call(ctx, http.MethodPost, sessionPath(id)+"/use", nil, &s)
-	return s, err
+// EndSession ends a session and removes everything in it except its volume.
+func (c *Client) EndSession(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, sessionPath(id), nil, nil)
 }
 
-// DeleteSession ends a session and everything that runs in it. When it returns, nothing of the
-// session is left.
-func (c *Client) DeleteSession(ctx context.Context, id string) error {
-	return c.call(ctx, http.MethodDelete, sessionPath(id), nil, &struct{}{})
-}
-
-// Exec executes one program in a session and waits for its result. An exec is not retry-safe: its
-// effects stay in the session.
+// Exec executes a command or source in a session and waits for its result. It is not retry-safe:
+// its effects stay in the session.
 func (c *Client) Exec(ctx context.Context, id string, e api.Exec) (res api.Result, err error) {
-	err = c.call(ctx, http.MethodPost, sessionPath(id)+"/exec", e, &res)
+	return res, c.call(ctx, http.MethodPost, sessionPath(id)+"/exec", e, &res)
+}
+
+// ExecEvents is Exec with streamed output; the result has the beginning of it. An error of tell
+// closes the connection, which ends the exec, and is returned.
+func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, handle func(Event) error) (res api.Result, err error) {
+	answer, err := c.send(ctx, http.MethodPost, sessionPath(id)+"/exec", e, "text/event-stream")
+	if err != nil {
+		return res, err
+	}
+	defer answer.Body.Close()
+	if err := refusal(answer); err != nil {
+		return res, err
+	}
+	err = ReadEvents(answer.Body, func(e Event) error {
+		switch e.Name {
+		case api.EventResult:
+			if err := json.Unmarshal(e.Data, &res); err != nil {
+				return err
+			}
+			return errDone
+		case api.EventError:
+			p := new(api.Problem)
+			if err := json.Unmarshal(e.Data, p); err != nil {
+				return err
+			}
+			return p
+		}
+		return handle(e)
+	})
+	if errors.Is(err, errDone) {
+		err = nil
+	}
 	return res, err
 }
 
-// ExecStream is Exec with streamed input and output, like RunStream for Run.
-func (c *Client) ExecStream(ctx context.Context, id string, e api.Exec, stdin io.Reader, stdout, stderr io.Writer) (api.Result, error) {
-	return c.ExecEvents(ctx, id, e, stdin, Events{Stdout: stdout, Stderr: stderr})
+// errDone stops the reading of events after the last one.
+var errDone = errors.New("the exec has ended")
+
+// Volumes lists the volumes of the key, each under the name of its project. CreateSession makes
+// them.
+func (c *Client) Volumes(ctx context.Context) ([]api.Volume, error) {
+	var page api.Page[api.Volume]
+	err := c.call(ctx, http.MethodGet, "/v1/volumes", nil, &page)
+	return page.Items, err
 }
 
-// ExecEvents is ExecStream with more events, such as the end of the compile stage.
-func (c *Client) ExecEvents(ctx context.Context, id string, e api.Exec, stdin io.Reader, events Events) (api.Result, error) {
-	return c.stream(ctx, sessionPath(id)+"/exec", e, nil, stdin, events)
-}
-
-// PutFile stores content in /box under name and replaces an existing file, completely or not at
-// all. It makes missing directories.
-func (c *Client) PutFile(ctx context.Context, id, name string, content io.Reader, executable bool) error {
-	return c.Box(id).Put(ctx, name, content, executable)
-}
-
-// GetFile writes the content of a regular file of /box to to. If it fails, a part may have been
-// written.
-func (c *Client) GetFile(ctx context.Context, id, name string, to io.Writer) error {
-	return c.Box(id).Get(ctx, name, to)
-}
-
-// DeleteFile removes a name from /box: a file, a link, or an empty directory.
-func (c *Client) DeleteFile(ctx context.Context, id, name string) error {
-	return c.Box(id).Delete(ctx, name)
-}
-
-// ListFiles lists the contents of a directory of /box; an empty dir is /box itself.
-func (c *Client) ListFiles(ctx context.Context, id, dir string) (l api.FileList, err error) {
-	return c.Box(id).List(ctx, dir)
+// DeleteVolume removes a project's volume with its content. If a session has it, the error is
+// conflict.
+func (c *Client) DeleteVolume(ctx context.Context, project string) error {
+	if err := api.VolumeName(project); err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodDelete, "/v1/volumes/"+url.PathEscape(project), nil, nil)
 }
 
 func sessionPath(id string) string { return sessionsPath + "/" + url.PathEscape(id) }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/internal/ownservice"
+	"github.com/brig-sandbox/brig/internal/testservice"
 )
 
 // A loadedAgent is a fake agent with 16 slots that answers as its test says.
@@ -114,7 +114,7 @@ type loadedService struct {
 func serveLoaded(t *testing.T, agent *loadedAgent, flags ...string) *loadedService {
 	t.Helper()
 	flags = append([]string{"--socket", agent.socket, "--data-dir", filepath.Join(filepath.Dir(agent.socket), "data")}, flags...)
-	own, err := ownservice.Start(binary(t, "brig"), time.Until(patience()), flags...)
+	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), flags...)
 	if err != nil {
 		t.Fatal(err)
 	}

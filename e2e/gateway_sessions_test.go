@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/remote"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // session creates a session of the tiny image.
@@ -79,7 +79,7 @@ func TestGatewaySessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	err = remote.ReadEvents(stream.Body, func(e remote.Event) error {
+	err = client.ReadEvents(stream.Body, func(e client.Event) error {
 		names = append(names, string(e.Name))
 		if e.Name == "result" {
 			var r api.Result
@@ -146,7 +146,7 @@ func TestGatewayExecOfADeletedSession(t *testing.T) {
 	s := launchService(t, a, filepath.Join(a.dir, "gateway"))
 	defer s.stop()
 	id := s.session("p", "t")
-	answered := longExec(t, remote.New(s.url, ""), id)
+	answered := longExec(t, client.New(s.url, ""), id)
 	s.call("DELETE", "/v1/sessions/"+id, nil, 204, nil)
 	wantSessionEnded(t, <-answered, "it was deleted")
 	runs := pages[struct {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/remote"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // gatewayResponse is the response to a caller: a status, and a result or a problem.
@@ -180,8 +180,8 @@ func TestGatewayStopEndsExecs(t *testing.T) {
 	data := filepath.Join(a.dir, "gateway")
 	s := launchService(t, a, data, "--grace", "1s")
 	defer s.stop()
-	plain := longExec(t, remote.New(s.url, ""), s.session("p", "plain"))
-	streamed := longExec(t, streamingClient{remote.New(s.url, "")}, s.session("p", "streamed"))
+	plain := longExec(t, client.New(s.url, ""), s.session("p", "plain"))
+	streamed := longExec(t, streamingClient{client.New(s.url, "")}, s.session("p", "streamed"))
 	s.stop()
 	if s.err != nil {
 		t.Errorf("it ends with %v\n%s", s.err, s.log)
@@ -206,8 +206,8 @@ func TestGatewayStopEndsExecs(t *testing.T) {
 }
 
 // streamingClient is a client whose execs stream their output.
-type streamingClient struct{ *remote.Client }
+type streamingClient struct{ *client.Client }
 
 func (s streamingClient) Exec(ctx context.Context, id string, e api.Exec) (api.Result, error) {
-	return s.ExecEvents(ctx, id, e, func(remote.Event) error { return nil })
+	return s.ExecEvents(ctx, id, e, func(client.Event) error { return nil })
 }

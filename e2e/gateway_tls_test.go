@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brig-sandbox/brig/internal/ownservice"
+	"github.com/brig-sandbox/brig/internal/testservice"
 )
 
 // certificate creates a self-signed certificate for 127.0.0.1 and a pool that trusts it.
@@ -54,7 +54,7 @@ func certificate(t *testing.T) (cert, key string, trust *x509.CertPool) {
 func TestGatewayTLS(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	cert, key, trust := certificate(t)
-	s, err := ownservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", a.socket, "--data-dir", filepath.Join(a.dir, "gateway"), "--tls-cert", cert, "--tls-key", key)
+	s, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", a.socket, "--data-dir", filepath.Join(a.dir, "gateway"), "--tls-cert", cert, "--tls-key", key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
 )

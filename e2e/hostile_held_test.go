@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // flood fills both streams with the given number of MiB each.

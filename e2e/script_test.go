@@ -14,7 +14,7 @@ func TestScripts(t *testing.T) {
 	a.needPython(t)
 	bin := filepath.Dir(binary(t, "brig"))
 	testscript.Run(t, testscript.Params{
-		Dir:                 "../testdata/script",
+		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {

@@ -17,17 +17,17 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/openapitest"
-	"github.com/brig-sandbox/brig/internal/ownservice"
+	"github.com/brig-sandbox/brig/internal/testservice"
 )
 
 // A service is brig serve in front of an agent.
 type service struct {
 	t       testing.TB
-	own     *ownservice.Service
+	own     *testservice.Service
 	url     string
 	key     string // sent with every request; empty: none
 	cmd     *exec.Cmd
-	log     *ownservice.Log
+	log     *testservice.Log
 	openapi *openapitest.Document // every response is checked against it
 	done    chan struct{}
 	err     error // the error of stop
@@ -53,7 +53,7 @@ func launchService(t testing.TB, a *agent, data string, flags ...string) *servic
 // launchServe starts brig serve, with its own agent if none is named.
 func launchServe(t testing.TB, flags ...string) *service {
 	t.Helper()
-	own, err := ownservice.Start(binary(t, "brig"), time.Until(patience()), flags...)
+	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), flags...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // Source is executed in the session's language, next to the session's files.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 func expected(s string) *api.Bytes { b := api.Bytes(s); return &b }

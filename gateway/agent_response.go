@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // An agentResponse is the agent's response to one request or run. It reserves quota of the gateway's

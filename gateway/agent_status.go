@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/metrics"
+	"github.com/brig-sandbox/brig/gateway/metrics"
 )
 
 // An agentStatus is the last known status of the agent. It is refreshed periodically, so that no

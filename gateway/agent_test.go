@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/history"
 	"github.com/brig-sandbox/brig/internal/openapitest"
 )

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/diagnose"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/history"

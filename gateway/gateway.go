@@ -19,11 +19,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/gateway/metrics"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/history"
-	"github.com/brig-sandbox/brig/metrics"
 )
 
 // Config has the parts and settings of a Gateway. Agent and History are required.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // postExec executes a command in a session. With Accept: text/event-stream its output is sent as it

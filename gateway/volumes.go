@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // volumePrefix returns the prefix of the agent's names for an owner's volumes. A volume of the service

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/doctor"
 	"github.com/brig-sandbox/brig/rootfs"
 )

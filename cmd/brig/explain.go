@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/remote"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // explainCommand is brig explain.
@@ -46,7 +46,7 @@ Examples:
 	return c.withService("explain", *base, func(ctx context.Context, service serviceHandle) error {
 		id := f.Arg(0)
 		if *last {
-			page, err := service.History(ctx, remote.Filter{Limit: 1, All: *all})
+			page, err := service.History(ctx, client.Filter{Limit: 1, All: *all})
 			if err != nil {
 				return err
 			}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	agentclient "github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/gateway"
 	"github.com/brig-sandbox/brig/history"
-	"github.com/brig-sandbox/brig/remote"
 )
 
 // serveScript serves the script's agent at $BRIG_URL, to callers with $RIGHT_KEY.
@@ -29,7 +29,7 @@ func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	store, err := history.Open(ctx, filepath.Join(dir, "history.db"), history.RetentionLimits{})
 	ts.Check(err)
-	agent := client.New(ts.Getenv("BRIG_SOCKET"))
+	agent := agentclient.New(ts.Getenv("BRIG_SOCKET"))
 	g, err := gateway.New(ctx, gateway.Config{Agent: agent, History: store, Keys: keys})
 	ts.Check(err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,7 +53,7 @@ func runOverHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if args[0] == "-c" {
 		r.Image, r.Argv, r.Language, r.Source = "", nil, "python", api.Bytes(args[1])
 	}
-	_, err := remote.New(ts.Getenv("BRIG_URL"), ts.Getenv("RIGHT_KEY")).Run(context.Background(), r)
+	_, err := client.New(ts.Getenv("BRIG_URL"), ts.Getenv("RIGHT_KEY")).Run(context.Background(), r)
 	ts.Check(err)
 }
 

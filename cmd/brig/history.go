@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/remote"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // historyCommand is brig history: the runs of brig serve.
 func historyCommand(c *cli, args []string) int {
-	var f remote.Filter
+	var f client.Filter
 	var verdicts []string
 	s := c.flags("history", `
 List the runs of brig serve, the newest first. brig explain describes one of them. Runs of

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/remote"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // serviceURL is the default address of brig serve.
@@ -29,7 +29,7 @@ func urlFlag(f *pflag.FlagSet) *string { return f.String("url", "", "the service
 
 // A serviceHandle is a client of brig serve, with its address and key.
 type serviceHandle struct {
-	*remote.Client
+	*client.Client
 	at, key string
 }
 
@@ -54,7 +54,7 @@ func (c *cli) withService(name, base string, do func(ctx context.Context, s serv
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	key := c.env("BRIG_API_KEY")
-	s := serviceHandle{remote.New(at, key), at, key}
+	s := serviceHandle{client.New(at, key), at, key}
 	s.MaxAnswer = maxAnswer
 	if err := do(ctx, s); err != nil {
 		return c.fail(s.explain(err))

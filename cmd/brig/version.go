@@ -7,7 +7,7 @@ import (
 	goruntime "runtime"
 	"time"
 
-	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/agent/client"
 )
 
 func versionCommand(c *cli, args []string) int {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/agent/client"
 )
 
 // volumeCommand is brig volume: the file systems that outlive sessions.

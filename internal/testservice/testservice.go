@@ -1,5 +1,5 @@
-// Package ownservice starts a separate brig serve for a tool or a test.
-package ownservice
+// Package testservice starts a separate brig serve for a tool or a test.
+package testservice
 
 import (
 	"errors"

@@ -57,7 +57,7 @@ func (r *report) print() (missed int) {
 
 const doc = `# Accuracy of measurements and verdicts
 
-Written by ` + "`sudo make truth WRITE=1`" + `; do not edit. Programs that know what they use (truth/c)
+Written by ` + "`sudo make truth WRITE=1`" + `; do not edit. Programs that know what they use (bench/accuracy/c)
 run in the sandbox; the table compares brig's measurements with the known values. Deviations
 are the worst of the runs of a row unless stated otherwise; "2x overload" means two burners
 per processor outside brig at the same time; "evicted" means that every file of the image

@@ -1,6 +1,6 @@
-// Package ownagent starts a separate brigd for a measuring tool, with an image to run
+// Package testagent starts a separate brigd for a measuring tool, with an image to run
 // in. The tools measure what a caller sees, and do not disturb the host's agent.
-package ownagent
+package testagent
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/rootfs"
 )
 

@@ -1,4 +1,4 @@
-// Command survey measures the cost of each language that comes with brig: its image, the
+// Command languages measures the cost of each language that comes with brig: its image, the
 // time of the smallest program and of its compilation, and the least memory it runs in.
 package main
 
@@ -17,27 +17,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/internal/docblock"
-	"github.com/brig-sandbox/brig/internal/ownagent"
+	"github.com/brig-sandbox/brig/internal/testagent"
 )
 
 func main() {
-	var own ownagent.Options
+	var own testagent.Options
 	own.Register(pflag.CommandLine)
 	write := pflag.String("write", "", "replace the table of languages in this Markdown `FILE`")
 	only := pflag.StringSlice("only", nil, "measure only these `LANGUAGES`")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
-	if err := survey(ctx, own, *only, *write); err != nil {
-		fmt.Fprintln(os.Stderr, "survey:", err)
+	if err := measureAll(ctx, own, *only, *write); err != nil {
+		fmt.Fprintln(os.Stderr, "languages:", err)
 		os.Exit(1)
 	}
 }
 
-// survey measures every language with a separate agent. It leaves nothing behind except
+// measureAll measures every language with a separate agent. It leaves nothing behind except
 // images that were missing.
-func survey(ctx context.Context, own ownagent.Options, only []string, write string) (err error) {
-	dir, err := os.MkdirTemp("/var/tmp", "brig-survey-")
+func measureAll(ctx context.Context, own testagent.Options, only []string, write string) (err error) {
+	dir, err := os.MkdirTemp("/var/tmp", "brig-languages-")
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func survey(ctx context.Context, own ownagent.Options, only []string, write stri
 	if err := own.EnsureImage(ctx, dir); err != nil {
 		return err
 	}
-	agent, err := ownagent.Start(ctx, own, dir, "--slots", "1", "--max-wall", timeLimit.String(), "--max-cpu", timeLimit.String())
+	agent, err := testagent.Start(ctx, own, dir, "--slots", "1", "--max-wall", timeLimit.String(), "--max-cpu", timeLimit.String())
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ const (
 
 // build builds a missing image and stores it with the agent.
 func build(ctx context.Context, bin, socket, image string) error {
-	fmt.Fprintf(os.Stderr, "survey: building image %s\n", image)
+	fmt.Fprintf(os.Stderr, "languages: building image %s\n", image)
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "brig"), "rootfs", "build", image, "--socket", socket)
 	cmd.Stderr = os.Stderr
 	return cmd.Run()

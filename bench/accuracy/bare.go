@@ -86,7 +86,7 @@ func memoryGroup() (dir string, remove func(), err error) {
 		if mount == "" {
 			continue
 		}
-		dir = filepath.Join(mount, part[2], fmt.Sprintf("truth-%d", os.Getpid()))
+		dir = filepath.Join(mount, part[2], fmt.Sprintf("accuracy-%d", os.Getpid()))
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			continue
 		}

@@ -27,7 +27,7 @@ func sameMeaning[T any](t *testing.T, text []byte) {
 }
 
 func TestDecodeAsEncodingJSON(t *testing.T) {
-	files, err := filepath.Glob("../api/testdata/golden/*.json")
+	files, err := filepath.Glob("../../api/testdata/golden/*.json")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d golden files, %v", len(files), err)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/history"
-	"github.com/brig-sandbox/brig/remote"
 )
 
 // keptService returns a service that has runs r0 to r4 of ann, of which r1 and r3 failed, one of
@@ -52,20 +52,20 @@ func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[st
 func TestRemoteReadsPastRuns(t *testing.T) {
 	first := time.Date(2026, 5, 1, 12, 0, 0, 1, time.UTC)
 	web, as := keptService(t, first)
-	of := func(name string) *remote.Client { return remote.New(web.URL, as[name][1][len("Bearer "):]) }
+	of := func(name string) *client.Client { return client.New(web.URL, as[name][1][len("Bearer "):]) }
 	ann, root := of("ann"), of("root")
 	for _, tt := range []struct {
 		name   string
-		client *remote.Client
-		filter remote.Filter
+		client *client.Client
+		filter client.Filter
 		want   []string
 	}{
-		{"all of a key", ann, remote.Filter{}, []string{"r4", "r3", "r2", "r1", "r0"}},
-		{"of every key", root, remote.Filter{All: true}, []string{"r5", "r4", "r3", "r2", "r1", "r0"}},
-		{"by verdict", ann, remote.Filter{Verdicts: []api.Verdict{api.Nonzero, api.WallLimit}}, []string{"r3", "r1"}},
-		{"that failed", ann, remote.Filter{Failed: true}, []string{"r3", "r1"}},
-		{"by task", ann, remote.Filter{Project: "course", Task: "t2", Language: "python"}, []string{"r2"}},
-		{"to the nanosecond", ann, remote.Filter{Since: first.Add(time.Minute), Until: first.Add(3 * time.Minute)}, []string{"r2", "r1"}},
+		{"all of a key", ann, client.Filter{}, []string{"r4", "r3", "r2", "r1", "r0"}},
+		{"of every key", root, client.Filter{All: true}, []string{"r5", "r4", "r3", "r2", "r1", "r0"}},
+		{"by verdict", ann, client.Filter{Verdicts: []api.Verdict{api.Nonzero, api.WallLimit}}, []string{"r3", "r1"}},
+		{"that failed", ann, client.Filter{Failed: true}, []string{"r3", "r1"}},
+		{"by task", ann, client.Filter{Project: "course", Task: "t2", Language: "python"}, []string{"r2"}},
+		{"to the nanosecond", ann, client.Filter{Since: first.Add(time.Minute), Until: first.Add(3 * time.Minute)}, []string{"r2", "r1"}},
 	} {
 		for _, limit := range []int{0, 1, 2} { // the same result page by page
 			var got []string
@@ -91,30 +91,30 @@ func TestRemoteReadsPastRuns(t *testing.T) {
 		}
 	}
 	var p *api.Problem
-	if _, err := ann.History(t.Context(), remote.Filter{All: true}); !errors.As(err, &p) || p.Code != api.CodeForbidden {
+	if _, err := ann.History(t.Context(), client.Filter{All: true}); !errors.As(err, &p) || p.Code != api.CodeForbidden {
 		t.Errorf("another key's: %v", err)
 	}
-	if page, err := ann.Alerts(t.Context(), remote.Filter{Project: "course"}); err != nil || len(page.Items) != 1 || page.Items[0].Kind != api.OOMKill || page.Items[0].Run != "r1" {
+	if page, err := ann.Alerts(t.Context(), client.Filter{Project: "course"}); err != nil || len(page.Items) != 1 || page.Items[0].Kind != api.OOMKill || page.Items[0].Run != "r1" {
 		t.Errorf("alerts: %+v, %v", page, err)
 	}
-	if page, err := root.Alerts(t.Context(), remote.Filter{All: true, Limit: 1}); err != nil || len(page.Items) != 1 || page.Next == "" {
+	if page, err := root.Alerts(t.Context(), client.Filter{All: true, Limit: 1}); err != nil || len(page.Items) != 1 || page.Next == "" {
 		t.Errorf("a page of every key's alerts: %+v, %v", page, err)
 	}
-	if _, err := ann.Stats(t.Context(), remote.Filter{Limit: 1}); !errors.As(err, &p) || p.Code != api.CodeBadRequest {
+	if _, err := ann.Stats(t.Context(), client.Filter{Limit: 1}); !errors.As(err, &p) || p.Code != api.CodeBadRequest {
 		t.Errorf("pages of figures: %v", err)
 	}
 }
 
 func TestRemoteCheckAndHealth(t *testing.T) {
 	web, as := keptService(t, time.Now())
-	ann := remote.New(web.URL, as["ann"][1][len("Bearer "):])
+	ann := client.New(web.URL, as["ann"][1][len("Bearer "):])
 	if found, err := ann.Check(t.Context(), api.CheckRequest{Language: "python", Source: api.Bytes("eval(input())")}); err != nil || !found.Refused || len(found.Findings) != 1 {
 		t.Errorf("check: %+v, %v", found, err)
 	}
 	if h, err := ann.Health(t.Context()); err != nil || h.Status != api.ServiceOK || h.Version != "1.2.3" || !h.Agent.Reachable {
 		t.Errorf("health: %+v, %v", h, err)
 	}
-	if h, err := remote.New(web.URL, "").Health(t.Context()); err != nil || h != (api.ServiceHealth{Status: api.ServiceOK}) {
+	if h, err := client.New(web.URL, "").Health(t.Context()); err != nil || h != (api.ServiceHealth{Status: api.ServiceOK}) {
 		t.Errorf("health without a key: %+v, %v", h, err)
 	}
 }

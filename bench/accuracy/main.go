@@ -1,4 +1,4 @@
-// Command truth checks the accuracy of brig's measurements and verdicts: it runs programs
+// Command accuracy checks the accuracy of brig's measurements and verdicts: it runs programs
 // that know what they use in the sandbox, and compares with what brig reports.
 package main
 
@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/internal/ownagent"
+	"github.com/brig-sandbox/brig/internal/testagent"
 )
 
 func main() {
-	var own ownagent.Options
+	var own testagent.Options
 	own.Register(pflag.CommandLine)
 	quick := pflag.Bool("quick", false, "make a tenth of the measurements, to check that the tool works")
 	only := pflag.String("only", "", "measure only the parts with this `WORD` in their names, and write no report")
@@ -31,17 +31,17 @@ func main() {
 	missed, err := run(ctx, own, *quick, *only, *write)
 	switch {
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "truth:", err)
+		fmt.Fprintln(os.Stderr, "accuracy:", err)
 		os.Exit(2)
 	case missed > 0:
-		fmt.Fprintf(os.Stderr, "truth: %d targets missed\n", missed)
+		fmt.Fprintf(os.Stderr, "accuracy: %d targets missed\n", missed)
 		os.Exit(1)
 	}
 }
 
 // A tool has what every measurement needs.
 type tool struct {
-	agent  *ownagent.Agent
+	agent  *testagent.Agent
 	image  string
 	dir    string
 	scale  int                 // divisor of all counts
@@ -50,8 +50,8 @@ type tool struct {
 }
 
 // run builds the programs, starts an agent, measures, and leaves nothing behind.
-func run(ctx context.Context, own ownagent.Options, quick bool, only, write string) (missed int, err error) {
-	dir, err := os.MkdirTemp("/var/tmp", "brig-truth-")
+func run(ctx context.Context, own testagent.Options, quick bool, only, write string) (missed int, err error) {
+	dir, err := os.MkdirTemp("/var/tmp", "brig-accuracy-")
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +72,7 @@ func run(ctx context.Context, own ownagent.Options, quick bool, only, write stri
 		return 0, err
 	}
 	// Enough memory for the files of every image: the cost of having less is not measured here.
-	if t.agent, err = ownagent.Start(ctx, own, dir, "--image-memory", "8G"); err != nil {
+	if t.agent, err = testagent.Start(ctx, own, dir, "--image-memory", "8G"); err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, t.agent.Stop()) }()
@@ -95,7 +95,7 @@ func run(ctx context.Context, own ownagent.Options, quick bool, only, write stri
 		if !strings.Contains(part.name, only) {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "truth: %s\n", part.name)
+		fmt.Fprintf(os.Stderr, "accuracy: %s\n", part.name)
 		if err := part.do(ctx); err != nil {
 			return 0, fmt.Errorf("%s: %w", part.name, err)
 		}
@@ -110,7 +110,7 @@ func run(ctx context.Context, own ownagent.Options, quick bool, only, write stri
 // build compiles one of the programs, static, so that it costs the same in every image.
 func (t *tool) build(ctx context.Context, name string) error {
 	bin := filepath.Join(t.dir, name)
-	out, err := exec.CommandContext(ctx, "gcc", "-O1", "-static", "-pthread", "-w", "-o", bin, filepath.Join("truth", "c", name+".c")).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "gcc", "-O1", "-static", "-pthread", "-w", "-o", bin, filepath.Join("bench", "accuracy", "c", name+".c")).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("gcc %s.c: %w\n%s", name, err, out)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/client"
 )
 
 // The number of measurements of each kind.

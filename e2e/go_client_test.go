@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/remote"
+	"github.com/brig-sandbox/brig/client"
 )
 
 // The service's Go client handles a session from its creation to its end.
 func TestRemoteSession(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	s := startService(t, a)
-	c, ctx := remote.New(s.url, ""), t.Context()
+	c, ctx := client.New(s.url, ""), t.Context()
 	ask := api.SessionRequest{Image: "tiny", Labels: api.Labels{Project: "p", Task: "t"}, Limits: api.Limits{Memory: 64 * api.MiB}}
 	made, err := c.CreateSession(ctx, ask)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestRemoteSession(t *testing.T) {
 		t.Errorf("%q, %v", res.Stdout, err)
 	}
 	var out bytes.Buffer
-	res, err = c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}}, func(e remote.Event) error {
+	res, err = c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}}, func(e client.Event) error {
 		if e.Name == "stdout" {
 			piece, err := e.Output()
 			out.Write(piece)
@@ -59,7 +59,7 @@ func TestRemoteSession(t *testing.T) {
 		t.Errorf("as events: %s, %q, %v", res.Verdict, &out, err)
 	}
 	stop := errors.New("enough")
-	if _, err := c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo; sleep 60"}}, func(remote.Event) error { return stop }); !errors.Is(err, stop) {
+	if _, err := c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo; sleep 60"}}, func(client.Event) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("who has enough is told %v", err)
 	}
 	if err := box.Delete(ctx, "d/a b?.sh"); err != nil {
