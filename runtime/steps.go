@@ -106,8 +106,7 @@ func executeSteps(ctx context.Context, l *lease, p *plan, streams Streams, out *
 	if err := c.step("run start"); err != nil {
 		return nil, err
 	}
-	var affinity [16]uint64
-	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits, p.backstop, p.volume), affinity)
+	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits, p.backstop, p.volume))
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ type Step string
 // cellSteps names the steps that wire.h numbers.
 var cellSteps = [...]Step{
 	"none", "decode", "keyring", "privilege", "filter", "clone", "scratch", "volume", "proc", "stdio",
-	"rlimit", "affinity", "identity", "cgroup", "last-filter", "exec",
+	"rlimit", "identity", "cgroup", "last-filter", "exec",
 }
 
 // A StepError names the step inside the cell that failed.
@@ -83,7 +83,6 @@ type wireStart struct {
 	Argc, Envc  uint32
 	Rlimits     uint32
 	Strings     uint32
-	Affinity    [16]uint64
 	Limit       [wireMaxRlimits]wireLimit
 }
 
@@ -132,7 +131,7 @@ func decodeReply(b []byte, want uint32) (wireReply, error) {
 }
 
 // encodeStart serializes the one message that a shell waits for.
-func encodeStart(argv, env []string, rlimits []wireLimit, affinity [16]uint64) ([]byte, error) {
+func encodeStart(argv, env []string, rlimits []wireLimit) ([]byte, error) {
 	size := 0
 	for _, words := range [][]string{argv, env} {
 		for _, w := range words {
@@ -143,12 +142,9 @@ func encodeStart(argv, env []string, rlimits []wireLimit, affinity [16]uint64) (
 		return nil, fmt.Errorf("BUG: start message: %d words, %d bytes, %d rlimits", len(argv)+len(env), size, len(rlimits))
 	}
 	le := binary.LittleEndian
-	b := make([]byte, 0, 24+128+24*wireMaxRlimits+size)
+	b := make([]byte, 0, 24+24*wireMaxRlimits+size)
 	for _, v := range [...]uint32{wireMagic, kindStart, uint32(len(argv)), uint32(len(env)), uint32(len(rlimits)), uint32(size)} {
 		b = le.AppendUint32(b, v)
-	}
-	for _, word := range affinity {
-		b = le.AppendUint64(b, word)
 	}
 	for i := range wireMaxRlimits {
 		var l wireLimit

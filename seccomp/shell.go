@@ -13,7 +13,7 @@ func ShellCalls() []string {
 		"setresuid setresgid setsid umask prlimit64 unshare " + // the run's identity, limits and groups
 		"seccomp munmap " + // the run loads the last part; cellinit forgets the wide one
 		"write read close close_range dup2 sendmsg recvmsg " + // messages and descriptors
-		"chdir rt_sigaction rt_sigprocmask clock_gettime sched_setaffinity")
+		"chdir rt_sigaction rt_sigprocmask clock_gettime")
 }
 
 // SetupMark is the value that cellinit's own code passes as the sixth argument of its

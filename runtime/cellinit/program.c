@@ -40,11 +40,6 @@ static void limits(const struct start *m)
 		struct { u64 soft, hard; } l = {m->limit[i].soft, m->limit[i].hard};
 		must(STEP_RLIMIT, SYS(prlimit64, 0, m->limit[i].resource, &l, 0));
 	}
-	u64 any = 0;
-	for (int i = 0; i < 16; i++)
-		any |= m->affinity[i];
-	if (any)
-		must(STEP_AFFINITY, SYS(sched_setaffinity, 0, sizeof m->affinity, m->affinity));
 }
 
 // Changing from root to another uid empties the permitted, effective and ambient sets. The

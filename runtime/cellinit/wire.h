@@ -36,7 +36,6 @@ enum step {
 	STEP_PROC,
 	STEP_STDIO,
 	STEP_RLIMIT,
-	STEP_AFFINITY,
 	STEP_IDENTITY,
 	STEP_CGROUP,
 	STEP_LAST_FILTER,
@@ -88,7 +87,6 @@ struct start {
 	u32 argc, envc;
 	u32 rlimits;
 	u32 strings;         // bytes of NUL-ended words that follow this struct
-	u64 affinity[16];    // 1,024 processors; all zero: unchanged
 	struct limit limit[MAX_RLIMITS];
 };
 
