@@ -85,6 +85,10 @@ func (k *retention) add(n int64) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.addLocked(n)
+}
+
+func (k *retention) addLocked(n int64) error {
 	err := k.hold(n)
 	if err == nil {
 		k.retained += n
@@ -131,17 +135,14 @@ func (k *retention) beginTest(n int64) (done func(), err error) {
 	if k == nil {
 		return func() {}, nil
 	}
-	k.mu.Lock()
-	others := k.tests
-	k.mu.Unlock()
-	if err := k.add(n); err != nil {
-		if others > 0 && isFull(err, api.CodeTooLarge) {
+	k.mu.Lock() // until the test is counted: a second test that is refused meanwhile must find it
+	defer k.mu.Unlock()
+	if err := k.addLocked(n); err != nil {
+		if k.tests > 0 && isFull(err, api.CodeTooLarge) {
 			return nil, api.Fail(api.CodeBusy, "other tests of the run hold too much memory for one more to run at the same time")
 		}
 		return nil, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.tests++
 	return func() {
 		k.mu.Lock()

@@ -203,7 +203,7 @@ func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 		}
 	}
 	busy := api.Fail(api.CodeBusy, "busy")
-	if err := s.tooLargeError(busy, 1, 1); err != error(busy) {
+	if err := s.tooLargeError(busy, 1, 1); !errors.Is(err, busy) {
 		t.Errorf("%v; want it as it was", err)
 	}
 }
@@ -270,5 +270,43 @@ func TestStreamBufferIsBounded(t *testing.T) {
 		if cap(s.kept) > most {
 			t.Fatalf("room for %d bytes of %d", cap(s.kept), most)
 		}
+	}
+}
+
+// AGT-21. Of tests that begin at the same moment and do not fit together each waits for another:
+// none is told that it can never fit.
+func TestTestsThatBeginTogetherAreNeverTooLarge(t *testing.T) {
+	var held int64
+	k := &retention{hold: func(n int64) error {
+		if held+n > 1 {
+			return api.Fail(api.CodeTooLarge, "one fits")
+		}
+		held += n
+		return nil
+	}}
+	var ran, waited atomic.Int64
+	var workers sync.WaitGroup
+	for range 8 {
+		workers.Go(func() {
+			for range 5000 {
+				done, err := k.beginTest(1)
+				switch {
+				case err == nil:
+					ran.Add(1)
+					_ = k.add(-1)
+					done()
+				case isFull(err, api.CodeBusy):
+					waited.Add(1)
+				default:
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d tests ran, %d waited", ran.Load(), waited.Load())
+	if ran.Load() == 0 {
+		t.Error("no test ran")
 	}
 }
