@@ -6,7 +6,7 @@ MAINTAINER ?= brig developers <brig@localhost># of the Debian package: distribut
 TAGS := netgo osusergo runc_nocriu
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CELLINIT := runtime/cellinit/cellinit.elf
 IMAGEFILES := runtime/imagefiles/imagefiles.elf
 CELLINIT_ABLATE := runtime/cellinit/cellinit-ablate.elf
@@ -110,13 +110,13 @@ truth: build ## accuracy of measurements and verdicts, with programs that know w
 fuzz: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## run every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, staticcheck, shellcheck, mypy
+lint: $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, golangci-lint (.golangci.yml), shellcheck, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: run gofmt -w on the files above"; exit 1; }
 	go vet ./...
 	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
 	go vet -tags tiers ./e2e
 	go vet -tags channels ./e2e
-	go run $(STATICCHECK) ./...
+	go run $(GOLANGCI) run ./...
 	shellcheck -e SC2016,SC2317 $$(git grep -lE '^#!.*sh$$' -- .ci scripts packaging)
 	cd clients/python && mypy --strict --cache-dir=/dev/null brig_sandbox tests
 

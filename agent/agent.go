@@ -221,7 +221,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	if web.Shutdown(end) != nil {
 		web.Close()
 	}
-	<-served
+	<-served //nolint:errcheck // http.ErrServerClosed
 	return nil
 }
 

@@ -183,14 +183,14 @@ func TestClosingTheConnectionCancels(t *testing.T) {
 			if err == nil && res.Verdict == api.Canceled {
 				return context.Canceled
 			}
-			return fmt.Errorf("verdict %q, error %v", res.Verdict, err)
+			return fmt.Errorf("verdict %q, error %w", res.Verdict, err)
 		}},
 		{"a streamed run whose stdin is stuck", func(ctx context.Context, c *client.Client) error {
 			res, err := c.RunStream(ctx, anyRun, endless{}, nil, nil)
 			if err == nil && res.Verdict == api.Canceled {
 				return context.Canceled
 			}
-			return fmt.Errorf("verdict %q, error %v", res.Verdict, err)
+			return fmt.Errorf("verdict %q, error %w", res.Verdict, err)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.leave()
 	}
 	defer func() {
-		if p := recover(); p == http.ErrAbortHandler {
+		if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // a panic's value is never wrapped
 			panic(p) // an incomplete answer: net/http closes the connection
 		} else if p != nil {
 			s.refuse(w, r, s.panicError(p))

@@ -59,7 +59,7 @@ func parse[T any](raw []byte, what string) (T, error) {
 		switch {
 		case len(bytes.TrimSpace(raw)) == 0:
 			err = errors.New("there is no JSON: the body is empty")
-		case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
+		case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 			err = errors.New("the JSON ends too early")
 		case errors.As(err, &syntax):
 			err = fmt.Errorf("%w, %s", err, syntaxHint(raw, syntax.Offset))

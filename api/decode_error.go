@@ -93,10 +93,12 @@ func (f *shapeChecker) value(t reflect.Type, selfDecoding bool) *decodeError {
 func (f *shapeChecker) object(t reflect.Type) *decodeError {
 	for f.next('}') {
 		name := f.name()
-		inner, known := reflect.Type(nil), true
+		var inner reflect.Type
 		if t.Kind() == reflect.Map {
 			inner = t.Elem()
-		} else if inner, known = fieldOf(t, name); !known {
+		} else if field, known := fieldOf(t, name); known {
+			inner = field
+		} else {
 			f.skipSpace()
 			return unknownField(name, f.skipValue(), t)
 		}

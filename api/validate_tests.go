@@ -51,7 +51,7 @@ func (r Run) validateTests() error {
 		}
 		seen[t.ID] = true
 		if err := t.validate(r); err != nil {
-			return Refuse(err.(*Error).Code, "test %q: %w", t.ID, err)
+			return Refuse(err.(*Error).Code, "test %q: %w", t.ID, err) //nolint:errorlint // validate returns no other type
 		}
 	}
 	return nil

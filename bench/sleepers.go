@@ -29,7 +29,7 @@ func (b *bench) sleepers(ctx context.Context) (err error) {
 	}
 	a, err := startAgent(ctx, b.secondAgent(), dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
 	if err != nil {
-		return err
+		return fmt.Errorf("%d sleepers (--sleepers N changes the number): %w", n, err)
 	}
 	defer func() { err = errors.Join(err, a.Stop()) }()
 	free, err := available()

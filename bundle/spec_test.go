@@ -144,7 +144,7 @@ func TestWriteLeavesNothingBehindWhenItFails(t *testing.T) {
 	if err := Write(dir, filepath.Join(t.TempDir(), "absent"), nil); err == nil {
 		t.Fatal("a tree that is not there was copied")
 	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is left: %v", dir, err)
 	}
 }

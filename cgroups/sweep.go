@@ -153,7 +153,7 @@ func killAll(procs *os.File) error {
 			continue
 		}
 		fd, err := unix.PidfdOpen(pid, 0)
-		if err == unix.ESRCH {
+		if errors.Is(err, unix.ESRCH) {
 			continue
 		}
 		if err != nil {
@@ -164,7 +164,7 @@ func killAll(procs *os.File) error {
 		if err == nil && slices.Contains(still, pid) {
 			err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 		}
-		if err != nil && err != unix.ESRCH {
+		if err != nil && !errors.Is(err, unix.ESRCH) {
 			errs = append(errs, fmt.Errorf("kill %d: %w", pid, err))
 		}
 		unix.Close(fd)

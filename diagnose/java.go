@@ -11,7 +11,7 @@ func java(t *text) (api.Diagnosis, bool) {
 	var d api.Diagnosis
 	found, placed := false, false
 	for _, line := range t.lines {
-		head := line
+		var head string
 		if rest, ok := strings.CutPrefix(line, "Exception in thread \""); ok {
 			_, head, _ = strings.Cut(rest, "\" ")
 		} else if rest, ok := strings.CutPrefix(line, "Caused by: "); ok && found {

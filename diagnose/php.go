@@ -20,8 +20,7 @@ func php(t *text) (api.Diagnosis, bool) {
 		if rest, uncaught := strings.CutPrefix(msg, "Uncaught "); uncaught {
 			typ, msg, _ = strings.Cut(rest, ": ")
 		}
-		at := place{}
-		msg, at = phpPlace(msg)
+		msg, at := phpPlace(msg)
 		for j := i + 1; j < len(t.lines) && at.file == ""; j++ { // "  thrown in FILE on line LINE", "#0 FILE(LINE): f()"
 			if frame, ok := strings.CutPrefix(t.lines[j], "#"); ok {
 				_, frame, _ = strings.Cut(frame, " ")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,7 +90,7 @@ func TestBundleWarnsOfFlagsAfterTheDirectory(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "note: --memory went to the program") || !strings.Contains(string(out), `no program "--memory"`) {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if _, err := os.Stat(b); !os.IsNotExist(err) {
+	if _, err := os.Stat(b); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a bundle was written: %v", err)
 	}
 }
@@ -124,7 +125,7 @@ func TestBundleRefusesAFileOfThisHost(t *testing.T) {
 		if err == nil || !strings.Contains(string(out), tt.want) {
 			t.Errorf("%s: %v\n%s\nwant %s", tt.word, err, out, tt.want)
 		}
-		if _, err := os.Stat(b); !os.IsNotExist(err) {
+		if _, err := os.Stat(b); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: a bundle was written: %v", tt.word, err)
 		}
 	}

@@ -44,7 +44,7 @@ func TestHostileMissingController(t *testing.T) {
 	if !strings.Contains(said.String(), "cgroup") || !strings.Contains(said.String(), filepath.Base(where)) {
 		t.Errorf("brigd does not say what it misses: %s", &said)
 	}
-	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
+	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a socket is there: %v", err)
 	}
 }

@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,7 +52,7 @@ func TestGatewayFileNames(t *testing.T) {
 			t.Errorf("PUT of file %.60q is answered %s", name, res.Status)
 		}
 	}
-	if _, err := os.Lstat(outside); !os.IsNotExist(err) {
+	if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is there: %v", outside, err)
 	}
 	// Names that are merely unusual are valid names (FIO-12).

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -94,7 +95,7 @@ func TestGatewaySessions(t *testing.T) {
 		return nil
 	})
 	stream.Body.Close()
-	if err != io.ErrUnexpectedEOF || strings.Join(names, " ") != "stdout stdout result" {
+	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Join(names, " ") != "stdout stdout result" {
 		t.Errorf("events %q, %v", names, err)
 	}
 

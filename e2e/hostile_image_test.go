@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -350,7 +351,7 @@ func TestHostileLinksInPlacesOfAnImage(t *testing.T) {
 // linkToVictim creates a link at path that leads to the victim, and verifies that it does.
 func linkToVictim(t *testing.T, path, to, secret string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(to, path); err != nil {

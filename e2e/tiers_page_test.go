@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -47,7 +49,7 @@ func tierGrants(t testing.TB, tier string) []seccomp.Grant {
 func tiersKnown(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(tiersPage)
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	known, tier := map[string]string{}, ""

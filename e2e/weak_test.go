@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,7 +52,7 @@ func TestWeakHostIsRefusedWithTheReason(t *testing.T) {
 			if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), tt.says) {
 				t.Errorf("brigd: %v; want exit code 1 and %q\n%s", err, tt.says, out)
 			}
-			if _, err := os.Lstat(filepath.Join(dir, "s")); !os.IsNotExist(err) {
+			if _, err := os.Lstat(filepath.Join(dir, "s")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a socket is there: %v", err)
 			}
 			for _, run := range []string{"run", "closed/run"} {

@@ -220,7 +220,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 	if serr := g.endSessions(ends, g.sessions.list(), stoppingReason); serr != nil {
 		g.log.Error("sessions not ended", "err", serr) // the next process does it
 	}
-	<-served
+	<-served //nolint:errcheck // http.ErrServerClosed
 	return err
 }
 

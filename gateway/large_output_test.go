@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -208,7 +209,7 @@ func TestChunkBuffer(t *testing.T) {
 	}
 	no := io.ErrShortWrite
 	p := chunkBuffer{reserve: func(int64) error { return no }}
-	if n, err := p.Write([]byte("x")); n != 0 || err != no {
+	if n, err := p.Write([]byte("x")); n != 0 || !errors.Is(err, no) {
 		t.Errorf("%d, %v where there is no room", n, err)
 	}
 }

@@ -231,7 +231,7 @@ func (w *writer) transact(do func(context.Context) error) error {
 			_, err = w.commit.ExecContext(ctx)
 		}
 		if err != nil {
-			w.rollback.ExecContext(ctx) // fails if SQLite has rolled back by itself, as on a full disk
+			w.rollback.ExecContext(ctx) //nolint:errcheck // fails if SQLite has rolled back by itself, as on a full disk
 		}
 		return err
 	})

@@ -139,7 +139,7 @@ func (a *admission) checkEnd() error {
 				return &refusal{kind: kindMalformed, reason: "there is data after the end of the archive"}
 			}
 		}
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // as io.Reader has it: a wrapped one is no end
 			return nil
 		}
 		if err != nil {
@@ -184,12 +184,12 @@ type ratioReader struct {
 func (r *ratioReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	r.a.unpacked += int64(n)
-	if err == nil || err == io.EOF {
+	if err == nil || err == io.EOF { //nolint:errorlint // as io.Reader has it: a wrapped one is no end
 		if over := r.a.ratio(r.member); over != nil {
 			err = over
 		}
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF { //nolint:errorlint // the same
 		r.err = err
 	}
 	return n, err

@@ -70,7 +70,7 @@ func (c *encoder) Entry(e entry, body io.Reader) error {
 	}
 	c.bytes += e.Size
 	n, err := io.CopyN(c.w, body, e.Size)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("content ends after %d of %d bytes: %w", n, e.Size, io.ErrUnexpectedEOF)
 	}
 	return err
@@ -197,7 +197,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 	}
 	n, err := d.r.Read(p)
 	d.left -= int64(n)
-	if err == io.EOF && d.left > 0 {
+	if errors.Is(err, io.EOF) && d.left > 0 {
 		err = fmt.Errorf("%w: %w", errStream, io.ErrUnexpectedEOF)
 	}
 	return n, err
@@ -208,13 +208,13 @@ func (d *decoder) end(e entry, path, link int) error {
 		return fmt.Errorf("%w: it ends with %d entries and %d bytes, having sent %d and %d", errStream, e.MTime, e.Size, d.entries, d.bytes)
 	}
 	if n, err := io.ReadFull(d.r, make([]byte, 1)); n != 0 || err != io.EOF {
-		return fmt.Errorf("%w: there is data after its end (%d bytes, %v)", errStream, n, err)
+		return fmt.Errorf("%w: there is data after its end (%d bytes, %v)", errStream, n, err) //nolint:errorlint // io.EOF must not be found in it
 	}
 	return io.EOF
 }
 
 func unexpected(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

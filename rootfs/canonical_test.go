@@ -31,7 +31,7 @@ func TestCanonicalStreamGoesRoundTrip(t *testing.T) {
 			t.Fatalf("content of %d bytes, %v; want %d", len(body), err, w.Size)
 		}
 	}
-	if _, err := d.Next(); err != io.EOF {
+	if _, err := d.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v; want io.EOF", err)
 	}
 }
@@ -63,7 +63,7 @@ func drain(b []byte, bounds Bounds) error {
 			_, err = io.Copy(io.Discard, d)
 		}
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
@@ -141,7 +141,7 @@ func FuzzCanonical(f *testing.F) {
 		}
 		for {
 			e, err := d.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil || c.Entry(e, d) != nil {

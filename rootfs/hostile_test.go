@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -213,7 +214,7 @@ func TestMetadataInAnImageIsOnlyData(t *testing.T) {
 	if kept := readInRoot(t, img, "config.json"); kept != string(text) {
 		t.Errorf("config.json holds %q", kept)
 	}
-	if _, err := os.Lstat(mark); !os.IsNotExist(err) {
+	if _, err := os.Lstat(mark); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something of the image ran as root: %v", err)
 	}
 }

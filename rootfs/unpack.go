@@ -23,7 +23,7 @@ func unpack(ctx context.Context, d *decoder, root *os.File) error {
 			return err
 		}
 		e, err := d.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -56,7 +56,9 @@ var execErrors = []error{
 }
 
 // isNotFound reports whether an errno of execve means that a file is not there: a shell's 127.
-func isNotFound(errno error) bool { return errno == unix.ENOENT || errno == unix.ENOTDIR }
+func isNotFound(errno error) bool {
+	return errors.Is(errno, unix.ENOENT) || errors.Is(errno, unix.ENOTDIR)
+}
 
 // boxName returns a command's name below /box, or "" when it lies elsewhere or is searched for in
 // PATH.
@@ -89,7 +91,7 @@ func classifyExecFailure(p *plan, box *os.File, errno error) (code int, why stri
 		}
 	}
 	i := slices.IndexFunc(p.files, func(f api.File) bool { return f.Name == name })
-	if i >= 0 && !p.files[i].Executable && errno == unix.EACCES {
+	if i >= 0 && !p.files[i].Executable && errors.Is(errno, unix.EACCES) {
 		return 0, "", nil // the request marks it as not executable
 	}
 	if i < 0 && !existsIn(box, name) {
@@ -106,7 +108,7 @@ func execFailureMessage(name, what string, executable bool, errno error) string 
 	switch {
 	case isNotFound(errno):
 		reason = "its interpreter does not exist"
-	case errno == unix.EACCES && !executable:
+	case errors.Is(errno, unix.EACCES) && !executable:
 		reason = "it is not a program: check that it has a main function (in Go also package main), and that it is not meant to be a library"
 	}
 	return fmt.Sprintf("brig: %s %s cannot be executed: %s\n", name, what, reason)
@@ -151,7 +153,7 @@ func startError(p *plan, err error) error {
 		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.cell.key.image)
 	case slices.Contains(execErrors, step.Err):
 		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.cell.key.image, step.Err)
-	case step.Err == unix.E2BIG:
+	case errors.Is(step.Err, unix.E2BIG):
 		return api.Refuse(api.CodeTooLarge, "argv and env are larger than the kernel accepts under the stack limit: pass large data as a file or on stdin")
 	}
 	return fmt.Errorf("start: %w", err)

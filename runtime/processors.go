@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +69,7 @@ func cpuList(cpus []int) string {
 func firstSibling(cpu int, allowed []int) (int, error) {
 	path := filepath.Join("/sys/devices/system/cpu", "cpu"+strconv.Itoa(cpu), "topology/thread_siblings_list")
 	list, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return cpu, nil // a kernel without topology (one processor, user-mode Linux) has no siblings
 	}
 	if err != nil {

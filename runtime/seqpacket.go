@@ -151,7 +151,7 @@ func recvOnce(sock int, buf []byte) (*os.File, error) {
 
 func ignoringEINTR(f func() error) error {
 	for {
-		if err := f(); err != unix.EINTR {
+		if err := f(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (r *fileReader) Read(b []byte) (int, error) {
 	}
 	n, err := r.file.Read(b[:min(int64(len(b)), r.left)])
 	r.left -= int64(n)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = r.session.sessionEndedError(err)
 	}
 	return n, err

@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -70,7 +72,7 @@ func TestSweepOfDamagedState(t *testing.T) {
 			if (err != nil) != (tt.says != "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("SweepDead: %v; want it to say %q", err, tt.says)
 			}
-			if _, err := os.Lstat(dir); os.IsNotExist(err) != tt.gone {
+			if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) != tt.gone {
 				t.Errorf("the directory is there: %v; want it gone: %v", err, tt.gone)
 			}
 			for _, kept := range []string{bystander, filepath.Join(foreign, "brig-0"), "/etc/passwd"} {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -92,7 +93,7 @@ func mappedFiles(pids []int, buf *bufio.Reader, limit scanBudget) (n int, ok boo
 			}
 		}
 		_ = f.Close()
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			return 0, false
 		}
 	}

@@ -87,7 +87,7 @@ func TestReplyNamesTheStepThatFailed(t *testing.T) {
 	b := encode(&wireReply{Magic: wireMagic, Kind: kindFailed, Step: uint32(len(cellSteps) - 1), Err: int32(unix.ENOENT)})
 	_, err := decodeReply(b, kindExited)
 	var step *StepError
-	if !errors.As(err, &step) || step.Step != "exec" || step.Err != unix.ENOENT {
+	if !errors.As(err, &step) || step.Step != "exec" || !errors.Is(step.Err, unix.ENOENT) {
 		t.Errorf("got %v", err)
 	}
 }

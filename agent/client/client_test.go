@@ -111,7 +111,7 @@ func TestAnAgentThatDiesMidRunIsGone(t *testing.T) {
 			c := client.New(socket)
 			if _, err := c.RunStream(t.Context(), anyRun, nil, nil, nil); code(err) != api.CodeAgentGone {
 				t.Errorf("streamed: %v; want agent-gone", err)
-			} else if taken := strings.Contains(tt.said, "101"); taken && err.(*api.Error).RetrySafe {
+			} else if taken := strings.Contains(tt.said, "101"); taken && retrySafe(err) {
 				t.Errorf("streamed: %v is retry-safe, though input may be used up", err)
 			}
 			if strings.Contains(tt.said, "101") {
@@ -119,10 +119,10 @@ func TestAnAgentThatDiesMidRunIsGone(t *testing.T) {
 			}
 			if _, err := c.Run(t.Context(), anyRun); code(err) != api.CodeAgentGone {
 				t.Errorf("plain: %v; want agent-gone", err)
-			} else if again := !strings.HasPrefix(tt.said, "SSH"); err.(*api.Error).RetrySafe != again {
+			} else if again := !strings.HasPrefix(tt.said, "SSH"); retrySafe(err) != again {
 				t.Errorf("plain: retry-safe is %v; want %v", !again, again)
 			}
-			if _, err := c.Import(t.Context(), strings.NewReader("x"), "x", ""); code(err) != api.CodeAgentGone || err.(*api.Error).RetrySafe {
+			if _, err := c.Import(t.Context(), strings.NewReader("x"), "x", ""); code(err) != api.CodeAgentGone || retrySafe(err) {
 				t.Errorf("import: %v; want agent-gone, for the caller to decide", err)
 			}
 		})
@@ -244,8 +244,13 @@ func TestReadFrameReturnsWhatWasWritten(t *testing.T) {
 		if err != nil || ft != api.FrameStdout || !bytes.Equal(p, b[api.FrameHeader:]) {
 			t.Errorf("%d bytes: type %c, %d bytes, %v", n, ft, len(p), err)
 		}
-		if _, _, err := api.ReadFrame(bytes.NewReader(b[:len(b)-1]), make([]byte, api.FrameMax)); err != io.ErrUnexpectedEOF {
+		if _, _, err := api.ReadFrame(bytes.NewReader(b[:len(b)-1]), make([]byte, api.FrameMax)); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes, one short: %v; want unexpected EOF", n, err)
 		}
 	}
+}
+
+func retrySafe(err error) bool {
+	var e *api.Error
+	return errors.As(err, &e) && e.RetrySafe
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -102,7 +103,7 @@ func TestALargeAnswerUsesMemoryOfItsSize(t *testing.T) {
 		t.Errorf("%d bytes were allocated for %d and their JSON", took, size)
 	}
 	short := &http.Response{ContentLength: 2 << 20, Body: io.NopCloser(bytes.NewReader(text[:1<<20]))}
-	if _, err := readAnswer(short); err != io.ErrUnexpectedEOF {
+	if _, err := readAnswer(short); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("half of an answer: %v", err)
 	}
 }

@@ -134,7 +134,7 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 	for {
 		t, payload, err := api.ReadFrame(k.in, buf)
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
 			return res, agentGone(err, false) // stdin was read and output delivered

@@ -220,7 +220,7 @@ func (o *runOptions) explain(res *api.Result, printed []byte) {
 // result repeats the output that was printed before, and adds the reason: only that is printed.
 func (c *cli) printCompilerOutput(stdout, stderr []byte) {
 	all := slices.Concat(stdout, stderr)
-	escapeWriter{c.stderr}.Write(bytes.TrimPrefix(all, c.compilerOutput))
+	escapeWriter{c.stderr}.Write(bytes.TrimPrefix(all, c.compilerOutput)) //nolint:errcheck // as io.Writer
 	c.compilerOutput = all
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -61,7 +61,7 @@ func (c *cli) connectRunning(socket string) (*agentHandle, error) {
 	if socket == "" {
 		socket = defaultSocket
 		probe, err := net.Dial("unix", socket)
-		if err != nil && !os.IsPermission(err) {
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			return nil, api.Fail(api.CodeAgentUnreachable, "no agent answers on %s, and sessions and volumes need one that outlives the command (the agent of a brig serve is for that service only): start one (%s), or name its socket with --socket", socket, startAgent)
 		}
 		if err == nil {

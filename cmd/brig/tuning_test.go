@@ -42,7 +42,7 @@ func TestTuneGCFollowsMemoryInUse(t *testing.T) {
 	go func() { defer close(ended); c.tuneGC(ctx) }()
 	wait(func(p int) bool { return p == minGCPercent })
 	runtime.KeepAlive(held)
-	held = nil
+	held = nil //nolint:ineffassign // the collector may free it now
 	runtime.GC()
 	wait(func(p int) bool { return p > minGCPercent })
 	stop()
