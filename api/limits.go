@@ -1,7 +1,7 @@
 package api
 
 import (
-	"fmt"
+	"cmp"
 	"strings"
 	"time"
 )
@@ -29,25 +29,6 @@ type Limits struct {
 // objects for it need that much.
 const MinMemory = 4 * MiB
 
-// Defaults returns the limits of a run that sets none.
-func Defaults() Limits {
-	return Limits{
-		Wall: Duration(30 * time.Second), Memory: 512 * MiB, CPUs: 1, Weight: 1024, Pids: 100,
-		Output: 16 * MiB, Scratch: 64 * MiB, Inodes: 10_000, OpenFiles: 256,
-	}
-}
-
-// DefaultCeiling returns the maximum limits of a run if the operator has set nothing else. A zero
-// field has no ceiling, with these exceptions: Swap and Cpuset are then not available, and the
-// agent sets CPUs to the processors of a slot. The ceiling of Weight is its default, because a
-// greater weight takes processor time from other keys' runs.
-func DefaultCeiling() Limits {
-	return Limits{
-		Wall: Duration(30 * time.Second), CPU: Duration(30 * time.Second), Memory: 4 * GiB, Swap: 0,
-		Weight: 1024, Pids: 4096, Output: 64 * MiB, Scratch: 1 * GiB, Inodes: 200_000, OpenFiles: 4096,
-	}
-}
-
 // Preset returns the named preset: "hardened" or "light". It overrides the defaults, and the
 // request's limits override it field by field.
 func Preset(name string) (Limits, error) {
@@ -62,38 +43,55 @@ func Preset(name string) (Limits, error) {
 	return Limits{}, Refuse(CodeBadLimits, "preset %q does not exist: use hardened or light", name)
 }
 
-// Over returns l with its zero fields taken from base.
-func (l Limits) Over(base Limits) Limits {
-	return Limits{
-		Wall: or(l.Wall, base.Wall), CPU: or(l.CPU, base.CPU), Memory: or(l.Memory, base.Memory),
-		Swap: or(l.Swap, base.Swap), CPUs: or(l.CPUs, base.CPUs), Weight: or(l.Weight, base.Weight),
-		Cpuset: or(l.Cpuset, base.Cpuset), Pids: or(l.Pids, base.Pids), Output: or(l.Output, base.Output),
-		Scratch: or(l.Scratch, base.Scratch), Inodes: or(l.Inodes, base.Inodes),
-		OpenFiles: or(l.OpenFiles, base.OpenFiles), Stack: or(l.Stack, base.Stack), Core: or(l.Core, base.Core),
-	}
-}
-
-func or[T comparable](a, b T) T {
-	var zero T
-	if a != zero {
-		return a
-	}
-	return b
-}
-
 // Resolve fills the fields that depend on others: cpu from wall, stack from memory. It expects
 // every other field to be set.
 func (l Limits) Resolve() Limits {
-	l.CPU = or(l.CPU, l.Wall)
-	l.Stack = or(l.Stack, l.Memory)
+	l.CPU = cmp.Or(l.CPU, l.Wall)
+	l.Stack = cmp.Or(l.Stack, l.Memory)
+	return l
+}
+
+// Defaults returns the limits of a run that sets none.
+func Defaults() (l Limits) {
+	for _, row := range limitTable {
+		row.standard(&l)
+	}
+	return l
+}
+
+// DefaultCeiling returns the maximum limits of a run if the operator has set nothing else. A zero
+// field has no ceiling, with these exceptions: Swap and Cpuset are then not available, and the
+// agent sets CPUs to the processors of a slot. The ceiling of Weight is its default, because a
+// greater weight takes processor time from other keys' runs.
+func DefaultCeiling() (l Limits) {
+	for _, row := range limitTable {
+		row.top(&l)
+	}
+	return l
+}
+
+// Over returns l with its zero fields taken from base.
+func (l Limits) Over(base Limits) Limits {
+	for _, row := range limitTable {
+		row.fill(&l, base)
+	}
+	l.Core = cmp.Or(l.Core, base.Core)
+	return l
+}
+
+// CappedBy returns l with every field at most the ceiling's.
+func (l Limits) CappedBy(ceiling Limits) Limits {
+	for _, row := range limitTable {
+		row.lower(&l, ceiling)
+	}
 	return l
 }
 
 // Validate refuses limits that make no sense for any caller. Zero fields pass: they are not set.
 func (l Limits) Validate() error {
-	for _, f := range l.fields() {
-		if f.value != 0 && f.value < f.min {
-			return Refuse(CodeBadLimits, "limit %s is %s", f.name, f.belowMin())
+	for _, row := range limitTable {
+		if err := row.check(l); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -112,52 +110,20 @@ func (l Limits) Validate() error {
 // Within refuses limits above the ceiling and names the ceiling in the error. Zero fields of
 // ceiling do not bound, except Swap, where zero means none.
 func (l Limits) Within(ceiling Limits) error {
-	requested, ceilings := l.fields(), ceiling.fields()
-	for i, f := range requested {
-		top := ceilings[i].value
-		if f.value > top && (top != 0 || f.name == "swap") {
-			return Refuse(CodeAboveCeiling, "limit %s is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-%s)", f.name, f.text(f.value), f.text(top), strings.ReplaceAll(f.name, "_", "-"))
+	for _, row := range limitTable {
+		if err := row.within(l, ceiling); err != nil {
+			return err
 		}
-	}
-	if ceiling.CPUs != 0 && l.CPUs > ceiling.CPUs {
-		return Refuse(CodeAboveCeiling, "limit cpus is %v, above this agent's ceiling of %v: ask for less, or have the operator raise it (brigd --max-cpus)", l.CPUs, ceiling.CPUs)
 	}
 	return nil
 }
 
-type limitField struct {
-	name       string
-	value, min int64
-	text       func(int64) string
-	size       bool // value is bytes
-}
-
-// belowMin describes the value and the minimum. A small number of bytes was probably meant in
-// megabytes, with the unit left out. A multiple of 1024 probably had the unit K: it gets no hint.
-func (f limitField) belowMin() string {
-	value, meant := f.text(f.value), Size(f.value)*MiB
-	if f.size && f.value > 0 && f.value < 4096 && f.value%1024 != 0 && int64(meant) >= f.min {
-		return fmt.Sprintf("%s bytes: the least is %s: did you mean %dM?", value, f.text(f.min), f.value)
+// refuseScope refuses limits of a scope if they are set. belongsTo says in the error what they are for.
+func (l Limits) refuseScope(scope LimitScope, belongsTo string) error {
+	for _, row := range limitTable {
+		if row.Scope == scope && row.isSet(l) {
+			return Refuse(CodeBadLimits, "limit %s is %s", row.Name, belongsTo)
+		}
 	}
-	return fmt.Sprintf("%s: the least is %s", value, f.text(f.min))
-}
-
-func (l Limits) fields() []limitField {
-	span := func(v int64) string { return Duration(v).String() }
-	size := func(v int64) string { return Size(v).String() }
-	count := func(v int64) string { return fmt.Sprint(v) }
-	ms := int64(time.Millisecond)
-	return []limitField{
-		{"wall", int64(l.Wall), ms, span, false},
-		{"cpu", int64(l.CPU), ms, span, false},
-		{"memory", int64(l.Memory), int64(MinMemory), size, true},
-		{"swap", int64(l.Swap), 4096, size, true},
-		{"weight", l.Weight, 2, count, false},
-		{"pids", l.Pids, 1, count, false},
-		{"output", int64(l.Output), 1, size, true},
-		{"scratch", int64(l.Scratch), 4096, size, true},
-		{"inodes", l.Inodes, 16, count, false},
-		{"open_files", l.OpenFiles, 3, count, false},
-		{"stack", int64(l.Stack), 64 << 10, size, true},
-	}
+	return nil
 }

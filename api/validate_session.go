@@ -23,9 +23,9 @@ func (s SessionRequest) Validate() error {
 	}
 	for _, check := range []func() error{
 		as.validateArgs, as.validateChoices, s.validateVolume, s.Limits.Validate, s.ExecLimits.Validate,
-		func() error { return refuseSet(s.Limits, execOnly, "only for execs: set it in exec_limits") },
+		func() error { return s.Limits.refuseScope(OfExec, "only for execs: set it in exec_limits") },
 		func() error {
-			return refuseSet(s.ExecLimits, sessionOnly, "only for the whole session: set it in limits")
+			return s.ExecLimits.refuseScope(OfSession, "only for the whole session: set it in limits")
 		},
 	} {
 		if err := check(); err != nil {
@@ -41,26 +41,5 @@ func (e Exec) Validate() error {
 	if err := as.Validate(); err != nil {
 		return err
 	}
-	return refuseSet(e.Limits, sessionOnly, "only for the whole session: leave it out")
-}
-
-// The limits that only an exec has, and those that only a session as a whole has.
-var (
-	execOnly    = []string{"wall", "cpu", "output", "open_files", "stack"}
-	sessionOnly = []string{"swap", "weight", "cpuset", "scratch", "inodes"}
-)
-
-// refuseSet refuses the named limits if they are set. whose says in the error what they belong to.
-func refuseSet(l Limits, names []string, belongsTo string) error {
-	for _, name := range names {
-		if name == "cpuset" && l.Cpuset != "" {
-			return Refuse(CodeBadLimits, "limit cpuset is %s", belongsTo)
-		}
-		for _, f := range l.fields() {
-			if f.name == name && f.value != 0 {
-				return Refuse(CodeBadLimits, "limit %s is %s", name, belongsTo)
-			}
-		}
-	}
-	return nil
+	return e.Limits.refuseScope(OfSession, "only for the whole session: leave it out")
 }

@@ -246,7 +246,7 @@ func (h *Host) cellName(slot int) string {
 // scratchDefaults are the bounds with which a shell's scratch is made. It is resized for a run that
 // requests others.
 func (h *Host) scratchDefaults() (api.Size, int64) {
-	l := cappedBy(api.Defaults(), h.cfg.Ceiling)
+	l := api.Defaults().CappedBy(h.cfg.Ceiling)
 	return l.Scratch, l.Inodes
 }
 

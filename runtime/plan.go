@@ -98,35 +98,11 @@ func effectiveLimits(wish api.Limits, preset string, language, ceiling api.Limit
 	if err := asked.Within(ceiling); err != nil {
 		return api.Limits{}, err
 	}
-	l := asked.Over(cappedBy(language.Over(api.Defaults()), ceiling)).Resolve()
+	l := asked.Over(language.Over(api.Defaults()).CappedBy(ceiling)).Resolve()
 	if ceiling.CPU != 0 && asked.CPU == 0 {
 		l.CPU = min(l.CPU, ceiling.CPU)
 	}
 	return l, l.Validate()
-}
-
-// cappedBy returns l with every field at most the ceiling's.
-func cappedBy(l, ceiling api.Limits) api.Limits {
-	l.Wall = atMost(l.Wall, ceiling.Wall)
-	l.CPU = atMost(l.CPU, ceiling.CPU)
-	l.Memory = atMost(l.Memory, ceiling.Memory)
-	l.Swap = min(l.Swap, ceiling.Swap)
-	l.CPUs = atMost(l.CPUs, ceiling.CPUs)
-	l.Weight = atMost(l.Weight, ceiling.Weight)
-	l.Pids = atMost(l.Pids, ceiling.Pids)
-	l.Output = atMost(l.Output, ceiling.Output)
-	l.Scratch = atMost(l.Scratch, ceiling.Scratch)
-	l.Inodes = atMost(l.Inodes, ceiling.Inodes)
-	l.OpenFiles = atMost(l.OpenFiles, ceiling.OpenFiles)
-	l.Stack = atMost(l.Stack, ceiling.Stack)
-	return l
-}
-
-func atMost[T int64 | float64 | api.Size | api.Duration](v, most T) T {
-	if most == 0 {
-		return v
-	}
-	return min(v, most)
 }
 
 // rlimits are the limits that each process has itself. The address space is not among them:

@@ -49,17 +49,13 @@ func (o *bundleOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.image, "rootfs", "", "use this stored `IMAGE`, by name or digest")
 	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")
 	f.StringVar(&o.preset, "preset", "", "limits to start from: hardened or light")
-	f.Var(&o.limits.Memory, "memory", "memory of all processes together")
-	f.Var(&o.limits.Swap, "swap", "swap beyond --memory")
-	f.Float64Var(&o.limits.CPUs, "cpus", 0, "processors that are used at once, such as 0.5")
-	f.Int64Var(&o.limits.Weight, "weight", 0, "share of the processor under contention")
-	f.StringVar(&o.limits.Cpuset, "cpuset", "", "processors allowed, such as 0-1")
-	f.Var(&o.limits.CPU, "cpu", "processor time of one process, rounded up to whole seconds, plus 2 s")
-	f.Int64Var(&o.limits.Pids, "pids", 0, "processes and threads")
-	f.Var(&o.limits.Scratch, "scratch", "bytes of /box, of /tmp and of /dev/shm")
-	f.Int64Var(&o.limits.Inodes, "inodes", 0, "number of files in each of these directories")
-	f.Int64Var(&o.limits.OpenFiles, "open-files", 0, "descriptors of one process")
-	f.Var(&o.limits.Stack, "stack", "stack of the main thread")
+	limitFlags(f, &o.limits, map[string]string{
+		"cpu":     "processor time of one process, rounded up to whole seconds, plus 2 s",
+		"scratch": "bytes of /box, of /tmp and of /dev/shm",
+		"inodes":  "number of files in each of these directories",
+		"wall":    "", // an OCI runtime has neither
+		"output":  "",
+	}, api.OfBoth, api.OfExec, api.OfSession)
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig", "directory of the image store")
 	f.StringVar(&o.languages, "languages", "/etc/brig/languages", "directory of language manifests that replace or extend the built-in ones")

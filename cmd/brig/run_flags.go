@@ -80,29 +80,12 @@ type runOptions struct {
 }
 
 func (o *runOptions) register(f *pflag.FlagSet) {
-	l := &o.run.Limits
 	f.SetInterspersed(false) // what follows FILE is the program's
 	f.StringVarP(&o.code, "code", "c", "", "run this `CODE` (python unless --language says otherwise)")
 	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
 	f.StringVar(&o.run.Image, "rootfs", "", "run a command of this stored `IMAGE`, by name or digest")
 
-	d := api.Defaults()
-	f.Var(&l.Memory, "memory", fmt.Sprintf("memory of all processes together (default %s)", d.Memory))
-	f.Var(&l.Wall, "wall", fmt.Sprintf("time from start to end, such as 1.5s (default %s)", d.Wall))
-	f.Var(&l.CPU, "cpu", "processor time of all processes together (default as --wall)")
-	f.Float64Var(&l.CPUs, "cpus", 0, fmt.Sprintf("processors that are used at once, such as 0.5 (default %v)", d.CPUs))
-	f.Int64Var(&l.Weight, "weight", 0, fmt.Sprintf("share of the processor under contention (default %d)", d.Weight))
-	f.StringVar(&l.Cpuset, "cpuset", "", "processors allowed, such as 0-1 (default the slot's own)")
-	f.Int64Var(&l.Pids, "pids", 0, fmt.Sprintf("processes and threads (default %d)", d.Pids))
-	f.Var(&l.Output, "output", fmt.Sprintf("bytes of stdout and of stderr (default %s)", d.Output))
-	f.Var(&l.Scratch, "scratch", fmt.Sprintf("bytes of /box, /tmp and /dev/shm (default %s)", d.Scratch))
-	f.Int64Var(&l.Inodes, "inodes", 0, fmt.Sprintf("number of files in /box, /tmp and /dev/shm (default %d)", d.Inodes))
-	f.Int64Var(&l.OpenFiles, "open-files", 0, fmt.Sprintf("descriptors of one process (default %d)", d.OpenFiles))
-	f.Var(&l.Stack, "stack", "stack of the main thread (default as --memory)")
-	f.Var(&l.Swap, "swap", "swap beyond --memory (default none)")
-	for _, name := range []string{"wall", "cpu"} {
-		f.Lookup(name).DefValue = "" // the text says it
-	}
+	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
 
 	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
@@ -130,16 +113,6 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
-}
-
-// refuseExplicitZero refuses an explicit zero: in a request zero means the default.
-func refuseExplicitZero(f *pflag.FlagSet) error {
-	for _, name := range []string{"cpus", "weight", "pids", "inodes", "open-files"} {
-		if f.Changed(name) && f.Lookup(name).Value.String() == "0" {
-			return api.Refuse(api.CodeBadLimits, "limit %s is 0: leave it out for the default, or set a larger value", name)
-		}
-	}
-	return nil
 }
 
 // plan makes the Run, and reads the files that the command line names. It leaves the language empty

@@ -87,22 +87,20 @@ Examples:
 	var volume api.VolumeRequest
 	var ask api.SessionRequest
 	var env, labels []string
-	l, e := &ask.Limits, &ask.ExecLimits
 	f.StringVarP(&ask.Language, "language", "l", "", "`NAME` of the language (default python, if there is no --rootfs)")
 	f.StringVar(&ask.Image, "rootfs", "", "use this stored `IMAGE`, by name or digest")
-	f.Var(&l.Memory, "memory", "memory of the whole session, reserved for its lifetime")
-	f.Float64Var(&l.CPUs, "cpus", 0, "processors that the whole session uses at once")
-	f.Int64Var(&l.Pids, "pids", 0, "processes and threads of the whole session")
-	f.Var(&l.Scratch, "scratch", "bytes of /box, /tmp and /dev/shm")
-	f.Int64Var(&l.Inodes, "inodes", 0, "number of files in /box, /tmp and /dev/shm")
-	f.Int64Var(&l.Weight, "weight", 0, "share of the processor under contention")
-	f.StringVar(&l.Cpuset, "cpuset", "", "processors allowed, such as 0-1")
-	f.Var(&e.Wall, "wall", "time of a command from start to end")
-	f.Var(&e.CPU, "cpu", "processor time of a command")
-	f.Var(&e.Memory, "exec-memory", "memory of a command (default as --memory)")
-	f.Int64Var(&e.Pids, "exec-pids", 0, "processes and threads of a command (default as --pids)")
-	f.Var(&e.Output, "output", "bytes of a command's stdout and of its stderr")
-	f.Int64Var(&e.OpenFiles, "open-files", 0, "descriptors of one process")
+	limitFlags(f, &ask.Limits, map[string]string{
+		"memory": "memory of the whole session, reserved for its lifetime",
+		"cpus":   "processors that the whole session uses at once",
+		"pids":   "processes and threads of the whole session",
+	}, api.OfBoth, api.OfSession)
+	limitFlags(f, &ask.ExecLimits, map[string]string{
+		"wall":   "time of a command from start to end",
+		"cpu":    "processor time of a command (default as --wall)",
+		"output": "bytes of a command's stdout and of its stderr",
+	}, api.OfExec)
+	f.Var(&ask.ExecLimits.Memory, "exec-memory", "memory of a command (default as --memory)")
+	f.Int64Var(&ask.ExecLimits.Pids, "exec-pids", 0, "processes and threads of a command (default as --pids)")
 	f.StringVar(&volume.Name, "volume", "", "mount the volume `NAME` at /workspace; it outlives the session, and is created if missing")
 	f.Var(&volume.Size, "volume-size", fmt.Sprintf("size of the volume if it is created (default %s)", api.VolumeSize))
 	f.BoolVar(&volume.ReadOnly, "volume-read-only", false, "mount the volume read-only; other sessions may write to it")
@@ -115,7 +113,7 @@ Examples:
 	f.BoolVar(&ask.WritableRoot, "writable-root", false, "let programs write to a temporary copy of the image")
 	f.StringArrayVarP(&env, "env", "e", nil, "set a variable for every command: `K=V` (repeatable)")
 	f.StringArrayVar(&labels, "label", nil, "`project=NAME` or task=NAME")
-	for _, name := range []string{"wall", "cpu", "idle", "life", "volume-size"} {
+	for _, name := range []string{"idle", "life", "volume-size"} {
 		f.Lookup(name).DefValue = "" // the text says it
 	}
 	wait := f.Duration("wait", time.Minute, "how long to wait for memory that others have reserved; 0 does not wait")

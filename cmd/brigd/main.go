@@ -106,18 +106,11 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.images, "image-memory", "maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
-	set.Var(&f.ceiling.Wall, "max-wall", "ceiling of a run's wall time")
-	set.Var(&f.ceiling.CPU, "max-cpu", "ceiling of a run's cpu time")
-	set.Var(&f.ceiling.Memory, "max-memory", "ceiling of a run's memory")
-	set.Var(&f.ceiling.Swap, "max-swap", "ceiling of a run's swap (default: none)")
-	set.Float64Var(&f.ceiling.CPUs, "max-cpus", f.ceiling.CPUs, "ceiling of the processors that a run uses at once (default: those of a slot)")
-	set.StringVar(&f.ceiling.Cpuset, "max-cpuset", "", "processors that callers other than root may select (default: none)")
-	set.Int64Var(&f.ceiling.Pids, "max-pids", f.ceiling.Pids, "ceiling of a run's processes and threads")
-	set.Var(&f.ceiling.Output, "max-output", "ceiling of a run's stdout and stderr, each")
-	set.Var(&f.ceiling.Scratch, "max-scratch", "ceiling of a run's files")
-	set.Int64Var(&f.ceiling.Inodes, "max-inodes", f.ceiling.Inodes, "ceiling of a run's number of files")
-	set.Int64Var(&f.ceiling.OpenFiles, "max-open-files", f.ceiling.OpenFiles, "ceiling of a process's descriptors")
-	set.Int64Var(&f.ceiling.Weight, "max-weight", f.ceiling.Weight, "ceiling of a run's share under contention")
+	for _, row := range api.LimitTable() {
+		if row.Top != "" {
+			usage.LimitFlag(set, row, &f.ceiling, "max-"+row.Flag(), row.Top)
+		}
+	}
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log every run")
 	set.BoolVar(&f.sweep, "sweep", false, "remove what killed agents left below --run-dir, print the ids of these agents, and exit; every start does this too")
 	set.BoolVar(&f.private, "private", false, "serve one brig command: --listen-fd and --lifeline-fd are given")

@@ -62,6 +62,7 @@ var rules = []rule{
 	{dir: "internal/testagent", may: []string{"agent/client", "rootfs"}, why: "an agent for the tools that measure one"},
 	{dir: "clients", why: "clients in other languages, whose tests alone are run from Go"},
 	{dir: "packaging", why: "scripts and files for packages, whose tests alone are in Go"},
+	{dir: "internal/usage", may: []string{"api"}, why: "makes the flags and help of both programs, those of the limits from their table"},
 	{dir: "internal"},
 }
 
