@@ -9,7 +9,7 @@ import (
 // A content is a large value and the form in which it is written: text, or base64 between head
 // and tail.
 type content struct {
-	bytes      []Bytes // chunks, in order; or
+	bytes      Bytes // or
 	text       string
 	isText     bool
 	head, tail string
@@ -17,9 +17,9 @@ type content struct {
 	encoded    int64 // after encoding
 }
 
-// contentOf makes a content of these chunks, in the form of Bytes.
-func contentOf(parts ...Bytes) content {
-	c := content{bytes: parts}
+// contentOf makes a content in the form of Bytes.
+func contentOf(b Bytes) content {
+	c := content{bytes: b}
 	valid, escapes := c.measure()
 	c.isText = valid && escapes.fitText(c.size)
 	return c.setForm(`{"base64":"`, `"}`, escapes)
@@ -33,7 +33,7 @@ func contentOfText(text string) content {
 }
 
 func (f FileValue) content() content {
-	c := content{bytes: []Bytes{Bytes(f)}}
+	c := content{bytes: Bytes(f)}
 	var e escapes
 	c.isText, e = c.measure()
 	return c.setForm(`{"content":"`, `","encoding":"base64"}`, e)
@@ -91,14 +91,9 @@ func (c content) pieces(cut func(Bytes) int) iter.Seq[Bytes] {
 	return func(yield func(Bytes) bool) {
 		buf := make(Bytes, 0, pieceSize)
 		if c.text != "" {
-			if buf = fillPieces(buf, c.text, cut, yield); buf == nil {
-				return
-			}
-		}
-		for _, part := range c.bytes {
-			if buf = fillPieces(buf, part, cut, yield); buf == nil {
-				return
-			}
+			buf = fillPieces(buf, c.text, cut, yield)
+		} else {
+			buf = fillPieces(buf, c.bytes, cut, yield)
 		}
 		if len(buf) > 0 {
 			yield(buf)

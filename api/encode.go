@@ -37,8 +37,6 @@ func Encode(v any) (*Encoding, error) {
 		if of != nil {
 			v = extractor.result(*of)
 		}
-	case ChunkedResult:
-		v = extractor.chunked(of)
 	case TestResult:
 		of.Result = extractor.result(of.Result)
 		v = of
@@ -116,19 +114,6 @@ func (e *Encoding) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// A ChunkedResult result has its streams in Out and Err, as the chunks in which the output arrived; it is
-// never joined. Stdout and Stderr are not encoded.
-type ChunkedResult struct {
-	Result
-	Out, Err []Bytes
-}
-
-// MarshalJSON joins the chunks, for callers that do not use Encode.
-func (p ChunkedResult) MarshalJSON() ([]byte, error) {
-	p.Stdout, p.Stderr = slices.Concat(p.Out...), slices.Concat(p.Err...)
-	return json.Marshal(p.Result)
-}
-
 // A contentExtractor takes contents out of a value, in the order of its fields, and leaves a mark in place
 // of each, which no program can guess. The rest is encoded by encoding/json.
 type contentExtractor struct {
@@ -151,13 +136,6 @@ func (t *contentExtractor) extract(b *Bytes) {
 	}
 }
 
-func (t *contentExtractor) extractChunks(b *Bytes, parts []Bytes) {
-	*b = nil
-	if len(parts) > 0 {
-		*b = Bytes(t.placeholder(contentOf(parts...)))
-	}
-}
-
 func (t *contentExtractor) extractText(s *string) {
 	if len(*s) > largeContent && utf8.ValidString(*s) { // encoding/json replaces invalid UTF-8
 		*s = t.placeholder(contentOfText(*s))
@@ -169,19 +147,13 @@ func (t *contentExtractor) result(r Result) Result {
 	if r.Content() <= largeContents {
 		return r
 	}
+	return t.contents(r)
+}
+
+// contents takes all contents out of r.
+func (t *contentExtractor) contents(r Result) Result {
 	t.extract(&r.Stdout)
 	t.extract(&r.Stderr)
-	return t.others(r)
-}
-
-func (t *contentExtractor) chunked(p ChunkedResult) Result {
-	t.extractChunks(&p.Stdout, p.Out)
-	t.extractChunks(&p.Stderr, p.Err)
-	return t.others(p.Result)
-}
-
-// others takes the contents that come after the streams.
-func (t *contentExtractor) others(r Result) Result {
 	r.Files = slices.Clone(r.Files)
 	for i := range r.Files {
 		t.extract(&r.Files[i].Content)
@@ -194,10 +166,7 @@ func (t *contentExtractor) others(r Result) Result {
 	}
 	r.Tests = slices.Clone(r.Tests)
 	for i := range r.Tests {
-		one := &r.Tests[i].Result
-		t.extract(&one.Stdout)
-		t.extract(&one.Stderr)
-		*one = t.others(*one)
+		r.Tests[i].Result = t.contents(r.Tests[i].Result)
 	}
 	return r
 }

@@ -41,7 +41,6 @@ func FuzzEncode(f *testing.F) {
 		same(t, "result", whole)
 		same(t, "status", api.Status{Result: &whole})
 		same(t, "test", whole.Tests[0])
-		same(t, "parted", api.ChunkedResult{Result: whole, Out: []api.Bytes{content(), content()}, Err: []api.Bytes{once, nil, often}})
 		same(t, "executed", api.Executed{
 			Status: string(once), Result: text(), Value: text(), Error: text(), Stdout: *text(), Stderr: *text(),
 			Files: map[string]api.FileValue{"b": api.FileValue(content()), "a": api.FileValue(content()), string(once): api.FileValue(content())},

@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -75,13 +74,6 @@ func TestEncodingInPiecesIsTheSame(t *testing.T) {
 		if *x.Result != text || !bytes.Equal(x.Files["a"], b) {
 			t.Errorf("%s: what was executed has changed", name)
 		}
-		for _, size := range []int{5, 16 << 10} {
-			p := api.ChunkedResult{Result: test.Result, Err: []api.Bytes{b}}
-			for rest := b; len(rest) > 0; rest = rest[min(size, len(rest)):] {
-				p.Out = append(p.Out, rest[:min(size, len(rest))])
-			}
-			same(t, fmt.Sprintf("%s, in parts of %d", name, size), p)
-		}
 	}
 	same(t, "what has no contents", map[string]int{"a": 1})
 	same(t, "no result", (*api.Result)(nil))
@@ -94,7 +86,6 @@ func TestEncodingInPiecesUsesLittleMemory(t *testing.T) {
 		for form, v := range map[string]any{
 			"result":   result(func(r *api.Result) { r.Stdout = b }),
 			"of tests": api.Status{Result: &api.Result{Tests: []api.TestResult{{Result: api.Result{Stdout: b}}}}},
-			"parted":   api.ChunkedResult{Out: []api.Bytes{b[:1000], b[1000:]}},
 			"executed": api.Executed{Stdout: text, Result: &text, Files: map[string]api.FileValue{"a": b}},
 		} {
 			var before, after runtime.MemStats

@@ -37,7 +37,7 @@ func (r Run) validateTests() error {
 	case len(r.Tests) > 0 && (len(r.Stdin) > 0 || r.StdinBlob != ""):
 		return Refuse(CodeBadRequest, "stdin and tests are both set: set stdin in each test")
 	case r.KeepOutput < 0 || r.KeepOutput > keepOutputMax:
-		return Refuse(CodeBadRequest, "keep_output is %s: the most is %s", r.KeepOutput, keepOutputMax)
+		return Refuse(CodeBadRequest, "keep_output is %s: the most is %s of each stream; to receive more, run the program without tests and read its events", r.KeepOutput, keepOutputMax)
 	case len(r.Tests) == 0 && (r.StopAtFailure || r.KeepOutput != 0 || r.Compare != (Compare{})):
 		return Refuse(CodeBadRequest, "stop_at_failure, keep_output and compare need tests, but there are none")
 	}

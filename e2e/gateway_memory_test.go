@@ -178,7 +178,7 @@ func (s *loadedService) stall(t *testing.T, method, path string, body []byte) (s
 func TestServeStaysWithinItsMemory(t *testing.T) {
 	text := bytes.Repeat([]byte("a line of output\n"), 1<<20)     // 17 MiB
 	binary := bytes.Repeat([]byte{0, 0xff, 0xfe, 1, 7}, 16<<20/5) // 16 MiB, a third more in base64
-	const plain, streamed = `{"image":"i","argv":["x"]}`, `{"image":"i","argv":["x"],"limits":{"output":"64M"}}`
+	const plain = `{"image":"i","argv":["x"],"limits":{"output":"64M"}}`
 	many := func(n int, do func(i int) int) func() map[int]int {
 		return func() map[int]int {
 			var all sync.WaitGroup
@@ -204,9 +204,6 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 	}{
 		{"answers in one piece", api.Result{Stdout: text[:16<<20], Stderr: binary}, false, func(s *loadedService) func() map[int]int {
 			return many(100, func(int) int { return s.stall(t, "POST", "/v1/runs", []byte(plain)) })
-		}},
-		{"answers by pieces", api.Result{Stdout: bytes.Repeat(text, 3), Stderr: bytes.Repeat(binary, 3)}, false, func(s *loadedService) func() map[int]int {
-			return many(100, func(int) int { return s.stall(t, "POST", "/v1/runs", []byte(streamed)) })
 		}},
 		{"for simple clients", api.Result{Stdout: text[:16<<20], Stderr: binary}, false, func(s *loadedService) func() map[int]int {
 			return many(100, func(int) int { return s.stall(t, "POST", "/execute", []byte(`{"language":"c","code":"x"}`)) })

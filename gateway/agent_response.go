@@ -185,6 +185,10 @@ func thin(v any) {
 	}
 }
 
+// headTailSize is more than the history keeps, and a diagnosis reads, of the start or of the end of a
+// stream.
+const headTailSize = 128 << 10
+
 // thinStream keeps end bytes of a stream's start, and as many of its end.
 func thinStream(b *api.Bytes, cut *bool, end int) {
 	if len(*b) > 2*end {

@@ -35,8 +35,6 @@ type runRequest struct {
 	check  checkMode
 	source []byte // the text to check; its file name is main
 
-	output *chunkedOutput // of a run whose caller waits and whose output may be large: the result has only part of it
-
 	// fn, if set, is executed in the slot instead of the run. The run then only gives the owner and
 	// the language.
 	fn func(context.Context) (api.Result, error)
@@ -228,11 +226,8 @@ func (g *Gateway) executeRun(ctx context.Context, o *runRequest) (api.Result, er
 	if a == nil && len(o.run.Tests) > 0 {
 		return g.executeTests(ctx, o.run)
 	}
-	if a == nil && (o.run.Limits.Output <= largeOutput || o.run.StdinBlob != "") {
-		return g.cfg.Agent.Run(ctx, o.run)
-	}
 	if a == nil {
-		return g.executeLarge(ctx, o)
+		return g.cfg.Agent.Run(ctx, o.run)
 	}
 	first := a.markRunning()
 	if o.run.StdinBlob != "" { // the agent has stdin: there are no events while the run lasts
@@ -257,10 +252,6 @@ func (g *Gateway) executeRun(ctx context.Context, o *runRequest) (api.Result, er
 	return res, err
 }
 
-// largeOutput is the default limit. Output that may exceed it is read in chunks: decoding it from a
-// single JSON document would need its size in memory several times.
-const largeOutput = 16 * api.MiB
-
 // executeTests reads the result of each test separately: together they can exceed the maximum size of
 // one response, and then only those that do not fit are thinned.
 func (g *Gateway) executeTests(ctx context.Context, run api.Run) (api.Result, error) {
@@ -269,22 +260,6 @@ func (g *Gateway) executeTests(ctx context.Context, run api.Run) (api.Result, er
 		return api.Result{}, ctx.Err()
 	}
 	return res, err
-}
-
-func (g *Gateway) executeLarge(ctx context.Context, o *runRequest) (api.Result, error) {
-	run, stdin := o.run, bytes.NewReader(o.run.Stdin)
-	run.Stdin = nil
-	l := &chunkedOutput{reservation: reservation{quota: g.responses, key: o.caller.Name}}
-	more := func(n int64) error { return l.reservation.grow(ctx, n) }
-	l.out.reserve, l.errs.reserve = more, more
-	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{Stdout: &l.out, Stderr: &l.errs})
-	if err != nil || res.Stage != api.StageRun {
-		l.release()
-		return res, err
-	}
-	o.output = l
-	res.Stdout, res.Stderr = l.out.headTail(), l.errs.headTail()
-	return res, nil
 }
 
 // A streamEvent is a piece of the program's output. It is cut between characters.

@@ -3,10 +3,7 @@ package gateway
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -104,114 +101,36 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	waitUntil(t, "the room to be given back", func() bool { return g.responses.used() < largerThanBuffers+largerThanBuffers/2 }) // the run itself still holds it
 }
 
-// parted is a run whose output is read in chunks.
-const parted = `{"image":"tiny","argv":["yes"],"limits":{"output":"64M"}}`
+// talkative is a run that may write more than its result can carry.
+const talkative = `{"image":"tiny","argv":["yes"],"limits":{"output":"64M"}}`
 
-// A response contains chunked output like any other, and the output is in memory once, also while
-// the response is not read, if there is quota for it.
-func TestLargeOutputIsHeldOnce(t *testing.T) {
-	out := make([]byte, largerThanBuffers)
-	for i := range out {
-		out[i] = byte(rand.Uint32())
+// A result carries the start of a long output, and says that it is not all: the agent is asked for
+// it in one piece, whatever the run's output limit. The verdict and the counts are those of the
+// whole output.
+func TestAResultCarriesTheStartOfALongOutput(t *testing.T) {
+	kept := make([]byte, 16<<20)
+	for i := range kept {
+		kept[i] = byte(rand.Uint32())
 	}
+	var upgrade string
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
-		answerRun(w, r, api.Result{Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 1, Stdout: out, Stderr: []byte(strings.Repeat("€", 100_000) + "\nwhy")})
+		upgrade = r.Header.Get("Upgrade")
+		say(w, 200, api.Result{Verdict: api.Nonzero, Stage: api.StageRun, ExitCode: 1, Stdout: kept, StdoutTruncated: true, Stderr: []byte("why"), Usage: api.Usage{StdoutBytes: 48 << 20}})
 	})
-	web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = 128 * api.MiB })
+	web := serveFake(t, mux, nil)
 	g := web.Config.Handler.(*Gateway)
-	req := httptest.NewRequest("POST", "/v1/runs", strings.NewReader(parted))
-	req.Host = "localhost"
-	req.Header.Set("Content-Type", "application/json")
-	said := httptest.NewRecorder()
-	web.Config.Handler.ServeHTTP(said, req)
 	var res api.Result
-	if err := json.Unmarshal(said.Body.Bytes(), &res); err != nil || !bytes.Equal(res.Stdout, out) || res.Stderr[0] != "€"[0] || len(res.Stderr) != 300_004 {
-		t.Fatalf("%v, %d bytes of stdout, %d of stderr", err, len(res.Stdout), len(res.Stderr))
+	if s := send(t, web, "POST", "/v1/runs", talkative, &res); s != 200 || upgrade != "" {
+		t.Fatalf("%d, asked for as %q", s, upgrade)
+	}
+	if !bytes.Equal(res.Stdout, kept) || !res.StdoutTruncated || res.Usage.StdoutBytes != 48<<20 || res.Verdict != api.Nonzero || string(res.Stderr) != "why" || res.StderrTruncated {
+		t.Errorf("%s; %d bytes of %d, truncated %v; %q, truncated %v", res.Verdict, len(res.Stdout), res.Usage.StdoutBytes, res.StdoutTruncated, res.Stderr, res.StderrTruncated)
 	}
 	if res.Diagnosis == nil || res.Diagnosis.Message != "why" {
 		t.Errorf("what it said last is not in the diagnosis: %+v", res.Diagnosis)
 	}
-	if whole, err := json.Marshal(res); err != nil || !bytes.Equal(append(whole, '\n'), said.Body.Bytes()) || said.Header().Get("Content-Length") != fmt.Sprint(len(whole)+1) {
-		t.Errorf("%v; the answer is not what json.Marshal gives, or not of the length that is said", err)
-	}
-	if had := g.responses.used(); had != 0 {
-		t.Errorf("there is room for %d bytes after the answer", had)
-	}
-	res, said = api.Result{}, nil
-	before := heapInUse()
-	_, hangUp := stalled(t, web, "POST", "/v1/runs", parted)
-	if more := heapInUse() - before; more < largerThanBuffers || more > largerThanBuffers*5/4 {
-		t.Errorf("%d bytes are held of an output of %d", more, largerThanBuffers)
-	}
-	if had := g.responses.used(); had < largerThanBuffers || had > largerThanBuffers+2*laterChunk {
-		t.Errorf("there is room for %d bytes of an output of %d", had, largerThanBuffers)
-	}
-	hangUp()
 	waitUntil(t, "the room to be given back", func() bool { return g.responses.used() == 0 })
-}
-
-// API-15: the output of all runs together takes no more memory than the quota. A run that gets no
-// quota is ended, and is not in the history, as it has no verdict.
-func TestIncomingOutputIsBounded(t *testing.T) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
-		answerRun(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun, Stdout: make([]byte, largerThanBuffers)})
-	})
-	web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = 64 * api.MiB }) // half of it is the size of one and a third outputs
-	g := web.Config.Handler.(*Gateway)
-	if first, _ := stalled(t, web, "POST", "/v1/runs", parted); first.StatusCode != 200 {
-		t.Fatal(first.Status)
-	}
-	var p api.Problem
-	if s := send(t, web, "POST", "/v1/runs", parted, &p); s != 429 || p.Code != api.CodeBusy || !p.RetrySafe || p.Run != "" {
-		t.Errorf("the second: %d, %+v", s, p)
-	}
-	if had := g.responses.used(); had > 32<<20 {
-		t.Errorf("there is room for %d bytes", had)
-	}
-	var all struct{ Items []any }
-	if s := send(t, web, "GET", "/v1/history", "", &all); s != 200 || len(all.Items) != 1 {
-		t.Errorf("%d, %d runs are in the history; want the first", s, len(all.Items))
-	}
-}
-
-// Chunks contain what was written, and head and tail are its start and end.
-func TestChunkBuffer(t *testing.T) {
-	for _, size := range []int{0, 1, firstChunk, 2*headTailSize - 1, 2 * headTailSize, 2*headTailSize + 1, 3*laterChunk + 5} {
-		whole := make([]byte, size)
-		for i := range whole {
-			whole[i] = byte(rand.Uint32())
-		}
-		taken := int64(0)
-		p := chunkBuffer{reserve: func(n int64) error { taken += n; return nil }}
-		for rest := whole; len(rest) > 0; {
-			n := min(len(rest), 1+rand.IntN(api.FrameMax))
-			if m, err := p.Write(rest[:n]); m != n || err != nil {
-				t.Fatal(m, err)
-			}
-			rest = rest[n:]
-		}
-		held := int64(0)
-		for _, b := range p.chunks {
-			held += int64(cap(b))
-		}
-		if got := bytes.Join(asSlices(p.chunks), nil); !bytes.Equal(got, whole) || p.size != size || held != taken || held > int64(size+max(min(size, laterChunk), firstChunk)) {
-			t.Errorf("%d bytes: %d are there in %d, with room for %d", size, len(got), held, taken)
-		}
-		want := whole
-		if size > 2*headTailSize {
-			want = append(bytes.Clone(whole[:headTailSize]), whole[size-headTailSize:]...)
-		}
-		if got := p.headTail(); !bytes.Equal(got, want) {
-			t.Errorf("head and tail of %d bytes are %d others", size, len(got))
-		}
-	}
-	no := io.ErrShortWrite
-	p := chunkBuffer{reserve: func(int64) error { return no }}
-	if n, err := p.Write([]byte("x")); n != 0 || !errors.Is(err, no) {
-		t.Errorf("%d, %v where there is no room", n, err)
-	}
 }
 
 // A watched writer reports every write and its deadline.
@@ -333,17 +252,4 @@ func TestWaitingResponsesAreBounded(t *testing.T) {
 			t.Errorf("the others waited %v, and %d bytes still wait", time.Since(begun), a.waiting)
 		}
 	})
-}
-
-// A run that may have much output and has little reserves no quota, and has none to release.
-func TestLittleOutputReservesNothing(t *testing.T) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
-		answerRun(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun, Stdout: []byte("y\n")})
-	})
-	web := serveFake(t, mux, nil)
-	var res api.Result
-	if s := send(t, web, "POST", "/v1/runs", parted, &res); s != 200 || string(res.Stdout) != "y\n" {
-		t.Errorf("%d, %q", s, res.Stdout)
-	}
 }

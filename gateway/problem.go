@@ -120,7 +120,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBodyTimeout)) // fails only if the connection is closed
-	g.send(w, r, p.Status, p, 0)
+	g.send(w, r, p.Status, p)
 }
 
 // countedProblem returns the problem for an error that is reported to a caller, and counts it.
@@ -133,7 +133,7 @@ func (g *Gateway) countedProblem(err error) *api.Problem {
 // reply writes v as JSON.
 func (g *Gateway) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	g.send(w, r, status, v, 0)
+	g.send(w, r, status, v)
 }
 
 // refusedBodyTimeout is how long net/http may read the rest of an unwanted body, which it does before it
@@ -148,9 +148,8 @@ func setWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowClientTimeout)) // fails only if the connection is closed
 }
 
-// send writes a response when there is quota for it; the argument says how many bytes of it have
-// quota already.
-func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any, reserved int64) {
+// send writes a response when there is quota for it.
+func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any) {
 	what, run := sharedObjectOf(v), finishedRun(v)
 	body, err := api.Encode(v) // what the encoding does not need, such as a page's records, can be freed now
 	if err != nil {            // only a bug of this module
@@ -158,13 +157,14 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any
 		http.Error(w, `{"code":"internal","status":500,"detail":"the answer could not be encoded"}`, http.StatusInternalServerError)
 		return
 	}
+	reserved := int64(0)
 	releaseRead(r.Context()) // from here on the quota counts its memory
 	if a := agentResponseOf(r.Context()); a != nil {
 		if a.wholeThinned && run != "" {
 			g.refuse(w, r, noQuotaError(run))
 			return
 		}
-		reserved += a.reservation.n
+		reserved = a.reservation.n
 	}
 	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, body.RetainedSize()-reserved, what)
 	if !ok {

@@ -145,8 +145,6 @@ func finishedRun(v any) string {
 	switch v := v.(type) {
 	case api.Result:
 		return v.Run
-	case api.ChunkedResult:
-		return v.Run
 	case api.Executed:
 		return v.Run
 	}

@@ -41,15 +41,11 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		}
 		defer done()
 		res, err := g.dispatch(ctx, o)
-		output := o.output
-		defer output.release()
 		if err != nil {
 			return err
 		}
 		release() // the request is no longer needed, however long sending the response takes
-		w.Header().Set("Content-Type", "application/json")
-		v, reserved := output.response(res)
-		g.send(w, r, http.StatusOK, v, reserved)
+		g.reply(w, r, http.StatusOK, res)
 		return nil
 	}
 	status, err := g.dispatchAsync(o, release)
