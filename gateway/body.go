@@ -1,17 +1,16 @@
 package gateway
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway/queue"
+	"github.com/brig-sandbox/brig/gateway/quota"
 )
 
 const (
@@ -40,21 +39,16 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 		return nil, nil, err
 	}
 	defer releaseSlot()
-	key := callerOf(r.Context()).Name
-	if !g.cfg.Keys.multiple() {
-		key = "" // there is no other key to leave memory for
-	}
 	timer := newStallTimer(w)
-	body := &reservingBody{g: g, stall: timer, ctx: r.Context(), key: key, in: http.MaxBytesReader(w, r.Body, most)}
+	body := &reservingBody{g: g, stall: timer, ctx: r.Context(), reserved: g.bodyQuota.Reserve(callerOf(r.Context()).Name, 0), in: http.MaxBytesReader(w, r.Body, most)}
 	raw, err = io.ReadAll(body)
 	if timer.pause(); err == nil && timer.stalled() {
 		err = os.ErrDeadlineExceeded
 	}
-	keep := min(body.reserved, body.cost.total)
+	body.reserved.Shrink(body.cost.total)
 	if err != nil {
-		keep = 0
+		body.reserved.Release()
 	}
-	g.bodyQuota.release(key, body.reserved-keep)
 	var over *http.MaxBytesError
 	var own *api.Problem
 	switch {
@@ -67,111 +61,29 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 	case err != nil:
 		return nil, nil, api.Refuse(api.CodeBadRequest, "the request ended early: %w", err)
 	}
-	return raw, sync.OnceFunc(func() { g.bodyQuota.release(key, keep) }), nil
+	return raw, body.reserved.Release, nil
 }
 
-// bodyQuota is the memory quota for large bodies. Programs determine how long a body holds its
-// memory, so keys must leave a part for keys that have none yet (API-15).
-type bodyQuota struct {
-	max int64
-
-	mu      sync.Mutex
-	total   int64            // guarded by mu
-	byKey   map[string]int64 // guarded by mu; by key
-	waiting list.List        // guarded by mu; of *bodyWaiter, the longest first
-}
-
-// A bodyWaiter waits for memory that was not available. met is closed when the memory is reserved.
-type bodyWaiter struct {
-	key   string
-	n     int64
-	ready chan struct{}
-}
-
-func newBodyQuota(most int64) *bodyQuota {
-	return &bodyQuota{max: most, byKey: map[string]int64{}}
-}
-
-// maxOf is the most that a key may reserve if no other key holds anything. A caller without a name
-// is the only one and may reserve everything.
-func (b *bodyQuota) maxOf(key string) int64 {
-	if key == "" {
-		return b.max
-	}
-	return maxOfOneKey(b.max)
-}
-
-// tryReserve reserves memory if it is available; b.mu is held.
-func (b *bodyQuota) tryReserve(key string, n int64) bool {
-	if key == "" && b.total+n > b.max || key != "" && !fits(b.byKey[key], b.total, n, b.max) {
-		return false
-	}
-	b.total += n
-	b.byKey[key] += n
-	return true
-}
-
-// acquire waits for memory. Within a key, waiters are served in order of arrival.
-func (b *bodyQuota) acquire(ctx context.Context, key string, n int64) error {
-	b.mu.Lock()
-	if !b.hasWaiting(key) && b.tryReserve(key, n) {
-		b.mu.Unlock()
-		return nil
-	}
-	w := &bodyWaiter{key, n, make(chan struct{})}
-	elem := b.waiting.PushBack(w)
-	b.mu.Unlock()
-	select {
-	case <-w.ready:
-		return nil
-	case <-ctx.Done():
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case <-w.ready: // in the same moment
-		return nil
-	default:
-	}
-	b.waiting.Remove(elem)
-	b.serve() // those that wait behind it may need less
-	return ctx.Err()
-}
-
-// hasWaiting reports whether a request of the key waits; b.mu is held.
-func (b *bodyQuota) hasWaiting(key string) bool {
-	for e := b.waiting.Front(); e != nil; e = e.Next() {
-		if e.Value.(*bodyWaiter).key == key {
-			return true
+// newBodyQuota makes the memory quota for large bodies. Programs determine how long a body holds its
+// memory, so keys must leave a part for keys that have none yet (API-15). Where there is no other
+// key, one may have everything.
+func newBodyQuota(most int64, keys *Keys) *quota.Pool {
+	alone, shared := quota.UpTo(most), quota.Shared(most)
+	return quota.New(func(own, all, n int64) bool {
+		if !keys.multiple() {
+			return alone(own, all, n)
 		}
-	}
-	return false
+		return shared(own, all, n)
+	})
 }
 
-func (b *bodyQuota) release(key string, n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.total -= n
-	if b.byKey[key] -= n; b.byKey[key] == 0 {
-		delete(b.byKey, key)
+// maxOfBody is the most memory that one body may reserve.
+func (g *Gateway) maxOfBody() int64 {
+	most := maxLargeBodies * int64(g.cfg.MaxBody)
+	if !g.cfg.Keys.multiple() {
+		return most
 	}
-	b.serve()
-}
-
-// serve reserves memory for waiters, in order of arrival within each key; b.mu is held.
-func (b *bodyQuota) serve() {
-	behind := map[string]bool{}
-	var next *list.Element
-	for e := b.waiting.Front(); e != nil; e = next {
-		next = e.Next()
-		w := e.Value.(*bodyWaiter)
-		if behind[w.key] || !b.tryReserve(w.key, w.n) {
-			behind[w.key] = true
-			continue
-		}
-		b.waiting.Remove(e)
-		close(w.ready)
-	}
+	return quota.MaxOfOneKey(most)
 }
 
 // A reservingBody reserves memory for a body as it arrives, regardless of its announced length: a
@@ -180,10 +92,9 @@ type reservingBody struct {
 	g        *Gateway
 	ctx      context.Context
 	stall    *stallTimer
-	key      string
 	in       io.Reader
-	cost     bodyCost // of the bytes that have arrived
-	reserved int64    // the reserved memory; zero as long as the body may be small
+	cost     bodyCost           // of the bytes that have arrived
+	reserved *quota.Reservation // empty as long as the body may be small
 }
 
 func (b *reservingBody) Read(p []byte) (int, error) {
@@ -204,31 +115,26 @@ func (b *reservingBody) Read(p []byte) (int, error) {
 }
 
 // limit is the size that the body may reach without a further reservation.
-func (b *reservingBody) limit() int64 { return max(largeBodyMin, b.reserved) }
+func (b *reservingBody) limit() int64 { return max(largeBodyMin, b.reserved.Size()) }
 
 // grow waits for the memory of one more step, or of all that is needed, including what has arrived
 // without a reservation. The first reservation may wait as long as a request waits for a slot.
 func (b *reservingBody) grow() error {
-	if most := b.g.bodyQuota.maxOf(b.key); b.cost.total > most {
+	if most := b.g.maxOfBody(); b.cost.total > most {
 		return problem(http.StatusRequestEntityTooLarge, api.Refuse(api.CodeTooLarge, "the request needs more than %s of memory, including the memory of its lists and objects in addition to their texts, and large requests of one caller get no more: send fewer entries in one request, or have the operator raise --max-body", api.Size(most)))
 	}
 	timeout := min(bodyWait, b.g.cfg.Wait)
-	if b.reserved == 0 {
+	if b.reserved.Size() == 0 {
 		timeout = b.g.cfg.Wait
 	}
-	more := max(b.cost.total, b.limit()+min(b.limit(), bodyStep)) - b.reserved
-	wait, stopWaiting := context.WithTimeout(b.ctx, timeout)
-	defer stopWaiting()
+	more := max(b.cost.total, b.limit()+min(b.limit(), bodyStep)) - b.reserved.Size()
 	b.stall.pause()
 	defer b.stall.start()
-	if err := b.g.bodyQuota.acquire(wait, b.key, more); err != nil {
-		if b.ctx.Err() != nil {
-			return b.ctx.Err()
-		}
+	err := b.reserved.Grow(b.ctx, more, timeout)
+	if errors.Is(err, quota.ErrFull) {
 		return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large requests is full of other requests: send it again later, or send large inputs as blobs"))
 	}
-	b.reserved += more
-	return nil
+	return err
 }
 
 // parseBody parses a body. All but small bodies are parsed one at a time, because each is in memory

@@ -12,19 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
-
-// canReserve reserves memory for a test, if it is available at once.
-func (b *bodyQuota) canReserve(n int64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.tryReserve("", n)
-}
 
 // API-15: large requests hold their memory until they have been executed, also if no client waits
 // for them, and then release it.
@@ -47,14 +39,14 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 			t.Fatalf("%d: %d", i, s)
 		}
 	}
-	if g.bodyQuota.canReserve(3 << 19) {
+	if g.bodyQuota.TryAcquire("", 3 << 19) {
 		t.Error("there is room for another while none has been carried out")
 	}
 	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, nil); s != 202 {
 		t.Errorf("a small one meanwhile: %d", s)
 	}
 	close(proceed)
-	for deadline := time.Now().Add(time.Minute); !g.bodyQuota.canReserve(maxLargeBodies * 2 << 20); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !g.bodyQuota.TryAcquire("", maxLargeBodies * 2 << 20); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the room is not given back")
 		}
@@ -126,7 +118,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 			t.Errorf("%d bytes: %d; want %d", n, s, want)
 		}
 	}
-	if !g.bodyQuota.canReserve(whole - 2<<20) {
+	if !g.bodyQuota.TryAcquire("", whole - 2<<20) {
 		t.Fatal("the room is not given back")
 	}
 	if s := post(5 << 19); s != 429 { // two MiB are available, and it needs a third
@@ -135,7 +127,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 	if s := post(100); s != 200 {
 		t.Errorf("a small one there: %d", s)
 	}
-	if !g.bodyQuota.canReserve(2 << 20) {
+	if !g.bodyQuota.TryAcquire("", 2 << 20) {
 		t.Error("what the refused one had is not given back")
 	}
 }
@@ -145,13 +137,10 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 	const most = 256 << 20
 	take := map[string]func(key string, n int64) bool{}
-	answers, room := newResponseQuota(most), newBodyQuota(most)
+	keys, _ := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	answers := newResponseQuota(most)
 	take["answers"] = func(key string, n int64) bool { _, ok := answers.tryReserve(key, n, nil); return ok }
-	take["bodies"] = func(key string, n int64) bool {
-		room.mu.Lock()
-		defer room.mu.Unlock()
-		return room.tryReserve(key, n)
-	}
+	take["bodies"] = newBodyQuota(most, keys).TryAcquire
 	for what, take := range take {
 		for range 2 {
 			for n := int64(most); n >= 40<<10; n /= 2 {
@@ -162,57 +151,11 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 			}
 		}
 		for _, key := range []string{"cid", "dan", "eve"} {
-			if !take(key, most/keyShareDivisor) {
+			if !take(key, most/256) {
 				t.Errorf("%s: no room for %s", what, key)
 			}
 		}
 	}
-}
-
-// The requests of a key get memory in their order of arrival, and no other key waits for them.
-func TestBodiesWaitForMemoryInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBodyQuota(64 << 20)
-		if !b.tryReserve("ann", 28<<20) {
-			t.Fatal("there is no room")
-		}
-		var mu sync.Mutex
-		var order []int
-		gone, leave := context.WithCancel(t.Context())
-		for i, n := range []int64{20 << 20, 1 << 20, 2 << 20} {
-			ctx := t.Context()
-			if i == 1 {
-				ctx = gone
-			}
-			go func() {
-				if err := b.acquire(ctx, "ann", n); err == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					order = append(order, i)
-				}
-			}()
-			synctest.Wait()
-		}
-		if err := b.acquire(t.Context(), "bob", 8<<20); err != nil {
-			t.Error(err)
-		}
-		leave()
-		b.release("ann", 8<<20) // enough only for the last
-		synctest.Wait()
-		if len(order) != 0 {
-			t.Errorf("%v had room before the first", order)
-		}
-		b.release("ann", 20<<20)
-		synctest.Wait()
-		if slices.Sort(order); !slices.Equal(order, []int{0, 2}) {
-			t.Errorf("there was room for %v", order)
-		}
-		b.release("ann", 22<<20)
-		b.release("bob", 8<<20)
-		if b.total != 0 || len(b.byKey) != 0 || b.waiting.Len() != 0 {
-			t.Errorf("%d bytes are not given back", b.total)
-		}
-	})
 }
 
 // API-02: a large body that stalls releases its memory, and its sender gets an error. A body that
@@ -244,11 +187,7 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 	if res, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || res.StatusCode != 200 {
 		t.Errorf("the slow one: %v, %v", res, err)
 	}
-	waitUntil(t, "the room to be given back", func() bool {
-		g.bodyQuota.mu.Lock()
-		defer g.bodyQuota.mu.Unlock()
-		return g.bodyQuota.total == 0
-	})
+	waitUntil(t, "the room to be given back", func() bool { return g.bodyQuota.Total() == 0 })
 }
 
 type letters struct{}

@@ -23,6 +23,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway/metrics"
 	"github.com/brig-sandbox/brig/gateway/queue"
+	"github.com/brig-sandbox/brig/gateway/quota"
 	"github.com/brig-sandbox/brig/history"
 )
 
@@ -61,7 +62,7 @@ type Gateway struct {
 	mux          *http.ServeMux
 	doc          []byte // OpenAPI
 	startedAt    time.Time
-	bodyQuota    *bodyQuota
+	bodyQuota    *quota.Pool
 	responses    *responseQuota
 	requests     requestLimit
 	parsing      *queue.Queue  // for bodies that are not small
@@ -118,7 +119,7 @@ func (cfg Config) orDefault() Config {
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.orDefault()
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting), runs: newActiveRuns(), startedAt: time.Now(), bodyQuota: newBodyQuota(maxLargeBodies * int64(cfg.MaxBody)), responses: newResponseQuota(int64(cfg.MaxAnswers)), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting), runs: newActiveRuns(), startedAt: time.Now(), bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error
