@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/quota"
 )
 
 // runID creates an id that cannot be guessed (API-27): 15 of its 20 bytes are random. The first
@@ -31,8 +32,8 @@ type activeRun struct {
 	labels     api.Labels
 	created    time.Time
 	log        *eventLog
-	response   *agentResponse // quota of what the agent sent of it; until the run is dropped
-	eventQuota *reservation   // quota of its events; until it is done
+	response   *agentResponse     // quota of what the agent sent of it; until the run is dropped
+	eventQuota *quota.Reservation // quota of its events; until it is done
 	cancel     context.CancelFunc
 
 	mu      sync.Mutex
@@ -107,7 +108,7 @@ func (r *activeRuns) finished(a *activeRun) {
 	a.log.mu.Lock()
 	size := a.log.size
 	a.log.mu.Unlock()
-	a.eventQuota.release() // from now on maxDoneBytes limits them
+	a.eventQuota.Release() // from now on maxDoneBytes limits them
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	newest := r.done.PushBack(doneRun{a, size})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/quota"
 )
 
 // An agentResponse is the agent's response to one request or run. It reserves quota of the gateway's
@@ -14,7 +15,7 @@ import (
 // may use it.
 type agentResponse struct {
 	g            *Gateway
-	reservation  reservation
+	reservation  *quota.Reservation
 	mayThin      bool // a response or piece without quota is read anyway, and thinned when it is complete
 	wholeThinned bool // such a response was read
 	pieceThinned bool // such a piece was read
@@ -26,7 +27,7 @@ type agentResponse struct {
 }
 
 func (g *Gateway) newAgentResponse(key string) *agentResponse {
-	return &agentResponse{g: g, reservation: reservation{quota: g.responses, key: key}}
+	return &agentResponse{g: g, reservation: g.responses.reservation(key)}
 }
 
 // withQuota returns a context for calls to the agent. Their responses reserve quota through a.
@@ -52,10 +53,10 @@ func (a *agentResponse) reserveWhole(ctx context.Context, n int64) (decoded func
 	if n <= largeResponseMin {
 		return func() {}, nil
 	}
-	if most := a.reservation.quota.max / 4; n > most {
+	if most := a.g.responses.max / 4; n > most {
 		return nil, responseTooLarge(n, most)
 	}
-	err = a.reservation.grow(ctx, n)
+	err = growResponse(ctx, a.reservation, n)
 	if err != nil && (!a.mayThin || ctx.Err() != nil) {
 		return nil, err
 	}
@@ -84,9 +85,9 @@ func (a *agentResponse) acquireReading(ctx context.Context) error {
 // submission's output could cause an error instead of its verdict.
 func (a *agentResponse) reservePiece(ctx context.Context, n int64) error {
 	if !a.mayThin {
-		return a.reservation.grow(ctx, 2*n)
+		return growResponse(ctx, a.reservation, 2*n)
 	}
-	most := a.reservation.quota.max / 4
+	most := a.g.responses.max / 4
 	a.piece += n
 	switch {
 	case a.exclusive && a.piece > most:
@@ -106,9 +107,9 @@ func (a *agentResponse) reservePiece(ctx context.Context, n int64) error {
 // reserve reserves quota for n bytes. Only the first piece that gets none waits for it.
 func (a *agentResponse) reserve(ctx context.Context, n int64) bool {
 	if a.pieceThinned {
-		return a.reservation.tryGrow(n)
+		return a.reservation.TryGrow(n)
 	}
-	return a.reservation.grow(ctx, n) == nil
+	return a.reservation.Grow(ctx, n, quotaWait) == nil
 }
 
 // finishPiece is called when a piece was decoded. It thins a piece that got no quota.
@@ -121,7 +122,7 @@ func (a *agentResponse) finishPiece(v any) {
 		a.exclusive = false
 	}
 	if a.mayThin {
-		a.reservation.shrink(a.reservation.n - a.claimed + retained)
+		a.reservation.Shrink(a.reservation.Size() - a.claimed + retained)
 	}
 	a.json, a.piece, a.claimed = a.json+retained, 0, 0
 }
@@ -150,12 +151,12 @@ func (a *agentResponse) finish(res *api.Result) {
 }
 
 // shrinkTo reduces the reservation to the size of the result.
-func (a *agentResponse) shrinkTo(res api.Result) { a.reservation.shrink(int64(res.Content())) }
+func (a *agentResponse) shrinkTo(res api.Result) { a.reservation.Shrink(int64(res.Content())) }
 
 // release releases the quota.
 func (a *agentResponse) release() {
 	if a != nil {
-		a.reservation.release()
+		a.reservation.Release()
 	}
 }
 

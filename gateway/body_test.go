@@ -39,14 +39,14 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 			t.Fatalf("%d: %d", i, s)
 		}
 	}
-	if g.bodyQuota.TryAcquire("", 3 << 19) {
+	if g.bodyQuota.TryAcquire("", 3<<19) {
 		t.Error("there is room for another while none has been carried out")
 	}
 	if s := send(t, web, "POST", "/v1/runs?wait=false", `{"image":"tiny","argv":["true"]}`, nil); s != 202 {
 		t.Errorf("a small one meanwhile: %d", s)
 	}
 	close(proceed)
-	for deadline := time.Now().Add(time.Minute); !g.bodyQuota.TryAcquire("", maxLargeBodies * 2 << 20); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !g.bodyQuota.TryAcquire("", maxLargeBodies*2<<20); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the room is not given back")
 		}
@@ -118,7 +118,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 			t.Errorf("%d bytes: %d; want %d", n, s, want)
 		}
 	}
-	if !g.bodyQuota.TryAcquire("", whole - 2<<20) {
+	if !g.bodyQuota.TryAcquire("", whole-2<<20) {
 		t.Fatal("the room is not given back")
 	}
 	if s := post(5 << 19); s != 429 { // two MiB are available, and it needs a third
@@ -127,7 +127,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 	if s := post(100); s != 200 {
 		t.Errorf("a small one there: %d", s)
 	}
-	if !g.bodyQuota.TryAcquire("", 2 << 20) {
+	if !g.bodyQuota.TryAcquire("", 2<<20) {
 		t.Error("what the refused one had is not given back")
 	}
 }
@@ -138,8 +138,7 @@ func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 	const most = 256 << 20
 	take := map[string]func(key string, n int64) bool{}
 	keys, _ := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
-	answers := newResponseQuota(most)
-	take["answers"] = func(key string, n int64) bool { _, ok := answers.tryReserve(key, n, nil); return ok }
+	take["answers"] = newResponseQuota(most).memory.TryAcquire
 	take["bodies"] = newBodyQuota(most, keys).TryAcquire
 	for what, take := range take {
 		for range 2 {

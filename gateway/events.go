@@ -69,7 +69,7 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		setWriteDeadline(w)
 		switch {
 		case len(events) > 0:
-			release, ok := g.responses.reserve(ctx, callerOf(ctx).Name, events[0].data.RetainedSize(), events[0].data) // if there are further events, all are small
+			release, ok := g.responses.reserve(ctx, callerOf(ctx).Name, events[0].data.RetainedSize()) // if there are further events, all are small
 			if !ok {
 				return nil // the client reconnects to get it, as after any other end of the stream
 			}
@@ -108,7 +108,7 @@ func (g *Gateway) pastEvents(w http.ResponseWriter, r *http.Request, s api.Statu
 		name, v = api.EventError, s.Error
 	}
 	data := encodeEvent(v)
-	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, data.RetainedSize(), nil)
+	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, data.RetainedSize())
 	if !ok {
 		return noQuotaError("")
 	}

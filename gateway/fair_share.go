@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/quota"
 )
 
 // sessionUsage is the usage of the agent by sessions: their number, and the memory that is reserved for
@@ -17,31 +18,6 @@ func (h sessionUsage) plus(more sessionUsage) sessionUsage {
 	return sessionUsage{h.sessions + more.sessions, h.memory + more.memory}
 }
 
-// fair reports whether one of several keys may have more of a shared resource: after that, at least
-// as much must remain free for others as the key would then have. A key that takes all it can gets
-// a half, and a second such key a half of the rest, or each gets a third if they alternate. So a
-// key that has nothing yet finds something free, however many keys there are and whatever they do.
-// Its first request is granted in any case if it has ordinary size, even if less would remain free.
-// fair needs no prior knowledge of the keys, and does not slow a key that is alone.
-func fair(own, all, more, most, ordinary int64) bool {
-	return own+more <= most-all-more || own == 0 && more <= ordinary
-}
-
-// The division of a memory that keys share. A key always has its own part, of the portion that is
-// set aside for this purpose, and may have more of the rest as far as that is fair.
-const (
-	keyShareDivisor = 256
-	setAsideDivisor = 8
-)
-
-// fits reports whether one of several keys may have so many more bytes of a memory.
-func fits(own, all, more, most int64) bool {
-	return all+more <= most && (own+more <= most/keyShareDivisor || fair(own, all, more, most-most/setAsideDivisor, 0))
-}
-
-// maxOfOneKey is the most that one key may have if no other key has anything.
-func maxOfOneKey(most int64) int64 { return max(most/keyShareDivisor, (most-most/setAsideDivisor)/2) }
-
 // checkSessionQuota returns an error if a key may not have one more session: because of the key's own limits,
 // or, if it has none and there are other keys, because that would not be fair. A session lives for
 // hours, so the sessions of one key could otherwise keep out all others
@@ -49,7 +25,7 @@ func maxOfOneKey(most int64) int64 { return max(most/keyShareDivisor, (most-most
 func (k Key) checkSessionQuota(own, all, more, most sessionUsage, others bool) error {
 	has := own.plus(more)
 	much := k.Memory == 0 && others && most.memory > 0 &&
-		!fair(int64(own.memory), int64(all.memory), int64(more.memory), int64(most.memory), int64(totalMemory(api.Defaults())))
+		!quota.Fair(int64(own.memory), int64(all.memory), int64(more.memory), int64(most.memory), int64(totalMemory(api.Defaults())))
 	switch {
 	case k.Sessions > 0 && has.sessions > k.Sessions:
 		return sessionsFullError("this key has %d sessions, and its limit is %d: end one", own.sessions, k.Sessions)
@@ -57,7 +33,7 @@ func (k Key) checkSessionQuota(own, all, more, most sessionUsage, others bool) e
 		return api.Refuse(api.CodeAboveCeiling, "the session's memory with swap and scratch is %s, and the limit for all sessions of this key is %s: ask for less", more.memory, k.Memory)
 	case k.Memory > 0 && has.memory > k.Memory:
 		return sessionsFullError("the sessions of this key have %s of memory, with swap and scratch, and their limit is %s: end one, or ask for less", own.memory, k.Memory)
-	case k.Sessions == 0 && others && most.sessions > 0 && !fair(int64(own.sessions), int64(all.sessions), 1, int64(most.sessions), 1):
+	case k.Sessions == 0 && others && most.sessions > 0 && !quota.Fair(int64(own.sessions), int64(all.sessions), 1, int64(most.sessions), 1):
 		return sessionsFullError("this key has %d of the %d possible sessions, and the rest is kept for other keys: end one, or have the operator set a limit for the key (sessions)", own.sessions, most.sessions)
 	case much && own.memory == 0 && more.memory > most.memory/2:
 		return api.Refuse(api.CodeAboveCeiling, "the session's memory with swap and scratch is %s, and of the %s in total one key gets at most half: ask for less, or have the operator set a limit for the key (memory)", more.memory, most.memory)
@@ -76,7 +52,7 @@ func (k Key) checkVolumeQuota(own, all, more, most api.Size, others bool) error 
 	switch {
 	case k.Volumes > 0 && own+more > k.Volumes:
 		return api.Refuse(api.CodeAboveCeiling, "this key may have %s of volumes, and with this one it would have %s: remove one, or ask for less", k.Volumes, own+more)
-	case k.Volumes == 0 && others && most > 0 && !fair(int64(own), int64(all), int64(more), int64(most), int64(api.VolumeSize)):
+	case k.Volumes == 0 && others && most > 0 && !quota.Fair(int64(own), int64(all), int64(more), int64(most), int64(api.VolumeSize)):
 		return api.Refuse(api.CodeAboveCeiling, "this key has %s of the %s that all volumes can have, and the rest is kept for other keys: remove one, ask for less, or have the operator set a limit for the key (volumes)", own, most)
 	}
 	return nil

@@ -51,20 +51,16 @@ func heapInUse() int64 {
 }
 
 // used is the reserved quota of responses.
-func (a *responseQuota) used() int64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.total
-}
+func (a *responseQuota) used() int64 { return a.memory.Total() }
 
 // API-15: however many clients request a run's result and do not read it, the result is in memory
-// once and reserves quota once, for its status and for its events.
+// once. Each reserves quota for it, so those beyond the quota are refused.
 func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		answerRun(w, r, api.Result{Verdict: api.OK, Stage: api.StageRun, Files: []api.File{{Name: "big", Content: bytes.Repeat([]byte{0xff}, largerThanBuffers)}}})
 	})
-	web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = 256 * api.MiB })
+	web := serveFake(t, mux, func(c *Config) { c.MaxAnswers = 768 * api.MiB })
 	g := web.Config.Handler.(*Gateway)
 	var st api.Status
 	if s := send(t, web, "POST", "/v1/runs?wait=false", simple, &st); s != 202 {
@@ -79,7 +75,7 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 		t.Errorf("%d bytes are held of a run with a file of %d", before, largerThanBuffers)
 	}
 	var hangUps []func()
-	for range 12 {
+	for range 6 {
 		for _, path := range []string{"/v1/runs/" + st.Run, "/v1/runs/" + st.Run + "/events"} {
 			res, hangUp := stalled(t, web, "GET", path, "")
 			if res.StatusCode != 200 {
@@ -88,11 +84,14 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 			hangUps = append(hangUps, hangUp)
 		}
 	}
-	waitUntil(t, "room for the events", func() bool { return g.responses.used() > largerThanBuffers*5/2 })
+	waitUntil(t, "room for the events", func() bool { return g.responses.used() > 12*largerThanBuffers })
 	if more := heapInUse() - before; more > largerThanBuffers/2 {
-		t.Errorf("24 readers hold %d bytes more of a run with a file of %d", more, largerThanBuffers)
+		t.Errorf("12 readers hold %d bytes more of a run with a file of %d", more, largerThanBuffers)
 	}
-	if had := g.responses.used(); had > 3*largerThanBuffers+largerThanBuffers/2 {
+	if s := send(t, web, "GET", "/v1/runs/"+st.Run, "", nil); s != 429 {
+		t.Errorf("one more reader: %d", s)
+	}
+	if had := g.responses.used(); had > 13*largerThanBuffers+largerThanBuffers/2 {
 		t.Errorf("there is room for %d bytes", had)
 	}
 	for _, hangUp := range hangUps {
@@ -211,7 +210,7 @@ func TestEventsOfPastRunsReserveQuota(t *testing.T) {
 	if n := int64(w.Body.Len()); w.Code != 200 || n < 120<<10 || had < 120<<10 || had > n {
 		t.Errorf("%d, room for %d bytes of an event of %d", w.Code, had, n)
 	}
-	release, ok := g.responses.tryReserve("", 440<<10, nil)
+	release, ok := g.responses.reserve(t.Context(), "", 440<<10)
 	if !ok {
 		t.Fatal("there is no room")
 	}
@@ -230,26 +229,26 @@ func TestWaitingResponsesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newResponseQuota(64 << 20)
 		for key, n := range map[string]int64{"ann": 21 << 20, "bob": 17 << 20} {
-			if _, ok := a.tryReserve(key, n, nil); !ok {
+			if !a.memory.TryAcquire(key, n) {
 				t.Fatal("there is no room")
 			}
 		}
 		var all sync.WaitGroup
 		for range 64 {
 			all.Go(func() {
-				if _, ok := a.reserve(t.Context(), "ann", 1<<20, nil); ok {
+				if _, ok := a.reserve(t.Context(), "ann", 1<<20); ok {
 					t.Error("there was room")
 				}
 			})
 		}
 		synctest.Wait()
 		begun := time.Now()
-		if _, ok := a.reserve(t.Context(), "ann", 1<<20, nil); ok || time.Since(begun) > 0 {
+		if _, ok := a.reserve(t.Context(), "ann", 1<<20); ok || time.Since(begun) > 0 {
 			t.Errorf("one more waited %v", time.Since(begun))
 		}
 		all.Wait()
-		if time.Since(begun) != quotaWait || a.waiting != 0 {
-			t.Errorf("the others waited %v, and %d bytes still wait", time.Since(begun), a.waiting)
+		if time.Since(begun) != quotaWait || a.waiting.Total() != 0 {
+			t.Errorf("the others waited %v, and %d bytes still wait", time.Since(begun), a.waiting.Total())
 		}
 	})
 }

@@ -150,7 +150,7 @@ func setWriteDeadline(w http.ResponseWriter) {
 
 // send writes a response when there is quota for it.
 func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any) {
-	what, run := sharedObjectOf(v), finishedRun(v)
+	run := finishedRun(v)
 	body, err := api.Encode(v) // what the encoding does not need, such as a page's records, can be freed now
 	if err != nil {            // only a bug of this module
 		g.log.Error("encode answer", "err", err)
@@ -164,9 +164,9 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, status int, v any
 			g.refuse(w, r, noQuotaError(run))
 			return
 		}
-		reserved = a.reservation.n
+		reserved = a.reservation.Size()
 	}
-	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, body.RetainedSize()-reserved, what)
+	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, body.RetainedSize()-reserved)
 	if !ok {
 		g.refuse(w, r, noQuotaError(run))
 		return

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/quota"
 )
 
 // requestLimit counts the requests of each key that are being answered, including event streams and
@@ -21,7 +22,7 @@ type requestLimit struct {
 func (a *requestLimit) enter(key string, max int, others bool) (release func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if others && !fair(int64(a.byKey[key]), int64(a.total), 1, int64(max), 1) {
+	if others && !quota.Fair(int64(a.byKey[key]), int64(a.total), 1, int64(max), 1) {
 		return nil, problem(http.StatusTooManyRequests, api.Fail(api.CodeTooManyConns, "%d requests of this key are in progress, including event streams and waiting requests, and the rest of the %d connections is kept for other keys: close streams, wait for responses, or have the operator raise --max-conns", a.byKey[key], max))
 	}
 	if a.byKey == nil {

@@ -2,142 +2,70 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/quota"
 )
 
 // responseQuota is the memory quota for large responses that clients have not read yet. Each is in memory
 // until then, and a client that requests many and reads none must not fill the memory (API-15).
 type responseQuota struct {
-	max int64 // bytes, for all keys together
-
-	mu      sync.Mutex
-	total   int64                 // guarded by mu
-	waiting int64                 // guarded by mu; bytes of responses that wait for quota; they are in memory in addition
-	byKey   map[string]int64      // guarded by mu; by key
-	shared  map[any]*sharedObject // guarded by mu; by the object that is sent
+	max     int64       // bytes, for all keys together
+	memory  *quota.Pool // bytes of responses
+	waiting *quota.Pool // bytes of responses that wait for memory; they are in memory in addition
 }
 
-// A sharedObject is an object that several responses refer to. It is in memory once.
-type sharedObject struct {
-	n    int64
-	refs int // number of responses that are sending it
-}
-
+// newResponseQuota makes a quota of most bytes. A further most/waitingDivisor bytes may wait, or one
+// larger response alone.
 func newResponseQuota(most int64) *responseQuota {
-	return &responseQuota{max: most, byKey: map[string]int64{}, shared: map[any]*sharedObject{}}
+	waiting := quota.New(func(_, all, n int64) bool { return all == 0 || all+n <= most/waitingDivisor })
+	return &responseQuota{max: most, memory: quota.New(quota.Shared(most)), waiting: waiting}
 }
 
 const largeResponseMin = 32 << 10 // smaller responses need no quota: the number of connections is limited
 
-// waitingDivisor is the divisor for the memory of waiting responses: a further most/waitingDivisor
-// bytes may wait for quota.
+// waitingDivisor is the divisor for the memory of waiting responses.
 const waitingDivisor = 8
 
 // quotaWait is how long a response waits for quota. Clients that read their responses free some
 // quickly.
 const quotaWait = 2 * time.Second
 
-// reserve reserves quota like take, but waits a little for it, unless too many bytes wait already.
-func (a *responseQuota) reserve(ctx context.Context, key string, n int64, what any) (release func(), ok bool) {
-	ok = a.retry(ctx, n, func() bool {
-		release, ok = a.tryReserve(key, n, what)
-		return ok
-	})
-	return release, ok
-}
-
-// retry retries until try succeeds or the time is over. It fails at once if, with these n
-// bytes, too many bytes in memory would wait.
-func (a *responseQuota) retry(ctx context.Context, n int64, try func() bool) bool {
-	if try() {
-		return true
-	}
-	if !a.addWaiting(n) {
-		return false
-	}
-	defer a.addWaiting(-n)
-	end := time.After(quotaWait)
-	for {
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-end:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-		if try() {
-			return true
-		}
-	}
-}
-
-func (a *responseQuota) addWaiting(n int64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if n > 0 && a.waiting > 0 && a.waiting+n > a.max/waitingDivisor {
-		return false
-	}
-	a.waiting += n
-	return true
-}
-
-// tryReserve reserves n bytes of quota for a response, until release is called. An object (what) that is
-// not nil is counted once, however many responses it is in.
-func (a *responseQuota) tryReserve(key string, n int64, what any) (release func(), ok bool) {
+// reserve reserves quota for a response of n bytes that is in memory, until release is called, which
+// must be called once. It waits a little, unless too many bytes wait already.
+func (a *responseQuota) reserve(ctx context.Context, key string, n int64) (release func(), ok bool) {
 	if n <= largeResponseMin {
 		return func() {}, true
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.shared[what]
-	if s == nil {
-		if !a.claim(key, n) {
+	if !a.memory.TryAcquire(key, n) {
+		if !a.waiting.TryAcquire("", n) {
 			return nil, false
 		}
-		s = &sharedObject{n: n}
-		if what != nil {
-			a.shared[what] = s
+		err := a.memory.Acquire(ctx, key, n, quotaWait)
+		a.waiting.Release("", n)
+		if err != nil {
+			return nil, false
 		}
 	}
-	s.refs++
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if s.refs--; s.refs == 0 {
-			delete(a.shared, what)
-			a.free(key, s.n)
-		}
-	}, true
+	return func() { a.memory.Release(key, n) }, true
 }
 
-// claim reserves quota; a.mu is held. It leaves a part for keys that have none yet.
-func (a *responseQuota) claim(key string, n int64) bool {
-	if !fits(a.byKey[key], a.total, n, a.max) {
-		return false
-	}
-	a.total += n
-	a.byKey[key] += n
-	return true
+// reservation makes an empty reservation for a response that is not in memory yet.
+func (a *responseQuota) reservation(key string) *quota.Reservation {
+	return a.memory.Reserve(key, largeResponseMin)
 }
 
-// free returns quota; a.mu is held.
-func (a *responseQuota) free(key string, n int64) {
-	a.total -= n
-	if a.byKey[key] -= n; a.byKey[key] == 0 {
-		delete(a.byKey, key)
+// growResponse makes a reservation larger. Waiting stops the program meanwhile, so it is brief: two
+// runs that wait for each other would wait forever.
+func growResponse(ctx context.Context, r *quota.Reservation, more int64) error {
+	err := r.Grow(ctx, more, quotaWait)
+	if errors.Is(err, quota.ErrFull) {
+		return problem(http.StatusTooManyRequests, api.Fail(api.CodeBusy, "the memory for large responses is full of responses that are being created or that clients have not read yet: read those, and send the request again later, or ask for less"))
 	}
-}
-
-// sharedObjectOf returns the object that a response shares with others, or nil.
-func sharedObjectOf(v any) any {
-	if s, is := v.(api.Status); is && s.Result != nil {
-		return s.Result
-	}
-	return nil
+	return err
 }
 
 // finishedRun returns the id of the run whose result a response contains for the first time.

@@ -99,8 +99,8 @@ func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, erro
 	}
 	ctx, cancel := context.WithCancel(g.kill)
 	a := &activeRun{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, cancel: cancel, state: api.Queued,
-		response: g.newAgentResponse(o.caller.Name), eventQuota: &reservation{quota: g.responses, key: o.caller.Name}}
-	a.log = newEventLog(func() bool { return a.eventQuota.tryGrow(eventLogMax + largeResponseMin) })
+		response: g.newAgentResponse(o.caller.Name), eventQuota: g.responses.reservation(o.caller.Name)}
+	a.log = newEventLog(func() bool { return a.eventQuota.TryGrow(eventLogMax + largeResponseMin) })
 	ctx = a.response.withQuota(ctx)
 	o.active = a
 	if !g.enter() {

@@ -122,7 +122,7 @@ func (e *eventWriter) stream(name api.EventName) *teeStream {
 // put sends an event. It reports false if the event got no quota.
 func (e *eventWriter) put(name api.EventName, v any) bool {
 	data := encodeEvent(v)
-	release, ok := e.g.responses.reserve(e.ctx, e.key, data.RetainedSize(), nil)
+	release, ok := e.g.responses.reserve(e.ctx, e.key, data.RetainedSize())
 	if !ok {
 		return false
 	}
