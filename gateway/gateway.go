@@ -64,7 +64,7 @@ type Gateway struct {
 	startedAt    time.Time
 	bodyQuota    *quota.Pool
 	responses    *responseQuota
-	requests     requestLimit
+	requests     *quota.Pool   // requests that are being answered
 	parsing      *queue.Queue  // for bodies that are not small
 	reading      chan struct{} // held while a large response of the agent is read and decoded
 
@@ -119,7 +119,7 @@ func (cfg Config) orDefault() Config {
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.orDefault()
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting), runs: newActiveRuns(), startedAt: time.Now(), bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting), runs: newActiveRuns(), startedAt: time.Now(), bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)), requests: newRequestQuota(cfg.MaxConns, cfg.Keys), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error

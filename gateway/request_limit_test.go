@@ -69,11 +69,7 @@ func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
 	for _, hangUp := range open {
 		hangUp()
 	}
-	waitUntil(t, "the end of the streams", func() bool {
-		g.requests.mu.Lock()
-		defer g.requests.mu.Unlock()
-		return g.requests.total == 0 && len(g.requests.byKey) == 0
-	})
+	waitUntil(t, "the end of the streams", func() bool { return g.requests.Total() == 0 && len(g.requests.Keys()) == 0 })
 	res, hangUp := ask("ann", events)
 	defer hangUp()
 	if res.StatusCode != 200 {

@@ -166,7 +166,7 @@ func (g *Gateway) handle(one route, w http.ResponseWriter, r *http.Request) erro
 			return err
 		}
 		r = authenticated
-		release, err := g.requests.enter(callerOf(r.Context()).Name, g.cfg.MaxConns, g.cfg.Keys.multiple())
+		release, err := g.enterRequest(callerOf(r.Context()).Name)
 		if err != nil {
 			return err
 		}
