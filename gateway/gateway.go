@@ -70,8 +70,8 @@ type Gateway struct {
 
 	sessions       *sessionRegistry
 	pendingVolumes volumeCreations
-	execs          execLimit
-	staleSessions  []string // sessions of an earlier process
+	execs          *quota.Pool // execs of each session, by its id
+	staleSessions  []string    // sessions of an earlier process
 	agent          agentStatus
 	blobs          blobOwners
 	metrics        *metrics.Metrics
@@ -119,7 +119,7 @@ func (cfg Config) orDefault() Config {
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.orDefault()
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting), runs: newActiveRuns(), startedAt: time.Now(), bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)), requests: newRequestQuota(cfg.MaxConns, cfg.Keys), parsing: queue.New(1, cfg.MaxConns), reading: make(chan struct{}, 1)}
+	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting), runs: newActiveRuns(), startedAt: time.Now(), bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)), requests: newRequestQuota(cfg.MaxConns, cfg.Keys), parsing: queue.New(1, cfg.MaxConns), execs: newExecQuota(), reading: make(chan struct{}, 1)}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error
@@ -231,7 +231,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 func (g *Gateway) cancelRemaining(ctx context.Context) {
 	g.killAll()
 	var ends sync.WaitGroup
-	for _, id := range g.execs.sessions() {
+	for _, id := range g.execs.Keys() {
 		ends.Go(func() { // concurrently: a session whose volume is still being written delays no other
 			if err := g.endSessions(ctx, []string{id}, stoppingReason); err != nil {
 				g.log.Error("session not ended", "session", id, "err", err)
