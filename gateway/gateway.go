@@ -69,7 +69,7 @@ type Gateway struct {
 	reading      chan struct{} // held while a large response of the agent is read and decoded
 
 	sessions       *sessionRegistry
-	pendingVolumes volumeCreations
+	pendingVolumes *quota.Pool // sessions with a volume that are being created
 	execs          *quota.Pool // execs of each session, by its id
 	staleSessions  []string    // sessions of an earlier process
 	agent          agentStatus
@@ -119,7 +119,13 @@ func (cfg Config) orDefault() Config {
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.orDefault()
-	g := &Gateway{cfg: cfg, log: cfg.Log, queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting), runs: newActiveRuns(), startedAt: time.Now(), bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)), requests: newRequestQuota(cfg.MaxConns, cfg.Keys), parsing: queue.New(1, cfg.MaxConns), execs: newExecQuota(), reading: make(chan struct{}, 1)}
+	g := &Gateway{
+		cfg: cfg, log: cfg.Log, startedAt: time.Now(), runs: newActiveRuns(), reading: make(chan struct{}, 1),
+		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), parsing: queue.New(1, cfg.MaxConns),
+		historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting),
+		bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)),
+		requests: newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
+	}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
 	var err error

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
@@ -38,51 +37,15 @@ func nameVolume(ask *api.SessionRequest, c caller) error {
 	return nil
 }
 
-// volumeCreations lets each key create one session with a volume at a time, so that two concurrent requests
-// cannot both pass the quota check. No key waits for another one's session, which may take long.
-type volumeCreations struct {
-	mu   sync.Mutex
-	busy map[string]chan struct{} // guarded by mu; by key: closed when the session has been created
-}
-
-func (m *volumeCreations) begin(ctx context.Context, key string) (end func(), err error) {
-	own := make(chan struct{})
-	for {
-		m.mu.Lock()
-		other := m.busy[key]
-		if other == nil {
-			if m.busy == nil {
-				m.busy = map[string]chan struct{}{}
-			}
-			m.busy[key] = own
-		}
-		m.mu.Unlock()
-		if other == nil {
-			return func() { m.end(key, own) }, nil
-		}
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, api.Fail(api.CodeBusy, "another session of this key with a volume is being created and takes long: send the request again later")
-		}
-	}
-}
-
-func (m *volumeCreations) end(key string, own chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.busy, key)
-	close(own)
-}
-
 // makeSession has the agent create the session.
 func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
 	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || g.cfg.Keys.multiple()) {
-		end, err := g.pendingVolumes.begin(ctx, c.Name)
-		if err != nil {
-			return api.Session{}, err
+		// One at a time for each key, so that two concurrent requests cannot both pass the quota
+		// check. No key waits for another one's session, which may take long.
+		if err := g.pendingVolumes.Acquire(ctx, c.Name, 1, 0); err != nil {
+			return api.Session{}, api.Fail(api.CodeBusy, "another session of this key with a volume is being created and takes long: send the request again later")
 		}
-		defer end()
+		defer g.pendingVolumes.Release(c.Name, 1)
 		if err := g.checkVolumeQuota(ctx, ask, c); err != nil {
 			return api.Session{}, err
 		}
