@@ -21,6 +21,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/connlimit"
 	"github.com/brig-sandbox/brig/gateway/metrics"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/gateway/quota"
@@ -160,12 +161,12 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener) error {
 		ReadTimeout:       120 * time.Second, // for the body
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ConnContext:       withLimitedConn,
-		ConnState:         connState,
+		ConnContext:       connlimit.ConnContext,
+		ConnState:         connlimit.ConnState,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	ln = newLimitListener(ln, g.cfg.MaxConns, g.cfg.MaxConnsPerAddr)
+	ln = connlimit.NewListener(ln, g.cfg.MaxConns, g.cfg.MaxConnsPerAddr)
 	if g.cfg.TLS != nil { // must be outermost: only then do the server's timeouts apply to the handshake, and does it answer clients without TLS
 		ln = tls.NewListener(ln, g.cfg.TLS)
 	}
@@ -274,7 +275,7 @@ func (g *Gateway) enter() bool {
 // ServeHTTP handles one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'") // protects against clickjacking by a foreign page (API-11)
-	if err := admitConn(w, r); errors.Is(err, net.ErrClosed) {
+	if err := connlimit.Admit(w, r); errors.Is(err, net.ErrClosed) {
 		return
 	} else if err != nil {
 		g.refuse(w, r, err)

@@ -1,6 +1,9 @@
 package gateway
 
-import "github.com/brig-sandbox/brig/api"
+import (
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/connlimit"
+)
 
 // Memory of the service that no quota counts.
 const (
@@ -17,7 +20,7 @@ const (
 func (c Config) MaxMemory() api.Size {
 	c = c.orDefault()
 	runs := api.Size(c.MaxBodies + c.QueuePlaces + 128) // being uploaded, waiting, and under way
-	sum := memoryBase + api.Size(c.MaxConns+overflowConns)*memoryOfConn + runs*memoryOfRun + api.Size(c.MaxBodies)*memoryOfFile
+	sum := memoryBase + api.Size(c.MaxConns+connlimit.Overflow)*memoryOfConn + runs*memoryOfRun + api.Size(c.MaxBodies)*memoryOfFile
 	sum += maxLargeBodies * c.MaxBody / 4 * 5 // large bodies; the buffer of a body grows while it is read
 	sum += 4 * c.MaxBody                      // the body that is being parsed
 	sum += c.MaxAnswers                       // large responses

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/connlimit"
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
@@ -106,7 +107,7 @@ func problemFor(err error) (p *api.Problem, ours bool) {
 
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if r.ContentLength != 0 {
-		markIdle(r) // the connection need not be kept for the rest of the body, which net/http reads for a while
+		connlimit.MarkIdle(r) // the connection need not be kept for the rest of the body, which net/http reads for a while
 	}
 	if errors.Is(err, errConnClosed) || r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // the client has left

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/connlimit"
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
@@ -43,9 +44,9 @@ func (g *Gateway) transferSlot(r *http.Request) (release func(), err error) {
 	}
 	wait, stopWaiting := context.WithTimeout(r.Context(), uploadWait)
 	defer stopWaiting()
-	markIdle(r)
+	connlimit.MarkIdle(r)
 	slot, err := g.uploads.Take(wait, owner)
-	if markBusy(r) != nil {
+	if connlimit.MarkBusy(r) != nil {
 		err = errConnClosed
 	}
 	switch {

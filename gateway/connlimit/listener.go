@@ -1,4 +1,6 @@
-package gateway
+// Package connlimit limits the connections of an HTTP server, in all and of one remote address. It
+// closes idle connections in favor of new ones.
+package connlimit
 
 import (
 	"container/list"
@@ -13,12 +15,12 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// limitListener is a listener that limits the number of connections (API-02). A connection is idle while no
+// listener is a listener that limits the number of connections (API-02). A connection is idle while no
 // request on it is being answered, because the last one has ended or because none was ever sent
 // completely. When the limit is reached, the longest idle connection of the address with the most
 // connections is closed in favor of a new one. If no connection is idle, a few connections over the
 // limit are accepted: they can query the health of the service, and get an error for anything else.
-type limitListener struct {
+type listener struct {
 	net.Listener
 	max        int // connections
 	maxPerAddr int // of one remote address
@@ -27,32 +29,34 @@ type limitListener struct {
 	open         int                          // guarded by mu; without those over the limit
 	overflow     int                          // guarded by mu
 	addrs        map[netip.Prefix]*clientAddr // guarded by mu; addresses that have connections
-	idleOverflow list.List                    // guarded by mu; of *limitedConn: connections over the limit that are idle, the longest idle first
+	idleOverflow list.List                    // guarded by mu; of *conn: connections over the limit that are idle, the longest idle first
 }
 
-// overflowConns is the number of connections that are accepted over the limit.
-const overflowConns = 32
+// Overflow is the number of connections that are accepted over the limit.
+const Overflow = 32
 
 // clientAddr is a remote address, the smallest unit that certainly belongs to one caller. An IPv6
 // network counts as one address, as its owner may use any address in it.
 type clientAddr struct {
 	open int       // without those over the limit
-	idle list.List // of *limitedConn: idle connections, the longest idle first
+	idle list.List // of *conn: idle connections, the longest idle first
 }
 
-// A limitedConn is one connection.
-type limitedConn struct {
+// A conn is one connection.
+type conn struct {
 	net.Conn
-	listener *limitListener
+	of       *listener
 	from     netip.Prefix
 	overflow bool // it is over the limit of the service or of the address
 
-	closed bool          // guarded by doors.mu
-	elem   *list.Element // guarded by doors.mu; position in the list of idle connections; nil: a request is being answered
+	closed bool          // guarded by listener.mu
+	elem   *list.Element // guarded by listener.mu; position in the list of idle connections; nil: a request is being answered
 }
 
-func newLimitListener(ln net.Listener, most, each int) *limitListener {
-	return &limitListener{Listener: ln, max: most, maxPerAddr: each, addrs: map[netip.Prefix]*clientAddr{}}
+// NewListener limits the connections that ln accepts to most, and to each for one remote address. The
+// server that uses it must set ConnContext and ConnState, and call Admit for each request.
+func NewListener(ln net.Listener, most, each int) net.Listener {
+	return &listener{Listener: ln, max: most, maxPerAddr: each, addrs: map[netip.Prefix]*clientAddr{}}
 }
 
 // writeBuffer is the size of the kernel's send buffer, for responses that a client does not read.
@@ -61,7 +65,7 @@ func newLimitListener(ln net.Listener, most, each int) *limitListener {
 const writeBuffer = 128 << 10
 
 // Accept waits for a connection within the limits.
-func (d *limitListener) Accept() (net.Conn, error) {
+func (d *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()
 		if err != nil {
@@ -82,10 +86,10 @@ func (d *limitListener) Accept() (net.Conn, error) {
 }
 
 // admit decides whether a connection is accepted, and which other connection is closed for it.
-func (d *limitListener) admit(c net.Conn) (v, out *limitedConn) {
+func (d *listener) admit(c net.Conn) (v, out *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v = &limitedConn{Conn: c, listener: d, from: clientAddrOf(c.RemoteAddr())}
+	v = &conn{Conn: c, of: d, from: clientAddrOf(c.RemoteAddr())}
 	o := d.addrs[v.from]
 	full := d.open >= d.max
 	switch {
@@ -96,7 +100,7 @@ func (d *limitListener) admit(c net.Conn) (v, out *limitedConn) {
 		out = d.evictable()
 		v.overflow = out == nil
 	}
-	if v.overflow && d.overflow >= overflowConns {
+	if v.overflow && d.overflow >= Overflow {
 		if out = first(&d.idleOverflow); out == nil {
 			return nil, nil
 		}
@@ -120,7 +124,7 @@ func (d *limitListener) admit(c net.Conn) (v, out *limitedConn) {
 
 // evictable returns the longest idle connection of the address with the most connections, among
 // the addresses that have an idle one.
-func (d *limitListener) evictable() *limitedConn {
+func (d *listener) evictable() *conn {
 	var largest *clientAddr
 	for _, o := range d.addrs {
 		if o.idle.Len() > 0 && (largest == nil || o.open > largest.open) {
@@ -133,15 +137,15 @@ func (d *limitListener) evictable() *limitedConn {
 	return first(&largest.idle)
 }
 
-func first(l *list.List) *limitedConn {
+func first(l *list.List) *conn {
 	if l.Len() == 0 {
 		return nil
 	}
-	return l.Front().Value.(*limitedConn)
+	return l.Front().Value.(*conn)
 }
 
 // idleList returns the list for an idle connection; d.mu is held.
-func (d *limitListener) idleList(v *limitedConn) *list.List {
+func (d *listener) idleList(v *conn) *list.List {
 	if v.overflow {
 		return &d.idleOverflow
 	}
@@ -149,7 +153,7 @@ func (d *limitListener) idleList(v *limitedConn) *list.List {
 }
 
 // forget removes a connection from all lists and counts; d.mu is held.
-func (d *limitListener) forget(v *limitedConn) {
+func (d *listener) forget(v *conn) {
 	if v.closed {
 		return
 	}
@@ -172,37 +176,37 @@ func (d *limitListener) forget(v *limitedConn) {
 
 // markBusy marks the connection as busy: a request is being answered. A request whose connection was
 // just closed must not be executed.
-func (v *limitedConn) markBusy() error {
-	v.listener.mu.Lock()
-	defer v.listener.mu.Unlock()
+func (v *conn) markBusy() error {
+	v.of.mu.Lock()
+	defer v.of.mu.Unlock()
 	if v.closed {
 		return net.ErrClosed
 	}
 	if v.elem != nil {
-		v.listener.idleList(v).Remove(v.elem)
+		v.of.idleList(v).Remove(v.elem)
 		v.elem = nil
 	}
 	return nil
 }
 
 // markIdle marks the connection as idle: the response was sent.
-func (v *limitedConn) markIdle() {
-	v.listener.mu.Lock()
-	defer v.listener.mu.Unlock()
+func (v *conn) markIdle() {
+	v.of.mu.Lock()
+	defer v.of.mu.Unlock()
 	if !v.closed && v.elem == nil {
-		v.elem = v.listener.idleList(v).PushBack(v)
+		v.elem = v.of.idleList(v).PushBack(v)
 	}
 }
 
-func (v *limitedConn) Close() error {
-	v.listener.mu.Lock()
-	v.listener.forget(v)
-	v.listener.mu.Unlock()
+func (v *conn) Close() error {
+	v.of.mu.Lock()
+	v.of.forget(v)
+	v.of.mu.Unlock()
 	return v.Conn.Close()
 }
 
 // abort closes the connection. The goroutine that reads from it gets an error and cleans up.
-func (v *limitedConn) abort() { _ = v.Conn.Close() }
+func (v *conn) abort() { _ = v.Conn.Close() }
 
 // clientAddrOf returns the address of the peer; the zero value for a unix socket, which has none.
 func clientAddrOf(a net.Addr) netip.Prefix {
@@ -223,25 +227,25 @@ func clientAddrOf(a net.Addr) netip.Prefix {
 // of this host.
 func isShared(from netip.Prefix) bool { return !from.IsValid() || from.Addr().IsLoopback() }
 
-type limitedConnKey struct{}
+type connKey struct{}
 
-func limitedConnOf(r *http.Request) (*limitedConn, bool) {
-	v, ok := r.Context().Value(limitedConnKey{}).(*limitedConn)
+func connOf(r *http.Request) (*conn, bool) {
+	v, ok := r.Context().Value(connKey{}).(*conn)
 	return v, ok
 }
 
-// markIdle marks a request's connection as idle, so that it may be closed for a new one although a
+// MarkIdle marks a request's connection as idle, so that it may be closed for a new one although a
 // request is being answered.
-func markIdle(r *http.Request) {
-	if v, ok := limitedConnOf(r); ok {
+func MarkIdle(r *http.Request) {
+	if v, ok := connOf(r); ok {
 		v.markIdle()
 	}
 }
 
-// markBusy marks the connection as busy again. It returns net.ErrClosed if the connection was closed
+// MarkBusy marks the connection as busy again. It returns net.ErrClosed if the connection was closed
 // meanwhile.
-func markBusy(r *http.Request) error {
-	if v, ok := limitedConnOf(r); ok {
+func MarkBusy(r *http.Request) error {
+	if v, ok := connOf(r); ok {
 		return v.markBusy()
 	}
 	return nil
@@ -255,24 +259,25 @@ func acceptedConn(c net.Conn) net.Conn {
 	return c
 }
 
-func withLimitedConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, limitedConnKey{}, acceptedConn(c))
+// ConnContext adds the connection to the contexts of its requests; see http.Server.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, acceptedConn(c))
 }
 
-// connState marks a connection as idle when the server reports that.
-func connState(c net.Conn, s http.ConnState) {
-	if v, ok := acceptedConn(c).(*limitedConn); ok && s == http.StateIdle {
+// ConnState marks a connection as idle when the server reports that; see http.Server.
+func ConnState(c net.Conn, s http.ConnState) {
+	if v, ok := acceptedConn(c).(*conn); ok && s == http.StateIdle {
 		v.markIdle()
 	}
 }
 
-// admitConn begins a request. A connection over the limit may only query the health of the service.
+// Admit begins a request. A connection over the limit may only query the health of the service.
 // It returns net.ErrClosed if the connection was closed meanwhile.
-func admitConn(w http.ResponseWriter, r *http.Request) error {
-	if err := markBusy(r); err != nil {
+func Admit(w http.ResponseWriter, r *http.Request) error {
+	if err := MarkBusy(r); err != nil {
 		return err
 	}
-	if v, ok := limitedConnOf(r); !ok || !v.overflow {
+	if v, ok := connOf(r); !ok || !v.overflow {
 		return nil
 	}
 	w.Header().Set("Connection", "close")
