@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/events"
 	"github.com/brig-sandbox/brig/gateway/quota"
 )
 
@@ -31,7 +32,7 @@ type activeRun struct {
 	owner      string
 	labels     api.Labels
 	created    time.Time
-	log        *eventLog
+	log        *events.Log
 	response   *agentResponse     // quota of what the agent sent of it; until the run is dropped
 	eventQuota *quota.Reservation // quota of its events; until it is done
 	cancel     context.CancelFunc
@@ -104,10 +105,8 @@ type doneRun struct {
 
 // finished ends a run's events, and drops older runs while the retention limits are exceeded.
 func (r *activeRuns) finished(a *activeRun) {
-	a.log.end()
-	a.log.mu.Lock()
-	size := a.log.size
-	a.log.mu.Unlock()
+	a.log.End()
+	size := a.log.Size()
 	a.eventQuota.Release() // from now on maxDoneBytes limits them
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,6 +143,6 @@ func (r *activeRuns) endEventLogs() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.all {
-		a.log.end()
+		a.log.End()
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/diagnose"
+	"github.com/brig-sandbox/brig/gateway/events"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/history"
 )
@@ -232,21 +233,21 @@ func (g *Gateway) executeRun(ctx context.Context, o *runRequest) (api.Result, er
 	first := a.markRunning()
 	if o.run.StdinBlob != "" { // the agent has stdin: there are no events while the run lasts
 		if first {
-			a.log.put(ctx, api.EventStarted, struct{}{})
+			a.log.Put(ctx, api.EventStarted, struct{}{})
 		}
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
 	run, stdin := o.run, io.Reader(bytes.NewReader(o.run.Stdin))
 	run.Stdin = nil
 	out, errs := a.stream(ctx, api.EventStdout), a.stream(ctx, api.EventStderr)
-	started := sync.OnceFunc(func() { a.log.put(ctx, api.EventStarted, struct{}{}) })
+	started := sync.OnceFunc(func() { a.log.Put(ctx, api.EventStarted, struct{}{}) })
 	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{
 		Stdout: out, Stderr: errs,
 		Started:  started,
-		Compiled: func(c api.Compilation) { a.log.put(ctx, api.EventCompiled, c) },
+		Compiled: func(c api.Compilation) { a.log.Put(ctx, api.EventCompiled, c) },
 		// The first message about a run with tests may be that a test has begun.
-		Test:  func(t api.TestResult) { started(); t.Result.Run = o.id; a.log.put(ctx, api.EventTest, t) },
-		Usage: func(u api.LiveUsage) { started(); a.setUsage(u); a.log.put(ctx, api.EventUsage, u) },
+		Test:  func(t api.TestResult) { started(); t.Result.Run = o.id; a.log.Put(ctx, api.EventTest, t) },
+		Usage: func(u api.LiveUsage) { started(); a.setUsage(u); a.log.Put(ctx, api.EventUsage, u) },
 	})
 	finishStreams(&res, out, errs)
 	return res, err
@@ -269,14 +270,14 @@ type streamEvent struct {
 
 // A teeStream forwards output as events and keeps the beginning of the output.
 type teeStream struct {
-	utf8Splitter
+	events.Splitter
 	kept      api.Bytes
 	truncated bool
 }
 
 func newTeeStream(put func(api.Bytes)) *teeStream {
 	k := new(teeStream)
-	k.put = func(b api.Bytes) {
+	k.Put = func(b api.Bytes) {
 		space := int(history.MaxStream) - len(k.kept)
 		if len(b) > space {
 			k.truncated = true
@@ -290,8 +291,8 @@ func newTeeStream(put func(api.Bytes)) *teeStream {
 // finishStreams ends the streams and puts the kept beginnings into the result. The output of a compile
 // stage is in the result already, and a run that failed has no output.
 func finishStreams(res *api.Result, out, errs *teeStream) {
-	out.flush()
-	errs.flush()
+	out.Flush()
+	errs.Flush()
 	if res.Stage == api.StageRun {
 		res.Stdout, res.StdoutTruncated = out.kept, res.StdoutTruncated || out.truncated
 		res.Stderr, res.StderrTruncated = errs.kept, res.StderrTruncated || errs.truncated
@@ -299,7 +300,7 @@ func finishStreams(res *api.Result, out, errs *teeStream) {
 }
 
 func (a *activeRun) stream(ctx context.Context, name api.EventName) *teeStream {
-	return newTeeStream(func(b api.Bytes) { a.log.put(ctx, name, streamEvent{b}) })
+	return newTeeStream(func(b api.Bytes) { a.log.Put(ctx, name, streamEvent{b}) })
 }
 
 // notBegunCodes has the codes of failures before a run began.

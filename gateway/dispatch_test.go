@@ -143,3 +143,21 @@ func TestDisconnectCancelsARunThatHasBegun(t *testing.T) {
 		t.Errorf("%d, %+v", s, status.Result)
 	}
 }
+
+// A client that reads events already has the program's output; a compiler's output is in the
+// result.
+func TestACompilersOutputStaysInTheResult(t *testing.T) {
+	for stage, want := range map[api.Stage]string{api.StageRun: "heard", api.StageCompile: "main.c:1: error"} {
+		out, errs := newTeeStream(func(api.Bytes) {}), newTeeStream(func(api.Bytes) {})
+		if stage == api.StageRun {
+			if _, err := errs.Write([]byte("heard")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res := api.Result{Stage: stage, Stderr: api.Bytes("main.c:1: error")}
+		finishStreams(&res, out, errs)
+		if string(res.Stderr) != want {
+			t.Errorf("stage %s: %q; want %q", stage, res.Stderr, want)
+		}
+	}
+}

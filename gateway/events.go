@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/events"
 )
 
 // heartbeat keeps proxies from closing an idle stream, and detects clients that have left.
@@ -53,9 +53,9 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 		return g.pastEvents(w, r, status)
 	}
 	ctx := r.Context()
-	reader := a.log.newReader(after)
-	defer reader.close()
-	if reader.over() {
+	reader := a.log.NewReader(after)
+	defer reader.Close()
+	if reader.Over() {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
@@ -63,20 +63,23 @@ func (g *Gateway) events(w http.ResponseWriter, r *http.Request) error {
 	out := http.NewResponseController(w)
 	for {
 		wait, stopWaiting := context.WithTimeout(ctx, heartbeat)
-		events, lost := reader.next(wait)
+		some, lost := reader.Next(wait)
 		idle := wait.Err() != nil && ctx.Err() == nil
 		stopWaiting()
 		setWriteDeadline(w)
 		switch {
-		case len(events) > 0:
-			release, ok := g.responses.reserve(ctx, callerOf(ctx).Name, events[0].data.RetainedSize()) // if there are further events, all are small
+		case len(some) > 0:
+			release, ok := g.responses.reserve(ctx, callerOf(ctx).Name, some[0].Data.RetainedSize()) // if there are further events, all are small
 			if !ok {
 				return nil // the client reconnects to get it, as after any other end of the stream
 			}
 			if lost > 0 {
-				events = slices.Insert(slices.Clone(events), 0, event{events[0].id - 1, api.EventGap, encodeEvent(map[string]int64{"events_lost": lost})})
+				some = slices.Insert(slices.Clone(some), 0, events.Event{ID: some[0].ID - 1, Name: api.EventGap, Data: events.Encode(map[string]int64{"events_lost": lost})})
 			}
-			err := writeEvents(w, events)
+			var err error
+			for i := 0; i < len(some) && err == nil; i++ {
+				err = some[i].Write(w)
+			}
 			release()
 			if err != nil {
 				return nil
@@ -107,7 +110,7 @@ func (g *Gateway) pastEvents(w http.ResponseWriter, r *http.Request, s api.Statu
 	if s.Error != nil {
 		name, v = api.EventError, s.Error
 	}
-	data := encodeEvent(v)
+	data := events.Encode(v)
 	release, ok := g.responses.reserve(r.Context(), callerOf(r.Context()).Name, data.RetainedSize())
 	if !ok {
 		return noQuotaError("")
@@ -115,28 +118,6 @@ func (g *Gateway) pastEvents(w http.ResponseWriter, r *http.Request, s api.Statu
 	defer release()
 	g.stream(w)
 	setWriteDeadline(w)
-	_ = writeEvent(w, event{pastEvent, name, data}) // if the client has left, nobody needs the error
+	_ = events.Event{ID: pastEvent, Name: name, Data: data}.Write(w) // if the client has left, nobody needs the error
 	return nil
-}
-
-func writeEvents(to io.Writer, events []event) error {
-	for _, e := range events {
-		if err := writeEvent(to, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeEvent writes one event. The JSON contains no newline. The data is not copied: all readers of
-// a run's events share it, and some are slow (API-15).
-func writeEvent(to io.Writer, e event) error {
-	if _, err := fmt.Fprintf(to, "id: %d\nevent: %s\ndata: ", e.id, e.name); err != nil {
-		return err
-	}
-	if _, err := e.data.WriteTo(to); err != nil {
-		return err
-	}
-	_, err := io.WriteString(to, "\n\n")
-	return err
 }

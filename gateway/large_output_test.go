@@ -68,7 +68,7 @@ func TestStalledReadersOfARunHoldItOnce(t *testing.T) {
 	}
 	waitUntil(t, "the end of the run", func() bool {
 		a := g.runs.get("", st.Run)
-		return a.status().State == api.Done && a.log.newReader(1<<40).over()
+		return a.status().State == api.Done && a.log.NewReader(1<<40).Over()
 	})
 	before := heapInUse()
 	if before < largerThanBuffers || before > 2*largerThanBuffers {

@@ -112,12 +112,12 @@ func TestStreamsOfAPastRun(t *testing.T) {
 func TestIdleEventStreamSendsKeepalives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Gateway{runs: newActiveRuns()}
-		a := &activeRun{id: "r", log: newEventLog(func() bool { return true }), state: api.Running}
+		a := &activeRun{id: "r", log: newLog(), state: api.Running}
 		g.runs.add(a)
 		r, w := httptest.NewRequest("GET", "/v1/runs/r/events", nil), httptest.NewRecorder()
 		r.SetPathValue("id", a.id)
 		time.AfterFunc(155*time.Second, func() { // in the bubble's time
-			a.log.put(t.Context(), "stdout", streamEvent{api.Bytes("late")})
+			a.log.Put(t.Context(), "stdout", streamEvent{api.Bytes("late")})
 			g.runs.finished(a)
 		})
 		err := g.events(w, r)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/events"
 	"github.com/brig-sandbox/brig/history"
 )
 
@@ -100,7 +101,7 @@ func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, erro
 	ctx, cancel := context.WithCancel(g.kill)
 	a := &activeRun{id: o.id, owner: o.caller.Name, labels: o.run.Labels, created: o.created, cancel: cancel, state: api.Queued,
 		response: g.newAgentResponse(o.caller.Name), eventQuota: g.responses.reservation(o.caller.Name)}
-	a.log = newEventLog(func() bool { return a.eventQuota.TryGrow(eventLogMax + largeResponseMin) })
+	a.log = events.NewLog(largeResponseMin, func() bool { return a.eventQuota.TryGrow(events.MaxSize + largeResponseMin) })
 	ctx = a.response.withQuota(ctx)
 	o.active = a
 	if !g.enter() {
@@ -116,7 +117,7 @@ func (g *Gateway) dispatchAsync(o *runRequest, release func()) (api.Status, erro
 		defer g.wg.Done()
 		defer cancel()
 		defer release()
-		a.log.put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
+		a.log.Put(ctx, api.EventQueued, api.Status{Run: a.id, State: api.Queued, Created: a.created, Labels: a.labels})
 		res, err := g.dispatch(ctx, o)
 		a.response.shrinkTo(res)
 		a.finish(g, o, res, err)
@@ -139,9 +140,9 @@ func (a *activeRun) finish(g *Gateway, o *runRequest, res api.Result, err error)
 	}
 	a.mu.Unlock()
 	if err != nil {
-		a.log.put(g.kill, api.EventError, a.problem)
+		a.log.Put(g.kill, api.EventError, a.problem)
 	} else {
-		a.log.put(g.kill, api.EventResult, res)
+		a.log.Put(g.kill, api.EventResult, res)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/events"
 )
 
 // postExec executes a command in a session. With Accept: text/event-stream its output is sent as it
@@ -121,7 +122,7 @@ func (e *eventWriter) stream(name api.EventName) *teeStream {
 
 // put sends an event. It reports false if the event got no quota.
 func (e *eventWriter) put(name api.EventName, v any) bool {
-	data := encodeEvent(v)
+	data := events.Encode(v)
 	release, ok := e.g.responses.reserve(e.ctx, e.key, data.RetainedSize())
 	if !ok {
 		return false
@@ -132,7 +133,7 @@ func (e *eventWriter) put(name api.EventName, v any) bool {
 	}
 	e.last++
 	setWriteDeadline(e.w)
-	_ = writeEvent(e.w, event{e.last, name, data}) // if the client has left, the request's context ends
+	_ = events.Event{ID: e.last, Name: name, Data: data}.Write(e.w) // if the client has left, the request's context ends
 	_ = http.NewResponseController(e.w).Flush()
 	return true
 }
