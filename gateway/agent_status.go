@@ -71,7 +71,7 @@ func (g *Gateway) refreshAgentLoop(ctx context.Context) {
 
 // metricsNow returns the current values for a scrape of the metrics.
 func (g *Gateway) metricsNow(ctx context.Context) metrics.Snapshot {
-	n := metrics.Snapshot{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.unread()}
+	n := metrics.Snapshot{Queued: g.queue.Stats().Waiting, KeysUnread: g.cfg.Keys.Unread()}
 	if h, err := g.cfg.Agent.Health(ctx); err == nil {
 		n.Agent = &h
 	}

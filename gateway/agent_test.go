@@ -16,6 +16,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/history"
 	"github.com/brig-sandbox/brig/internal/openapitest"
 )
@@ -150,17 +151,17 @@ func deny(w http.ResponseWriter, status int, e *api.Error) {
 }
 
 // keysOf creates keys, and returns for each name the header with its token.
-func keysOf(t *testing.T, list ...Key) (keys *Keys, as map[string][]string) {
+func keysOf(t *testing.T, list ...auth.Key) (keys *auth.Keys, as map[string][]string) {
 	t.Helper()
 	text, as := "keys:\n", map[string][]string{}
 	for _, k := range list {
-		token, line, err := NewKey(k)
+		token, line, err := auth.NewKey(k)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text, as[k.Name] = text+line+"\n", []string{"Authorization", "Bearer " + token}
 	}
-	keys, err := ParseKeys([]byte(text))
+	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // An accepted run finds its blob when it gets its slot, and another key's blobs stay, however many
@@ -59,7 +60,7 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 		}
 		say(w, 200, api.Result{Verdict: api.OK})
 	})
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	web := serveFake(t, mux, func(c *Config) { c.Keys, c.QueuePlaces = keys, 8 })
 	put := func(key, content string) string {
 		t.Helper()
@@ -126,5 +127,43 @@ func TestManyBlobsAreRemoved(t *testing.T) {
 	}
 	if g.removeBlobs(all); gone.Load() != 10 || len(g.blobs.contents) != 0 {
 		t.Errorf("%d of 10 blobs were removed, and %d are still going", gone.Load(), len(g.blobs.contents))
+	}
+}
+
+// A blob that alone exceeds its key's quota is refused, and evicts nothing.
+func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
+	token, line, err := auth.NewKey(auth.Key{Name: "a", Blobs: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := auth.ParseKeys([]byte("keys:\n" + line + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil {
+			say(w, 200, struct{}{})
+		}
+	})
+	held := http.StatusNoContent
+	mux.HandleFunc("HEAD /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(held) })
+	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
+	as := []string{"Authorization", "Bearer " + token}
+	at := func(content string) string { return fmt.Sprintf("/v1/blobs/%x", sha256.Sum256([]byte(content))) }
+	small, large := strings.Repeat("s", 60), strings.Repeat("l", 101)
+	if s := send(t, web, "PUT", at(small), small, nil, as...); s != 204 {
+		t.Fatal(s)
+	}
+	var p api.Problem
+	if s := send(t, web, "PUT", at(large), large, &p, as...); s != 413 || p.Code != api.CodeTooLarge || !strings.Contains(p.Detail, "100") {
+		t.Errorf("%d, %+v; want 413", s, p)
+	}
+	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 204 {
+		t.Errorf("the small one is gone: %d", s)
+	}
+	held = http.StatusNotFound // as if the agent had evicted it for blobs of others
+	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 404 {
+		t.Errorf("one that the agent has no more: %d", s)
 	}
 }

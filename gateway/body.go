@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/gateway/quota"
 )
@@ -67,10 +68,10 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (raw []byte, 
 // newBodyQuota makes the memory quota for large bodies. Programs determine how long a body holds its
 // memory, so keys must leave a part for keys that have none yet (API-15). Where there is no other
 // key, one may have everything.
-func newBodyQuota(most int64, keys *Keys) *quota.Pool {
+func newBodyQuota(most int64, keys *auth.Keys) *quota.Pool {
 	alone, shared := quota.UpTo(most), quota.Shared(most)
 	return quota.New(func(own, all, n int64) bool {
-		if !keys.multiple() {
+		if !keys.Multiple() {
 			return alone(own, all, n)
 		}
 		return shared(own, all, n)
@@ -80,7 +81,7 @@ func newBodyQuota(most int64, keys *Keys) *quota.Pool {
 // maxOfBody is the most memory that one body may reserve.
 func (g *Gateway) maxOfBody() int64 {
 	most := maxLargeBodies * int64(g.cfg.MaxBody)
-	if !g.cfg.Keys.multiple() {
+	if !g.cfg.Keys.Multiple() {
 		return most
 	}
 	return quota.MaxOfOneKey(most)

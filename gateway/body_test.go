@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
@@ -56,7 +57,7 @@ func TestLargeBodiesAreBoundedTogether(t *testing.T) {
 // API-15: the large bodies of programs that run long leave at least half of the memory quota to
 // other keys.
 func TestAKeysLargeBodiesLeaveMemoryForOthers(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	mux, _, end := heldAgent(16)
 	web := serveFake(t, mux, func(c *Config) { c.Keys, c.MaxBody, c.QueuePlaces, c.Wait = keys, 2*api.MiB, 100, 2*time.Second })
 	defer end()
@@ -137,7 +138,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 func TestTwoKeysLeaveMemoryForAThird(t *testing.T) {
 	const most = 256 << 20
 	take := map[string]func(key string, n int64) bool{}
-	keys, _ := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	take["answers"] = newResponseQuota(most).memory.TryAcquire
 	take["bodies"] = newBodyQuota(most, keys).TryAcquire
 	for what, take := range take {
@@ -300,7 +301,7 @@ func TestDownloadsAreBoundedWithUploads(t *testing.T) {
 // API-15: bodies that are not small are parsed one at a time, and keys alternate: if a key sends
 // many, another key waits for one of them only, and bodies of disconnected clients are not parsed.
 func TestKeysAlternateInParsing(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	web := serveFake(t, runsOK(), func(c *Config) { c.Keys = keys })
 	g := web.Config.Handler.(*Gateway)
 	body := []byte(`{"image":"tiny","argv":["cat","` + strings.Repeat("x", largeBodyMin) + `"]}`)
@@ -308,7 +309,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 	var order []string // names of the parsed bodies; one is parsed at a time
 	var all sync.WaitGroup
 	wait := func(ctx context.Context, name string) {
-		ctx = context.WithValue(ctx, callerKey{}, caller{Key: Key{Name: name}})
+		ctx = context.WithValue(ctx, callerKey{}, caller{Key: auth.Key{Name: name}})
 		had := g.parsing.Stats().Waiting
 		all.Go(func() {
 			_, err := parseBody(g, ctx, body, func(raw []byte) (api.Run, error) {

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // A check is a run of its caller: it has the weight and the processors of the key, and the mode of
 // the key or of the run that it is for (CPU-13).
 func TestAChecksRunHasTheKeysBounds(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "low", Weight: 2, CPUs: 0.1, Mode: api.Exclusive}, Key{Name: "free"})
+	keys, as := keysOf(t, auth.Key{Name: "low", Weight: 2, CPUs: 0.1, Mode: api.Exclusive}, auth.Key{Name: "free"})
 	var asked []api.Run
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {

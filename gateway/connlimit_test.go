@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/connlimit"
 )
 
 // listenFake is serveFake for tests of connections. It returns the address, a client that makes a
@@ -161,7 +162,7 @@ func TestHealthIsAnsweredWhenConnectionsAreFull(t *testing.T) {
 		busy = append(busy, dial(t, at, askSession))
 	}
 	waitFor(t, begun, 4)
-	for range 2 * overflowConns { // they use the connections over the limit, and lose them again
+	for range 2 * connlimit.Overflow { // they use the connections over the limit, and lose them again
 		dial(t, at, "GET /")
 	}
 	for _, path := range []string{"/health", "/health/live", "/health/ready"} {

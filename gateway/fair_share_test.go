@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 func TestSessionQuota(t *testing.T) {
 	const M, G = api.MiB, api.GiB
 	one, most := sessionUsage{1, 512 * M}, sessionUsage{16, 12 * G}
 	for name, tt := range map[string]struct {
-		key      Key
+		key      auth.Key
 		own, all sessionUsage
 		more     sessionUsage
 		alone    bool
@@ -25,7 +26,7 @@ func TestSessionQuota(t *testing.T) {
 		"the first, larger than half of the memory":   {more: sessionUsage{1, 6*G + M}, want: api.CodeAboveCeiling},
 		"the first, larger than half of what is left": {all: sessionUsage{2, 8 * G}, more: sessionUsage{1, 3 * G}, want: api.CodeSessionsFull},
 		"the first and nobody else may come":          {more: sessionUsage{1, 6*G + M}, alone: true},
-		"the first, within a bound of its own":        {key: Key{Memory: 8 * G}, more: sessionUsage{1, 6*G + M}},
+		"the first, within a bound of its own":        {key: auth.Key{Memory: 8 * G}, more: sessionUsage{1, 6*G + M}},
 		"a half of the sessions":                      {own: sessionUsage{7, 7 * M}, all: sessionUsage{7, 7 * M}, more: sessionUsage{1, M}},
 		"more than half of them":                      {own: sessionUsage{8, 8 * M}, all: sessionUsage{8, 8 * M}, more: sessionUsage{1, M}, want: api.CodeSessionsFull},
 		"a half of the memory":                        {own: sessionUsage{1, 5 * G}, all: sessionUsage{1, 5 * G}, more: sessionUsage{1, G}},
@@ -33,19 +34,19 @@ func TestSessionQuota(t *testing.T) {
 		"as much as is left next to another":          {own: sessionUsage{1, 3 * G}, all: sessionUsage{9, 7 * G}, more: sessionUsage{1, G}},
 		"more than is left next to another":           {own: sessionUsage{1, 4 * G}, all: sessionUsage{9, 8 * G}, more: one, want: api.CodeSessionsFull},
 		"nobody else may come":                        {own: sessionUsage{12, 11 * G}, all: sessionUsage{12, 11 * G}, more: one, alone: true},
-		"sessions of its own bound":                   {key: Key{Sessions: 12}, own: sessionUsage{11, 11 * M}, all: sessionUsage{11, 11 * M}, more: sessionUsage{1, M}},
-		"more than that":                              {key: Key{Sessions: 12}, own: sessionUsage{12, 12 * M}, all: sessionUsage{12, 12 * M}, more: sessionUsage{1, M}, want: api.CodeSessionsFull},
-		"more than that, alone":                       {key: Key{Sessions: 2}, own: sessionUsage{2, 2 * M}, all: sessionUsage{2, 2 * M}, more: sessionUsage{1, M}, alone: true, want: api.CodeSessionsFull},
-		"memory of its own bound":                     {key: Key{Memory: 10 * G}, own: sessionUsage{1, 9 * G}, all: sessionUsage{1, 9 * G}, more: sessionUsage{1, G}},
-		"more memory than that":                       {key: Key{Memory: G}, own: sessionUsage{2, G}, all: sessionUsage{2, G}, more: sessionUsage{1, M}, alone: true, want: api.CodeSessionsFull},
-		"one that alone is more than that":            {key: Key{Memory: 256 * M}, more: one, want: api.CodeAboveCeiling},
-		"a bound of sessions is none of the other":    {key: Key{Sessions: 12}, own: sessionUsage{1, 6 * G}, all: sessionUsage{1, 6 * G}, more: one, want: api.CodeSessionsFull},
+		"sessions of its own bound":                   {key: auth.Key{Sessions: 12}, own: sessionUsage{11, 11 * M}, all: sessionUsage{11, 11 * M}, more: sessionUsage{1, M}},
+		"more than that":                              {key: auth.Key{Sessions: 12}, own: sessionUsage{12, 12 * M}, all: sessionUsage{12, 12 * M}, more: sessionUsage{1, M}, want: api.CodeSessionsFull},
+		"more than that, alone":                       {key: auth.Key{Sessions: 2}, own: sessionUsage{2, 2 * M}, all: sessionUsage{2, 2 * M}, more: sessionUsage{1, M}, alone: true, want: api.CodeSessionsFull},
+		"memory of its own bound":                     {key: auth.Key{Memory: 10 * G}, own: sessionUsage{1, 9 * G}, all: sessionUsage{1, 9 * G}, more: sessionUsage{1, G}},
+		"more memory than that":                       {key: auth.Key{Memory: G}, own: sessionUsage{2, G}, all: sessionUsage{2, G}, more: sessionUsage{1, M}, alone: true, want: api.CodeSessionsFull},
+		"one that alone is more than that":            {key: auth.Key{Memory: 256 * M}, more: one, want: api.CodeAboveCeiling},
+		"a bound of sessions is none of the other":    {key: auth.Key{Sessions: 12}, own: sessionUsage{1, 6 * G}, all: sessionUsage{1, 6 * G}, more: one, want: api.CodeSessionsFull},
 	} {
 		most := most
 		if tt.few {
 			most = sessionUsage{1, 700 * M}
 		}
-		err := tt.key.checkSessionQuota(tt.own, tt.all, tt.more, most, !tt.alone)
+		err := (caller{tt.key}).checkSessionQuota(tt.own, tt.all, tt.more, most, !tt.alone)
 		var told *api.Problem
 		if err != nil {
 			told, _ = problemFor(err)
@@ -53,7 +54,7 @@ func TestSessionQuota(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (told == nil || told.Code != tt.want) {
 			t.Errorf("%s: %v; want %q", name, err, tt.want)
 		}
-		if err := tt.key.checkSessionQuota(tt.own, tt.all, tt.more, sessionUsage{}, !tt.alone); err != nil && tt.key == (Key{}) {
+		if err := (caller{tt.key}).checkSessionQuota(tt.own, tt.all, tt.more, sessionUsage{}, !tt.alone); err != nil && tt.key == (auth.Key{}) {
 			t.Errorf("%s, where the agent has not been heard: %v", name, err)
 		}
 	}
@@ -76,7 +77,7 @@ func TestAKeyWithoutSessionsCanCreateOne(t *testing.T) {
 		}
 		for range 300 {
 			k := r.IntN(hogs)
-			if more := (sessionUsage{1, api.Size(1+r.IntN(2048)) * api.MiB}); r.IntN(4) > 0 && (Key{}).checkSessionQuota(sum(had[k]), all, more, most, true) == nil {
+			if more := (sessionUsage{1, api.Size(1+r.IntN(2048)) * api.MiB}); r.IntN(4) > 0 && (caller{}).checkSessionQuota(sum(had[k]), all, more, most, true) == nil {
 				had[k], all = append(had[k], more), all.plus(more)
 			} else if n := len(had[k]); n > 0 && r.IntN(3) == 0 {
 				all = sessionUsage{all.sessions - 1, all.memory - had[k][n-1].memory}
@@ -93,7 +94,7 @@ func TestAKeyWithoutSessionsCanCreateOne(t *testing.T) {
 // One key's sessions, which live for hours, do not keep others out: neither by their number nor by
 // the memory that is reserved for them.
 func TestSessionsLeaveRoomForOtherKeys(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"}, Key{Name: "eve", Sessions: 8, Memory: 3 * api.GiB})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"}, auth.Key{Name: "eve", Sessions: 8, Memory: 3 * api.GiB})
 	mux := new(fakeSessions).mux()
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) {
 		say(w, 200, api.Health{Slots: 4, SessionsMax: 8, MemoryMax: int64(4 * api.GiB)})
@@ -152,7 +153,7 @@ func TestSessionsLeaveRoomForOtherKeys(t *testing.T) {
 func TestVolumeQuota(t *testing.T) {
 	const M = api.MiB
 	for name, tt := range map[string]struct {
-		key            Key
+		key            auth.Key
 		own, all, more api.Size
 		most           api.Size
 		others         bool
@@ -165,10 +166,10 @@ func TestVolumeQuota(t *testing.T) {
 		"one of the usual size":     {more: api.VolumeSize, most: 300 * M, others: true, want: true},
 		"more than a half, alone":   {own: 400 * M, all: 400 * M, more: 101 * M, most: 1000 * M, want: true},
 		"an agent that says none":   {own: 400 * M, all: 400 * M, more: 101 * M, others: true, want: true},
-		"within a bound of its own": {key: Key{Volumes: 900 * M}, own: 400 * M, all: 400 * M, more: 500 * M, most: 1000 * M, others: true, want: true},
-		"beyond it":                 {key: Key{Volumes: 100 * M}, more: 101 * M, most: 1000 * M},
+		"within a bound of its own": {key: auth.Key{Volumes: 900 * M}, own: 400 * M, all: 400 * M, more: 500 * M, most: 1000 * M, others: true, want: true},
+		"beyond it":                 {key: auth.Key{Volumes: 100 * M}, more: 101 * M, most: 1000 * M},
 	} {
-		if err := tt.key.checkVolumeQuota(tt.own, tt.all, tt.more, tt.most, tt.others); (err == nil) != tt.want {
+		if err := (caller{tt.key}).checkVolumeQuota(tt.own, tt.all, tt.more, tt.most, tt.others); (err == nil) != tt.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

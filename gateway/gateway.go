@@ -21,6 +21,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/gateway/connlimit"
 	"github.com/brig-sandbox/brig/gateway/metrics"
 	"github.com/brig-sandbox/brig/gateway/queue"
@@ -32,7 +33,7 @@ import (
 type Config struct {
 	Agent   *client.Client
 	History *history.Store
-	Keys    *Keys       // nil: every client that reaches the listener may do everything
+	Keys    *auth.Keys  // nil: every client that reaches the listener may do everything
 	TLS     *tls.Config // nil: plain HTTP
 	Version string
 	Log     *slog.Logger // nil: no log

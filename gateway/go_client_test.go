@@ -11,6 +11,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/history"
 )
 
@@ -22,7 +23,7 @@ func keptService(t *testing.T, first time.Time) (web *httptest.Server, as map[st
 	mux.HandleFunc("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {
 		say(w, 200, api.Result{Verdict: api.OK, Stdout: api.Bytes(`{"rule":"python-eval","line":1,"column":1,"name":"eval"}` + "\n" + `{"done":true}` + "\n")})
 	})
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "root", Admin: true})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "root", Admin: true})
 	var store *history.Store
 	web = serveFake(t, mux, func(c *Config) { store, c.Keys, c.Version = c.History, keys, "1.2.3" })
 	for i := range 6 {

@@ -44,7 +44,7 @@ func (g *Gateway) getHealth(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if since := g.cfg.Keys.unread(); !since.IsZero() && callerOf(known.Context()).seesAll() {
+	if since := g.cfg.Keys.Unread(); !since.IsZero() && callerOf(known.Context()).seesAll() {
 		h.KeysUnread = &since
 	}
 	g.reply(w, r, http.StatusOK, h)

@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // A client without a key learns whether the service works, and no details.
 func TestHealthWithoutAKey(t *testing.T) {
-	token, line, err := NewKey(Key{Name: "ann"})
+	token, line, err := auth.NewKey(auth.Key{Name: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := ParseKeys([]byte("keys:\n" + line + "\n"))
+	keys, err := auth.ParseKeys([]byte("keys:\n" + line + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // judge returns an agent whose program gives wrong answers to some tests.
@@ -65,13 +66,13 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 func TestAdminReadsAnothersRun(t *testing.T) {
 	token, text := map[string]string{}, "keys:\n"
 	for _, name := range []string{"ann", "bob", "root"} {
-		one, line, err := NewKey(Key{Name: name, Admin: name == "root"})
+		one, line, err := auth.NewKey(auth.Key{Name: name, Admin: name == "root"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		token[name], text = "Bearer "+one, text+line+"\n"
 	}
-	keys, err := ParseKeys([]byte(text))
+	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

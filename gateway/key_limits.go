@@ -54,24 +54,24 @@ func (g *Gateway) permitSession(c caller, s api.SessionRequest) (api.SessionRequ
 
 // limit returns limits within those of a key, for a run or a session. The defaults apply to unset
 // limits; the operator is responsible for limits in a manifest.
-func (k Key) limit(l api.Limits, preset string, mayAll bool) (api.Limits, error) {
+func (c caller) limit(l api.Limits, preset string, mayAll bool) (api.Limits, error) {
 	base, err := api.Preset(preset)
 	if err != nil {
 		return l, err
 	}
 	unasked := base.Over(api.Defaults())
-	switch weight := int64(k.Weight); {
+	switch weight := int64(c.Weight); {
 	case l.Cpuset != "" && !mayAll:
 		return l, api.Refuse(api.CodeForbidden, "limit cpuset is %q, and this key may not name processors: leave it out, or have the operator set admin on the key", l.Cpuset)
 	case weight > 0 && l.Weight > weight:
 		return l, api.Refuse(api.CodeAboveCeiling, "limit weight is %d, above this key's %d: ask for less, or have the operator raise it (weight in the keys file)", l.Weight, weight)
-	case k.CPUs > 0 && l.CPUs > k.CPUs:
-		return l, api.Refuse(api.CodeAboveCeiling, "limit cpus is %v, above this key's %v: ask for less, or have the operator raise it (cpus in the keys file)", l.CPUs, k.CPUs)
+	case c.CPUs > 0 && l.CPUs > c.CPUs:
+		return l, api.Refuse(api.CodeAboveCeiling, "limit cpus is %v, above this key's %v: ask for less, or have the operator raise it (cpus in the keys file)", l.CPUs, c.CPUs)
 	case weight > 0 && l.Weight == 0 && unasked.Weight > weight:
 		l.Weight = weight
 	}
-	if k.CPUs > 0 && l.CPUs == 0 && unasked.CPUs > k.CPUs {
-		l.CPUs = k.CPUs
+	if c.CPUs > 0 && l.CPUs == 0 && unasked.CPUs > c.CPUs {
+		l.CPUs = c.CPUs
 	}
 	return l, nil
 }

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 func TestKeyLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		key    Key
+		key    auth.Key
 		l      api.Limits
 		preset string
 		all    bool
@@ -19,16 +20,16 @@ func TestKeyLimits(t *testing.T) {
 	}{
 		{name: "no bounds, nothing asked"},
 		{name: "no bounds: the agent has its ceiling", l: api.Limits{Weight: 4096, CPUs: 8}, want: api.Limits{Weight: 4096, CPUs: 8}},
-		{name: "what is open is at most the bound", key: Key{Weight: 100, CPUs: 0.5}, want: api.Limits{Weight: 100, CPUs: 0.5}},
-		{name: "bounds above the defaults change nothing", key: Key{Weight: 2048, CPUs: 2}},
-		{name: "a preset's own is kept", key: Key{CPUs: 0.7}, preset: "hardened"},
-		{name: "as much as the bound", key: Key{Weight: 100, CPUs: 2}, l: api.Limits{Weight: 100, CPUs: 2}, want: api.Limits{Weight: 100, CPUs: 2}},
-		{name: "more weight", key: Key{Weight: 100}, l: api.Limits{Weight: 101}, code: api.CodeAboveCeiling},
-		{name: "more processors", key: Key{CPUs: 1}, l: api.Limits{CPUs: 1.5}, code: api.CodeAboveCeiling},
+		{name: "what is open is at most the bound", key: auth.Key{Weight: 100, CPUs: 0.5}, want: api.Limits{Weight: 100, CPUs: 0.5}},
+		{name: "bounds above the defaults change nothing", key: auth.Key{Weight: 2048, CPUs: 2}},
+		{name: "a preset's own is kept", key: auth.Key{CPUs: 0.7}, preset: "hardened"},
+		{name: "as much as the bound", key: auth.Key{Weight: 100, CPUs: 2}, l: api.Limits{Weight: 100, CPUs: 2}, want: api.Limits{Weight: 100, CPUs: 2}},
+		{name: "more weight", key: auth.Key{Weight: 100}, l: api.Limits{Weight: 101}, code: api.CodeAboveCeiling},
+		{name: "more processors", key: auth.Key{CPUs: 1}, l: api.Limits{CPUs: 1.5}, code: api.CodeAboveCeiling},
 		{name: "processors by name", l: api.Limits{Cpuset: "0"}, code: api.CodeForbidden},
 		{name: "processors by name, with admin", l: api.Limits{Cpuset: "0"}, all: true, want: api.Limits{Cpuset: "0"}},
 	} {
-		got, err := tt.key.limit(tt.l, tt.preset, tt.all)
+		got, err := caller{tt.key}.limit(tt.l, tt.preset, tt.all)
 		var e *api.Error
 		switch {
 		case tt.code == "" && (err != nil || got != tt.want):
@@ -43,7 +44,7 @@ func TestKeyLimits(t *testing.T) {
 // compile limits are set (CPU-13).
 func TestKeyLimitsApplyToEveryPartOfARun(t *testing.T) {
 	g := &Gateway{agent: agentStatus{languages: []api.Language{{Name: "c", CompileTier: "compile"}, {Name: "python"}}}}
-	k := Key{Weight: 100}
+	k := auth.Key{Weight: 100}
 	for name, r := range map[string]api.Run{
 		"the run":   {Limits: api.Limits{Weight: 200}},
 		"a test":    {Tests: []api.Test{{}, {Limits: api.Limits{Weight: 200}}}},
@@ -67,7 +68,7 @@ func TestModeOfAKey(t *testing.T) {
 	for _, tt := range []struct{ key, asked, want api.Mode }{
 		{"", "", ""}, {"", api.Fresh, api.Fresh}, {api.Exclusive, "", api.Exclusive}, {api.Exclusive, api.Strict, api.Strict},
 	} {
-		r, err := g.permitRun(caller{Key{Mode: tt.key}}, api.Run{Mode: tt.asked})
+		r, err := g.permitRun(caller{auth.Key{Mode: tt.key}}, api.Run{Mode: tt.asked})
 		if err != nil || r.Mode != tt.want {
 			t.Errorf("key %q, asked %q: %q, %v; want %q", tt.key, tt.asked, r.Mode, err, tt.want)
 		}

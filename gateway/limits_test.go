@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // heldAgent returns an agent with so many slots that answers no run until end is called. begun counts
@@ -117,7 +118,7 @@ func TestWaitedTooLongForTheAgent(t *testing.T) {
 // However many requests a key sends, no more of them are executed concurrently, and no more wait,
 // than its entry in the key file allows. Others get slots meanwhile.
 func TestRunsOfAKeyAreBounded(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann", Runs: 2, Waiting: 3}, Key{Name: "bob", Runs: 1})
+	keys, as := keysOf(t, auth.Key{Name: "ann", Runs: 2, Waiting: 3}, auth.Key{Name: "bob", Runs: 1})
 	mux, begun, end := heldAgent(4)
 	web := serveFake(t, mux, func(c *Config) { c.Keys, c.QueuePlaces = keys, 64 })
 	g := web.Config.Handler.(*Gateway)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/history"
 )
 
@@ -68,7 +69,7 @@ type callerKey struct{}
 // A caller is the client that sent the request. The zero value is any client of a service without
 // keys.
 type caller struct {
-	Key
+	auth.Key
 }
 
 func (c caller) owner() history.Scope { return history.Scope{Owner: c.Name} }

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // Only health is answered without a known key, and the agent is not called.
 func TestEveryRouteNeedsAKey(t *testing.T) {
-	keys, _ := keysOf(t, Key{Name: "ann"})
+	keys, _ := keysOf(t, auth.Key{Name: "ann"})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/health" {
@@ -41,7 +42,7 @@ func TestEveryRouteNeedsAKey(t *testing.T) {
 
 // Metrics of all keys' runs are only for keys that may see them.
 func TestMetricsRequireAdmin(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "op", Admin: true})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "op", Admin: true})
 	web := serveFake(t, http.NewServeMux(), func(c *Config) { c.Keys = keys })
 	var p api.Problem
 	if s := send(t, web, "GET", "/metrics", "", &p, as["ann"]...); s != 403 || p.Code != api.CodeForbidden {
@@ -54,7 +55,7 @@ func TestMetricsRequireAdmin(t *testing.T) {
 
 // API-14: another key's session looks like one that never existed, whatever the request.
 func TestAnothersSessionIsNotThere(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"}, Key{Name: "op", Admin: true})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"}, auth.Key{Name: "op", Admin: true})
 	mux := new(fakeSessions).mux()
 	asked := 0
 	mux.HandleFunc("/v1/sessions/{id}/", func(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +89,7 @@ func TestKeysAreComparedWhole(t *testing.T) {
 	for i := range sha256.Size {
 		sum := sha256.Sum256([]byte(token))
 		sum[i] ^= 1
-		keys, err := ParseKeys(fmt.Appendf(nil, "keys:\n- {name: a, sha256: %x}\n", sum))
+		keys, err := auth.ParseKeys(fmt.Appendf(nil, "keys:\n- {name: a, sha256: %x}\n", sum))
 		if err != nil {
 			t.Fatal(err)
 		}

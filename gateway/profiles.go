@@ -53,7 +53,7 @@ func (g *Gateway) uselessProfileLog() (names []string) {
 	if h, _, err := g.agent.get(); g.cfg.Keys == nil || err != nil || h.ProfileLog {
 		return nil
 	}
-	for _, k := range g.cfg.Keys.list() {
+	for _, k := range g.cfg.Keys.List() {
 		if k.ProfileLog {
 			names = append(names, k.Name)
 		}

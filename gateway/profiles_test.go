@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // L3: the operator decides which profiles a key may name. A refused run never reaches the agent.
 func TestProfilesAreAKeysPermission(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob", Profiles: NamesOf("managed", "ours"), ProfileLog: true})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob", Profiles: auth.NamesOf("managed", "ours"), ProfileLog: true})
 	asked := ""
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, r *http.Request) { say(w, 200, api.Health{Slots: 4, ProfileLog: true}) })
@@ -70,14 +71,14 @@ func TestProfilesAreAKeysPermission(t *testing.T) {
 // A key with profile_log and an agent that allows it only to root do not fit together: that is an
 // error at start, and a warning in the log for keys that are added later.
 func TestAPermissionWithoutEffectIsRefused(t *testing.T) {
-	keys, _ := keysOf(t, Key{Name: "ann"}, Key{Name: "bob", ProfileLog: true})
+	keys, _ := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob", ProfileLog: true})
 	web := serveFake(t, http.NewServeMux(), nil)
 	cfg := web.Config.Handler.(*Gateway).cfg
 	cfg.Keys = keys
 	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "profile_log is set on the keys bob,") || !strings.Contains(err.Error(), "brigd --profile-log") {
 		t.Errorf("%v; want the key's name and the agent's flag", err)
 	}
-	cfg.Keys, _ = keysOf(t, Key{Name: "ann"})
+	cfg.Keys, _ = keysOf(t, auth.Key{Name: "ann"})
 	if _, err := New(t.Context(), cfg); err != nil {
 		t.Errorf("without such a key: %v", err)
 	}
@@ -85,7 +86,7 @@ func TestAPermissionWithoutEffectIsRefused(t *testing.T) {
 
 // A key's line in the keys file has its profiles, and can be parsed again.
 func TestProfilesInAKeysEntry(t *testing.T) {
-	_, line, err := NewKey(Key{Name: "bob", Profiles: NamesOf("managed", "ours"), ProfileLog: true})
+	_, line, err := auth.NewKey(auth.Key{Name: "bob", Profiles: auth.NamesOf("managed", "ours"), ProfileLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestProfilesInAKeysEntry(t *testing.T) {
 		strings.Replace(line, "[managed, ours]", `["a b"]`, 1):       `profile "a b"`,
 		strings.Replace(line, "[managed, ours]", "[managed, '']", 1): "a name is empty",
 	} {
-		if _, err := ParseKeys([]byte("keys:\n" + text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := auth.ParseKeys([]byte("keys:\n" + text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}

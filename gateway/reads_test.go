@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
 
@@ -19,13 +20,13 @@ import (
 func TestReadsOfOneKeyAreOneAtATime(t *testing.T) {
 	token, text := map[string]string{}, "keys:\n"
 	for _, name := range []string{"ann", "bob"} {
-		one, line, err := NewKey(Key{Name: name})
+		one, line, err := auth.NewKey(auth.Key{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		token[name], text = "Bearer "+one, text+line+"\n"
 	}
-	keys, err := ParseKeys([]byte(text))
+	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func (u *unread) Write(p []byte) (int, error) {
 
 // API-15: two keys that do not read their responses about past runs do not keep others from theirs.
 func TestUnreadResponsesHoldNoSlot(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"}, Key{Name: "cleo"})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"}, auth.Key{Name: "cleo"})
 	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
 	g := web.Config.Handler.(*Gateway)
 	over, begun := make(chan struct{}), make(chan struct{}, 8)
@@ -123,7 +124,7 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 // AGT-43: a key that requests lists of a session's files as often as it can waits for itself; lists
 // of other keys, and requests for the history, have other slots.
 func TestListsOfOneKeyAreOneAtATime(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	web := serveFake(t, judge(), func(c *Config) { c.Keys = keys })
 	g := web.Config.Handler.(*Gateway)
 	ask := func(name, path string, p *api.Problem) (status int) {

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/history"
 )
 
 // API-14: whatever field of a run names another key's blob, the blob does not exist for it, and the
 // agent is not called.
 func TestAnothersBlobIsNotThere(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"})
 	var ran atomic.Int64
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +104,7 @@ func TestUnrecordedResultsAreNotReturned(t *testing.T) {
 
 // What an operator should see of runs is in the alerts of the key that ran them.
 func TestAlertsComeThroughTheService(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"}, Key{Name: "op", Admin: true})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"}, auth.Key{Name: "op", Admin: true})
 	results := map[string]api.Result{
 		"crashes": {Verdict: api.Signaled, Stage: api.StageRun, Signal: 11},
 		"eats":    {Verdict: api.MemoryLimit, Stage: api.StageRun},

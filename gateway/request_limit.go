@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/gateway/quota"
 )
 
@@ -11,9 +12,9 @@ import (
 // and requests that wait. Each occupies a connection, and a limit per address does not help behind a
 // proxy, where all callers have one address (API-02). If there are other keys, none gets more than
 // its fair share of the connections.
-func newRequestQuota(conns int, keys *Keys) *quota.Pool {
+func newRequestQuota(conns int, keys *auth.Keys) *quota.Pool {
 	return quota.New(func(own, all, n int64) bool {
-		return !keys.multiple() || quota.Fair(own, all, n, int64(conns), 1)
+		return !keys.Multiple() || quota.Fair(own, all, n, int64(conns), 1)
 	})
 }
 

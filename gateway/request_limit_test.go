@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // API-02: the event streams of one key leave connections to the other keys, and a stream over the
 // limit gets an error that says so. When streams have ended, new ones are accepted.
 func TestStreamsOfAKeyLeaveConnectionsToOthers(t *testing.T) {
-	keys, as := keysOf(t, Key{Name: "ann"}, Key{Name: "bob"}, Key{Name: "cleo"})
+	keys, as := keysOf(t, auth.Key{Name: "ann"}, auth.Key{Name: "bob"}, auth.Key{Name: "cleo"})
 	mux, begun, end := heldAgent(4)
 	const most = 16
 	at, client, web := listenFake(t, mux, nil, func(c *Config) { c.Keys, c.MaxConns, c.QueuePlaces = keys, most, 8 })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // API-15: a client that requests large responses and reads none gets its share of the memory and no
@@ -19,13 +20,13 @@ import (
 func TestUnreadResponsesAreBounded(t *testing.T) {
 	token, text := map[string]string{}, "keys:\n"
 	for _, name := range []string{"ann", "bob"} {
-		one, line, err := NewKey(Key{Name: name})
+		one, line, err := auth.NewKey(auth.Key{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		token[name], text = one, text+line+"\n"
 	}
-	keys, err := ParseKeys([]byte(text))
+	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

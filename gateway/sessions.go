@@ -57,7 +57,7 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) reserve(ctx context.Context, reserved string, s sessionEntry, c caller) error {
 	health, _, _ := g.agent.get()
 	checkQuota := func(own, all sessionUsage) error {
-		return c.checkSessionQuota(own, all, sessionUsage{1, s.memory}, sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.multiple())
+		return c.checkSessionQuota(own, all, sessionUsage{1, s.memory}, sessionUsage{health.SessionsMax, api.Size(health.MemoryMax)}, g.cfg.Keys.Multiple())
 	}
 	for {
 		if g.stopping.Err() != nil {

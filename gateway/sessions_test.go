@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 const made = `{"image":"tiny","labels":{"project":"p","task":"t"}}`
@@ -141,11 +142,11 @@ func TestSessionCreationFails(t *testing.T) {
 // However many requests are sent concurrently, a key has no more sessions than it may; sessions
 // that have ended do not count.
 func TestSessionsOfAKeyAreBounded(t *testing.T) {
-	token, line, err := NewKey(Key{Name: "ann"})
+	token, line, err := auth.NewKey(auth.Key{Name: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := ParseKeys([]byte("keys:\n" + strings.Replace(line, "}", ", sessions: 1}", 1) + "\n"))
+	keys, err := auth.ParseKeys([]byte("keys:\n" + strings.Replace(line, "}", ", sessions: 1}", 1) + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

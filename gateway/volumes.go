@@ -39,7 +39,7 @@ func nameVolume(ask *api.SessionRequest, c caller) error {
 
 // makeSession has the agent create the session.
 func (g *Gateway) makeSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
-	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || g.cfg.Keys.multiple()) {
+	if ask.Volume != nil && !ask.Volume.ReadOnly && (c.Volumes > 0 || g.cfg.Keys.Multiple()) {
 		// One at a time for each key, so that two concurrent requests cannot both pass the quota
 		// check. No key waits for another one's session, which may take long.
 		if err := g.pendingVolumes.Acquire(ctx, c.Name, 1, 0); err != nil {
@@ -85,7 +85,7 @@ func (g *Gateway) checkVolumeQuota(ctx context.Context, ask api.SessionRequest, 
 		}
 	}
 	health, _, _ := g.agent.get()
-	return c.checkVolumeQuota(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize), api.Size(health.VolumesMax), g.cfg.Keys.multiple())
+	return c.checkVolumeQuota(own, all, cmp.Or(ask.Volume.Size, api.VolumeSize), api.Size(health.VolumesMax), g.cfg.Keys.Multiple())
 }
 
 // ownersView returns a session as its owner knows it.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // A session with a volume that takes long to be created delays no other key; another session of the
@@ -13,14 +14,14 @@ import (
 func TestVolumeCreationOfKeysIsIndependent(t *testing.T) {
 	text, tokens := "keys:\n", map[string]string{}
 	for _, name := range []string{"ann", "bob"} {
-		token, line, err := NewKey(Key{Name: name})
+		token, line, err := auth.NewKey(auth.Key{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		text += line[:len(line)-1] + ", volumes: 1073741824}\n"
 		tokens[name] = token
 	}
-	keys, err := ParseKeys([]byte(text))
+	keys, err := auth.ParseKeys([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestVolumeErrorsNameTheProject(t *testing.T) {
 	for id, want := range map[string]string{"a": "a", "b": "", "": ""} {
 		said := api.Refuse(api.CodeConflict, "a session has volume %q: end it first", "ann/course")
 		said.Session = id
-		p, _ := problemFor(g.withOwnNames(said, caller{Key{Name: "ann"}}, "course"))
+		p, _ := problemFor(g.withOwnNames(said, caller{auth.Key{Name: "ann"}}, "course"))
 		if p.Code != api.CodeConflict || p.Detail != `a session has volume "course": end it first` || p.Session != want {
 			t.Errorf("with session %q it is told %+v", id, p)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/gateway"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/history"
 )
 
@@ -22,9 +23,9 @@ import (
 func serveScript(ts *testscript.TestScript, neg bool, args []string) {
 	dir, err := os.MkdirTemp(ts.Getenv("WORK"), "service-")
 	ts.Check(err)
-	token, line, err := gateway.NewKey(gateway.Key{Name: "one"})
+	token, line, err := auth.NewKey(auth.Key{Name: "one"})
 	ts.Check(err)
-	keys, err := gateway.ParseKeys([]byte("keys:\n" + line))
+	keys, err := auth.ParseKeys([]byte("keys:\n" + line))
 	ts.Check(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	store, err := history.Open(ctx, filepath.Join(dir, "history.db"), history.RetentionLimits{})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/brig-sandbox/brig/gateway"
+	"github.com/brig-sandbox/brig/gateway/auth"
 )
 
 // defaultKeys is the keys file of the service that the packages install.
@@ -35,7 +35,7 @@ Examples:
 }
 
 // keyLimitFlags defines the flags that limit what a key's holder may do.
-func keyLimitFlags(f *pflag.FlagSet, k *gateway.Key) {
+func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.IntVar(&k.Runs, "runs", 0, "maximum concurrent runs (default: the number of slots)")
 	f.IntVar(&k.Waiting, "waiting", 0, "maximum requests in the queue (default: the size of the queue)")
 	f.IntVar(&k.Sessions, "sessions", 0, "maximum concurrent sessions (default: a share that leaves some for other keys)")
@@ -52,7 +52,7 @@ func keyLimitFlags(f *pflag.FlagSet, k *gateway.Key) {
 }
 
 func keyAdd(c *cli, args []string) int {
-	var k gateway.Key
+	var k auth.Key
 	f := c.flags("key add", `
 Create a random key and add its line to the keys file. The key itself is printed to stdout,
 once, and stored nowhere. A missing file is created, writable by root and readable by the
@@ -81,7 +81,7 @@ Examples:
 	if err != nil {
 		return c.hint("key add", err)
 	}
-	made, err := gateway.AddKey(*file, gid, k, func(token string) error {
+	made, err := auth.AddKey(*file, gid, k, func(token string) error {
 		if _, err := fmt.Fprintln(c.text(), token); err != nil {
 			return fmt.Errorf("the key could not be printed, and was not added: %w: send stdout elsewhere", err)
 		}
@@ -122,7 +122,7 @@ func readersGroup(name string) (int, error) {
 }
 
 func keyNew(c *cli, args []string) int {
-	var k gateway.Key
+	var k auth.Key
 	f := c.flags("key new", `
 Create a random key. Its line for the keys file goes to stdout. The key itself goes to
 stderr, and is stored nowhere. The flags limit what the key's holder may do; they can be
@@ -141,7 +141,7 @@ Example:
 		return c.hint("key new", fmt.Errorf("brig key new needs the NAME of the key's holder"))
 	}
 	k.Name = f.Arg(0)
-	token, line, err := gateway.NewKey(k)
+	token, line, err := auth.NewKey(k)
 	if err != nil {
 		return c.hint("key new", err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/gateway"
+	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/history"
 )
 
@@ -247,9 +248,9 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 }
 
 // check refuses options that cannot work, or that would let strangers in.
-func (o serveOptions) check() (keys *gateway.Keys, config *tls.Config, err error) {
+func (o serveOptions) check() (keys *auth.Keys, config *tls.Config, err error) {
 	if o.keys != "" {
-		if keys, err = gateway.ReadKeys(o.keys); err != nil {
+		if keys, err = auth.ReadKeys(o.keys); err != nil {
 			return nil, nil, err
 		}
 	}

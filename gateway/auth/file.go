@@ -1,7 +1,6 @@
-package gateway
+package auth
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,6 @@ import (
 	"slices"
 	"syscall"
 	"time"
-
-	"github.com/brig-sandbox/brig/api"
 )
 
 // A keyFile is the source of keys. It stays open: a service that was started as root can read again
@@ -61,16 +58,16 @@ func readKeyFile(path string, f *os.File) ([]Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return k.list(), nil
+	return k.List(), nil
 }
 
-// A keyChange lists the differences of a file that was read again.
-type keyChange struct{ added, removed, changed []string }
+// A Change lists the names of the keys that differ in a file that was read again.
+type Change struct{ Added, Removed, Changed []string }
 
-// reload loads the keys of a file that has changed, once its stamp is the same in two polls: the
+// Reload loads the keys of a file that has changed, once its stamp is the same in two polls: the
 // writer may not be done before. The error for an unreadable file is returned once, and the loaded
 // keys stay valid.
-func (k *Keys) reload() (*keyChange, error) {
+func (k *Keys) Reload() (*Change, error) {
 	c, err := k.loadChanged()
 	switch {
 	case err != nil && k.unreadSince.Load() == nil:
@@ -82,8 +79,8 @@ func (k *Keys) reload() (*keyChange, error) {
 	return c, err
 }
 
-// unread returns since when the file is unreadable; zero: it is readable, or there is none.
-func (k *Keys) unread() time.Time {
+// Unread returns since when the file is unreadable; zero: it is readable, or there is none.
+func (k *Keys) Unread() time.Time {
 	if k == nil {
 		return time.Time{}
 	}
@@ -93,7 +90,7 @@ func (k *Keys) unread() time.Time {
 	return time.Time{}
 }
 
-func (k *Keys) loadChanged() (*keyChange, error) {
+func (k *Keys) loadChanged() (*Change, error) {
 	f := k.file
 	if f == nil {
 		return nil, nil
@@ -130,7 +127,7 @@ func (k *Keys) loadChanged() (*keyChange, error) {
 		}
 		f.file = from
 	}
-	c := difference(k.list(), list)
+	c := difference(k.List(), list)
 	k.all.Store(&list)
 	return c, nil
 }
@@ -152,19 +149,19 @@ func (f *keyFile) stat() (now fileStamp, replaced bool, err error) {
 	return stampOf(there), !os.SameFile(open, there), nil
 }
 
-func difference(old, now []Key) *keyChange {
-	c := new(keyChange)
+func difference(old, now []Key) *Change {
+	c := new(Change)
 	for _, k := range now {
 		i := slices.IndexFunc(old, func(o Key) bool { return o.Name == k.Name })
 		if i < 0 {
-			c.added = append(c.added, k.Name)
+			c.Added = append(c.Added, k.Name)
 		} else if old[i] != k {
-			c.changed = append(c.changed, k.Name)
+			c.Changed = append(c.Changed, k.Name)
 		}
 	}
 	for _, k := range old {
 		if !slices.ContainsFunc(now, func(n Key) bool { return n.Name == k.Name }) {
-			c.removed = append(c.removed, k.Name)
+			c.Removed = append(c.Removed, k.Name)
 		}
 	}
 	return c
@@ -189,50 +186,4 @@ func (k *Keys) Close() error {
 		return nil
 	}
 	return k.file.file.Close()
-}
-
-// keysInterval is the poll interval of the keys file. A change takes effect after two polls.
-const keysInterval = time.Second
-
-// reloadKeysLoop reloads the keys file whenever it has changed.
-func (g *Gateway) reloadKeysLoop(ctx context.Context) {
-	tick := time.NewTicker(keysInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		before := g.cfg.Keys.unread()
-		c, err := g.cfg.Keys.reload()
-		switch {
-		case err != nil:
-			g.log.Error("THE KEYS FILE CANNOT BE RELOADED: the keys stay as they were until it can", "err", err)
-			if before.IsZero() {
-				g.alertUnreadKeys(ctx)
-			}
-		case c != nil:
-			g.log.Warn("keys reloaded", "added", c.added, "removed", c.removed, "changed", c.changed)
-			if names := g.uselessProfileLog(); len(names) > 0 {
-				g.log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to root until it is started with --profile-log", "keys", names)
-			}
-			if len(g.cfg.Keys.list()) == 0 {
-				g.log.Warn("the keys file has no keys: no caller may use the service")
-			}
-			for _, name := range c.removed {
-				if ids := g.sessions.ofOwner(name); len(ids) > 0 {
-					g.log.Warn("sessions of a removed key: no caller can use them, and they end when they are idle", "key", name, "sessions", ids)
-				}
-			}
-		}
-	}
-}
-
-// alertUnreadKeys records an alert: an operator who removed a key must see that it is still valid.
-func (g *Gateway) alertUnreadKeys(ctx context.Context) {
-	a := api.Alert{Time: g.cfg.Keys.unread(), Kind: api.KeysUnread, Text: "the keys file cannot be read: keys removed from it since then are still valid; the log has the reason"}
-	if err := g.cfg.History.AddAlert(ctx, a); err != nil {
-		g.log.Error("alert not kept", "kind", a.Kind, "err", err)
-	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package auth
 
 import (
 	"bytes"
@@ -135,7 +135,7 @@ func TestAddKeyConcurrently(t *testing.T) {
 	}
 	all.Wait()
 	keys, err := ReadKeys(path)
-	if err != nil || len(keys.list()) != 16 {
+	if err != nil || len(keys.List()) != 16 {
 		t.Fatalf("%v: %+v", err, keys)
 	}
 	keys.Close()

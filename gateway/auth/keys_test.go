@@ -1,11 +1,7 @@
-package gateway
+package auth
 
 import (
-	"crypto/sha256"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +63,7 @@ func TestBoundsOfKeys(t *testing.T) {
 	}
 	_, line, _ = NewKey(Key{Name: "bob"})
 	k, err = ParseKeys([]byte("keys:\n" + strings.Replace(line, "}", ", volumes: 4096, blobs: 0, runs: }", 1)))
-	if err != nil || k.list()[0].Volumes != 4096 || k.list()[0].Blobs != api.GiB || k.list()[0].Runs != 0 {
+	if err != nil || k.List()[0].Volumes != 4096 || k.List()[0].Blobs != api.GiB || k.List()[0].Runs != 0 {
 		t.Errorf("%v, %+v", err, k)
 	}
 	if _, _, err := NewKey(Key{Name: "ann", Volumes: -1}); err == nil {
@@ -180,15 +176,15 @@ func TestKeysAreReadAgain(t *testing.T) {
 		tt.do()
 		var said []string
 		for range 4 {
-			if _, err := k.reload(); err != nil {
+			if _, err := k.Reload(); err != nil {
 				said = append(said, err.Error())
 			}
 		}
 		if tt.fails == "" && said != nil || tt.fails != "" && (len(said) != 1 || !strings.Contains(said[0], tt.fails)) {
 			t.Errorf("%s: told %q; want %q once", tt.name, said, tt.fails)
 		}
-		if (tt.fails != "") == k.unread().IsZero() {
-			t.Errorf("%s: not read since %v", tt.name, k.unread())
+		if (tt.fails != "") == k.Unread().IsZero() {
+			t.Errorf("%s: not read since %v", tt.name, k.Unread())
 		}
 		for name := range token {
 			if _, ok := k.Find(token[name]); ok != slices.Contains(tt.want, name) {
@@ -216,50 +212,12 @@ func TestHalfWrittenKeysDoNotCount(t *testing.T) {
 		if err := os.WriteFile(path, []byte(whole[:n]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := k.reload(); c != nil || err != nil {
+		if c, err := k.Reload(); c != nil || err != nil {
 			t.Errorf("after %d bytes: %+v, %v", n, c, err)
 		}
 		if _, ok := k.Find(token); !ok {
 			t.Fatalf("after %d bytes a key is lost", n)
 		}
-	}
-}
-
-// A blob that alone exceeds its key's quota is refused, and evicts nothing.
-func TestBlobLargerThanItsKeyMayHave(t *testing.T) {
-	token, line, err := NewKey(Key{Name: "a", Blobs: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, err := ParseKeys([]byte("keys:\n" + line + "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("PUT /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err == nil {
-			say(w, 200, struct{}{})
-		}
-	})
-	held := http.StatusNoContent
-	mux.HandleFunc("HEAD /v1/blobs/{digest}", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(held) })
-	web := serveFake(t, mux, func(c *Config) { c.Keys = keys })
-	as := []string{"Authorization", "Bearer " + token}
-	at := func(content string) string { return fmt.Sprintf("/v1/blobs/%x", sha256.Sum256([]byte(content))) }
-	small, large := strings.Repeat("s", 60), strings.Repeat("l", 101)
-	if s := send(t, web, "PUT", at(small), small, nil, as...); s != 204 {
-		t.Fatal(s)
-	}
-	var p api.Problem
-	if s := send(t, web, "PUT", at(large), large, &p, as...); s != 413 || p.Code != api.CodeTooLarge || !strings.Contains(p.Detail, "100") {
-		t.Errorf("%d, %+v; want 413", s, p)
-	}
-	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 204 {
-		t.Errorf("the small one is gone: %d", s)
-	}
-	held = http.StatusNotFound // as if the agent had evicted it for blobs of others
-	if s := send(t, web, "HEAD", at(small), "", nil, as...); s != 404 {
-		t.Errorf("one that the agent has no more: %d", s)
 	}
 }
 
@@ -275,7 +233,7 @@ func FuzzKeys(f *testing.F) {
 			return
 		}
 		names := map[string]bool{}
-		for _, key := range k.list() {
+		for _, key := range k.List() {
 			if !keyName.MatchString(key.Name) || names[key.Name] || key.Blobs <= 0 || key.Runs < 0 {
 				t.Errorf("taken: %+v", key)
 			}

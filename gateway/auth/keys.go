@@ -1,4 +1,6 @@
-package gateway
+// Package auth has the keys of a service: who may call it, what each key allows, and the file in which
+// they are.
+package auth
 
 import (
 	"crypto/rand"
@@ -49,10 +51,11 @@ type Keys struct {
 	file        *keyFile                  // nil: no file; only the service's own goroutine uses it
 }
 
-func (k *Keys) list() []Key { return *k.all.Load() }
+// List returns all keys.
+func (k *Keys) List() []Key { return *k.all.Load() }
 
-// multiple reports whether there is more than one key, so that quotas must be fair.
-func (k *Keys) multiple() bool { return k != nil && len(k.list()) > 1 }
+// Multiple reports whether there is more than one key, so that quotas must be fair.
+func (k *Keys) Multiple() bool { return k != nil && len(k.List()) > 1 }
 
 var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
@@ -131,7 +134,7 @@ func ParseKeys(raw []byte) (*Keys, error) {
 // duration reveals nothing (API-13).
 func (k *Keys) Find(token string) (Key, bool) {
 	sum := sha256.Sum256([]byte(token))
-	all, found := k.list(), -1
+	all, found := k.List(), -1
 	for i := range all {
 		if subtle.ConstantTimeCompare(sum[:], all[i].sum[:]) == 1 {
 			found = i

@@ -1,4 +1,4 @@
-package gateway
+package auth
 
 import (
 	"bytes"
@@ -99,7 +99,7 @@ func appendKey(path, name, line string, passOn func() error) (err error) {
 		return fmt.Errorf("keys file %s already has a key %q: choose another name, or remove its line first", path, name)
 	}
 	now, err := ParseKeys(append(bytes.Clone(old), added...))
-	if err != nil || len(now.list()) != len(existing)+1 {
+	if err != nil || len(now.List()) != len(existing)+1 {
 		return fmt.Errorf("keys file %s does not end with its list of keys, so nothing was added: create a line with brig key new %s, and insert it into that list", path, name)
 	}
 	if err := passOn(); err != nil {
