@@ -12,12 +12,13 @@ import (
 )
 
 // A memoryQuota is the memory quota of all requests together. It counts bodies, inputs by blob,
-// output and files on their way into an answer, and answers that a client has not read yet. A
-// request that exceeds the quota is refused before anything runs (AGT-21: two jobs took 2.8 GiB).
+// output and files that a response will have, and responses that a client has not read yet. A
+// request that exceeds the quota is refused before anything runs (AGT-21: without the quota two
+// jobs took 2.8 GiB).
 //
-// Each request has a guaranteed share. Memory above the share comes from common, for which large
-// requests queue: a request whose tests each took most of the memory locked out all others for as
-// long as it went on, 17 hours by its limits (TestLargeTestsLeaveMemoryToOthers).
+// Each request has a guaranteed share. Memory above the share comes from common, and large requests
+// queue for it. Without the queue, a request whose tests each took most of the memory blocked all
+// other requests until it ended. Its limits allowed 17 hours (TestLargeTestsLeaveMemoryToOthers).
 type memoryQuota struct {
 	limit  int64 // for all requests together
 	share  int64 // guaranteed to each request, whatever large requests need
@@ -25,15 +26,15 @@ type memoryQuota struct {
 
 	mu              sync.Mutex
 	used            int64    // guarded by mu; in use
-	usedAboveShares int64    // guarded by mu; the part of now that is above the shares
+	usedAboveShares int64    // guarded by mu; the part of used that is above the shares
 	queue           []*claim // guarded by mu; the first is next; claims not renewed for claimLife are dropped
 	lastTicket      uint64   // guarded by mu; the number of the newest claim
 }
 
-// A claim is a place in the queue for common. No goroutine waits in the queue: a refused request
-// is sent again and takes the place of one that wanted as much memory. The first claim gets all
-// memory that becomes free until it has enough, so that large requests do not starve behind
-// smaller ones.
+// A claim is a place in the queue for common. No goroutine waits in the queue: a request that must
+// wait is refused, and its claim stays. When the caller sends the request again, it takes over a
+// claim of a refused request for the same amount of memory. Only the first claim can get memory of
+// common, so that large requests do not starve behind smaller ones.
 type claim struct {
 	ticket      uint64
 	reservation *reservation // nil: its request was refused and is expected again
@@ -41,31 +42,32 @@ type claim struct {
 	seen        time.Time
 }
 
-// claimLife is how long a claim of a refused request is kept. The gateway retries within a second,
-// plus the time to send and parse a large request.
+// claimLife is how long a claim stays in the queue after it was renewed. The gateway sends a
+// refused request again after at most a second; then the request must be sent and parsed.
 const claimLife = 2 * time.Second
 
-// A reservation is the memory that one request holds. A nil holding is for a request that holds none.
+// A reservation is the memory that one request holds. A nil reservation is valid and counts
+// nothing.
 type reservation struct {
 	quota *memoryQuota
 	since time.Time // when the request arrived
-	bytes int64     // guarded by of.mu
+	bytes int64     // guarded by quota.mu
 
-	claim       *claim // guarded by of.mu; in the queue
-	served      *claim // guarded by of.mu; the last claim that reached the head of the queue
-	usedCommon  bool   // guarded by of.mu; the request has held memory above the share
-	refusedBusy bool   // guarded by of.mu; the request was refused because of other requests' usage
+	claim       *claim // guarded by quota.mu; its place in the queue; nil: it has none
+	served      *claim // guarded by quota.mu; its last claim that got memory
+	usedCommon  bool   // guarded by quota.mu; the request has held memory above the share
+	refusedBusy bool   // guarded by quota.mu; the request was refused because other requests use the memory or the slots
 }
 
-// aboveShare returns how much of n bytes of one request is above the share.
+// aboveShare returns how many of the n bytes of one request are above its share.
 func (all *memoryQuota) aboveShare(n int64) int64 { return max(n-all.share, 0) }
 
-// resize adds n bytes to the memory that is held, or subtracts them if n is negative. Zero renews
-// the request's place in the queue, if it has one.
+// resize changes the memory that the request holds by n bytes; n may be negative. If n is zero,
+// resize only renews the request's claim, if it has one.
 func (h *reservation) resize(n int64) error { return h.change(n, true) }
 
-// resizeForBody is resize for a body while it is read and parsed. That takes little time, so it does not go
-// through the queue.
+// resizeForBody is resize without the queue. It is for memory that is held only for a short time:
+// of a body that is read and parsed, and of a list of files.
 func (h *reservation) resizeForBody(n int64) error { return h.change(n, false) }
 
 func (h *reservation) change(n int64, queued bool) error {
@@ -111,9 +113,10 @@ func (all *memoryQuota) busyError(total int64) error {
 	return api.Fail(api.CodeBusy, "there is no memory for results: this request needs up to %s, and other requests use %s of %s or are ahead in the queue: retry, or request less output or fewer files (limits.output, keep_output, collect.bytes)", api.Size(total), api.Size(all.used), api.Size(all.limit))
 }
 
-// claimOf finds or makes the claim of a request that would hold total bytes; all.mu is held. A
-// request that has held memory above its share goes to the end: its next test is behind the other
-// requests.
+// claimOf returns the claim of a request that would hold total bytes; all.mu is held. A request
+// without a claim takes over the claim of a refused request that would hold as much. But if the
+// request has already held memory above its share, it gets a new claim at the end of the queue: its
+// next test waits behind the other requests.
 func (all *memoryQuota) claimOf(r *reservation, total int64) *claim {
 	now := time.Now()
 	if r.claim == nil && !r.usedCommon {
@@ -155,15 +158,16 @@ func (all *memoryQuota) removeClaim(c *claim) {
 	c.reservation.claim, c.reservation = nil, nil
 }
 
-// retryDelay estimates how soon the request is retried if it is refused, now that it is read and parsed.
-// The gateway waits four times as long as an attempt took, at most a second, and the gateway
-// measures a longer attempt than the agent.
+// retryDelay estimates the time until the caller sends the request again if it is refused now,
+// after it was read and parsed. The gateway waits four times as long as its attempt took, at most a
+// second. The gateway's attempt takes longer than the time since the agent received the request, so
+// retryDelay returns more than four times that time.
 func (h *reservation) retryDelay() time.Duration {
 	return min(10*time.Since(h.since), claimLife*2/3)
 }
 
-// finish records how the request's work ended. A request that was refused because of other requests'
-// usage is retried, and then has its place in the queue.
+// finish records whether the request was refused because other requests use the memory or the
+// slots. Its caller then sends it again, so release keeps its place in the queue.
 func (h *reservation) finish(err error) {
 	if h == nil {
 		return
@@ -188,7 +192,7 @@ func (h *reservation) release() {
 		c.reservation, h.claim = nil, nil
 	case c != nil:
 		all.removeClaim(c)
-	case h.served != nil && h.refusedBusy: // there was memory, but no slot
+	case h.served != nil && h.refusedBusy: // it got memory, but no slot: it gets its old place again
 		h.served.seen = time.Now()
 		all.queue = append(all.queue, h.served)
 		slices.SortFunc(all.queue, func(a, b *claim) int { return cmp.Compare(a.ticket, b.ticket) })
@@ -198,7 +202,7 @@ func (h *reservation) release() {
 
 type reservationKey struct{}
 
-// withReservation adds an empty holding to the context of a request.
+// withReservation adds an empty reservation to the context of a request.
 func (s *Server) withReservation(ctx context.Context) (context.Context, *reservation) {
 	h := &reservation{quota: &s.memory, since: time.Now()}
 	return context.WithValue(ctx, reservationKey{}, h), h
@@ -209,12 +213,13 @@ func reservationOf(ctx context.Context) *reservation {
 	return h
 }
 
-// smallBody is the size up to which a body is not counted: even with the maximum of connections it
-// is little.
+// smallBody is the size up to which a body is not counted. Even if every connection has such a
+// body, they take little memory together.
 const smallBody = 4 << 10
 
-// bodyCost is the memory for a body of n bytes while it is read and parsed: the body, the decoded
-// content, and lists and maps, whose number api.ParseRun limits.
+// bodyCost is the memory that a body of n bytes takes while it is read and parsed: for the body,
+// for its decoded content, and for its lists and maps. api.ParseRun limits the number of lists and
+// maps.
 func bodyCost(n int64) int64 {
 	if n <= smallBody {
 		return 0

@@ -11,7 +11,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// sessions returns the sessions. If there are none, it answers the request itself and returns nil.
+// sessions returns the agent's Sessions. If the agent has none, it refuses the request and returns
+// nil.
 func (s *Server) sessions(w http.ResponseWriter, r *http.Request) Sessions {
 	if s.cfg.Sessions == nil {
 		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent keeps no sessions"))
@@ -50,7 +51,8 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) {
 	s.replySession(w, r, Sessions.Get)
 }
 
-// useSession keeps the session alive for a caller whose next request to it cannot begin yet.
+// useSession counts as a use of the session, so that the session does not end because it is idle.
+// The gateway sends this request while an exec of the session waits for a slot.
 func (s *Server) useSession(w http.ResponseWriter, r *http.Request) {
 	s.replySession(w, r, Sessions.Use)
 }
@@ -80,7 +82,8 @@ func (s *Server) deleteSession(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
-// execInSession answers in the form that the request asks for, like run.
+// execInSession executes a program in a session. Like run, it responds in the form that the request
+// asks for: JSON, or frames after an upgrade.
 func (s *Server) execInSession(w http.ResponseWriter, r *http.Request) {
 	all := s.sessions(w, r)
 	if all == nil {
@@ -141,7 +144,8 @@ func (s *Server) removeFile(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, struct{}{})
 }
 
-// putFile streams the body into a file: it may be slow, and is never in memory as a whole.
+// putFile streams the body into a file. The body may arrive slowly, and is never completely in
+// memory.
 func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	all := s.sessions(w, r)
 	if all == nil {
@@ -162,7 +166,7 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) {
 	}
 	err = all.PutFile(r.PathValue("id"), r.PathValue("name"), volume, executable, body, callerOf(r.Context()))
 	var over *http.MaxBytesError
-	switch { // an error while reading is the reason why the file was not stored
+	switch { // if the body could not be read, PutFile failed because of that
 	case errors.As(body.err, &over):
 		err = tooLarge("file", s.cfg.MaxFile)
 	case body.err != nil:
@@ -186,8 +190,8 @@ func flag(r *http.Request, name string) (bool, error) {
 	return false, api.Refuse(api.CodeBadRequest, "%s must be true or absent", name)
 }
 
-// A stallReader is a body that may arrive slowly, as long as some of it arrives. It records the error
-// that ended it.
+// A stallReader reads a body that may arrive slowly. Read fails if nothing arrives for the time
+// stall. err is the error that ended the body.
 type stallReader struct {
 	body  io.Reader
 	ctl   *http.ResponseController
@@ -196,7 +200,7 @@ type stallReader struct {
 }
 
 func (b *stallReader) Read(p []byte) (int, error) {
-	_ = b.ctl.SetReadDeadline(time.Now().Add(b.stall)) // fails only on a connection that is not net/http's own, as in a test
+	_ = b.ctl.SetReadDeadline(time.Now().Add(b.stall)) // fails only if the connection is not one of net/http, as in a test
 	n, err := b.body.Read(p)
 	if err != nil && err != io.EOF {
 		b.err = err
@@ -204,8 +208,8 @@ func (b *stallReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// getFile streams a file. If its session ends meanwhile, the connection is closed, so that no
-// client takes a part for the whole file.
+// getFile streams a file. If the session ends before the whole file is sent, getFile aborts the
+// connection. Otherwise the client would believe that it has the whole file.
 func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	all := s.sessions(w, r)
 	if all == nil {

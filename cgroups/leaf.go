@@ -12,18 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Leaf is the group of one run at a time. The files that every run needs are open
-// from creation to Remove. It is not safe for concurrent use, except CPUTime and
-// Current, which may run concurrently with anything but Remove.
+// A Leaf is the group of one run at a time. It opens the files that every run needs when
+// it is made. Close and Remove close them, and Quiesce closes most of them. A Leaf is not
+// safe for concurrent use, with two exceptions: CPUTime and Current may run concurrently
+// with every method that closes no files.
 type Leaf struct {
 	cell *Cell
 	name string // below the cell
 	kind kind
 
 	dir  *os.File          // on cgroup2; nil in mode v1
-	ctl  map[string]string // paths by kernel name; opened when written, which is rare
-	kill *os.File          // cgroup.kill, kept open: it must work when no descriptor is free; nil: there is none
-	join []*os.File        // version 1 "tasks"
+	ctl  map[string]string // path of each control file, by kernel name; a file is only open while it is written, which is rare
+	kill *os.File          // cgroup.kill; it is open because a kill must work when no descriptor is free; nil: the kernel has none
+	join []*os.File        // the tasks files of version 1
 	stats
 	oom   *os.File // eventfd or memory.events.local
 	oomFD int      // the eventfd, kept separately so that draining it never blocks; -1 on v2
@@ -34,7 +35,7 @@ type Leaf struct {
 	base       counters
 }
 
-// build makes the groups and opens everything.
+// build makes the leaf's group in each hierarchy and opens its files.
 func (l *Leaf) build() error {
 	t := l.cell.tree
 	if err := t.mkdir(filepath.Join(l.cell.name, l.name)); err != nil {
@@ -52,7 +53,7 @@ func (l *Leaf) build() error {
 		return err
 	}
 	for _, w := range Setup(t.layout) {
-		if err := l.write(w); err != nil && !errors.Is(err, ErrUnsupported) { // absent: nothing to switch off
+		if err := l.write(w); err != nil && !errors.Is(err, ErrUnsupported) { // if the kernel does not have the file, there is nothing to set
 			return err
 		}
 	}
@@ -97,9 +98,9 @@ func (l *Leaf) open(hy Hierarchy) error {
 	return l.stats.open(dir, hy, l.cell.tree.layout.Unified)
 }
 
-// openWeight notes the weight's file, which is the cell's: a weight counts among
-// siblings only, and a run contends with the other cells, not with the idle groups
-// of its own cell.
+// openWeight records the path of the weight file. This is the file of the cell, not of
+// the leaf: the kernel compares the weights of siblings only. A run competes with other
+// cells; the other groups of its own cell are idle.
 func (l *Leaf) openWeight(hy Hierarchy) error {
 	name := "cpu.shares"
 	switch {
@@ -116,7 +117,7 @@ func (l *Leaf) openWeight(hy Hierarchy) error {
 	return l.control(dir, name)
 }
 
-// control notes a file to be written, unless this kernel does not have it.
+// control records the path of a control file, if this kernel has the file.
 func (l *Leaf) control(dir *os.File, name string) error {
 	err := unix.Faccessat(int(dir.Fd()), name, unix.F_OK, 0)
 	switch {
@@ -156,9 +157,9 @@ func controls(at Layout, hy Hierarchy) []string {
 	return files
 }
 
-// Setup lists the writes a new leaf gets once: an OOM kill ends the whole run,
-// nothing swaps, and pressure is not accounted (it costs at every level;
-// cgroup.pressure since Linux 6.1).
+// Setup lists the writes that a new leaf gets once. With them an OOM kill ends the whole
+// run, no process swaps, and the kernel does not account pressure, which takes time at
+// every level (cgroup.pressure exists since Linux 6.1).
 func Setup(at Layout) []Write {
 	w := []Write{{"cgroup.pressure", "0"}}
 	if !at.Unified {
@@ -177,11 +178,11 @@ func Setup(at Layout) []Write {
 //
 // Page cache above the new memory limit is reclaimed. If there is memory that cannot be
 // reclaimed, such as the files of a tmpfs that is still mounted, version 1 returns EBUSY,
-// while v2 takes the limit and kills the next process. Free what a run left before its
-// leaf is used again, and see MemoryBase.
+// while v2 accepts the limit and kills the next process. So free what a run has left
+// before you use its leaf again, and see MemoryBase.
 //
-// The weight is the cell's, so only one leaf of a cell may have a run. The leaves of a
-// branch have the branch's weight; their own is ignored.
+// The weight is set on the cell, so only one leaf of a cell may have a run at a time. For
+// a leaf of a branch Apply ignores want.Weight: all leaves share the branch's weight.
 func (l *Leaf) Apply(want Limits) error {
 	old := l.limits
 	if l.kind == onBranch {
@@ -214,7 +215,7 @@ func (l *Leaf) write(w Write) error {
 	defer f.Close()
 	value := w.Value
 	if value == "" {
-		value = "\n" // cpuset.cpus: use the parent's again; a write of no bytes does nothing
+		value = "\n" // in cpuset.cpus this means the processors of the parent; a write of no bytes does nothing
 	}
 	err = put(f, value)
 	if w.Value == "" && errors.Is(err, unix.ENOSPC) { // the set may not become empty while the group has processes (kernel/cgroup/cpuset.c, validate_change)
@@ -227,7 +228,7 @@ func (l *Leaf) write(w Write) error {
 	return err
 }
 
-// since names what provides a control file.
+// since says which kernel version or controller has a control file.
 func since(file string) string {
 	switch file {
 	case "cgroup.pressure":
@@ -238,18 +239,20 @@ func since(file string) string {
 	return "its controller"
 }
 
-// JoinFiles are the version 1 tasks files, one for each hierarchy. A child joins the
-// leaf by writing "0" to each, without the global lock that cgroup.procs takes. The
-// kernel checks the permission of the opener, root: they must be closed before execve,
-// or the program could move itself. There are none on v2, where Dir is enough.
+// JoinFiles returns the tasks files of version 1, one for each hierarchy. A child joins
+// the leaf by writing "0" to each. Unlike a write to cgroup.procs, this takes no global
+// lock. The kernel checks the permission of the process that opened the file, which is
+// root. So the child must close the files before execve, or the program could move
+// itself. On v2 there are none, because Dir is enough.
 func (l *Leaf) JoinFiles() []*os.File { return slices.Clone(l.join) }
 
-// Dir is the directory on cgroup2, for CLONE_INTO_CGROUP (Linux 5.7). On a hybrid
-// host it is what makes cgroup.kill reach the run. It is nil in mode v1.
+// Dir returns the directory on cgroup2, for CLONE_INTO_CGROUP (Linux 5.7). On a hybrid
+// host cgroup.kill reaches the run only because the run is in this group. Dir is nil in
+// mode v1.
 func (l *Leaf) Dir() *os.File { return l.dir }
 
-// MemoryBase is the number of bytes charged to the leaf at the last Begin. Earlier runs
-// left them, and they count against the limit of this run.
+// MemoryBase is the number of bytes that were charged to the leaf at the last Begin.
+// Earlier runs left this memory. It counts against the limit of this run.
 func (l *Leaf) MemoryBase() int64 { return l.base.memoryBase }
 
 // Name is the leaf's name within its cell.

@@ -16,16 +16,16 @@ var (
 	checkerNode string
 )
 
-// A checker parses sources of one language in the language's own image. It never executes them,
-// except that Perl executes BEGIN blocks while it parses; that too happens in the sandbox.
+// A checker parses sources of one language, in a sandbox with the image of that language. It does
+// not execute them, with one exception: Perl executes BEGIN blocks while it parses.
 type checker struct {
 	argv    []string // the command; {name} stands for the source's name
-	program string   // on its stdin, it prints JSON lines; "": none, the command prints its own errors
+	program string   // sent to the stdin of the command, which then prints JSON lines; "": none, the command prints errors in its own format
 	profile string   // seccomp profile
-	end     string   // what it prints last if it found nothing; empty: not known
+	end     string   // what the command prints last if it found no error; "": not known
 }
 
-// checkers are the commands by language. They write only to /box and /tmp.
+// checkers has the checker of each language. Their commands write only to /box and /tmp.
 var checkers = map[string]checker{
 	"python":     {[]string{"python3", "-I", "-", "{name}"}, checkerPython, "default", ""},
 	"javascript": {[]string{"node", "-", "{name}"}, checkerNode, "managed", ""},
@@ -71,7 +71,7 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 	return r, true
 }
 
-// names are the default names of sources without a name, by language.
+// names has the file name for a source without a valid name, by language.
 var names = map[string]string{
 	"python": "main.py", "javascript": "main.js", "typescript": "main.ts", "c": "main.c", "cpp": "main.cpp", "java": "Main.java", "go": "main.go",
 	"rust": "main.rs", "ruby": "main.rb", "php": "main.php", "bash": "main.sh", "perl": "main.pl", "lua": "main.lua", "csharp": "main.cs",
@@ -85,8 +85,9 @@ func fileName(language, name string) string {
 	return names[plainLanguage(language)]
 }
 
-// placedName is the name of the source in the sandbox. Java requires a public class to be in a
-// file of its name; brig run accepts sources under other names, and so does the check.
+// placedName is the name of the source in the sandbox. In Java the file of a public class must have
+// the name of that class. The caller may give the source any name, as with brig run, so placedName
+// takes the name of the class.
 func placedName(language, name string, source []byte) string {
 	if plainLanguage(language) == "java" {
 		if m := publicClass.FindSubmatch(source); m != nil {
@@ -98,5 +99,5 @@ func placedName(language, name string, source []byte) string {
 
 var publicClass = regexp.MustCompile(`(?m)^\s*public\s+(?:(?:abstract|final|sealed|strictfp)\s+)*(?:class|record|enum|interface)\s+([A-Za-z_][A-Za-z0-9_]{0,200})`)
 
-// plainLanguage is the language without the suffix -full of its full variant.
+// plainLanguage returns the language without the suffix -full, which a full variant has.
 func plainLanguage(language string) string { return strings.TrimSuffix(language, "-full") }

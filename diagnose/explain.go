@@ -7,10 +7,12 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// Explain explains a failed result. sourceName is the name of the program's source in /box, for
-// compilers that name no file; it is empty if unknown. source is the text of the source and may be
-// nil: only it shows wrong line ends and encodings. For an unknown or empty language, Of explains
-// only the verdict. It returns nil for a run that is ok or canceled.
+// Explain explains a failed result. It returns nil if the verdict is ok, canceled or empty. If the
+// language is unknown or empty, Explain does not parse the output of the program.
+//
+// sourceName is the name of the program's source in /box, or empty if it is unknown. Explain uses
+// it for compilers that name no file. source is the text of the source, or nil. Explain needs it to
+// find wrong line ends and encodings.
 func Explain(language, sourceName string, source []byte, r api.Result) *api.Diagnosis {
 	t := parserFor(language)
 	var d api.Diagnosis
@@ -52,8 +54,8 @@ func Annotate(language, sourceName string, source []byte, r *api.Result) {
 	}
 }
 
-// Errors lists the errors in the output of a language's compiler, or of another tool that reads its
-// programs, in the order of the output, at most 100.
+// Errors returns the errors in the output of a compiler or syntax checker of a language, in the
+// order of the output. It returns at most 100 errors.
 func Errors(language string, output []byte) []api.Diagnosis {
 	t := parserFor(language)
 	if t.compiler == nil {
@@ -97,7 +99,8 @@ func explainCompiler(p parser, r api.Result) api.Diagnosis {
 	return d
 }
 
-// explainProgram explains a program that ended by itself, from its output or from the way it ended.
+// explainProgram explains the end of a program that brig did not stop. It uses what the program
+// wrote to stderr, or else its signal or exit code.
 func explainProgram(p parser, r api.Result) api.Diagnosis {
 	output := newText(r.Stderr)
 	if p.program != nil {

@@ -6,16 +6,17 @@ import (
 	"errors"
 )
 
-// retention is the retention usage of all owners, of runs or of alerts. It takes 16 bytes for each
-// run or alert, so that the one to evict is found without reading a table.
+// retention counts the stored runs of all owners, or their stored alerts. It has 16 bytes in memory
+// for each of them, so that it finds the one to evict without reading a table.
 type retention struct {
-	owners        map[string]ownerUsage // of each owner that has any
-	before        map[string]ownerUsage // before the transaction, of the owners that it has changed
+	owners        map[string]ownerUsage // by owner; only owners that have entries
+	before        map[string]ownerUsage // of the owners that the transaction has changed: their usage before it
 	count, weight int64                 // of all owners together
 }
 
-// A ownerUsage is the usage of one owner, the oldest entry first. The array is only ever appended to,
-// so a copy of a share stays valid until another copy is appended to.
+// An ownerUsage is the usage of one owner, the oldest entry first. Entries are appended to the
+// array and never changed in it. So a copy of an ownerUsage stays valid until an entry is appended
+// to another copy.
 type ownerUsage struct {
 	entries []entry
 	weight  int64
@@ -23,7 +24,7 @@ type ownerUsage struct {
 
 type entry struct{ seq, weight int64 }
 
-// A bound is the maximum of all owners together.
+// A bound is the maximum number, and the maximum weight, of the entries of all owners together.
 type bound struct{ count, weight int64 }
 
 func (k RetentionLimits) runBound() bound   { return bound{int64(k.Runs), int64(k.Bytes)} }
@@ -31,9 +32,10 @@ func (k RetentionLimits) alertBound() bound { return bound{count: int64(k.Alerts
 
 func (s *retention) over(b bound) bool { return s.count > b.count || s.weight > b.weight }
 
-// victim returns the owner whose oldest entry is evicted next: the owner with the most, by number if
-// the count is over the bound, else by weight. A tie goes to the owner with the oldest entry. An
-// owner's only entry is not evicted while another owner has more than one, whatever its weight.
+// victim returns the owner whose oldest entry is evicted next: the owner with the most entries if
+// the count is over the bound, else the owner with the most weight. If several owners have equally
+// much, it is the one with the oldest entry. An owner that has only one entry keeps it, whatever
+// its weight, while another owner has more than one.
 func (s *retention) victim(b bound) (owner string) {
 	amount := func(of ownerUsage) int64 {
 		switch {
@@ -53,8 +55,9 @@ func (s *retention) victim(b bound) (owner string) {
 	return owner
 }
 
-// evict removes entries until the rest is within a bound, and returns their seqs. It removes at most
-// most entries, and none with a seq of stay or later.
+// evict removes entries until the rest is within a bound, and returns the seqs of the removed
+// entries. It removes at most most entries. It stops before an entry whose seq is keepFrom or
+// higher.
 func (s *retention) evict(b bound, keepFrom int64, most int) (evicted []int64) {
 	for s.over(b) && len(evicted) < most {
 		owner := s.victim(b)
@@ -70,7 +73,7 @@ func (s *retention) evict(b bound, keepFrom int64, most int) (evicted []int64) {
 	return evicted
 }
 
-// add adds the newest entry of an owner.
+// add adds an entry to an owner. It must be newer than the owner's other entries.
 func (s *retention) add(owner string, e entry) {
 	of := s.owners[owner]
 	of.entries, of.weight = append(of.entries, e), of.weight+e.weight
@@ -103,8 +106,8 @@ func (s *retention) rollback() {
 	}
 }
 
-// loadRetention counts the rows of a query, which have the columns seq, owner and weight, in the order
-// of seq, and returns the last seq.
+// loadRetention counts the rows of a query. The rows must have the columns seq, owner and weight,
+// and be in the order of seq. last is the seq of the last row; zero if there is none.
 func (w *writer) loadRetention(ctx context.Context, query string) (s retention, last int64, err error) {
 	s = retention{owners: map[string]ownerUsage{}, before: map[string]ownerUsage{}}
 	rows, err := w.conn.QueryContext(ctx, query)

@@ -11,7 +11,8 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A job is one run or alert to store; with neither set, the writer moves every arrival.
+// A job is one run or alert to store. If neither is set, the writer moves the whole journal to the
+// other tables.
 type job struct {
 	run   *api.Record
 	alert *api.Alert
@@ -20,28 +21,28 @@ type job struct {
 
 const (
 	maxBatch = 256 // jobs of one transaction
-	maxEvict = 256 // runs dropped in one transaction while no caller waits
+	maxEvict = 256 // compact drops at most this many runs in one transaction, and one more for each run that it moves
 )
 
-// A writer belongs to the goroutine that runs its loop.
+// A writer writes the file. Only the goroutine that runs its loop may use it.
 type writer struct {
 	s    *Store
 	conn *sql.Conn
 	fileState
-	compactionFailed bool // tidying failed; it is not tried again until something is written
+	compactionFailed bool // compact failed; it is not tried again until something is written
 
 	prepared                                                                                      []*sql.Stmt
 	begin, commit, rollback, insertRun, insertBody, insertAlert, dropRuns, dropBodies, dropAlerts *sql.Stmt
 	insertJournal, moveRuns, moveBodies, deleteJournal                                            *sql.Stmt
 }
 
-// An fileState is the writer's view of the file. A transaction that fails restores the account from
-// before.
+// A fileState is what the writer knows of the content of the file. If a transaction fails, attempt
+// restores the fileState from before it.
 type fileState struct {
-	runs    retention      // including arrivals
+	runs    retention      // including those in the journal
 	alerts  retention      // all with weight 0
 	next    int64          // seq of the next run
-	journal []journalEntry // in the order of seq; its array is only ever appended to
+	journal []journalEntry // in the order of seq; entries are appended to its array and never changed in it
 }
 
 // newWriter prepares the file and the statements, and counts the stored runs and alerts.
@@ -124,11 +125,11 @@ func (w *writer) loop() {
 			timerSet = true
 		}
 		if w.needsCompaction() && !w.compactionFailed {
-			runtime.Gosched() // let the callers that were just answered run before the tidying
+			runtime.Gosched() // let the callers that have just got their answers run first
 			select {
 			case j := <-w.s.jobs:
 				w.write(w.gather(j))
-			case <-moveTimer.C: // select chooses this at some point even if a job always waits
+			case <-moveTimer.C: // select chooses at random between jobs and this, so this happens even if a job always waits
 				timerSet = false
 				w.compact(len(w.journal))
 			case <-w.s.closing:
@@ -182,8 +183,8 @@ func (w *writer) write(batch []job) {
 	}
 }
 
-// storeAll stores the jobs and drops a limited number of old runs if the store is over its bounds.
-// It does everything or nothing.
+// storeAll stores all of the jobs, or none. A single small run is only appended to the journal.
+// Otherwise storeAll also drops a limited number of old runs if the store is over its bounds.
 func (w *writer) storeAll(batch []job) error {
 	if r := batch[0].run; len(batch) == 1 && r != nil && isSmall(r) && len(w.journal) < journalMax {
 		return w.attempt(func() error { return w.appendJournal(context.Background(), r) })
@@ -204,7 +205,8 @@ func (w *writer) storeAll(batch []job) error {
 	})
 }
 
-// attempt calls do, which changes the file. If do fails, attempt restores the account.
+// attempt calls do, which changes the file and the fileState. If do fails, attempt restores the
+// fileState.
 func (w *writer) attempt(do func() error) error {
 	next, arrivals := w.next, w.journal
 	w.runs.begin()
@@ -221,7 +223,7 @@ func (w *writer) attempt(do func() error) error {
 
 // transact calls do in a transaction.
 func (w *writer) transact(do func(context.Context) error) error {
-	ctx := context.Background() // a commit is not interrupted; hand waits with the caller's context
+	ctx := context.Background() // nothing interrupts a commit; Store.commit stops waiting when the caller's context is done
 	return w.attempt(func() error {
 		if _, err := w.begin.ExecContext(ctx); err != nil {
 			return err
@@ -266,19 +268,20 @@ func (w *writer) store(ctx context.Context, j job) error {
 	return err
 }
 
-// stored counts a run.
+// stored counts a run that was inserted, and sets the seq of the next one.
 func (a *fileState) stored(r *api.Record) {
 	a.runs.add(r.Owner, entry{a.next, weight(r)})
 	a.next++
 }
 
-// compacted returns the number of runs that are not arrivals.
+// compacted returns the number of runs that are not in the journal.
 func (a *fileState) compacted() int { return int(a.runs.count) - len(a.journal) }
 
 func (w *writer) over() bool { return w.runs.over(w.s.limits.runBound()) }
 
-// evict drops runs until the rest is within bounds, but not more than most at once, because callers
-// wait. Runs that are newer than an arrival stay until the arrival is moved.
+// evict drops runs until the rest is within the bounds. It drops at most most runs, because callers
+// wait meanwhile. Runs in the journal, and all runs that are newer than the oldest one in it, stay
+// until the journal is moved.
 func (w *writer) evict(ctx context.Context, most int) error {
 	keepFrom := w.next
 	if len(w.journal) > 0 {
@@ -289,7 +292,7 @@ func (w *writer) evict(ctx context.Context, most int) error {
 
 func drop(table string) string { return "DELETE FROM " + table + " WHERE seq BETWEEN ? AND ?" }
 
-// drop deletes rows by their seqs, with one statement for consecutive seqs.
+// drop executes the statements of from for all seqs. Consecutive seqs are deleted together.
 func (w *writer) drop(ctx context.Context, seqs []int64, from ...*sql.Stmt) error {
 	slices.Sort(seqs)
 	for len(seqs) > 0 {

@@ -10,8 +10,9 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A pool leases slots. It never queues: if no slot is free, or not enough memory can be reserved, a
-// request is refused at once and the caller may retry.
+// A pool leases slots. It never queues a new request: if no slot is free, or not enough memory can
+// be reserved, it refuses the request at once, and the caller may retry. Only further tests and
+// execs wait for a slot: their run or session was admitted before.
 type pool struct {
 	host     *Host
 	memory   api.Size // most that may be reserved for runs and sessions together
@@ -22,10 +23,10 @@ type pool struct {
 	reserved     api.Size      // guarded by mu; the memory of all leased runs and of all sessions
 	closed       bool          // guarded by mu
 	retryUntil   time.Duration // guarded by mu; until then a refused caller is expected to retry
-	lastWasTest  bool          // guarded by mu; the slot leased last went to a further test of a job
+	lastWasTest  bool          // guarded by mu; the last slot was leased for a further test of a job
 	waitingExecs int           // guarded by mu; number of execs that wait for a slot
 	waiters      int           // guarded by mu; number of callers that wait for a release
-	released     chan struct{} // guarded by mu; closed at the next release if a caller waits for it
+	released     chan struct{} // guarded by mu; closed and replaced at the next release if a caller waits
 
 	removed chan struct{}   // buffered by one; signals that images were removed from the store
 	over    context.Context // canceled by stop
@@ -58,8 +59,8 @@ func newPool(h *Host, slots []*slot, memory api.Size, capacity capacity) *pool {
 	return p
 }
 
-// A lease is the exclusive right to one run in the cell of one keeper. The lease of an exec covers
-// the slot only.
+// A lease is the exclusive right to one run in the cell of one keeper. The lease of an exec is to
+// the slot alone: it has no keeper and no memory.
 type lease struct {
 	pool      *pool
 	slotState *slotState
@@ -69,7 +70,7 @@ type lease struct {
 	reporter  *usageReporter
 }
 
-// lease admits a run and returns a cell and a parked shell for it.
+// lease admits a run, and waits for a prepared shell for it.
 func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
 	since := monotonic()
 	memory += want.copySize()
@@ -97,10 +98,11 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 	}
 }
 
-// admit decides whether a run may start, and on which slot: a free one whose shell for this kind of
-// run is ready, else one whose cell exists, else one that has to build it. A slot with too many
-// kinds of cells gives up its least recently used keeper, which the caller must close. Otherwise
-// requests for ever new kinds of cells could fill the host.
+// admit decides whether a run may start, and on which free slot. It takes a slot with a ready shell
+// for this kind of run, else a slot with the cell, else a slot that must first build the cell. If
+// such a slot already has the maximum of keepers, admit removes the least recently used one from it
+// (surplus), and the caller must close that one. Otherwise requests for more and more kinds of
+// cells could fill the host.
 func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surplus *keeper, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +142,8 @@ func (p *pool) checkMemory(memory api.Size, what string) error {
 	return nil
 }
 
-// reserveMemory reserves memory for a session, in the same account as that of runs. releaseMemory
-// releases it.
+// reserveMemory reserves memory for a session. The memory of runs and sessions has one common
+// limit. releaseMemory releases it.
 func (p *pool) reserveMemory(memory api.Size) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,11 +161,12 @@ func (p *pool) releaseMemory(memory api.Size) {
 	p.wakeWaiters()
 }
 
-// choose picks a slot for a run, or returns nil if all are leased. Among slots with a ready shell
-// it takes the one used most recently, because its processor still has that path in its caches.
-// Among the others it takes the one idle for longest, because its next shell is made first. A cell
-// that serves only one run is as far from ready on a slot that has just used one as on a slot
-// without a keeper, so that over time all slots build such cells.
+// choose returns a slot for a run, or nil if all slots are leased. Slots with a ready shell come
+// first: of these choose takes the most recently used one, because the caches of its processor
+// still have what such a run uses. Next come slots that have the cell, and then all others: of
+// these choose takes the one that is idle for longest, because it will have its next shell first.
+// If a cell serves only one run (once), a slot without a ready shell counts as a slot without the
+// cell. So over time all slots build such cells.
 func choose(slots []*slotState, key cellKey, once bool) *slotState {
 	const ready, made, none = 2, 1, 0
 	rank := func(s *slotState) int {
@@ -193,15 +196,15 @@ func choose(slots []*slotState, key cellKey, once bool) *slotState {
 	return best
 }
 
-// giveBack ends a lease. The shell is used up, the slot is free at once, and the keeper cleans up
-// in the background. If doubt is set, the keeper destroys the cell.
+// giveBack ends a lease. The keeper destroys the used shell in the background; the slot does not
+// wait for that. If doubt is true, the keeper also destroys the cell.
 func (l *lease) giveBack(doubt bool) {
 	l.keeper.returned <- doubt
 	l.pool.release(l)
 }
 
-// giveBackWhenEmpty is giveBack for a run whose processes the kernel is still taking down: the slot is
-// free when they are gone, or when the agent stops.
+// giveBackWhenEmpty is giveBack for a run whose processes were killed and have not ended yet. The
+// lease ends when they have ended, or when the agent stops.
 func (l *lease) giveBackWhenEmpty() {
 	leaf, log := l.prepared.shell.leaf, l.pool.host.log.With("slot", l.slotState.slot.index, "cell", l.prepared.cell.name)
 	log.Warn("the slot waits for the processes of its last run, which were killed")
@@ -218,7 +221,7 @@ func (l *lease) giveBackWhenEmpty() {
 
 func (p *pool) release(l *lease) {
 	if l.keeper != nil && l.keeper.plan.copies() {
-		// Slot and memory are freed only after the copy of the image is deleted.
+		// Delete the copy of the image first: only then are the slot and the memory free.
 		p.mu.Lock()
 		delete(l.slotState.keepers, l.keeper.plan.key)
 		p.mu.Unlock()
@@ -277,7 +280,8 @@ func (p *pool) removedTrees() map[imageTree]bool {
 	return trees
 }
 
-// takeIdle removes the keepers that are to be closed from the pool and returns them.
+// takeIdle takes keepers out of the pool that were idle for too long or whose image was removed.
+// The caller must close them.
 func (p *pool) takeIdle(removed map[imageTree]bool) []*keeper {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,28 +30,28 @@ const (
 	tagWake
 )
 
-// killGrace is the time between killing a program and killing its shell. The shell's report is
-// worth this wait: it contains the exit time and the usage.
+// killGrace is the time between killing a program and killing its shell. In this time the shell
+// reports the exit time and the usage of the program.
 const killGrace = 200 * time.Millisecond
 
-// maxLogged limits Result.Logged: a program can make calls of any number.
+// maxLogged limits the length of Result.Logged: a program can make system calls with any number.
 const maxLogged = 256
 
-// A supervisor follows one started run to its end. It owns no descriptor. Meanwhile it uses the poller,
-// the timers and the wake event of the slot.
+// A supervisor follows one started run to its end. It owns no descriptor: it uses the poller, the
+// timers and the wake event of the slot.
 type supervisor struct {
 	slot   *slot
 	cell   *cell
 	shell  *shell
 	limits api.Limits
 	filter *filter
-	placed api.Size // memory of the inputs, which counts against the run's
+	placed api.Size // memory of the inputs, which counts as memory of the run
 
 	started  time.Duration // when the start message went out
 	stdin    []byte        // still to be written
 	out      *outputs
 	reporter *usageReporter // nil: no caller wants usage updates
-	parked   [2]bool        // not polled: ended, throttled, or the caller has not taken the last chunk
+	parked   [2]bool        // for stdout and stderr: it is not polled, because it ended, is throttled, or the caller has not taken the last chunk
 
 	ev         api.Evidence
 	logged     []api.Denial
@@ -70,8 +70,8 @@ type supervisor struct {
 	reportDeadline time.Duration // when stopped: until then the shell may still report
 }
 
-// run waits until the program has ended, and ends it when a limit is exceeded. If it returns no
-// error, the shell has reported or has ended.
+// run waits until the program has ended. It ends the program when a limit is exceeded or ctx is
+// done. If run returns no error, the shell has reported or has ended.
 func (w *supervisor) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, w.slot.wake.wake)
 	defer stop()
@@ -95,8 +95,9 @@ func (w *supervisor) run(ctx context.Context) error {
 // finished reports whether the end of the program is known.
 func (w *supervisor) finished() bool { return w.replied || w.failed != nil || w.shellEnded }
 
-// checkFinished reads what the shell may have sent since the last event: a late agent finds the end of the
-// program and an expired clock at the same time.
+// checkFinished reads what the shell may have sent since the last event, and reports whether the
+// end of the program is known. If the agent was delayed, the program may have ended before the
+// clock expired, although the agent sees the clock first.
 func (w *supervisor) checkFinished() (bool, error) {
 	if w.finished() {
 		return true, nil
@@ -105,18 +106,19 @@ func (w *supervisor) checkFinished() (bool, error) {
 	return w.finished(), err
 }
 
-// arm sets both clocks as if the program had started with the message. When the wall clock expires,
-// the cell's clock page has the actual start.
+// arm sets both clocks as if the program had started when the start message was sent. The program
+// starts a little later. When the wall clock expires, onWall reads the actual start from the cell's
+// clock page.
 func (w *supervisor) arm() error {
 	return errors.Join(w.slot.wall.set(w.started+time.Duration(w.limits.Wall)), w.armCPU(0))
 }
 
-// startGrace is how long a program may take to start, beyond its wall limit, on an overloaded
-// host.
+// startGrace is the time for the start of a program, in addition to its wall limit. On an
+// overloaded host the start can take long.
 const startGrace = 10 * time.Second
 
-// armCPU sets the next check of the cpu time: the limit cannot be reached before every allowed
-// processor has run for its share of the remainder.
+// armCPU sets the time of the next check of the cpu time. used is the cpu time so far. The run
+// cannot reach its limit earlier, even if it uses all of its processors without a pause.
 func (w *supervisor) armCPU(used time.Duration) error {
 	left := time.Duration(w.limits.CPU) - used
 	return w.slot.cpu.set(monotonic() + max(time.Duration(float64(left)/w.slot.parallel(w.limits)), 200*time.Microsecond))
@@ -128,7 +130,7 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 		return w.onReply()
 	case tagShell:
 		w.shellEnded = true
-		return w.onReply() // its last message is still in the socket
+		return w.onReply() // its last message may still be in the socket
 	case tagStdin:
 		return w.onStdin(e.Events)
 	case tagStdout, tagStderr:
@@ -169,7 +171,7 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 func (w *supervisor) onReply() error {
 	buf := make([]byte, wireReplySize)
 	_, err := recvOnce(fd(w.shell.sock.file), buf)
-	if errors.Is(err, unix.ECONNRESET) { // reported once, ahead of the messages that are still in the socket
+	if errors.Is(err, unix.ECONNRESET) { // returned once, before the messages that are still in the socket
 		_, err = recvOnce(fd(w.shell.sock.file), buf)
 	}
 	switch {
@@ -194,8 +196,8 @@ func (w *supervisor) onReply() error {
 	return nil
 }
 
-// stop ends the run: all processes of the group at once, where the kernel can do that, and the
-// shell only if it does not report soon after.
+// stop ends the run. It kills all processes of the group. The shell has killGrace to report; then
+// onWall kills the shell. If the kernel cannot kill the group, stop kills the shell at once.
 func (w *supervisor) stop() error {
 	if w.stopped {
 		return nil
@@ -208,7 +210,7 @@ func (w *supervisor) stop() error {
 	err = w.shell.leaf.Kill()
 	w.killed = monotonic()
 	if err != nil {
-		return w.shell.kill() // no cgroup.kill here; the pid namespace ends with its init
+		return w.shell.kill() // without cgroup.kill: a run's pid namespace ends with the shell, which is its init
 	}
 	w.shell.expedite()
 	w.reportDeadline = monotonic() + killGrace
@@ -233,8 +235,9 @@ func (w *supervisor) onWall() error {
 	case at < due:
 		return w.slot.wall.set(due)
 	}
-	// In a session, processes of the same user may have stopped the child before it became the
-	// program. The session caused that, so the exec ends with the wall limit.
+	// The time is over. Or this is an exec whose program has not started yet: other processes of the
+	// session have the same user, and may have stopped the process that becomes the program. The
+	// session itself caused that, so this exec ends with the wall limit, too.
 	w.ev.WallExpired = true
 	return w.stop()
 }
@@ -252,14 +255,13 @@ func (w *supervisor) onCPU() error {
 		return err
 	}
 	if used > time.Duration(w.limits.CPU) {
-		return w.stop() // the verdict follows from the final value, which is larger
+		return w.stop() // the verdict depends on the final value, which is larger
 	}
 	return w.armCPU(used)
 }
 
-// onOOM ends the whole group when the kernel has killed a part of it: the result of a program that
-// lost one of its processes is meaningless. On v2 the kernel does the same by itself
-// (memory.oom.group).
+// onOOM ends the whole run if the kernel has killed one of its processes, because the result of the
+// others means nothing then. On v2 the kernel itself kills the whole group (memory.oom.group).
 func (w *supervisor) onOOM() error {
 	if err := w.shell.leaf.DrainOOM(); err != nil || w.stopped {
 		return err
@@ -268,8 +270,9 @@ func (w *supervisor) onOOM() error {
 	return w.checkOOM()
 }
 
-// checkOOM checks whether the kernel has killed a process. Version 1 sends the event before it
-// kills, so a check that finds nothing is repeated a few times, a millisecond apart.
+// checkOOM stops the run if the kernel has killed a process. Version 1 sends the event before it
+// kills. So if no process was killed yet, the cpu timer repeats the check after a millisecond, for
+// at most maxOOMChecks checks.
 func (w *supervisor) checkOOM() error {
 	u, err := w.shell.leaf.Usage()
 	switch {
@@ -284,8 +287,8 @@ func (w *supervisor) checkOOM() error {
 
 const maxOOMChecks = 20
 
-// onStdin writes what the pipe takes. If the program closed its end, or has ended, the rest is
-// dropped.
+// onStdin writes as much of stdin as fits into the pipe. If the program has closed its end of the
+// pipe, or has ended, onStdin drops the rest.
 func (w *supervisor) onStdin(events uint32) error {
 	if err := w.writeStdin(); err != nil {
 		return err
@@ -318,8 +321,8 @@ func (w *supervisor) writeStdin() error {
 	return nil
 }
 
-// onOutput reads one chunk. A stream that ended, is throttled, or whose caller has not taken the
-// last chunk yet, is not polled until that changes.
+// onOutput reads one chunk of stdout or stderr. Then it stops polling that stream if the stream has
+// ended, is throttled, or the caller has not taken the last chunk yet.
 func (w *supervisor) onOutput(i int) error {
 	s := &w.out[i]
 	if !s.busy() {
@@ -342,7 +345,7 @@ func (w *supervisor) onOutput(i int) error {
 	return nil
 }
 
-// resumeOutputs polls a stream again that may be read again: its caller has taken the last chunk, or its
+// resumeOutputs polls a parked stream again if the caller has taken its last chunk and its
 // throttling is over.
 func (w *supervisor) resumeOutputs() error {
 	for i := range w.out {
@@ -357,9 +360,10 @@ func (w *supervisor) resumeOutputs() error {
 	return nil
 }
 
-// drain reads what the dead program left in the pipes, which the size of the pipes limits. It goes
-// to memory: waiting for a caller that reads nothing would hold the slot. What an exec leaves
-// running may go on writing for ever, so at most the capacity of its pipes is read.
+// drain reads what the program left in the pipes when it ended, at most what fits into them. drain
+// keeps this output in memory: it must not wait for a slow caller, because the slot is still
+// leased. Processes that an exec left running may write for ever. So for an exec, drain reads at
+// most the capacity of each pipe.
 func (w *supervisor) drain() error {
 	for i := range w.out {
 		from, held := w.out[i].total, int64(math.MaxInt64)
@@ -384,7 +388,7 @@ func (w *supervisor) drain() error {
 		}
 	}
 	if w.ev.OutputFull && w.shell.exec != nil {
-		return w.shell.killProcesses(killTimeout) // if a limit stops an exec, all its processes are stopped
+		return w.shell.killProcesses(killTimeout) // a limit ends all processes of an exec, also those that it left running
 	}
 	return nil
 }
