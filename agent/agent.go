@@ -78,7 +78,7 @@ type Sessions interface {
 	PutFile(id, name string, volume, executable bool, content io.Reader, c Caller) error
 	OpenFile(id, name string, volume bool, c Caller) (io.ReadCloser, error)
 	RemoveFile(id, name string, volume bool, c Caller) error
-	// ListFiles ends when ctx does. hold is as Streams.Hold.
+	// ListFiles ends when ctx does. hold is as Streams.Reserve.
 	ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c Caller) (api.FileList, error)
 }
 

@@ -18,7 +18,7 @@ const (
 	journalMax    = 1024        // with so many, callers wait until some are moved
 )
 
-// An journalEntry is a run that is only in the table arrivals.
+// A journalEntry is a run that is only in the table arrivals.
 type journalEntry struct {
 	seq int64
 	id  string

@@ -22,7 +22,7 @@ const application = 0x62726967 // "brig"
 //
 // A small run is first a row in arrivals, which has no index: its commit, for which a caller waits,
 // writes one page, while a commit into runs and bodies writes six. Runs move on from there many at
-// a time. See arrivals.go.
+// a time. See journal.go.
 var migrations = []string{`
 CREATE TABLE runs (
 	seq INTEGER PRIMARY KEY, -- in the order of commit, with holes: see shares.go

@@ -52,7 +52,7 @@ func (b *keeper) Close() {
 	<-b.done
 }
 
-// take waits for the prepared shell and takes it. The caller must then send on b.back, also when
+// take waits for the prepared shell and takes it. The caller must then send on b.returned, also when
 // the result is an error.
 func (b *keeper) take(ctx context.Context) (preparedShell, error) {
 	select {
