@@ -61,7 +61,7 @@ func TestHostileCompilers(t *testing.T) {
 func (b bench) runTrap(t *testing.T, c canaries, x trap) {
 	r := api.Run{
 		Language: x.language, Source: api.Bytes(c.Expand([]string{x.source})[0]), Stdin: api.Bytes("MARK-of-the-input\n"), Collect: api.Collect{None: true},
-		Limits: api.Limits{CPU: slowly(5), Wall: slowly(60)}, CompileLimits: api.Limits{CPU: slowly(4), Wall: slowly(60), Memory: 512 * api.MiB},
+		Limits: api.Limits{CPU: slowly(5), Wall: slowly(60)}, CompileLimits: api.Limits{CPU: slowly(10), Wall: slowly(60), Memory: 512 * api.MiB},
 	}
 	for _, f := range x.files {
 		f.Content = []byte(c.Expand([]string{string(f.Content)})[0])

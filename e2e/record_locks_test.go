@@ -10,10 +10,11 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A database of 100,000 transactions, each of which takes and releases ten record locks, ends well
-// within the default limits; on a slow machine it has a third of them.
+// A database of 100,000 transactions, each of which takes and releases ten record locks, is stopped
+// by no limit on locks; on a slow machine it has a third of them. The wall limit is only a ceiling:
+// 37 s were seen on a slow processor, where Python outside brig takes 12.
 func TestDatabaseOfManyTransactions(t *testing.T) {
-	a := startAgent(t, "--slots", "1", "--max-wall", "10m", "--max-cpu", "10m")
+	a := startAgent(t, "--slots", "1", "--max-wall", "20m", "--max-cpu", "20m")
 	a.needPython(t)
 	n := rounds(100_000)
 	r := py(fmt.Sprintf(`import sqlite3
@@ -23,7 +24,7 @@ for i in range(%d):
     db.execute("insert into t(b) values(?)", ("x%%d" %% i,))
 print(db.execute("select count(*) from t").fetchone()[0])
 `, n))
-	r.Limits.Wall = slowly(30)
+	r.Limits.Wall = slowly(120)
 	res := a.run(t, r)
 	wantVerdict(t, res, api.OK)
 	if string(res.Stdout) != fmt.Sprintln(n) || len(res.Refused) > 0 {

@@ -109,7 +109,7 @@ type decoder struct {
 func newDecoder(r io.Reader, b Bounds) (*decoder, error) {
 	var magic [len(canonicalMagic)]byte
 	if _, err := io.ReadFull(r, magic[:]); err != nil {
-		return nil, fmt.Errorf("%w: %w", errStream, err)
+		return nil, fmt.Errorf("%w: %w", errStream, unexpected(err))
 	}
 	if string(magic[:]) != canonicalMagic {
 		return nil, fmt.Errorf("%w: it starts with %q", errStream, magic)
@@ -213,6 +213,7 @@ func (d *decoder) end(e entry, path, link int) error {
 	return io.EOF
 }
 
+// unexpected keeps io.EOF out of the errors of a cut stream: a caller takes it for the proper end.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
