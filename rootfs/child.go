@@ -84,7 +84,12 @@ func readReport(text string) *refusal {
 // malloc.go), or none for a thread's stack (runtime/cgo/gcc_libinit.c, os_linux.go). An archive can
 // cause that. decompress reads only the header of the first block of an .xz; a later block can name
 // a dictionary of up to 4 GiB, which the decompressor allocates at once (IMG-30).
-var outOfMemory = regexp.MustCompile(`(?m)^(fatal error: )?(runtime: |runtime/cgo: )?(out of memory|cannot allocate memory|cannot map pages|pthread_create failed|failed to create new OS thread)`)
+//
+// While that allocation fails, the garbage collector may ask for memory too. Go 1.26 does not check
+// what it gets for a queue of spans (newSpanSPMC in runtime/mgcmark_greenteagc.go) and then crashes
+// at an address in the first page.
+var outOfMemory = regexp.MustCompile(`(?m)^(fatal error: )?(runtime: |runtime/cgo: )?(out of memory|cannot allocate memory|cannot map pages|pthread_create failed|failed to create new OS thread)` +
+	`|^SIGSEGV: segmentation violation\nPC=\S+ m=\d+ sigcode=1 addr=0x[0-9a-f]{1,3}\n(.*\n)*?runtime\.\(\*span(Queue|SPMC)\)\.`)
 
 // A child is the admission child process: it reads the archive from stdin and writes the canonical
 // stream to stdout.

@@ -96,7 +96,9 @@ func FuzzGlobs(f *testing.F) {
 	})
 }
 
-// FIO-21: the most expensive globs, on 10,000 names. Control: path.Match on a hundredth of them.
+// FIO-21: the most expensive globs, on 10,000 names. Control: path.Match of the same globs takes
+// longer, measured on a hundredth of the names. Under the race detector that is 3 times as long at
+// least, otherwise 18 times. Each kind has three attempts: another process may delay one.
 func TestGlobsCostLittle(t *testing.T) {
 	long := "*" + strings.Repeat("[a]", 1300)
 	for kind, globs := range map[string][]string{
@@ -105,30 +107,50 @@ func TestGlobsCostLittle(t *testing.T) {
 		"classes":        slices.Repeat([]string{long[:1+3*340]}, 4),
 		"stars":          slices.Repeat([]string{strings.Repeat("*a", 30) + "b*"}, 64),
 	} {
-		s, err := newGlobSet(globs)
-		if err != nil {
-			t.Fatal(err)
-		}
 		if bytes := len(strings.Join(globs, "")); bytes > api.MaxGlobBytes {
 			t.Fatalf("%s: %d bytes are refused", kind, bytes)
 		}
-		begun := time.Now()
-		for i := range 10_000 {
-			name := strings.Repeat("a", 244) + fmt.Sprintf("%06d", i)
-			s.matched(name, s.after(s.start, name), func(int) { t.Fatalf("%s: match", kind) })
+		cheap := false
+		for attempt := 0; attempt < 3 && !cheap; attempt++ {
+			took, control := globCost(t, globs), pathMatchCost(t, globs)
+			t.Logf("%s: %s for 10,000 names; path.Match would take %s", kind, took, control)
+			cheap = took < control
 		}
-		took := time.Since(begun)
-		begun = time.Now()
-		for i := range 100 {
-			for _, g := range globs {
-				if ok, _ := path.Match(g, strings.Repeat("a", 244)+fmt.Sprintf("%06d", i)); ok {
-					t.Fatalf("%s: match", kind)
-				}
-			}
-		}
-		t.Logf("%s: %s for 10,000 names; path.Match would take %s", kind, took, 100*time.Since(begun))
-		if took > 5*time.Second { // on an idle host below 0.3 s
-			t.Errorf("%s: %s for 10,000 names", kind, took)
+		if !cheap {
+			t.Errorf("%s: no cheaper than path.Match", kind)
 		}
 	}
+}
+
+const costNames = 10_000
+
+func costName(i int) string { return strings.Repeat("a", 244) + fmt.Sprintf("%06d", i) }
+
+// globCost measures a globSet on all names.
+func globCost(t *testing.T, globs []string) time.Duration {
+	t.Helper()
+	s, err := newGlobSet(globs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	for i := range costNames {
+		name := costName(i)
+		s.matched(name, s.after(s.start, name), func(int) { t.Fatal("a glob matches") })
+	}
+	return time.Since(begun)
+}
+
+// pathMatchCost measures path.Match on a hundredth of the names and extrapolates to all.
+func pathMatchCost(t *testing.T, globs []string) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	for i := range costNames / 100 {
+		for _, g := range globs {
+			if ok, _ := path.Match(g, costName(i)); ok {
+				t.Fatal("a glob matches")
+			}
+		}
+	}
+	return 100 * time.Since(begun)
 }
