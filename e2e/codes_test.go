@@ -14,7 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A party is somebody who can cause an error and has to act on it.
+// A party can cause an error and must then act.
 type party string
 
 const (

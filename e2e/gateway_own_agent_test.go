@@ -90,7 +90,7 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 		t.Errorf("it ends with exit status %d\n%s", code, s.log)
 	}
 	if status := <-waits; status != 503 && status != 502 {
-		t.Errorf("one who waited gets %d", status)
+		t.Errorf("a request that waited gets %d", status)
 	}
 
 	s = launchServe(t, flags...)

@@ -102,7 +102,7 @@ func TestGatewayStopsAfterRunningWork(t *testing.T) {
 	}
 	for want, got := range map[string]gatewayResponse{"gone\n": <-exec, "done\n": <-run} {
 		if got.status != 200 || got.result.Verdict != api.OK || string(got.result.Stdout) != want {
-			t.Errorf("one who waited for %q gets %+v", want, got)
+			t.Errorf("a request that waited for %q gets %+v", want, got)
 		}
 	}
 	select {

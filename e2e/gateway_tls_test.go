@@ -78,7 +78,7 @@ func TestGatewayTLS(t *testing.T) {
 		t.Errorf("%d, %s, %v", status, text, err)
 	}
 	if status, _, err := ask(&tls.Config{}, secure); err == nil {
-		t.Errorf("somebody who does not trust the certificate gets %d", status)
+		t.Errorf("a client that does not trust the certificate gets %d", status)
 	}
 	if status, _, err := ask(&tls.Config{RootCAs: trust, MaxVersion: tls.VersionTLS11}, secure); err == nil {
 		t.Errorf("TLS 1.1 gets %d", status)

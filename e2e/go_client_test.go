@@ -60,7 +60,7 @@ func TestRemoteSession(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	if _, err := c.ExecEvents(ctx, made.ID, api.Exec{Argv: []string{"sh", "-c", "echo; sleep 60"}}, func(client.Event) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("who has enough is told %v", err)
+		t.Errorf("a client that needs no more gets %v", err)
 	}
 	if err := box.Delete(ctx, "d/a b?.sh"); err != nil {
 		t.Error(err)

@@ -138,7 +138,7 @@ func TestSessionExecsRunConcurrently(t *testing.T) {
 	findProcess(t, "sleep\x008771")
 	cancel()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("the caller who left is told %v", err)
+		t.Errorf("the caller that left gets %v", err)
 	}
 	a.waitIdle(t)
 	if n := len(processesNamed(t, "sleep\x008770")) + len(processesNamed(t, "sleep\x008771")); n != 0 {
@@ -213,7 +213,7 @@ func TestSessionExecEndsUnderItsWriters(t *testing.T) {
 	}
 	for deadline := patience(); len(processesNamed(t, "yes")) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("who writes for nobody lives on")
+			t.Fatal("a program whose output has no reader lives on")
 		}
 	}
 }

@@ -329,7 +329,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 	}
 	wait(t.Context(), "bob")
 	leave()
-	waitUntil(t, "those who leave", func() bool { return g.parsing.Stats().Waiting == 9 })
+	waitUntil(t, "the callers that leave", func() bool { return g.parsing.Stats().Waiting == 9 })
 	if s := send(t, web, "POST", "/v1/runs", simple, nil, as["ann"]...); s != 200 {
 		t.Errorf("a small one, which waits for nobody: %d", s)
 	}

@@ -124,7 +124,7 @@ func TestDisconnectCancelsARunThatHasBegun(t *testing.T) {
 	req.Header.Set("Content-Type", "application/json")
 	go func() { <-begun; hangUp() }()
 	if _, err := web.Client().Do(req); err == nil {
-		t.Fatal("an answer to one who left")
+		t.Fatal("an answer to a caller that left")
 	}
 	var page struct {
 		Items []struct {

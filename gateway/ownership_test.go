@@ -49,7 +49,7 @@ func TestMetricsRequireAdmin(t *testing.T) {
 		t.Errorf("ann: %d, %+v", s, p)
 	}
 	if s := send(t, web, "GET", "/metrics", "", nil, as["op"]...); s != 200 {
-		t.Errorf("who has admin: %d", s)
+		t.Errorf("a key with admin: %d", s)
 	}
 }
 

@@ -87,10 +87,10 @@ func TestOneOwnerDoesNotEvictAnothersRuns(t *testing.T) {
 				add(t, s, of("busy", n, tt.prints(n)))
 			}
 			if got := owned(t, s, "quiet"); got != "quiet2 quiet1 quiet0" {
-				t.Errorf("of who ran little stays %q", got)
+				t.Errorf("of the key with few runs %q stays", got)
 			}
 			if got := owned(t, s, "busy"); got != tt.busy {
-				t.Errorf("of who ran much stays %q", got)
+				t.Errorf("of the key with many runs %q stays", got)
 			}
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
@@ -332,6 +332,6 @@ func TestRetentionIsFairUnderConcurrency(t *testing.T) {
 	quiet := strings.Fields(owned(t, s, "quiet"))
 	stats, err := s.Stats(t.Context(), Filter{Scope: everyone})
 	if err != nil || len(quiet) != 6 || stats.Runs != 60 {
-		t.Errorf("%v of who ran little, %d in all, %v", quiet, stats.Runs, err)
+		t.Errorf("%v of the key with few runs, %d in all, %v", quiet, stats.Runs, err)
 	}
 }

@@ -160,13 +160,13 @@ func TestImportReplacesADamagedTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		if img := again(); !img.Replaced {
-			t.Error("it is not said that it was damaged")
+			t.Error("Replaced is false for an image that was damaged")
 		}
 		if text, err := os.ReadFile(x); err != nil || string(text) != "1" {
 			t.Errorf("%q, %v", text, err)
 		}
 		if removed, err := held.Close(); !removed || err != nil {
-			t.Errorf("who had the damaged one: removed %v, %v", removed, err)
+			t.Errorf("close of the damaged image: removed %v, %v", removed, err)
 		}
 		if err := s.Clean(); err != nil {
 			t.Error(err)

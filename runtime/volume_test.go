@@ -82,7 +82,7 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	comes := &volume{all: all, path: leaves.path, name: "a", session: "next", shared: true}
 	u, first, err := all.join(t.Context(), comes)
 	if err != nil || first {
-		t.Fatalf("first %v, %v; want to join the one who is there", first, err)
+		t.Fatalf("first %v, %v; want to join the user that is there", first, err)
 	}
 	check(t, leaves.Close())
 	other := mount("b")
@@ -113,12 +113,12 @@ func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 				all.attached(u, nil)
 			}
 		}
-		refused := func(who string) {
+		refused := func(holder string) {
 			t.Helper()
 			_, _, err := all.join(t.Context(), &volume{all: all, path: "v", name: "v"})
 			var e *api.Error
-			if !errors.As(err, &e) || e.Code != api.CodeConflict || e.Session != who {
-				t.Errorf("told %+v; want a conflict with %q", err, who)
+			if !errors.As(err, &e) || e.Code != api.CodeConflict || e.Session != holder {
+				t.Errorf("got %+v; want a conflict with %q", err, holder)
 			}
 		}
 		refused("first")
@@ -136,13 +136,13 @@ func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-gone; !errors.Is(err, context.Canceled) {
-			t.Errorf("one who waits no longer is told %v", err)
+			t.Errorf("a caller that no longer waits gets %v", err)
 		}
 		check(t, first.Close())
 		synctest.Wait()
 		select {
 		case err := <-next:
-			t.Fatalf("it has the volume, or %v, next to one who leaves", err)
+			t.Fatalf("it has the volume, or %v, while another user still has it", err)
 		default:
 		}
 		check(t, stays.Close())

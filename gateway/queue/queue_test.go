@@ -130,7 +130,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 		t.Errorf("%v; want the queue's bound", err)
 	}
 	if len(q.lanes) != 1 {
-		t.Errorf("a caller who was refused is remembered: %d lanes", len(q.lanes))
+		t.Errorf("a refused caller is remembered: %d lanes", len(q.lanes))
 	}
 	q.Resize(2)
 	other, err := q.Take(t.Context(), Owner{})
