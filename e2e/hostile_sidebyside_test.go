@@ -25,7 +25,7 @@ import (
 // MEM-13: while runs in every other slot repeatedly take memory until they are killed for it, a
 // neighbour keeps what it has and ends well, and the agent serves the next request.
 func TestHostileMemoryBombsNextToARun(t *testing.T) {
-	a := startAgent(t, "--slots", "4", "--memory", "512M")
+	a := startAgent(t, "--slots", "4", "--memory", "512M", "--max-wall", "10m", "--max-cpu", "10m")
 	bombs := []api.File{buildProbe(t, "MEM-01"), buildProbe(t, "MEM-05")}
 	holder := compileC(t, fmt.Sprintf("holder-%d", os.Getpid()), `#include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ int main(void) { size_t n = 4 << 20; unsigned *p = malloc(n * sizeof *p), sum = 
   for (size_t i = 0; i < n; i++) again += p[i];
   return sum != again; }`)
 	r := program(holder)
-	r.Limits = api.Limits{Memory: 32 * api.MiB, Wall: seconds(30)}
+	r.Limits = api.Limits{Memory: 32 * api.MiB, Wall: slowly(30)}
 	neighbour := a.startHeldRun(t, r)
 	blow := func(slots int) {
 		var wg sync.WaitGroup
@@ -44,7 +44,7 @@ int main(void) { size_t n = 4 << 20; unsigned *p = malloc(n * sizeof *p), sum = 
 			wg.Go(func() {
 				for i := range 4 {
 					bomb := program(bombs[(slot+i)%len(bombs)])
-					bomb.Limits, bomb.Collect.None = api.Limits{Memory: 32 * api.MiB, Wall: seconds(20), Pids: 20}, true
+					bomb.Limits, bomb.Collect.None = api.Limits{Memory: 32 * api.MiB, Wall: slowly(20), Pids: 20}, true
 					res, err := a.Run(t.Context(), bomb)
 					if err != nil {
 						t.Errorf("bomb: %v", err)
