@@ -149,7 +149,7 @@ func (p *pool) acquireForExec(ctx context.Context) (*lease, error) {
 		if p.closed {
 			return nil, api.Fail(api.CodeStopping, "the agent is stopping: send the request again later")
 		}
-		s := choose(p.slots, cellKey{}, false)
+		s := choose(p.slots, CellKey{}, false)
 		if s == nil {
 			return nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the exec again", len(p.slots))
 		}

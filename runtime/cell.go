@@ -23,28 +23,28 @@ import (
 
 // A cellKey says which runs a cell can serve: runs of one image under one filter, with one kind of
 // /proc.
-type cellKey struct {
-	imageTree
-	policy   string // hash of the profile and its mode
-	fullProc bool
-	mode     api.Mode
-	writable bool        // a throw-away layer over the image; the cell then serves one run
-	layer    layerLimits // its bounds
+type CellKey struct {
+	ImageTree
+	Policy   string // hash of the profile and its mode
+	FullProc bool
+	Mode     api.Mode
+	Writable bool  // a throw-away layer over the image; the cell then serves one run
+	Layer    Layer // its bounds
 }
 
 // An imageTree identifies the tree that an image had at one time. An image that is removed or
 // replaced and imported again has another one.
-type imageTree struct {
-	image    string // digest
-	imported time.Time
+type ImageTree struct {
+	Image    string // digest
+	Imported time.Time
 }
 
-func treeOf(image rootfs.Image) imageTree { return imageTree{image.Digest, image.Imported} }
+func TreeOf(image rootfs.Image) ImageTree { return ImageTree{image.Digest, image.Imported} }
 
 // A cell is one libcontainer container whose PID 1 is cellinit. It belongs to a slot and serves one
 // run at a time, or it belongs to a session. Its methods are not safe for concurrent use.
 type cell struct {
-	key       cellKey
+	key       CellKey
 	name      string
 	slot      int    // or a session's id range: it selects the cell's own host ids
 	dir       string // in the agent's run directory; holds the mount point of the root
@@ -66,20 +66,20 @@ type cell struct {
 
 // A cellPlan is what newCell needs to know.
 type cellPlan struct {
-	key    cellKey
+	key    CellKey
 	name   string
 	slot   int
 	cpus   string // processors of PID 1 and its shells, as a kernel list; empty: all
 	ids    *idMaps
 	image  rootfs.Image
 	filter *filter
-	layer  *layerLimits // bounds of the throw-away layer; nil: read-only root
+	layer  *Layer // bounds of the throw-away layer; nil: read-only root
 }
 
 // cellFor plans cells of an image under a filter.
 func cellFor(image rootfs.Image, f *filter, fullProc bool, mode api.Mode) cellPlan {
 	return cellPlan{
-		key:    cellKey{imageTree: treeOf(image), policy: f.hash, fullProc: fullProc, mode: mode},
+		key:    CellKey{ImageTree: TreeOf(image), Policy: f.hash, FullProc: fullProc, Mode: mode},
 		image:  image,
 		filter: f,
 	}
@@ -87,8 +87,8 @@ func cellFor(image rootfs.Image, f *filter, fullProc bool, mode api.Mode) cellPl
 
 // writable gives the cells a throw-away layer over their image, within the limits on files.
 func (p *cellPlan) writable(limits api.Limits) {
-	p.layer = &layerLimits{size: limits.Scratch, inodes: limits.Inodes}
-	p.key.writable, p.key.layer = true, *p.layer
+	p.layer = &Layer{Size: limits.Scratch, Inodes: limits.Inodes}
+	p.key.Writable, p.key.Layer = true, *p.layer
 }
 
 // newCell builds a cell and waits until its PID 1 is ready to make shells. On failure it leaves
@@ -150,7 +150,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := h.tree.CheckMoved(); err != nil {
 		return nil, err
 	}
-	c.group, err = h.tree.Cell(p.name, slotIDs(p.slot))
+	c.group, err = h.tree.Cell(p.name, SlotIDs(p.slot))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := h.step("cell container"); err != nil {
 		return nil, err
 	}
-	base := slotIDs(p.slot)
+	base := SlotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
 		rootfs: root, dev: c.dev(), cgroup: c.group.InitPath(), cpus: p.cpus, hostBase: uint32(base), readonly: p.layer == nil,
 		oomScoreAdj: h.oomScoreAdj, inotifyLimits: inotifyLimits,
@@ -195,7 +195,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 
 // mountRoot mounts the cell's root at dir.
 func (h *Host) mountRoot(ctx context.Context, c *cell, p cellPlan, dir string) error {
-	base := slotIDs(p.slot)
+	base := SlotIDs(p.slot)
 	if p.layer != nil {
 		return h.mountLayer(ctx, c, p, base, dir)
 	}
@@ -243,7 +243,7 @@ func mountImage(lock *rootfs.ImageLock, userns *os.File, dir string) (*os.File, 
 // unmountRoot unmounts the root from our mount namespace; the cell has its own copy of the mount.
 func (c *cell) unmountRoot() error {
 	err := unix.Unmount(filepath.Join(c.dir, "root"), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-	if c.key.writable {
+	if c.key.Writable {
 		err = errors.Join(err, c.unmountLayer())
 	}
 	return err
@@ -357,7 +357,7 @@ func (c *cell) removeDir() error {
 
 // handshake sends the filters and waits for the listener.
 func (c *cell) handshake(ctx context.Context, h *Host) error {
-	msg := wireHello{Magic: wireMagic, Kind: kindHello, UID: runUID, GID: runGID}
+	msg := wireHello{Magic: wireMagic, Kind: kindHello, UID: UID, GID: GID}
 	page, clock, err := newClockPage()
 	if err != nil {
 		return err

@@ -21,8 +21,8 @@ import (
 
 // planCompile plans the compile stage: a run of the compiler like any other run, under its own
 // limits and profile, whose outputs are the artifacts.
-func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File) (*plan, error) {
-	limits, err := effectiveLimits(r.CompileLimits, "", lang.CompileLimits.Over(rootfs.CompileDefaults()), h.cfg.Ceiling)
+func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File) (*Run, error) {
+	limits, err := EffectiveLimits(r.CompileLimits, "", lang.CompileLimits.Over(rootfs.CompileDefaults()), h.cfg.Ceiling)
 	if err != nil {
 		return nil, err
 	}
@@ -41,17 +41,17 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 		return nil, err
 	}
 	mode := cmp.Or(r.Mode, api.Strict)
-	return &plan{
-		stage:  api.StageCompile,
-		mode:   mode,
-		argv:   rootfs.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
-		env:    environment(lang.CompileEnv, nil),
-		files:  inputs,
-		source: main,
-		limits: limits, artifacts: lang.Artifacts, labels: r.Labels,
-		collect: api.Collect{Files: maxArtifacts, Bytes: maxArtifactBytes},
-		once:    mode != api.Strict || f.reachesKeyring,
-		cell:    cellFor(image, f, lang.FullProc, mode),
+	return &Run{
+		Stage:  api.StageCompile,
+		Mode:   mode,
+		Argv:   rootfs.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
+		Env:    Environment(lang.CompileEnv, nil),
+		Files:  inputs,
+		Source: main,
+		Limits: limits, Artifacts: lang.Artifacts, Labels: r.Labels,
+		Collect: api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes},
+		Once:    mode != api.Strict || f.reachesKeyring,
+		Cell:    cellFor(image, f, lang.FullProc, mode),
 	}, nil
 }
 
@@ -59,22 +59,22 @@ func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main st
 // language's own parser reads the source. With a hundred tests a syntax error is then reported
 // once. Without tests the run reports it as well, and sooner. The limits are those of the tests,
 // which could not read the source with less either, so the job reserves no more memory.
-func (h *Host) planSyntax(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File, limits api.Limits) (*plan, error) {
+func (h *Host) planSyntax(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File, limits api.Limits) (*Run, error) {
 	lang.Compile, lang.CompileEnv, lang.CompileTier = lang.Syntax, lang.Env, lang.Tier
 	p, err := h.planCompile(r, lang, image, main, inputs)
 	if err != nil {
 		return nil, err
 	}
-	p.collect, p.syntax, p.limits = api.Collect{None: true}, true, limits
+	p.Collect, p.Syntax, p.Limits = api.Collect{None: true}, true, limits
 	// The parser has the same stack as the tests: it must be able to read whatever they can run.
-	p.argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
+	p.Argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
 	return p, nil
 }
 
 // The most that one compilation may leave (CMP-07).
 const (
-	maxArtifacts     = 1024
-	maxArtifactBytes = 64 * api.MiB
+	MaxArtifacts     = 1024
+	MaxArtifactBytes = 64 * api.MiB
 )
 
 // artifacts are what a compile stage made, with the report about it.
@@ -86,8 +86,8 @@ type artifacts struct {
 // compile returns the artifacts of a compile stage, from the cache if it made them before, or the
 // result of a stage that failed. Only the agent holds the artifacts: every run gets a copy, so that
 // no run can change what another executes (CMP-16).
-func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
-	key := artifactKey(p)
+func (h *Host) compile(ctx context.Context, p *Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
+	key := ArtifactKey(p)
 	if made, err := h.cachedArtifacts(key); made != nil || err != nil {
 		return made, nil, err
 	}
@@ -95,11 +95,11 @@ func (h *Host) compile(ctx context.Context, p *plan, begun time.Duration, wait b
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.syntax && res.Verdict != api.Nonzero && res.Verdict != api.Canceled {
+	if p.Syntax && res.Verdict != api.Nonzero && res.Verdict != api.Canceled {
 		res.Verdict = api.OK // a parser that met a limit has not judged the source: the tests will
 	}
 	if res.Verdict == api.OK {
-		res.Skipped = append(res.Skipped, missingArtifacts(p.artifacts, res)...)
+		res.Skipped = append(res.Skipped, missingArtifacts(p.Artifacts, res)...)
 	}
 	if res.Verdict != api.OK || len(res.Skipped) > 0 {
 		res.Files = nil
@@ -154,14 +154,14 @@ func withoutNames(files, artifacts []api.File) []api.File {
 // artifactKey is a hash of everything that decides what a compile stage makes: image, profile,
 // command, environment and every byte of its inputs (CMP-16). Limits are not included: they decide
 // whether the artifacts are made, not what they contain.
-func artifactKey(p *plan) string {
+func ArtifactKey(p *Run) string {
 	type input struct {
 		Name       string
 		Executable bool
 		Sum        [sha256.Size]byte
 	}
-	inputs := make([]input, 0, len(p.files))
-	for _, f := range p.files {
+	inputs := make([]input, 0, len(p.Files))
+	for _, f := range p.Files {
 		inputs = append(inputs, input{f.Name, f.Executable, sha256.Sum256(f.Content)})
 	}
 	slices.SortFunc(inputs, func(a, b input) int { return strings.Compare(a.Name, b.Name) })
@@ -173,7 +173,7 @@ func artifactKey(p *plan) string {
 		Argv, Env []string
 		Artifacts []string
 		Inputs    []input
-	}{artifactFormat, p.cell.key.image, p.cell.key.policy, p.cell.key.fullProc, p.argv, p.env, p.artifacts, inputs})
+	}{artifactFormat, p.Cell.key.Image, p.Cell.key.Policy, p.Cell.key.FullProc, p.Argv, p.Env, p.Artifacts, inputs})
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}

@@ -12,41 +12,41 @@ import (
 
 // CMP-16: the key of artifacts depends on everything that decides what is made.
 func TestArtifactKeyCoversEverything(t *testing.T) {
-	base := func() *plan {
-		return &plan{
-			argv: []string{"cc", "a.c"}, env: []string{"A=1"}, artifacts: []string{"main"},
-			files: []api.File{{Name: "a.c", Content: []byte("1")}, {Name: "b.h", Content: []byte("2")}},
-			cell:  cellPlan{key: cellKey{imageTree: imageTree{image: "sha256:1"}, policy: "p"}},
+	base := func() *Run {
+		return &Run{
+			Argv: []string{"cc", "a.c"}, Env: []string{"A=1"}, Artifacts: []string{"main"},
+			Files: []api.File{{Name: "a.c", Content: []byte("1")}, {Name: "b.h", Content: []byte("2")}},
+			Cell:  cellPlan{key: CellKey{ImageTree: ImageTree{Image: "sha256:1"}, Policy: "p"}},
 		}
 	}
-	seen := map[string]string{artifactKey(base()): "the base"}
-	for name, change := range map[string]func(p *plan){
-		"image":             func(p *plan) { p.cell.key.image = "sha256:2" },
-		"profile":           func(p *plan) { p.cell.key.policy = "q" },
-		"proc":              func(p *plan) { p.cell.key.fullProc = true },
-		"a flag":            func(p *plan) { p.argv = []string{"cc", "-O2", "a.c"} },
-		"words split":       func(p *plan) { p.argv = []string{"cc a.c"} },
-		"environment":       func(p *plan) { p.env = []string{"A=2"} },
-		"an artifact":       func(p *plan) { p.artifacts = []string{"main", "lib"} },
-		"a byte":            func(p *plan) { p.files[1].Content = []byte("3") },
-		"a name":            func(p *plan) { p.files[1].Name = "c.h" },
-		"a mode":            func(p *plan) { p.files[1].Executable = true },
-		"a file more":       func(p *plan) { p.files = append(p.files, api.File{Name: "c.h"}) },
-		"contents swapped":  func(p *plan) { p.files[0].Content, p.files[1].Content = p.files[1].Content, p.files[0].Content },
-		"content for names": func(p *plan) { p.files = []api.File{{Name: "a.c1b.h", Content: []byte("2")}} },
+	seen := map[string]string{ArtifactKey(base()): "the base"}
+	for name, change := range map[string]func(p *Run){
+		"image":             func(p *Run) { p.Cell.key.Image = "sha256:2" },
+		"profile":           func(p *Run) { p.Cell.key.Policy = "q" },
+		"proc":              func(p *Run) { p.Cell.key.FullProc = true },
+		"a flag":            func(p *Run) { p.Argv = []string{"cc", "-O2", "a.c"} },
+		"words split":       func(p *Run) { p.Argv = []string{"cc a.c"} },
+		"environment":       func(p *Run) { p.Env = []string{"A=2"} },
+		"an artifact":       func(p *Run) { p.Artifacts = []string{"main", "lib"} },
+		"a byte":            func(p *Run) { p.Files[1].Content = []byte("3") },
+		"a name":            func(p *Run) { p.Files[1].Name = "c.h" },
+		"a mode":            func(p *Run) { p.Files[1].Executable = true },
+		"a file more":       func(p *Run) { p.Files = append(p.Files, api.File{Name: "c.h"}) },
+		"contents swapped":  func(p *Run) { p.Files[0].Content, p.Files[1].Content = p.Files[1].Content, p.Files[0].Content },
+		"content for names": func(p *Run) { p.Files = []api.File{{Name: "a.c1b.h", Content: []byte("2")}} },
 	} {
 		p := base()
 		change(p)
-		key := artifactKey(p)
+		key := ArtifactKey(p)
 		if other, taken := seen[key]; taken {
 			t.Errorf("another %s has the key of %s", name, other)
 		}
 		seen[key] = name
 	}
 	same := base()
-	slices.Reverse(same.files)
-	same.limits, same.id, same.mode = api.Limits{Memory: 1}, "x", api.Fresh
-	if artifactKey(same) != artifactKey(base()) {
+	slices.Reverse(same.Files)
+	same.Limits, same.ID, same.Mode = api.Limits{Memory: 1}, "x", api.Fresh
+	if ArtifactKey(same) != ArtifactKey(base()) {
 		t.Error("what does not decide what is made changes the key")
 	}
 }

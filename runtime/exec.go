@@ -37,19 +37,19 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 		return api.Result{}, apiError(err, "")
 	}
 	if s.volume != nil {
-		run.volume = s.volume.size
+		run.Volume = s.volume.size
 	}
 	streams.retention = newRetention(streams)
 	res, err := s.exec(ctx, run, compile, streams)
 	streams.retention.finish(&res)
 	if err != nil {
-		return api.Result{}, h.toAPIError(err, run.id)
+		return api.Result{}, h.toAPIError(err, run.ID)
 	}
 	return res, nil
 }
 
 // exec takes a plan through its stages.
-func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams) (res api.Result, err error) {
+func (s *session) exec(ctx context.Context, run, compile *Run, streams Streams) (res api.Result, err error) {
 	begun := monotonic()
 	v, err := s.admit()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams)
 			return res, err
 		}
 		made, failed, err := s.host.compile(ctx, compile, begun, true)
-		var source *invalidSource
+		var source *InvalidSource
 		if errors.As(err, &source) {
 			return s.noteSessionEnd(s.host.invalidSourceResult(compile, source)), nil
 		}
@@ -86,7 +86,7 @@ func (s *session) exec(ctx context.Context, run, compile *plan, streams Streams)
 		if err := streams.retention.add(min(made.info.Size, compileRetention) - compileRetention); err != nil {
 			return res, err
 		}
-		run.builtFiles, compiled = made.files, &made.info
+		run.Built, compiled = made.files, &made.info
 		if streams.Compiled != nil {
 			streams.Compiled(made.info)
 		}
@@ -230,7 +230,7 @@ func (s *session) removeEmptyLeaves() {
 
 // runExec runs the steps on a leased slot and gives the slot back. A failure here that is not the
 // caller's fault costs the exec and, if the processes of the exec cannot be ended, the session.
-func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	defer l.pool.release(l)
 	sh, err := s.newShell(ctx, v)
 	if err != nil {
@@ -320,11 +320,11 @@ func (s *shell) killProcesses(timeout time.Duration) error {
 
 // placeInputs places the inputs of a plan into /box: for a run before any other process has access to
 // it, for an exec while other processes run in the session.
-func (s *shell) placeInputs(p *plan) (map[string]input, error) {
+func (s *shell) placeInputs(p *Run) (map[string]input, error) {
 	if s.exec != nil {
-		err := s.exec.session.placeInputs(p.files)
+		err := s.exec.session.placeInputs(p.Files)
 		if err == nil {
-			err = s.exec.session.placeInputs(p.builtFiles)
+			err = s.exec.session.placeInputs(p.Built)
 			var e *api.Error
 			if errors.As(err, &e) && (e.Code == api.CodeBadFile || e.Code == api.CodeTooLarge) {
 				err = artifactTooLarge("the program", e.Message)
@@ -332,9 +332,9 @@ func (s *shell) placeInputs(p *plan) (map[string]input, error) {
 		}
 		return nil, err
 	}
-	if err := s.scratch.resize(p.limits.Scratch, p.limits.Inodes); err != nil {
+	if err := s.scratch.resize(p.Limits.Scratch, p.Limits.Inodes); err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
-	base := slotIDs(s.cell.slot)
-	return s.scratch.placeFiles(p.files, p.builtFiles, p.source, base+runUID, base+runGID)
+	base := SlotIDs(s.cell.slot)
+	return s.scratch.placeFiles(p.Files, p.Built, p.Source, base+UID, base+GID)
 }

@@ -86,7 +86,7 @@ func placeFiles(box *os.File, files, made []api.File, uid, gid int) (map[string]
 			return nil, &placeError{f.Name, err}
 		}
 		write := placeInput
-		if i >= len(files) || sealed(f) {
+		if i >= len(files) || Sealed(f) {
 			write = placeSealed
 		}
 		s, err := write(box, f, uid, gid)
@@ -114,7 +114,7 @@ func placementError(made []api.File, source string, err error) error {
 		return err
 	}
 	if at.name == source { // placed last: the files sent with it did fit
-		return &invalidSource{fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
+		return &InvalidSource{fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
 	}
 	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
 		return artifactTooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
@@ -127,7 +127,7 @@ func placeInput(box *os.File, f api.File, uid, gid int) (stamp, error) {
 }
 
 func placeSealed(box *os.File, f api.File, uid, gid int) (stamp, error) {
-	return placeFile(box, f, 0o444, uid-runUID, gid-runGID)
+	return placeFile(box, f, 0o444, uid-UID, gid-GID)
 }
 
 // placeFile writes a file with a mode, adding the x bits if it is executable.

@@ -93,7 +93,7 @@ func (s *session) onNotification(events uint32) error {
 	if err != nil || !ok {
 		return err
 	}
-	f := s.plan.cell.filter
+	f := s.plan.Cell.filter
 	d := f.decide(n)
 	errno := d.Errno
 	var until time.Duration
@@ -148,7 +148,7 @@ func (s *session) callerLeaf(n seccompNotif) (*string, error) {
 
 // heldLocks counts the locks of all processes in the session.
 func (s *session) heldLocks(whole, shared int) (lockCount, error) {
-	return heldLocks(s.group, s.own, whole, shared, !s.plan.cell.filter.hidesFiles)
+	return heldLocks(s.group, s.own, whole, shared, !s.plan.Cell.filter.hidesFiles)
 }
 
 // noteCall passes a call that did not end its caller to the exec with this leaf. A call of a process

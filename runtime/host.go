@@ -178,8 +178,8 @@ func Open(cfg Config) (_ *Host, err error) {
 	if h.cfg.Slots == 0 {
 		h.cfg.Slots = len(cpus.cores)
 	}
-	if h.cfg.Slots < 1 || h.cfg.Slots > maxSlot {
-		return nil, api.Refuse(api.CodeBadRequest, "%d slots: the number must be from 1 to %d", h.cfg.Slots, maxSlot)
+	if h.cfg.Slots < 1 || h.cfg.Slots > MaxSlot {
+		return nil, api.Refuse(api.CodeBadRequest, "%d slots: the number must be from 1 to %d", h.cfg.Slots, MaxSlot)
 	}
 	if h.cfg.Ceiling.CPUs == 0 { // more would belong to another slot
 		h.cfg.Ceiling.CPUs = float64(len(slotCores(cpus.cores, 0, h.cfg.Slots)))
@@ -220,14 +220,14 @@ func Open(cfg Config) (_ *Host, err error) {
 // compileDefault compiles the default tier ahead of the first run. If that fails, the first run
 // tries again and reports the error.
 func (h *Host) compileDefault() {
-	_, err := h.cachedFilter(filterKey{defaultTier, api.Enforce}, func() (seccomp.Profile, error) { return seccomp.Tier(defaultTier) })
+	_, err := h.cachedFilter(filterKey{DefaultTier, api.Enforce}, func() (seccomp.Profile, error) { return seccomp.Tier(DefaultTier) })
 	if err != nil {
 		h.log.Error("default seccomp tier does not compile", "err", err)
 	}
 }
 
 // defaultTier is the profile of a run that names none.
-const defaultTier = "default"
+const DefaultTier = "default"
 
 // DefaultSessions is how many sessions may live at once if the operator does not set another
 // number. Usually the memory that they reserve is the tighter bound.
@@ -277,9 +277,9 @@ func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Calle
 	}
 	j, err := h.plan(r, caller)
 	if err == nil {
-		id, j.run.again = j.id, streams.Again
-		if j.compile != nil {
-			j.compile.again = streams.Again
+		id, j.Run.Again = j.ID, streams.Again
+		if j.Compile != nil {
+			j.Compile.Again = streams.Again
 		}
 		res, err = h.runJob(ctx, j, streams, begun)
 	}
@@ -291,15 +291,15 @@ func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Calle
 
 // lease gets a slot for a plan. With patient it waits for one; otherwise it fails at once if none
 // is free.
-func (h *Host) lease(ctx context.Context, p *plan, wait bool) (*lease, error) {
+func (h *Host) lease(ctx context.Context, p *Run, wait bool) (*lease, error) {
 	if wait {
-		return h.pool.acquireAgain(ctx, p.cell, p.once, p.reservation())
+		return h.pool.acquireAgain(ctx, p.Cell, p.Once, p.Reservation())
 	}
-	return h.pool.acquire(ctx, p.cell, p.once, p.reservation(), p.again)
+	return h.pool.acquire(ctx, p.Cell, p.Once, p.Reservation(), p.Again)
 }
 
 // execute leases a slot, runs the steps and judges.
-func (h *Host) execute(ctx context.Context, p *plan, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
+func (h *Host) execute(ctx context.Context, p *Run, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
 	l, err := h.lease(ctx, p, wait)
 	if err != nil {
 		return api.Result{}, err
@@ -309,7 +309,7 @@ func (h *Host) execute(ctx context.Context, p *plan, streams Streams, begun time
 
 // executeIn runs the steps and judges. The slot is given back before the caller has taken the last
 // of the output: a caller that does not read must not keep it.
-func (h *Host) executeIn(ctx context.Context, l *lease, p *plan, streams Streams, begun time.Duration) (api.Result, error) {
+func (h *Host) executeIn(ctx context.Context, l *lease, p *Run, streams Streams, begun time.Duration) (api.Result, error) {
 	out := newOutputs(streams, p, l.slotState.slot.wake)
 	defer out.finish()
 	l.reporter = startUsageReporter(streams.Usage, l.slotState.slot.wake)
@@ -324,7 +324,7 @@ func (h *Host) executeIn(ctx context.Context, l *lease, p *plan, streams Streams
 
 // executeSteps runs the plan in the leased cell and gives the lease back. The cell is in doubt unless all
 // went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
-func (l *lease) executeSteps(ctx context.Context, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func (l *lease) executeSteps(ctx context.Context, p *Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {
 		l.reporter.end() // the slot's next run must not be woken for this one

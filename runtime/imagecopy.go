@@ -16,7 +16,7 @@ import (
 // copies reports whether the cell's root is a copy of the image: then it shares no page, directory
 // entry or inode with a run of another cell (H7; TestExclusiveRunsShareNothing,
 // TestHostileChannelsOfAnImage).
-func (p cellPlan) copies() bool { return p.key.mode == api.Exclusive }
+func (p cellPlan) copies() bool { return p.key.Mode == api.Exclusive }
 
 // copySize is the most memory that the copy takes: the files in whole pages, and what the kernel
 // keeps for each entry, some 1.2 KiB in a tmpfs. It is reserved together with the run's own memory.
@@ -96,7 +96,7 @@ func (h *Host) fillCopy(ctx context.Context, tree, top *os.File, base int, excha
 	defer func() { err = errors.Join(err, child.Close()) }()
 	w := imageMessage{Kind: imageGrant, A: uint64(base)}
 	if exchanged {
-		w.B = runUID
+		w.B = UID
 	}
 	if err := child.send(w); err != nil {
 		return err

@@ -25,7 +25,7 @@ type imagePages struct {
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex
-	byImage map[imageTree]*lockedPages // guarded by mu
+	byImage map[ImageTree]*lockedPages // guarded by mu
 	granted api.Size                   // guarded by mu; the sum over of
 	closed  bool                       // guarded by mu
 }
@@ -45,7 +45,7 @@ type lockedPages struct {
 }
 
 func newImagePages(h *Host) *imagePages {
-	return &imagePages{host: h, max: max(h.cfg.ImageMemory, 0), readOnce: h.cfg.ReadImages, byImage: map[imageTree]*lockedPages{}}
+	return &imagePages{host: h, max: max(h.cfg.ImageMemory, 0), readOnce: h.cfg.ReadImages, byImage: map[ImageTree]*lockedPages{}}
 }
 
 // acquire has the files of a cell's image locked in memory, from now until give.
@@ -58,11 +58,11 @@ func (i *imagePages) acquire(image rootfs.Image) *lockedPages {
 	if i.closed {
 		return nil // no run will use the cell
 	}
-	p := i.byImage[treeOf(image)]
+	p := i.byImage[TreeOf(image)]
 	if p == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		p = &lockedPages{all: i, image: image, ready: make(chan struct{}), stop: stop, done: make(chan struct{})}
-		i.byImage[treeOf(image)] = p
+		i.byImage[TreeOf(image)] = p
 		i.wg.Go(func() { p.run(ctx) })
 	}
 	p.users++
@@ -154,7 +154,7 @@ const relockPauseMin, relockPauseMax = time.Second, time.Minute
 func (p *lockedPages) begin() bool {
 	p.all.mu.Lock()
 	defer p.all.mu.Unlock()
-	if p.all.byImage[treeOf(p.image)] != p {
+	if p.all.byImage[TreeOf(p.image)] != p {
 		return false
 	}
 	p.decided = false
@@ -231,7 +231,7 @@ func (p *lockedPages) grant(wanted api.Size) (api.Size, error) {
 			i.mu.Unlock()
 			return p.granted, nil
 		}
-		delete(i.byImage, treeOf(oldest.image))
+		delete(i.byImage, TreeOf(oldest.image))
 		i.mu.Unlock()
 		oldest.close()
 	}
@@ -266,11 +266,11 @@ func (i *imagePages) releaseUnused() {
 	i.mu.Unlock() // the following lookups may wait for a disk
 	for _, p := range unused {
 		img, err := i.host.cfg.Images.Lookup(p.image.Digest)
-		gone := err != nil || treeOf(img) != treeOf(p.image)
+		gone := err != nil || TreeOf(img) != TreeOf(p.image)
 		i.mu.Lock()
-		ends := p.users == 0 && i.byImage[treeOf(p.image)] == p && (gone || monotonic()-p.lastUsed > idleLife)
+		ends := p.users == 0 && i.byImage[TreeOf(p.image)] == p && (gone || monotonic()-p.lastUsed > idleLife)
 		if ends {
-			delete(i.byImage, treeOf(p.image))
+			delete(i.byImage, TreeOf(p.image))
 		}
 		i.mu.Unlock()
 		if ends {

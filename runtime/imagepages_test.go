@@ -21,7 +21,7 @@ func grantedPages(t *testing.T, i *imagePages, digest string, users int, left ti
 		i.mu.Unlock()
 		close(p.done)
 	}()
-	i.byImage[treeOf(p.image)] = p
+	i.byImage[TreeOf(p.image)] = p
 	i.granted += granted
 	t.Cleanup(p.close)
 }
@@ -53,7 +53,7 @@ func TestImageMemoryGrants(t *testing.T) {
 				t.Errorf("%d images are held on; want %v", len(i.byImage), tt.remain)
 			}
 			for _, digest := range tt.remain {
-				if i.byImage[imageTree{image: digest}] == nil {
+				if i.byImage[ImageTree{Image: digest}] == nil {
 					t.Errorf("image %s is held no more", digest)
 				}
 			}
@@ -90,7 +90,7 @@ func TestPagesThatWaitGiveWay(t *testing.T) {
 	i := newImagePages(&Host{cfg: Config{ImageMemory: 1000}})
 	grantedPages(t, i, "killed", 0, 0, 0)
 	grantedPages(t, i, "used", 1, 0, 300)
-	killed := i.byImage[imageTree{image: "killed"}]
+	killed := i.byImage[ImageTree{Image: "killed"}]
 	if !killed.begin() || i.leastRecentlyUsed() != nil {
 		t.Fatal("pages that are stored and wait for room do not begin, or give way")
 	}

@@ -17,26 +17,26 @@ import (
 // inputMemoryStep is the unit to which the bytes of inputs are rounded down. Most runs have a source
 // and little more, and need no separate limit written for it. It is a quarter of the error that
 // docs/truth.md allows for a measurement.
-const inputMemoryStep = 256 * api.KiB
+const InputMemoryStep = 256 * api.KiB
 
 // sealed reports whether an input is placed so that the program cannot write to it: an input to be
 // executed. Like the files of an image it gives the program no memory. A limit that is just
 // sufficient for a program does not have to grow by the program's own file.
-func sealed(f api.File) bool { return f.Executable }
+func Sealed(f api.File) bool { return f.Executable }
 
 // inputMemory is the memory taken by the inputs that the program may write to, in whole steps.
-func inputMemory(files []api.File) api.Size {
+func InputMemory(files []api.File) api.Size {
 	var n api.Size
 	for _, f := range files {
-		if !sealed(f) {
-			n += pageBytes(f)
+		if !Sealed(f) {
+			n += PageBytes(f)
 		}
 	}
-	return n / inputMemoryStep * inputMemoryStep
+	return n / InputMemoryStep * InputMemoryStep
 }
 
 // pageBytes is the memory that a file takes.
-func pageBytes(f api.File) api.Size {
+func PageBytes(f api.File) api.Size {
 	page := api.Size(os.Getpagesize())
 	return (api.Size(len(f.Content)) + page - 1) / page * page
 }
@@ -55,25 +55,25 @@ func withInputs(u groups.Usage, placed api.Size) groups.Usage {
 
 // checkMemory refuses a run whose files leave its program no memory. If the run fits without its source,
 // the error is an *invalidSource.
-func (p *plan) checkMemory() error {
-	files := inputMemory(p.files)
-	if files == 0 || p.limits.Memory-files >= api.MinMemory {
+func (p *Run) CheckMemory() error {
+	files := InputMemory(p.Files)
+	if files == 0 || p.Limits.Memory-files >= api.MinMemory {
 		return nil
 	}
-	others := slices.DeleteFunc(slices.Clone(p.files), func(f api.File) bool { return f.Name == p.source })
-	if p.limits.Memory-inputMemory(others) >= api.MinMemory {
-		return &invalidSource{fmt.Sprintf("brig: %s is too large: with it the files take %s, which count as memory, and the memory limit is %s\n", p.source, files, p.limits.Memory)}
+	others := slices.DeleteFunc(slices.Clone(p.Files), func(f api.File) bool { return f.Name == p.Source })
+	if p.Limits.Memory-InputMemory(others) >= api.MinMemory {
+		return &InvalidSource{fmt.Sprintf("brig: %s is too large: with it the files take %s, which count as memory, and the memory limit is %s\n", p.Source, files, p.Limits.Memory)}
 	}
-	return api.Refuse(api.CodeBadFile, "the files take %s, which count as memory, and limits.memory is %s: raise it, or send less (at least %s must remain)", files, p.limits.Memory, api.MinMemory)
+	return api.Refuse(api.CodeBadFile, "the files take %s, which count as memory, and limits.memory is %s: raise it, or send less (at least %s must remain)", files, p.Limits.Memory, api.MinMemory)
 }
 
 // pollMemory is the kernel memory for threads that each wait, in poll or select, for as many
 // descriptors as a thread may have, minus the 3.3 MiB that the default limits allow. It is 8 bytes
 // for each requested descriptor and 64 for each wait queue; a named pipe opened for both ways has
 // two queues (fs/select.c, Linux 6.18). No group is charged for this memory (MEM-42).
-func pollMemory(pids, openFiles int64) api.Size {
+func PollMemory(pids, openFiles int64) api.Size {
 	d := api.Defaults()
-	return max(0, api.Size(pids*openFiles-d.Pids*d.OpenFiles)*pollEntryBytes) / inputMemoryStep * inputMemoryStep
+	return max(0, api.Size(pids*openFiles-d.Pids*d.OpenFiles)*pollEntryBytes) / InputMemoryStep * InputMemoryStep
 }
 
 const pollEntryBytes = 8 + 2*64
@@ -82,15 +82,15 @@ const pollEntryBytes = 8 + 2*64
 // count, and memory that no limit counts. The latter is that of artifacts and of inputs to be
 // executed, in whole steps, so that a small program costs no more than its limit, and that of the
 // wait tables.
-func (p *plan) reservation() api.Size {
+func (p *Run) Reservation() api.Size {
 	var n api.Size
-	for _, f := range p.builtFiles {
-		n += pageBytes(f)
+	for _, f := range p.Built {
+		n += PageBytes(f)
 	}
-	for _, f := range p.files {
-		if sealed(f) {
-			n += pageBytes(f)
+	for _, f := range p.Files {
+		if Sealed(f) {
+			n += PageBytes(f)
 		}
 	}
-	return p.limits.Memory + p.limits.Swap + n/inputMemoryStep*inputMemoryStep + pollMemory(p.limits.Pids, p.limits.OpenFiles)
+	return p.Limits.Memory + p.Limits.Swap + n/InputMemoryStep*InputMemoryStep + PollMemory(p.Limits.Pids, p.Limits.OpenFiles)
 }

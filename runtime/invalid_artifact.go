@@ -26,17 +26,17 @@ func (e *invalidArtifact) Error() string { return e.reason }
 
 // An invalidSource is the error of a run whose limits have no space for the source itself. Its author
 // must fix that too, and it becomes the verdict compile-error.
-type invalidSource struct{ reason string }
+type InvalidSource struct{ Reason string }
 
-func (e *invalidSource) Error() string { return e.reason }
+func (e *InvalidSource) Error() string { return e.Reason }
 
 // invalidSourceResult returns the result of a run whose source was not even given to the stage p, so that there
 // are no measurements.
-func (h *Host) invalidSourceResult(p *plan, source *invalidSource) api.Result {
+func (h *Host) invalidSourceResult(p *Run, source *InvalidSource) api.Result {
 	none := api.Unknown("nothing was executed")
 	return api.Result{
-		Run: p.id, Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: -1, LimitsHit: []string{},
-		Stderr: api.Bytes(source.reason), Limits: p.limits, Labels: p.labels, Host: h.about(p),
+		Run: p.ID, Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: -1, LimitsHit: []string{},
+		Stderr: api.Bytes(source.Reason), Limits: p.Limits, Labels: p.Labels, Host: h.about(p),
 		Usage:  api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
 		Timing: api.Timing{Started: time.Now().UTC().Format(time.RFC3339Nano)},
 	}
@@ -80,18 +80,18 @@ func boxName(command string) string {
 // a fault of the program and not of the request. Then either the error is an *invalidArtifact, or
 // code and why say how it ended, as a shell would report it. Zero and nil: the file is not the
 // program's.
-func classifyExecFailure(p *plan, box *os.File, errno error) (code int, why string, err error) {
-	name := boxName(p.argv[0])
+func classifyExecFailure(p *Run, box *os.File, errno error) (code int, why string, err error) {
+	name := boxName(p.Argv[0])
 	if name == "" || !slices.Contains(execErrors, errno) {
 		return 0, "", nil
 	}
-	for _, f := range p.builtFiles {
+	for _, f := range p.Built {
 		if f.Name == name {
-			return 0, "", &invalidArtifact{execFailureMessage(p.argv[0], "was compiled, but", f.Executable, errno)}
+			return 0, "", &invalidArtifact{execFailureMessage(p.Argv[0], "was compiled, but", f.Executable, errno)}
 		}
 	}
-	i := slices.IndexFunc(p.files, func(f api.File) bool { return f.Name == name })
-	if i >= 0 && !p.files[i].Executable && errors.Is(errno, unix.EACCES) {
+	i := slices.IndexFunc(p.Files, func(f api.File) bool { return f.Name == name })
+	if i >= 0 && !p.Files[i].Executable && errors.Is(errno, unix.EACCES) {
 		return 0, "", nil // the request marks it as not executable
 	}
 	if i < 0 && !existsIn(box, name) {
@@ -100,7 +100,7 @@ func classifyExecFailure(p *plan, box *os.File, errno error) (code int, why stri
 	if code = 126; isNotFound(errno) {
 		code = 127
 	}
-	return code, execFailureMessage(p.argv[0], "exists, but", true, errno), nil
+	return code, execFailureMessage(p.Argv[0], "exists, but", true, errno), nil
 }
 
 func execFailureMessage(name, what string, executable bool, errno error) string {
@@ -127,7 +127,7 @@ func existsIn(box *os.File, name string) bool {
 
 // startFailure converts a failed step: a program that cannot be executed ends as in a shell, with a
 // message on stderr; all else is an error.
-func (w *supervisor) startFailure(p *plan) error {
+func (w *supervisor) startFailure(p *Run) error {
 	var step *StepError
 	if !errors.As(w.failed, &step) || step.Step != "exec" {
 		return startError(p, w.failed)
@@ -142,17 +142,17 @@ func (w *supervisor) startFailure(p *plan) error {
 }
 
 // startError explains a failed exec that is not the program's fault. All other failures are brig's.
-func startError(p *plan, err error) error {
+func startError(p *Run, err error) error {
 	var step *StepError
 	if !errors.As(err, &step) || step.Step != "exec" {
 		return fmt.Errorf("start: %w", err)
 	}
-	name := p.argv[0]
+	name := p.Argv[0]
 	switch {
 	case isNotFound(step.Err):
-		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.cell.key.image)
+		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.Cell.key.Image)
 	case slices.Contains(execErrors, step.Err):
-		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.cell.key.image, step.Err)
+		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.Cell.key.Image, step.Err)
 	case errors.Is(step.Err, unix.E2BIG):
 		return api.Refuse(api.CodeTooLarge, "argv and env are larger than the kernel accepts under the stack limit: pass large data as a file or on stdin")
 	}
@@ -161,11 +161,11 @@ func startError(p *plan, err error) error {
 
 // invalidArtifactResult is the result of a compile stage that succeeded with artifacts that cannot be started.
 // The measurements are the compiler's.
-func (h *Host) invalidArtifactResult(p *plan, c api.Compilation, invalid *invalidArtifact) api.Result {
+func (h *Host) invalidArtifactResult(p *Run, c api.Compilation, invalid *invalidArtifact) api.Result {
 	return api.Result{
-		Run: p.id, Verdict: api.CompileError, Stage: api.StageCompile, LimitsHit: []string{},
+		Run: p.ID, Verdict: api.CompileError, Stage: api.StageCompile, LimitsHit: []string{},
 		Stdout: c.Stdout, Stderr: withLine(c.Stderr, invalid.reason),
-		Usage: c.Usage, Timing: c.Timing, Limits: c.Limits, Labels: p.labels, Host: h.about(p),
+		Usage: c.Usage, Timing: c.Timing, Limits: c.Limits, Labels: p.Labels, Host: h.about(p),
 	}
 }
 

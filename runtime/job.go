@@ -13,16 +13,16 @@ import (
 )
 
 // A job is a Run after planning: its stages, and the tests of the last one.
-type job struct {
-	id      string
-	compile *plan // nil: there is nothing to compile or to check
-	run     *plan // with tests: what they have in common
-	request api.Run
+type Job struct {
+	ID      string
+	Compile *Run // nil: there is nothing to compile or to check
+	Run     *Run // with tests: what they have in common
+	Request api.Run
 }
 
 // plan decides everything about a run that can be decided without touching the host. Its errors are
 // for the caller to fix.
-func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
+func (h *Host) plan(r api.Run, caller Caller) (*Job, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
@@ -54,45 +54,45 @@ func (h *Host) plan(r api.Run, caller Caller) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{id: runID(), request: r}
-	if j.run, err = h.planRun(r, lang, image, main, caller); err != nil {
+	j := &Job{ID: NewID(), Request: r}
+	if j.Run, err = h.planRun(r, lang, image, main, caller); err != nil {
 		return nil, err
 	}
-	j.run.files = inputs
+	j.Run.Files = inputs
 	if compiles {
 		// Otherwise a caller could bring a program that no compiler has seen (CMP-15).
 		if i := slices.IndexFunc(inputs, func(f api.File) bool { return lang.IsArtifact(f.Name) }); i >= 0 {
 			return nil, api.Refuse(api.CodeBadRequest, "file %q has the same name as the output of the compiler of %s: leave it out or rename it", inputs[i].Name, lang.Name)
 		}
-		if j.compile, err = h.planCompile(r, lang, image, main, inputs); err != nil {
+		if j.Compile, err = h.planCompile(r, lang, image, main, inputs); err != nil {
 			return nil, err
 		}
-		j.run.files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
-		j.compile.id = j.id
+		j.Run.Files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
+		j.Compile.ID = j.ID
 	}
 	if !compiles && len(lang.Syntax) > 0 && r.Source != nil && len(r.Tests) > 0 {
-		if j.compile, err = h.planSyntax(r, lang, image, main, inputs, j.run.limits); err != nil {
+		if j.Compile, err = h.planSyntax(r, lang, image, main, inputs, j.Run.Limits); err != nil {
 			return nil, err
 		}
-		j.compile.id = j.id
+		j.Compile.ID = j.ID
 	}
-	j.run.id = j.id
+	j.Run.ID = j.ID
 	return j, nil
 }
 
 // checkMemory refuses a job if the files of a stage leave it no memory.
-func (j *job) checkMemory() error {
-	if j.compile != nil {
-		if err := j.compile.checkMemory(); err != nil {
+func (j *Job) CheckMemory() error {
+	if j.Compile != nil {
+		if err := j.Compile.CheckMemory(); err != nil {
 			return err
 		}
 	}
-	return j.run.checkMemory()
+	return j.Run.CheckMemory()
 }
 
 // planRun plans the run stage, except for its files.
-func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string, caller Caller) (*plan, error) {
-	limits, err := effectiveLimits(r.Limits, r.Preset, lang.Limits, h.cfg.Ceiling)
+func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string, caller Caller) (*Run, error) {
+	limits, err := EffectiveLimits(r.Limits, r.Preset, lang.Limits, h.cfg.Ceiling)
 	if err != nil {
 		return nil, err
 	}
@@ -103,52 +103,52 @@ func (h *Host) planRun(r api.Run, lang language, image rootfs.Image, main string
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{
-		stage:  api.StageRun,
-		mode:   cmp.Or(r.Mode, api.Strict),
-		argv:   r.Argv,
-		env:    environment(lang.env(r.Interactive), r.Env),
-		stdin:  r.Stdin,
-		limits: limits, collect: r.Collect, labels: r.Labels, oomExitCode: lang.OOMExitCode, oomMessage: lang.OOMSays,
+	p := &Run{
+		Stage:  api.StageRun,
+		Mode:   cmp.Or(r.Mode, api.Strict),
+		Argv:   r.Argv,
+		Env:    Environment(lang.env(r.Interactive), r.Env),
+		Stdin:  r.Stdin,
+		Limits: limits, Collect: r.Collect, Labels: r.Labels, OOMExitCode: lang.OOMExitCode, OOMMessage: lang.OOMSays,
 	}
 	if r.Source != nil {
-		p.source = main
-		p.argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
+		p.Source = main
+		p.Argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
 	}
-	if len(r.Tests) > 0 && len(p.collect.Globs) == 0 {
-		p.collect.None = true
+	if len(r.Tests) > 0 && len(p.Collect.Globs) == 0 {
+		p.Collect.None = true
 	}
-	p.once = p.mode != api.Strict || r.WritableRoot || f.reachesKeyring
-	p.cell = cellFor(image, f, lang.FullProc, p.mode)
+	p.Once = p.Mode != api.Strict || r.WritableRoot || f.reachesKeyring
+	p.Cell = cellFor(image, f, lang.FullProc, p.Mode)
 	if r.WritableRoot {
-		p.cell.writable(limits)
+		p.Cell.writable(limits)
 	}
 	return p, nil
 }
 
 // planTest plans one test of a job, except for what testContent loads.
-func (h *Host) planTest(j *job, t api.Test) (*plan, error) {
-	one := *j.run
+func (h *Host) planTest(j *Job, t api.Test) (*Run, error) {
+	one := *j.Run
 	if t.Limits != (api.Limits{}) {
-		lang, err := h.language(j.request)
+		lang, err := h.language(j.Request)
 		if err != nil {
 			return nil, err
 		}
-		if one.limits, err = effectiveLimits(t.Limits.Over(j.request.Limits), j.request.Preset, lang.Limits, h.cfg.Ceiling); err != nil {
+		if one.Limits, err = EffectiveLimits(t.Limits.Over(j.Request.Limits), j.Request.Preset, lang.Limits, h.cfg.Ceiling); err != nil {
 			return nil, err
 		}
-		if err := h.cpusetWithin(one.limits.Cpuset); err != nil {
+		if err := h.cpusetWithin(one.Limits.Cpuset); err != nil {
 			return nil, err
 		}
 	}
-	if err := one.checkMemory(); err != nil {
+	if err := one.CheckMemory(); err != nil {
 		return nil, err
 	}
-	one.maxKept = [2]api.Size{keptTestOutput(j.request), keptTestOutput(j.request)}
+	one.MaxKept = [2]api.Size{KeptTestOutput(j.Request), KeptTestOutput(j.Request)}
 	if t.Compares() {
-		one.maxKept[0] = one.limits.Output
+		one.MaxKept[0] = one.Limits.Output
 	}
-	one.argv = slices.Concat(j.run.argv, t.Args)
+	one.Argv = slices.Concat(j.Run.Argv, t.Args)
 	return &one, nil
 }
 
@@ -203,38 +203,38 @@ func (h *Host) blob(digest string) ([]byte, error) {
 
 // runJob runs a job through its stages. A job that had a slot once waits for further ones, so
 // that a compiled program is also run.
-func (h *Host) runJob(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
+func (h *Host) runJob(ctx context.Context, j *Job, streams Streams, begun time.Duration) (api.Result, error) {
 	res, err := h.runStages(ctx, j, streams, begun)
-	var source *invalidSource
+	var source *InvalidSource
 	if errors.As(err, &source) {
-		return j.compileFailed(h.invalidSourceResult(cmp.Or(j.compile, j.run), source)), nil
+		return j.compileFailed(h.invalidSourceResult(cmp.Or(j.Compile, j.Run), source)), nil
 	}
 	return res, err
 }
 
-func (h *Host) runStages(ctx context.Context, j *job, streams Streams, begun time.Duration) (api.Result, error) {
-	if err := j.checkMemory(); err != nil {
+func (h *Host) runStages(ctx context.Context, j *Job, streams Streams, begun time.Duration) (api.Result, error) {
+	if err := j.CheckMemory(); err != nil {
 		return api.Result{}, err
 	}
 	var compiled *api.Compilation
 	admitted := false
-	if j.compile != nil {
+	if j.Compile != nil {
 		if err := streams.retention.add(compileRetention); err != nil {
 			return api.Result{}, err
 		}
-		made, failed, err := h.compile(ctx, j.compile, begun, false)
+		made, failed, err := h.compile(ctx, j.Compile, begun, false)
 		if err != nil {
 			return api.Result{}, err
 		}
 		if failed != nil {
 			return j.compileFailed(*failed), nil
 		}
-		j.run.files, j.run.builtFiles = withoutNames(j.run.files, made.files), made.files
+		j.Run.Files, j.Run.Built = withoutNames(j.Run.Files, made.files), made.files
 		admitted = !made.info.Cached
 		if err := streams.retention.add(min(made.info.Size, compileRetention) - compileRetention); err != nil {
 			return api.Result{}, err
 		}
-		if !j.compile.syntax {
+		if !j.Compile.Syntax {
 			compiled = &made.info
 		}
 		if compiled != nil && streams.Compiled != nil {
@@ -244,23 +244,23 @@ func (h *Host) runStages(ctx context.Context, j *job, streams Streams, begun tim
 	}
 	var res api.Result
 	var err error
-	if len(j.request.Tests) > 0 {
+	if len(j.Request.Tests) > 0 {
 		res, err = h.runTests(ctx, j, streams, admitted)
-	} else if err = streams.retention.add(j.run.maxRetained(streams.Stdout != nil)); err == nil {
-		res, err = h.execute(ctx, j.run, streams, begun, admitted)
+	} else if err = streams.retention.add(j.Run.maxRetained(streams.Stdout != nil)); err == nil {
+		res, err = h.execute(ctx, j.Run, streams, begun, admitted)
 	}
 	var artifact *invalidArtifact
 	if errors.As(err, &artifact) {
-		return j.compileFailed(h.invalidArtifactResult(j.compile, *compiled, artifact)), nil
+		return j.compileFailed(h.invalidArtifactResult(j.Compile, *compiled, artifact)), nil
 	}
 	res.Compile = compiled
 	return res, err
 }
 
 // compileFailed is the result of a job that ended with its compile stage.
-func (j *job) compileFailed(res api.Result) api.Result {
-	if len(j.request.Tests) > 0 {
-		s := api.Summarize(len(j.request.Tests), nil)
+func (j *Job) compileFailed(res api.Result) api.Result {
+	if len(j.Request.Tests) > 0 {
+		s := api.Summarize(len(j.Request.Tests), nil)
 		s.Verdict = res.Verdict
 		res.Summary = &s
 	}

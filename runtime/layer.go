@@ -13,9 +13,9 @@ import (
 )
 
 // layerLimits is the bounds of the throw-away layer of a writable root.
-type layerLimits struct {
-	size   api.Size
-	inodes int64
+type Layer struct {
+	Size   api.Size
+	Inodes int64
 }
 
 // mountLayer mounts, at dir, an overlay of the image and an empty tmpfs. The image's files that
@@ -48,8 +48,8 @@ func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, di
 	if err := h.step("layer top"); err != nil {
 		return err
 	}
-	top, err := newTmpfs(attrScratch, [2]string{"size", fmt.Sprint(int64(p.layer.size))},
-		[2]string{"nr_inodes", fmt.Sprint(p.layer.inodes)}, [2]string{"mode", "0755"})
+	top, err := newTmpfs(attrScratch, [2]string{"size", fmt.Sprint(int64(p.layer.Size))},
+		[2]string{"nr_inodes", fmt.Sprint(p.layer.Inodes)}, [2]string{"mode", "0755"})
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, di
 		if err := unix.Mkdirat(fd(top), d, 0o755); err != nil {
 			return os.NewSyscallError("mkdirat", err)
 		}
-		if err := unix.Fchownat(fd(top), d, base+runUID, base+runGID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := unix.Fchownat(fd(top), d, base+UID, base+GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return os.NewSyscallError("fchownat", err)
 		}
 	}

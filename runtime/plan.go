@@ -20,46 +20,46 @@ import (
 
 // A plan is one run, decided: everything that the run steps apply. It is made from the request, the
 // language and the operator's ceiling without touching anything.
-type plan struct {
-	id          string
-	again       time.Duration // Streams.Again
-	stage       api.Stage
-	cell        cellPlan
-	once        bool // the cell serves this run only
-	mode        api.Mode
-	argv, env   []string
-	files       []api.File
-	source      string     // of files, the name of the file that is the program's source; empty: none
-	builtFiles  []api.File // artifacts of the compile stage, placed in addition to files
-	stdin       []byte
-	limits      api.Limits // complete
-	collect     api.Collect
-	artifacts   []string // of a compile stage: what is collected instead
-	syntax      bool     // a compile stage that makes nothing: it only checks the source
-	labels      api.Labels
-	maxKept     [2]api.Size // maximum of stdout and stderr that the result carries; zero: maxRetainedOutput
-	oomExitCode int         // a language's own out-of-memory exit code; 0: none
-	oomMessage  string      // what its runtime prints then; empty: nothing
-	volume      api.Size    // size of the session's volume; a file may be as large
+type Run struct {
+	ID          string
+	Again       time.Duration // Streams.Again
+	Stage       api.Stage
+	Cell        cellPlan
+	Once        bool // the cell serves this run only
+	Mode        api.Mode
+	Argv, Env   []string
+	Files       []api.File
+	Source      string     // of files, the name of the file that is the program's source; empty: none
+	Built       []api.File // artifacts of the compile stage, placed in addition to files
+	Stdin       []byte
+	Limits      api.Limits // complete
+	Collect     api.Collect
+	Artifacts   []string // of a compile stage: what is collected instead
+	Syntax      bool     // a compile stage that makes nothing: it only checks the source
+	Labels      api.Labels
+	MaxKept     [2]api.Size // maximum of stdout and stderr that the result carries; zero: maxRetainedOutput
+	OOMExitCode int         // a language's own out-of-memory exit code; 0: none
+	OOMMessage  string      // what its runtime prints then; empty: nothing
+	Volume      api.Size    // size of the session's volume; a file may be as large
 
 	// backstop is the processor time after which the kernel kills a single process; zero: derived
 	// from the cpu limit. It may be higher for an exec, because what the exec leaves running may
 	// use more.
-	backstop api.Duration
+	Backstop api.Duration
 }
 
 // outOfHeap reports whether a program that ended by itself was ended by its runtime for lack of
 // memory: with the exit code that the language's manifest declares, and in addition either with the
 // declared text at the end of stderr, or near the limit. A program that prints this and exits so
 // without need has failed as well, only under another name.
-func (p *plan) outOfHeap(ev api.Evidence, stderrEnd []byte) bool {
+func (p *Run) OutOfHeap(ev api.Evidence, stderrEnd []byte) bool {
 	switch {
-	case p.oomExitCode == 0 || ev.Signal != 0 || ev.ExitCode != p.oomExitCode:
+	case p.OOMExitCode == 0 || ev.Signal != 0 || ev.ExitCode != p.OOMExitCode:
 		return false
-	case p.oomMessage != "":
-		return bytes.Contains(stderrEnd, []byte(p.oomMessage))
+	case p.OOMMessage != "":
+		return bytes.Contains(stderrEnd, []byte(p.OOMMessage))
 	}
-	return p.limits.Memory > 0 && ev.Peak >= p.limits.Memory/10*9
+	return p.Limits.Memory > 0 && ev.Peak >= p.Limits.Memory/10*9
 }
 
 // basicEnv is the environment of every run, before the language's and the caller's variables: none
@@ -72,7 +72,7 @@ var basicEnv = map[string]string{
 }
 
 // environment merges the three in sorted order; later ones take precedence.
-func environment(language, caller map[string]string) []string {
+func Environment(language, caller map[string]string) []string {
 	all := maps.Clone(basicEnv)
 	maps.Copy(all, language)
 	maps.Copy(all, caller)
@@ -86,7 +86,7 @@ func environment(language, caller map[string]string) []string {
 // effectiveLimits fills in what the request leaves open from the preset, the language and the
 // defaults, in this order, and checks the result against the ceiling. A default above the ceiling
 // is lowered to it; a requested value above it is refused.
-func effectiveLimits(wish api.Limits, preset string, language, ceiling api.Limits) (api.Limits, error) {
+func EffectiveLimits(wish api.Limits, preset string, language, ceiling api.Limits) (api.Limits, error) {
 	base, err := api.Preset(preset)
 	if err != nil {
 		return api.Limits{}, err
@@ -160,7 +160,7 @@ func cachePath(name string) bool {
 }
 
 // parseCPUs reads a kernel processor list such as "0-1,3".
-func parseCPUs(list string) ([]int, error) {
+func ParseCPUs(list string) ([]int, error) {
 	var cpus []int
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
 		lo, hi, ranged := strings.Cut(part, "-")

@@ -41,7 +41,7 @@ func TestEffectiveLimits(t *testing.T) {
 		{name: "an unknown preset is refused", run: api.Run{Preset: "hard"}, code: api.CodeBadLimits},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l, err := effectiveLimits(tt.run.Limits, tt.run.Preset, tt.language, tt.ceiling)
+			l, err := EffectiveLimits(tt.run.Limits, tt.run.Preset, tt.language, tt.ceiling)
 			var refused *api.Error
 			switch {
 			case tt.code != "":
@@ -60,7 +60,7 @@ func TestEffectiveLimits(t *testing.T) {
 // CAP-10: the environment is what is documented, and later sources win.
 func TestEnvironmentIsExactlyWhatIsDocumented(t *testing.T) {
 	t.Setenv("BRIG_SECRET", "of the agent")
-	got := environment(map[string]string{"LANG": "C", "A": "language"}, map[string]string{"A": "caller"})
+	got := Environment(map[string]string{"LANG": "C", "A": "language"}, map[string]string{"A": "caller"})
 	want := []string{"A=caller", "HOME=/box", "LANG=C", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=/tmp"}
 	if !slices.Equal(got, want) {
 		t.Errorf("environment %q; want %q", got, want)
@@ -93,9 +93,9 @@ func TestSourceIsPlacedUnderItsName(t *testing.T) {
 }
 
 func TestChooseTakesTheReadiestSlot(t *testing.T) {
-	key := cellKey{imageTree: imageTree{image: "i"}}
+	key := CellKey{ImageTree: ImageTree{Image: "i"}}
 	ready := func() *keeper { b := &keeper{}; b.available.Store(true); return b }
-	with := func(b *keeper) map[cellKey]*keeper { return map[cellKey]*keeper{key: b} }
+	with := func(b *keeper) map[CellKey]*keeper { return map[CellKey]*keeper{key: b} }
 	for _, tt := range []struct {
 		name  string
 		slots []*slotState
@@ -143,7 +143,7 @@ func TestCapacityFollowsTheLimitOnOpenFiles(t *testing.T) {
 }
 
 func TestStartErrors(t *testing.T) {
-	p := &plan{argv: []string{"prog"}, cell: cellPlan{key: cellKey{imageTree: imageTree{image: "img"}}}}
+	p := &Run{Argv: []string{"prog"}, Cell: cellPlan{key: CellKey{ImageTree: ImageTree{Image: "img"}}}}
 	for errno, want := range map[unix.Errno]api.Code{
 		unix.ENOENT: api.CodeNoProgram, unix.ENOTDIR: api.CodeNoProgram, unix.EACCES: api.CodeBadProgram,
 		unix.ENOEXEC: api.CodeBadProgram, unix.E2BIG: api.CodeTooLarge, unix.EIO: api.CodeBadProgram, unix.ENFILE: "",
@@ -165,9 +165,9 @@ func TestInvalidProgramsAreTheirAuthorsFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	p := &plan{
-		files:      []api.File{{Name: "data"}, {Name: "tool", Executable: true}, {Name: "dir/tool", Executable: true}},
-		builtFiles: []api.File{{Name: "main"}},
+	p := &Run{
+		Files: []api.File{{Name: "data"}, {Name: "tool", Executable: true}, {Name: "dir/tool", Executable: true}},
+		Built: []api.File{{Name: "main"}},
 	}
 	for _, tt := range []struct {
 		command string
@@ -189,7 +189,7 @@ func TestInvalidProgramsAreTheirAuthorsFault(t *testing.T) {
 		{"./none", unix.ENOENT, 0, false},
 		{"./dir", unix.EACCES, 0, false},
 	} {
-		p.argv = []string{tt.command}
+		p.Argv = []string{tt.command}
 		code, why, err := classifyExecFailure(p, box, tt.errno)
 		var artifact *invalidArtifact
 		if code != tt.code || errors.As(err, &artifact) != tt.unfit || (why != "") != (code != 0) {
@@ -199,11 +199,11 @@ func TestInvalidProgramsAreTheirAuthorsFault(t *testing.T) {
 }
 
 func TestOutOfHeap(t *testing.T) {
-	peak := &plan{oomExitCode: 77, limits: api.Limits{Memory: 100 * api.MiB}}
-	says := &plan{oomExitCode: 77, oomMessage: "out of heap", limits: peak.limits}
+	peak := &Run{OOMExitCode: 77, Limits: api.Limits{Memory: 100 * api.MiB}}
+	says := &Run{OOMExitCode: 77, OOMMessage: "out of heap", Limits: peak.Limits}
 	for _, tt := range []struct {
 		name string
-		plan *plan
+		plan *Run
 		ev   api.Evidence
 		tail string
 		want bool
@@ -213,12 +213,12 @@ func TestOutOfHeap(t *testing.T) {
 		{"with an unknown peak", peak, api.Evidence{ExitCode: 77}, "", false},
 		{"a signal", peak, api.Evidence{Signal: 6, ExitCode: 77, Peak: 100 * api.MiB}, "", false},
 		{"another exit code", peak, api.Evidence{ExitCode: 78, Peak: 100 * api.MiB}, "", false},
-		{"no exit code declared", &plan{limits: peak.limits}, api.Evidence{Peak: 100 * api.MiB}, "", false},
+		{"no exit code declared", &Run{Limits: peak.Limits}, api.Evidence{Peak: 100 * api.MiB}, "", false},
 		{"said far from the limit", says, api.Evidence{ExitCode: 77, Peak: api.MiB}, "vm: out of heap\n", true},
 		{"said with another exit code", says, api.Evidence{ExitCode: 1}, "vm: out of heap\n", false},
 		{"not said, near the limit", says, api.Evidence{ExitCode: 77, Peak: 100 * api.MiB}, "I exit with 77\n", false},
 	} {
-		if got := tt.plan.outOfHeap(tt.ev, []byte(tt.tail)); got != tt.want {
+		if got := tt.plan.OutOfHeap(tt.ev, []byte(tt.tail)); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
@@ -250,12 +250,12 @@ func TestEndOfAStream(t *testing.T) {
 
 func TestProcessorLists(t *testing.T) {
 	for list, want := range map[string][]int{"0": {0}, "0-2,5\n": {0, 1, 2, 5}} {
-		if got, err := parseCPUs(list); err != nil || !slices.Equal(got, want) {
+		if got, err := ParseCPUs(list); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %v, %v; want %v", list, got, err, want)
 		}
 	}
 	for _, bad := range []string{"", "a", "2-1", "-1", "0-99999999", "1,,2", strings.Repeat("9", 30)} {
-		if got, err := parseCPUs(bad); err == nil {
+		if got, err := ParseCPUs(bad); err == nil {
 			t.Errorf("%q: accepted as %v", bad, got)
 		}
 	}

@@ -39,7 +39,7 @@ type slotState struct {
 	slot    *slot
 	leased  bool
 	last    time.Duration // when the last lease ended
-	keepers map[cellKey]*keeper
+	keepers map[CellKey]*keeper
 }
 
 // Limits on idle cells.
@@ -53,7 +53,7 @@ func newPool(h *Host, slots []*slot, memory api.Size, capacity capacity) *pool {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &pool{host: h, memory: memory, capacity: capacity, over: ctx, stop: stop, released: make(chan struct{}), removed: make(chan struct{}, 1)}
 	for _, s := range slots {
-		p.slots = append(p.slots, &slotState{slot: s, keepers: map[cellKey]*keeper{}})
+		p.slots = append(p.slots, &slotState{slot: s, keepers: map[CellKey]*keeper{}})
 	}
 	p.wg.Go(func() { p.evict(ctx) })
 	return p
@@ -167,7 +167,7 @@ func (p *pool) releaseMemory(memory api.Size) {
 // these choose takes the one that is idle for longest, because it will have its next shell first.
 // If a cell serves only one run (once), a slot without a ready shell counts as a slot without the
 // cell. So over time all slots build such cells.
-func choose(slots []*slotState, key cellKey, once bool) *slotState {
+func choose(slots []*slotState, key CellKey, once bool) *slotState {
 	const ready, made, none = 2, 1, 0
 	rank := func(s *slotState) int {
 		b := s.keepers[key]
@@ -264,25 +264,25 @@ func (p *pool) evict(ctx context.Context) {
 
 // removedTrees returns the image trees that cells use but the store no longer has: their images were
 // removed or replaced.
-func (p *pool) removedTrees() map[imageTree]bool {
+func (p *pool) removedTrees() map[ImageTree]bool {
 	p.mu.Lock()
-	trees := map[imageTree]bool{}
+	trees := map[ImageTree]bool{}
 	for _, s := range p.slots {
 		for key := range s.keepers {
-			trees[key.imageTree] = true
+			trees[key.ImageTree] = true
 		}
 	}
 	p.mu.Unlock() // the lookups below may wait for a disk
-	maps.DeleteFunc(trees, func(t imageTree, _ bool) bool {
-		img, err := p.host.cfg.Images.Lookup(t.image)
-		return err == nil && treeOf(img) == t
+	maps.DeleteFunc(trees, func(t ImageTree, _ bool) bool {
+		img, err := p.host.cfg.Images.Lookup(t.Image)
+		return err == nil && TreeOf(img) == t
 	})
 	return trees
 }
 
 // takeIdle takes keepers out of the pool that were idle for too long or whose image was removed.
 // The caller must close them.
-func (p *pool) takeIdle(removed map[imageTree]bool) []*keeper {
+func (p *pool) takeIdle(removed map[ImageTree]bool) []*keeper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*keeper
@@ -291,7 +291,7 @@ func (p *pool) takeIdle(removed map[imageTree]bool) []*keeper {
 			continue
 		}
 		for key, b := range s.keepers {
-			if b.idleFor() > idleLife || removed[key.imageTree] {
+			if b.idleFor() > idleLife || removed[key.ImageTree] {
 				delete(s.keepers, key)
 				out = append(out, b)
 			}
@@ -302,7 +302,7 @@ func (p *pool) takeIdle(removed map[imageTree]bool) []*keeper {
 
 // removeOldest removes the least recently used keeper from a slot that is not leased.
 func (s *slotState) removeOldest() *keeper {
-	var key cellKey
+	var key CellKey
 	var oldest *keeper
 	for k, b := range s.keepers {
 		if oldest == nil || b.lastLease.Load() < oldest.lastLease.Load() {

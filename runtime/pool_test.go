@@ -32,8 +32,8 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 		return img
 	}
 	first := imported()
-	p := &pool{host: &Host{cfg: Config{Images: store}}, slots: []*slotState{{keepers: map[cellKey]*keeper{
-		{imageTree: treeOf(first)}: {}, {imageTree: treeOf(first), fullProc: true}: {},
+	p := &pool{host: &Host{cfg: Config{Images: store}}, slots: []*slotState{{keepers: map[CellKey]*keeper{
+		{ImageTree: TreeOf(first)}: {}, {ImageTree: TreeOf(first), FullProc: true}: {},
 	}}}}
 	if gone := p.removedTrees(); len(gone) != 0 {
 		t.Errorf("%v have gone", gone)
@@ -43,15 +43,15 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 	}
 	check(t, os.Remove(filepath.Join(first.Path, "x")))
 	second := imported()
-	if gone := p.removedTrees(); !second.Replaced || len(gone) != 1 || !gone[treeOf(first)] {
+	if gone := p.removedTrees(); !second.Replaced || len(gone) != 1 || !gone[TreeOf(first)] {
 		t.Errorf("replaced, %v have gone", gone)
 	}
-	p.slots[0].keepers = map[cellKey]*keeper{{imageTree: treeOf(second)}: {}}
+	p.slots[0].keepers = map[CellKey]*keeper{{ImageTree: TreeOf(second)}: {}}
 	if gone := p.removedTrees(); len(gone) != 0 {
 		t.Errorf("%v have gone next to the new one", gone)
 	}
 	check(t, store.Remove("tiny"))
-	if gone := p.removedTrees(); len(gone) != 1 || !gone[treeOf(second)] {
+	if gone := p.removedTrees(); len(gone) != 1 || !gone[TreeOf(second)] {
 		t.Errorf("removed, %v have gone", gone)
 	}
 }

@@ -21,7 +21,7 @@ func (h *Host) cpusetWithin(list string) error {
 	if list == "" {
 		return nil
 	}
-	cpus, err := parseCPUs(list)
+	cpus, err := ParseCPUs(list)
 	if err != nil {
 		return api.Refuse(api.CodeBadLimits, "limit cpuset: %w", err)
 	}
@@ -40,13 +40,13 @@ func (h *Host) checkCpusetAllowed(list string, c Caller) error {
 	if list == "" || c.UID == 0 {
 		return nil
 	}
-	cpus, err := parseCPUs(list)
+	cpus, err := ParseCPUs(list)
 	if err != nil {
 		return api.Refuse(api.CodeBadLimits, "limit cpuset: %w", err)
 	}
 	var listed []int
 	if h.cfg.Ceiling.Cpuset != "" {
-		if listed, err = parseCPUs(h.cfg.Ceiling.Cpuset); err != nil {
+		if listed, err = ParseCPUs(h.cfg.Ceiling.Cpuset); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func (h *Host) filterFor(r api.Run, l language, caller Caller) (*filter, error) 
 		name = l.Tier
 	}
 	if name == "" {
-		name = defaultTier
+		name = DefaultTier
 	}
 	mode := r.ProfileMode
 	if mode == "" {
@@ -203,7 +203,7 @@ func (h *Host) cachedFilter(key filterKey, profile func() (seccomp.Profile, erro
 const maxFilters = 256
 
 // runID returns a new run id: 16 characters that cannot be guessed.
-func runID() string {
+func NewID() string {
 	var b [10]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
@@ -214,7 +214,7 @@ func runID() string {
 func isUserError(err error) bool {
 	var e *api.Error
 	var artifact *invalidArtifact
-	var source *invalidSource
+	var source *InvalidSource
 	return errors.As(err, &artifact) || errors.As(err, &source) || errors.As(err, &e) && !e.RetrySafe
 }
 

@@ -75,7 +75,7 @@ func firstSibling(cpu int, allowed []int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	siblings, err := parseCPUs(string(list))
+	siblings, err := ParseCPUs(string(list))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}

@@ -9,14 +9,14 @@ import (
 )
 
 // result judges the evidence and records everything that the verdict rests on.
-func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
+func (h *Host) result(p *Run, o *outcome, out *outputs) api.Result {
 	r := api.Result{
-		Run:       p.id,
-		Verdict:   api.Judge(o.ev, p.limits),
-		Stage:     p.stage,
+		Run:       p.ID,
+		Verdict:   api.Judge(o.ev, p.Limits),
+		Stage:     p.Stage,
 		ExitCode:  o.ev.ExitCode,
 		Signal:    o.ev.Signal,
-		LimitsHit: api.LimitsHit(o.ev, p.limits),
+		LimitsHit: api.LimitsHit(o.ev, p.Limits),
 		Denial:    o.ev.Denial,
 		Logged:    o.logged,
 		Refused:   o.refused,
@@ -24,8 +24,8 @@ func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 		Timing:    o.timing,
 		Files:     o.files,
 		Skipped:   o.skipped,
-		Limits:    p.limits,
-		Labels:    p.labels,
+		Limits:    p.Limits,
+		Labels:    p.Labels,
 		Host:      h.about(p),
 	}
 	if r.LimitsHit == nil {
@@ -41,13 +41,13 @@ func (h *Host) result(p *plan, o *outcome, out *outputs) api.Result {
 
 // isTruncated reports whether a result lacks a part of a stream: what exceeds the limit, or what
 // exceeds the size that a result carries. For a test, TestResult.Cut reports the latter.
-func (s *stream) isTruncated(p *plan) bool { return s.over() || s.cut && p.maxKept[1] == 0 }
+func (s *stream) isTruncated(p *Run) bool { return s.over() || s.cut && p.MaxKept[1] == 0 }
 
 // about describes where and under which rules a plan is executed.
-func (h *Host) about(p *plan) api.Host {
+func (h *Host) about(p *Run) api.Host {
 	return api.Host{
-		Kernel: h.kernel, CgroupMode: h.mode, Mode: p.mode, Image: p.cell.key.image,
-		Profile: p.cell.filter.name, PolicyHash: p.cell.filter.hash, Brig: h.cfg.Version,
+		Kernel: h.kernel, CgroupMode: h.mode, Mode: p.Mode, Image: p.Cell.key.Image,
+		Profile: p.Cell.filter.name, PolicyHash: p.Cell.filter.hash, Brig: h.cfg.Version,
 	}
 }
 

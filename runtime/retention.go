@@ -24,7 +24,7 @@ const maxRetainedByTests = 32 * api.MiB
 
 // compileRetention is the most that a compile stage may retain: the artifacts, and their copy on the
 // way to the cache.
-const compileRetention = 2 * int64(maxArtifactBytes)
+const compileRetention = 2 * int64(MaxArtifactBytes)
 
 // ownMemory is the agent's memory apart from requests. heldWaiting and heldPerSlot are the most that it
 // retains for requests: for those that wait, and per slot. On a host with little memory the bound
@@ -202,26 +202,26 @@ func maxCollected(c api.Collect) int64 {
 }
 
 // maxRetained is the most that a run may retain.
-func (p *plan) maxRetained(streamed bool) int64 {
-	n := maxCollected(p.collect)
+func (p *Run) maxRetained(streamed bool) int64 {
+	n := maxCollected(p.Collect)
 	if !streamed {
-		n += 2 * growingBuffer(min(p.limits.Output, maxRetainedOutput))
+		n += 2 * growingBuffer(min(p.Limits.Output, maxRetainedOutput))
 	}
 	return n
 }
 
 // maxTestRetained is the most that a test may retain while it runs: its blobs, the whole of stdout if
 // that is compared, and what its result carries.
-func (h *Host) maxTestRetained(j *job, t api.Test) int64 {
-	keep := keptTestOutput(j.request)
-	n := maxCollected(j.run.collect) + h.blobSize(t.StdinBlob) + h.blobSize(t.ExpectedBlob) + 2*growingBuffer(keep)
+func (h *Host) maxTestRetained(j *Job, t api.Test) int64 {
+	keep := KeptTestOutput(j.Request)
+	n := maxCollected(j.Run.Collect) + h.blobSize(t.StdinBlob) + h.blobSize(t.ExpectedBlob) + 2*growingBuffer(keep)
 	if t.Compares() {
-		n += growingBuffer(cmp.Or(t.Limits.Output, j.run.limits.Output))
+		n += growingBuffer(cmp.Or(t.Limits.Output, j.Run.Limits.Output))
 	}
 	return n
 }
 
 // keptTestOutput is how much of each stream the result of a test of r carries.
-func keptTestOutput(r api.Run) api.Size {
+func KeptTestOutput(r api.Run) api.Size {
 	return cmp.Or(r.KeepOutput, min(api.KeepOutput, maxRetainedByTests/2/api.Size(max(len(r.Tests), 1))))
 }

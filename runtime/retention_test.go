@@ -25,20 +25,20 @@ func TestMaxRetained(t *testing.T) {
 	big.Output = 64 * api.MiB
 	for _, tt := range []struct {
 		name     string
-		run      plan
+		run      Run
 		streamed bool
 		want     api.Size
 	}{
-		{"both streams, which grow", plan{limits: limits, collect: none}, false, 48 * api.MiB},
-		{"of large ones what an answer carries", plan{limits: big, collect: none}, false, 48 * api.MiB},
-		{"files", plan{limits: limits}, false, 48*api.MiB + api.CollectBytes},
-		{"a stream", plan{limits: big, collect: none}, true, 0},
+		{"both streams, which grow", Run{Limits: limits, Collect: none}, false, 48 * api.MiB},
+		{"of large ones what an answer carries", Run{Limits: big, Collect: none}, false, 48 * api.MiB},
+		{"files", Run{Limits: limits}, false, 48*api.MiB + api.CollectBytes},
+		{"a stream", Run{Limits: big, Collect: none}, true, 0},
 	} {
 		if got := api.Size(tt.run.maxRetained(tt.streamed)); got != tt.want {
 			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
 		}
 	}
-	j := &job{run: &plan{limits: big, collect: none}, request: api.Run{Tests: make([]api.Test, 2)}}
+	j := &Job{Run: &Run{Limits: big, Collect: none}, Request: api.Run{Tests: make([]api.Test, 2)}}
 	for _, tt := range []struct {
 		test api.Test
 		want api.Size
@@ -51,7 +51,7 @@ func TestMaxRetained(t *testing.T) {
 			t.Errorf("a test: %s; want %s", got, tt.want)
 		}
 	}
-	if got := keptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
+	if got := KeptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
 		t.Errorf("of as many tests as there may be %s of each stream are kept; want 4K", got)
 	}
 }
@@ -188,7 +188,7 @@ func beginTestPatiently(k *retention, n int64) (ended func(), err error) {
 
 // The error for a test that finds no memory states sizes with units, and how many results fit.
 func TestErrorOfATestThatDoesNotFit(t *testing.T) {
-	j := &job{run: &plan{limits: api.Defaults(), collect: api.Collect{None: true}}, request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
+	j := &Job{Run: &Run{Limits: api.Defaults(), Collect: api.Collect{None: true}}, Request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
 	s := &testRun{host: &Host{cfg: Config{Slots: 1}, maxHeld: 256 * api.MiB}, job: j, results: make([]*api.TestResult, 2), retention: newRetention(Streams{Hold: func(int64) error { return nil }})}
 	if err := s.retention.add(200<<20 + 300<<10); err != nil {
 		t.Fatal(err)
@@ -222,40 +222,40 @@ func TestInputMemory(t *testing.T) {
 		{[]api.File{file(40 << 20), file(5000)}, 40 * api.MiB},
 		{[]api.File{{Name: "program", Executable: true, Content: make([]byte, 1<<20)}}, 0},
 	} {
-		if got := inputMemory(tt.files); got != tt.want {
+		if got := InputMemory(tt.files); got != tt.want {
 			t.Errorf("%d files: %s; want %s", len(tt.files), got, tt.want)
 		}
 	}
-	p := &plan{files: []api.File{file(4 << 20)}, builtFiles: []api.File{file(1 << 20)}, limits: api.Limits{Memory: 8 * api.MiB, Swap: api.MiB}}
-	if err := p.checkMemory(); err != nil {
+	p := &Run{Files: []api.File{file(4 << 20)}, Built: []api.File{file(1 << 20)}, Limits: api.Limits{Memory: 8 * api.MiB, Swap: api.MiB}}
+	if err := p.CheckMemory(); err != nil {
 		t.Errorf("with the least memory left: %v", err)
 	}
-	if got := p.reservation(); got != 10*api.MiB {
+	if got := p.Reservation(); got != 10*api.MiB {
 		t.Errorf("promised %s; want memory, swap and artifacts", got)
 	}
-	p.files = append(p.files, api.File{Name: "program", Executable: true, Content: make([]byte, 2<<20)})
-	if err, got := p.checkMemory(), p.reservation(); err != nil || got != 12*api.MiB {
+	p.Files = append(p.Files, api.File{Name: "program", Executable: true, Content: make([]byte, 2<<20)})
+	if err, got := p.CheckMemory(), p.Reservation(); err != nil || got != 12*api.MiB {
 		t.Errorf("with a program: %v, promised %s", err, got)
 	}
 	d := api.Defaults()
-	if p.limits.Pids, p.limits.OpenFiles = d.Pids, d.OpenFiles; p.reservation() != 12*api.MiB {
-		t.Errorf("with the default processes and files %s is promised; want 12M", p.reservation())
+	if p.Limits.Pids, p.Limits.OpenFiles = d.Pids, d.OpenFiles; p.Reservation() != 12*api.MiB {
+		t.Errorf("with the default processes and files %s is promised; want 12M", p.Reservation())
 	}
-	if p.limits.Pids, p.limits.OpenFiles = 1000, 1024; p.reservation() < 12*api.MiB+1000*1024*136-4*api.MiB {
-		t.Errorf("1,000 threads that may wait for 1,024 files each: %s", p.reservation())
+	if p.Limits.Pids, p.Limits.OpenFiles = 1000, 1024; p.Reservation() < 12*api.MiB+1000*1024*136-4*api.MiB {
+		t.Errorf("1,000 threads that may wait for 1,024 files each: %s", p.Reservation())
 	}
-	p.files = append(p.files, file(256<<10))
-	var source *invalidSource
-	if err := p.checkMemory(); err == nil || errors.As(err, &source) {
+	p.Files = append(p.Files, file(256<<10))
+	var source *InvalidSource
+	if err := p.CheckMemory(); err == nil || errors.As(err, &source) {
 		t.Errorf("a run without memory next to its files: %v; want the caller's error", err)
 	}
-	p.source = "main"
-	p.files[len(p.files)-1].Name = "main"
-	if err := p.checkMemory(); !errors.As(err, &source) {
+	p.Source = "main"
+	p.Files[len(p.Files)-1].Name = "main"
+	if err := p.CheckMemory(); !errors.As(err, &source) {
 		t.Errorf("a run whose source is the one too many: %v", err)
 	}
-	p.files = append(p.files, file(256<<10))
-	if err := p.checkMemory(); err == nil || errors.As(err, &source) {
+	p.Files = append(p.Files, file(256<<10))
+	if err := p.CheckMemory(); err == nil || errors.As(err, &source) {
 		t.Errorf("a run whose files are too many without the source: %v; want the caller's error", err)
 	}
 }

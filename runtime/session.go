@@ -21,7 +21,7 @@ type session struct {
 	host    *Host
 	id      string
 	owner   Caller
-	plan    *sessionPlan
+	plan    *Session
 	idRange *idRange
 	born    time.Duration // on the monotonic clock
 	made    time.Time     // the same as wall-clock time
@@ -174,17 +174,17 @@ func (s *session) due() time.Duration {
 	if s.busy > 0 {
 		since = monotonic() // it cannot have been idle before now
 	}
-	return min(since+s.plan.idle, s.born+s.plan.life)
+	return min(since+s.plan.Idle, s.born+s.plan.Life)
 }
 
 func (s *session) onTimer() error {
 	due := s.due()
 	now := monotonic()
 	switch {
-	case now >= s.born+s.plan.life:
-		s.end("it was made for " + api.Duration(s.plan.life).String() + " and that time is over")
+	case now >= s.born+s.plan.Life:
+		s.end("it was made for " + api.Duration(s.plan.Life).String() + " and that time is over")
 	case now >= due:
-		s.end("it was idle for " + api.Duration(s.plan.idle).String())
+		s.end("it was idle for " + api.Duration(s.plan.Idle).String())
 	default:
 		return s.timer.set(due)
 	}
@@ -255,10 +255,10 @@ func (s *session) info() (api.Session, error) {
 	p := s.plan
 	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
 	i := api.Session{
-		ID: s.id, State: api.SessionQuiet, Language: p.lang.Name, Image: p.image.Digest, Profile: p.cell.filter.name,
-		Network: "none", Labels: p.ask.Labels, Limits: p.limits, ExecLimits: p.exec,
-		Idle: api.Duration(p.idle), Life: api.Duration(p.life),
-		Created: at(s.born), Ends: at(s.born + p.life), Execs: s.begun, Usage: usage,
+		ID: s.id, State: api.SessionQuiet, Language: p.Language.Name, Image: p.Image.Digest, Profile: p.Cell.filter.name,
+		Network: "none", Labels: p.Ask.Labels, Limits: p.Limits, ExecLimits: p.Exec,
+		Idle: api.Duration(p.Idle), Life: api.Duration(p.Life),
+		Created: at(s.born), Ends: at(s.born + p.Life), Execs: s.begun, Usage: usage,
 	}
 	if s.volume != nil {
 		if i.Volume, err = s.volume.info(); err != nil {
@@ -272,7 +272,7 @@ func (s *session) info() (api.Session, error) {
 		}
 	}
 	if s.busy == 0 {
-		i.IdleEnds = at(min(s.used+p.idle, s.born+p.life))
+		i.IdleEnds = at(min(s.used+p.Idle, s.born+p.Life))
 	}
 	return i, nil
 }

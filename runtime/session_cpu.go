@@ -72,9 +72,9 @@ func (s *session) applyCPUShare() error {
 	}
 	switch {
 	case len(slots) > 0:
-		return errors.Join(s.confine(left, s.cpusOf(slots)), s.group.SetWeight(s.plan.limits.Weight))
+		return errors.Join(s.confine(left, s.cpusOf(slots)), s.group.SetWeight(s.plan.Limits.Weight))
 	case len(left) > 0:
-		return errors.Join(s.group.SetWeight(min(leftoverWeight(s.host.cfg.Sessions), s.plan.limits.Weight)), s.confine(left, ""))
+		return errors.Join(s.group.SetWeight(min(leftoverWeight(s.host.cfg.Sessions), s.plan.Limits.Weight)), s.confine(left, ""))
 	}
 	return nil
 }
@@ -84,8 +84,8 @@ func (s *session) applyCPUShare() error {
 func (s *session) cpusOf(slots []*slot) string {
 	var cpus []int
 	for _, on := range slots {
-		list := on.cpusetFor(s.plan.limits)
-		one, err := parseCPUs(list)
+		list := on.cpusetFor(s.plan.Limits)
+		one, err := ParseCPUs(list)
 		if list == "" || err != nil {
 			return ""
 		}
@@ -98,7 +98,7 @@ func (s *session) cpusOf(slots []*slot) string {
 // confine restricts leaves to the given processors; empty: to the session's. If root chose the
 // session's processors, they stay unchanged.
 func (s *session) confine(leaves []*groups.Leaf, cpuset string) error {
-	if s.plan.limits.Cpuset != "" {
+	if s.plan.Limits.Cpuset != "" {
 		return nil
 	}
 	var err error

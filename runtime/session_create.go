@@ -14,9 +14,9 @@ import (
 
 // newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
 // nothing is left.
-func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *idRange, owner Caller) (_ *session, err error) {
+func (h *Host) newSession(ctx context.Context, p *Session, at *idRange, owner Caller) (_ *session, err error) {
 	s := &session{
-		host: h, id: runID(), owner: owner, plan: p, idRange: at, born: monotonic(), made: time.Now(),
+		host: h, id: NewID(), owner: owner, plan: p, idRange: at, born: monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
 	}
 	undo := undoing(&err)
@@ -24,7 +24,7 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *idRange, owne
 
 	// 1. Its volume is mounted, or made, in the background: that takes as long as a cell.
 	volumeReady := func() error { return nil }
-	if p.ask.Volume != nil {
+	if p.Ask.Volume != nil {
 		if err := h.volumes.checkFree(p, owner); err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *idRange, owne
 	defer releaseBuilder()
 
 	// 2. A cell that no run uses.
-	cell := p.cell
+	cell := p.Cell
 	cell.name, cell.slot, cell.ids = fmt.Sprintf("session-%d", h.serial.Add(1)), at.index, &at.ids
 	if s.cell, err = h.newCell(ctx, cell); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *idRange, owne
 		return nil, err
 	}
 	undo.add(func() error { return s.group.Close() })
-	if err := errors.Join(s.group.Apply(groupLimits(p.limits, "")), s.group.Begin()); err != nil {
+	if err := errors.Join(s.group.Apply(groupLimits(p.Limits, "")), s.group.Begin()); err != nil {
 		return nil, fmt.Errorf("limits of the session: %w", err)
 	}
 
@@ -72,8 +72,8 @@ func (h *Host) newSession(ctx context.Context, p *sessionPlan, at *idRange, owne
 	if err := h.step("session shell"); err != nil {
 		return nil, err
 	}
-	base := slotIDs(at.index)
-	if s.scratch, err = newScratch(p.limits.Scratch, p.limits.Inodes, base+runUID, base+runGID); err != nil {
+	base := SlotIDs(at.index)
+	if s.scratch, err = newScratch(p.Limits.Scratch, p.Limits.Inodes, base+UID, base+GID); err != nil {
 		return nil, err
 	}
 	undo.add(s.scratch.Close)
@@ -105,14 +105,14 @@ func (h *Host) mountVolume(ctx context.Context, s *session) (err error) {
 	if err := h.step("session volume"); err != nil {
 		return err
 	}
-	err = h.cfg.Images.EnsureWorkspace(s.plan.image.Digest)
+	err = h.cfg.Images.EnsureWorkspace(s.plan.Image.Digest)
 	if errors.Is(err, rootfs.ErrNoWorkspace) {
 		return api.Refuse(api.CodeBadImage, "%w", err)
 	}
 	if err != nil {
 		return err
 	}
-	userns, err := s.idRange.ids.forImage(slotIDs(s.idRange.index))
+	userns, err := s.idRange.ids.forImage(SlotIDs(s.idRange.index))
 	if err == nil {
 		s.volume, err = h.volumes.mount(ctx, s.plan, s.id, s.owner, userns)
 	}
@@ -131,7 +131,7 @@ func (s *session) startShell(ctx context.Context) (err error) {
 	s.sock = sock
 	undo.add(sock.Close)
 	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn, Flags: spawnSession}
-	if s.cell.key.fullProc {
+	if s.cell.key.FullProc {
 		msg.Flags |= spawnFullProc
 	}
 	files := []*os.File{peer, s.scratch.root}

@@ -52,15 +52,15 @@ func (s *session) dir(volume bool) (sessionDir, error) {
 		return sessionDir{}, api.Refuse(api.CodeBadRequest, "session %s has no volume: make one that has (brig session create --volume)", s.id)
 	}
 	return sessionDir{
-		root: s.volume.agentMount, uid: runUID, gid: runGID, maxFile: int64(max(s.volume.size, s.plan.limits.Scratch)), name: "/workspace",
+		root: s.volume.agentMount, uid: UID, gid: GID, maxFile: int64(max(s.volume.size, s.plan.Limits.Scratch)), name: "/workspace",
 		fullHint: "volume: remove files from it",
 	}, nil
 }
 
 func (s *session) boxDir() sessionDir {
-	base := slotIDs(s.cell.slot)
+	base := SlotIDs(s.cell.slot)
 	return sessionDir{
-		root: s.scratch.box, uid: base + runUID, gid: base + runGID, maxFile: int64(s.plan.limits.Scratch), name: "/box",
+		root: s.scratch.box, uid: base + UID, gid: base + GID, maxFile: int64(s.plan.Limits.Scratch), name: "/box",
 		fullHint: "session's scratch: remove files from it, or make a session with more scratch or inodes",
 	}
 }

@@ -155,7 +155,7 @@ func install(file, dir *os.File, base string) error {
 		return os.NewSyscallError("linkat", err)
 	}
 	for range installTries {
-		other := ".brig-" + runID()
+		other := ".brig-" + NewID()
 		if err := unix.Linkat(unix.AT_FDCWD, procFD(file), fd(dir), other, unix.AT_SYMLINK_FOLLOW); err != nil {
 			return os.NewSyscallError("linkat", err)
 		}

@@ -43,7 +43,7 @@ func (s *session) chargeFile(name string, file *os.File) error {
 	}
 	switch {
 	case full:
-		return api.Refuse(api.CodeTooLarge, "file %q does not fit into the rest of the session's %s of memory: files that are uploaded count as memory: remove some, or make a session with more", name, s.plan.limits.Memory)
+		return api.Refuse(api.CodeTooLarge, "file %q does not fit into the rest of the session's %s of memory: files that are uploaded count as memory: remove some, or make a session with more", name, s.plan.Limits.Memory)
 	case err == nil:
 		s.placed = placed
 	}
@@ -66,5 +66,5 @@ func (s *session) creditRemoved() error {
 
 // groupMemory returns the limit of the group, given the memory of files that were put.
 func (s *session) groupMemory(placed int64) int64 {
-	return int64(s.plan.limits.Memory - api.Size(placed)/inputMemoryStep*inputMemoryStep)
+	return int64(s.plan.Limits.Memory - api.Size(placed)/InputMemoryStep*InputMemoryStep)
 }

@@ -11,19 +11,19 @@ import (
 
 // A sessionPlan is the complete decision about a session: everything that its creation and its
 // execs apply.
-type sessionPlan struct {
-	ask        api.SessionRequest
-	lang       language
-	image      rootfs.Image
-	cell       cellPlan
-	limits     api.Limits // of everything together; those of a single exec are zero
-	exec       api.Limits // of an exec that requests none
-	idle, life time.Duration
+type Session struct {
+	Ask        api.SessionRequest
+	Language   language
+	Image      rootfs.Image
+	Cell       cellPlan
+	Limits     api.Limits // of everything together; those of a single exec are zero
+	Exec       api.Limits // of an exec that requests none
+	Idle, Life time.Duration
 }
 
 // planSession decides everything about a session that can be decided before the host is touched.
 // Its errors are for the caller to fix.
-func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan, error) {
+func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*Session, error) {
 	if err := ask.Validate(); err != nil {
 		return nil, err
 	}
@@ -38,34 +38,34 @@ func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*sessionPlan,
 	if err != nil {
 		return nil, err
 	}
-	p := &sessionPlan{ask: ask, lang: lang}
-	if p.image, err = h.image(as, lang); err != nil {
+	p := &Session{Ask: ask, Language: lang}
+	if p.Image, err = h.image(as, lang); err != nil {
 		return nil, err
 	}
-	whole, err := effectiveLimits(ask.Limits, ask.Preset, lang.Limits, h.cfg.Ceiling)
+	whole, err := EffectiveLimits(ask.Limits, ask.Preset, lang.Limits, h.cfg.Ceiling)
 	if err != nil {
 		return nil, err
 	}
 	if err := h.cpusetWithin(whole.Cpuset); err != nil {
 		return nil, err
 	}
-	p.limits = api.Limits{
+	p.Limits = api.Limits{
 		Memory: whole.Memory, Swap: whole.Swap, CPUs: whole.CPUs, Weight: whole.Weight, Cpuset: whole.Cpuset,
 		Pids: whole.Pids, Scratch: whole.Scratch, Inodes: whole.Inodes,
 	}
-	if p.exec, err = h.execLimits(p, api.Limits{}); err != nil {
+	if p.Exec, err = h.execLimits(p, api.Limits{}); err != nil {
 		return nil, err
 	}
-	if p.idle, p.life, err = h.lifetimes(ask); err != nil {
+	if p.Idle, p.Life, err = h.lifetimes(ask); err != nil {
 		return nil, err
 	}
 	f, err := h.filterFor(as, lang, caller)
 	if err != nil {
 		return nil, err
 	}
-	p.cell = cellFor(p.image, f, lang.FullProc, api.InSession)
+	p.Cell = cellFor(p.Image, f, lang.FullProc, api.InSession)
 	if ask.WritableRoot {
-		p.cell.writable(whole)
+		p.Cell.writable(whole)
 	}
 	return p, nil
 }
@@ -83,16 +83,16 @@ func (h *Host) lifetimes(ask api.SessionRequest) (idle, life time.Duration, err 
 // execLimits completes what an exec requests: from the session's defaults for execs, the preset,
 // the language and the defaults. If the exec does not request memory, processors or processes, it
 // gets all that the session has. A request for more than that is refused.
-func (h *Host) execLimits(p *sessionPlan, wish api.Limits) (api.Limits, error) {
-	asked := wish.Over(p.ask.ExecLimits)
-	l, err := effectiveLimits(asked, p.ask.Preset, p.lang.Limits, h.cfg.Ceiling)
+func (h *Host) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
+	asked := wish.Over(p.Ask.ExecLimits)
+	l, err := EffectiveLimits(asked, p.Ask.Preset, p.Language.Limits, h.cfg.Ceiling)
 	if err != nil {
 		return l, err
 	}
 	above := func(name string, value, most any) error {
 		return api.Refuse(api.CodeAboveCeiling, "limit %s of an exec is %v, above the session's %v: ask for less, or for a larger session", name, value, most)
 	}
-	whole := p.limits
+	whole := p.Limits
 	switch {
 	case asked.Memory > whole.Memory:
 		return l, above("memory", asked.Memory, whole.Memory)
@@ -108,42 +108,42 @@ func (h *Host) execLimits(p *sessionPlan, wish api.Limits) (api.Limits, error) {
 }
 
 // planExec plans one exec, and the compile stage before it where there is one.
-func (h *Host) planExec(s *sessionPlan, e api.Exec) (run, compile *plan, err error) {
+func (h *Host) planExec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	if err := e.Validate(); err != nil {
 		return nil, nil, err
 	}
-	if e.Source != nil && s.lang.Name == "" {
+	if e.Source != nil && s.Language.Name == "" {
 		return nil, nil, api.Refuse(api.CodeBadRequest, "source needs a language to run it: this session names an image")
 	}
 	limits, err := h.execLimits(s, e.Limits)
 	if err != nil {
 		return nil, nil, err
 	}
-	env := maps.Clone(s.lang.env(e.Interactive))
+	env := maps.Clone(s.Language.env(e.Interactive))
 	if env == nil {
 		env = map[string]string{}
 	}
-	maps.Copy(env, s.ask.Env)
-	run = &plan{
-		id: runID(), stage: api.StageRun, mode: api.InSession, cell: s.cell,
-		argv: e.Argv, env: environment(env, e.Env), stdin: e.Stdin,
-		limits: limits, collect: e.Collect, labels: s.ask.Labels, oomExitCode: s.lang.OOMExitCode,
-		backstop: api.Duration(float64(s.life) * max(limits.CPUs, 1)),
+	maps.Copy(env, s.Ask.Env)
+	run = &Run{
+		ID: NewID(), Stage: api.StageRun, Mode: api.InSession, Cell: s.Cell,
+		Argv: e.Argv, Env: Environment(env, e.Env), Stdin: e.Stdin,
+		Limits: limits, Collect: e.Collect, Labels: s.Ask.Labels, OOMExitCode: s.Language.OOMExitCode,
+		Backstop: api.Duration(float64(s.Life) * max(limits.CPUs, 1)),
 	}
-	run.collect.None = len(e.Collect.Globs) == 0
+	run.Collect.None = len(e.Collect.Globs) == 0
 	if e.Source == nil {
 		return run, nil, nil
 	}
-	main := cmp.Or(e.SourceName, s.lang.SourceFile)
+	main := cmp.Or(e.SourceName, s.Language.SourceFile)
 	source := []api.File{{Name: main, Content: e.Source}}
-	run.argv = rootfs.Placeholders{Source: main, Memory: limits.Memory}.Expand(s.lang.Run, e.Argv)
-	if len(s.lang.Compile) == 0 {
-		run.files = source
+	run.Argv = rootfs.Placeholders{Source: main, Memory: limits.Memory}.Expand(s.Language.Run, e.Argv)
+	if len(s.Language.Compile) == 0 {
+		run.Files = source
 		return run, nil, nil
 	}
-	compile, err = h.planCompile(api.Run{Source: e.Source, Labels: s.ask.Labels}, s.lang, s.image, main, source)
+	compile, err = h.planCompile(api.Run{Source: e.Source, Labels: s.Ask.Labels}, s.Language, s.Image, main, source)
 	if err == nil {
-		compile.id = run.id
+		compile.ID = run.ID
 	}
 	return run, compile, err
 }

@@ -33,7 +33,7 @@ type idRange struct {
 
 // firstSessionRange is the index of the first range of ids that belongs to sessions. The ranges before it
 // belong to slots.
-const firstSessionRange = maxSlot
+const firstSessionRange = MaxSlot
 
 // An tombstone is the tombstone of an ended session: it tells a caller that asks for the session why
 // it ended.
@@ -55,7 +55,7 @@ func newSessions(h *Host, most int) *sessions {
 
 // admit gives a session its range of ids, and reserves its memory for its life: what its processes
 // may use, and the files that are put into it, which are charged to the agent.
-func (all *sessions) admit(p *sessionPlan) (*idRange, error) {
+func (all *sessions) admit(p *Session) (*idRange, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.closed {
@@ -79,12 +79,12 @@ func (all *sessions) admit(p *sessionPlan) (*idRange, error) {
 	return all.idRanges[i], nil
 }
 
-func (p *sessionPlan) reservation() api.Size {
-	return p.limits.Memory + p.limits.Swap + p.limits.Scratch + pollMemory(p.limits.Pids, p.exec.OpenFiles)
+func (p *Session) reservation() api.Size {
+	return p.Limits.Memory + p.Limits.Swap + p.Limits.Scratch + PollMemory(p.Limits.Pids, p.Exec.OpenFiles)
 }
 
 // release releases what admit gave.
-func (all *sessions) release(at *idRange, p *sessionPlan) {
+func (all *sessions) release(at *idRange, p *Session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	at.taken = false

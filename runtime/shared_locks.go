@@ -91,4 +91,4 @@ func (own ownFiles) locks(n seccompNotif) (shared bool) {
 
 // sharesFiles reports whether cells of a key have files that others have too. In mode exclusive the
 // image is a copy, and a writable root is a separate file system.
-func (k cellKey) sharesFiles() bool { return k.mode != api.Exclusive && !k.writable }
+func (k CellKey) sharesFiles() bool { return k.Mode != api.Exclusive && !k.Writable }

@@ -34,18 +34,18 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	s := &shell{cell: c, leaf: leaf, clock: c.clock.clock(0)}
 	undo := undoing(&err)
 	defer undo.run()
-	base := slotIDs(c.slot)
+	base := SlotIDs(c.slot)
 
 	// What the shell will own is made by the agent, with the run's user as owner.
 	if err := c.step("shell scratch"); err != nil {
 		return nil, err
 	}
-	if s.scratch, err = newScratch(size, inodes, base+runUID, base+runGID); err != nil {
+	if s.scratch, err = newScratch(size, inodes, base+UID, base+GID); err != nil {
 		return nil, err
 	}
 	undo.add(s.scratch.Close)
 	msg := wireSpawn{}
-	if c.key.fullProc {
+	if c.key.FullProc {
 		msg.Flags |= spawnFullProc
 	}
 	if err := s.park(ctx, c.ctrl, msg); err != nil {
@@ -61,13 +61,13 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 	c := s.cell
 	undo := undoing(&err)
 	defer undo.run()
-	base := slotIDs(c.slot)
+	base := SlotIDs(c.slot)
 	if err := c.step("shell pipes"); err != nil {
 		return err
 	}
 	var theirs [3]*os.File
 	for i, ours := range []**os.File{&s.stdin, &s.stdout, &s.stderr} {
-		if *ours, theirs[i], err = stdioPipe(i == 0, base+runUID, base+runGID); err != nil {
+		if *ours, theirs[i], err = stdioPipe(i == 0, base+UID, base+GID); err != nil {
 			return err
 		}
 		defer theirs[i].Close()

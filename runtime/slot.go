@@ -89,7 +89,7 @@ func (s *slot) parallel(l api.Limits) float64 {
 	most := 1.0
 	switch {
 	case l.Cpuset != "":
-		if cpus, err := parseCPUs(l.Cpuset); err == nil {
+		if cpus, err := ParseCPUs(l.Cpuset); err == nil {
 			most = float64(len(cpus))
 		}
 	case l.CPUs > float64(len(s.own)):

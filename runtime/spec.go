@@ -32,7 +32,7 @@ type cellSpec struct {
 // must let cellinit prepare first. There is no cgroup namespace: a run sees no cgroup file system,
 // and with nsdelegate the kernel would refuse CLONE_INTO_CGROUP to groups outside it.
 func (c cellSpec) spec() *oci.Spec {
-	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: idCount}}
+	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: IDCount}}
 	// No process below this namespace may make another user namespace, with or without the filter
 	// (NS-03).
 	sysctl := map[string]string{"user.max_user_namespaces": "0"}

@@ -59,9 +59,9 @@ type outcome struct {
 // executeSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
 // ends. An error means that brig failed; the cell is then in doubt unless the error is the caller's
 // to fix.
-func executeSteps(ctx context.Context, l *lease, p *plan, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func executeSteps(ctx context.Context, l *lease, p *Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	s, c, sh := l.slotState.slot, l.prepared.cell, l.prepared.shell
-	w := &supervisor{slot: s, cell: c, shell: sh, limits: p.limits, filter: p.cell.filter, stdin: p.stdin, out: out, reporter: l.reporter}
+	w := &supervisor{slot: s, cell: c, shell: sh, limits: p.Limits, filter: p.Cell.filter, stdin: p.Stdin, out: out, reporter: l.reporter}
 	out[0].file, out[1].file = sh.stdout, sh.stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
@@ -69,9 +69,9 @@ func executeSteps(ctx context.Context, l *lease, p *plan, streams Streams, out *
 		return nil, err
 	}
 	if sh.exec == nil { // in a session inputs count against its limits, not the exec's
-		w.placed = inputMemory(p.files)
+		w.placed = InputMemory(p.Files)
 	}
-	if err := sh.leaf.Apply(groupLimits(withoutInputs(p.limits, w.placed), s.cpusetFor(p.limits))); err != nil {
+	if err := sh.leaf.Apply(groupLimits(withoutInputs(p.Limits, w.placed), s.cpusetFor(p.Limits))); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	if err := sh.leaf.Begin(); err != nil {
@@ -106,7 +106,7 @@ func executeSteps(ctx context.Context, l *lease, p *plan, streams Streams, out *
 	if err := c.step("run start"); err != nil {
 		return nil, err
 	}
-	msg, err := encodeStart(p.argv, p.env, rlimits(p.limits, p.backstop, p.volume))
+	msg, err := encodeStart(p.Argv, p.Env, rlimits(p.Limits, p.Backstop, p.Volume))
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +164,11 @@ func executeSteps(ctx context.Context, l *lease, p *plan, streams Streams, out *
 	o = &outcome{ev: w.ev, usage: w.usage(usage), logged: w.logged, refused: w.refused, exitCode: w.ev.ExitCode}
 	o.stillRunning = stillRunning
 	switch {
-	case w.ev.Canceled || w.ev.SetupOOM || p.collect.None:
+	case w.ev.Canceled || w.ev.SetupOOM || p.Collect.None:
 	case stillRunning: // living processes may write to the files, and exchange names
 		o.skipped = []api.Skipped{uncollected(fmt.Sprintf("not collected: processes of the run were alive %s after they were killed", killTimeout))}
 	default:
-		o.files, o.skipped, err = collect(ctx, sh.scratch.box, p.collect, p.artifacts, placed)
+		o.files, o.skipped, err = collect(ctx, sh.scratch.box, p.Collect, p.Artifacts, placed)
 		switch {
 		case err != nil && errors.Is(err, ctx.Err()): // the caller does not wait for the rest any more
 			o.ev.Canceled = true
@@ -242,7 +242,7 @@ func (w *supervisor) disconnect() error {
 }
 
 // conclude completes the evidence, and separates the program's outcome from our failures.
-func (w *supervisor) conclude(p *plan, u groups.Usage) error {
+func (w *supervisor) conclude(p *Run, u groups.Usage) error {
 	ev := &w.ev
 	if v := w.shell.exec; v != nil { // the memory limit that was hit may be the session's
 		sessionHits, err := v.limitHits()
@@ -268,14 +268,14 @@ func (w *supervisor) conclude(p *plan, u groups.Usage) error {
 	if ev.Signal != 0 {
 		ev.ExitCode = -1
 	}
-	ev.OutOfHeap = p.outOfHeap(*ev, w.out[1].tail)
+	ev.OutOfHeap = p.OutOfHeap(*ev, w.out[1].tail)
 	ev.ScratchHit = ev.Signal == int(unix.SIGXFSZ) // RLIMIT_FSIZE is the limit of scratch
 	full, inodes, err := w.shell.scratch.full()
 	if err != nil {
 		return err
 	}
 	ev.ScratchHit, ev.InodesHit = ev.ScratchHit || full, inodes
-	if w.cell.key.writable {
+	if w.cell.key.Writable {
 		bytes, inodes, err := w.cell.layerFull()
 		if err != nil {
 			return err

@@ -40,11 +40,11 @@ func (s *stream) over() bool { return s.total > s.limit }
 // outputs are stdout and stderr of one run.
 type outputs [2]stream
 
-func newOutputs(streams Streams, p *plan, wake eventfd) *outputs {
-	limit := int64(p.limits.Output)
+func newOutputs(streams Streams, p *Run, wake eventfd) *outputs {
+	limit := int64(p.Limits.Output)
 	var o outputs
 	for i := range o {
-		o[i] = stream{limit: limit, maxKept: min(limit, int64(cmp.Or(p.maxKept[i], maxRetainedOutput)))}
+		o[i] = stream{limit: limit, maxKept: min(limit, int64(cmp.Or(p.MaxKept[i], maxRetainedOutput)))}
 	}
 	for i, w := range []io.Writer{streams.Stdout, streams.Stderr} {
 		if w != nil {

@@ -13,7 +13,7 @@ import (
 // of its own.
 type testRun struct {
 	host   *Host
-	job    *job
+	job    *Job
 	report func(api.TestResult) // may be nil
 	usage  func(api.LiveUsage)  // may be nil
 	begun  time.Duration        // on the monotonic clock
@@ -31,9 +31,9 @@ type testRun struct {
 
 // runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
 // free, as any run would be, unless the job had a slot already.
-func (h *Host) runTests(ctx context.Context, j *job, streams Streams, admitted bool) (api.Result, error) {
+func (h *Host) runTests(ctx context.Context, j *Job, streams Streams, admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &testRun{host: h, job: j, report: streams.Test, usage: streams.Usage, retention: streams.retention, begun: monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.request.Tests))}
+	t := &testRun{host: h, job: j, report: streams.Test, usage: streams.Usage, retention: streams.retention, begun: monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -42,7 +42,7 @@ func (h *Host) runTests(ctx context.Context, j *job, streams Streams, admitted b
 	var workers sync.WaitGroup
 	workers.Go(func() { t.worker(within, stop, admitted, sync.OnceFunc(func() { close(first) })) })
 	<-first
-	for range min(h.cfg.Slots, len(j.request.Tests)) - 1 {
+	for range min(h.cfg.Slots, len(j.Request.Tests)) - 1 {
 		workers.Go(func() { t.worker(within, stop, true, func() {}) })
 	}
 	workers.Wait()
@@ -94,7 +94,7 @@ func (t *testRun) nextIndex(ctx context.Context) int {
 }
 
 func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func()) (out api.TestResult, err error) {
-	begun, test := monotonic(), t.job.request.Tests[i]
+	begun, test := monotonic(), t.job.Request.Tests[i]
 	p, err := t.host.planTest(t.job, test)
 	if err != nil {
 		return api.TestResult{}, err
@@ -109,7 +109,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	// Only now that memory is reserved: the contents of all tests together may be large, and many
 	// tests wait for a slot (AGT-21).
 	var expected []byte
-	if p.stdin, expected, err = t.host.testContent(test); err != nil {
+	if p.Stdin, expected, err = t.host.testContent(test); err != nil {
 		_ = t.retention.add(-maxRetained) // a decrease is never refused
 		l.giveBack(false)
 		return api.TestResult{}, err
@@ -126,11 +126,11 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	out = api.TestResult{ID: test.ID, Result: res}
 	if test.Compares() && res.Verdict == api.OK {
 		out.Answer = api.Accepted
-		if ok, difference := t.job.request.Compare.Accepts(expected, res.Stdout); !ok {
+		if ok, difference := t.job.Request.Compare.Accepts(expected, res.Stdout); !ok {
 			out.Answer, out.Difference = api.WrongAnswer, difference
 		}
 	}
-	keep, limit := int64(keptTestOutput(t.job.request)), int64(p.limits.Output)
+	keep, limit := int64(KeptTestOutput(t.job.Request)), int64(p.Limits.Output)
 	if s := &out.Result.Stdout; int64(len(*s)) > keep { // it was kept whole for the comparison
 		*s = append(api.Bytes(nil), (*s)[:keep]...)
 	}
@@ -145,20 +145,20 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 	if !isFull(err, api.CodeTooLarge) {
 		return err
 	}
-	most, keep := int64(t.host.HeldShare()+t.host.HeldCommon()), int64(keptTestOutput(t.job.request))
+	most, keep := int64(t.host.HeldShare()+t.host.HeldCommon()), int64(KeptTestOutput(t.job.Request))
 	if maxRetained > most {
-		return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
+		return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
 	}
-	result := 2*keep + maxCollected(t.job.run.collect)
+	result := 2*keep + maxCollected(t.job.Run.Collect)
 	return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of the %s in total: together with such a test %d results of up to %s each fit (two streams of keep_output, and collect.bytes): lower these or limits.output, or send the tests in several runs",
-		t.job.request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most), max((most-maxRetained)/max(result, 1), 0), api.Size(result))
+		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most), max((most-maxRetained)/max(result, 1), 0), api.Size(result))
 }
 
 // lease acquires a slot for a test, and the memory that the test may retain, until ended is called.
 // It acquires both or neither: otherwise a slot would be idle until there is memory, and memory
 // unused until there is a slot. The first test is refused like a run. The others alternate with
 // other callers.
-func (t *testRun) lease(ctx context.Context, i int, p *plan, admitted bool, maxRetained int64) (l *lease, ended func(), err error) {
+func (t *testRun) lease(ctx context.Context, i int, p *Run, admitted bool, maxRetained int64) (l *lease, ended func(), err error) {
 	pool, refused := t.host.pool, time.Duration(0)
 	both := func(slot func() (*lease, error)) func() (*lease, error) {
 		return func() (*lease, error) {
@@ -184,10 +184,10 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan, admitted bool, maxR
 			return l, err
 		}
 	}
-	slot := func() (*lease, error) { return pool.lease(ctx, p.cell, p.once, p.reservation()) }
+	slot := func() (*lease, error) { return pool.lease(ctx, p.Cell, p.Once, p.Reservation()) }
 	switch {
 	case !admitted:
-		l, err = both(func() (*lease, error) { return pool.acquire(ctx, p.cell, p.once, p.reservation(), p.again) })()
+		l, err = both(func() (*lease, error) { return pool.acquire(ctx, p.Cell, p.Once, p.Reservation(), p.Again) })()
 	case i == 0:
 		l, err = pool.retryLease(ctx, heldRetry, both(slot))
 	default:
@@ -223,7 +223,7 @@ func (t *testRun) finish(i int, res api.TestResult) {
 	defer t.mu.Unlock()
 	t.results[i] = &res
 	delete(t.running, i)
-	if t.job.request.StopAtFailure && !res.Accepted() {
+	if t.job.Request.StopAtFailure && !res.Accepted() {
 		t.failed = true
 	}
 	if t.report != nil && t.err == nil {
@@ -235,7 +235,7 @@ func (t *testRun) finish(i int, res api.TestResult) {
 func (t *testRun) sum(started time.Time) api.Result {
 	j := t.job
 	r := api.Result{
-		Run: j.id, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.run.limits, Labels: j.request.Labels, Host: t.host.about(j.run),
+		Run: j.ID, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.Run.Limits, Labels: j.Request.Labels, Host: t.host.about(j.Run),
 		Timing: api.Timing{Wall: int64(monotonic() - t.begun), Started: started.UTC().Format(time.RFC3339Nano)},
 	}
 	for _, one := range t.results {

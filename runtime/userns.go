@@ -16,19 +16,19 @@ import (
 // below 600,100,000 by default), below 2^31, and shared with no other slot, so
 // that per-uid quotas of one run never bind another (NS-14, PID-14).
 const (
-	idBase  = 0x40000000
-	idCount = 65536
-	maxSlot = 4096
+	IDBase  = 0x40000000
+	IDCount = 65536
+	MaxSlot = 4096
 )
 
 // The program's identity inside a cell.
 const (
-	runUID = 1000
-	runGID = 1000
+	UID = 1000
+	GID = 1000
 )
 
 // slotIDs returns the first host id of a slot.
-func slotIDs(slot int) int { return idBase + slot*idCount }
+func SlotIDs(slot int) int { return IDBase + slot*IDCount }
 
 // The idMaps of a slot are user namespaces without processes. They only tell mount_setattr how to
 // shift the ids of an image; a cell's own namespace is new and has the mapping of the first one.
@@ -42,17 +42,17 @@ type idMaps struct {
 // forImage shifts the image's ids into the range that starts at base. The idMaps keep ownership of
 // the handle.
 func (m *idMaps) forImage(base int) (*os.File, error) {
-	return m.get(&m.image, []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: idCount}})
+	return m.get(&m.image, []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: IDCount}})
 }
 
 // forLayer is forImage for a throw-away layer: what belongs to root in the image belongs to the
 // run's uid in the cell, and the other way round.
 func (m *idMaps) forLayer(base int) (*os.File, error) {
 	return m.get(&m.layer, []syscall.SysProcIDMap{
-		{ContainerID: 0, HostID: base + runUID, Size: 1},
-		{ContainerID: 1, HostID: base + 1, Size: runUID - 1},
-		{ContainerID: runUID, HostID: base, Size: 1},
-		{ContainerID: runUID + 1, HostID: base + runUID + 1, Size: idCount - runUID - 1},
+		{ContainerID: 0, HostID: base + UID, Size: 1},
+		{ContainerID: 1, HostID: base + 1, Size: UID - 1},
+		{ContainerID: UID, HostID: base, Size: 1},
+		{ContainerID: UID + 1, HostID: base + UID + 1, Size: IDCount - UID - 1},
 	})
 }
 

@@ -82,8 +82,8 @@ func (all *volumes) check(ask *api.VolumeRequest) error {
 
 // mount gives a session the volume that it requests, and makes it if it does not exist yet. userns
 // shifts the ids on disk into the session's.
-func (all *volumes) mount(ctx context.Context, p *sessionPlan, session string, owner Caller, userns *os.File) (_ *volume, err error) {
-	name, ask := p.ask.VolumeName(), p.ask.Volume
+func (all *volumes) mount(ctx context.Context, p *Session, session string, owner Caller, userns *os.File) (_ *volume, err error) {
+	name, ask := p.Ask.VolumeName(), p.Ask.Volume
 	path, err := all.path(owner.UID, name)
 	if err != nil {
 		return nil, err
@@ -197,8 +197,8 @@ func (m *volume) markLeaving() {
 
 // checkFree refuses a session whose volume another one uses, before anything is made for it. A session
 // that checkFree allows may still be refused by join.
-func (all *volumes) checkFree(p *sessionPlan, owner Caller) error {
-	path, err := all.path(owner.UID, p.ask.VolumeName())
+func (all *volumes) checkFree(p *Session, owner Caller) error {
+	path, err := all.path(owner.UID, p.Ask.VolumeName())
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (all *volumes) checkFree(p *sessionPlan, owner Caller) error {
 	if u == nil || u.changing != nil {
 		return nil
 	}
-	_, err = u.admits(&volume{name: p.ask.VolumeName(), readOnly: p.ask.Volume.ReadOnly, shared: p.ask.Volume.Shared})
+	_, err = u.admits(&volume{name: p.Ask.VolumeName(), readOnly: p.Ask.Volume.ReadOnly, shared: p.Ask.Volume.Shared})
 	return err
 }
 
