@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // FindProgram searches the image's tree for the program that c runs, in the same way as the
@@ -27,7 +29,11 @@ func FindProgram(tree string, c Config) error {
 		places = []string{name}
 	case !strings.Contains(name, "/"):
 		places = nil
-		for _, dir := range strings.Split(searchPath(c.Env), ":") {
+		search, ok := c.Env["PATH"]
+		if !ok {
+			search = plan.SearchPath
+		}
+		for _, dir := range strings.Split(search, ":") {
 			places = append(places, path.Join("/", dir, name))
 		}
 	}

@@ -9,13 +9,11 @@ package bundle
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
 
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -28,13 +26,8 @@ type Config struct {
 	FullProc bool              // /proc with more than processes; files that leak host data are masked
 }
 
-// The ids of the program: inside the container, and the start of the range of 65,536 ids on the
-// host. No slot of an agent uses that range.
-const (
-	uid    = 1000
-	hostID = 0x6fff0000
-	idSize = 65536
-)
+// hostID is the start of the range of host ids of a bundle. No slot of an agent uses that range.
+const hostID = 0x6fff0000
 
 // Root is the name of the image's tree in a bundle.
 const Root = "rootfs"
@@ -46,14 +39,14 @@ func Spec(c Config) (*oci.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: hostID, Size: idSize}}
+	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: hostID, Size: plan.IDCount}}
 	return &oci.Spec{
 		Version:  "1.0.2", // of the specification, as runc 1.1 reads it
 		Root:     &oci.Root{Path: Root, Readonly: true},
 		Hostname: "sandbox",
 		Process: &oci.Process{
-			Args: c.Args, Env: environment(c.Env), Cwd: "/box",
-			User:            oci.User{UID: uid, GID: uid},
+			Args: c.Args, Env: plan.Environment(nil, c.Env), Cwd: "/box",
+			User:            oci.User{UID: plan.UID, GID: plan.GID},
 			Capabilities:    &oci.LinuxCapabilities{}, // every set empty (CAP-01)
 			NoNewPrivileges: true,
 			Rlimits:         rlimits(c.Limits),
@@ -81,27 +74,6 @@ var maskedPaths = []string{
 	"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
 }
 
-// searchPath returns the PATH of a program: that in over, else the default.
-func searchPath(over map[string]string) string {
-	if p, ok := over["PATH"]; ok {
-		return p
-	}
-	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-}
-
-func environment(over map[string]string) []string {
-	all := map[string]string{
-		"PATH": searchPath(nil),
-		"HOME": "/box", "TMPDIR": "/tmp", "LANG": "C.UTF-8",
-	}
-	maps.Copy(all, over)
-	var env []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		env = append(env, name+"="+all[name])
-	}
-	return env
-}
-
 // mounts returns all mounts except the image. Each scratch directory has the full scratch limit;
 // together they are bounded by the memory limit.
 func mounts(c Config) []oci.Mount {
@@ -111,7 +83,7 @@ func mounts(c Config) []oci.Mount {
 	}
 	scratch := func(at, mode string) oci.Mount {
 		return oci.Mount{Destination: at, Type: "tmpfs", Source: "tmpfs", Options: []string{
-			"nosuid", "nodev", "mode=" + mode, fmt.Sprintf("uid=%d", uid), fmt.Sprintf("gid=%d", uid),
+			"nosuid", "nodev", "mode=" + mode, fmt.Sprintf("uid=%d", plan.UID), fmt.Sprintf("gid=%d", plan.GID),
 			fmt.Sprintf("size=%d", int64(c.Limits.Scratch)), fmt.Sprintf("nr_inodes=%d", c.Limits.Inodes+1),
 		}}
 	}
@@ -122,16 +94,13 @@ func mounts(c Config) []oci.Mount {
 	}
 }
 
-// rlimits returns the rlimits of a cell and of a run together. RLIMIT_CPU is a backstop in whole
-// seconds.
+// rlimits returns the rlimits of a cell and of a run together.
 func rlimits(l api.Limits) []oci.POSIXRlimit {
-	both := func(name string, v uint64) oci.POSIXRlimit { return oci.POSIXRlimit{Type: name, Hard: v, Soft: v} }
-	return []oci.POSIXRlimit{
-		both("RLIMIT_CORE", 1), both("RLIMIT_MEMLOCK", 64<<10), both("RLIMIT_MSGQUEUE", 0), both("RLIMIT_NICE", 0),
-		both("RLIMIT_RTPRIO", 0), both("RLIMIT_SIGPENDING", 1024),
-		both("RLIMIT_NOFILE", uint64(l.OpenFiles)), both("RLIMIT_STACK", uint64(l.Stack)), both("RLIMIT_FSIZE", uint64(l.Scratch)),
-		both("RLIMIT_CPU", uint64(math.Ceil(float64(l.CPU)/1e9))+2),
+	var out []oci.POSIXRlimit
+	for _, r := range append(plan.CellRLimits(), plan.RLimits(l, 0, 0)...) {
+		out = append(out, oci.POSIXRlimit{Type: r.Name, Hard: r.Value, Soft: r.Value})
 	}
+	return out
 }
 
 func resources(l api.Limits) *oci.LinuxResources {

@@ -48,69 +48,10 @@ func (s *stats) openV2(dir *os.File, controllers bool) (err error) {
 		return nil
 	}
 	s.cpu, s.sources.CPU = s.split, "cpu.stat"
-	s.sources.OOMKills, s.sources.LimitHits = "memory.events.local oom_kill", "memory.events.local max"
-	if s.events, err = openIn(dir, "memory.events.local", unix.O_RDONLY); err != nil {
-		return missing(err, "memory.events.local", "Linux 5.2")
-	}
-	if s.current, err = openIn(dir, "memory.current", unix.O_RDONLY); err != nil {
-		return err
-	}
-	s.sources.Memory, s.sources.MemoryPeak = "memory.current", "memory.peak"
-	if s.peak, err = openIn(dir, "memory.peak", unix.O_RDWR); err != nil {
-		return missing(err, "memory.peak", "Linux 5.19")
-	}
-	if s.peakReset, err = canReset(s.peak); err != nil {
+	if err := s.openMemoryV2(dir); err != nil {
 		return err
 	}
 	return s.openPids(dir)
-}
-
-// canReset reports whether memory.peak can be reset. It tries it: the reset affects this
-// descriptor only. Before Linux 6.12 root may also open the file for writing, but the
-// write fails with EINVAL.
-func canReset(peak *os.File) (bool, error) {
-	err := put(peak, "0")
-	if errors.Is(err, unix.EINVAL) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (s *stats) openMemoryV1(dir *os.File) (err error) {
-	s.sources.Memory, s.sources.MemoryPeak, s.peakReset = "memory.usage_in_bytes", "memory.max_usage_in_bytes", true
-	s.sources.OOMKills, s.sources.LimitHits = "memory.oom_control oom_kill", "memory.failcnt"
-	if s.peak, err = openIn(dir, "memory.max_usage_in_bytes", unix.O_RDWR); err != nil {
-		return err
-	}
-	if s.current, err = openIn(dir, "memory.usage_in_bytes", unix.O_RDONLY); err != nil {
-		return err
-	}
-	if s.events, err = openIn(dir, "memory.oom_control", unix.O_RDONLY); err != nil {
-		return err
-	}
-	s.hits, err = openIn(dir, "memory.failcnt", unix.O_RDONLY)
-	return err
-}
-
-func (s *stats) openPids(dir *os.File) (err error) {
-	if s.pids, err = openIn(dir, "pids.current", unix.O_RDONLY); err != nil {
-		return err
-	}
-	s.sources.PidsHits = "pids.events.local max"
-	if s.pidsEvents, err = openMaybe(dir, "pids.events.local", unix.O_RDONLY); err != nil {
-		return err
-	}
-	if s.pidsEvents == nil {
-		s.sources.PidsHits = "pids.events max"
-		if s.pidsEvents, err = openIn(dir, "pids.events", unix.O_RDONLY); err != nil {
-			return missing(err, "pids.events", "Linux 4.8")
-		}
-	}
-	s.pidsPeak, err = openMaybe(dir, "pids.peak", unix.O_RDONLY)
-	if s.pidsPeak != nil {
-		s.sources.PidsPeak = "pids.peak"
-	}
-	return err
 }
 
 // missing turns the absence of a file into an error that names the kernel version that

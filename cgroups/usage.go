@@ -1,9 +1,7 @@
 package cgroups
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"os"
 	"time"
 
@@ -141,104 +139,18 @@ func (l *Leaf) Usage() (Usage, error) {
 	return u, nil
 }
 
-// CPUTime is the processor time used since Begin, in one read.
-func (l *Leaf) CPUTime() (time.Duration, error) {
-	t, err := l.cpuTime()
-	return t - l.base.cpu, err
-}
-
-func (l *Leaf) cpuTime() (time.Duration, error) {
-	if l.cpu == l.split { // cpu.stat
-		n, err := readKey(l.cpu, "usage_usec")
-		return time.Duration(n) * time.Microsecond, err
-	}
-	n, err := readInt(l.cpu)
-	return time.Duration(n), err
-}
-
-// Current is the memory charged now, in bytes.
-func (l *Leaf) Current() (int64, error) { return readInt(l.current) }
-
-// Processes counts the processes and threads in the group now.
-func (l *Leaf) Processes() (int64, error) { return readInt(l.pids) }
-
 // read reads every counter once.
 func (l *Leaf) read() (counters, error) {
 	var c counters
-	var buf [1024]byte
-	if l.split != nil {
-		b, err := pread(l.split, buf[:])
-		if err != nil {
-			return c, err
-		}
-		user, uerr := flatKey(b, "user_usec")
-		system, serr := flatKey(b, "system_usec")
-		total, terr := flatKey(b, "usage_usec")
-		if err := errors.Join(uerr, serr, terr); err != nil {
-			return c, fmt.Errorf("%s: %w", l.split.Name(), err)
-		}
-		c.user, c.system, c.cpu = usec(user), usec(system), usec(total)
+	if err := l.readCPU(&c); err != nil {
+		return c, err
+	}
+	if err := l.readMemoryEvents(&c); err != nil {
+		return c, err
 	}
 	var err error
-	if l.cpu != l.split {
-		if c.cpu, err = l.cpuTime(); err != nil {
-			return c, err
-		}
-	}
-	b, err := pread(l.events, buf[:])
-	if err != nil {
-		return c, err
-	}
-	if c.kills, err = flatKey(b, "oom_kill"); err != nil {
-		return c, fmt.Errorf("%s: %w", l.events.Name(), err)
-	}
-	if l.hits == nil {
-		if c.hits, err = flatKey(b, "max"); err != nil {
-			return c, fmt.Errorf("%s: %w", l.events.Name(), err)
-		}
-	} else if c.hits, err = readInt(l.hits); err != nil {
-		return c, err
-	}
 	c.forks, err = readKey(l.pidsEvents, "max")
 	return c, err
-}
-
-func usec(n int64) time.Duration {
-	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
-}
-
-// Empty reports whether no process is left: the pids controller, which includes zombies,
-// counts none, and cgroup2 reports none.
-func (l *Leaf) Empty() (bool, error) {
-	n, err := readInt(l.pids)
-	if err != nil || n != 0 || l.populated == nil {
-		return n == 0 && err == nil, err
-	}
-	p, err := readKey(l.populated, "populated")
-	return p == 0 && err == nil, err
-}
-
-// Kill kills every process in the group, including those that are forking. It returns
-// before they are gone: poll Empty.
-//
-// cgroup.kill exists since Linux 5.14 (cgroup-v2.rst, "Core Interface Files"). Mode v1
-// does not have it: there Kill first forbids forks, so that killing one by one terminates.
-func (l *Leaf) Kill() error {
-	if l.kill != nil {
-		// The kernel kills a process that is cloned from another group into a killed
-		// group: it compares the kill count with that of the parent's group
-		// (cgroup_post_fork, Linux 6.18). So the group is not used again.
-		l.unreliable = true
-		return put(l.kill, "1")
-	}
-	if l.dir != nil {
-		return &UnsupportedError{Feature: "cgroup.kill", Since: "Linux 5.14"}
-	}
-	if err := l.write(Write{"pids.max", "0"}); err != nil {
-		return err
-	}
-	l.limits.Pids = -1 // equals no requested limit, so the next Apply writes pids.max
-	return killAll(l.procs)
 }
 
 // drainOOM discards events of the previous run.
@@ -252,18 +164,4 @@ func (l *Leaf) drainOOM() error {
 		return nil
 	}
 	return err
-}
-
-// Expedite lets the killed processes of the leaf exit at normal speed, whatever the limits:
-// the exit of a process needs processor time, which is charged to the group. It lifts the
-// cpu quota and raises a low weight to the default, except for a leaf of a branch, which
-// shares the branch's weight with others. Call it after Kill: a process with a pending
-// SIGKILL runs no more code of its own. The next Apply puts new limits in force.
-func (l *Leaf) Expedite() error {
-	want := l.limits
-	want.CPUs = 0
-	if l.kind != onBranch {
-		want.Weight = max(or(l.cell.weight, defaultWeight), defaultWeight)
-	}
-	return l.Apply(want)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // acquire is lease for a new request, which is refused if no slot is free and is then expected to be
@@ -149,7 +150,7 @@ func (p *pool) acquireForExec(ctx context.Context) (*lease, error) {
 		if p.closed {
 			return nil, api.Fail(api.CodeStopping, "the agent is stopping: send the request again later")
 		}
-		s := choose(p.slots, CellKey{}, false)
+		s := choose(p.slots, plan.CellKey{}, false)
 		if s == nil {
 			return nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the exec again", len(p.slots))
 		}

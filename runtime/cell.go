@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer"
@@ -16,35 +15,15 @@ import (
 	"github.com/opencontainers/runc/libcontainer/specconv"
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
-
-// A cellKey says which runs a cell can serve: runs of one image under one filter, with one kind of
-// /proc.
-type CellKey struct {
-	ImageTree
-	Policy   string // hash of the profile and its mode
-	FullProc bool
-	Mode     api.Mode
-	Writable bool  // a throw-away layer over the image; the cell then serves one run
-	Layer    Layer // its bounds
-}
-
-// An imageTree identifies the tree that an image had at one time. An image that is removed or
-// replaced and imported again has another one.
-type ImageTree struct {
-	Image    string // digest
-	Imported time.Time
-}
-
-func TreeOf(image rootfs.Image) ImageTree { return ImageTree{image.Digest, image.Imported} }
 
 // A cell is one libcontainer container whose PID 1 is cellinit. It belongs to a slot and serves one
 // run at a time, or it belongs to a session. Its methods are not safe for concurrent use.
 type cell struct {
-	key       CellKey
+	key       plan.CellKey
 	name      string
 	slot      int    // or a session's id range: it selects the cell's own host ids
 	dir       string // in the agent's run directory; holds the mount point of the root
@@ -66,29 +45,18 @@ type cell struct {
 
 // A cellPlan is what newCell needs to know.
 type cellPlan struct {
-	key    CellKey
+	plan.Cell
+	filter *filter
 	name   string
 	slot   int
 	cpus   string // processors of PID 1 and its shells, as a kernel list; empty: all
 	ids    *idMaps
-	image  rootfs.Image
-	filter *filter
-	layer  *Layer // bounds of the throw-away layer; nil: read-only root
 }
 
-// cellFor plans cells of an image under a filter.
-func cellFor(image rootfs.Image, f *filter, fullProc bool, mode api.Mode) cellPlan {
-	return cellPlan{
-		key:    CellKey{ImageTree: TreeOf(image), Policy: f.hash, FullProc: fullProc, Mode: mode},
-		image:  image,
-		filter: f,
-	}
-}
-
-// writable gives the cells a throw-away layer over their image, within the limits on files.
-func (p *cellPlan) writable(limits api.Limits) {
-	p.layer = &Layer{Size: limits.Scratch, Inodes: limits.Inodes}
-	p.key.Writable, p.key.Layer = true, *p.layer
+// cellPlan adds the compiled filter to a cell's plan.
+func (h *Host) cellPlan(c plan.Cell) (cellPlan, error) {
+	f, err := h.filters.get(c.Policy)
+	return cellPlan{Cell: c, filter: f}, err
 }
 
 // newCell builds a cell and waits until its PID 1 is ready to make shells. On failure it leaves
@@ -98,13 +66,13 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if p.slot >= firstSessionRange {
 		inotifyLimits = h.sessionInotifyLimits
 	}
-	if !p.filter.usesInotify {
+	if !p.filter.UsesInotify {
 		inotifyLimits = noInotify(inotifyLimits)
 	}
 	if ablated(offSeccomp) {
 		p.filter = nil
 	}
-	c := &cell{key: p.key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name), step: h.step, reclaimer: &h.reclaimer}
+	c := &cell{key: p.Key, name: p.name, slot: p.slot, filter: p.filter, dir: filepath.Join(h.cellsDir(), p.name), step: h.step, reclaimer: &h.reclaimer}
 	undo := undoing(&err)
 	defer undo.run()
 
@@ -122,12 +90,12 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := h.step("cell root"); err != nil {
 		return nil, err
 	}
-	if c.imageLock, err = h.lockImage(p.image); err != nil {
+	if c.imageLock, err = h.lockImage(p.Image); err != nil {
 		return nil, err
 	}
 	undo.add(c.imageLock.Close)
-	if !p.copies() {
-		c.pages = h.pages.acquire(p.image)
+	if !p.Copies() {
+		c.pages = h.pages.acquire(p.Image)
 		undo.add(c.pages.release)
 	}
 	if err := h.step("cell dev"); err != nil {
@@ -150,7 +118,7 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := h.tree.CheckMoved(); err != nil {
 		return nil, err
 	}
-	c.group, err = h.tree.Cell(p.name, SlotIDs(p.slot))
+	c.group, err = h.tree.Cell(p.name, plan.SlotIDs(p.slot))
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +128,9 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	if err := h.step("cell container"); err != nil {
 		return nil, err
 	}
-	base := SlotIDs(p.slot)
+	base := plan.SlotIDs(p.slot)
 	config, err := h.cellConfig(cellSpec{
-		rootfs: root, dev: c.dev(), cgroup: c.group.InitPath(), cpus: p.cpus, hostBase: uint32(base), readonly: p.layer == nil,
+		rootfs: root, dev: c.dev(), cgroup: c.group.InitPath(), cpus: p.cpus, hostBase: uint32(base), readonly: p.Layer == nil,
 		oomScoreAdj: h.oomScoreAdj, inotifyLimits: inotifyLimits,
 	})
 	if err != nil {
@@ -195,8 +163,8 @@ func (h *Host) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 
 // mountRoot mounts the cell's root at dir.
 func (h *Host) mountRoot(ctx context.Context, c *cell, p cellPlan, dir string) error {
-	base := SlotIDs(p.slot)
-	if p.layer != nil {
+	base := plan.SlotIDs(p.slot)
+	if p.Layer != nil {
 		return h.mountLayer(ctx, c, p, base, dir)
 	}
 	tree, err := h.mountTree(ctx, c, p, base, dir)
@@ -208,11 +176,11 @@ func (h *Host) mountRoot(ctx context.Context, c *cell, p cellPlan, dir string) e
 
 // mountTree mounts the image's tree, or a copy of it, at dir and returns a handle of the mount.
 func (h *Host) mountTree(ctx context.Context, c *cell, p cellPlan, base int, dir string) (*os.File, error) {
-	if p.copies() {
+	if p.Copies() {
 		return h.mountCopy(ctx, c, p, base, dir)
 	}
 	ids := p.ids.forImage
-	if p.layer != nil {
+	if p.Layer != nil {
 		ids = p.ids.forLayer
 	}
 	userns, err := ids(base)
@@ -357,7 +325,7 @@ func (c *cell) removeDir() error {
 
 // handshake sends the filters and waits for the listener.
 func (c *cell) handshake(ctx context.Context, h *Host) error {
-	msg := wireHello{Magic: wireMagic, Kind: kindHello, UID: UID, GID: GID}
+	msg := wireHello{Magic: wireMagic, Kind: kindHello, UID: plan.UID, GID: plan.GID}
 	page, clock, err := newClockPage()
 	if err != nil {
 		return err

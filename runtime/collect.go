@@ -332,3 +332,14 @@ func kindOf(mode uint32) string {
 	}
 	return "not a regular file"
 }
+
+// cachePath reports whether a file belongs to an interpreter's cache, whose files are not collected
+// unless requested.
+func cachePath(name string) bool {
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		if part == "__pycache__" || part == ".cache" || part == "node_modules" {
+			return true
+		}
+	}
+	return false
+}

@@ -2,10 +2,7 @@ package runtime
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,66 +12,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
-	"github.com/brig-sandbox/brig/rootfs"
-	"github.com/brig-sandbox/brig/seccomp"
-)
-
-// planCompile plans the compile stage: a run of the compiler like any other run, under its own
-// limits and profile, whose outputs are the artifacts.
-func (h *Host) planCompile(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File) (*Run, error) {
-	limits, err := EffectiveLimits(r.CompileLimits, "", lang.CompileLimits.Over(rootfs.CompileDefaults()), h.cfg.Ceiling)
-	if err != nil {
-		return nil, err
-	}
-	if r.CompileLimits.Memory == 0 {
-		limits.Memory = min(limits.Memory, h.cfg.Memory)
-	}
-	if err := h.cpusetWithin(limits.Cpuset); err != nil {
-		return nil, err
-	}
-	flags, err := lang.ChooseFlags(r.Flags)
-	if err != nil {
-		return nil, err
-	}
-	f, err := h.cachedFilter(filterKey{lang.CompileTier, api.Enforce}, func() (seccomp.Profile, error) { return h.profile(lang.CompileTier) })
-	if err != nil {
-		return nil, err
-	}
-	mode := cmp.Or(r.Mode, api.Strict)
-	return &Run{
-		Stage:  api.StageCompile,
-		Mode:   mode,
-		Argv:   rootfs.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
-		Env:    Environment(lang.CompileEnv, nil),
-		Files:  inputs,
-		Source: main,
-		Limits: limits, Artifacts: lang.Artifacts, Labels: r.Labels,
-		Collect: api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes},
-		Once:    mode != api.Strict || f.reachesKeyring,
-		Cell:    cellFor(image, f, lang.FullProc, mode),
-	}, nil
-}
-
-// planSyntax plans a syntax check as the compile stage of a language without a compiler: the
-// language's own parser reads the source. With a hundred tests a syntax error is then reported
-// once. Without tests the run reports it as well, and sooner. The limits are those of the tests,
-// which could not read the source with less either, so the job reserves no more memory.
-func (h *Host) planSyntax(r api.Run, lang language, image rootfs.Image, main string, inputs []api.File, limits api.Limits) (*Run, error) {
-	lang.Compile, lang.CompileEnv, lang.CompileTier = lang.Syntax, lang.Env, lang.Tier
-	p, err := h.planCompile(r, lang, image, main, inputs)
-	if err != nil {
-		return nil, err
-	}
-	p.Collect, p.Syntax, p.Limits = api.Collect{None: true}, true, limits
-	// The parser has the same stack as the tests: it must be able to read whatever they can run.
-	p.Argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
-	return p, nil
-}
-
-// The most that one compilation may leave (CMP-07).
-const (
-	MaxArtifacts     = 1024
-	MaxArtifactBytes = 64 * api.MiB
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // artifacts are what a compile stage made, with the report about it.
@@ -86,8 +24,8 @@ type artifacts struct {
 // compile returns the artifacts of a compile stage, from the cache if it made them before, or the
 // result of a stage that failed. Only the agent holds the artifacts: every run gets a copy, so that
 // no run can change what another executes (CMP-16).
-func (h *Host) compile(ctx context.Context, p *Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
-	key := ArtifactKey(p)
+func (h *Host) compile(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
+	key := plan.ArtifactKey(p)
 	if made, err := h.cachedArtifacts(key); made != nil || err != nil {
 		return made, nil, err
 	}
@@ -150,39 +88,6 @@ func withoutNames(files, artifacts []api.File) []api.File {
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(f api.File) bool { return made[f.Name] })
 }
-
-// artifactKey is a hash of everything that decides what a compile stage makes: image, profile,
-// command, environment and every byte of its inputs (CMP-16). Limits are not included: they decide
-// whether the artifacts are made, not what they contain.
-func ArtifactKey(p *Run) string {
-	type input struct {
-		Name       string
-		Executable bool
-		Sum        [sha256.Size]byte
-	}
-	inputs := make([]input, 0, len(p.Files))
-	for _, f := range p.Files {
-		inputs = append(inputs, input{f.Name, f.Executable, sha256.Sum256(f.Content)})
-	}
-	slices.SortFunc(inputs, func(a, b input) int { return strings.Compare(a.Name, b.Name) })
-	text, err := json.Marshal(struct {
-		Format    int
-		Image     string
-		Policy    string
-		FullProc  bool
-		Argv, Env []string
-		Artifacts []string
-		Inputs    []input
-	}{artifactFormat, p.Cell.key.Image, p.Cell.key.Policy, p.Cell.key.FullProc, p.Argv, p.Env, p.Artifacts, inputs})
-	if err != nil {
-		panic(err) // strings and numbers always encode
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// artifactFormat changes when the stored form changes.
-const artifactFormat = 1
 
 // stored is an entry of the artifact cache: JSON, followed by the files' content.
 type stored struct {

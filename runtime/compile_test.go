@@ -4,52 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
 )
-
-// CMP-16: the key of artifacts depends on everything that decides what is made.
-func TestArtifactKeyCoversEverything(t *testing.T) {
-	base := func() *Run {
-		return &Run{
-			Argv: []string{"cc", "a.c"}, Env: []string{"A=1"}, Artifacts: []string{"main"},
-			Files: []api.File{{Name: "a.c", Content: []byte("1")}, {Name: "b.h", Content: []byte("2")}},
-			Cell:  cellPlan{key: CellKey{ImageTree: ImageTree{Image: "sha256:1"}, Policy: "p"}},
-		}
-	}
-	seen := map[string]string{ArtifactKey(base()): "the base"}
-	for name, change := range map[string]func(p *Run){
-		"image":             func(p *Run) { p.Cell.key.Image = "sha256:2" },
-		"profile":           func(p *Run) { p.Cell.key.Policy = "q" },
-		"proc":              func(p *Run) { p.Cell.key.FullProc = true },
-		"a flag":            func(p *Run) { p.Argv = []string{"cc", "-O2", "a.c"} },
-		"words split":       func(p *Run) { p.Argv = []string{"cc a.c"} },
-		"environment":       func(p *Run) { p.Env = []string{"A=2"} },
-		"an artifact":       func(p *Run) { p.Artifacts = []string{"main", "lib"} },
-		"a byte":            func(p *Run) { p.Files[1].Content = []byte("3") },
-		"a name":            func(p *Run) { p.Files[1].Name = "c.h" },
-		"a mode":            func(p *Run) { p.Files[1].Executable = true },
-		"a file more":       func(p *Run) { p.Files = append(p.Files, api.File{Name: "c.h"}) },
-		"contents swapped":  func(p *Run) { p.Files[0].Content, p.Files[1].Content = p.Files[1].Content, p.Files[0].Content },
-		"content for names": func(p *Run) { p.Files = []api.File{{Name: "a.c1b.h", Content: []byte("2")}} },
-	} {
-		p := base()
-		change(p)
-		key := ArtifactKey(p)
-		if other, taken := seen[key]; taken {
-			t.Errorf("another %s has the key of %s", name, other)
-		}
-		seen[key] = name
-	}
-	same := base()
-	slices.Reverse(same.Files)
-	same.Limits, same.ID, same.Mode = api.Limits{Memory: 1}, "x", api.Fresh
-	if ArtifactKey(same) != ArtifactKey(base()) {
-		t.Error("what does not decide what is made changes the key")
-	}
-}
 
 func TestArtifactsReadBack(t *testing.T) {
 	a := &artifacts{

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // execContext is one exec under way in its session.
@@ -32,7 +31,7 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 	if err != nil {
 		return api.Result{}, err
 	}
-	run, compile, err := h.planExec(s.plan, e)
+	run, compile, err := h.planner.Exec(s.plan, e)
 	if err != nil {
 		return api.Result{}, apiError(err, "")
 	}
@@ -49,7 +48,7 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 }
 
 // exec takes a plan through its stages.
-func (s *session) exec(ctx context.Context, run, compile *Run, streams Streams) (res api.Result, err error) {
+func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams Streams) (res api.Result, err error) {
 	begun := monotonic()
 	v, err := s.admit()
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *session) exec(ctx context.Context, run, compile *Run, streams Streams) 
 			return res, err
 		}
 		made, failed, err := s.host.compile(ctx, compile, begun, true)
-		var source *InvalidSource
+		var source *plan.InvalidSource
 		if errors.As(err, &source) {
 			return s.noteSessionEnd(s.host.invalidSourceResult(compile, source)), nil
 		}
@@ -93,7 +92,7 @@ func (s *session) exec(ctx context.Context, run, compile *Run, streams Streams) 
 	}
 	asked := monotonic()
 	// Reserve memory before taking the slot, which would be idle during the wait.
-	if err := streams.retention.await(ctx, run.maxRetained(streams.Stdout != nil)); err != nil {
+	if err := streams.retention.await(ctx, maxRetained(run, streams.Stdout != nil)); err != nil {
 		return res, s.sessionEndedError(err)
 	}
 	l, err := s.host.pool.acquireForExec(ctx)
@@ -128,28 +127,6 @@ func (s *session) noteSessionEnd(res api.Result) api.Result {
 	}
 	return res
 }
-
-// endedBySession reports whether the end of its session ended an exec. That end kills everything at once,
-// and our own wake-up may arrive only when nothing is left to stop. If a cell is killed from
-// outside, all its shells die with it, and the session's own goroutine may notice that later than
-// we do.
-func (w *supervisor) endedBySession() bool {
-	v := w.shell.exec
-	if v == nil || w.stopped || w.failed != nil || w.replied && unix.WaitStatus(w.reply.Status).Signal() != unix.SIGKILL {
-		return false
-	}
-	if !w.replied {
-		select {
-		case <-v.session.over.Done():
-		case <-time.After(cellExitTime):
-		}
-	}
-	return v.session.over.Err() != nil
-}
-
-// cellExitTime is the most time between the death of one of a cell's processes, when the cell is
-// killed, and that of its init, which the session watches.
-const cellExitTime = time.Second
 
 // sessionEndedError replaces a failure by the error session-ended when the session is ending.
 func (s *session) sessionEndedError(err error) error {
@@ -230,7 +207,7 @@ func (s *session) removeEmptyLeaves() {
 
 // runExec runs the steps on a leased slot and gives the slot back. A failure here that is not the
 // caller's fault costs the exec and, if the processes of the exec cannot be ended, the session.
-func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *plan.Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	defer l.pool.release(l)
 	sh, err := s.newShell(ctx, v)
 	if err != nil {
@@ -294,6 +271,10 @@ func (s *session) registerLeaf(v *execContext, leaf *groups.Leaf) error {
 	return err
 }
 
+func (v *execContext) placeInputs(files []api.File) error { return v.session.placeInputs(files) }
+func (v *execContext) filteredCalls() *filteredCalls      { return &v.calls }
+func (v *execContext) ended() <-chan struct{}             { return v.session.over.Done() }
+
 // limitHits is how often the session's own memory limit was hit since the exec began.
 func (v *execContext) limitHits() (int64, error) {
 	s := v.session
@@ -304,37 +285,4 @@ func (v *execContext) limitHits() (int64, error) {
 	}
 	u, err := s.group.Usage()
 	return u.LimitHits - v.hits, err
-}
-
-// killProcesses ends every process of an exec.
-func (s *shell) killProcesses(timeout time.Duration) error {
-	if empty, err := s.leaf.Empty(); err != nil || empty {
-		return err
-	}
-	if err := s.leaf.Kill(); err != nil {
-		return err
-	}
-	s.expedite()
-	return waitEmpty(s.leaf, timeout)
-}
-
-// placeInputs places the inputs of a plan into /box: for a run before any other process has access to
-// it, for an exec while other processes run in the session.
-func (s *shell) placeInputs(p *Run) (map[string]input, error) {
-	if s.exec != nil {
-		err := s.exec.session.placeInputs(p.Files)
-		if err == nil {
-			err = s.exec.session.placeInputs(p.Built)
-			var e *api.Error
-			if errors.As(err, &e) && (e.Code == api.CodeBadFile || e.Code == api.CodeTooLarge) {
-				err = artifactTooLarge("the program", e.Message)
-			}
-		}
-		return nil, err
-	}
-	if err := s.scratch.resize(p.Limits.Scratch, p.Limits.Inodes); err != nil {
-		return nil, fmt.Errorf("files: %w", err)
-	}
-	base := SlotIDs(s.cell.slot)
-	return s.scratch.placeFiles(p.Files, p.Built, p.Source, base+UID, base+GID)
 }

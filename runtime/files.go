@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // resolveBeneath keeps a lookup below the directory from which it starts, whatever the program made
@@ -86,7 +87,7 @@ func placeFiles(box *os.File, files, made []api.File, uid, gid int) (map[string]
 			return nil, &placeError{f.Name, err}
 		}
 		write := placeInput
-		if i >= len(files) || Sealed(f) {
+		if i >= len(files) || plan.Sealed(f) {
 			write = placeSealed
 		}
 		s, err := write(box, f, uid, gid)
@@ -114,7 +115,7 @@ func placementError(made []api.File, source string, err error) error {
 		return err
 	}
 	if at.name == source { // placed last: the files sent with it did fit
-		return &InvalidSource{fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
+		return &plan.InvalidSource{Reason: fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
 	}
 	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
 		return artifactTooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
@@ -127,7 +128,7 @@ func placeInput(box *os.File, f api.File, uid, gid int) (stamp, error) {
 }
 
 func placeSealed(box *os.File, f api.File, uid, gid int) (stamp, error) {
-	return placeFile(box, f, 0o444, uid-UID, gid-GID)
+	return placeFile(box, f, 0o444, uid-plan.UID, gid-plan.GID)
 }
 
 // placeFile writes a file with a mode, adding the x bits if it is executable.

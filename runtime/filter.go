@@ -2,44 +2,30 @@ package runtime
 
 import (
 	"fmt"
-	"slices"
+	"sync"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/bpf"
 )
 
-// A filter is a compiled profile: the wide part, which a cell loads once, and the last part, which
+// A filter is a compiled policy: the wide part, which a cell loads once, and the last part, which
 // every run loads itself. It is immutable.
 type filter struct {
-	name           string
-	hash           string // of the profile and the mode
-	mode           api.ProfileMode
-	wide, last     []byte // struct sock_filter, native byte order
-	profile        seccomp.Profile
-	model          *seccomp.Model
-	reachesKeyring bool // a run can reach its user's persistent keyring, which nothing seals
-	usesInotify    bool // a run can watch files with inotify
-	hidesFiles     bool // a run can keep open files where they cannot be counted: in messages, in asynchronous reads
+	*plan.Policy
+	wide, last []byte // struct sock_filter, native byte order
+	model      *seccomp.Model
 }
 
-// newFilter compiles a profile in the given mode.
-func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
-	p = seccomp.CountLocks(p)
-	loaded := p
-	if mode == api.Log {
-		loaded = seccomp.LogMode(p)
+// newFilter compiles a policy.
+func newFilter(p *plan.Policy) (*filter, error) {
+	loaded := p.Profile
+	if p.Mode == api.Log {
+		loaded = seccomp.LogMode(p.Profile)
 	}
 	wide, last := seccomp.Split(loaded)
-	f := &filter{
-		name: p.Name, mode: mode, profile: p, model: seccomp.NewModel(p), hash: seccomp.Hash(p),
-		reachesKeyring: mode != api.Log && allowsAny(p, "keyctl", "add_key", "request_key"),
-		usesInotify:    mode == api.Log || allowsAny(p, "inotify_init", "inotify_init1"),
-		hidesFiles:     mode == api.Log || allowsAny(p, "sendmsg", "sendmmsg", "io_submit", "io_uring_setup"),
-	}
-	if mode == api.Log {
-		f.hash += "+log"
-	}
+	f := &filter{Policy: p, model: seccomp.NewModel(p.Profile)}
 	var err error
 	if f.wide, err = bpf.Compile(wide); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", p.Name, err)
@@ -53,23 +39,32 @@ func newFilter(p seccomp.Profile, mode api.ProfileMode) (*filter, error) {
 	return f, nil
 }
 
-// allowsAny reports whether a profile allows any of the calls for at least some arguments: by a
-// rule, or by its default if no rule covers all of a call.
-func allowsAny(p seccomp.Profile, calls ...string) bool {
-	return slices.ContainsFunc(calls, func(call string) bool {
-		answered := false
-		for _, r := range p.Rules {
-			if !slices.Contains(r.Names, call) {
-				continue
-			}
-			if r.Action.Open() {
-				return true
-			}
-			answered = answered || len(r.Args) == 0
-		}
-		return !answered && p.Default.Action.Open()
-	})
+// filters keeps compiled filters, by the hash of their policy.
+type filters struct {
+	mu   sync.Mutex
+	made map[string]*filter // guarded by mu
 }
+
+// get returns the filter of a policy, and compiles it the first time.
+func (c *filters) get(p *plan.Policy) (*filter, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.made[p.Hash]; f != nil {
+		return f, nil
+	}
+	f, err := newFilter(p)
+	if err != nil {
+		return nil, err
+	}
+	if c.made == nil || len(c.made) >= maxFilters { // only root's own profiles can be so many
+		c.made = map[string]*filter{}
+	}
+	c.made[p.Hash] = f
+	return f, nil
+}
+
+// maxFilters limits the filters that are kept; the cells that use one have their own copy.
+const maxFilters = 256
 
 // decide returns the profile's decision on a call about which the kernel asks.
 func (f *filter) decide(n seccompNotif) seccomp.Decision {
@@ -82,7 +77,7 @@ func (f *filter) decide(n seccompNotif) seccomp.Decision {
 
 // denial describes the call of a notification.
 func (f *filter) denial(n seccompNotif, d seccomp.Decision) api.Denial {
-	out := api.Denial{Syscall: d.Name, Number: int(n.Nr), Arch: archName(n), Rule: f.name, Why: d.Why, Allowed: f.mode == api.Log}
+	out := api.Denial{Syscall: d.Name, Number: int(n.Nr), Arch: archName(n), Rule: f.Name, Why: d.Why, Allowed: f.Mode == api.Log}
 	if out.Allowed {
 		out.Count = 1
 	}
@@ -101,7 +96,7 @@ func (f *filter) denial(n seccompNotif, d seccomp.Decision) api.Denial {
 
 // refusal describes a call that the agent refuses with an error.
 func (f *filter) refusal(d seccomp.Decision, errno seccomp.Errno) api.Refusal {
-	return api.Refusal{Syscall: d.Name, Profile: f.name, Errno: errno.String(), Count: 1}
+	return api.Refusal{Syscall: d.Name, Profile: f.Name, Errno: errno.String(), Count: 1}
 }
 
 // The architectures a 64-bit process can enter the kernel with: AUDIT_ARCH_* of

@@ -93,7 +93,7 @@ func (s *session) onNotification(events uint32) error {
 	if err != nil || !ok {
 		return err
 	}
-	f := s.plan.Cell.filter
+	f := s.cell.filter
 	d := f.decide(n)
 	errno := d.Errno
 	var until time.Duration
@@ -113,7 +113,7 @@ func (s *session) onNotification(events uint32) error {
 		return err
 	}
 	switch {
-	case f.mode == api.Log && d.Action != seccomp.ActCount:
+	case f.Mode == api.Log && d.Action != seccomp.ActCount:
 		logged := f.denial(n, d)
 		s.noteCall(*leaf, &logged, nil)
 		err = continueSyscall(s.listener, n.ID)
@@ -148,7 +148,7 @@ func (s *session) callerLeaf(n seccompNotif) (*string, error) {
 
 // heldLocks counts the locks of all processes in the session.
 func (s *session) heldLocks(whole, shared int) (lockCount, error) {
-	return heldLocks(s.group, s.own, whole, shared, !s.plan.Cell.filter.hidesFiles)
+	return heldLocks(s.group, s.own, whole, shared, !s.plan.Cell.Policy.HidesFiles)
 }
 
 // noteCall passes a call that did not end its caller to the exec with this leaf. A call of a process

@@ -17,6 +17,7 @@ import (
 	"github.com/brig-sandbox/brig/cache"
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -70,15 +71,9 @@ type Host struct {
 	builders             chan struct{}     // a token for each cell being built: many first runs at once must not start as many runtimes
 	serial               atomic.Uint64     // names cells
 
+	planner *plan.Planner
 	warm    sync.WaitGroup // the compilation that Open begins
-	mu      sync.Mutex
-	filters map[filterKey]*filter // guarded by mu; compiled once
-}
-
-// A filterKey is a profile's name, or the hash of a profile without a name here.
-type filterKey struct {
-	profile string
-	mode    api.ProfileMode
+	filters filters
 }
 
 // Open prepares the host: it removes what dead agents left, makes its groups and reads its
@@ -96,7 +91,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{cfg: cfg, log: cfg.Log, reclaimer: reclaimer{log: cfg.Log}, filters: map[filterKey]*filter{}, lists: newListQueue(maxLists, maxWaitingLists)}
+	h := &Host{cfg: cfg, log: cfg.Log, reclaimer: reclaimer{log: cfg.Log}, lists: newListQueue(maxLists, maxWaitingLists)}
 	undo := undoing(&err)
 	defer undo.run()
 
@@ -178,8 +173,8 @@ func Open(cfg Config) (_ *Host, err error) {
 	if h.cfg.Slots == 0 {
 		h.cfg.Slots = len(cpus.cores)
 	}
-	if h.cfg.Slots < 1 || h.cfg.Slots > MaxSlot {
-		return nil, api.Refuse(api.CodeBadRequest, "%d slots: the number must be from 1 to %d", h.cfg.Slots, MaxSlot)
+	if h.cfg.Slots < 1 || h.cfg.Slots > plan.MaxSlot {
+		return nil, api.Refuse(api.CodeBadRequest, "%d slots: the number must be from 1 to %d", h.cfg.Slots, plan.MaxSlot)
 	}
 	if h.cfg.Ceiling.CPUs == 0 { // more would belong to another slot
 		h.cfg.Ceiling.CPUs = float64(len(slotCores(cpus.cores, 0, h.cfg.Slots)))
@@ -208,6 +203,10 @@ func Open(cfg Config) (_ *Host, err error) {
 		undo.add(s.Close)
 		slots = append(slots, s)
 	}
+	h.planner = &plan.Planner{
+		Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog,
+		Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, SessionLife: h.cfg.SessionLife, CPUs: h.allowed,
+	}
 	h.pages = newImagePages(h)
 	raiseGOMAXPROCS(len(slots))
 	h.pool = newPool(h, slots, h.cfg.Memory, room)
@@ -220,14 +219,14 @@ func Open(cfg Config) (_ *Host, err error) {
 // compileDefault compiles the default tier ahead of the first run. If that fails, the first run
 // tries again and reports the error.
 func (h *Host) compileDefault() {
-	_, err := h.cachedFilter(filterKey{DefaultTier, api.Enforce}, func() (seccomp.Profile, error) { return seccomp.Tier(DefaultTier) })
+	tier, err := seccomp.Tier(plan.DefaultTier)
+	if err == nil {
+		_, err = h.filters.get(plan.NewPolicy(tier, api.Enforce))
+	}
 	if err != nil {
 		h.log.Error("default seccomp tier does not compile", "err", err)
 	}
 }
-
-// defaultTier is the profile of a run that names none.
-const DefaultTier = "default"
 
 // DefaultSessions is how many sessions may live at once if the operator does not set another
 // number. Usually the memory that they reserve is the tighter bound.
@@ -289,17 +288,36 @@ func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Calle
 	return res, nil
 }
 
-// lease gets a slot for a plan. With patient it waits for one; otherwise it fails at once if none
-// is free.
-func (h *Host) lease(ctx context.Context, p *Run, wait bool) (*lease, error) {
-	if wait {
-		return h.pool.acquireAgain(ctx, p.Cell, p.Once, p.Reservation())
+// plan plans a run, and compiles the filters of its stages.
+func (h *Host) plan(r api.Run, caller Caller) (*plan.Job, error) {
+	j, err := h.planner.Job(r, caller)
+	if err != nil {
+		return nil, err
 	}
-	return h.pool.acquire(ctx, p.Cell, p.Once, p.Reservation(), p.Again)
+	if j.Compile != nil {
+		if _, err := h.filters.get(j.Compile.Cell.Policy); err != nil {
+			return nil, err
+		}
+	}
+	_, err = h.filters.get(j.Run.Cell.Policy)
+	return j, err
+}
+
+// lease gets a slot for a plan. If wait is true it waits for one; otherwise it fails at once if none
+// is free.
+func (h *Host) lease(ctx context.Context, p *plan.Run, wait bool) (*lease, error) {
+	want, err := h.cellPlan(p.Cell)
+	if err != nil {
+		return nil, err
+	}
+	if wait {
+		return h.pool.acquireAgain(ctx, want, p.Once, p.Reservation())
+	}
+	return h.pool.acquire(ctx, want, p.Once, p.Reservation(), p.Again)
 }
 
 // execute leases a slot, runs the steps and judges.
-func (h *Host) execute(ctx context.Context, p *Run, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
+func (h *Host) execute(ctx context.Context, p *plan.Run, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
 	l, err := h.lease(ctx, p, wait)
 	if err != nil {
 		return api.Result{}, err
@@ -309,7 +327,7 @@ func (h *Host) execute(ctx context.Context, p *Run, streams Streams, begun time.
 
 // executeIn runs the steps and judges. The slot is given back before the caller has taken the last
 // of the output: a caller that does not read must not keep it.
-func (h *Host) executeIn(ctx context.Context, l *lease, p *Run, streams Streams, begun time.Duration) (api.Result, error) {
+func (h *Host) executeIn(ctx context.Context, l *lease, p *plan.Run, streams Streams, begun time.Duration) (api.Result, error) {
 	out := newOutputs(streams, p, l.slotState.slot.wake)
 	defer out.finish()
 	l.reporter = startUsageReporter(streams.Usage, l.slotState.slot.wake)
@@ -324,7 +342,7 @@ func (h *Host) executeIn(ctx context.Context, l *lease, p *Run, streams Streams,
 
 // executeSteps runs the plan in the leased cell and gives the lease back. The cell is in doubt unless all
 // went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
-func (l *lease) executeSteps(ctx context.Context, p *Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func (l *lease) executeSteps(ctx context.Context, p *plan.Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {
 		l.reporter.end() // the slot's next run must not be woken for this one
@@ -338,6 +356,12 @@ func (l *lease) executeSteps(ctx context.Context, p *Run, streams Streams, out *
 	doubt, stillRunning = err != nil && !isUserError(err), err == nil && o.stillRunning
 	return o, err
 }
+
+// ProfileNames lists what a run may name, sorted.
+func (h *Host) ProfileNames() []string { return h.planner.ProfileNames() }
+
+// A Caller identifies the caller, by the socket's peer credentials.
+type Caller = plan.Caller
 
 // Health reports what is in use on the host.
 func (h *Host) Health() api.Health {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // imagePages keeps the files of the images in use in memory. The kernel charges a page of a file to
@@ -25,9 +26,9 @@ type imagePages struct {
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex
-	byImage map[ImageTree]*lockedPages // guarded by mu
-	granted api.Size                   // guarded by mu; the sum over of
-	closed  bool                       // guarded by mu
+	byImage map[plan.ImageTree]*lockedPages // guarded by mu
+	granted api.Size                        // guarded by mu; the sum over of
+	closed  bool                            // guarded by mu
 }
 
 // lockedPages are the pages of one image. The nil value holds nothing.
@@ -45,7 +46,7 @@ type lockedPages struct {
 }
 
 func newImagePages(h *Host) *imagePages {
-	return &imagePages{host: h, max: max(h.cfg.ImageMemory, 0), readOnce: h.cfg.ReadImages, byImage: map[ImageTree]*lockedPages{}}
+	return &imagePages{host: h, max: max(h.cfg.ImageMemory, 0), readOnce: h.cfg.ReadImages, byImage: map[plan.ImageTree]*lockedPages{}}
 }
 
 // acquire has the files of a cell's image locked in memory, from now until give.
@@ -58,11 +59,11 @@ func (i *imagePages) acquire(image rootfs.Image) *lockedPages {
 	if i.closed {
 		return nil // no run will use the cell
 	}
-	p := i.byImage[TreeOf(image)]
+	p := i.byImage[plan.TreeOf(image)]
 	if p == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		p = &lockedPages{all: i, image: image, ready: make(chan struct{}), stop: stop, done: make(chan struct{})}
-		i.byImage[TreeOf(image)] = p
+		i.byImage[plan.TreeOf(image)] = p
 		i.wg.Go(func() { p.run(ctx) })
 	}
 	p.users++
@@ -154,7 +155,7 @@ const relockPauseMin, relockPauseMax = time.Second, time.Minute
 func (p *lockedPages) begin() bool {
 	p.all.mu.Lock()
 	defer p.all.mu.Unlock()
-	if p.all.byImage[TreeOf(p.image)] != p {
+	if p.all.byImage[plan.TreeOf(p.image)] != p {
 		return false
 	}
 	p.decided = false
@@ -231,7 +232,7 @@ func (p *lockedPages) grant(wanted api.Size) (api.Size, error) {
 			i.mu.Unlock()
 			return p.granted, nil
 		}
-		delete(i.byImage, TreeOf(oldest.image))
+		delete(i.byImage, plan.TreeOf(oldest.image))
 		i.mu.Unlock()
 		oldest.close()
 	}
@@ -266,11 +267,11 @@ func (i *imagePages) releaseUnused() {
 	i.mu.Unlock() // the following lookups may wait for a disk
 	for _, p := range unused {
 		img, err := i.host.cfg.Images.Lookup(p.image.Digest)
-		gone := err != nil || TreeOf(img) != TreeOf(p.image)
+		gone := err != nil || plan.TreeOf(img) != plan.TreeOf(p.image)
 		i.mu.Lock()
-		ends := p.users == 0 && i.byImage[TreeOf(p.image)] == p && (gone || monotonic()-p.lastUsed > idleLife)
+		ends := p.users == 0 && i.byImage[plan.TreeOf(p.image)] == p && (gone || monotonic()-p.lastUsed > idleLife)
 		if ends {
-			delete(i.byImage, TreeOf(p.image))
+			delete(i.byImage, plan.TreeOf(p.image))
 		}
 		i.mu.Unlock()
 		if ends {

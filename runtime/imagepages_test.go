@@ -7,6 +7,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // grantedPages makes an image's pages as if they were locked, without a child.
@@ -21,7 +22,7 @@ func grantedPages(t *testing.T, i *imagePages, digest string, users int, left ti
 		i.mu.Unlock()
 		close(p.done)
 	}()
-	i.byImage[TreeOf(p.image)] = p
+	i.byImage[plan.TreeOf(p.image)] = p
 	i.granted += granted
 	t.Cleanup(p.close)
 }
@@ -53,7 +54,7 @@ func TestImageMemoryGrants(t *testing.T) {
 				t.Errorf("%d images are held on; want %v", len(i.byImage), tt.remain)
 			}
 			for _, digest := range tt.remain {
-				if i.byImage[ImageTree{Image: digest}] == nil {
+				if i.byImage[plan.ImageTree{Image: digest}] == nil {
 					t.Errorf("image %s is held no more", digest)
 				}
 			}
@@ -90,7 +91,7 @@ func TestPagesThatWaitGiveWay(t *testing.T) {
 	i := newImagePages(&Host{cfg: Config{ImageMemory: 1000}})
 	grantedPages(t, i, "killed", 0, 0, 0)
 	grantedPages(t, i, "used", 1, 0, 300)
-	killed := i.byImage[ImageTree{Image: "killed"}]
+	killed := i.byImage[plan.ImageTree{Image: "killed"}]
 	if !killed.begin() || i.leastRecentlyUsed() != nil {
 		t.Fatal("pages that are stored and wait for room do not begin, or give way")
 	}

@@ -1,10 +1,6 @@
 package runtime
 
 import (
-	"fmt"
-	"os"
-	"slices"
-
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
@@ -13,33 +9,6 @@ import (
 // inputs. The program may write to them as well: uncorrected, they would be memory beyond its limit
 // (MEM-19). So the group of a run gets its limit minus what the inputs take, and the reported
 // memory includes them. A removed input still counts: nobody sees what became of its pages.
-
-// inputMemoryStep is the unit to which the bytes of inputs are rounded down. Most runs have a source
-// and little more, and need no separate limit written for it. It is a quarter of the error that
-// docs/truth.md allows for a measurement.
-const InputMemoryStep = 256 * api.KiB
-
-// sealed reports whether an input is placed so that the program cannot write to it: an input to be
-// executed. Like the files of an image it gives the program no memory. A limit that is just
-// sufficient for a program does not have to grow by the program's own file.
-func Sealed(f api.File) bool { return f.Executable }
-
-// inputMemory is the memory taken by the inputs that the program may write to, in whole steps.
-func InputMemory(files []api.File) api.Size {
-	var n api.Size
-	for _, f := range files {
-		if !Sealed(f) {
-			n += PageBytes(f)
-		}
-	}
-	return n / InputMemoryStep * InputMemoryStep
-}
-
-// pageBytes is the memory that a file takes.
-func PageBytes(f api.File) api.Size {
-	page := api.Size(os.Getpagesize())
-	return (api.Size(len(f.Content)) + page - 1) / page * page
-}
 
 // withoutInputs returns limits without the memory that the placed files take.
 func withoutInputs(l api.Limits, placed api.Size) api.Limits {
@@ -51,46 +20,4 @@ func withoutInputs(l api.Limits, placed api.Size) api.Limits {
 func withInputs(u groups.Usage, placed api.Size) groups.Usage {
 	u.MemoryPeak += int64(placed)
 	return u
-}
-
-// checkMemory refuses a run whose files leave its program no memory. If the run fits without its source,
-// the error is an *invalidSource.
-func (p *Run) CheckMemory() error {
-	files := InputMemory(p.Files)
-	if files == 0 || p.Limits.Memory-files >= api.MinMemory {
-		return nil
-	}
-	others := slices.DeleteFunc(slices.Clone(p.Files), func(f api.File) bool { return f.Name == p.Source })
-	if p.Limits.Memory-InputMemory(others) >= api.MinMemory {
-		return &InvalidSource{fmt.Sprintf("brig: %s is too large: with it the files take %s, which count as memory, and the memory limit is %s\n", p.Source, files, p.Limits.Memory)}
-	}
-	return api.Refuse(api.CodeBadFile, "the files take %s, which count as memory, and limits.memory is %s: raise it, or send less (at least %s must remain)", files, p.Limits.Memory, api.MinMemory)
-}
-
-// pollMemory is the kernel memory for threads that each wait, in poll or select, for as many
-// descriptors as a thread may have, minus the 3.3 MiB that the default limits allow. It is 8 bytes
-// for each requested descriptor and 64 for each wait queue; a named pipe opened for both ways has
-// two queues (fs/select.c, Linux 6.18). No group is charged for this memory (MEM-42).
-func PollMemory(pids, openFiles int64) api.Size {
-	d := api.Defaults()
-	return max(0, api.Size(pids*openFiles-d.Pids*d.OpenFiles)*pollEntryBytes) / InputMemoryStep * InputMemoryStep
-}
-
-const pollEntryBytes = 8 + 2*64
-
-// reservation is the memory that the host reserves for a run: its limits, against which its inputs
-// count, and memory that no limit counts. The latter is that of artifacts and of inputs to be
-// executed, in whole steps, so that a small program costs no more than its limit, and that of the
-// wait tables.
-func (p *Run) Reservation() api.Size {
-	var n api.Size
-	for _, f := range p.Built {
-		n += PageBytes(f)
-	}
-	for _, f := range p.Files {
-		if Sealed(f) {
-			n += PageBytes(f)
-		}
-	}
-	return p.Limits.Memory + p.Limits.Swap + n/InputMemoryStep*InputMemoryStep + PollMemory(p.Limits.Pids, p.Limits.OpenFiles)
 }

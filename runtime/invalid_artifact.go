@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // An invalidArtifact is the error of a run whose compiler succeeded with a program that cannot be
@@ -24,15 +25,9 @@ type invalidArtifact struct{ reason string }
 
 func (e *invalidArtifact) Error() string { return e.reason }
 
-// An invalidSource is the error of a run whose limits have no space for the source itself. Its author
-// must fix that too, and it becomes the verdict compile-error.
-type InvalidSource struct{ Reason string }
-
-func (e *InvalidSource) Error() string { return e.Reason }
-
 // invalidSourceResult returns the result of a run whose source was not even given to the stage p, so that there
 // are no measurements.
-func (h *Host) invalidSourceResult(p *Run, source *InvalidSource) api.Result {
+func (h *Host) invalidSourceResult(p *plan.Run, source *plan.InvalidSource) api.Result {
 	none := api.Unknown("nothing was executed")
 	return api.Result{
 		Run: p.ID, Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: -1, LimitsHit: []string{},
@@ -80,7 +75,7 @@ func boxName(command string) string {
 // a fault of the program and not of the request. Then either the error is an *invalidArtifact, or
 // code and why say how it ended, as a shell would report it. Zero and nil: the file is not the
 // program's.
-func classifyExecFailure(p *Run, box *os.File, errno error) (code int, why string, err error) {
+func classifyExecFailure(p *plan.Run, box *os.File, errno error) (code int, why string, err error) {
 	name := boxName(p.Argv[0])
 	if name == "" || !slices.Contains(execErrors, errno) {
 		return 0, "", nil
@@ -127,7 +122,7 @@ func existsIn(box *os.File, name string) bool {
 
 // startFailure converts a failed step: a program that cannot be executed ends as in a shell, with a
 // message on stderr; all else is an error.
-func (w *supervisor) startFailure(p *Run) error {
+func (w *supervisor) startFailure(p *plan.Run) error {
 	var step *StepError
 	if !errors.As(w.failed, &step) || step.Step != "exec" {
 		return startError(p, w.failed)
@@ -142,7 +137,7 @@ func (w *supervisor) startFailure(p *Run) error {
 }
 
 // startError explains a failed exec that is not the program's fault. All other failures are brig's.
-func startError(p *Run, err error) error {
+func startError(p *plan.Run, err error) error {
 	var step *StepError
 	if !errors.As(err, &step) || step.Step != "exec" {
 		return fmt.Errorf("start: %w", err)
@@ -150,9 +145,9 @@ func startError(p *Run, err error) error {
 	name := p.Argv[0]
 	switch {
 	case isNotFound(step.Err):
-		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.Cell.key.Image)
+		return api.Refuse(api.CodeNoProgram, "%s: no such program in image %s, or its interpreter is missing there", name, p.Cell.Key.Image)
 	case slices.Contains(execErrors, step.Err):
-		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.Cell.key.Image, step.Err)
+		return api.Refuse(api.CodeBadProgram, "%s: cannot be executed in image %s: %w", name, p.Cell.Key.Image, step.Err)
 	case errors.Is(step.Err, unix.E2BIG):
 		return api.Refuse(api.CodeTooLarge, "argv and env are larger than the kernel accepts under the stack limit: pass large data as a file or on stdin")
 	}
@@ -161,7 +156,7 @@ func startError(p *Run, err error) error {
 
 // invalidArtifactResult is the result of a compile stage that succeeded with artifacts that cannot be started.
 // The measurements are the compiler's.
-func (h *Host) invalidArtifactResult(p *Run, c api.Compilation, invalid *invalidArtifact) api.Result {
+func (h *Host) invalidArtifactResult(p *plan.Run, c api.Compilation, invalid *invalidArtifact) api.Result {
 	return api.Result{
 		Run: p.ID, Verdict: api.CompileError, Stage: api.StageCompile, LimitsHit: []string{},
 		Stdout: c.Stdout, Stderr: withLine(c.Stderr, invalid.reason),

@@ -95,7 +95,7 @@ func (b *keeper) run(ctx context.Context) {
 			}
 			retired = retiredShell{}
 		}
-		if b.plan.copies() { // no copy of an image is prepared ahead: it takes as much memory as a run reserves
+		if b.plan.Copies() { // no copy of an image is prepared ahead: it takes as much memory as a run reserves
 			break
 		}
 	}

@@ -10,13 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
-
-// layerLimits is the bounds of the throw-away layer of a writable root.
-type Layer struct {
-	Size   api.Size
-	Inodes int64
-}
 
 // mountLayer mounts, at dir, an overlay of the image and an empty tmpfs. The image's files that
 // belong to root are shifted to uid 1000 of the cell, so that the program can really write to /etc
@@ -48,8 +43,8 @@ func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, di
 	if err := h.step("layer top"); err != nil {
 		return err
 	}
-	top, err := newTmpfs(attrScratch, [2]string{"size", fmt.Sprint(int64(p.layer.Size))},
-		[2]string{"nr_inodes", fmt.Sprint(p.layer.Inodes)}, [2]string{"mode", "0755"})
+	top, err := newTmpfs(attrScratch, [2]string{"size", fmt.Sprint(int64(p.Layer.Size))},
+		[2]string{"nr_inodes", fmt.Sprint(p.Layer.Inodes)}, [2]string{"mode", "0755"})
 	if err != nil {
 		return err
 	}
@@ -58,7 +53,7 @@ func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, di
 		if err := unix.Mkdirat(fd(top), d, 0o755); err != nil {
 			return os.NewSyscallError("mkdirat", err)
 		}
-		if err := unix.Fchownat(fd(top), d, base+UID, base+GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := unix.Fchownat(fd(top), d, base+plan.UID, base+plan.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return os.NewSyscallError("fchownat", err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -141,11 +142,11 @@ func TestTiersHideNoOpenFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := newFilter(p, api.Enforce)
-		if err != nil || f.hidesFiles {
-			t.Errorf("%s hides open files: %v, %v", name, f.hidesFiles, err)
+		f, err := newFilter(plan.NewPolicy(p, api.Enforce))
+		if err != nil || f.HidesFiles {
+			t.Errorf("%s hides open files: %v, %v", name, f.HidesFiles, err)
 		}
-		if f, err = newFilter(p, api.Log); err != nil || !f.hidesFiles {
+		if f, err = newFilter(plan.NewPolicy(p, api.Log)); err != nil || !f.HidesFiles {
 			t.Errorf("%s in log mode lets messages with descriptors through and is taken to hide none: %v", name, err)
 		}
 	}

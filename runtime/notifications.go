@@ -34,7 +34,7 @@ func (w *supervisor) onNotify(events uint32) error {
 		}
 		w.refused.add(w.filter.refusal(d, errno))
 		err = refuse(w.cell.listener, n.ID, errno)
-	case w.filter.mode == api.Log:
+	case w.filter.Mode == api.Log:
 		w.logged = noteLogged(w.logged, w.filter.denial(n, d))
 		err = continueSyscall(w.cell.listener, n.ID)
 	case d.Action == seccomp.ActErrno:
@@ -51,7 +51,7 @@ func (w *supervisor) onNotify(events uint32) error {
 
 // heldLocks counts the locks that the run holds.
 func (w *supervisor) heldLocks(whole, shared int) (lockCount, error) {
-	return heldLocks(w.shell.leaf, w.own, whole, shared, !w.filter.hidesFiles)
+	return heldLocks(w.shell.leaf, w.own, whole, shared, !w.filter.HidesFiles)
 }
 
 // lateDenial looks for a forbidden call when the program has ended: among the waiting calls of
@@ -59,7 +59,7 @@ func (w *supervisor) heldLocks(whole, shared int) (lockCount, error) {
 // such a call is reported (SEC-43). No call is answered, so each process and thread waits in at
 // most one call; all are killed next.
 func (w *supervisor) lateDenial() error {
-	if w.cell.listener == nil || w.shell.exec != nil || w.filter.mode == api.Log { // a session's own goroutine listens for its execs
+	if w.cell.listener == nil || w.shell.exec != nil || w.filter.Mode == api.Log { // a session's own goroutine listens for its execs
 		return nil
 	}
 	for range w.limits.Pids {

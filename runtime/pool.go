@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A pool leases slots. It never queues a new request: if no slot is free, or not enough memory can
@@ -39,7 +40,7 @@ type slotState struct {
 	slot    *slot
 	leased  bool
 	last    time.Duration // when the last lease ended
-	keepers map[CellKey]*keeper
+	keepers map[plan.CellKey]*keeper
 }
 
 // Limits on idle cells.
@@ -53,7 +54,7 @@ func newPool(h *Host, slots []*slot, memory api.Size, capacity capacity) *pool {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &pool{host: h, memory: memory, capacity: capacity, over: ctx, stop: stop, released: make(chan struct{}), removed: make(chan struct{}, 1)}
 	for _, s := range slots {
-		p.slots = append(p.slots, &slotState{slot: s, keepers: map[CellKey]*keeper{}})
+		p.slots = append(p.slots, &slotState{slot: s, keepers: map[plan.CellKey]*keeper{}})
 	}
 	p.wg.Go(func() { p.evict(ctx) })
 	return p
@@ -73,7 +74,7 @@ type lease struct {
 // lease admits a run, and waits for a prepared shell for it.
 func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
 	since := monotonic()
-	memory += want.copySize()
+	memory += want.CopySize()
 	l, surplus, err := p.admit(want, once, memory)
 	if err != nil {
 		return nil, err
@@ -106,21 +107,21 @@ func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.S
 func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surplus *keeper, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.checkMemory(memory, want.reservedFor()); err != nil {
+	if err := p.checkMemory(memory, want.ReservedFor()); err != nil {
 		return nil, nil, err
 	}
-	s := choose(p.slots, want.key, once)
+	s := choose(p.slots, want.Key, once)
 	if s == nil {
 		return nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	}
-	b := s.keepers[want.key]
+	b := s.keepers[want.Key]
 	if b == nil {
 		if len(s.keepers) >= p.capacity.keepers {
 			surplus = s.removeOldest()
 		}
 		want.slot, want.cpus, want.ids = s.slot.index, s.slot.cpus, &s.slot.ids
 		b = newKeeper(p.host, s.slot, want, once, p.capacity.singleLeaf)
-		s.keepers[want.key] = b
+		s.keepers[want.Key] = b
 	}
 	s.leased = true
 	p.reserved += memory
@@ -167,7 +168,7 @@ func (p *pool) releaseMemory(memory api.Size) {
 // these choose takes the one that is idle for longest, because it will have its next shell first.
 // If a cell serves only one run (once), a slot without a ready shell counts as a slot without the
 // cell. So over time all slots build such cells.
-func choose(slots []*slotState, key CellKey, once bool) *slotState {
+func choose(slots []*slotState, key plan.CellKey, once bool) *slotState {
 	const ready, made, none = 2, 1, 0
 	rank := func(s *slotState) int {
 		b := s.keepers[key]
@@ -220,10 +221,10 @@ func (l *lease) giveBackWhenEmpty() {
 }
 
 func (p *pool) release(l *lease) {
-	if l.keeper != nil && l.keeper.plan.copies() {
+	if l.keeper != nil && l.keeper.plan.Copies() {
 		// Delete the copy of the image first: only then are the slot and the memory free.
 		p.mu.Lock()
-		delete(l.slotState.keepers, l.keeper.plan.key)
+		delete(l.slotState.keepers, l.keeper.plan.Key)
 		p.mu.Unlock()
 		l.keeper.Close()
 	}
@@ -264,25 +265,25 @@ func (p *pool) evict(ctx context.Context) {
 
 // removedTrees returns the image trees that cells use but the store no longer has: their images were
 // removed or replaced.
-func (p *pool) removedTrees() map[ImageTree]bool {
+func (p *pool) removedTrees() map[plan.ImageTree]bool {
 	p.mu.Lock()
-	trees := map[ImageTree]bool{}
+	trees := map[plan.ImageTree]bool{}
 	for _, s := range p.slots {
 		for key := range s.keepers {
 			trees[key.ImageTree] = true
 		}
 	}
 	p.mu.Unlock() // the lookups below may wait for a disk
-	maps.DeleteFunc(trees, func(t ImageTree, _ bool) bool {
+	maps.DeleteFunc(trees, func(t plan.ImageTree, _ bool) bool {
 		img, err := p.host.cfg.Images.Lookup(t.Image)
-		return err == nil && TreeOf(img) == t
+		return err == nil && plan.TreeOf(img) == t
 	})
 	return trees
 }
 
 // takeIdle takes keepers out of the pool that were idle for too long or whose image was removed.
 // The caller must close them.
-func (p *pool) takeIdle(removed map[ImageTree]bool) []*keeper {
+func (p *pool) takeIdle(removed map[plan.ImageTree]bool) []*keeper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*keeper
@@ -302,7 +303,7 @@ func (p *pool) takeIdle(removed map[ImageTree]bool) []*keeper {
 
 // removeOldest removes the least recently used keeper from a slot that is not leased.
 func (s *slotState) removeOldest() *keeper {
-	var key CellKey
+	var key plan.CellKey
 	var oldest *keeper
 	for k, b := range s.keepers {
 		if oldest == nil || b.lastLease.Load() < oldest.lastLease.Load() {

@@ -13,6 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // The cells of an image are closed when its tree goes: when the image is removed, and when an
@@ -32,8 +33,8 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 		return img
 	}
 	first := imported()
-	p := &pool{host: &Host{cfg: Config{Images: store}}, slots: []*slotState{{keepers: map[CellKey]*keeper{
-		{ImageTree: TreeOf(first)}: {}, {ImageTree: TreeOf(first), FullProc: true}: {},
+	p := &pool{host: &Host{cfg: Config{Images: store}}, slots: []*slotState{{keepers: map[plan.CellKey]*keeper{
+		{ImageTree: plan.TreeOf(first)}: {}, {ImageTree: plan.TreeOf(first), FullProc: true}: {},
 	}}}}
 	if gone := p.removedTrees(); len(gone) != 0 {
 		t.Errorf("%v have gone", gone)
@@ -43,15 +44,15 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 	}
 	check(t, os.Remove(filepath.Join(first.Path, "x")))
 	second := imported()
-	if gone := p.removedTrees(); !second.Replaced || len(gone) != 1 || !gone[TreeOf(first)] {
+	if gone := p.removedTrees(); !second.Replaced || len(gone) != 1 || !gone[plan.TreeOf(first)] {
 		t.Errorf("replaced, %v have gone", gone)
 	}
-	p.slots[0].keepers = map[CellKey]*keeper{{ImageTree: TreeOf(second)}: {}}
+	p.slots[0].keepers = map[plan.CellKey]*keeper{{ImageTree: plan.TreeOf(second)}: {}}
 	if gone := p.removedTrees(); len(gone) != 0 {
 		t.Errorf("%v have gone next to the new one", gone)
 	}
 	check(t, store.Remove("tiny"))
-	if gone := p.removedTrees(); len(gone) != 1 || !gone[TreeOf(second)] {
+	if gone := p.removedTrees(); len(gone) != 1 || !gone[plan.TreeOf(second)] {
 		t.Errorf("removed, %v have gone", gone)
 	}
 }

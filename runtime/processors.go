@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A topology is the processors that this process may use: all of them, and one of each physical
@@ -75,7 +76,7 @@ func firstSibling(cpu int, allowed []int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	siblings, err := ParseCPUs(string(list))
+	siblings, err := plan.ParseCPUs(string(list))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -66,34 +65,6 @@ func TestLeftoverWeight(t *testing.T) {
 	}{{0, 64}, {1, 64}, {8, 64}, {16, 32}, {256, 2}, {1024, 2}} {
 		if got := leftoverWeight(tt.sessions); got != tt.want {
 			t.Errorf("of %d sessions: %d; want %d", tt.sessions, got, tt.want)
-		}
-	}
-}
-
-// CPU-13: only root may name any processor; others may name those that the operator lists.
-func TestOnlyRootNamesProcessors(t *testing.T) {
-	for _, tt := range []struct {
-		listed, asked string
-		uid           uint32
-		ok            bool
-	}{
-		{"", "", 1000, true},
-		{"", "0", 0, true},
-		{"", "0", 1000, false},
-		{"0-1", "1", 1000, true},
-		{"0-1", "0,2", 1000, false},
-		{"0-1", "nonsense", 1000, false},
-	} {
-		h := &Host{cfg: Config{Ceiling: api.Limits{Cpuset: tt.listed}}}
-		l := api.Limits{Cpuset: tt.asked}
-		for name, r := range map[string]api.Run{
-			"run": {Limits: l}, "compile stage": {CompileLimits: l}, "test": {Tests: []api.Test{{}, {Limits: l}}},
-		} {
-			err := h.checkCpusetsAllowed(r, Caller{UID: tt.uid})
-			var e *api.Error
-			if (err == nil) != tt.ok || err != nil && (!errors.As(err, &e) || e.Code != api.CodeAboveCeiling && e.Code != api.CodeBadLimits) {
-				t.Errorf("uid %d asks for %q of %q in a %s: %v", tt.uid, tt.asked, tt.listed, name, err)
-			}
 		}
 	}
 }

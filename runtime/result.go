@@ -6,10 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // result judges the evidence and records everything that the verdict rests on.
-func (h *Host) result(p *Run, o *outcome, out *outputs) api.Result {
+func (h *Host) result(p *plan.Run, o *outcome, out *outputs) api.Result {
 	r := api.Result{
 		Run:       p.ID,
 		Verdict:   api.Judge(o.ev, p.Limits),
@@ -41,13 +42,13 @@ func (h *Host) result(p *Run, o *outcome, out *outputs) api.Result {
 
 // isTruncated reports whether a result lacks a part of a stream: what exceeds the limit, or what
 // exceeds the size that a result carries. For a test, TestResult.Cut reports the latter.
-func (s *stream) isTruncated(p *Run) bool { return s.over() || s.cut && p.MaxKept[1] == 0 }
+func (s *stream) isTruncated(p *plan.Run) bool { return s.over() || s.cut && p.MaxKept[1] == 0 }
 
 // about describes where and under which rules a plan is executed.
-func (h *Host) about(p *Run) api.Host {
+func (h *Host) about(p *plan.Run) api.Host {
 	return api.Host{
-		Kernel: h.kernel, CgroupMode: h.mode, Mode: p.Mode, Image: p.Cell.key.Image,
-		Profile: p.Cell.filter.name, PolicyHash: p.Cell.filter.hash, Brig: h.cfg.Version,
+		Kernel: h.kernel, CgroupMode: h.mode, Mode: p.Mode, Image: p.Cell.Key.Image,
+		Profile: p.Cell.Policy.Name, PolicyHash: p.Cell.Policy.Hash, Brig: h.cfg.Version,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // This file accounts for what the agent retains in memory of a run until it is answered: inputs by
@@ -18,13 +19,9 @@ import (
 // the caller takes the output as a stream while it is written.
 const maxRetainedOutput = 16 * api.MiB
 
-// maxRetainedByTests is how much of both streams the results of all tests carry together if the request
-// does not set a size per test.
-const maxRetainedByTests = 32 * api.MiB
-
 // compileRetention is the most that a compile stage may retain: the artifacts, and their copy on the
 // way to the cache.
-const compileRetention = 2 * int64(MaxArtifactBytes)
+const compileRetention = 2 * int64(plan.MaxArtifactBytes)
 
 // ownMemory is the agent's memory apart from requests. heldWaiting and heldPerSlot are the most that it
 // retains for requests: for those that wait, and per slot. On a host with little memory the bound
@@ -202,7 +199,7 @@ func maxCollected(c api.Collect) int64 {
 }
 
 // maxRetained is the most that a run may retain.
-func (p *Run) maxRetained(streamed bool) int64 {
+func maxRetained(p *plan.Run, streamed bool) int64 {
 	n := maxCollected(p.Collect)
 	if !streamed {
 		n += 2 * growingBuffer(min(p.Limits.Output, maxRetainedOutput))
@@ -212,16 +209,11 @@ func (p *Run) maxRetained(streamed bool) int64 {
 
 // maxTestRetained is the most that a test may retain while it runs: its blobs, the whole of stdout if
 // that is compared, and what its result carries.
-func (h *Host) maxTestRetained(j *Job, t api.Test) int64 {
-	keep := KeptTestOutput(j.Request)
+func (h *Host) maxTestRetained(j *plan.Job, t api.Test) int64 {
+	keep := plan.KeptTestOutput(j.Request)
 	n := maxCollected(j.Run.Collect) + h.blobSize(t.StdinBlob) + h.blobSize(t.ExpectedBlob) + 2*growingBuffer(keep)
 	if t.Compares() {
 		n += growingBuffer(cmp.Or(t.Limits.Output, j.Run.Limits.Output))
 	}
 	return n
-}
-
-// keptTestOutput is how much of each stream the result of a test of r carries.
-func KeptTestOutput(r api.Run) api.Size {
-	return cmp.Or(r.KeepOutput, min(api.KeepOutput, maxRetainedByTests/2/api.Size(max(len(r.Tests), 1))))
 }

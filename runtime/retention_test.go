@@ -16,6 +16,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 func TestMaxRetained(t *testing.T) {
@@ -25,20 +26,20 @@ func TestMaxRetained(t *testing.T) {
 	big.Output = 64 * api.MiB
 	for _, tt := range []struct {
 		name     string
-		run      Run
+		run      plan.Run
 		streamed bool
 		want     api.Size
 	}{
-		{"both streams, which grow", Run{Limits: limits, Collect: none}, false, 48 * api.MiB},
-		{"of large ones what an answer carries", Run{Limits: big, Collect: none}, false, 48 * api.MiB},
-		{"files", Run{Limits: limits}, false, 48*api.MiB + api.CollectBytes},
-		{"a stream", Run{Limits: big, Collect: none}, true, 0},
+		{"both streams, which grow", plan.Run{Limits: limits, Collect: none}, false, 48 * api.MiB},
+		{"of large ones what an answer carries", plan.Run{Limits: big, Collect: none}, false, 48 * api.MiB},
+		{"files", plan.Run{Limits: limits}, false, 48*api.MiB + api.CollectBytes},
+		{"a stream", plan.Run{Limits: big, Collect: none}, true, 0},
 	} {
-		if got := api.Size(tt.run.maxRetained(tt.streamed)); got != tt.want {
+		if got := api.Size(maxRetained(&tt.run, tt.streamed)); got != tt.want {
 			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
 		}
 	}
-	j := &Job{Run: &Run{Limits: big, Collect: none}, Request: api.Run{Tests: make([]api.Test, 2)}}
+	j := &plan.Job{Run: &plan.Run{Limits: big, Collect: none}, Request: api.Run{Tests: make([]api.Test, 2)}}
 	for _, tt := range []struct {
 		test api.Test
 		want api.Size
@@ -51,7 +52,7 @@ func TestMaxRetained(t *testing.T) {
 			t.Errorf("a test: %s; want %s", got, tt.want)
 		}
 	}
-	if got := KeptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
+	if got := plan.KeptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
 		t.Errorf("of as many tests as there may be %s of each stream are kept; want 4K", got)
 	}
 }
@@ -188,7 +189,7 @@ func beginTestPatiently(k *retention, n int64) (ended func(), err error) {
 
 // The error for a test that finds no memory states sizes with units, and how many results fit.
 func TestErrorOfATestThatDoesNotFit(t *testing.T) {
-	j := &Job{Run: &Run{Limits: api.Defaults(), Collect: api.Collect{None: true}}, Request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
+	j := &plan.Job{Run: &plan.Run{Limits: api.Defaults(), Collect: api.Collect{None: true}}, Request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
 	s := &testRun{host: &Host{cfg: Config{Slots: 1}, maxHeld: 256 * api.MiB}, job: j, results: make([]*api.TestResult, 2), retention: newRetention(Streams{Hold: func(int64) error { return nil }})}
 	if err := s.retention.add(200<<20 + 300<<10); err != nil {
 		t.Fatal(err)
@@ -205,58 +206,6 @@ func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 	busy := api.Fail(api.CodeBusy, "busy")
 	if err := s.tooLargeError(busy, 1, 1); !errors.Is(err, busy) {
 		t.Errorf("%v; want it as it was", err)
-	}
-}
-
-// MEM-19 and MEM-42: memory that a run has in addition to its limit is reserved.
-func TestInputMemory(t *testing.T) {
-	file := func(n int) api.File { return api.File{Name: "f", Content: make([]byte, n)} }
-	for _, tt := range []struct {
-		files []api.File
-		want  api.Size
-	}{
-		{nil, 0},
-		{[]api.File{file(100)}, 0},
-		{[]api.File{file(256 << 10)}, 256 * api.KiB},
-		{[]api.File{file(1), file(252<<10 - 1)}, 256 * api.KiB}, // pages
-		{[]api.File{file(40 << 20), file(5000)}, 40 * api.MiB},
-		{[]api.File{{Name: "program", Executable: true, Content: make([]byte, 1<<20)}}, 0},
-	} {
-		if got := InputMemory(tt.files); got != tt.want {
-			t.Errorf("%d files: %s; want %s", len(tt.files), got, tt.want)
-		}
-	}
-	p := &Run{Files: []api.File{file(4 << 20)}, Built: []api.File{file(1 << 20)}, Limits: api.Limits{Memory: 8 * api.MiB, Swap: api.MiB}}
-	if err := p.CheckMemory(); err != nil {
-		t.Errorf("with the least memory left: %v", err)
-	}
-	if got := p.Reservation(); got != 10*api.MiB {
-		t.Errorf("promised %s; want memory, swap and artifacts", got)
-	}
-	p.Files = append(p.Files, api.File{Name: "program", Executable: true, Content: make([]byte, 2<<20)})
-	if err, got := p.CheckMemory(), p.Reservation(); err != nil || got != 12*api.MiB {
-		t.Errorf("with a program: %v, promised %s", err, got)
-	}
-	d := api.Defaults()
-	if p.Limits.Pids, p.Limits.OpenFiles = d.Pids, d.OpenFiles; p.Reservation() != 12*api.MiB {
-		t.Errorf("with the default processes and files %s is promised; want 12M", p.Reservation())
-	}
-	if p.Limits.Pids, p.Limits.OpenFiles = 1000, 1024; p.Reservation() < 12*api.MiB+1000*1024*136-4*api.MiB {
-		t.Errorf("1,000 threads that may wait for 1,024 files each: %s", p.Reservation())
-	}
-	p.Files = append(p.Files, file(256<<10))
-	var source *InvalidSource
-	if err := p.CheckMemory(); err == nil || errors.As(err, &source) {
-		t.Errorf("a run without memory next to its files: %v; want the caller's error", err)
-	}
-	p.Source = "main"
-	p.Files[len(p.Files)-1].Name = "main"
-	if err := p.CheckMemory(); !errors.As(err, &source) {
-		t.Errorf("a run whose source is the one too many: %v", err)
-	}
-	p.Files = append(p.Files, file(256<<10))
-	if err := p.CheckMemory(); err == nil || errors.As(err, &source) {
-		t.Errorf("a run whose files are too many without the source: %v; want the caller's error", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A session is a separate cell with one long-lived environment: the namespaces and the scratch that
@@ -21,7 +22,7 @@ type session struct {
 	host    *Host
 	id      string
 	owner   Caller
-	plan    *Session
+	plan    *plan.Session
 	idRange *idRange
 	born    time.Duration // on the monotonic clock
 	made    time.Time     // the same as wall-clock time
@@ -255,7 +256,7 @@ func (s *session) info() (api.Session, error) {
 	p := s.plan
 	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
 	i := api.Session{
-		ID: s.id, State: api.SessionQuiet, Language: p.Language.Name, Image: p.Image.Digest, Profile: p.Cell.filter.name,
+		ID: s.id, State: api.SessionQuiet, Language: p.Language.Name, Image: p.Image.Digest, Profile: p.Cell.Policy.Name,
 		Network: "none", Labels: p.Ask.Labels, Limits: p.Limits, ExecLimits: p.Exec,
 		Idle: api.Duration(p.Idle), Life: api.Duration(p.Life),
 		Created: at(s.born), Ends: at(s.born + p.Life), Execs: s.begun, Usage: usage,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A session has the processors of the slots that its execs have leased. While it has no such exec,
@@ -85,7 +86,7 @@ func (s *session) cpusOf(slots []*slot) string {
 	var cpus []int
 	for _, on := range slots {
 		list := on.cpusetFor(s.plan.Limits)
-		one, err := ParseCPUs(list)
+		one, err := plan.ParseCPUs(list)
 		if list == "" || err != nil {
 			return ""
 		}

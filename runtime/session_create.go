@@ -10,13 +10,14 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
 // nothing is left.
-func (h *Host) newSession(ctx context.Context, p *Session, at *idRange, owner Caller) (_ *session, err error) {
+func (h *Host) newSession(ctx context.Context, p *plan.Session, at *idRange, owner Caller) (_ *session, err error) {
 	s := &session{
-		host: h, id: NewID(), owner: owner, plan: p, idRange: at, born: monotonic(), made: time.Now(),
+		host: h, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
 	}
 	undo := undoing(&err)
@@ -44,7 +45,10 @@ func (h *Host) newSession(ctx context.Context, p *Session, at *idRange, owner Ca
 	defer releaseBuilder()
 
 	// 2. A cell that no run uses.
-	cell := p.Cell
+	cell, err := h.cellPlan(p.Cell)
+	if err != nil {
+		return nil, err
+	}
 	cell.name, cell.slot, cell.ids = fmt.Sprintf("session-%d", h.serial.Add(1)), at.index, &at.ids
 	if s.cell, err = h.newCell(ctx, cell); err != nil {
 		return nil, err
@@ -72,8 +76,8 @@ func (h *Host) newSession(ctx context.Context, p *Session, at *idRange, owner Ca
 	if err := h.step("session shell"); err != nil {
 		return nil, err
 	}
-	base := SlotIDs(at.index)
-	if s.scratch, err = newScratch(p.Limits.Scratch, p.Limits.Inodes, base+UID, base+GID); err != nil {
+	base := plan.SlotIDs(at.index)
+	if s.scratch, err = newScratch(p.Limits.Scratch, p.Limits.Inodes, base+plan.UID, base+plan.GID); err != nil {
 		return nil, err
 	}
 	undo.add(s.scratch.Close)
@@ -112,7 +116,7 @@ func (h *Host) mountVolume(ctx context.Context, s *session) (err error) {
 	if err != nil {
 		return err
 	}
-	userns, err := s.idRange.ids.forImage(SlotIDs(s.idRange.index))
+	userns, err := s.idRange.ids.forImage(plan.SlotIDs(s.idRange.index))
 	if err == nil {
 		s.volume, err = h.volumes.mount(ctx, s.plan, s.id, s.owner, userns)
 	}
@@ -189,7 +193,7 @@ func (s *session) openEvents(undo *undos) (err error) {
 	)
 	if s.listener != nil {
 		s.locks.calls = lockBatch
-		if s.cell.key.sharesFiles() {
+		if s.cell.key.SharesFiles() {
 			files := []*os.File{s.scratch.root}
 			if s.volume != nil {
 				files = append(files, s.volume.agentMount)

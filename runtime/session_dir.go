@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A sessionDir is a directory tree of a session in which callers work on files: /box, or the volume at
@@ -52,15 +53,15 @@ func (s *session) dir(volume bool) (sessionDir, error) {
 		return sessionDir{}, api.Refuse(api.CodeBadRequest, "session %s has no volume: make one that has (brig session create --volume)", s.id)
 	}
 	return sessionDir{
-		root: s.volume.agentMount, uid: UID, gid: GID, maxFile: int64(max(s.volume.size, s.plan.Limits.Scratch)), name: "/workspace",
+		root: s.volume.agentMount, uid: plan.UID, gid: plan.GID, maxFile: int64(max(s.volume.size, s.plan.Limits.Scratch)), name: "/workspace",
 		fullHint: "volume: remove files from it",
 	}, nil
 }
 
 func (s *session) boxDir() sessionDir {
-	base := SlotIDs(s.cell.slot)
+	base := plan.SlotIDs(s.cell.slot)
 	return sessionDir{
-		root: s.scratch.box, uid: base + UID, gid: base + GID, maxFile: int64(s.plan.Limits.Scratch), name: "/box",
+		root: s.scratch.box, uid: base + plan.UID, gid: base + plan.GID, maxFile: int64(s.plan.Limits.Scratch), name: "/box",
 		fullHint: "session's scratch: remove files from it, or make a session with more scratch or inodes",
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // The files of a session are read and written while programs may change every name. So each step
@@ -155,7 +156,7 @@ func install(file, dir *os.File, base string) error {
 		return os.NewSyscallError("linkat", err)
 	}
 	for range installTries {
-		other := ".brig-" + NewID()
+		other := ".brig-" + plan.NewID()
 		if err := unix.Linkat(unix.AT_FDCWD, procFD(file), fd(dir), other, unix.AT_SYMLINK_FOLLOW); err != nil {
 			return os.NewSyscallError("linkat", err)
 		}

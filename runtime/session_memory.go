@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // chargeFile charges a file that is about to get its name in /box against the session's memory. The
@@ -66,5 +67,5 @@ func (s *session) creditRemoved() error {
 
 // groupMemory returns the limit of the group, given the memory of files that were put.
 func (s *session) groupMemory(placed int64) int64 {
-	return int64(s.plan.Limits.Memory - api.Size(placed)/InputMemoryStep*InputMemoryStep)
+	return int64(s.plan.Limits.Memory - api.Size(placed)/plan.InputMemoryStep*plan.InputMemoryStep)
 }

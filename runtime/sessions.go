@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // The sessions of a host: the living ones by id, and why the last ones ended.
@@ -33,7 +34,7 @@ type idRange struct {
 
 // firstSessionRange is the index of the first range of ids that belongs to sessions. The ranges before it
 // belong to slots.
-const firstSessionRange = MaxSlot
+const firstSessionRange = plan.MaxSlot
 
 // An tombstone is the tombstone of an ended session: it tells a caller that asks for the session why
 // it ended.
@@ -55,7 +56,7 @@ func newSessions(h *Host, most int) *sessions {
 
 // admit gives a session its range of ids, and reserves its memory for its life: what its processes
 // may use, and the files that are put into it, which are charged to the agent.
-func (all *sessions) admit(p *Session) (*idRange, error) {
+func (all *sessions) admit(p *plan.Session) (*idRange, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.closed {
@@ -68,7 +69,7 @@ func (all *sessions) admit(p *Session) (*idRange, error) {
 	if i < 0 && len(all.idRanges) == all.max {
 		return nil, api.Fail(api.CodeSessionsFull, "%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", all.max)
 	}
-	if err := all.host.pool.reserveMemory(p.reservation()); err != nil {
+	if err := all.host.pool.reserveMemory(p.Reservation()); err != nil {
 		return nil, err
 	}
 	if i < 0 {
@@ -79,16 +80,12 @@ func (all *sessions) admit(p *Session) (*idRange, error) {
 	return all.idRanges[i], nil
 }
 
-func (p *Session) reservation() api.Size {
-	return p.Limits.Memory + p.Limits.Swap + p.Limits.Scratch + PollMemory(p.Limits.Pids, p.Exec.OpenFiles)
-}
-
 // release releases what admit gave.
-func (all *sessions) release(at *idRange, p *Session) {
+func (all *sessions) release(at *idRange, p *plan.Session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	at.taken = false
-	all.host.pool.releaseMemory(p.reservation())
+	all.host.pool.releaseMemory(p.Reservation())
 }
 
 // register adds a session to the living ones, unless the host is closing.
@@ -275,4 +272,12 @@ func (h *Host) DeleteSession(id string, c Caller) error {
 	s.end("it was deleted")
 	<-s.done
 	return nil
+}
+
+// planSession plans a session, after it has checked that the host can give it the volume.
+func (h *Host) planSession(ask api.SessionRequest, c Caller) (*plan.Session, error) {
+	if err := h.volumes.check(ask.Volume); err != nil {
+		return nil, err
+	}
+	return h.planner.Session(ask, c)
 }

@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/brig-sandbox/brig/api"
 )
 
 // The files of an image are shared by all cells that use it. A process that closes such a file goes
@@ -88,7 +86,3 @@ func (own ownFiles) locks(n seccompNotif) (shared bool) {
 	}
 	return true
 }
-
-// sharesFiles reports whether cells of a key have files that others have too. In mode exclusive the
-// image is a copy, and a writable root is a separate file system.
-func (k CellKey) sharesFiles() bool { return k.Mode != api.Exclusive && !k.Writable }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A shell is the environment of one run, made ahead and used once: a parked PID 1 of fresh pid,
@@ -22,10 +24,22 @@ type shell struct {
 	scratch   *scratch
 	leaf      *groups.Leaf
 	clock     clock
-	exec      *execContext // the exec that it runs; nil: a run
-	requested bool         // the request to make it was sent
+	exec      execHost // of the exec that it runs; nil: a run
+	requested bool     // the request to make it was sent
 
 	stdin, stdout, stderr *os.File // our ends, non-blocking
+}
+
+// An execHost is what the run steps need of the session in which they run an exec.
+type execHost interface {
+	// placeInputs puts files into /box while other processes run in the session.
+	placeInputs(files []api.File) error
+	// filteredCalls are the calls of the exec's processes on which the session decides.
+	filteredCalls() *filteredCalls
+	// limitHits is how often the session's own memory limit was hit since the exec began.
+	limitHits() (int64, error)
+	// ended is closed when the session ends.
+	ended() <-chan struct{}
 }
 
 // newShell makes cellinit create a shell around leaf, with a scratch of the given size and inodes.
@@ -34,13 +48,13 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	s := &shell{cell: c, leaf: leaf, clock: c.clock.clock(0)}
 	undo := undoing(&err)
 	defer undo.run()
-	base := SlotIDs(c.slot)
+	base := plan.SlotIDs(c.slot)
 
 	// What the shell will own is made by the agent, with the run's user as owner.
 	if err := c.step("shell scratch"); err != nil {
 		return nil, err
 	}
-	if s.scratch, err = newScratch(size, inodes, base+UID, base+GID); err != nil {
+	if s.scratch, err = newScratch(size, inodes, base+plan.UID, base+plan.GID); err != nil {
 		return nil, err
 	}
 	undo.add(s.scratch.Close)
@@ -61,13 +75,13 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 	c := s.cell
 	undo := undoing(&err)
 	defer undo.run()
-	base := SlotIDs(c.slot)
+	base := plan.SlotIDs(c.slot)
 	if err := c.step("shell pipes"); err != nil {
 		return err
 	}
 	var theirs [3]*os.File
 	for i, ours := range []**os.File{&s.stdin, &s.stdout, &s.stderr} {
-		if *ours, theirs[i], err = stdioPipe(i == 0, base+UID, base+GID); err != nil {
+		if *ours, theirs[i], err = stdioPipe(i == 0, base+plan.UID, base+plan.GID); err != nil {
 			return err
 		}
 		defer theirs[i].Close()
@@ -171,4 +185,37 @@ func stdioPipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
 		return nil, nil, errors.Join(err, r.Close(), w.Close())
 	}
 	return ours, theirs, nil
+}
+
+// killProcesses ends every process of an exec.
+func (s *shell) killProcesses(timeout time.Duration) error {
+	if empty, err := s.leaf.Empty(); err != nil || empty {
+		return err
+	}
+	if err := s.leaf.Kill(); err != nil {
+		return err
+	}
+	s.expedite()
+	return waitEmpty(s.leaf, timeout)
+}
+
+// placeInputs places the inputs of a plan into /box: for a run before any other process has access to
+// it, for an exec while other processes run in the session.
+func (s *shell) placeInputs(p *plan.Run) (map[string]input, error) {
+	if s.exec != nil {
+		err := s.exec.placeInputs(p.Files)
+		if err == nil {
+			err = s.exec.placeInputs(p.Built)
+			var e *api.Error
+			if errors.As(err, &e) && (e.Code == api.CodeBadFile || e.Code == api.CodeTooLarge) {
+				err = artifactTooLarge("the program", e.Message)
+			}
+		}
+		return nil, err
+	}
+	if err := s.scratch.resize(p.Limits.Scratch, p.Limits.Inodes); err != nil {
+		return nil, fmt.Errorf("files: %w", err)
+	}
+	base := plan.SlotIDs(s.cell.slot)
+	return s.scratch.placeFiles(p.Files, p.Built, p.Source, base+plan.UID, base+plan.GID)
 }

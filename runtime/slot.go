@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A slot is the right to one run at a time, on its own processors: one, or more where there are
@@ -89,7 +90,7 @@ func (s *slot) parallel(l api.Limits) float64 {
 	most := 1.0
 	switch {
 	case l.Cpuset != "":
-		if cpus, err := ParseCPUs(l.Cpuset); err == nil {
+		if cpus, err := plan.ParseCPUs(l.Cpuset); err == nil {
 			most = float64(len(cpus))
 		}
 	case l.CPUs > float64(len(s.own)):

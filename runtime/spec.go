@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brig-sandbox/brig/runtime/plan"
+
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -32,7 +34,7 @@ type cellSpec struct {
 // must let cellinit prepare first. There is no cgroup namespace: a run sees no cgroup file system,
 // and with nsdelegate the kernel would refuse CLONE_INTO_CGROUP to groups outside it.
 func (c cellSpec) spec() *oci.Spec {
-	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: IDCount}}
+	ids := []oci.LinuxIDMapping{{ContainerID: 0, HostID: c.hostBase, Size: plan.IDCount}}
 	// No process below this namespace may make another user namespace, with or without the filter
 	// (NS-03).
 	sysctl := map[string]string{"user.max_user_namespaces": "0"}
@@ -46,7 +48,7 @@ func (c cellSpec) spec() *oci.Spec {
 			Cwd:          "/",
 			User:         oci.User{UID: 0, GID: 0},
 			Capabilities: &oci.LinuxCapabilities{Bounding: cellCaps, Effective: cellCaps, Permitted: cellCaps},
-			Rlimits:      cellRlimits,
+			Rlimits:      cellRlimits(),
 			OOMScoreAdj:  &c.oomScoreAdj,
 		},
 		Mounts: []oci.Mount{
@@ -82,15 +84,12 @@ func cellOOMScoreAdj() (int, error) {
 	return max(own, 500), err
 }
 
-// cellRlimits apply to everything in the cell. The limits of a run come with its start message.
-var cellRlimits = []oci.POSIXRlimit{
-	// A core dump would outlive the run (PRC-09). One byte is too little for a file, and is the
-	// only limit that keeps a core_pattern that is a pipe from being started, as the host's root;
-	// zero does not do that (fs/coredump.c, do_coredump).
-	{Type: "RLIMIT_CORE", Hard: 1, Soft: 1},
-	{Type: "RLIMIT_MEMLOCK", Hard: 64 << 10, Soft: 64 << 10},
-	{Type: "RLIMIT_MSGQUEUE"}, // POSIX queues are kernel memory
-	{Type: "RLIMIT_NICE"},
-	{Type: "RLIMIT_RTPRIO"},
-	{Type: "RLIMIT_SIGPENDING", Hard: 1024, Soft: 1024}, // CPU-17
+// cellRlimits are the limits of everything in the cell, in OCI's form. The limits of a run come with
+// its start message.
+func cellRlimits() []oci.POSIXRlimit {
+	var out []oci.POSIXRlimit
+	for _, l := range plan.CellRLimits() {
+		out = append(out, oci.POSIXRlimit{Type: l.Name, Hard: l.Value, Soft: l.Value})
+	}
+	return out
 }

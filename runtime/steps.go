@@ -11,6 +11,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // Streams connect a run to a caller that stays connected while it runs. The zero value is for a
@@ -59,9 +60,9 @@ type outcome struct {
 // executeSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
 // ends. An error means that brig failed; the cell is then in doubt unless the error is the caller's
 // to fix.
-func executeSteps(ctx context.Context, l *lease, p *Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func executeSteps(ctx context.Context, l *lease, p *plan.Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	s, c, sh := l.slotState.slot, l.prepared.cell, l.prepared.shell
-	w := &supervisor{slot: s, cell: c, shell: sh, limits: p.Limits, filter: p.Cell.filter, stdin: p.Stdin, out: out, reporter: l.reporter}
+	w := &supervisor{slot: s, cell: c, shell: sh, limits: p.Limits, filter: c.filter, stdin: p.Stdin, out: out, reporter: l.reporter}
 	out[0].file, out[1].file = sh.stdout, sh.stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
@@ -69,7 +70,7 @@ func executeSteps(ctx context.Context, l *lease, p *Run, streams Streams, out *o
 		return nil, err
 	}
 	if sh.exec == nil { // in a session inputs count against its limits, not the exec's
-		w.placed = InputMemory(p.Files)
+		w.placed = plan.InputMemory(p.Files)
 	}
 	if err := sh.leaf.Apply(groupLimits(withoutInputs(p.Limits, w.placed), s.cpusetFor(p.Limits))); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
@@ -106,7 +107,11 @@ func executeSteps(ctx context.Context, l *lease, p *Run, streams Streams, out *o
 	if err := c.step("run start"); err != nil {
 		return nil, err
 	}
-	msg, err := encodeStart(p.Argv, p.Env, rlimits(p.Limits, p.Backstop, p.Volume))
+	limits, err := wireLimits(plan.RLimits(p.Limits, p.Backstop, p.Volume))
+	if err != nil {
+		return nil, err
+	}
+	msg, err := encodeStart(p.Argv, p.Env, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +156,7 @@ func executeSteps(ctx context.Context, l *lease, p *Run, streams Streams, out *o
 		return nil, fmt.Errorf("collect: %w", err)
 	}
 	if v := sh.exec; v != nil {
-		w.logged, w.refused = v.calls.reported()
+		w.logged, w.refused = v.filteredCalls().reported()
 	}
 	usage, err := sh.leaf.Usage()
 	if err != nil {
@@ -194,7 +199,7 @@ func (w *supervisor) connect(streams Streams) error {
 	err = errors.Join(err, p.add(oom, uint32(events), tagOOM)) // poll and epoll use the same bits
 	if w.cell.listener != nil {
 		w.locks.calls = lockBatch // its group is empty: it holds no locks
-		if w.cell.key.sharesFiles() {
+		if w.cell.key.SharesFiles() {
 			own, oerr := ownFilesOf(sh.scratch.root)
 			w.own, err = own, errors.Join(err, oerr)
 		}
@@ -203,7 +208,7 @@ func (w *supervisor) connect(streams Streams) error {
 		err = errors.Join(err, p.add(w.cell.listener, pollIn, tagNotify))
 	}
 	if v := sh.exec; v != nil { // the session's goroutine listens for all of its execs
-		v.calls.subscribe(w.slot.wake.wake)
+		v.filteredCalls().subscribe(w.slot.wake.wake)
 	}
 	if err != nil {
 		return err
@@ -233,7 +238,7 @@ func (w *supervisor) disconnect() error {
 	oom, _ := sh.leaf.OOMEvent()
 	err = errors.Join(err, p.remove(oom))
 	if v := sh.exec; v != nil {
-		v.calls.subscribe(nil)
+		v.filteredCalls().subscribe(nil)
 	}
 	if w.cell.listener != nil {
 		err = errors.Join(err, w.calls.close())
@@ -242,7 +247,7 @@ func (w *supervisor) disconnect() error {
 }
 
 // conclude completes the evidence, and separates the program's outcome from our failures.
-func (w *supervisor) conclude(p *Run, u groups.Usage) error {
+func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 	ev := &w.ev
 	if v := w.shell.exec; v != nil { // the memory limit that was hit may be the session's
 		sessionHits, err := v.limitHits()

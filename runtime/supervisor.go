@@ -157,7 +157,7 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 			return err
 		}
 		if v := w.shell.exec; v != nil {
-			if d := v.calls.denial(); d != nil {
+			if d := v.filteredCalls().denial(); d != nil {
 				if err := w.onDenial(*d); err != nil {
 					return err
 				}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
@@ -105,3 +107,30 @@ func (w *supervisor) span() (exec, exit time.Duration) {
 	}
 	return exec, exit
 }
+
+// endedBySession reports whether the end of its session ended an exec. That end kills everything at once,
+// and our own wake-up may arrive only when nothing is left to stop. If a cell is killed from
+// outside, all its shells die with it, and the session's own goroutine may notice that later than
+// we do.
+func (w *supervisor) endedBySession() bool {
+	v := w.shell.exec
+	if v == nil || w.stopped || w.failed != nil || w.replied && unix.WaitStatus(w.reply.Status).Signal() != unix.SIGKILL {
+		return false
+	}
+	if !w.replied {
+		select {
+		case <-v.ended():
+		case <-time.After(cellExitTime):
+		}
+	}
+	select {
+	case <-v.ended():
+		return true
+	default:
+		return false
+	}
+}
+
+// cellExitTime is the most time between the death of one of a cell's processes, when the cell is
+// killed, and that of its init, which the session watches.
+const cellExitTime = time.Second

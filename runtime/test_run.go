@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A testRun runs the tests of one job, concurrently on the slots that are free. Each test is a run
 // of its own.
 type testRun struct {
 	host   *Host
-	job    *Job
+	job    *plan.Job
 	report func(api.TestResult) // may be nil
 	usage  func(api.LiveUsage)  // may be nil
 	begun  time.Duration        // on the monotonic clock
@@ -31,7 +32,7 @@ type testRun struct {
 
 // runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
 // free, as any run would be, unless the job had a slot already.
-func (h *Host) runTests(ctx context.Context, j *Job, streams Streams, admitted bool) (api.Result, error) {
+func (h *Host) runTests(ctx context.Context, j *plan.Job, streams Streams, admitted bool) (api.Result, error) {
 	started := time.Now()
 	t := &testRun{host: h, job: j, report: streams.Test, usage: streams.Usage, retention: streams.retention, begun: monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
 	within, stop := context.WithCancel(ctx)
@@ -95,7 +96,7 @@ func (t *testRun) nextIndex(ctx context.Context) int {
 
 func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func()) (out api.TestResult, err error) {
 	begun, test := monotonic(), t.job.Request.Tests[i]
-	p, err := t.host.planTest(t.job, test)
+	p, err := t.host.planner.Test(t.job, test)
 	if err != nil {
 		return api.TestResult{}, err
 	}
@@ -109,7 +110,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	// Only now that memory is reserved: the contents of all tests together may be large, and many
 	// tests wait for a slot (AGT-21).
 	var expected []byte
-	if p.Stdin, expected, err = t.host.testContent(test); err != nil {
+	if p.Stdin, expected, err = t.host.planner.TestContent(test); err != nil {
 		_ = t.retention.add(-maxRetained) // a decrease is never refused
 		l.giveBack(false)
 		return api.TestResult{}, err
@@ -130,7 +131,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 			out.Answer, out.Difference = api.WrongAnswer, difference
 		}
 	}
-	keep, limit := int64(KeptTestOutput(t.job.Request)), int64(p.Limits.Output)
+	keep, limit := int64(plan.KeptTestOutput(t.job.Request)), int64(p.Limits.Output)
 	if s := &out.Result.Stdout; int64(len(*s)) > keep { // it was kept whole for the comparison
 		*s = append(api.Bytes(nil), (*s)[:keep]...)
 	}
@@ -145,7 +146,7 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 	if !isFull(err, api.CodeTooLarge) {
 		return err
 	}
-	most, keep := int64(t.host.HeldShare()+t.host.HeldCommon()), int64(KeptTestOutput(t.job.Request))
+	most, keep := int64(t.host.HeldShare()+t.host.HeldCommon()), int64(plan.KeptTestOutput(t.job.Request))
 	if maxRetained > most {
 		return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
 	}
@@ -158,7 +159,7 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 // It acquires both or neither: otherwise a slot would be idle until there is memory, and memory
 // unused until there is a slot. The first test is refused like a run. The others alternate with
 // other callers.
-func (t *testRun) lease(ctx context.Context, i int, p *Run, admitted bool, maxRetained int64) (l *lease, ended func(), err error) {
+func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (l *lease, ended func(), err error) {
 	pool, refused := t.host.pool, time.Duration(0)
 	both := func(slot func() (*lease, error)) func() (*lease, error) {
 		return func() (*lease, error) {
@@ -184,10 +185,14 @@ func (t *testRun) lease(ctx context.Context, i int, p *Run, admitted bool, maxRe
 			return l, err
 		}
 	}
-	slot := func() (*lease, error) { return pool.lease(ctx, p.Cell, p.Once, p.Reservation()) }
+	want, err := t.host.cellPlan(p.Cell)
+	if err != nil {
+		return nil, nil, err
+	}
+	slot := func() (*lease, error) { return pool.lease(ctx, want, p.Once, p.Reservation()) }
 	switch {
 	case !admitted:
-		l, err = both(func() (*lease, error) { return pool.acquire(ctx, p.Cell, p.Once, p.Reservation(), p.Again) })()
+		l, err = both(func() (*lease, error) { return pool.acquire(ctx, want, p.Once, p.Reservation(), p.Again) })()
 	case i == 0:
 		l, err = pool.retryLease(ctx, heldRetry, both(slot))
 	default:

@@ -8,27 +8,10 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/brig-sandbox/brig/runtime/plan"
+
 	"golang.org/x/sys/unix"
 )
-
-// The host ids of slot k's cells are idBase+k*idCount and the 65,535 after it:
-// above what distributions hand out (subuid ranges start at 100,000 and end
-// below 600,100,000 by default), below 2^31, and shared with no other slot, so
-// that per-uid quotas of one run never bind another (NS-14, PID-14).
-const (
-	IDBase  = 0x40000000
-	IDCount = 65536
-	MaxSlot = 4096
-)
-
-// The program's identity inside a cell.
-const (
-	UID = 1000
-	GID = 1000
-)
-
-// slotIDs returns the first host id of a slot.
-func SlotIDs(slot int) int { return IDBase + slot*IDCount }
 
 // The idMaps of a slot are user namespaces without processes. They only tell mount_setattr how to
 // shift the ids of an image; a cell's own namespace is new and has the mapping of the first one.
@@ -42,17 +25,17 @@ type idMaps struct {
 // forImage shifts the image's ids into the range that starts at base. The idMaps keep ownership of
 // the handle.
 func (m *idMaps) forImage(base int) (*os.File, error) {
-	return m.get(&m.image, []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: IDCount}})
+	return m.get(&m.image, []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: plan.IDCount}})
 }
 
 // forLayer is forImage for a throw-away layer: what belongs to root in the image belongs to the
 // run's uid in the cell, and the other way round.
 func (m *idMaps) forLayer(base int) (*os.File, error) {
 	return m.get(&m.layer, []syscall.SysProcIDMap{
-		{ContainerID: 0, HostID: base + UID, Size: 1},
-		{ContainerID: 1, HostID: base + 1, Size: UID - 1},
-		{ContainerID: UID, HostID: base, Size: 1},
-		{ContainerID: UID + 1, HostID: base + UID + 1, Size: IDCount - UID - 1},
+		{ContainerID: 0, HostID: base + plan.UID, Size: 1},
+		{ContainerID: 1, HostID: base + 1, Size: plan.UID - 1},
+		{ContainerID: plan.UID, HostID: base, Size: 1},
+		{ContainerID: plan.UID + 1, HostID: base + plan.UID + 1, Size: plan.IDCount - plan.UID - 1},
 	})
 }
 

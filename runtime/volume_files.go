@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A directory of volumes holds
@@ -205,7 +206,7 @@ func makeExt4(ctx context.Context, f *os.File, size api.Size) error {
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, tool, "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-i", "8192", "-m", "0", "-e", "remount-ro",
 		"-J", "size="+strconv.Itoa(journal), "-O", "none,has_journal,extent,filetype,dir_index,ext_attr,sparse_super,large_file,huge_file,flex_bg,dir_nlink,extra_isize,metadata_csum,64bit",
-		"-E", fmt.Sprintf("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=%d:%d", UID, GID), "/proc/self/fd/3")
+		"-E", fmt.Sprintf("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=%d:%d", plan.UID, plan.GID), "/proc/self/fd/3")
 	cmd.ExtraFiles = []*os.File{mem}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -13,6 +13,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // The kernel's own answer for a file system that it does not have, as it would be for ext4.
@@ -38,7 +39,7 @@ func TestVolumesNeedIdmappedMounts(t *testing.T) {
 	all := newVolumes(Volumes{Dir: t.TempDir()}, "5.11.0", slog.New(slog.DiscardHandler))
 	var ids idMaps
 	defer func() { check(t, ids.Close()) }()
-	userns, err := ids.forImage(SlotIDs(0))
+	userns, err := ids.forImage(plan.SlotIDs(0))
 	check(t, err)
 	ctx, err := all.openFS("sysfs") // no kernel can shift its ids
 	check(t, err)
@@ -69,11 +70,11 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	all := newVolumes(Volumes{Dir: t.TempDir()}, "", slog.New(slog.NewTextHandler(t.Output(), nil)))
 	var ids idMaps
 	defer func() { check(t, ids.Close()) }()
-	userns, err := ids.forImage(SlotIDs(0))
+	userns, err := ids.forImage(plan.SlotIDs(0))
 	check(t, err)
 	mount := func(name string) *volume {
 		ask := api.SessionRequest{Volume: &api.VolumeRequest{Name: name, Size: api.VolumeSizeMin, Shared: true}}
-		m, err := all.mount(t.Context(), &Session{Ask: ask}, name, Caller{}, userns)
+		m, err := all.mount(t.Context(), &plan.Session{Ask: ask}, name, Caller{}, userns)
 		check(t, err)
 		check(t, unix.Mkdirat(fd(m.agentMount), "of-"+name, 0o700))
 		return m

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // Volumes configures where volumes are kept, and how many bytes they may take.
@@ -82,7 +83,7 @@ func (all *volumes) check(ask *api.VolumeRequest) error {
 
 // mount gives a session the volume that it requests, and makes it if it does not exist yet. userns
 // shifts the ids on disk into the session's.
-func (all *volumes) mount(ctx context.Context, p *Session, session string, owner Caller, userns *os.File) (_ *volume, err error) {
+func (all *volumes) mount(ctx context.Context, p *plan.Session, session string, owner Caller, userns *os.File) (_ *volume, err error) {
 	name, ask := p.Ask.VolumeName(), p.Ask.Volume
 	path, err := all.path(owner.UID, name)
 	if err != nil {
@@ -197,7 +198,7 @@ func (m *volume) markLeaving() {
 
 // checkFree refuses a session whose volume another one uses, before anything is made for it. A session
 // that checkFree allows may still be refused by join.
-func (all *volumes) checkFree(p *Session, owner Caller) error {
+func (all *volumes) checkFree(p *plan.Session, owner Caller) error {
 	path, err := all.path(owner.UID, p.Ask.VolumeName())
 	if err != nil {
 		return err

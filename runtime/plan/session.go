@@ -1,4 +1,4 @@
-package runtime
+package plan
 
 import (
 	"cmp"
@@ -9,70 +9,72 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
-// A sessionPlan is the complete decision about a session: everything that its creation and its
+// A Session is the complete decision about a session: everything that its creation and its
 // execs apply.
 type Session struct {
 	Ask        api.SessionRequest
-	Language   language
+	Language   Language
 	Image      rootfs.Image
-	Cell       cellPlan
+	Cell       Cell
 	Limits     api.Limits // of everything together; those of a single exec are zero
 	Exec       api.Limits // of an exec that requests none
 	Idle, Life time.Duration
 }
 
-// planSession decides everything about a session that can be decided before the host is touched.
+// Session decides everything about a session that can be decided before the host is touched.
 // Its errors are for the caller to fix.
-func (h *Host) planSession(ask api.SessionRequest, caller Caller) (*Session, error) {
+func (pl *Planner) Session(ask api.SessionRequest, caller Caller) (*Session, error) {
 	if err := ask.Validate(); err != nil {
 		return nil, err
 	}
-	if err := h.checkCpusetAllowed(ask.Limits.Cpuset, caller); err != nil {
-		return nil, err
-	}
-	if err := h.volumes.check(ask.Volume); err != nil {
+	if err := pl.checkCpusetAllowed(ask.Limits.Cpuset, caller); err != nil {
 		return nil, err
 	}
 	as := api.Run{Language: ask.Language, Image: ask.Image, Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules}
-	lang, err := h.language(as)
+	lang, err := pl.language(as)
 	if err != nil {
 		return nil, err
 	}
 	p := &Session{Ask: ask, Language: lang}
-	if p.Image, err = h.image(as, lang); err != nil {
+	if p.Image, err = pl.image(as, lang); err != nil {
 		return nil, err
 	}
-	whole, err := EffectiveLimits(ask.Limits, ask.Preset, lang.Limits, h.cfg.Ceiling)
+	whole, err := EffectiveLimits(ask.Limits, ask.Preset, lang.Limits, pl.Ceiling)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.cpusetWithin(whole.Cpuset); err != nil {
+	if err := pl.cpusetWithin(whole.Cpuset); err != nil {
 		return nil, err
 	}
 	p.Limits = api.Limits{
 		Memory: whole.Memory, Swap: whole.Swap, CPUs: whole.CPUs, Weight: whole.Weight, Cpuset: whole.Cpuset,
 		Pids: whole.Pids, Scratch: whole.Scratch, Inodes: whole.Inodes,
 	}
-	if p.Exec, err = h.execLimits(p, api.Limits{}); err != nil {
+	if p.Exec, err = pl.execLimits(p, api.Limits{}); err != nil {
 		return nil, err
 	}
-	if p.Idle, p.Life, err = h.lifetimes(ask); err != nil {
+	if p.Idle, p.Life, err = pl.lifetimes(ask); err != nil {
 		return nil, err
 	}
-	f, err := h.filterFor(as, lang, caller)
+	f, err := pl.policy(as, lang, caller)
 	if err != nil {
 		return nil, err
 	}
 	p.Cell = cellFor(p.Image, f, lang.FullProc, api.InSession)
 	if ask.WritableRoot {
-		p.Cell.writable(whole)
+		p.Cell.makeWritable(whole)
 	}
 	return p, nil
 }
 
+// Reservation is the memory that the host reserves for a session.
+func (p *Session) Reservation() api.Size {
+	return p.Limits.Memory + p.Limits.Swap + p.Limits.Scratch + PollMemory(p.Limits.Pids, p.Exec.OpenFiles)
+}
+
 // lifetimes fills in what the request leaves open and checks it against the ceiling.
-func (h *Host) lifetimes(ask api.SessionRequest) (idle, life time.Duration, err error) {
-	most := h.cfg.SessionLife
+func (pl *Planner) lifetimes(ask api.SessionRequest) (idle, life time.Duration, err error) {
+	most := pl.SessionLife
 	if ask.Life > most {
 		return 0, 0, api.Refuse(api.CodeAboveCeiling, "life is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-session-life)", ask.Life, most)
 	}
@@ -83,9 +85,9 @@ func (h *Host) lifetimes(ask api.SessionRequest) (idle, life time.Duration, err 
 // execLimits completes what an exec requests: from the session's defaults for execs, the preset,
 // the language and the defaults. If the exec does not request memory, processors or processes, it
 // gets all that the session has. A request for more than that is refused.
-func (h *Host) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
+func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 	asked := wish.Over(p.Ask.ExecLimits)
-	l, err := EffectiveLimits(asked, p.Ask.Preset, p.Language.Limits, h.cfg.Ceiling)
+	l, err := EffectiveLimits(asked, p.Ask.Preset, p.Language.Limits, pl.Ceiling)
 	if err != nil {
 		return l, err
 	}
@@ -107,15 +109,15 @@ func (h *Host) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 	return l, l.Validate()
 }
 
-// planExec plans one exec, and the compile stage before it where there is one.
-func (h *Host) planExec(s *Session, e api.Exec) (run, compile *Run, err error) {
+// Exec plans one exec, and the compile stage before it where there is one.
+func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	if err := e.Validate(); err != nil {
 		return nil, nil, err
 	}
 	if e.Source != nil && s.Language.Name == "" {
 		return nil, nil, api.Refuse(api.CodeBadRequest, "source needs a language to run it: this session names an image")
 	}
-	limits, err := h.execLimits(s, e.Limits)
+	limits, err := pl.execLimits(s, e.Limits)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,7 +143,7 @@ func (h *Host) planExec(s *Session, e api.Exec) (run, compile *Run, err error) {
 		run.Files = source
 		return run, nil, nil
 	}
-	compile, err = h.planCompile(api.Run{Source: e.Source, Labels: s.Ask.Labels}, s.Language, s.Image, main, source)
+	compile, err = pl.compile(api.Run{Source: e.Source, Labels: s.Ask.Labels}, s.Language, s.Image, main, source)
 	if err == nil {
 		compile.ID = run.ID
 	}

@@ -1,0 +1,23 @@
+package runtime
+
+import (
+	"cmp"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+)
+
+// groupLimits are the limits of the group of a run or of a session. cpuset is used when the limits
+// name no processors; empty: all of the agent's.
+func groupLimits(l api.Limits, cpuset string) groups.Limits {
+	cpuset = cmp.Or(l.Cpuset, cpuset)
+	if ablated(offMemory) {
+		l.Memory, l.Swap = 0, 0
+	}
+	if ablated(offPids) {
+		l.Pids = 0
+	}
+	return groups.Limits{
+		MemoryBytes: int64(l.Memory), SwapBytes: int64(l.Swap), CPUs: l.CPUs, Weight: l.Weight, Pids: l.Pids, Cpuset: cpuset,
+	}
+}

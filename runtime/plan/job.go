@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// A Job is a request after planning: its stages, and the tests of the last one.
+type Job struct {
+	ID      string
+	Compile *Run // nil: there is nothing to compile or to check
+	Run     *Run // with tests: what they have in common
+	Request api.Run
+}
+
+// Job decides everything about a run that can be decided without touching the host. Its errors are
+// for the caller to fix.
+func (pl *Planner) Job(r api.Run, caller Caller) (*Job, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	if err := pl.checkCpusetsAllowed(r, caller); err != nil {
+		return nil, err
+	}
+	lang, err := pl.language(r)
+	if err != nil {
+		return nil, err
+	}
+	compiles := len(lang.Compile) > 0 && r.Source != nil
+	if !compiles && (len(r.Flags) > 0 || r.CompileLimits != (api.Limits{})) {
+		return nil, api.Refuse(api.CodeBadRequest, "language %s has no compile stage: leave out flags and compile_limits", lang.Name)
+	}
+	if r.Files, err = pl.withBlobs(r.Files); err != nil {
+		return nil, err
+	}
+	if r.StdinBlob != "" {
+		if r.Stdin, err = pl.blob(r.StdinBlob); err != nil {
+			return nil, err
+		}
+	}
+	image, err := pl.image(r, lang)
+	if err != nil {
+		return nil, err
+	}
+	main := cmp.Or(r.SourceName, lang.SourceFile)
+	inputs, err := sourceFile(r, main)
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{ID: NewID(), Request: r}
+	if j.Run, err = pl.run(r, lang, image, main, caller); err != nil {
+		return nil, err
+	}
+	j.Run.Files = inputs
+	if compiles {
+		// Otherwise a caller could bring a program that no compiler has seen (CMP-15).
+		if i := slices.IndexFunc(inputs, func(f api.File) bool { return lang.IsArtifact(f.Name) }); i >= 0 {
+			return nil, api.Refuse(api.CodeBadRequest, "file %q has the same name as the output of the compiler of %s: leave it out or rename it", inputs[i].Name, lang.Name)
+		}
+		if j.Compile, err = pl.compile(r, lang, image, main, inputs); err != nil {
+			return nil, err
+		}
+		j.Run.Files = slices.DeleteFunc(slices.Clone(inputs), func(f api.File) bool { return f.Name == main || lang.IsSource(f.Name) })
+		j.Compile.ID = j.ID
+	}
+	if !compiles && len(lang.Syntax) > 0 && r.Source != nil && len(r.Tests) > 0 {
+		if j.Compile, err = pl.syntax(r, lang, image, main, inputs, j.Run.Limits); err != nil {
+			return nil, err
+		}
+		j.Compile.ID = j.ID
+	}
+	j.Run.ID = j.ID
+	return j, nil
+}
+
+// CheckMemory refuses a job if the files of a stage leave it no memory.
+func (j *Job) CheckMemory() error {
+	if j.Compile != nil {
+		if err := j.Compile.CheckMemory(); err != nil {
+			return err
+		}
+	}
+	return j.Run.CheckMemory()
+}
+
+// run plans the run stage, except for its files.
+func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string, caller Caller) (*Run, error) {
+	limits, err := EffectiveLimits(r.Limits, r.Preset, lang.Limits, pl.Ceiling)
+	if err != nil {
+		return nil, err
+	}
+	if err := pl.cpusetWithin(limits.Cpuset); err != nil {
+		return nil, err
+	}
+	f, err := pl.policy(r, lang, caller)
+	if err != nil {
+		return nil, err
+	}
+	p := &Run{
+		Stage:  api.StageRun,
+		Mode:   cmp.Or(r.Mode, api.Strict),
+		Argv:   r.Argv,
+		Env:    Environment(lang.env(r.Interactive), r.Env),
+		Stdin:  r.Stdin,
+		Limits: limits, Collect: r.Collect, Labels: r.Labels, OOMExitCode: lang.OOMExitCode, OOMMessage: lang.OOMSays,
+	}
+	if r.Source != nil {
+		p.Source = main
+		p.Argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
+	}
+	if len(r.Tests) > 0 && len(p.Collect.Globs) == 0 {
+		p.Collect.None = true
+	}
+	p.Once = p.Mode != api.Strict || r.WritableRoot || f.ReachesKeyring
+	p.Cell = cellFor(image, f, lang.FullProc, p.Mode)
+	if r.WritableRoot {
+		p.Cell.makeWritable(limits)
+	}
+	return p, nil
+}
+
+// Test plans one test of a job, except for what TestContent loads.
+func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
+	one := *j.Run
+	if t.Limits != (api.Limits{}) {
+		lang, err := pl.language(j.Request)
+		if err != nil {
+			return nil, err
+		}
+		if one.Limits, err = EffectiveLimits(t.Limits.Over(j.Request.Limits), j.Request.Preset, lang.Limits, pl.Ceiling); err != nil {
+			return nil, err
+		}
+		if err := pl.cpusetWithin(one.Limits.Cpuset); err != nil {
+			return nil, err
+		}
+	}
+	if err := one.CheckMemory(); err != nil {
+		return nil, err
+	}
+	one.MaxKept = [2]api.Size{KeptTestOutput(j.Request), KeptTestOutput(j.Request)}
+	if t.Compares() {
+		one.MaxKept[0] = one.Limits.Output
+	}
+	one.Argv = slices.Concat(j.Run.Argv, t.Args)
+	return &one, nil
+}
+
+// sourceFile adds the source to the files under its name.
+func sourceFile(r api.Run, name string) ([]api.File, error) {
+	if r.Source == nil {
+		return r.Files, nil
+	}
+	for _, f := range r.Files {
+		if f.Name == name {
+			return nil, api.Refuse(api.CodeBadFile, "file %q has the same name as the file of the source: rename it or set source_name", name)
+		}
+	}
+	return append(slices.Clone(r.Files), api.File{Name: name, Content: r.Source}), nil
+}
+
+// KeptTestOutput is how much of each stream the result of a test of r carries.
+func KeptTestOutput(r api.Run) api.Size {
+	return cmp.Or(r.KeepOutput, min(api.KeepOutput, maxRetainedByTests/2/api.Size(max(len(r.Tests), 1))))
+}
+
+// maxRetainedByTests is how much of both streams the results of all tests carry together if the
+// request does not set a size per test.
+const maxRetainedByTests = 32 * api.MiB

@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// EffectiveLimits fills in what the request leaves open from the preset, the language and the
+// defaults, in this order, and checks the result against the ceiling. A default above the ceiling
+// is lowered to it; a requested value above it is refused.
+func EffectiveLimits(wish api.Limits, preset string, language, ceiling api.Limits) (api.Limits, error) {
+	base, err := api.Preset(preset)
+	if err != nil {
+		return api.Limits{}, err
+	}
+	asked := wish.Over(base)
+	if err := asked.Validate(); err != nil {
+		return api.Limits{}, err
+	}
+	if err := asked.Within(ceiling); err != nil {
+		return api.Limits{}, err
+	}
+	l := asked.Over(language.Over(api.Defaults()).CappedBy(ceiling)).Resolve()
+	if ceiling.CPU != 0 && asked.CPU == 0 {
+		l.CPU = min(l.CPU, ceiling.CPU)
+	}
+	return l, l.Validate()
+}
+
+// An RLimit is a resource limit of a process, soft and hard; see getrlimit(2).
+type RLimit struct {
+	Name  string // such as RLIMIT_NOFILE
+	Value uint64
+}
+
+// RLimits are the limits that each process of a run has itself. The address space is not among
+// them: runtimes reserve far more than they use (MEM-02). RLIMIT_CPU is a backstop in whole seconds
+// behind the agent's own clock; zero: derived from the cpu limit. A file may be as large as scratch
+// or as the volume.
+func RLimits(l api.Limits, backstop api.Duration, volume api.Size) []RLimit {
+	return []RLimit{
+		{"RLIMIT_NOFILE", uint64(l.OpenFiles)},
+		{"RLIMIT_STACK", uint64(l.Stack)},
+		{"RLIMIT_FSIZE", uint64(max(l.Scratch, volume))},
+		{"RLIMIT_CPU", uint64(math.Ceil(float64(cmp.Or(backstop, l.CPU))/1e9)) + 2},
+	}
+}
+
+// CellRLimits apply to everything in a cell, in addition to those of a run.
+func CellRLimits() []RLimit {
+	return []RLimit{
+		// A core dump would outlive the run (PRC-09). One byte is too little for a file, and is the
+		// only limit that keeps a core_pattern that is a pipe from being started, as the host's root;
+		// zero does not do that (fs/coredump.c, do_coredump).
+		{"RLIMIT_CORE", 1},
+		{"RLIMIT_MEMLOCK", 64 << 10},
+		{"RLIMIT_MSGQUEUE", 0}, // POSIX queues are kernel memory
+		{"RLIMIT_NICE", 0},
+		{"RLIMIT_RTPRIO", 0},
+		{"RLIMIT_SIGPENDING", 1024}, // CPU-17
+	}
+}

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestEffectiveLimits(t *testing.T) {
+	sec := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Second) }
+	for _, tt := range []struct {
+		name     string
+		run      api.Run
+		language api.Limits
+		ceiling  api.Limits
+		want     func(api.Limits) bool
+		code     api.Code
+	}{
+		{name: "nothing asked gives the defaults", want: func(l api.Limits) bool {
+			return l.Wall == sec(30) && l.CPU == sec(30) && l.Memory == 512*api.MiB && l.Stack == l.Memory && l.Pids == 100
+		}},
+		{name: "cpu follows wall", run: api.Run{Limits: api.Limits{Wall: sec(2)}}, want: func(l api.Limits) bool { return l.CPU == sec(2) }},
+		{name: "a preset beats the language", run: api.Run{Preset: "light"}, language: api.Limits{Memory: api.GiB}, want: func(l api.Limits) bool {
+			return l.Memory == 128*api.MiB && l.Wall == sec(5) && l.CPUs == 0.5 && l.Pids == 64
+		}},
+		{name: "a field beats the preset", run: api.Run{Preset: "light", Limits: api.Limits{Pids: 50}}, want: func(l api.Limits) bool { return l.Pids == 50 && l.CPUs == 0.5 }},
+		{name: "the language beats the defaults", language: api.Limits{Memory: api.GiB}, want: func(l api.Limits) bool { return l.Memory == api.GiB }},
+		{name: "a default above the ceiling is lowered", ceiling: api.Limits{Memory: 64 * api.MiB, CPU: sec(1)}, want: func(l api.Limits) bool {
+			return l.Memory == 64*api.MiB && l.CPU == sec(1) && l.Wall == sec(30)
+		}},
+		{name: "a wish above the ceiling is refused", run: api.Run{Limits: api.Limits{Memory: 65 * api.MiB}}, ceiling: api.Limits{Memory: 64 * api.MiB}, code: api.CodeAboveCeiling},
+		{name: "swap is none unless the ceiling allows it", run: api.Run{Limits: api.Limits{Swap: api.MiB}}, code: api.CodeAboveCeiling},
+		{name: "too little memory is refused", run: api.Run{Limits: api.Limits{Memory: api.MiB}}, code: api.CodeBadLimits},
+		{name: "an unknown preset is refused", run: api.Run{Preset: "hard"}, code: api.CodeBadLimits},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := EffectiveLimits(tt.run.Limits, tt.run.Preset, tt.language, tt.ceiling)
+			var refused *api.Error
+			switch {
+			case tt.code != "":
+				if !errors.As(err, &refused) || refused.Code != tt.code {
+					t.Errorf("error %v; want code %s", err, tt.code)
+				}
+			case err != nil:
+				t.Error(err)
+			case !tt.want(l):
+				t.Errorf("limits %+v", l)
+			}
+		})
+	}
+}
+
+func TestRlimits(t *testing.T) {
+	l := api.Limits{OpenFiles: 7, Stack: 1 << 20, Scratch: 1 << 21, CPU: api.Duration(1500 * time.Millisecond)}
+	want := map[string]uint64{"RLIMIT_NOFILE": 7, "RLIMIT_STACK": 1 << 20, "RLIMIT_FSIZE": 1 << 21, "RLIMIT_CPU": 4}
+	got := RLimits(l, 0, 0)
+	if len(got) != len(want) {
+		t.Fatalf("%d limits; want %d", len(got), len(want))
+	}
+	for _, r := range got {
+		if r.Value != want[r.Name] {
+			t.Errorf("%s is %d; want %d", r.Name, r.Value, want[r.Name])
+		}
+	}
+}

@@ -1,0 +1,30 @@
+// Package plan decides everything about a run or a session that can be decided before the host is
+// touched: its limits, environment, command, files, cell and policy. It changes nothing, and needs
+// neither root nor a container library, so package bundle uses it too. Its errors are for the caller
+// to fix.
+package plan
+
+import (
+	"sync"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+// A Planner has what a request is checked against and completed from.
+type Planner struct {
+	Images      *rootfs.Store
+	Languages   *rootfs.Languages
+	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
+	Profiles    map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
+	ProfileLog  bool                       // callers other than root may ask for profile mode log
+	Ceiling     api.Limits                 // most a run may request
+	Memory      api.Size                   // most reserved for runs and sessions together
+	SessionLife api.Duration               // longest life of a session
+	CPUs        []int                      // processors of the agent
+
+	mu       sync.Mutex
+	policies map[policyKey]*Policy // guarded by mu; made once
+}

@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base32"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// A Run is one run, decided: everything that the run steps apply. It is made from the request, the
+// language and the operator's ceiling without touching anything.
+type Run struct {
+	ID          string
+	Again       time.Duration // a refused caller sends the run again within this time; zero: soon
+	Stage       api.Stage
+	Cell        Cell
+	Once        bool // the cell serves this run only
+	Mode        api.Mode
+	Argv, Env   []string
+	Files       []api.File
+	Source      string     // of files, the name of the file that is the program's source; empty: none
+	Built       []api.File // artifacts of the compile stage, placed in addition to files
+	Stdin       []byte
+	Limits      api.Limits // complete
+	Collect     api.Collect
+	Artifacts   []string // of a compile stage: what is collected instead
+	Syntax      bool     // a compile stage that makes nothing: it only checks the source
+	Labels      api.Labels
+	MaxKept     [2]api.Size // maximum of stdout and stderr that the result carries; zero: as much as a result may carry
+	OOMExitCode int         // a language's own out-of-memory exit code; 0: none
+	OOMMessage  string      // what its runtime prints then; empty: nothing
+	Volume      api.Size    // size of the session's volume; a file may be as large
+
+	// Backstop is the processor time after which the kernel kills a single process; zero: derived
+	// from the cpu limit. It may be higher for an exec, because what the exec leaves running may
+	// use more.
+	Backstop api.Duration
+}
+
+// OutOfHeap reports whether a program that ended by itself was ended by its runtime for lack of
+// memory: with the exit code that the language's manifest declares, and in addition either with the
+// declared text at the end of stderr, or near the limit. A program that prints this and exits so
+// without need has failed as well, only under another name.
+func (p *Run) OutOfHeap(ev api.Evidence, stderrEnd []byte) bool {
+	switch {
+	case p.OOMExitCode == 0 || ev.Signal != 0 || ev.ExitCode != p.OOMExitCode:
+		return false
+	case p.OOMMessage != "":
+		return bytes.Contains(stderrEnd, []byte(p.OOMMessage))
+	}
+	return p.Limits.Memory > 0 && ev.Peak >= p.Limits.Memory/10*9
+}
+
+// NewID returns a new run id: 16 characters that cannot be guessed.
+func NewID() string {
+	var b [10]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// A Caller identifies the caller, by the socket's peer credentials.
+type Caller struct{ UID, GID uint32 }

@@ -1,0 +1,33 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+func TestOutOfHeap(t *testing.T) {
+	peak := &Run{OOMExitCode: 77, Limits: api.Limits{Memory: 100 * api.MiB}}
+	says := &Run{OOMExitCode: 77, OOMMessage: "out of heap", Limits: peak.Limits}
+	for _, tt := range []struct {
+		name string
+		plan *Run
+		ev   api.Evidence
+		tail string
+		want bool
+	}{
+		{"near the limit", peak, api.Evidence{ExitCode: 77, Peak: 90 * api.MiB}, "", true},
+		{"far from the limit", peak, api.Evidence{ExitCode: 77, Peak: 90*api.MiB - 1}, "", false},
+		{"with an unknown peak", peak, api.Evidence{ExitCode: 77}, "", false},
+		{"a signal", peak, api.Evidence{Signal: 6, ExitCode: 77, Peak: 100 * api.MiB}, "", false},
+		{"another exit code", peak, api.Evidence{ExitCode: 78, Peak: 100 * api.MiB}, "", false},
+		{"no exit code declared", &Run{Limits: peak.Limits}, api.Evidence{Peak: 100 * api.MiB}, "", false},
+		{"said far from the limit", says, api.Evidence{ExitCode: 77, Peak: api.MiB}, "vm: out of heap\n", true},
+		{"said with another exit code", says, api.Evidence{ExitCode: 1}, "vm: out of heap\n", false},
+		{"not said, near the limit", says, api.Evidence{ExitCode: 77, Peak: 100 * api.MiB}, "I exit with 77\n", false},
+	} {
+		if got := tt.plan.OutOfHeap(tt.ev, []byte(tt.tail)); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
