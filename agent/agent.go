@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -22,34 +21,7 @@ import (
 // A Runner runs programs. If its error contains an *api.Error, the caller gets that; the text of
 // any other error goes only to root. Run may be called from many goroutines.
 type Runner interface {
-	Run(ctx context.Context, r api.Run, s Streams, c Caller) (api.Result, error)
-}
-
-// Streams carry a run's input and output while it runs. The zero value means a batch run: stdin is
-// Run.Stdin, and the output comes in the Result.
-type Streams struct {
-	// Attach is called at most once, before the program starts, with the write end of its stdin.
-	// Attach then owns that file and must close it.
-	Attach func(stdin *os.File)
-
-	// Stdout and Stderr block while the caller is slow. After an error the caller is gone.
-	Stdout, Stderr io.Writer
-
-	// Compiled is called when the compile stage has succeeded, Test with each test's result as it
-	// arrives. The calls never overlap.
-	Compiled func(api.Compilation)
-	Test     func(api.TestResult)
-
-	// Usage is set if the client wants it. It is called from time to time with the run's usage.
-	Usage func(api.LiveUsage)
-
-	// Reserve is called with the number of bytes, positive or negative, before the request's memory
-	// usage changes by them. It counts memory that is in use until the request is answered. The
-	// caller gets its error.
-	Reserve func(bytes int64) error
-
-	// RetryDelay is the longest time until the caller retries if it is refused; zero: at once.
-	RetryDelay time.Duration
+	Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error)
 }
 
 // Blobs stores content that runs name by its digest.
@@ -64,35 +36,28 @@ type Blobs interface {
 // root, can find it. The methods may be called from many goroutines; if their error contains an
 // *api.Error, the caller gets that.
 type Sessions interface {
-	Create(ctx context.Context, ask api.SessionRequest, c Caller) (api.Session, error)
-	List(c Caller) []api.Session
-	Get(id string, c Caller) (api.Session, error)
+	Create(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error)
+	List(c api.Caller) []api.Session
+	Get(id string, c api.Caller) (api.Session, error)
 	// Use is Get that counts as using the session.
-	Use(id string, c Caller) (api.Session, error)
+	Use(id string, c api.Caller) (api.Session, error)
 	// Delete returns when nothing of the session is left.
-	Delete(id string, c Caller) error
-	Exec(ctx context.Context, id string, e api.Exec, s Streams, c Caller) (api.Result, error)
+	Delete(id string, c api.Caller) error
+	Exec(ctx context.Context, id string, e api.Exec, s api.Streams, c api.Caller) (api.Result, error)
 
 	// Files are in /box, or in the session's volume. PutFile replaces the file of that name by
 	// content, completely or not at all.
-	PutFile(id, name string, volume, executable bool, content io.Reader, c Caller) error
-	OpenFile(id, name string, volume bool, c Caller) (io.ReadCloser, error)
-	RemoveFile(id, name string, volume bool, c Caller) error
-	// ListFiles ends when ctx does. hold is as Streams.Reserve.
-	ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c Caller) (api.FileList, error)
+	PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error
+	OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error)
+	RemoveFile(id, name string, volume bool, c api.Caller) error
+	// ListFiles ends when ctx does. hold is as api.Streams.Reserve.
+	ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error)
 }
 
 // Volumes stores volumes, which outlive sessions. A caller has access only to its own.
 type Volumes interface {
-	List(c Caller) ([]api.Volume, error)
-	Remove(ctx context.Context, name string, c Caller) error
-}
-
-// A Caller is the client's process, as the kernel reports it (SO_PEERCRED, read when the connection
-// was made).
-type Caller struct {
-	UID, GID uint32
-	PID      int32
+	List(c api.Caller) ([]api.Volume, error)
+	Remove(ctx context.Context, name string, c api.Caller) error
 }
 
 // Images is the store of the file trees in which programs run.

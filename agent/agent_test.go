@@ -20,9 +20,9 @@ import (
 )
 
 // runner is a Runner made of a function.
-type runner func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error)
+type runner func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error)
 
-func (f runner) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+func (f runner) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 	return f(ctx, r, s, c)
 }
 
@@ -72,7 +72,7 @@ func code(err error) api.Code {
 }
 
 func TestAPlainRunGivesTheResult(t *testing.T) {
-	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		if s.Attach != nil || s.Stdout != nil || s.Stderr != nil {
 			t.Error("a plain run has streams")
 		}
@@ -99,7 +99,7 @@ func TestAPlainRunGivesTheResult(t *testing.T) {
 
 // cat copies stdin to stdout and says "end" on stderr.
 func cat(t testing.TB) runner {
-	return func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	return func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		in, stdin, err := os.Pipe()
 		if err != nil {
 			return api.Result{}, err
@@ -145,7 +145,7 @@ type waits struct{ started, ended chan struct{} }
 
 func newWaits() waits { return waits{make(chan struct{}, 16), make(chan struct{}, 16)} }
 
-func (w waits) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+func (w waits) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 	if s.Attach != nil { // a program that never reads
 		in, stdin, err := os.Pipe()
 		if err != nil {
@@ -230,7 +230,7 @@ func TestAClientThatVanishesCancelsAStreamedRun(t *testing.T) {
 }
 
 func TestEndlessStdinEndsWithTheProgram(t *testing.T) {
-	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		in, stdin, err := os.Pipe()
 		if err != nil {
 			return api.Result{}, err
@@ -254,7 +254,7 @@ func TestASlowReaderHoldsTheProgramBackAndLosesNothing(t *testing.T) {
 	const size = 8 << 20
 	var mu sync.Mutex
 	written := 0
-	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		block := make([]byte, 64<<10)
 		for n := 0; n < size; n += len(block) {
 			if _, err := s.Stdout.Write(block); err != nil {
@@ -293,7 +293,7 @@ func (g *gated) Write(p []byte) (int, error) { <-g.open; g.n += len(p); return l
 func TestALargePlainResultIsComplete(t *testing.T) {
 	outputs := []api.Bytes{bytes.Repeat([]byte("<text> ü\n"), 1<<18), bytes.Repeat([]byte{0xff, 0}, 1<<20)}
 	next := 0
-	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		return api.Result{Verdict: api.OK, Stdout: outputs[next], Stderr: []byte("short"), Files: []api.File{{Name: "f", Content: outputs[next]}}}, nil
 	})})
 	c := client.New(socket)
@@ -308,7 +308,7 @@ func TestALargePlainResultIsComplete(t *testing.T) {
 
 func TestALargeResultComesInChunks(t *testing.T) {
 	content := bytes.Repeat([]byte{0xfe, 'a'}, 200_000)
-	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		return api.Result{Verdict: api.OK, Files: []api.File{{Name: "f", Content: content}}}, nil
 	})})
 	res, err := client.New(socket).RunStream(t.Context(), anyRun, nil, nil, nil)
@@ -318,7 +318,7 @@ func TestALargeResultComesInChunks(t *testing.T) {
 }
 
 func TestEightClientsAtOnceGetTheirOwnAnswers(t *testing.T) {
-	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		if s.Stdout != nil {
 			s.Stdout.Write([]byte(r.Argv[1]))
 			return api.Result{Verdict: api.OK}, nil
@@ -352,7 +352,7 @@ func TestEightClientsAtOnceGetTheirOwnAnswers(t *testing.T) {
 func BenchmarkRoundTrip(b *testing.B) {
 	one := int64(1)
 	f := api.Measurement{Value: &one, Source: "cpuacct.usage"}
-	socket, _ := serve(b, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(b, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		return api.Result{Verdict: api.OK, Usage: api.Usage{CPU: f, User: f, System: f, Memory: f, MaxRSS: f, Pids: f, OOMKills: f, ForksRefused: f}, Limits: api.Defaults()}, nil
 	})})
 	c := client.New(socket)

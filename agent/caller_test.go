@@ -47,7 +47,7 @@ func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image r
 	}
 	store := shelf{"n": nil}
 	uids := make(chan uint32, 2)
-	socket, _ := serve(t, agent.Config{Images: store, Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Images: store, Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		uids <- c.UID
 		return api.Result{}, errors.New("open /var/lib/brig/secret: broken")
 	})})

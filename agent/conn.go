@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"syscall"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 // limitConns limits the number of open connections; further ones wait in the listener's backlog
@@ -62,19 +64,19 @@ func withCaller(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-var nobody = Caller{UID: 1<<32 - 1, GID: 1<<32 - 1}
+var nobody = api.Caller{UID: 1<<32 - 1, GID: 1<<32 - 1}
 
-func callerOf(ctx context.Context) Caller {
-	if c, ok := ctx.Value(callerKey{}).(Caller); ok {
+func callerOf(ctx context.Context) api.Caller {
+	if c, ok := ctx.Value(callerKey{}).(api.Caller); ok {
 		return c
 	}
 	return nobody
 }
 
-func peer(c net.Conn) (Caller, error) {
+func peer(c net.Conn) (api.Caller, error) {
 	raw, err := rawConn(c)
 	if err != nil {
-		return Caller{}, err
+		return api.Caller{}, err
 	}
 	var cred *syscall.Ucred
 	var cerr error
@@ -85,9 +87,9 @@ func peer(c net.Conn) (Caller, error) {
 		err = cerr
 	}
 	if err != nil {
-		return Caller{}, err
+		return api.Caller{}, err
 	}
-	return Caller{UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}, nil
+	return api.Caller{UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}, nil
 }
 
 // rawConn returns the raw connection, also of a conn, which wraps one.

@@ -34,7 +34,7 @@ func status(c api.Code) int {
 
 // toAPIError converts err to the error that the caller may see. The text of a failure of brig can name
 // host paths, so only root sees it (API-22); the log has it in any case.
-func (s *Server) toAPIError(err error, c Caller) *api.Error {
+func (s *Server) toAPIError(err error, c api.Caller) *api.Error {
 	var e *api.Error
 	if !errors.As(err, &e) {
 		e = api.Fail(api.CodeInternal, "%w", err)

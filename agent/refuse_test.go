@@ -47,7 +47,7 @@ func post(body string, headers ...string) string {
 const upgrade = "Connection: Upgrade\r\nUpgrade: brig-stream/1\r\n"
 
 func TestBadRequestsAreRefusedWithoutARun(t *testing.T) {
-	socket, _ := serve(t, agent.Config{MaxRun: 4096, Runner: runner(func(context.Context, api.Run, agent.Streams, agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{MaxRun: 4096, Runner: runner(func(context.Context, api.Run, api.Streams, api.Caller) (api.Result, error) {
 		t.Error("a refused request was run")
 		return api.Result{}, nil
 	})})
@@ -94,7 +94,7 @@ func TestTwoLengthsAreRefused(t *testing.T) { // API-09; net/http's own answer
 
 func TestErrorsOfTheRunnerKeepTheirCode(t *testing.T) {
 	var give error
-	socket, _ := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, agent.Streams, agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, api.Streams, api.Caller) (api.Result, error) {
 		return api.Result{}, give
 	})})
 	c := client.New(socket)
@@ -127,7 +127,7 @@ func TestErrorsOfTheRunnerKeepTheirCode(t *testing.T) {
 }
 
 func TestBusyIs503AndSaysWhenToRetry(t *testing.T) {
-	socket, _ := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, agent.Streams, agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, api.Streams, api.Caller) (api.Result, error) {
 		return api.Result{}, api.Fail(api.CodeBusy, "every slot is leased")
 	})})
 	res, body := raw(t, socket, post(`{"image":"a","argv":["b"]}`))
@@ -138,7 +138,7 @@ func TestBusyIs503AndSaysWhenToRetry(t *testing.T) {
 
 func TestAPanicFailsOneRequest(t *testing.T) { // AGT-10
 	first := true
-	socket, _ := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, agent.Streams, agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, api.Streams, api.Caller) (api.Result, error) {
 		if first {
 			first = false
 			panic("injected")
@@ -164,7 +164,7 @@ func TestAPanicFailsOneRequest(t *testing.T) { // AGT-10
 
 func TestStoppingFinishesActiveRunsAndRefusesNewOnes(t *testing.T) { // AGT-11
 	started, goOn := make(chan struct{}), make(chan struct{})
-	socket, stop := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, agent.Streams, agent.Caller) (api.Result, error) {
+	socket, stop := serve(t, agent.Config{Runner: runner(func(context.Context, api.Run, api.Streams, api.Caller) (api.Result, error) {
 		close(started)
 		<-goOn
 		return api.Result{Verdict: api.OK}, nil
@@ -203,7 +203,7 @@ func TestStoppingCancelsRunsThatTakeTooLong(t *testing.T) {
 			w := newWaits()
 			cfg := agent.Config{Runner: w, GracePeriod: 50 * time.Millisecond}
 			if strings.HasSuffix(form, "nothing") {
-				cfg.Runner = runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+				cfg.Runner = runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 					w.started <- struct{}{}
 					for {
 						if _, err := s.Stdout.Write(make([]byte, 1<<20)); err != nil {
@@ -238,7 +238,7 @@ func TestStoppingCancelsRunsThatTakeTooLong(t *testing.T) {
 
 func TestAClientThatStopsReadingIsDisconnected(t *testing.T) {
 	ended := make(chan struct{}, 1)
-	socket, _ := serve(t, agent.Config{MaxWall: time.Millisecond, StallTimeout: 200 * time.Millisecond, Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{MaxWall: time.Millisecond, StallTimeout: 200 * time.Millisecond, Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		defer func() { ended <- struct{}{} }()
 		for {
 			if _, err := s.Stdout.Write(make([]byte, 1<<20)); err != nil {

@@ -24,13 +24,13 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	s.answerRun(w, r, request.Limits.Wall, func(ctx context.Context, io Streams, c Caller) (api.Result, error) {
+	s.answerRun(w, r, request.Limits.Wall, func(ctx context.Context, io api.Streams, c api.Caller) (api.Result, error) {
 		return s.cfg.Runner.Run(ctx, request, io, c)
 	})
 }
 
 // A runFunc executes one run, or one exec of a session.
-type runFunc func(ctx context.Context, io Streams, c Caller) (api.Result, error)
+type runFunc func(ctx context.Context, io api.Streams, c api.Caller) (api.Result, error)
 
 // answerRun answers with the result of a work, in the form that the request asks for.
 // wall is the limit that the request sets for its own time.
@@ -42,7 +42,7 @@ func (s *Server) answerRun(w http.ResponseWriter, r *http.Request, wall api.Dura
 	// The body is read to its end, so net/http now watches the connection and cancels the context
 	// when the caller closes it.
 	caller := callerOf(r.Context())
-	res, err := do(r.Context(), Streams{Reserve: reservationOf(r.Context()).resize, RetryDelay: reservationOf(r.Context()).retryDelay()}, caller)
+	res, err := do(r.Context(), api.Streams{Reserve: reservationOf(r.Context()).resize, RetryDelay: reservationOf(r.Context()).retryDelay()}, caller)
 	reservationOf(r.Context()).finish(err)
 	s.logRun(caller, res, err)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Server) answerRun(w http.ResponseWriter, r *http.Request, wall api.Dura
 }
 
 // logRun logs a run that was executed; told logs failures of brig.
-func (s *Server) logRun(c Caller, res api.Result, err error) {
+func (s *Server) logRun(c api.Caller, res api.Result, err error) {
 	if err == nil && s.log.Enabled(context.Background(), slog.LevelDebug) {
 		s.log.Debug("run", "run", res.Run, "uid", c.UID, "verdict", res.Verdict, "wall_ns", res.Timing.Wall)
 	}

@@ -57,7 +57,7 @@ func (s *Server) useSession(w http.ResponseWriter, r *http.Request) {
 	s.replySession(w, r, Sessions.Use)
 }
 
-func (s *Server) replySession(w http.ResponseWriter, r *http.Request, get func(Sessions, string, Caller) (api.Session, error)) {
+func (s *Server) replySession(w http.ResponseWriter, r *http.Request, get func(Sessions, string, api.Caller) (api.Session, error)) {
 	all := s.sessions(w, r)
 	if all == nil {
 		return
@@ -94,7 +94,7 @@ func (s *Server) execInSession(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	s.answerRun(w, r, request.Limits.Wall, func(ctx context.Context, io Streams, c Caller) (api.Result, error) {
+	s.answerRun(w, r, request.Limits.Wall, func(ctx context.Context, io api.Streams, c api.Caller) (api.Result, error) {
 		return all.Exec(ctx, r.PathValue("id"), request, io, c)
 	})
 }

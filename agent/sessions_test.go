@@ -24,7 +24,7 @@ type one struct {
 	keeps api.Size // of a list of files
 }
 
-func (o *one) known(id string, c agent.Caller) error {
+func (o *one) known(id string, c api.Caller) error {
 	if int(c.UID) != os.Getuid() {
 		o.t.Errorf("the caller is %+v; want this process", c)
 	}
@@ -34,35 +34,35 @@ func (o *one) known(id string, c agent.Caller) error {
 	return nil
 }
 
-func (o *one) Create(_ context.Context, ask api.SessionRequest, c agent.Caller) (api.Session, error) {
+func (o *one) Create(_ context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
 	return api.Session{ID: "s", Image: ask.Image, Idle: 1, Life: 1}, o.known("s", c)
 }
 
-func (o *one) List(c agent.Caller) []api.Session { return nil }
+func (o *one) List(c api.Caller) []api.Session { return nil }
 
-func (o *one) Get(id string, c agent.Caller) (api.Session, error) {
+func (o *one) Get(id string, c api.Caller) (api.Session, error) {
 	return api.Session{ID: id, Idle: 1, Life: 1}, o.known(id, c)
 }
 
-func (o *one) Use(id string, c agent.Caller) (api.Session, error) {
+func (o *one) Use(id string, c api.Caller) (api.Session, error) {
 	return api.Session{ID: id, Idle: 2, Life: 2}, o.known(id, c)
 }
 
-func (o *one) Delete(id string, c agent.Caller) error {
+func (o *one) Delete(id string, c api.Caller) error {
 	if err := o.known(id, c); err != nil {
 		return err
 	}
 	return api.Refuse(api.CodeSessionEnded, "session s has ended: it was deleted")
 }
 
-func (o *one) Exec(ctx context.Context, id string, e api.Exec, s agent.Streams, c agent.Caller) (api.Result, error) {
+func (o *one) Exec(ctx context.Context, id string, e api.Exec, s api.Streams, c api.Caller) (api.Result, error) {
 	if err := o.known(id, c); err != nil {
 		return api.Result{}, err
 	}
 	return o.run(ctx, api.Run{Argv: e.Argv, Stdin: e.Stdin}, s, c)
 }
 
-func (o *one) PutFile(id, name string, volume, executable bool, content io.Reader, c agent.Caller) error {
+func (o *one) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
 	if err := o.known(id, c); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (o *one) PutFile(id, name string, volume, executable bool, content io.Reade
 	return nil
 }
 
-func (o *one) OpenFile(id, name string, volume bool, c agent.Caller) (io.ReadCloser, error) {
+func (o *one) OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error) {
 	if err := o.known(id, c); err != nil {
 		return nil, err
 	}
@@ -89,12 +89,12 @@ func (o *one) OpenFile(id, name string, volume bool, c agent.Caller) (io.ReadClo
 	return io.NopCloser(r), nil
 }
 
-func (o *one) RemoveFile(id, name string, volume bool, c agent.Caller) error {
+func (o *one) RemoveFile(id, name string, volume bool, c api.Caller) error {
 	delete(o.files, in(volume)+name)
 	return o.known(id, c)
 }
 
-func (o *one) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(int64) error, c agent.Caller) (api.FileList, error) {
+func (o *one) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(int64) error, c api.Caller) (api.FileList, error) {
 	if err := hold(int64(o.keeps)); err != nil {
 		return api.FileList{}, err
 	}
@@ -149,14 +149,14 @@ func TestVolumeRoutes(t *testing.T) {
 
 type volumesOf map[string]bool
 
-func (v volumesOf) List(agent.Caller) (all []api.Volume, err error) {
+func (v volumesOf) List(api.Caller) (all []api.Volume, err error) {
 	for name := range v {
 		all = append(all, api.Volume{Name: name, Size: 1})
 	}
 	return all, nil
 }
 
-func (v volumesOf) Remove(_ context.Context, name string, _ agent.Caller) error {
+func (v volumesOf) Remove(_ context.Context, name string, _ api.Caller) error {
 	if !v[name] {
 		return api.Refuse(api.CodeConflict, "volume %q is in use", name)
 	}

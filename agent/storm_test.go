@@ -26,7 +26,7 @@ func held(t *testing.T) (goroutines, descriptors int) {
 }
 
 func TestAStormOfCancelsLeavesNothing(t *testing.T) { // API-16, AGT-04
-	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+	socket, _ := serve(t, agent.Config{Runner: runner(func(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 		if s.Attach == nil {
 			<-ctx.Done()
 			return api.Result{Verdict: api.Canceled}, nil

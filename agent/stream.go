@@ -75,7 +75,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 	// If the agent must stop immediately, a slow client gets one more second.
 	cancelHurry := context.AfterFunc(s.kill, func() { out.setStallTimeout(time.Second) })
 
-	streams := Streams{
+	streams := api.Streams{
 		Attach:     st.attach,
 		Stdout:     out.stream(api.FrameStdout),
 		Stderr:     out.stream(api.FrameStderr),
@@ -109,7 +109,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 
 // runGuarded turns a panic of the Runner into an error, because net/http cannot answer on a
 // hijacked connection.
-func (s *Server) runGuarded(ctx context.Context, do runFunc, io Streams, c Caller) (res api.Result, err error) {
+func (s *Server) runGuarded(ctx context.Context, do runFunc, io api.Streams, c api.Caller) (res api.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = s.panicError(p)
@@ -202,7 +202,7 @@ func (s *Server) send(st *stream, t api.FrameType, v any) {
 	_ = st.out.sendBody(t, body)
 }
 
-func (s *Server) fail(st *stream, err error, c Caller) {
+func (s *Server) fail(st *stream, err error, c api.Caller) {
 	body, merr := json.Marshal(s.toAPIError(err, c))
 	if merr != nil || len(body) > api.FrameMax {
 		body = []byte(`{"code":"internal","message":"the agent could not encode its error","retry_safe":false}`)

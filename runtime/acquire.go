@@ -26,7 +26,7 @@ func (p *pool) acquire(ctx context.Context, want cellPlan, once bool, memory api
 }
 
 // retryWindow is how soon a refused caller retries: the gateway within 50 ms, and later only with a
-// large request (Streams.Again).
+// large request (api.Streams.RetryDelay).
 const retryWindow = 100 * time.Millisecond
 
 // acquireNext acquires a slot for a further test of a job, which was admitted with one slot. It

@@ -114,7 +114,7 @@ func TestCancelEndsCollecting(t *testing.T) {
 		if cancel = func() {}; want == api.Canceled {
 			cancel = stop
 		}
-		res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x"}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, Streams{}, Caller{})
+		res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x"}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, api.Streams{}, api.Caller{})
 		if err != nil || res.Verdict != want || (len(res.Files) == 1) != (want == api.OK) {
 			t.Errorf("%s, %d files, %v; want %s", res.Verdict, len(res.Files), err, want)
 		}

@@ -29,7 +29,7 @@ func (h *Host) compile(ctx context.Context, p *plan.Run, begun time.Duration, wa
 	if made, err := h.cachedArtifacts(key); made != nil || err != nil {
 		return made, nil, err
 	}
-	res, err := h.execute(ctx, p, Streams{}, begun, wait)
+	res, err := h.execute(ctx, p, runStreams{}, begun, wait)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,7 +26,7 @@ type execContext struct {
 // slot like a test does: the admission of the session is its admission. The error is an *api.Error.
 // It is non-nil only when brig refused or failed, or when the session ended before the exec began:
 // an exec that had begun is reported as canceled then.
-func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams, c Caller) (api.Result, error) {
+func (h *Host) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return api.Result{}, err
@@ -38,7 +38,7 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 	if s.volume != nil {
 		run.Volume = s.volume.size
 	}
-	streams.retention = newRetention(streams)
+	streams := runStreams{io, newRetention(io)}
 	res, err := s.exec(ctx, run, compile, streams)
 	streams.retention.finish(&res)
 	if err != nil {
@@ -48,7 +48,7 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, streams Streams,
 }
 
 // exec takes a plan through its stages.
-func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams Streams) (res api.Result, err error) {
+func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams runStreams) (res api.Result, err error) {
 	begun := monotonic()
 	v, err := s.admit()
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *session) removeEmptyLeaves() {
 
 // runExec runs the steps on a leased slot and gives the slot back. A failure here that is not the
 // caller's fault costs the exec and, if the processes of the exec cannot be ended, the session.
-func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *plan.Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *plan.Run, streams runStreams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	defer l.pool.release(l)
 	sh, err := s.newShell(ctx, v)
 	if err != nil {

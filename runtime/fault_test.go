@@ -194,7 +194,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 		_, err := h.Run(t.Context(), api.Run{
 			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo ran"}, Mode: modeOf(mode), WritableRoot: mode == writable,
 			Limits: api.Limits{Wall: api.Duration(20 * time.Second), Memory: 32 * api.MiB},
-		}, Streams{Stdout: &out, Stderr: &errs}, Caller{})
+		}, api.Streams{Stdout: &out, Stderr: &errs}, api.Caller{})
 		return out.String() + errs.String(), err
 	}
 	// RES-23: a cell that cannot be made as good as new is destroyed, and another is built in its

@@ -265,20 +265,20 @@ func (h *Host) Close() error {
 // Run executes r and reports how it ended. The error is an *api.Error, and non-nil only when brig
 // refused or failed; whatever the program did is a Result. The end of ctx means that the caller has
 // left, and cancels the run.
-func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Caller) (api.Result, error) {
+func (h *Host) Run(ctx context.Context, r api.Run, s api.Streams, caller api.Caller) (api.Result, error) {
 	begun := monotonic()
 	id := ""
 	var res api.Result
-	streams.retention = newRetention(streams)
+	streams := runStreams{s, newRetention(s)}
 	defer func() { streams.retention.finish(&res) }()
 	if err := streams.retention.add(h.blobBytes(r)); err != nil {
 		return api.Result{}, apiError(err, "")
 	}
 	j, err := h.plan(r, caller)
 	if err == nil {
-		id, j.Run.Again = j.ID, streams.Again
+		id, j.Run.RetryDelay = j.ID, s.RetryDelay
 		if j.Compile != nil {
-			j.Compile.Again = streams.Again
+			j.Compile.RetryDelay = s.RetryDelay
 		}
 		res, err = h.runJob(ctx, j, streams, begun)
 	}
@@ -289,7 +289,7 @@ func (h *Host) Run(ctx context.Context, r api.Run, streams Streams, caller Calle
 }
 
 // plan plans a run, and compiles the filters of its stages.
-func (h *Host) plan(r api.Run, caller Caller) (*plan.Job, error) {
+func (h *Host) plan(r api.Run, caller api.Caller) (*plan.Job, error) {
 	j, err := h.planner.Job(r, caller)
 	if err != nil {
 		return nil, err
@@ -313,11 +313,11 @@ func (h *Host) lease(ctx context.Context, p *plan.Run, wait bool) (*lease, error
 	if wait {
 		return h.pool.acquireAgain(ctx, want, p.Once, p.Reservation())
 	}
-	return h.pool.acquire(ctx, want, p.Once, p.Reservation(), p.Again)
+	return h.pool.acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay)
 }
 
 // execute leases a slot, runs the steps and judges.
-func (h *Host) execute(ctx context.Context, p *plan.Run, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
+func (h *Host) execute(ctx context.Context, p *plan.Run, streams runStreams, begun time.Duration, wait bool) (api.Result, error) {
 	l, err := h.lease(ctx, p, wait)
 	if err != nil {
 		return api.Result{}, err
@@ -327,7 +327,7 @@ func (h *Host) execute(ctx context.Context, p *plan.Run, streams Streams, begun 
 
 // executeIn runs the steps and judges. The slot is given back before the caller has taken the last
 // of the output: a caller that does not read must not keep it.
-func (h *Host) executeIn(ctx context.Context, l *lease, p *plan.Run, streams Streams, begun time.Duration) (api.Result, error) {
+func (h *Host) executeIn(ctx context.Context, l *lease, p *plan.Run, streams runStreams, begun time.Duration) (api.Result, error) {
 	out := newOutputs(streams, p, l.slotState.slot.wake)
 	defer out.finish()
 	l.reporter = startUsageReporter(streams.Usage, l.slotState.slot.wake)
@@ -342,7 +342,7 @@ func (h *Host) executeIn(ctx context.Context, l *lease, p *plan.Run, streams Str
 
 // executeSteps runs the plan in the leased cell and gives the lease back. The cell is in doubt unless all
 // went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
-func (l *lease) executeSteps(ctx context.Context, p *plan.Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func (l *lease) executeSteps(ctx context.Context, p *plan.Run, streams runStreams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {
 		l.reporter.end() // the slot's next run must not be woken for this one
@@ -359,9 +359,6 @@ func (l *lease) executeSteps(ctx context.Context, p *plan.Run, streams Streams, 
 
 // ProfileNames lists what a run may name, sorted.
 func (h *Host) ProfileNames() []string { return h.planner.ProfileNames() }
-
-// A Caller identifies the caller, by the socket's peer credentials.
-type Caller = plan.Caller
 
 // Health reports what is in use on the host.
 func (h *Host) Health() api.Health {

@@ -12,7 +12,7 @@ import (
 
 // runJob runs a job through its stages. A job that had a slot once waits for further ones, so
 // that a compiled program is also run.
-func (h *Host) runJob(ctx context.Context, j *plan.Job, streams Streams, begun time.Duration) (api.Result, error) {
+func (h *Host) runJob(ctx context.Context, j *plan.Job, streams runStreams, begun time.Duration) (api.Result, error) {
 	res, err := h.runStages(ctx, j, streams, begun)
 	var source *plan.InvalidSource
 	if errors.As(err, &source) {
@@ -21,7 +21,7 @@ func (h *Host) runJob(ctx context.Context, j *plan.Job, streams Streams, begun t
 	return res, err
 }
 
-func (h *Host) runStages(ctx context.Context, j *plan.Job, streams Streams, begun time.Duration) (api.Result, error) {
+func (h *Host) runStages(ctx context.Context, j *plan.Job, streams runStreams, begun time.Duration) (api.Result, error) {
 	if err := j.CheckMemory(); err != nil {
 		return api.Result{}, err
 	}

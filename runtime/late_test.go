@@ -39,7 +39,7 @@ func TestLateAgentKeepsTheVerdict(t *testing.T) {
 		}
 	})
 	limits := api.Limits{Wall: api.Duration(wall), CPU: api.Duration(20 * time.Second), Memory: 64 * api.MiB}
-	s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, Caller{})
+	s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, api.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,9 +55,9 @@ func TestLateAgentKeepsTheVerdict(t *testing.T) {
 		{"sleep 1", api.WallLimit, 0},
 	} {
 		argv := []string{"/bin/sh", "-c", tt.script}
-		res, err := h.Run(t.Context(), api.Run{Image: "tiny", Argv: argv, Limits: limits}, Streams{}, Caller{})
+		res, err := h.Run(t.Context(), api.Run{Image: "tiny", Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
 		checkResult(t, "run", tt.script, res, err, tt.want, tt.exit)
-		res, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: argv, Limits: limits}, Streams{}, Caller{})
+		res, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: argv, Limits: limits}, api.Streams{}, api.Caller{})
 		checkResult(t, "exec", tt.script, res, err, tt.want, tt.exit)
 	}
 }

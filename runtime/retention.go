@@ -12,7 +12,7 @@ import (
 
 // This file accounts for what the agent retains in memory of a run until it is answered: inputs by
 // blob, output, files and artifacts. The agent reserves the most that it can be beforehand
-// (Streams.Hold), and corrects that to the actual size when the run has ended. So the agent's
+// (api.Streams.Reserve), and corrects that to the actual size when the run has ended. So the agent's
 // memory has a known bound.
 
 // maxRetainedOutput is how much of each stream a Result carries. A run may write more, up to its limit, if
@@ -39,7 +39,7 @@ func maxHeld(slots int, host api.Size) api.Size {
 	return min(heldWaiting+api.Size(slots)*heldPerSlot, max(host/8, minHeld))
 }
 
-// MaxHeld is the most that all requests together may retain; see Streams.Hold.
+// MaxHeld is the most that all requests together may retain; see api.Streams.Reserve.
 func (h *Host) MaxHeld() api.Size { return h.maxHeld }
 
 // heldShare is what one request may retain whatever others do: as much as a compile stage retains,
@@ -68,11 +68,11 @@ type retention struct {
 	tests    int   // guarded by mu; tests that run now, with a reservation for the most that each can retain
 }
 
-func newRetention(s Streams) *retention {
-	if s.Hold == nil {
+func newRetention(s api.Streams) *retention {
+	if s.Reserve == nil {
 		return nil
 	}
-	return &retention{hold: s.Hold}
+	return &retention{hold: s.Reserve}
 }
 
 // add reserves n more bytes; a negative n is never refused.

@@ -83,11 +83,11 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 	for i := range 4 {
 		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i), StdinBlob: digest, ExpectedBlob: digest})
 	}
-	if _, err := h.Run(t.Context(), r, Streams{}, Caller{}); !isFull(err, api.CodeNoBlob) {
+	if _, err := h.Run(t.Context(), r, api.Streams{}, api.Caller{}); !isFull(err, api.CodeNoBlob) {
 		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
 	}
 	full, first := 3, true // how often memory is refused, except for the first call
-	res, err := h.Run(t.Context(), r, Streams{Hold: func(n int64) error {
+	res, err := h.Run(t.Context(), r, api.Streams{Reserve: func(n int64) error {
 		if n <= 0 {
 			return nil
 		}
@@ -99,7 +99,7 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 			return api.Fail(api.CodeBusy, "no room yet")
 		}
 		return blobs.Put(digest, content)
-	}}, Caller{})
+	}}, api.Caller{})
 	if err != nil || res.Summary == nil || res.Summary.Accepted != 4 {
 		t.Errorf("%s, summary %+v, %v; want all accepted", res.Verdict, res.Summary, err)
 	}
@@ -108,7 +108,7 @@ func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
 // At its end the reservation of a run is reduced to what its answer carries.
 func TestRetentionFinishes(t *testing.T) {
 	var now int64
-	k := newRetention(Streams{Hold: func(n int64) error { now += n; return nil }})
+	k := newRetention(api.Streams{Reserve: func(n int64) error { now += n; return nil }})
 	if err := errors.Join(k.add(100), k.add(-40), k.add(7)); err != nil || now != 67 {
 		t.Fatalf("%d, %v", now, err)
 	}
@@ -134,7 +134,7 @@ func TestTestsOfAJobWaitForMemory(t *testing.T) {
 		const most, each, result = 100, 60, 15
 		now := int64(0)
 		var mu sync.Mutex
-		k := newRetention(Streams{Hold: func(n int64) error {
+		k := newRetention(api.Streams{Reserve: func(n int64) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if n > 0 && now+n > most {
@@ -190,7 +190,7 @@ func beginTestPatiently(k *retention, n int64) (ended func(), err error) {
 // The error for a test that finds no memory states sizes with units, and how many results fit.
 func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 	j := &plan.Job{Run: &plan.Run{Limits: api.Defaults(), Collect: api.Collect{None: true}}, Request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
-	s := &testRun{host: &Host{cfg: Config{Slots: 1}, maxHeld: 256 * api.MiB}, job: j, results: make([]*api.TestResult, 2), retention: newRetention(Streams{Hold: func(int64) error { return nil }})}
+	s := &testRun{host: &Host{cfg: Config{Slots: 1}, maxHeld: 256 * api.MiB}, job: j, results: make([]*api.TestResult, 2), retention: newRetention(api.Streams{Reserve: func(int64) error { return nil }})}
 	if err := s.retention.add(200<<20 + 300<<10); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 type session struct {
 	host    *Host
 	id      string
-	owner   Caller
+	owner   api.Caller
 	plan    *plan.Session
 	idRange *idRange
 	born    time.Duration // on the monotonic clock

@@ -15,7 +15,7 @@ import (
 
 // newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
 // nothing is left.
-func (h *Host) newSession(ctx context.Context, p *plan.Session, at *idRange, owner Caller) (_ *session, err error) {
+func (h *Host) newSession(ctx context.Context, p *plan.Session, at *idRange, owner api.Caller) (_ *session, err error) {
 	s := &session{
 		host: h, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),

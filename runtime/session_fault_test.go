@@ -69,10 +69,10 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	do := func(id, script string) (string, error) {
 		var out bytes.Buffer
 		_, err := h.Exec(t.Context(), id, api.Exec{Argv: []string{"/bin/sh", "-c", script}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}},
-			Streams{Stdout: &out, Stderr: &out}, Caller{})
+			api.Streams{Stdout: &out, Stderr: &out}, api.Caller{})
 		return out.String(), err
 	}
-	create := func() (api.Session, error) { return h.CreateSession(t.Context(), ask, Caller{}) }
+	create := func() (api.Session, error) { return h.CreateSession(t.Context(), ask, api.Caller{}) }
 	made := func() api.Session {
 		t.Helper()
 		s, err := create()
@@ -87,7 +87,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	end := func(s api.Session) {
 		t.Helper()
 		var ended *api.Error
-		if err := h.DeleteSession(s.ID, Caller{}); err != nil && !(errors.As(err, &ended) && ended.Code == api.CodeSessionEnded) {
+		if err := h.DeleteSession(s.ID, api.Caller{}); err != nil && !(errors.As(err, &ended) && ended.Code == api.CodeSessionEnded) {
 			t.Errorf("delete: %v", err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 		f.set("exec destroy")
 		_, _ = do(s.ID, "echo ran")
 		<-ended(h, s.ID)
-		if _, err := h.Session(s.ID, Caller{}); err == nil {
+		if _, err := h.Session(s.ID, api.Caller{}); err == nil {
 			t.Error("a session in doubt goes on")
 		}
 		sound(t)
@@ -190,7 +190,7 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}, Caller{})
+			s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 32 * api.MiB, Scratch: api.MiB}}, api.Caller{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -200,16 +200,16 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 				work.Go(func() {
 					for n := 0; ; n++ {
 						name := fmt.Sprintf("d%d/f%d", i, n%5)
-						_, xerr := h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 30 >/dev/null 2>&1 & echo x >> all"}}, Streams{}, Caller{})
-						perr := h.PutFile(s.ID, name, false, false, strings.NewReader("content"), Caller{})
-						r, gerr := h.OpenFile(s.ID, name, false, Caller{})
+						_, xerr := h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "sleep 30 >/dev/null 2>&1 & echo x >> all"}}, api.Streams{}, api.Caller{})
+						perr := h.PutFile(s.ID, name, false, false, strings.NewReader("content"), api.Caller{})
+						r, gerr := h.OpenFile(s.ID, name, false, api.Caller{})
 						if gerr == nil {
 							_, gerr = new(bytes.Buffer).ReadFrom(r)
 							gerr = errors.Join(gerr, r.Close())
 						}
-						_, lerr := h.ListFiles(t.Context(), s.ID, "", false, func(int64) error { return nil }, Caller{})
-						_, ierr := h.Session(s.ID, Caller{})
-						h.Sessions(Caller{})
+						_, lerr := h.ListFiles(t.Context(), s.ID, "", false, func(int64) error { return nil }, api.Caller{})
+						_, ierr := h.Session(s.ID, api.Caller{})
+						h.Sessions(api.Caller{})
 						for _, err := range []error{xerr, perr, gerr, lerr, ierr} {
 							var e *api.Error
 							switch {
@@ -226,7 +226,7 @@ func manySessions(t *testing.T, h *Host, f *fault) {
 				})
 			}
 			time.Sleep(2 * time.Second)
-			if err := h.DeleteSession(s.ID, Caller{}); err != nil {
+			if err := h.DeleteSession(s.ID, api.Caller{}); err != nil {
 				t.Error(err)
 			}
 			work.Wait()
@@ -259,7 +259,7 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 	made := make(chan error, cap(h.builders))
 	for range cap(made) {
 		go func() {
-			_, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: small.Memory, Scratch: small.Scratch}, Volume: &api.VolumeRequest{Name: "v"}}, Caller{})
+			_, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: small.Memory, Scratch: small.Scratch}, Volume: &api.VolumeRequest{Name: "v"}}, api.Caller{})
 			made <- err
 		}()
 	}
@@ -282,7 +282,7 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/true"}, Limits: small}, Streams{}, Caller{})
+	res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/true"}, Limits: small}, api.Streams{}, api.Caller{})
 	if err != nil || res.Verdict != api.OK {
 		t.Errorf("a run meanwhile: %s, %v", res.Verdict, err)
 	}

@@ -17,7 +17,7 @@ import (
 
 // RemoveFile removes a name from /box, or from the volume: a file, a link itself, or an
 // empty directory.
-func (h *Host) RemoveFile(id, name string, volume bool, c Caller) error {
+func (h *Host) RemoveFile(id, name string, volume bool, c api.Caller) error {
 	s, at, err := h.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func (s *session) remove(at sessionDir, name string) error {
 
 // ListFiles lists what lies below a directory of /box, or of the volume; an empty name is the root.
 // It ends when ctx ends. Lists wait for each other in order; if too many wait, the error is busy.
-// hold is called before memory is used, like Streams.Hold.
-func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c Caller) (api.FileList, error) {
+// hold is called before memory is used, like api.Streams.Reserve.
+func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return api.FileList{}, err

@@ -13,7 +13,7 @@ import (
 // OpenFile opens a regular file of /box, or of the volume, for reading. The reader returns as many
 // bytes as the file had when it was opened, or fewer if the program truncates it, and must be
 // closed. It fails when the session ends.
-func (h *Host) OpenFile(id, name string, volume bool, c Caller) (io.ReadCloser, error) {
+func (h *Host) OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error) {
 	s, at, err := h.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return nil, err

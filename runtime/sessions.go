@@ -112,7 +112,7 @@ func (all *sessions) remove(s *session, why string) {
 
 // find returns a session to the user that made it, and to root. For all other users it does not
 // exist.
-func (all *sessions) find(id string, c Caller) (*session, error) {
+func (all *sessions) find(id string, c api.Caller) (*session, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if s := all.byID[id]; s != nil && mayAccess(c, s.owner.UID) {
@@ -126,14 +126,14 @@ func (all *sessions) find(id string, c Caller) (*session, error) {
 	return nil, api.Refuse(api.CodeNotFound, "no session has the id %q: see brig session ls", id)
 }
 
-func mayAccess(c Caller, owner uint32) bool { return c.UID == 0 || c.UID == owner }
+func mayAccess(c api.Caller, owner uint32) bool { return c.UID == 0 || c.UID == owner }
 
 func endedError(id, why string) *api.Error {
 	return api.Refuse(api.CodeSessionEnded, "session %s has ended: %s: make another", id, why)
 }
 
 // visibleTo lists the sessions that a caller may see, the oldest first.
-func (all *sessions) visibleTo(c Caller) []*session {
+func (all *sessions) visibleTo(c api.Caller) []*session {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	var out []*session
@@ -181,7 +181,7 @@ func (all *sessions) Close() error {
 
 // CreateSession makes a session that belongs to the caller. Its error is an
 // *api.Error.
-func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, c Caller) (api.Session, error) {
+func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
 	s, err := h.createSession(ctx, ask, c)
 	if err != nil {
 		return api.Session{}, h.toAPIError(err, "")
@@ -189,7 +189,7 @@ func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, c Call
 	return s.info()
 }
 
-func (h *Host) createSession(ctx context.Context, ask api.SessionRequest, c Caller) (*session, error) {
+func (h *Host) createSession(ctx context.Context, ask api.SessionRequest, c api.Caller) (*session, error) {
 	p, err := h.planSession(ask, c)
 	if err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (h *Host) toAPIError(err error, run string) *api.Error {
 }
 
 // Sessions lists the sessions that the caller may see: its own, or all for root.
-func (h *Host) Sessions(c Caller) []api.Session {
+func (h *Host) Sessions(c api.Caller) []api.Session {
 	out := []api.Session{}
 	for _, s := range h.sessions.visibleTo(c) {
 		if i, err := s.info(); err == nil { // a session that ends just now is skipped
@@ -241,7 +241,7 @@ func (h *Host) Sessions(c Caller) []api.Session {
 }
 
 // Session describes one session.
-func (h *Host) Session(id string, c Caller) (api.Session, error) {
+func (h *Host) Session(id string, c api.Caller) (api.Session, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return api.Session{}, err
@@ -250,7 +250,7 @@ func (h *Host) Session(id string, c Caller) (api.Session, error) {
 }
 
 // UseSession is Session, and restarts the idle time.
-func (h *Host) UseSession(id string, c Caller) (api.Session, error) {
+func (h *Host) UseSession(id string, c api.Caller) (api.Session, error) {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return api.Session{}, err
@@ -264,7 +264,7 @@ func (h *Host) UseSession(id string, c Caller) (api.Session, error) {
 
 // DeleteSession ends a session with everything that runs in it, and returns when nothing of it is
 // left.
-func (h *Host) DeleteSession(id string, c Caller) error {
+func (h *Host) DeleteSession(id string, c api.Caller) error {
 	s, err := h.sessions.find(id, c)
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func (h *Host) DeleteSession(id string, c Caller) error {
 }
 
 // planSession plans a session, after it has checked that the host can give it the volume.
-func (h *Host) planSession(ask api.SessionRequest, c Caller) (*plan.Session, error) {
+func (h *Host) planSession(ask api.SessionRequest, c api.Caller) (*plan.Session, error) {
 	if err := h.volumes.check(ask.Volume); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,34 +13,10 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// Streams connect a run to a caller that stays connected while it runs. The zero value is for a
-// caller that waits for the result: stdin is the Run's, output is in the Result.
-type Streams struct {
-	// Attach, when set, is called once before the program starts with the write end of its stdin,
-	// which the callee then writes to and closes. Run.Stdin is not used.
-	Attach func(stdin *os.File)
-
-	// Stdout and Stderr, when set, get the program's output while it is written, and the Result
-	// carries none. A Write that blocks makes the program wait. A compile stage and tests keep
-	// their output in the Result.
-	Stdout, Stderr interface{ Write([]byte) (int, error) }
-
-	// Compiled, when set, is called when the artifacts are ready, Test with each test's result as
-	// soon as it is known; there are no concurrent calls.
-	Compiled func(api.Compilation)
-	Test     func(api.TestResult)
-
-	// Usage, when set, is called twice a second with what a run uses; for tests with what all of
-	// them have used. There are no concurrent calls.
-	Usage func(api.LiveUsage)
-
-	// Hold, when set, is called before the run takes memory that it retains until it is answered:
-	// so many bytes more, or fewer if negative. An error refuses the run.
-	Hold      func(bytes int64) error
-	retention *retention // what was reserved with Hold
-
-	// Again is how soon the caller retries if no slot is free, if that is later than usual.
-	Again time.Duration
+// runStreams are the streams of a run, with what it has reserved.
+type runStreams struct {
+	api.Streams
+	retention *retention
 }
 
 // An outcome is what the steps pass to the judge.
@@ -60,7 +35,7 @@ type outcome struct {
 // executeSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
 // ends. An error means that brig failed; the cell is then in doubt unless the error is the caller's
 // to fix.
-func executeSteps(ctx context.Context, l *lease, p *plan.Run, streams Streams, out *outputs, begun time.Duration) (o *outcome, err error) {
+func executeSteps(ctx context.Context, l *lease, p *plan.Run, streams runStreams, out *outputs, begun time.Duration) (o *outcome, err error) {
 	s, c, sh := l.slotState.slot, l.prepared.cell, l.prepared.shell
 	w := &supervisor{slot: s, cell: c, shell: sh, limits: p.Limits, filter: c.filter, stdin: p.Stdin, out: out, reporter: l.reporter}
 	out[0].file, out[1].file = sh.stdout, sh.stderr
@@ -187,7 +162,7 @@ func executeSteps(ctx context.Context, l *lease, p *plan.Run, streams Streams, o
 }
 
 // connect registers this shell's descriptors with the poller and feeds stdin.
-func (w *supervisor) connect(streams Streams) error {
+func (w *supervisor) connect(streams runStreams) error {
 	p, sh := w.slot.poller, w.shell
 	err := errors.Join(
 		p.add(sh.sock.file, pollIn, tagReply),

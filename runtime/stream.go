@@ -42,7 +42,7 @@ func (s *stream) over() bool { return s.total > s.limit }
 // outputs are stdout and stderr of one run.
 type outputs [2]stream
 
-func newOutputs(streams Streams, p *plan.Run, wake eventfd) *outputs {
+func newOutputs(streams runStreams, p *plan.Run, wake eventfd) *outputs {
 	limit := int64(p.Limits.Output)
 	var o outputs
 	for i := range o {

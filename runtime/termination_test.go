@@ -39,7 +39,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 		return h.Run(t.Context(), api.Run{
 			Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x; " + script},
 			Limits: api.Limits{Wall: api.Duration(wall), CPU: api.Duration(20 * time.Second), Memory: 64 * api.MiB},
-		}, Streams{}, Caller{})
+		}, api.Streams{}, api.Caller{})
 	}
 	const sleepers = "for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; "
 	ends := []struct {
@@ -121,17 +121,17 @@ func TestSlowTerminationOfASession(t *testing.T) {
 		name  string
 		death time.Duration
 	}{{"time enough", 20 * time.Second}, {"no time", -time.Second}} {
-		s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, Caller{})
+		s, err := h.CreateSession(t.Context(), api.SessionRequest{Image: "tiny", Limits: api.Limits{Memory: 64 * api.MiB, Scratch: api.MiB}}, api.Caller{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 60 >/dev/null 2>&1 & done"}}, Streams{}, Caller{})
+		_, err = h.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 60 >/dev/null 2>&1 & done"}}, api.Streams{}, api.Caller{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		hadEmpty, hadDestroy, hadDeath := emptyTimeout, destroyTimeout, killTimeout
 		emptyTimeout, destroyTimeout, killTimeout = -time.Second, -time.Second, tt.death
-		err = h.DeleteSession(s.ID, Caller{})
+		err = h.DeleteSession(s.ID, api.Caller{})
 		emptyTimeout, destroyTimeout, killTimeout = hadEmpty, hadDestroy, hadDeath
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)

@@ -32,7 +32,7 @@ type testRun struct {
 
 // runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
 // free, as any run would be, unless the job had a slot already.
-func (h *Host) runTests(ctx context.Context, j *plan.Job, streams Streams, admitted bool) (api.Result, error) {
+func (h *Host) runTests(ctx context.Context, j *plan.Job, streams runStreams, admitted bool) (api.Result, error) {
 	started := time.Now()
 	t := &testRun{host: h, job: j, report: streams.Test, usage: streams.Usage, retention: streams.retention, begun: monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
 	within, stop := context.WithCancel(ctx)
@@ -115,7 +115,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		l.giveBack(false)
 		return api.TestResult{}, err
 	}
-	var streams Streams
+	var streams runStreams
 	if t.usage != nil {
 		streams.Usage = func(u api.LiveUsage) { t.reportUsage(i, u) }
 	}
@@ -192,7 +192,7 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, 
 	slot := func() (*lease, error) { return pool.lease(ctx, want, p.Once, p.Reservation()) }
 	switch {
 	case !admitted:
-		l, err = both(func() (*lease, error) { return pool.acquire(ctx, want, p.Once, p.Reservation(), p.Again) })()
+		l, err = both(func() (*lease, error) { return pool.acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay) })()
 	case i == 0:
 		l, err = pool.retryLease(ctx, heldRetry, both(slot))
 	default:

@@ -74,7 +74,7 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	check(t, err)
 	mount := func(name string) *volume {
 		ask := api.SessionRequest{Volume: &api.VolumeRequest{Name: name, Size: api.VolumeSizeMin, Shared: true}}
-		m, err := all.mount(t.Context(), &plan.Session{Ask: ask}, name, Caller{}, userns)
+		m, err := all.mount(t.Context(), &plan.Session{Ask: ask}, name, api.Caller{}, userns)
 		check(t, err)
 		check(t, unix.Mkdirat(fd(m.agentMount), "of-"+name, 0o700))
 		return m

@@ -83,7 +83,7 @@ func (all *volumes) check(ask *api.VolumeRequest) error {
 
 // mount gives a session the volume that it requests, and makes it if it does not exist yet. userns
 // shifts the ids on disk into the session's.
-func (all *volumes) mount(ctx context.Context, p *plan.Session, session string, owner Caller, userns *os.File) (_ *volume, err error) {
+func (all *volumes) mount(ctx context.Context, p *plan.Session, session string, owner api.Caller, userns *os.File) (_ *volume, err error) {
 	name, ask := p.Ask.VolumeName(), p.Ask.Volume
 	path, err := all.path(owner.UID, name)
 	if err != nil {
@@ -198,7 +198,7 @@ func (m *volume) markLeaving() {
 
 // checkFree refuses a session whose volume another one uses, before anything is made for it. A session
 // that checkFree allows may still be refused by join.
-func (all *volumes) checkFree(p *plan.Session, owner Caller) error {
+func (all *volumes) checkFree(p *plan.Session, owner api.Caller) error {
 	path, err := all.path(owner.UID, p.Ask.VolumeName())
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func (all *volumes) detach(path string, u *usedVolume) (err error) {
 }
 
 // list describes an owner's volumes.
-func (all *volumes) list(c Caller) ([]api.Volume, error) {
+func (all *volumes) list(c api.Caller) ([]api.Volume, error) {
 	out := []api.Volume{}
 	found, err := all.files(c.UID)
 	if err != nil {
@@ -295,7 +295,7 @@ func (all *volumes) list(c Caller) ([]api.Volume, error) {
 }
 
 // remove removes a volume that no session uses.
-func (all *volumes) remove(ctx context.Context, c Caller, name string) error {
+func (all *volumes) remove(ctx context.Context, c api.Caller, name string) error {
 	path, err := all.path(c.UID, name)
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ func (all *volumes) remove(ctx context.Context, c Caller, name string) error {
 }
 
 // Volumes lists the caller's volumes.
-func (h *Host) Volumes(c Caller) ([]api.Volume, error) {
+func (h *Host) Volumes(c api.Caller) ([]api.Volume, error) {
 	all, err := h.volumes.list(c)
 	if err != nil {
 		return nil, h.toAPIError(err, "")
@@ -317,7 +317,7 @@ func (h *Host) Volumes(c Caller) ([]api.Volume, error) {
 }
 
 // RemoveVolume removes one of the caller's volumes, with its content.
-func (h *Host) RemoveVolume(ctx context.Context, name string, c Caller) error {
+func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) error {
 	if err := api.VolumeName(name); err != nil {
 		return err
 	}

@@ -231,7 +231,7 @@ func serve(f flags) (err error) {
 	debug.SetMemoryLimit(int64(host.MaxMemory() - 64*api.MiB))
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: runner{host}, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, languages, store}, Blobs: blobs{blobCache},
+		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, languages, store}, Blobs: blobs{blobCache},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS, h.BlobsMax = time.Since(began).Nanoseconds(), int64(f.blobs)

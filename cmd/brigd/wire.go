@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/agent"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -22,72 +21,52 @@ import (
 // This file implements the agent's interfaces with the runtime and the image store. It is the only
 // file that knows both sides.
 
-type runner struct{ host *runtime.Host }
-
-func (r runner) Run(ctx context.Context, run api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
-	return r.host.Run(ctx, run, streamsOf(s), callerOf(c))
-}
-
-func callerOf(c agent.Caller) runtime.Caller { return runtime.Caller{UID: c.UID, GID: c.GID} }
-
-// streamsOf converts streams. A nil writer must not become an interface that is not nil.
-func streamsOf(s agent.Streams) runtime.Streams {
-	streams := runtime.Streams{Attach: s.Attach, Compiled: s.Compiled, Test: s.Test, Usage: s.Usage, Hold: s.Reserve, Again: s.RetryDelay}
-	if s.Stdout != nil {
-		streams.Stdout = s.Stdout
-	}
-	if s.Stderr != nil {
-		streams.Stderr = s.Stderr
-	}
-	return streams
-}
-
 type sessions struct{ host *runtime.Host }
 
-func (s sessions) Create(ctx context.Context, ask api.SessionRequest, c agent.Caller) (api.Session, error) {
-	return s.host.CreateSession(ctx, ask, callerOf(c))
+func (s sessions) Create(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
+	return s.host.CreateSession(ctx, ask, c)
 }
 
-func (s sessions) List(c agent.Caller) []api.Session { return s.host.Sessions(callerOf(c)) }
+func (s sessions) List(c api.Caller) []api.Session { return s.host.Sessions(c) }
 
-func (s sessions) Get(id string, c agent.Caller) (api.Session, error) {
-	return s.host.Session(id, callerOf(c))
+func (s sessions) Get(id string, c api.Caller) (api.Session, error) {
+	return s.host.Session(id, c)
 }
 
-func (s sessions) Use(id string, c agent.Caller) (api.Session, error) {
-	return s.host.UseSession(id, callerOf(c))
+func (s sessions) Use(id string, c api.Caller) (api.Session, error) {
+	return s.host.UseSession(id, c)
 }
 
-func (s sessions) Delete(id string, c agent.Caller) error {
-	return s.host.DeleteSession(id, callerOf(c))
+func (s sessions) Delete(id string, c api.Caller) error {
+	return s.host.DeleteSession(id, c)
 }
 
-func (s sessions) Exec(ctx context.Context, id string, e api.Exec, io agent.Streams, c agent.Caller) (api.Result, error) {
-	return s.host.Exec(ctx, id, e, streamsOf(io), callerOf(c))
+func (s sessions) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
+	return s.host.Exec(ctx, id, e, io, c)
 }
 
-func (s sessions) PutFile(id, name string, volume, executable bool, content io.Reader, c agent.Caller) error {
-	return s.host.PutFile(id, name, volume, executable, content, callerOf(c))
+func (s sessions) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
+	return s.host.PutFile(id, name, volume, executable, content, c)
 }
 
-func (s sessions) OpenFile(id, name string, volume bool, c agent.Caller) (io.ReadCloser, error) {
-	return s.host.OpenFile(id, name, volume, callerOf(c))
+func (s sessions) OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error) {
+	return s.host.OpenFile(id, name, volume, c)
 }
 
-func (s sessions) RemoveFile(id, name string, volume bool, c agent.Caller) error {
-	return s.host.RemoveFile(id, name, volume, callerOf(c))
+func (s sessions) RemoveFile(id, name string, volume bool, c api.Caller) error {
+	return s.host.RemoveFile(id, name, volume, c)
 }
 
-func (s sessions) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c agent.Caller) (api.FileList, error) {
-	return s.host.ListFiles(ctx, id, dir, volume, hold, callerOf(c))
+func (s sessions) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
+	return s.host.ListFiles(ctx, id, dir, volume, hold, c)
 }
 
 type volumes struct{ host *runtime.Host }
 
-func (v volumes) List(c agent.Caller) ([]api.Volume, error) { return v.host.Volumes(callerOf(c)) }
+func (v volumes) List(c api.Caller) ([]api.Volume, error) { return v.host.Volumes(c) }
 
-func (v volumes) Remove(ctx context.Context, name string, c agent.Caller) error {
-	return v.host.RemoveVolume(ctx, name, callerOf(c))
+func (v volumes) Remove(ctx context.Context, name string, c api.Caller) error {
+	return v.host.RemoveVolume(ctx, name, c)
 }
 
 type blobs struct{ *cache.Cache }

@@ -29,7 +29,7 @@ func (pl *Planner) cpusetWithin(list string) error {
 // checkCpusetAllowed refuses a caller other than root the processors that the operator has not listed: a
 // caller that may choose its processors takes them from runs on other slots. The processors in a
 // manifest are the operator's choice.
-func (pl *Planner) checkCpusetAllowed(list string, c Caller) error {
+func (pl *Planner) checkCpusetAllowed(list string, c api.Caller) error {
 	if list == "" || c.UID == 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (pl *Planner) checkCpusetAllowed(list string, c Caller) error {
 }
 
 // checkCpusetsAllowed is checkCpusetAllowed for every cpuset in a request.
-func (pl *Planner) checkCpusetsAllowed(r api.Run, c Caller) error {
+func (pl *Planner) checkCpusetsAllowed(r api.Run, c api.Caller) error {
 	err := pl.checkCpusetAllowed(r.Limits.Cpuset, c)
 	if err == nil {
 		err = pl.checkCpusetAllowed(r.CompileLimits.Cpuset, c)

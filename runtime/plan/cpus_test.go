@@ -41,7 +41,7 @@ func TestOnlyRootNamesProcessors(t *testing.T) {
 		for name, r := range map[string]api.Run{
 			"run": {Limits: l}, "compile stage": {CompileLimits: l}, "test": {Tests: []api.Test{{}, {Limits: l}}},
 		} {
-			err := pl.checkCpusetsAllowed(r, Caller{UID: tt.uid})
+			err := pl.checkCpusetsAllowed(r, api.Caller{UID: tt.uid})
 			var e *api.Error
 			if (err == nil) != tt.ok || err != nil && (!errors.As(err, &e) || e.Code != api.CodeAboveCeiling && e.Code != api.CodeBadLimits) {
 				t.Errorf("uid %d asks for %q of %q in a %s: %v", tt.uid, tt.asked, tt.listed, name, err)

@@ -18,7 +18,7 @@ type Job struct {
 
 // Job decides everything about a run that can be decided without touching the host. Its errors are
 // for the caller to fix.
-func (pl *Planner) Job(r api.Run, caller Caller) (*Job, error) {
+func (pl *Planner) Job(r api.Run, caller api.Caller) (*Job, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (j *Job) CheckMemory() error {
 }
 
 // run plans the run stage, except for its files.
-func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string, caller Caller) (*Run, error) {
+func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string, caller api.Caller) (*Run, error) {
 	limits, err := EffectiveLimits(r.Limits, r.Preset, lang.Limits, pl.Ceiling)
 	if err != nil {
 		return nil, err

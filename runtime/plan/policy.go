@@ -39,7 +39,7 @@ func NewPolicy(p seccomp.Profile, mode api.ProfileMode) *Policy {
 // policy finds the profile of a run. Only the tiers and the
 // profiles that the operator listed are available by name. A profile of the caller's own is for
 // root, which could as well have listed it.
-func (pl *Planner) policy(r api.Run, l Language, caller Caller) (*Policy, error) {
+func (pl *Planner) policy(r api.Run, l Language, caller api.Caller) (*Policy, error) {
 	name := r.Profile
 	if name == "" {
 		name = l.Tier
@@ -73,7 +73,7 @@ func (pl *Planner) profile(name string) (seccomp.Profile, error) {
 }
 
 // customPolicy reads a profile that came with the run.
-func (pl *Planner) customPolicy(r api.Run, mode api.ProfileMode, caller Caller) (*Policy, error) {
+func (pl *Planner) customPolicy(r api.Run, mode api.ProfileMode, caller api.Caller) (*Policy, error) {
 	if caller.UID != 0 {
 		return nil, api.Refuse(api.CodeForbidden, "a profile of your own needs root: ask the operator to list it, or use one of %s", strings.Join(pl.ProfileNames(), ", "))
 	}

@@ -14,7 +14,7 @@ import (
 // language and the operator's ceiling without touching anything.
 type Run struct {
 	ID          string
-	Again       time.Duration // a refused caller sends the run again within this time; zero: soon
+	RetryDelay  time.Duration // see api.Streams
 	Stage       api.Stage
 	Cell        Cell
 	Once        bool // the cell serves this run only
@@ -60,6 +60,3 @@ func NewID() string {
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
 }
-
-// A Caller identifies the caller, by the socket's peer credentials.
-type Caller struct{ UID, GID uint32 }

@@ -23,7 +23,7 @@ type Session struct {
 
 // Session decides everything about a session that can be decided before the host is touched.
 // Its errors are for the caller to fix.
-func (pl *Planner) Session(ask api.SessionRequest, caller Caller) (*Session, error) {
+func (pl *Planner) Session(ask api.SessionRequest, caller api.Caller) (*Session, error) {
 	if err := ask.Validate(); err != nil {
 		return nil, err
 	}
