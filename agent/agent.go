@@ -89,9 +89,9 @@ type Config struct {
 	Blobs    Blobs
 	Log      *slog.Logger // nil: no log
 
-	MaxRun       api.Size      // largest body of a run; zero means 64 MiB
+	MaxRun       api.Size      // largest body of a run; zero: api.MaxBody
 	MaxArchive   api.Size      // largest archive to import; zero means 8 GiB
-	MaxBlob      api.Size      // largest blob; zero means 256 MiB
+	MaxBlob      api.Size      // largest blob; zero: api.MaxBlob
 	MaxFile      api.Size      // largest file put into a session; zero means 1 GiB; the session's scratch is usually a lower bound
 	MaxMemory    api.Size      // memory for all requests together; zero means 1 GiB
 	MemoryShare  api.Size      // part of MaxMemory that is guaranteed to each request
@@ -99,7 +99,7 @@ type Config struct {
 	MaxConns     int           // concurrent connections; zero means 512
 	MaxWall      time.Duration // how long a run may last; zero means 30 s
 	StallTimeout time.Duration // after a run, how long a client may stop reading; zero means 60 s
-	GracePeriod  time.Duration // when stopping, how long runs may continue; zero means 10 s
+	GracePeriod  time.Duration // when stopping, how long runs may continue; zero: api.GracePeriod
 }
 
 // A Server answers on a listener.
@@ -118,15 +118,15 @@ type Server struct {
 
 // New makes a Server.
 func New(cfg Config) *Server {
-	cfg.MaxRun = or(cfg.MaxRun, 64*api.MiB)
+	cfg.MaxRun = or(cfg.MaxRun, api.MaxBody)
 	cfg.MaxArchive = or(cfg.MaxArchive, 8*api.GiB)
-	cfg.MaxBlob = or(cfg.MaxBlob, 256*api.MiB)
+	cfg.MaxBlob = or(cfg.MaxBlob, api.MaxBlob)
 	cfg.MaxFile = or(cfg.MaxFile, 1*api.GiB)
 	cfg.MaxMemory = or(cfg.MaxMemory, 1*api.GiB)
 	cfg.MaxConns = or(cfg.MaxConns, 512)
 	cfg.MaxWall = or(cfg.MaxWall, 30*time.Second)
 	cfg.StallTimeout = or(cfg.StallTimeout, 60*time.Second)
-	cfg.GracePeriod = or(cfg.GracePeriod, 10*time.Second)
+	cfg.GracePeriod = or(cfg.GracePeriod, api.GracePeriod)
 	log := cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

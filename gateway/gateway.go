@@ -7,6 +7,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -40,9 +41,9 @@ type Config struct {
 
 	QueuePlaces     int           // in the queue; zero: a request that cannot run at once is refused
 	Wait            time.Duration // longest wait for a slot; zero means 60 s
-	MaxBody         api.Size      // of a request; zero means 64 MiB
+	MaxBody         api.Size      // of a request; zero: api.MaxBody
 	MaxAnswers      api.Size      // of all large responses together, shared by the keys; zero means 384 MiB
-	MaxBlob         api.Size      // of one blob; zero means 256 MiB
+	MaxBlob         api.Size      // of one blob; zero: api.MaxBlob
 	MaxBodies       int           // concurrent request uploads and downloads of session files; zero means 256
 	MaxConns        int           // concurrent connections; zero means 4096
 	MaxConnsPerAddr int           // the same from one remote address other than this host's; zero means an eighth
@@ -86,31 +87,16 @@ type Gateway struct {
 	wg       sync.WaitGroup // runs and execs, from admission to their responses
 }
 
-func (cfg Config) orDefault() Config {
-	if cfg.Wait == 0 {
-		cfg.Wait = 60 * time.Second
-	}
-	if cfg.MaxBody == 0 {
-		cfg.MaxBody = 64 * api.MiB
-	}
-	if cfg.MaxAnswers == 0 {
-		cfg.MaxAnswers = 384 * api.MiB
-	}
-	if cfg.MaxBlob == 0 {
-		cfg.MaxBlob = 256 * api.MiB
-	}
-	if cfg.MaxConns == 0 {
-		cfg.MaxConns = 4096
-	}
-	if cfg.MaxConnsPerAddr == 0 {
-		cfg.MaxConnsPerAddr = max(cfg.MaxConns/8, 1)
-	}
-	if cfg.MaxBodies == 0 {
-		cfg.MaxBodies = 256
-	}
-	if cfg.Grace == 0 {
-		cfg.Grace = 10 * time.Second
-	}
+// WithDefaults returns the configuration with the default in place of each zero.
+func (cfg Config) WithDefaults() Config {
+	cfg.Wait = cmp.Or(cfg.Wait, 60*time.Second)
+	cfg.MaxBody = cmp.Or(cfg.MaxBody, api.MaxBody)
+	cfg.MaxAnswers = cmp.Or(cfg.MaxAnswers, 384*api.MiB)
+	cfg.MaxBlob = cmp.Or(cfg.MaxBlob, api.MaxBlob)
+	cfg.MaxConns = cmp.Or(cfg.MaxConns, 4096)
+	cfg.MaxConnsPerAddr = cmp.Or(cfg.MaxConnsPerAddr, max(cfg.MaxConns/8, 1))
+	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 256)
+	cfg.Grace = cmp.Or(cfg.Grace, api.GracePeriod)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -120,7 +106,7 @@ func (cfg Config) orDefault() Config {
 // New creates a Gateway. It asks the agent for its number of slots; an agent that does not answer
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
-	cfg = cfg.orDefault()
+	cfg = cfg.WithDefaults()
 	g := &Gateway{
 		cfg: cfg, log: cfg.Log, startedAt: time.Now(), runs: newActiveRuns(), reading: make(chan struct{}, 1),
 		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), parsing: queue.New(1, cfg.MaxConns),

@@ -18,7 +18,7 @@ const (
 // the same time. It includes garbage, provided that the collector knows the value
 // (debug.SetMemoryLimit).
 func (c Config) MaxMemory() api.Size {
-	c = c.orDefault()
+	c = c.WithDefaults()
 	runs := api.Size(c.MaxBodies + c.QueuePlaces + 128) // being uploaded, waiting, and under way
 	sum := memoryBase + api.Size(c.MaxConns+connlimit.Overflow)*memoryOfConn + runs*memoryOfRun + api.Size(c.MaxBodies)*memoryOfFile
 	sum += maxLargeBodies * c.MaxBody / 4 * 5 // large bodies; the buffer of a body grows while it is read

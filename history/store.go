@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -18,25 +19,23 @@ import (
 // with the most, in the order in which they were added: an owner with few keeps them, whatever
 // other owners do. The zero value of each field is its default.
 type RetentionLimits struct {
-	Runs   int      // zero means 100,000
+	Runs   int      // zero: DefaultRuns
 	Stream api.Size // of each stream of a run; zero means 64 KiB, which is also the most
-	Bytes  api.Size // of all runs together; zero means 4 GiB, the least is 1 MiB
+	Bytes  api.Size // of all runs together; zero: DefaultBytes; the least is 1 MiB
 	Alerts int      // zero means 10,000
 }
 
+// Defaults of RetentionLimits.
+const (
+	DefaultRuns  = 100_000
+	DefaultBytes = 4 * api.GiB
+)
+
 func (k RetentionLimits) withDefaults() (RetentionLimits, error) {
-	if k.Runs == 0 {
-		k.Runs = 100_000
-	}
-	if k.Stream == 0 {
-		k.Stream = MaxStream
-	}
-	if k.Bytes == 0 {
-		k.Bytes = 4 * api.GiB
-	}
-	if k.Alerts == 0 {
-		k.Alerts = 10_000
-	}
+	k.Runs = cmp.Or(k.Runs, DefaultRuns)
+	k.Stream = cmp.Or(k.Stream, MaxStream)
+	k.Bytes = cmp.Or(k.Bytes, DefaultBytes)
+	k.Alerts = cmp.Or(k.Alerts, 10_000)
 	switch {
 	case k.Runs < 0, k.Alerts < 0:
 		return k, api.Refuse(api.CodeBadRequest, "history: cannot store %d runs and %d alerts: neither may be negative", k.Runs, k.Alerts)

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brig-sandbox/brig/agent"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -36,7 +35,7 @@ func (f *fakeSessions) find(id string) (map[string][]byte, error) {
 	return nil, api.Refuse(api.CodeNotFound, "no session has the id %q: see brig session ls", id)
 }
 
-func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ agent.Caller) (api.Session, error) {
+func (f *fakeSessions) Create(_ context.Context, ask api.SessionRequest, _ api.Caller) (api.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files = append(f.files, map[string][]byte{})
@@ -60,7 +59,7 @@ func (f *fakeSessions) info(n int) api.Session {
 	}
 }
 
-func (f *fakeSessions) List(agent.Caller) (all []api.Session) {
+func (f *fakeSessions) List(api.Caller) (all []api.Session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, files := range f.files {
@@ -71,14 +70,14 @@ func (f *fakeSessions) List(agent.Caller) (all []api.Session) {
 	return all
 }
 
-func (f *fakeSessions) Get(id string, _ agent.Caller) (s api.Session, err error) {
+func (f *fakeSessions) Get(id string, _ api.Caller) (s api.Session, err error) {
 	_, err = f.find(id)
 	return s, err
 }
 
-func (f *fakeSessions) Use(id string, c agent.Caller) (api.Session, error) { return f.Get(id, c) }
+func (f *fakeSessions) Use(id string, c api.Caller) (api.Session, error) { return f.Get(id, c) }
 
-func (f *fakeSessions) Delete(id string, _ agent.Caller) error {
+func (f *fakeSessions) Delete(id string, _ api.Caller) error {
 	if _, err := f.find(id); err != nil {
 		return err
 	}
@@ -88,14 +87,14 @@ func (f *fakeSessions) Delete(id string, _ agent.Caller) error {
 	return err
 }
 
-func (f *fakeSessions) Exec(ctx context.Context, id string, e api.Exec, s agent.Streams, c agent.Caller) (api.Result, error) {
+func (f *fakeSessions) Exec(ctx context.Context, id string, e api.Exec, s api.Streams, c api.Caller) (api.Result, error) {
 	if _, err := f.find(id); err != nil {
 		return api.Result{}, err
 	}
 	return f.Run(ctx, api.Run{Source: e.Source, SourceName: e.SourceName, Argv: e.Argv, Env: e.Env, Limits: e.Limits}, s, c)
 }
 
-func (f *fakeSessions) PutFile(id, name string, volume, _ bool, content io.Reader, _ agent.Caller) error {
+func (f *fakeSessions) PutFile(id, name string, volume, _ bool, content io.Reader, _ api.Caller) error {
 	files, err := f.find(id)
 	if err != nil {
 		return err
@@ -105,7 +104,7 @@ func (f *fakeSessions) PutFile(id, name string, volume, _ bool, content io.Reade
 	return err
 }
 
-func (f *fakeSessions) OpenFile(id, name string, volume bool, _ agent.Caller) (io.ReadCloser, error) {
+func (f *fakeSessions) OpenFile(id, name string, volume bool, _ api.Caller) (io.ReadCloser, error) {
 	files, err := f.find(id)
 	if err != nil {
 		return nil, err
@@ -117,13 +116,13 @@ func (f *fakeSessions) OpenFile(id, name string, volume bool, _ agent.Caller) (i
 	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
-func (f *fakeSessions) RemoveFile(id, name string, volume bool, _ agent.Caller) error {
+func (f *fakeSessions) RemoveFile(id, name string, volume bool, _ api.Caller) error {
 	files, err := f.find(id)
 	delete(files, fakeName(name, volume))
 	return err
 }
 
-func (f *fakeSessions) ListFiles(_ context.Context, id, dir string, volume bool, _ func(int64) error, _ agent.Caller) (l api.FileList, err error) {
+func (f *fakeSessions) ListFiles(_ context.Context, id, dir string, volume bool, _ func(int64) error, _ api.Caller) (l api.FileList, err error) {
 	files, err := f.find(id)
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		if name, is := strings.CutPrefix(key, fakeName("", volume)); is && strings.HasPrefix(name, dir) {
@@ -143,7 +142,7 @@ func fakeName(name string, volume bool) string {
 // fakeVolumes are the volumes that were requested of fakeSessions.
 type fakeVolumes struct{ *fakeSessions }
 
-func (f fakeVolumes) List(agent.Caller) (all []api.Volume, err error) {
+func (f fakeVolumes) List(api.Caller) (all []api.Volume, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(f.kept)) {
@@ -152,7 +151,7 @@ func (f fakeVolumes) List(agent.Caller) (all []api.Volume, err error) {
 	return all, nil
 }
 
-func (f fakeVolumes) Remove(_ context.Context, name string, _ agent.Caller) error {
+func (f fakeVolumes) Remove(_ context.Context, name string, _ api.Caller) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v, there := f.kept[name]

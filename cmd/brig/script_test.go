@@ -128,14 +128,14 @@ func (*fake) Languages() []api.Language {
 
 func (*fake) Profiles() []api.Profile { return nil }
 
-func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Caller) (api.Result, error) {
+func (f *fake) Run(ctx context.Context, r api.Run, s api.Streams, c api.Caller) (api.Result, error) {
 	switch {
 	case s.Attach == nil && len(r.Files) > 0:
 		return fakeChecker(r), nil
 	case len(r.Tests) > 0:
 		return fakeTests(r, s), nil
 	case s.Attach == nil: // a run of a service
-		s = agent.Streams{Attach: func(*os.File) {}, Stdout: io.Discard, Stderr: io.Discard}
+		s = api.Streams{Attach: func(*os.File) {}, Stdout: io.Discard, Stderr: io.Discard}
 	}
 	in, stdin, err := os.Pipe()
 	if err != nil {
@@ -204,7 +204,7 @@ func (f *fake) Run(ctx context.Context, r api.Run, s agent.Streams, c agent.Call
 }
 
 // fakeTests imitates a program that prints its input, on each test.
-func fakeTests(r api.Run, s agent.Streams) api.Result {
+func fakeTests(r api.Run, s api.Streams) api.Result {
 	all := make([]api.TestResult, 0, len(r.Tests))
 	for _, t := range r.Tests {
 		one := api.TestResult{ID: t.ID, Answer: api.Accepted, Result: api.Result{Verdict: api.OK, Stage: api.StageRun}}

@@ -62,7 +62,8 @@ type serveOptions struct {
 }
 
 func serveCommand(c *cli, args []string) int {
-	o := serveOptions{maxBody: 64 * api.MiB, maxBlob: 256 * api.MiB, historyBytes: 4 * api.GiB}
+	d := gateway.Config{}.WithDefaults()
+	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, historyBytes: history.DefaultBytes}
 	f := c.flags("serve", serveUsage)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on: host:port, or unix:/path")
 	f.StringVar(&o.keys, "keys", "", "`FILE` of keys; callers must have one of them")
@@ -71,15 +72,15 @@ func serveCommand(c *cli, args []string) int {
 	f.StringSliceVar(&o.hosts, "host", nil, "`NAME` that callers may use for the service, in addition to localhost (repeatable)")
 	f.StringSliceVar(&o.images, "images", []string{"python"}, "`LANGUAGES` whose images are built and warmed up before requests are answered")
 	f.IntVar(&o.queue, "queue", 256, "maximum requests that wait for a slot; 0: requests do not wait")
-	f.DurationVar(&o.wait, "wait", time.Minute, "maximum time that a request waits for a slot")
-	f.DurationVar(&o.grace, "grace", 10*time.Second, "how long runs may continue when the service stops")
+	f.DurationVar(&o.wait, "wait", d.Wait, "maximum time that a request waits for a slot")
+	f.DurationVar(&o.grace, "grace", d.Grace, "how long runs may continue when the service stops")
 	f.Var(&o.maxBody, "max-body", "largest request")
 	f.Var(&o.maxBlob, "max-blob", "largest blob")
-	f.IntVar(&o.conns, "max-conns", 4096, "maximum concurrent connections")
-	f.IntVar(&o.connsEach, "max-conns-address", 512, "maximum connections of one remote address; addresses of this host have no such limit")
-	f.IntVar(&o.bodies, "max-bodies", 256, "maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
+	f.IntVar(&o.conns, "max-conns", d.MaxConns, "maximum concurrent connections")
+	f.IntVar(&o.connsEach, "max-conns-address", d.MaxConnsPerAddr, "maximum connections of one remote address; addresses of this host have no such limit")
+	f.IntVar(&o.bodies, "max-bodies", d.MaxBodies, "maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
-	f.IntVar(&o.historyRuns, "history-runs", 100_000, "maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
+	f.IntVar(&o.historyRuns, "history-runs", history.DefaultRuns, "maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
 	f.Var(&o.historyBytes, "history-bytes", "approximate maximum size of the history")
 	f.StringVar(&o.user, "user", "", "`USER` to run as when started as root (default: brig-gateway if that user exists, else uid "+fmt.Sprint(fallbackServiceID)+")")
 	f.StringArrayVar(&o.agentArgs, "agent-arg", nil, "`FLAG` for an agent that brig serve starts, such as --agent-arg=--slots=4 (repeatable)")
