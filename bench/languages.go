@@ -9,13 +9,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // A hello is one language's smallest program, run in brig and bare.
 type hello struct {
-	lang     rootfs.Language
+	lang     languages.Manifest
 	bare     bare
 	run      api.Run
 	all, one row // bare, on all processors and on one
@@ -85,7 +87,7 @@ const programs = "e2e/testdata/languages"
 
 // hellos finds the languages with a stored image, and compiles each hello once.
 func (b *bench) hellos(ctx context.Context) ([]*hello, error) {
-	all, err := rootfs.LoadLanguages("", nil)
+	all, err := languages.Load("", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (b *bench) unpack(ctx context.Context, h *hello) error {
 			return err
 		}
 	}
-	h.bare.argv = rootfs.Placeholders{Source: h.lang.SourceFile, Memory: res.Limits.Memory}.Expand(h.lang.Run, nil)
+	h.bare.argv = languages.Placeholders{Source: h.lang.SourceFile, Memory: res.Limits.Memory}.Expand(h.lang.Run, nil)
 	return nil
 }
 

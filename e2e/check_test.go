@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/check"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // A checkCase is a source and the rules that are expected to match, with their lines:
@@ -245,7 +246,7 @@ var unparsable = map[string]string{
 	"haskell": "main = (\n",
 }
 
-func checkSource(t *testing.T, l rootfs.Language, name string) string {
+func checkSource(t *testing.T, l languages.Manifest, name string) string {
 	t.Helper()
 	r, ok := languageRun(t, l, name)
 	if !ok {

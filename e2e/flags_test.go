@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // Flags that users know from other judges have the same effect here.
@@ -83,11 +84,11 @@ func TestCSharpAssertions(t *testing.T) {
 	}
 }
 
-func languageNamed(t testing.TB, name string) (rootfs.Language, error) {
+func languageNamed(t testing.TB, name string) (languages.Manifest, error) {
 	t.Helper()
-	all, err := rootfs.LoadLanguages("", nil)
+	all, err := languages.Load("", nil)
 	if err != nil {
-		return rootfs.Language{}, err
+		return languages.Manifest{}, err
 	}
 	return all.ByName(name)
 }

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/build"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/agent/client"
@@ -267,7 +269,7 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 // function that records that it was.
 func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
 	t.Helper()
-	recipe, err := rootfs.FindRecipe(name)
+	recipe, err := build.FindRecipe(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,12 +299,12 @@ func archive(ctx context.Context, t testing.TB, name string) []byte {
 	if text, err := os.ReadFile(file); err == nil && os.Getenv("BRIG_TEST_IMAGES") != "" {
 		return text
 	}
-	recipe, err := rootfs.FindRecipe(name)
+	recipe, err := build.FindRecipe(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tarball bytes.Buffer
-	if err := rootfs.Build(ctx, recipe, &tarball, rootfs.BuildOptions{Cache: "/var/cache/brig"}); err != nil {
+	if err := build.Image(ctx, recipe, &tarball, build.Options{Cache: "/var/cache/brig"}); err != nil {
 		t.Fatalf("build image %s: %v", name, err)
 	}
 	if err := os.WriteFile(file, tarball.Bytes(), 0o644); err != nil {

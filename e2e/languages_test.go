@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 const languagePrograms = "testdata/languages"
@@ -21,7 +22,7 @@ const languagePrograms = "testdata/languages"
 type languageCase struct {
 	name   string
 	change func(*api.Run) // nil: the run is the program alone
-	check  func(testing.TB, rootfs.Language, api.Result)
+	check  func(testing.TB, languages.Manifest, api.Result)
 
 	// optional: only programs of some languages do it; the others need no reason.
 	optional bool
@@ -36,14 +37,14 @@ var languageCases = []languageCase{
 	{name: "add", change: func(r *api.Run) { r.Stdin = api.Bytes("3 4\n") }, check: prints("7\n"), singleProcess: true},
 	{name: "utf8", change: func(r *api.Run) { r.Stdin = api.Bytes("žluťoučký kůň\n") }, check: prints("grün 日本 😀\nžluťoučký kůň\n"), singleProcess: true},
 	{name: "several", check: prints("7 from another file\n"), singleProcess: true},
-	{name: "broken", check: func(t testing.TB, l rootfs.Language, res api.Result) {
+	{name: "broken", check: func(t testing.TB, l languages.Manifest, res api.Result) {
 		want := api.Nonzero
 		if len(l.Compile) > 0 {
 			want = api.CompileError
 		}
 		failsOnLine3(t, l, res, want)
 	}},
-	{name: "exception", singleProcess: true, check: func(t testing.TB, _ rootfs.Language, res api.Result) {
+	{name: "exception", singleProcess: true, check: func(t testing.TB, _ languages.Manifest, res api.Result) {
 		if res.Verdict != api.Nonzero && res.Verdict != api.Signaled {
 			t.Errorf("verdict %s; want nonzero or signaled", res.Verdict)
 		}
@@ -73,7 +74,7 @@ var languageCases = []languageCase{
 // run: 13 ms for the 10 MB that a Haskell hello had with its symbols.
 const maxCachedArtifact = 8 << 20 // bytes
 
-func hello(t testing.TB, l rootfs.Language, res api.Result) {
+func hello(t testing.TB, l languages.Manifest, res api.Result) {
 	t.Helper()
 	prints("hello, world\n")(t, l, res)
 	if c := res.Compile; c != nil && c.Size > maxCachedArtifact {
@@ -88,7 +89,7 @@ var strictLanguages = []string{"c", "cpp", "rust", "haskell", "pascal", "lua"}
 // libraryLines are features of a language's own library, in the order of the program's output.
 var libraryLines = []string{"json 3", "regex 2026", "big 1267650600228229401496703205376", "zone 21:00", "random ok", "temp ok"}
 
-func library(t testing.TB, l rootfs.Language, res api.Result) {
+func library(t testing.TB, l languages.Manifest, res api.Result) {
 	var want string
 	for _, line := range libraryLines {
 		word, _, _ := strings.Cut(line, " ")
@@ -99,8 +100,8 @@ func library(t testing.TB, l rootfs.Language, res api.Result) {
 	prints(want)(t, l, res)
 }
 
-func prints(want string) func(testing.TB, rootfs.Language, api.Result) {
-	return func(t testing.TB, _ rootfs.Language, res api.Result) {
+func prints(want string) func(testing.TB, languages.Manifest, api.Result) {
+	return func(t testing.TB, _ languages.Manifest, res api.Result) {
 		t.Helper()
 		wantVerdict(t, res, api.OK)
 		if string(res.Stdout) != want {
@@ -109,8 +110,8 @@ func prints(want string) func(testing.TB, rootfs.Language, api.Result) {
 	}
 }
 
-func endsWith(verdict api.Verdict) func(testing.TB, rootfs.Language, api.Result) {
-	return func(t testing.TB, _ rootfs.Language, res api.Result) {
+func endsWith(verdict api.Verdict) func(testing.TB, languages.Manifest, api.Result) {
+	return func(t testing.TB, _ languages.Manifest, res api.Result) {
 		t.Helper()
 		wantVerdict(t, res, verdict)
 	}
@@ -118,7 +119,7 @@ func endsWith(verdict api.Verdict) func(testing.TB, rootfs.Language, api.Result)
 
 // failsOnLine3: the program has a mistake on line 3, and the first stage that reads the program
 // reports it.
-func failsOnLine3(t testing.TB, l rootfs.Language, res api.Result, want api.Verdict) {
+func failsOnLine3(t testing.TB, l languages.Manifest, res api.Result, want api.Verdict) {
 	t.Helper()
 	wantVerdict(t, res, want)
 	if (want == api.CompileError) != (res.Stage == api.StageCompile) {
@@ -172,7 +173,7 @@ func (b bench) test(t *testing.T, name string, do func(*testing.T)) {
 	})
 }
 
-func (b bench) language(t *testing.T, l rootfs.Language, known languageTest) {
+func (b bench) language(t *testing.T, l languages.Manifest, known languageTest) {
 	images.load(t, b.agent, l.Image)
 	b.test(t, "image", func(t *testing.T) { cleanImage(t, b.agent, l.Image) })
 	for _, c := range languageCases {
@@ -221,7 +222,7 @@ func (b bench) language(t *testing.T, l rootfs.Language, known languageTest) {
 
 // underStrict: a program that is one process behaves the same as under its own tier, and one that
 // starts a child fails to.
-func underStrict(t *testing.T, l rootfs.Language, c languageCase, res api.Result) {
+func underStrict(t *testing.T, l languages.Manifest, c languageCase, res api.Result) {
 	if c.singleProcess {
 		c.check(t, l, res)
 	} else if res.Verdict == api.OK || bytes.Contains(res.Stdout, []byte("from a child")) {
@@ -229,16 +230,16 @@ func underStrict(t *testing.T, l rootfs.Language, c languageCase, res api.Result
 	}
 }
 
-func builtinLanguages(t testing.TB) []rootfs.Language {
+func builtinLanguages(t testing.TB) []languages.Manifest {
 	t.Helper()
-	all, err := rootfs.LoadLanguages("", nil)
+	all, err := languages.Load("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all.All()
 }
 
-func versionRun(l rootfs.Language) api.Run {
+func versionRun(l languages.Manifest) api.Run {
 	profile := l.Tier
 	if len(l.Compile) > 0 {
 		profile = l.CompileTier
@@ -247,7 +248,7 @@ func versionRun(l rootfs.Language) api.Run {
 }
 
 // languageRun returns the run of a case's program; false if there is none.
-func languageRun(t testing.TB, l rootfs.Language, name string) (api.Run, bool) {
+func languageRun(t testing.TB, l languages.Manifest, name string) (api.Run, bool) {
 	t.Helper()
 	dir := filepath.Join(languagePrograms, strings.TrimSuffix(l.Name, "-full"))
 	several, err := filepath.Glob(filepath.Join(dir, name, "*"))

@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // tools runs the program that exercises each tool of a full image on something small. It gets more
 // time than the default, and nothing else.
-func (b bench) tools(t *testing.T, l rootfs.Language, known languageTest) {
+func (b bench) tools(t *testing.T, l languages.Manifest, known languageTest) {
 	if len(known.tools) == 0 {
 		return
 	}

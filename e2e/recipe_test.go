@@ -9,9 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/brig-sandbox/brig/rootfs/build"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // The recipe that docs/languages.md shows is built as it is written, twice with the same result,
@@ -28,7 +29,7 @@ func TestRecipeOfTheLanguagesPage(t *testing.T) {
 	if shown == nil {
 		t.Fatal("docs/languages.md shows no recipe python-numpy")
 	}
-	recipe, err := rootfs.ParseRecipe("docs/languages.md", shown[1])
+	recipe, err := build.ParseRecipe("docs/languages.md", shown[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestRecipeOfTheLanguagesPage(t *testing.T) {
 	var both sync.WaitGroup
 	for i := range built {
 		both.Go(func() {
-			errs[i] = rootfs.Build(t.Context(), recipe, &built[i], rootfs.BuildOptions{Cache: "/var/cache/brig"})
+			errs[i] = build.Image(t.Context(), recipe, &built[i], build.Options{Cache: "/var/cache/brig"})
 		})
 	}
 	both.Wait()

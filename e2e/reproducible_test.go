@@ -5,8 +5,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/brig-sandbox/brig/rootfs/build"
+
 	"github.com/brig-sandbox/brig/internal/testenv"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // Two builds of a recipe from the same packages are the same bytes, where programs of the image
@@ -19,14 +20,14 @@ func TestLanguageImagesAreReproducible(t *testing.T) {
 	}
 	for _, name := range []string{"python", "cpp", "go", "java", "bash"} {
 		t.Run(name, func(t *testing.T) {
-			recipe, err := rootfs.FindRecipe(name)
+			recipe, err := build.FindRecipe(name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var digests [2][]byte
 			for i := range digests {
 				h := sha256.New()
-				if err := rootfs.Build(t.Context(), recipe, h, rootfs.BuildOptions{Cache: "/var/cache/brig"}); err != nil {
+				if err := build.Image(t.Context(), recipe, h, build.Options{Cache: "/var/cache/brig"}); err != nil {
 					t.Fatal(err)
 				}
 				digests[i] = h.Sum(nil)

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // tellingCases are the language cases that use many calls, those that use most first.
@@ -62,7 +63,7 @@ func caseRank(name string) int { return slices.Index(tellingCases, strings.Field
 
 // muslWitnesses are a C program built again with the C library of Alpine, Zig and Rust's musl
 // targets: it makes other calls than glibc for the same functions.
-func muslWitnesses(t *testing.T, l rootfs.Language, c languageCase, run api.Run) []witness {
+func muslWitnesses(t *testing.T, l languages.Manifest, c languageCase, run api.Run) []witness {
 	t.Helper()
 	if c.name == "library" || c.name == "several" || len(run.Files) > 0 { // its time zones and tmpfile are specific to glibc
 		return nil
@@ -85,15 +86,15 @@ func muslWitnesses(t *testing.T, l rootfs.Language, c languageCase, run api.Run)
 }
 
 // compilerWitness is the compiler of a language, compiling a program.
-func compilerWitness(t *testing.T, l rootfs.Language, name string, run api.Run) witness {
+func compilerWitness(t *testing.T, l languages.Manifest, name string, run api.Run) witness {
 	t.Helper()
 	files := append([]api.File{{Name: l.SourceFile, Content: run.Source}}, run.Files...)
 	r := api.Run{Image: l.Image, Files: files, Env: l.CompileEnv, Collect: api.Collect{None: true}}
-	r.Limits = l.CompileLimits.Over(rootfs.CompileDefaults())
+	r.Limits = l.CompileLimits.Over(languages.CompileDefaults())
 	flags, err := l.ChooseFlags(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Argv = rootfs.Placeholders{Source: l.SourceFile, Sources: l.Sources(files, l.SourceFile), Flags: flags, Memory: r.Limits.Memory}.Expand(l.Compile, nil)
+	r.Argv = languages.Placeholders{Source: l.SourceFile, Sources: l.Sources(files, l.SourceFile), Flags: flags, Memory: r.Limits.Memory}.Expand(l.Compile, nil)
 	return witness{l.Name + " " + name + " (its compiler)", r, func(t testing.TB, res api.Result) { wantVerdict(t, res, api.OK) }, 30}
 }

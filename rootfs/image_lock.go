@@ -25,7 +25,7 @@ func (s *Store) LockImage(img Image) (_ *ImageLock, err error) {
 	h := &ImageLock{store: s, path: filepath.Dir(img.Path)}
 	h.dir, err = os.OpenFile(h.path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err == nil {
-		err = flock(h.dir, unix.LOCK_SH|unix.LOCK_NB)
+		err = Flock(h.dir, unix.LOCK_SH|unix.LOCK_NB)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -81,7 +81,7 @@ func removeUnlocked(path string) error {
 			return err
 		}
 		defer dir.Close()
-		if err := flock(dir, unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 			return nil
 		} else if err != nil {
 			return err

@@ -45,12 +45,12 @@ func (a Amount) String() string {
 // ErrTooLarge or ErrDigest.
 func (s *Store) Import(ctx context.Context, r io.Reader, o Options) (Image, error) {
 	if o.Name != "" {
-		if err := checkName(o.Name); err != nil {
+		if err := CheckName(o.Name); err != nil {
 			return Image{}, err
 		}
 	}
 	if o.ExpectDigest != "" {
-		if _, err := parseDigest(o.ExpectDigest); err != nil {
+		if _, err := ParseDigest(o.ExpectDigest); err != nil {
 			return Image{}, err
 		}
 	}
@@ -69,7 +69,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, o Options) (Image, erro
 	return img, errors.Join(err, staging.Close())
 }
 
-func (s *Store) importInto(ctx context.Context, staging *stagingDir, r io.Reader, o Options) (Image, error) {
+func (s *Store) importInto(ctx context.Context, staging *StagingDir, r io.Reader, o Options) (Image, error) {
 	// 1. Write the complete tree, with its final modes, to the staging directory.
 	src := &archiveReader{r: r, sum: sha256.New(), limit: o.Bounds.Input}
 	root, err := staging.mkdir("root")
@@ -116,7 +116,7 @@ func (s *Store) importInto(ctx context.Context, staging *stagingDir, r io.Reader
 
 // receive runs the child: it sends the archive to the child and unpacks the child's canonical
 // stream into root. It starts the goroutine that sends the archive, and joins it.
-func (s *Store) receive(ctx context.Context, staging *stagingDir, src *archiveReader, root *os.File, o Options) (*decoder, error) {
+func (s *Store) receive(ctx context.Context, staging *StagingDir, src *archiveReader, root *os.File, o Options) (*decoder, error) {
 	empty, err := staging.mkdir("empty")
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (s *Store) findImage(nameOrDigest string) (Image, error) {
 func (s *Store) readImage(nameOrDigest string) (Image, error) {
 	digest := nameOrDigest
 	if !strings.HasPrefix(digest, "sha256:") {
-		if err := checkName(nameOrDigest); err != nil {
+		if err := CheckName(nameOrDigest); err != nil {
 			return Image{}, err
 		}
 		text, err := os.ReadFile(s.path("names", nameOrDigest))
@@ -53,7 +53,7 @@ func (s *Store) readImage(nameOrDigest string) (Image, error) {
 		}
 		digest = strings.TrimSpace(string(text))
 	}
-	hex, err := parseDigest(digest)
+	hex, err := ParseDigest(digest)
 	if err != nil {
 		return Image{}, err
 	}

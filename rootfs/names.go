@@ -9,7 +9,7 @@ import (
 // checkName accepts only image names that are safe as a file name and easy to type in a command:
 // lower-case letters and digits, and ".", "_", "-", ":" after the first character; at most 128
 // bytes.
-func checkName(name string) error {
+func CheckName(name string) error {
 	ok := name != "" && len(name) <= 128 && !strings.HasPrefix(name, "sha256:")
 	for i, c := range []byte(name) {
 		letter := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
@@ -22,7 +22,7 @@ func checkName(name string) error {
 }
 
 // parseDigest returns the hex digits of a digest.
-func parseDigest(digest string) (string, error) {
+func ParseDigest(digest string) (string, error) {
 	digits, ok := strings.CutPrefix(digest, "sha256:")
 	if raw, err := hex.DecodeString(digits); !ok || err != nil || len(raw) != 32 || digits != strings.ToLower(digits) {
 		return "", fmt.Errorf("image digest %q: it must be sha256: and 64 lower-case hex digits", digest)

@@ -79,12 +79,12 @@ func hashFile(path string) (sum string, size int64, err error) {
 }
 
 // record writes the record of the tree in a staging directory and returns its sha256.
-func (w *stagingDir) record(ctx context.Context) (string, error) {
+func (w *StagingDir) record(ctx context.Context) (string, error) {
 	var text bytes.Buffer
-	if err := writeRecord(ctx, filepath.Join(w.path, "root"), &text, nil); err != nil {
+	if err := writeRecord(ctx, filepath.Join(w.Path, "root"), &text, nil); err != nil {
 		return "", fmt.Errorf("record image: %w", err)
 	}
-	return recordSum(text.Bytes()), writeFile(filepath.Join(w.path, recordName), text.Bytes())
+	return recordSum(text.Bytes()), writeFile(filepath.Join(w.Path, recordName), text.Bytes())
 }
 
 // recordSum returns the sha256 of a record.

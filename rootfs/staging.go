@@ -13,25 +13,25 @@ import (
 
 // stagingDir is the staging directory of one import. Its lock tells a concurrent Clean that the import is
 // still running; the kernel releases the lock when the process ends (IMG-20).
-type stagingDir struct {
-	path string
+type StagingDir struct {
+	Path string
 	dir  *os.File // flocked
 }
 
-func (s *Store) newStagingDir() (*stagingDir, error) {
+func (s *Store) newStagingDir() (*StagingDir, error) {
 	// Hold the store's lock, so that Clean cannot run between making the directory and locking it.
 	unlock, err := s.lock()
 	if err != nil {
 		return nil, err
 	}
-	w, err := makeStagingDir(s.path("work"), "")
+	w, err := MakeStagingDir(s.path("work"), "")
 	if err = errors.Join(err, unlock()); err != nil {
 		return nil, fmt.Errorf("start import: %w", err)
 	}
 	return w, nil
 }
 
-func makeStagingDir(parent, prefix string) (*stagingDir, error) {
+func MakeStagingDir(parent, prefix string) (*StagingDir, error) {
 	path, err := os.MkdirTemp(parent, prefix)
 	if err != nil {
 		return nil, err
@@ -40,43 +40,43 @@ func makeStagingDir(parent, prefix string) (*stagingDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &stagingDir{path: path, dir: dir}, nil
+	return &StagingDir{Path: path, dir: dir}, nil
 }
 
 // Close removes the staging directory and unlocks it. If it contains a stored image that is to be
 // deleted but still locked, the directory stays.
-func (w *stagingDir) Close() error {
-	return errors.Join(removeUnlocked(w.path), w.dir.Close())
+func (w *StagingDir) Close() error {
+	return errors.Join(removeUnlocked(w.Path), w.dir.Close())
 }
 
 // mkdir makes a directory in the staging directory and opens it.
-func (w *stagingDir) mkdir(name string) (*os.File, error) {
+func (w *StagingDir) mkdir(name string) (*os.File, error) {
 	if err := mkdir(w.dir, name); err != nil {
 		return nil, err
 	}
-	return os.Open(filepath.Join(w.path, name))
+	return os.Open(filepath.Join(w.Path, name))
 }
 
-func (w *stagingDir) writeMeta(meta imageMeta) error {
+func (w *StagingDir) writeMeta(meta imageMeta) error {
 	text, err := json.MarshalIndent(meta, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(w.path, "image.json"), append(text, '\n'))
+	return writeFile(filepath.Join(w.Path, "image.json"), append(text, '\n'))
 }
 
 // publish moves a finished import into the store and names it. It keeps an image already stored
 // under the digest, unless replace is set.
-func (s *Store) publish(w *stagingDir, meta imageMeta, name string, replace bool) (img Image, err error) {
+func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool) (img Image, err error) {
 	unlock, err := s.lock()
 	if err != nil {
 		return Image{}, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	hex, err := parseDigest(meta.Digest)
+	hex, err := ParseDigest(meta.Digest)
 	if err != nil {
 		return Image{}, err
 	}
@@ -86,7 +86,7 @@ func (s *Store) publish(w *stagingDir, meta imageMeta, name string, replace bool
 		}
 	}
 	if name != "" {
-		tmp := filepath.Join(w.path, "name")
+		tmp := filepath.Join(w.Path, "name")
 		if err := writeFile(tmp, []byte(meta.Digest+"\n")); err != nil {
 			return Image{}, err
 		}
@@ -101,8 +101,8 @@ func (s *Store) publish(w *stagingDir, meta imageMeta, name string, replace bool
 }
 
 // install moves the tree, image.json and the record into the store with one rename.
-func (s *Store) install(w *stagingDir, hex string) error {
-	newDir := filepath.Join(w.path, "whole")
+func (s *Store) install(w *StagingDir, hex string) error {
+	newDir := filepath.Join(w.Path, "whole")
 	if err := os.Mkdir(newDir, 0o755); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *Store) install(w *stagingDir, hex string) error {
 		return err
 	}
 	for _, part := range []string{"root", "image.json", recordName} {
-		if err := os.Rename(filepath.Join(w.path, part), filepath.Join(newDir, part)); err != nil {
+		if err := os.Rename(filepath.Join(w.Path, part), filepath.Join(newDir, part)); err != nil {
 			return err
 		}
 	}
@@ -126,11 +126,11 @@ func (s *Store) install(w *stagingDir, hex string) error {
 // swap moves the directory fresh to final. If final exists, it takes the place of fresh in the
 // staging directory. One of the two is always at final, so a process killed at this point loses no
 // image and no name, and a new run always finds the image.
-func (w *stagingDir) swap(newDir, final string) error {
+func (w *StagingDir) swap(newDir, final string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, newDir, unix.AT_FDCWD, final, unix.RENAME_EXCHANGE)
 	switch {
 	case errors.Is(err, unix.EINVAL): // no RENAME_EXCHANGE here: final is missing for a moment
-		if err := os.Rename(final, filepath.Join(w.path, "damaged")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(final, filepath.Join(w.Path, "damaged")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return os.Rename(newDir, final)
@@ -154,12 +154,12 @@ func (s *Store) Clean() (err error) {
 	}
 	var errs []error
 	for _, d := range dirs {
-		errs = append(errs, cleanStagingDir(s.path("work", d.Name())))
+		errs = append(errs, CleanStagingDir(s.path("work", d.Name())))
 	}
 	names, err := s.names()
 	errs = append(errs, err)
 	for digest, list := range names {
-		hex, err := parseDigest(digest)
+		hex, err := ParseDigest(digest)
 		if err == nil {
 			_, err = os.Stat(s.path("images", hex))
 		}
@@ -173,7 +173,7 @@ func (s *Store) Clean() (err error) {
 	return errors.Join(errs...)
 }
 
-func cleanStagingDir(path string) error {
+func CleanStagingDir(path string) error {
 	dir, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // its owner removed it first
@@ -182,7 +182,7 @@ func cleanStagingDir(path string) error {
 		return err
 	}
 	defer dir.Close()
-	if err := flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil // its owner is still running
 	}
 	return removeUnlocked(path)

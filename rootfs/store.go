@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/rootfs/recipes"
 )
 
 // A Store is a directory of unpacked images. All processes that open it share it:
@@ -148,15 +150,15 @@ func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
 
 // discard moves an image out of images/, then deletes it. The caller holds the store's lock.
 func (s *Store) discard(digest string) error {
-	hex, err := parseDigest(digest)
+	hex, err := ParseDigest(digest)
 	if err != nil {
 		return err
 	}
-	staging, err := makeStagingDir(s.path("work"), "")
+	staging, err := MakeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(s.path("images", hex), filepath.Join(staging.path, "gone")); err != nil {
+	if err := os.Rename(s.path("images", hex), filepath.Join(staging.Path, "gone")); err != nil {
 		return errors.Join(fmt.Errorf("remove image: %w", err), staging.Close())
 	}
 	return staging.Close()
@@ -199,7 +201,7 @@ func (s *Store) names() (map[string][]string, error) {
 	names := make(map[string][]string)
 	for _, f := range files {
 		text, err := os.ReadFile(s.path("names", f.Name()))
-		if errors.Is(err, fs.ErrNotExist) || checkName(f.Name()) != nil {
+		if errors.Is(err, fs.ErrNotExist) || CheckName(f.Name()) != nil {
 			continue // just removed, or being written
 		}
 		if err != nil {
@@ -228,7 +230,7 @@ func (s *Store) notFound(name string) error {
 		stored = "stored: " + strings.Join(all, ", ")
 	}
 	hint := "import it with: brig rootfs import TARBALL --name " + name + ", or docker export CONTAINER | brig rootfs import - --name " + name
-	if _, ok := Recipes()[name]; ok {
+	if recipes.Has(name) {
 		hint = "build it with: brig rootfs build " + name
 	} else if strings.HasPrefix(name, "sha256:") {
 		hint = "import it with: brig rootfs import TARBALL"
@@ -246,13 +248,13 @@ func (s *Store) lock() (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock image store: %w", err)
 	}
-	if err := flock(f, unix.LOCK_EX); err != nil {
+	if err := Flock(f, unix.LOCK_EX); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock image store: %w", err), f.Close())
 	}
 	return f.Close, nil
 }
 
-func flock(f *os.File, how int) error {
+func Flock(f *os.File, how int) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
 			return err

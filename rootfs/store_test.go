@@ -204,7 +204,7 @@ func TestADamagedImageIsReplacedAtomically(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, part := range []string{"root", "image.json", recordName} {
-			if err := os.Mkdir(filepath.Join(w.path, part), 0o755); err != nil {
+			if err := os.Mkdir(filepath.Join(w.Path, part), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -16,7 +16,7 @@ var ErrNoWorkspace = errors.New("it was stored by a brig without volumes, and it
 // EnsureWorkspace ensures that a stored tree has a directory /workspace. Images stored by a brig without
 // volumes lack it: it is made and added to their record.
 func (s *Store) EnsureWorkspace(digest string) (err error) {
-	hex, err := parseDigest(digest)
+	hex, err := ParseDigest(digest)
 	if err != nil {
 		return err
 	}
@@ -78,16 +78,16 @@ func hasWorkspace(dir string) (bool, error) {
 // rewriteRecord replaces the record, and the metadata with its sum. Between the two renames Verify
 // returns ErrNoRecord.
 func (s *Store) rewriteRecord(dir string, meta imageMeta, text []byte) (err error) {
-	w, err := makeStagingDir(s.path("work"), "")
+	w, err := MakeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := errors.Join(writeFile(filepath.Join(w.path, recordName), text), w.writeMeta(meta)); err != nil {
+	if err := errors.Join(writeFile(filepath.Join(w.Path, recordName), text), w.writeMeta(meta)); err != nil {
 		return err
 	}
 	for _, name := range []string{recordName, "image.json"} {
-		if err := os.Rename(filepath.Join(w.path, name), filepath.Join(dir, name)); err != nil {
+		if err := os.Rename(filepath.Join(w.Path, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}

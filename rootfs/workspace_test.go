@@ -26,7 +26,7 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 		if err := os.Remove(filepath.Join(img.Path, "workspace")); err != nil {
 			t.Fatal(err)
 		}
-		w := &stagingDir{path: dir}
+		w := &StagingDir{Path: dir}
 		if err := errors.Join(os.Remove(filepath.Join(dir, recordName)), os.Remove(filepath.Join(dir, "image.json"))); err != nil {
 			t.Fatal(err)
 		}

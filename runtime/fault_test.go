@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/build"
+
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // enters the namespaces before Go starts
 
@@ -405,12 +407,12 @@ func tinyStore(t *testing.T) *rootfs.Store {
 	if _, err := store.Lookup("tiny"); err == nil {
 		return store
 	}
-	recipe, err := rootfs.FindRecipe("tiny")
+	recipe, err := build.FindRecipe("tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tarball bytes.Buffer
-	if err := rootfs.Build(t.Context(), recipe, &tarball, rootfs.BuildOptions{}); err != nil {
+	if err := build.Image(t.Context(), recipe, &tarball, build.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Import(t.Context(), &tarball, rootfs.Options{Name: "tiny"}); err != nil {

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
@@ -34,7 +36,7 @@ type Config struct {
 	Volumes     Volumes      // of sessions
 	Version     string       // of brig, for results
 	Images      *rootfs.Store
-	Languages   *rootfs.Languages
+	Languages   *languages.Catalog
 	Artifacts   *cache.Cache               // of compile stages; nil: every run compiles
 	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
 	Profiles    map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers

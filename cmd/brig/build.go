@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brig-sandbox/brig/rootfs/build"
+
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 func rootfsBuild(c *cli, args []string) int {
@@ -41,7 +42,7 @@ Examples:
 	if err != nil {
 		return c.fail(err)
 	}
-	options := rootfs.BuildOptions{Cache: cacheDir(), Mirror: *mirror}
+	options := build.Options{Cache: cacheDir(), Mirror: *mirror}
 	if *verbose {
 		options.Log = c.stderr
 	}
@@ -66,22 +67,22 @@ Examples:
 }
 
 func recipeNames() string {
-	return strings.Join(slices.Sorted(maps.Keys(rootfs.Recipes())), ", ")
+	return strings.Join(slices.Sorted(maps.Keys(build.Recipes())), ", ")
 }
 
-func findRecipe(name, file string) (rootfs.Recipe, error) {
+func findRecipe(name, file string) (build.Recipe, error) {
 	if file == "" {
-		r, err := rootfs.FindRecipe(name)
-		if suggested := suggestion(name, slices.Sorted(maps.Keys(rootfs.Recipes()))); err != nil && suggested != "" {
+		r, err := build.FindRecipe(name)
+		if suggested := suggestion(name, slices.Sorted(maps.Keys(build.Recipes()))); err != nil && suggested != "" {
 			err = fmt.Errorf("%w%s", err, suggested)
 		}
 		return r, err
 	}
 	text, err := readInput(file, maxTextFile)
 	if err != nil {
-		return rootfs.Recipe{}, err
+		return build.Recipe{}, err
 	}
-	return rootfs.ParseRecipe(file, text)
+	return build.ParseRecipe(file, text)
 }
 
 // cacheDir is the directory for downloads; empty if there is none.
@@ -98,7 +99,7 @@ func cacheDir() string {
 
 // buildAndStore makes the archive in a temporary file without a name, so that a
 // build that fails never reaches the agent, then stores it.
-func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r rootfs.Recipe, name string, o rootfs.BuildOptions, asJSON bool) error {
+func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r build.Recipe, name string, o build.Options, asJSON bool) error {
 	tmp, err := os.CreateTemp("", "brig-build-")
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (c *cli) buildAndStore(ctx context.Context, a *agentHandle, r rootfs.Recipe
 	return c.store(ctx, a, tmp, name, "", asJSON)
 }
 
-func (c *cli) buildFile(ctx context.Context, r rootfs.Recipe, path string, o rootfs.BuildOptions) error {
+func (c *cli) buildFile(ctx context.Context, r build.Recipe, path string, o build.Options) error {
 	out, err := openOutput(path)
 	if err != nil {
 		return err
@@ -128,14 +129,14 @@ func (c *cli) buildFile(ctx context.Context, r rootfs.Recipe, path string, o roo
 	return err
 }
 
-func (c *cli) build(ctx context.Context, r rootfs.Recipe, out io.Writer, o rootfs.BuildOptions) error {
+func (c *cli) build(ctx context.Context, r build.Recipe, out io.Writer, o build.Options) error {
 	output := new(tail)
 	p := c.progress("building image " + r.Name)
 	if o.Log == nil {
 		o.Log = output
 	}
 	o.Step = p.setStep
-	err := rootfs.Build(ctx, r, out, o)
+	err := build.Image(ctx, r, out, o)
 	p.end()
 	if err != nil && output.String() != "" {
 		err = fmt.Errorf("%w\n%s", err, output)
@@ -145,7 +146,7 @@ func (c *cli) build(ctx context.Context, r rootfs.Recipe, out io.Writer, o rootf
 
 // buildMissing makes the image of a language that is used for the first time.
 func (c *cli) buildMissing(ctx context.Context, a *agentHandle, l api.Language) error {
-	r, err := rootfs.FindRecipe(l.Image)
+	r, err := build.FindRecipe(l.Image)
 	if err != nil {
 		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: import it with brig rootfs import FILE --name %s", l.Image, l.Name, l.Image)
 	}
@@ -156,6 +157,6 @@ func (c *cli) buildMissing(ctx context.Context, a *agentHandle, l api.Language) 
 		c.note("the image of %s is not stored yet: building it now, which takes a minute or more and happens only once", l.Name)
 		quiet := *c
 		quiet.stdout = io.Discard // stdout is the program's
-		return quiet.buildAndStore(ctx, a, r, l.Image, rootfs.BuildOptions{Cache: cacheDir()}, false)
+		return quiet.buildAndStore(ctx, a, r, l.Image, build.Options{Cache: cacheDir()}, false)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
@@ -96,9 +98,9 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	var lang rootfs.Language
+	var lang languages.Manifest
 	if o.language != "" {
-		known, err := rootfs.LoadLanguages(o.languages, nil)
+		known, err := languages.Load(o.languages, nil)
 		if err != nil {
 			return err
 		}
@@ -176,7 +178,7 @@ func (o *bundleOptions) findImage() (rootfs.Image, error) {
 	return image, err
 }
 
-func (o *bundleOptions) filter(lang rootfs.Language) (seccomp.Profile, []string, error) {
+func (o *bundleOptions) filter(lang languages.Manifest) (seccomp.Profile, []string, error) {
 	name := o.profile
 	if name == "" {
 		name = orDefault(lang.Tier, "default")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/doctor"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -59,13 +61,13 @@ Example:
 // outdatedImages returns the stored images that lack what a language of brig or of the operator
 // needs: their names, what they lack and the remedy.
 func outdatedImages(store string) (all []doctor.Outdated, err error) {
-	languages, err := rootfs.LoadLanguages("/etc/brig/languages", nil)
+	known, err := languages.Load("/etc/brig/languages", nil)
 	if err != nil {
 		return nil, err
 	}
-	lack, err := rootfs.OpenReadOnly(store).Outdated(languages.All())
+	lack, err := languages.Outdated(rootfs.OpenReadOnly(store), known.All())
 	for _, name := range slices.Sorted(maps.Keys(lack)) {
-		all = append(all, doctor.Outdated{Image: name, Lacks: lack[name], Remedy: rootfs.RebuildHint(name)})
+		all = append(all, doctor.Outdated{Image: name, Lacks: lack[name], Remedy: languages.RebuildHint(name)})
 	}
 	return all, err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 const rootfsUsage = `
@@ -149,13 +149,13 @@ Examples:
 
 // printOutdated prints the images that lack what a language needs: its programs are refused.
 func (c *cli) printOutdated(ctx context.Context, a *agentHandle) error {
-	languages, err := a.Languages(ctx)
+	known, err := a.Languages(ctx)
 	if err != nil {
 		return err
 	}
-	for _, l := range languages {
+	for _, l := range known {
 		if len(l.Lacks) > 0 {
-			fmt.Fprintf(c.stderr, "brig: image %s has no %s, which %s needs: its programs are refused; %s\n", l.Image, strings.Join(l.Lacks, ", "), l.Name, rootfs.RebuildHint(l.Image))
+			fmt.Fprintf(c.stderr, "brig: image %s has no %s, which %s needs: its programs are refused; %s\n", l.Image, strings.Join(l.Lacks, ", "), l.Name, languages.RebuildHint(l.Image))
 		}
 	}
 	return nil

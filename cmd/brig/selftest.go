@@ -12,9 +12,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/build"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/corpus"
-	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // A selftestResult is one line of a self-test.
@@ -219,11 +220,11 @@ func (c *cli) ensureTiny(ctx context.Context, a *agentHandle) error {
 	if slices.ContainsFunc(images, func(i api.Image) bool { return slices.Contains(i.Names, tinyImage) }) {
 		return nil
 	}
-	r, err := rootfs.FindRecipe(tinyImage)
+	r, err := build.FindRecipe(tinyImage)
 	if err != nil {
 		return err
 	}
 	quiet := *c
 	quiet.stdout = io.Discard // stdout is the report's
-	return quiet.buildAndStore(ctx, a, r, tinyImage, rootfs.BuildOptions{Cache: cacheDir()}, false)
+	return quiet.buildAndStore(ctx, a, r, tinyImage, build.Options{Cache: cacheDir()}, false)
 }

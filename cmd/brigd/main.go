@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
@@ -206,7 +208,7 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	tiers := append(seccomp.Tiers(), slices.Sorted(maps.Keys(profiles))...)
-	languages, err := rootfs.LoadLanguages(f.languages, tiers)
+	known, err := languages.Load(f.languages, tiers)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -220,7 +222,7 @@ func serve(f flags) (err error) {
 	}
 	host, err := runtime.Open(runtime.Config{
 		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, Volumes: f.volumes, Version: version,
-		Images: store, Languages: languages, Profiles: profiles, ProfileLog: f.profileLog, Artifacts: artifacts, Blobs: blobCache, Log: log,
+		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -231,7 +233,7 @@ func serve(f flags) (err error) {
 	debug.SetMemoryLimit(int64(host.MaxMemory() - 64*api.MiB))
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, languages, store}, Blobs: blobs{blobCache},
+		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS, h.BlobsMax = time.Since(began).Nanoseconds(), int64(f.blobs)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
@@ -169,7 +171,7 @@ func imageError(err error) error {
 
 type catalog struct {
 	host      *runtime.Host
-	languages *rootfs.Languages
+	languages *languages.Catalog
 	store     *rootfs.Store
 }
 
@@ -180,7 +182,7 @@ func (c catalog) Languages() []api.Language {
 			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
 			Flags: l.Flags, FlagPatterns: l.FlagPatterns, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
 		}
-		if lack, err := c.store.Outdated([]rootfs.Language{l}); err == nil { // an error is ignored here: a run reports it
+		if lack, err := languages.Outdated(c.store, []languages.Manifest{l}); err == nil { // an error is ignored here: a run reports it
 			one.Lacks = lack[l.Image]
 		}
 		if len(l.Compile) > 0 {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/seccomp"
@@ -16,7 +18,7 @@ import (
 // compile plans the compile stage: a run of the compiler like any other run, under its own
 // limits and profile, whose outputs are the artifacts.
 func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main string, inputs []api.File) (*Run, error) {
-	limits, err := EffectiveLimits(r.CompileLimits, "", lang.CompileLimits.Over(rootfs.CompileDefaults()), pl.Ceiling)
+	limits, err := EffectiveLimits(r.CompileLimits, "", lang.CompileLimits.Over(languages.CompileDefaults()), pl.Ceiling)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +40,7 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 	return &Run{
 		Stage:  api.StageCompile,
 		Mode:   mode,
-		Argv:   rootfs.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
+		Argv:   languages.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
 		Env:    Environment(lang.CompileEnv, nil),
 		Files:  inputs,
 		Source: main,
@@ -61,7 +63,7 @@ func (pl *Planner) syntax(r api.Run, lang Language, image rootfs.Image, main str
 	}
 	p.Collect, p.Syntax, p.Limits = api.Collect{None: true}, true, limits
 	// The parser has the same stack as the tests: it must be able to read whatever they can run.
-	p.Argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
+	p.Argv = languages.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Syntax, nil)
 	return p, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
 )
@@ -109,7 +111,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	}
 	if r.Source != nil {
 		p.Source = main
-		p.Argv = rootfs.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
+		p.Argv = languages.Placeholders{Source: main, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, r.Argv)
 	}
 	if len(r.Tests) > 0 && len(p.Collect.Globs) == 0 {
 		p.Collect.None = true

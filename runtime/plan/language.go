@@ -4,6 +4,8 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
 )
@@ -11,7 +13,7 @@ import (
 // A Language is what a manifest says about running a program; its zero value is
 // a run that names an image instead.
 type Language struct {
-	rootfs.Language
+	languages.Manifest
 	Limits   api.Limits
 	FullProc bool
 }
@@ -36,7 +38,7 @@ func (pl *Planner) language(r api.Run) (Language, error) {
 	if err != nil {
 		return Language{}, api.Refuse(api.CodeNoLanguage, "%w", err)
 	}
-	return Language{Language: l, Limits: l.Limits, FullProc: l.Proc == "full"}, nil
+	return Language{Manifest: l, Limits: l.Limits, FullProc: l.Proc == "full"}, nil
 }
 
 // image finds the stored image of a run.
@@ -53,7 +55,7 @@ func (pl *Planner) image(r api.Run, l Language) (rootfs.Image, error) {
 		return img, err
 	}
 	err = l.CheckImage(img)
-	if errors.Is(err, rootfs.ErrOutdated) {
+	if errors.Is(err, languages.ErrOutdated) {
 		err = api.Refuse(api.CodeNoImage, "%w", err)
 	}
 	return img, err

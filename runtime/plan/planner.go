@@ -7,6 +7,8 @@ package plan
 import (
 	"sync"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -16,7 +18,7 @@ import (
 // A Planner has what a request is checked against and completed from.
 type Planner struct {
 	Images      *rootfs.Store
-	Languages   *rootfs.Languages
+	Languages   *languages.Catalog
 	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
 	Profiles    map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
 	ProfileLog  bool                       // callers other than root may ask for profile mode log

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/brig-sandbox/brig/rootfs/languages"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
 )
@@ -138,7 +140,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	}
 	main := cmp.Or(e.SourceName, s.Language.SourceFile)
 	source := []api.File{{Name: main, Content: e.Source}}
-	run.Argv = rootfs.Placeholders{Source: main, Memory: limits.Memory}.Expand(s.Language.Run, e.Argv)
+	run.Argv = languages.Placeholders{Source: main, Memory: limits.Memory}.Expand(s.Language.Run, e.Argv)
 	if len(s.Language.Compile) == 0 {
 		run.Files = source
 		return run, nil, nil

@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// BuildOptions configure a build.
-type BuildOptions struct {
+// Options configure a build.
+type Options struct {
 	Cache  string    // directory that keeps downloads; empty: nothing is kept
 	Mirror string    // source of Debian packages; empty: $BRIG_MIRROR, or the host's own sources
 	Log    io.Writer // output of the tools; may be nil
@@ -19,9 +19,9 @@ type BuildOptions struct {
 	Step func(string) // called with the current step, from one goroutine at a time; may be nil
 }
 
-// Build builds an image from its recipe and writes it to out, as a tar compressed with zstd. The
+// Image builds an image from its recipe and writes it to out, as a tar compressed with zstd. The
 // same recipe and the same packages give the same bytes.
-func Build(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) error {
+func Image(ctx context.Context, r Recipe, out io.Writer, o Options) error {
 	if o.Mirror == "" {
 		o.Mirror = os.Getenv("BRIG_MIRROR")
 	}

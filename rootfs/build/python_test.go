@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // TestBuildNeverRunsAsHostRoot builds the Python image twice, from the host's mirror. It takes
@@ -28,7 +30,7 @@ func TestBuildNeverRunsAsHostRoot(t *testing.T) {
 	for i := range images {
 		log.Reset()
 		start := time.Now()
-		if err := Build(t.Context(), r, &images[i], BuildOptions{Cache: cache, Log: &log}); err != nil {
+		if err := Image(t.Context(), r, &images[i], Options{Cache: cache, Log: &log}); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("build %d: %v, %d bytes, %s", i, time.Since(start), images[i].Len(), digestOf(images[i].Bytes()))
@@ -39,7 +41,7 @@ func TestBuildNeverRunsAsHostRoot(t *testing.T) {
 	if want := "map 0 2000000000 65536\nuid 0\n"; !strings.Contains(log.String(), want) {
 		t.Errorf("the build does not say %q:\n%s", want, &log)
 	}
-	img, err := s.Import(t.Context(), &images[0], Options{Name: "python"})
+	img, err := s.Import(t.Context(), &images[0], rootfs.Options{Name: "python"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ assert sqlite3.connect(":memory:").execute("select 2+2").fetchone() == (4,)
 print("%d.%d" % sys.version_info[:2], sys.stdout.encoding, "ok")
 `
 
-func chrootIn(img Image, argv ...string) (string, error) {
+func chrootIn(img rootfs.Image, argv ...string) (string, error) {
 	cmd := exec.Command("/usr/bin/env", append([]string{"-i", "PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, argv...)...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: img.Path, Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}

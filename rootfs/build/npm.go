@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func (w *buildDir) mkdirAllOwned(path string) error {
 		return err
 	}
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil || !isDir(st) {
+	if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return errors.Join(fmt.Errorf("%s is not a directory", path), err)
 	}
 	return w.chown(path)

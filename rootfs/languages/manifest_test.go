@@ -1,4 +1,4 @@
-package rootfs
+package languages
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ limits:
 `
 
 func TestParseLanguageReadsLimitsAsARequestDoes(t *testing.T) {
-	l, err := ParseLanguage("lua.yaml", []byte(goodManifest))
+	l, err := Parse("lua.yaml", []byte(goodManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +66,13 @@ func TestParseLanguageRefusesWithTheReason(t *testing.T) {
 			if text == goodManifest {
 				t.Fatal("nothing replaced")
 			}
-			_, err := parseLanguage("lua.yaml", []byte(text), []string{"default", "strict"})
+			_, err := parse("lua.yaml", []byte(text), []string{"default", "strict"})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "lua.yaml") {
 				t.Errorf("ParseLanguage: %v; want it to say %q and the file", err, tt.want)
 			}
 		})
 	}
-	if _, err := ParseLanguage("x.yaml", nil); err == nil {
+	if _, err := Parse("x.yaml", nil); err == nil {
 		t.Error("an empty manifest is accepted")
 	}
 }
@@ -91,7 +91,7 @@ run: [./main]
 `
 
 func TestParseLanguageOfACompiler(t *testing.T) {
-	l, err := ParseLanguage("cpp.yaml", []byte(goodCompiled))
+	l, err := Parse("cpp.yaml", []byte(goodCompiled))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,14 +115,14 @@ func TestParseLanguageOfACompiler(t *testing.T) {
 			t.Fatalf("%s: nothing replaced", tt.name)
 		}
 		text = strings.Replace(text, "[./main]", `[./main, "{source}"]`, 1)
-		if _, err := ParseLanguage("cpp.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Parse("cpp.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want it to say %q", tt.name, err, tt.want)
 		}
 	}
 }
 
 func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
-	ls, err := LoadLanguages("", nil)
+	ls, err := Load("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	if err != nil || python.Name != "python" || !slices.Equal(python.Run, []string{"python3", "{source}"}) {
 		t.Errorf("ByExtension(.PY) = %+v, %v", python, err)
 	}
-	if _, err := ls.ByName("cobol"); !errors.Is(err, ErrNoLanguage) || !strings.Contains(err.Error(), "python") {
+	if _, err := ls.ByName("cobol"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "python") {
 		t.Errorf("ByName(cobol): %v; want ErrNoLanguage and what is known", err)
 	}
 
@@ -145,7 +145,7 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	put("lua.yaml", goodManifest)
 	put("mine.yaml", strings.NewReplacer("name: lua", "name: python", "[luajit]", "[py]", "[lua]", "[py]").Replace(goodManifest))
 	put("notes.txt", "not a manifest")
-	if ls, err = LoadLanguages(dir, nil); err != nil {
+	if ls, err = Load(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	if l, err := ls.ByName("py"); err != nil || l.Image != "lua" || len(ls.All()) != builtIn {
@@ -153,40 +153,11 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	}
 
 	put("clash.yaml", strings.Replace(goodManifest, "name: lua", "name: lua2", 1))
-	if _, err := LoadLanguages(dir, nil); err == nil || !strings.Contains(err.Error(), "both have the name or alias") {
+	if _, err := Load(dir, nil); err == nil || !strings.Contains(err.Error(), "both have the name or alias") {
 		t.Errorf("two languages with one alias: %v", err)
 	}
-	if _, err := LoadLanguages(filepath.Join(dir, "missing"), nil); err != nil {
+	if _, err := Load(filepath.Join(dir, "missing"), nil); err != nil {
 		t.Errorf("a directory that does not exist: %v", err)
-	}
-}
-
-func TestRecipesParse(t *testing.T) {
-	all := Recipes()
-	for _, name := range []string{"python", "tiny"} {
-		if all[name].Name != name {
-			t.Errorf("no recipe %q", name)
-		}
-	}
-	for name, text := range map[string]string{
-		"an unknown kind":            "name: x\nkind: docker\n",
-		"a debian one without suite": "name: x\nkind: debian\npackages: [dash]\nepoch: 1\n",
-		"an unknown field":           "name: x\nkind: busybox\nsuit: trixie\n",
-		"one that extends none":      "name: x\nkind: debian\nextends: cobol\n",
-		"one that extends a third":   "name: x\nkind: debian\nextends: php-full\n",
-		"one with a suite twice":     "name: x\nkind: debian\nextends: php\nsuite: sid\n",
-		"a lock that brig lacks":     "name: x\nkind: debian\nextends: node\nnpm: left-pad\n",
-	} {
-		if _, err := ParseRecipe("x.yaml", []byte(text)); err == nil {
-			t.Errorf("%s is accepted", name)
-		}
-	}
-	own, err := ParseRecipe("x.yaml", []byte("name: x\nkind: debian\nextends: lua\npackages: [jq]\nfinish: |\n  true\n"))
-	if err != nil || !slices.Equal(own.Packages, []string{"lua5.4", "jq"}) || own.Suite != "trixie" || own.Finish != all["lua"].Finish+"true\n" {
-		t.Errorf("a recipe that extends lua is %+v, %v", own, err)
-	}
-	if _, err := FindRecipe("cobol"); err == nil || !strings.Contains(err.Error(), "lua, mono, node") {
-		t.Errorf("FindRecipe(cobol): %v; want it to list what there is", err)
 	}
 }
 
@@ -196,7 +167,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(goodManifest))
 	f.Add([]byte(goodManifest + "compile: [cc, \"{source}\"]\nartifacts: [main]\nflags: [\"-O*\"]\ndefault_flags: [-O2]\nenv: {A: b}\noom_exit_code: 3\ntime_factor: 2\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		l, err := ParseLanguage("x.yaml", in)
+		l, err := Parse("x.yaml", in)
 		switch {
 		case err != nil:
 			if !strings.Contains(err.Error(), "x.yaml") {

@@ -1,4 +1,4 @@
-package rootfs
+package languages
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // The paths that a language needs are looked up inside the image's tree, through its links. The
@@ -29,12 +31,12 @@ func TestNeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	img := Image{Path: tree}
+	img := rootfs.Image{Path: tree}
 	for name, there := range map[string]bool{
 		"/usr/lib/x/one": true, "/usr/lib/x": true, "/lib/x/one": true, "/abs": true, "/elsewhere": true,
 		"/usr/lib/x/two": false, "/usr/lib/x/one/more": false, "/out": false, "/host": false, "/round": false, "/outside": false,
 	} {
-		l := Language{Name: "x", Image: "x", Needs: []string{"/usr/lib", name}}
+		l := Manifest{Name: "x", Image: "x", Needs: []string{"/usr/lib", name}}
 		missing, err := l.MissingPaths(img)
 		if err != nil || slices.Contains(missing, name) == there || slices.Contains(missing, "/usr/lib") {
 			t.Errorf("%s: missing %q, %v; want it there: %v", name, missing, err, there)
@@ -44,23 +46,23 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	for image, cure := range map[string]string{"java": "brig rootfs build java", "mine": "brig rootfs import FILE --name mine"} {
-		err := Language{Name: "x", Image: image, Needs: []string{"/usr/lib/x/two"}}.CheckImage(img)
+		err := Manifest{Name: "x", Image: image, Needs: []string{"/usr/lib/x/two"}}.CheckImage(img)
 		if err == nil || !strings.Contains(err.Error(), cure) || !strings.Contains(err.Error(), "/usr/lib/x/two") {
 			t.Errorf("image %s: %v; want what is missing, and %q", image, err, cure)
 		}
 	}
-	if missing, err := (Language{Needs: []string{"/a"}}).MissingPaths(Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
+	if missing, err := (Manifest{Needs: []string{"/a"}}).MissingPaths(rootfs.Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
 		t.Errorf("an image that was removed: %q, %v", missing, err)
 	}
 }
 
 func TestNeedsAreAbsolutePaths(t *testing.T) {
 	const manifest = "name: x\nimage: x\nsource_file: x\nrun: [x, \"{source}\"]\nneeds: [/usr/ok, "
-	if _, err := ParseLanguage("m", []byte(manifest+"/usr/lib/x]\n")); err != nil {
+	if _, err := Parse("m", []byte(manifest+"/usr/lib/x]\n")); err != nil {
 		t.Error(err)
 	}
 	for _, word := range []string{"usr/lib", "/", "/usr/../etc", "/usr/", "\"\""} {
-		if _, err := ParseLanguage("m", []byte(manifest+word+"]\n")); err == nil || !strings.Contains(err.Error(), "line 5: needs") {
+		if _, err := Parse("m", []byte(manifest+word+"]\n")); err == nil || !strings.Contains(err.Error(), "line 5: needs") {
 			t.Errorf("needs %s: %v", word, err)
 		}
 	}
@@ -69,7 +71,7 @@ func TestNeedsAreAbsolutePaths(t *testing.T) {
 // The manifests need every file that brig adds to images for their commands, so that an image of an
 // older recipe is detected.
 func TestManifestsNeedTheFilesTheyName(t *testing.T) {
-	all, err := LoadLanguages("", nil)
+	all, err := Load("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

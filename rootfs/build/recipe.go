@@ -1,18 +1,15 @@
-package rootfs
+package build
 
 import (
-	"bytes"
-	"embed"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/brig-sandbox/brig/internal/strictyaml"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/recipes"
 )
 
 // A Recipe describes how to build an image.
@@ -30,7 +27,7 @@ type Recipe struct {
 	Exclude  []string `yaml:"exclude"`  // dpkg path patterns to leave out, in addition to documentation
 	Keep     []string `yaml:"keep"`     // exceptions from the excluded patterns
 	Epoch    int64    `yaml:"epoch"`    // newest modification time of any file, in seconds since 1970
-	NPM      string   `yaml:"npm"`      // lock file recipes/npm/NPM.json, whose packages Finish finds in $node_modules
+	NPM      string   `yaml:"npm"`      // lock file rootfs/recipes/npm/NPM.json, whose packages Finish finds in $node_modules
 
 	// Finish is a shell script that runs as the root of a user namespace after the packages are
 	// unpacked; $1 is the tree. It stops at the first failure. Packages are not configured: of the
@@ -42,18 +39,15 @@ type Recipe struct {
 	Lock []byte `yaml:"-"` // content of the file that NPM names
 }
 
-//go:embed recipes/*.yaml recipes/npm/*.json
-var recipeFiles embed.FS
-
 // Recipes returns the built-in recipes by name.
 func Recipes() map[string]Recipe {
 	all := make(map[string]Recipe)
-	files, err := fs.Glob(recipeFiles, "recipes/*.yaml")
+	files, err := fs.Glob(recipes.Files, "*.yaml")
 	if err != nil {
 		panic(err) // embedded: cannot happen in a binary that was built
 	}
 	for _, name := range files {
-		text, err := recipeFiles.ReadFile(name)
+		text, err := recipes.Files.ReadFile(name)
 		if err != nil {
 			panic(err)
 		}
@@ -87,7 +81,7 @@ func (r Recipe) complete(all map[string]Recipe) (_ Recipe, err error) {
 		r.Finish = base.Finish + r.Finish
 	}
 	if r.NPM != "" {
-		if r.Lock, err = recipeFiles.ReadFile("recipes/npm/" + r.NPM + ".json"); err != nil {
+		if r.Lock, err = recipes.Files.ReadFile("npm/" + r.NPM + ".json"); err != nil {
 			return Recipe{}, fmt.Errorf("recipe %s: brig has no lock file %q of npm packages", r.Name, r.NPM)
 		}
 	}
@@ -114,10 +108,10 @@ func ParseRecipe(file string, text []byte) (Recipe, error) {
 
 func parseRecipe(file string, text []byte) (Recipe, error) {
 	var r Recipe
-	if err := decodeYAML(file, text, &r); err != nil {
+	if err := strictyaml.Decode(file, text, &r); err != nil {
 		return Recipe{}, err
 	}
-	if err := checkName(r.Name); err != nil {
+	if err := rootfs.CheckName(r.Name); err != nil {
 		return Recipe{}, fmt.Errorf("%s: %w", file, err)
 	}
 	switch {
@@ -131,26 +125,4 @@ func parseRecipe(file string, text []byte) (Recipe, error) {
 		return Recipe{}, fmt.Errorf("%s: a debian recipe needs suite, packages and epoch", file)
 	}
 	return r, nil
-}
-
-var goType = regexp.MustCompile(` in type rootfs\.\w+`)
-
-// decodeYAML decodes one document. It refuses unknown and repeated fields. Errors name the line.
-func decodeYAML(file string, text []byte, into any) error {
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(into); err != nil {
-		var wrong *yaml.TypeError
-		switch {
-		case errors.Is(err, io.EOF):
-			err = errors.New("it is empty")
-		case errors.As(err, &wrong): // users need not see the names of Go types
-			err = errors.New(goType.ReplaceAllString(strings.Join(wrong.Errors, "; "), ""))
-		}
-		return fmt.Errorf("read %s: %w", file, err)
-	}
-	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read %s: it contains more than one document", file)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package rootfs
+package languages
 
 import (
 	"slices"
@@ -41,7 +41,7 @@ func TestPlaceholdersOfACommand(t *testing.T) {
 }
 
 func TestSourcesAndFlags(t *testing.T) {
-	l := Language{Name: "cpp", Extensions: []string{"cpp", "cc"}, Flags: []string{"-O2", "-O3"}, DefaultFlags: []string{"-O2"}}
+	l := Manifest{Name: "cpp", Extensions: []string{"cpp", "cc"}, Flags: []string{"-O2", "-O3"}, DefaultFlags: []string{"-O2"}}
 	files := []api.File{{Name: "b.CC"}, {Name: "x.h"}, {Name: "main.cpp"}, {Name: "cpp"}, {Name: "d/a.cpp"}, {Name: ".cpp"}}
 	if got := l.Sources(files, "main.cpp"); !slices.Equal(got, []string{"main.cpp", "b.CC", "d/a.cpp", ".cpp"}) {
 		t.Errorf("sources %q", got)
@@ -66,7 +66,7 @@ func TestFlagPatterns(t *testing.T) {
 	manifest := func(patterns, defaults string) string {
 		return "name: x\nimage: i\nextensions: [x]\nsource_file: main.x\ncompile: [cc, \"{flags}\", \"{sources}\"]\nartifacts: [main]\nrun: [./main]\nflag_patterns: " + patterns + "\ndefault_flags: " + defaults + "\n"
 	}
-	l, err := ParseLanguage("x.yaml", []byte(manifest(`["-D[A-Z]+(=[ -~]*)?", "-O(1|2)"]`, "[-O2]")))
+	l, err := Parse("x.yaml", []byte(manifest(`["-D[A-Z]+(=[ -~]*)?", "-O(1|2)"]`, "[-O2]")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestFlagPatterns(t *testing.T) {
 		}
 	}
 	for patterns, says := range map[string]string{`["O(1|2)"]`: "begin it with a dash", `["-O("]`: "missing closing", `["-O1"]`: "not among flags"} {
-		if _, err := ParseLanguage("x.yaml", []byte(manifest(patterns, "[-O2]"))); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "line ") {
+		if _, err := Parse("x.yaml", []byte(manifest(patterns, "[-O2]"))); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%s: %v; want %q and the line", patterns, err, says)
 		}
 	}
@@ -88,7 +88,7 @@ func TestFlagPatterns(t *testing.T) {
 // A language without Extensions, because another language has its extension, still recognises its
 // sources; and artifacts of the compiler are recognised by name (CMP-15).
 func TestSourcesAndArtifactsByName(t *testing.T) {
-	l := Language{SourceFile: "Main.java", Artifacts: []string{"classes", "main"}}
+	l := Manifest{SourceFile: "Main.java", Artifacts: []string{"classes", "main"}}
 	for name, want := range map[string]bool{"B.java": true, "d/C.JAVA": true, "b.jar": false, "java": false} {
 		if l.IsSource(name) != want {
 			t.Errorf("%s is a source: %v", name, !want)

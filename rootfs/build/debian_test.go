@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import (
 	"context"
@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 func TestHostSourcesFollowTheHostsOwnApt(t *testing.T) {
@@ -194,14 +197,14 @@ func TestBuildSaysWhatIsMissing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Build(t.Context(), r, new(strings.Builder), BuildOptions{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Build(%s) without tools: %v; want it to say %q", name, err, want)
+		if err := Image(t.Context(), r, new(strings.Builder), Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Image(%s) without tools: %v; want it to say %q", name, err, want)
 		}
 	}
 }
 
 func TestBuildFromADeadMirrorFailsWithItsReasonAndLeavesNothing(t *testing.T) {
-	needRoot(t)
+	testenv.NeedRoot(t)
 	if err := needTools("mmdebstrap", "apt-get"); err != nil {
 		t.Skip(err)
 	}
@@ -209,14 +212,14 @@ func TestBuildFromADeadMirrorFailsWithItsReasonAndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Build(t.Context(), r, new(strings.Builder), BuildOptions{Mirror: "http://127.0.0.1:9/debian"})
+	err = Image(t.Context(), r, new(strings.Builder), Options{Mirror: "http://127.0.0.1:9/debian"})
 	if err == nil || !strings.Contains(err.Error(), "apt-get update") || !strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("Build: %v; want what apt said", err)
 	}
 	noBuildLeft(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := Build(ctx, r, new(strings.Builder), BuildOptions{Mirror: "http://127.0.0.1:9/debian"}); err == nil {
+	if err := Image(ctx, r, new(strings.Builder), Options{Mirror: "http://127.0.0.1:9/debian"}); err == nil {
 		t.Error("a build outlived its caller")
 	}
 	noBuildLeft(t)
@@ -234,7 +237,7 @@ func noBuildLeft(t *testing.T) {
 		if err != nil {
 			continue // another build removed it
 		}
-		if flock(dir, unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if rootfs.Flock(dir, unix.LOCK_EX|unix.LOCK_NB) == nil {
 			t.Errorf("left behind: %s", path)
 		}
 		dir.Close()

@@ -1,4 +1,4 @@
-package rootfs
+package languages
 
 import (
 	"embed"
@@ -12,43 +12,39 @@ import (
 	"strings"
 )
 
-//go:embed languages/*.yaml
-var languageFiles embed.FS
+//go:embed *.yaml
+var builtinFiles embed.FS
 
 // Languages are the manifests that an agent has loaded. They do not change after loading.
-type Languages struct {
-	all         []Language // sorted by name
+type Catalog struct {
+	all         []Manifest // sorted by name
 	byName      map[string]int
 	byExtension map[string]int
 }
 
 // ErrNoLanguage is wrapped by the error for a name or extension that no manifest has.
-var ErrNoLanguage = errors.New("unknown language")
+var ErrUnknown = errors.New("unknown language")
 
 // LoadLanguages loads the built-in manifests and those in dir, *.yaml, which may replace built-in
 // ones of the same name. dir may be empty or may not exist. LoadLanguages refuses a tier that is
 // not in tiers, unless tiers is nil.
-func LoadLanguages(dir string, tiers []string) (*Languages, error) {
-	found := make(map[string]Language)
-	builtin, err := fs.Sub(languageFiles, "languages")
-	if err != nil {
-		return nil, err
-	}
-	if err := readManifests(builtin, "built-in ", tiers, found); err != nil {
+func Load(dir string, tiers []string) (*Catalog, error) {
+	found := make(map[string]Manifest)
+	if err := readManifests(builtinFiles, "built-in ", tiers, found); err != nil {
 		return nil, err
 	}
 	if dir != "" {
-		own := make(map[string]Language)
+		own := make(map[string]Manifest)
 		err := readManifests(os.DirFS(dir), dir+"/", tiers, own)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		maps.Copy(found, own)
 	}
-	return indexLanguages(found)
+	return index(found)
 }
 
-func readManifests(from fs.FS, prefix string, tiers []string, into map[string]Language) error {
+func readManifests(from fs.FS, prefix string, tiers []string, into map[string]Manifest) error {
 	files, err := fs.ReadDir(from, ".")
 	if err != nil {
 		return fmt.Errorf("read language manifests: %w", err)
@@ -61,7 +57,7 @@ func readManifests(from fs.FS, prefix string, tiers []string, into map[string]La
 		if err != nil {
 			return fmt.Errorf("read language manifests: %w", err)
 		}
-		l, err := parseLanguage(prefix+f.Name(), text, tiers)
+		l, err := parse(prefix+f.Name(), text, tiers)
 		if err != nil {
 			return err
 		}
@@ -74,8 +70,8 @@ func readManifests(from fs.FS, prefix string, tiers []string, into map[string]La
 	return nil
 }
 
-func indexLanguages(found map[string]Language) (*Languages, error) {
-	ls := &Languages{byName: make(map[string]int), byExtension: make(map[string]int)}
+func index(found map[string]Manifest) (*Catalog, error) {
+	ls := &Catalog{byName: make(map[string]int), byExtension: make(map[string]int)}
 	for i, name := range slices.Sorted(maps.Keys(found)) {
 		l := found[name]
 		ls.all = append(ls.all, l)
@@ -96,25 +92,25 @@ func indexLanguages(found map[string]Language) (*Languages, error) {
 }
 
 // All returns every language, sorted by name.
-func (ls *Languages) All() []Language { return slices.Clone(ls.all) }
+func (ls *Catalog) All() []Manifest { return slices.Clone(ls.all) }
 
 // ByName finds a language by name or alias.
-func (ls *Languages) ByName(name string) (Language, error) {
+func (ls *Catalog) ByName(name string) (Manifest, error) {
 	if i, ok := ls.byName[name]; ok {
 		return ls.all[i], nil
 	}
-	return Language{}, ls.unknown(name)
+	return Manifest{}, ls.unknown(name)
 }
 
 // ByExtension finds a language by the extension of a source file, with or without the dot.
-func (ls *Languages) ByExtension(ext string) (Language, error) {
+func (ls *Catalog) ByExtension(ext string) (Manifest, error) {
 	if i, ok := ls.byExtension[strings.ToLower(strings.TrimPrefix(ext, "."))]; ok {
 		return ls.all[i], nil
 	}
-	return Language{}, ls.unknown(ext)
+	return Manifest{}, ls.unknown(ext)
 }
 
-func (ls *Languages) unknown(name string) error {
+func (ls *Catalog) unknown(name string) error {
 	var known []string
 	for _, l := range ls.all {
 		known = append(known, l.Name)
@@ -123,5 +119,5 @@ func (ls *Languages) unknown(name string) error {
 	if i, ok := ls.byName[strings.ToLower(name)]; ok {
 		meant = fmt.Sprintf(": did you mean %s?", ls.all[i].Name)
 	}
-	return fmt.Errorf("%w: %q%s; known: %s", ErrNoLanguage, name, meant, strings.Join(known, ", "))
+	return fmt.Errorf("%w: %q%s; known: %s", ErrUnknown, name, meant, strings.Join(known, ", "))
 }

@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import (
 	"crypto/sha256"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // Packages are cached as <sha256>_<name>.deb. Builds do not trust the cache: the expected hash of a
@@ -88,7 +90,7 @@ func salvageDebs(build, cache string) error {
 		return ignoreMissing(err)
 	}
 	defer dir.Close()
-	if flock(dir, unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if rootfs.Flock(dir, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil // its build is still running
 	}
 	return ignoreMissing(saveDebs(filepath.Join(build, "debs"), cache))

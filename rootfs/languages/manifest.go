@@ -1,4 +1,4 @@
-package rootfs
+package languages
 
 import (
 	"bytes"
@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brig-sandbox/brig/api"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/strictyaml"
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // A Language is one manifest: the image in which programs of the language run, and the commands
@@ -19,7 +22,7 @@ import (
 // {heap_mib} the part of it that a managed heap may use, {stack_kib} the size in KiB that a stack
 // may have. In Compile, as whole arguments, {sources} stands for all source files and {flags} for
 // the requested flags.
-type Language struct {
+type Manifest struct {
 	Name       string
 	Aliases    []string
 	Version    string   // as users know it
@@ -56,7 +59,7 @@ type Language struct {
 }
 
 // manifest is the YAML form of a Language.
-type manifest struct {
+type yamlManifest struct {
 	Name           string            `yaml:"name"`
 	Aliases        []string          `yaml:"aliases"`
 	Version        string            `yaml:"version"`
@@ -87,17 +90,17 @@ type manifest struct {
 
 // ParseLanguage parses a manifest. file is used only in errors. An error about an existing field
 // names its line.
-func ParseLanguage(file string, text []byte) (Language, error) {
-	return parseLanguage(file, text, nil)
+func Parse(file string, text []byte) (Manifest, error) {
+	return parse(file, text, nil)
 }
 
 // parseLanguage parses a manifest. It refuses a tier that is not in known, unless known is nil.
-func parseLanguage(file string, text []byte, known []string) (Language, error) {
-	var m manifest
-	if err := decodeYAML(file, text, &m); err != nil {
-		return Language{}, err
+func parse(file string, text []byte, known []string) (Manifest, error) {
+	var m yamlManifest
+	if err := strictyaml.Decode(file, text, &m); err != nil {
+		return Manifest{}, err
 	}
-	l := Language{
+	l := Manifest{
 		Name: m.Name, Aliases: m.Aliases, Version: m.Version, Image: m.Image, Extensions: m.Extensions,
 		SourceFile: m.SourceFile, Needs: m.Needs, Compile: m.Compile, Syntax: m.Syntax, Run: m.Run, Env: m.Env, InteractiveEnv: m.InteractiveEnv,
 		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode, OOMSays: m.OOMSays,
@@ -119,7 +122,7 @@ func parseLanguage(file string, text []byte, known []string) (Language, error) {
 		if errors.As(err, &at) && at.line(text) > 0 {
 			err = fmt.Errorf("line %d: %w", at.line(text), err)
 		}
-		return Language{}, fmt.Errorf("read %s: %w", file, err)
+		return Manifest{}, fmt.Errorf("read %s: %w", file, err)
 	}
 	for _, d := range []struct {
 		field *string
@@ -191,12 +194,12 @@ var (
 	envName      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-func (l Language) check(tiers []string) error {
-	_, digestErr := parseDigest(l.Image)
+func (l Manifest) check(tiers []string) error {
+	_, digestErr := rootfs.ParseDigest(l.Image)
 	switch {
 	case !languageName.MatchString(l.Name):
 		return fieldErrorf("name", "name %q: use at most 32 lower-case letters, digits and + # . _ -", l.Name)
-	case checkName(l.Image) != nil && digestErr != nil:
+	case rootfs.CheckName(l.Image) != nil && digestErr != nil:
 		return fieldErrorf("image", "image %q: write a stored image's name or digest", l.Image)
 	case !fileName.MatchString(l.SourceFile):
 		return fieldErrorf("source_file", "source_file %q: write a plain file name such as main.py", l.SourceFile)

@@ -1,4 +1,4 @@
-package rootfs
+package languages
 
 import (
 	"regexp"
@@ -27,7 +27,7 @@ var (
 	argPlaceholdersNoFlags = []string{"{sources}"}
 )
 
-func (l Language) checkCompile() error {
+func (l Manifest) checkCompile() error {
 	if err := checkPlaceholders("run", l.Run, nil); err != nil {
 		return err
 	}

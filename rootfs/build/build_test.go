@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // tiny builds the tiny image.
@@ -24,7 +26,7 @@ func tiny(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	var buf bytes.Buffer
-	if err := Build(t.Context(), r, &buf, BuildOptions{}); err != nil {
+	if err := Image(t.Context(), r, &buf, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return buf.Bytes()
@@ -36,7 +38,7 @@ func TestTinyImageIsReproducibleAndRuns(t *testing.T) {
 	if !bytes.Equal(first, second) {
 		t.Errorf("two builds differ: %s and %s", digestOf(first), digestOf(second))
 	}
-	img, err := s.Import(t.Context(), bytes.NewReader(first), Options{Name: "tiny"})
+	img, err := s.Import(t.Context(), bytes.NewReader(first), rootfs.Options{Name: "tiny"})
 	if err != nil {
 		t.Fatal(err)
 	}

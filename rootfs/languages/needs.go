@@ -1,15 +1,17 @@
-package rootfs
+package languages
 
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/recipes"
 )
 
 // ErrOutdated is wrapped by the error for a stored image that lacks a path that a language needs.
@@ -18,7 +20,7 @@ var ErrOutdated = errors.New("image lacks files that the language needs")
 // MissingPaths lists the paths in l.Needs that a stored image does not have, because it was built by an
 // older recipe or is a different image. It follows links inside the tree. It is cheap enough to be
 // called before each run: four system calls for one path, and none if the manifest has no paths.
-func (l Language) MissingPaths(img Image) (missing []string, err error) {
+func (l Manifest) MissingPaths(img rootfs.Image) (missing []string, err error) {
 	if len(l.Needs) == 0 {
 		return nil, nil
 	}
@@ -47,15 +49,15 @@ func (l Language) MissingPaths(img Image) (missing []string, err error) {
 
 // Outdated maps the names of stored images to the paths that they lack and languages need. It does
 // not include images that are not stored.
-func (s *Store) Outdated(languages []Language) (map[string][]string, error) {
+func Outdated(s *rootfs.Store, languages []Manifest) (map[string][]string, error) {
 	missingByImage := map[string][]string{}
 	for _, l := range languages {
-		if len(l.Needs) == 0 {
+		if len(l.Needs) == 0 || !s.Has(l.Image) {
 			continue
 		}
-		img, err := s.findImage(l.Image)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		img, err := s.Lookup(l.Image)
+		if errors.Is(err, rootfs.ErrNotFound) {
+			continue // removed just now
 		}
 		if err != nil {
 			return nil, err
@@ -76,7 +78,7 @@ func (s *Store) Outdated(languages []Language) (map[string][]string, error) {
 // CheckImage refuses an image that lacks a path that the language needs. Without this check, a compiler
 // other than the one the manifest expects would report errors in the program. The error wraps
 // ErrOutdated.
-func (l Language) CheckImage(img Image) error {
+func (l Manifest) CheckImage(img rootfs.Image) error {
 	missing, err := l.MissingPaths(img)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -87,16 +89,16 @@ func (l Language) CheckImage(img Image) error {
 // RebuildHint returns the hint that tells the operator how to get an image that has all that its
 // languages need.
 func RebuildHint(image string) string {
-	if _, ok := Recipes()[image]; ok {
+	if recipes.Has(image) {
 		return "build it again with: brig rootfs build " + image
 	}
 	return "import one that has it with: brig rootfs import FILE --name " + image
 }
 
 // checkNeeds accepts only absolute, clean paths in needs, which can be looked up in a tree.
-func (l Language) checkNeeds() error {
+func (l Manifest) checkNeeds() error {
 	for _, name := range l.Needs {
-		if !path.IsAbs(name) || path.Clean(name) != name || name == "/" || len(name) > maxPath || strings.IndexByte(name, 0) >= 0 {
+		if !path.IsAbs(name) || path.Clean(name) != name || name == "/" || len(name) > unix.PathMax || strings.IndexByte(name, 0) >= 0 {
 			return valueErrorf("needs", name, "needs: %q: write the path of a file or directory of the image, such as /usr/lib/x", name)
 		}
 	}

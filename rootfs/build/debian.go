@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // buildBase is the first of the 65,536 host uids and gids that a build's root and its users map to.
@@ -34,7 +36,7 @@ type debianBuild struct {
 // apt, mmdebstrap, its hooks and every program of the packages run as the root of a user namespace
 // that maps to unprivileged ids on the host, in a pid and a mount namespace that end with them.
 // Host root runs nothing that was downloaded (TestBuildNeverRunsAsHostRoot).
-func buildDebian(ctx context.Context, r Recipe, out io.Writer, o BuildOptions) (err error) {
+func buildDebian(ctx context.Context, r Recipe, out io.Writer, o Options) (err error) {
 	tools := []string{"mmdebstrap", "apt-get", "tar", "unshare", "dpkg-deb", "update-alternatives"}
 	if r.NPM != "" {
 		tools = append(tools, "npm")
@@ -81,7 +83,7 @@ func (b *debianBuild) write(name, text string) error { return b.dir.writeOwned(n
 
 // confine makes a tool run as the build's user, in namespaces that end with the tool.
 func (b *debianBuild) confine(cmd *exec.Cmd) {
-	cmd.Dir, cmd.Env = "/", buildEnv(b.recipe, b.dir.path)
+	cmd.Dir, cmd.Env = "/", buildEnv(b.recipe, b.dir.Path)
 	cmd.WaitDelay = waitDelay
 	if os.Geteuid() != 0 {
 		return // mmdebstrap makes the user namespace itself, with newuidmap
@@ -146,7 +148,7 @@ func needTools(names ...string) error {
 
 // A buildDir is the working directory of a build. The build's unprivileged user owns it and can
 // reach its path.
-type buildDir struct{ *stagingDir }
+type buildDir struct{ *rootfs.StagingDir }
 
 // newBuildDir makes a buildDir and removes those of killed builds. It moves their packages to the
 // cache, where each package is checked before it is used.
@@ -160,18 +162,18 @@ func newBuildDir(cache string) (*buildDir, error) {
 	for _, path := range stale {
 		var st unix.Stat_t
 		// Any user may make a directory there; remove only those that a build made.
-		if unix.Lstat(path, &st) == nil && isDir(st) && (st.Uid == buildBase || int(st.Uid) == os.Geteuid()) {
-			if err := errors.Join(salvageDebs(path, cache), cleanStagingDir(path)); err != nil {
+		if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && (st.Uid == buildBase || int(st.Uid) == os.Geteuid()) {
+			if err := errors.Join(salvageDebs(path, cache), rootfs.CleanStagingDir(path)); err != nil {
 				return nil, fmt.Errorf("remove the directory of an earlier build: %w", err)
 			}
 		}
 	}
-	dir, err := makeStagingDir(parent, prefix)
+	dir, err := rootfs.MakeStagingDir(parent, prefix)
 	if err != nil {
 		return nil, err
 	}
 	w := &buildDir{dir}
-	err = w.chown(w.path)
+	err = w.chown(w.Path)
 	for _, name := range []string{"debs", "debs/partial", "aside", "apt", "apt/lists", "apt/lists/partial"} {
 		err = errors.Join(err, w.mkdirOwned(name))
 	}
@@ -181,7 +183,7 @@ func newBuildDir(cache string) (*buildDir, error) {
 	return w, nil
 }
 
-func (w *buildDir) file(name string) string { return filepath.Join(w.path, name) }
+func (w *buildDir) file(name string) string { return filepath.Join(w.Path, name) }
 
 func (w *buildDir) chown(path string) error {
 	if os.Geteuid() != 0 {
@@ -195,7 +197,7 @@ func (w *buildDir) chown(path string) error {
 }
 
 func (w *buildDir) writeOwned(name, text string) error {
-	if err := writeFile(w.file(name), []byte(text)); err != nil {
+	if err := os.WriteFile(w.file(name), []byte(text), 0o644); err != nil {
 		return err
 	}
 	return w.chown(w.file(name))

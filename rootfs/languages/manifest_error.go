@@ -1,4 +1,4 @@
-package rootfs
+package languages
 
 import (
 	"fmt"

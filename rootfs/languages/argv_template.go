@@ -1,4 +1,4 @@
-package rootfs
+package languages
 
 import (
 	"fmt"
@@ -66,7 +66,7 @@ func stackSize(limit, memory api.Size) api.Size {
 }
 
 // Sources returns the names of the source files among files, main first, which the compiler gets.
-func (l Language) Sources(files []api.File, main string) []string {
+func (l Manifest) Sources(files []api.File, main string) []string {
 	all := []string{main}
 	for _, f := range files {
 		if f.Name != main && l.IsSource(f.Name) {
@@ -79,19 +79,19 @@ func (l Language) Sources(files []api.File, main string) []string {
 // IsSource reports whether a file has one of the language's extensions, or the extension of its
 // SourceFile. The latter is needed because of two languages with the same extension only one lists
 // it in Extensions.
-func (l Language) IsSource(name string) bool {
+func (l Manifest) IsSource(name string) bool {
 	ext := strings.ToLower(path.Ext(name))
 	return slices.Contains(l.Extensions, strings.TrimPrefix(ext, ".")) || ext != "" && ext == path.Ext(l.SourceFile)
 }
 
 // IsArtifact reports whether name is an artifact of the compiler, or is below one.
-func (l Language) IsArtifact(name string) bool {
+func (l Manifest) IsArtifact(name string) bool {
 	return slices.ContainsFunc(l.Artifacts, func(a string) bool { return name == a || strings.HasPrefix(name, a+"/") })
 }
 
 // ChooseFlags returns the flags of a run. The manifest must allow each requested flag literally or
 // by a pattern: a compiler's options can name plugins, other programs and any path (CMP-11).
-func (l Language) ChooseFlags(requested []string) ([]string, error) {
+func (l Manifest) ChooseFlags(requested []string) ([]string, error) {
 	if len(requested) == 0 {
 		return l.DefaultFlags, nil
 	}
@@ -108,7 +108,7 @@ func (l Language) ChooseFlags(requested []string) ([]string, error) {
 const maxFlag = 256
 
 // allowsFlag reports whether a run may request a flag.
-func (l Language) allowsFlag(flag string) bool {
+func (l Manifest) allowsFlag(flag string) bool {
 	if slices.Contains(l.Flags, flag) {
 		return true
 	}

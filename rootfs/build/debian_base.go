@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import "slices"
 

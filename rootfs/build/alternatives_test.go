@@ -1,4 +1,4 @@
-package rootfs
+package build
 
 import (
 	"fmt"
@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
 // The postinst scripts of all packages of an image share limits on the bytes they write, the number
 // of files and the time. The build fails with the name of the package that exceeds one; a postinst
 // that only fails loses just its own links.
 func TestAlternativesAreBounded(t *testing.T) {
-	needRoot(t)
+	testenv.NeedRoot(t)
 	if err := needTools("unshare", "dpkg-deb", "update-alternatives", "tar"); err != nil {
 		if os.Getenv("BRIG_TEST_MUST") == "1" {
 			t.Fatal(err)
