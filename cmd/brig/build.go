@@ -11,13 +11,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/rootfs/build"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
-func rootfsBuild(c *cli, args []string) int {
-	f := c.flags("rootfs build", `
+func rootfsBuild(c *cli) *cobra.Command {
+	k, f := newCommand("rootfs build", `
 Build an image from its recipe and store it. Known recipes: `+recipeNames()+`.
 
 Usage:
@@ -32,38 +34,37 @@ Examples:
 	verbose := f.BoolP("verbose", "v", false, "show the output of the tools")
 	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() != 1 {
-		return c.hint("rootfs build", fmt.Errorf("brig rootfs build needs the NAME of a recipe: %s", recipeNames()))
-	}
-	r, err := findRecipe(f.Arg(0), *recipe)
-	if err != nil {
-		return c.fail(err)
-	}
-	options := build.Options{Cache: cacheDir(), Mirror: *mirror}
-	if *verbose {
-		options.Log = c.stderr
-	}
-	if *out != "" {
-		ctx, stop := untilInterrupt(nil)
-		defer stop()
-		if err := c.buildFile(ctx, r, *out, options); err != nil {
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint("rootfs build", fmt.Errorf("brig rootfs build needs the NAME of a recipe: %s", recipeNames()))
+		}
+		r, err := findRecipe(f.Arg(0), *recipe)
+		if err != nil {
 			return c.fail(err)
 		}
+		options := build.Options{Cache: cacheDir(), Mirror: *mirror}
+		if *verbose {
+			options.Log = c.stderr
+		}
+		if *out != "" {
+			ctx, stop := untilInterrupt(nil)
+			defer stop()
+			if err := c.buildFile(ctx, r, *out, options); err != nil {
+				return c.fail(err)
+			}
+			return 0
+		}
+		agent, err := c.connect(*socket)
+		if err != nil {
+			return c.fail(err)
+		}
+		ctx, stop := untilInterrupt(agent)
+		defer stop()
+		if err := c.buildAndStore(ctx, agent, r, f.Arg(0), options, *asJSON); err != nil {
+			return c.fail(agent.explain(err))
+		}
 		return 0
-	}
-	agent, err := c.connect(*socket)
-	if err != nil {
-		return c.fail(err)
-	}
-	ctx, stop := untilInterrupt(agent)
-	defer stop()
-	if err := c.buildAndStore(ctx, agent, r, f.Arg(0), options, *asJSON); err != nil {
-		return c.fail(agent.explain(err))
-	}
-	return 0
+	})
 }
 
 func recipeNames() string {

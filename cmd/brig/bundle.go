@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/rootfs/languages"
 
 	"github.com/spf13/pflag"
@@ -59,37 +61,36 @@ func (o *bundleOptions) register(f *pflag.FlagSet) {
 		"output":  "",
 	}, api.OfBoth, api.OfExec, api.OfSession)
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set a variable: `K=V` (repeatable)")
-	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig", "directory of the image store")
+	f.StringVar(&o.dataDir, "data-dir", defaultDataDir, "directory of the image store")
 	f.StringVar(&o.languages, "languages", "/etc/brig/languages", "directory of language manifests that replace or extend the built-in ones")
 }
 
-func bundleCommand(c *cli, args []string) int {
+func bundleCommand(c *cli) *cobra.Command {
 	o := new(bundleOptions)
-	f := c.flags("bundle", bundleUsage)
+	k, f := newCommand("bundle", bundleUsage)
 	o.register(f)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	words := f.Args()
-	if len(words) > 1 && words[1] == "--" { // flags stop at OUT_DIR, so -- is still there
-		words = append(words[:1:1], words[2:]...)
-	}
-	if len(words) < 2 {
-		return c.hint("bundle", errors.New("brig bundle needs OUT_DIR and, after --, a command"))
-	}
-	if (o.language == "") == (o.image == "") {
-		return c.hint("bundle", errors.New("brig bundle needs one of --language and --rootfs"))
-	}
-	if os.Geteuid() != 0 {
-		return c.fail(api.Refuse(api.CodeForbidden, "the image store and the ids of a bundle need root: use sudo brig bundle"))
-	}
-	c.noteMisplacedFlags(f, f.Args())
-	if err := o.write(c, words[0], words[1:]); err != nil {
-		return c.fail(err)
-	}
-	dir := words[0]
-	c.note("wrote %s; try: sudo timeout 30 runc run --bundle %s %s", dir, dir, filepath.Base(dir))
-	return 0
+	return c.does(k, func() int {
+		words := f.Args()
+		if len(words) > 1 && words[1] == "--" { // flags stop at OUT_DIR, so -- is still there
+			words = append(words[:1:1], words[2:]...)
+		}
+		if len(words) < 2 {
+			return c.hint("bundle", errors.New("brig bundle needs OUT_DIR and, after --, a command"))
+		}
+		if (o.language == "") == (o.image == "") {
+			return c.hint("bundle", errors.New("brig bundle needs one of --language and --rootfs"))
+		}
+		if os.Geteuid() != 0 {
+			return c.fail(api.Refuse(api.CodeForbidden, "the image store and the ids of a bundle need root: use sudo brig bundle"))
+		}
+		c.noteMisplacedFlags(f, f.Args())
+		if err := o.write(c, words[0], words[1:]); err != nil {
+			return c.fail(err)
+		}
+		dir := words[0]
+		c.note("wrote %s; try: sudo timeout 30 runc run --bundle %s %s", dir, dir, filepath.Base(dir))
+		return 0
+	})
 }
 
 // write resolves the image, profile and limits of the run, and writes its bundle.

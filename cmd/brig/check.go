@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/check"
 )
@@ -27,54 +29,53 @@ Examples:
 Exit codes: 0 if no finding is an error or worse, 1 if one is, 125 if brig itself failed.`
 
 // checkCommand is brig check: one run of a parser, and its findings.
-func checkCommand(c *cli, args []string) int {
+func checkCommand(c *cli) *cobra.Command {
 	o := &runOptions{command: "check"}
-	f := c.flags("check", checkUsage)
+	k, f := newCommand("check", checkUsage)
 	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON")
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
 	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() != 1 {
-		return c.runFailed(o, errors.New("name one FILE to check"), true)
-	}
-	file := f.Arg(0)
-	src, err := readSource(file, c.stdin)
-	if err == nil && o.run.Language == "" {
-		err = src.checkLanguageKnown()
-	}
-	if err != nil {
-		return c.runFailed(o, err, true)
-	}
-	agent, err := c.connect(o.socket)
-	if err != nil {
-		return c.runFailed(o, err, false)
-	}
-	ctx, stop := untilInterrupt(agent)
-	defer stop()
-	if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
-		return c.runFailed(o, agent.explain(err), false)
-	}
-	found, err := check.Program(o.run.Language, src.name, src.text, func(r api.Run) (api.Result, error) {
-		return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.runFailed(o, errors.New("name one FILE to check"), true)
+		}
+		file := f.Arg(0)
+		src, err := readSource(file, c.stdin)
+		if err == nil && o.run.Language == "" {
+			err = src.checkLanguageKnown()
+		}
+		if err != nil {
+			return c.runFailed(o, err, true)
+		}
+		agent, err := c.connect(o.socket)
+		if err != nil {
+			return c.runFailed(o, err, false)
+		}
+		ctx, stop := untilInterrupt(agent)
+		defer stop()
+		if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
+			return c.runFailed(o, agent.explain(err), false)
+		}
+		found, err := check.Program(o.run.Language, src.name, src.text, func(r api.Run) (api.Result, error) {
+			return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) { return agent.Run(ctx, r) })
+		})
+		if err != nil {
+			return c.runFailed(o, agent.explain(err), false)
+		}
+		if o.json {
+			c.stdout.Write(marshal(struct {
+				Findings []api.Finding `json:"findings"`
+			}{append([]api.Finding{}, found...)}))
+		} else {
+			c.text().Write(listed(file, found))
+		}
+		if check.HasErrors(found) {
+			return 1
+		}
+		return 0
 	})
-	if err != nil {
-		return c.runFailed(o, agent.explain(err), false)
-	}
-	if o.json {
-		c.stdout.Write(marshal(struct {
-			Findings []api.Finding `json:"findings"`
-		}{append([]api.Finding{}, found...)}))
-	} else {
-		c.text().Write(listed(file, found))
-	}
-	if check.HasErrors(found) {
-		return 1
-	}
-	return 0
 }
 
 // listed formats findings as compilers do, each with its line below.

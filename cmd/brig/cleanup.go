@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/sockdir"
 )
@@ -36,44 +38,43 @@ type cleaned struct {
 	Images    *api.Cleaned `json:"images,omitempty"`
 }
 
-func cleanupCommand(c *cli, args []string) int {
-	f := c.flags("cleanup", cleanupUsage)
+func cleanupCommand(c *cli) *cobra.Command {
+	k, f := newCommand("cleanup", cleanupUsage)
 	runDir := f.String("run-dir", "", "the `DIR` of the agents' files (default: that of brigd)")
 	all := f.Bool("all", false, "also remove images without a name, and the remains of broken imports")
 	asJSON := f.Bool("json", false, "print JSON")
 	socket := socketFlag(f)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() > 0 {
-		return c.hint("cleanup", fmt.Errorf("brig cleanup takes no argument"))
-	}
-	if os.Geteuid() != 0 {
-		return c.fail(api.Refuse(api.CodeForbidden, "only root can clean up after agents: use sudo brig cleanup"))
-	}
-	done := cleaned{Instances: []string{}, Sockets: []string{}}
-	instances, err := sweepAgents(*runDir)
-	done.Instances = append(done.Instances, instances...)
-	serviceID, serr := chooseIdentity("")
-	if serr == nil {
-		var sockets []string
-		sockets, serr = sweepSockets(os.TempDir(), uint32(serviceID.uid))
-		done.Sockets = append(done.Sockets, sockets...)
-	}
-	err = errors.Join(err, serr)
-	if *all {
-		images, ierr := c.sweepImages(*socket)
-		done.Images, err = images, errors.Join(err, ierr)
-	}
-	if *asJSON {
-		c.stdout.Write(marshal(done))
-	} else {
-		fmt.Fprint(c.text(), done)
-	}
-	if err != nil {
-		return c.fail(err)
-	}
-	return 0
+	return c.does(k, func() int {
+		if f.NArg() > 0 {
+			return c.hint("cleanup", fmt.Errorf("brig cleanup takes no argument"))
+		}
+		if os.Geteuid() != 0 {
+			return c.fail(api.Refuse(api.CodeForbidden, "only root can clean up after agents: use sudo brig cleanup"))
+		}
+		done := cleaned{Instances: []string{}, Sockets: []string{}}
+		instances, err := sweepAgents(*runDir)
+		done.Instances = append(done.Instances, instances...)
+		serviceID, serr := chooseIdentity("")
+		if serr == nil {
+			var sockets []string
+			sockets, serr = sweepSockets(os.TempDir(), uint32(serviceID.uid))
+			done.Sockets = append(done.Sockets, sockets...)
+		}
+		err = errors.Join(err, serr)
+		if *all {
+			images, ierr := c.sweepImages(*socket)
+			done.Images, err = images, errors.Join(err, ierr)
+		}
+		if *asJSON {
+			c.stdout.Write(marshal(done))
+		} else {
+			fmt.Fprint(c.text(), done)
+		}
+		if err != nil {
+			return c.fail(err)
+		}
+		return 0
+	})
 }
 
 func (d cleaned) String() string {

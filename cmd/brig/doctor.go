@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/rootfs/languages"
 
 	"github.com/brig-sandbox/brig/agent/client"
@@ -16,8 +18,8 @@ import (
 
 const defaultStore = "/var/lib/brig/images"
 
-func doctorCommand(c *cli, args []string) int {
-	f := c.flags("doctor", `
+func doctorCommand(c *cli) *cobra.Command {
+	k, f := newCommand("doctor", `
 Check this host: what works, what is refused, and how to fix it. The command probes the
 kernel by trying, and leaves nothing behind. Exits 1 if a run could not be trusted. As
 root it can check more.
@@ -30,32 +32,31 @@ Example:
 	socket := socketFlag(f)
 	store := f.String("store", defaultStore, "`DIR` of the image store to check")
 	asJSON := f.Bool("json", false, "print JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() > 0 {
-		return c.hint("doctor", fmt.Errorf("brig doctor takes no argument"))
-	}
-	ctx := context.Background()
-	o := doctor.Options{Store: *store, Agent: askAgent(ctx, orDefault(*socket, orDefault(c.env("BRIG_SOCKET"), defaultSocket)))}
-	var err error
-	if o.Brigd, err = findBrigd(); err != nil {
-		o.BrigdErr = "brigd is neither next to brig nor in PATH"
-	}
-	o.Outdated, err = outdatedImages(*store)
-	if err != nil {
-		o.OutdatedErr = err.Error()
-	}
-	report := doctor.Judge(doctor.Gather(ctx, o))
-	if *asJSON {
-		c.stdout.Write(marshal(report))
-	} else if err := report.Write(c.text()); err != nil {
-		return c.fail(err)
-	}
-	if !report.Trusted {
-		return 1
-	}
-	return 0
+	return c.does(k, func() int {
+		if f.NArg() > 0 {
+			return c.hint("doctor", fmt.Errorf("brig doctor takes no argument"))
+		}
+		ctx := context.Background()
+		o := doctor.Options{Store: *store, Agent: askAgent(ctx, orDefault(*socket, orDefault(c.env("BRIG_SOCKET"), defaultSocket)))}
+		var err error
+		if o.Brigd, err = findBrigd(); err != nil {
+			o.BrigdErr = "brigd is neither next to brig nor in PATH"
+		}
+		o.Outdated, err = outdatedImages(*store)
+		if err != nil {
+			o.OutdatedErr = err.Error()
+		}
+		report := doctor.Judge(doctor.Gather(ctx, o))
+		if *asJSON {
+			c.stdout.Write(marshal(report))
+		} else if err := report.Write(c.text()); err != nil {
+			return c.fail(err)
+		}
+		if !report.Trusted {
+			return 1
+		}
+		return 0
+	})
 }
 
 // outdatedImages returns the stored images that lack what a language of brig or of the operator

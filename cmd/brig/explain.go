@@ -10,13 +10,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
 )
 
 // explainCommand is brig explain.
-func explainCommand(c *cli, args []string) int {
-	f := c.flags("explain", `
+func explainCommand(c *cli) *cobra.Command {
+	k, f := newCommand("explain", `
 Explain the outcome of a run of brig serve. brig history lists these runs. Runs of brig run
 are not among them: for those use brig run -v, --json or --result FILE.
 
@@ -34,44 +36,43 @@ Examples:
 	last := f.Bool("last", false, "explain the most recently requested run of this key")
 	all := f.Bool("all", false, "also explain runs of other keys, once they have ended; needs a key with admin")
 	asJSON := f.Bool("json", false, "print the service's answer as JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	switch {
-	case *last && f.NArg() > 0:
-		return c.hint("explain", fmt.Errorf("--last and a RUN_ID exclude each other"))
-	case !*last && f.NArg() != 1:
-		return c.hint("explain", fmt.Errorf("brig explain needs the RUN_ID of a run, or --last: brig history lists runs"))
-	}
-	return c.withService("explain", *base, func(ctx context.Context, service serviceHandle) error {
-		id := f.Arg(0)
-		if *last {
-			page, err := service.History(ctx, client.Filter{Limit: 1, All: *all})
+	return c.does(k, func() int {
+		switch {
+		case *last && f.NArg() > 0:
+			return c.hint("explain", fmt.Errorf("--last and a RUN_ID exclude each other"))
+		case !*last && f.NArg() != 1:
+			return c.hint("explain", fmt.Errorf("brig explain needs the RUN_ID of a run, or --last: brig history lists runs"))
+		}
+		return c.withService("explain", *base, func(ctx context.Context, service serviceHandle) error {
+			id := f.Arg(0)
+			if *last {
+				page, err := service.History(ctx, client.Filter{Limit: 1, All: *all})
+				if err != nil {
+					return err
+				}
+				if len(page.Items) == 0 {
+					return api.Refuse(api.CodeNotFound, "the history of %s has no run yet", service.at)
+				}
+				id = page.Items[0].ID
+			}
+			ask := service.Status
+			if *all {
+				ask = service.AnyStatus
+			}
+			s, err := ask(ctx, id)
+			if p := new(api.Problem); errors.As(err, &p) && p.Code == api.CodeNotFound {
+				return fmt.Errorf("%w; runs of brig run are not in a service's history: for those use brig run -v, --json or --result FILE", err)
+			}
 			if err != nil {
 				return err
 			}
-			if len(page.Items) == 0 {
-				return api.Refuse(api.CodeNotFound, "the history of %s has no run yet", service.at)
+			if *asJSON {
+				c.stdout.Write(marshal(s))
+				return nil
 			}
-			id = page.Items[0].ID
-		}
-		ask := service.Status
-		if *all {
-			ask = service.AnyStatus
-		}
-		s, err := ask(ctx, id)
-		if p := new(api.Problem); errors.As(err, &p) && p.Code == api.CodeNotFound {
-			return fmt.Errorf("%w; runs of brig run are not in a service's history: for those use brig run -v, --json or --result FILE", err)
-		}
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			c.stdout.Write(marshal(s))
+			fmt.Fprint(c.text(), explanation(s))
 			return nil
-		}
-		fmt.Fprint(c.text(), explanation(s))
-		return nil
+		})
 	})
 }
 

@@ -63,7 +63,7 @@ func TestExplainOfOtherKeysRuns(t *testing.T) {
 	for flag, want := range map[string]string{"--json=false": "run       /v1/runs/x,", "--all": "run       /v1/runs/x?all=true,"} {
 		var out, errs bytes.Buffer
 		c := &cli{stdout: &out, stderr: &errs, env: func(string) string { return "" }}
-		if code := explainCommand(c, []string{"x", flag, "--url", web.URL}); code != 0 || !strings.HasPrefix(out.String(), want) {
+		if code := brig(c, []string{"explain", "x", flag, "--url", web.URL}); code != 0 || !strings.HasPrefix(out.String(), want) {
 			t.Errorf("%s: %d, %s%s; want %s", flag, code, &out, &errs, want)
 		}
 	}
@@ -82,7 +82,7 @@ func TestExplainReportsTLSErrors(t *testing.T) {
 	} {
 		var errs bytes.Buffer
 		c := &cli{stdout: io.Discard, stderr: &errs, env: func(string) string { return "" }}
-		if code := explainCommand(c, []string{"x", "--url", url}); code != exitBrig || !strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
+		if code := brig(c, []string{"explain", "x", "--url", url}); code != exitBrig || !strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%s: %d, %q; want %q", url, code, &errs, want)
 		}
 	}

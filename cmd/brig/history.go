@@ -9,15 +9,17 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/client"
 )
 
 // historyCommand is brig history: the runs of brig serve.
-func historyCommand(c *cli, args []string) int {
+func historyCommand(c *cli) *cobra.Command {
 	var f client.Filter
 	var verdicts []string
-	s := c.flags("history", `
+	k, s := newCommand("history", `
 List the runs of brig serve, the newest first. brig explain describes one of them. Runs of
 brig run are not included. MEM is the memory that was charged to the run.
 
@@ -42,33 +44,32 @@ Examples:
 	s.BoolVar(&f.All, "all", false, "runs of all keys; needs a key with admin")
 	asJSON := s.Bool("json", false, "print the service's answer as JSON")
 	base := urlFlag(s)
-	if code, done := c.parse(s, args); done {
-		return code
-	}
-	var err, worse error
-	f.Since, err = parseTime(*since, time.Now())
-	f.Until, worse = parseTime(*until, time.Now())
-	for _, v := range verdicts {
-		f.Verdicts = append(f.Verdicts, api.Verdict(v))
-	}
-	switch err := errors.Join(err, worse); {
-	case err != nil:
-		return c.hint("history", err)
-	case s.NArg() > 0:
-		return c.hint("history", fmt.Errorf("history takes no argument %q: brig explain RUN_ID describes one run", s.Arg(0)))
-	case f.Limit < 1:
-		return c.hint("history", fmt.Errorf("--limit is %d: the least is 1", f.Limit))
-	}
-	return c.withService("history", *base, func(ctx context.Context, s serviceHandle) error {
-		page, err := s.History(ctx, f)
-		if err != nil {
-			return err
+	return c.does(k, func() int {
+		var err, worse error
+		f.Since, err = parseTime(*since, time.Now())
+		f.Until, worse = parseTime(*until, time.Now())
+		for _, v := range verdicts {
+			f.Verdicts = append(f.Verdicts, api.Verdict(v))
 		}
-		if *asJSON {
-			c.stdout.Write(marshal(page))
-			return nil
+		switch err := errors.Join(err, worse); {
+		case err != nil:
+			return c.hint("history", err)
+		case s.NArg() > 0:
+			return c.hint("history", fmt.Errorf("history takes no argument %q: brig explain RUN_ID describes one run", s.Arg(0)))
+		case f.Limit < 1:
+			return c.hint("history", fmt.Errorf("--limit is %d: the least is 1", f.Limit))
 		}
-		return c.listRuns(page.Items)
+		return c.withService("history", *base, func(ctx context.Context, s serviceHandle) error {
+			page, err := s.History(ctx, f)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				c.stdout.Write(marshal(page))
+				return nil
+			}
+			return c.listRuns(page.Items)
+		})
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"os/user"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/gateway/auth"
@@ -17,8 +19,8 @@ import (
 const defaultKeys = "/etc/brig/keys.yaml"
 
 // keyCommand is brig key.
-func keyCommand(c *cli, args []string) int {
-	return c.subcommands("key", `
+func keyCommand(c *cli) *cobra.Command {
+	return c.group("key", `
 Create keys for brig serve. The holder of a key can run programs, also from other hosts.
 
 Usage:
@@ -29,9 +31,9 @@ Examples:
   sudo brig key add teacher --admin
   sudo brig key add judge --runs 2 --volumes 1G
   sudo brig serve --keys `+defaultKeys, []command{
-		{name: "add", short: "create a key and add it to the keys file", run: keyAdd},
-		{name: "new", short: "create a key and print its line for the keys file", run: keyNew},
-	}, args)
+		{name: "add", short: "create a key and add it to the keys file", make: keyAdd},
+		{name: "new", short: "create a key and print its line for the keys file", make: keyNew},
+	})
 }
 
 // keyLimitFlags defines the flags that limit what a key's holder may do.
@@ -51,9 +53,9 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.BoolVar(&k.ProfileLog, "may-profile-log", false, "may use profile_mode log, in which calls that the profile denies are allowed and logged")
 }
 
-func keyAdd(c *cli, args []string) int {
-	var k auth.Key
-	f := c.flags("key add", `
+func keyAdd(c *cli) *cobra.Command {
+	var key auth.Key
+	k, f := newCommand("key add", `
 Create a random key and add its line to the keys file. The key itself is printed to stdout,
 once, and stored nowhere. A missing file is created, writable by root and readable by the
 service's group: that of the user brig-gateway, or `+fmt.Sprint(fallbackServiceID)+` if there is no such user. A
@@ -69,36 +71,35 @@ Examples:
   brig key add me --file keys.yaml`)
 	file := f.String("file", defaultKeys, "the keys `FILE`")
 	group := f.String("group", "", fmt.Sprintf("`GROUP` that may read a new file, by name or number (default: that of the user %s, or %d)", serviceUser, fallbackServiceID))
-	keyLimitFlags(f, &k)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() != 1 {
-		return c.hint("key add", errors.New("brig key add needs the NAME of the key's holder"))
-	}
-	k.Name = f.Arg(0)
-	gid, err := readersGroup(*group)
-	if err != nil {
-		return c.hint("key add", err)
-	}
-	made, err := auth.AddKey(*file, gid, k, func(token string) error {
-		if _, err := fmt.Fprintln(c.text(), token); err != nil {
-			return fmt.Errorf("the key could not be printed, and was not added: %w: send stdout elsewhere", err)
+	keyLimitFlags(f, &key)
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint("key add", errors.New("brig key add needs the NAME of the key's holder"))
 		}
-		return nil
+		key.Name = f.Arg(0)
+		gid, err := readersGroup(*group)
+		if err != nil {
+			return c.hint("key add", err)
+		}
+		made, err := auth.AddKey(*file, gid, key, func(token string) error {
+			if _, err := fmt.Fprintln(c.text(), token); err != nil {
+				return fmt.Errorf("the key could not be printed, and was not added: %w: send stdout elsewhere", err)
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return c.fail(fmt.Errorf("%w: use sudo, or choose a file that you own with --file", err))
+		case err != nil:
+			return c.fail(err)
+		}
+		what := "added to"
+		if made {
+			what = "the first of the new file"
+		}
+		c.note("this is the key of %s, %s %s: it is not shown again", key.Name, what, *file)
+		return 0
 	})
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return c.fail(fmt.Errorf("%w: use sudo, or choose a file that you own with --file", err))
-	case err != nil:
-		return c.fail(err)
-	}
-	what := "added to"
-	if made {
-		what = "the first of the new file"
-	}
-	c.note("this is the key of %s, %s %s: it is not shown again", k.Name, what, *file)
-	return 0
 }
 
 // readersGroup returns the id of the group that may read a keys file. Below zero it is the caller's
@@ -121,9 +122,9 @@ func readersGroup(name string) (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-func keyNew(c *cli, args []string) int {
-	var k auth.Key
-	f := c.flags("key new", `
+func keyNew(c *cli) *cobra.Command {
+	var key auth.Key
+	k, f := newCommand("key new", `
 Create a random key. Its line for the keys file goes to stdout. The key itself goes to
 stderr, and is stored nowhere. The flags limit what the key's holder may do; they can be
 changed in its line later. brig key add writes the file too.
@@ -133,21 +134,20 @@ Usage:
 
 Example:
   brig key new judge --runs 2 | sudo tee -a `+defaultKeys)
-	keyLimitFlags(f, &k)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() != 1 {
-		return c.hint("key new", fmt.Errorf("brig key new needs the NAME of the key's holder"))
-	}
-	k.Name = f.Arg(0)
-	token, line, err := auth.NewKey(k)
-	if err != nil {
-		return c.hint("key new", err)
-	}
-	if _, err := fmt.Fprintf(escapeWriter{c.stderr}, "the key of %s: %s\n", k.Name, token); err != nil {
-		return exitBrig // the key is lost, so its line is of no use; stderr cannot take an error either
-	}
-	fmt.Fprintln(c.text(), line)
-	return 0
+	keyLimitFlags(f, &key)
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint("key new", fmt.Errorf("brig key new needs the NAME of the key's holder"))
+		}
+		key.Name = f.Arg(0)
+		token, line, err := auth.NewKey(key)
+		if err != nil {
+			return c.hint("key new", err)
+		}
+		if _, err := fmt.Fprintf(escapeWriter{c.stderr}, "the key of %s: %s\n", key.Name, token); err != nil {
+			return exitBrig // the key is lost, so its line is of no use; stderr cannot take an error either
+		}
+		fmt.Fprintln(c.text(), line)
+		return 0
+	})
 }

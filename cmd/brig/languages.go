@@ -7,11 +7,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/api"
 )
 
-func languagesCommand(c *cli, args []string) int {
-	f := c.flags("languages", `
+func languagesCommand(c *cli) *cobra.Command {
+	k, f := newCommand("languages", `
 List the languages that the agent can run. TIERS has the compiler's tier before the program's
 if they differ, FLAGS the default flags before the others that brig run --flag accepts. An
 image that is not stored is built at the first brig run of root. An image that is older than
@@ -25,36 +27,35 @@ Example:
   brig languages --json`)
 	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	agent, err := c.connect(*socket)
-	if err != nil {
-		return c.fail(err)
-	}
-	defer agent.Close()
-	all, err := agent.Languages(context.Background())
-	if err != nil {
-		return c.fail(agent.explain(err))
-	}
-	if *asJSON {
-		c.stdout.Write(marshal(all))
-		return 0
-	}
-	t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS")
-	for _, l := range all {
-		stored := "no"
-		switch {
-		case len(l.Lacks) > 0:
-			stored = "older"
-		case l.Stored:
-			stored = "yes"
+	return c.does(k, func() int {
+		agent, err := c.connect(*socket)
+		if err != nil {
+			return c.fail(err)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, l.Tiers(), flagsOf(l))
-	}
-	t.Flush()
-	return 0
+		defer agent.Close()
+		all, err := agent.Languages(context.Background())
+		if err != nil {
+			return c.fail(agent.explain(err))
+		}
+		if *asJSON {
+			c.stdout.Write(marshal(all))
+			return 0
+		}
+		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "LANGUAGE\tOTHER NAMES\tVERSION\tFILES\tIMAGE\tSTORED\tTIERS\tFLAGS")
+		for _, l := range all {
+			stored := "no"
+			switch {
+			case len(l.Lacks) > 0:
+				stored = "older"
+			case l.Stored:
+				stored = "yes"
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, orDash(l.Aliases), orDash([]string{l.Version}), orDash(l.Extensions), l.Image, stored, l.Tiers(), flagsOf(l))
+		}
+		t.Flush()
+		return 0
+	})
 }
 
 func orDash(words []string) string { return orDefault(strings.Join(words, " "), "-") }

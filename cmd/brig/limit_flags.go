@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spf13/pflag"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/usage"
-	"github.com/spf13/pflag"
 )
 
 // limitFlags registers a flag for each limit of l whose scope is one of scopes. help replaces the

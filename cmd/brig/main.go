@@ -10,64 +10,44 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/internal/usage"
 )
 
 // version is set by the linker.
 var version = "devel"
 
-// A command is one subcommand. run gets the arguments after the name and returns the exit code.
-// To add one, write a file with a function and add a line to commands.
+// A command is one subcommand. To add one, write a file with a function that makes it and add a line
+// to commands.
 type command struct {
 	name   string
 	short  string // one line for brig --help
-	run    func(c *cli, args []string) int
+	make   func(c *cli) *cobra.Command
 	hidden bool // not in brig --help: only packagers need it
 }
 
 func commands() []command {
 	return []command{
-		{name: "run", short: "run a program in a sandbox", run: runCommand},
-		{name: "serve", short: "serve runs over HTTP, with history and statistics", run: serveCommand},
-		{name: "key", short: "create keys for brig serve", run: keyCommand},
-		{name: "history", short: "list the runs of brig serve", run: historyCommand},
-		{name: "explain", short: "explain why a run of brig serve failed", run: explainCommand},
-		{name: "check", short: "check a program's source for problems", run: checkCommand},
-		{name: "rootfs", short: "build, import, list and remove images", run: rootfsCommand},
-		{name: "profile", short: "show, explain, compare and export seccomp profiles", run: profileCommand},
-		{name: "session", short: "create long-lived sandboxes and work in them", run: sessionCommand},
-		{name: "volume", short: "list and remove the volumes of sessions", run: volumeCommand},
-		{name: "languages", short: "list the languages the agent can run", run: languagesCommand},
-		{name: "bundle", short: "write a run as an OCI bundle for runc", run: bundleCommand},
-		{name: "cleanup", short: "clean up after killed agents", run: cleanupCommand},
-		{name: "doctor", short: "check this host: what works, what is refused, how to fix it", run: doctorCommand},
-		{name: "selftest", short: "test the sandbox with real runs", run: selftestCommand},
-		{name: "version", short: "print the version", run: versionCommand},
-		{name: "completion", short: "print a shell's completion of brig", run: completionCommand},
-		{name: "docs", run: docsCommand, hidden: true},
+		{name: "run", short: "run a program in a sandbox", make: runCommand},
+		{name: "serve", short: "serve runs over HTTP, with history and statistics", make: serveCommand},
+		{name: "key", short: "create keys for brig serve", make: keyCommand},
+		{name: "history", short: "list the runs of brig serve", make: historyCommand},
+		{name: "explain", short: "explain why a run of brig serve failed", make: explainCommand},
+		{name: "check", short: "check a program's source for problems", make: checkCommand},
+		{name: "rootfs", short: "build, import, list and remove images", make: rootfsCommand},
+		{name: "profile", short: "show, explain, compare and export seccomp profiles", make: profileCommand},
+		{name: "session", short: "create long-lived sandboxes and work in them", make: sessionCommand},
+		{name: "volume", short: "list and remove the volumes of sessions", make: volumeCommand},
+		{name: "languages", short: "list the languages the agent can run", make: languagesCommand},
+		{name: "bundle", short: "write a run as an OCI bundle for runc", make: bundleCommand},
+		{name: "cleanup", short: "clean up after killed agents", make: cleanupCommand},
+		{name: "doctor", short: "check this host: what works, what is refused, how to fix it", make: doctorCommand},
+		{name: "selftest", short: "test the sandbox with real runs", make: selftestCommand},
+		{name: "version", short: "print the version", make: versionCommand},
+		{name: "completion", short: "print a shell's completion of brig", make: completionCommand},
+		{name: "docs", make: docsCommand, hidden: true},
 	}
-}
-
-// subcommands runs the subcommand that args name, such as ls in brig rootfs ls.
-func (c *cli) subcommands(name, usage string, all []command, args []string) int {
-	f := c.flags(name, usage)
-	f.SetInterspersed(false)
-	if c.helpPages != nil {
-		c.addPages(all)
-	}
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() == 0 {
-		return c.hint(name, fmt.Errorf("%s needs a subcommand", name))
-	}
-	if i := slices.IndexFunc(all, func(k command) bool { return k.name == f.Arg(0) }); i >= 0 {
-		return all[i].run(c, f.Args()[1:])
-	}
-	return c.hint(name, fmt.Errorf("%s has no subcommand %q%s", name, f.Arg(0), orDefault(subcommandRemedy(name, f.Arg(0)), suggestion(f.Arg(0), names(all)))))
 }
 
 func names(all []command) []string {
@@ -85,8 +65,9 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(string) string
-	helpPages      *[]usage.Page // not nil: commands add their help to it, and do nothing
-	compilerOutput []byte        // output of a compiler that was printed already
+	words          []string // the command line: commands whose names are not in it are not made; nil: all are made
+	code           int      // exit code of the command that was run
+	compilerOutput []byte   // output of a compiler that was printed already
 }
 
 func main() {
@@ -95,7 +76,7 @@ func main() {
 	os.Exit(c.exitCode(brig(c, os.Args[1:]), out.err))
 }
 
-// brig finds the subcommand and runs it.
+// brig finds the command and runs it.
 func brig(c *cli, args []string) int {
 	if len(args) == 0 {
 		fmt.Fprint(c.stderr, overview())
@@ -109,14 +90,20 @@ func brig(c *cli, args []string) int {
 		fmt.Fprint(c.text(), overview())
 		return 0
 	case "--version":
-		return versionCommand(c, nil)
+		return brig(c, []string{"version"})
+	case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd: // the shell asks what may follow
 	default:
-		all := commands()
-		if i := slices.IndexFunc(all, func(k command) bool { return k.name == name }); i >= 0 {
-			return all[i].run(c, args[1:])
+		if all := commands(); !slices.ContainsFunc(all, func(k command) bool { return k.name == name }) {
+			return c.hint("", fmt.Errorf("command %q does not exist%s", name, commandRemedy(name, names(all))))
 		}
-		return c.hint("", fmt.Errorf("command %q does not exist%s", name, commandRemedy(name, names(all))))
 	}
+	c.words = args
+	root := c.root()
+	root.SetArgs(args)
+	if err := root.Execute(); err != nil {
+		return exitBrig // the command has printed it
+	}
+	return c.code
 }
 
 // overview is the text of brig --help.
@@ -130,43 +117,6 @@ func overview() string {
 	}
 	b.WriteString("\nTry:\n  brig run hello.py\n  brig run -c 'print(2+2)'\n  brig COMMAND --help\n")
 	return b.String()
-}
-
-// flags makes a command's flag set; text is its whole --help except the flags.
-func (c *cli) flags(name, text string) *pflag.FlagSet {
-	text = strings.Trim(text, "\n")
-	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.SetOutput(io.Discard) // brig prints errors itself, once
-	f.SortFlags = false
-	if c.helpPages != nil {
-		*c.helpPages = append(*c.helpPages, usage.Page{Name: "brig " + name, Text: text, Flags: f})
-	}
-	f.Usage = func() {
-		fmt.Fprintf(c.text(), "%s\n", text)
-		if flags := f.FlagUsages(); flags != "" {
-			fmt.Fprintf(c.text(), "\nFlags:\n%s", flags)
-		}
-	}
-	return f
-}
-
-// parse reads the flags. done is true when the command has nothing left to do.
-func (c *cli) parse(f *pflag.FlagSet, args []string) (code int, done bool) {
-	if c.helpPages != nil {
-		return 0, true
-	}
-	switch err := f.Parse(args); {
-	case err == nil:
-		return 0, false
-	case errors.Is(err, pflag.ErrHelp):
-		return 0, true
-	default:
-		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) {
-			err = fmt.Errorf("%w%s", err, flagRemedy(f, unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames()))
-		}
-		return c.hint(f.Name(), usage.FlagError(err)), true
-	}
 }
 
 // hint reports a mistake on the command line.

@@ -6,30 +6,30 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/internal/usage"
 )
 
-// commandPages collects the help of commands without running them: completions and manual pages are made
-// from nothing else. Each subcommand follows its command.
-func commandPages(all []command) []usage.Page {
-	c := &cli{env: func(string) string { return "" }, helpPages: &[]usage.Page{}}
-	c.addPages(all)
-	return *c.helpPages
-}
-
-func (c *cli) addPages(all []command) {
-	for _, k := range all {
-		if k.hidden {
-			continue
+// commandPages returns the help of all commands. Each subcommand follows its command.
+func commandPages() []usage.Page {
+	c := &cli{env: func(string) string { return "" }}
+	var pages []usage.Page
+	var add func(k *cobra.Command)
+	add = func(k *cobra.Command) {
+		for _, sub := range k.Commands() {
+			if !sub.Hidden {
+				pages = append(pages, usage.Page{Name: sub.CommandPath(), Short: sub.Short, Text: sub.Long, Flags: sub.Flags()})
+				add(sub)
+			}
 		}
-		n := len(*c.helpPages)
-		k.run(c, nil)
-		(*c.helpPages)[n].Short = k.short
 	}
+	add(c.root())
+	return pages
 }
 
-func completionCommand(c *cli, args []string) int {
-	f := c.flags("completion", `
+func completionCommand(c *cli) *cobra.Command {
+	k, f := newCommand("completion", `
 Print the completion of brig for a shell.
 
 Usage:
@@ -39,42 +39,52 @@ Examples:
   source <(brig completion bash)
   brig completion zsh >/usr/local/share/zsh/site-functions/_brig
   brig completion fish >~/.config/fish/completions/brig.fish`)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	shells := map[string]func(string, []usage.Page) string{"bash": usage.Bash, "zsh": usage.Zsh, "fish": usage.Fish}
-	if f.NArg() != 1 || shells[f.Arg(0)] == nil {
-		return c.hint("completion", fmt.Errorf("brig completion needs the name of a shell: bash, zsh or fish"))
-	}
-	fmt.Fprint(c.text(), shells[f.Arg(0)]("brig", commandPages(commands())))
-	return 0
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint("completion", fmt.Errorf("brig completion needs the name of a shell: bash, zsh or fish"))
+		}
+		var err error
+		switch root := k.Root(); f.Arg(0) {
+		case "bash":
+			err = root.GenBashCompletionV2(c.stdout, true)
+		case "zsh":
+			err = root.GenZshCompletion(c.stdout)
+		case "fish":
+			err = root.GenFishCompletion(c.stdout, true)
+		default:
+			return c.hint("completion", fmt.Errorf("brig has no completion for %q: use bash, zsh or fish", f.Arg(0)))
+		}
+		if err != nil {
+			return c.fail(err)
+		}
+		return 0
+	})
 }
 
-func docsCommand(c *cli, args []string) int {
-	f := c.flags("docs", `
+func docsCommand(c *cli) *cobra.Command {
+	k, f := newCommand("docs", `
 Write the manual pages of brig and its commands, for packages.
 
 Usage:
   brig docs --man DIR`)
 	dir := f.String("man", "", "`DIR` to write to")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if *dir == "" || f.NArg() > 0 {
-		return c.hint("docs", fmt.Errorf("brig docs needs --man DIR"))
-	}
-	for name, text := range manPages() {
-		if err := writeOutput(filepath.Join(*dir, name), []byte(text)); err != nil {
-			return c.fail(err)
+	return c.does(k, func() int {
+		if *dir == "" || f.NArg() > 0 {
+			return c.hint("docs", fmt.Errorf("brig docs needs --man DIR"))
 		}
-	}
-	return 0
+		for name, text := range manPages() {
+			if err := writeOutput(filepath.Join(*dir, name), []byte(text)); err != nil {
+				return c.fail(err)
+			}
+		}
+		return 0
+	})
 }
 
 // manPages returns the files of the manual: one for brig, and one for each command and subcommand.
 func manPages() map[string]string {
 	const mine, agent = "brig(1)", "brigd(8)"
-	all := commandPages(commands())
+	all := commandPages()
 	out := map[string]string{}
 	see := []string{}
 	for _, p := range all {

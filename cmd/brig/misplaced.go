@@ -25,7 +25,7 @@ func (c *cli) noteMisplacedFlags(f *pflag.FlagSet, args []string) {
 		}
 		name, long := strings.CutPrefix(w, "--")
 		name, _, _ = strings.Cut(name, "=")
-		if long && f.Lookup(name) != nil && !slices.Contains(misplaced, "--"+name) {
+		if g := f.Lookup(name); long && g != nil && !g.Hidden && !slices.Contains(misplaced, "--"+name) {
 			misplaced = append(misplaced, "--"+name)
 		}
 	}

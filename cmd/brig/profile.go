@@ -10,6 +10,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/seccomp"
@@ -36,14 +39,14 @@ Examples:
   brig profile diff strict default
   brig profile export default > seccomp.json`
 
-func profileCommand(c *cli, args []string) int {
-	return c.subcommands("profile", profileUsage, []command{
-		{name: "ls", run: profileList},
-		{name: "show", run: profileShow},
-		{name: "explain", run: profileExplain},
-		{name: "diff", run: profileDiff},
-		{name: "export", run: profileExport},
-	}, args)
+func profileCommand(c *cli) *cobra.Command {
+	return c.group("profile", profileUsage, []command{
+		{name: "ls", make: profileList},
+		{name: "show", make: profileShow},
+		{name: "explain", make: profileExplain},
+		{name: "diff", make: profileDiff},
+		{name: "export", make: profileExport},
+	})
 }
 
 // isProfileFile reports whether nameOrFile is a profile's file, not its name.
@@ -133,8 +136,8 @@ func (c *cli) noteWarnings(file string, warnings []string) {
 	}
 }
 
-func profileList(c *cli, args []string) int {
-	f := c.flags("profile ls", `
+func profileList(c *cli) *cobra.Command {
+	k, f := newCommand("profile ls", `
 List the built-in tiers, strictest first.
 
 Usage:
@@ -143,25 +146,24 @@ Usage:
 Example:
   brig profile ls`)
 	asJSON := f.Bool("json", false, "print JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if *asJSON {
-		c.stdout.Write(marshal(seccomp.Tiers()))
+	return c.does(k, func() int {
+		if *asJSON {
+			c.stdout.Write(marshal(seccomp.Tiers()))
+			return 0
+		}
+		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+		for _, name := range seccomp.Tiers() {
+			fmt.Fprintf(t, "%s\t%s\n", name, seccomp.About(name))
+		}
+		if err := t.Flush(); err != nil {
+			return c.fail(err)
+		}
 		return 0
-	}
-	t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-	for _, name := range seccomp.Tiers() {
-		fmt.Fprintf(t, "%s\t%s\n", name, seccomp.About(name))
-	}
-	if err := t.Flush(); err != nil {
-		return c.fail(err)
-	}
-	return 0
+	})
 }
 
-func profileShow(c *cli, args []string) int {
-	f := c.flags("profile show", `
+func profileShow(c *cli) *cobra.Command {
+	k, f := newCommand("profile show", `
 Print the rules of a profile, each with its reason.
 
 Usage:
@@ -171,27 +173,25 @@ Examples:
   brig profile show strict
   brig profile show mine.yaml --json`)
 	asJSON := f.Bool("json", false, "print JSON")
-	p, code, done := c.parseOneProfile(f.Name(), func() (int, bool) { return c.parse(f, args) }, f.Args)
-	if done {
-		return code
-	}
-	if *asJSON {
-		c.stdout.Write(marshal(p.Profile))
-		return 0
-	}
-	fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.OrNative(), seccomp.Hash(p.Profile), p.Default,
-		seccomp.Newest(p.Arch), seccomp.Fail(seccomp.ENOSYS))
-	for _, r := range p.Rules {
-		when := ""
-		for _, a := range r.Args {
-			when += fmt.Sprintf(" when arg%d %s", a.Index, condition(a))
+	return c.withProfile(k, f, func(p profileRead) int {
+		if *asJSON {
+			c.stdout.Write(marshal(p.Profile))
+			return 0
 		}
-		fmt.Fprintf(c.text(), "%s%s: %s\n    %s\n", r.Answer, when, r.Why, strings.Join(r.Names, " "))
-	}
-	for _, w := range p.warnings {
-		c.note("%s", w)
-	}
-	return 0
+		fmt.Fprintf(c.text(), "profile %s (%s), hash %s\ndefault: %s\nnewer than number %d: %s\n\n", p.Name, p.Arch.OrNative(), seccomp.Hash(p.Profile), p.Default,
+			seccomp.Newest(p.Arch), seccomp.Fail(seccomp.ENOSYS))
+		for _, r := range p.Rules {
+			when := ""
+			for _, a := range r.Args {
+				when += fmt.Sprintf(" when arg%d %s", a.Index, condition(a))
+			}
+			fmt.Fprintf(c.text(), "%s%s: %s\n    %s\n", r.Answer, when, r.Why, strings.Join(r.Names, " "))
+		}
+		for _, w := range p.warnings {
+			c.note("%s", w)
+		}
+		return 0
+	})
 }
 
 func condition(a seccomp.ArgCond) string {
@@ -201,25 +201,23 @@ func condition(a seccomp.ArgCond) string {
 	return fmt.Sprintf("== %#x", a.Value)
 }
 
-// parseOneProfile parses the arguments of a command that takes one profile, and reads the profile. If
-// none is named, it is the tier default.
-func (c *cli) parseOneProfile(name string, parse func() (int, bool), words func() []string) (p profileRead, code int, done bool) {
-	if code, done := parse(); done {
-		return p, code, true
-	}
-	w := append(words(), "default")
-	if len(w) > 2 {
-		return p, c.hint(name, fmt.Errorf("brig %s takes one profile", name)), true
-	}
-	p, err := c.inspectProfile(w[0])
-	if err != nil {
-		return p, c.fail(err), true
-	}
-	return p, 0, false
+// withProfile runs a command that takes one profile. If none is named, it is the tier default.
+func (c *cli) withProfile(k *cobra.Command, f *pflag.FlagSet, run func(p profileRead) int) *cobra.Command {
+	return c.does(k, func() int {
+		w := append(f.Args(), "default")
+		if len(w) > 2 {
+			return c.hint(f.Name(), fmt.Errorf("brig %s takes one profile", f.Name()))
+		}
+		p, err := c.inspectProfile(w[0])
+		if err != nil {
+			return c.fail(err)
+		}
+		return run(p)
+	})
 }
 
-func profileExplain(c *cli, args []string) int {
-	f := c.flags("profile explain", `
+func profileExplain(c *cli) *cobra.Command {
+	k, f := newCommand("profile explain", `
 Show what happens to a system call, and why.
 
 Usage:
@@ -230,33 +228,32 @@ Examples:
   brig profile explain 101`)
 	which := f.String("profile", "default", "`NAME|FILE` of the profile")
 	asJSON := f.Bool("json", false, "print JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() != 1 {
-		return c.hint(f.Name(), fmt.Errorf("brig profile explain needs one system call, by name or number"))
-	}
-	p, err := c.inspectProfile(*which)
-	if err != nil {
-		return c.fail(err)
-	}
-	var e seccomp.Explanation
-	if nr, notNumber := strconv.ParseInt(f.Arg(0), 10, 32); notNumber == nil {
-		e, err = seccomp.ExplainNumber(p.Profile, int32(nr))
-	} else {
-		if e, err = seccomp.Explain(p.Profile, f.Arg(0)); err != nil {
-			err = fmt.Errorf("%w%s", err, suggestion(f.Arg(0), callNames()))
+	return c.does(k, func() int {
+		if f.NArg() != 1 {
+			return c.hint(f.Name(), fmt.Errorf("brig profile explain needs one system call, by name or number"))
 		}
-	}
-	if err != nil {
-		return c.fail(err)
-	}
-	if *asJSON {
-		c.stdout.Write(marshal(e))
+		p, err := c.inspectProfile(*which)
+		if err != nil {
+			return c.fail(err)
+		}
+		var e seccomp.Explanation
+		if nr, notNumber := strconv.ParseInt(f.Arg(0), 10, 32); notNumber == nil {
+			e, err = seccomp.ExplainNumber(p.Profile, int32(nr))
+		} else {
+			if e, err = seccomp.Explain(p.Profile, f.Arg(0)); err != nil {
+				err = fmt.Errorf("%w%s", err, suggestion(f.Arg(0), callNames()))
+			}
+		}
+		if err != nil {
+			return c.fail(err)
+		}
+		if *asJSON {
+			c.stdout.Write(marshal(e))
+			return 0
+		}
+		fmt.Fprintln(c.text(), strings.TrimRight(e.String(), "\n"))
 		return 0
-	}
-	fmt.Fprintln(c.text(), strings.TrimRight(e.String(), "\n"))
-	return 0
+	})
 }
 
 // callNames returns the names of this machine's system calls.
@@ -270,8 +267,8 @@ func callNames() []string {
 	return all
 }
 
-func profileDiff(c *cli, args []string) int {
-	f := c.flags("profile diff", `
+func profileDiff(c *cli) *cobra.Command {
+	k, f := newCommand("profile diff", `
 List the calls that two profiles treat differently.
 
 Usage:
@@ -281,33 +278,32 @@ Examples:
   brig profile diff strict default
   brig profile diff default /usr/share/containers/seccomp.json`)
 	asJSON := f.Bool("json", false, "print JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() != 2 {
-		return c.hint(f.Name(), fmt.Errorf("brig profile diff needs two profiles"))
-	}
-	a, err := c.inspectProfile(f.Arg(0))
-	if err != nil {
-		return c.fail(err)
-	}
-	b, err := c.inspectProfile(f.Arg(1))
-	if err != nil {
-		return c.fail(err)
-	}
-	changes := seccomp.Diff(a.Profile, b.Profile)
-	if *asJSON {
-		c.stdout.Write(marshal(slices.Clip(append([]seccomp.Change{}, changes...))))
+	return c.does(k, func() int {
+		if f.NArg() != 2 {
+			return c.hint(f.Name(), fmt.Errorf("brig profile diff needs two profiles"))
+		}
+		a, err := c.inspectProfile(f.Arg(0))
+		if err != nil {
+			return c.fail(err)
+		}
+		b, err := c.inspectProfile(f.Arg(1))
+		if err != nil {
+			return c.fail(err)
+		}
+		changes := seccomp.Diff(a.Profile, b.Profile)
+		if *asJSON {
+			c.stdout.Write(marshal(slices.Clip(append([]seccomp.Change{}, changes...))))
+			return 0
+		}
+		for _, ch := range changes {
+			fmt.Fprintln(c.text(), ch)
+		}
 		return 0
-	}
-	for _, ch := range changes {
-		fmt.Fprintln(c.text(), ch)
-	}
-	return 0
+	})
 }
 
-func profileExport(c *cli, args []string) int {
-	f := c.flags("profile export", `
+func profileExport(c *cli) *cobra.Command {
+	k, f := newCommand("profile export", `
 Write a profile as the linux.seccomp object of an OCI bundle. Rules that kill through
 brig's listener become rules with which the kernel itself kills. System calls newer than
 those that brig knows, for which brig answers ENOSYS, are left to the runtime, because the
@@ -322,26 +318,24 @@ Examples:
   brig profile export default > seccomp.json
   brig profile export strict --yaml > mine.yaml`)
 	asYAML := f.Bool("yaml", false, "write brig's own format")
-	p, code, done := c.parseOneProfile(f.Name(), func() (int, bool) { return c.parse(f, args) }, f.Args)
-	if done {
-		return code
-	}
-	if *asYAML {
-		text, err := profileYAML(p.Profile)
+	return c.withProfile(k, f, func(p profileRead) int {
+		if *asYAML {
+			text, err := profileYAML(p.Profile)
+			if err != nil {
+				return c.fail(err)
+			}
+			c.stdout.Write(text)
+			return 0
+		}
+		o, err := seccomp.ExportOCI(p.Profile)
 		if err != nil {
 			return c.fail(err)
 		}
-		c.stdout.Write(text)
+		text, err := json.MarshalIndent(o, "", "  ")
+		if err != nil {
+			return c.fail(err)
+		}
+		fmt.Fprintf(c.text(), "%s\n", text)
 		return 0
-	}
-	o, err := seccomp.ExportOCI(p.Profile)
-	if err != nil {
-		return c.fail(err)
-	}
-	text, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		return c.fail(err)
-	}
-	fmt.Fprintf(c.text(), "%s\n", text)
-	return 0
+	})
 }

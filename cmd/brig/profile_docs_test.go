@@ -91,7 +91,7 @@ func TestShowDoesNotWarnAboutTiers(t *testing.T) {
 	}
 	for _, name := range append(seccomp.Tiers(), own) {
 		var out, errs bytes.Buffer
-		if code := profileShow(&cli{stdout: &out, stderr: &errs}, []string{name}); code != 0 || out.Len() == 0 {
+		if code := brig(&cli{stdout: &out, stderr: &errs}, []string{"profile", "show", name}); code != 0 || out.Len() == 0 {
 			t.Fatalf("%s: exit code %d\n%s", name, code, &errs)
 		}
 		want := ""

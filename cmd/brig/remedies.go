@@ -106,7 +106,11 @@ func findFlagRemedy(f *pflag.FlagSet, typed string) string {
 
 func flagNames(f *pflag.FlagSet) []string {
 	var all []string
-	f.VisitAll(func(g *pflag.Flag) { all = append(all, g.Name) })
+	f.VisitAll(func(g *pflag.Flag) {
+		if !g.Hidden {
+			all = append(all, g.Name)
+		}
+	})
 	return all
 }
 

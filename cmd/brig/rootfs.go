@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs/languages"
@@ -30,40 +30,40 @@ Examples:
   sudo brig rootfs import alpine.tar.gz --name alpine
   brig rootfs ls --json`
 
-func rootfsCommand(c *cli, args []string) int {
-	return c.subcommands("rootfs", rootfsUsage, []command{
-		{name: "build", run: rootfsBuild},
-		{name: "import", run: rootfsImport},
-		{name: "ls", run: rootfsList},
-		{name: "rm", run: rootfsRemove},
-		{name: "verify", run: rootfsVerify},
-		{name: "gc", run: rootfsClean},
-	}, args)
+func rootfsCommand(c *cli) *cobra.Command {
+	return c.group("rootfs", rootfsUsage, []command{
+		{name: "build", make: rootfsBuild},
+		{name: "import", make: rootfsImport},
+		{name: "ls", make: rootfsList},
+		{name: "rm", make: rootfsRemove},
+		{name: "verify", make: rootfsVerify},
+		{name: "gc", make: rootfsClean},
+	})
 }
 
-// withAgent runs a command that takes the arguments named in words and calls the agent.
-func (c *cli) withAgent(f *pflag.FlagSet, args []string, words string, do func(ctx context.Context, a *agentHandle) error) int {
+// withAgent makes a command that takes the arguments named in words and calls the agent.
+func (c *cli) withAgent(k *cobra.Command, words string, do func(ctx context.Context, a *agentHandle) error) *cobra.Command {
+	f := k.Flags()
 	socket := socketFlag(f)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if want := len(strings.Fields(words)); f.NArg() != want {
-		return c.hint(f.Name(), fmt.Errorf("brig %s needs %s", f.Name(), orDefault(words, "no argument")))
-	}
-	agent, err := c.connect(*socket)
-	if err != nil {
-		return c.fail(err)
-	}
-	ctx, stop := untilInterrupt(agent)
-	defer stop()
-	if err := do(ctx, agent); err != nil {
-		return c.fail(agent.explain(err))
-	}
-	return 0
+	return c.does(k, func() int {
+		if want := len(strings.Fields(words)); f.NArg() != want {
+			return c.hint(f.Name(), fmt.Errorf("brig %s needs %s", f.Name(), orDefault(words, "no argument")))
+		}
+		agent, err := c.connect(*socket)
+		if err != nil {
+			return c.fail(err)
+		}
+		ctx, stop := untilInterrupt(agent)
+		defer stop()
+		if err := do(ctx, agent); err != nil {
+			return c.fail(agent.explain(err))
+		}
+		return 0
+	})
 }
 
-func rootfsImport(c *cli, args []string) int {
-	f := c.flags("rootfs import", `
+func rootfsImport(c *cli) *cobra.Command {
+	k, f := newCommand("rootfs import", `
 Store a tarball as an image. A confined child process of the agent reads it and refuses
 hostile content; nothing is stored unless all of it is accepted. An image that is already
 stored is verified, and replaced if it differs from its import. A saved image (docker
@@ -79,7 +79,7 @@ Examples:
 	name := f.String("name", "", "`NAME` to store it under")
 	digest := f.String("digest", "", "expected digest of FILE as it is, before decompression")
 	asJSON := f.Bool("json", false, "print JSON")
-	return c.withAgent(f, args, "FILE", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "FILE", func(ctx context.Context, a *agentHandle) error {
 		if *name == "" {
 			return api.Refuse(api.CodeBadRequest, "the image has no name: add --name")
 		}
@@ -115,8 +115,8 @@ func (c *cli) store(ctx context.Context, a *agentHandle, in io.Reader, name, dig
 	return nil
 }
 
-func rootfsList(c *cli, args []string) int {
-	f := c.flags("rootfs ls", `
+func rootfsList(c *cli) *cobra.Command {
+	k, f := newCommand("rootfs ls", `
 List the stored images, and say which are older than a language that uses them.
 
 Usage:
@@ -126,7 +126,7 @@ Examples:
   brig rootfs ls
   brig rootfs ls --json`)
 	asJSON := f.Bool("json", false, "print JSON")
-	return c.withAgent(f, args, "", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "", func(ctx context.Context, a *agentHandle) error {
 		all, err := a.Images(ctx)
 		if err != nil {
 			return err
@@ -161,8 +161,8 @@ func (c *cli) printOutdated(ctx context.Context, a *agentHandle) error {
 	return nil
 }
 
-func rootfsRemove(c *cli, args []string) int {
-	f := c.flags("rootfs rm", `
+func rootfsRemove(c *cli) *cobra.Command {
+	k, f := newCommand("rootfs rm", `
 Remove a name, and with its last name the image; or an image by digest.
 
 Usage:
@@ -170,13 +170,13 @@ Usage:
 
 Example:
   sudo brig rootfs rm alpine`)
-	return c.withAgent(f, args, "NAME", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "NAME", func(ctx context.Context, a *agentHandle) error {
 		return a.RemoveImage(ctx, f.Arg(0))
 	})
 }
 
-func rootfsClean(c *cli, args []string) int {
-	f := c.flags("rootfs gc", `
+func rootfsClean(c *cli) *cobra.Command {
+	k, f := newCommand("rootfs gc", `
 Remove the images without a name, and the remains of broken imports.
 
 Usage:
@@ -185,7 +185,7 @@ Usage:
 Example:
   sudo brig rootfs gc`)
 	asJSON := f.Bool("json", false, "print JSON")
-	return c.withAgent(f, args, "", func(ctx context.Context, a *agentHandle) error {
+	return c.withAgent(k, "", func(ctx context.Context, a *agentHandle) error {
 		done, err := a.Clean(ctx)
 		if err != nil {
 			return err

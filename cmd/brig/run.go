@@ -17,61 +17,62 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/diagnose"
 )
 
 // runCommand is brig run: plan, find the agent, run, report.
-func runCommand(c *cli, args []string) int {
+func runCommand(c *cli) *cobra.Command {
 	o := new(runOptions)
-	f := c.flags("run", runUsage)
+	k, f := newCommand("run", runUsage)
 	o.register(f)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	o.args, o.hasCode = f.Args(), f.Changed("code")
-	o.hasDash = f.ArgsLenAtDash() >= 0
-	src, err := o.plan(c.stdin)
-	if err == nil {
-		err = refuseExplicitZero(f)
-	}
-	if err != nil {
-		return c.runFailed(o, err, true)
-	}
-	if !o.quiet {
-		c.noteMisplacedFlags(f, o.args)
-		c.noteWarnings(o.profile, o.warnings)
-		c.noteSourceArguments(o)
-		for _, file := range o.unpaired {
-			c.note("note: --tests %s: %s is ignored: there is no %s.in", o.testsDir, file, strings.TrimSuffix(file, ".out"))
+	return c.does(k, func() int {
+		o.args, o.hasCode = f.Args(), f.Changed("code")
+		o.hasDash = f.ArgsLenAtDash() >= 0
+		src, err := o.plan(c.stdin)
+		if err == nil {
+			err = refuseExplicitZero(f)
 		}
-	}
-	if o.out != "" { // fail now, not after the run
-		if err := checkOutDir(o.out); err != nil {
+		if err != nil {
+			return c.runFailed(o, err, true)
+		}
+		if !o.quiet {
+			c.noteMisplacedFlags(f, o.args)
+			c.noteWarnings(o.profile, o.warnings)
+			c.noteSourceArguments(o)
+			for _, file := range o.unpaired {
+				c.note("note: --tests %s: %s is ignored: there is no %s.in", o.testsDir, file, strings.TrimSuffix(file, ".out"))
+			}
+		}
+		if o.out != "" { // fail now, not after the run
+			if err := checkOutDir(o.out); err != nil {
+				return c.runFailed(o, err, false)
+			}
+		}
+		if err := c.prepareResult(o); err != nil {
+			return c.fail(err)
+		}
+		agent, err := c.connect(o.socket, ceilingFlags(o.run)...)
+		if err != nil {
 			return c.runFailed(o, err, false)
 		}
-	}
-	if err := c.prepareResult(o); err != nil {
-		return c.fail(err)
-	}
-	agent, err := c.connect(o.socket, ceilingFlags(o.run)...)
-	if err != nil {
-		return c.runFailed(o, err, false)
-	}
-	ctx, stop := untilInterrupt(agent)
-	defer stop()
-	res, err := c.execute(ctx, agent, o, src)
-	if err != nil {
-		err = withProgramRemedy(agent.explain(err), o.run.Image, o.args, "to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
-		return c.runFailed(o, err, false)
-	}
-	code := c.report(o, res)
-	var s interrupted
-	if code == exitCanceled && errors.As(context.Cause(ctx), &s) {
-		return s.exit()
-	}
-	return code
+		ctx, stop := untilInterrupt(agent)
+		defer stop()
+		res, err := c.execute(ctx, agent, o, src)
+		if err != nil {
+			err = withProgramRemedy(agent.explain(err), o.run.Image, o.args, "to run a source file, leave --rootfs out; to run a program of the image: -- PROGRAM", "")
+			return c.runFailed(o, err, false)
+		}
+		code := c.report(o, res)
+		var s interrupted
+		if code == exitCanceled && errors.As(context.Cause(ctx), &s) {
+			return s.exit()
+		}
+		return code
+	})
 }
 
 // prepareResult empties the file of --result, if there is one, so that the result of an earlier run

@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/rootfs/build"
 
 	"github.com/brig-sandbox/brig/api"
@@ -28,8 +30,8 @@ type selftestResult struct {
 	TookNS  int64  `json:"took_ns"`
 }
 
-func selftestCommand(c *cli, args []string) int {
-	f := c.flags("selftest", `
+func selftestCommand(c *cli) *cobra.Command {
+	k, f := newCommand("selftest", `
 Test the sandbox on this host: programs try what the agent forbids, each in a real run.
 The checks below come first, then the hostile programs of brig's own tests (docs/corpus.md)
 that do no harm even if they are not contained. The command creates things on this host
@@ -49,76 +51,75 @@ Checks:
 `+selftestNames())
 	socket := socketFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	cases, err := corpus.Cases()
-	if err != nil {
-		return c.fail(err)
-	}
-	checks, err := chooseChecks(append(selfchecks(), corpusChecks(cases)...), cases, f.Args())
-	if err != nil {
-		return c.hint("selftest", err)
-	}
-	if err := os.Setenv(corpus.EnvName, corpus.EnvSecret); err != nil { // a private agent inherits it
-		return c.fail(err)
-	}
-	agent, err := c.connect(*socket)
-	if err != nil {
-		return c.fail(err)
-	}
-	ctx, stop := untilInterrupt(agent)
-	defer stop()
-	canaries, err := corpus.Plant()
-	if err != nil {
-		return c.fail(fmt.Errorf("selftest: create what the programs must not reach: %w", err))
-	}
-	defer canaries.Close()
-	if err := c.ensureTiny(ctx, agent); err != nil {
-		return c.fail(agent.explain(err))
-	}
-	if *asJSON { // otherwise each line shows progress
-		p := c.progress(fmt.Sprintf("%d checks", len(checks)))
-		defer p.end()
-	}
-	var all []selftestResult
-	var stopped, writeErr error
-	for _, k := range checks {
-		r, err := runSelfcheck(ctx, agent, k, canaries)
-		if err != nil {
-			stopped = agent.explain(fmt.Errorf("check %s: %w", k.id, err))
-			break
-		}
-		all = append(all, r)
-		if !*asJSON {
-			_, err = fmt.Fprintln(c.text(), r)
-			writeErr = errors.Join(writeErr, err)
-		}
-	}
-	if *asJSON { // also the results before an early stop
-		text, err := json.MarshalIndent(all, "", "  ")
+	return c.does(k, func() int {
+		cases, err := corpus.Cases()
 		if err != nil {
 			return c.fail(err)
 		}
-		_, writeErr = fmt.Fprintf(c.text(), "%s\n", text)
-	}
-	if !*asJSON && stopped == nil {
-		_, err = fmt.Fprintln(c.text(), selftestSummary(all))
-		writeErr = errors.Join(writeErr, err)
-	}
-	var by interrupted
-	switch {
-	case errors.As(context.Cause(ctx), &by):
-		c.note("selftest: %v after %d of %d checks", by, len(all), len(checks))
-		return by.exit()
-	case stopped != nil:
-		return c.fail(stopped)
-	case writeErr != nil:
-		return c.fail(fmt.Errorf("selftest: the report could not be written: %w", writeErr))
-	case slices.ContainsFunc(all, func(r selftestResult) bool { return !r.OK && !r.Skipped }):
-		return 1
-	}
-	return 0
+		checks, err := chooseChecks(append(selfchecks(), corpusChecks(cases)...), cases, f.Args())
+		if err != nil {
+			return c.hint("selftest", err)
+		}
+		if err := os.Setenv(corpus.EnvName, corpus.EnvSecret); err != nil { // a private agent inherits it
+			return c.fail(err)
+		}
+		agent, err := c.connect(*socket)
+		if err != nil {
+			return c.fail(err)
+		}
+		ctx, stop := untilInterrupt(agent)
+		defer stop()
+		canaries, err := corpus.Plant()
+		if err != nil {
+			return c.fail(fmt.Errorf("selftest: create what the programs must not reach: %w", err))
+		}
+		defer canaries.Close()
+		if err := c.ensureTiny(ctx, agent); err != nil {
+			return c.fail(agent.explain(err))
+		}
+		if *asJSON { // otherwise each line shows progress
+			p := c.progress(fmt.Sprintf("%d checks", len(checks)))
+			defer p.end()
+		}
+		var all []selftestResult
+		var stopped, writeErr error
+		for _, k := range checks {
+			r, err := runSelfcheck(ctx, agent, k, canaries)
+			if err != nil {
+				stopped = agent.explain(fmt.Errorf("check %s: %w", k.id, err))
+				break
+			}
+			all = append(all, r)
+			if !*asJSON {
+				_, err = fmt.Fprintln(c.text(), r)
+				writeErr = errors.Join(writeErr, err)
+			}
+		}
+		if *asJSON { // also the results before an early stop
+			text, err := json.MarshalIndent(all, "", "  ")
+			if err != nil {
+				return c.fail(err)
+			}
+			_, writeErr = fmt.Fprintf(c.text(), "%s\n", text)
+		}
+		if !*asJSON && stopped == nil {
+			_, err = fmt.Fprintln(c.text(), selftestSummary(all))
+			writeErr = errors.Join(writeErr, err)
+		}
+		var by interrupted
+		switch {
+		case errors.As(context.Cause(ctx), &by):
+			c.note("selftest: %v after %d of %d checks", by, len(all), len(checks))
+			return by.exit()
+		case stopped != nil:
+			return c.fail(stopped)
+		case writeErr != nil:
+			return c.fail(fmt.Errorf("selftest: the report could not be written: %w", writeErr))
+		case slices.ContainsFunc(all, func(r selftestResult) bool { return !r.OK && !r.Skipped }):
+			return 1
+		}
+		return 0
+	})
 }
 
 func (r selftestResult) String() string {

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
@@ -61,10 +63,10 @@ type serveOptions struct {
 	verbose                                      bool
 }
 
-func serveCommand(c *cli, args []string) int {
+func serveCommand(c *cli) *cobra.Command {
 	d := gateway.Config{}.WithDefaults()
 	o := serveOptions{maxBody: d.MaxBody, maxBlob: d.MaxBlob, historyBytes: history.DefaultBytes}
-	f := c.flags("serve", serveUsage)
+	k, f := newCommand("serve", serveUsage)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on: host:port, or unix:/path")
 	f.StringVar(&o.keys, "keys", "", "`FILE` of keys; callers must have one of them")
 	f.StringVar(&o.cert, "tls-cert", "", "`FILE` of the certificate chain, in PEM")
@@ -88,45 +90,44 @@ func serveCommand(c *cli, args []string) int {
 	f.StringVar(&o.config, "config", "", "`FILE` of settings")
 	f.StringVar(&o.logFormat, "log-format", "text", "`FORMAT` of the log, and of the messages at start: text, or json")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if port := c.env("SANDBOX_PORT"); port != "" && c.env("BRIG_SERVE_LISTEN") == "" && !f.Changed("listen") {
-		_, err := strconv.ParseUint(port, 10, 16)
-		if err != nil {
-			err = errors.New("write a port, a number below 65536")
-		} else {
-			err = f.Set("listen", net.JoinHostPort("127.0.0.1", port)) // before the file, which has lower precedence
+	return c.does(k, func() int {
+		if port := c.env("SANDBOX_PORT"); port != "" && c.env("BRIG_SERVE_LISTEN") == "" && !f.Changed("listen") {
+			_, err := strconv.ParseUint(port, 10, 16)
+			if err != nil {
+				err = errors.New("write a port, a number below 65536")
+			} else {
+				err = f.Set("listen", net.JoinHostPort("127.0.0.1", port)) // before the file, which has lower precedence
+			}
+			if err != nil {
+				return c.hint("serve", fmt.Errorf("SANDBOX_PORT=%.40q: %w", port, err))
+			}
 		}
-		if err != nil {
-			return c.hint("serve", fmt.Errorf("SANDBOX_PORT=%.40q: %w", port, err))
+		if err := c.applySettings(f, "BRIG_SERVE_", os.Environ(), o.config); err != nil {
+			return c.hint("serve", err)
 		}
-	}
-	if err := c.applySettings(f, "BRIG_SERVE_", os.Environ(), o.config); err != nil {
-		return c.hint("serve", err)
-	}
-	if f.NArg() > 0 {
-		return c.hint("serve", fmt.Errorf("unexpected argument %q", f.Arg(0)))
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	switch o.logFormat {
-	case "text":
-	case "json":
-		jsonConsole := *c
-		lines := &logLines{to: c.stderr}
-		defer lines.flush()
-		jsonConsole.stderr, c = lines, &jsonConsole
-	default:
-		return c.hint("serve", fmt.Errorf("--log-format %q: write text, or json", o.logFormat))
-	}
-	if err := c.serve(ctx, stop, o); err != nil {
-		if lines, ok := c.stderr.(*logLines); ok {
-			lines.level = slog.LevelError
+		if f.NArg() > 0 {
+			return c.hint("serve", fmt.Errorf("unexpected argument %q", f.Arg(0)))
 		}
-		return c.fail(err)
-	}
-	return 0
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		switch o.logFormat {
+		case "text":
+		case "json":
+			jsonConsole := *c
+			lines := &logLines{to: c.stderr}
+			defer lines.flush()
+			jsonConsole.stderr, c = lines, &jsonConsole
+		default:
+			return c.hint("serve", fmt.Errorf("--log-format %q: write text, or json", o.logFormat))
+		}
+		if err := c.serve(ctx, stop, o); err != nil {
+			if lines, ok := c.stderr.(*logLines); ok {
+				lines.level = slog.LevelError
+			}
+			return c.fail(err)
+		}
+		return 0
+	})
 }
 
 // serve starts the service, serves until ctx is done, and stops it.

@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/agent/client"
@@ -17,8 +19,8 @@ import (
 )
 
 // sessionCommand is brig session: sandboxes that last.
-func sessionCommand(c *cli, args []string) int {
-	return c.subcommands("session", `
+func sessionCommand(c *cli) *cobra.Command {
+	return c.group("session", `
 Create a long-lived sandbox and work in it: files below /box and /tmp, and background
 processes, remain from one command to the next. A session ends when it is removed, when
 it gets no request for some time, when its lifetime is over, or when the agent stops. It
@@ -43,14 +45,14 @@ Examples:
   brig session rm $id
 
 A session needs an agent that outlives the commands: brigd must be running.`, []command{
-		{name: "create", short: "create a session and print its id", run: sessionCreate},
-		{name: "exec", short: "execute a command or code in a session", run: sessionExec},
-		{name: "ls", short: "list live sessions", run: sessionList},
-		{name: "put", short: "put a file into a session", run: sessionPut},
-		{name: "get", short: "get a file from a session", run: sessionGet},
-		{name: "files", short: "list the files of a session", run: sessionFiles},
-		{name: "rm", short: "end sessions, with all processes in them", run: sessionRemove},
-	}, args)
+		{name: "create", short: "create a session and print its id", make: sessionCreate},
+		{name: "exec", short: "execute a command or code in a session", make: sessionExec},
+		{name: "ls", short: "list live sessions", make: sessionList},
+		{name: "put", short: "put a file into a session", make: sessionPut},
+		{name: "get", short: "get a file from a session", make: sessionGet},
+		{name: "files", short: "list the files of a session", make: sessionFiles},
+		{name: "rm", short: "end sessions, with all processes in them", make: sessionRemove},
+	})
 }
 
 // connectRunning connects to an agent that outlives this command.
@@ -71,8 +73,8 @@ func (c *cli) connectRunning(socket string) (*agentHandle, error) {
 	return &agentHandle{Client: client.New(socket)}, nil
 }
 
-func sessionCreate(c *cli, args []string) int {
-	f := c.flags("session create", `
+func sessionCreate(c *cli) *cobra.Command {
+	k, f := newCommand("session create", `
 Create a session and print its id. --memory, --cpus, --pids and --scratch limit the
 session as a whole; limits such as --wall are the defaults of each command.
 
@@ -119,42 +121,41 @@ Examples:
 	wait := f.Duration("wait", time.Minute, "how long to wait for memory that others have reserved; 0 does not wait")
 	asJSON := f.Bool("json", false, "print the session as JSON")
 	socket := socketFlag(f)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	o := runOptions{env: env, labels: labels}
-	err := o.planSurroundings()
-	if err == nil {
-		ask.Env, ask.Labels = o.run.Env, o.run.Labels
-		if volume.Name != "" {
-			ask.Volume = &volume
-		} else if volume != (api.VolumeRequest{}) {
-			err = fmt.Errorf("--volume-size, --volume-read-only and --volume-shared apply to a volume: add --volume NAME")
+	return c.does(k, func() int {
+		o := runOptions{env: env, labels: labels}
+		err := o.planSurroundings()
+		if err == nil {
+			ask.Env, ask.Labels = o.run.Env, o.run.Labels
+			if volume.Name != "" {
+				ask.Volume = &volume
+			} else if volume != (api.VolumeRequest{}) {
+				err = fmt.Errorf("--volume-size, --volume-read-only and --volume-shared apply to a volume: add --volume NAME")
+			}
 		}
-	}
-	if ask.Language = strings.ToLower(ask.Language); ask.Language == "" && ask.Image == "" {
-		ask.Language = "python" // as brig run -c
-	}
-	if err == nil {
-		err = ask.Validate()
-	}
-	if err == nil && f.NArg() > 0 {
-		err = fmt.Errorf("session create takes no argument %q", f.Arg(0))
-	}
-	if err != nil {
-		return c.hint("session create", err)
-	}
-	return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
-		s, err := retryWhileBusy(ctx, c, *wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
-		switch {
-		case err != nil:
-			return err
-		case *asJSON:
-			c.stdout.Write(marshal(s))
-		default:
-			fmt.Fprintln(c.text(), s.ID)
+		if ask.Language = strings.ToLower(ask.Language); ask.Language == "" && ask.Image == "" {
+			ask.Language = "python" // as brig run -c
 		}
-		return nil
+		if err == nil {
+			err = ask.Validate()
+		}
+		if err == nil && f.NArg() > 0 {
+			err = fmt.Errorf("session create takes no argument %q", f.Arg(0))
+		}
+		if err != nil {
+			return c.hint("session create", err)
+		}
+		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+			s, err := retryWhileBusy(ctx, c, *wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				c.stdout.Write(marshal(s))
+			default:
+				fmt.Fprintln(c.text(), s.ID)
+			}
+			return nil
+		})
 	})
 }
 
@@ -172,59 +173,55 @@ func (c *cli) withRunningAgent(socket string, do func(context.Context, *agentHan
 	return 0
 }
 
-// parseSimple defines and parses the flags of a subcommand of brig session that has few. It requires
-// between least and most arguments.
-func (c *cli) parseSimple(name, usage string, args []string, least, most int, more func(*pflag.FlagSet)) (words []string, socket string, code int, done bool) {
-	f := c.flags("session "+name, usage)
-	s := socketFlag(f)
+// simple makes a session command that takes from least to most arguments. more adds its flags.
+func (c *cli) simple(name, text string, least, most int, more func(*pflag.FlagSet), run func(words []string, socket string) int) *cobra.Command {
+	k, f := newCommand("session "+name, text)
+	socket := socketFlag(f)
 	if more != nil {
 		more(f)
 	}
-	if code, done := c.parse(f, args); done {
-		return nil, "", code, true
-	}
-	if n := f.NArg(); n < least || n > most {
-		_, line, _ := strings.Cut(usage, "Usage:\n  ")
-		line, _, _ = strings.Cut(line, "\n")
-		got := "no argument"
-		if n > 0 {
-			got = fmt.Sprintf("%d arguments", n)
+	return c.does(k, func() int {
+		if n := f.NArg(); n < least || n > most {
+			_, line, _ := strings.Cut(text, "Usage:\n  ")
+			line, _, _ = strings.Cut(line, "\n")
+			got := "no argument"
+			if n > 0 {
+				got = fmt.Sprintf("%d arguments", n)
+			}
+			return c.hint("session "+name, fmt.Errorf("session %s got %s: write %s", name, got, line))
 		}
-		return nil, "", c.hint("session "+name, fmt.Errorf("session %s got %s: write %s", name, got, line)), true
-	}
-	return f.Args(), *s, 0, false
+		return run(f.Args(), *socket)
+	})
 }
 
-func sessionList(c *cli, args []string) int {
+func sessionList(c *cli) *cobra.Command {
 	var asJSON bool
-	_, socket, code, done := c.parseSimple("ls", `
+	return c.simple("ls", `
 List the live sessions: your own, or for root all sessions.
 
 Usage:
   brig session ls [--json]
 
 Examples:
-  brig session ls`, args, 0, 0, func(f *pflag.FlagSet) { f.BoolVar(&asJSON, "json", false, "print JSON") })
-	if done {
-		return code
-	}
-	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-		all, err := agent.Sessions(ctx)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			c.stdout.Write(marshal(all))
-			return nil
-		}
-		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS")
-		for _, s := range all {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s\n", s.ID, s.State, orDefault(s.Language, shortDigest(s.Image)),
-				formatBytes(s.Usage.Memory), s.Limits.Memory, formatCount(s.Usage.Processes), s.Limits.Pids, s.Execs, timeLeft(orDefault(s.IdleEnds, s.Ends)),
-				orDefault(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
-		}
-		return t.Flush()
+  brig session ls`, 0, 0, func(f *pflag.FlagSet) { f.BoolVar(&asJSON, "json", false, "print JSON") }, func(_ []string, socket string) int {
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+			all, err := agent.Sessions(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				c.stdout.Write(marshal(all))
+				return nil
+			}
+			t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "SESSION\tSTATE\tIN\tMEMORY\tPROCESSES\tEXECS\tENDS\tLABELS")
+			for _, s := range all {
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s of %s\t%s of %d\t%d\t%s\t%s\n", s.ID, s.State, orDefault(s.Language, shortDigest(s.Image)),
+					formatBytes(s.Usage.Memory), s.Limits.Memory, formatCount(s.Usage.Processes), s.Limits.Pids, s.Execs, timeLeft(orDefault(s.IdleEnds, s.Ends)),
+					orDefault(quoteUnprintable(strings.Trim(s.Labels.Project+"/"+s.Labels.Task, "/")), "-"))
+			}
+			return t.Flush()
+		})
 	})
 }
 
@@ -242,23 +239,21 @@ func shortDigest(d string) string {
 	return hex[:min(12, len(hex))]
 }
 
-func sessionRemove(c *cli, args []string) int {
-	ids, socket, code, done := c.parseSimple("rm", `
+func sessionRemove(c *cli) *cobra.Command {
+	return c.simple("rm", `
 End sessions, with all processes in them. When the command returns, nothing of them is left.
 
 Usage:
   brig session rm ID...
 
 Examples:
-  brig session rm $id`, args, 1, 1000, nil)
-	if done {
-		return code
-	}
-	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-		var errs []error
-		for _, id := range ids {
-			errs = append(errs, agent.DeleteSession(ctx, id))
-		}
-		return errors.Join(errs...)
+  brig session rm $id`, 1, 1000, nil, func(ids []string, socket string) int {
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+			var errs []error
+			for _, id := range ids {
+				errs = append(errs, agent.DeleteSession(ctx, id))
+			}
+			return errors.Join(errs...)
+		})
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/agent/client"
@@ -17,8 +19,8 @@ import (
 	"github.com/brig-sandbox/brig/diagnose"
 )
 
-func sessionExec(c *cli, args []string) int {
-	f := c.flags("session exec", `
+func sessionExec(c *cli) *cobra.Command {
+	k, f := newCommand("session exec", `
 Execute a command, or code in the session's language, in a session. It behaves like
 brig run: stdin, live output, exit code. Background processes that it leaves stay in the
 session; a limit that ends the command ends them as well.
@@ -58,48 +60,47 @@ there, brig prints a note, unless -- precedes it.`)
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
 	o.registerQuiet(f)
 	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	o.hasCode = f.Changed("code")
-	words := f.Args()
-	if len(words) == 0 {
-		return c.hint("session exec", fmt.Errorf("session exec needs the ID of a session"))
-	}
-	id, words := words[0], words[1:]
-	if len(words) > 0 && words[0] == "--" {
-		words = words[1:]
-	}
-	if err := cmp.Or(o.checkQuiet(), o.planSurroundings()); err != nil {
-		return c.hint("session exec", err)
-	}
-	e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json}
-	switch {
-	case o.hasCode && *source != "":
-		return c.hint("session exec", fmt.Errorf("-c and --source exclude each other"))
-	case o.hasCode:
-		e.Source = sourceBytes([]byte(o.code))
-	case *source != "":
-		text, err := readFile(*source)
-		if err != nil {
-			return c.runFailed(o, err, false)
+	return c.does(k, func() int {
+		o.hasCode = f.Changed("code")
+		words := f.Args()
+		if len(words) == 0 {
+			return c.hint("session exec", fmt.Errorf("session exec needs the ID of a session"))
 		}
-		e.Source, e.SourceName = sourceBytes(text), filepath.Base(*source)
-	}
-	if len(words) == 0 && e.Source == nil {
-		return c.hint("session exec", fmt.Errorf("there is nothing to execute: write -- CMD after the ID, or use -c CODE or --source FILE before it"))
-	}
-	err := e.Validate()
-	if err == nil && len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
-		err = fmt.Errorf("--collect needs a destination: add --out DIR, --json or --result FILE")
-	}
-	if err != nil {
-		return c.hint("session exec", err)
-	}
-	if !o.quiet {
-		c.noteMisplacedFlags(f, f.Args())
-	}
-	return c.execInSession(o, id, e)
+		id, words := words[0], words[1:]
+		if len(words) > 0 && words[0] == "--" {
+			words = words[1:]
+		}
+		if err := cmp.Or(o.checkQuiet(), o.planSurroundings()); err != nil {
+			return c.hint("session exec", err)
+		}
+		e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json}
+		switch {
+		case o.hasCode && *source != "":
+			return c.hint("session exec", fmt.Errorf("-c and --source exclude each other"))
+		case o.hasCode:
+			e.Source = sourceBytes([]byte(o.code))
+		case *source != "":
+			text, err := readFile(*source)
+			if err != nil {
+				return c.runFailed(o, err, false)
+			}
+			e.Source, e.SourceName = sourceBytes(text), filepath.Base(*source)
+		}
+		if len(words) == 0 && e.Source == nil {
+			return c.hint("session exec", fmt.Errorf("there is nothing to execute: write -- CMD after the ID, or use -c CODE or --source FILE before it"))
+		}
+		err := e.Validate()
+		if err == nil && len(o.collect) > 0 && o.out == "" && !o.json && o.result == "" {
+			err = fmt.Errorf("--collect needs a destination: add --out DIR, --json or --result FILE")
+		}
+		if err != nil {
+			return c.hint("session exec", err)
+		}
+		if !o.quiet {
+			c.noteMisplacedFlags(f, f.Args())
+		}
+		return c.execInSession(o, id, e)
+	})
 }
 
 func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
@@ -142,9 +143,9 @@ func (c *cli) execInSession(o *runOptions, id string, e api.Exec) int {
 	return c.report(o, res)
 }
 
-func sessionPut(c *cli, args []string) int {
+func sessionPut(c *cli) *cobra.Command {
 	var executable, volume bool
-	words, socket, code, done := c.parseSimple("put", `
+	return c.simple("put", `
 Put a file into /box of a session; it replaces an existing file. FILE - reads standard
 input.
 
@@ -154,37 +155,35 @@ Usage:
 Examples:
   brig session put $id data.csv
   brig session put --volume $id data.csv
-  tar c src | brig session put $id - in/src.tar`, args, 2, 3, func(f *pflag.FlagSet) {
+  tar c src | brig session put $id - in/src.tar`, 2, 3, func(f *pflag.FlagSet) {
 		volumeFlag(f, &volume)
 		f.BoolVarP(&executable, "executable", "x", false, "make it executable (default: as FILE is)")
-	})
-	if done {
-		return code
-	}
-	name := filepath.Base(words[1])
-	if len(words) == 3 {
-		name = words[2]
-	} else if words[1] == "-" {
-		return c.hint("session put", fmt.Errorf("standard input has no name: add one"))
-	}
-	var content io.Reader = c.stdin
-	if words[1] != "-" {
-		file, info, err := openInput(words[1])
-		if err != nil {
-			return c.fail(err)
+	}, func(words []string, socket string) int {
+		name := filepath.Base(words[1])
+		if len(words) == 3 {
+			name = words[2]
+		} else if words[1] == "-" {
+			return c.hint("session put", fmt.Errorf("standard input has no name: add one"))
 		}
-		defer file.Close()
-		executable = executable || info.Mode()&0o111 != 0
-		content = file
-	}
-	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-		return agent.files(words[0], volume).Put(ctx, name, content, executable)
+		var content io.Reader = c.stdin
+		if words[1] != "-" {
+			file, info, err := openInput(words[1])
+			if err != nil {
+				return c.fail(err)
+			}
+			defer file.Close()
+			executable = executable || info.Mode()&0o111 != 0
+			content = file
+		}
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+			return agent.files(words[0], volume).Put(ctx, name, content, executable)
+		})
 	})
 }
 
-func sessionGet(c *cli, args []string) int {
+func sessionGet(c *cli) *cobra.Command {
 	var volume bool
-	words, socket, code, done := c.parseSimple("get", `
+	return c.simple("get", `
 Get a file from /box of a session, and write it to standard output, or to FILE, which is
 created or replaced.
 
@@ -193,36 +192,34 @@ Usage:
 
 Examples:
   brig session get $id result.txt
-  brig session get --volume $id out/plot.png plot.png`, args, 2, 3, func(f *pflag.FlagSet) { volumeFlag(f, &volume) })
-	if done {
-		return code
-	}
-	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-		if len(words) == 2 {
-			return agent.files(words[0], volume).Get(ctx, words[1], c.stdout)
-		}
-		file, err := os.CreateTemp(filepath.Dir(words[2]), ".brig-*")
-		if err != nil {
+  brig session get --volume $id out/plot.png plot.png`, 2, 3, func(f *pflag.FlagSet) { volumeFlag(f, &volume) }, func(words []string, socket string) int {
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+			if len(words) == 2 {
+				return agent.files(words[0], volume).Get(ctx, words[1], c.stdout)
+			}
+			file, err := os.CreateTemp(filepath.Dir(words[2]), ".brig-*")
+			if err != nil {
+				return err
+			}
+			defer os.Remove(file.Name()) // fails once it has been renamed
+			err = agent.files(words[0], volume).Get(ctx, words[1], file)
+			if cerr := file.Close(); err == nil {
+				err = cerr
+			}
+			if err == nil {
+				err = os.Chmod(file.Name(), 0o644)
+			}
+			if err == nil {
+				err = os.Rename(file.Name(), words[2])
+			}
 			return err
-		}
-		defer os.Remove(file.Name()) // fails once it has been renamed
-		err = agent.files(words[0], volume).Get(ctx, words[1], file)
-		if cerr := file.Close(); err == nil {
-			err = cerr
-		}
-		if err == nil {
-			err = os.Chmod(file.Name(), 0o644)
-		}
-		if err == nil {
-			err = os.Rename(file.Name(), words[2])
-		}
-		return err
+		})
 	})
 }
 
-func sessionFiles(c *cli, args []string) int {
+func sessionFiles(c *cli) *cobra.Command {
 	var asJSON, volume bool
-	words, socket, code, done := c.parseSimple("files", `
+	return c.simple("files", `
 List the files in /box of a session, or below a directory in it.
 
 Usage:
@@ -230,39 +227,37 @@ Usage:
 
 Examples:
   brig session files $id
-  brig session files --volume $id out`, args, 1, 2, func(f *pflag.FlagSet) {
+  brig session files --volume $id out`, 1, 2, func(f *pflag.FlagSet) {
 		f.BoolVar(&asJSON, "json", false, "print JSON")
 		volumeFlag(f, &volume)
-	})
-	if done {
-		return code
-	}
-	dir := ""
-	if len(words) == 2 {
-		dir = words[1]
-	}
-	return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
-		found, err := agent.files(words[0], volume).List(ctx, dir)
-		if err != nil {
-			return err
+	}, func(words []string, socket string) int {
+		dir := ""
+		if len(words) == 2 {
+			dir = words[1]
 		}
-		if asJSON {
-			c.stdout.Write(marshal(found))
+		return c.withRunningAgent(socket, func(ctx context.Context, agent *agentHandle) error {
+			found, err := agent.files(words[0], volume).List(ctx, dir)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				c.stdout.Write(marshal(found))
+				return nil
+			}
+			t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+			for _, file := range found.Files {
+				fmt.Fprintf(t, "%s\t%d\t%q\n", file.Kind, file.Size, file.Name) // quoted: the name comes from a program
+			}
+			if err := t.Flush(); err != nil {
+				return err
+			}
+			for _, s := range found.Skipped {
+				c.note("%q is not listed: %s", s.Name, s.Reason)
+			}
+			if found.More {
+				c.note("the list is incomplete: there are more files than one list can hold")
+			}
 			return nil
-		}
-		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-		for _, file := range found.Files {
-			fmt.Fprintf(t, "%s\t%d\t%q\n", file.Kind, file.Size, file.Name) // quoted: the name comes from a program
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-		for _, s := range found.Skipped {
-			c.note("%q is not listed: %s", s.Name, s.Reason)
-		}
-		if found.More {
-			c.note("the list is incomplete: there are more files than one list can hold")
-		}
-		return nil
+		})
 	})
 }

@@ -24,6 +24,9 @@ func (c *cli) applySettings(f *pflag.FlagSet, prefix string, environ []string, f
 	var errs []error
 	var known []string
 	f.VisitAll(func(g *pflag.Flag) {
+		if g.Hidden { // help is no setting
+			return
+		}
 		known = append(known, g.Name)
 		variable := prefix + strings.ToUpper(strings.ReplaceAll(g.Name, "-", "_"))
 		value := c.env(variable)
@@ -57,7 +60,7 @@ func (c *cli) applySettings(f *pflag.FlagSet, prefix string, environ []string, f
 	for _, s := range settings {
 		g, err := f.Lookup(s.name), error(nil)
 		switch first := seen[s.name]; {
-		case g == nil || s.name == "config":
+		case g == nil || g.Hidden || s.name == "config":
 			err = fmt.Errorf("unknown setting %q%s", s.name, settingRemedy(f, s.name))
 		case first != 0:
 			err = fmt.Errorf("%s is already set in line %d", s.name, first)

@@ -33,7 +33,7 @@ func TestSuggestion(t *testing.T) {
 // Every cure belongs to a flag that some command has, and names only flags that exist.
 func TestRemediesNameFlagsThatExist(t *testing.T) {
 	have := map[string]bool{}
-	for _, p := range commandPages(commands()) {
+	for _, p := range commandPages() {
 		if p.Flags != nil {
 			p.Flags.VisitAll(func(f *pflag.Flag) { have[f.Name] = true })
 		}

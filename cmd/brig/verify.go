@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/api"
 )
 
-func rootfsVerify(c *cli, args []string) int {
-	f := c.flags("rootfs verify", `
+func rootfsVerify(c *cli) *cobra.Command {
+	k, f := newCommand("rootfs verify", `
 Read stored images again and compare each member with what was imported: content,
 mode, owner, time. If no image is named, all are compared. The exit code is 1 if one
 differs.
@@ -20,46 +22,45 @@ Examples:
   sudo brig rootfs verify python`)
 	asJSON := f.Bool("json", false, "print JSON")
 	socket := socketFlag(f)
-	if code, done := c.parse(f, args); done {
+	return c.does(k, func() int {
+		agent, err := c.connect(*socket)
+		if err != nil {
+			return c.fail(err)
+		}
+		ctx, stop := untilInterrupt(agent)
+		defer stop()
+		names := f.Args()
+		if len(names) == 0 {
+			stored, err := agent.Images(ctx)
+			if err != nil {
+				return c.fail(agent.explain(err))
+			}
+			for _, img := range stored {
+				names = append(names, append(img.Names, img.Digest)[0])
+			}
+		}
+		all := make([]api.Verified, 0, len(names))
+		code := 0
+		for i, name := range names {
+			p := c.progress(fmt.Sprintf("verifying image %s, %d of %d", name, i+1, len(names)))
+			v, err := agent.Verify(ctx, name)
+			p.end()
+			if err != nil {
+				return c.fail(agent.explain(err))
+			}
+			if !v.OK() {
+				code = 1
+			}
+			all = append(all, v)
+			if !*asJSON {
+				c.printVerified(name, v)
+			}
+		}
+		if *asJSON {
+			c.stdout.Write(marshal(all))
+		}
 		return code
-	}
-	agent, err := c.connect(*socket)
-	if err != nil {
-		return c.fail(err)
-	}
-	ctx, stop := untilInterrupt(agent)
-	defer stop()
-	names := f.Args()
-	if len(names) == 0 {
-		stored, err := agent.Images(ctx)
-		if err != nil {
-			return c.fail(agent.explain(err))
-		}
-		for _, img := range stored {
-			names = append(names, append(img.Names, img.Digest)[0])
-		}
-	}
-	all := make([]api.Verified, 0, len(names))
-	code := 0
-	for i, name := range names {
-		p := c.progress(fmt.Sprintf("verifying image %s, %d of %d", name, i+1, len(names)))
-		v, err := agent.Verify(ctx, name)
-		p.end()
-		if err != nil {
-			return c.fail(agent.explain(err))
-		}
-		if !v.OK() {
-			code = 1
-		}
-		all = append(all, v)
-		if !*asJSON {
-			c.printVerified(name, v)
-		}
-	}
-	if *asJSON {
-		c.stdout.Write(marshal(all))
-	}
-	return code
+	})
 }
 
 func (c *cli) printVerified(name string, v api.Verified) {

@@ -7,11 +7,13 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/brig-sandbox/brig/agent/client"
 )
 
-func versionCommand(c *cli, args []string) int {
-	f := c.flags("version", `
+func versionCommand(c *cli) *cobra.Command {
+	k, f := newCommand("version", `
 Print the version of brig, and the version of the agent if one answers. The agent executes the
 runs.
 
@@ -23,31 +25,30 @@ Example:
   brig version --json`)
 	socket := f.String("socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	asJSON := f.Bool("json", false, "print JSON")
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	at := cmp.Or(*socket, c.env("BRIG_SOCKET"), defaultSocket)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	agent := client.New(at)
-	defer agent.Close()
-	v := versions{Version: version, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Go: goruntime.Version()}
-	if !*asJSON {
-		fmt.Fprintf(c.text(), "brig %s %s/%s %s\n", v.Version, v.OS, v.Arch, v.Go)
-	}
-	switch h, err := agent.Health(ctx); {
-	case err == nil:
-		v.Agent = &agentVersion{Version: h.Version, Socket: at}
-	case *socket != "":
-		return c.fail(err)
-	}
-	switch {
-	case *asJSON:
-		c.stdout.Write(marshal(v))
-	case v.Agent != nil:
-		fmt.Fprintf(c.text(), "brigd %s at %s\n", orDefault(v.Agent.Version, "of an unknown version"), at)
-	}
-	return 0
+	return c.does(k, func() int {
+		at := cmp.Or(*socket, c.env("BRIG_SOCKET"), defaultSocket)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		agent := client.New(at)
+		defer agent.Close()
+		v := versions{Version: version, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Go: goruntime.Version()}
+		if !*asJSON {
+			fmt.Fprintf(c.text(), "brig %s %s/%s %s\n", v.Version, v.OS, v.Arch, v.Go)
+		}
+		switch h, err := agent.Health(ctx); {
+		case err == nil:
+			v.Agent = &agentVersion{Version: h.Version, Socket: at}
+		case *socket != "":
+			return c.fail(err)
+		}
+		switch {
+		case *asJSON:
+			c.stdout.Write(marshal(v))
+		case v.Agent != nil:
+			fmt.Fprintf(c.text(), "brigd %s at %s\n", orDefault(v.Agent.Version, "of an unknown version"), at)
+		}
+		return 0
+	})
 }
 
 // versions is what brig version --json prints.

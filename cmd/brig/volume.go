@@ -6,14 +6,16 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/agent/client"
 )
 
 // volumeCommand is brig volume: the file systems that outlive sessions.
-func volumeCommand(c *cli, args []string) int {
-	return c.subcommands("volume", `
+func volumeCommand(c *cli) *cobra.Command {
+	return c.group("volume", `
 List and remove volumes: file systems of a fixed size that sessions mount at
 /workspace, and that outlive them. The first session that requests a volume creates
 it; the volume belongs to the user of that session.
@@ -29,9 +31,9 @@ Examples:
   brig session rm $id
   brig volume ls
   brig volume rm thesis`, []command{
-		{name: "ls", short: "list volumes", run: volumeList},
-		{name: "rm", short: "remove volumes with their contents", run: volumeRemove},
-	}, args)
+		{name: "ls", short: "list volumes", make: volumeList},
+		{name: "rm", short: "remove volumes with their contents", make: volumeRemove},
+	})
 }
 
 // volumeFlag defines the flag of commands that work in /box or in the session's volume.
@@ -46,8 +48,8 @@ func (a *agentHandle) files(id string, volume bool) client.Files {
 	return a.Box(id)
 }
 
-func volumeList(c *cli, args []string) int {
-	f := c.flags("volume ls", `
+func volumeList(c *cli) *cobra.Command {
+	k, f := newCommand("volume ls", `
 List your volumes, and the sessions that use them now.
 
 Usage:
@@ -57,32 +59,31 @@ Examples:
   brig volume ls`)
 	asJSON := f.Bool("json", false, "print JSON")
 	socket := socketFlag(f)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() > 0 {
-		return c.hint("volume ls", fmt.Errorf("volume ls takes no argument %q", f.Arg(0)))
-	}
-	return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
-		all, err := agent.Volumes(ctx)
-		if err != nil {
-			return err
+	return c.does(k, func() int {
+		if f.NArg() > 0 {
+			return c.hint("volume ls", fmt.Errorf("volume ls takes no argument %q", f.Arg(0)))
 		}
-		if *asJSON {
-			c.stdout.Write(marshal(all))
-			return nil
-		}
-		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "VOLUME\tSIZE\tMODIFIED\tSESSIONS")
-		for _, v := range all {
-			fmt.Fprintf(t, "%q\t%s\t%s\t%s\n", v.Name, v.Size, v.Modified, orDefault(strings.Join(v.Sessions, " "), "-"))
-		}
-		return t.Flush()
+		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+			all, err := agent.Volumes(ctx)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				c.stdout.Write(marshal(all))
+				return nil
+			}
+			t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "VOLUME\tSIZE\tMODIFIED\tSESSIONS")
+			for _, v := range all {
+				fmt.Fprintf(t, "%q\t%s\t%s\t%s\n", v.Name, v.Size, v.Modified, orDefault(strings.Join(v.Sessions, " "), "-"))
+			}
+			return t.Flush()
+		})
 	})
 }
 
-func volumeRemove(c *cli, args []string) int {
-	f := c.flags("volume rm", `
+func volumeRemove(c *cli) *cobra.Command {
+	k, f := newCommand("volume rm", `
 Remove volumes with their contents. A volume that a session uses is not removed: end
 the session first.
 
@@ -92,18 +93,17 @@ Usage:
 Examples:
   brig volume rm thesis`)
 	socket := socketFlag(f)
-	if code, done := c.parse(f, args); done {
-		return code
-	}
-	if f.NArg() == 0 {
-		return c.hint("volume rm", fmt.Errorf("volume rm needs the NAME of a volume"))
-	}
-	return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
-		for _, name := range f.Args() {
-			if err := agent.DeleteVolume(ctx, name); err != nil {
-				return err
-			}
+	return c.does(k, func() int {
+		if f.NArg() == 0 {
+			return c.hint("volume rm", fmt.Errorf("volume rm needs the NAME of a volume"))
 		}
-		return nil
+		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
+			for _, name := range f.Args() {
+				if err := agent.DeleteVolume(ctx, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 }

@@ -3,8 +3,9 @@ package usage
 import (
 	"cmp"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 // LimitFlag registers a flag for one limit of l, whose present value is the flag's default. help

@@ -11,7 +11,7 @@ func (p Page) Man(section int, version string, related []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".\\\" Made from the command's own --help.\n.TH %s %d \"\" %s %s\n.nh\n",
 		strings.ToUpper(roff(p.Title())), section, quoted("brig "+version), quoted("The manual of brig"))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(p.Title()), roff(p.summary()))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(p.Title()), roff(p.Summary()))
 	parts := split(p.Text)
 	parts.write(&b, "SYNOPSIS", "usage")
 	parts.write(&b, "DESCRIPTION", "")

@@ -1,5 +1,5 @@
-// Package usage makes manual pages and shell completions from a command's --help text and
-// flags, so that they always agree.
+// Package usage makes manual pages from a command's --help text and flags, so that they always
+// agree.
 package usage
 
 import (
@@ -20,8 +20,8 @@ type Page struct {
 // Title returns the name of the manual page, such as brig-rootfs-build.
 func (p Page) Title() string { return strings.ReplaceAll(p.Name, " ", "-") }
 
-// summary returns the summary of the page in one line, without a full stop.
-func (p Page) summary() string {
+// Summary returns the summary of the page in one line, without a full stop.
+func (p Page) Summary() string {
 	first, _, _ := strings.Cut(p.Text, "\n\n")
 	first = strings.Join(strings.Fields(first), " ") + " "
 	first, _, _ = strings.Cut(first, ". ")
@@ -33,11 +33,6 @@ type flag struct {
 	name, short string // without dashes; short may be empty
 	value       string // placeholder of its value; empty: it takes none
 	text        string // description, with its default
-}
-
-// takesFile reports whether completion should offer files, judged by the value's name.
-func (f flag) takesFile() bool {
-	return strings.Contains(f.value, "FILE") || strings.Contains(f.value, "DIR") || strings.Contains(f.value, "PATH")
 }
 
 // synopsis formats the flag as it is typed: -c, --code CODE.
@@ -68,17 +63,3 @@ func (p Page) flags() []flag {
 	})
 	return all
 }
-
-// subcommands returns the pages of the direct subcommands of the command called name.
-func subcommands(all []Page, name string) []Page {
-	var out []Page
-	for _, p := range all {
-		if rest, ok := strings.CutPrefix(p.Name, name+" "); ok && !strings.Contains(rest, " ") {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// lastWord returns the last word of the command's name.
-func (p Page) lastWord() string { return p.Name[strings.LastIndexByte(p.Name, ' ')+1:] }

@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -94,59 +93,5 @@ p(1), q(8)
 	}
 	if got := all[1].Man(1, "v1", nil); !strings.Contains(got, "p\\-group \\- Many of them, in one sentence\n") {
 		t.Errorf("a page without a short line: %s", got)
-	}
-}
-
-// The completion function is called as bash calls it.
-func TestBash(t *testing.T) {
-	script := Bash("p", samplePages())
-	for _, tt := range []struct{ name, words, want string }{
-		{"commands", `p ""`, "run group"},
-		{"a command's beginning", `p gr`, "group"},
-		{"subcommands", `p group ""`, "ls"},
-		{"flags", `p run --`, "--code --out --queue --json --help"},
-		{"short ones too", `p run -c x -`, "--code -c --out --queue --json --help"},
-		{"of a subcommand", `p group ls --`, "--help"},
-		{"files are the shell's", `p run --out ""`, ""},
-		{"a value that is not known", `p run --queue -`, ""},
-		{"one behind an equals sign", `p run --queue = -`, ""},
-		{"what follows a flag without a value", `p run --json --q`, "--queue"},
-		{"an unknown command", `p fly ""`, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			ask := script + "\nCOMP_WORDS=(" + tt.words + ")\nCOMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_p\necho \"${COMPREPLY[*]}\"\n"
-			cmd := exec.Command("bash", "--norc")
-			cmd.Stdin = strings.NewReader(ask)
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			if got := strings.TrimSuffix(string(out), "\n"); got != tt.want {
-				t.Errorf("%q; want %q", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestZshAndFishQuote(t *testing.T) {
-	for _, tt := range []struct {
-		name, text, has string
-	}{
-		{"a flag with a short one", Zsh("p", samplePages()), `'*'{-c,--code=}'[run this CODE\: it'\''s \[all\]]:CODE:' \`},
-		{"a flag with a file", Zsh("p", samplePages()), `'*--out=[write to this DIR]:DIR:_files' \`},
-		{"a flag without a value", Zsh("p", samplePages()), `'*--json[print JSON]' \`},
-		{"a subcommand", Zsh("p", samplePages()), `'ls:List'`},
-		{"a flag with a short one", Fish("p", samplePages()), `complete -c p -n '__p_at run' -l code -s c -x -d 'run this CODE: it\'s [all]'`},
-		{"a flag with a file", Fish("p", samplePages()), `complete -c p -n '__p_at run' -l out -r -d 'write to this DIR'`},
-		{"a flag without a value", Fish("p", samplePages()), `complete -c p -n '__p_at run' -l json -d 'print JSON'`},
-		{"a command", Fish("p", samplePages()), `complete -c p -n '__p_is' -f -a run -d 'run it'`},
-		{"a subcommand", Fish("p", samplePages()), `complete -c p -n '__p_is group' -f -a ls -d 'List'`},
-	} {
-		if !strings.Contains(tt.text, tt.has+"\n") {
-			t.Errorf("%s: no line %s in\n%s", tt.name, tt.has, tt.text)
-		}
-		if strings.Contains(tt.text, "secret") {
-			t.Errorf("a hidden flag is offered")
-		}
 	}
 }
