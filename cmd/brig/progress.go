@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/schollz/progressbar/v3"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -57,6 +60,24 @@ func (c *cli) progress(what string) *progress {
 func (p *progress) end() {
 	close(p.stop)
 	p.wg.Wait()
+}
+
+// transfer reports how much has been read from what it returns: on a terminal with a bar of bytes,
+// elsewhere as progress does. in is read to its end.
+func (c *cli) transfer(what string, in io.Reader) (_ io.Reader, end func()) {
+	if !isTerminal(c.stderr) {
+		p := c.progress(what)
+		return in, p.end
+	}
+	size := int64(-1) // not known
+	if f, ok := in.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+	}
+	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetDescription("brig: "+oneLine(what)),
+		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+	return io.TeeReader(in, bar), func() { _ = bar.Clear() } // the terminal has gone: nobody sees the bar
 }
 
 // isTerminal reports whether w is a terminal. Other devices, such as /dev/null, are not.

@@ -98,9 +98,9 @@ Examples:
 
 // store sends an archive to the agent and prints the stored image.
 func (c *cli) store(ctx context.Context, a *agentHandle, in io.Reader, name, digest string, asJSON bool) error {
-	p := c.progress("storing image " + name)
+	in, end := c.transfer("storing image "+name, in)
 	img, err := a.Import(ctx, in, name, digest)
-	p.end()
+	end()
 	if err == nil && img.Replaced {
 		c.note("the stored image %s differed from its import: it was replaced", img.Digest)
 	}
