@@ -9,10 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // A hello is one language's smallest program, run in brig and bare.

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/check"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // A checkCase is a source and the rules that are expected to match, with their lines:

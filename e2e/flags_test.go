@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // Flags that users know from other judges have the same effect here.

@@ -18,14 +18,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brig-sandbox/brig/rootfs/build"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
 func TestMain(m *testing.M) {

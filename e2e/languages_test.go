@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 const languagePrograms = "testdata/languages"

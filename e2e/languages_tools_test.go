@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // tools runs the program that exercises each tool of a full image on something small. It gets more

@@ -9,10 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/brig-sandbox/brig/rootfs/build"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
 // The recipe that docs/languages.md shows is built as it is written, twice with the same result,

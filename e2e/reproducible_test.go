@@ -5,9 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/brig-sandbox/brig/rootfs/build"
-
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
 // Two builds of a recipe from the same packages are the same bytes, where programs of the image

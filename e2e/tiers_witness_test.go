@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // tellingCases are the language cases that use many calls, those that use most first.

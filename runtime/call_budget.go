@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/brig-sandbox/brig/runtime/linux"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -72,7 +74,7 @@ func (l *callListener) updatePoller() error {
 	switch {
 	case l.paused:
 	case l.direct:
-		l.poller.directFD = int32(fd(l.listener))
+		l.poller.directFD = int32(linux.FD(l.listener))
 	default:
 		events = unix.EPOLLIN
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // The bounds of one scan of /box, whatever the program left in it.
@@ -203,7 +204,7 @@ func (c *collector) lstat(name string, st *unix.Stat_t) error {
 		return err
 	}
 	defer f.Close()
-	return unix.Fstat(fd(f), st)
+	return unix.Fstat(linux.FD(f), st)
 }
 
 // requested reports whether the caller requested a file of this name.
@@ -276,7 +277,7 @@ func (c *collector) take(name string) error {
 	}
 	defer f.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(fd(f), &st); err != nil {
+	if err := unix.Fstat(linux.FD(f), &st); err != nil {
 		return fmt.Errorf("collect %q: %w", name, err)
 	}
 	room := c.want.Bytes - c.bytes

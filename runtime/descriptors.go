@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brig-sandbox/brig/runtime/linux"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -21,7 +23,7 @@ func atDescriptorLimit(dir *os.File, limit int64) (bool, error) {
 	if dir == nil {
 		return false, nil // no cgroup2: the run's processes cannot be listed without a race
 	}
-	n, err := unix.Openat(fd(dir), "cgroup.procs", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	n, err := unix.Openat(linux.FD(dir), "cgroup.procs", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false, os.NewSyscallError("openat cgroup.procs", err)
 	}

@@ -6,6 +6,8 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/brig-sandbox/brig/runtime/linux"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -51,18 +53,18 @@ func (p *poller) Close() error { return p.file.Close() }
 // add adds f to the set; wait returns tag with its events. Closing f removes it.
 func (p *poller) add(f *os.File, events uint32, tag int32) error {
 	ev := unix.EpollEvent{Events: events, Fd: tag}
-	return os.NewSyscallError("epoll_ctl add", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd(f), &ev))
+	return os.NewSyscallError("epoll_ctl add", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, linux.FD(f), &ev))
 }
 
 // modify sets the events of f; none: f stays in the set and reports nothing.
 func (p *poller) modify(f *os.File, events uint32, tag int32) error {
 	ev := unix.EpollEvent{Events: events, Fd: tag}
-	return os.NewSyscallError("epoll_ctl mod", unix.EpollCtl(p.fd, unix.EPOLL_CTL_MOD, fd(f), &ev))
+	return os.NewSyscallError("epoll_ctl mod", unix.EpollCtl(p.fd, unix.EPOLL_CTL_MOD, linux.FD(f), &ev))
 }
 
 // remove removes f from the set. It is no error if f is not in the set.
 func (p *poller) remove(f *os.File) error {
-	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd(f), nil)
+	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, linux.FD(f), nil)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBADF) {
 		return nil
 	}
@@ -107,13 +109,13 @@ func newTimer() (timer, error) {
 // set arms the timer for the instant at; zero disarms it.
 func (t timer) set(at time.Duration) error {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at))}
-	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(fd(t.file), unix.TFD_TIMER_ABSTIME, &spec, nil))
+	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(linux.FD(t.file), unix.TFD_TIMER_ABSTIME, &spec, nil))
 }
 
 // drain reads the expiry that made the timer readable.
 func (t timer) drain() {
 	var b [8]byte
-	_, _ = unix.Read(fd(t.file), b[:])
+	_, _ = unix.Read(linux.FD(t.file), b[:])
 }
 
 // An eventfd wakes a poller from another goroutine.
@@ -130,13 +132,13 @@ func newEventfd() (eventfd, error) {
 // wake may be called from any goroutine. If the counter is full, the poller is woken already.
 func (e eventfd) wake() {
 	one := [8]byte{1}
-	_, _ = unix.Write(fd(e.file), one[:])
+	_, _ = unix.Write(linux.FD(e.file), one[:])
 }
 
 // clear reads the counter that wake increased.
 func (e eventfd) clear() {
 	var b [8]byte
-	_, _ = unix.Read(fd(e.file), b[:])
+	_, _ = unix.Read(linux.FD(e.file), b[:])
 }
 
 // waitReadable blocks until f is readable. A pidfd is readable when its process has ended and its
@@ -148,7 +150,7 @@ func waitReadable(f *os.File, timeout time.Duration) error {
 		if left <= 0 {
 			return os.ErrDeadlineExceeded
 		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd(f)), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(linux.FD(f)), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
 		switch {
 		case err != nil && !errors.Is(err, unix.EINTR):
 			return os.NewSyscallError("poll", err)
@@ -160,7 +162,7 @@ func waitReadable(f *os.File, timeout time.Duration) error {
 
 // readable reports whether f is readable now.
 func readable(f *os.File) (bool, error) {
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd(f)), Events: unix.POLLIN}}, 0)
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(linux.FD(f)), Events: unix.POLLIN}}, 0)
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return false, os.NewSyscallError("poll", err)
 	}

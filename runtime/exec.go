@@ -36,7 +36,7 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, 
 		return api.Result{}, apiError(err, "")
 	}
 	if s.volume != nil {
-		run.Volume = s.volume.size
+		run.Volume = s.volume.Size
 	}
 	streams := runStreams{io, newRetention(io)}
 	res, err := s.exec(ctx, run, compile, streams)

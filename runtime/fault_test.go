@@ -15,14 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brig-sandbox/brig/rootfs/build"
-
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // enters the namespaces before Go starts
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
 // TestMain lets this binary act as the child processes that libcontainer and the image store

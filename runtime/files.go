@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -21,7 +22,7 @@ const resolveBeneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RE
 
 // openBeneath opens name below dir.
 func openBeneath(dir *os.File, name string, flags, mode uint64) (*os.File, error) {
-	n, err := unix.Openat2(fd(dir), name, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode, Resolve: resolveBeneath})
+	n, err := unix.Openat2(linux.FD(dir), name, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode, Resolve: resolveBeneath})
 	if err != nil {
 		return nil, &os.PathError{Op: "openat2", Path: name, Err: err}
 	}
@@ -148,18 +149,18 @@ func placeFile(box *os.File, f api.File, mode uint64, uid, gid int) (stamp, erro
 	if _, err := file.Write(f.Content); err != nil {
 		return stamp{}, err
 	}
-	if err := errors.Join(unix.Fchown(fd(file), uid, gid), unix.Fchmod(fd(file), uint32(mode))); err != nil {
+	if err := errors.Join(unix.Fchown(linux.FD(file), uid, gid), unix.Fchmod(linux.FD(file), uint32(mode))); err != nil {
 		return stamp{}, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd(file), &st); err != nil {
+	if err := unix.Fstat(linux.FD(file), &st); err != nil {
 		return stamp{}, err
 	}
 	st.Mtim.Sec -= placedAgo
-	if err := unix.UtimesNanoAt(fd(file), "", []unix.Timespec{st.Mtim, st.Mtim}, unix.AT_EMPTY_PATH); err != nil {
+	if err := unix.UtimesNanoAt(linux.FD(file), "", []unix.Timespec{st.Mtim, st.Mtim}, unix.AT_EMPTY_PATH); err != nil {
 		return stamp{}, err
 	}
-	if err := unix.Fstat(fd(file), &st); err != nil { // for ctime, which utimensat has changed
+	if err := unix.Fstat(linux.FD(file), &st); err != nil { // for ctime, which utimensat has changed
 		return stamp{}, err
 	}
 	return stampOf(&st), nil
@@ -178,11 +179,11 @@ func makeDirs(box *os.File, dir string, made map[string]bool, uid, gid int) erro
 	}
 	defer parent.Close()
 	base := path.Base(dir)
-	if err := unix.Mkdirat(fd(parent), base, 0o755); err != nil {
+	if err := unix.Mkdirat(linux.FD(parent), base, 0o755); err != nil {
 		return &os.PathError{Op: "mkdirat", Path: dir, Err: err}
 	}
 	made[dir] = true
 	return errors.Join(
-		unix.Fchownat(fd(parent), base, uid, gid, unix.AT_SYMLINK_NOFOLLOW),
-		unix.Fchmodat(fd(parent), base, 0o755, 0))
+		unix.Fchownat(linux.FD(parent), base, uid, gid, unix.AT_SYMLINK_NOFOLLOW),
+		unix.Fchmodat(linux.FD(parent), base, 0o755, 0))
 }

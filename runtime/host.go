@@ -11,30 +11,30 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/volume"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
 // Config describes how an agent uses its host. Zero fields take the documented default.
 type Config struct {
-	RunDir      string       // for the instance's files; zero: /run/brig
-	Slots       int          // concurrent runs; zero: one per physical core
-	Ceiling     api.Limits   // most a run may request; zero: api.DefaultCeiling
-	Memory      api.Size     // most reserved for runs and sessions together; zero: three quarters of the host's
-	ImageMemory api.Size     // most memory for locked files of images, in addition to Memory; zero: an eighth of the host's; negative: none
-	ReadImages  bool         // files of images are read before the first run, and none is locked: ImageMemory is not used
-	Sessions    int          // concurrent sessions; zero: DefaultSessions; negative: none
-	SessionLife api.Duration // longest life of a session; zero: api.SessionLifeMax
-	Volumes     Volumes      // of sessions
-	Version     string       // of brig, for results
+	RunDir      string        // for the instance's files; zero: /run/brig
+	Slots       int           // concurrent runs; zero: one per physical core
+	Ceiling     api.Limits    // most a run may request; zero: api.DefaultCeiling
+	Memory      api.Size      // most reserved for runs and sessions together; zero: three quarters of the host's
+	ImageMemory api.Size      // most memory for locked files of images, in addition to Memory; zero: an eighth of the host's; negative: none
+	ReadImages  bool          // files of images are read before the first run, and none is locked: ImageMemory is not used
+	Sessions    int           // concurrent sessions; zero: DefaultSessions; negative: none
+	SessionLife api.Duration  // longest life of a session; zero: api.SessionLifeMax
+	Volumes     volume.Config // of sessions
+	Version     string        // of brig, for results
 	Images      *rootfs.Store
 	Languages   *languages.Catalog
 	Artifacts   *cache.Cache               // of compile stages; nil: every run compiles
@@ -66,7 +66,7 @@ type Host struct {
 	allowed              []int // processors of the agent
 	pool                 *pool
 	sessions             *sessions
-	volumes              *volumes
+	volumes              *volume.Store
 	lists                *listQueue
 	inotifyLimits        map[string]string // a slot's share of the inotify limits, by sysctl
 	sessionInotifyLimits map[string]string // a session's share
@@ -213,7 +213,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	raiseGOMAXPROCS(len(slots))
 	h.pool = newPool(h, slots, h.cfg.Memory, room)
 	h.sessions = newSessions(h, room.sessions)
-	h.volumes = newVolumes(h.cfg.Volumes, h.kernel, h.log)
+	h.volumes = volume.New(h.cfg.Volumes, h.kernel, h.log)
 	undo.release()
 	return h, nil
 }
@@ -370,6 +370,6 @@ func (h *Host) Health() api.Health {
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.count(), SessionsMax: h.sessions.max,
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.pages.max),
-		VolumesMax: h.volumes.ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Kernel: h.kernel, CgroupMode: h.mode,
+		VolumesMax: h.volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Kernel: h.kernel, CgroupMode: h.mode,
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/brig-sandbox/brig/runtime/plan"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // mountCopy mounts at dir a tmpfs with a copy of the image's files, owned by ids of the slot's
@@ -44,7 +45,7 @@ func (h *Host) mountCopy(ctx context.Context, c *cell, p cellPlan, base int, dir
 	}
 	if !ablated(offReadOnly) {
 		set := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY, Propagation: unix.MS_PRIVATE}
-		if err := unix.MountSetattr(fd(top), "", unix.AT_EMPTY_PATH, &set); err != nil {
+		if err := unix.MountSetattr(linux.FD(top), "", unix.AT_EMPTY_PATH, &set); err != nil {
 			return nil, os.NewSyscallError("mount_setattr", err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // An instance represents one agent on the host: a directory that the agent locks while it lives,
@@ -55,7 +55,7 @@ func newInstance(run string) (_ *instance, err error) {
 		return nil, err
 	}
 	undo.add(func() error { return os.Remove(i.dir) })
-	if i.lock, err = lockFile(filepath.Join(i.dir, "lock"), true); err != nil {
+	if i.lock, err = linux.LockFile(filepath.Join(i.dir, "lock"), true); err != nil {
 		return nil, err
 	}
 	undo.add(func() error { return errors.Join(i.lock.Close(), os.Remove(i.lock.Name())) })
@@ -139,22 +139,6 @@ func removeInstance(dir string) error {
 	return err
 }
 
-// lockFile opens path and takes its lock, without waiting.
-func lockFile(path string, create bool) (*os.File, error) {
-	flags := os.O_RDWR
-	if create {
-		flags |= os.O_CREATE | os.O_EXCL
-	}
-	f, err := os.OpenFile(path, flags, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(fd(f), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
-	}
-	return f, nil
-}
-
 // publishReserved tells agents that start later how much memory this one reserves.
 func (i *instance) publishReserved(memory api.Size) error {
 	_, err := i.lock.WriteAt([]byte(strconv.FormatInt(int64(memory), 10)+"\n"), 0)
@@ -173,7 +157,7 @@ func (i *instance) otherAgents() (api.Size, error) {
 			continue
 		}
 		path := filepath.Join(filepath.Dir(i.dir), e.Name(), "lock")
-		lock, err := lockFile(path, false)
+		lock, err := linux.LockFile(path, false)
 		if err == nil { // the agent is dead
 			if err := lock.Close(); err != nil {
 				return 0, err
@@ -212,7 +196,7 @@ func SweepDead(run string, log *slog.Logger) ([]string, error) {
 		if !e.IsDir() || len(e.Name()) != 8 {
 			continue
 		}
-		lock, lerr := lockFile(filepath.Join(dir, "lock"), false)
+		lock, lerr := linux.LockFile(filepath.Join(dir, "lock"), false)
 		if errors.Is(lerr, fs.ErrNotExist) {
 			if st, serr := e.Info(); serr == nil && time.Since(st.ModTime()) > creationTime {
 				err = errors.Join(err, removeInstance(dir)) // killed before it had a lock, or while SweepDead removed it

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -117,7 +118,7 @@ func existsIn(box *os.File, name string) bool {
 	}
 	defer f.Close()
 	var st unix.Stat_t
-	return unix.Fstat(fd(f), &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR
+	return unix.Fstat(linux.FD(f), &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR
 }
 
 // startFailure converts a failed step: a program that cannot be executed ends as in a shell, with a

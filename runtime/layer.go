@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -50,10 +51,10 @@ func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, di
 	}
 	defer top.Close()
 	for _, d := range []string{"upper", "work"} {
-		if err := unix.Mkdirat(fd(top), d, 0o755); err != nil {
+		if err := unix.Mkdirat(linux.FD(top), d, 0o755); err != nil {
 			return os.NewSyscallError("mkdirat", err)
 		}
-		if err := unix.Fchownat(fd(top), d, base+plan.UID, base+plan.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := unix.Fchownat(linux.FD(top), d, base+plan.UID, base+plan.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return os.NewSyscallError("fchownat", err)
 		}
 	}
@@ -65,7 +66,7 @@ func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, di
 	if err := h.step("layer overlay"); err != nil {
 		return err
 	}
-	options := fmt.Sprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", fd(tree), fd(top), fd(top))
+	options := fmt.Sprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", linux.FD(tree), linux.FD(top), linux.FD(top))
 	if err := unix.Mount("overlay", dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
 			return api.Refuse(api.CodeUnsupported, "a writable root needs overlayfs over idmapped mounts (Linux 5.19): %w", err)

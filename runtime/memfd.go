@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/brig-sandbox/brig/runtime/linux"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -45,7 +47,7 @@ const sealTimeout = 10 * time.Second
 func seal(f *os.File) error {
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	return retrySeal(f.Name(), func() error {
-		_, err := unix.FcntlInt(uintptr(fd(f)), unix.F_ADD_SEALS, seals)
+		_, err := unix.FcntlInt(uintptr(linux.FD(f)), unix.F_ADD_SEALS, seals)
 		return err
 	})
 }
@@ -62,17 +64,4 @@ func retrySeal(name string, add func() error) error {
 		}
 		return nil
 	}
-}
-
-// fd returns the descriptor number of f for one system call. The caller must keep f alive.
-func fd(f *os.File) int {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return -1
-	}
-	n := -1
-	if err := conn.Control(func(fd uintptr) { n = int(fd) }); err != nil {
-		return -1
-	}
-	return n
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // newTmpfs makes a detached tmpfs and returns its root. Closing the last handle frees it. fsopen
@@ -43,7 +44,7 @@ func newTmpfs(attr int, options ...[2]string) (*os.File, error) {
 
 // moveMount attaches a detached mount to an existing directory.
 func moveMount(mnt *os.File, dir string) error {
-	err := unix.MoveMount(fd(mnt), "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	err := unix.MoveMount(linux.FD(mnt), "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	if err != nil {
 		return fmt.Errorf("move mount to %s: %w", dir, err)
 	}
@@ -56,7 +57,7 @@ func moveMount(mnt *os.File, dir string) error {
 // open_tree since Linux 5.2; mount_setattr and idmapped mounts since 5.12 (ext4,
 // vfat), xfs 5.12, btrfs 5.15, tmpfs 6.3.
 func cloneTree(dir *os.File, attr uint64, userns *os.File) (*os.File, error) {
-	n, err := unix.OpenTree(fd(dir), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+	n, err := unix.OpenTree(linux.FD(dir), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 	if err != nil {
 		return nil, os.NewSyscallError("open_tree", err)
 	}
@@ -73,7 +74,7 @@ func cloneTree(dir *os.File, attr uint64, userns *os.File) (*os.File, error) {
 	set := unix.MountAttr{Attr_set: attr, Propagation: unix.MS_PRIVATE}
 	if userns != nil {
 		set.Attr_set |= unix.MOUNT_ATTR_IDMAP
-		set.Userns_fd = uint64(fd(userns))
+		set.Userns_fd = uint64(linux.FD(userns))
 	}
 	if err := unix.MountSetattr(n, "", unix.AT_EMPTY_PATH, &set); err != nil {
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
@@ -130,7 +131,7 @@ func makeDev(dir string) (err error) {
 	if err := os.Mkdir(filepath.Join(dir, "shm"), 0o755); err != nil {
 		return err
 	}
-	if err := unix.MountSetattr(fd(mnt), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrDev}); err != nil {
+	if err := unix.MountSetattr(linux.FD(mnt), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrDev}); err != nil {
 		return os.NewSyscallError("mount_setattr", err)
 	}
 	undo.release()
@@ -182,17 +183,17 @@ func newScratch(size api.Size, inodes int64, uid, gid int) (_ *scratch, err erro
 		}
 	}()
 	for _, d := range scratchDirs {
-		if err := unix.Mkdirat(fd(root), d.name, 0o700); err != nil {
+		if err := unix.Mkdirat(linux.FD(root), d.name, 0o700); err != nil {
 			return nil, fmt.Errorf("scratch %s: %w", d.name, err)
 		}
-		if err := unix.Fchownat(fd(root), d.name, uid, gid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := unix.Fchownat(linux.FD(root), d.name, uid, gid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return nil, fmt.Errorf("scratch %s: %w", d.name, err)
 		}
-		if err := unix.Fchmodat(fd(root), d.name, d.mode, 0); err != nil { // the umask does not apply here
+		if err := unix.Fchmodat(linux.FD(root), d.name, d.mode, 0); err != nil { // the umask does not apply here
 			return nil, fmt.Errorf("scratch %s: %w", d.name, err)
 		}
 	}
-	n, err := unix.Openat(fd(root), "box", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	n, err := unix.Openat(linux.FD(root), "box", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("scratch box: %w", err)
 	}
@@ -228,7 +229,7 @@ func (s *scratch) largeFolios(on bool) error {
 }
 
 func (s *scratch) reconfigure(options ...[2]string) error {
-	ctx, err := unix.Fspick(fd(s.root), "", unix.FSPICK_EMPTY_PATH|unix.FSPICK_CLOEXEC)
+	ctx, err := unix.Fspick(linux.FD(s.root), "", unix.FSPICK_EMPTY_PATH|unix.FSPICK_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("fspick", err)
 	}
@@ -247,7 +248,7 @@ func (s *scratch) reconfigure(options ...[2]string) error {
 // used returns how much a scratch contains, without its own directories.
 func (s *scratch) used() (bytes, inodes int64, err error) {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd(s.root), &st); err != nil {
+	if err := unix.Fstatfs(linux.FD(s.root), &st); err != nil {
 		return 0, 0, os.NewSyscallError("fstatfs", err)
 	}
 	return int64(st.Blocks-st.Bfree) * st.Bsize, int64(st.Files-st.Ffree) - int64(len(scratchDirs)) - 1, nil
@@ -259,7 +260,7 @@ func (s *scratch) full() (bytes, inodes bool, err error) { return full(s.root) }
 // full is scratch.full for any handle on a file system.
 func full(f *os.File) (bytes, inodes bool, err error) {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd(f), &st); err != nil {
+	if err := unix.Fstatfs(linux.FD(f), &st); err != nil {
 		return false, false, os.NewSyscallError("fstatfs", err)
 	}
 	return st.Bfree == 0, st.Ffree == 0, nil

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -41,7 +42,7 @@ const (
 // because that task waits for the answer. A kernel before Linux 6.6 wakes it on any processor,
 // which takes longer (docs/kernel.md).
 func wakeOnSameCPU(listener *os.File) error {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifFlags, notifSync)
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(linux.FD(listener)), ioctlNotifFlags, notifSync)
 	if errno != 0 && errno != unix.EINVAL {
 		return os.NewSyscallError("ioctl SECCOMP_IOCTL_NOTIF_SET_FLAGS", errno)
 	}
@@ -50,7 +51,7 @@ func wakeOnSameCPU(listener *os.File) error {
 
 // receiveNotif receives one waiting notification. ok is false when the task died before that.
 func receiveNotif(listener *os.File) (n seccompNotif, ok bool, err error) {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifRecv, uintptr(unsafe.Pointer(&n)))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(linux.FD(listener)), ioctlNotifRecv, uintptr(unsafe.Pointer(&n)))
 	switch {
 	case errno == unix.ENOENT || errno == unix.EINTR:
 		return n, false, nil
@@ -62,7 +63,7 @@ func receiveNotif(listener *os.File) (n seccompNotif, ok bool, err error) {
 
 // notifValid reports whether the task of a notification still waits in its call.
 func notifValid(listener *os.File, id uint64) (bool, error) {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifLive, uintptr(unsafe.Pointer(&id)))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(linux.FD(listener)), ioctlNotifLive, uintptr(unsafe.Pointer(&id)))
 	switch {
 	case errno == unix.ENOENT:
 		return false, nil
@@ -85,7 +86,7 @@ func refuse(listener *os.File, id uint64, errno seccomp.Errno) error {
 
 // respond sends an answer. If the task has died meanwhile, that is no error.
 func respond(listener *os.File, resp seccompResp) error {
-	_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(fd(listener)), ioctlNotifSend, uintptr(unsafe.Pointer(&resp)))
+	_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(linux.FD(listener)), ioctlNotifSend, uintptr(unsafe.Pointer(&resp)))
 	if errno != 0 && !errors.Is(errno, unix.ENOENT) {
 		return os.NewSyscallError("ioctl SECCOMP_IOCTL_NOTIF_SEND", errno)
 	}

@@ -80,3 +80,10 @@ func TestWaitForSessionMemoryEnds(t *testing.T) {
 		}
 	})
 }
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	goruntime "runtime"
 	"syscall"
 
+	"github.com/brig-sandbox/brig/runtime/linux"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -44,7 +46,7 @@ func PrivateMounts() error {
 	if err != nil {
 		return err
 	}
-	path := fmt.Sprintf("/proc/self/fd/%d", fd(sealed))
+	path := fmt.Sprintf("/proc/self/fd/%d", linux.FD(sealed))
 	err = syscall.Exec(path, os.Args, append(os.Environ(), privateEnv+"=1"))
 	return &os.PathError{Op: "exec", Path: "sealed copy of " + os.Args[0], Err: err}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // A seqpacket is one end of a SOCK_SEQPACKET pair: datagrams arrive whole, in order, with
@@ -52,7 +53,7 @@ func (s seqpacket) send(msg []byte, files ...*os.File) error {
 	if len(files) > 0 {
 		fds := make([]int, len(files))
 		for i, f := range files {
-			fds[i] = fd(f)
+			fds[i] = linux.FD(f)
 		}
 		oob = unix.UnixRights(fds...)
 	}
@@ -62,7 +63,7 @@ func (s seqpacket) send(msg []byte, files ...*os.File) error {
 	}
 	var sendErr error
 	err = conn.Write(func(sock uintptr) bool {
-		sendErr = ignoringEINTR(func() error { return unix.Sendmsg(int(sock), msg, oob, nil, unix.MSG_NOSIGNAL) })
+		sendErr = linux.IgnoringEINTR(func() error { return unix.Sendmsg(int(sock), msg, oob, nil, unix.MSG_NOSIGNAL) })
 		return !errors.Is(sendErr, unix.EAGAIN)
 	})
 	return errors.Join(err, os.NewSyscallError("sendmsg", sendErr))
@@ -122,7 +123,7 @@ func (s seqpacket) reply(ctx context.Context, kind uint32) (wireReply, *os.File,
 func recvOnce(sock int, buf []byte) (*os.File, error) {
 	oob := make([]byte, unix.CmsgSpace(4))
 	var n, oobn, flags int
-	err := ignoringEINTR(func() (err error) {
+	err := linux.IgnoringEINTR(func() (err error) {
 		n, oobn, flags, _, err = unix.Recvmsg(sock, buf, oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
 		return err
 	})
@@ -149,18 +150,10 @@ func recvOnce(sock int, buf []byte) (*os.File, error) {
 	return file, nil
 }
 
-func ignoringEINTR(f func() error) error {
-	for {
-		if err := f(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
 // polledCopy returns a copy of f, a non-blocking descriptor, whose reads and
 // writes wait in Go's network poller and end when it is closed. It closes f.
 func polledCopy(f *os.File) (*os.File, error) {
-	n, err := unix.FcntlInt(uintptr(fd(f)), unix.F_DUPFD_CLOEXEC, 3)
+	n, err := unix.FcntlInt(uintptr(linux.FD(f)), unix.F_DUPFD_CLOEXEC, 3)
 	if err := errors.Join(os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err), f.Close()); err != nil {
 		return nil, err
 	}

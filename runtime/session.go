@@ -10,6 +10,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/volume"
 )
 
 // A session is a separate cell with one long-lived environment: the namespaces and the scratch that
@@ -30,8 +31,8 @@ type session struct {
 	cell      *cell
 	group     *groups.Branch
 	scratch   *scratch
-	volume    *volume   // nil: no volume
-	sock      seqpacket // of its shell
+	volume    *volume.Mounted // nil: no volume
+	sock      seqpacket       // of its shell
 	pidfd     *os.File
 	listener  *os.File // the cell's; nil when it has no filter
 	poller    *poller
@@ -97,7 +98,7 @@ func (s *session) end(why string) {
 	if s.reason == "" {
 		s.reason = why
 		if s.volume != nil {
-			s.volume.markLeaving()
+			s.volume.MarkLeaving()
 		}
 	}
 	if !s.closed { // its descriptor may be closed and reused by now
@@ -262,7 +263,7 @@ func (s *session) info() (api.Session, error) {
 		Created: at(s.born), Ends: at(s.born + p.Life), Execs: s.begun, Usage: usage,
 	}
 	if s.volume != nil {
-		if i.Volume, err = s.volume.info(); err != nil {
+		if i.Volume, err = s.volume.Info(); err != nil {
 			return api.Session{}, s.host.toAPIError(err, s.id)
 		}
 	}

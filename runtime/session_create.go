@@ -26,7 +26,7 @@ func (h *Host) newSession(ctx context.Context, p *plan.Session, at *idRange, own
 	// 1. Its volume is mounted, or made, in the background: that takes as long as a cell.
 	volumeReady := func() error { return nil }
 	if p.Ask.Volume != nil {
-		if err := h.volumes.checkFree(p, owner); err != nil {
+		if err := h.volumes.CheckFree(p, owner); err != nil {
 			return nil, err
 		}
 		done := make(chan error, 1)
@@ -118,7 +118,7 @@ func (h *Host) mountVolume(ctx context.Context, s *session) (err error) {
 	}
 	userns, err := s.idRange.ids.forImage(plan.SlotIDs(s.idRange.index))
 	if err == nil {
-		s.volume, err = h.volumes.mount(ctx, s.plan, s.id, s.owner, userns)
+		s.volume, err = h.volumes.Mount(ctx, s.plan, s.id, s.owner, userns)
 	}
 	return err
 }
@@ -141,7 +141,7 @@ func (s *session) startShell(ctx context.Context) (err error) {
 	files := []*os.File{peer, s.scratch.root}
 	if s.volume != nil {
 		msg.Flags |= spawnVolume
-		files = append(files, s.volume.sessionMount)
+		files = append(files, s.volume.SessionMount)
 	}
 	if err := s.cell.ctrl.send(encode(&msg), files...); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (s *session) startShell(ctx context.Context) (err error) {
 		return err
 	}
 	if s.volume != nil {
-		if err := s.volume.closeSessionMount(); err != nil {
+		if err := s.volume.CloseSessionMount(); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (s *session) openEvents(undo *undos) (err error) {
 		if s.cell.key.SharesFiles() {
 			files := []*os.File{s.scratch.root}
 			if s.volume != nil {
-				files = append(files, s.volume.agentMount)
+				files = append(files, s.volume.AgentMount)
 			}
 			own, oerr := ownFilesOf(files...)
 			s.own, err = own, errors.Join(err, oerr)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/runtime/volume"
 )
 
 // The steps from a request for a session to its end, in order.
@@ -40,7 +41,7 @@ func TestEverySessionStepFailsClosed(t *testing.T) {
 	f := &fault{}
 	var log bytes.Buffer // read when the host is closed
 	h, err := Open(Config{
-		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step, Volumes: Volumes{Dir: filepath.Join(dir, "volumes")},
+		RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), fault: f.step, Volumes: volume.Config{Dir: filepath.Join(dir, "volumes")},
 		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
@@ -244,7 +245,7 @@ func TestWaitForVolumeDoesNotBlockCellBuilds(t *testing.T) {
 	}
 	end := make(chan struct{})
 	h, err := Open(Config{
-		RunDir: filepath.Join(dir, "run"), Slots: 1, Sessions: 64, Images: tinyStore(t), Volumes: Volumes{Dir: filepath.Join(dir, "volumes")},
+		RunDir: filepath.Join(dir, "run"), Slots: 1, Sessions: 64, Images: tinyStore(t), Volumes: volume.Config{Dir: filepath.Join(dir, "volumes")},
 		fault: func(step string) error {
 			if step == "session volume" {
 				<-end

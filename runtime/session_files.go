@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -101,7 +102,7 @@ func (s *session) createUnnamed(at sessionDir) (*os.File, error) {
 // reopenReadOnly gives a new file its owner and mode, and exchanges its handle for one that is not open
 // for writing: a file that is open for writing cannot be executed (ETXTBSY; FIO-13).
 func (s *session) reopenReadOnly(at sessionDir, writing *os.File, mode uint32) (*os.File, error) {
-	if err := errors.Join(unix.Fchown(fd(writing), at.uid, at.gid), unix.Fchmod(fd(writing), mode)); err != nil {
+	if err := errors.Join(unix.Fchown(linux.FD(writing), at.uid, at.gid), unix.Fchmod(linux.FD(writing), mode)); err != nil {
 		return nil, err
 	}
 	n, err := unix.Open(procFD(writing), unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -131,13 +132,13 @@ func (at sessionDir) makeDirs(name string) (*os.File, error) {
 	}
 	defer parent.Close()
 	base := path.Base(name)
-	if err := unix.Mkdirat(fd(parent), base, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := unix.Mkdirat(linux.FD(parent), base, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, &os.PathError{Op: "mkdirat", Path: name, Err: err}
 	}
 	if dir, err = openBeneath(parent, base, flags, 0); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(unix.Fchown(fd(dir), at.uid, at.gid), unix.Fchmod(fd(dir), 0o755)); err != nil {
+	if err := errors.Join(unix.Fchown(linux.FD(dir), at.uid, at.gid), unix.Fchmod(linux.FD(dir), 0o755)); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return dir, nil
@@ -151,20 +152,20 @@ const installTries = 10
 // replace, so the file gets another name first and is renamed. A rename replaces a link and does
 // not follow it.
 func install(file, dir *os.File, base string) error {
-	err := unix.Linkat(unix.AT_FDCWD, procFD(file), fd(dir), base, unix.AT_SYMLINK_FOLLOW)
+	err := unix.Linkat(unix.AT_FDCWD, procFD(file), linux.FD(dir), base, unix.AT_SYMLINK_FOLLOW)
 	if !errors.Is(err, unix.EEXIST) {
 		return os.NewSyscallError("linkat", err)
 	}
 	for range installTries {
 		other := ".brig-" + plan.NewID()
-		if err := unix.Linkat(unix.AT_FDCWD, procFD(file), fd(dir), other, unix.AT_SYMLINK_FOLLOW); err != nil {
+		if err := unix.Linkat(unix.AT_FDCWD, procFD(file), linux.FD(dir), other, unix.AT_SYMLINK_FOLLOW); err != nil {
 			return os.NewSyscallError("linkat", err)
 		}
-		err = unix.Renameat(fd(dir), other, fd(dir), base)
+		err = unix.Renameat(linux.FD(dir), other, linux.FD(dir), base)
 		if err == nil {
 			return nil
 		}
-		if rerr := unix.Unlinkat(fd(dir), other, 0); rerr != nil && !errors.Is(rerr, unix.ENOENT) {
+		if rerr := unix.Unlinkat(linux.FD(dir), other, 0); rerr != nil && !errors.Is(rerr, unix.ENOENT) {
 			return os.NewSyscallError("unlinkat", rerr)
 		}
 		if !errors.Is(err, unix.ENOENT) {

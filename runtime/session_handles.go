@@ -3,6 +3,8 @@ package runtime
 import (
 	"fmt"
 	"os"
+
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // holdHandles keeps the session's handles open until release is called. It is for work on them that waits
@@ -37,4 +39,4 @@ func (s *session) closeFile(f *os.File) {
 	_ = f.Close()
 }
 
-func procFD(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", fd(f)) }
+func procFD(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", linux.FD(f)) }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // RemoveFile removes a name from /box, or from the volume: a file, a link itself, or an
@@ -38,9 +39,9 @@ func (s *session) remove(at sessionDir, name string) error {
 	dir, err := openBeneath(at.root, path.Dir(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err == nil {
 		defer dir.Close()
-		err = unix.Unlinkat(fd(dir), path.Base(name), 0)
+		err = unix.Unlinkat(linux.FD(dir), path.Base(name), 0)
 		if errors.Is(err, unix.EISDIR) {
-			err = unix.Unlinkat(fd(dir), path.Base(name), unix.AT_REMOVEDIR)
+			err = unix.Unlinkat(linux.FD(dir), path.Base(name), unix.AT_REMOVEDIR)
 		}
 	}
 	switch {
@@ -181,7 +182,7 @@ func (l *lister) entry(name string, depth int) error {
 	}
 	var st unix.Stat_t
 	if err == nil {
-		err = errors.Join(unix.Fstat(fd(f), &st), f.Close())
+		err = errors.Join(unix.Fstat(linux.FD(f), &st), f.Close())
 	}
 	if err != nil {
 		l.skip(name, reason(err))

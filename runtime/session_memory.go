@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -17,7 +18,7 @@ import (
 // reduced by the smaller of the two. A file that does not fit is refused and has changed nothing.
 func (s *session) chargeFile(name string, file *os.File) error {
 	var st unix.Stat_t
-	if err := unix.Fstat(fd(file), &st); err != nil {
+	if err := unix.Fstat(linux.FD(file), &st); err != nil {
 		return os.NewSyscallError("fstat", err)
 	}
 	s.mu.Lock()

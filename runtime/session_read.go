@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // OpenFile opens a regular file of /box, or of the volume, for reading. The reader returns as many
@@ -48,7 +49,7 @@ func (s *session) openRegular(at sessionDir, name string) (*os.File, int64, erro
 		return nil, 0, refused(reason(err))
 	}
 	var st unix.Stat_t
-	err = unix.Fstat(fd(file), &st)
+	err = unix.Fstat(linux.FD(file), &st)
 	switch {
 	case err != nil:
 		err = os.NewSyscallError("fstat", err)

@@ -276,8 +276,28 @@ func (h *Host) DeleteSession(id string, c api.Caller) error {
 
 // planSession plans a session, after it has checked that the host can give it the volume.
 func (h *Host) planSession(ask api.SessionRequest, c api.Caller) (*plan.Session, error) {
-	if err := h.volumes.check(ask.Volume); err != nil {
+	if err := h.volumes.Check(ask.Volume); err != nil {
 		return nil, err
 	}
 	return h.planner.Session(ask, c)
+}
+
+// Volumes lists the caller's volumes.
+func (h *Host) Volumes(c api.Caller) ([]api.Volume, error) {
+	all, err := h.volumes.List(c)
+	if err != nil {
+		return nil, h.toAPIError(err, "")
+	}
+	return all, nil
+}
+
+// RemoveVolume removes one of the caller's volumes, with its content.
+func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) error {
+	if err := api.VolumeName(name); err != nil {
+		return err
+	}
+	if err := h.volumes.Remove(ctx, c, name); err != nil {
+		return h.toAPIError(err, "")
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/brig-sandbox/brig/runtime/linux"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +37,7 @@ func ownFilesOf(files ...*os.File) (own ownFiles, err error) {
 	own = ownFiles{newOwnDevice(dev)}
 	for _, f := range files {
 		var st unix.Stat_t
-		if err := unix.Fstat(fd(f), &st); err != nil {
+		if err := unix.Fstat(linux.FD(f), &st); err != nil {
 			return nil, os.NewSyscallError("fstat", err)
 		}
 		own = append(own, newOwnDevice(st.Dev))

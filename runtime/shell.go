@@ -11,6 +11,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -124,7 +125,7 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 // kill ends the shell, and with it every process of its pid namespace. The shell of an exec is
 // killed alone, because its namespace is the session's.
 func (s *shell) kill() error {
-	err := unix.PidfdSendSignal(fd(s.pidfd), unix.SIGKILL, nil, 0)
+	err := unix.PidfdSendSignal(linux.FD(s.pidfd), unix.SIGKILL, nil, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil // it has ended by itself
 	}
@@ -181,7 +182,7 @@ func stdioPipe(input bool, uid, gid int) (ours, theirs *os.File, err error) {
 	if input {
 		ours, theirs = w, r
 	}
-	if err := errors.Join(unix.Fchown(fd(theirs), uid, gid), unix.SetNonblock(fd(ours), true)); err != nil {
+	if err := errors.Join(unix.Fchown(linux.FD(theirs), uid, gid), unix.SetNonblock(linux.FD(ours), true)); err != nil {
 		return nil, nil, errors.Join(err, r.Close(), w.Close())
 	}
 	return ours, theirs, nil

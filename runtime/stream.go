@@ -6,9 +6,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/brig-sandbox/brig/runtime/plan"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // chunkSize is how much is read from a pipe at once: the capacity of a pipe.
@@ -74,7 +75,7 @@ func (s *stream) appendLine(line string) { s.kept = append(s.kept, line...) }
 // more is false when nothing is left for now; the caller must check ended.
 func (s *stream) read(buf []byte, keep bool) (more bool, err error) {
 	var n int
-	err = ignoringEINTR(func() (err error) { n, err = unix.Read(fd(s.file), buf); return err })
+	err = linux.IgnoringEINTR(func() (err error) { n, err = unix.Read(linux.FD(s.file), buf); return err })
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		return false, nil

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // The tags of the events that a supervisor waits for.
@@ -170,9 +171,9 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 
 func (w *supervisor) onReply() error {
 	buf := make([]byte, wireReplySize)
-	_, err := recvOnce(fd(w.shell.sock.file), buf)
+	_, err := recvOnce(linux.FD(w.shell.sock.file), buf)
 	if errors.Is(err, unix.ECONNRESET) { // returned once, before the messages that are still in the socket
-		_, err = recvOnce(fd(w.shell.sock.file), buf)
+		_, err = recvOnce(linux.FD(w.shell.sock.file), buf)
 	}
 	switch {
 	case errors.Is(err, unix.EAGAIN):
@@ -305,7 +306,7 @@ func (w *supervisor) onStdin(events uint32) error {
 // writeStdin writes to the program's stdin without waiting.
 func (w *supervisor) writeStdin() error {
 	for len(w.stdin) > 0 {
-		n, err := unix.Write(fd(w.shell.stdin), w.stdin)
+		n, err := unix.Write(linux.FD(w.shell.stdin), w.stdin)
 		switch {
 		case errors.Is(err, unix.EAGAIN):
 			return nil
@@ -368,7 +369,7 @@ func (w *supervisor) drain() error {
 	for i := range w.out {
 		from, held := w.out[i].total, int64(math.MaxInt64)
 		if w.shell.exec != nil {
-			n, err := unix.FcntlInt(uintptr(fd(w.out[i].file)), unix.F_GETPIPE_SZ, 0)
+			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].file)), unix.F_GETPIPE_SZ, 0)
 			if err != nil {
 				return os.NewSyscallError("fcntl F_GETPIPE_SZ", err)
 			}

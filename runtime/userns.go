@@ -2,15 +2,12 @@ package runtime
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	goruntime "runtime"
 	"sync"
 	"syscall"
 
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
-
-	"golang.org/x/sys/unix"
 )
 
 // The idMaps of a slot are user namespaces without processes. They only tell mount_setattr how to
@@ -43,7 +40,7 @@ func (m *idMaps) get(kept **os.File, ids []syscall.SysProcIDMap) (_ *os.File, er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if *kept == nil {
-		*kept, err = mappedNamespace(ids)
+		*kept, err = linux.MappedNamespace(ids)
 	}
 	return *kept, err
 }
@@ -59,30 +56,4 @@ func (m *idMaps) Close() error {
 		}
 	}
 	return err
-}
-
-// mappedNamespace makes a user namespace and returns a handle. The process that
-// carries the mapping is stopped before its first instruction and never runs.
-func mappedNamespace(ids []syscall.SysProcIDMap) (*os.File, error) {
-	goruntime.LockOSThread() // ptrace binds the tracer's thread
-	defer goruntime.UnlockOSThread()
-	p, err := os.StartProcess("/proc/self/exe", []string{"brigd-idmap"}, &os.ProcAttr{
-		Sys: &syscall.SysProcAttr{
-			Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids,
-			Ptrace: true, Pdeathsig: syscall.SIGKILL,
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make a user namespace for the ids from %d on: %w", ids[0].HostID, err)
-	}
-	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", p.Pid))
-	killErr := p.Kill()
-	_, waitErr := p.Wait()
-	if err := errors.Join(err, killErr, waitErr); err != nil {
-		if ns != nil {
-			err = errors.Join(err, ns.Close())
-		}
-		return nil, err
-	}
-	return ns, nil
 }

@@ -13,9 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/brig-sandbox/brig/rootfs/build"
-
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
 func rootfsBuild(c *cli) *cobra.Command {

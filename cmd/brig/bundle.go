@@ -10,14 +10,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/bundle"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 

@@ -9,11 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/doctor"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 const defaultStore = "/var/lib/brig/images"

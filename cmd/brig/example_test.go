@@ -57,7 +57,7 @@ func TestDocsHaveEveryFlagOfServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	serveFlags(t).VisitAll(func(g *pflag.Flag) {
-		if !g.Hidden && !regexp.MustCompile("`--" + g.Name + "[` ]").Match(docs) {
+		if !g.Hidden && !regexp.MustCompile("`--"+g.Name+"[` ]").Match(docs) {
 			t.Errorf("docs/operating.md does not have --%s", g.Name)
 		}
 	})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/seccomp"

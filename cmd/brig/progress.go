@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 )

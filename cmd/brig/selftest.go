@@ -14,10 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/brig-sandbox/brig/rootfs/build"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/corpus"
+	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
 // A selftestResult is one line of a self-test.

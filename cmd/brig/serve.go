@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"

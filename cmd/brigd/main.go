@@ -19,8 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
@@ -32,7 +30,9 @@ import (
 	"github.com/brig-sandbox/brig/internal/sysmon"
 	"github.com/brig-sandbox/brig/internal/usage"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime"
+	"github.com/brig-sandbox/brig/runtime/volume"
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/load"
 )
@@ -46,7 +46,7 @@ type flags struct {
 	languages, profiles string
 	slots, sessions     int
 	sessionLife         api.Duration
-	volumes             runtime.Volumes
+	volumes             volume.Config
 	memory              api.Size
 	images              imageMemory
 	artifacts, blobs    api.Size
@@ -88,7 +88,7 @@ Examples:
   sudo brigd --group judges --slots 4 --max-wall 60s`
 
 func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, sessionLife: api.SessionLifeMax, volumes: runtime.Volumes{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
+	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, sessionLife: api.SessionLifeMax, volumes: volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
 	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to listen on")

@@ -10,13 +10,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime"
 )
 

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // A Job is a request after planning: its stages, and the tests of the last one.

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // A Language is what a manifest says about running a program; its zero value is

@@ -5,10 +5,9 @@ import (
 	"maps"
 	"time"
 
-	"github.com/brig-sandbox/brig/rootfs/languages"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // A Session is the complete decision about a session: everything that its creation and its

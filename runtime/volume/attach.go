@@ -1,4 +1,4 @@
-package runtime
+package volume
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // How long the agent waits for a volume: for the kernel to release it after a session, which writes
@@ -37,7 +38,7 @@ type attachment struct {
 // The lock keeps two agents from mounting one file system twice, which would destroy it. The lock
 // belongs to the open file description that the loop device keeps. So it lasts exactly as long as
 // the attachment, even if an agent is killed meanwhile.
-func (all *volumes) attach(ctx context.Context, path, name string, ask *api.VolumeRequest) (*attachment, error) {
+func (all *Store) attach(ctx context.Context, path, name string, ask *api.VolumeRequest) (*attachment, error) {
 	for {
 		f, err := openVolume(path, name)
 		made := false
@@ -66,12 +67,12 @@ func (all *volumes) attach(ctx context.Context, path, name string, ask *api.Volu
 }
 
 // attachFile returns same = false if the file was replaced or removed before the lock was acquired.
-func (all *volumes) attachFile(f *os.File, path, name string) (at *attachment, same bool, err error) {
+func (all *Store) attachFile(f *os.File, path, name string) (at *attachment, same bool, err error) {
 	if err := lockVolume(f, name, volumeLockTimeout); err != nil {
 		return nil, false, err
 	}
 	var ours, named unix.Stat_t
-	if err := unix.Fstat(fd(f), &ours); err != nil {
+	if err := unix.Fstat(linux.FD(f), &ours); err != nil {
 		return nil, false, os.NewSyscallError("fstat", err)
 	}
 	err = unix.Lstat(path, &named)
@@ -116,7 +117,7 @@ func badVolume(name, why string) *api.Error {
 // lockVolume waits for a volume's lock, for at most the given time.
 func lockVolume(f *os.File, name string, most time.Duration) error {
 	for end := time.Now().Add(most); ; time.Sleep(5 * time.Millisecond) {
-		err := unix.Flock(fd(f), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(linux.FD(f), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:
 			return nil
@@ -141,7 +142,7 @@ func waitUnlocked(path string, most time.Duration) error {
 	return errors.Join(lockVolume(f, path, most), f.Close())
 }
 
-func (all *volumes) loopControl() (*os.File, error) {
+func (all *Store) loopControl() (*os.File, error) {
 	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, all.unsupported("loop devices (CONFIG_BLK_DEV_LOOP; modprobe loop)", err)
@@ -150,17 +151,17 @@ func (all *volumes) loopControl() (*os.File, error) {
 }
 
 // loop attaches a file to a free loop device. LOOP_CONFIGURE since Linux 5.8.
-func (all *volumes) loop(f *os.File) (*attachment, error) {
+func (all *Store) loop(f *os.File) (*attachment, error) {
 	ctl, err := all.loopControl()
 	if err != nil {
 		return nil, err
 	}
 	defer ctl.Close()
-	config := unix.LoopConfig{Fd: uint32(fd(f)), Size: volumeBlock}
+	config := unix.LoopConfig{Fd: uint32(linux.FD(f)), Size: volumeBlock}
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO
 	copy(config.Info.File_name[:], "brig volume")
 	for end := time.Now().Add(volumeLockTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		n, err := unix.IoctlRetInt(fd(ctl), unix.LOOP_CTL_GET_FREE)
+		n, err := unix.IoctlRetInt(linux.FD(ctl), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return nil, fmt.Errorf("find a free loop device: %w", err)
 		}
@@ -169,7 +170,7 @@ func (all *volumes) loop(f *os.File) (*attachment, error) {
 		if err != nil {
 			return nil, all.unsupported(fmt.Sprintf("a node for %s (mknod -m 600 %[1]s b 7 %d)", device, n), err)
 		}
-		err = unix.IoctlLoopConfigure(fd(loop), &config)
+		err = unix.IoctlLoopConfigure(linux.FD(loop), &config)
 		if err == nil { // from here on it is open for reading only: a device open for writing may forbid mounts
 			var held *os.File
 			held, err = os.Open(device)
@@ -193,6 +194,6 @@ func (all *volumes) loop(f *os.File) (*attachment, error) {
 const volumeBlock = 4096 // block size of the file system and its device
 
 // unsupported reports what the kernel does not support.
-func (all *volumes) unsupported(what string, err error) error {
+func (all *Store) unsupported(what string, err error) error {
 	return api.Refuse(api.CodeUnsupported, "volumes need %s, which this host (Linux %s) does not have: %w", what, all.kernel, err)
 }

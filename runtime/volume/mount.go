@@ -1,4 +1,4 @@
-package runtime
+package volume
 
 import (
 	"errors"
@@ -9,31 +9,32 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // mount mounts a volume twice, both detached: a detached mount disappears with its last handle, so
 // that a SIGKILL leaves none. Both are the same file system, also the same for every session that
 // uses the volume: the kernel identifies it by its device.
-func (m *volume) mount(device string, userns *os.File) (err error) {
-	if m.agentMount, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
+func (m *Mounted) mount(device string, userns *os.File) (err error) {
+	if m.AgentMount, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
 		return err
 	}
-	if m.sessionMount, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
+	if m.SessionMount, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
 		return err
 	}
-	return m.all.idmap(m.sessionMount, userns)
+	return m.all.idmap(m.SessionMount, userns)
 }
 
 // idmap makes a mount show the ids of the namespace instead of those on disk.
-func (all *volumes) idmap(mount, userns *os.File) error {
-	err := unix.MountSetattr(fd(mount), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(fd(userns))})
+func (all *Store) idmap(mount, userns *os.File) error {
+	err := unix.MountSetattr(linux.FD(mount), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(linux.FD(userns))})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
 		return all.unsupported("idmapped mounts of ext4 (Linux 5.12)", err)
 	}
 	return os.NewSyscallError("mount_setattr", err)
 }
 
-func (all *volumes) openFS(kind string) (ctx int, err error) {
+func (all *Store) openFS(kind string) (ctx int, err error) {
 	ctx, err = unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if errors.Is(err, unix.ENODEV) {
 		return -1, all.unsupported(fmt.Sprintf("%s (CONFIG_%s_FS; modprobe %[1]s)", kind, strings.ToUpper(kind)), err)
@@ -42,7 +43,7 @@ func (all *volumes) openFS(kind string) (ctx int, err error) {
 }
 
 // mountable returns an error if this host cannot mount volumes, before one is made.
-func (all *volumes) mountable() error {
+func (all *Store) mountable() error {
 	ctx, err := all.openFS("ext4")
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func (all *volumes) mountable() error {
 
 // mountExt4 mounts a device. The mount is nosuid and nodev: another program may execute what a
 // program leaves in a volume.
-func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, error) {
+func (all *Store) mountExt4(device, name string, readOnly bool) (*os.File, error) {
 	ctx, err := all.openFS("ext4")
 	if err != nil {
 		return nil, err
@@ -94,9 +95,9 @@ func (all *volumes) mountExt4(device, name string, readOnly bool) (*os.File, err
 // removeLostFound removes lost+found, which mkfs has made. It belongs to root, so no program can have made it.
 func removeLostFound(root *os.File) error {
 	var st unix.Stat_t
-	err := unix.Fstatat(fd(root), "lost+found", &st, unix.AT_SYMLINK_NOFOLLOW)
+	err := unix.Fstatat(linux.FD(root), "lost+found", &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && st.Uid == 0 {
-		err = unix.Unlinkat(fd(root), "lost+found", unix.AT_REMOVEDIR)
+		err = unix.Unlinkat(linux.FD(root), "lost+found", unix.AT_REMOVEDIR)
 	}
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTEMPTY) { // e2fsck has put something there
 		return nil
@@ -104,22 +105,22 @@ func removeLostFound(root *os.File) error {
 	return os.NewSyscallError("lost+found", err)
 }
 
-// closeSessionMount closes the agent's handle of the session's mount, after the session's shell has mounted
+// CloseSessionMount closes the agent's handle of the session's mount, after the session's shell has mounted
 // it.
-func (m *volume) closeSessionMount() error {
-	err := m.sessionMount.Close()
-	m.sessionMount = nil
+func (m *Mounted) CloseSessionMount() error {
+	err := m.SessionMount.Close()
+	m.SessionMount = nil
 	return err
 }
 
-// info describes the mounted volume.
-func (m *volume) info() (*api.MountedVolume, error) {
+// Info describes the mounted volume.
+func (m *Mounted) Info() (*api.MountedVolume, error) {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd(m.agentMount), &st); err != nil {
+	if err := unix.Fstatfs(linux.FD(m.AgentMount), &st); err != nil {
 		return nil, fmt.Errorf("statfs of volume %q: %w", m.name, err)
 	}
 	return &api.MountedVolume{
-		Name: m.name, Size: m.size, Used: int64(st.Blocks-st.Bfree) * st.Bsize, Free: int64(st.Bavail) * st.Bsize, Inodes: int64(st.Ffree),
+		Name: m.name, Size: m.Size, Used: int64(st.Blocks-st.Bfree) * st.Bsize, Free: int64(st.Bavail) * st.Bsize, Inodes: int64(st.Ffree),
 		ReadOnly: m.readOnly, Shared: m.shared,
 	}, nil
 }

@@ -1,4 +1,4 @@
-package runtime
+package volume
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -13,13 +14,14 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // The kernel's own answer for a file system that it does not have, as it would be for ext4.
 func TestVolumesNeedExt4(t *testing.T) {
 	testenv.NeedRoot(t)
-	all := newVolumes(Volumes{Dir: t.TempDir()}, "6.1.0", slog.New(slog.DiscardHandler))
+	all := New(Config{Dir: t.TempDir()}, "6.1.0", slog.New(slog.DiscardHandler))
 	_, err := all.openFS("nosuchfs")
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeUnsupported {
@@ -36,11 +38,8 @@ func TestVolumesNeedExt4(t *testing.T) {
 // 5.12. Without the shift, files would belong to ids that the next cell does not have.
 func TestVolumesNeedIdmappedMounts(t *testing.T) {
 	testenv.NeedRoot(t)
-	all := newVolumes(Volumes{Dir: t.TempDir()}, "5.11.0", slog.New(slog.DiscardHandler))
-	var ids idMaps
-	defer func() { check(t, ids.Close()) }()
-	userns, err := ids.forImage(plan.SlotIDs(0))
-	check(t, err)
+	all := New(Config{Dir: t.TempDir()}, "5.11.0", slog.New(slog.DiscardHandler))
+	userns := slotNamespace(t)
 	ctx, err := all.openFS("sysfs") // no kernel can shift its ids
 	check(t, err)
 	defer unix.Close(ctx)
@@ -67,20 +66,17 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	testenv.NeedRoot(t)
 	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
 	testenv.CleanHost(t)
-	all := newVolumes(Volumes{Dir: t.TempDir()}, "", slog.New(slog.NewTextHandler(t.Output(), nil)))
-	var ids idMaps
-	defer func() { check(t, ids.Close()) }()
-	userns, err := ids.forImage(plan.SlotIDs(0))
-	check(t, err)
-	mount := func(name string) *volume {
+	all := New(Config{Dir: t.TempDir()}, "", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	userns := slotNamespace(t)
+	mount := func(name string) *Mounted {
 		ask := api.SessionRequest{Volume: &api.VolumeRequest{Name: name, Size: api.VolumeSizeMin, Shared: true}}
-		m, err := all.mount(t.Context(), &plan.Session{Ask: ask}, name, api.Caller{}, userns)
+		m, err := all.Mount(t.Context(), &plan.Session{Ask: ask}, name, api.Caller{}, userns)
 		check(t, err)
-		check(t, unix.Mkdirat(fd(m.agentMount), "of-"+name, 0o700))
+		check(t, unix.Mkdirat(linux.FD(m.AgentMount), "of-"+name, 0o700))
 		return m
 	}
 	leaves := mount("a")
-	comes := &volume{all: all, path: leaves.path, name: "a", session: "next", shared: true}
+	comes := &Mounted{all: all, path: leaves.path, name: "a", session: "next", shared: true}
 	u, first, err := all.join(t.Context(), comes)
 	if err != nil || first {
 		t.Fatalf("first %v, %v; want to join the user that is there", first, err)
@@ -89,10 +85,10 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	other := mount("b")
 	check(t, comes.mount(u.at.device, userns))
 	var st unix.Stat_t
-	if err := unix.Fstatat(fd(comes.agentMount), "of-a", &st, 0); err != nil {
+	if err := unix.Fstatat(linux.FD(comes.AgentMount), "of-a", &st, 0); err != nil {
 		t.Errorf("of-a is not there: %v", err)
 	}
-	if err := unix.Fstatat(fd(comes.agentMount), "of-b", &st, 0); err != unix.ENOENT {
+	if err := unix.Fstatat(linux.FD(comes.AgentMount), "of-b", &st, 0); err != unix.ENOENT {
 		t.Errorf("of-b: %v; want none", err)
 	}
 	check(t, comes.Close())
@@ -102,12 +98,12 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 // A new user of a volume waits for a session that is ending, and for no other.
 func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newVolumes(Volumes{}, "", slog.New(slog.DiscardHandler))
-		user := func(session string) *volume {
-			return &volume{all: all, path: "v", name: "v", session: session, shared: true}
+		all := New(Config{}, "", slog.New(slog.DiscardHandler))
+		user := func(session string) *Mounted {
+			return &Mounted{all: all, path: "v", name: "v", session: session, shared: true}
 		}
 		first, stays := user("first"), user("stays")
-		for _, m := range []*volume{first, stays} {
+		for _, m := range []*Mounted{first, stays} {
 			u, made, err := all.join(t.Context(), m)
 			check(t, err)
 			if made {
@@ -116,21 +112,21 @@ func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 		}
 		refused := func(holder string) {
 			t.Helper()
-			_, _, err := all.join(t.Context(), &volume{all: all, path: "v", name: "v"})
+			_, _, err := all.join(t.Context(), &Mounted{all: all, path: "v", name: "v"})
 			var e *api.Error
 			if !errors.As(err, &e) || e.Code != api.CodeConflict || e.Session != holder {
 				t.Errorf("got %+v; want a conflict with %q", err, holder)
 			}
 		}
 		refused("first")
-		first.markLeaving()
+		first.MarkLeaving()
 		refused("stays")
-		stays.markLeaving()
+		stays.MarkLeaving()
 		next, gone := make(chan error, 1), make(chan error, 1)
 		left, cancel := context.WithCancel(t.Context())
 		for came, ctx := range map[chan error]context.Context{next: t.Context(), gone: left} {
 			go func() {
-				_, _, err := all.join(ctx, &volume{all: all, path: "v", name: "v", session: "next"})
+				_, _, err := all.join(ctx, &Mounted{all: all, path: "v", name: "v", session: "next"})
 				came <- err
 			}()
 		}
@@ -156,4 +152,13 @@ func check(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// slotNamespace returns a user namespace that shifts ids into the range of the first slot.
+func slotNamespace(t *testing.T) *os.File {
+	t.Helper()
+	userns, err := linux.MappedNamespace([]syscall.SysProcIDMap{{ContainerID: 0, HostID: plan.SlotIDs(0), Size: plan.IDCount}})
+	check(t, err)
+	t.Cleanup(func() { check(t, userns.Close()) })
+	return userns
 }

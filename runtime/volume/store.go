@@ -1,4 +1,6 @@
-package runtime
+// Package volume keeps the volumes of sessions: files with a file system, which outlive the sessions
+// that mount them (adr 0010).
+package volume
 
 import (
 	"cmp"
@@ -15,17 +17,17 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// Volumes configures where volumes are kept, and how many bytes they may take.
-type Volumes struct {
+// Config says where volumes are kept, and how many bytes they may take.
+type Config struct {
 	Dir   string   // empty: no volumes
 	Most  api.Size // limit of one; zero: api.VolumeSizeMax
 	Total api.Size // limit of all; zero: four times Most
 }
 
-// The volumes of a host (adr 0010). Each is a file that contains an ext4 file system. The file lies
+// A Store has the volumes of a host. Each is a file that contains an ext4 file system. The file lies
 // in the directory of its owner and is attached to a loop device while sessions use it.
-type volumes struct {
-	Volumes
+type Store struct {
+	Config
 	kernel string // release, for error messages about what it lacks
 	log    *slog.Logger
 
@@ -36,41 +38,42 @@ type volumes struct {
 // A usedVolume is a volume that sessions use, or that is being attached or detached.
 type usedVolume struct {
 	at        *attachment // nil: it has no loop device yet
-	users     []*volume
+	users     []*Mounted
 	changing  chan struct{} // not nil: being attached or detached; closed when that is done
 	lockError error         // another agent has the volume, as the user that was to attach it found
 }
 
-// A volume is a session's use of one volume: two detached mounts of its file system. sessionMount,
-// which shows a cell's ids, is the one that the session's shell attaches. agentMount, which shows
+// A Mounted volume is a session's use of one: two detached mounts of its file system. SessionMount,
+// which shows a cell's ids, is the one that the session's shell attaches. AgentMount, which shows
 // the ids on disk, is the one through which the agent works on files.
-type volume struct {
-	all                      *volumes
+type Mounted struct {
+	all                      *Store
 	path, name               string
 	session                  string // id of the session
-	size                     api.Size
+	Size                     api.Size
 	readOnly, shared         bool
 	removing                 bool // used to remove the volume, not by a session
-	sessionMount, agentMount *os.File
+	SessionMount, AgentMount *os.File
 	left                     chan struct{} // guarded by all.mu; not nil: its session is ending; closed when the volume is released
 }
 
-func newVolumes(v Volumes, kernel string, log *slog.Logger) *volumes {
+// New makes a Store. kernel is the release, for errors.
+func New(v Config, kernel string, log *slog.Logger) *Store {
 	v.Most = cmp.Or(v.Most, api.VolumeSizeMax)
 	v.Total = cmp.Or(v.Total, 4*v.Most)
-	return &volumes{Volumes: v, kernel: kernel, log: log, used: map[string]*usedVolume{}}
+	return &Store{Config: v, kernel: kernel, log: log, used: map[string]*usedVolume{}}
 }
 
-// ceiling is the limit of all volumes together, in bytes; zero: there are no volumes.
-func (all *volumes) ceiling() int64 {
+// Ceiling is the limit of all volumes together, in bytes; zero: there are no volumes.
+func (all *Store) Ceiling() int64 {
 	if all.Dir == "" {
 		return 0
 	}
 	return int64(all.Total)
 }
 
-// check refuses what can be refused before anything is made.
-func (all *volumes) check(ask *api.VolumeRequest) error {
+// Check refuses what can be refused before anything is made.
+func (all *Store) Check(ask *api.VolumeRequest) error {
 	switch {
 	case ask == nil:
 	case all.Dir == "":
@@ -81,15 +84,15 @@ func (all *volumes) check(ask *api.VolumeRequest) error {
 	return nil
 }
 
-// mount gives a session the volume that it requests, and makes it if it does not exist yet. userns
+// Mount gives a session the volume that it requests, and makes it if it does not exist yet. userns
 // shifts the ids on disk into the session's.
-func (all *volumes) mount(ctx context.Context, p *plan.Session, session string, owner api.Caller, userns *os.File) (_ *volume, err error) {
+func (all *Store) Mount(ctx context.Context, p *plan.Session, session string, owner api.Caller, userns *os.File) (_ *Mounted, err error) {
 	name, ask := p.Ask.VolumeName(), p.Ask.Volume
 	path, err := all.path(owner.UID, name)
 	if err != nil {
 		return nil, err
 	}
-	m := &volume{all: all, path: path, name: name, session: session, readOnly: ask.ReadOnly, shared: ask.Shared}
+	m := &Mounted{all: all, path: path, name: name, session: session, readOnly: ask.ReadOnly, shared: ask.Shared}
 	u, first, err := all.join(ctx, m)
 	if err != nil {
 		return nil, err
@@ -106,7 +109,7 @@ func (all *volumes) mount(ctx context.Context, p *plan.Session, session string, 
 			aerr = m.mount(at.device, userns)
 		}
 		if err = aerr; err == nil && !m.readOnly {
-			err = removeLostFound(m.agentMount)
+			err = removeLostFound(m.AgentMount)
 		}
 		all.attached(u, err)
 	} else {
@@ -115,7 +118,7 @@ func (all *volumes) mount(ctx context.Context, p *plan.Session, session string, 
 	if err != nil {
 		return nil, err
 	}
-	m.size = u.at.size
+	m.Size = u.at.size
 	if ask.Size != 0 && roundVolume(ask.Size) != u.at.size {
 		return nil, api.Refuse(api.CodeConflict, "volume %q exists already and has %s, not %s: leave the size out, or remove the volume first", name, u.at.size, ask.Size)
 	}
@@ -124,14 +127,14 @@ func (all *volumes) mount(ctx context.Context, p *plan.Session, session string, 
 
 // join registers a user of a volume and waits for users that are leaving. first is true for the one
 // that must attach the volume and then report that with attached.
-func (all *volumes) join(ctx context.Context, m *volume) (u *usedVolume, first bool, err error) {
+func (all *Store) join(ctx context.Context, m *Mounted) (u *usedVolume, first bool, err error) {
 	for {
 		all.mu.Lock()
 		u := all.used[m.path]
 		var wait <-chan struct{}
 		switch {
 		case u == nil:
-			u = &usedVolume{users: []*volume{m}, changing: make(chan struct{})}
+			u = &usedVolume{users: []*Mounted{m}, changing: make(chan struct{})}
 			all.used[m.path] = u
 			all.mu.Unlock()
 			return u, true, nil
@@ -166,7 +169,7 @@ func (all *volumes) join(ctx context.Context, m *volume) (u *usedVolume, first b
 // admits implements the rule: only one user may write, unless all writers agreed to share. A user
 // that conflicts but is leaving is no reason to refuse: leaves is then a channel that is closed
 // when that user has left.
-func (u *usedVolume) admits(m *volume) (leaves <-chan struct{}, err error) {
+func (u *usedVolume) admits(m *Mounted) (leaves <-chan struct{}, err error) {
 	if m.readOnly {
 		return nil, nil
 	}
@@ -189,16 +192,16 @@ func (u *usedVolume) admits(m *volume) (leaves <-chan struct{}, err error) {
 	return leaves, nil
 }
 
-// markLeaving marks the session as ending: a successor waits for the volume from now on.
-func (m *volume) markLeaving() {
+// MarkLeaving marks the session as ending: a successor waits for the volume from now on.
+func (m *Mounted) MarkLeaving() {
 	m.all.mu.Lock()
 	defer m.all.mu.Unlock()
 	m.left = make(chan struct{})
 }
 
-// checkFree refuses a session whose volume another one uses, before anything is made for it. A session
-// that checkFree allows may still be refused by join.
-func (all *volumes) checkFree(p *plan.Session, owner api.Caller) error {
+// CheckFree refuses a session whose volume another one uses, before anything is made for it. A session
+// that CheckFree allows may still be refused by join.
+func (all *Store) CheckFree(p *plan.Session, owner api.Caller) error {
 	path, err := all.path(owner.UID, p.Ask.VolumeName())
 	if err != nil {
 		return err
@@ -209,13 +212,13 @@ func (all *volumes) checkFree(p *plan.Session, owner api.Caller) error {
 	if u == nil || u.changing != nil {
 		return nil
 	}
-	_, err = u.admits(&volume{name: p.Ask.VolumeName(), readOnly: p.Ask.Volume.ReadOnly, shared: p.Ask.Volume.Shared})
+	_, err = u.admits(&Mounted{name: p.Ask.VolumeName(), readOnly: p.Ask.Volume.ReadOnly, shared: p.Ask.Volume.Shared})
 	return err
 }
 
 // attached finishes the attachment that join began. On success others may join. On failure the one
 // user, which is still registered, must detach.
-func (all *volumes) attached(u *usedVolume, err error) {
+func (all *Store) attached(u *usedVolume, err error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	var e *api.Error
@@ -230,9 +233,9 @@ func (all *volumes) attached(u *usedVolume, err error) {
 
 // Close ends a session's use of its volume. If it was the last user, nothing of the volume except
 // its file is left on the host when Close returns.
-func (m *volume) Close() error {
+func (m *Mounted) Close() error {
 	var err error
-	for _, f := range []*os.File{m.sessionMount, m.agentMount} {
+	for _, f := range []*os.File{m.SessionMount, m.AgentMount} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
@@ -240,7 +243,7 @@ func (m *volume) Close() error {
 	all := m.all
 	all.mu.Lock()
 	u := all.used[m.path]
-	u.users = slices.DeleteFunc(u.users, func(other *volume) bool { return other == m })
+	u.users = slices.DeleteFunc(u.users, func(other *Mounted) bool { return other == m })
 	if m.left != nil {
 		defer close(m.left) // after detach has closed changing, or if there is no such channel
 	}
@@ -257,7 +260,7 @@ func (m *volume) Close() error {
 
 // detach waits until the kernel has written a volume out and released its loop device, if this agent
 // had attached it.
-func (all *volumes) detach(path string, u *usedVolume) (err error) {
+func (all *Store) detach(path string, u *usedVolume) (err error) {
 	if u.at != nil {
 		err = u.at.loop.Close()
 		if ferr := waitUnlocked(path, detachTimeout); ferr != nil {
@@ -271,8 +274,8 @@ func (all *volumes) detach(path string, u *usedVolume) (err error) {
 	return err
 }
 
-// list describes an owner's volumes.
-func (all *volumes) list(c api.Caller) ([]api.Volume, error) {
+// List describes an owner's volumes.
+func (all *Store) List(c api.Caller) ([]api.Volume, error) {
 	out := []api.Volume{}
 	found, err := all.files(c.UID)
 	if err != nil {
@@ -294,35 +297,15 @@ func (all *volumes) list(c api.Caller) ([]api.Volume, error) {
 	return out, nil
 }
 
-// remove removes a volume that no session uses.
-func (all *volumes) remove(ctx context.Context, c api.Caller, name string) error {
+// Remove removes a volume that no session uses.
+func (all *Store) Remove(ctx context.Context, c api.Caller, name string) error {
 	path, err := all.path(c.UID, name)
 	if err != nil {
 		return err
 	}
-	m := &volume{all: all, path: path, name: name, removing: true}
+	m := &Mounted{all: all, path: path, name: name, removing: true}
 	if _, _, err := all.join(ctx, m); err != nil {
 		return err
 	}
 	return errors.Join(unlinkVolume(path, name), m.Close())
-}
-
-// Volumes lists the caller's volumes.
-func (h *Host) Volumes(c api.Caller) ([]api.Volume, error) {
-	all, err := h.volumes.list(c)
-	if err != nil {
-		return nil, h.toAPIError(err, "")
-	}
-	return all, nil
-}
-
-// RemoveVolume removes one of the caller's volumes, with its content.
-func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) error {
-	if err := api.VolumeName(name); err != nil {
-		return err
-	}
-	if err := h.volumes.remove(ctx, c, name); err != nil {
-		return h.toAPIError(err, "")
-	}
-	return nil
 }

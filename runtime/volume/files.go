@@ -1,4 +1,4 @@
-package runtime
+package volume
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -36,7 +37,7 @@ const (
 
 // path returns the file of a volume. The name comes from a caller: parts that could lead elsewhere,
 // or hide the file, are escaped.
-func (all *volumes) path(owner uint32, name string) (string, error) {
+func (all *Store) path(owner uint32, name string) (string, error) {
 	base := strings.NewReplacer("%", "%25", "/", "%2F").Replace(name)
 	if base[0] == '.' {
 		base = "%2E" + base[1:]
@@ -54,7 +55,7 @@ type volumeFile struct {
 }
 
 // files lists an owner's volumes.
-func (all *volumes) files(owner uint32) ([]volumeFile, error) {
+func (all *Store) files(owner uint32) ([]volumeFile, error) {
 	if all.Dir == "" {
 		return nil, nil
 	}
@@ -87,7 +88,7 @@ func roundVolume(size api.Size) api.Size { return (size + api.MiB - 1) / api.MiB
 // create creates a volume. Its space is reserved, so that a full disk of the host never breaks it.
 // The volume gets its name when it is complete and on disk. The name itself is on disk with the
 // first of what a session writes: ext4 and xfs flush a file with its name.
-func (all *volumes) create(ctx context.Context, path string, asked api.Size) (err error) {
+func (all *Store) create(ctx context.Context, path string, asked api.Size) (err error) {
 	if err := all.mountable(); err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (all *volumes) create(ctx context.Context, path string, asked api.Size) (er
 		return err
 	}
 	defer lock.Close()
-	if err := ignoringEINTR(func() error { return unix.Flock(fd(lock), unix.LOCK_EX) }); err != nil {
+	if err := linux.IgnoringEINTR(func() error { return unix.Flock(linux.FD(lock), unix.LOCK_EX) }); err != nil {
 		return os.NewSyscallError("flock", err)
 	}
 	if _, err := os.Lstat(path); err == nil {
@@ -119,14 +120,17 @@ func (all *volumes) create(ctx context.Context, path string, asked api.Size) (er
 		return err
 	}
 	defer tmp.Close()
-	undo := undoing(&err)
-	defer undo.run()
-	undo.add(func() error { return os.Remove(tmp.Name()) })
-	if err := unix.Flock(fd(tmp), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	made := false
+	defer func() {
+		if !made {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	if err := unix.Flock(linux.FD(tmp), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return os.NewSyscallError("flock", err)
 	}
 	disableCopyOnWrite(tmp)
-	err = ignoringEINTR(func() error { return unix.Fallocate(fd(tmp), 0, 0, int64(size)) })
+	err = linux.IgnoringEINTR(func() error { return unix.Fallocate(linux.FD(tmp), 0, 0, int64(size)) })
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return api.Refuse(api.CodeUnsupported, "the file system of %s cannot reserve space (fallocate): keep volumes on ext4, xfs or btrfs (brigd --volumes)", all.Dir)
@@ -141,7 +145,7 @@ func (all *volumes) create(ctx context.Context, path string, asked api.Size) (er
 	if err := errors.Join(tmp.Sync(), os.Rename(tmp.Name(), path)); err != nil {
 		return err
 	}
-	undo.release()
+	made = true
 	return nil
 }
 
@@ -150,14 +154,14 @@ func (all *volumes) create(ctx context.Context, path string, asked api.Size) (er
 // The other file systems do not know this flag, and do not need it.
 func disableCopyOnWrite(f *os.File) {
 	const noCopy = 0x00800000 // FS_NOCOW_FL (linux/fs.h)
-	if flags, err := unix.IoctlGetUint32(fd(f), unix.FS_IOC_GETFLAGS); err == nil {
-		_ = unix.IoctlSetPointerInt(fd(f), unix.FS_IOC_SETFLAGS, int(flags|noCopy))
+	if flags, err := unix.IoctlGetUint32(linux.FD(f), unix.FS_IOC_GETFLAGS); err == nil {
+		_ = unix.IoctlSetPointerInt(linux.FD(f), unix.FS_IOC_SETFLAGS, int(flags|noCopy))
 	}
 }
 
 // totalSize returns the total size of all volumes, and removes unfinished ones that a killed agent
 // left.
-func (all *volumes) totalSize() (total api.Size, err error) {
+func (all *Store) totalSize() (total api.Size, err error) {
 	err = filepath.WalkDir(all.Dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -166,7 +170,7 @@ func (all *volumes) totalSize() (total api.Size, err error) {
 			return err
 		}
 		if strings.HasPrefix(d.Name(), newVolumePrefix) {
-			f, err := lockFile(path, false)
+			f, err := linux.LockFile(path, false)
 			if err == nil {
 				err = errors.Join(os.Remove(path), f.Close())
 			}
@@ -219,12 +223,12 @@ func makeExt4(ctx context.Context, f *os.File, size api.Size) error {
 // copyWritten copies the written parts of a file to the same offsets, and skips the holes.
 func copyWritten(to, from *os.File) error {
 	for end := int64(0); ; {
-		begin, err := unix.Seek(fd(from), end, unix.SEEK_DATA)
+		begin, err := unix.Seek(linux.FD(from), end, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
 			return nil
 		}
 		if err == nil {
-			end, err = unix.Seek(fd(from), begin, unix.SEEK_HOLE)
+			end, err = unix.Seek(linux.FD(from), begin, unix.SEEK_HOLE)
 		}
 		if err == nil {
 			_, err = io.Copy(io.NewOffsetWriter(to, begin), io.NewSectionReader(from, begin, end-begin))

@@ -1,0 +1,47 @@
+// Package linux has the small helpers around system calls that every room of the runtime needs.
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// FD returns the descriptor number of f for one system call. The caller must keep f alive.
+func FD(f *os.File) int {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return -1
+	}
+	n := -1
+	if err := conn.Control(func(fd uintptr) { n = int(fd) }); err != nil {
+		return -1
+	}
+	return n
+}
+
+func IgnoringEINTR(f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// LockFile opens path and takes its lock, without waiting.
+func LockFile(path string, create bool) (*os.File, error) {
+	flags := os.O_RDWR
+	if create {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(FD(f), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	}
+	return f, nil
+}
