@@ -24,12 +24,12 @@ type artifacts struct {
 // compile returns the artifacts of a compile stage, from the cache if it made them before, or the
 // result of a stage that failed. Only the agent holds the artifacts: every run gets a copy, so that
 // no run can change what another executes (CMP-16).
-func (h *Host) compile(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
+func (r *runner) compile(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
 	key := plan.ArtifactKey(p)
-	if made, err := h.cachedArtifacts(key); made != nil || err != nil {
+	if made, err := r.cachedArtifacts(key); made != nil || err != nil {
 		return made, nil, err
 	}
-	res, err := h.execute(ctx, p, runStreams{}, begun, wait)
+	res, err := r.execute(ctx, p, runStreams{}, begun, wait)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,8 +57,8 @@ func (h *Host) compile(ctx context.Context, p *plan.Run, begun time.Duration, wa
 	for _, f := range made.files {
 		made.info.Size += int64(len(f.Content))
 	}
-	if err := h.cacheArtifacts(key, made); err != nil { // the only effect: the next run compiles again
-		h.log.Error("artifacts not cached", "err", err)
+	if err := r.cacheArtifacts(key, made); err != nil { // the only effect: the next run compiles again
+		r.log.Error("artifacts not cached", "err", err)
 	}
 	return made, nil, nil
 }
@@ -102,11 +102,11 @@ type storedFile struct {
 }
 
 // cachedArtifacts returns the artifacts stored under a key, nil if there are none.
-func (h *Host) cachedArtifacts(key string) (*artifacts, error) {
-	if h.cfg.Artifacts == nil {
+func (r *runner) cachedArtifacts(key string) (*artifacts, error) {
+	if r.artifacts == nil {
 		return nil, nil
 	}
-	entry, err := h.cfg.Artifacts.Get(key)
+	entry, err := r.artifacts.Get(key)
 	if errors.Is(err, cache.ErrNotFound) {
 		return nil, nil
 	}
@@ -124,15 +124,15 @@ func (h *Host) cachedArtifacts(key string) (*artifacts, error) {
 	return a, nil
 }
 
-func (h *Host) cacheArtifacts(key string, a *artifacts) error {
-	if h.cfg.Artifacts == nil {
+func (r *runner) cacheArtifacts(key string, a *artifacts) error {
+	if r.artifacts == nil {
 		return nil
 	}
 	entry, err := encodeArtifacts(a)
 	if err != nil {
 		return err
 	}
-	return h.cfg.Artifacts.Put(key, entry)
+	return r.artifacts.Put(key, entry)
 }
 
 func encodeArtifacts(a *artifacts) ([]byte, error) {

@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"os"
-	goruntime "runtime"
 	"time"
 
 	"github.com/brig-sandbox/brig/runtime/linux"
@@ -29,15 +28,6 @@ type poller struct {
 	// hint only.
 	directFD  int32
 	directTag int32
-}
-
-// raiseGOMAXPROCS raises GOMAXPROCS so that as many threads run Go code as without the supervisors of
-// slots, which hold that right while they sleep. A GOMAXPROCS from the environment takes
-// precedence.
-func raiseGOMAXPROCS(slots int) {
-	if os.Getenv("GOMAXPROCS") == "" {
-		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + slots)
-	}
 }
 
 func newPoller() (*poller, error) {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"log/slog"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/plan"
@@ -11,9 +12,19 @@ import (
 // an error says nothing bad about the cell.
 func isUserError(err error) bool {
 	var e *api.Error
-	var artifact *invalidArtifact
+	var artifact *plan.InvalidArtifact
 	var source *plan.InvalidSource
 	return errors.As(err, &artifact) || errors.As(err, &source) || errors.As(err, &e) && !e.RetrySafe
+}
+
+// toAPIError converts an error to an API error with a code, and logs the details that the caller
+// does not get.
+func toAPIError(log *slog.Logger, err error, run string) *api.Error {
+	if short := exhaustion(err); short != nil {
+		log.Error("the host is exhausted", "run", run, "err", err)
+		err = short
+	}
+	return apiError(err, run)
 }
 
 // apiError gives every failure a stable code. An error without a code is an internal one.

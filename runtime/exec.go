@@ -26,12 +26,12 @@ type execContext struct {
 // slot like a test does: the admission of the session is its admission. The error is an *api.Error.
 // It is non-nil only when brig refused or failed, or when the session ended before the exec began:
 // an exec that had begun is reported as canceled then.
-func (h *Host) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
-	s, err := h.sessions.find(id, c)
+func (all *sessions) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
+	s, err := all.find(id, c)
 	if err != nil {
 		return api.Result{}, err
 	}
-	run, compile, err := h.planner.Exec(s.plan, e)
+	run, compile, err := all.runner.planner.Exec(s.plan, e)
 	if err != nil {
 		return api.Result{}, apiError(err, "")
 	}
@@ -42,7 +42,7 @@ func (h *Host) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, 
 	res, err := s.exec(ctx, run, compile, streams)
 	streams.retention.finish(&res)
 	if err != nil {
-		return api.Result{}, h.toAPIError(err, run.ID)
+		return api.Result{}, toAPIError(all.log, err, run.ID)
 	}
 	return res, nil
 }
@@ -71,10 +71,10 @@ func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams runS
 		if err := streams.retention.add(compileRetention); err != nil {
 			return res, err
 		}
-		made, failed, err := s.host.compile(ctx, compile, begun, true)
+		made, failed, err := s.all.runner.compile(ctx, compile, begun, true)
 		var source *plan.InvalidSource
 		if errors.As(err, &source) {
-			return s.noteSessionEnd(s.host.invalidSourceResult(compile, source)), nil
+			return s.noteSessionEnd(s.all.runner.invalidSourceResult(compile, source)), nil
 		}
 		if err != nil {
 			return res, s.sessionEndedError(err)
@@ -95,26 +95,26 @@ func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams runS
 	if err := streams.retention.await(ctx, maxRetained(run, streams.Stdout != nil)); err != nil {
 		return res, s.sessionEndedError(err)
 	}
-	l, err := s.host.pool.acquireForExec(ctx)
+	l, err := s.all.runner.pool.acquireForExec(ctx)
 	if err != nil {
 		return res, s.sessionEndedError(err)
 	}
 	begun = monotonic()
-	out := newOutputs(streams, run, l.slotState.slot.wake)
+	out := newOutputs(streams, run, l.slot().wake)
 	defer out.finish()
 	o, err := s.runExec(ctx, l, v, run, streams, out, begun)
 	// The exec ends in the session before the caller has taken the last of the output: a caller
 	// that does not read must not keep the session from ending.
 	finish()
-	var artifact *invalidArtifact
+	var artifact *plan.InvalidArtifact
 	if errors.As(err, &artifact) {
-		return s.noteSessionEnd(s.host.invalidArtifactResult(compile, *compiled, artifact)), nil
+		return s.noteSessionEnd(s.all.runner.invalidArtifactResult(compile, *compiled, artifact)), nil
 	}
 	if err != nil {
 		return res, s.sessionEndedError(err)
 	}
 	out.finish()
-	res = s.host.result(run, o, out)
+	res = s.all.runner.result(run, o, out)
 	res.Timing.Queued = int64(begun - asked)
 	res.Compile = compiled
 	return s.noteSessionEnd(res), nil
@@ -168,7 +168,7 @@ func (s *session) finish(v *execContext) {
 	if v.leaf != nil {
 		s.leftLeaves = append(s.leftLeaves, v.leaf)
 		if err := v.close(); err != nil {
-			s.host.log.Warn("exec not cleaned up", "session", s.id, "err", err)
+			s.all.log.Warn("exec not cleaned up", "session", s.id, "err", err)
 		}
 	}
 	s.removeEmptyLeaves()
@@ -198,7 +198,7 @@ func (s *session) removeEmptyLeaves() {
 			kept = append(kept, leaf)
 		}
 		if err != nil { // the end of the session removes it
-			s.host.log.Warn("leaf of an exec not removed", "session", s.id, "leaf", leaf.Name(), "err", err)
+			s.all.log.Warn("leaf of an exec not removed", "session", s.id, "leaf", leaf.Name(), "err", err)
 		}
 	}
 	clear(s.leftLeaves[len(kept):])
@@ -213,7 +213,7 @@ func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *plan
 	if err != nil {
 		return nil, err
 	}
-	if err := s.useSlot(v, l.slotState.slot); err != nil {
+	if err := s.useSlot(v, l.slot()); err != nil {
 		return nil, errors.Join(err, sh.killProcesses(emptyTimeout), sh.destroy())
 	}
 	defer s.releaseSlot(v) // before another lease gets the slot
@@ -223,13 +223,13 @@ func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *plan
 		if !reusable {
 			doubt = sh.killProcesses(emptyTimeout)
 		}
-		if doubt = errors.Join(doubt, sh.destroy(), s.host.step("exec destroy")); doubt != nil {
-			s.host.log.Error("session failed", "session", s.id, "err", doubt)
+		if doubt = errors.Join(doubt, sh.destroy(), s.cell.step("exec destroy")); doubt != nil {
+			s.all.log.Error("session failed", "session", s.id, "err", doubt)
 			s.end("the agent could not end one of its execs")
 		}
 	}()
-	l.prepared = preparedShell{cell: s.cell, shell: sh}
-	o, err = executeSteps(ctx, l, p, streams, out, begun)
+	at := place{slot: l.slot(), cell: s.cell, shell: sh, session: v}
+	o, err = executeSteps(ctx, at, p, streams, out, begun)
 	reusable = err == nil && !o.stillRunning
 	return o, err
 }
@@ -238,7 +238,7 @@ func (s *session) runExec(ctx context.Context, l *lease, v *execContext, p *plan
 func (s *session) newShell(ctx context.Context, v *execContext) (_ *shell, err error) {
 	s.spawnMu.Lock()
 	defer s.spawnMu.Unlock()
-	if err := s.host.step("exec leaf"); err != nil {
+	if err := s.cell.step("exec leaf"); err != nil {
 		return nil, err
 	}
 	s.cell.leaves++
@@ -249,7 +249,7 @@ func (s *session) newShell(ctx context.Context, v *execContext) (_ *shell, err e
 	if err := s.registerLeaf(v, leaf); err != nil {
 		return nil, errors.Join(err, leaf.Remove())
 	}
-	sh := &shell{cell: s.cell, leaf: leaf, scratch: s.scratch, clock: s.cell.clock.clock(v.clockWord), exec: v}
+	sh := &shell{cell: s.cell, leaf: leaf, scratch: s.scratch, clock: s.cell.clock.clock(v.clockWord), shared: true}
 	// If the context ended this wait, the answer would stay in the socket and the next exec would
 	// take it for its own.
 	err = sh.park(context.WithoutCancel(ctx), s.sock, wireSpawn{Flags: spawnExec, Clock: v.clockWord})
@@ -271,9 +271,11 @@ func (s *session) registerLeaf(v *execContext, leaf *groups.Leaf) error {
 	return err
 }
 
-func (v *execContext) placeInputs(files []api.File) error { return v.session.placeInputs(files) }
-func (v *execContext) filteredCalls() *filteredCalls      { return &v.calls }
-func (v *execContext) ended() <-chan struct{}             { return v.session.over.Done() }
+func (v *execContext) placeInputs(files []api.File) error      { return v.session.placeInputs(files) }
+func (v *execContext) denial() *api.Denial                     { return v.calls.denial() }
+func (v *execContext) subscribe(notify func())                 { v.calls.subscribe(notify) }
+func (v *execContext) reportedCalls() ([]api.Denial, refusals) { return v.calls.reported() }
+func (v *execContext) ended() <-chan struct{}                  { return v.session.over.Done() }
 
 // limitHits is how often the session's own memory limit was hit since the exec began.
 func (v *execContext) limitHits() (int64, error) {

@@ -24,13 +24,6 @@ const (
 	descriptorsSession    = 128
 )
 
-// A capacity is how many cells and sessions an agent can keep with the files that it may open.
-type capacity struct {
-	keepers    int  // cells a slot keeps
-	singleLeaf bool // each cell has only one leaf, and one shell at a time
-	sessions   int  // maximum number of living sessions
-}
-
 // capacityFor returns what a limit on open files allows the slots, and false when it does not suffice
 // for one cell with a single leaf each.
 func capacityFor(limit uint64, slots int) (capacity, bool) {

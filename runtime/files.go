@@ -15,20 +15,6 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// resolveBeneath keeps a lookup below the directory from which it starts, whatever the program made
-// of the tree: no link of any kind is followed and no mount is crossed (CVE-2024-28185, go-judge
-// #176; FIO-01, FIO-02, FIO-08). openat2 exists since Linux 5.6.
-const resolveBeneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
-
-// openBeneath opens name below dir.
-func openBeneath(dir *os.File, name string, flags, mode uint64) (*os.File, error) {
-	n, err := unix.Openat2(linux.FD(dir), name, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode, Resolve: resolveBeneath})
-	if err != nil {
-		return nil, &os.PathError{Op: "openat2", Path: name, Err: err}
-	}
-	return os.NewFile(uintptr(n), name), nil
-}
-
 // A stamp identifies a file's content as it was placed. A program can set a file's mtime, but not
 // its ctime. A change within the same clock tick leaves ctime as it was before Linux 6.13
 // (multigrain timestamps), but it moves mtime away from the past, where placing put it. A write
@@ -119,7 +105,7 @@ func placementError(made []api.File, source string, err error) error {
 		return &plan.InvalidSource{Reason: fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
 	}
 	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
-		return artifactTooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
+		return plan.ArtifactTooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
 	}
 	return api.Refuse(api.CodeBadFile, "file %q does not fit into the scratch limit: raise limits.scratch or limits.inodes", at.name)
 }

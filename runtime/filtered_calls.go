@@ -83,7 +83,7 @@ func (s *session) onNotification(events uint32) error {
 		return nil
 	}
 	if s.locks.due() { // before a call is received, which would then have to be answered
-		slot := &s.host.sessions.scans
+		slot := &s.all.scans
 		if later := slot.begin(); later > 0 {
 			return s.calls.pauseUntil(later)
 		}
@@ -120,7 +120,7 @@ func (s *session) onNotification(events uint32) error {
 	case d.Action == seccomp.ActErrno, d.Action == seccomp.ActCount:
 		refused := f.refusal(d, errno)
 		s.noteCall(*leaf, nil, &refused)
-		err = refuse(s.listener, n.ID, errno)
+		err = refuse(s.listener, n.ID, unix.Errno(errno))
 	default:
 		return s.denyCall(*leaf, f.denial(n, d))
 	}

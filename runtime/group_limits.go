@@ -5,16 +5,17 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/ablate"
 )
 
 // groupLimits are the limits of the group of a run or of a session. cpuset is used when the limits
 // name no processors; empty: all of the agent's.
 func groupLimits(l api.Limits, cpuset string) groups.Limits {
 	cpuset = cmp.Or(l.Cpuset, cpuset)
-	if ablated(offMemory) {
+	if ablate.Off(ablate.Memory) {
 		l.Memory, l.Swap = 0, 0
 	}
-	if ablated(offPids) {
+	if ablate.Off(ablate.Pids) {
 		l.Pids = 0
 	}
 	return groups.Limits{

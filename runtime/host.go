@@ -6,16 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime/plan"
@@ -49,56 +47,27 @@ type Config struct {
 // A Host runs programs. It holds everything an agent has on the machine: the
 // instance directory, the group tree, the slots with their cells.
 type Host struct {
-	cfg                  Config
-	log                  *slog.Logger
-	instance             *instance
-	maxHeld              api.Size // most that requests retain of the agent's memory
-	otherAgents          api.Size // memory that other agents had reserved when this one started
-	tree                 *groups.Tree
-	retired              atomic.Bool // a removed image is no longer in use: see deleteRetired
-	mode                 string      // v2, v1 or hybrid
-	kernel               string
-	cellinit             *os.File // sealed memfd
-	imageFiles           *os.File // sealed memfd of imageFilesELF
-	pages                *imagePages
-	reclaimer            reclaimer
-	oomScoreAdj          int   // oom_score_adj of the cells' processes, see cellOOMScoreAdj
-	allowed              []int // processors of the agent
-	pool                 *pool
-	sessions             *sessions
-	volumes              *volume.Store
-	lists                *listQueue
-	inotifyLimits        map[string]string // a slot's share of the inotify limits, by sysctl
-	sessionInotifyLimits map[string]string // a session's share
-	builders             chan struct{}     // a token for each cell being built: many first runs at once must not start as many runtimes
-	serial               atomic.Uint64     // names cells
-
-	planner *plan.Planner
-	warm    sync.WaitGroup // the compilation that Open begins
-	filters filters
+	cfg         Config
+	log         *slog.Logger
+	instance    *instance
+	otherAgents api.Size // memory that other agents had reserved when this one started
+	memory      memoryBounds
+	factory     *factory
+	runner      *runner
+	sessions    *sessions
+	warm        sync.WaitGroup // the compilation that Open begins
 }
 
 // Open prepares the host: it removes what dead agents left, makes its groups and reads its
 // processors. The process must be root and in its own mount namespace (see PrivateMounts).
 func Open(cfg Config) (_ *Host, err error) {
-	if cfg.RunDir == "" {
-		cfg.RunDir = DefaultRunDir
-	}
-	if cfg.Ceiling == (api.Limits{}) {
-		cfg.Ceiling = api.DefaultCeiling()
-	}
-	if cfg.SessionLife == 0 {
-		cfg.SessionLife = api.SessionLifeMax
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	h := &Host{cfg: cfg, log: cfg.Log, reclaimer: reclaimer{log: cfg.Log}, lists: newListQueue(maxLists, maxWaitingLists)}
-	undo := undoing(&err)
-	defer undo.run()
+	h := &Host{cfg: cfg.withDefaults()}
+	h.log = h.cfg.Log
+	undo := rollback.On(&err)
+	defer undo.Run()
 
 	// 1. Remove what earlier agents left.
-	if _, err := SweepDead(cfg.RunDir, h.log); err != nil {
+	if _, err := SweepDead(h.cfg.RunDir, h.log); err != nil {
 		h.log.Error("not everything that a dead agent left behind could be removed", "err", err)
 	}
 
@@ -106,15 +75,15 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err := h.step("open instance"); err != nil {
 		return nil, err
 	}
-	if h.instance, err = newInstance(cfg.RunDir); err != nil {
+	if h.instance, err = newInstance(h.cfg.RunDir); err != nil {
 		return nil, err
 	}
-	undo.add(h.instance.Close)
+	undo.Add(h.instance.Close)
 
 	if err := h.step("open dev"); err != nil {
 		return nil, err
 	}
-	if err := h.tryDev(); err != nil {
+	if err := tryDev(h.instance.mnt()); err != nil {
 		return nil, fmt.Errorf("prepare /dev: %w", err)
 	}
 
@@ -126,96 +95,153 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.tree, err = groups.Create(probed, h.instance.id, h.instance.record); err != nil {
+	tree, err := groups.Create(probed, h.instance.id, h.instance.record)
+	if err != nil {
 		return nil, err
 	}
-	undo.add(h.tree.Remove)
-	h.mode = string(probed.Mode)
+	undo.Add(tree.Remove)
 
-	// 4. Put PID 1 of every cell, and the program that reads images, into files that nobody can
+	// 4. Decide how the processors and the memory are divided.
+	cpus, err := h.divide(probed)
+	if err != nil {
+		return nil, err
+	}
+
+	// 5. Put PID 1 of every cell, and the program that reads images, into files that nobody can
 	// change.
 	if err := h.step("open cellinit"); err != nil {
 		return nil, err
 	}
-	if h.oomScoreAdj, err = cellOOMScoreAdj(); err != nil {
+	if h.factory, err = newFactory(h.factoryConfig(tree, len(cpus.allowed))); err != nil {
 		return nil, err
 	}
-	if h.cellinit, err = sealedMemfd("cellinit", cellinitELF, true); err != nil {
-		return nil, err
-	}
-	undo.add(h.cellinit.Close)
-	if h.imageFiles, err = sealedMemfd("imagefiles", imageFilesELF, true); err != nil {
-		return nil, err
-	}
-	undo.add(h.imageFiles.Close)
-	var uts unix.Utsname
-	if err := unix.Uname(&uts); err != nil {
-		return nil, os.NewSyscallError("uname", err)
-	}
-	h.kernel = unix.ByteSliceToString(uts.Release[:])
+	undo.Add(h.factory.Close)
 
-	// 5. Compile the filter that most runs need in the background; that takes as long as building a
+	// 6. Compile the filter that most runs need in the background; that takes as long as building a
 	// cell.
 	h.warm.Go(h.compileDefault)
-	undo.add(func() error { h.warm.Wait(); return nil })
+	undo.Add(func() error { h.warm.Wait(); return nil })
 
-	// 6. Open the slots; a cell is built when a run first needs it.
+	// 7. Open the slots; a cell is built when a run first needs it.
 	if err := h.step("open slots"); err != nil {
 		return nil, err
 	}
+	if err := h.openSlots(cpus, string(probed.Mode), undo); err != nil {
+		return nil, err
+	}
+	undo.Release()
+	return h, nil
+}
+
+// withDefaults fills in what does not depend on the host.
+func (c Config) withDefaults() Config {
+	if c.RunDir == "" {
+		c.RunDir = DefaultRunDir
+	}
+	if c.Ceiling == (api.Limits{}) {
+		c.Ceiling = api.DefaultCeiling()
+	}
+	if c.SessionLife == 0 {
+		c.SessionLife = api.SessionLifeMax
+	}
+	if c.Sessions == 0 {
+		c.Sessions = DefaultSessions
+	}
+	c.Sessions = max(c.Sessions, 0)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// DefaultSessions is how many sessions may live at once if the operator does not set another
+// number. Usually the memory that they reserve is the tighter bound.
+const DefaultSessions = 16
+
+// maxSessions limits what an operator may configure.
+const maxSessions = 1024
+
+// DefaultRunDir is where agents keep their instance directories and the socket.
+const DefaultRunDir = "/run/brig"
+
+// divide decides how many slots and sessions there are, and how much memory, and refuses what the
+// host cannot give.
+func (h *Host) divide(probed *groups.Host) (topology, error) {
 	cpus, err := processors()
 	if err != nil {
-		return nil, err
+		return cpus, err
 	}
-	h.allowed = cpus.allowed
-	h.builders = make(chan struct{}, 2*len(cpus.allowed))
 	if _, err := probed.Controller("cpuset"); err != nil && len(cpus.allowed) > 1 {
-		return nil, fmt.Errorf("pin slots to their cores: %w", err)
+		return cpus, fmt.Errorf("pin slots to their cores: %w", err)
 	}
-	if h.cfg.Slots == 0 {
-		h.cfg.Slots = len(cpus.cores)
+	c := &h.cfg
+	if c.Slots == 0 {
+		c.Slots = len(cpus.cores)
 	}
-	if h.cfg.Slots < 1 || h.cfg.Slots > plan.MaxSlot {
-		return nil, api.Refuse(api.CodeBadRequest, "%d slots: the number must be from 1 to %d", h.cfg.Slots, plan.MaxSlot)
+	if c.Slots < 1 || c.Slots > plan.MaxSlot {
+		return cpus, api.Refuse(api.CodeBadRequest, "%d slots: the number must be from 1 to %d", c.Slots, plan.MaxSlot)
 	}
-	if h.cfg.Ceiling.CPUs == 0 { // more would belong to another slot
-		h.cfg.Ceiling.CPUs = float64(len(slotCores(cpus.cores, 0, h.cfg.Slots)))
+	if c.Ceiling.CPUs == 0 { // more would belong to another slot
+		c.Ceiling.CPUs = float64(len(slotCores(cpus.cores, 0, c.Slots)))
 	}
-	if h.cfg.Sessions == 0 {
-		h.cfg.Sessions = DefaultSessions
+	if c.Sessions > maxSessions {
+		return cpus, api.Refuse(api.CodeBadRequest, "%d sessions: the most is %d", c.Sessions, maxSessions)
 	}
-	h.cfg.Sessions = max(h.cfg.Sessions, 0)
-	if h.cfg.Sessions > maxSessions {
-		return nil, api.Refuse(api.CodeBadRequest, "%d sessions: the most is %d", h.cfg.Sessions, maxSessions)
+	return cpus, h.decideMemory()
+}
+
+// factoryConfig is what the factory of cells needs, on a host with this many processors.
+func (h *Host) factoryConfig(tree *groups.Tree, processors int) factoryConfig {
+	return factoryConfig{
+		log: h.log, dir: h.instance.mnt(), tree: tree, store: h.cfg.Images,
+		imageMemory: h.cfg.ImageMemory, readImages: h.cfg.ReadImages,
+		slots: h.cfg.Slots, sessions: h.cfg.Sessions, builders: 2 * processors, step: h.step,
 	}
-	h.inotifyLimits, h.sessionInotifyLimits = inotifyShares(2, h.cfg.Slots), inotifyShares(4, max(h.cfg.Sessions, 1))
+}
+
+// openSlots makes the slots, and what runs and sessions need.
+func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps) error {
 	room, err := raiseFileLimit(h.cfg.Slots, h.cfg.Sessions)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := h.decideMemory(); err != nil {
-		return nil, err
+	kernel, err := kernelRelease()
+	if err != nil {
+		return err
 	}
 	var slots []*slot
 	for i := range h.cfg.Slots {
 		s, err := newSlot(i, slotCores(cpus.cores, i, h.cfg.Slots), len(cpus.allowed))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		undo.add(s.Close)
+		undo.Add(s.Close)
 		slots = append(slots, s)
 	}
-	h.planner = &plan.Planner{
-		Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog,
-		Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, SessionLife: h.cfg.SessionLife, CPUs: h.allowed,
-	}
-	h.pages = newImagePages(h)
 	raiseGOMAXPROCS(len(slots))
-	h.pool = newPool(h, slots, h.cfg.Memory, room)
-	h.sessions = newSessions(h, room.sessions)
-	h.volumes = volume.New(h.cfg.Volumes, h.kernel, h.log)
-	undo.release()
-	return h, nil
+	defaults := api.Defaults().CappedBy(h.cfg.Ceiling)
+	h.runner = &runner{
+		log: h.log,
+		planner: &plan.Planner{
+			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog,
+			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
+		},
+		pool:      newPool(h.factory, slots, scratchSize{defaults.Scratch, defaults.Inodes}, h.cfg.Memory, room),
+		artifacts: h.cfg.Artifacts,
+		memory:    h.memory,
+		about:     hostFacts{kernel: kernel, cgroupMode: cgroupMode, version: h.cfg.Version},
+	}
+	h.sessions = newSessions(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.sessions)
+	return nil
+}
+
+// kernelRelease is the kernel's release, as uname(2) gives it.
+func kernelRelease() (string, error) {
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		return "", os.NewSyscallError("uname", err)
+	}
+	return unix.ByteSliceToString(uts.Release[:]), nil
 }
 
 // compileDefault compiles the default tier ahead of the first run. If that fails, the first run
@@ -223,32 +249,11 @@ func Open(cfg Config) (_ *Host, err error) {
 func (h *Host) compileDefault() {
 	tier, err := seccomp.Tier(plan.DefaultTier)
 	if err == nil {
-		_, err = h.filters.get(plan.NewPolicy(tier, api.Enforce))
+		_, err = h.factory.filters.get(plan.NewPolicy(tier, api.Enforce))
 	}
 	if err != nil {
 		h.log.Error("default seccomp tier does not compile", "err", err)
 	}
-}
-
-// DefaultSessions is how many sessions may live at once if the operator does not set another
-// number. Usually the memory that they reserve is the tighter bound.
-const DefaultSessions = 16
-
-// DefaultRunDir is where agents keep their instance directories and the socket.
-const DefaultRunDir = "/run/brig"
-
-func (h *Host) stateDir() string { return filepath.Join(h.instance.mnt(), "state") }
-func (h *Host) cellsDir() string { return filepath.Join(h.instance.mnt(), "cells") }
-
-func (h *Host) cellName(slot int) string {
-	return fmt.Sprintf("cell-%d-%d", slot, h.serial.Add(1))
-}
-
-// scratchDefaults are the bounds with which a shell's scratch is made. It is resized for a run that
-// requests others.
-func (h *Host) scratchDefaults() (api.Size, int64) {
-	l := api.Defaults().CappedBy(h.cfg.Ceiling)
-	return l.Scratch, l.Inodes
 }
 
 // Close ends every session, destroys every cell and leaves the host as Open found it. Runs and
@@ -256,120 +261,34 @@ func (h *Host) scratchDefaults() (api.Size, int64) {
 func (h *Host) Close() error {
 	h.warm.Wait()
 	var released sync.WaitGroup
-	released.Go(h.pages.Close) // no run is under way, and unlocking takes a while
-	err := errors.Join(h.sessions.Close(), h.pool.Close())
+	released.Go(h.factory.images.pages.Close) // no run is under way, and unlocking takes a while
+	err := errors.Join(h.sessions.Close(), h.runner.pool.Close())
 	released.Wait()
-	h.reclaimer.Close()
-	h.deleteRetired()
-	return errors.Join(err, h.cellinit.Close(), h.imageFiles.Close(), h.tree.Remove(), h.instance.Close())
+	return errors.Join(err, h.factory.Close(), h.factory.tree.Remove(), h.instance.Close())
 }
 
 // Run executes r and reports how it ended. The error is an *api.Error, and non-nil only when brig
 // refused or failed; whatever the program did is a Result. The end of ctx means that the caller has
 // left, and cancels the run.
 func (h *Host) Run(ctx context.Context, r api.Run, s api.Streams, caller api.Caller) (api.Result, error) {
-	begun := monotonic()
-	id := ""
-	var res api.Result
-	streams := runStreams{s, newRetention(s)}
-	defer func() { streams.retention.finish(&res) }()
-	if err := streams.retention.add(h.blobBytes(r)); err != nil {
-		return api.Result{}, apiError(err, "")
-	}
-	j, err := h.plan(r, caller)
-	if err == nil {
-		id, j.Run.RetryDelay = j.ID, s.RetryDelay
-		if j.Compile != nil {
-			j.Compile.RetryDelay = s.RetryDelay
-		}
-		res, err = h.runJob(ctx, j, streams, begun)
-	}
+	res, id, err := h.runner.Run(ctx, r, s, caller)
 	if err != nil {
-		return api.Result{}, h.toAPIError(err, id)
+		return api.Result{}, toAPIError(h.log, err, id)
 	}
 	return res, nil
 }
 
-// plan plans a run, and compiles the filters of its stages.
-func (h *Host) plan(r api.Run, caller api.Caller) (*plan.Job, error) {
-	j, err := h.planner.Job(r, caller)
-	if err != nil {
-		return nil, err
-	}
-	if j.Compile != nil {
-		if _, err := h.filters.get(j.Compile.Cell.Policy); err != nil {
-			return nil, err
-		}
-	}
-	_, err = h.filters.get(j.Run.Cell.Policy)
-	return j, err
-}
-
-// lease gets a slot for a plan. If wait is true it waits for one; otherwise it fails at once if none
-// is free.
-func (h *Host) lease(ctx context.Context, p *plan.Run, wait bool) (*lease, error) {
-	want, err := h.cellPlan(p.Cell)
-	if err != nil {
-		return nil, err
-	}
-	if wait {
-		return h.pool.acquireAgain(ctx, want, p.Once, p.Reservation())
-	}
-	return h.pool.acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay)
-}
-
-// execute leases a slot, runs the steps and judges.
-func (h *Host) execute(ctx context.Context, p *plan.Run, streams runStreams, begun time.Duration, wait bool) (api.Result, error) {
-	l, err := h.lease(ctx, p, wait)
-	if err != nil {
-		return api.Result{}, err
-	}
-	return h.executeIn(ctx, l, p, streams, begun)
-}
-
-// executeIn runs the steps and judges. The slot is given back before the caller has taken the last
-// of the output: a caller that does not read must not keep it.
-func (h *Host) executeIn(ctx context.Context, l *lease, p *plan.Run, streams runStreams, begun time.Duration) (api.Result, error) {
-	out := newOutputs(streams, p, l.slotState.slot.wake)
-	defer out.finish()
-	l.reporter = startUsageReporter(streams.Usage, l.slotState.slot.wake)
-	defer l.reporter.join()
-	o, err := l.executeSteps(ctx, p, streams, out, begun)
-	if err != nil {
-		return api.Result{}, err
-	}
-	out.finish()
-	return h.result(p, o, out), nil
-}
-
-// executeSteps runs the plan in the leased cell and gives the lease back. The cell is in doubt unless all
-// went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
-func (l *lease) executeSteps(ctx context.Context, p *plan.Run, streams runStreams, out *outputs, begun time.Duration) (o *outcome, err error) {
-	doubt, stillRunning := true, false
-	defer func() {
-		l.reporter.end() // the slot's next run must not be woken for this one
-		if stillRunning {
-			l.giveBackWhenEmpty()
-			return
-		}
-		l.giveBack(doubt)
-	}()
-	o, err = executeSteps(ctx, l, p, streams, out, begun)
-	doubt, stillRunning = err != nil && !isUserError(err), err == nil && o.stillRunning
-	return o, err
-}
-
 // ProfileNames lists what a run may name, sorted.
-func (h *Host) ProfileNames() []string { return h.planner.ProfileNames() }
+func (h *Host) ProfileNames() []string { return h.runner.planner.ProfileNames() }
 
 // Health reports what is in use on the host.
 func (h *Host) Health() api.Health {
-	slots, leased, cells, committed := h.pool.stats()
-	held, wanted := h.pages.stats()
+	slots, leased, cells, committed := h.runner.pool.stats()
+	held, wanted := h.factory.images.pages.stats()
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.count(), SessionsMax: h.sessions.max,
-		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.pages.max),
-		VolumesMax: h.volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Kernel: h.kernel, CgroupMode: h.mode,
+		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.images.pages.max),
+		VolumesMax: h.sessions.volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Kernel: h.runner.about.kernel, CgroupMode: h.runner.about.cgroupMode,
 	}
 }

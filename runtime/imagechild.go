@@ -48,8 +48,8 @@ var imageSteps = [...]string{
 	"none", "drop privileges", "open", "list", "stat", "map", "lock", "make", "write", "chown", "chmod", "utimensat", "link", "end with the agent", "file kind",
 }
 
-// startImageChild starts a child on a tree. The files still belong to the caller.
-func (h *Host) startImageChild(what string, tree *os.File, more ...*os.File) (_ *imageChild, err error) {
+// startChild starts a child on a tree. The files still belong to the caller.
+func (i *images) startChild(what string, tree *os.File, more ...*os.File) (_ *imageChild, err error) {
 	sock, peer, err := seqpacketPair(true)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (h *Host) startImageChild(what string, tree *os.File, more ...*os.File) (_ 
 	cmd := exec.Command("/proc/self/fd/3", what)
 	cmd.Args[0] = "imagefiles"
 	cmd.Env, cmd.Dir = []string{}, "/"
-	cmd.ExtraFiles = append([]*os.File{h.imageFiles, tree, peer, ending}, more...)
+	cmd.ExtraFiles = append([]*os.File{i.program, tree, peer, ending}, more...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start imagefiles: %w", err), sock.Close(), life.Close())
@@ -72,7 +72,7 @@ func (h *Host) startImageChild(what string, tree *os.File, more ...*os.File) (_ 
 	// If memory runs out, the kernel kills this child before the agent: all that it holds is freed,
 	// and it is read again when it is needed.
 	file := "/proc/" + strconv.Itoa(cmd.Process.Pid) + "/oom_score_adj"
-	if err := os.WriteFile(file, []byte(strconv.Itoa(h.oomScoreAdj)), 0); err != nil {
+	if err := os.WriteFile(file, []byte(strconv.Itoa(i.oomScoreAdj)), 0); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

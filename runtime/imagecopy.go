@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/rollback"
+	"github.com/brig-sandbox/brig/runtime/ablate"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
@@ -16,11 +18,11 @@ import (
 // mountCopy mounts at dir a tmpfs with a copy of the image's files, owned by ids of the slot's
 // range, and returns a handle of it. A child makes the copy, in the agent's group, so that the run
 // is not charged for it. The kernel frees the copy with its last mount.
-func (h *Host) mountCopy(ctx context.Context, c *cell, p cellPlan, base int, dir string) (_ *os.File, err error) {
-	if err := h.step("copy image"); err != nil {
+func (i *images) mountCopy(ctx context.Context, lock *imageLock, p plan.Cell, base int, dir string) (_ *os.File, err error) {
+	if err := i.step("copy image"); err != nil {
 		return nil, err
 	}
-	tree, err := c.imageLock.lock.Tree()
+	tree, err := lock.lock.Tree()
 	if err != nil {
 		return nil, err
 	}
@@ -37,32 +39,32 @@ func (h *Host) mountCopy(ctx context.Context, c *cell, p cellPlan, base int, dir
 	if err != nil {
 		return nil, err
 	}
-	undo := undoing(&err)
-	defer undo.run()
-	undo.add(top.Close)
-	if err := h.fillCopy(ctx, tree, top, base, p.Layer != nil); err != nil {
+	undo := rollback.On(&err)
+	defer undo.Run()
+	undo.Add(top.Close)
+	if err := i.fillCopy(ctx, tree, top, base, p.Layer != nil); err != nil {
 		return nil, fmt.Errorf("copy image %s: %w", p.Image.Digest, err)
 	}
-	if !ablated(offReadOnly) {
+	if !ablate.Off(ablate.ReadOnly) {
 		set := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY, Propagation: unix.MS_PRIVATE}
 		if err := unix.MountSetattr(linux.FD(top), "", unix.AT_EMPTY_PATH, &set); err != nil {
 			return nil, os.NewSyscallError("mount_setattr", err)
 		}
 	}
-	if err := h.step("copy mount"); err != nil {
+	if err := i.step("copy mount"); err != nil {
 		return nil, err
 	}
 	if err := moveMount(top, dir); err != nil {
 		return nil, err
 	}
-	undo.release()
+	undo.Release()
 	return top, nil
 }
 
 // fillCopy has a child copy tree into top. With exchanged, the owners root and run are exchanged,
 // as forLayer does.
-func (h *Host) fillCopy(ctx context.Context, tree, top *os.File, base int, exchanged bool) (err error) {
-	child, err := h.startImageChild("copy", tree, top)
+func (i *images) fillCopy(ctx context.Context, tree, top *os.File, base int, exchanged bool) (err error) {
+	child, err := i.startChild("copy", tree, top)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 // from the page cache, and its verdict would depend on that (H6; TestAColdImageChangesNothing). One
 // child per image locks the pages, in the agent's own group; see docs/adr/0015.
 type imagePages struct {
-	host     *Host
+	images   *images
 	max      api.Size // bound on all together; zero: none are locked
 	readOnce bool     // the files are read once, and none is locked: the agent serves one command and ends soon
 	wg       sync.WaitGroup
@@ -45,8 +45,8 @@ type lockedPages struct {
 	wanted, granted, held api.Size      // guarded by all.mu
 }
 
-func newImagePages(h *Host) *imagePages {
-	return &imagePages{host: h, max: max(h.cfg.ImageMemory, 0), readOnce: h.cfg.ReadImages, byImage: map[plan.ImageTree]*lockedPages{}}
+func newImagePages(images *images, most api.Size, readOnce bool) *imagePages {
+	return &imagePages{images: images, max: max(most, 0), readOnce: readOnce, byImage: map[plan.ImageTree]*lockedPages{}}
 }
 
 // acquire has the files of a cell's image locked in memory, from now until give.
@@ -103,7 +103,7 @@ func (p *lockedPages) run(ctx context.Context) {
 	defer close(p.done)
 	signalReady := sync.OnceFunc(func() { close(p.ready) })
 	defer signalReady()
-	log := p.all.host.log.With("image", p.image.Digest, "names", p.image.Names)
+	log := p.all.images.log.With("image", p.image.Digest, "names", p.image.Names)
 	var pause time.Duration
 	for p.begin() {
 		began := monotonic()
@@ -164,7 +164,7 @@ func (p *lockedPages) begin() bool {
 
 // lock keeps the pages locked until ctx ends. It returns earlier on failure.
 func (p *lockedPages) lock(ctx context.Context, ready func()) (err error) {
-	imageLock, err := p.all.host.lockImage(p.image)
+	imageLock, err := p.all.images.lockImage(p.image)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (p *lockedPages) lock(ctx context.Context, ready func()) (err error) {
 	if p.all.readOnce {
 		what = "read"
 	}
-	child, err := p.all.host.startImageChild(what, tree)
+	child, err := p.all.images.startChild(what, tree)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (p *lockedPages) lock(ctx context.Context, ready func()) (err error) {
 		if granted == wanted {
 			remedy = "raise the sysctl vm.max_map_count"
 		}
-		p.all.host.log.Warn("not all files of an image are held in memory: verdicts and measurements of its runs can depend on what is in the page cache; "+remedy,
+		p.all.images.log.Warn("not all files of an image are held in memory: verdicts and measurements of its runs can depend on what is in the page cache; "+remedy,
 			"image", p.image.Digest, "names", p.image.Names, "files take", wanted, "held", api.Size(w.A), "image-memory", p.all.max)
 	}
 	ready()
@@ -266,7 +266,7 @@ func (i *imagePages) releaseUnused() {
 	}
 	i.mu.Unlock() // the following lookups may wait for a disk
 	for _, p := range unused {
-		img, err := i.host.cfg.Images.Lookup(p.image.Digest)
+		img, err := i.images.store.Lookup(p.image.Digest)
 		gone := err != nil || plan.TreeOf(img) != plan.TreeOf(p.image)
 		i.mu.Lock()
 		ends := p.users == 0 && i.byImage[plan.TreeOf(p.image)] == p && (gone || monotonic()-p.lastUsed > idleLife)

@@ -41,7 +41,7 @@ func TestImageMemoryGrants(t *testing.T) {
 		{"more than there is", 900, 700, []string{"used"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			i := newImagePages(&Host{cfg: Config{ImageMemory: 1000}})
+			i := newImagePages(&images{}, 1000, false)
 			grantedPages(t, i, "used", 1, 0, 300)
 			grantedPages(t, i, "old", 0, 2, 300)
 			grantedPages(t, i, "older", 0, 1, 300)
@@ -88,7 +88,7 @@ func TestRelockPause(t *testing.T) {
 // Pages that wait to be locked again take no memory from others and give up their own. Pages that
 // were given up do not begin again.
 func TestPagesThatWaitGiveWay(t *testing.T) {
-	i := newImagePages(&Host{cfg: Config{ImageMemory: 1000}})
+	i := newImagePages(&images{}, 1000, false)
 	grantedPages(t, i, "killed", 0, 0, 0)
 	grantedPages(t, i, "used", 1, 0, 300)
 	killed := i.byImage[plan.ImageTree{Image: "killed"}]

@@ -17,6 +17,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
@@ -49,24 +50,24 @@ func newInstance(run string) (_ *instance, err error) {
 	}
 	i := &instance{id: hex.EncodeToString(random[:])}
 	i.dir = filepath.Join(run, i.id)
-	undo := undoing(&err)
-	defer undo.run()
+	undo := rollback.On(&err)
+	defer undo.Run()
 	if err := os.Mkdir(i.dir, 0o711); err != nil {
 		return nil, err
 	}
-	undo.add(func() error { return os.Remove(i.dir) })
+	undo.Add(func() error { return os.Remove(i.dir) })
 	if i.lock, err = linux.LockFile(filepath.Join(i.dir, "lock"), true); err != nil {
 		return nil, err
 	}
-	undo.add(func() error { return errors.Join(i.lock.Close(), os.Remove(i.lock.Name())) })
+	undo.Add(func() error { return errors.Join(i.lock.Close(), os.Remove(i.lock.Name())) })
 	if i.groups, err = os.OpenFile(filepath.Join(i.dir, "groups"), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return nil, err
 	}
-	undo.add(func() error { return errors.Join(i.groups.Close(), os.Remove(i.groups.Name())) })
+	undo.Add(func() error { return errors.Join(i.groups.Close(), os.Remove(i.groups.Name())) })
 	if err := i.mount(); err != nil {
 		return nil, err
 	}
-	undo.release()
+	undo.Release()
 	return i, nil
 }
 

@@ -17,30 +17,16 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// An invalidArtifact is the error of a run whose compiler succeeded with a program that cannot be
-// started: it is a library, names an interpreter that does not exist, or is larger than the
-// scratch. The program's author must fix that, so it becomes the verdict compile-error and never an
-// api.Error: a submission must not be able to avoid a verdict (CMP-20,
-// TestHostileProgramsGetAVerdict).
-type invalidArtifact struct{ reason string }
-
-func (e *invalidArtifact) Error() string { return e.reason }
-
 // invalidSourceResult returns the result of a run whose source was not even given to the stage p, so that there
 // are no measurements.
-func (h *Host) invalidSourceResult(p *plan.Run, source *plan.InvalidSource) api.Result {
+func (r *runner) invalidSourceResult(p *plan.Run, source *plan.InvalidSource) api.Result {
 	none := api.Unknown("nothing was executed")
 	return api.Result{
 		Run: p.ID, Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: -1, LimitsHit: []string{},
-		Stderr: api.Bytes(source.Reason), Limits: p.Limits, Labels: p.Labels, Host: h.about(p),
+		Stderr: api.Bytes(source.Reason), Limits: p.Limits, Labels: p.Labels, Host: r.host(p),
 		Usage:  api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
 		Timing: api.Timing{Started: time.Now().UTC().Format(time.RFC3339Nano)},
 	}
-}
-
-// artifactTooLarge is the error for an artifact that does not fit in the run's limits.
-func artifactTooLarge(name, why string) error {
-	return &invalidArtifact{fmt.Sprintf("brig: %s was compiled, but %s\n", name, why)}
 }
 
 // execErrors are the errnos of execve(2) that depend on the executed file or its interpreter
@@ -73,7 +59,7 @@ func boxName(command string) string {
 }
 
 // classifyExecFailure decides whether an exec failed because of the content of the executed file, which makes it
-// a fault of the program and not of the request. Then either the error is an *invalidArtifact, or
+// a fault of the program and not of the request. Then either the error is an *plan.InvalidArtifact, or
 // code and why say how it ended, as a shell would report it. Zero and nil: the file is not the
 // program's.
 func classifyExecFailure(p *plan.Run, box *os.File, errno error) (code int, why string, err error) {
@@ -83,7 +69,7 @@ func classifyExecFailure(p *plan.Run, box *os.File, errno error) (code int, why 
 	}
 	for _, f := range p.Built {
 		if f.Name == name {
-			return 0, "", &invalidArtifact{execFailureMessage(p.Argv[0], "was compiled, but", f.Executable, errno)}
+			return 0, "", &plan.InvalidArtifact{Reason: execFailureMessage(p.Argv[0], "was compiled, but", f.Executable, errno)}
 		}
 	}
 	i := slices.IndexFunc(p.Files, func(f api.File) bool { return f.Name == name })
@@ -157,11 +143,11 @@ func startError(p *plan.Run, err error) error {
 
 // invalidArtifactResult is the result of a compile stage that succeeded with artifacts that cannot be started.
 // The measurements are the compiler's.
-func (h *Host) invalidArtifactResult(p *plan.Run, c api.Compilation, invalid *invalidArtifact) api.Result {
+func (r *runner) invalidArtifactResult(p *plan.Run, c api.Compilation, invalid *plan.InvalidArtifact) api.Result {
 	return api.Result{
 		Run: p.ID, Verdict: api.CompileError, Stage: api.StageCompile, LimitsHit: []string{},
-		Stdout: c.Stdout, Stderr: withLine(c.Stderr, invalid.reason),
-		Usage: c.Usage, Timing: c.Timing, Limits: c.Limits, Labels: p.Labels, Host: h.about(p),
+		Stdout: c.Stdout, Stderr: withLine(c.Stderr, invalid.Reason),
+		Usage: c.Usage, Timing: c.Timing, Limits: c.Limits, Labels: p.Labels, Host: r.host(p),
 	}
 }
 

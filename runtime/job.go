@@ -12,16 +12,16 @@ import (
 
 // runJob runs a job through its stages. A job that had a slot once waits for further ones, so
 // that a compiled program is also run.
-func (h *Host) runJob(ctx context.Context, j *plan.Job, streams runStreams, begun time.Duration) (api.Result, error) {
-	res, err := h.runStages(ctx, j, streams, begun)
+func (r *runner) runJob(ctx context.Context, j *plan.Job, streams runStreams, begun time.Duration) (api.Result, error) {
+	res, err := r.runStages(ctx, j, streams, begun)
 	var source *plan.InvalidSource
 	if errors.As(err, &source) {
-		return compileFailed(j, h.invalidSourceResult(cmp.Or(j.Compile, j.Run), source)), nil
+		return compileFailed(j, r.invalidSourceResult(cmp.Or(j.Compile, j.Run), source)), nil
 	}
 	return res, err
 }
 
-func (h *Host) runStages(ctx context.Context, j *plan.Job, streams runStreams, begun time.Duration) (api.Result, error) {
+func (r *runner) runStages(ctx context.Context, j *plan.Job, streams runStreams, begun time.Duration) (api.Result, error) {
 	if err := j.CheckMemory(); err != nil {
 		return api.Result{}, err
 	}
@@ -31,7 +31,7 @@ func (h *Host) runStages(ctx context.Context, j *plan.Job, streams runStreams, b
 		if err := streams.retention.add(compileRetention); err != nil {
 			return api.Result{}, err
 		}
-		made, failed, err := h.compile(ctx, j.Compile, begun, false)
+		made, failed, err := r.compile(ctx, j.Compile, begun, false)
 		if err != nil {
 			return api.Result{}, err
 		}
@@ -54,13 +54,13 @@ func (h *Host) runStages(ctx context.Context, j *plan.Job, streams runStreams, b
 	var res api.Result
 	var err error
 	if len(j.Request.Tests) > 0 {
-		res, err = h.runTests(ctx, j, streams, admitted)
+		res, err = r.runTests(ctx, j, streams, admitted)
 	} else if err = streams.retention.add(maxRetained(j.Run, streams.Stdout != nil)); err == nil {
-		res, err = h.execute(ctx, j.Run, streams, begun, admitted)
+		res, err = r.execute(ctx, j.Run, streams, begun, admitted)
 	}
-	var artifact *invalidArtifact
+	var artifact *plan.InvalidArtifact
 	if errors.As(err, &artifact) {
-		return compileFailed(j, h.invalidArtifactResult(j.Compile, *compiled, artifact)), nil
+		return compileFailed(j, r.invalidArtifactResult(j.Compile, *compiled, artifact)), nil
 	}
 	res.Compile = compiled
 	return res, err

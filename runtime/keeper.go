@@ -3,23 +3,21 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
-
-	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
 // keeper keeps one warm cell per slot and cell key. Its goroutine builds the cell, prepares a shell,
 // hands it out, destroys the used shell after the run, and repeats. A lease has exclusive use of
 // the cell until the lease is given back.
 type keeper struct {
-	host      *Host
+	factory   *factory
 	slot      *slot
 	plan      cellPlan
-	once      bool // the cell serves one run: mode fresh, or a throw-away layer
-	lowMemory bool // low memory: the used shell is destroyed before the next one is made
+	scratch   scratchSize // of the shells that it prepares; a shell is resized for a run that requests another
+	once      bool        // the cell serves one run: mode fresh, or a throw-away layer
+	lowMemory bool        // low memory: the used shell is destroyed before the next one is made
 
 	prepared  chan preparedShell // holds at most one prepared shell
 	returned  chan bool          // the lease is over; true: the cell is in doubt
@@ -37,9 +35,9 @@ type preparedShell struct {
 	begun time.Duration // when its preparation began, in monotonic time
 }
 
-func newKeeper(h *Host, s *slot, p cellPlan, once, lowMemory bool) *keeper {
+func newKeeper(f *factory, s *slot, p cellPlan, once, lowMemory bool, scratch scratchSize) *keeper {
 	ctx, stop := context.WithCancel(context.Background())
-	b := &keeper{host: h, slot: s, plan: p, once: once, lowMemory: lowMemory,
+	b := &keeper{factory: f, slot: s, plan: p, scratch: scratch, once: once, lowMemory: lowMemory,
 		prepared: make(chan preparedShell, 1), returned: make(chan bool, 1), stop: stop, done: make(chan struct{})}
 	b.lastLease.Store(int64(monotonic()))
 	go b.run(ctx)
@@ -69,7 +67,7 @@ func (b *keeper) take(ctx context.Context) (preparedShell, error) {
 // the group of the used shell is empty was proven before its run was answered.
 func (b *keeper) run(ctx context.Context) {
 	defer close(b.done)
-	log := b.host.log.With("slot", b.slot.index)
+	log := b.factory.log.With("slot", b.slot.index)
 	var c *cell              // in which shells are made
 	var retired retiredShell // what the last run used
 	for ctx.Err() == nil {
@@ -134,14 +132,13 @@ func (b *keeper) prepare(ctx context.Context, c *cell) preparedShell {
 	failed := func(err error) preparedShell { return preparedShell{err: err, begun: begun} }
 	fresh := c == nil
 	if fresh || b.lowMemory {
-		b.host.builders <- struct{}{}
-		defer func() { <-b.host.builders }()
+		defer b.factory.acquireBuilder()()
 	}
 	if fresh {
 		p := b.plan
-		p.name = b.host.cellName(b.slot.index)
+		p.name = b.factory.cellName(b.slot.index)
 		var err error
-		if c, err = b.host.newCell(ctx, p); err != nil {
+		if c, err = b.factory.newCell(ctx, p); err != nil {
 			return failed(err)
 		}
 	}
@@ -163,8 +160,7 @@ func (b *keeper) prepareShell(ctx context.Context, c *cell) (*shell, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, inodes := b.host.scratchDefaults()
-	sh, err := c.newShell(ctx, leaf, size, inodes)
+	sh, err := c.newShell(ctx, leaf, b.scratch.size, b.scratch.inodes)
 	if err != nil {
 		return nil, errors.Join(err, leaf.Remove())
 	}
@@ -203,55 +199,6 @@ func (b *keeper) destroy(log *slog.Logger, s retiredShell) bool {
 	}
 	return reusable
 }
-
-// takeLeaf returns an empty leaf group for the next run: one whose counters can be reset, or a new
-// one.
-func (c *cell) takeLeaf() (*groups.Leaf, error) {
-	if n := len(c.spare); n > 0 {
-		leaf := c.spare[n-1]
-		c.spare = c.spare[:n-1]
-		return leaf, nil
-	}
-	c.leaves++
-	return c.group.NewLeaf(fmt.Sprintf("r%d", c.leaves))
-}
-
-// giveLeaf keeps a leaf for the next run. It removes the leaf when one of its counters cannot be
-// reset or memory of the last run is still charged to it (MEM-16).
-func (c *cell) giveLeaf(leaf *groups.Leaf) error {
-	empty, err := leaf.Empty()
-	if err == nil && !empty {
-		err = errors.New("processes remain in a leaf group")
-	}
-	charged, cerr := leaf.Current()
-	if err = errors.Join(err, cerr, c.step("leaf keep")); err != nil {
-		return errors.Join(err, leaf.Close()) // the groups go with the cell
-	}
-	if !leaf.Reusable() || charged > maxLeftCharge {
-		return c.removeLeaf(leaf)
-	}
-	c.spare = append(c.spare, leaf)
-	return nil
-}
-
-// reclaim does what removeLeaf does, at once, for a session that ends.
-func reclaim(leaf *groups.Leaf) error {
-	kernel, err := leaf.Kernel()
-	if err != nil || kernel <= maxLeftKernel {
-		return err
-	}
-	return leaf.Reclaim()
-}
-
-// maxLeftKernel is how much kernel memory may stay charged to a leaf. The kernel objects of the image
-// files that a run opens are not worth freeing and making anew. The first run of a Node image
-// leaves 256 KiB. Runs that each leave a little less than this limit add up until the kernel needs
-// the memory.
-const maxLeftKernel = 1 << 20
-
-// maxLeftCharge is how much of an earlier run's page cache and kernel objects may stay charged to a
-// leaf. It counts against the next run's limit until it is reclaimed.
-const maxLeftCharge = 1 << 20
 
 // idleFor is the time since the last lease.
 func (b *keeper) idleFor() time.Duration { return monotonic() - time.Duration(b.lastLease.Load()) }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
@@ -21,27 +22,27 @@ import (
 // Overlay works on idmapped layers since Linux 5.19. lowerdir+ with a descriptor is newer, so the
 // layers are mounted at paths in our mount namespace. The options name them by our handles of them:
 // the program can read the names in its mount table (FS-22).
-func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, dir string) (err error) {
-	undo := undoing(&err)
-	defer undo.run()
+func (f *factory) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, dir string) (err error) {
+	undo := rollback.On(&err)
+	defer undo.Run()
 	lower, upper := filepath.Join(c.dir, "lower"), filepath.Join(c.dir, "upper")
 	for _, d := range []string{lower, upper} {
 		if err := os.Mkdir(d, 0o711); err != nil {
 			return err
 		}
-		undo.add(func() error { return os.Remove(d) })
+		undo.Add(func() error { return os.Remove(d) })
 	}
-	if err := h.step("layer image"); err != nil {
+	if err := f.step("layer image"); err != nil {
 		return err
 	}
-	tree, err := h.mountTree(ctx, c, p, base, lower)
+	tree, err := f.mountTree(ctx, c, p, base, lower)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	undo.add(func() error { return unix.Unmount(lower, unix.MNT_DETACH) })
+	undo.Add(func() error { return unix.Unmount(lower, unix.MNT_DETACH) })
 
-	if err := h.step("layer top"); err != nil {
+	if err := f.step("layer top"); err != nil {
 		return err
 	}
 	top, err := newTmpfs(attrScratch, [2]string{"size", fmt.Sprint(int64(p.Layer.Size))},
@@ -61,9 +62,9 @@ func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, di
 	if err := moveMount(top, upper); err != nil {
 		return err
 	}
-	undo.add(func() error { return unix.Unmount(upper, unix.MNT_DETACH) })
+	undo.Add(func() error { return unix.Unmount(upper, unix.MNT_DETACH) })
 
-	if err := h.step("layer overlay"); err != nil {
+	if err := f.step("layer overlay"); err != nil {
 		return err
 	}
 	options := fmt.Sprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", linux.FD(tree), linux.FD(top), linux.FD(top))
@@ -73,7 +74,7 @@ func (h *Host) mountLayer(ctx context.Context, c *cell, p cellPlan, base int, di
 		}
 		return os.NewSyscallError("mount overlay", err)
 	}
-	undo.release()
+	undo.Release()
 	return nil
 }
 

@@ -33,13 +33,13 @@ func (w *supervisor) onNotify(events uint32) error {
 			break
 		}
 		w.refused.add(w.filter.refusal(d, errno))
-		err = refuse(w.cell.listener, n.ID, errno)
+		err = refuse(w.cell.listener, n.ID, unix.Errno(errno))
 	case w.filter.Mode == api.Log:
 		w.logged = noteLogged(w.logged, w.filter.denial(n, d))
 		err = continueSyscall(w.cell.listener, n.ID)
 	case d.Action == seccomp.ActErrno:
 		w.refused.add(w.filter.refusal(d, d.Errno))
-		err = refuse(w.cell.listener, n.ID, d.Errno)
+		err = refuse(w.cell.listener, n.ID, unix.Errno(d.Errno))
 	default:
 		return w.onDenial(w.filter.denial(n, d)) // its task waits in the call for the end
 	}
@@ -59,7 +59,7 @@ func (w *supervisor) heldLocks(whole, shared int) (lockCount, error) {
 // such a call is reported (SEC-43). No call is answered, so each process and thread waits in at
 // most one call; all are killed next.
 func (w *supervisor) lateDenial() error {
-	if w.cell.listener == nil || w.shell.exec != nil || w.filter.Mode == api.Log { // a session's own goroutine listens for its execs
+	if w.cell.listener == nil || w.session != nil || w.filter.Mode == api.Log { // a session's own goroutine listens for its execs
 		return nil
 	}
 	for range w.limits.Pids {

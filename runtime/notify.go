@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/runtime/linux"
-	"github.com/brig-sandbox/brig/seccomp"
 )
 
 // struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h, since Linux 5.0.
@@ -80,7 +79,7 @@ func continueSyscall(listener *os.File, id uint64) error {
 }
 
 // refuse answers a notification with an error, and the call is not executed.
-func refuse(listener *os.File, id uint64, errno seccomp.Errno) error {
+func refuse(listener *os.File, id uint64, errno unix.Errno) error {
 	return respond(listener, seccompResp{ID: id, Error: -int32(errno)})
 }
 

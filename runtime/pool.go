@@ -15,7 +15,8 @@ import (
 // be reserved, it refuses the request at once, and the caller may retry. Only further tests and
 // execs wait for a slot: their run or session was admitted before.
 type pool struct {
-	host     *Host
+	factory  *factory
+	scratch  scratchSize
 	memory   api.Size // most that may be reserved for runs and sessions together
 	capacity capacity
 
@@ -29,10 +30,9 @@ type pool struct {
 	waiters      int           // guarded by mu; number of callers that wait for a release
 	released     chan struct{} // guarded by mu; closed and replaced at the next release if a caller waits
 
-	removed chan struct{}   // buffered by one; signals that images were removed from the store
-	over    context.Context // canceled by stop
-	stop    context.CancelFunc
-	wg      sync.WaitGroup
+	over context.Context // canceled by stop
+	stop context.CancelFunc
+	wg   sync.WaitGroup
 }
 
 // A slotState is the state of one slot: whether it is leased, and its keepers.
@@ -50,9 +50,9 @@ const (
 	idleTick   = 30 * time.Second
 )
 
-func newPool(h *Host, slots []*slot, memory api.Size, capacity capacity) *pool {
+func newPool(f *factory, slots []*slot, scratch scratchSize, memory api.Size, capacity capacity) *pool {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &pool{host: h, memory: memory, capacity: capacity, over: ctx, stop: stop, released: make(chan struct{}), removed: make(chan struct{}, 1)}
+	p := &pool{factory: f, scratch: scratch, memory: memory, capacity: capacity, over: ctx, stop: stop, released: make(chan struct{})}
 	for _, s := range slots {
 		p.slots = append(p.slots, &slotState{slot: s, keepers: map[plan.CellKey]*keeper{}})
 	}
@@ -68,8 +68,10 @@ type lease struct {
 	keeper    *keeper
 	memory    api.Size
 	prepared  preparedShell
-	reporter  *usageReporter
 }
+
+// slot is the leased slot.
+func (l *lease) slot() *slot { return l.slotState.slot }
 
 // lease admits a run, and waits for a prepared shell for it.
 func (p *pool) lease(ctx context.Context, want cellPlan, once bool, memory api.Size) (*lease, error) {
@@ -120,7 +122,7 @@ func (p *pool) admit(want cellPlan, once bool, memory api.Size) (l *lease, surpl
 			surplus = s.removeOldest()
 		}
 		want.slot, want.cpus, want.ids = s.slot.index, s.slot.cpus, &s.slot.ids
-		b = newKeeper(p.host, s.slot, want, once, p.capacity.singleLeaf)
+		b = newKeeper(p.factory, s.slot, want, once, p.capacity.singleLeaf, p.scratch)
 		s.keepers[want.Key] = b
 	}
 	s.leased = true
@@ -207,7 +209,7 @@ func (l *lease) giveBack(doubt bool) {
 // giveBackWhenEmpty is giveBack for a run whose processes were killed and have not ended yet. The
 // lease ends when they have ended, or when the agent stops.
 func (l *lease) giveBackWhenEmpty() {
-	leaf, log := l.prepared.shell.leaf, l.pool.host.log.With("slot", l.slotState.slot.index, "cell", l.prepared.cell.name)
+	leaf, log := l.prepared.shell.leaf, l.pool.factory.log.With("slot", l.slotState.slot.index, "cell", l.prepared.cell.name)
 	log.Warn("the slot waits for the processes of its last run, which were killed")
 	l.pool.wg.Go(func() {
 		for l.pool.over.Err() == nil {
@@ -248,18 +250,19 @@ func (p *pool) wakeWaiters() {
 func (p *pool) evict(ctx context.Context) {
 	tick := time.NewTicker(idleTick)
 	defer tick.Stop()
+	images := p.factory.images
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-p.removed:
+		case <-images.removed:
 		}
 		for _, b := range p.takeIdle(p.removedTrees()) {
 			b.Close()
 		}
-		p.host.pages.releaseUnused()
-		p.host.deleteRetired()
+		images.pages.releaseUnused()
+		images.deleteRetired()
 	}
 }
 
@@ -275,7 +278,7 @@ func (p *pool) removedTrees() map[plan.ImageTree]bool {
 	}
 	p.mu.Unlock() // the lookups below may wait for a disk
 	maps.DeleteFunc(trees, func(t plan.ImageTree, _ bool) bool {
-		img, err := p.host.cfg.Images.Lookup(t.Image)
+		img, err := p.factory.images.store.Lookup(t.Image)
 		return err == nil && plan.TreeOf(img) == t
 	})
 	return trees
@@ -348,4 +351,11 @@ func (p *pool) Close() error {
 		err = errors.Join(err, s.slot.Close())
 	}
 	return err
+}
+
+// A capacity is how many cells and sessions an agent can keep with the files that it may open.
+type capacity struct {
+	keepers    int  // cells a slot keeps
+	singleLeaf bool // each cell has only one leaf, and one shell at a time
+	sessions   int  // maximum number of living sessions
 }

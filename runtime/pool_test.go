@@ -33,7 +33,7 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 		return img
 	}
 	first := imported()
-	p := &pool{host: &Host{cfg: Config{Images: store}}, slots: []*slotState{{keepers: map[plan.CellKey]*keeper{
+	p := &pool{factory: &factory{images: &images{store: store}}, slots: []*slotState{{keepers: map[plan.CellKey]*keeper{
 		{ImageTree: plan.TreeOf(first)}: {}, {ImageTree: plan.TreeOf(first), FullProc: true}: {},
 	}}}}
 	if gone := p.removedTrees(); len(gone) != 0 {
@@ -62,7 +62,7 @@ func TestCellsAreClosedWithTheirTree(t *testing.T) {
 func TestWaitForSessionMemoryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slot := &slotState{leased: true}
-		p := &pool{host: &Host{}, slots: []*slotState{slot}, memory: 100, reserved: 100, released: make(chan struct{})}
+		p := &pool{slots: []*slotState{slot}, memory: 100, reserved: 100, released: make(chan struct{})}
 		const run = time.Hour
 		time.AfterFunc(run, func() {
 			p.mu.Lock()

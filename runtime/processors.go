@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,18 +53,6 @@ func slotCores(cores []int, i, n int) []int {
 	}
 	i %= len(cores)
 	return cores[i : i+1 : i+1]
-}
-
-// cpuList formats processors as the kernel reads them.
-func cpuList(cpus []int) string {
-	var b strings.Builder
-	for i, c := range cpus {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(c))
-	}
-	return b.String()
 }
 
 // firstSibling returns the lowest allowed hardware thread of cpu's core.
@@ -115,7 +104,7 @@ func (h *Host) decideMemory() error {
 		return err
 	}
 	most := host / 4 * 3 / api.MiB * api.MiB
-	h.maxHeld = maxHeld(h.cfg.Slots, host)
+	h.memory = memoryBounds{slots: h.cfg.Slots, MaxHeld: maxHeld(h.cfg.Slots, host)}
 	if h.cfg.Memory == 0 {
 		h.cfg.Memory = most
 	}
@@ -134,4 +123,13 @@ func (h *Host) decideMemory() error {
 		h.log.Warn("the agents on this host reserve more memory than the host has for them: divide it between them with --memory, or stop one", "here", h.cfg.Memory, "by other agents", h.otherAgents, "three quarters of the host", most)
 	}
 	return h.instance.publishReserved(h.cfg.Memory)
+}
+
+// raiseGOMAXPROCS raises GOMAXPROCS so that as many threads run Go code as without the supervisors of
+// slots, which hold that right while they sleep. A GOMAXPROCS from the environment takes
+// precedence.
+func raiseGOMAXPROCS(slots int) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + slots)
+	}
 }

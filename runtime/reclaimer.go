@@ -1,14 +1,11 @@
 package runtime
 
 import (
-	"errors"
 	"log/slog"
 	goruntime "runtime"
 	"sync"
 
 	"golang.org/x/sys/unix"
-
-	groups "github.com/brig-sandbox/brig/cgroups"
 )
 
 // reclaimer has the kernel free the memory that ended runs left charged to their groups, one group
@@ -73,34 +70,4 @@ func (f *reclaimer) Close() {
 	f.stopped = true
 	f.mu.Unlock()
 	f.done.Wait()
-}
-
-// removeLeaf removes a leaf that no other run uses. Kernel memory that its run left, which would be
-// charged to the agent when the group goes, is freed before that, in the background (RES-12). A
-// leaf with page cache alone is removed at once: the cache is mostly that of the image, and the
-// next run needs it.
-func (c *cell) removeLeaf(leaf *groups.Leaf) error {
-	kernel, err := leaf.Kernel()
-	if err != nil || kernel <= maxLeftKernel {
-		return errors.Join(err, leaf.Remove())
-	}
-	free := func(stopping bool) (err error) {
-		if !stopping {
-			err = leaf.Reclaim()
-		}
-		return errors.Join(err, leaf.Remove())
-	}
-	if c.reclaimer.add(free) {
-		c.freedLeaf = true
-		return nil
-	}
-	return free(false)
-}
-
-// removeGroup removes the cell's groups, after any leaf of it that is being freed.
-func (c *cell) removeGroup() error {
-	if c.freedLeaf && c.reclaimer.add(func(bool) error { return c.group.Remove() }) {
-		return nil
-	}
-	return c.group.Remove()
 }

@@ -40,3 +40,6 @@ func noteLogged(list []api.Denial, d api.Denial) []api.Denial {
 	}
 	return list
 }
+
+// maxLogged limits the length of Result.Logged: a program can make system calls with any number.
+const maxLogged = 256

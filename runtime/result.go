@@ -10,8 +10,8 @@ import (
 )
 
 // result judges the evidence and records everything that the verdict rests on.
-func (h *Host) result(p *plan.Run, o *outcome, out *outputs) api.Result {
-	r := api.Result{
+func (r *runner) result(p *plan.Run, o *outcome, out *outputs) api.Result {
+	res := api.Result{
 		Run:       p.ID,
 		Verdict:   api.Judge(o.ev, p.Limits),
 		Stage:     p.Stage,
@@ -27,28 +27,28 @@ func (h *Host) result(p *plan.Run, o *outcome, out *outputs) api.Result {
 		Skipped:   o.skipped,
 		Limits:    p.Limits,
 		Labels:    p.Labels,
-		Host:      h.about(p),
+		Host:      r.host(p),
 	}
-	if r.LimitsHit == nil {
-		r.LimitsHit = []string{}
+	if res.LimitsHit == nil {
+		res.LimitsHit = []string{}
 	}
-	if r.Signal != 0 {
-		r.SignalName = unix.SignalName(unix.Signal(r.Signal))
+	if res.Signal != 0 {
+		res.SignalName = unix.SignalName(unix.Signal(res.Signal))
 	}
-	r.Stdout, r.Stderr = out[0].kept, out[1].kept
-	r.StdoutTruncated, r.StderrTruncated = out[0].isTruncated(p), out[1].isTruncated(p)
-	return r
+	res.Stdout, res.Stderr = out[0].kept, out[1].kept
+	res.StdoutTruncated, res.StderrTruncated = out[0].isTruncated(p), out[1].isTruncated(p)
+	return res
 }
 
 // isTruncated reports whether a result lacks a part of a stream: what exceeds the limit, or what
 // exceeds the size that a result carries. For a test, TestResult.Cut reports the latter.
 func (s *stream) isTruncated(p *plan.Run) bool { return s.over() || s.cut && p.MaxKept[1] == 0 }
 
-// about describes where and under which rules a plan is executed.
-func (h *Host) about(p *plan.Run) api.Host {
+// host describes where and under which rules a plan is executed.
+func (r *runner) host(p *plan.Run) api.Host {
 	return api.Host{
-		Kernel: h.kernel, CgroupMode: h.mode, Mode: p.Mode, Image: p.Cell.Key.Image,
-		Profile: p.Cell.Policy.Name, PolicyHash: p.Cell.Policy.Hash, Brig: h.cfg.Version,
+		Kernel: r.about.kernel, CgroupMode: r.about.cgroupMode, Mode: p.Mode, Image: p.Cell.Key.Image,
+		Profile: p.Cell.Policy.Name, PolicyHash: p.Cell.Policy.Hash, Brig: r.about.version,
 	}
 }
 

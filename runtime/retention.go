@@ -39,8 +39,12 @@ func maxHeld(slots int, host api.Size) api.Size {
 	return min(heldWaiting+api.Size(slots)*heldPerSlot, max(host/8, minHeld))
 }
 
-// MaxHeld is the most that all requests together may retain; see api.Streams.Reserve.
-func (h *Host) MaxHeld() api.Size { return h.maxHeld }
+// memoryBounds bound what the agent retains for requests. MaxHeld is the most for all requests
+// together; see api.Streams.Reserve.
+type memoryBounds struct {
+	slots   int
+	MaxHeld api.Size
+}
 
 // heldShare is what one request may retain whatever others do: as much as a compile stage retains,
 // or an equal part per slot of half the memory if that is less.
@@ -49,14 +53,14 @@ func heldShare(slots int, most api.Size) api.Size {
 }
 
 // HeldShare is what a request may retain whatever others do.
-func (h *Host) HeldShare() api.Size { return heldShare(h.cfg.Slots, h.maxHeld) }
+func (b memoryBounds) HeldShare() api.Size { return heldShare(b.slots, b.MaxHeld) }
 
 // HeldCommon is what requests may retain above HeldShare, all together. As many requests as there
 // are slots still get their share in addition.
-func (h *Host) HeldCommon() api.Size { return h.maxHeld - api.Size(h.cfg.Slots)*h.HeldShare() }
+func (b memoryBounds) HeldCommon() api.Size { return b.MaxHeld - api.Size(b.slots)*b.HeldShare() }
 
 // MaxMemory bounds the agent's own memory.
-func (h *Host) MaxMemory() api.Size { return ownMemory + h.maxHeld }
+func (b memoryBounds) MaxMemory() api.Size { return ownMemory + b.MaxHeld }
 
 // retention counts what one run has reserved with Hold so far. Tests that run in parallel share one.
 // A nil value, of a compile stage or of a caller that counts nothing, does nothing.
@@ -169,18 +173,18 @@ func (k *retention) finish(res *api.Result) {
 
 // blobBytes is the size of the blobs of a run that are loaded before it begins. A missing blob is
 // refused when it is loaded.
-func (h *Host) blobBytes(r api.Run) (n int64) {
-	for _, f := range r.Files {
-		n += h.blobSize(f.Blob)
+func (r *runner) blobBytes(request api.Run) (n int64) {
+	for _, f := range request.Files {
+		n += r.blobSize(f.Blob)
 	}
-	return n + h.blobSize(r.StdinBlob)
+	return n + r.blobSize(request.StdinBlob)
 }
 
-func (h *Host) blobSize(digest string) int64 {
-	if digest == "" || h.cfg.Blobs == nil {
+func (r *runner) blobSize(digest string) int64 {
+	if digest == "" || r.planner.Blobs == nil {
 		return 0
 	}
-	n, err := h.cfg.Blobs.Size(digest)
+	n, err := r.planner.Blobs.Size(digest)
 	if err != nil {
 		return 0
 	}
@@ -209,9 +213,9 @@ func maxRetained(p *plan.Run, streamed bool) int64 {
 
 // maxTestRetained is the most that a test may retain while it runs: its blobs, the whole of stdout if
 // that is compared, and what its result carries.
-func (h *Host) maxTestRetained(j *plan.Job, t api.Test) int64 {
+func (r *runner) maxTestRetained(j *plan.Job, t api.Test) int64 {
 	keep := plan.KeptTestOutput(j.Request)
-	n := maxCollected(j.Run.Collect) + h.blobSize(t.StdinBlob) + h.blobSize(t.ExpectedBlob) + 2*growingBuffer(keep)
+	n := maxCollected(j.Run.Collect) + r.blobSize(t.StdinBlob) + r.blobSize(t.ExpectedBlob) + 2*growingBuffer(keep)
 	if t.Compares() {
 		n += growingBuffer(cmp.Or(t.Limits.Output, j.Run.Limits.Output))
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMaxRetained(t *testing.T) {
-	h := &Host{cfg: Config{Slots: 4}}
+	r := &runner{planner: &plan.Planner{}}
 	none, expected := api.Collect{None: true}, api.Bytes("x")
 	limits, big := api.Defaults(), api.Defaults()
 	big.Output = 64 * api.MiB
@@ -48,7 +48,7 @@ func TestMaxRetained(t *testing.T) {
 		{api.Test{Expected: &expected}, 96*api.MiB + 192*api.KiB},
 		{api.Test{Expected: &expected, Limits: api.Limits{Output: api.MiB}}, 1536*api.KiB + 192*api.KiB},
 	} {
-		if got := api.Size(h.maxTestRetained(j, tt.test)); got != tt.want {
+		if got := api.Size(r.maxTestRetained(j, tt.test)); got != tt.want {
 			t.Errorf("a test: %s; want %s", got, tt.want)
 		}
 	}
@@ -190,7 +190,7 @@ func beginTestPatiently(k *retention, n int64) (ended func(), err error) {
 // The error for a test that finds no memory states sizes with units, and how many results fit.
 func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 	j := &plan.Job{Run: &plan.Run{Limits: api.Defaults(), Collect: api.Collect{None: true}}, Request: api.Run{Tests: []api.Test{{ID: "a"}, {ID: "b"}}, KeepOutput: 8 * api.MiB}}
-	s := &testRun{host: &Host{cfg: Config{Slots: 1}, maxHeld: 256 * api.MiB}, job: j, results: make([]*api.TestResult, 2), retention: newRetention(api.Streams{Reserve: func(int64) error { return nil }})}
+	s := &testRun{runner: &runner{memory: memoryBounds{slots: 1, MaxHeld: 256 * api.MiB}}, job: j, results: make([]*api.TestResult, 2), retention: newRetention(api.Streams{Reserve: func(int64) error { return nil }})}
 	if err := s.retention.add(200<<20 + 300<<10); err != nil {
 		t.Fatal(err)
 	}

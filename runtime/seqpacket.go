@@ -1,16 +1,13 @@
 package runtime
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
@@ -86,37 +83,6 @@ func (s seqpacket) recv(buf []byte) (*os.File, error) {
 		return file, err // the wait failed; an empty socket is not an error by itself
 	}
 	return file, recvErr
-}
-
-// setupTimeout is the error when a cell did not answer within replyTime: the host is overloaded, or
-// the agent's log may have the reason. It does not mean that a resource is missing.
-func setupTimeout() error {
-	return api.Fail(api.CodeSetupTimeout, "setting up the sandbox took longer than %s: lower the load on this host, or use fewer slots, and send the run again later", replyTime)
-}
-
-// replyTime limits how long cellinit may take to answer, on a loaded host.
-const replyTime = 20 * time.Second
-
-// reply waits for the next message of cellinit, or of a session's shell.
-func (s seqpacket) reply(ctx context.Context, kind uint32) (wireReply, *os.File, error) {
-	if err := s.file.SetReadDeadline(time.Now().Add(replyTime)); err != nil {
-		return wireReply{}, nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { s.file.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	buf := make([]byte, wireReplySize)
-	file, err := s.recv(buf)
-	if errors.Is(err, io.EOF) {
-		return wireReply{}, nil, errors.New("cellinit ended without a message; the kernel log may have the reason")
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
-		return wireReply{}, file, setupTimeout()
-	}
-	if err != nil {
-		return wireReply{}, file, fmt.Errorf("wait for cellinit: %w", err)
-	}
-	r, err := decodeReply(buf, kind)
-	return r, file, err
 }
 
 // recvOnce is recv without waiting: EAGAIN when nothing is there.

@@ -20,7 +20,7 @@ import (
 // One goroutine, run, owns the session from its creation to its end. It watches the lifetimes, the
 // shell and the calls that the profile forbids, and takes everything down.
 type session struct {
-	host    *Host
+	all     *sessions // the registry
 	id      string
 	owner   api.Caller
 	plan    *plan.Session
@@ -117,14 +117,14 @@ func (s *session) endReason() string {
 func (s *session) run() {
 	defer close(s.done)
 	if err := s.handleEvents(); err != nil {
-		s.host.log.Error("session failed", "session", s.id, "err", err)
+		s.all.log.Error("session failed", "session", s.id, "err", err)
 		s.end("the agent could not continue it")
 	}
 	s.stop()
 	if err := s.destroy(); err != nil {
-		s.host.log.Error("session not completely destroyed; the next start of brigd removes the rest", "session", s.id, "cell", s.cell.name, "err", err)
+		s.all.log.Error("session not completely destroyed; the next start of brigd removes the rest", "session", s.id, "cell", s.cell.name, "err", err)
 	}
-	s.host.sessions.remove(s, s.endReason())
+	s.all.remove(s, s.endReason())
 }
 
 // The tags of the events that handleEvents waits for.
@@ -212,7 +212,7 @@ func (s *session) destroy() error {
 		err = errors.Join(err, errors.New("the session's shell does not end"), werr)
 	}
 	s.execs.Wait() // their supervisors have seen the end
-	err = errors.Join(err, waitEmpty(&s.group.Leaf, deadline-monotonic()), s.host.step("session end"))
+	err = errors.Join(err, waitEmpty(&s.group.Leaf, deadline-monotonic()), s.cell.step("session end"))
 
 	s.handlesMu.Lock()
 	s.mu.Lock()
@@ -252,7 +252,7 @@ func (s *session) info() (api.Session, error) {
 	}
 	usage, err := s.usage()
 	if err != nil {
-		return api.Session{}, s.host.toAPIError(err, s.id)
+		return api.Session{}, toAPIError(s.all.log, err, s.id)
 	}
 	p := s.plan
 	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
@@ -264,7 +264,7 @@ func (s *session) info() (api.Session, error) {
 	}
 	if s.volume != nil {
 		if i.Volume, err = s.volume.Info(); err != nil {
-			return api.Session{}, s.host.toAPIError(err, s.id)
+			return api.Session{}, toAPIError(s.all.log, err, s.id)
 		}
 	}
 	for _, v := range s.running {

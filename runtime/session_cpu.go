@@ -45,7 +45,7 @@ func (s *session) releaseSlot(v *execContext) {
 	err := s.applyCPUShare()
 	s.mu.Unlock()
 	if err != nil {
-		s.host.log.Error("session failed", "session", s.id, "err", err)
+		s.all.log.Error("session failed", "session", s.id, "err", err)
 		s.end("the agent could not limit the processes that an exec left running")
 	}
 }
@@ -75,7 +75,7 @@ func (s *session) applyCPUShare() error {
 	case len(slots) > 0:
 		return errors.Join(s.confine(left, s.cpusOf(slots)), s.group.SetWeight(s.plan.Limits.Weight))
 	case len(left) > 0:
-		return errors.Join(s.group.SetWeight(min(leftoverWeight(s.host.cfg.Sessions), s.plan.Limits.Weight)), s.confine(left, ""))
+		return errors.Join(s.group.SetWeight(min(s.all.weight, s.plan.Limits.Weight)), s.confine(left, ""))
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *session) cpusOf(slots []*slot) string {
 		cpus = append(cpus, one...)
 	}
 	slices.Sort(cpus)
-	return cpuList(slices.Compact(cpus))
+	return plan.FormatCPUs(slices.Compact(cpus))
 }
 
 // confine restricts leaves to the given processors; empty: to the session's. If root chose the

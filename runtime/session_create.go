@@ -9,30 +9,32 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
 // nothing is left.
-func (h *Host) newSession(ctx context.Context, p *plan.Session, at *idRange, owner api.Caller) (_ *session, err error) {
+func (all *sessions) newSession(ctx context.Context, p *plan.Session, at *idRange, owner api.Caller) (_ *session, err error) {
 	s := &session{
-		host: h, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: monotonic(), made: time.Now(),
+		all: all, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
 	}
-	undo := undoing(&err)
-	defer undo.run()
+	factory := all.runner.pool.factory
+	undo := rollback.On(&err)
+	defer undo.Run()
 
 	// 1. Its volume is mounted, or made, in the background: that takes as long as a cell.
 	volumeReady := func() error { return nil }
 	if p.Ask.Volume != nil {
-		if err := h.volumes.CheckFree(p, owner); err != nil {
+		if err := all.volumes.CheckFree(p, owner); err != nil {
 			return nil, err
 		}
 		done := make(chan error, 1)
-		go func() { done <- h.mountVolume(ctx, s) }()
+		go func() { done <- all.mountVolume(ctx, s) }()
 		volumeReady = sync.OnceValue(func() error { return <-done })
-		undo.add(func() error {
+		undo.Add(func() error {
 			_ = volumeReady() // its error, if any, is reported already, or is not the first
 			if s.volume == nil {
 				return nil
@@ -40,47 +42,46 @@ func (h *Host) newSession(ctx context.Context, p *plan.Session, at *idRange, own
 			return s.volume.Close()
 		})
 	}
-	h.builders <- struct{}{}
-	releaseBuilder := sync.OnceFunc(func() { <-h.builders })
+	releaseBuilder := sync.OnceFunc(factory.acquireBuilder())
 	defer releaseBuilder()
 
 	// 2. A cell that no run uses.
-	cell, err := h.cellPlan(p.Cell)
+	cell, err := factory.cellPlan(p.Cell)
 	if err != nil {
 		return nil, err
 	}
-	cell.name, cell.slot, cell.ids = fmt.Sprintf("session-%d", h.serial.Add(1)), at.index, &at.ids
-	if s.cell, err = h.newCell(ctx, cell); err != nil {
+	cell.name, cell.slot, cell.ids = factory.sessionCellName(), at.index, &at.ids
+	if s.cell, err = factory.newCell(ctx, cell); err != nil {
 		return nil, err
 	}
-	undo.add(func() error { return s.cell.Close() })
+	undo.Add(func() error { return s.cell.Close() })
 	s.listener, s.cell.listener = s.cell.listener, nil
 	if s.listener != nil {
-		undo.add(s.listener.Close)
+		undo.Add(s.listener.Close)
 	}
 
 	// 3. The group of everything that will run in the session is a sibling of the group of the
 	// cell's own processes. These are not charged, and no program can make the kernel choose them.
-	if err := h.step("session group"); err != nil {
+	if err := factory.step("session group"); err != nil {
 		return nil, err
 	}
 	if s.group, err = s.cell.group.NewBranch("execs"); err != nil {
 		return nil, err
 	}
-	undo.add(func() error { return s.group.Close() })
+	undo.Add(func() error { return s.group.Close() })
 	if err := errors.Join(s.group.Apply(groupLimits(p.Limits, "")), s.group.Begin()); err != nil {
 		return nil, fmt.Errorf("limits of the session: %w", err)
 	}
 
 	// 4. The shell has mounted scratch and volume and reports that.
-	if err := h.step("session shell"); err != nil {
+	if err := factory.step("session shell"); err != nil {
 		return nil, err
 	}
 	base := plan.SlotIDs(at.index)
 	if s.scratch, err = newScratch(p.Limits.Scratch, p.Limits.Inodes, base+plan.UID, base+plan.GID); err != nil {
 		return nil, err
 	}
-	undo.add(s.scratch.Close)
+	undo.Add(s.scratch.Close)
 	releaseBuilder() // a session that waits for a volume, which another one is leaving, does not keep others from building a cell
 	if err := volumeReady(); err != nil {
 		return nil, err
@@ -88,11 +89,11 @@ func (h *Host) newSession(ctx context.Context, p *plan.Session, at *idRange, own
 	if err := s.startShell(ctx); err != nil {
 		return nil, fmt.Errorf("cell %s: make the session's shell: %w", s.cell.name, err)
 	}
-	undo.add(s.sock.Close)
-	undo.add(s.pidfd.Close)
+	undo.Add(s.sock.Close)
+	undo.Add(s.pidfd.Close)
 
 	// 5. The agent receives events of the session.
-	if err := h.step("session watch"); err != nil {
+	if err := factory.step("session watch"); err != nil {
 		return nil, err
 	}
 	if err := s.openEvents(undo); err != nil {
@@ -100,16 +101,17 @@ func (h *Host) newSession(ctx context.Context, p *plan.Session, at *idRange, own
 	}
 	s.over, s.stop = context.WithCancel(context.Background())
 	s.used = monotonic()
-	undo.release()
+	undo.Release()
 	return s, nil
 }
 
 // mountVolume mounts a session's volume, and makes sure that the image has a mount point for it.
-func (h *Host) mountVolume(ctx context.Context, s *session) (err error) {
-	if err := h.step("session volume"); err != nil {
+func (all *sessions) mountVolume(ctx context.Context, s *session) (err error) {
+	factory := all.runner.pool.factory
+	if err := factory.step("session volume"); err != nil {
 		return err
 	}
-	err = h.cfg.Images.EnsureWorkspace(s.plan.Image.Digest)
+	err = factory.images.store.EnsureWorkspace(s.plan.Image.Digest)
 	if errors.Is(err, rootfs.ErrNoWorkspace) {
 		return api.Refuse(api.CodeBadImage, "%w", err)
 	}
@@ -118,22 +120,22 @@ func (h *Host) mountVolume(ctx context.Context, s *session) (err error) {
 	}
 	userns, err := s.idRange.ids.forImage(plan.SlotIDs(s.idRange.index))
 	if err == nil {
-		s.volume, err = h.volumes.Mount(ctx, s.plan, s.id, s.owner, userns)
+		s.volume, err = all.volumes.Mount(ctx, s.plan, s.id, s.owner, userns)
 	}
 	return err
 }
 
 // startShell makes cellinit create the session's shell, and waits until the shell has made its mounts.
 func (s *session) startShell(ctx context.Context) (err error) {
-	undo := undoing(&err)
-	defer undo.run()
+	undo := rollback.On(&err)
+	defer undo.Run()
 	sock, peer, err := seqpacketPair(true)
 	if err != nil {
 		return err
 	}
 	defer peer.Close()
 	s.sock = sock
-	undo.add(sock.Close)
+	undo.Add(sock.Close)
 	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn, Flags: spawnSession}
 	if s.cell.key.FullProc {
 		msg.Flags |= spawnFullProc
@@ -151,7 +153,7 @@ func (s *session) startShell(ctx context.Context) (err error) {
 		return err
 	}
 	s.pidfd = pidfd
-	undo.add(pidfd.Close)
+	undo.Add(pidfd.Close)
 	if err := peer.Close(); err != nil { // otherwise the end of the shell would not be seen
 		return err
 	}
@@ -163,28 +165,28 @@ func (s *session) startShell(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	undo.release()
+	undo.Release()
 	return nil
 }
 
 // openEvents makes the poller, timers and wake event that handleEvents waits with.
-func (s *session) openEvents(undo *undos) (err error) {
+func (s *session) openEvents(undo *rollback.Steps) (err error) {
 	if s.poller, err = newPoller(); err != nil {
 		return err
 	}
-	undo.add(s.poller.Close)
+	undo.Add(s.poller.Close)
 	if s.timer, err = newTimer(); err != nil {
 		return err
 	}
-	undo.add(s.timer.file.Close)
+	undo.Add(s.timer.file.Close)
 	if s.callTimer, err = newTimer(); err != nil {
 		return err
 	}
-	undo.add(s.callTimer.file.Close)
+	undo.Add(s.callTimer.file.Close)
 	if s.wake, err = newEventfd(); err != nil {
 		return err
 	}
-	undo.add(s.wake.file.Close)
+	undo.Add(s.wake.file.Close)
 	err = errors.Join(
 		s.poller.add(s.pidfd, pollIn, tagSessionShell),
 		s.poller.add(s.timer.file, pollIn, tagSessionTimer),

@@ -25,14 +25,14 @@ import (
 // It creates missing parent directories. In /box the content is limited by what is left of the
 // scratch and charged to the agent, which has reserved that much memory; in a volume it is limited
 // by what is left of the volume.
-func (h *Host) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
-	s, at, err := h.enterDirOf(id, name, volume, c)
+func (all *sessions) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
+	s, at, err := all.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return err
 	}
 	defer s.leave()
 	if err := s.putFile(at, name, executable, content); err != nil {
-		return h.toAPIError(s.sessionEndedError(err), id)
+		return toAPIError(all.log, s.sessionEndedError(err), id)
 	}
 	return nil
 }

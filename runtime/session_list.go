@@ -18,14 +18,14 @@ import (
 
 // RemoveFile removes a name from /box, or from the volume: a file, a link itself, or an
 // empty directory.
-func (h *Host) RemoveFile(id, name string, volume bool, c api.Caller) error {
-	s, at, err := h.enterDirOf(id, name, volume, c)
+func (all *sessions) RemoveFile(id, name string, volume bool, c api.Caller) error {
+	s, at, err := all.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return err
 	}
 	defer s.leave()
 	if err := s.remove(at, name); err != nil {
-		return h.toAPIError(s.sessionEndedError(err), id)
+		return toAPIError(all.log, s.sessionEndedError(err), id)
 	}
 	return nil
 }
@@ -60,8 +60,8 @@ func (s *session) remove(at sessionDir, name string) error {
 // ListFiles lists what lies below a directory of /box, or of the volume; an empty name is the root.
 // It ends when ctx ends. Lists wait for each other in order; if too many wait, the error is busy.
 // hold is called before memory is used, like api.Streams.Reserve.
-func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
-	s, err := h.sessions.find(id, c)
+func (all *sessions) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
+	s, err := all.find(id, c)
 	if err != nil {
 		return api.FileList{}, err
 	}
@@ -75,7 +75,7 @@ func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold 
 		return api.FileList{}, err
 	}
 	defer s.leave()
-	end, err := h.beginList(ctx, s)
+	end, err := all.beginList(ctx, s)
 	if err != nil {
 		return api.FileList{}, err
 	}
@@ -96,7 +96,7 @@ func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold 
 		if ctx.Err() != nil {
 			return api.FileList{}, errListCanceled
 		}
-		return l.list, h.toAPIError(s.sessionEndedError(err), id)
+		return l.list, toAPIError(all.log, s.sessionEndedError(err), id)
 	}
 	return l.list, hold(l.retainedBytes() - listRetention)
 }
@@ -108,7 +108,7 @@ func (l *lister) retainedBytes() int64 {
 }
 
 // beginList waits until the agent may make a list of the session's files.
-func (h *Host) beginList(ctx context.Context, s *session) (end func(), err error) {
+func (all *sessions) beginList(ctx context.Context, s *session) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.over, cancel)()
@@ -116,7 +116,7 @@ func (h *Host) beginList(ctx context.Context, s *session) (end func(), err error
 	if err != nil {
 		return nil, s.sessionEndedError(err)
 	}
-	leave, err := h.lists.acquire(ctx)
+	leave, err := all.lists.acquire(ctx)
 	if err != nil {
 		own()
 		return nil, s.sessionEndedError(err)

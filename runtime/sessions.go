@@ -1,20 +1,25 @@
 package runtime
 
 import (
-	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/volume"
 )
 
 // The sessions of a host: the living ones by id, and why the last ones ended.
 type sessions struct {
-	host *Host
-	max  int
+	log     *slog.Logger
+	runner  *runner
+	volumes *volume.Store
+	lists   *listQueue
+	max     int   // number of living sessions
+	weight  int64 // of a session that has left processes running and has no slot
 
 	scans scanSlot
 
@@ -47,11 +52,13 @@ type tombstone struct {
 // maxTombstones limits how many tombstones are kept.
 const maxTombstones = 1024
 
-// maxSessions limits what an operator may configure.
-const maxSessions = 1024
-
-func newSessions(h *Host, most int) *sessions {
-	return &sessions{host: h, max: most, byID: map[string]*session{}}
+// newSessions makes a registry. configured is how many sessions the operator allows, and most how
+// many of them the limit on open files allows.
+func newSessions(r *runner, volumes *volume.Store, configured, most int) *sessions {
+	return &sessions{
+		log: r.log, runner: r, volumes: volumes, lists: newListQueue(maxLists, maxWaitingLists), max: most,
+		weight: leftoverWeight(configured), byID: map[string]*session{},
+	}
 }
 
 // admit gives a session its range of ids, and reserves its memory for its life: what its processes
@@ -69,7 +76,7 @@ func (all *sessions) admit(p *plan.Session) (*idRange, error) {
 	if i < 0 && len(all.idRanges) == all.max {
 		return nil, api.Fail(api.CodeSessionsFull, "%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", all.max)
 	}
-	if err := all.host.pool.reserveMemory(p.Reservation()); err != nil {
+	if err := all.runner.pool.reserveMemory(p.Reservation()); err != nil {
 		return nil, err
 	}
 	if i < 0 {
@@ -85,7 +92,7 @@ func (all *sessions) release(at *idRange, p *plan.Session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	at.taken = false
-	all.host.pool.releaseMemory(p.Reservation())
+	all.runner.pool.releaseMemory(p.Reservation())
 }
 
 // register adds a session to the living ones, unless the host is closing.
@@ -177,127 +184,4 @@ func (all *sessions) Close() error {
 		err = errors.Join(err, at.ids.Close())
 	}
 	return err
-}
-
-// CreateSession makes a session that belongs to the caller. Its error is an
-// *api.Error.
-func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
-	s, err := h.createSession(ctx, ask, c)
-	if err != nil {
-		return api.Session{}, h.toAPIError(err, "")
-	}
-	return s.info()
-}
-
-func (h *Host) createSession(ctx context.Context, ask api.SessionRequest, c api.Caller) (*session, error) {
-	p, err := h.planSession(ask, c)
-	if err != nil {
-		return nil, err
-	}
-	at, err := h.sessions.admit(p)
-	if err != nil {
-		return nil, err
-	}
-	s, err := h.newSession(ctx, p, at, c)
-	if err != nil {
-		h.sessions.release(at, p)
-		return nil, err
-	}
-	registered := h.sessions.register(s)
-	go s.run()
-	switch {
-	case !registered:
-		s.end("the agent was stopped")
-		err = api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
-	case ctx.Err() != nil: // no caller would learn its id
-		s.end("its caller disconnected before it was made")
-		err = api.Fail(api.CodeStopping, "canceled while the session was being made: %w", ctx.Err())
-	default:
-		return s, nil
-	}
-	<-s.done
-	return nil, err
-}
-
-// toAPIError converts an error to an API error with a code, and logs the details that the caller does not
-// get.
-func (h *Host) toAPIError(err error, run string) *api.Error {
-	if short := exhaustion(err); short != nil {
-		h.log.Error("the host is exhausted", "run", run, "err", err)
-		err = short
-	}
-	return apiError(err, run)
-}
-
-// Sessions lists the sessions that the caller may see: its own, or all for root.
-func (h *Host) Sessions(c api.Caller) []api.Session {
-	out := []api.Session{}
-	for _, s := range h.sessions.visibleTo(c) {
-		if i, err := s.info(); err == nil { // a session that ends just now is skipped
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// Session describes one session.
-func (h *Host) Session(id string, c api.Caller) (api.Session, error) {
-	s, err := h.sessions.find(id, c)
-	if err != nil {
-		return api.Session{}, err
-	}
-	return s.info()
-}
-
-// UseSession is Session, and restarts the idle time.
-func (h *Host) UseSession(id string, c api.Caller) (api.Session, error) {
-	s, err := h.sessions.find(id, c)
-	if err != nil {
-		return api.Session{}, err
-	}
-	if err := s.enter(); err != nil {
-		return api.Session{}, err
-	}
-	s.leave()
-	return s.info()
-}
-
-// DeleteSession ends a session with everything that runs in it, and returns when nothing of it is
-// left.
-func (h *Host) DeleteSession(id string, c api.Caller) error {
-	s, err := h.sessions.find(id, c)
-	if err != nil {
-		return err
-	}
-	s.end("it was deleted")
-	<-s.done
-	return nil
-}
-
-// planSession plans a session, after it has checked that the host can give it the volume.
-func (h *Host) planSession(ask api.SessionRequest, c api.Caller) (*plan.Session, error) {
-	if err := h.volumes.Check(ask.Volume); err != nil {
-		return nil, err
-	}
-	return h.planner.Session(ask, c)
-}
-
-// Volumes lists the caller's volumes.
-func (h *Host) Volumes(c api.Caller) ([]api.Volume, error) {
-	all, err := h.volumes.List(c)
-	if err != nil {
-		return nil, h.toAPIError(err, "")
-	}
-	return all, nil
-}
-
-// RemoveVolume removes one of the caller's volumes, with its content.
-func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) error {
-	if err := api.VolumeName(name); err != nil {
-		return err
-	}
-	if err := h.volumes.Remove(ctx, c, name); err != nil {
-		return h.toAPIError(err, "")
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
@@ -25,30 +26,18 @@ type shell struct {
 	scratch   *scratch
 	leaf      *groups.Leaf
 	clock     clock
-	exec      execHost // of the exec that it runs; nil: a run
-	requested bool     // the request to make it was sent
+	shared    bool // the scratch is a session's
+	requested bool // the request to make it was sent
 
 	stdin, stdout, stderr *os.File // our ends, non-blocking
-}
-
-// An execHost is what the run steps need of the session in which they run an exec.
-type execHost interface {
-	// placeInputs puts files into /box while other processes run in the session.
-	placeInputs(files []api.File) error
-	// filteredCalls are the calls of the exec's processes on which the session decides.
-	filteredCalls() *filteredCalls
-	// limitHits is how often the session's own memory limit was hit since the exec began.
-	limitHits() (int64, error)
-	// ended is closed when the session ends.
-	ended() <-chan struct{}
 }
 
 // newShell makes cellinit create a shell around leaf, with a scratch of the given size and inodes.
 // On failure the leaf is still the caller's and nothing else is left.
 func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, inodes int64) (_ *shell, err error) {
 	s := &shell{cell: c, leaf: leaf, clock: c.clock.clock(0)}
-	undo := undoing(&err)
-	defer undo.run()
+	undo := rollback.On(&err)
+	defer undo.Run()
 	base := plan.SlotIDs(c.slot)
 
 	// What the shell will own is made by the agent, with the run's user as owner.
@@ -58,7 +47,7 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	if s.scratch, err = newScratch(size, inodes, base+plan.UID, base+plan.GID); err != nil {
 		return nil, err
 	}
-	undo.add(s.scratch.Close)
+	undo.Add(s.scratch.Close)
 	msg := wireSpawn{}
 	if c.key.FullProc {
 		msg.Flags |= spawnFullProc
@@ -66,7 +55,7 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	if err := s.park(ctx, c.ctrl, msg); err != nil {
 		return nil, err
 	}
-	undo.release()
+	undo.Release()
 	return s, nil
 }
 
@@ -74,8 +63,8 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 // a session's shell. On failure the shell has neither.
 func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err error) {
 	c := s.cell
-	undo := undoing(&err)
-	defer undo.run()
+	undo := rollback.On(&err)
+	defer undo.Run()
 	base := plan.SlotIDs(c.slot)
 	if err := c.step("shell pipes"); err != nil {
 		return err
@@ -86,7 +75,7 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 			return err
 		}
 		defer theirs[i].Close()
-		undo.add((*ours).Close)
+		undo.Add((*ours).Close)
 	}
 	sock, peer, err := seqpacketPair(false)
 	if err != nil {
@@ -94,7 +83,7 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 	}
 	defer peer.Close()
 	s.sock = sock
-	undo.add(sock.Close)
+	undo.Add(sock.Close)
 
 	// The pidfd comes back. The shell mounts and parks by itself; if it cannot, the answer to its
 	// start message reports that.
@@ -118,7 +107,7 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 		return fmt.Errorf("cell %s: make shell: %w", c.name, err)
 	}
 	s.pidfd = pidfd
-	undo.release()
+	undo.Release()
 	return nil
 }
 
@@ -164,7 +153,7 @@ func (s *shell) close() error {
 		}
 	}
 	err = errors.Join(err, s.sock.Close())
-	if s.exec == nil {
+	if !s.shared {
 		err = errors.Join(err, s.scratch.Close())
 	}
 	return err
@@ -198,25 +187,4 @@ func (s *shell) killProcesses(timeout time.Duration) error {
 	}
 	s.expedite()
 	return waitEmpty(s.leaf, timeout)
-}
-
-// placeInputs places the inputs of a plan into /box: for a run before any other process has access to
-// it, for an exec while other processes run in the session.
-func (s *shell) placeInputs(p *plan.Run) (map[string]input, error) {
-	if s.exec != nil {
-		err := s.exec.placeInputs(p.Files)
-		if err == nil {
-			err = s.exec.placeInputs(p.Built)
-			var e *api.Error
-			if errors.As(err, &e) && (e.Code == api.CodeBadFile || e.Code == api.CodeTooLarge) {
-				err = artifactTooLarge("the program", e.Message)
-			}
-		}
-		return nil, err
-	}
-	if err := s.scratch.resize(p.Limits.Scratch, p.Limits.Inodes); err != nil {
-		return nil, fmt.Errorf("files: %w", err)
-	}
-	base := plan.SlotIDs(s.cell.slot)
-	return s.scratch.placeFiles(p.Files, p.Built, p.Source, base+plan.UID, base+plan.GID)
 }

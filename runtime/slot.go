@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -28,37 +29,47 @@ type slot struct {
 	chunk     [chunkSize]byte
 }
 
+// The tags of the events of a slot's own descriptors.
+const (
+	tagWall int32 = iota
+	tagCPU
+	tagThrottle
+	tagCallTimer
+	tagWake
+	firstFreeTag // tags from here on are for what a run adds
+)
+
 func newSlot(index int, own []int, all int) (_ *slot, err error) {
 	s := &slot{index: index, processor: own[0], own: own, all: all}
 	if all > 1 {
 		s.cpus = fmt.Sprint(own[0])
 	}
-	undo := undoing(&err)
-	defer undo.run()
+	undo := rollback.On(&err)
+	defer undo.Run()
 	if s.poller, err = newPoller(); err != nil {
 		return nil, err
 	}
-	undo.add(s.poller.Close)
+	undo.Add(s.poller.Close)
 	if s.wall, err = newTimer(); err != nil {
 		return nil, err
 	}
-	undo.add(s.wall.file.Close)
+	undo.Add(s.wall.file.Close)
 	if s.cpu, err = newTimer(); err != nil {
 		return nil, err
 	}
-	undo.add(s.cpu.file.Close)
+	undo.Add(s.cpu.file.Close)
 	if s.callTimer, err = newTimer(); err != nil {
 		return nil, err
 	}
-	undo.add(s.callTimer.file.Close)
+	undo.Add(s.callTimer.file.Close)
 	if s.throttle, err = newTimer(); err != nil {
 		return nil, err
 	}
-	undo.add(s.throttle.file.Close)
+	undo.Add(s.throttle.file.Close)
 	if s.wake, err = newEventfd(); err != nil {
 		return nil, err
 	}
-	undo.add(s.wake.file.Close)
+	undo.Add(s.wake.file.Close)
 	if err := errors.Join(
 		s.poller.add(s.wall.file, pollIn, tagWall),
 		s.poller.add(s.cpu.file, pollIn, tagCPU),
@@ -68,7 +79,7 @@ func newSlot(index int, own []int, all int) (_ *slot, err error) {
 	); err != nil {
 		return nil, err
 	}
-	undo.release()
+	undo.Release()
 	return s, nil
 }
 
@@ -79,7 +90,7 @@ func (s *slot) cpusetFor(l api.Limits) string {
 	case l.CPUs <= 1:
 		return s.cpus
 	case l.CPUs <= float64(len(s.own)) && len(s.own) < s.all:
-		return cpuList(s.own)
+		return plan.FormatCPUs(s.own)
 	}
 	return ""
 }
@@ -107,3 +118,6 @@ func (s *slot) parallel(l api.Limits) float64 {
 func (s *slot) Close() error {
 	return errors.Join(s.ids.Close(), s.poller.Close(), s.wall.file.Close(), s.cpu.file.Close(), s.callTimer.file.Close(), s.throttle.file.Close(), s.wake.file.Close())
 }
+
+// chunkSize is how much is read from a pipe at once: the capacity of a pipe.
+const chunkSize = 64 << 10

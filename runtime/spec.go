@@ -1,13 +1,19 @@
 package runtime
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"golang.org/x/sys/unix"
 
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -92,4 +98,39 @@ func cellRlimits() []oci.POSIXRlimit {
 		out = append(out, oci.POSIXRlimit{Type: l.Name, Hard: l.Value, Soft: l.Value})
 	}
 	return out
+}
+
+// specconv writes the container's root id into its package variable
+// AllowedDevices (runc 1.5.2), so only one conversion may run at a time.
+var converting sync.Mutex
+
+// cellConfig converts the spec into libcontainer's configuration.
+func cellConfig(s cellSpec) (*configs.Config, error) {
+	converting.Lock()
+	defer converting.Unlock()
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
+		CgroupName: "brig", NoNewKeyring: true, Spec: ablateSpec(s.spec()),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cell configuration: %w", err)
+	}
+	config.Devices = nil  // libcontainer shares these between all cells; /dev is our own mount
+	config.Networks = nil // not even a loopback that is up
+	// We set the groups' limits ourselves, on the leaves. The device controller adds nothing: a
+	// user namespace cannot make device nodes, and every mount is nodev.
+	config.Cgroups = &cgroups.Cgroup{Path: s.cgroup, Resources: &cgroups.Resources{CpusetCpus: s.cpus}}
+	config.Rlimits = nil
+	for _, r := range ablateSpec(s.spec()).Process.Rlimits {
+		n, err := rlimitNumber(r.Type)
+		if err != nil {
+			return nil, err
+		}
+		var own unix.Rlimit
+		if err := unix.Getrlimit(n, &own); err != nil {
+			return nil, os.NewSyscallError("getrlimit", err)
+		}
+		hard := min(r.Hard, own.Max) // a confined root lacks the privilege to give more than we have
+		config.Rlimits = append(config.Rlimits, configs.Rlimit{Type: n, Hard: hard, Soft: min(r.Soft, hard)})
+	}
+	return config, nil
 }

@@ -19,6 +19,32 @@ type runStreams struct {
 	retention *retention
 }
 
+// A place is where a run is executed.
+type place struct {
+	slot     *slot
+	cell     *cell
+	shell    *shell
+	session  execSession    // in which an exec runs; nil: a run
+	reporter *usageReporter // nil: no caller wants usage updates
+}
+
+// An execSession is what the run steps need of the session in which they run an exec. Its scratch
+// and its processes are the session's, and remain.
+type execSession interface {
+	// placeInputs puts files into /box while other processes run in the session.
+	placeInputs(files []api.File) error
+	// denial is the exec's first call that the profile forbids; nil: none.
+	denial() *api.Denial
+	// reportedCalls are the calls that log mode allowed, and those that were refused with an error.
+	reportedCalls() ([]api.Denial, refusals)
+	// subscribe calls notify for each forbidden call; nil ends that.
+	subscribe(notify func())
+	// limitHits is how often the session's own memory limit was hit since the exec began.
+	limitHits() (int64, error)
+	// ended is closed when the session ends.
+	ended() <-chan struct{}
+}
+
 // An outcome is what the steps pass to the judge.
 type outcome struct {
 	ev           api.Evidence
@@ -35,16 +61,16 @@ type outcome struct {
 // executeSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
 // ends. An error means that brig failed; the cell is then in doubt unless the error is the caller's
 // to fix.
-func executeSteps(ctx context.Context, l *lease, p *plan.Run, streams runStreams, out *outputs, begun time.Duration) (o *outcome, err error) {
-	s, c, sh := l.slotState.slot, l.prepared.cell, l.prepared.shell
-	w := &supervisor{slot: s, cell: c, shell: sh, limits: p.Limits, filter: c.filter, stdin: p.Stdin, out: out, reporter: l.reporter}
+func executeSteps(ctx context.Context, at place, p *plan.Run, streams runStreams, out *outputs, begun time.Duration) (o *outcome, err error) {
+	s, c, sh := at.slot, at.cell, at.shell
+	w := &supervisor{place: at, limits: p.Limits, filter: c.filter, stdin: p.Stdin, out: out}
 	out[0].file, out[1].file = sh.stdout, sh.stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
 	if err := c.step("run limits"); err != nil {
 		return nil, err
 	}
-	if sh.exec == nil { // in a session inputs count against its limits, not the exec's
+	if at.session == nil { // in a session inputs count against its limits, not the exec's
 		w.placed = plan.InputMemory(p.Files)
 	}
 	if err := sh.leaf.Apply(groupLimits(withoutInputs(p.Limits, w.placed), s.cpusetFor(p.Limits))); err != nil {
@@ -59,7 +85,7 @@ func executeSteps(ctx context.Context, l *lease, p *plan.Run, streams runStreams
 	if err := c.step("run files"); err != nil {
 		return nil, err
 	}
-	placed, err := sh.placeInputs(p)
+	placed, err := at.placeInputs(p)
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +156,8 @@ func executeSteps(ctx context.Context, l *lease, p *plan.Run, streams runStreams
 	if err := w.drain(); err != nil {
 		return nil, fmt.Errorf("collect: %w", err)
 	}
-	if v := sh.exec; v != nil {
-		w.logged, w.refused = v.filteredCalls().reported()
+	if v := at.session; v != nil {
+		w.logged, w.refused = v.reportedCalls()
 	}
 	usage, err := sh.leaf.Usage()
 	if err != nil {
@@ -182,8 +208,8 @@ func (w *supervisor) connect(streams runStreams) error {
 		w.calls.budget.start(monotonic())
 		err = errors.Join(err, p.add(w.cell.listener, pollIn, tagNotify))
 	}
-	if v := sh.exec; v != nil { // the session's goroutine listens for all of its execs
-		v.filteredCalls().subscribe(w.slot.wake.wake)
+	if v := w.session; v != nil { // the session's goroutine listens for all of its execs
+		v.subscribe(w.slot.wake.wake)
 	}
 	if err != nil {
 		return err
@@ -212,8 +238,8 @@ func (w *supervisor) disconnect() error {
 	err := errors.Join(p.remove(sh.sock.file), p.remove(sh.pidfd), p.remove(sh.stdin), p.remove(sh.stdout), p.remove(sh.stderr))
 	oom, _ := sh.leaf.OOMEvent()
 	err = errors.Join(err, p.remove(oom))
-	if v := sh.exec; v != nil {
-		v.filteredCalls().subscribe(nil)
+	if v := w.session; v != nil {
+		v.subscribe(nil)
 	}
 	if w.cell.listener != nil {
 		err = errors.Join(err, w.calls.close())
@@ -224,7 +250,7 @@ func (w *supervisor) disconnect() error {
 // conclude completes the evidence, and separates the program's outcome from our failures.
 func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
 	ev := &w.ev
-	if v := w.shell.exec; v != nil { // the memory limit that was hit may be the session's
+	if v := w.session; v != nil { // the memory limit that was hit may be the session's
 		sessionHits, err := v.limitHits()
 		if err != nil {
 			return err

@@ -12,9 +12,6 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// chunkSize is how much is read from a pipe at once: the capacity of a pipe.
-const chunkSize = 64 << 10
-
 // A stream is one of the program's outputs on its way to the caller: kept in memory for a caller
 // that waits for the result, or delivered as it arrives to a streaming caller. It counts every byte
 // and keeps at most limit.

@@ -15,44 +15,33 @@ import (
 	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
-// The tags of the events that a supervisor waits for.
+// The tags of the events that a supervisor waits for, in addition to those of its slot.
 const (
-	tagReply int32 = iota
+	tagReply int32 = firstFreeTag + iota
 	tagShell
 	tagStdin
 	tagStdout
 	tagStderr
-	tagWall
-	tagCPU
-	tagThrottle
 	tagOOM
 	tagNotify
-	tagCallTimer
-	tagWake
 )
 
 // killGrace is the time between killing a program and killing its shell. In this time the shell
 // reports the exit time and the usage of the program.
 const killGrace = 200 * time.Millisecond
 
-// maxLogged limits the length of Result.Logged: a program can make system calls with any number.
-const maxLogged = 256
-
 // A supervisor follows one started run to its end. It owns no descriptor: it uses the poller, the
 // timers and the wake event of the slot.
 type supervisor struct {
-	slot   *slot
-	cell   *cell
-	shell  *shell
+	place
 	limits api.Limits
 	filter *filter
 	placed api.Size // memory of the inputs, which counts as memory of the run
 
-	started  time.Duration // when the start message went out
-	stdin    []byte        // still to be written
-	out      *outputs
-	reporter *usageReporter // nil: no caller wants usage updates
-	parked   [2]bool        // for stdout and stderr: it is not polled, because it ended, is throttled, or the caller has not taken the last chunk
+	started time.Duration // when the start message went out
+	stdin   []byte        // still to be written
+	out     *outputs
+	parked  [2]bool // for stdout and stderr: it is not polled, because it ended, is throttled, or the caller has not taken the last chunk
 
 	ev         api.Evidence
 	logged     []api.Denial
@@ -157,8 +146,8 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 		if err := w.sampleUsage(); err != nil {
 			return err
 		}
-		if v := w.shell.exec; v != nil {
-			if d := v.filteredCalls().denial(); d != nil {
+		if v := w.session; v != nil {
+			if d := v.denial(); d != nil {
 				if err := w.onDenial(*d); err != nil {
 					return err
 				}
@@ -231,7 +220,7 @@ func (w *supervisor) onWall() error {
 	switch due := exec + time.Duration(w.limits.Wall); {
 	case exec == 0 && at < w.started+time.Duration(w.limits.Wall)+startGrace:
 		return w.slot.wall.set(at + time.Millisecond)
-	case exec == 0 && w.shell.exec == nil:
+	case exec == 0 && w.session == nil:
 		return fmt.Errorf("the program was not started within %s", startGrace)
 	case at < due:
 		return w.slot.wall.set(due)
@@ -368,7 +357,7 @@ func (w *supervisor) resumeOutputs() error {
 func (w *supervisor) drain() error {
 	for i := range w.out {
 		from, held := w.out[i].total, int64(math.MaxInt64)
-		if w.shell.exec != nil {
+		if w.session != nil {
 			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].file)), unix.F_GETPIPE_SZ, 0)
 			if err != nil {
 				return os.NewSyscallError("fcntl F_GETPIPE_SZ", err)
@@ -388,7 +377,7 @@ func (w *supervisor) drain() error {
 			w.ev.OutputFull = true
 		}
 	}
-	if w.ev.OutputFull && w.shell.exec != nil {
+	if w.ev.OutputFull && w.session != nil {
 		return w.shell.killProcesses(killTimeout) // a limit ends all processes of an exec, also those that it left running
 	}
 	return nil

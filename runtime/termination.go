@@ -7,26 +7,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	groups "github.com/brig-sandbox/brig/cgroups"
-)
-
-// The time that the kernel gets to end the processes of a run after all of them were killed. If the
-// end of the run is known, because a limit ended it, the caller has left, or its first process has
-// ended by itself, the time is killTimeout: a program can shape its memory such that the kernel needs
-// a long time to free it. The processes of a session that ends get killTimeout, too. All others get
-// emptyTimeout. If a process is alive after that, its cell is destroyed.
-var (
-	killTimeout    = 120 * time.Second
-	emptyTimeout   = 10 * time.Second
-	destroyTimeout = 10 * time.Second // of a shell, whose other processes have ended
 )
 
 // usualExitTime is the most that the kernel needs to end the processes of an ordinary program.
 const usualExitTime = 100 * time.Millisecond
-
-// errStillRunning reports that processes of a run are still there when their time to end is over.
-var errStillRunning = errors.New("processes remain in the group after SIGKILL")
 
 // ensureEmpty proves that the group holds no process. Usually the group is empty already when the shell
 // reports. Processes that are left die with the shell, whose end ends its pid namespace. What an
@@ -39,7 +23,7 @@ func (w *supervisor) ensureEmpty() error {
 	if w.verdictKnown() {
 		timeout = killTimeout
 	}
-	if w.shell.exec != nil {
+	if w.session != nil {
 		if !w.stopped {
 			return nil
 		}
@@ -77,21 +61,6 @@ func (w *supervisor) ensureEmpty() error {
 // verdictKnown reports whether the verdict is known, however long the other processes take to die.
 func (w *supervisor) verdictKnown() bool { return w.stopped || w.replied }
 
-// waitEmpty waits until the killed processes of a group are gone.
-func waitEmpty(leaf *groups.Leaf, timeout time.Duration) error {
-	deadline := time.Now().Add(timeout)
-	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
-		empty, err := leaf.Empty()
-		switch {
-		case err != nil || empty:
-			return err
-		case time.Now().After(deadline):
-			return errStillRunning
-		}
-		time.Sleep(pause)
-	}
-}
-
 // span is when the program began and when it ended, on the monotonic clock. A program that we ended
 // has ended when SIGKILL was sent: the time that the kernel then needs to free its memory is not
 // counted.
@@ -113,7 +82,7 @@ func (w *supervisor) span() (exec, exit time.Duration) {
 // outside, all its shells die with it, and the session's own goroutine may notice that later than
 // we do.
 func (w *supervisor) endedBySession() bool {
-	v := w.shell.exec
+	v := w.session
 	if v == nil || w.stopped || w.failed != nil || w.replied && unix.WaitStatus(w.reply.Status).Signal() != unix.SIGKILL {
 		return false
 	}

@@ -83,7 +83,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 			}
 			// The slot is given back as soon as it may serve another run.
 			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-				if _, leased, _, _ := h.pool.stats(); leased == 0 {
+				if _, leased, _, _ := h.runner.pool.stats(); leased == 0 {
 					break
 				}
 				if time.Now().After(deadline) {

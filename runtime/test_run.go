@@ -13,7 +13,7 @@ import (
 // A testRun runs the tests of one job, concurrently on the slots that are free. Each test is a run
 // of its own.
 type testRun struct {
-	host   *Host
+	runner *runner
 	job    *plan.Job
 	report func(api.TestResult) // may be nil
 	usage  func(api.LiveUsage)  // may be nil
@@ -32,9 +32,9 @@ type testRun struct {
 
 // runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
 // free, as any run would be, unless the job had a slot already.
-func (h *Host) runTests(ctx context.Context, j *plan.Job, streams runStreams, admitted bool) (api.Result, error) {
+func (r *runner) runTests(ctx context.Context, j *plan.Job, streams runStreams, admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &testRun{host: h, job: j, report: streams.Test, usage: streams.Usage, retention: streams.retention, begun: monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
+	t := &testRun{runner: r, job: j, report: streams.Test, usage: streams.Usage, retention: streams.retention, begun: monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -43,7 +43,7 @@ func (h *Host) runTests(ctx context.Context, j *plan.Job, streams runStreams, ad
 	var workers sync.WaitGroup
 	workers.Go(func() { t.worker(within, stop, admitted, sync.OnceFunc(func() { close(first) })) })
 	<-first
-	for range min(h.cfg.Slots, len(j.Request.Tests)) - 1 {
+	for range min(r.memory.slots, len(j.Request.Tests)) - 1 {
 		workers.Go(func() { t.worker(within, stop, true, func() {}) })
 	}
 	workers.Wait()
@@ -96,11 +96,11 @@ func (t *testRun) nextIndex(ctx context.Context) int {
 
 func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func()) (out api.TestResult, err error) {
 	begun, test := monotonic(), t.job.Request.Tests[i]
-	p, err := t.host.planner.Test(t.job, test)
+	p, err := t.runner.planner.Test(t.job, test)
 	if err != nil {
 		return api.TestResult{}, err
 	}
-	maxRetained := t.host.maxTestRetained(t.job, test)
+	maxRetained := t.runner.maxTestRetained(t.job, test)
 	l, ended, err := t.lease(ctx, i, p, admitted, maxRetained)
 	if err != nil {
 		return api.TestResult{}, t.tooLargeError(err, i, maxRetained)
@@ -110,7 +110,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	// Only now that memory is reserved: the contents of all tests together may be large, and many
 	// tests wait for a slot (AGT-21).
 	var expected []byte
-	if p.Stdin, expected, err = t.host.planner.TestContent(test); err != nil {
+	if p.Stdin, expected, err = t.runner.planner.TestContent(test); err != nil {
 		_ = t.retention.add(-maxRetained) // a decrease is never refused
 		l.giveBack(false)
 		return api.TestResult{}, err
@@ -119,7 +119,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	if t.usage != nil {
 		streams.Usage = func(u api.LiveUsage) { t.reportUsage(i, u) }
 	}
-	res, err := t.host.executeIn(ctx, l, p, streams, begun)
+	res, err := t.runner.executeIn(ctx, l, p, streams, begun)
 	defer func() { _ = t.retention.add(min(int64(out.Result.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
 	if err != nil {
 		return api.TestResult{}, err
@@ -146,7 +146,7 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 	if !isFull(err, api.CodeTooLarge) {
 		return err
 	}
-	most, keep := int64(t.host.HeldShare()+t.host.HeldCommon()), int64(plan.KeptTestOutput(t.job.Request))
+	most, keep := int64(t.runner.memory.HeldShare()+t.runner.memory.HeldCommon()), int64(plan.KeptTestOutput(t.job.Request))
 	if maxRetained > most {
 		return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
 	}
@@ -160,7 +160,7 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 // unused until there is a slot. The first test is refused like a run. The others alternate with
 // other callers.
 func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (l *lease, ended func(), err error) {
-	pool, refused := t.host.pool, time.Duration(0)
+	pool, refused := t.runner.pool, time.Duration(0)
 	both := func(slot func() (*lease, error)) func() (*lease, error) {
 		return func() (*lease, error) {
 			if admitted && !pool.hasFreeSlot() {
@@ -185,7 +185,7 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, 
 			return l, err
 		}
 	}
-	want, err := t.host.cellPlan(p.Cell)
+	want, err := pool.factory.cellPlan(p.Cell)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -239,19 +239,19 @@ func (t *testRun) finish(i int, res api.TestResult) {
 // sum makes the result of the whole job.
 func (t *testRun) sum(started time.Time) api.Result {
 	j := t.job
-	r := api.Result{
-		Run: j.ID, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.Run.Limits, Labels: j.Request.Labels, Host: t.host.about(j.Run),
+	res := api.Result{
+		Run: j.ID, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.Run.Limits, Labels: j.Request.Labels, Host: t.runner.host(j.Run),
 		Timing: api.Timing{Wall: int64(monotonic() - t.begun), Started: started.UTC().Format(time.RFC3339Nano)},
 	}
 	for _, one := range t.results {
 		if one != nil {
-			r.Tests = append(r.Tests, *one)
+			res.Tests = append(res.Tests, *one)
 		}
 	}
-	s := api.Summarize(len(t.results), r.Tests)
-	r.Verdict, r.Summary = s.Verdict, &s
-	d := r.Decisive()
-	r.ExitCode, r.Signal, r.SignalName, r.Denial = d.ExitCode, d.Signal, d.SignalName, d.Denial
-	r.Usage = api.SumUsage(r.Tests)
-	return r
+	s := api.Summarize(len(t.results), res.Tests)
+	res.Verdict, res.Summary = s.Verdict, &s
+	d := res.Decisive()
+	res.ExitCode, res.Signal, res.SignalName, res.Denial = d.ExitCode, d.Signal, d.SignalName, d.Denial
+	res.Usage = api.SumUsage(res.Tests)
+	return res
 }

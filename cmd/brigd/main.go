@@ -32,6 +32,7 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime"
+	"github.com/brig-sandbox/brig/runtime/ablate"
 	"github.com/brig-sandbox/brig/runtime/volume"
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/load"
@@ -68,7 +69,7 @@ func main() {
 	case f.sweep:
 		err = sweep(f.runDir)
 	default:
-		if err = runtime.CheckLayers(); err == nil {
+		if err = ablate.CheckLayers(); err == nil {
 			err = serve(f)
 		}
 	}

@@ -82,3 +82,15 @@ func ParseCPUs(list string) ([]int, error) {
 	}
 	return cpus, nil
 }
+
+// FormatCPUs formats processors as the kernel reads them.
+func FormatCPUs(cpus []int) string {
+	var b strings.Builder
+	for i, c := range cpus {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(c))
+	}
+	return b.String()
+}

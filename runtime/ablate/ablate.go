@@ -1,20 +1,14 @@
 //go:build ablate
 
-package runtime
+package ablate
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-
-	oci "github.com/opencontainers/runtime-spec/specs-go"
 )
-
-//go:embed cellinit/cellinit-ablate.elf
-var cellinitELF []byte
 
 // layerNames are the values of BRIG_WITHOUT, in the order of the bits.
 var layerNames = []string{
@@ -39,39 +33,16 @@ func CheckLayers() error {
 	return nil
 }
 
-func layersOff() ablation {
+// layersOff is the layer that BRIG_WITHOUT names.
+func layersOff() Layer {
 	if i := slices.Index(layerNames, os.Getenv("BRIG_WITHOUT")); i >= 0 {
 		return 1 << i
 	}
 	return 0
 }
 
-func ablated(l ablation) bool { return layersOff()&l != 0 }
+// Off reports whether a layer is left out.
+func Off(l Layer) bool { return layersOff()&l != 0 }
 
-// cellinitArgs tells cellinit which layers to leave out.
-func cellinitArgs() []string { return []string{"/proc/self/fd/3", fmt.Sprint(uint32(layersOff()))} }
-
-// ablateSpec removes the layers left out from a cell's configuration.
-func ablateSpec(s *oci.Spec) *oci.Spec {
-	drop := func(l ablation, kind oci.LinuxNamespaceType) {
-		if ablated(l) {
-			s.Linux.Namespaces = slices.DeleteFunc(s.Linux.Namespaces, func(n oci.LinuxNamespace) bool { return n.Type == kind })
-		}
-	}
-	drop(offNetwork, oci.NetworkNamespace)
-	drop(offIPCNamespace, oci.IPCNamespace)
-	drop(offUTS, oci.UTSNamespace)
-	if ablated(offUTS) {
-		s.Hostname = ""
-	}
-	if ablated(offMaxNamespaces) {
-		s.Linux.Sysctl = nil
-	}
-	if ablated(offRlimits) {
-		s.Process.Rlimits = nil
-	}
-	if ablated(offReadOnly) {
-		s.Root.Readonly = false
-	}
-	return s
-}
+// Mask is the layers that are left out, as a set.
+func Mask() uint32 { return uint32(layersOff()) }

@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"context"
+	"io"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// What callers may do with sessions and volumes.
+
+// CreateSession makes a session that belongs to the caller. Its error is an *api.Error.
+func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
+	return h.sessions.Create(ctx, ask, c)
+}
+
+// Sessions lists the sessions that the caller may see: its own, or all for root.
+func (h *Host) Sessions(c api.Caller) []api.Session { return h.sessions.List(c) }
+
+// Session describes one session.
+func (h *Host) Session(id string, c api.Caller) (api.Session, error) { return h.sessions.Get(id, c) }
+
+// UseSession is Session, and restarts the idle time.
+func (h *Host) UseSession(id string, c api.Caller) (api.Session, error) { return h.sessions.Use(id, c) }
+
+// DeleteSession ends a session with everything that runs in it, and returns when nothing of it is
+// left.
+func (h *Host) DeleteSession(id string, c api.Caller) error { return h.sessions.Delete(id, c) }
+
+// Exec executes one program in a session. See session.Registry.Exec.
+func (h *Host) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
+	return h.sessions.Exec(ctx, id, e, io, c)
+}
+
+// PutFile writes a file of a session. See session.Registry.PutFile.
+func (h *Host) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
+	return h.sessions.PutFile(id, name, volume, executable, content, c)
+}
+
+// OpenFile opens a file of a session. See session.Registry.OpenFile.
+func (h *Host) OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error) {
+	return h.sessions.OpenFile(id, name, volume, c)
+}
+
+// RemoveFile removes a file of a session. See session.Registry.RemoveFile.
+func (h *Host) RemoveFile(id, name string, volume bool, c api.Caller) error {
+	return h.sessions.RemoveFile(id, name, volume, c)
+}
+
+// ListFiles lists files of a session. See session.Registry.ListFiles.
+func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
+	return h.sessions.ListFiles(ctx, id, dir, volume, hold, c)
+}
+
+// Volumes lists the caller's volumes.
+func (h *Host) Volumes(c api.Caller) ([]api.Volume, error) {
+	all, err := h.sessions.volumes.List(c)
+	if err != nil {
+		return nil, toAPIError(h.log, err, "")
+	}
+	return all, nil
+}
+
+// RemoveVolume removes one of the caller's volumes, with its content.
+func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) error {
+	if err := api.VolumeName(name); err != nil {
+		return err
+	}
+	if err := h.sessions.volumes.Remove(ctx, c, name); err != nil {
+		return toAPIError(h.log, err, "")
+	}
+	return nil
+}
+
+// ImagesRemoved closes the cells of images that were removed from the store or replaced, as soon as
+// they are unused, and deletes the trees of those images.
+func (h *Host) ImagesRemoved() { h.factory.images.signalRemoved() }
+
+// MaxHeld is the most that all requests together may retain; see api.Streams.Reserve.
+func (h *Host) MaxHeld() api.Size { return h.memory.MaxHeld }
+
+// HeldShare is what a request may retain whatever others do.
+func (h *Host) HeldShare() api.Size { return h.memory.HeldShare() }
+
+// HeldCommon is what requests may retain above HeldShare, all together.
+func (h *Host) HeldCommon() api.Size { return h.memory.HeldCommon() }
+
+// MaxMemory bounds the agent's own memory.
+func (h *Host) MaxMemory() api.Size { return h.memory.MaxMemory() }
