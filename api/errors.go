@@ -1,6 +1,10 @@
 package api
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // A Code names a failure or refusal of brig, for programs; its meaning never changes.
 type Code string
@@ -69,4 +73,10 @@ func Fail(code Code, format string, args ...any) *Error {
 	e := Refuse(code, format, args...)
 	e.RetrySafe = true
 	return e
+}
+
+// HasCode reports whether err is an *Error with one of the codes.
+func HasCode(err error, codes ...Code) bool {
+	var e *Error
+	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -19,7 +18,7 @@ func (p *pool) acquire(ctx context.Context, want cellPlan, once bool, memory api
 	switch {
 	case err == nil:
 		p.lastWasTest, p.retryUntil = false, min(p.retryUntil, monotonic()+retryWindow)
-	case isFull(err, api.CodeBusy):
+	case api.HasCode(err, api.CodeBusy):
 		p.retryUntil = max(p.retryUntil, monotonic()+max(again, retryWindow))
 	}
 	return l, err
@@ -70,11 +69,6 @@ func (p *pool) allSlotsFree() bool {
 	return !slices.ContainsFunc(p.slots, func(s *slotState) bool { return s.leased })
 }
 
-func isFull(err error, codes ...api.Code) bool {
-	var e *api.Error
-	return errors.As(err, &e) && slices.Contains(codes, e.Code)
-}
-
 // acquireAgain is lease for a caller that had a slot before and has more to do. It waits for a slot and
 // for memory. Runs end and release their memory, but sessions keep theirs for hours: if only
 // sessions hold memory, the wait is limited.
@@ -83,7 +77,7 @@ func (p *pool) acquireAgain(ctx context.Context, want cellPlan, once bool, memor
 	return p.retryLease(ctx, memoryTick, func() (*lease, error) {
 		l, err := p.lease(ctx, want, once, memory)
 		switch now := monotonic(); {
-		case !isFull(err, api.CodeOverloaded) || !p.allSlotsFree():
+		case !api.HasCode(err, api.CodeOverloaded) || !p.allSlotsFree():
 			since = 0
 		case since == 0:
 			since = now
@@ -121,7 +115,7 @@ func (p *pool) retryLease(ctx context.Context, interval time.Duration, lease fun
 		released := p.released
 		p.mu.Unlock()
 		l, err := lease()
-		if !isFull(err, api.CodeBusy, api.CodeOverloaded) {
+		if !api.HasCode(err, api.CodeBusy, api.CodeOverloaded) {
 			return l, err
 		}
 		select {

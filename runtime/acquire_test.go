@@ -13,7 +13,7 @@ func TestSlotIsReservedUntilRefusedCallerRetries(t *testing.T) {
 	p := &pool{memory: api.GiB, lastWasTest: true, slots: []*slotState{{leased: true}}}
 	refuse := func(again time.Duration) {
 		t.Helper()
-		if _, err := p.acquire(t.Context(), cellPlan{}, false, api.MiB, again); !isFull(err, api.CodeBusy) {
+		if _, err := p.acquire(t.Context(), cellPlan{}, false, api.MiB, again); !api.HasCode(err, api.CodeBusy) {
 			t.Fatal(err)
 		}
 	}

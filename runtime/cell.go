@@ -152,7 +152,7 @@ func (c *cell) handshake(ctx context.Context) error {
 	if err := c.ctrl.send(encode(&msg), files...); err != nil {
 		return err
 	}
-	_, listener, err := c.ctrl.reply(ctx, kindReady)
+	_, listener, err := reply(ctx, c.ctrl, kindReady)
 	if err != nil {
 		if listener != nil {
 			err = errors.Join(err, listener.Close())

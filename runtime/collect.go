@@ -102,14 +102,6 @@ func (c *collector) skip(name, reason string) {
 	c.skipped = append(c.skipped, api.Skipped{Name: printable(name), Reason: reason})
 }
 
-// printable turns a name made by a program into a form that JSON can hold.
-func printable(name string) string {
-	if utf8.ValidString(name) {
-		return name
-	}
-	return fmt.Sprintf("%q", name)
-}
-
 // dir scans one directory. It opens one directory at a time and closes it before it reads the next
 // level, so depth costs no descriptors. The globs have read the directory's name and the / after
 // it.
@@ -297,41 +289,6 @@ func (c *collector) take(name string) error {
 	c.bytes += api.Size(n)
 	c.files = append(c.files, api.File{Name: name, Content: content[:n], Executable: st.Mode&0o100 != 0})
 	return nil
-}
-
-// reason describes why a lookup was refused.
-func reason(err error) string {
-	switch {
-	case errors.Is(err, unix.ELOOP):
-		return "symbolic link"
-	case errors.Is(err, unix.EXDEV):
-		return "leads out of /box"
-	case errors.Is(err, unix.ENAMETOOLONG):
-		return "path too long"
-	case errors.Is(err, unix.ENXIO):
-		return "socket"
-	}
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
-}
-
-func kindOf(mode uint32) string {
-	switch mode & unix.S_IFMT {
-	case unix.S_IFLNK:
-		return "symbolic link"
-	case unix.S_IFIFO:
-		return "FIFO"
-	case unix.S_IFSOCK:
-		return "socket"
-	case unix.S_IFCHR, unix.S_IFBLK:
-		return "device"
-	case unix.S_IFDIR:
-		return "directory"
-	}
-	return "not a regular file"
 }
 
 // cachePath reports whether a file belongs to an interpreter's cache, whose files are not collected

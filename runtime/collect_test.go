@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,44 +77,5 @@ func TestCollectingEnds(t *testing.T) {
 	}
 	if none := missingArtifacts([]string{"prog"}, api.Result{Skipped: skipped}); len(none) > 0 {
 		t.Errorf("an artifact that was not looked for is told as not made: %v", none)
-	}
-}
-
-// FIO-21: a cancel that arrives while files are collected ends the collection, and the slot is free
-// for the next run. Control: the same run without a cancel.
-func TestCancelEndsCollecting(t *testing.T) {
-	dir, second := privately(t)
-	if !second {
-		return
-	}
-	cancel := func() {}
-	f := &fault{}
-	h, err := Open(Config{
-		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		fault: func(step string) error {
-			if step == "run collect" {
-				cancel()
-			}
-			return f.step(step)
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	for _, want := range []api.Verdict{api.OK, api.Canceled, api.OK} {
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		if cancel = func() {}; want == api.Canceled {
-			cancel = stop
-		}
-		res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x"}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, api.Streams{}, api.Caller{})
-		if err != nil || res.Verdict != want || (len(res.Files) == 1) != (want == api.OK) {
-			t.Errorf("%s, %d files, %v; want %s", res.Verdict, len(res.Files), err, want)
-		}
 	}
 }

@@ -31,24 +31,24 @@ func (all *sessions) Exec(ctx context.Context, id string, e api.Exec, io api.Str
 	if err != nil {
 		return api.Result{}, err
 	}
-	run, compile, err := all.runner.planner.Exec(s.plan, e)
+	p, compile, err := all.runner.planner.Exec(s.plan, e)
 	if err != nil {
 		return api.Result{}, apiError(err, "")
 	}
 	if s.volume != nil {
-		run.Volume = s.volume.Size
+		p.Volume = s.volume.Size
 	}
 	streams := runStreams{io, newRetention(io)}
-	res, err := s.exec(ctx, run, compile, streams)
+	res, err := s.exec(ctx, p, compile, streams)
 	streams.retention.finish(&res)
 	if err != nil {
-		return api.Result{}, toAPIError(all.log, err, run.ID)
+		return api.Result{}, toAPIError(all.log, err, p.ID)
 	}
 	return res, nil
 }
 
 // exec takes a plan through its stages.
-func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams runStreams) (res api.Result, err error) {
+func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams runStreams) (res api.Result, err error) {
 	begun := monotonic()
 	v, err := s.admit()
 	if err != nil {
@@ -85,14 +85,14 @@ func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams runS
 		if err := streams.retention.add(min(made.info.Size, compileRetention) - compileRetention); err != nil {
 			return res, err
 		}
-		run.Built, compiled = made.files, &made.info
+		p.Built, compiled = made.files, &made.info
 		if streams.Compiled != nil {
 			streams.Compiled(made.info)
 		}
 	}
 	asked := monotonic()
 	// Reserve memory before taking the slot, which would be idle during the wait.
-	if err := streams.retention.await(ctx, maxRetained(run, streams.Stdout != nil)); err != nil {
+	if err := streams.retention.await(ctx, maxRetained(p, streams.Stdout != nil)); err != nil {
 		return res, s.sessionEndedError(err)
 	}
 	l, err := s.all.runner.pool.acquireForExec(ctx)
@@ -100,9 +100,9 @@ func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams runS
 		return res, s.sessionEndedError(err)
 	}
 	begun = monotonic()
-	out := newOutputs(streams, run, l.slot().wake)
+	out := newOutputs(streams, p, l.slot().wake)
 	defer out.finish()
-	o, err := s.runExec(ctx, l, v, run, streams, out, begun)
+	o, err := s.runExec(ctx, l, v, p, streams, out, begun)
 	// The exec ends in the session before the caller has taken the last of the output: a caller
 	// that does not read must not keep the session from ending.
 	finish()
@@ -114,7 +114,7 @@ func (s *session) exec(ctx context.Context, run, compile *plan.Run, streams runS
 		return res, s.sessionEndedError(err)
 	}
 	out.finish()
-	res = s.all.runner.result(run, o, out)
+	res = s.all.runner.result(p, o, out)
 	res.Timing.Queued = int64(begun - asked)
 	res.Compile = compiled
 	return s.noteSessionEnd(res), nil
@@ -249,10 +249,9 @@ func (s *session) newShell(ctx context.Context, v *execContext) (_ *shell, err e
 	if err := s.registerLeaf(v, leaf); err != nil {
 		return nil, errors.Join(err, leaf.Remove())
 	}
-	sh := &shell{cell: s.cell, leaf: leaf, scratch: s.scratch, clock: s.cell.clock.clock(v.clockWord), shared: true}
 	// If the context ended this wait, the answer would stay in the socket and the next exec would
 	// take it for its own.
-	err = sh.park(context.WithoutCancel(ctx), s.sock, wireSpawn{Flags: spawnExec, Clock: v.clockWord})
+	sh, err := s.cell.newExecShell(context.WithoutCancel(ctx), s.sock, leaf, s.scratch, v.clockWord)
 	var step *StepError
 	if err != nil && sh.requested && !errors.As(err, &step) {
 		s.end("the agent could not continue it")

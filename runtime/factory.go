@@ -97,7 +97,7 @@ func (f *factory) cellPlan(c plan.Cell) (cellPlan, error) {
 // nothing behind.
 func (f *factory) newCell(ctx context.Context, p cellPlan) (_ *cell, err error) {
 	inotifyLimits := f.inotifyLimits
-	if p.slot >= firstSessionRange {
+	if p.slot >= plan.FirstSessionRange {
 		inotifyLimits = f.sessionInotifyLimits
 	}
 	if !p.filter.UsesInotify {
@@ -221,18 +221,18 @@ func (f *factory) mountTree(ctx context.Context, c *cell, p cellPlan, base int, 
 	if err != nil {
 		return nil, err
 	}
-	return mountImage(c.imageLock.lock, userns, dir)
+	return mountImage(c.imageLock, userns, dir)
 }
 
 // mountImage mounts an image's tree at dir, with its owners shifted by userns, and returns a handle
 // of the mount.
-func mountImage(lock *rootfs.ImageLock, userns *os.File, dir string) (*os.File, error) {
-	image, err := lock.Tree()
+func mountImage(lock *imageLock, userns *os.File, dir string) (*os.File, error) {
+	tree, err := lock.tree()
 	if err != nil {
 		return nil, err
 	}
-	defer image.Close()
-	clone, err := cloneTree(image, attrImage, userns)
+	defer tree.Close()
+	clone, err := cloneTree(tree, attrImage, userns)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,11 @@
 package runtime
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
+	"io"
 	"os"
 	"path"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,161 +15,185 @@ import (
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
-// A stamp identifies a file's content as it was placed. A program can set a file's mtime, but not
-// its ctime. A change within the same clock tick leaves ctime as it was before Linux 6.13
-// (multigrain timestamps), but it moves mtime away from the past, where placing put it. A write
-// through a shared mapping moves neither on tmpfs (its pages are writable from the first fault on),
-// so in the end the bytes decide.
-type stamp struct {
-	ino          uint64
-	ctime, mtime unix.Timespec
-}
+// The files of a session are read and written while programs may change every name. So each step
+// works on a handle. Names are looked up beneath /box, or /workspace, without following a link
+// (openBeneath). What is changed is what was opened, never the name again. What is written is a new
+// file without a name, which then takes the place of whatever had its name, as a whole, and is
+// never written through it.
 
-func stampOf(st *unix.Stat_t) stamp { return stamp{st.Ino, st.Ctim, st.Mtim} }
-
-// An input is a file in the state in which it was placed.
-type input struct {
-	stamp
-	content  []byte
-	artifact bool // an artifact, which is no output: its stamp alone decides
-}
-
-// placedAgo is how many seconds older than the run its inputs appear.
-const placedAgo = 1
-
-// largeFile is the size from which a file is worth two more system calls.
-const largeFile = 128 << 10
-
-// placeFiles writes the inputs, and what the compile stage made of some, below the box of a scratch.
-// source is the name of the file that holds the program's source.
-func (s *scratch) placeFiles(files, made []api.File, source string, uid, gid int) (placed map[string]input, err error) {
-	if slices.ContainsFunc(slices.Concat(files, made), func(f api.File) bool { return len(f.Content) >= largeFile }) {
-		if err := s.largeFolios(true); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, s.largeFolios(false)) }()
-	}
-	if placed, err = placeFiles(s.box, files, made, uid, gid); err != nil {
-		return nil, placementError(made, source, err)
-	}
-	for _, f := range made {
-		placed[f.Name] = input{stamp: placed[f.Name].stamp, artifact: true}
-	}
-	return placed, nil
-}
-
-// placeFiles writes inputs and artifacts below box, which no other process has accessed yet, and returns
-// their stamps. Inputs and directories belong to the run and count against its memory (see
-// counted). Artifacts, and inputs to be executed, belong to the cell's root and cannot be opened
-// for writing: the program cannot use their pages, which no limit counts, as memory (MEM-20). It
-// may remove these files and create others in their place.
-func placeFiles(box *os.File, files, made []api.File, uid, gid int) (map[string]input, error) {
-	if len(files)+len(made) == 0 {
-		return nil, nil
-	}
-	placed := make(map[string]input, len(files)+len(made))
-	dirs := map[string]bool{".": true}
-	for i, f := range slices.Concat(files, made) {
-		if err := makeDirs(box, path.Dir(f.Name), dirs, uid, gid); err != nil {
-			return nil, &placeError{f.Name, err}
-		}
-		write := placeInput
-		if i >= len(files) || plan.Sealed(f) {
-			write = placeSealed
-		}
-		s, err := write(box, f, uid, gid)
-		if err != nil {
-			return nil, &placeError{f.Name, err}
-		}
-		placed[f.Name] = input{stamp: s, content: f.Content}
-	}
-	return placed, nil
-}
-
-// A placeError is a file that could not be placed.
-type placeError struct {
-	name string
-	err  error
-}
-
-func (e *placeError) Error() string { return fmt.Sprintf("place file %q: %v", e.name, e.err) }
-func (e *placeError) Unwrap() error { return e.err }
-
-// placementError distinguishes files that do not fit, which their author must fix, from our own failures.
-func placementError(made []api.File, source string, err error) error {
-	var at *placeError
-	if !errors.As(err, &at) || !errors.Is(err, unix.ENOSPC) {
+// PutFile puts content into /box, or into the volume, under a name, and replaces what may be there.
+// It creates missing parent directories. In /box the content is limited by what is left of the
+// scratch and charged to the agent, which has reserved that much memory; in a volume it is limited
+// by what is left of the volume.
+func (all *sessions) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
+	s, at, err := all.enterDirOf(id, name, volume, c)
+	if err != nil {
 		return err
 	}
-	if at.name == source { // placed last: the files sent with it did fit
-		return &plan.InvalidSource{Reason: fmt.Sprintf("brig: %s is too large: it does not fit into the limit of scratch or inodes\n", source)}
+	defer s.leave()
+	if err := s.putFile(at, name, executable, content); err != nil {
+		return toAPIError(all.log, s.sessionEndedError(err), id)
 	}
-	if slices.ContainsFunc(made, func(f api.File) bool { return f.Name == at.name }) {
-		return plan.ArtifactTooLarge(at.name, "it does not fit into the run's limit of scratch or inodes")
-	}
-	return api.Refuse(api.CodeBadFile, "file %q does not fit into the scratch limit: raise limits.scratch or limits.inodes", at.name)
+	return nil
 }
 
-func placeInput(box *os.File, f api.File, uid, gid int) (stamp, error) {
-	return placeFile(box, f, 0o644, uid, gid)
-}
-
-func placeSealed(box *os.File, f api.File, uid, gid int) (stamp, error) {
-	return placeFile(box, f, 0o444, uid-plan.UID, gid-plan.GID)
-}
-
-// placeFile writes a file with a mode, adding the x bits if it is executable.
-func placeFile(box *os.File, f api.File, mode uint64, uid, gid int) (stamp, error) {
-	if f.Executable {
-		mode |= 0o111
+// placeInputs puts the inputs of an exec into /box.
+func (s *session) placeInputs(files []api.File) error {
+	for _, f := range files {
+		if err := s.putFile(s.boxDir(), f.Name, f.Executable, bytes.NewReader(f.Content)); err != nil {
+			return err
+		}
 	}
-	// When another cell is started meanwhile, the agent forks. The child would hold the file open
-	// for writing until its exec, and the run could not execute the file (ETXTBSY; FIO-13).
+	return nil
+}
+
+func (s *session) putFile(at sessionDir, name string, executable bool, content io.Reader) error {
+	mode := uint32(0o644)
+	if executable {
+		mode = 0o755
+	}
+	writing, err := s.createUnnamed(at)
+	if err != nil {
+		return at.putError(name, err)
+	}
+	defer s.closeFile(writing)
+	if _, err := io.CopyBuffer(struct{ io.Writer }{writing}, content, make([]byte, 128<<10)); err != nil {
+		return at.putError(name, err)
+	}
+
+	// From here on nothing waits for a caller.
+	release, err := s.holdHandles()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if at.root == s.scratch.box {
+		if err := s.chargeFile(name, writing); err != nil {
+			return err
+		}
+	}
+	dir, err := at.makeDirs(path.Dir(name))
+	if err != nil {
+		return at.putError(name, err)
+	}
+	defer dir.Close()
+	file, err := s.reopenReadOnly(at, writing, mode)
+	if err != nil {
+		return at.putError(name, err)
+	}
+	defer file.Close()
+	return at.putError(name, install(file, dir, path.Base(name)))
+}
+
+// createUnnamed makes a file that has no name.
+func (s *session) createUnnamed(at sessionDir) (*os.File, error) {
+	release, err := s.holdHandles()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	f, err := openBeneath(at.root, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
+	if err == nil {
+		s.registerFile(f)
+	}
+	return f, err
+}
+
+// reopenReadOnly gives a new file its owner and mode, and exchanges its handle for one that is not open
+// for writing: a file that is open for writing cannot be executed (ETXTBSY; FIO-13).
+func (s *session) reopenReadOnly(at sessionDir, writing *os.File, mode uint32) (*os.File, error) {
+	if err := errors.Join(unix.Fchown(linux.FD(writing), at.uid, at.gid), unix.Fchmod(linux.FD(writing), mode)); err != nil {
+		return nil, err
+	}
+	n, err := unix.Open(procFD(writing), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("open", err)
+	}
+	s.closeFile(writing)
+	// A process that forked meanwhile to start another cell may have inherited the handle that is
+	// closed now. When this lock is acquired, such a child has executed another program.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	file, err := openBeneath(box, f.Name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, mode)
-	if err != nil {
-		return stamp{}, err
-	}
-	defer file.Close() // before the program starts, or it could not be executed (ETXTBSY; FIO-13)
-	if _, err := file.Write(f.Content); err != nil {
-		return stamp{}, err
-	}
-	if err := errors.Join(unix.Fchown(linux.FD(file), uid, gid), unix.Fchmod(linux.FD(file), uint32(mode))); err != nil {
-		return stamp{}, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(linux.FD(file), &st); err != nil {
-		return stamp{}, err
-	}
-	st.Mtim.Sec -= placedAgo
-	if err := unix.UtimesNanoAt(linux.FD(file), "", []unix.Timespec{st.Mtim, st.Mtim}, unix.AT_EMPTY_PATH); err != nil {
-		return stamp{}, err
-	}
-	if err := unix.Fstat(linux.FD(file), &st); err != nil { // for ctime, which utimensat has changed
-		return stamp{}, err
-	}
-	return stampOf(&st), nil
+	return os.NewFile(uintptr(n), "new"), nil
 }
 
-func makeDirs(box *os.File, dir string, made map[string]bool, uid, gid int) error {
-	if made[dir] {
-		return nil
+// makeDirs returns the directory of a name below the root and makes missing parts of it. The
+// program may exchange any of them meanwhile. Then the rest is made in what it put there, which is
+// in the same file system, or is refused.
+func (at sessionDir) makeDirs(name string) (*os.File, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	dir, err := openBeneath(at.root, name, flags, 0)
+	if !errors.Is(err, unix.ENOENT) {
+		return dir, err
 	}
-	if err := makeDirs(box, path.Dir(dir), made, uid, gid); err != nil {
-		return err
-	}
-	parent, err := openBeneath(box, path.Dir(dir), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	parent, err := at.makeDirs(path.Dir(name))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer parent.Close()
-	base := path.Base(dir)
-	if err := unix.Mkdirat(linux.FD(parent), base, 0o755); err != nil {
-		return &os.PathError{Op: "mkdirat", Path: dir, Err: err}
+	base := path.Base(name)
+	if err := unix.Mkdirat(linux.FD(parent), base, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, &os.PathError{Op: "mkdirat", Path: name, Err: err}
 	}
-	made[dir] = true
-	return errors.Join(
-		unix.Fchownat(linux.FD(parent), base, uid, gid, unix.AT_SYMLINK_NOFOLLOW),
-		unix.Fchmodat(linux.FD(parent), base, 0o755, 0))
+	if dir, err = openBeneath(parent, base, flags, 0); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(unix.Fchown(linux.FD(dir), at.uid, at.gid), unix.Fchmod(linux.FD(dir), 0o755)); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+// installTries limits how often a program may remove the temporary name of a file before the file
+// has its final one.
+const installTries = 10
+
+// install gives a file without a name one in dir, replacing whatever has that name. A link does not
+// replace, so the file gets another name first and is renamed. A rename replaces a link and does
+// not follow it.
+func install(file, dir *os.File, base string) error {
+	err := unix.Linkat(unix.AT_FDCWD, procFD(file), linux.FD(dir), base, unix.AT_SYMLINK_FOLLOW)
+	if !errors.Is(err, unix.EEXIST) {
+		return os.NewSyscallError("linkat", err)
+	}
+	for range installTries {
+		other := ".brig-" + plan.NewID()
+		if err := unix.Linkat(unix.AT_FDCWD, procFD(file), linux.FD(dir), other, unix.AT_SYMLINK_FOLLOW); err != nil {
+			return os.NewSyscallError("linkat", err)
+		}
+		err = unix.Renameat(linux.FD(dir), other, linux.FD(dir), base)
+		if err == nil {
+			return nil
+		}
+		if rerr := unix.Unlinkat(linux.FD(dir), other, 0); rerr != nil && !errors.Is(rerr, unix.ENOENT) {
+			return os.NewSyscallError("unlinkat", rerr)
+		}
+		if !errors.Is(err, unix.ENOENT) {
+			break
+		}
+	}
+	return os.NewSyscallError("renameat", err)
+}
+
+// putError explains the causes that prevent a file from being written. All other errors are the
+// agent's.
+func (at sessionDir) putError(name string, err error) error {
+	bad := func(why string) error { return api.Refuse(api.CodeBadFile, "file %q: %s", name, why) }
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EFBIG):
+		return api.Refuse(api.CodeTooLarge, "file %q does not fit into the rest of the %s", name, at.fullHint)
+	case errors.Is(err, unix.EISDIR), errors.Is(err, unix.EEXIST):
+		return bad("there is a directory of that name")
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return bad("a part of its path is not a directory")
+	case errors.Is(err, unix.ENOENT):
+		return bad("a directory on its path was removed meanwhile")
+	case errors.Is(err, unix.EXDEV):
+		return bad("its path leads out of " + at.name)
+	case errors.Is(err, unix.EROFS):
+		return bad("the volume is read-only in this session, or became read-only after a disk error")
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // images are the images that cells use: it locks them against deletion, keeps their files in
@@ -60,6 +61,9 @@ func (i *images) lockImage(image rootfs.Image) (*imageLock, error) {
 	return &imageLock{i, lock}, nil
 }
 
+// tree opens the image's tree.
+func (l *imageLock) tree() (*os.File, error) { return l.lock.Tree() }
+
 // Close releases the image. Deleting a removed image takes long and is left to the pool's
 // goroutine.
 func (l *imageLock) Close() error {
@@ -78,6 +82,28 @@ func (i *images) signalRemoved() {
 	case i.removed <- struct{}{}:
 	default: // a request is pending already
 	}
+}
+
+// stores reports whether the store still has an image with this tree.
+func (i *images) stores(t plan.ImageTree) bool {
+	img, err := i.store.Lookup(t.Image)
+	return err == nil && plan.TreeOf(img) == t
+}
+
+// releaseUnused unlocks pages that no cell has used for a while, or whose image is no longer
+// stored, and deletes the removed images that cells had used.
+func (i *images) releaseUnused() {
+	i.pages.releaseUnused()
+	i.deleteRetired()
+}
+
+// ensureWorkspace makes sure that an image has a mount point for a volume.
+func (i *images) ensureWorkspace(image string) error {
+	err := i.store.EnsureWorkspace(image)
+	if errors.Is(err, rootfs.ErrNoWorkspace) {
+		return api.Refuse(api.CodeBadImage, "%w", err)
+	}
+	return err
 }
 
 // deleteRetired deletes the removed images that cells had used.

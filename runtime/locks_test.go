@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
-	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -135,23 +132,6 @@ sys.stdin.read()
 	}
 }
 
-// No tier allows a call that keeps open files where they cannot be counted.
-func TestTiersHideNoOpenFiles(t *testing.T) {
-	for _, name := range seccomp.Tiers() {
-		p, err := seccomp.Tier(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := newFilter(plan.NewPolicy(p, api.Enforce))
-		if err != nil || f.HidesFiles {
-			t.Errorf("%s hides open files: %v, %v", name, f.HidesFiles, err)
-		}
-		if f, err = newFilter(plan.NewPolicy(p, api.Log)); err != nil || !f.HidesFiles {
-			t.Errorf("%s in log mode lets messages with descriptors through and is taken to hide none: %v", name, err)
-		}
-	}
-}
-
 // A group is processes that a test has started, with the number of their tasks.
 type group struct {
 	pids  []int
@@ -258,69 +238,4 @@ func TestPace(t *testing.T) {
 	if want := budgetFull/priceRefused + 1000*budgetRate/priceRefused; answered < want*9/10 || answered > want*11/10 {
 		t.Errorf("%d refused calls were answered in a second; want about %d", answered, want)
 	}
-}
-
-// CPU-40. No epoll set of ours contains another: adding a descriptor to a contained set takes a
-// lock of the whole kernel (fs/eventpoll.c, epnested_mutex).
-func TestEpollSetsAreNotNested(t *testing.T) {
-	s, err := newSlot(0, []int{0}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	done := make(chan error)
-	go func() {
-		_, err := s.poller.wait() // as a supervisor does
-		done <- err
-	}()
-	time.Sleep(10 * time.Millisecond)
-	if nested := nestedSets(t); len(nested) > 0 {
-		t.Errorf("%v", nested)
-	}
-	// The check finds one that is nested.
-	outer, err := newPoller()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer outer.Close()
-	if err := outer.add(s.poller.file, unix.EPOLLIN, 1); err != nil {
-		t.Fatal(err)
-	}
-	if nested := nestedSets(t); len(nested) != 1 {
-		t.Errorf("one set lies in another and %v are seen", nested)
-	}
-	s.wake.wake()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-}
-
-// nestedSets lists the epoll sets of this process that contain another.
-func nestedSets(t *testing.T) (nested []string) {
-	t.Helper()
-	fds, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := map[string]bool{}
-	for _, e := range fds {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == "anon_inode:[eventpoll]" {
-			sets[e.Name()] = true
-		}
-	}
-	if len(sets) == 0 {
-		t.Fatal("no epoll set at all: the test is blind")
-	}
-	for n := range sets {
-		text, err := os.ReadFile("/proc/self/fdinfo/" + n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if f := strings.Fields(line); len(f) > 1 && f[0] == "tfd:" && sets[f[1]] {
-				nested = append(nested, n+" watches "+f[1])
-			}
-		}
-	}
-	return nested
 }

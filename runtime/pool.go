@@ -46,7 +46,6 @@ type slotState struct {
 // Limits on idle cells.
 const (
 	maxKeepers = 8 // per slot
-	idleLife   = 5 * time.Minute
 	idleTick   = 30 * time.Second
 )
 
@@ -250,19 +249,17 @@ func (p *pool) wakeWaiters() {
 func (p *pool) evict(ctx context.Context) {
 	tick := time.NewTicker(idleTick)
 	defer tick.Stop()
-	images := p.factory.images
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-images.removed:
+		case <-p.factory.images.removed:
 		}
 		for _, b := range p.takeIdle(p.removedTrees()) {
 			b.Close()
 		}
-		images.pages.releaseUnused()
-		images.deleteRetired()
+		p.factory.images.releaseUnused()
 	}
 }
 
@@ -277,10 +274,7 @@ func (p *pool) removedTrees() map[plan.ImageTree]bool {
 		}
 	}
 	p.mu.Unlock() // the lookups below may wait for a disk
-	maps.DeleteFunc(trees, func(t plan.ImageTree, _ bool) bool {
-		img, err := p.factory.images.store.Lookup(t.Image)
-		return err == nil && plan.TreeOf(img) == t
-	})
+	maps.DeleteFunc(trees, func(t plan.ImageTree, _ bool) bool { return p.factory.images.stores(t) })
 	return trees
 }
 

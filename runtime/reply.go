@@ -21,7 +21,7 @@ func setupTimeout() error {
 const replyTime = 20 * time.Second
 
 // reply waits for the next message of cellinit, or of a session's shell.
-func (s seqpacket) reply(ctx context.Context, kind uint32) (wireReply, *os.File, error) {
+func reply(ctx context.Context, s seqpacket, kind uint32) (wireReply, *os.File, error) {
 	if err := s.file.SetReadDeadline(time.Now().Add(replyTime)); err != nil {
 		return wireReply{}, nil, err
 	}

@@ -102,7 +102,7 @@ func (k *retention) addLocked(n int64) error {
 func (k *retention) await(ctx context.Context, n int64) error {
 	for since := monotonic(); ; {
 		err := k.add(n)
-		if !isFull(err, api.CodeBusy) {
+		if !api.HasCode(err, api.CodeBusy) {
 			return err
 		}
 		if err := heldTimeoutError(err, since); err != nil {
@@ -139,7 +139,7 @@ func (k *retention) beginTest(n int64) (done func(), err error) {
 	k.mu.Lock() // until the test is counted: a second test that is refused meanwhile must find it
 	defer k.mu.Unlock()
 	if err := k.addLocked(n); err != nil {
-		if k.tests > 0 && isFull(err, api.CodeTooLarge) {
+		if k.tests > 0 && api.HasCode(err, api.CodeTooLarge) {
 			return nil, api.Fail(api.CodeBusy, "other tests of the run hold too much memory for one more to run at the same time")
 		}
 		return nil, err

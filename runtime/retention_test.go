@@ -1,12 +1,7 @@
 package runtime
 
 import (
-	"crypto/sha256"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +10,6 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -54,54 +48,6 @@ func TestMaxRetained(t *testing.T) {
 	}
 	if got := plan.KeptTestOutput(api.Run{Tests: make([]api.Test, api.MaxTests)}); got != 4*api.KiB {
 		t.Errorf("of as many tests as there may be %s of each stream are kept; want 4K", got)
-	}
-}
-
-// AGT-21. The blobs of a test are loaded after Hold has granted the memory, not before: here the
-// very call that grants it stores them.
-func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
-	dir, second := privately(t)
-	if !second {
-		return
-	}
-	blobs, err := cache.Open(filepath.Join(dir, "blobs"), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), Blobs: blobs, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	content := []byte("from a blob\n")
-	digest := fmt.Sprintf("%x", sha256.Sum256(content))
-	r := api.Run{Image: "tiny", Argv: []string{"cat"}}
-	for i := range 4 {
-		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i), StdinBlob: digest, ExpectedBlob: digest})
-	}
-	if _, err := h.Run(t.Context(), r, api.Streams{}, api.Caller{}); !isFull(err, api.CodeNoBlob) {
-		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
-	}
-	full, first := 3, true // how often memory is refused, except for the first call
-	res, err := h.Run(t.Context(), r, api.Streams{Reserve: func(n int64) error {
-		if n <= 0 {
-			return nil
-		}
-		if first {
-			first = false
-			return blobs.Put(digest, content)
-		}
-		if full--; full >= 0 {
-			return api.Fail(api.CodeBusy, "no room yet")
-		}
-		return blobs.Put(digest, content)
-	}}, api.Caller{})
-	if err != nil || res.Summary == nil || res.Summary.Accepted != 4 {
-		t.Errorf("%s, summary %+v, %v; want all accepted", res.Verdict, res.Summary, err)
 	}
 }
 
@@ -166,7 +112,7 @@ func TestTestsOfAJobWaitForMemory(t *testing.T) {
 			t.Errorf("%d had room, %d were refused, %d bytes are kept; want 3, 1 and %d", fit.Load(), refused.Load(), now, 3*result)
 		}
 		begun := time.Now()
-		if _, err := k.beginTest(each); !isFull(err, api.CodeTooLarge) || time.Since(begun) > 0 {
+		if _, err := k.beginTest(each); !api.HasCode(err, api.CodeTooLarge) || time.Since(begun) > 0 {
 			t.Errorf("with none under way: %v after %v", err, time.Since(begun))
 		}
 		if ended, err := k.beginTest(most - 3*result); err != nil {
@@ -180,7 +126,7 @@ func TestTestsOfAJobWaitForMemory(t *testing.T) {
 // beginTestPatiently retries until memory is available, as a test does.
 func beginTestPatiently(k *retention, n int64) (ended func(), err error) {
 	for {
-		if ended, err = k.beginTest(n); !isFull(err, api.CodeBusy) {
+		if ended, err = k.beginTest(n); !api.HasCode(err, api.CodeBusy) {
 			return ended, err
 		}
 		time.Sleep(heldRetry)
@@ -199,7 +145,7 @@ func TestErrorOfATestThatDoesNotFit(t *testing.T) {
 		100 << 20: `test "b" may need 100M of the agent's memory while it runs, and the results before it, 1 of 2, take 200.3M of the 256M in total: together with such a test 9 results of up to 16M each fit (two streams of keep_output, and collect.bytes): lower these`,
 		300 << 20: `test "b" may need 300M of the agent's memory, and one request gets at most 256M: lower its limits.output,`,
 	} {
-		if err := s.tooLargeError(full, 1, keeps); !isFull(err, api.CodeTooLarge) || !strings.HasPrefix(err.Error(), want) {
+		if err := s.tooLargeError(full, 1, keeps); !api.HasCode(err, api.CodeTooLarge) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
@@ -244,7 +190,7 @@ func TestTestsThatBeginTogetherAreNeverTooLarge(t *testing.T) {
 					ran.Add(1)
 					_ = k.add(-1)
 					done()
-				case isFull(err, api.CodeBusy):
+				case api.HasCode(err, api.CodeBusy):
 					waited.Add(1)
 				default:
 					t.Error(err)

@@ -1,187 +1,89 @@
 package runtime
 
 import (
-	"errors"
-	"log/slog"
-	"slices"
-	"strings"
-	"sync"
+	"context"
+	"io"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/runtime/plan"
-	"github.com/brig-sandbox/brig/runtime/volume"
 )
 
-// The sessions of a host: the living ones by id, and why the last ones ended.
-type sessions struct {
-	log     *slog.Logger
-	runner  *runner
-	volumes *volume.Store
-	lists   *listQueue
-	max     int   // number of living sessions
-	weight  int64 // of a session that has left processes running and has no slot
+// What callers may do with sessions and volumes.
 
-	scans scanSlot
-
-	mu         sync.Mutex
-	byID       map[string]*session // guarded by mu
-	idRanges   []*idRange          // guarded by mu; grows up to most
-	tombstones []tombstone         // guarded by mu; the latest last
-	closed     bool                // guarded by mu
+// CreateSession makes a session that belongs to the caller. Its error is an *api.Error.
+func (h *Host) CreateSession(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
+	return h.sessions.Create(ctx, ask, c)
 }
 
-// A idRange is a range of host ids that no slot and no other session has, see slotIDs.
-type idRange struct {
-	index int
-	taken bool
-	ids   idMaps
+// Sessions lists the sessions that the caller may see: its own, or all for root.
+func (h *Host) Sessions(c api.Caller) []api.Session { return h.sessions.List(c) }
+
+// Session describes one session.
+func (h *Host) Session(id string, c api.Caller) (api.Session, error) { return h.sessions.Get(id, c) }
+
+// UseSession is Session, and restarts the idle time.
+func (h *Host) UseSession(id string, c api.Caller) (api.Session, error) { return h.sessions.Use(id, c) }
+
+// DeleteSession ends a session with everything that runs in it, and returns when nothing of it is
+// left.
+func (h *Host) DeleteSession(id string, c api.Caller) error { return h.sessions.Delete(id, c) }
+
+// Exec executes one program in a session. See session.Registry.Exec.
+func (h *Host) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
+	return h.sessions.Exec(ctx, id, e, io, c)
 }
 
-// firstSessionRange is the index of the first range of ids that belongs to sessions. The ranges before it
-// belong to slots.
-const firstSessionRange = plan.MaxSlot
-
-// An tombstone is the tombstone of an ended session: it tells a caller that asks for the session why
-// it ended.
-type tombstone struct {
-	id     string
-	uid    uint32
-	reason string
+// PutFile writes a file of a session. See session.Registry.PutFile.
+func (h *Host) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
+	return h.sessions.PutFile(id, name, volume, executable, content, c)
 }
 
-// maxTombstones limits how many tombstones are kept.
-const maxTombstones = 1024
-
-// newSessions makes a registry. configured is how many sessions the operator allows, and most how
-// many of them the limit on open files allows.
-func newSessions(r *runner, volumes *volume.Store, configured, most int) *sessions {
-	return &sessions{
-		log: r.log, runner: r, volumes: volumes, lists: newListQueue(maxLists, maxWaitingLists), max: most,
-		weight: leftoverWeight(configured), byID: map[string]*session{},
-	}
+// OpenFile opens a file of a session. See session.Registry.OpenFile.
+func (h *Host) OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error) {
+	return h.sessions.OpenFile(id, name, volume, c)
 }
 
-// admit gives a session its range of ids, and reserves its memory for its life: what its processes
-// may use, and the files that are put into it, which are charged to the agent.
-func (all *sessions) admit(p *plan.Session) (*idRange, error) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.closed {
-		return nil, api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
-	}
-	if all.max == 0 {
-		return nil, api.Refuse(api.CodeUnsupported, "sessions are disabled on this agent: have the operator raise --sessions, or the agent's limit on open files")
-	}
-	i := slices.IndexFunc(all.idRanges, func(p *idRange) bool { return !p.taken })
-	if i < 0 && len(all.idRanges) == all.max {
-		return nil, api.Fail(api.CodeSessionsFull, "%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", all.max)
-	}
-	if err := all.runner.pool.reserveMemory(p.Reservation()); err != nil {
-		return nil, err
-	}
-	if i < 0 {
-		i = len(all.idRanges)
-		all.idRanges = append(all.idRanges, &idRange{index: firstSessionRange + i})
-	}
-	all.idRanges[i].taken = true
-	return all.idRanges[i], nil
+// RemoveFile removes a file of a session. See session.Registry.RemoveFile.
+func (h *Host) RemoveFile(id, name string, volume bool, c api.Caller) error {
+	return h.sessions.RemoveFile(id, name, volume, c)
 }
 
-// release releases what admit gave.
-func (all *sessions) release(at *idRange, p *plan.Session) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	at.taken = false
-	all.runner.pool.releaseMemory(p.Reservation())
+// ListFiles lists files of a session. See session.Registry.ListFiles.
+func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
+	return h.sessions.ListFiles(ctx, id, dir, volume, hold, c)
 }
 
-// register adds a session to the living ones, unless the host is closing.
-func (all *sessions) register(s *session) bool {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if !all.closed {
-		all.byID[s.id] = s
+// Volumes lists the caller's volumes.
+func (h *Host) Volumes(c api.Caller) ([]api.Volume, error) {
+	all, err := h.sessions.volumes.List(c)
+	if err != nil {
+		return nil, toAPIError(h.log, err, "")
 	}
-	return !all.closed
+	return all, nil
 }
 
-// remove removes a session and keeps only its tombstone.
-func (all *sessions) remove(s *session, why string) {
-	all.release(s.idRange, s.plan)
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	delete(all.byID, s.id)
-	if len(all.tombstones) == maxTombstones {
-		all.tombstones = slices.Delete(all.tombstones, 0, 1)
+// RemoveVolume removes one of the caller's volumes, with its content.
+func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) error {
+	if err := api.VolumeName(name); err != nil {
+		return err
 	}
-	all.tombstones = append(all.tombstones, tombstone{s.id, s.owner.UID, why})
+	if err := h.sessions.volumes.Remove(ctx, c, name); err != nil {
+		return toAPIError(h.log, err, "")
+	}
+	return nil
 }
 
-// find returns a session to the user that made it, and to root. For all other users it does not
-// exist.
-func (all *sessions) find(id string, c api.Caller) (*session, error) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if s := all.byID[id]; s != nil && mayAccess(c, s.owner.UID) {
-		return s, nil
-	}
-	for _, o := range all.tombstones {
-		if o.id == id && mayAccess(c, o.uid) {
-			return nil, endedError(id, o.reason)
-		}
-	}
-	return nil, api.Refuse(api.CodeNotFound, "no session has the id %q: see brig session ls", id)
-}
+// ImagesRemoved closes the cells of images that were removed from the store or replaced, as soon as
+// they are unused, and deletes the trees of those images.
+func (h *Host) ImagesRemoved() { h.factory.images.signalRemoved() }
 
-func mayAccess(c api.Caller, owner uint32) bool { return c.UID == 0 || c.UID == owner }
+// MaxHeld is the most that all requests together may retain; see api.Streams.Reserve.
+func (h *Host) MaxHeld() api.Size { return h.memory.MaxHeld }
 
-func endedError(id, why string) *api.Error {
-	return api.Refuse(api.CodeSessionEnded, "session %s has ended: %s: make another", id, why)
-}
+// HeldShare is what a request may retain whatever others do.
+func (h *Host) HeldShare() api.Size { return h.memory.HeldShare() }
 
-// visibleTo lists the sessions that a caller may see, the oldest first.
-func (all *sessions) visibleTo(c api.Caller) []*session {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	var out []*session
-	for _, s := range all.byID {
-		if mayAccess(c, s.owner.UID) {
-			out = append(out, s)
-		}
-	}
-	slices.SortFunc(out, func(a, b *session) int {
-		if a.born != b.born {
-			return int(a.born - b.born)
-		}
-		return strings.Compare(a.id, b.id)
-	})
-	return out
-}
+// HeldCommon is what requests may retain above HeldShare, all together.
+func (h *Host) HeldCommon() api.Size { return h.memory.HeldCommon() }
 
-func (all *sessions) count() int {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	return len(all.byID)
-}
-
-// Close ends every session and lets no new one be made. All execs must have ended before.
-func (all *sessions) Close() error {
-	all.mu.Lock()
-	all.closed = true
-	living := make([]*session, 0, len(all.byID))
-	for _, s := range all.byID {
-		living = append(living, s)
-	}
-	all.mu.Unlock()
-	for _, s := range living {
-		s.end("the agent was stopped")
-	}
-	var err error
-	for _, s := range living {
-		<-s.done
-	}
-	for _, at := range all.idRanges {
-		err = errors.Join(err, at.ids.Close())
-	}
-	return err
-}
+// MaxMemory bounds the agent's own memory.
+func (h *Host) MaxMemory() api.Size { return h.memory.MaxMemory() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -59,6 +60,14 @@ func (c *cell) newShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	return s, nil
 }
 
+// newExecShell makes a shell for an exec in a session: the session's shell, at the other end of
+// maker, makes it. scratch is the session's. If the error is no *StepError and the shell's Requested
+// is true, the answer may still arrive, and maker must not be used again.
+func (c *cell) newExecShell(ctx context.Context, maker seqpacket, leaf *groups.Leaf, scratch *scratch, clockWord uint32) (*shell, error) {
+	s := &shell{cell: c, leaf: leaf, scratch: scratch, clock: c.clock.clock(clockWord), shared: true}
+	return s, s.park(ctx, maker, wireSpawn{Flags: spawnExec, Clock: clockWord})
+}
+
 // park gives the shell its pipes and has its process cloned by maker: the socket of cellinit, or of
 // a session's shell. On failure the shell has neither.
 func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err error) {
@@ -102,13 +111,43 @@ func (s *shell) park(ctx context.Context, maker seqpacket, msg wireSpawn) (err e
 	if err := maker.send(encode(&msg), append(files, joins...)...); err != nil {
 		return err
 	}
-	_, pidfd, err := maker.reply(ctx, kindSpawned)
+	_, pidfd, err := reply(ctx, maker, kindSpawned)
 	if err != nil {
 		return fmt.Errorf("cell %s: make shell: %w", c.name, err)
 	}
 	s.pidfd = pidfd
 	undo.Release()
 	return nil
+}
+
+// start sends the one message that the shell waits for, and notes that no program was executed yet.
+// A shell that has ended already has reported why; report reads that.
+func (s *shell) start(msg []byte) error {
+	s.clock.reset()
+	if err := s.sock.send(msg); err != nil && !errors.Is(err, unix.EPIPE) {
+		return err
+	}
+	return nil
+}
+
+// report reads what the shell says about the program's end; ok is false if it has not said it yet.
+// The error is a *StepError if a step of the start failed, and io.EOF if the shell has ended.
+func (s *shell) report() (r wireReply, ok bool, err error) {
+	buf := make([]byte, wireReplySize)
+	_, err = recvOnce(linux.FD(s.sock.file), buf)
+	if errors.Is(err, unix.ECONNRESET) { // returned once, before the messages that are still in the socket
+		_, err = recvOnce(linux.FD(s.sock.file), buf)
+	}
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		return r, false, nil
+	case errors.Is(err, unix.ECONNRESET):
+		return r, false, io.EOF
+	case err != nil:
+		return r, false, err
+	}
+	r, err = decodeReply(buf, kindExited)
+	return r, err == nil, err
 }
 
 // kill ends the shell, and with it every process of its pid namespace. The shell of an exec is

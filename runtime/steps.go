@@ -108,19 +108,13 @@ func executeSteps(ctx context.Context, at place, p *plan.Run, streams runStreams
 	if err := c.step("run start"); err != nil {
 		return nil, err
 	}
-	limits, err := wireLimits(plan.RLimits(p.Limits, p.Backstop, p.Volume))
-	if err != nil {
-		return nil, err
-	}
-	msg, err := encodeStart(p.Argv, p.Env, limits)
+	msg, err := startMessage(p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume))
 	if err != nil {
 		return nil, err
 	}
 	wallStart := time.Now()
-	sh.clock.reset()
 	w.started = monotonic()
-	// A shell that has ended already has reported why; the supervisor reads the report.
-	if err := sh.sock.send(msg); err != nil && !errors.Is(err, unix.EPIPE) {
+	if err := sh.start(msg); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 

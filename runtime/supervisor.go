@@ -159,29 +159,17 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 }
 
 func (w *supervisor) onReply() error {
-	buf := make([]byte, wireReplySize)
-	_, err := recvOnce(linux.FD(w.shell.sock.file), buf)
-	if errors.Is(err, unix.ECONNRESET) { // returned once, before the messages that are still in the socket
-		_, err = recvOnce(linux.FD(w.shell.sock.file), buf)
-	}
-	switch {
-	case errors.Is(err, unix.EAGAIN):
-		return nil
-	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET):
-		w.shellEnded = true
-		return nil
-	case err != nil:
-		return err
-	}
-	w.reply, err = decodeReply(buf, kindExited)
+	reply, ok, err := w.shell.report()
 	var step *StepError
 	switch {
+	case errors.Is(err, io.EOF):
+		w.shellEnded = true
 	case errors.As(err, &step):
 		w.failed = step
 	case err != nil:
 		return err
-	default:
-		w.replied = true
+	case ok:
+		w.reply, w.replied = reply, true
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 // tooLargeError explains, for a test that does not fit in the agent's memory even while no other test
 // runs, what it would need and what may be lowered.
 func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
-	if !isFull(err, api.CodeTooLarge) {
+	if !api.HasCode(err, api.CodeTooLarge) {
 		return err
 	}
 	most, keep := int64(t.runner.memory.HeldShare()+t.runner.memory.HeldCommon()), int64(plan.KeptTestOutput(t.job.Request))
@@ -160,10 +160,10 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 // unused until there is a slot. The first test is refused like a run. The others alternate with
 // other callers.
 func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (l *lease, ended func(), err error) {
-	pool, refused := t.runner.pool, time.Duration(0)
+	slots, refused := t.runner.pool, time.Duration(0)
 	both := func(slot func() (*lease, error)) func() (*lease, error) {
 		return func() (*lease, error) {
-			if admitted && !pool.hasFreeSlot() {
+			if admitted && !slots.hasFreeSlot() {
 				_ = t.retention.add(0) // keeps its place in the queue for memory
 				return nil, api.Fail(api.CodeBusy, "every slot is busy")
 			}
@@ -172,7 +172,7 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, 
 				if refused == 0 {
 					refused = monotonic()
 				}
-				if isFull(err, api.CodeBusy) {
+				if api.HasCode(err, api.CodeBusy) {
 					err = cmp.Or(heldTimeoutError(err, refused), err)
 				}
 				return nil, err
@@ -185,18 +185,18 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, 
 			return l, err
 		}
 	}
-	want, err := pool.factory.cellPlan(p.Cell)
+	want, err := slots.factory.cellPlan(p.Cell)
 	if err != nil {
 		return nil, nil, err
 	}
-	slot := func() (*lease, error) { return pool.lease(ctx, want, p.Once, p.Reservation()) }
+	slot := func() (*lease, error) { return slots.lease(ctx, want, p.Once, p.Reservation()) }
 	switch {
 	case !admitted:
-		l, err = both(func() (*lease, error) { return pool.acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay) })()
+		l, err = both(func() (*lease, error) { return slots.acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay) })()
 	case i == 0:
-		l, err = pool.retryLease(ctx, heldRetry, both(slot))
+		l, err = slots.retryLease(ctx, heldRetry, both(slot))
 	default:
-		l, err = pool.acquireNext(ctx, both(slot))
+		l, err = slots.acquireNext(ctx, both(slot))
 	}
 	return l, ended, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/brig-sandbox/brig/runtime/plan"
 	"golang.org/x/sys/unix"
 )
 
@@ -127,6 +128,15 @@ func decodeReply(b []byte, want uint32) (wireReply, error) {
 		return r, fmt.Errorf("BUG: reply of kind %d, magic %#x; want kind %d", r.Kind, r.Magic, want)
 	}
 	return r, nil
+}
+
+// startMessage is the message that starts a program.
+func startMessage(argv, env []string, rlimits []plan.RLimit) ([]byte, error) {
+	limits, err := wireLimits(rlimits)
+	if err != nil {
+		return nil, err
+	}
+	return encodeStart(argv, env, limits)
 }
 
 // encodeStart serializes the one message that a shell waits for.

@@ -8,6 +8,10 @@ const (
 	IDBase  = 0x40000000
 	IDCount = 65536
 	MaxSlot = 4096
+
+	// FirstSessionRange is the number of the first range of ids that belongs to sessions. The
+	// ranges before it belong to slots.
+	FirstSessionRange = MaxSlot
 )
 
 // The program's identity inside a cell.

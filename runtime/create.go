@@ -10,7 +10,6 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/rollback"
-	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
@@ -46,12 +45,12 @@ func (all *sessions) newSession(ctx context.Context, p *plan.Session, at *idRang
 	defer releaseBuilder()
 
 	// 2. A cell that no run uses.
-	cell, err := factory.cellPlan(p.Cell)
+	want, err := factory.cellPlan(p.Cell)
 	if err != nil {
 		return nil, err
 	}
-	cell.name, cell.slot, cell.ids = factory.sessionCellName(), at.index, &at.ids
-	if s.cell, err = factory.newCell(ctx, cell); err != nil {
+	want.name, want.slot, want.ids = factory.sessionCellName(), at.index, &at.ids
+	if s.cell, err = factory.newCell(ctx, want); err != nil {
 		return nil, err
 	}
 	undo.Add(func() error { return s.cell.Close() })
@@ -86,11 +85,20 @@ func (all *sessions) newSession(ctx context.Context, p *plan.Session, at *idRang
 	if err := volumeReady(); err != nil {
 		return nil, err
 	}
-	if err := s.startShell(ctx); err != nil {
+	var mounted *os.File
+	if s.volume != nil {
+		mounted = s.volume.SessionMount
+	}
+	if s.sock, s.pidfd, err = s.cell.newSessionShell(ctx, s.scratch, mounted); err != nil {
 		return nil, fmt.Errorf("cell %s: make the session's shell: %w", s.cell.name, err)
 	}
 	undo.Add(s.sock.Close)
 	undo.Add(s.pidfd.Close)
+	if s.volume != nil {
+		if err := s.volume.CloseSessionMount(); err != nil {
+			return nil, err
+		}
+	}
 
 	// 5. The agent receives events of the session.
 	if err := factory.step("session watch"); err != nil {
@@ -111,11 +119,7 @@ func (all *sessions) mountVolume(ctx context.Context, s *session) (err error) {
 	if err := factory.step("session volume"); err != nil {
 		return err
 	}
-	err = factory.images.store.EnsureWorkspace(s.plan.Image.Digest)
-	if errors.Is(err, rootfs.ErrNoWorkspace) {
-		return api.Refuse(api.CodeBadImage, "%w", err)
-	}
-	if err != nil {
+	if err := factory.images.ensureWorkspace(s.plan.Image.Digest); err != nil {
 		return err
 	}
 	userns, err := s.idRange.ids.forImage(plan.SlotIDs(s.idRange.index))
@@ -123,50 +127,6 @@ func (all *sessions) mountVolume(ctx context.Context, s *session) (err error) {
 		s.volume, err = all.volumes.Mount(ctx, s.plan, s.id, s.owner, userns)
 	}
 	return err
-}
-
-// startShell makes cellinit create the session's shell, and waits until the shell has made its mounts.
-func (s *session) startShell(ctx context.Context) (err error) {
-	undo := rollback.On(&err)
-	defer undo.Run()
-	sock, peer, err := seqpacketPair(true)
-	if err != nil {
-		return err
-	}
-	defer peer.Close()
-	s.sock = sock
-	undo.Add(sock.Close)
-	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn, Flags: spawnSession}
-	if s.cell.key.FullProc {
-		msg.Flags |= spawnFullProc
-	}
-	files := []*os.File{peer, s.scratch.root}
-	if s.volume != nil {
-		msg.Flags |= spawnVolume
-		files = append(files, s.volume.SessionMount)
-	}
-	if err := s.cell.ctrl.send(encode(&msg), files...); err != nil {
-		return err
-	}
-	_, pidfd, err := s.cell.ctrl.reply(ctx, kindSpawned)
-	if err != nil {
-		return err
-	}
-	s.pidfd = pidfd
-	undo.Add(pidfd.Close)
-	if err := peer.Close(); err != nil { // otherwise the end of the shell would not be seen
-		return err
-	}
-	if _, _, err := s.sock.reply(ctx, kindReady); err != nil {
-		return err
-	}
-	if s.volume != nil {
-		if err := s.volume.CloseSessionMount(); err != nil {
-			return err
-		}
-	}
-	undo.Release()
-	return nil
 }
 
 // openEvents makes the poller, timers and wake event that handleEvents waits with.

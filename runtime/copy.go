@@ -22,7 +22,7 @@ func (i *images) mountCopy(ctx context.Context, lock *imageLock, p plan.Cell, ba
 	if err := i.step("copy image"); err != nil {
 		return nil, err
 	}
-	tree, err := lock.lock.Tree()
+	tree, err := lock.tree()
 	if err != nil {
 		return nil, err
 	}

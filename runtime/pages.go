@@ -45,6 +45,9 @@ type lockedPages struct {
 	wanted, granted, held api.Size      // guarded by all.mu
 }
 
+// idleLife is how long an image's files stay in memory, and a cell is kept, without a run.
+const idleLife = 5 * time.Minute
+
 func newImagePages(images *images, most api.Size, readOnce bool) *imagePages {
 	return &imagePages{images: images, max: max(most, 0), readOnce: readOnce, byImage: map[plan.ImageTree]*lockedPages{}}
 }
@@ -118,7 +121,7 @@ func (p *lockedPages) run(ctx context.Context) {
 		p.all.granted -= p.granted
 		p.granted, p.held, p.decided = 0, 0, true
 		p.all.mu.Unlock()
-		if err == nil || ctx.Err() != nil || isFull(err, api.CodeNoImage) { // if the image was just removed, its cell reports that
+		if err == nil || ctx.Err() != nil || api.HasCode(err, api.CodeNoImage) { // if the image was just removed, its cell reports that
 			return
 		}
 		const text = "the files of an image are not held in memory: verdicts and measurements of its runs depend on what is in the page cache"
@@ -169,7 +172,7 @@ func (p *lockedPages) lock(ctx context.Context, ready func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, imageLock.Close()) }()
-	tree, err := imageLock.lock.Tree()
+	tree, err := imageLock.tree()
 	if err != nil {
 		return err
 	}
@@ -266,8 +269,7 @@ func (i *imagePages) releaseUnused() {
 	}
 	i.mu.Unlock() // the following lookups may wait for a disk
 	for _, p := range unused {
-		img, err := i.images.store.Lookup(p.image.Digest)
-		gone := err != nil || plan.TreeOf(img) != plan.TreeOf(p.image)
+		gone := !i.images.stores(plan.TreeOf(p.image))
 		i.mu.Lock()
 		ends := p.users == 0 && i.byImage[plan.TreeOf(p.image)] == p && (gone || monotonic()-p.lastUsed > idleLife)
 		if ends {

@@ -1,0 +1,102 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+)
+
+// FIO-21: a cancel that arrives while files are collected ends the collection, and the slot is free
+// for the next run. Control: the same run without a cancel.
+func TestCancelEndsCollecting(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
+	}
+	cancel := func() {}
+	f := &fault{}
+	h, err := Open(Config{
+		RunDir: filepath.Join(dir, "run"), Slots: 1, Images: tinyStore(t), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		fault: func(step string) error {
+			if step == "run collect" {
+				cancel()
+			}
+			return f.step(step)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	for _, want := range []api.Verdict{api.OK, api.Canceled, api.OK} {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		if cancel = func() {}; want == api.Canceled {
+			cancel = stop
+		}
+		res, err := h.Run(ctx, api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", "echo x > x"}, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, api.Streams{}, api.Caller{})
+		if err != nil || res.Verdict != want || (len(res.Files) == 1) != (want == api.OK) {
+			t.Errorf("%s, %d files, %v; want %s", res.Verdict, len(res.Files), err, want)
+		}
+	}
+}
+
+// AGT-21. The blobs of a test are loaded after Hold has granted the memory, not before: here the
+// very call that grants it stores them.
+func TestBlobsOfTestsAreLoadedWhenMemoryIsGranted(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
+	}
+	blobs, err := cache.Open(filepath.Join(dir, "blobs"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 2, Images: tinyStore(t), Blobs: blobs, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	content := []byte("from a blob\n")
+	digest := fmt.Sprintf("%x", sha256.Sum256(content))
+	r := api.Run{Image: "tiny", Argv: []string{"cat"}}
+	for i := range 4 {
+		r.Tests = append(r.Tests, api.Test{ID: fmt.Sprint(i), StdinBlob: digest, ExpectedBlob: digest})
+	}
+	if _, err := h.Run(t.Context(), r, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeNoBlob) {
+		t.Fatalf("without the blob: %v; want %s", err, api.CodeNoBlob)
+	}
+	full, first := 3, true // how often memory is refused, except for the first call
+	res, err := h.Run(t.Context(), r, api.Streams{Reserve: func(n int64) error {
+		if n <= 0 {
+			return nil
+		}
+		if first {
+			first = false
+			return blobs.Put(digest, content)
+		}
+		if full--; full >= 0 {
+			return api.Fail(api.CodeBusy, "no room yet")
+		}
+		return blobs.Put(digest, content)
+	}}, api.Caller{})
+	if err != nil || res.Summary == nil || res.Summary.Accepted != 4 {
+		t.Errorf("%s, summary %+v, %v; want all accepted", res.Verdict, res.Summary, err)
+	}
+}

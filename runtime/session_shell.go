@@ -1,0 +1,45 @@
+package runtime
+
+import (
+	"context"
+	"os"
+
+	"github.com/brig-sandbox/brig/internal/rollback"
+)
+
+// newSessionShell makes cellinit create a session's shell, and waits until the shell has mounted the
+// scratch and the volume; nil: there is no volume. The shell ends when its socket is closed.
+func (c *cell) newSessionShell(ctx context.Context, scratch *scratch, volume *os.File) (sock seqpacket, pidfd *os.File, err error) {
+	undo := rollback.On(&err)
+	defer undo.Run()
+	sock, peer, err := seqpacketPair(true)
+	if err != nil {
+		return sock, nil, err
+	}
+	defer peer.Close()
+	undo.Add(sock.Close)
+	msg := wireSpawn{Magic: wireMagic, Kind: kindSpawn, Flags: spawnSession}
+	if c.key.FullProc {
+		msg.Flags |= spawnFullProc
+	}
+	files := []*os.File{peer, scratch.root}
+	if volume != nil {
+		msg.Flags |= spawnVolume
+		files = append(files, volume)
+	}
+	if err := c.ctrl.send(encode(&msg), files...); err != nil {
+		return sock, nil, err
+	}
+	if _, pidfd, err = reply(ctx, c.ctrl, kindSpawned); err != nil {
+		return sock, nil, err
+	}
+	undo.Add(pidfd.Close)
+	if err := peer.Close(); err != nil { // otherwise the end of the shell would not be seen
+		return sock, nil, err
+	}
+	if _, _, err := reply(ctx, sock, kindReady); err != nil {
+		return sock, nil, err
+	}
+	undo.Release()
+	return sock, pidfd, nil
+}
