@@ -7,10 +7,10 @@ TAGS := netgo osusergo runc_nocriu
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode external -extldflags -static'
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-CELLINIT := runtime/cellinit/cellinit.elf
-IMAGEFILES := runtime/imagefiles/imagefiles.elf
-CELLINIT_ABLATE := runtime/cellinit/cellinit-ablate.elf
-CELLINIT_SRC := $(wildcard runtime/cellinit/*.c runtime/cellinit/*.h)
+CELLINIT := runtime/cell/cellinit/cellinit.elf
+IMAGEFILES := runtime/image/imagefiles/imagefiles.elf
+CELLINIT_ABLATE := runtime/cell/cellinit/cellinit-ablate.elf
+CELLINIT_SRC := $(wildcard runtime/cell/cellinit/*.c runtime/cell/cellinit/*.h)
 CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib -static \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fcf-protection=none -mgeneral-regs-only \
 	-fno-pic -no-pie -fno-tree-loop-distribute-patterns \
@@ -27,7 +27,7 @@ help: ## list targets
 $(CELLINIT): $(CELLINIT_SRC) Makefile
 	gcc $(CELLINIT_FLAGS) -o $@ $(filter %.c,$^)
 
-$(IMAGEFILES): $(wildcard runtime/imagefiles/*.c runtime/imagefiles/*.h) runtime/cellinit/msg.c runtime/cellinit/sys.h runtime/cellinit/wire.h Makefile
+$(IMAGEFILES): $(wildcard runtime/image/imagefiles/*.c runtime/image/imagefiles/*.h) runtime/cell/cellinit/msg.c runtime/cell/cellinit/sys.h runtime/cell/cellinit/wire.h Makefile
 	gcc $(CELLINIT_FLAGS) -o $@ $(filter %.c,$^)
 
 cellinit: $(CELLINIT) ## PID 1 of a cell, embedded in brigd
@@ -113,7 +113,7 @@ fuzz: $(CELLINIT) $(IMAGEFILES) $(PROBES) $(ALONE) ## run every fuzz target for 
 lint: $(CELLINIT) $(IMAGEFILES) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, golangci-lint (.golangci.yml), shellcheck, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: run gofmt -w on the files above"; exit 1; }
 	go vet ./...
-	go vet -tags ablate ./runtime ./e2e ./cmd/brigd
+	go vet -tags ablate ./runtime/... ./e2e ./cmd/brigd
 	go vet -tags tiers ./e2e
 	go vet -tags channels ./e2e
 	go run $(GOLANGCI) run ./...

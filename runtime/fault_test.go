@@ -419,3 +419,10 @@ func tinyStore(t *testing.T) *rootfs.Store {
 	}
 	return store
 }
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
 // What an agent has open: its sockets and stores; for each slot what it waits with and a
@@ -26,36 +27,36 @@ const (
 
 // capacityFor returns what a limit on open files allows the slots, and false when it does not suffice
 // for one cell with a single leaf each.
-func capacityFor(limit uint64, slots int) (capacity, bool) {
+func capacityFor(limit uint64, slots int) (pool.Capacity, bool) {
 	each := (int64(limit)-descriptorsBase)/int64(slots) - descriptorsSlot
 	switch {
 	case each >= descriptorsCell:
-		return capacity{keepers: int(min(each/descriptorsCell, maxKeepers))}, true
+		return pool.Capacity{Keepers: int(min(each/descriptorsCell, pool.MaxKeepers))}, true
 	case each >= descriptorsSingleLeaf:
-		return capacity{keepers: 1, singleLeaf: true}, true
+		return pool.Capacity{Keepers: 1, SingleLeaf: true}, true
 	}
-	return capacity{}, false
+	return pool.Capacity{}, false
 }
 
 // raiseFileLimit raises the limit on open files as far as the slots can use it, and returns what it
 // allows: a fully used host must reach its limit on slots and not a limit on files.
-func raiseFileLimit(slots, sessions int) (capacity, error) {
+func raiseFileLimit(slots, sessions int) (pool.Capacity, error) {
 	var have unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &have); err != nil {
-		return capacity{}, os.NewSyscallError("getrlimit RLIMIT_NOFILE", err)
+		return pool.Capacity{}, os.NewSyscallError("getrlimit RLIMIT_NOFILE", err)
 	}
 	most, err := openMost()
 	if err != nil {
-		return capacity{}, err
+		return pool.Capacity{}, err
 	}
-	want := min(most, uint64(descriptorsBase+slots*(descriptorsSlot+maxKeepers*descriptorsCell)+sessions*descriptorsSession))
+	want := min(most, uint64(descriptorsBase+slots*(descriptorsSlot+pool.MaxKeepers*descriptorsCell)+sessions*descriptorsSession))
 	if have.Cur < want {
 		err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, have.Max)})
 		switch {
 		case err == nil:
 			have.Cur = want
 		case !errors.Is(err, unix.EPERM): // root without CAP_SYS_RESOURCE, as in many containers
-			return capacity{}, os.NewSyscallError("setrlimit RLIMIT_NOFILE", err)
+			return pool.Capacity{}, os.NewSyscallError("setrlimit RLIMIT_NOFILE", err)
 		}
 	}
 	r, ok := capacityFor(have.Cur, slots)
@@ -64,8 +65,8 @@ func raiseFileLimit(slots, sessions int) (capacity, error) {
 			slots, descriptorsBase+slots*(descriptorsSlot+descriptorsSingleLeaf), have.Cur)
 	}
 	// Slots come first: sessions get the rest.
-	left := int64(have.Cur) - descriptorsBase - int64(slots*(descriptorsSlot+r.keepers*descriptorsCell))
-	r.sessions = int(min(int64(sessions), max(left/descriptorsSession, 0)))
+	left := int64(have.Cur) - descriptorsBase - int64(slots*(descriptorsSlot+r.Keepers*descriptorsCell))
+	r.Sessions = int(min(int64(sessions), max(left/descriptorsSession, 0)))
 	return r, nil
 }
 

@@ -1,21 +1,25 @@
 package runtime
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/brig-sandbox/brig/runtime/pool"
+)
 
 func TestCapacityFollowsTheLimitOnOpenFiles(t *testing.T) {
 	for _, tt := range []struct {
 		limit uint64
 		slots int
-		want  capacity
+		want  pool.Capacity
 		ok    bool
 	}{
-		{1 << 20, 2, capacity{keepers: maxKeepers}, true},
-		{4096, 2, capacity{keepers: maxKeepers}, true},
-		{20000, 64, capacity{keepers: 4}, true},
-		{20000, 200, capacity{keepers: 1}, true},
-		{20000, 450, capacity{keepers: 1, singleLeaf: true}, true},
-		{20000, 4096, capacity{}, false},
-		{256, 1, capacity{}, false},
+		{1 << 20, 2, pool.Capacity{Keepers: pool.MaxKeepers}, true},
+		{4096, 2, pool.Capacity{Keepers: pool.MaxKeepers}, true},
+		{20000, 64, pool.Capacity{Keepers: 4}, true},
+		{20000, 200, pool.Capacity{Keepers: 1}, true},
+		{20000, 450, pool.Capacity{Keepers: 1, SingleLeaf: true}, true},
+		{20000, 4096, pool.Capacity{}, false},
+		{256, 1, pool.Capacity{}, false},
 	} {
 		if got, ok := capacityFor(tt.limit, tt.slots); got != tt.want || ok != tt.ok {
 			t.Errorf("%d files for %d slots: %+v, %v; want %+v, %v", tt.limit, tt.slots, got, ok, tt.want, tt.ok)

@@ -1,3 +1,5 @@
+// Package runtime opens a host for an agent: it joins slots, cells, runs and sessions, and is all that
+// the agent sees of them.
 package runtime
 
 import (
@@ -16,7 +18,11 @@ import (
 	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/languages"
+	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/pool"
+	"github.com/brig-sandbox/brig/runtime/run"
+	"github.com/brig-sandbox/brig/runtime/session"
 	"github.com/brig-sandbox/brig/runtime/volume"
 	"github.com/brig-sandbox/brig/seccomp"
 )
@@ -51,10 +57,10 @@ type Host struct {
 	log         *slog.Logger
 	instance    *instance
 	otherAgents api.Size // memory that other agents had reserved when this one started
-	memory      memoryBounds
-	factory     *factory
-	runner      *runner
-	sessions    *sessions
+	memory      run.MemoryBounds
+	factory     *cell.Factory
+	runner      *run.Runner
+	sessions    *session.Registry
 	warm        sync.WaitGroup // the compilation that Open begins
 }
 
@@ -83,7 +89,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err := h.step("open dev"); err != nil {
 		return nil, err
 	}
-	if err := tryDev(h.instance.mnt()); err != nil {
+	if err := cell.TryDev(h.instance.mnt()); err != nil {
 		return nil, fmt.Errorf("prepare /dev: %w", err)
 	}
 
@@ -112,7 +118,7 @@ func Open(cfg Config) (_ *Host, err error) {
 	if err := h.step("open cellinit"); err != nil {
 		return nil, err
 	}
-	if h.factory, err = newFactory(h.factoryConfig(tree, len(cpus.allowed))); err != nil {
+	if h.factory, err = cell.NewFactory(h.factoryConfig(tree, len(cpus.allowed))); err != nil {
 		return nil, err
 	}
 	undo.Add(h.factory.Close)
@@ -191,11 +197,11 @@ func (h *Host) divide(probed *groups.Host) (topology, error) {
 }
 
 // factoryConfig is what the factory of cells needs, on a host with this many processors.
-func (h *Host) factoryConfig(tree *groups.Tree, processors int) factoryConfig {
-	return factoryConfig{
-		log: h.log, dir: h.instance.mnt(), tree: tree, store: h.cfg.Images,
-		imageMemory: h.cfg.ImageMemory, readImages: h.cfg.ReadImages,
-		slots: h.cfg.Slots, sessions: h.cfg.Sessions, builders: 2 * processors, step: h.step,
+func (h *Host) factoryConfig(tree *groups.Tree, processors int) cell.FactoryConfig {
+	return cell.FactoryConfig{
+		Log: h.log, Dir: h.instance.mnt(), Tree: tree, Store: h.cfg.Images,
+		ImageMemory: h.cfg.ImageMemory, ReadImages: h.cfg.ReadImages,
+		Slots: h.cfg.Slots, Sessions: h.cfg.Sessions, Builders: 2 * processors, Step: h.step,
 	}
 }
 
@@ -209,9 +215,9 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 	if err != nil {
 		return err
 	}
-	var slots []*slot
+	var slots []*pool.Slot
 	for i := range h.cfg.Slots {
-		s, err := newSlot(i, slotCores(cpus.cores, i, h.cfg.Slots), len(cpus.allowed))
+		s, err := pool.NewSlot(i, slotCores(cpus.cores, i, h.cfg.Slots), len(cpus.allowed))
 		if err != nil {
 			return err
 		}
@@ -220,18 +226,18 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 	}
 	raiseGOMAXPROCS(len(slots))
 	defaults := api.Defaults().CappedBy(h.cfg.Ceiling)
-	h.runner = &runner{
-		log: h.log,
-		planner: &plan.Planner{
+	h.runner = &run.Runner{
+		Log: h.log,
+		Planner: &plan.Planner{
 			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog,
 			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
 		},
-		pool:      newPool(h.factory, slots, scratchSize{defaults.Scratch, defaults.Inodes}, h.cfg.Memory, room),
-		artifacts: h.cfg.Artifacts,
-		memory:    h.memory,
-		about:     hostFacts{kernel: kernel, cgroupMode: cgroupMode, version: h.cfg.Version},
+		Pool:      pool.New(h.factory, slots, cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),
+		Artifacts: h.cfg.Artifacts,
+		Memory:    h.memory,
+		About:     run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
 	}
-	h.sessions = newSessions(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.sessions)
+	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.Sessions)
 	return nil
 }
 
@@ -249,7 +255,7 @@ func kernelRelease() (string, error) {
 func (h *Host) compileDefault() {
 	tier, err := seccomp.Tier(plan.DefaultTier)
 	if err == nil {
-		_, err = h.factory.filters.get(plan.NewPolicy(tier, api.Enforce))
+		_, err = h.factory.Filters.Get(plan.NewPolicy(tier, api.Enforce))
 	}
 	if err != nil {
 		h.log.Error("default seccomp tier does not compile", "err", err)
@@ -261,10 +267,10 @@ func (h *Host) compileDefault() {
 func (h *Host) Close() error {
 	h.warm.Wait()
 	var released sync.WaitGroup
-	released.Go(h.factory.images.pages.Close) // no run is under way, and unlocking takes a while
-	err := errors.Join(h.sessions.Close(), h.runner.pool.Close())
+	released.Go(h.factory.Images.Pages.Close) // no run is under way, and unlocking takes a while
+	err := errors.Join(h.sessions.Close(), h.runner.Pool.Close())
 	released.Wait()
-	return errors.Join(err, h.factory.Close(), h.factory.tree.Remove(), h.instance.Close())
+	return errors.Join(err, h.factory.Close(), h.factory.Tree.Remove(), h.instance.Close())
 }
 
 // Run executes r and reports how it ended. The error is an *api.Error, and non-nil only when brig
@@ -273,22 +279,22 @@ func (h *Host) Close() error {
 func (h *Host) Run(ctx context.Context, r api.Run, s api.Streams, caller api.Caller) (api.Result, error) {
 	res, id, err := h.runner.Run(ctx, r, s, caller)
 	if err != nil {
-		return api.Result{}, toAPIError(h.log, err, id)
+		return api.Result{}, run.ToAPIError(h.log, err, id)
 	}
 	return res, nil
 }
 
 // ProfileNames lists what a run may name, sorted.
-func (h *Host) ProfileNames() []string { return h.runner.planner.ProfileNames() }
+func (h *Host) ProfileNames() []string { return h.runner.Planner.ProfileNames() }
 
 // Health reports what is in use on the host.
 func (h *Host) Health() api.Health {
-	slots, leased, cells, committed := h.runner.pool.stats()
-	held, wanted := h.factory.images.pages.stats()
+	slots, leased, cells, committed := h.runner.Pool.Stats()
+	held, wanted := h.factory.Images.Pages.Stats()
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
-		Sessions: h.sessions.count(), SessionsMax: h.sessions.max,
-		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.images.pages.max),
-		VolumesMax: h.sessions.volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Kernel: h.runner.about.kernel, CgroupMode: h.runner.about.cgroupMode,
+		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
+		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
+		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode,
 	}
 }

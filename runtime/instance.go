@@ -19,6 +19,7 @@ import (
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/mount"
 )
 
 // An instance represents one agent on the host: a directory that the agent locks while it lives,
@@ -100,12 +101,12 @@ func (i *instance) mount() error {
 	if err := os.Mkdir(mnt, 0o711); err != nil {
 		return err
 	}
-	t, err := newTmpfs(unix.MOUNT_ATTR_NOSUID, [2]string{"size", "16m"}, [2]string{"mode", "0711"})
+	t, err := mount.NewTmpfs(unix.MOUNT_ATTR_NOSUID, [2]string{"size", "16m"}, [2]string{"mode", "0711"})
 	if err != nil {
 		return errors.Join(err, os.Remove(mnt))
 	}
 	defer t.Close()
-	if err := moveMount(t, mnt); err != nil {
+	if err := mount.MoveMount(t, mnt); err != nil {
 		return errors.Join(err, os.Remove(mnt))
 	}
 	for _, d := range []string{"cells", "state"} {

@@ -8,9 +8,9 @@ import (
 	goruntime "runtime"
 	"syscall"
 
-	"github.com/brig-sandbox/brig/runtime/linux"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/runtime/linux"
 )
 
 // privateEnv marks a re-executed agent as the second one. It is an environment variable because
@@ -42,7 +42,7 @@ func PrivateMounts() error {
 	if err != nil {
 		return err
 	}
-	sealed, err := sealedMemfd("brigd", self, true)
+	sealed, err := linux.SealedMemfd("brigd", self, true)
 	if err != nil {
 		return err
 	}

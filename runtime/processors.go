@@ -14,7 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/image"
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/run"
 )
 
 // A topology is the processors that this process may use: all of them, and one of each physical
@@ -104,7 +106,7 @@ func (h *Host) decideMemory() error {
 		return err
 	}
 	most := host / 4 * 3 / api.MiB * api.MiB
-	h.memory = memoryBounds{slots: h.cfg.Slots, MaxHeld: maxHeld(h.cfg.Slots, host)}
+	h.memory = run.MemoryBounds{Slots: h.cfg.Slots, MaxHeld: run.MaxHeld(h.cfg.Slots, host)}
 	if h.cfg.Memory == 0 {
 		h.cfg.Memory = most
 	}
@@ -113,7 +115,7 @@ func (h *Host) decideMemory() error {
 	} else if h.cfg.ImageMemory == 0 {
 		h.cfg.ImageMemory = most / 6 / api.MiB * api.MiB // an eighth of the host's
 	}
-	if err := checkMemlock(h.cfg.ImageMemory); err != nil {
+	if err := image.CheckMemlock(h.cfg.ImageMemory); err != nil {
 		return err
 	}
 	if h.otherAgents, err = h.instance.otherAgents(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/run"
 )
 
 // What callers may do with sessions and volumes.
@@ -54,9 +55,9 @@ func (h *Host) ListFiles(ctx context.Context, id, dir string, volume bool, hold 
 
 // Volumes lists the caller's volumes.
 func (h *Host) Volumes(c api.Caller) ([]api.Volume, error) {
-	all, err := h.sessions.volumes.List(c)
+	all, err := h.sessions.Volumes.List(c)
 	if err != nil {
-		return nil, toAPIError(h.log, err, "")
+		return nil, run.ToAPIError(h.log, err, "")
 	}
 	return all, nil
 }
@@ -66,15 +67,15 @@ func (h *Host) RemoveVolume(ctx context.Context, name string, c api.Caller) erro
 	if err := api.VolumeName(name); err != nil {
 		return err
 	}
-	if err := h.sessions.volumes.Remove(ctx, c, name); err != nil {
-		return toAPIError(h.log, err, "")
+	if err := h.sessions.Volumes.Remove(ctx, c, name); err != nil {
+		return run.ToAPIError(h.log, err, "")
 	}
 	return nil
 }
 
 // ImagesRemoved closes the cells of images that were removed from the store or replaced, as soon as
 // they are unused, and deletes the trees of those images.
-func (h *Host) ImagesRemoved() { h.factory.images.signalRemoved() }
+func (h *Host) ImagesRemoved() { h.factory.Images.SignalRemoved() }
 
 // MaxHeld is the most that all requests together may retain; see api.Streams.Reserve.
 func (h *Host) MaxHeld() api.Size { return h.memory.MaxHeld }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/cell"
 )
 
 // AGT-41. A run that a limit has ended has that verdict however long the kernel takes to end its
@@ -62,8 +63,8 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 		{"only the time of a known end is left", -time.Second, 20 * time.Second},
 		{"no time is left", -time.Second, -time.Second},
 	} {
-		hadEmpty, hadDeath := emptyTimeout, killTimeout
-		emptyTimeout, killTimeout = tt.empty, tt.death
+		hadEmpty, hadDeath := cell.EmptyTimeout, cell.KillTimeout
+		cell.EmptyTimeout, cell.KillTimeout = tt.empty, tt.death
 		unsaid, told := 0, 0
 		for i := range 5 * len(ends) {
 			end := ends[i%len(ends)]
@@ -83,7 +84,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 			}
 			// The slot is given back as soon as it may serve another run.
 			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-				if _, leased, _, _ := h.runner.pool.stats(); leased == 0 {
+				if _, leased, _, _ := h.runner.Pool.Stats(); leased == 0 {
 					break
 				}
 				if time.Now().After(deadline) {
@@ -91,7 +92,7 @@ func TestSlowTerminationKeepsItsVerdict(t *testing.T) {
 				}
 			}
 		}
-		emptyTimeout, killTimeout = hadEmpty, hadDeath
+		cell.EmptyTimeout, cell.KillTimeout = hadEmpty, hadDeath
 		if unsaid > 0 || (told > 0) != (tt.death < 0) {
 			t.Errorf("%s: %d results have neither their file nor a word of it, %d say that it was not collected", tt.name, unsaid, told)
 		}
@@ -129,10 +130,10 @@ func TestSlowTerminationOfASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hadEmpty, hadDestroy, hadDeath := emptyTimeout, destroyTimeout, killTimeout
-		emptyTimeout, destroyTimeout, killTimeout = -time.Second, -time.Second, tt.death
+		hadEmpty, hadDestroy, hadDeath := cell.EmptyTimeout, cell.DestroyTimeout, cell.KillTimeout
+		cell.EmptyTimeout, cell.DestroyTimeout, cell.KillTimeout = -time.Second, -time.Second, tt.death
 		err = h.DeleteSession(s.ID, api.Caller{})
-		emptyTimeout, destroyTimeout, killTimeout = hadEmpty, hadDestroy, hadDeath
+		cell.EmptyTimeout, cell.DestroyTimeout, cell.KillTimeout = hadEmpty, hadDestroy, hadDeath
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}

@@ -18,7 +18,7 @@ func ShellCalls() []string {
 
 // SetupMark is the value that cellinit's own code passes as the sixth argument of its
 // calls, none of which has more than five arguments. Filters recognise these calls by it
-// (runtime/cellinit/sys.h). The instruction pointer would identify the code too, but not
+// (runtime/cell/cellinit/sys.h). The instruction pointer would identify the code too, but not
 // on every kernel: user-mode Linux shows filters its own address instead of the program's
 // (arch/um, KSTK_EIP).
 //

@@ -22,6 +22,7 @@ func FD(f *os.File) int {
 	return n
 }
 
+// IgnoringEINTR repeats a system call that a signal interrupted.
 func IgnoringEINTR(f func() error) error {
 	for {
 		if err := f(); !errors.Is(err, unix.EINTR) {

@@ -1,0 +1,247 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/internal/rollback"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/ablate"
+	"github.com/brig-sandbox/brig/runtime/image"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/mount"
+	"github.com/brig-sandbox/brig/runtime/plan"
+)
+
+// A Factory builds cells.
+type Factory struct {
+	Log                  *slog.Logger
+	cellsDir             string // with a directory for each cell
+	stateDir             string // libcontainer's
+	Tree                 *groups.Tree
+	Images               *image.Images
+	Filters              filters
+	cellinit             *os.File // sealed memfd
+	oomScoreAdj          int      // see cellOOMScoreAdj
+	inotifyLimits        map[string]string
+	sessionInotifyLimits map[string]string
+	reclaimer            reclaimer
+	serial               atomic.Uint64           // names cells
+	builders             chan struct{}           // a token for each cell being built: many first runs at once must not start as many runtimes
+	Step                 func(name string) error // see Host.step
+}
+
+// A FactoryConfig is what a factory needs of its host.
+type FactoryConfig struct {
+	Log         *slog.Logger
+	Dir         string // with the directories cells and state
+	Tree        *groups.Tree
+	Store       *rootfs.Store
+	ImageMemory api.Size // see New
+	ReadImages  bool     // see New
+	Slots       int
+	Sessions    int
+	Builders    int // cells that may be built at once
+	Step        func(name string) error
+}
+
+// NewFactory makes a factory. The caller closes it.
+func NewFactory(c FactoryConfig) (_ *Factory, err error) {
+	f := &Factory{
+		Log: c.Log, cellsDir: filepath.Join(c.Dir, "cells"), stateDir: filepath.Join(c.Dir, "state"), Tree: c.Tree,
+		reclaimer: reclaimer{log: c.Log}, builders: make(chan struct{}, c.Builders), Step: c.Step,
+		inotifyLimits: inotifyShares(2, c.Slots), sessionInotifyLimits: inotifyShares(4, max(c.Sessions, 1)),
+	}
+	if f.oomScoreAdj, err = cellOOMScoreAdj(); err != nil {
+		return nil, err
+	}
+	if f.cellinit, err = linux.SealedMemfd("cellinit", cellinitELF, true); err != nil {
+		return nil, err
+	}
+	if f.Images, err = image.New(c.Store, c.Log, f.oomScoreAdj, c.ImageMemory, c.ReadImages, c.Step); err != nil {
+		return nil, errors.Join(err, f.cellinit.Close())
+	}
+	return f, nil
+}
+
+// Close ends what works in the background. No cell may exist. The groups remain.
+func (f *Factory) Close() error {
+	f.reclaimer.Close()
+	return errors.Join(f.Images.Close(), f.cellinit.Close())
+}
+
+// AcquireBuilder waits until one more cell may be built.
+func (f *Factory) AcquireBuilder() (release func()) {
+	f.builders <- struct{}{}
+	return func() { <-f.builders }
+}
+
+// CellName names a cell of a slot.
+func (f *Factory) CellName(slot int) string {
+	return fmt.Sprintf("cell-%d-%d", slot, f.serial.Add(1))
+}
+
+// SessionCellName names the cell of a session.
+func (f *Factory) SessionCellName() string { return fmt.Sprintf("session-%d", f.serial.Add(1)) }
+
+// Plan adds the compiled filter to a cell's plan.
+func (f *Factory) Plan(c plan.Cell) (Plan, error) {
+	filter, err := f.Filters.Get(c.Policy)
+	return Plan{Cell: c, filter: filter}, err
+}
+
+// New builds a cell and waits until its PID 1 is ready to make shells. On failure it leaves
+// nothing behind.
+func (f *Factory) New(ctx context.Context, p Plan) (_ *Cell, err error) {
+	inotifyLimits := f.inotifyLimits
+	if p.Slot >= plan.FirstSessionRange {
+		inotifyLimits = f.sessionInotifyLimits
+	}
+	if !p.filter.UsesInotify {
+		inotifyLimits = noInotify(inotifyLimits)
+	}
+	if ablate.Off(ablate.Seccomp) {
+		p.filter = nil
+	}
+	c := &Cell{Key: p.Key, Name: p.Name, Slot: p.Slot, Filter: p.filter, dir: filepath.Join(f.cellsDir, p.Name), Step: f.Step, reclaimer: &f.reclaimer}
+	undo := rollback.On(&err)
+	defer undo.Run()
+
+	// 1. The image stays complete as long as the cell lives. The root is mounted in our mount
+	// namespace: the image's tree, with its owners shifted into the slot's range, nosuid, nodev,
+	// read-only.
+	root := filepath.Join(c.dir, "root")
+	if err := os.MkdirAll(root, 0o711); err != nil {
+		return nil, err
+	}
+	undo.Add(c.removeDir)
+	if err := os.Mkdir(c.dev(), 0o711); err != nil {
+		return nil, err
+	}
+	if err := f.Step("cell root"); err != nil {
+		return nil, err
+	}
+	if c.imageLock, err = f.Images.Lock(p.Image); err != nil {
+		return nil, err
+	}
+	undo.Add(c.imageLock.Close)
+	if !p.Copies() {
+		c.pages = f.Images.Pages.Acquire(p.Image)
+		undo.Add(c.pages.Release)
+	}
+	if err := f.Step("cell dev"); err != nil {
+		return nil, err
+	}
+	if err := makeDev(c.dev()); err != nil {
+		return nil, fmt.Errorf("prepare /dev: %w", err)
+	}
+	undo.Add(c.unmountDev)
+	if err := f.mountRoot(ctx, c, p, root); err != nil {
+		return nil, err
+	}
+	undo.Add(func() error { return c.unmountRoot() })
+
+	// 2. The groups exist in every hierarchy and are empty. libcontainer makes those of the first
+	// process below the group that we are in at that time.
+	if err := f.Step("cell groups"); err != nil {
+		return nil, err
+	}
+	if err := f.Tree.CheckMoved(); err != nil {
+		return nil, err
+	}
+	c.Group, err = f.Tree.Cell(p.Name, plan.SlotIDs(p.Slot))
+	if err != nil {
+		return nil, err
+	}
+	undo.Add(func() error { return c.Group.Remove() })
+
+	// 3. The container runs cellinit, which waits for its first message.
+	if err := f.Step("cell container"); err != nil {
+		return nil, err
+	}
+	base := plan.SlotIDs(p.Slot)
+	config, err := cellConfig(cellSpec{
+		rootfs: root, dev: c.dev(), cgroup: c.Group.InitPath(), cpus: p.CPUs, hostBase: uint32(base), readonly: p.Layer == nil,
+		oomScoreAdj: f.oomScoreAdj, inotifyLimits: inotifyLimits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.start(f, config); err != nil {
+		return nil, err
+	}
+	undo.Add(c.stop)
+
+	// 4. cellinit has sealed its keyrings, dropped its privileges as far as it can, and loaded the
+	// filter. Its notifications arrive here.
+	if err := f.Step("cell filter"); err != nil {
+		return nil, err
+	}
+	if err := c.handshake(ctx); err != nil {
+		return nil, fmt.Errorf("cell %s: %w", c.Name, err)
+	}
+
+	// 5. The image's files are in memory, so that no run is charged for reading them.
+	if err := c.pages.Wait(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.Step("cell ready"); err != nil {
+		return nil, err
+	}
+	undo.Release()
+	return c, nil
+}
+
+// mountRoot mounts the cell's root at dir.
+func (f *Factory) mountRoot(ctx context.Context, c *Cell, p Plan, dir string) error {
+	base := plan.SlotIDs(p.Slot)
+	if p.Layer != nil {
+		return f.mountLayer(ctx, c, p, base, dir)
+	}
+	tree, err := f.mountTree(ctx, c, p, base, dir)
+	if err != nil {
+		return err
+	}
+	return tree.Close()
+}
+
+// mountTree mounts the image's tree, or a copy of it, at dir and returns a handle of the mount.
+func (f *Factory) mountTree(ctx context.Context, c *Cell, p Plan, base int, dir string) (*os.File, error) {
+	if p.Copies() {
+		return f.Images.MountCopy(ctx, c.imageLock, p.Cell, base, dir)
+	}
+	ids := p.IDs.ForImage
+	if p.Layer != nil {
+		ids = p.IDs.forLayer
+	}
+	userns, err := ids(base)
+	if err != nil {
+		return nil, err
+	}
+	return mountImage(c.imageLock, userns, dir)
+}
+
+// mountImage mounts an image's tree at dir, with its owners shifted by userns, and returns a handle
+// of the mount.
+func mountImage(lock *image.Lock, userns *os.File, dir string) (*os.File, error) {
+	tree, err := lock.Tree()
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	clone, err := mount.CloneTree(tree, mount.AttrImage, userns)
+	if err != nil {
+		return nil, err
+	}
+	if err := mount.MoveMount(clone, dir); err != nil {
+		return nil, errors.Join(err, clone.Close())
+	}
+	return clone, nil
+}

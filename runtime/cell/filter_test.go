@@ -1,0 +1,26 @@
+package cell
+
+import (
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/seccomp"
+)
+
+// No tier allows a call that keeps open files where they cannot be counted.
+func TestTiersHideNoOpenFiles(t *testing.T) {
+	for _, name := range seccomp.Tiers() {
+		p, err := seccomp.Tier(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := newFilter(plan.NewPolicy(p, api.Enforce))
+		if err != nil || f.HidesFiles {
+			t.Errorf("%s hides open files: %v, %v", name, f.HidesFiles, err)
+		}
+		if f, err = newFilter(plan.NewPolicy(p, api.Log)); err != nil || !f.HidesFiles {
+			t.Errorf("%s in log mode lets messages with descriptors through and is taken to hide none: %v", name, err)
+		}
+	}
+}

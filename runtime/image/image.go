@@ -1,0 +1,121 @@
+// Package image gives cells the files of stored images: it locks images against deletion, keeps their
+// files in memory, and copies them for mode exclusive.
+package image
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"sync/atomic"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+)
+
+// Images are the images that cells use: it locks them against deletion, keeps their files in
+// memory, and copies them.
+type Images struct {
+	Store       *rootfs.Store
+	log         *slog.Logger
+	program     *os.File                // sealed memfd of imageFilesELF
+	oomScoreAdj int                     // of its children
+	step        func(name string) error // see Host.step
+
+	Pages   *imagePages
+	Removed chan struct{} // buffered by one; signals that images were removed from the store
+	retired atomic.Bool   // a removed image is no longer in use: see deleteRetired
+}
+
+// New keeps at most most of the images' files in memory; zero: none. readOnce: the files are
+// read once, and none is locked.
+func New(store *rootfs.Store, log *slog.Logger, oomScoreAdj int, most api.Size, readOnce bool, step func(name string) error) (*Images, error) {
+	program, err := linux.SealedMemfd("imagefiles", imageFilesELF, true)
+	if err != nil {
+		return nil, err
+	}
+	i := &Images{Store: store, log: log, program: program, oomScoreAdj: oomScoreAdj, step: step, Removed: make(chan struct{}, 1)}
+	i.Pages = newImagePages(i, most, readOnce)
+	return i, nil
+}
+
+// Close unlocks all pages and deletes the removed images. No run may be under way.
+func (i *Images) Close() error {
+	i.Pages.Close()
+	i.deleteRetired()
+	return i.program.Close()
+}
+
+// Lock is the lock that a cell has on its image, which is not deleted meanwhile.
+type Lock struct {
+	images *Images
+	lock   *rootfs.ImageLock
+}
+
+// Lock locks an image. A missing image is an *api.Error.
+func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
+	lock, err := i.Store.LockImage(image)
+	if errors.Is(err, rootfs.ErrNotFound) {
+		return nil, api.Refuse(api.CodeNoImage, "%w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Lock{i, lock}, nil
+}
+
+// Tree opens the image's tree.
+func (l *Lock) Tree() (*os.File, error) { return l.lock.Tree() }
+
+// Close releases the image. Deleting a removed image takes long and is left to the pool's
+// goroutine.
+func (l *Lock) Close() error {
+	removed, err := l.lock.Close()
+	if removed {
+		l.images.retired.Store(true)
+		l.images.SignalRemoved()
+	}
+	return err
+}
+
+// SignalRemoved has the pool close the cells of images that were removed from the store or
+// replaced, as soon as they are unused, and delete the trees of those images.
+func (i *Images) SignalRemoved() {
+	select {
+	case i.Removed <- struct{}{}:
+	default: // a request is pending already
+	}
+}
+
+// Stores reports whether the store still has an image with this tree.
+func (i *Images) Stores(t plan.ImageTree) bool {
+	img, err := i.Store.Lookup(t.Image)
+	return err == nil && plan.TreeOf(img) == t
+}
+
+// ReleaseUnused unlocks pages that no cell has used for a while, or whose image is no longer
+// stored, and deletes the removed images that cells had used.
+func (i *Images) ReleaseUnused() {
+	i.Pages.releaseUnused()
+	i.deleteRetired()
+}
+
+// EnsureWorkspace makes sure that an image has a mount point for a volume.
+func (i *Images) EnsureWorkspace(image string) error {
+	err := i.Store.EnsureWorkspace(image)
+	if errors.Is(err, rootfs.ErrNoWorkspace) {
+		return api.Refuse(api.CodeBadImage, "%w", err)
+	}
+	return err
+}
+
+// deleteRetired deletes the removed images that cells had used.
+func (i *Images) deleteRetired() {
+	if !i.retired.Swap(false) {
+		return
+	}
+	if err := i.Store.Clean(); err != nil {
+		i.log.Error("removed images not deleted", "err", err)
+	}
+}

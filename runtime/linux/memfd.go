@@ -1,0 +1,65 @@
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// SealedMemfd puts content in a file without a name. Nobody can change it, with any handle of it
+// (CVE-2019-5736; FS-08). memfd_create since Linux 3.17. MFD_EXEC and its absence mean the same
+// while vm.memfd_noexec is 0 or 1.
+func SealedMemfd(name string, content []byte, exec bool) (*os.File, error) {
+	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	if exec {
+		flags |= unix.MFD_EXEC
+	}
+	fd, err := unix.MemfdCreate(name, flags)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 MFD_EXEC is unknown and every memfd may be executed
+		fd, err = unix.MemfdCreate(name, flags&^unix.MFD_EXEC)
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	_, err = f.Write(content)
+	if err == nil {
+		err = seal(f)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// sealTimeout is how long a page may be busy before sealing gives up: the kernel
+// itself waits some 0.2 s.
+const sealTimeout = 10 * time.Second
+
+// seal adds every seal. The kernel refuses F_SEAL_WRITE while anything holds a page (mm/memfd.c,
+// memfd_wait_for_pins). Reclaim or compaction on a busy host does so for a moment, although no
+// other process has the file.
+func seal(f *os.File) error {
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	return retrySeal(f.Name(), func() error {
+		_, err := unix.FcntlInt(uintptr(FD(f)), unix.F_ADD_SEALS, seals)
+		return err
+	})
+}
+
+// retrySeal calls add until it no longer returns EBUSY, or sealTimeout is over.
+func retrySeal(name string, add func() error) error {
+	for deadline := Monotonic() + sealTimeout; ; time.Sleep(10 * time.Millisecond) {
+		err := add()
+		if errors.Is(err, unix.EBUSY) && Monotonic() < deadline {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("seal memfd %s: %w", name, err)
+		}
+		return nil
+	}
+}

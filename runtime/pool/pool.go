@@ -1,0 +1,362 @@
+// Package pool leases slots with prepared cells and shells, and reserves memory for runs and sessions.
+package pool
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/cell"
+	"github.com/brig-sandbox/brig/runtime/image"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+)
+
+// A Pool leases slots. It never queues a new request: if no slot is free, or not enough memory can
+// be reserved, it refuses the request at once, and the caller may retry. Only further tests and
+// execs wait for a slot: their run or session was admitted before.
+type Pool struct {
+	Factory  *cell.Factory
+	scratch  cell.ScratchSize
+	memory   api.Size // most that may be reserved for runs and sessions together
+	capacity Capacity
+
+	mu           sync.Mutex
+	slots        []*slotState  // guarded by mu
+	reserved     api.Size      // guarded by mu; the memory of all leased runs and of all sessions
+	closed       bool          // guarded by mu
+	retryUntil   time.Duration // guarded by mu; until then a refused caller is expected to retry
+	lastWasTest  bool          // guarded by mu; the last slot was leased for a further test of a job
+	waitingExecs int           // guarded by mu; number of execs that wait for a slot
+	waiters      int           // guarded by mu; number of callers that wait for a release
+	released     chan struct{} // guarded by mu; closed and replaced at the next release if a caller waits
+
+	over context.Context // canceled by stop
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+}
+
+// A slotState is the state of one slot: whether it is leased, and its keepers.
+type slotState struct {
+	slot    *Slot
+	leased  bool
+	last    time.Duration // when the last lease ended
+	keepers map[plan.CellKey]*keeper
+}
+
+// Limits on idle cells.
+const (
+	MaxKeepers = 8 // per slot
+	idleTick   = 30 * time.Second
+)
+
+// New makes a pool of slots, which it closes. memory is the most that may be reserved.
+func New(f *cell.Factory, slots []*Slot, scratch cell.ScratchSize, memory api.Size, capacity Capacity) *Pool {
+	ctx, stop := context.WithCancel(context.Background())
+	p := &Pool{Factory: f, scratch: scratch, memory: memory, capacity: capacity, over: ctx, stop: stop, released: make(chan struct{})}
+	for _, s := range slots {
+		p.slots = append(p.slots, &slotState{slot: s, keepers: map[plan.CellKey]*keeper{}})
+	}
+	p.wg.Go(func() { p.evict(ctx) })
+	return p
+}
+
+// A Lease is the exclusive right to one run in the cell of one keeper. The lease of an exec is to
+// the slot alone: it has no keeper and no memory.
+type Lease struct {
+	Pool      *Pool
+	slotState *slotState
+	keeper    *keeper
+	memory    api.Size
+	Prepared  preparedShell
+}
+
+// Slot is the leased slot.
+func (l *Lease) Slot() *Slot { return l.slotState.slot }
+
+// Lease admits a run, and waits for a prepared shell for it.
+func (p *Pool) Lease(ctx context.Context, want cell.Plan, once bool, memory api.Size) (*Lease, error) {
+	since := linux.Monotonic()
+	memory += want.CopySize()
+	l, surplus, err := p.admit(want, once, memory)
+	if err != nil {
+		return nil, err
+	}
+	if surplus != nil {
+		surplus.Close()
+	}
+	for {
+		if l.Prepared, err = l.keeper.take(ctx); err != nil {
+			p.Release(l)
+			return nil, api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", err)
+		}
+		if l.Prepared.err == nil {
+			return l, nil
+		}
+		l.keeper.returned <- false
+		if l.Prepared.begun >= since {
+			p.Release(l)
+			return nil, l.Prepared.err
+		}
+		// The failure is older than this request; the keeper is trying again.
+	}
+}
+
+// admit decides whether a run may start, and on which free slot. It takes a slot with a ready shell
+// for this kind of run, else a slot with the cell, else a slot that must first build the cell. If
+// such a slot already has the maximum of keepers, admit removes the least recently used one from it
+// (surplus), and the caller must close that one. Otherwise requests for more and more kinds of
+// cells could fill the host.
+func (p *Pool) admit(want cell.Plan, once bool, memory api.Size) (l *Lease, surplus *keeper, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.checkMemory(memory, want.ReservedFor()); err != nil {
+		return nil, nil, err
+	}
+	s := choose(p.slots, want.Key, once)
+	if s == nil {
+		return nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
+	}
+	b := s.keepers[want.Key]
+	if b == nil {
+		if len(s.keepers) >= p.capacity.Keepers {
+			surplus = s.removeOldest()
+		}
+		want.Slot, want.CPUs, want.IDs = s.slot.index, s.slot.cpus, &s.slot.ids
+		b = newKeeper(p.Factory, s.slot, want, once, p.capacity.SingleLeaf, p.scratch)
+		s.keepers[want.Key] = b
+	}
+	s.leased = true
+	p.reserved += memory
+	b.lastLease.Store(int64(linux.Monotonic()))
+	return &Lease{Pool: p, slotState: s, keeper: b, memory: memory}, surplus, nil
+}
+
+// checkMemory returns an error if memory cannot be reserved in addition to what is already reserved.
+// p.mu is held.
+func (p *Pool) checkMemory(memory api.Size, what string) error {
+	switch {
+	case p.closed:
+		return api.Fail(api.CodeStopping, "the agent is stopping: send the request again later")
+	case memory > p.memory:
+		return api.Refuse(api.CodeAboveCeiling, "%s is %s and this agent reserves at most %s for all runs together: ask for less, or have the operator raise it (brigd --memory)", what, memory, p.memory)
+	case p.reserved+memory > p.memory:
+		return api.Fail(api.CodeOverloaded, "%s of memory is reserved for other runs and sessions, and %s is the most: send the request again later", p.reserved, p.memory)
+	}
+	return nil
+}
+
+// ReserveMemory reserves memory for a session. The memory of runs and sessions has one common
+// limit. ReleaseMemory releases it.
+func (p *Pool) ReserveMemory(memory api.Size) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.checkMemory(memory, "the session's memory with swap, scratch and the kernel's tables for pids times open_files"); err != nil {
+		return err
+	}
+	p.reserved += memory
+	return nil
+}
+
+// ReleaseMemory releases what ReserveMemory reserved.
+func (p *Pool) ReleaseMemory(memory api.Size) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reserved -= memory
+	p.wakeWaiters()
+}
+
+// choose returns a slot for a run, or nil if all slots are leased. Slots with a ready shell come
+// first: of these choose takes the most recently used one, because the caches of its processor
+// still have what such a run uses. Next come slots that have the cell, and then all others: of
+// these choose takes the one that is idle for longest, because it will have its next shell first.
+// If a cell serves only one run (once), a slot without a ready shell counts as a slot without the
+// cell. So over time all slots build such cells.
+func choose(slots []*slotState, key plan.CellKey, once bool) *slotState {
+	const ready, made, none = 2, 1, 0
+	rank := func(s *slotState) int {
+		b := s.keepers[key]
+		switch {
+		case b != nil && b.available.Load():
+			return ready
+		case b != nil && !once:
+			return made
+		}
+		return none
+	}
+	var best *slotState
+	top := none
+	for _, s := range slots {
+		if s.leased {
+			continue
+		}
+		r := rank(s) // read once: a keeper may raise it at any time
+		switch {
+		case best == nil, r > top,
+			r == top && r == ready && s.last > best.last,
+			r == top && r != ready && s.last < best.last:
+			best, top = s, r
+		}
+	}
+	return best
+}
+
+// GiveBack ends a lease. The keeper destroys the used shell in the background; the slot does not
+// wait for that. If doubt is true, the keeper also destroys the cell.
+func (l *Lease) GiveBack(doubt bool) {
+	l.keeper.returned <- doubt
+	l.Pool.Release(l)
+}
+
+// GiveBackWhenEmpty is GiveBack for a run whose processes were killed and have not ended yet. The
+// lease ends when they have ended, or when the agent stops.
+func (l *Lease) GiveBackWhenEmpty() {
+	leaf, log := l.Prepared.Shell.Leaf, l.Pool.Factory.Log.With("slot", l.slotState.slot.index, "cell", l.Prepared.Cell.Name)
+	log.Warn("the slot waits for the processes of its last run, which were killed")
+	l.Pool.wg.Go(func() {
+		for l.Pool.over.Err() == nil {
+			err := cell.WaitEmpty(leaf, time.Second)
+			if !errors.Is(err, cell.ErrStillRunning) {
+				break // empty, or the check failed: the cell is destroyed in both cases
+			}
+		}
+		l.GiveBack(true)
+	})
+}
+
+// Release ends a lease. If its cell is on a copy of the image, the copy is deleted first.
+func (p *Pool) Release(l *Lease) {
+	if l.keeper != nil && l.keeper.plan.Copies() {
+		// Delete the copy of the image first: only then are the slot and the memory free.
+		p.mu.Lock()
+		delete(l.slotState.keepers, l.keeper.plan.Key)
+		p.mu.Unlock()
+		l.keeper.Close()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.slotState.leased = false
+	l.slotState.last = linux.Monotonic()
+	p.reserved -= l.memory
+	p.wakeWaiters()
+}
+
+// wakeWaiters wakes the callers that wait for a slot or for memory. p.mu is held.
+func (p *Pool) wakeWaiters() {
+	if p.waiters > 0 {
+		close(p.released)
+		p.released = make(chan struct{})
+	}
+}
+
+// evict closes keepers that have been idle for too long, or whose image was removed.
+func (p *Pool) evict(ctx context.Context) {
+	tick := time.NewTicker(idleTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-p.Factory.Images.Removed:
+		}
+		for _, b := range p.takeIdle(p.removedTrees()) {
+			b.Close()
+		}
+		p.Factory.Images.ReleaseUnused()
+	}
+}
+
+// removedTrees returns the image trees that cells use but the store no longer has: their images were
+// removed or replaced.
+func (p *Pool) removedTrees() map[plan.ImageTree]bool {
+	p.mu.Lock()
+	trees := map[plan.ImageTree]bool{}
+	for _, s := range p.slots {
+		for key := range s.keepers {
+			trees[key.ImageTree] = true
+		}
+	}
+	p.mu.Unlock() // the lookups below may wait for a disk
+	maps.DeleteFunc(trees, func(t plan.ImageTree, _ bool) bool { return p.Factory.Images.Stores(t) })
+	return trees
+}
+
+// takeIdle takes keepers out of the pool that were idle for too long or whose image was removed.
+// The caller must close them.
+func (p *Pool) takeIdle(removed map[plan.ImageTree]bool) []*keeper {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []*keeper
+	for _, s := range p.slots {
+		if s.leased {
+			continue
+		}
+		for key, b := range s.keepers {
+			if b.idleFor() > image.IdleLife || removed[key.ImageTree] {
+				delete(s.keepers, key)
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// removeOldest removes the least recently used keeper from a slot that is not leased.
+func (s *slotState) removeOldest() *keeper {
+	var key plan.CellKey
+	var oldest *keeper
+	for k, b := range s.keepers {
+		if oldest == nil || b.lastLease.Load() < oldest.lastLease.Load() {
+			key, oldest = k, b
+		}
+	}
+	delete(s.keepers, key)
+	return oldest
+}
+
+// Stats counts slots, leased slots and cells, and returns the reserved memory.
+func (p *Pool) Stats() (slots, leased, cells int, committed api.Size) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.slots {
+		if s.leased {
+			leased++
+		}
+		cells += len(s.keepers)
+	}
+	return len(p.slots), leased, cells, p.reserved
+}
+
+// Close refuses new leases and destroys every cell. All runs must have ended before: the agent
+// waits for its handlers first.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.stop()
+	p.wg.Wait()
+
+	var wg sync.WaitGroup
+	var err error
+	for _, s := range p.slots {
+		for _, b := range s.keepers {
+			wg.Go(b.Close)
+		}
+	}
+	wg.Wait()
+	for _, s := range p.slots {
+		err = errors.Join(err, s.slot.Close())
+	}
+	return err
+}
+
+// A Capacity is how many cells and sessions an agent can keep with the files that it may open.
+type Capacity struct {
+	Keepers    int  // cells a slot keeps
+	SingleLeaf bool // each cell has only one leaf, and one shell at a time
+	Sessions   int  // maximum number of living sessions
+}

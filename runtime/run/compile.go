@@ -1,0 +1,169 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/runtime/plan"
+)
+
+// artifacts are what a compile stage made, with the report about it.
+type artifacts struct {
+	Files []api.File
+	Info  api.Compilation
+}
+
+// Compile returns the artifacts of a compile stage, from the cache if it made them before, or the
+// result of a stage that failed. Only the agent holds the artifacts: every run gets a copy, so that
+// no run can change what another executes (CMP-16).
+func (r *Runner) Compile(ctx context.Context, p *plan.Run, begun time.Duration, wait bool) (made *artifacts, failed *api.Result, err error) {
+	key := plan.ArtifactKey(p)
+	if made, err := r.cachedArtifacts(key); made != nil || err != nil {
+		return made, nil, err
+	}
+	res, err := r.execute(ctx, p, Streams{}, begun, wait)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Syntax && res.Verdict != api.Nonzero && res.Verdict != api.Canceled {
+		res.Verdict = api.OK // a parser that met a limit has not judged the source: the tests will
+	}
+	if res.Verdict == api.OK {
+		res.Skipped = append(res.Skipped, missingArtifacts(p.Artifacts, res)...)
+	}
+	if res.Verdict != api.OK || len(res.Skipped) > 0 {
+		res.Files = nil
+		if res.Verdict == api.OK { // the compiler itself does not report it
+			for _, s := range res.Skipped {
+				res.Stderr = withLine(res.Stderr, fmt.Sprintf("brig: %s: %s\n", s.Name, s.Reason))
+			}
+		}
+		if res.Verdict != api.Canceled {
+			res.Verdict = api.CompileError
+		}
+		return nil, &res, nil
+	}
+	made = &artifacts{Files: res.Files, Info: api.Compilation{
+		Key: key, Stdout: res.Stdout, Stderr: res.Stderr, Usage: res.Usage, Timing: res.Timing, Limits: res.Limits,
+	}}
+	for _, f := range made.Files {
+		made.Info.Size += int64(len(f.Content))
+	}
+	if err := r.cacheArtifacts(key, made); err != nil { // the only effect: the next run compiles again
+		r.Log.Error("artifacts not cached", "err", err)
+	}
+	return made, nil, nil
+}
+
+// missingArtifacts lists the artifacts of which a compile stage left nothing: neither returned nor skipped,
+// by name or with others.
+func missingArtifacts(artifacts []string, res api.Result) (none []api.Skipped) {
+	for _, name := range artifacts {
+		if !slices.ContainsFunc(res.Files, func(f api.File) bool { return isOrBelow(name, f.Name) }) &&
+			!slices.ContainsFunc(res.Skipped, func(s api.Skipped) bool { return s.Name == unnamedFiles || isOrBelow(name, s.Name) }) {
+			none = append(none, api.Skipped{Name: name, Reason: "the compiler did not create it"})
+		}
+	}
+	return none
+}
+
+// isOrBelow reports whether name is the artifact or lies below it.
+func isOrBelow(artifact, name string) bool {
+	return name == artifact || strings.HasPrefix(name, artifact+"/")
+}
+
+// withoutNames leaves out the inputs that have the name of an artifact.
+func withoutNames(files, artifacts []api.File) []api.File {
+	made := map[string]bool{}
+	for _, a := range artifacts {
+		made[a.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(files), func(f api.File) bool { return made[f.Name] })
+}
+
+// stored is an entry of the artifact cache: JSON, followed by the files' content.
+type stored struct {
+	Info  api.Compilation
+	Files []storedFile
+}
+
+type storedFile struct {
+	Name       string
+	Executable bool
+	Size       int
+}
+
+// cachedArtifacts returns the artifacts stored under a key, nil if there are none.
+func (r *Runner) cachedArtifacts(key string) (*artifacts, error) {
+	if r.Artifacts == nil {
+		return nil, nil
+	}
+	entry, err := r.Artifacts.Get(key)
+	if errors.Is(err, cache.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := decodeArtifacts(entry)
+	if err != nil {
+		return nil, err
+	}
+	if a.Info.Key != key { // the entry belongs to another key: compile again, and replace it
+		return nil, nil
+	}
+	a.Info.Cached = true
+	return a, nil
+}
+
+func (r *Runner) cacheArtifacts(key string, a *artifacts) error {
+	if r.Artifacts == nil {
+		return nil
+	}
+	entry, err := encodeArtifacts(a)
+	if err != nil {
+		return err
+	}
+	return r.Artifacts.Put(key, entry)
+}
+
+func encodeArtifacts(a *artifacts) ([]byte, error) {
+	head := stored{Info: a.Info}
+	for _, f := range a.Files {
+		head.Files = append(head.Files, storedFile{f.Name, f.Executable, len(f.Content)})
+	}
+	entry, err := json.Marshal(head) // no newline is inside, so that one marks the end
+	if err != nil {
+		return nil, err
+	}
+	entry = append(entry, '\n')
+	for _, f := range a.Files {
+		entry = append(entry, f.Content...)
+	}
+	return entry, nil
+}
+
+func decodeArtifacts(entry []byte) (*artifacts, error) {
+	text, content, _ := bytes.Cut(entry, []byte("\n"))
+	var head stored
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, err
+	}
+	a := &artifacts{Info: head.Info}
+	for _, f := range head.Files {
+		if f.Size < 0 || f.Size > len(content) || api.FileName(f.Name) != nil {
+			return nil, errors.New("an entry of the artifact cache is damaged: its list of files does not match its content")
+		}
+		a.Files = append(a.Files, api.File{Name: f.Name, Executable: f.Executable, Content: content[:f.Size:f.Size]})
+		content = content[f.Size:]
+	}
+	return a, nil
+}

@@ -1,0 +1,78 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+)
+
+// runJob runs a job through its stages. A job that had a slot once waits for further ones, so
+// that a compiled program is also run.
+func (r *Runner) runJob(ctx context.Context, j *plan.Job, streams Streams, begun time.Duration) (api.Result, error) {
+	res, err := r.runStages(ctx, j, streams, begun)
+	var source *plan.InvalidSource
+	if errors.As(err, &source) {
+		return compileFailed(j, r.InvalidSourceResult(cmp.Or(j.Compile, j.Run), source)), nil
+	}
+	return res, err
+}
+
+func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, begun time.Duration) (api.Result, error) {
+	if err := j.CheckMemory(); err != nil {
+		return api.Result{}, err
+	}
+	var compiled *api.Compilation
+	admitted := false
+	if j.Compile != nil {
+		if err := streams.Retention.Add(CompileRetention); err != nil {
+			return api.Result{}, err
+		}
+		made, failed, err := r.Compile(ctx, j.Compile, begun, false)
+		if err != nil {
+			return api.Result{}, err
+		}
+		if failed != nil {
+			return compileFailed(j, *failed), nil
+		}
+		j.Run.Files, j.Run.Built = withoutNames(j.Run.Files, made.Files), made.Files
+		admitted = !made.Info.Cached
+		if err := streams.Retention.Add(min(made.Info.Size, CompileRetention) - CompileRetention); err != nil {
+			return api.Result{}, err
+		}
+		if !j.Compile.Syntax {
+			compiled = &made.Info
+		}
+		if compiled != nil && streams.Compiled != nil {
+			streams.Compiled(made.Info)
+		}
+		begun = linux.Monotonic()
+	}
+	var res api.Result
+	var err error
+	if len(j.Request.Tests) > 0 {
+		res, err = r.runTests(ctx, j, streams, admitted)
+	} else if err = streams.Retention.Add(MaxRetained(j.Run, streams.Stdout != nil)); err == nil {
+		res, err = r.execute(ctx, j.Run, streams, begun, admitted)
+	}
+	var artifact *plan.InvalidArtifact
+	if errors.As(err, &artifact) {
+		return compileFailed(j, r.InvalidArtifactResult(j.Compile, *compiled, artifact)), nil
+	}
+	res.Compile = compiled
+	return res, err
+}
+
+// compileFailed is the result of a job that ended with its compile stage.
+func compileFailed(j *plan.Job, res api.Result) api.Result {
+	if len(j.Request.Tests) > 0 {
+		s := api.Summarize(len(j.Request.Tests), nil)
+		s.Verdict = res.Verdict
+		res.Summary = &s
+	}
+	return res
+}

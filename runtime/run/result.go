@@ -1,0 +1,67 @@
+package run
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+)
+
+// Result judges the evidence and records everything that the verdict rests on.
+func (r *Runner) Result(p *plan.Run, o *Outcome, out *Outputs) api.Result {
+	res := api.Result{
+		Run:       p.ID,
+		Verdict:   api.Judge(o.ev, p.Limits),
+		Stage:     p.Stage,
+		ExitCode:  o.ev.ExitCode,
+		Signal:    o.ev.Signal,
+		LimitsHit: api.LimitsHit(o.ev, p.Limits),
+		Denial:    o.ev.Denial,
+		Logged:    o.logged,
+		Refused:   o.refused,
+		Usage:     o.usage,
+		Timing:    o.timing,
+		Files:     o.files,
+		Skipped:   o.skipped,
+		Limits:    p.Limits,
+		Labels:    p.Labels,
+		Host:      r.host(p),
+	}
+	if res.LimitsHit == nil {
+		res.LimitsHit = []string{}
+	}
+	if res.Signal != 0 {
+		res.SignalName = unix.SignalName(unix.Signal(res.Signal))
+	}
+	res.Stdout, res.Stderr = out[0].kept, out[1].kept
+	res.StdoutTruncated, res.StderrTruncated = out[0].isTruncated(p), out[1].isTruncated(p)
+	return res
+}
+
+// isTruncated reports whether a result lacks a part of a stream: what exceeds the limit, or what
+// exceeds the size that a result carries. For a test, TestResult.Cut reports the latter.
+func (s *stream) isTruncated(p *plan.Run) bool { return s.over() || s.cut && p.MaxKept[1] == 0 }
+
+// host describes where and under which rules a plan is executed.
+func (r *Runner) host(p *plan.Run) api.Host {
+	return api.Host{
+		Kernel: r.About.Kernel, CgroupMode: r.About.CgroupMode, Mode: p.Mode, Image: p.Cell.Key.Image,
+		Profile: p.Cell.Policy.Name, PolicyHash: p.Cell.Policy.Hash, Brig: r.About.Version,
+	}
+}
+
+// timing splits the time since begun, on the monotonic clock.
+func (w *supervisor) timing(begun time.Duration, wallStart time.Time) api.Timing {
+	exec, exit := w.span()
+	var killed int64
+	if w.killed > exec {
+		killed = int64(w.killed - exec)
+	}
+	return api.Timing{
+		SetUp: int64(exec - begun), Wall: int64(exit - exec), Finish: int64(linux.Monotonic() - exit), Killed: killed,
+		Started: wallStart.Add(exec - w.started).UTC().Format(time.RFC3339Nano),
+	}
+}

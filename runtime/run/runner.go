@@ -1,0 +1,120 @@
+// Package run takes a planned run through its steps, watches it to its end, and makes its result. It
+// knows no sessions: what an exec needs of its session is the interface Session.
+package run
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/cache"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/pool"
+)
+
+// A Runner runs planned jobs in the cells of a pool.
+type Runner struct {
+	Log       *slog.Logger
+	Planner   *plan.Planner
+	Pool      *pool.Pool
+	Artifacts *cache.Cache // of compile stages; nil: every run compiles
+	Memory    MemoryBounds
+	About     HostFacts
+}
+
+// HostFacts are what results say of the host.
+type HostFacts struct{ Kernel, CgroupMode, Version string }
+
+// Run executes r and reports how it ended. An error means that brig refused or failed; whatever the
+// program did is a Result. id is the run's id, also with an error; empty: the run was not planned.
+// The end of ctx means that the caller has left, and cancels the run.
+func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller api.Caller) (res api.Result, id string, err error) {
+	begun := linux.Monotonic()
+	streams := Streams{s, NewRetention(s)}
+	defer func() { streams.Retention.Finish(&res) }()
+	if err := streams.Retention.Add(r.blobBytes(request)); err != nil {
+		return res, "", err
+	}
+	j, err := r.plan(request, caller)
+	if err != nil {
+		return res, "", err
+	}
+	j.Run.RetryDelay = s.RetryDelay
+	if j.Compile != nil {
+		j.Compile.RetryDelay = s.RetryDelay
+	}
+	res, err = r.runJob(ctx, j, streams, begun)
+	return res, j.ID, err
+}
+
+// plan plans a run, and compiles the filters of its stages.
+func (r *Runner) plan(request api.Run, caller api.Caller) (*plan.Job, error) {
+	j, err := r.Planner.Job(request, caller)
+	if err != nil {
+		return nil, err
+	}
+	if j.Compile != nil {
+		if _, err := r.Pool.Factory.Filters.Get(j.Compile.Cell.Policy); err != nil {
+			return nil, err
+		}
+	}
+	_, err = r.Pool.Factory.Filters.Get(j.Run.Cell.Policy)
+	return j, err
+}
+
+// lease gets a slot for a plan. If wait is true it waits for one; otherwise it fails at once if none
+// is free.
+func (r *Runner) lease(ctx context.Context, p *plan.Run, wait bool) (*pool.Lease, error) {
+	want, err := r.Pool.Factory.Plan(p.Cell)
+	if err != nil {
+		return nil, err
+	}
+	if wait {
+		return r.Pool.AcquireAgain(ctx, want, p.Once, p.Reservation())
+	}
+	return r.Pool.Acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay)
+}
+
+// execute leases a slot, runs the steps and judges.
+func (r *Runner) execute(ctx context.Context, p *plan.Run, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
+	l, err := r.lease(ctx, p, wait)
+	if err != nil {
+		return api.Result{}, err
+	}
+	return r.executeIn(ctx, l, p, streams, begun)
+}
+
+// executeIn runs the steps and judges. The slot is given back before the caller has taken the last
+// of the output: a caller that does not read must not keep it.
+func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, streams Streams, begun time.Duration) (api.Result, error) {
+	out := NewOutputs(streams, p, l.Slot().Wake)
+	defer out.Finish()
+	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
+	defer reporter.join()
+	o, err := executeLeased(ctx, l, p, streams, out, reporter, begun)
+	if err != nil {
+		return api.Result{}, err
+	}
+	out.Finish()
+	return r.Result(p, o, out), nil
+}
+
+// executeLeased runs the plan in the leased cell and gives the lease back. The cell is in doubt
+// unless all went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
+func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, streams Streams, out *Outputs, reporter *usageReporter, begun time.Duration) (o *Outcome, err error) {
+	doubt, stillRunning := true, false
+	defer func() {
+		reporter.end() // the slot's next run must not be woken for this one
+		if stillRunning {
+			l.GiveBackWhenEmpty()
+			return
+		}
+		l.GiveBack(doubt)
+	}()
+	at := Place{Slot: l.Slot(), Cell: l.Prepared.Cell, Shell: l.Prepared.Shell, reporter: reporter}
+	o, err = ExecuteSteps(ctx, at, p, streams, out, begun)
+	doubt, stillRunning = err != nil && !isUserError(err), err == nil && o.StillRunning
+	return o, err
+}

@@ -1,0 +1,335 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/calls"
+	"github.com/brig-sandbox/brig/runtime/cell"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/pool"
+)
+
+// Streams are the streams of a run, with what it has reserved.
+type Streams struct {
+	api.Streams
+	Retention *retention
+}
+
+// A Place is where a run is executed.
+type Place struct {
+	Slot     *pool.Slot
+	Cell     *cell.Cell
+	Shell    *cell.Shell
+	Session  Session        // in which an exec runs; nil: a run
+	reporter *usageReporter // nil: no caller wants usage updates
+}
+
+// An Session is what the run steps need of the session in which they run an exec. Its scratch
+// and its processes are the session's, and remain.
+type Session interface {
+	// PlaceInputs puts files into /box while other processes run in the session.
+	PlaceInputs(files []api.File) error
+	// denial is the exec's first call that the profile forbids; nil: none.
+	Denial() *api.Denial
+	// ReportedCalls are the calls that log mode allowed, and those that were refused with an error.
+	ReportedCalls() ([]api.Denial, calls.Refusals)
+	// subscribe calls notify for each forbidden call; nil ends that.
+	Subscribe(notify func())
+	// LimitHits is how often the session's own memory limit was hit since the exec began.
+	LimitHits() (int64, error)
+	// ended is closed when the session ends.
+	Ended() <-chan struct{}
+}
+
+// An Outcome is what the steps pass to the judge.
+type Outcome struct {
+	ev           api.Evidence
+	usage        api.Usage
+	timing       api.Timing
+	files        []api.File
+	skipped      []api.Skipped
+	logged       []api.Denial
+	refused      []api.Refusal
+	exitCode     int
+	StillRunning bool // processes of the run are still alive: neither cell nor slot may serve another run
+}
+
+// ExecuteSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
+// ends. An error means that brig failed; the cell is then in doubt unless the error is the caller's
+// to fix.
+func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *Outputs, begun time.Duration) (o *Outcome, err error) {
+	s, c, sh := at.Slot, at.Cell, at.Shell
+	w := &supervisor{Place: at, limits: p.Limits, filter: c.Filter, stdin: p.Stdin, out: out}
+	out[0].file, out[1].file = sh.Stdout, sh.Stderr
+
+	// 1. limits: the group has its limits and is empty, and its counters are reset.
+	if err := c.Step("run limits"); err != nil {
+		return nil, err
+	}
+	if at.Session == nil { // in a session inputs count against its limits, not the exec's
+		w.placed = plan.InputMemory(p.Files)
+	}
+	if err := sh.Leaf.Apply(cell.GroupLimits(withoutInputs(p.Limits, w.placed), s.CpusetFor(p.Limits))); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	if err := sh.Leaf.Begin(); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+
+	// 2. files: inputs and artifacts are in /box, written by us and charged to us, and no handle of
+	// them is open any more. The memory limit of step 1 is reduced by what the inputs take.
+	if err := c.Step("run files"); err != nil {
+		return nil, err
+	}
+	placed, err := at.PlaceInputs(p)
+	if err != nil {
+		return nil, err
+	}
+
+	// 3. stdio: our ends of the pipes are polled; as much of stdin as fits is in its pipe.
+	if err := c.Step("run stdio"); err != nil {
+		return nil, err
+	}
+	completed := false
+	defer func() {
+		if !completed { // the slot's next run must get no event of this one, nor compete with it
+			err = errors.Join(err, w.disconnect(), sh.Kill())
+		}
+	}()
+	if err := w.connect(streams); err != nil {
+		return nil, fmt.Errorf("stdio: %w", err)
+	}
+
+	// 4. start: the shell has the one message that it waited for.
+	if err := c.Step("run start"); err != nil {
+		return nil, err
+	}
+	msg, err := cell.StartMessage(p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume))
+	if err != nil {
+		return nil, err
+	}
+	wallStart := time.Now()
+	w.started = linux.Monotonic()
+	if err := sh.Start(msg); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+
+	// 5. watch: the program has ended, by itself or by a limit.
+	if err := c.Step("run watch"); err != nil {
+		return nil, err
+	}
+	if err := w.run(ctx); err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	if w.endedBySession() {
+		w.ev.Canceled, w.stopped = true, true
+	}
+
+	// 6. stop: no process of the run is alive. The empty group proves that, not the exit.
+	if err := c.Step("run stop"); err != nil {
+		return nil, err
+	}
+	stillRunning := false
+	if err := w.ensureEmpty(); err != nil {
+		if stillRunning = w.verdictKnown() && errors.Is(err, cell.ErrStillRunning); !stillRunning {
+			return nil, fmt.Errorf("stop: %w", err)
+		}
+	}
+	if err := errors.Join(s.Wall.Set(0), s.CPU.Set(0)); err != nil {
+		return nil, fmt.Errorf("stop: %w", err)
+	}
+
+	// 7. collect: output, files and measurements, from handles that no other process has.
+	if err := c.Step("run collect"); err != nil {
+		return nil, err
+	}
+	if err := w.drain(); err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	if v := at.Session; v != nil {
+		w.logged, w.refused = v.ReportedCalls()
+	}
+	usage, err := sh.Leaf.Usage()
+	if err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	usage = withInputs(usage, w.placed)
+	if err := w.conclude(p, usage); err != nil {
+		return nil, err
+	}
+	o = &Outcome{ev: w.ev, usage: w.usage(usage), logged: w.logged, refused: w.refused, exitCode: w.ev.ExitCode}
+	o.StillRunning = stillRunning
+	switch {
+	case w.ev.Canceled || w.ev.SetupOOM || p.Collect.None:
+	case stillRunning: // living processes may write to the files, and exchange names
+		o.skipped = []api.Skipped{uncollected(fmt.Sprintf("not collected: processes of the run were alive %s after they were killed", cell.KillTimeout))}
+	default:
+		o.files, o.skipped, err = collect(ctx, sh.Scratch.Box, p.Collect, p.Artifacts, placed)
+		switch {
+		case err != nil && errors.Is(err, ctx.Err()): // the caller does not wait for the rest any more
+			o.ev.Canceled = true
+		case err != nil:
+			return nil, err
+		}
+	}
+	o.timing = w.timing(begun, wallStart)
+	completed = true
+	return o, nil
+}
+
+// connect registers this shell's descriptors with the poller and feeds stdin.
+func (w *supervisor) connect(streams Streams) error {
+	p, sh := w.Slot.Poller, w.Shell
+	err := errors.Join(
+		p.Add(sh.Sock.File, linux.PollIn, tagReply),
+		p.Add(sh.Pidfd, linux.PollIn, tagShell),
+		p.Add(sh.Stdout, linux.PollIn, tagStdout),
+		p.Add(sh.Stderr, linux.PollIn, tagStderr),
+	)
+	oom, events := sh.Leaf.OOMEvent()
+	err = errors.Join(err, p.Add(oom, uint32(events), tagOOM)) // poll and epoll use the same bits
+	if w.Cell.Listener != nil {
+		w.locks.Calls = calls.LockBatch // its group is empty: it holds no locks
+		if w.Cell.Key.SharesFiles() {
+			own, oerr := calls.OwnFilesOf(sh.Scratch.Root)
+			w.own, err = own, errors.Join(err, oerr)
+		}
+		w.calls = calls.CallListener{Listener: w.Cell.Listener, Poller: p, Tag: tagNotify, Timer: w.Slot.CallTimer}
+		w.calls.Budget.Start(linux.Monotonic())
+		err = errors.Join(err, p.Add(w.Cell.Listener, linux.PollIn, tagNotify))
+	}
+	if v := w.Session; v != nil { // the session's goroutine listens for all of its execs
+		v.Subscribe(w.Slot.Wake.Wake)
+	}
+	if err != nil {
+		return err
+	}
+	if streams.Attach != nil {
+		stdin, err := linux.PolledCopy(sh.Stdin)
+		if err != nil {
+			return err
+		}
+		streams.Attach(stdin)
+		return nil
+	}
+	if err := w.writeStdin(); err != nil {
+		return err
+	}
+	if len(w.stdin) == 0 {
+		return sh.Stdin.Close()
+	}
+	return p.Add(sh.Stdin, unix.EPOLLOUT, tagStdin)
+}
+
+// disconnect undoes what connect did and Close alone would not: it removes handles that stay open
+// after the run.
+func (w *supervisor) disconnect() error {
+	p, sh := w.Slot.Poller, w.Shell
+	err := errors.Join(p.Remove(sh.Sock.File), p.Remove(sh.Pidfd), p.Remove(sh.Stdin), p.Remove(sh.Stdout), p.Remove(sh.Stderr))
+	oom, _ := sh.Leaf.OOMEvent()
+	err = errors.Join(err, p.Remove(oom))
+	if v := w.Session; v != nil {
+		v.Subscribe(nil)
+	}
+	if w.Cell.Listener != nil {
+		err = errors.Join(err, w.calls.Close())
+	}
+	return err
+}
+
+// conclude completes the evidence, and separates the program's outcome from our failures.
+func (w *supervisor) conclude(p *plan.Run, u groups.Usage) error {
+	ev := &w.ev
+	if v := w.Session; v != nil { // the memory limit that was hit may be the session's
+		sessionHits, err := v.LimitHits()
+		if err != nil {
+			return err
+		}
+		u.LimitHits += sessionHits
+	}
+	ev.OOMKills, ev.MemoryHits, ev.PidsHits = uint64(u.OOMKills), uint64(u.LimitHits), uint64(u.PidsHits)
+	ev.CPU, ev.Peak = api.Duration(u.CPU), api.Size(u.MemoryPeak)
+	ev.Signal = int(unix.SIGKILL) // unless the shell reports otherwise
+	exec, exit := w.span()
+	ev.Wall = api.Duration(exit - exec)
+	if w.replied {
+		ws := unix.WaitStatus(w.reply.Status)
+		ev.Signal, ev.ExitCode = 0, 0
+		if ws.Signaled() {
+			ev.Signal = int(ws.Signal())
+		} else {
+			ev.ExitCode = ws.ExitStatus()
+		}
+	}
+	if ev.Signal != 0 {
+		ev.ExitCode = -1
+	}
+	ev.OutOfHeap = p.OutOfHeap(*ev, w.out[1].tail)
+	ev.ScratchHit = ev.Signal == int(unix.SIGXFSZ) // RLIMIT_FSIZE is the limit of scratch
+	full, inodes, err := w.Shell.Scratch.Full()
+	if err != nil {
+		return err
+	}
+	ev.ScratchHit, ev.InodesHit = ev.ScratchHit || full, inodes
+	if w.Cell.Key.Writable {
+		bytes, inodes, err := w.Cell.LayerFull()
+		if err != nil {
+			return err
+		}
+		ev.ScratchHit, ev.InodesHit = ev.ScratchHit || bytes, ev.InodesHit || inodes
+	}
+	switch {
+	case u.OOMKills > 0 && u.LimitHits == 0:
+		return api.Fail(api.CodeHostMemory, "the kernel killed the run because memory ran out above its own group: lower the load on this host, or the number of slots")
+	case w.failed != nil && u.LimitHits > 0 && errors.Is(w.failed, unix.ENOMEM):
+		ev.SetupOOM = true
+	case w.failed != nil:
+		return w.startFailure(p)
+	case !w.replied && !w.stopped && u.OOMKills > 0:
+		ev.SetupOOM = true // killed between clone and exec, while shell and program share their memory
+	case !w.replied && !w.stopped:
+		return errors.New("the shell ended without a report")
+	}
+	return nil
+}
+
+// usage gives every measurement its source.
+func (w *supervisor) usage(u groups.Usage) api.Usage {
+	measured := func(v int64, source string) api.Measurement {
+		if source == "" {
+			return api.Unknown("this kernel has no such counter")
+		}
+		return api.Known(v, source)
+	}
+	pids := api.Unknown("pids.peak cannot be reset between runs")
+	if u.PidsPeakKnown {
+		pids = api.Known(u.PidsPeak, u.Sources.PidsPeak)
+	}
+	out := api.Usage{
+		CPU:          measured(int64(u.CPU), u.Sources.CPU),
+		Memory:       measured(u.MemoryPeak, u.Sources.MemoryPeak),
+		Pids:         pids,
+		OOMKills:     measured(u.OOMKills, u.Sources.OOMKills),
+		ForksRefused: measured(u.PidsHits, u.Sources.PidsHits),
+		StdoutBytes:  w.out[0].total,
+		StderrBytes:  w.out[1].total,
+	}
+	const source = "wait4"
+	if w.replied {
+		out.User = api.Known(int64(w.reply.UserUs)*1000, source)
+		out.System = api.Known(int64(w.reply.SystemUs)*1000, source)
+		out.MaxRSS = api.Known(int64(w.reply.MaxRSSKiB)<<10, source)
+	} else {
+		gone := api.Unknown("the run was killed before its exit status could be read")
+		out.User, out.System, out.MaxRSS = gone, gone, gone
+	}
+	return out
+}

@@ -1,0 +1,259 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/pool"
+)
+
+// A testRun runs the tests of one job, concurrently on the slots that are free. Each test is a run
+// of its own.
+type testRun struct {
+	runner *Runner
+	job    *plan.Job
+	report func(api.TestResult) // may be nil
+	usage  func(api.LiveUsage)  // may be nil
+	begun  time.Duration        // on the monotonic clock
+
+	retention *retention
+	usageMu   sync.Mutex // held while usage is called, which may take any time
+
+	mu      sync.Mutex
+	running map[int]api.LiveUsage // guarded by mu; of running tests
+	next    int                   // guarded by mu
+	results []*api.TestResult     // guarded by mu; nil: not ended
+	failed  bool                  // guarded by mu: start no more tests
+	err     error                 // guarded by mu: the first error of the agent
+}
+
+// runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
+// free, as any run would be, unless the job had a slot already.
+func (r *Runner) runTests(ctx context.Context, j *plan.Job, streams Streams, admitted bool) (api.Result, error) {
+	started := time.Now()
+	t := &testRun{runner: r, job: j, report: streams.Test, usage: streams.Usage, retention: streams.Retention, begun: linux.Monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+
+	// The other workers start when the first test has its slot, or there is nothing to start.
+	first := make(chan struct{})
+	var workers sync.WaitGroup
+	workers.Go(func() { t.worker(within, stop, admitted, sync.OnceFunc(func() { close(first) })) })
+	<-first
+	for range min(r.Memory.Slots, len(j.Request.Tests)) - 1 {
+		workers.Go(func() { t.worker(within, stop, true, func() {}) })
+	}
+	workers.Wait()
+	if t.err != nil {
+		return api.Result{}, t.err
+	}
+	res := t.sum(started)
+	if ctx.Err() != nil && res.Summary.Ran < res.Summary.Tests {
+		res.Verdict, res.Summary.Verdict = api.Canceled, api.Canceled
+	}
+	return res, nil
+}
+
+// worker runs tests until there are none left.
+func (t *testRun) worker(ctx context.Context, stop func(), admitted bool, leased func()) {
+	defer leased()
+	for {
+		i := t.nextIndex(ctx)
+		if i < 0 {
+			return
+		}
+		res, err := t.runTest(ctx, i, admitted, leased)
+		admitted = true
+		if err != nil && ctx.Err() != nil {
+			return // canceled before it began, or by the error of another test
+		}
+		if err != nil {
+			t.mu.Lock()
+			if t.err == nil {
+				t.err = err
+			}
+			t.mu.Unlock()
+			stop() // the other results are worthless without this one
+			return
+		}
+		t.finish(i, res)
+	}
+}
+
+// nextIndex returns the index of the next test to run, or -1.
+func (t *testRun) nextIndex(ctx context.Context) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.next == len(t.results) || t.failed || t.err != nil || ctx.Err() != nil {
+		return -1
+	}
+	t.next++
+	return t.next - 1
+}
+
+func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func()) (out api.TestResult, err error) {
+	begun, test := linux.Monotonic(), t.job.Request.Tests[i]
+	p, err := t.runner.Planner.Test(t.job, test)
+	if err != nil {
+		return api.TestResult{}, err
+	}
+	maxRetained := t.runner.maxTestRetained(t.job, test)
+	l, ended, err := t.lease(ctx, i, p, admitted, maxRetained)
+	if err != nil {
+		return api.TestResult{}, t.tooLargeError(err, i, maxRetained)
+	}
+	leased()
+	defer ended() // when only its result counts any more
+	// Only now that memory is reserved: the contents of all tests together may be large, and many
+	// tests wait for a slot (AGT-21).
+	var expected []byte
+	if p.Stdin, expected, err = t.runner.Planner.TestContent(test); err != nil {
+		_ = t.retention.Add(-maxRetained) // a decrease is never refused
+		l.GiveBack(false)
+		return api.TestResult{}, err
+	}
+	var streams Streams
+	if t.usage != nil {
+		streams.Usage = func(u api.LiveUsage) { t.reportUsage(i, u) }
+	}
+	res, err := t.runner.executeIn(ctx, l, p, streams, begun)
+	defer func() { _ = t.retention.Add(min(int64(out.Result.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
+	if err != nil {
+		return api.TestResult{}, err
+	}
+	out = api.TestResult{ID: test.ID, Result: res}
+	if test.Compares() && res.Verdict == api.OK {
+		out.Answer = api.Accepted
+		if ok, difference := t.job.Request.Compare.Accepts(expected, res.Stdout); !ok {
+			out.Answer, out.Difference = api.WrongAnswer, difference
+		}
+	}
+	keep, limit := int64(plan.KeptTestOutput(t.job.Request)), int64(p.Limits.Output)
+	if s := &out.Result.Stdout; int64(len(*s)) > keep { // it was kept whole for the comparison
+		*s = append(api.Bytes(nil), (*s)[:keep]...)
+	}
+	out.Cut = min(res.Usage.StdoutBytes, limit) > keep || min(res.Usage.StderrBytes, limit) > keep
+	out.Result.Host, out.Result.Labels = api.Host{}, api.Labels{}
+	return out, nil
+}
+
+// tooLargeError explains, for a test that does not fit in the agent's memory even while no other test
+// runs, what it would need and what may be lowered.
+func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
+	if !api.HasCode(err, api.CodeTooLarge) {
+		return err
+	}
+	most, keep := int64(t.runner.Memory.HeldShare()+t.runner.Memory.HeldCommon()), int64(plan.KeptTestOutput(t.job.Request))
+	if maxRetained > most {
+		return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
+	}
+	result := 2*keep + maxCollected(t.job.Run.Collect)
+	return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory while it runs, and the results before it, %d of %d, take %s of the %s in total: together with such a test %d results of up to %s each fit (two streams of keep_output, and collect.bytes): lower these or limits.output, or send the tests in several runs",
+		t.job.Request.Tests[i].ID, api.Size(maxRetained), i, len(t.results), api.Size(t.retention.size()), api.Size(most), max((most-maxRetained)/max(result, 1), 0), api.Size(result))
+}
+
+// lease acquires a slot for a test, and the memory that the test may retain, until ended is called.
+// It acquires both or neither: otherwise a slot would be idle until there is memory, and memory
+// unused until there is a slot. The first test is refused like a run. The others alternate with
+// other callers.
+func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (l *pool.Lease, ended func(), err error) {
+	slots, refused := t.runner.Pool, time.Duration(0)
+	both := func(slot func() (*pool.Lease, error)) func() (*pool.Lease, error) {
+		return func() (*pool.Lease, error) {
+			if admitted && !slots.HasFreeSlot() {
+				_ = t.retention.Add(0) // keeps its place in the queue for memory
+				return nil, api.Fail(api.CodeBusy, "every slot is busy")
+			}
+			var err error
+			if ended, err = t.retention.beginTest(maxRetained); err != nil {
+				if refused == 0 {
+					refused = linux.Monotonic()
+				}
+				if api.HasCode(err, api.CodeBusy) {
+					err = cmp.Or(heldTimeoutError(err, refused), err)
+				}
+				return nil, err
+			}
+			l, err := slot()
+			if err != nil {
+				_ = t.retention.Add(-maxRetained) // a decrease is never refused
+				ended()
+			}
+			return l, err
+		}
+	}
+	want, err := slots.Factory.Plan(p.Cell)
+	if err != nil {
+		return nil, nil, err
+	}
+	slot := func() (*pool.Lease, error) { return slots.Lease(ctx, want, p.Once, p.Reservation()) }
+	switch {
+	case !admitted:
+		l, err = both(func() (*pool.Lease, error) { return slots.Acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay) })()
+	case i == 0:
+		l, err = slots.RetryLease(ctx, heldRetry, both(slot))
+	default:
+		l, err = slots.AcquireNext(ctx, both(slot))
+	}
+	return l, ended, err
+}
+
+// reportUsage reports the total usage of all tests, ended and running, after one of them was measured.
+func (t *testRun) reportUsage(i int, u api.LiveUsage) {
+	t.mu.Lock()
+	t.running[i] = u
+	var all []api.TestResult
+	for _, one := range t.results {
+		if one != nil {
+			all = append(all, *one)
+		}
+	}
+	for _, u := range t.running {
+		used := api.Usage{CPU: u.CPU, Memory: u.Memory, StdoutBytes: u.StdoutBytes, StderrBytes: u.StderrBytes}
+		all = append(all, api.TestResult{Result: api.Result{Usage: used}})
+	}
+	t.mu.Unlock()
+	sum := api.SumUsage(all)
+	t.usageMu.Lock()
+	defer t.usageMu.Unlock()
+	t.usage(api.LiveUsage{Wall: int64(linux.Monotonic() - t.begun), CPU: sum.CPU, Memory: sum.Memory, StdoutBytes: sum.StdoutBytes, StderrBytes: sum.StderrBytes})
+}
+
+// finish stores a result and reports it.
+func (t *testRun) finish(i int, res api.TestResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.results[i] = &res
+	delete(t.running, i)
+	if t.job.Request.StopAtFailure && !res.Accepted() {
+		t.failed = true
+	}
+	if t.report != nil && t.err == nil {
+		t.report(res)
+	}
+}
+
+// sum makes the result of the whole job.
+func (t *testRun) sum(started time.Time) api.Result {
+	j := t.job
+	res := api.Result{
+		Run: j.ID, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.Run.Limits, Labels: j.Request.Labels, Host: t.runner.host(j.Run),
+		Timing: api.Timing{Wall: int64(linux.Monotonic() - t.begun), Started: started.UTC().Format(time.RFC3339Nano)},
+	}
+	for _, one := range t.results {
+		if one != nil {
+			res.Tests = append(res.Tests, *one)
+		}
+	}
+	s := api.Summarize(len(t.results), res.Tests)
+	res.Verdict, res.Summary = s.Verdict, &s
+	d := res.Decisive()
+	res.ExitCode, res.Signal, res.SignalName, res.Denial = d.ExitCode, d.Signal, d.SignalName, d.Denial
+	res.Usage = api.SumUsage(res.Tests)
+	return res
+}

@@ -1,0 +1,296 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/calls"
+	"github.com/brig-sandbox/brig/runtime/cell"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/pool"
+	"github.com/brig-sandbox/brig/runtime/run"
+)
+
+// execContext is one exec under way in its session.
+type execContext struct {
+	session   *session
+	leaf      *groups.Leaf
+	clockWord uint32     // index of its word in the clock page
+	slot      *pool.Slot // the slot it leases; nil: none. Guarded by session.mu
+	hits      int64      // hits of the session's memory limit before it began
+	calls     filteredCalls
+}
+
+// Exec executes one program in a session and reports how its main process ended. It waits for a
+// slot like a test does: the admission of the session is its admission. The error is an *api.Error.
+// It is non-nil only when brig refused or failed, or when the session ended before the exec began:
+// an exec that had begun is reported as canceled then.
+func (all *Registry) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
+	s, err := all.find(id, c)
+	if err != nil {
+		return api.Result{}, err
+	}
+	p, compile, err := all.runner.Planner.Exec(s.plan, e)
+	if err != nil {
+		return api.Result{}, run.APIError(err, "")
+	}
+	if s.volume != nil {
+		p.Volume = s.volume.Size
+	}
+	streams := run.Streams{Streams: io, Retention: run.NewRetention(io)}
+	res, err := s.exec(ctx, p, compile, streams)
+	streams.Retention.Finish(&res)
+	if err != nil {
+		return api.Result{}, run.ToAPIError(all.log, err, p.ID)
+	}
+	return res, nil
+}
+
+// exec takes a plan through its stages.
+func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.Streams) (res api.Result, err error) {
+	begun := linux.Monotonic()
+	v, err := s.admit()
+	if err != nil {
+		return res, err
+	}
+	admitted := true
+	finish := func() {
+		if admitted {
+			admitted = false
+			s.finish(v)
+		}
+	}
+	defer finish()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.over, cancel)()
+
+	var compiled *api.Compilation
+	if compile != nil {
+		if err := streams.Retention.Add(run.CompileRetention); err != nil {
+			return res, err
+		}
+		made, failed, err := s.all.runner.Compile(ctx, compile, begun, true)
+		var source *plan.InvalidSource
+		if errors.As(err, &source) {
+			return s.noteSessionEnd(s.all.runner.InvalidSourceResult(compile, source)), nil
+		}
+		if err != nil {
+			return res, s.sessionEndedError(err)
+		}
+		if failed != nil {
+			return s.noteSessionEnd(*failed), nil
+		}
+		if err := streams.Retention.Add(min(made.Info.Size, run.CompileRetention) - run.CompileRetention); err != nil {
+			return res, err
+		}
+		p.Built, compiled = made.Files, &made.Info
+		if streams.Compiled != nil {
+			streams.Compiled(made.Info)
+		}
+	}
+	asked := linux.Monotonic()
+	// Reserve memory before taking the slot, which would be idle during the wait.
+	if err := streams.Retention.Await(ctx, run.MaxRetained(p, streams.Stdout != nil)); err != nil {
+		return res, s.sessionEndedError(err)
+	}
+	l, err := s.all.runner.Pool.AcquireForExec(ctx)
+	if err != nil {
+		return res, s.sessionEndedError(err)
+	}
+	begun = linux.Monotonic()
+	out := run.NewOutputs(streams, p, l.Slot().Wake)
+	defer out.Finish()
+	o, err := s.runExec(ctx, l, v, p, streams, out, begun)
+	// The exec ends in the session before the caller has taken the last of the output: a caller
+	// that does not read must not keep the session from ending.
+	finish()
+	var artifact *plan.InvalidArtifact
+	if errors.As(err, &artifact) {
+		return s.noteSessionEnd(s.all.runner.InvalidArtifactResult(compile, *compiled, artifact)), nil
+	}
+	if err != nil {
+		return res, s.sessionEndedError(err)
+	}
+	out.Finish()
+	res = s.all.runner.Result(p, o, out)
+	res.Timing.Queued = int64(begun - asked)
+	res.Compile = compiled
+	return s.noteSessionEnd(res), nil
+}
+
+// noteSessionEnd notes in the result of a canceled exec why the session ended, if it did.
+func (s *session) noteSessionEnd(res api.Result) api.Result {
+	if res.Verdict == api.Canceled {
+		res.SessionEnded = s.endReason()
+	}
+	return res
+}
+
+// sessionEndedError replaces a failure by the error session-ended when the session is ending.
+func (s *session) sessionEndedError(err error) error {
+	if why := s.endReason(); why != "" {
+		return endedError(s.id, why)
+	}
+	return err
+}
+
+// admit admits an exec.
+func (s *session) admit() (*execContext, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason != "" {
+		return nil, endedError(s.id, s.reason)
+	}
+	s.removeEmptyLeaves()
+	if len(s.leftLeaves) >= maxLeftLeaves {
+		return nil, api.Fail(api.CodeSessionBusy, "%d execs of session %s have left processes running, which is the most: end some", maxLeftLeaves, s.id)
+	}
+	v := &execContext{session: s}
+	for i, other := range s.running {
+		if other == nil {
+			v.clockWord = uint32(i)
+			s.running[i] = v
+			s.begun++
+			s.busy++
+			s.execs.Add(1)
+			return v, nil
+		}
+	}
+	return nil, api.Fail(api.CodeSessionBusy, "session %s has %d execs running, which is the most: wait until one has ended", s.id, maxExecs)
+}
+
+// finish ends an exec in the session. Its leaf is removed, unless processes are in it.
+func (s *session) finish(v *execContext) {
+	s.mu.Lock()
+	s.running[v.clockWord] = nil
+	if v.leaf != nil {
+		s.leftLeaves = append(s.leftLeaves, v.leaf)
+		if err := v.close(); err != nil {
+			s.all.log.Warn("exec not cleaned up", "session", s.id, "err", err)
+		}
+	}
+	s.removeEmptyLeaves()
+	s.mu.Unlock()
+	s.leave()
+	s.execs.Done()
+}
+
+// close closes what a leaf no longer needs when its exec has ended. If a call was denied and no
+// supervisor has seen it, settle kills the leaf.
+func (v *execContext) close() error {
+	err := v.leaf.Quiesce()
+	if v.calls.Denial() != nil {
+		err = errors.Join(err, v.leaf.Kill())
+	}
+	return err
+}
+
+// removeEmptyLeaves removes the leaves of ended execs that have no process any more; s.mu is held.
+func (s *session) removeEmptyLeaves() {
+	kept := s.leftLeaves[:0]
+	for _, leaf := range s.leftLeaves {
+		empty, err := leaf.Empty()
+		if err == nil && empty {
+			err = leaf.Remove()
+		} else {
+			kept = append(kept, leaf)
+		}
+		if err != nil { // the end of the session removes it
+			s.all.log.Warn("leaf of an exec not removed", "session", s.id, "leaf", leaf.Name(), "err", err)
+		}
+	}
+	clear(s.leftLeaves[len(kept):])
+	s.leftLeaves = kept
+}
+
+// runExec runs the steps on a leased slot and gives the slot back. A failure here that is not the
+// caller's fault costs the exec and, if the processes of the exec cannot be ended, the session.
+func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p *plan.Run, streams run.Streams, out *run.Outputs, begun time.Duration) (o *run.Outcome, err error) {
+	defer l.Pool.Release(l)
+	sh, err := s.newShell(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.useSlot(v, l.Slot()); err != nil {
+		return nil, errors.Join(err, sh.KillProcesses(cell.EmptyTimeout), sh.Destroy())
+	}
+	defer s.releaseSlot(v) // before another lease gets the slot
+	reusable := false
+	defer func() {
+		var doubt error
+		if !reusable {
+			doubt = sh.KillProcesses(cell.EmptyTimeout)
+		}
+		if doubt = errors.Join(doubt, sh.Destroy(), s.cell.Step("exec destroy")); doubt != nil {
+			s.all.log.Error("session failed", "session", s.id, "err", doubt)
+			s.end("the agent could not end one of its execs")
+		}
+	}()
+	at := run.Place{Slot: l.Slot(), Cell: s.cell, Shell: sh, Session: v}
+	o, err = run.ExecuteSteps(ctx, at, p, streams, out, begun)
+	reusable = err == nil && !o.StillRunning
+	return o, err
+}
+
+// newShell has the session's shell make a shell for an exec.
+func (s *session) newShell(ctx context.Context, v *execContext) (_ *cell.Shell, err error) {
+	s.spawnMu.Lock()
+	defer s.spawnMu.Unlock()
+	if err := s.cell.Step("exec leaf"); err != nil {
+		return nil, err
+	}
+	s.cell.Leaves++
+	leaf, err := s.group.NewLeaf("exec-" + strconv.Itoa(s.cell.Leaves))
+	if err != nil {
+		return nil, fmt.Errorf("group of an exec: %w", err)
+	}
+	if err := s.registerLeaf(v, leaf); err != nil {
+		return nil, errors.Join(err, leaf.Remove())
+	}
+	// If the context ended this wait, the answer would stay in the socket and the next exec would
+	// take it for its own.
+	sh, err := s.cell.NewExecShell(context.WithoutCancel(ctx), s.sock, leaf, s.scratch, v.clockWord)
+	var step *cell.StepError
+	if err != nil && sh.Requested && !errors.As(err, &step) {
+		s.end("the agent could not continue it")
+	}
+	return sh, err
+}
+
+// registerLeaf registers the exec's leaf, by which denied calls find the exec.
+func (s *session) registerLeaf(v *execContext, leaf *groups.Leaf) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, err := s.group.Usage()
+	if err == nil {
+		v.leaf, v.hits = leaf, u.LimitHits
+	}
+	return err
+}
+
+// The methods of run.Session.
+
+func (v *execContext) PlaceInputs(files []api.File) error            { return v.session.PlaceInputs(files) }
+func (v *execContext) Denial() *api.Denial                           { return v.calls.Denial() }
+func (v *execContext) Subscribe(notify func())                       { v.calls.Subscribe(notify) }
+func (v *execContext) ReportedCalls() ([]api.Denial, calls.Refusals) { return v.calls.reported() }
+func (v *execContext) Ended() <-chan struct{}                        { return v.session.over.Done() }
+
+// LimitHits is how often the session's own memory limit was hit since the exec began.
+func (v *execContext) LimitHits() (int64, error) {
+	s := v.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, endedError(s.id, s.reason)
+	}
+	u, err := s.group.Usage()
+	return u.LimitHits - v.hits, err
+}

@@ -1,0 +1,189 @@
+// Package session keeps sessions: environments that live for many execs, with their files, volumes and
+// lifetimes.
+package session
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/runtime/calls"
+	"github.com/brig-sandbox/brig/runtime/cell"
+	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/run"
+	"github.com/brig-sandbox/brig/runtime/volume"
+)
+
+// The Registry of a host: the living ones by id, and why the last ones ended.
+type Registry struct {
+	log     *slog.Logger
+	runner  *run.Runner
+	Volumes *volume.Store
+	lists   *listQueue
+	Max     int   // number of living sessions
+	weight  int64 // of a session that has left processes running and has no slot
+
+	scans calls.ScanSlot
+
+	mu         sync.Mutex
+	byID       map[string]*session // guarded by mu
+	idRanges   []*idRange          // guarded by mu; grows up to most
+	tombstones []tombstone         // guarded by mu; the latest last
+	closed     bool                // guarded by mu
+}
+
+// A idRange is a range of host ids that no slot and no other session has, see slotIDs.
+type idRange struct {
+	index int
+	taken bool
+	ids   cell.IDMaps
+}
+
+// An tombstone is the tombstone of an ended session: it tells a caller that asks for the session why
+// it ended.
+type tombstone struct {
+	id     string
+	uid    uint32
+	reason string
+}
+
+// maxTombstones limits how many tombstones are kept.
+const maxTombstones = 1024
+
+// NewRegistry makes a registry. configured is how many sessions the operator allows, and most how
+// many of them the limit on open files allows.
+func NewRegistry(r *run.Runner, volumes *volume.Store, configured, most int) *Registry {
+	return &Registry{
+		log: r.Log, runner: r, Volumes: volumes, lists: newListQueue(maxLists, maxWaitingLists), Max: most,
+		weight: leftoverWeight(configured), byID: map[string]*session{},
+	}
+}
+
+// admit gives a session its range of ids, and reserves its memory for its life: what its processes
+// may use, and the files that are put into it, which are charged to the agent.
+func (all *Registry) admit(p *plan.Session) (*idRange, error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.closed {
+		return nil, api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
+	}
+	if all.Max == 0 {
+		return nil, api.Refuse(api.CodeUnsupported, "sessions are disabled on this agent: have the operator raise --sessions, or the agent's limit on open files")
+	}
+	i := slices.IndexFunc(all.idRanges, func(p *idRange) bool { return !p.taken })
+	if i < 0 && len(all.idRanges) == all.Max {
+		return nil, api.Fail(api.CodeSessionsFull, "%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", all.Max)
+	}
+	if err := all.runner.Pool.ReserveMemory(p.Reservation()); err != nil {
+		return nil, err
+	}
+	if i < 0 {
+		i = len(all.idRanges)
+		all.idRanges = append(all.idRanges, &idRange{index: plan.FirstSessionRange + i})
+	}
+	all.idRanges[i].taken = true
+	return all.idRanges[i], nil
+}
+
+// release releases what admit gave.
+func (all *Registry) release(at *idRange, p *plan.Session) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	at.taken = false
+	all.runner.Pool.ReleaseMemory(p.Reservation())
+}
+
+// register adds a session to the living ones, unless the host is closing.
+func (all *Registry) register(s *session) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if !all.closed {
+		all.byID[s.id] = s
+	}
+	return !all.closed
+}
+
+// remove removes a session and keeps only its tombstone.
+func (all *Registry) remove(s *session, why string) {
+	all.release(s.idRange, s.plan)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.byID, s.id)
+	if len(all.tombstones) == maxTombstones {
+		all.tombstones = slices.Delete(all.tombstones, 0, 1)
+	}
+	all.tombstones = append(all.tombstones, tombstone{s.id, s.owner.UID, why})
+}
+
+// find returns a session to the user that made it, and to root. For all other users it does not
+// exist.
+func (all *Registry) find(id string, c api.Caller) (*session, error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s := all.byID[id]; s != nil && mayAccess(c, s.owner.UID) {
+		return s, nil
+	}
+	for _, o := range all.tombstones {
+		if o.id == id && mayAccess(c, o.uid) {
+			return nil, endedError(id, o.reason)
+		}
+	}
+	return nil, api.Refuse(api.CodeNotFound, "no session has the id %q: see brig session ls", id)
+}
+
+func mayAccess(c api.Caller, owner uint32) bool { return c.UID == 0 || c.UID == owner }
+
+func endedError(id, why string) *api.Error {
+	return api.Refuse(api.CodeSessionEnded, "session %s has ended: %s: make another", id, why)
+}
+
+// visibleTo lists the sessions that a caller may see, the oldest first.
+func (all *Registry) visibleTo(c api.Caller) []*session {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	var out []*session
+	for _, s := range all.byID {
+		if mayAccess(c, s.owner.UID) {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b *session) int {
+		if a.born != b.born {
+			return int(a.born - b.born)
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	return out
+}
+
+// Count is the number of living sessions.
+func (all *Registry) Count() int {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return len(all.byID)
+}
+
+// Close ends every session and lets no new one be made. All execs must have ended before.
+func (all *Registry) Close() error {
+	all.mu.Lock()
+	all.closed = true
+	living := make([]*session, 0, len(all.byID))
+	for _, s := range all.byID {
+		living = append(living, s)
+	}
+	all.mu.Unlock()
+	for _, s := range living {
+		s.end("the agent was stopped")
+	}
+	var err error
+	for _, s := range living {
+		<-s.done
+	}
+	for _, at := range all.idRanges {
+		err = errors.Join(err, at.ids.Close())
+	}
+	return err
+}

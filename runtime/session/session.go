@@ -1,0 +1,311 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	groups "github.com/brig-sandbox/brig/cgroups"
+	"github.com/brig-sandbox/brig/runtime/calls"
+	"github.com/brig-sandbox/brig/runtime/cell"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/run"
+	"github.com/brig-sandbox/brig/runtime/volume"
+)
+
+// A session is a separate cell with one long-lived environment: the namespaces and the scratch that
+// a run would have for itself, kept by a shell that makes a child for each exec. Its group limits
+// all execs together.
+//
+// One goroutine, run, owns the session from its creation to its end. It watches the lifetimes, the
+// shell and the calls that the profile forbids, and takes everything down.
+type session struct {
+	all     *Registry // the registry
+	id      string
+	owner   api.Caller
+	plan    *plan.Session
+	idRange *idRange
+	born    time.Duration // on the monotonic clock
+	made    time.Time     // the same as wall-clock time
+
+	cell      *cell.Cell
+	group     *groups.Branch
+	scratch   *cell.Scratch
+	volume    *volume.Mounted // nil: no volume
+	sock      linux.Seqpacket // of its shell
+	pidfd     *os.File
+	listener  *os.File // the cell's; nil when it has no filter
+	poller    *linux.Poller
+	timer     linux.Timer
+	wake      linux.Eventfd
+	callTimer linux.Timer        // of the calls that the agent answers
+	calls     calls.CallListener // used by run only
+	locks     calls.LockQuota    // used by run only
+	own       calls.OwnFiles
+
+	over context.Context // ends when the session does
+	stop context.CancelFunc
+	done chan struct{} // closed when nothing is left of it
+
+	lists *listQueue // of this session
+
+	spawnMu   sync.Mutex     // held while the shell makes a child
+	handlesMu sync.RWMutex   // read lock: handles of files are in use; write lock: before they are closed
+	execs     sync.WaitGroup // running execs
+
+	mu         sync.Mutex
+	reason     string                 // guarded by mu; why the session ends, the first reason given; empty: it does not end
+	closed     bool                   // guarded by mu; the group's files are closed
+	begun      int64                  // guarded by mu; number of execs so far
+	busy       int                    // guarded by mu; number of running execs and file operations
+	used       time.Duration          // guarded by mu; when the last of those ended
+	running    [maxExecs]*execContext // guarded by mu; running execs, indexed by their word of the clock page
+	leftLeaves []*groups.Leaf         // guarded by mu; of ended execs that left processes running
+	files      map[*os.File]struct{}  // guarded by mu; open for callers
+	placed     int64                  // guarded by mu; upper bound of the memory of files put into /box, see chargeFile
+}
+
+// The limits of one session.
+const (
+	maxExecs      = api.SessionExecs // running at once
+	maxLeftLeaves = 64               // ended execs that left processes running
+)
+
+// enter begins an operation of a caller on the session, unless the session is ending. leave
+// finishes it and restarts the idle time.
+func (s *session) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason != "" {
+		return endedError(s.id, s.reason)
+	}
+	s.busy++
+	return nil
+}
+
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	s.used = linux.Monotonic()
+}
+
+// end makes the session end for the given reason, unless it is ending already. To learn when it has
+// ended, wait for done.
+func (s *session) end(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason == "" {
+		s.reason = why
+		if s.volume != nil {
+			s.volume.MarkLeaving()
+		}
+	}
+	if !s.closed { // its descriptor may be closed and reused by now
+		s.wake.Wake()
+	}
+}
+
+// endReason returns the reason why the session ends; empty: it does not end.
+func (s *session) endReason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason
+}
+
+// run is the session's goroutine.
+func (s *session) run() {
+	defer close(s.done)
+	if err := s.handleEvents(); err != nil {
+		s.all.log.Error("session failed", "session", s.id, "err", err)
+		s.end("the agent could not continue it")
+	}
+	s.stop()
+	if err := s.destroy(); err != nil {
+		s.all.log.Error("session not completely destroyed; the next start of brigd removes the rest", "session", s.id, "cell", s.cell.Name, "err", err)
+	}
+	s.all.remove(s, s.endReason())
+}
+
+// The tags of the events that handleEvents waits for.
+const (
+	tagSessionShell int32 = iota
+	tagSessionCalls
+	tagSessionTimer
+	tagSessionWake
+	tagSessionCallTimer
+)
+
+// handleEvents returns when the session is to end.
+func (s *session) handleEvents() error {
+	if err := s.timer.Set(s.due()); err != nil {
+		return err
+	}
+	for s.endReason() == "" {
+		events, err := s.poller.Wait()
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			switch e.Fd {
+			case tagSessionShell:
+				s.end("its cell died, which happens when the host runs out of memory")
+			case tagSessionCalls:
+				err = s.onNotification(e.Events)
+			case tagSessionTimer:
+				s.timer.Drain()
+				err = s.onTimer()
+			case tagSessionWake:
+				s.wake.Clear()
+			case tagSessionCallTimer:
+				err = s.calls.Resume()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// due returns the next instant at which a lifetime may be over.
+func (s *session) due() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := s.used
+	if s.busy > 0 {
+		since = linux.Monotonic() // it cannot have been idle before now
+	}
+	return min(since+s.plan.Idle, s.born+s.plan.Life)
+}
+
+func (s *session) onTimer() error {
+	due := s.due()
+	now := linux.Monotonic()
+	switch {
+	case now >= s.born+s.plan.Life:
+		s.end("it was made for " + api.Duration(s.plan.Life).String() + " and that time is over")
+	case now >= due:
+		s.end("it was idle for " + api.Duration(s.plan.Idle).String())
+	default:
+		return s.timer.Set(due)
+	}
+	return nil
+}
+
+// destroy takes everything down. It kills the programs first and all at once: nothing that they do
+// meanwhile can delay it (adr 0003).
+func (s *session) destroy() error {
+	s.mu.Lock()
+	killErr := s.group.Kill()
+	if killErr == nil {
+		killErr = s.group.Expedite()
+	}
+	s.mu.Unlock()
+	if errors.Is(killErr, groups.ErrUnsupported) {
+		killErr = nil // the end of the pid namespace kills them as well
+	}
+	world := cell.Shell{Pidfd: s.pidfd}
+	err := errors.Join(killErr, world.Kill())
+	deadline := linux.Monotonic() + cell.KillTimeout // a program can arrange its memory so that the kernel needs a long time to free it
+	if werr := linux.WaitReadable(s.pidfd, cell.KillTimeout); werr != nil {
+		err = errors.Join(err, errors.New("the session's shell does not end"), werr)
+	}
+	s.execs.Wait() // their supervisors have seen the end
+	err = errors.Join(err, cell.WaitEmpty(&s.group.Leaf, deadline-linux.Monotonic()), s.cell.Step("session end"))
+
+	s.handlesMu.Lock()
+	s.mu.Lock()
+	s.closed = true // from here on only this goroutine uses the rest
+	s.mu.Unlock()
+	s.handlesMu.Unlock()
+	for f := range s.files {
+		_ = f.Close() // its reader or writer gets the error that the session has ended
+	}
+	for _, leaf := range s.leftLeaves {
+		err = errors.Join(err, leaf.Close())
+	}
+	return errors.Join(err, cell.Reclaim(&s.group.Leaf), s.group.Close(), s.close())
+}
+
+// close closes what is open and destroys the cell.
+func (s *session) close() error {
+	var err error
+	for _, f := range []*os.File{s.pidfd, s.listener, s.poller.File, s.timer.File, s.callTimer.File, s.wake.File} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	err = errors.Join(err, s.sock.Close(), s.scratch.Close(), s.cell.Close())
+	if s.volume != nil { // last: nothing uses it any more
+		err = errors.Join(err, s.volume.Close())
+	}
+	return err
+}
+
+// info describes the session.
+func (s *session) info() (api.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason != "" || s.closed {
+		return api.Session{}, endedError(s.id, s.reason)
+	}
+	usage, err := s.usage()
+	if err != nil {
+		return api.Session{}, run.ToAPIError(s.all.log, err, s.id)
+	}
+	p := s.plan
+	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
+	i := api.Session{
+		ID: s.id, State: api.SessionQuiet, Language: p.Language.Name, Image: p.Image.Digest, Profile: p.Cell.Policy.Name,
+		Network: "none", Labels: p.Ask.Labels, Limits: p.Limits, ExecLimits: p.Exec,
+		Idle: api.Duration(p.Idle), Life: api.Duration(p.Life),
+		Created: at(s.born), Ends: at(s.born + p.Life), Execs: s.begun, Usage: usage,
+	}
+	if s.volume != nil {
+		if i.Volume, err = s.volume.Info(); err != nil {
+			return api.Session{}, run.ToAPIError(s.all.log, err, s.id)
+		}
+	}
+	for _, v := range s.running {
+		if v != nil {
+			i.Running++
+			i.State = api.SessionRunning
+		}
+	}
+	if s.busy == 0 {
+		i.IdleEnds = at(min(s.used+p.Idle, s.born+p.Life))
+	}
+	return i, nil
+}
+
+// usage reads the measurements of the session's group. s.mu is held.
+func (s *session) usage() (u api.SessionUsage, err error) {
+	all, err := s.group.Usage()
+	if err != nil {
+		return u, err
+	}
+	now, err := s.group.Current()
+	if err != nil {
+		return u, err
+	}
+	held, _, err := s.scratch.Used()
+	if err != nil {
+		return u, err
+	}
+	put := min(s.placed, held) // charged to the agent, but counted as the session's
+	pids, err := s.group.Processes()
+	if err != nil {
+		return u, err
+	}
+	u.Scratch, u.Inodes, err = s.scratch.Used()
+	u.CPU = api.Known(int64(all.CPU), all.Sources.CPU)
+	u.MemoryPeak = api.Known(all.MemoryPeak+put, all.Sources.MemoryPeak)
+	u.Memory = api.Known(now+put, all.Sources.Memory)
+	u.Processes = api.Known(pids, "pids.current")
+	return u, err
+}
