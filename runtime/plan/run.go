@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 )
 
 // A Run is one run, decided: everything that the run steps apply. It is made from the request, the
@@ -44,7 +45,7 @@ type Run struct {
 // memory: with the exit code that the language's manifest declares, and in addition either with the
 // declared text at the end of stderr, or near the limit. A program that prints this and exits so
 // without need has failed as well, only under another name.
-func (p *Run) OutOfHeap(ev api.Evidence, stderrEnd []byte) bool {
+func (p *Run) OutOfHeap(ev judge.Evidence, stderrEnd []byte) bool {
 	switch {
 	case p.OOMExitCode == 0 || ev.Signal != 0 || ev.ExitCode != p.OOMExitCode:
 		return false

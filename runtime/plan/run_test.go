@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 )
 
 func TestOutOfHeap(t *testing.T) {
@@ -12,19 +13,19 @@ func TestOutOfHeap(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		plan *Run
-		ev   api.Evidence
+		ev   judge.Evidence
 		tail string
 		want bool
 	}{
-		{"near the limit", peak, api.Evidence{ExitCode: 77, Peak: 90 * api.MiB}, "", true},
-		{"far from the limit", peak, api.Evidence{ExitCode: 77, Peak: 90*api.MiB - 1}, "", false},
-		{"with an unknown peak", peak, api.Evidence{ExitCode: 77}, "", false},
-		{"a signal", peak, api.Evidence{Signal: 6, ExitCode: 77, Peak: 100 * api.MiB}, "", false},
-		{"another exit code", peak, api.Evidence{ExitCode: 78, Peak: 100 * api.MiB}, "", false},
-		{"no exit code declared", &Run{Limits: peak.Limits}, api.Evidence{Peak: 100 * api.MiB}, "", false},
-		{"said far from the limit", says, api.Evidence{ExitCode: 77, Peak: api.MiB}, "vm: out of heap\n", true},
-		{"said with another exit code", says, api.Evidence{ExitCode: 1}, "vm: out of heap\n", false},
-		{"not said, near the limit", says, api.Evidence{ExitCode: 77, Peak: 100 * api.MiB}, "I exit with 77\n", false},
+		{"near the limit", peak, judge.Evidence{ExitCode: 77, Peak: 90 * api.MiB}, "", true},
+		{"far from the limit", peak, judge.Evidence{ExitCode: 77, Peak: 90*api.MiB - 1}, "", false},
+		{"with an unknown peak", peak, judge.Evidence{ExitCode: 77}, "", false},
+		{"a signal", peak, judge.Evidence{Signal: 6, ExitCode: 77, Peak: 100 * api.MiB}, "", false},
+		{"another exit code", peak, judge.Evidence{ExitCode: 78, Peak: 100 * api.MiB}, "", false},
+		{"no exit code declared", &Run{Limits: peak.Limits}, judge.Evidence{Peak: 100 * api.MiB}, "", false},
+		{"said far from the limit", says, judge.Evidence{ExitCode: 77, Peak: api.MiB}, "vm: out of heap\n", true},
+		{"said with another exit code", says, judge.Evidence{ExitCode: 1}, "vm: out of heap\n", false},
+		{"not said, near the limit", says, judge.Evidence{ExitCode: 77, Peak: 100 * api.MiB}, "I exit with 77\n", false},
 	} {
 		if got := tt.plan.OutOfHeap(tt.ev, []byte(tt.tail)); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
@@ -14,11 +15,11 @@ import (
 func (r *Runner) Result(p *plan.Run, o *Outcome, out *Outputs) api.Result {
 	res := api.Result{
 		Run:       p.ID,
-		Verdict:   api.Judge(o.ev, p.Limits),
+		Verdict:   judge.Verdict(o.ev, p.Limits),
 		Stage:     p.Stage,
 		ExitCode:  o.ev.ExitCode,
 		Signal:    o.ev.Signal,
-		LimitsHit: api.LimitsHit(o.ev, p.Limits),
+		LimitsHit: judge.LimitsHit(o.ev, p.Limits),
 		Denial:    o.ev.Denial,
 		Logged:    o.logged,
 		Refused:   o.refused,

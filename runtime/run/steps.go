@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/cell"
@@ -51,7 +52,7 @@ type Session interface {
 
 // An Outcome is what the steps pass to the judge.
 type Outcome struct {
-	ev           api.Evidence
+	ev           judge.Evidence
 	usage        api.Usage
 	timing       api.Timing
 	files        []api.File

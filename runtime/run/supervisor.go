@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
@@ -46,7 +47,7 @@ type supervisor struct {
 	out     *Outputs
 	parked  [2]bool // for stdout and stderr: it is not polled, because it ended, is throttled, or the caller has not taken the last chunk
 
-	ev         api.Evidence
+	ev         judge.Evidence
 	logged     []api.Denial
 	refused    calls.Refusals
 	calls      calls.CallListener

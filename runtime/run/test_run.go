@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
@@ -129,7 +130,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	out = api.TestResult{ID: test.ID, Result: res}
 	if test.Compares() && res.Verdict == api.OK {
 		out.Answer = api.Accepted
-		if ok, difference := t.job.Request.Compare.Accepts(expected, res.Stdout); !ok {
+		if ok, difference := judge.Accepts(t.job.Request.Compare, expected, res.Stdout); !ok {
 			out.Answer, out.Difference = api.WrongAnswer, difference
 		}
 	}
