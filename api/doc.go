@@ -1,10 +1,10 @@
-// Package api defines brig's vocabulary: requests, evidence, verdicts and results.
+// Package api defines brig's vocabulary: requests, verdicts and results.
 //
 // The life of a run, in the words of this package:
 //
 //	Run      the request of a caller. Validate checks it; Resolve fills its limits.
 //	Evidence what the agent saw: wait status, clocks, counters, which limit fired.
-//	Verdict  what the evidence means. Only Judge makes one.
+//	Verdict  what the evidence means. Only package judge makes one.
 //	Result   the answer to the caller: the verdict with everything it rests on.
 //	Error    brig itself failed, or refused. It says nothing about the program.
 //
