@@ -218,7 +218,7 @@ func reservationOf(ctx context.Context) *reservation {
 const smallBody = 4 << 10
 
 // bodyCost is the memory that a body of n bytes takes while it is read and parsed: for the body,
-// for its decoded content, and for its lists and maps. api.ParseRun limits the number of lists and
+// for its decoded content, and for its lists and maps. decode.Run limits the number of lists and
 // maps.
 func bodyCost(n int64) int64 {
 	if n <= smallBody {

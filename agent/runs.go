@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 )
 
 // initialBuffer is the most that is allocated for an announced body before it arrives.
@@ -81,7 +82,7 @@ func parse[T any](s *Server, w http.ResponseWriter, r *http.Request, what string
 
 // readRun reads and checks the Run in the body.
 func (s *Server) readRun(w http.ResponseWriter, r *http.Request) (request api.Run, err error) {
-	if request, err = parse(s, w, r, "run", api.ParseRun); err != nil {
+	if request, err = parse(s, w, r, "run", decode.Run); err != nil {
 		return request, err
 	}
 	if err := checkUpgrade(r, len(request.Stdin) > 0); err != nil {

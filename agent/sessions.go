@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 )
 
 // sessions returns the agent's Sessions. If the agent has none, it refuses the request and returns
@@ -25,7 +26,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		return
 	}
-	request, err := parse(s, w, r, "session", func(raw []byte) (api.SessionRequest, error) { return api.Parse[api.SessionRequest](raw, "session") })
+	request, err := parse(s, w, r, "session", func(raw []byte) (api.SessionRequest, error) { return decode.Value[api.SessionRequest](raw, "session") })
 	if err == nil {
 		err = request.Validate()
 	}
@@ -100,7 +101,7 @@ func (s *Server) execInSession(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) readExec(w http.ResponseWriter, r *http.Request) (request api.Exec, err error) {
-	if request, err = parse(s, w, r, "exec", func(raw []byte) (api.Exec, error) { return api.Parse[api.Exec](raw, "exec") }); err != nil {
+	if request, err = parse(s, w, r, "exec", func(raw []byte) (api.Exec, error) { return decode.Value[api.Exec](raw, "exec") }); err != nil {
 		return request, err
 	}
 	if err := checkUpgrade(r, len(request.Stdin) > 0); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -195,7 +196,7 @@ func TestGoldenRunsAreAccepted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, err := api.ParseRun(raw)
+		run, err := decode.Run(raw)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 )
 
 func wantCode(t *testing.T, name string, err error, want api.Code) {
@@ -106,25 +107,25 @@ func TestParseSessionAndExec(t *testing.T) {
 		return raw
 	}
 	for _, name := range []string{"session-request", "session-request-least"} {
-		s, err := api.Parse[api.SessionRequest](golden(name), "session")
+		s, err := decode.Value[api.SessionRequest](golden(name), "session")
 		if err == nil {
 			err = s.Validate()
 		}
 		wantCode(t, name, err, "")
 	}
 	for _, name := range []string{"exec", "exec-least"} {
-		e, err := api.Parse[api.Exec](golden(name), "exec")
+		e, err := decode.Value[api.Exec](golden(name), "exec")
 		if err == nil {
 			err = e.Validate()
 		}
 		wantCode(t, name, err, "")
 	}
 	for _, raw := range []string{"", "[]", `{"image":"a","image":"b"}`, `{"Image":"a"}`, `{"image":"a"}x`, `{"image":"a","files":[]}`, `{"image":"a","limits":{"memory":"x"}}`, "{\"image\":\"\xff\"}"} {
-		_, err := api.Parse[api.SessionRequest]([]byte(raw), "session")
+		_, err := decode.Value[api.SessionRequest]([]byte(raw), "session")
 		wantCode(t, raw, err, api.CodeBadRequest)
 	}
 	for _, raw := range []string{"", `{"argv":["a"],"language":"python"}`, `{"argv":"a"}`, `{"argv":["a"],"env":{"A":1}}`} {
-		_, err := api.Parse[api.Exec]([]byte(raw), "exec")
+		_, err := decode.Value[api.Exec]([]byte(raw), "exec")
 		wantCode(t, raw, err, api.CodeBadRequest)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
@@ -168,7 +169,7 @@ func TestExclusiveCompilesAndTests(t *testing.T) {
 
 // A session has no such mode; the refusal names the field.
 func TestExclusiveIsForRuns(t *testing.T) {
-	if _, err := api.Parse[api.SessionRequest]([]byte(`{"language":"python","mode":"exclusive"}`), "session"); err == nil || !strings.Contains(err.Error(), `"mode"`) {
+	if _, err := decode.Value[api.SessionRequest]([]byte(`{"language":"python","mode":"exclusive"}`), "session"); err == nil || !strings.Contains(err.Error(), `"mode"`) {
 		t.Errorf("%v; want a refusal that names the field", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/gateway/auth"
 )
@@ -50,7 +51,7 @@ func TestBlobsOfAWaitingRunStay(t *testing.T) {
 		}
 		begun <- struct{}{}
 		<-over
-		run, err := api.ParseRun(text)
+		run, err := decode.Run(text)
 		if err != nil {
 			t.Error(err)
 		}

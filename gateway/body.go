@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/gateway/queue"
 	"github.com/brig-sandbox/brig/gateway/quota"
@@ -152,9 +153,9 @@ func parseBody[T any](g *Gateway, ctx context.Context, raw []byte, parse func([]
 	return parse(raw)
 }
 
-// parseBodyAs parses a body with api.Parse.
+// parseBodyAs parses a body with decode.Value.
 func parseBodyAs[T any](g *Gateway, ctx context.Context, raw []byte, what string) (T, error) {
-	return parseBody(g, ctx, raw, func(raw []byte) (T, error) { return api.Parse[T](raw, what) })
+	return parseBody(g, ctx, raw, func(raw []byte) (T, error) { return decode.Value[T](raw, what) })
 }
 
 func tooLarge(most api.Size) error {

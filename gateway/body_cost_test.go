@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 )
 
 // API-15: the computed cost of a body is no less than the memory that its values keep, whatever it
@@ -39,7 +40,7 @@ func TestBodyCostCoversItsValues(t *testing.T) {
 		}
 		raw := []byte(body)
 		before := live()
-		run, err := api.ParseRun(raw)
+		run, err := decode.Run(raw)
 		if err != nil {
 			t.Fatal(name, err)
 		}

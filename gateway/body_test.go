@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/gateway/auth"
 	"github.com/brig-sandbox/brig/gateway/queue"
 )
@@ -314,7 +315,7 @@ func TestKeysAlternateInParsing(t *testing.T) {
 		all.Go(func() {
 			_, err := parseBody(g, ctx, body, func(raw []byte) (api.Run, error) {
 				order = append(order, name)
-				return api.ParseRun(raw)
+				return decode.Run(raw)
 			})
 			if (err != nil) != (ctx.Err() != nil) {
 				t.Errorf("%s: %v", name, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/diagnose"
 )
 
@@ -43,7 +44,7 @@ func TestExecuteAsRun(t *testing.T) {
 		{`{"code":"x","code":"y"}`, "twice", api.Run{}},
 		{`{"code":"x"} {}`, "after the end", api.Run{}},
 	} {
-		ask, err := api.Parse[api.Execute]([]byte(tt.body), "request")
+		ask, err := decode.Value[api.Execute]([]byte(tt.body), "request")
 		var run api.Run
 		if err == nil {
 			run, err = runOf(ask)
@@ -98,7 +99,7 @@ func TestExecuted(t *testing.T) {
 func FuzzParseExecute(f *testing.F) {
 	f.Add([]byte(`{"code":"print(1)","files":{"a":{"content":"eA==","encoding":"base64"},"b":"x"},"env":{"A":"b"},"timeout_seconds":0.5}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		ask, err := api.Parse[api.Execute](raw, "request")
+		ask, err := decode.Value[api.Execute](raw, "request")
 		if err != nil {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/internal/openapitest"
 )
 
@@ -239,26 +240,26 @@ func TestExamplesAreValid(t *testing.T) {
 		switch r.name {
 		case "execute":
 			var ask api.Execute
-			if ask, err = api.Parse[api.Execute](text, "request"); err == nil {
+			if ask, err = decode.Value[api.Execute](text, "request"); err == nil {
 				_, err = runOf(ask)
 			}
 		case "run":
 			var run api.Run
-			if run, err = api.ParseRun(text); err == nil {
+			if run, err = decode.Run(text); err == nil {
 				err = run.Validate()
 			}
 		case "createSession":
 			var ask api.SessionRequest
-			if ask, err = api.Parse[api.SessionRequest](text, "session"); err == nil {
+			if ask, err = decode.Value[api.SessionRequest](text, "session"); err == nil {
 				err = ask.Validate()
 			}
 		case "exec":
 			var ask api.Exec
-			if ask, err = api.Parse[api.Exec](text, "exec"); err == nil {
+			if ask, err = decode.Value[api.Exec](text, "exec"); err == nil {
 				err = ask.Validate()
 			}
 		case "check":
-			_, err = api.Parse[api.CheckRequest](text, "check")
+			_, err = decode.Value[api.CheckRequest](text, "check")
 		default:
 			t.Errorf("%s has a body that this test does not try", r.name)
 		}

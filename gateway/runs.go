@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 	"github.com/brig-sandbox/brig/gateway/events"
 	"github.com/brig-sandbox/brig/history"
 )
@@ -25,7 +26,7 @@ func (g *Gateway) postRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer func() { release() }()
-	run, err := parseBody(g, r.Context(), raw, api.ParseRun)
+	run, err := parseBody(g, r.Context(), raw, decode.Run)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,27 @@
-package api_test
+package decode_test
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 )
 
 const small = `{"image":"tiny","argv":["true"]}`
+
+// code returns the code of one of our errors.
+func code(err error) api.Code {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return "not an *api.Error"
+}
 
 func TestDecodeRunIsStrict(t *testing.T) { // API-04
 	deep := strings.Repeat("[", 100_000)
@@ -65,7 +76,7 @@ func TestDecodeRunIsStrict(t *testing.T) { // API-04
 		{"a byte order mark", "\ufeff" + small, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			run, err := api.ParseRun([]byte(tt.in))
+			run, err := decode.Run([]byte(tt.in))
 			if tt.ok && err != nil || !tt.ok && code(err) != api.CodeBadRequest {
 				t.Errorf("%+v, %v; want accepted: %v", run, err, tt.ok)
 			}
@@ -88,7 +99,7 @@ func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 		body := []byte(`{"image":"tiny",` + field + more)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := api.ParseRun(body)
+		_, err := decode.Run(body)
 		runtime.ReadMemStats(&after)
 		if code(err) != api.CodeBadRequest || !strings.Contains(err.Error(), "entries") {
 			t.Errorf("%s: %v", field, err)
@@ -102,7 +113,7 @@ func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run, err = api.ParseRun(text); err != nil {
+	if run, err = decode.Run(text); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Validate(); err == nil || !strings.Contains(err.Error(), "the most is") {
@@ -119,7 +130,7 @@ func TestDecodeErrorCostsNoMoreThanDecoding(t *testing.T) {
 	allocated := func(body string) (took uint64, err error) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err = api.ParseRun([]byte(body))
+		_, err = decode.Run([]byte(body))
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc, err
 	}
@@ -147,7 +158,7 @@ func TestDecodeErrorCostsNoMoreThanDecoding(t *testing.T) {
 func TestDecodeRunTakesLinearTime(t *testing.T) {
 	// A search for the closing quote from every escape would take minutes.
 	long := `{"language":"python","source":"` + strings.Repeat(`\n`, 4<<20) + `"}`
-	run, err := api.ParseRun([]byte(long))
+	run, err := decode.Run([]byte(long))
 	if err != nil || len(run.Source) != 4<<20 {
 		t.Errorf("%d bytes, %v; want %d", len(run.Source), err, 4<<20)
 	}
@@ -157,7 +168,7 @@ func TestDecodeRunTakesLinearTime(t *testing.T) {
 // value is the same, and Validate, if the type has it, does not panic and returns our own errors.
 func oneMeaning[T any](t *testing.T, in []byte, what string) {
 	t.Helper()
-	v, err := api.Parse[T](in, what)
+	v, err := decode.Value[T](in, what)
 	if err != nil {
 		if code(err) != api.CodeBadRequest {
 			t.Fatalf("refused with %q: %v", code(err), err)
@@ -172,7 +183,7 @@ func oneMeaning[T any](t *testing.T, in []byte, what string) {
 	if err != nil {
 		t.Fatalf("what was read cannot be written: %v", err)
 	}
-	again, err := api.Parse[T](out, what)
+	again, err := decode.Value[T](out, what)
 	if err != nil {
 		t.Fatalf("%s is refused: %v", out, err)
 	}
@@ -217,7 +228,7 @@ func BenchmarkParseRun(b *testing.B) {
 	in := []byte(`{"image":"tiny","argv":["/bin/true"],"limits":{"wall":"1s","memory":67108864},"labels":{"project":"p"}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := api.ParseRun(in); err != nil {
+		if _, err := decode.Run(in); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -241,7 +252,7 @@ func TestDecodeErrorNamesTheField(t *testing.T) {
 		`[{"image": "tiny", "argv": ["true", "or", "false"]}]`:  `write an object in { }, not [{"image": "tiny", "argv": ["true", "or"...`,
 		`{"image":"i","source":{"base64":"not base64!"}}`:       "source: content: base64: illegal base64 data at input byte 3",
 	} {
-		if _, err := api.ParseRun([]byte(text)); err == nil || err.Error() != "decode run: "+want {
+		if _, err := decode.Run([]byte(text)); err == nil || err.Error() != "decode run: "+want {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}
@@ -253,7 +264,7 @@ func TestAnEmptySourceIsAProgram(t *testing.T) {
 		`{"language":"c","source":""}`: true, `{"language":"c","source":{"base64":""}}`: true,
 		`{"language":"c","source":null}`: false, `{"language":"c"}`: false,
 	} {
-		run, err := api.ParseRun([]byte(text))
+		run, err := decode.Run([]byte(text))
 		if err != nil || (run.Source != nil) != given || (run.Validate() == nil) != given {
 			t.Errorf("%s: source %#v, %v, %v; want one: %v", text, run.Source, err, run.Validate(), given)
 		}
@@ -261,11 +272,11 @@ func TestAnEmptySourceIsAProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := api.ParseRun(sent)
+		again, err := decode.Run(sent)
 		if err != nil || (again.Source != nil) != given {
 			t.Errorf("%s, sent as %s: source %#v, %v", text, sent, again.Source, err)
 		}
-		exec, err := api.Parse[api.Exec]([]byte(strings.Replace(text, `"language":"c"`, `"env":{}`, 1)), "exec")
+		exec, err := decode.Value[api.Exec]([]byte(strings.Replace(text, `"language":"c"`, `"env":{}`, 1)), "exec")
 		if err != nil || (exec.Source != nil) != given || (exec.Validate() == nil) != given {
 			t.Errorf("%s, as an exec: %#v, %v, %v", text, exec.Source, err, exec.Validate())
 		}
@@ -273,12 +284,12 @@ func TestAnEmptySourceIsAProgram(t *testing.T) {
 }
 
 func TestATestWithoutAnIDGetsItsNumber(t *testing.T) {
-	run, err := api.ParseRun([]byte(`{"language":"python","source":"x","tests":[{"stdin":"a"},{"id":"given"},{"id":"","expected":"b"}]}`))
+	run, err := decode.Run([]byte(`{"language":"python","source":"x","tests":[{"stdin":"a"},{"id":"given"},{"id":"","expected":"b"}]}`))
 	if err != nil || run.Validate() != nil || len(run.Tests) != 3 || run.Tests[0].ID != "1" || run.Tests[1].ID != "given" || run.Tests[2].ID != "3" {
 		t.Errorf("%+v, %v, %v; want tests 1, given and 3", run.Tests, err, run.Validate())
 	}
 	for _, ids := range []string{`[{"id":"2"},{}]`, `[{},{"id":"1"}]`} {
-		run, err := api.ParseRun([]byte(`{"language":"python","source":"x","tests":` + ids + `}`))
+		run, err := decode.Run([]byte(`{"language":"python","source":"x","tests":` + ids + `}`))
 		if err != nil || code(run.Validate()) != api.CodeBadRequest || !strings.Contains(run.Validate().Error(), "is given twice: use unique ids") {
 			t.Errorf("%s: %v, %v; want a name given twice", ids, err, run.Validate())
 		}
@@ -286,9 +297,9 @@ func TestATestWithoutAnIDGetsItsNumber(t *testing.T) {
 }
 
 func TestDecodeSuggestsTheRightField(t *testing.T) {
-	run := func(raw []byte) error { _, err := api.ParseRun(raw); return err }
-	exec := func(raw []byte) error { _, err := api.Parse[api.Exec](raw, "run"); return err }
-	execute := func(raw []byte) error { _, err := api.Parse[api.Execute](raw, "run"); return err }
+	run := func(raw []byte) error { _, err := decode.Run(raw); return err }
+	exec := func(raw []byte) error { _, err := decode.Value[api.Exec](raw, "run"); return err }
+	execute := func(raw []byte) error { _, err := decode.Value[api.Execute](raw, "run"); return err }
 	for _, tt := range []struct {
 		parse func([]byte) error
 		text  string
@@ -329,28 +340,12 @@ func TestDecodeAcceptsNullOnlyAsAnAbsentField(t *testing.T) {
 		`{"image":"null","argv":["null"],"env":{"a":"null"}}`:                                                     "",
 		`{"image":"i","language":null,"env":null,"tests":[{"id":"n","expected":null}],"limits":null,"argv":null}`: "",
 	} {
-		_, err := api.ParseRun([]byte(text))
+		_, err := decode.Run([]byte(text))
 		if want == "" && err != nil || want != "" && (code(err) != api.CodeBadRequest || err.Error() != "decode run: "+want) {
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}
-	if _, err := api.Parse[api.Execute]([]byte(`{"code":"x","files":{"a":null}}`), "request"); err == nil || !strings.Contains(err.Error(), "files.a is null") {
+	if _, err := decode.Value[api.Execute]([]byte(`{"code":"x","files":{"a":null}}`), "request"); err == nil || !strings.Contains(err.Error(), "files.a is null") {
 		t.Errorf("a file: %v", err)
-	}
-}
-
-// Bytes decodes a text with escapes exactly as encoding/json does, and refuses the same invalid
-// strings.
-func TestBytesAsEncodingJSON(t *testing.T) {
-	for _, in := range []string{
-		`""`, `"a"`, `"\n\t\r\b\f\/\\\""`, `"é\n\u00e9\ud83d\ude00"`, `"\u0000\n"`, "\"a\\n\xff\"", `"\x"`, `"\"`, `"a"b"`, `"\n"b"`, "\"\\n\n\"", `"`, `\n`, `"\ud800\n"`, `"\n`,
-	} {
-		var want string
-		werr := json.Unmarshal([]byte(in), &want)
-		var got api.Bytes
-		err := got.UnmarshalJSON([]byte(in))
-		if (err == nil) != (werr == nil) || string(got) != want {
-			t.Errorf("%s: %q, %v; want %q, %v", in, got, err, want, werr)
-		}
 	}
 }

@@ -1,8 +1,10 @@
-package api
+package decode_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/api/decode"
 )
 
 func TestSyntaxErrorsHaveTheirPositionAndAHint(t *testing.T) {
@@ -16,7 +18,7 @@ func TestSyntaxErrorsHaveTheirPositionAndAHint(t *testing.T) {
 		`{"image": "tiny"`:                 "ends too early",
 		`{"image": "tiny", "argv": [tru]}`: "in line 1, column 31",
 	} {
-		if _, err := ParseRun([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := decode.Run([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", text, err, want)
 		}
 	}

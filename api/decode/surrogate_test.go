@@ -1,9 +1,12 @@
-package api
+package decode_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/decode"
 )
 
 func TestHalfACharacterIsRefused(t *testing.T) {
@@ -22,17 +25,17 @@ func TestHalfACharacterIsRefused(t *testing.T) {
 		`\ud83d\ude00\uDBFF`:       `\uDBFF`,
 		`\ud83d\\ude00`:            `\ud83d`,
 	} {
-		_, err := ParseRun([]byte(`{"image": "tiny", "argv": ["` + text + `"]}`))
-		var e *Error
+		_, err := decode.Run([]byte(`{"image": "tiny", "argv": ["` + text + `"]}`))
+		var e *api.Error
 		switch {
 		case half == "" && err != nil:
 			t.Errorf("%s: %v", text, err)
-		case half != "" && (!errors.As(err, &e) || e.Code != CodeBadRequest || !strings.Contains(e.Message, half+" is half a character")):
+		case half != "" && (!errors.As(err, &e) || e.Code != api.CodeBadRequest || !strings.Contains(e.Message, half+" is half a character")):
 			t.Errorf("%s: %v; want that %s is refused", text, err, half)
 		}
 	}
 	for _, broken := range []string{`{"argv":["\u`, `{"argv":["\ud800`, `{"argv":["\ud800\u"]}`, `{"argv":["\uzzzz"]}`, `{"argv":["\`} {
-		if _, err := ParseRun([]byte(broken)); err == nil {
+		if _, err := decode.Run([]byte(broken)); err == nil {
 			t.Errorf("%s is taken", broken)
 		}
 	}

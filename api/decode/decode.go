@@ -1,4 +1,6 @@
-package api
+// Package decode reads the JSON that a caller sent, strictly, and says in the words of package api
+// where it does not have the form of a request.
+package decode
 
 import (
 	"bytes"
@@ -11,21 +13,23 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
 // The bounds of JSON that is decoded. The decoder can use a hundred times an entry's size, so the
 // number of entries is checked here and not only in Validate.
 const (
-	maxDepth        = 16              // of nested JSON; a Run needs five
-	maxEntries      = 2 * MaxTests    // of one object or list; Validate still reports a list a little over its own bound
-	maxTotalEntries = 1024 * MaxTests // of all objects and lists: for lists in a list, such as the args of tests
+	maxDepth        = 16                  // of nested JSON; a Run needs five
+	maxEntries      = 2 * api.MaxTests    // of one object or list; Validate still reports a list a little over its own bound
+	maxTotalEntries = 1024 * api.MaxTests // of all objects and lists: for lists in a list, such as the args of tests
 )
 
-// ParseRun reads one Run strictly. It refuses unknown fields, a field given twice or in another
+// Run reads one api.Run strictly. It refuses unknown fields, a field given twice or in another
 // case, anything after the end, and deep nesting (API-04). It does not Validate. A test without an
-// ID gets its number. All errors are an *Error.
-func ParseRun(raw []byte) (Run, error) {
-	r, err := parse[Run](raw, "run")
+// ID gets its number. All errors are an *api.Error.
+func Run(raw []byte) (api.Run, error) {
+	r, err := Value[api.Run](raw, "run")
 	for i := range r.Tests {
 		if t := &r.Tests[i]; t.ID == "" {
 			t.ID = strconv.Itoa(i + 1)
@@ -34,14 +38,15 @@ func ParseRun(raw []byte) (Run, error) {
 	return r, err
 }
 
-// parse decodes one value that a caller sent, strictly.
-func parse[T any](raw []byte, what string) (T, error) {
+// Value decodes one JSON value that a caller sent, as strictly as Run. what names the value in
+// errors.
+func Value[T any](raw []byte, what string) (T, error) {
 	var v, none T
 	if !utf8.Valid(raw) { // the decoder would replace the bad bytes by U+FFFD
-		return none, Refuse(CodeBadRequest, `decode %s: the JSON is not UTF-8: send such bytes as {"base64": "..."}`, what)
+		return none, api.Refuse(api.CodeBadRequest, `decode %s: the JSON is not UTF-8: send such bytes as {"base64": "..."}`, what)
 	}
 	if err := checkStrict(raw); err != nil {
-		return none, Refuse(CodeBadRequest, "decode %s: %w", what, err)
+		return none, api.Refuse(api.CodeBadRequest, "decode %s: %w", what, err)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -59,10 +64,10 @@ func parse[T any](raw []byte, what string) (T, error) {
 				err = m
 			}
 		}
-		return none, Refuse(CodeBadRequest, "decode %s: %w", what, err)
+		return none, api.Refuse(api.CodeBadRequest, "decode %s: %w", what, err)
 	}
 	if rest := bytes.TrimLeft(raw[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		return none, Refuse(CodeBadRequest, "decode %s: there is more data after the end of the JSON object: send one %s per request", what, what)
+		return none, api.Refuse(api.CodeBadRequest, "decode %s: there is more data after the end of the JSON object: send one %s per request", what, what)
 	}
 	return v, nil
 }
