@@ -4,15 +4,16 @@ package decode
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
+	"regexp"
 	"strconv"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -42,177 +43,126 @@ func Run(raw []byte) (api.Run, error) {
 // errors.
 func Value[T any](raw []byte, what string) (T, error) {
 	var v, none T
-	if !utf8.Valid(raw) { // the decoder would replace the bad bytes by U+FFFD
+	if !utf8.Valid(raw) { // the error would not say what to do
 		return none, api.Refuse(api.CodeBadRequest, `decode %s: the JSON is not UTF-8: send such bytes as {"base64": "..."}`, what)
 	}
-	if err := checkStrict(raw); err != nil {
+	end, err := checkStrict(raw)
+	if err != nil {
 		return none, api.Refuse(api.CodeBadRequest, "decode %s: %w", what, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
-		var syntax *json.SyntaxError
-		switch {
-		case len(bytes.TrimSpace(raw)) == 0:
-			err = errors.New("there is no JSON: the body is empty")
-		case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-			err = errors.New("the JSON ends too early")
-		case errors.As(err, &syntax):
-			err = fmt.Errorf("%w, %s", err, syntaxHint(raw, syntax.Offset))
-		default: // the syntax is right, the form is not
-			if m := findDecodeError(raw, reflect.TypeFor[T]()); m != nil {
-				err = m
-			}
-		}
-		return none, api.Refuse(api.CodeBadRequest, "decode %s: %w", what, err)
-	}
-	if rest := bytes.TrimLeft(raw[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
+	if rest := bytes.TrimLeft(raw[end:], blank); len(rest) > 0 {
 		return none, api.Refuse(api.CodeBadRequest, "decode %s: there is more data after the end of the JSON object: send one %s per request", what, what)
+	}
+	if err := json.Unmarshal(raw, &v, json.RejectUnknownMembers(true)); err != nil {
+		return none, api.Refuse(api.CodeBadRequest, "decode %s: %w", what, explain(raw, err, reflect.TypeFor[T]()))
 	}
 	return v, nil
 }
 
-// syntaxHint says where JSON has a syntax error, and for common errors what to write instead.
-// at is the number of bytes read, up to and including the wrong one.
-func syntaxHint(raw []byte, at int64) string {
-	before := raw[:max(at, 1)-1]
+// syntaxError says what is wrong with JSON, and for common errors what to write instead.
+func syntaxError(raw []byte, err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case len(bytes.TrimSpace(raw)) == 0:
+		return errors.New("there is no JSON: the body is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the JSON ends too early")
+	case !errors.As(err, &syntax):
+		return err
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return fmt.Errorf("field %q is given twice", syntax.JSONPointer.LastToken())
+	}
+	rest := raw[syntax.ByteOffset:]
+	reason, hint := syntax.Err.Error(), ""
+	switch {
+	case surrogate.Match(rest):
+		return fmt.Errorf(`%s is half a character: send bytes that are not text as {"base64": "..."}`, rest[:6])
+	case rest[0] == '\'':
+		hint = ": write names and texts in double quotes"
+	case rest[0] == '\n':
+		hint = `: write a line break in a text as \n`
+	case lastComma.Match(rest): // the decoder means the comma
+		reason, rest = "nothing comes after a comma", bytes.TrimLeft(rest[1:], blank)
+	}
+	before := raw[:len(raw)-len(rest)]
 	line := bytes.Count(before, []byte{'\n'}) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
-	text := fmt.Sprintf("in line %d, column %d", line, column)
-	switch raw[len(before)] {
-	case '\'':
-		text += ": write names and texts in double quotes"
-	case '\n':
-		text += `: write a line break in a text as \n`
-	}
-	return text
+	return fmt.Errorf("%s, in line %d, column %d%s", reason, line, column, hint)
 }
 
-// level is one open object or array.
-type level struct {
-	object   bool
-	freeKeys bool // the caller chooses its keys: env, and files where they are an object
-	commas   int
-	key      string   // the last key seen
-	keys     []string // all keys so far
-}
+const blank = " \t\r\n"
 
-// checkStrict refuses input that encoding/json accepts: null as a list element or under a key that the
-// caller chose; keys given twice, of which the last would win silently; keys in another case,
-// which it would fold; and halves of characters, which it would replace. It leaves all other
-// syntax to the decoder.
-func checkStrict(raw []byte) error {
-	var open []level
-	wantKey, all := false, 0
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
-		case '{', '[':
-			if len(open) == maxDepth {
-				return fmt.Errorf("the JSON is nested more than %d deep", maxDepth)
+var (
+	surrogate = regexp.MustCompile(`^\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
+	lastComma = regexp.MustCompile(`^,[ \t\r\n]*[]}]`)
+)
+
+// checkStrict refuses what the decoder accepts: null as a list element or under a key that the
+// caller chose, names in another case or with escapes, deep nesting, and too many entries. It
+// returns where the value ends.
+func checkStrict(raw []byte) (end int64, err error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	for total := 0; ; {
+		in, n := d.StackIndex(d.StackDepth())
+		isName, entries := in == '{' && n%2 == 0, n
+		if in == '{' {
+			entries = n / 2
+		}
+		kind := d.PeekKind()
+		if kind == '"' && isName {
+			var name []byte
+			if name, err = d.ReadValue(); err == nil {
+				err = checkName(d, name[1:len(name)-1])
 			}
-			free := len(open) == 1 && (open[0].key == "env" || open[0].key == "files")
-			open = append(open, level{object: raw[i] == '{', freeKeys: free})
-			wantKey = raw[i] == '{'
-		case '}', ']':
-			if len(open) == 0 {
-				return nil // the decoder has the better message
+		} else if _, err = d.ReadToken(); err == nil && kind == 'n' {
+			err = checkNull(d, in)
+		}
+		switch isEntry := in == '[' && kind != ']' || isName && kind != '}'; {
+		case err != nil:
+			return 0, syntaxError(raw, err)
+		case d.StackDepth() > maxDepth:
+			return 0, fmt.Errorf("the JSON is nested more than %d deep", maxDepth)
+		case d.StackDepth() == 0:
+			return d.InputOffset(), nil
+		case isEntry && entries > 0:
+			total++
+			if entries == maxEntries {
+				return 0, fmt.Errorf("a list or object of the JSON has more than %d entries", maxEntries)
 			}
-			if err := checkDuplicates(open[len(open)-1].keys); err != nil {
-				return err
-			}
-			open = open[:len(open)-1]
-			wantKey = false
-		case ',':
-			if len(open) == 0 {
-				return nil
-			}
-			in := &open[len(open)-1]
-			if in.commas++; in.commas == maxEntries {
-				return fmt.Errorf("a list or object of the JSON has more than %d entries", maxEntries)
-			}
-			if all++; all == maxTotalEntries {
-				return fmt.Errorf("the lists and objects of the JSON have more than %d entries in total", maxTotalEntries)
-			}
-			wantKey = in.object
-		case '"':
-			end := stringEnd(raw, i)
-			if end < 0 {
-				return nil
-			}
-			if half := loneSurrogate(raw[i : end+1]); half != nil {
-				return fmt.Errorf(`%s is half a character: send bytes that are not text as {"base64": "..."}`, half)
-			}
-			if wantKey && len(open) > 0 {
-				if err := open[len(open)-1].add(raw[i : end+1]); err != nil {
-					return err
-				}
-				wantKey = false
-			}
-			i = end
-		case 'n': // null: as a field's value it means that the field is absent
-			if len(open) > 0 && bytes.HasPrefix(raw[i:], []byte("null")) {
-				if err := checkNull(open); err != nil {
-					return err
-				}
+			if total == maxTotalEntries {
+				return 0, fmt.Errorf("the lists and objects of the JSON have more than %d entries in total", maxTotalEntries)
 			}
 		}
 	}
-	return nil
+}
+
+func checkName(d *jsontext.Decoder, name []byte) error {
+	if len(bytes.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_")) == 0 || inFreeKeys(d) {
+		return nil
+	}
+	return fmt.Errorf("unknown field %q: field names are lower case", name)
+}
+
+// inFreeKeys reports whether the last value or name is in an object whose keys the caller chooses:
+// env, and files where they are an object.
+func inFreeKeys(d *jsontext.Decoder) bool {
+	in := d.StackPointer().Parent()
+	return in == "/env" || in == "/files"
 }
 
 // checkNull refuses null as an element of a list, or under a key that the caller chose: the decoder
 // would turn it into an empty text or a zero.
-func checkNull(open []level) error {
-	in, list := open[len(open)-1], "the list"
-	if len(open) > 1 && open[len(open)-2].key != "" {
-		list = open[len(open)-2].key
+func checkNull(d *jsontext.Decoder, in jsontext.Kind) error {
+	at := d.StackPointer()
+	list := at.Parent().LastToken()
+	if list == "" {
+		list = "the list"
 	}
 	switch {
-	case !in.object:
+	case in == '[':
 		return fmt.Errorf("an element of %s is null: write its value, or leave it out", list)
-	case in.freeKeys:
-		return fmt.Errorf("%s.%.80s is null: write its value, or leave it out", list, in.key)
-	}
-	return nil
-}
-
-// stringEnd returns the index of the quote that ends the string starting at i, or -1.
-func stringEnd(raw []byte, i int) int {
-	for j := i + 1; j < len(raw); j++ {
-		switch raw[j] {
-		case '"':
-			return j
-		case '\\':
-			j++ // skip the escaped byte; which one it is does not matter here
-		}
-	}
-	return -1
-}
-
-func (l *level) add(quoted []byte) error {
-	key := string(quoted[1 : len(quoted)-1])
-	switch {
-	case !l.freeKeys && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") != "":
-		return fmt.Errorf("unknown field %q: field names are lower case", key)
-	case strings.IndexByte(key, '\\') >= 0:
-		if json.Unmarshal(quoted, &key) != nil {
-			return nil
-		}
-	}
-	l.key = key
-	l.keys = append(l.keys, key)
-	return nil
-}
-
-func checkDuplicates(keys []string) error {
-	if len(keys) < 2 {
-		return nil
-	}
-	slices.Sort(keys)
-	for i := 1; i < len(keys); i++ {
-		if keys[i] == keys[i-1] {
-			return fmt.Errorf("field %q is given twice", keys[i])
-		}
+	case in == '{' && inFreeKeys(d):
+		return fmt.Errorf("%s.%.80s is null: write its value, or leave it out", list, at.LastToken())
 	}
 	return nil
 }

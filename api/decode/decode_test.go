@@ -3,6 +3,7 @@ package decode_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
@@ -88,10 +89,17 @@ func TestDecodeRunIsStrict(t *testing.T) { // API-04
 // tests took a gigabyte.
 func TestDecodeRefusesManyEntriesAtOnce(t *testing.T) {
 	const manyLists = `"tests":[{"args":["`
-	for _, field := range []string{`"tests":[{}`, `"files":[{}`, `"argv":[""`, `"limits":{"pids":1`, `"tests":[{"args":[""`, manyLists} {
+	for _, field := range []string{`"tests":[{}`, `"files":[{}`, `"argv":[""`, `"env":{"A":""`, `"tests":[{"args":[""`, manyLists} {
 		more := strings.Repeat(","+field[strings.LastIndexAny(field, "[{")+1:], 1<<20)
 		if strings.HasSuffix(field, "{}") {
 			more = strings.Repeat(",{}", 1<<20)
+		}
+		if strings.HasPrefix(field, `"env"`) { // a name that is given twice is another error
+			var names strings.Builder
+			for i := range 1 << 20 {
+				fmt.Fprintf(&names, `,"A%d":""`, i)
+			}
+			more = names.String()
 		}
 		if field == manyLists { // none of the lists is long
 			more = strings.Repeat(`"`+strings.Repeat(`,""`, 8000)+`]},{"args":["`, 530)

@@ -2,181 +2,73 @@ package decode
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A decodeError is the first place where JSON does not have the form of a type. Its text is for
+// explain says in which field JSON does not have the form of t, and what to write there. It is for
 // people who know the names of fields but not Go's types.
-type decodeError struct {
-	path   string // such as tests[0].limits.wall; empty: the whole JSON
-	reason string
-}
-
-func (m *decodeError) Error() string {
-	if m.path == "" {
-		return m.reason
+func explain(raw []byte, err error, t reflect.Type) error {
+	var form *json.SemanticError
+	if !errors.As(err, &form) || form.GoType == nil {
+		return err
 	}
-	return m.path + ": " + m.reason
-}
-
-func (m *decodeError) prefix(name string) *decodeError {
+	at, value := form.JSONPointer, valueAt(raw[form.ByteOffset:])
+	var reason string
 	switch {
-	case m.path == "":
-		m.path = name
-	case m.path[0] == '[':
-		m.path = name + m.path
+	case errors.Is(err, json.ErrUnknownName): // value is the name
+		reason = unknownField(at.LastToken(), valueAt(raw[int(form.ByteOffset)+len(value):]), form.GoType)
+		at = at.Parent()
+	case decodesItself(form.GoType):
+		reason = form.Err.Error()
 	default:
-		m.path = name + "." + m.path
+		reason = fmt.Sprintf("write %s, not %s", expectedForm(value, form.GoType), abbreviated(value))
 	}
-	return m
+	if at == "" {
+		return errors.New(reason)
+	}
+	return fmt.Errorf("%s: %s", pathOf(at, t), reason)
 }
 
-// findDecodeError finds the first place where raw does not have the form of t, or returns nil. raw is JSON
-// that the decoder has refused only for its form. findDecodeError reads it once at any nesting, and builds
-// no lists or objects: a request that is refused late must not cost more than an accepted one
-// (API-15, TestDecodeErrorCostsNoMoreThanDecoding).
-func findDecodeError(raw []byte, t reflect.Type) *decodeError {
-	f := shapeChecker{raw: raw}
-	return f.value(t, decodesItself(t))
-}
-
-// A shapeChecker compares valid JSON with the form of a type.
-type shapeChecker struct {
-	raw []byte
-	at  int // of the next byte
+// pathOf writes a pointer into JSON of the form t as people do, such as tests[0].limits.wall.
+func pathOf(at jsontext.Pointer, t reflect.Type) string {
+	var path strings.Builder
+	for name := range at.Tokens() {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Slice {
+			path.WriteString("[" + name + "]")
+			t = t.Elem()
+			continue
+		}
+		if path.Len() > 0 {
+			path.WriteByte('.')
+		}
+		fmt.Fprintf(&path, "%.80s", name)
+		if t.Kind() == reflect.Map {
+			t = t.Elem()
+		} else {
+			t, _ = fieldOf(t, name)
+		}
+	}
+	return path.String()
 }
 
 func decodesItself(t reflect.Type) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// value compares the next value with t and moves past it. own says that t decodes itself.
-func (f *shapeChecker) value(t reflect.Type, selfDecoding bool) *decodeError {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	f.skipSpace()
-	object, first := t.Kind() == reflect.Struct || t.Kind() == reflect.Map, f.raw[f.at]
-	switch {
-	case !selfDecoding && t.Kind() == reflect.String && first == '"':
-		f.skipValue()
-		return nil
-	case selfDecoding || !object && t.Kind() != reflect.Slice:
-		text := f.skipValue()
-		err := json.Unmarshal(text, reflect.New(t).Interface())
-		switch {
-		case err == nil:
-			return nil
-		case selfDecoding:
-			return &decodeError{reason: err.Error()}
-		}
-		return &decodeError{reason: fmt.Sprintf("write %s, not %s", expectedForm(text, t), abbreviated(text))}
-	case first == 'n': // null fits any type
-		f.skipValue()
-		return nil
-	case object && first != '{', !object && first != '[':
-		text := f.skipValue()
-		return &decodeError{reason: fmt.Sprintf("write %s, not %s", expectedForm(text, t), abbreviated(text))}
-	case object:
-		return f.object(t)
-	}
-	return f.list(t.Elem())
-}
-
-func (f *shapeChecker) object(t reflect.Type) *decodeError {
-	for f.next('}') {
-		name := f.name()
-		var inner reflect.Type
-		if t.Kind() == reflect.Map {
-			inner = t.Elem()
-		} else if field, known := fieldOf(t, name); known {
-			inner = field
-		} else {
-			f.skipSpace()
-			return unknownField(name, f.skipValue(), t)
-		}
-		if m := f.value(inner, decodesItself(inner)); m != nil {
-			return m.prefix(fmt.Sprintf("%.80s", name))
-		}
-	}
-	return nil
-}
-
-func (f *shapeChecker) list(of reflect.Type) *decodeError {
-	selfDecoding := decodesItself(of)
-	for i := 0; f.next(']'); i++ {
-		if m := f.value(of, selfDecoding); m != nil {
-			return m.prefix(fmt.Sprintf("[%d]", i))
-		}
-	}
-	return nil
-}
-
-// next moves past the opening bracket or the comma before the next element of a list or object,
-// and reports whether there is an element. If there is none, it moves past the end.
-func (f *shapeChecker) next(end byte) bool {
-	f.skipSpace()
-	if f.raw[f.at] != end {
-		f.at++
-		f.skipSpace()
-	}
-	if f.raw[f.at] == end {
-		f.at++
-		return false
-	}
-	return true
-}
-
-// name reads a name and moves past its colon.
-func (f *shapeChecker) name() (name string) {
-	if json.Unmarshal(f.skipValue(), &name) != nil {
-		return ""
-	}
-	f.skipSpace()
-	f.at++
-	return name
-}
-
-func (f *shapeChecker) skipSpace() {
-	for f.at < len(f.raw) && isBlank(f.raw[f.at]) {
-		f.at++
-	}
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-
-// skipValue moves past a value and returns its text.
-func (f *shapeChecker) skipValue() []byte {
-	begin, depth := f.at, 0
-	for ; f.at < len(f.raw); f.at++ {
-		switch c := f.raw[f.at]; {
-		case c == '"':
-			f.at = stringEnd(f.raw, f.at)
-		case c == '{', c == '[':
-			depth++
-			continue
-		case c == '}', c == ']':
-			depth--
-		case depth == 0: // a number, true, false or null
-			for f.at+1 < len(f.raw) && !isBlank(f.raw[f.at+1]) && strings.IndexByte(",]}", f.raw[f.at+1]) < 0 {
-				f.at++
-			}
-		default:
-			continue
-		}
-		if depth == 0 {
-			f.at++
-			break
-		}
-	}
-	return f.raw[begin:f.at]
+// valueAt returns the first value in raw, which begins before or at the value.
+func valueAt(raw []byte) []byte {
+	value, _ := jsontext.NewDecoder(bytes.NewBuffer(bytes.TrimLeft(raw, blank+":,"))).ReadValue()
+	return value
 }
 
 // expectedForm says what to write instead of raw where a t is expected.
@@ -206,7 +98,7 @@ func expectedForm(raw []byte, t reflect.Type) string {
 func abbreviated(raw []byte) string {
 	const most = 40
 	if len(raw) <= most {
-		return strings.TrimRight(string(raw), " \t\r\n")
+		return strings.TrimRight(string(raw), blank)
 	}
 	return strings.ToValidUTF8(string(raw[:most]), "") + "..."
 }
@@ -241,33 +133,33 @@ var fieldAliases = map[string][]string{
 }
 
 // unknownField suggests what name, which t does not have, was probably meant to be.
-func unknownField(name string, value []byte, t reflect.Type) *decodeError {
-	m := &decodeError{reason: fmt.Sprintf("unknown field %.80q: ", name)}
+func unknownField(name string, value []byte, t reflect.Type) string {
+	reason := fmt.Sprintf("unknown field %.80q: ", name)
 	known := fields(t)
 	for _, other := range fieldAliases[name] {
 		if slices.Contains(known, other) {
-			m.reason += "here it is called " + other
-			return m
+			reason += "here it is called " + other
+			return reason
 		}
 	}
 	if in := parentField(name, value, t); in != "" {
-		m.reason += "put it into " + in
-		return m
+		reason += "put it into " + in
+		return reason
 	}
 	for _, other := range fieldAliases[name] {
 		if in := parentField(other, nil, t); in != "" {
-			m.reason += "here it is called " + in + "." + other
-			return m
+			reason += "here it is called " + in + "." + other
+			return reason
 		}
 	}
 	for _, other := range known {
 		if similar(name, other) {
-			m.reason += "did you mean " + other + "?"
-			return m
+			reason += "did you mean " + other + "?"
+			return reason
 		}
 	}
-	m.reason += "the fields here are " + strings.Join(known, ", ")
-	return m
+	reason += "the fields here are " + strings.Join(known, ", ")
+	return reason
 }
 
 // parentField returns the field of t whose type has a field with that name that value fits. Of several
@@ -279,7 +171,7 @@ func parentField(name string, value []byte, t reflect.Type) string {
 		if f.Type.Kind() != reflect.Struct || best != "" && len(best) <= len(nameOf(f)) {
 			continue
 		}
-		if inner, has := fieldOf(f.Type, name); has && (value == nil || findDecodeError(value, inner) == nil) {
+		if inner, has := fieldOf(f.Type, name); has && (value == nil || json.Unmarshal(value, reflect.New(inner).Interface(), json.RejectUnknownMembers(true)) == nil) {
 			best = nameOf(f)
 		}
 	}
