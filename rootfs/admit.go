@@ -15,7 +15,7 @@ import (
 // two streams; AdmitMain runs it in a child that cannot do anything else. The error is a *refusal,
 // or an error of w.
 func admit(r io.Reader, w io.Writer, b Bounds) error {
-	b = b.withDefaults()
+	b = b.WithDefaults()
 	input := &countingReader{r: r}
 	plain, err := decompress(input)
 	if err != nil {

@@ -1,6 +1,9 @@
 package rootfs
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Bounds limit one import. A zero field takes its default.
 type Bounds struct {
@@ -21,7 +24,8 @@ const (
 	maxHops      = 16 // dangling links followed while making missing parents
 )
 
-func (b Bounds) withDefaults() Bounds {
+// WithDefaults returns the bounds with every zero field set to its default.
+func (b Bounds) WithDefaults() Bounds {
 	or := func(v *int64, d int64) {
 		if *v <= 0 {
 			*v = d
@@ -35,4 +39,14 @@ func (b Bounds) withDefaults() Bounds {
 		b.Time = 15 * time.Minute
 	}
 	return b
+}
+
+// An Amount is the progress of an import.
+type Amount struct {
+	Entries  int64
+	Unpacked int64 // bytes
+}
+
+func (a Amount) String() string {
+	return fmt.Sprintf("%d members, %d MiB unpacked", a.Entries, a.Unpacked>>20)
 }

@@ -114,7 +114,7 @@ func newDecoder(r io.Reader, b Bounds) (*decoder, error) {
 	if string(magic[:]) != canonicalMagic {
 		return nil, fmt.Errorf("%w: it starts with %q", errStream, magic)
 	}
-	return &decoder{r: r, bounds: b.withDefaults()}, nil
+	return &decoder{r: r, bounds: b.WithDefaults()}, nil
 }
 
 // Next returns the next entry, or io.EOF after a proper end. The caller must then read the whole

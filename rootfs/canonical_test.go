@@ -235,12 +235,10 @@ func unpackNextToVictim(t *testing.T, b []byte) {
 	}
 	if d, err := newDecoder(bytes.NewReader(b), Bounds{Bytes: 1 << 20, Entries: 200}); err == nil {
 		_ = unpack(t.Context(), d, root) // any error is fine
-		tr := &tree{root: root}
-		_ = tr.finalize()
-		tr.forget()
+		_ = Finalize(root)
 	}
 	victim.mustBeUntouched(t)
-	if err := errors.Join(root.Close(), removePath(filepath.Join(parent, "root"))); err != nil {
+	if err := errors.Join(root.Close(), os.RemoveAll(filepath.Join(parent, "root"))); err != nil {
 		t.Error(err)
 	}
 	victim.mustBeUntouched(t)

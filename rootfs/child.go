@@ -42,7 +42,7 @@ func boundsFromEnv() (Bounds, error) {
 		}
 		v[i] = n
 	}
-	return Bounds{Bytes: v[0], Input: v[1], Entries: v[2], Ratio: v[3], Time: time.Duration(v[4])}.withDefaults(), nil
+	return Bounds{Bytes: v[0], Input: v[1], Entries: v[2], Ratio: v[3], Time: time.Duration(v[4])}.WithDefaults(), nil
 }
 
 func newStreamWriter(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 1<<18) }

@@ -28,7 +28,7 @@ func emptyDir(t *testing.T) *os.File {
 }
 
 func TestAdmissionChildHasNothing(t *testing.T) {
-	c := newChild(t.Context(), emptyDir(t), Bounds{}.withDefaults())
+	c := newChild(t.Context(), emptyDir(t), Bounds{}.WithDefaults())
 	if err := c.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func errnoErr(e syscall.Errno) error {
 const hungry = "use two gigabytes"
 
 func probeMain() int {
-	if err := confine(Bounds{}.withDefaults()); err != nil {
+	if err := confine(Bounds{}.WithDefaults()); err != nil {
 		return report(err)
 	}
 	name := os.Getenv("BRIG_PROBE")
@@ -133,7 +133,7 @@ func probeMain() int {
 // probe runs one of the probes and returns how the child ended.
 func probe(t *testing.T, name string) error {
 	t.Helper()
-	c := newChild(t.Context(), emptyDir(t), Bounds{}.withDefaults())
+	c := newChild(t.Context(), emptyDir(t), Bounds{}.WithDefaults())
 	c.cmd.Args[1] = "probe"
 	c.cmd.Env = append(c.cmd.Env, "BRIG_PROBE="+name)
 	if err := c.start(); err != nil {

@@ -17,10 +17,12 @@ const (
 	userID   = "1000"
 )
 
-// finalize adds what a cell relies on to the tree: /proc, /dev, /tmp, /box and /workspace as real
+// Finalize adds what a cell relies on to the tree at root: /proc, /dev, /tmp, /box and /workspace as real
 // directories in the root, the link /sandbox to /box, and the user. It replaces anything else that
 // the image has at these paths, such as a link that leads out (IMG-08, FS-23).
-func (t *tree) finalize() error {
+func Finalize(root *os.File) error {
+	t := &tree{root: root}
+	defer t.forget()
 	for _, name := range []string{"proc", "dev", "tmp", "box", "workspace"} {
 		if err := t.ensureDir(name); err != nil {
 			return fmt.Errorf("make /%s: %w", name, err)

@@ -87,5 +87,5 @@ func removeUnlocked(path string) error {
 			return err
 		}
 	}
-	return removePath(path)
+	return os.RemoveAll(path)
 }

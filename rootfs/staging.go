@@ -54,10 +54,11 @@ func (w *StagingDir) Close() error {
 
 // mkdir makes a directory in the staging directory and opens it.
 func (w *StagingDir) mkdir(name string) (*os.File, error) {
-	if err := mkdir(w.dir, name); err != nil {
+	path := filepath.Join(w.Path, name)
+	if err := makeDir(path); err != nil {
 		return nil, err
 	}
-	return os.Open(filepath.Join(w.Path, name))
+	return os.Open(path)
 }
 
 func (w *StagingDir) writeMeta(meta imageMeta) error {
@@ -103,10 +104,7 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 // install moves the tree, image.json and the record into the store with one rename.
 func (s *Store) install(w *StagingDir, hex string) error {
 	newDir := filepath.Join(w.Path, "whole")
-	if err := os.Mkdir(newDir, 0o755); err != nil {
-		return err
-	}
-	if err := os.Chmod(newDir, 0o755); err != nil {
+	if err := makeDir(newDir); err != nil {
 		return err
 	}
 	for _, part := range []string{"root", "image.json", recordName} {
@@ -188,14 +186,12 @@ func CleanStagingDir(path string) error {
 	return removeUnlocked(path)
 }
 
-// removePath removes a staging directory and everything below it without following links.
-func removePath(path string) error {
-	parent, err := os.Open(filepath.Dir(path))
-	if err != nil {
+// makeDir makes a directory with mode 0755, independent of the umask.
+func makeDir(path string) error {
+	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
 	}
-	defer parent.Close()
-	return removeAll(parent, filepath.Base(path))
+	return os.Chmod(path, 0o755)
 }
 
 func writeFile(path string, text []byte) error {

@@ -453,12 +453,12 @@ func readInRoot(t *testing.T, img Image, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &tree{root: root}
-	defer tr.Close()
-	f, err := tr.open(name, unix.O_RDONLY)
+	defer root.Close()
+	fd, err := unix.Openat2(int(root.Fd()), name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	text, err := io.ReadAll(f)
 	if err != nil {

@@ -23,11 +23,6 @@ type tree struct {
 	last     *os.File
 }
 
-func (t *tree) Close() error {
-	t.forget()
-	return t.root.Close()
-}
-
 func (t *tree) forget() {
 	if t.last != nil {
 		t.last.Close()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,18 +42,15 @@ func (s *Store) EnsureWorkspace(digest string) (err error) {
 		return err
 	}
 	valid := meta.Record == recordSum(text) // an invalid record stays invalid
-	root, err := os.Open(filepath.Join(dir, "root"))
-	if err != nil {
+	root, epoch := filepath.Join(dir, "root"), time.Unix(0, 0)
+	workspace := filepath.Join(root, "workspace")
+	if err := makeDir(workspace); err != nil {
 		return err
 	}
-	defer root.Close()
-	if err := mkdir(root, "workspace"); err != nil {
+	if err := errors.Join(os.Chtimes(workspace, epoch, epoch), os.Chtimes(root, epoch, epoch)); err != nil || !valid {
 		return err
 	}
-	if err := errors.Join(setTime(root, "workspace", 0), setTime(root, ".", 0)); err != nil || !valid {
-		return err
-	}
-	what, _, err := describeMember(filepath.Join(dir, "root", "workspace"))
+	what, _, err := describeMember(workspace)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,119 @@
+package rootfs
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Contents is what an archive had.
+type Contents struct {
+	Digest  string // "sha256:..." of every byte of the archive
+	Archive int64  // bytes of the archive
+	Entries int64
+	Bytes   int64 // of all files, unpacked
+}
+
+// Unpack reads an archive to its end and writes the tree that it describes to tree, an empty
+// directory. It needs root, and a second empty directory, which becomes the root of the admission
+// child. It calls progress, if that is not nil, from time to time from its own goroutine. After an
+// error the tree is incomplete, and the caller removes it.
+//
+// A goroutine that Unpack joins reads r: a Read that blocks forever blocks Unpack too, even if ctx
+// is canceled.
+//
+// If the archive is the cause, the error wraps *UnsafeError, ErrTruncated, ErrMalformed or
+// ErrTooLarge.
+func Unpack(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, progress func(Amount)) (Contents, error) {
+	b = b.WithDefaults()
+	src := &archiveReader{r: r, sum: sha256.New(), limit: b.Input}
+	callerCtx := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := newChild(ctx, empty, b)
+	if err := c.start(); err != nil {
+		return Contents{}, err
+	}
+	feedDone := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(c.stdin, src)
+		feedDone <- errors.Join(ignorePipe(err), c.stdin.Close())
+	}()
+	d, unpackErr := unpackFrom(ctx, c.stdout, tree, b, progress)
+	if unpackErr != nil && !errors.Is(unpackErr, io.ErrUnexpectedEOF) {
+		cancel() // the child may still be writing: stop it
+	}
+	childErr := c.wait()
+	feedErr := <-feedDone
+	switch {
+	case src.err != nil:
+		return Contents{}, fmt.Errorf("read archive: %w", src.err)
+	case callerCtx.Err() != nil:
+		return Contents{}, context.Cause(callerCtx)
+	case unpackErr != nil && !errors.Is(unpackErr, errStream):
+		return Contents{}, unpackErr
+	case childErr != nil:
+		return Contents{}, childErr
+	}
+	if err := errors.Join(unpackErr, feedErr); err != nil {
+		return Contents{}, err
+	}
+	if !src.ended {
+		return Contents{}, fmt.Errorf("%w: the child stopped reading before the archive ended", errStream)
+	}
+	digest := "sha256:" + hex.EncodeToString(src.sum.Sum(nil))
+	return Contents{Digest: digest, Archive: src.n, Entries: d.entries, Bytes: d.bytes}, nil
+}
+
+func unpackFrom(ctx context.Context, r io.Reader, tree *os.File, b Bounds, progress func(Amount)) (*decoder, error) {
+	d, err := newDecoder(bufio.NewReaderSize(r, 1<<18), b)
+	if err != nil {
+		return nil, err
+	}
+	d.progress = progress
+	return d, unpack(ctx, d, tree)
+}
+
+// An archiveReader reads the original archive for the child, and hashes and counts its bytes. Only the
+// goroutine that sends the archive uses it, until that goroutine is joined.
+type archiveReader struct {
+	r     io.Reader
+	sum   hash.Hash
+	n     int64
+	limit int64
+	ended bool  // r has returned io.EOF
+	err   error // any other error of r, or ErrTooLarge
+}
+
+func (s *archiveReader) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.sum.Write(p[:n])
+	s.n += int64(n)
+	switch {
+	case err == io.EOF:
+		s.ended = true
+	case err != nil:
+		s.err = err
+	case s.n > s.limit:
+		s.err = fmt.Errorf("%w: it is longer than %d bytes", ErrTooLarge, s.limit)
+		err = s.err
+	}
+	return n, err
+}
+
+// ignorePipe drops the error of writing to a child that stopped reading: the child's report says
+// why.
+func ignorePipe(err error) error {
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
