@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs/archive/archivetest"
 )
 
 func TestCanonicalStreamGoesRoundTrip(t *testing.T) {
@@ -178,7 +181,7 @@ func FuzzAdmit(f *testing.F) {
 // FuzzUnpackStaysInside makes archives of names and links that are likely to collide, and runs
 // policy, stream and unpacking on them in one process.
 func FuzzUnpackStaysInside(f *testing.F) {
-	needRoot(f)
+	testenv.NeedRoot(f)
 	f.Add([]byte("l\x0a\x01f\x0b\x00f\x0c\x00"))
 	f.Add([]byte("d\x00\x00l\x12\x34h\x21\x43f\x12\x00"))
 	f.Fuzz(func(t *testing.T, program []byte) {
@@ -214,7 +217,7 @@ func membersOf(program []byte) members {
 
 // FuzzUnpackOfAnyStreamStaysInside assumes that the child is compromised.
 func FuzzUnpackOfAnyStreamStaysInside(f *testing.F) {
-	needRoot(f)
+	testenv.NeedRoot(f)
 	f.Add(stream(f, entry{Kind: kindSymlink, Path: "up", Link: "../victim"}, entry{Kind: kindFile, Path: "up/secret", Size: 1}))
 	f.Add(stream(f, entry{Kind: kindSymlink, Path: "etc", Link: "../victim"}, entry{Kind: kindHardlink, Path: "h", Link: "etc/secret"}))
 	f.Fuzz(func(t *testing.T, b []byte) { unpackNextToVictim(t, b) })
@@ -225,7 +228,7 @@ func FuzzUnpackOfAnyStreamStaysInside(f *testing.F) {
 func unpackNextToVictim(t *testing.T, b []byte) {
 	t.Helper()
 	parent := t.TempDir()
-	victim := plant(t, parent)
+	victim := archivetest.Plant(t, parent)
 	if err := os.Mkdir(filepath.Join(parent, "root"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -237,9 +240,9 @@ func unpackNextToVictim(t *testing.T, b []byte) {
 		_ = unpack(t.Context(), d, root) // any error is fine
 		_ = Finalize(root)
 	}
-	victim.mustBeUntouched(t)
+	victim.MustBeUntouched(t)
 	if err := errors.Join(root.Close(), os.RemoveAll(filepath.Join(parent, "root"))); err != nil {
 		t.Error(err)
 	}
-	victim.mustBeUntouched(t)
+	victim.MustBeUntouched(t)
 }

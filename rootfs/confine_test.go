@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
 // emptyDir makes the directory that a child is confined to.
 func emptyDir(t *testing.T) *os.File {
 	t.Helper()
-	needRoot(t)
+	testenv.NeedRoot(t)
 	f, err := os.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

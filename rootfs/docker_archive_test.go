@@ -37,14 +37,3 @@ func TestDockerArchivesAreRefusedByName(t *testing.T) {
 		})
 	}
 }
-
-// Nothing of a refused archive is stored.
-func TestDockerArchivesAreNotStored(t *testing.T) {
-	needRoot(t)
-	s := newStore(t)
-	_, err := s.Import(t.Context(), bytes.NewReader(tarOf(t, file("index.json", "{}"), file("oci-layout", "{}"))), Options{Name: "saved"})
-	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "docker export") {
-		t.Errorf("%v; want that it is a docker-save archive", err)
-	}
-	mustBeEmpty(t, s)
-}

@@ -15,13 +15,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
 // The controls for the archives that Import refuses or makes harmless: an unpacker that trusts the
 // archive does the damage, in a directory of the test, and the kernel permits it. Without these
 // controls, a refusal would only show that the archive is unusual.
 func TestHostileArchivesHarmATrustingUnpacker(t *testing.T) {
-	needRoot(t)
+	testenv.NeedRoot(t)
 	const own = "base/r" // the trusting unpacker unpacks here; it must not touch anything next to it
 	for _, tt := range []struct {
 		name string

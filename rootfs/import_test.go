@@ -255,19 +255,6 @@ func TestImportEndsWithItsCaller(t *testing.T) {
 	mustBeEmpty(t, s)
 }
 
-func gzipped(t testing.TB, b []byte) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	w := gzip.NewWriter(&buf)
-	if _, err := w.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
-}
-
 // FIO-16: nothing of a zip archive is unpacked.
 func TestImportNamesTheFormatOfANonArchive(t *testing.T) {
 	s := newStore(t)
@@ -285,4 +272,14 @@ func TestImportNamesTheFormatOfANonArchive(t *testing.T) {
 		}
 		mustBeEmpty(t, s)
 	}
+}
+
+// Nothing of a refused archive is stored.
+func TestDockerArchivesAreNotStored(t *testing.T) {
+	s := newStore(t)
+	_, err := s.Import(t.Context(), bytes.NewReader(tarOf(t, file("index.json", "{}"), file("oci-layout", "{}"))), Options{Name: "saved"})
+	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "docker export") {
+		t.Errorf("%v; want that it is a docker-save archive", err)
+	}
+	mustBeEmpty(t, s)
 }

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
 // AGT-03: on a full disk, an import fails with an error that names the directory, and leaves
 // nothing. It succeeds when there is space.
 func TestImportOnAFullDisk(t *testing.T) {
-	needRoot(t)
+	testenv.NeedRoot(t)
 	parent := t.TempDir()
 	mount := func(flags uintptr, options string) {
 		t.Helper()
