@@ -70,7 +70,7 @@ func TestImagesAreBuiltOnce(t *testing.T) {
 		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			t.Fatal(err)
 		}
-		tarball := archive(t.Context(), t, "tiny")
+		tarball := imageArchive(t.Context(), t, "tiny")
 		for _, one := range first(t, 2, func(a *agent) {
 			if _, err := a.Import(t.Context(), bytes.NewReader(tarball), "tiny", ""); err != nil {
 				t.Error(err)

@@ -24,12 +24,13 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
 func TestMain(m *testing.M) {
-	if slices.Contains(os.Args[1:min(2, len(os.Args))], rootfs.AdmitArg) {
-		os.Exit(rootfs.AdmitMain(os.Stdin, os.Stdout))
+	if slices.Contains(os.Args[1:min(2, len(os.Args))], archive.AdmitArg) {
+		os.Exit(archive.AdmitMain(os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }
@@ -255,7 +256,7 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 	if mark, current := recipeMark(t, a.data, name); !stored || !current {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
-		tarball := bytes.NewReader(archive(ctx, t, name))
+		tarball := bytes.NewReader(imageArchive(ctx, t, name))
 		if _, err := a.Import(ctx, tarball, name, ""); err != nil {
 			t.Fatalf("import image %s: %v", name, err)
 		}
@@ -286,9 +287,9 @@ func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
 	}, current
 }
 
-// archive builds an image, or takes it from $BRIG_TEST_IMAGES on a machine that cannot build it.
+// imageArchive builds an image, or takes it from $BRIG_TEST_IMAGES on a machine that cannot build it.
 // What was built is kept for such a machine.
-func archive(ctx context.Context, t testing.TB, name string) []byte {
+func imageArchive(ctx context.Context, t testing.TB, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("BRIG_TEST_IMAGES")
 	if dir == "" {

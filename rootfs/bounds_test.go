@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
 func TestBombsAreStopped(t *testing.T) {
@@ -26,23 +28,23 @@ func TestBombsAreStopped(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		archive func(t *testing.T) []byte
-		bounds  Bounds
+		bounds  archive.Bounds
 	}{
-		{"zeros in gzip", func(t *testing.T) []byte { return zeros(t, 96<<20, gzipWriter) }, Bounds{}},
-		{"zeros in zstd", func(t *testing.T) []byte { return zeros(t, 96<<20, zstdWriter) }, Bounds{}},
-		{"zeros after the end", func(t *testing.T) []byte { return padded(t, 96<<20) }, Bounds{}},
-		{"more bytes than allowed", func(t *testing.T) []byte { return tarOf(t, file("a", strings.Repeat("a", 5000))) }, Bounds{Bytes: 4999}},
+		{"zeros in gzip", func(t *testing.T) []byte { return zeros(t, 96<<20, gzipWriter) }, archive.Bounds{}},
+		{"zeros in zstd", func(t *testing.T) []byte { return zeros(t, 96<<20, zstdWriter) }, archive.Bounds{}},
+		{"zeros after the end", func(t *testing.T) []byte { return padded(t, 96<<20) }, archive.Bounds{}},
+		{"more bytes than allowed", func(t *testing.T) []byte { return tarOf(t, file("a", strings.Repeat("a", 5000))) }, archive.Bounds{Bytes: 4999}},
 		{"more bytes than allowed together", func(t *testing.T) []byte {
 			return tarOf(t, file("a", strings.Repeat("a", 3000)), file("b", strings.Repeat("b", 3000)))
-		}, Bounds{Bytes: 4999}},
-		{"a longer archive than allowed", func(t *testing.T) []byte { return tarOf(t, many...) }, Bounds{Input: 10_000}},
-		{"more members than allowed", func(t *testing.T) []byte { return tarOf(t, many...) }, Bounds{Entries: 299}},
+		}, archive.Bounds{Bytes: 4999}},
+		{"a longer archive than allowed", func(t *testing.T) []byte { return tarOf(t, many...) }, archive.Bounds{Input: 10_000}},
+		{"more members than allowed", func(t *testing.T) []byte { return tarOf(t, many...) }, archive.Bounds{Entries: 299}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, archive := newStore(t), tt.archive(t)
+			s, tarball := newStore(t), tt.archive(t)
 			start := time.Now()
-			_, err := s.Import(t.Context(), bytes.NewReader(archive), Options{Bounds: tt.bounds})
-			if !errors.Is(err, ErrTooLarge) {
+			_, err := s.Import(t.Context(), bytes.NewReader(tarball), Options{Bounds: tt.bounds})
+			if !errors.Is(err, archive.ErrTooLarge) {
 				t.Errorf("Import: %v; want ErrTooLarge", err)
 			}
 			if took := time.Since(start); took > 30*time.Second {
@@ -55,8 +57,8 @@ func TestBombsAreStopped(t *testing.T) {
 
 func TestLimitsAreNotOffByOne(t *testing.T) {
 	s := newStore(t)
-	archive := tarOf(t, file("a", strings.Repeat("a", 5000)), file("b", ""))
-	if _, err := s.Import(t.Context(), bytes.NewReader(archive), Options{Bounds: Bounds{Bytes: 5000, Entries: 2, Input: int64(len(archive))}}); err != nil {
+	tarball := tarOf(t, file("a", strings.Repeat("a", 5000)), file("b", ""))
+	if _, err := s.Import(t.Context(), bytes.NewReader(tarball), Options{Bounds: archive.Bounds{Bytes: 5000, Entries: 2, Input: int64(len(tarball))}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -76,8 +78,8 @@ func TestCompressibleFilesAreNoBombs(t *testing.T) {
 
 func TestImportTakesNoLongerThanAllowed(t *testing.T) {
 	s := newStore(t)
-	_, err := s.Import(t.Context(), &slowReader{b: tarOf(t, file("a", strings.Repeat("a", 1<<20)))}, Options{Bounds: Bounds{Time: 300 * time.Millisecond}})
-	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "300ms") {
+	_, err := s.Import(t.Context(), &slowReader{b: tarOf(t, file("a", strings.Repeat("a", 1<<20)))}, Options{Bounds: archive.Bounds{Time: 300 * time.Millisecond}})
+	if !errors.Is(err, archive.ErrTooLarge) || !strings.Contains(err.Error(), "300ms") {
 		t.Errorf("Import: %v; want it to say the time allowed", err)
 	}
 	mustBeEmpty(t, s)
@@ -122,7 +124,7 @@ func TestSparseFiles(t *testing.T) {
 		t.Errorf("holes: %d bytes, %v; want 3 MiB with one word in it", len(text), err)
 	}
 	for _, size := range []int64{1 << 30, 1 << 40} {
-		if _, err := s.Import(t.Context(), bytes.NewReader(sparse(t, size)), Options{}); !errors.Is(err, ErrTooLarge) {
+		if _, err := s.Import(t.Context(), bytes.NewReader(sparse(t, size)), Options{}); !errors.Is(err, archive.ErrTooLarge) {
 			t.Errorf("%d bytes of holes: %v; want ErrTooLarge", size, err)
 		}
 	}
@@ -162,7 +164,7 @@ func TestSparseFilesOfManyHoles(t *testing.T) {
 	}
 	many := gzipped(t, holes(t, 1<<20))
 	had, began := peakMemory(t), time.Now()
-	if _, err := s.Import(t.Context(), bytes.NewReader(many), Options{}); !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrTooLarge) {
+	if _, err := s.Import(t.Context(), bytes.NewReader(many), Options{}); !errors.Is(err, archive.ErrMalformed) && !errors.Is(err, archive.ErrTooLarge) {
 		t.Errorf("a million holes: %v; want it refused", err)
 	}
 	if grown := peakMemory(t) - had; grown > 64<<20 {
@@ -232,17 +234,17 @@ func TestPAXOddities(t *testing.T) {
 		name, records string
 		want          error // nil: an UnsafeError
 	}{
-		{"a negative size", paxRecord("size", "-1"), ErrMalformed},
-		{"a size beyond the archive", paxRecord("size", "99999"), ErrTruncated},
-		{"a size beyond all", paxRecord("size", "9223372036854775807"), ErrTooLarge},
+		{"a negative size", paxRecord("size", "-1"), archive.ErrMalformed},
+		{"a size beyond the archive", paxRecord("size", "99999"), archive.ErrTruncated},
+		{"a size beyond all", paxRecord("size", "9223372036854775807"), archive.ErrTooLarge},
 		{"a path that climbs under a plain name", paxRecord("path", "../x"), nil},
 		{"an owner below zero", paxRecord("uid", "-1"), nil},
-		{"a NUL in the path", paxRecord("path", "a\x00b"), ErrMalformed},
-		{"a record without an end", "30 path=x", ErrMalformed},
+		{"a NUL in the path", paxRecord("path", "a\x00b"), archive.ErrMalformed},
+		{"a record without an end", "30 path=x", archive.ErrMalformed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := s.Import(t.Context(), bytes.NewReader(raw(tt.records)), Options{})
-			var unsafe *UnsafeError
+			var unsafe *archive.UnsafeError
 			if tt.want == nil && !errors.As(err, &unsafe) || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("Import: %v; want %v", err, tt.want)
 			}

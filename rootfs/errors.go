@@ -2,7 +2,7 @@ package rootfs
 
 import "errors"
 
-// Sentinel errors for callers to test for, in addition to those of archives. The errors that wrap
+// Sentinel errors for callers to test for, in addition to those of package archive. The errors that wrap
 // them name the image, and the remedy.
 var (
 	ErrName     = errors.New("invalid image name")

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
 // The controls for the archives that Import refuses or makes harmless: an unpacker that trusts the
@@ -95,9 +96,9 @@ func attributes(t *testing.T, path string) int {
 }
 
 // unpackTrusting unpacks like a trusting program: it joins names and overwrites existing files.
-func unpackTrusting(t *testing.T, dir string, archive []byte) {
+func unpackTrusting(t *testing.T, dir string, tarball []byte) {
 	t.Helper()
-	r := tar.NewReader(bytes.NewReader(archive))
+	r := tar.NewReader(bytes.NewReader(tarball))
 	for {
 		h, err := r.Next()
 		if err != nil {
@@ -166,14 +167,14 @@ func TestBenignTwinsOfHostileArchivesAreAccepted(t *testing.T) {
 // IMG-19: the digest covers the whole file, to its last byte; the control is the same archive with
 // its own digest.
 func TestDigestIsOfEveryByte(t *testing.T) {
-	archive := tarOf(t, file("a", "1"))
-	padded := append(bytes.Clone(archive), make([]byte, 512)...)
+	tarball := tarOf(t, file("a", "1"))
+	padded := append(bytes.Clone(tarball), make([]byte, 512)...)
 	s := newStore(t)
-	if _, err := s.Import(t.Context(), bytes.NewReader(padded), Options{ExpectDigest: digestOf(archive)}); err == nil {
+	if _, err := s.Import(t.Context(), bytes.NewReader(padded), Options{ExpectDigest: digestOf(tarball)}); err == nil {
 		t.Error("an archive with one more block passes for the one without")
 	}
 	mustBeEmpty(t, s)
-	if _, err := s.Import(t.Context(), bytes.NewReader(archive), Options{ExpectDigest: digestOf(archive)}); err != nil {
+	if _, err := s.Import(t.Context(), bytes.NewReader(tarball), Options{ExpectDigest: digestOf(tarball)}); err != nil {
 		t.Errorf("the archive itself: %v", err)
 	}
 }
@@ -244,7 +245,7 @@ func TestAnEndlessBombIsCheapToRefuse(t *testing.T) {
 			}()
 			_, err := s.Import(t.Context(), in, Options{})
 			in.Close()
-			if !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, archive.ErrTooLarge) {
 				t.Errorf("Import: %v; want ErrTooLarge", err)
 			}
 			if n := <-made; n > fair {
@@ -298,7 +299,7 @@ func TestTooManyEntriesAreRefused(t *testing.T) {
 		}
 		return out.Bytes()
 	}
-	bounds := Bounds{Entries: 2000}
+	bounds := archive.Bounds{Entries: 2000}
 	if _, err := s.Import(t.Context(), bytes.NewReader(many(60_000)), Options{Bounds: bounds}); err == nil || !strings.Contains(err.Error(), "more than 2000 members") {
 		t.Errorf("Import: %v; want its number of members refused", err)
 	}

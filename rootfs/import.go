@@ -5,17 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
+
+// AdmitArg and AdmitMain are those of package archive.
+const AdmitArg = archive.AdmitArg
+
+func AdmitMain(in, out *os.File) int { return archive.AdmitMain(in, out) }
 
 // Options configure an import.
 type Options struct {
-	Name         string       // the name of the stored image; empty: only the digest
-	ExpectDigest string       // "sha256:..."; empty: any digest
-	Bounds       Bounds       // zero: the defaults
-	Progress     func(Amount) // called from time to time, from Import's goroutine; may be nil
+	Name         string               // the name of the stored image; empty: only the digest
+	ExpectDigest string               // "sha256:..."; empty: any digest
+	Bounds       archive.Bounds       // zero: the defaults
+	Progress     func(archive.Amount) // called from time to time, from Import's goroutine; may be nil
 }
 
 // Import reads an archive to its end and stores the tree it describes. If the store already has the
@@ -26,8 +34,8 @@ type Options struct {
 // A goroutine that Import joins reads r: a Read that blocks forever blocks Import too, even if ctx
 // is canceled.
 //
-// If the archive is the cause, the error wraps *UnsafeError, ErrTruncated, ErrMalformed,
-// ErrTooLarge or ErrDigest.
+// If the archive is the cause, the error wraps *archive.UnsafeError, archive.ErrTruncated,
+// archive.ErrMalformed, archive.ErrTooLarge or ErrDigest.
 func (s *Store) Import(ctx context.Context, r io.Reader, o Options) (Image, error) {
 	if o.Name != "" {
 		if err := CheckName(o.Name); err != nil {
@@ -41,7 +49,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, o Options) (Image, erro
 	}
 	o.Bounds = o.Bounds.WithDefaults()
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Bounds.Time,
-		fmt.Errorf("%w: importing it took longer than %v", ErrTooLarge, o.Bounds.Time))
+		fmt.Errorf("%w: importing it took longer than %v", archive.ErrTooLarge, o.Bounds.Time))
 	defer cancel()
 	staging, err := s.newStagingDir()
 	if err != nil {
@@ -66,7 +74,7 @@ func (s *Store) importInto(ctx context.Context, staging *StagingDir, r io.Reader
 		return Image{}, err
 	}
 	defer empty.Close()
-	got, err := Unpack(ctx, r, root, empty, o.Bounds, o.Progress)
+	got, err := archive.Unpack(ctx, r, root, empty, o.Bounds, o.Progress)
 	if err != nil {
 		return Image{}, err
 	}
@@ -75,7 +83,7 @@ func (s *Store) importInto(ctx context.Context, staging *StagingDir, r io.Reader
 		return Image{}, fmt.Errorf("%w: its digest is %s, not %s: download it again, or correct the digest", ErrDigest, got.Digest, o.ExpectDigest)
 	}
 	// 3. Add what every cell relies on, and sync the tree to disk.
-	if err := Finalize(root); err != nil {
+	if err := archive.Finalize(root); err != nil {
 		return Image{}, err
 	}
 	record, err := staging.record(ctx)

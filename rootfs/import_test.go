@@ -15,6 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
 func importTar(t testing.TB, s *Store, o Options, ms ...*tar.Header) (Image, error) {
@@ -40,14 +42,14 @@ func TestImportStoresEveryCompressionUnderItsDigest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, archive := range map[string][]byte{"tar": plain, "tar.gz": gz.Bytes(), "tar.zst": zs.Bytes(), "tar.xz": x.Bytes()} {
+	for name, tarball := range map[string][]byte{"tar": plain, "tar.gz": gz.Bytes(), "tar.zst": zs.Bytes(), "tar.xz": x.Bytes()} {
 		t.Run(name, func(t *testing.T) {
-			img, err := s.Import(t.Context(), bytes.NewReader(archive), Options{Name: name, ExpectDigest: digestOf(archive)})
+			img, err := s.Import(t.Context(), bytes.NewReader(tarball), Options{Name: name, ExpectDigest: digestOf(tarball)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if img.Digest != digestOf(archive) || img.Archive != int64(len(archive)) || img.Size != 3 || img.Entries != 2 {
-				t.Errorf("image %+v; want digest %s, 3 bytes, 2 entries", img, digestOf(archive))
+			if img.Digest != digestOf(tarball) || img.Archive != int64(len(tarball)) || img.Size != 3 || img.Entries != 2 {
+				t.Errorf("image %+v; want digest %s, 3 bytes, 2 entries", img, digestOf(tarball))
 			}
 			text, err := os.ReadFile(filepath.Join(img.Path, "bin/hello"))
 			if err != nil || string(text) != "hi\n" {
@@ -96,7 +98,7 @@ func TestImportRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStore(t)
 			_, err := importTar(t, s, Options{Name: "x"}, tt.ms...)
-			var unsafe *UnsafeError
+			var unsafe *archive.UnsafeError
 			if !errors.As(err, &unsafe) {
 				t.Errorf("Import: %v; want an UnsafeError", err)
 			}
@@ -198,19 +200,19 @@ func TestImportRefusesArchivesThatAreNotWhole(t *testing.T) {
 		archive []byte
 		want    error
 	}{
-		{"IMG-18 empty", nil, ErrTruncated},
-		{"IMG-18 cut in a header", whole[:300], ErrTruncated},
-		{"IMG-18 cut in a file", whole[:1000], ErrTruncated},
-		{"IMG-18 cut between members", whole[:512+2048], ErrTruncated},
-		{"IMG-18 cut after zeros of a file", whole[:512+2048+512+4096], ErrTruncated},
-		{"IMG-18 cut in the end marker", whole[:len(whole)-512], ErrTruncated},
-		{"IMG-18 compressed and cut", zipped[:len(zipped)-20], ErrTruncated},
-		{"IMG-18 compressed without its checksum", zipped[:len(zipped)-8], ErrTruncated},
-		{"IMG-18 trailing bytes", append(bytes.Clone(whole), "more"...), ErrMalformed},
-		{"IMG-18 concatenated", append(bytes.Clone(whole), whole...), ErrMalformed},
-		{"IMG-18 compressed and concatenated", append(bytes.Clone(zipped), zipped...), ErrMalformed},
-		{"IMG-18 trailing bytes after gzip", append(bytes.Clone(zipped), "more"...), ErrTruncated},
-		{"no archive at all", []byte(strings.Repeat("hello world\n", 200)), ErrMalformed},
+		{"IMG-18 empty", nil, archive.ErrTruncated},
+		{"IMG-18 cut in a header", whole[:300], archive.ErrTruncated},
+		{"IMG-18 cut in a file", whole[:1000], archive.ErrTruncated},
+		{"IMG-18 cut between members", whole[:512+2048], archive.ErrTruncated},
+		{"IMG-18 cut after zeros of a file", whole[:512+2048+512+4096], archive.ErrTruncated},
+		{"IMG-18 cut in the end marker", whole[:len(whole)-512], archive.ErrTruncated},
+		{"IMG-18 compressed and cut", zipped[:len(zipped)-20], archive.ErrTruncated},
+		{"IMG-18 compressed without its checksum", zipped[:len(zipped)-8], archive.ErrTruncated},
+		{"IMG-18 trailing bytes", append(bytes.Clone(whole), "more"...), archive.ErrMalformed},
+		{"IMG-18 concatenated", append(bytes.Clone(whole), whole...), archive.ErrMalformed},
+		{"IMG-18 compressed and concatenated", append(bytes.Clone(zipped), zipped...), archive.ErrMalformed},
+		{"IMG-18 trailing bytes after gzip", append(bytes.Clone(zipped), "more"...), archive.ErrTruncated},
+		{"no archive at all", []byte(strings.Repeat("hello world\n", 200)), archive.ErrMalformed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := s.Import(t.Context(), bytes.NewReader(tt.archive), Options{})
@@ -248,7 +250,7 @@ func TestImportEndsWithItsCaller(t *testing.T) {
 		cancel()
 		w.Close()
 	}()
-	if _, err := s.Import(ctx, r, Options{}); !errors.Is(err, context.Canceled) && !errors.Is(err, ErrTruncated) {
+	if _, err := s.Import(ctx, r, Options{}); !errors.Is(err, context.Canceled) && !errors.Is(err, archive.ErrTruncated) {
 		t.Errorf("Import: %v; want Canceled", err)
 	}
 	r.Close()
@@ -267,7 +269,7 @@ func TestImportNamesTheFormatOfANonArchive(t *testing.T) {
 		"no members":          tarOf(t),
 	} {
 		_, err := s.Import(t.Context(), bytes.NewReader(content), Options{})
-		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), what) {
+		if !errors.Is(err, archive.ErrMalformed) || !strings.Contains(err.Error(), what) {
 			t.Errorf("%.10q: %v; want one that says %q", content, err, what)
 		}
 		mustBeEmpty(t, s)
@@ -278,7 +280,7 @@ func TestImportNamesTheFormatOfANonArchive(t *testing.T) {
 func TestDockerArchivesAreNotStored(t *testing.T) {
 	s := newStore(t)
 	_, err := s.Import(t.Context(), bytes.NewReader(tarOf(t, file("index.json", "{}"), file("oci-layout", "{}"))), Options{Name: "saved"})
-	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "docker export") {
+	if !errors.Is(err, archive.ErrMalformed) || !strings.Contains(err.Error(), "docker export") {
 		t.Errorf("%v; want that it is a docker-save archive", err)
 	}
 	mustBeEmpty(t, s)

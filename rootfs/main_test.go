@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/internal/testenv"
+	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/rootfs/archive/archivetest"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == AdmitArg {
-		os.Exit(AdmitMain(os.Stdin, os.Stdout))
-	}
-	if len(os.Args) == 2 && os.Args[1] == "probe" {
-		os.Exit(probeMain())
+	if len(os.Args) == 2 && os.Args[1] == archive.AdmitArg {
+		os.Exit(archive.AdmitMain(os.Stdin, os.Stdout))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "import" {
 		os.Exit(importMain(os.Args[2]))

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/rootfs/recipes"
 )
 
@@ -45,6 +46,10 @@ type Image struct {
 
 	Replaced bool `json:"-"` // set by Import: it replaced a damaged image
 }
+
+// AccountBytes limits the total size of /etc/passwd and /etc/group of an image, which its Size does
+// not include.
+const AccountBytes = archive.AccountBytes
 
 // imageMeta is the content of image.json.
 type imageMeta struct {

@@ -11,13 +11,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
 // A Verification lists the differences between a stored tree and the imported one, as sorted paths
 // of members.
 type Verification struct {
 	Image   Image
-	Amount  Amount // members and bytes checked
+	Amount  archive.Amount // members and bytes checked
 	Changed []string
 	Missing []string
 	Extra   []string

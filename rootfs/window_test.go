@@ -7,19 +7,21 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
 // IMG-31: a zstd frame whose header requests a window of 1 GiB is refused for that reason, and not
 // as a file that is no archive. A frame with the largest allowed window is stored.
 func TestImportOfAWideWindow(t *testing.T) {
-	archive := tarOf(t, file("a", strings.Repeat("a", 5000)))
+	tarball := tarOf(t, file("a", strings.Repeat("a", 5000)))
 	s := newStore(t)
-	_, err := s.Import(t.Context(), bytes.NewReader(zstdOf(t, archive, 30)), Options{})
-	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "a window above 128 MiB") {
+	_, err := s.Import(t.Context(), bytes.NewReader(zstdOf(t, tarball, 30)), Options{})
+	if !errors.Is(err, archive.ErrTooLarge) || !strings.Contains(err.Error(), "a window above 128 MiB") {
 		t.Errorf("1 GiB: %v; want ErrTooLarge, and the window named", err)
 	}
 	mustBeEmpty(t, s)
-	if _, err := s.Import(t.Context(), bytes.NewReader(zstdOf(t, archive, 27)), Options{}); err != nil {
+	if _, err := s.Import(t.Context(), bytes.NewReader(zstdOf(t, tarball, 27)), Options{}); err != nil {
 		t.Errorf("128 MiB: %v", err)
 	}
 }

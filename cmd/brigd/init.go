@@ -6,7 +6,7 @@ import (
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // enters the namespaces before Go starts
 
-	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
 // libcontainer starts a container by executing this binary as "init", and the
@@ -19,7 +19,7 @@ func init() {
 	switch os.Args[1] {
 	case "init":
 		libcontainer.Init() // does not return
-	case rootfs.AdmitArg:
-		os.Exit(rootfs.AdmitMain(os.Stdin, os.Stdout))
+	case archive.AdmitArg:
+		os.Exit(archive.AdmitMain(os.Stdin, os.Stdout))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime"
 )
@@ -91,7 +92,7 @@ type images struct {
 func (i images) Import(ctx context.Context, r io.Reader, name, expectDigest string, progress func(string)) (api.Image, error) {
 	img, err := i.store.Import(ctx, r, rootfs.Options{
 		Name: name, ExpectDigest: expectDigest,
-		Progress: func(a rootfs.Amount) {
+		Progress: func(a archive.Amount) {
 			if progress != nil {
 				progress(fmt.Sprint(a))
 			}
@@ -152,7 +153,7 @@ func describe(img rootfs.Image) api.Image {
 
 // imageError maps errors of the store to codes of the API.
 func imageError(err error) error {
-	var unsafe *rootfs.UnsafeError
+	var unsafe *archive.UnsafeError
 	switch {
 	case err == nil:
 		return nil
@@ -160,7 +161,7 @@ func imageError(err error) error {
 		return api.Refuse(api.CodeBadRequest, "%w", err)
 	case errors.Is(err, rootfs.ErrNotFound):
 		return api.Refuse(api.CodeNoImage, "%w", err)
-	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrNoRecord), errors.Is(err, rootfs.ErrTruncated), errors.Is(err, rootfs.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, rootfs.ErrTooLarge):
+	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrNoRecord), errors.Is(err, archive.ErrTruncated), errors.Is(err, archive.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, archive.ErrTooLarge):
 		return api.Refuse(api.CodeBadImage, "%w", err)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return api.Fail(api.CodeHostExhausted, "%w", err)

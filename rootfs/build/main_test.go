@@ -9,11 +9,12 @@ import (
 
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == rootfs.AdmitArg {
-		os.Exit(rootfs.AdmitMain(os.Stdin, os.Stdout))
+	if len(os.Args) == 2 && os.Args[1] == archive.AdmitArg {
+		os.Exit(archive.AdmitMain(os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }

@@ -1,5 +1,5 @@
 //go:build race
 
-package rootfs
+package archive
 
 const raceDetector = true

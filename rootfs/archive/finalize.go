@@ -1,4 +1,4 @@
-package rootfs
+package archive
 
 import (
 	"bytes"
@@ -70,8 +70,8 @@ func (t *tree) ensureDir(name string) error {
 // maxAccounts limits the size of an account file that brig reads from an image, in bytes.
 const maxAccounts = 1 << 20
 
-// AccountBytes limits the total size of /etc/passwd and /etc/group of a stored image. An image's
-// Size does not include these files, which brig writes: where they were links they are now files.
+// AccountBytes limits the total size of /etc/passwd and /etc/group of a tree. Contents.Bytes does
+// not include these files, which Finalize writes: where they were links they are now files.
 const AccountBytes = 2 * maxAccounts
 
 // rewrite replaces a file by an edited copy. It reads the old file through links inside the tree;

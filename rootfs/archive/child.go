@@ -1,4 +1,4 @@
-package rootfs
+package archive
 
 import (
 	"bufio"
@@ -128,7 +128,7 @@ func newChild(ctx context.Context, empty *os.File, b Bounds) *child {
 // start starts the child.
 func (c *child) start() (err error) {
 	if os.Getenv(admitEnv) != "" {
-		return errors.New("start admission child: this program does not call rootfs.AdmitMain")
+		return errors.New("start admission child: this program does not call archive.AdmitMain")
 	}
 	if os.Geteuid() != 0 {
 		return errors.New("start admission child: importing an image needs root")
