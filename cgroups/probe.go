@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/containerd/cgroups/v3"
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,11 +31,11 @@ func Probe() (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("probe cgroups: %w", err)
 	}
-	info, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
 		return nil, fmt.Errorf("probe cgroups: %w", err)
 	}
-	h.Hierarchies = locate(parseMounts(info), own, unified)
+	h.Hierarchies = locate(mounts, own, unified)
 	for i := range h.Hierarchies {
 		if err := h.Hierarchies[i].detect(); err != nil {
 			return nil, fmt.Errorf("probe cgroups: %w", err)

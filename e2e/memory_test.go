@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
@@ -142,15 +143,13 @@ func ownGroup(table string, unified bool) string {
 func memoryHierarchy(t *testing.T) memGroup {
 	t.Helper()
 	g := memGroup{mount: "/sys/fs/cgroup", unified: true}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(mounts)) {
-		left, right, _ := strings.Cut(line, " - ")
-		kind := strings.Fields(right)
-		if kind[0] == "cgroup" && slices.Contains(strings.Split(kind[2], ","), "memory") {
-			g.mount, g.unified = strings.Fields(left)[4], false
+	for _, m := range mounts {
+		if slices.Contains(strings.Split(m.VFSOptions, ","), "memory") {
+			g.mount, g.unified = m.Mountpoint, false
 		}
 	}
 	return g

@@ -3,10 +3,11 @@ package procfs
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 // Remedy says what to do if Visible returns an error.
@@ -18,44 +19,36 @@ const Remedy = "in a container: give brigd an uncovered /proc (docker run --secu
 // Containers cover /proc/keys and other files, so they cannot mount proc unless they are
 // started with an uncovered one.
 func Visible() error {
-	table, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.GetMounts(nil)
 	if err != nil {
 		return err
 	}
-	return visible(string(table))
+	return visible(mounts)
 }
 
 // emptyDirectories are the directories of proc that the kernel reserves for mounts; a
 // mount on one hides nothing (proc_create_mount_point, register_sysctl_mount_point).
 var emptyDirectories = []string{"sys/fs/binfmt_misc", "fs/nfsd"}
 
-func visible(table string) error {
-	type mount struct{ id, root, at, kind, options string }
-	var mounts []mount
-	children := map[string][]string{}
-	for line := range strings.Lines(table) {
-		left, right, _ := strings.Cut(strings.TrimSpace(line), " - ")
-		f, kind := strings.Fields(left), strings.Fields(right)
-		if len(f) < 6 || len(kind) < 1 {
-			continue
-		}
-		mounts = append(mounts, mount{f[0], f[3], f[4], kind[0], f[5]})
-		children[f[1]] = append(children[f[1]], f[4])
+func visible(mounts []*mountinfo.Info) error {
+	children := map[int][]string{}
+	for _, m := range mounts {
+		children[m.Parent] = append(children[m.Parent], m.Mountpoint)
 	}
 	var why []string
 	for _, m := range mounts {
-		if m.kind != "proc" {
+		if m.FSType != "proc" {
 			continue
 		}
-		over := slices.DeleteFunc(children[m.id], func(at string) bool {
-			rel, err := filepath.Rel(m.at, at)
+		over := slices.DeleteFunc(children[m.ID], func(at string) bool {
+			rel, err := filepath.Rel(m.Mountpoint, at)
 			return err == nil && slices.Contains(emptyDirectories, rel)
 		})
 		slices.Sort(over)
 		switch {
-		case m.root != "/": // a mount of a part of proc does not count
-		case slices.Contains(strings.Split(m.options, ","), "ro"):
-			why = append(why, m.at+" is read-only")
+		case m.Root != "/": // a mount of a part of proc does not count
+		case slices.Contains(strings.Split(m.Options, ","), "ro"):
+			why = append(why, m.Mountpoint+" is read-only")
 		case len(over) > 0:
 			why = append(why, strings.Join(over, ", ")+" is covered by a mount")
 		default:

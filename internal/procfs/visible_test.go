@@ -3,6 +3,8 @@ package procfs
 import (
 	"strings"
 	"testing"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 func TestVisible(t *testing.T) {
@@ -15,7 +17,11 @@ func TestVisible(t *testing.T) {
 		{"read-only", host + "24 23 0:21 / /proc ro,nosuid - proc proc rw\n", "read-only"},
 		{"none", host, "no proc is mounted"},
 	} {
-		err := visible(c.table)
+		mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(c.table), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = visible(mounts)
 		if got := err == nil; got != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v; want %q", c.name, err, c.says)
 		}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 // CleanHost records everything that a sandbox could leave on a host and fails the test if
@@ -90,8 +92,8 @@ func Inventory() map[string]int {
 // the machine, which are created and removed at any time. brig stays below its own group.
 func groups(inv map[string]int) {
 	membership, _ := os.ReadFile("/proc/self/cgroup")
-	table, _ := os.ReadFile("/proc/self/mountinfo")
-	own := ownGroups(string(membership), string(table))
+	table, _ := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	own := ownGroups(string(membership), table)
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil
@@ -107,26 +109,21 @@ func groups(inv map[string]int) {
 }
 
 // ownGroups finds the directories of the groups that a process is in, except root groups,
-// from its /proc/self/cgroup and /proc/self/mountinfo.
-func ownGroups(membership, table string) []string {
+// from its /proc/self/cgroup and the mounts of types cgroup and cgroup2.
+func ownGroups(membership string, table []*mountinfo.Info) []string {
 	var dirs []string
-	for line := range strings.Lines(table) {
-		left, right, _ := strings.Cut(strings.TrimSpace(line), " - ")
-		f, kind := strings.Fields(left), strings.Fields(right)
-		if len(f) < 5 || len(kind) < 3 || !strings.HasPrefix(kind[0], "cgroup") {
-			continue
-		}
+	for _, mount := range table {
 		for line := range strings.Lines(membership) {
 			m := strings.SplitN(strings.TrimSpace(line), ":", 3)
 			if len(m) < 3 || m[2] == "/" {
 				continue
 			}
-			of := kind[0] == "cgroup2" && m[1] == ""
-			if kind[0] == "cgroup" && m[1] != "" {
-				of = slices.Contains(strings.Split(kind[2], ","), strings.Split(m[1], ",")[0])
+			of := mount.FSType == "cgroup2" && m[1] == ""
+			if mount.FSType == "cgroup" && m[1] != "" {
+				of = slices.Contains(strings.Split(mount.VFSOptions, ","), strings.Split(m[1], ",")[0])
 			}
 			if of {
-				dirs = append(dirs, filepath.Join(f[4], strings.TrimPrefix(m[2], strings.TrimSuffix(f[3], "/"))))
+				dirs = append(dirs, filepath.Join(mount.Mountpoint, strings.TrimPrefix(m[2], strings.TrimSuffix(mount.Root, "/"))))
 			}
 		}
 	}
@@ -134,11 +131,9 @@ func ownGroups(membership, table string) []string {
 }
 
 func mounts(inv map[string]int) {
-	for line := range lines("/proc/self/mountinfo") {
-		f := strings.Fields(line)
-		if len(f) > 4 {
-			inv["mount "+f[4]]++
-		}
+	all, _ := mountinfo.GetMounts(nil)
+	for _, m := range all {
+		inv["mount "+m.Mountpoint]++
 	}
 }
 

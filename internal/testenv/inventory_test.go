@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 // A loop device on one of our files is in the inventory, even if the file was removed.
@@ -50,6 +52,10 @@ func TestOwnGroups(t *testing.T) {
 40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd
 41 31 0:38 /outer /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
 `
+	mounts, err := mountinfo.GetMountsFromReader(strings.NewReader(table), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, membership string
 		want             []string
@@ -60,7 +66,7 @@ func TestOwnGroups(t *testing.T) {
 		{"two controllers", "2:cpu,cpuacct:/c\n", []string{"/sys/fs/cgroup/cpu,cpuacct/c"}},
 		{"a mount of a part", "0::/outer/mine\n", []string{"/sys/fs/cgroup/unified/mine"}},
 	} {
-		if got := ownGroups(c.membership, table); !slices.Equal(got, c.want) {
+		if got := ownGroups(c.membership, mounts); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v; want %v", c.name, got, c.want)
 		}
 	}
