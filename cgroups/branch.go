@@ -50,30 +50,6 @@ func (b *Branch) NewLeaf(name string) (*Leaf, error) {
 	return l, nil
 }
 
-// SetWeight changes the weight of the branch's cell and no other limit.
-func (b *Branch) SetWeight(weight int64) error {
-	want := b.limits
-	want.Weight = weight
-	return b.Apply(want)
-}
-
-// SetMemory changes the branch's memory limit and no other limit.
-func (b *Branch) SetMemory(memory int64) error {
-	want := b.limits
-	if want.MemoryBytes != 0 { // 0 where this layer is left out on purpose
-		want.MemoryBytes = memory
-	}
-	return b.Apply(want)
-}
-
-// SetCpuset changes a leaf's processors and no other limit. It still works after the files that
-// only a run needs are closed.
-func (l *Leaf) SetCpuset(cpuset string) error {
-	want := l.limits
-	want.Cpuset = cpuset
-	return l.Apply(want)
-}
-
 // enable enables the branch's controllers for its leaves. As in a leaf, pressure is not
 // accounted. memory.oom.group stays off: when a session is out of memory, the kernel
 // kills one leaf of its choice and not all of them.

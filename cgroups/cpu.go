@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -89,4 +90,30 @@ func (l *Leaf) readCPU(c *counters) (err error) {
 		c.cpu, err = l.cpuTime()
 	}
 	return err
+}
+
+// openWeight records the path of the weight file. This is the file of the cell, not of
+// the leaf: the kernel compares the weights of siblings only. A run competes with other
+// cells; the other groups of its own cell are idle.
+func (l *Leaf) openWeight(hy Hierarchy) error {
+	name := "cpu.shares"
+	switch {
+	case hy.Unified && l.cell.tree.layout.Unified:
+		name = "cpu.weight"
+	case hy.Unified || !slices.Contains(hy.Controllers, "cpu"):
+		return nil
+	}
+	dir, err := openDir(l.cell.dir(hy))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return l.control(dir, name)
+}
+
+// SetWeight changes the weight of the branch's cell and no other limit.
+func (b *Branch) SetWeight(weight int64) error {
+	want := b.limits
+	want.Weight = weight
+	return b.Apply(want)
 }

@@ -98,25 +98,6 @@ func (l *Leaf) open(hy Hierarchy) error {
 	return l.stats.open(dir, hy, l.cell.tree.layout.Unified)
 }
 
-// openWeight records the path of the weight file. This is the file of the cell, not of
-// the leaf: the kernel compares the weights of siblings only. A run competes with other
-// cells; the other groups of its own cell are idle.
-func (l *Leaf) openWeight(hy Hierarchy) error {
-	name := "cpu.shares"
-	switch {
-	case hy.Unified && l.cell.tree.layout.Unified:
-		name = "cpu.weight"
-	case hy.Unified || !slices.Contains(hy.Controllers, "cpu"):
-		return nil
-	}
-	dir, err := openDir(l.cell.dir(hy))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return l.control(dir, name)
-}
-
 // control records the path of a control file, if this kernel has the file.
 func (l *Leaf) control(dir *os.File, name string) error {
 	err := unix.Faccessat(int(dir.Fd()), name, unix.F_OK, 0)

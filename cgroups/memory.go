@@ -136,3 +136,12 @@ func (l *Leaf) readMemoryEvents(c *counters) error {
 	}
 	return nil
 }
+
+// SetMemory changes the branch's memory limit and no other limit.
+func (b *Branch) SetMemory(memory int64) error {
+	want := b.limits
+	if want.MemoryBytes != 0 { // 0 where this layer is left out on purpose
+		want.MemoryBytes = memory
+	}
+	return b.Apply(want)
+}

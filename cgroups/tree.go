@@ -186,21 +186,6 @@ func (t *Tree) mkdir(rel string) error {
 	return nil
 }
 
-// inheritCpuset gives a new version 1 cpuset its parent's processors and memory
-// nodes: it starts with none, and then no task may join it (cpusets.rst, 1.3).
-func inheritCpuset(dir string) error {
-	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-		b, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
-		if err != nil {
-			return err
-		}
-		if err := putPath(filepath.Join(dir, file), strings.TrimSpace(string(b))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Remove kills the processes left in the tree and removes it from every hierarchy,
 // including libcontainer's groups. On v2 the agent returns to its original group, if
 // no other agent's tree is there.

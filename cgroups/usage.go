@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Usage is what a run used since Begin.
@@ -151,17 +149,4 @@ func (l *Leaf) read() (counters, error) {
 	var err error
 	c.forks, err = readKey(l.pidsEvents, "max")
 	return c, err
-}
-
-// drainOOM discards events of the previous run.
-func (l *Leaf) drainOOM() error {
-	if l.oomFD < 0 {
-		return nil
-	}
-	var buf [8]byte
-	_, err := unix.Read(l.oomFD, buf[:])
-	if err == unix.EAGAIN || err == unix.EINTR { // no event; one left over wakes a poll once only
-		return nil
-	}
-	return err
 }

@@ -51,3 +51,16 @@ func (l *Leaf) DrainOOM() error {
 	_, err := pread(l.oom, buf[:])
 	return err
 }
+
+// drainOOM discards events of the previous run.
+func (l *Leaf) drainOOM() error {
+	if l.oomFD < 0 {
+		return nil
+	}
+	var buf [8]byte
+	_, err := unix.Read(l.oomFD, buf[:])
+	if err == unix.EAGAIN || err == unix.EINTR { // no event; one left over wakes a poll once only
+		return nil
+	}
+	return err
+}
