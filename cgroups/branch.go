@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // A Branch is a group whose limits bound all of its leaves together. A session has
@@ -72,14 +73,14 @@ func (l *Leaf) enable() error {
 // Quiesce closes the files that only a run needs. It is for a leaf whose program has ended
 // and left other processes running. Empty, Kill, Close and Remove still work.
 func (l *Leaf) Quiesce() error {
-	keep := []*os.File{l.pids, l.populated, l.procs}
-	files := append(l.stats.files(), l.oom)
+	keep := slices.DeleteFunc([]*os.File{l.pids, l.populated, l.procs}, func(f *os.File) bool { return f == nil })
+	files := append(slices.Clone(l.stats.files), l.oom)
 	files = append(files, l.join...)
-	l.stats = stats{pids: l.pids, populated: l.populated, procs: l.procs}
+	l.stats = stats{pidsStats: pidsStats{pids: l.pids, procs: l.procs}, populated: l.populated, files: keep}
 	l.join, l.oom, l.oomFD = nil, nil, -1
 	var errs []error
 	for _, f := range files {
-		if f != nil && f != keep[0] && f != keep[1] && f != keep[2] {
+		if f != nil && !slices.Contains(keep, f) {
 			errs = append(errs, f.Close())
 		}
 	}

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -13,8 +16,18 @@ const (
 	defaultWeight = 1024    // the kernel's, on version 1's scale
 )
 
-// planCPU sets the quota and the weight.
-func planCPU(plan []Write, at Layout, old, new Limits) []Write {
+// cpu limits and measures processor time. On version 1 cpuacct measures it.
+type cpu struct{ base }
+
+func (cpu) controls(unified bool) []string {
+	if unified {
+		return []string{"cpu.max"}
+	}
+	return []string{"cpu.cfs_quota_us"}
+}
+
+// plan sets the quota and the weight.
+func (cpu) plan(at Layout, old, new Limits) (plan []Write) {
 	if at.Unified {
 		plan = set(plan, "cpu.max", quota(old.CPUs, "max")+" 100000", quota(new.CPUs, "max")+" 100000")
 		return set(plan, "cpu.weight", decimal(toWeight(old.Weight)), decimal(toWeight(new.Weight)))
@@ -37,23 +50,86 @@ func toWeight(shares int64) int64 {
 	return min(max((or(shares, defaultWeight)*100+defaultWeight/2)/defaultWeight, 1), 10_000)
 }
 
+// cpuStats are the statistics files of processor time.
+type cpuStats struct {
+	cpu   *os.File // cpuacct.usage or cpu.stat
+	split *os.File // cpu.stat on cgroup2; v2: the same file as cpu
+}
+
+func (cpu) open(s *stats, _ *os.File, unified bool) error {
+	if unified {
+		s.cpu, s.sources.CPU = s.split, "cpu.stat"
+	}
+	return nil
+}
+
+// openSplit opens cpu.stat of cgroup2, which has the three times in every group, with or without
+// the controller.
+func (s *stats) openSplit(dir *os.File) (err error) {
+	s.sources.Split = "cpu.stat"
+	s.split, err = s.openFile(dir, "cpu.stat", unix.O_RDONLY)
+	return err
+}
+
+type cpuCounters struct{ cpu, user, system time.Duration }
+
+func (cpu) read(s *stats, c *counters) (err error) {
+	if s.split != nil {
+		var buf [1024]byte
+		b, err := pread(s.split, buf[:])
+		if err != nil {
+			return err
+		}
+		user, uerr := flatKey(b, "user_usec")
+		system, serr := flatKey(b, "system_usec")
+		total, terr := flatKey(b, "usage_usec")
+		if err := errors.Join(uerr, serr, terr); err != nil {
+			return fmt.Errorf("%s: %w", s.split.Name(), err)
+		}
+		c.user, c.system, c.cpu = usec(user), usec(system), usec(total)
+	}
+	if s.cpu != s.split {
+		c.cpu, err = s.cpuTime()
+	}
+	return err
+}
+
+func (cpu) usage(l *Leaf, now counters, u *Usage) error {
+	u.CPU, u.User, u.System = now.cpu-l.begin.cpu, now.user-l.begin.user, now.system-l.begin.system
+	u.SplitKnown = l.split != nil
+	return nil
+}
+
 // CPUTime is the processor time used since Begin, in one read.
 func (l *Leaf) CPUTime() (time.Duration, error) {
 	t, err := l.cpuTime()
-	return t - l.base.cpu, err
+	return t - l.begin.cpu, err
 }
 
-func (l *Leaf) cpuTime() (time.Duration, error) {
-	if l.cpu == l.split { // cpu.stat
-		n, err := readKey(l.cpu, "usage_usec")
+func (s *stats) cpuTime() (time.Duration, error) {
+	if s.cpu == s.split { // cpu.stat
+		n, err := readKey(s.cpu, "usage_usec")
 		return time.Duration(n) * time.Microsecond, err
 	}
-	n, err := readInt(l.cpu)
+	n, err := readInt(s.cpu)
 	return time.Duration(n), err
 }
 
 func usec(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
+}
+
+// cpuacct counts processor time on version 1. Version 2 has no such controller.
+type cpuacct struct{ base }
+
+func (cpuacct) needed(m Mode) bool { return m != V2 }
+
+func (cpuacct) open(s *stats, dir *os.File, unified bool) (err error) {
+	if !unified {
+		s.sources.CPU = "cpuacct.usage"
+		s.cpu, err = s.openFile(dir, "cpuacct.usage", unix.O_RDONLY)
+	}
+	return err
 }
 
 // Expedite lets the killed processes of the leaf exit at normal speed, whatever the limits:
@@ -68,28 +144,6 @@ func (l *Leaf) Expedite() error {
 		want.Weight = max(or(l.cell.weight, defaultWeight), defaultWeight)
 	}
 	return l.Apply(want)
-}
-
-// readCPU reads the three times.
-func (l *Leaf) readCPU(c *counters) (err error) {
-	if l.split != nil {
-		var buf [1024]byte
-		b, err := pread(l.split, buf[:])
-		if err != nil {
-			return err
-		}
-		user, uerr := flatKey(b, "user_usec")
-		system, serr := flatKey(b, "system_usec")
-		total, terr := flatKey(b, "usage_usec")
-		if err := errors.Join(uerr, serr, terr); err != nil {
-			return fmt.Errorf("%s: %w", l.split.Name(), err)
-		}
-		c.user, c.system, c.cpu = usec(user), usec(system), usec(total)
-	}
-	if l.cpu != l.split {
-		c.cpu, err = l.cpuTime()
-	}
-	return err
 }
 
 // openWeight records the path of the weight file. This is the file of the cell, not of

@@ -1,17 +1,42 @@
 package cgroups
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// planCpuset sets the processors. On version 1 an empty cpuset is not allowed: it is the cell's.
-func planCpuset(plan []Write, at Layout, old, new Limits) []Write {
+// cpuset chooses the processors. Only limits that name some require it.
+type cpuset struct{ base }
+
+func (cpuset) needed(Mode) bool { return false }
+
+func (cpuset) controls(bool) []string { return []string{"cpuset.cpus"} }
+
+// plan sets the processors. On version 1 an empty cpuset is not allowed: it is the cell's.
+func (cpuset) plan(at Layout, old, new Limits) []Write {
 	if at.Unified {
-		return set(plan, "cpuset.cpus", old.Cpuset, new.Cpuset)
+		return set(nil, "cpuset.cpus", old.Cpuset, new.Cpuset)
 	}
-	return set(plan, "cpuset.cpus", or(old.Cpuset, at.Cpus), or(new.Cpuset, at.Cpus))
+	return set(nil, "cpuset.cpus", or(old.Cpuset, at.Cpus), or(new.Cpuset, at.Cpus))
+}
+
+// clearCpuset writes the empty set, the processors of the parent, to the file at path. A write of
+// no bytes does nothing.
+func clearCpuset(f *os.File, path string) error {
+	err := put(f, "\n")
+	if errors.Is(err, unix.ENOSPC) { // the set may not become empty while the group has processes (kernel/cgroup/cpuset.c, validate_change)
+		parent, perr := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(path)), "cpuset.cpus.effective"))
+		if perr != nil {
+			return errors.Join(err, perr)
+		}
+		err = put(f, string(bytes.TrimSpace(parent)))
+	}
+	return err
 }
 
 // inheritCpuset gives a new version 1 cpuset its parent's processors and memory

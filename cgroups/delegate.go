@@ -49,8 +49,10 @@ func (t *Tree) enable(dir string) error {
 			return &ControllerError{Controller: c, Dir: dir, Remedy: remedyDelegate}
 		}
 	}
-	if slices.Contains(have, "cpuset") {
-		want = append(want, "cpuset")
+	for _, c := range controllers {
+		if !c.needed(t.host.Mode) && slices.Contains(have, c.name()) {
+			want = append(want, c.name())
+		}
 	}
 	err = putPath(filepath.Join(dir, "cgroup.subtree_control"), "+"+strings.Join(want, " +"))
 	if errors.Is(err, unix.EBUSY) {

@@ -7,6 +7,9 @@
 // handful of reads. [Plan] decides the writes and touches nothing; [Leaf.Apply]
 // makes them.
 //
+// Each of the kernel's controllers that brig uses has a file of its own, memory.go and others, and a
+// line in controllers.go: what it probes, writes and measures, on both versions.
+//
 // Version 2 is the native layout. In hybrid mode the controllers are on version 1
 // and an almost empty cgroup2 provides cgroup.kill, cgroup.events and
 // CLONE_INTO_CGROUP. Kernel files keep their kernel names everywhere.

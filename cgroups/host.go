@@ -53,13 +53,15 @@ type Host struct {
 	SwapOn      bool        `json:"swap_on"` // a swap area is in use
 }
 
-// needed returns the controllers that every run requires: on version 1 these include
-// cpuacct. cpuset is required only by limits that name processors.
+// needed returns the names of the controllers that every run requires.
 func (h *Host) needed() []string {
-	if h.Mode == V2 {
-		return []string{"memory", "cpu", "pids"}
+	var names []string
+	for _, c := range controllers {
+		if c.needed(h.Mode) {
+			names = append(names, c.name())
+		}
 	}
-	return []string{"memory", "cpu", "cpuacct", "pids"}
+	return names
 }
 
 // Controller returns the hierarchy that has the named controller.
@@ -110,10 +112,6 @@ func (h *Host) limited() []Hierarchy {
 	return out
 }
 
-func isOurs(controller string) bool {
-	switch controller {
-	case "memory", "cpu", "cpuacct", "cpuset", "pids":
-		return true
-	}
-	return false
+func isOurs(name string) bool {
+	return slices.ContainsFunc(controllers, func(c controller) bool { return c.name() == name })
 }

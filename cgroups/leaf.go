@@ -1,13 +1,13 @@
 package cgroups
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,10 +29,10 @@ type Leaf struct {
 	oom   *os.File // eventfd or memory.events.local
 	oomFD int      // the eventfd, kept separately so that draining it never blocks; -1 on v2
 
-	limits     Limits // in force
-	begun      int    // runs so far
-	unreliable bool   // a write or a read failed, or the group was killed: the leaf is not Reusable
-	base       counters
+	limits     Limits   // in force
+	begun      int      // runs so far
+	unreliable bool     // a write or a read failed, or the group was killed: the leaf is not Reusable
+	begin      counters // at the last Begin
 }
 
 // build makes the leaf's group in each hierarchy and opens its files.
@@ -113,43 +113,24 @@ func (l *Leaf) control(dir *os.File, name string) error {
 
 // controls lists the files a leaf writes to in a hierarchy.
 func controls(at Layout, hy Hierarchy) []string {
-	if hy.Unified {
-		files := []string{"cgroup.pressure"}
-		if at.Unified {
-			files = append(files, "memory.max", "memory.swap.max", "memory.oom.group",
-				"memory.reclaim", "cpu.max", "cpuset.cpus", "pids.max")
-		}
-		return files
-	}
 	var files []string
-	for _, c := range hy.Controllers {
-		switch c {
-		case "memory":
-			files = append(files, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes",
-				"memory.swappiness", "memory.force_empty", "cgroup.event_control")
-		case "cpu":
-			files = append(files, "cpu.cfs_quota_us")
-		case "cpuset":
-			files = append(files, "cpuset.cpus")
-		case "pids":
-			files = append(files, "pids.max")
+	if hy.Unified {
+		files = append(files, "cgroup.pressure")
+	}
+	for _, c := range controllers {
+		if hy.Unified && at.Unified || !hy.Unified && slices.Contains(hy.Controllers, c.name()) {
+			files = append(files, c.controls(hy.Unified)...)
 		}
 	}
 	return files
 }
 
-// Setup lists the writes that a new leaf gets once. With them an OOM kill ends the whole
-// run, no process swaps, and the kernel does not account pressure, which takes time at
-// every level (cgroup.pressure exists since Linux 6.1).
+// Setup lists the writes that a new leaf gets once. The kernel does not account pressure, which
+// takes time at every level (cgroup.pressure exists since Linux 6.1).
 func Setup(at Layout) []Write {
 	w := []Write{{"cgroup.pressure", "0"}}
-	if !at.Unified {
-		w = append(w, Write{"memory.swappiness", "0"})
-	} else {
-		w = append(w, Write{"memory.oom.group", "1"})
-		if at.Swap {
-			w = append(w, Write{"memory.swap.max", "0"})
-		}
+	for _, c := range controllers {
+		w = append(w, c.setup(at)...)
 	}
 	return w
 }
@@ -194,28 +175,20 @@ func (l *Leaf) write(w Write) error {
 		return err
 	}
 	defer f.Close()
-	value := w.Value
-	if value == "" {
-		value = "\n" // in cpuset.cpus this means the processors of the parent; a write of no bytes does nothing
+	if w.Value == "" {
+		return clearCpuset(f, path)
 	}
-	err = put(f, value)
-	if w.Value == "" && errors.Is(err, unix.ENOSPC) { // the set may not become empty while the group has processes (kernel/cgroup/cpuset.c, validate_change)
-		parent, perr := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(path)), "cpuset.cpus.effective"))
-		if perr != nil {
-			return errors.Join(err, perr)
-		}
-		err = put(f, string(bytes.TrimSpace(parent)))
-	}
-	return err
+	return put(f, w.Value)
 }
 
 // since says which kernel version or controller has a control file.
 func since(file string) string {
-	switch file {
-	case "cgroup.pressure":
+	owner, _, _ := strings.Cut(file, ".")
+	switch {
+	case file == "cgroup.pressure":
 		return "Linux 6.1"
-	case "cpuset.cpus":
-		return "the cpuset controller"
+	case slices.ContainsFunc(controllers, func(c controller) bool { return c.name() == owner && !c.needed(V2) }):
+		return "the " + owner + " controller"
 	}
 	return "its controller"
 }
@@ -232,10 +205,6 @@ func (l *Leaf) JoinFiles() []*os.File { return slices.Clone(l.join) }
 // mode v1.
 func (l *Leaf) Dir() *os.File { return l.dir }
 
-// MemoryBase is the number of bytes that were charged to the leaf at the last Begin.
-// Earlier runs left this memory. It counts against the limit of this run.
-func (l *Leaf) MemoryBase() int64 { return l.base.memoryBase }
-
 // Name is the leaf's name within its cell.
 func (l *Leaf) Name() string { return l.name }
 
@@ -250,7 +219,7 @@ func (l *Leaf) Reusable() bool { return !l.unreliable && (l.begun == 0 || l.peak
 // Close closes the leaf's files. Its groups remain.
 func (l *Leaf) Close() error {
 	files := append(slices.Clone(l.join), l.dir, l.oom, l.kill)
-	files = append(files, l.stats.files()...)
+	files = append(files, l.stats.files...)
 	l.join, l.dir, l.oom, l.kill, l.oomFD, l.ctl, l.stats = nil, nil, nil, nil, -1, nil, stats{}
 	var errs []error
 	for _, f := range files {

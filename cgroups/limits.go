@@ -38,10 +38,10 @@ func Plan(at Layout, old, new Limits) []Write {
 		return nil
 	}
 	var plan []Write
-	plan = planMemory(plan, at, old, new)
-	plan = planCPU(plan, at, old, new)
-	plan = planCpuset(plan, at, old, new)
-	return set(plan, "pids.max", limit(old.Pids, "max"), limit(new.Pids, "max"))
+	for _, c := range controllers {
+		plan = append(plan, c.plan(at, old, new)...)
+	}
+	return plan
 }
 
 // set adds the write of a file whose value changes.

@@ -5,14 +5,50 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
-// planMemory orders the limits of memory and swap.
-func planMemory(plan []Write, at Layout, old, new Limits) []Write {
+// memory limits memory and swap.
+type memory struct{ base }
+
+func (memory) probe(hy Hierarchy, sub string, f *Features) {
+	if !hy.Unified {
+		f.Peak, f.PeakReset = hy.has(sub, "memory.max_usage_in_bytes"), hy.has(sub, "memory.max_usage_in_bytes")
+		f.Swap, f.OOMGroup, f.LocalEvents = hy.has(sub, "memory.memsw.limit_in_bytes"), No, No
+		return
+	}
+	f.Peak, f.Swap = hy.has(sub, "memory.peak"), hy.has(sub, "memory.swap.max")
+	f.OOMGroup, f.LocalEvents = hy.has(sub, "memory.oom.group"), hy.has(sub, "memory.events.local")
+	f.PeakReset = f.Peak
+	if f.Peak == Yes {
+		f.PeakReset = resettable(filepath.Join(hy.Own, sub, "memory.peak"))
+	}
+}
+
+func (memory) controls(unified bool) []string {
+	if unified {
+		return []string{"memory.max", "memory.swap.max", "memory.oom.group", "memory.reclaim"}
+	}
+	return []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness", "memory.force_empty", "cgroup.event_control"}
+}
+
+// setup makes an OOM kill end the whole run, and no process swap.
+func (memory) setup(at Layout) []Write {
+	switch {
+	case !at.Unified:
+		return []Write{{"memory.swappiness", "0"}}
+	case at.Swap:
+		return []Write{{"memory.oom.group", "1"}, {"memory.swap.max", "0"}}
+	}
+	return []Write{{"memory.oom.group", "1"}}
+}
+
+// plan orders the limits of memory and swap.
+func (memory) plan(at Layout, old, new Limits) (plan []Write) {
 	if !at.Unified {
-		return memoryV1(plan, at, old, new)
+		return memoryV1(at, old, new)
 	}
 	if at.Swap {
 		plan = set(plan, "memory.swap.max", decimal(old.SwapBytes), decimal(new.SwapBytes))
@@ -22,8 +58,8 @@ func planMemory(plan []Write, at Layout, old, new Limits) []Write {
 
 // memoryV1 orders the two limits: the kernel always refuses a memory limit above the
 // memory+swap limit, with EINVAL (memory.rst for version 1, "memsw").
-func memoryV1(plan []Write, at Layout, old, new Limits) []Write {
-	var mem, memsw []Write
+func memoryV1(at Layout, old, new Limits) []Write {
+	var plan, mem, memsw []Write
 	if from, to := swappiness(old), swappiness(new); from != to {
 		plan = append(plan, Write{"memory.swappiness", to})
 	}
@@ -71,16 +107,44 @@ func withSwap(l Limits) int64 {
 	return l.MemoryBytes + l.SwapBytes + slack
 }
 
+// memoryStats are the statistics files of memory.
+type memoryStats struct {
+	current   *os.File
+	peak      *os.File // writing resets, if peakReset
+	peakReset bool
+	events    *os.File // memory.events.local or memory.oom_control
+	hits      *os.File // version 1 memory.failcnt
+}
+
+func (memory) open(s *stats, dir *os.File, unified bool) (err error) {
+	if unified {
+		return s.openMemoryV2(dir)
+	}
+	s.sources.Memory, s.sources.MemoryPeak, s.peakReset = "memory.usage_in_bytes", "memory.max_usage_in_bytes", true
+	s.sources.OOMKills, s.sources.LimitHits = "memory.oom_control oom_kill", "memory.failcnt"
+	if s.peak, err = s.openFile(dir, "memory.max_usage_in_bytes", unix.O_RDWR); err != nil {
+		return err
+	}
+	if s.current, err = s.openFile(dir, "memory.usage_in_bytes", unix.O_RDONLY); err != nil {
+		return err
+	}
+	if s.events, err = s.openFile(dir, "memory.oom_control", unix.O_RDONLY); err != nil {
+		return err
+	}
+	s.hits, err = s.openFile(dir, "memory.failcnt", unix.O_RDONLY)
+	return err
+}
+
 func (s *stats) openMemoryV2(dir *os.File) (err error) {
 	s.sources.OOMKills, s.sources.LimitHits = "memory.events.local oom_kill", "memory.events.local max"
-	if s.events, err = openIn(dir, "memory.events.local", unix.O_RDONLY); err != nil {
+	if s.events, err = s.openFile(dir, "memory.events.local", unix.O_RDONLY); err != nil {
 		return missing(err, "memory.events.local", "Linux 5.2")
 	}
-	if s.current, err = openIn(dir, "memory.current", unix.O_RDONLY); err != nil {
+	if s.current, err = s.openFile(dir, "memory.current", unix.O_RDONLY); err != nil {
 		return err
 	}
 	s.sources.Memory, s.sources.MemoryPeak = "memory.current", "memory.peak"
-	if s.peak, err = openIn(dir, "memory.peak", unix.O_RDWR); err != nil {
+	if s.peak, err = s.openFile(dir, "memory.peak", unix.O_RDWR); err != nil {
 		return missing(err, "memory.peak", "Linux 5.19")
 	}
 	s.peakReset, err = canReset(s.peak)
@@ -98,44 +162,63 @@ func canReset(peak *os.File) (bool, error) {
 	return err == nil, err
 }
 
-func (s *stats) openMemoryV1(dir *os.File) (err error) {
-	s.sources.Memory, s.sources.MemoryPeak, s.peakReset = "memory.usage_in_bytes", "memory.max_usage_in_bytes", true
-	s.sources.OOMKills, s.sources.LimitHits = "memory.oom_control oom_kill", "memory.failcnt"
-	if s.peak, err = openIn(dir, "memory.max_usage_in_bytes", unix.O_RDWR); err != nil {
+// resettable tries to reset memory.peak. The reset affects only the descriptor that is
+// written to.
+func resettable(path string) State {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return Unknown // no permission to write
+	}
+	defer f.Close()
+	if ok, err := canReset(f); err != nil {
+		return Unknown
+	} else if ok {
+		return Yes
+	}
+	return No
+}
+
+// memoryCounters are how many processes were killed, how often the limit was hit, and the largest
+// charge in bytes.
+type memoryCounters struct{ kills, hits, peakBytes int64 }
+
+func (memory) read(s *stats, c *counters) (err error) {
+	var buf [1024]byte
+	b, err := pread(s.events, buf[:])
+	if err != nil {
 		return err
 	}
-	if s.current, err = openIn(dir, "memory.usage_in_bytes", unix.O_RDONLY); err != nil {
+	if c.kills, err = flatKey(b, "oom_kill"); err != nil {
+		return fmt.Errorf("%s: %w", s.events.Name(), err)
+	}
+	if s.hits != nil {
+		c.hits, err = readInt(s.hits)
+	} else if c.hits, err = flatKey(b, "max"); err != nil {
+		err = fmt.Errorf("%s: %w", s.events.Name(), err)
+	}
+	if err != nil {
 		return err
 	}
-	if s.events, err = openIn(dir, "memory.oom_control", unix.O_RDONLY); err != nil {
-		return err
-	}
-	s.hits, err = openIn(dir, "memory.failcnt", unix.O_RDONLY)
+	c.peakBytes, err = readInt(s.peak)
+	return err
+}
+
+// usage takes the peak at Begin, which had just been reset, for what was charged then.
+func (memory) usage(l *Leaf, now counters, u *Usage) error {
+	left, err := l.Current()
+	// Memory charged at Begin and freed since was available to the run itself.
+	u.MemoryBase = min(l.MemoryBase(), left)
+	u.MemoryPeak = max(0, now.peakBytes-u.MemoryBase)
+	u.OOMKills, u.LimitHits = now.kills-l.begin.kills, now.hits-l.begin.hits
 	return err
 }
 
 // Current is the memory charged now, in bytes.
 func (l *Leaf) Current() (int64, error) { return readInt(l.current) }
 
-// readMemoryEvents reads how often the limit was hit and how many processes were killed.
-func (l *Leaf) readMemoryEvents(c *counters) error {
-	var buf [1024]byte
-	b, err := pread(l.events, buf[:])
-	if err != nil {
-		return err
-	}
-	if c.kills, err = flatKey(b, "oom_kill"); err != nil {
-		return fmt.Errorf("%s: %w", l.events.Name(), err)
-	}
-	if l.hits != nil {
-		c.hits, err = readInt(l.hits)
-		return err
-	}
-	if c.hits, err = flatKey(b, "max"); err != nil {
-		return fmt.Errorf("%s: %w", l.events.Name(), err)
-	}
-	return nil
-}
+// MemoryBase is the number of bytes that were charged to the leaf at the last Begin.
+// Earlier runs left this memory. It counts against the limit of this run.
+func (l *Leaf) MemoryBase() int64 { return l.begin.peakBytes }
 
 // SetMemory changes the branch's memory limit and no other limit.
 func (b *Branch) SetMemory(memory int64) error {

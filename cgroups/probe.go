@@ -92,26 +92,13 @@ func (hy *Hierarchy) checkVisible(kind int64) error {
 // itself when sub is empty.
 func (h *Host) features(sub string) Features {
 	f := Features{Kill: No, Pressure: No}
-	u, unified := h.Unified()
-	if unified {
+	if u, ok := h.Unified(); ok {
 		f.Kill, f.Pressure = u.has(sub, "cgroup.kill"), u.has(sub, "cgroup.pressure")
 	}
-	m, err := h.Controller("memory")
-	p, perr := h.Controller("pids")
-	if err != nil || perr != nil {
-		return f
-	}
-	f.PidsPeak, f.PidsEvents = p.has(sub, "pids.peak"), p.has(sub, "pids.events")
-	if h.Mode != V2 {
-		f.Peak, f.PeakReset = m.has(sub, "memory.max_usage_in_bytes"), m.has(sub, "memory.max_usage_in_bytes")
-		f.Swap, f.OOMGroup, f.LocalEvents = m.has(sub, "memory.memsw.limit_in_bytes"), No, No
-		return f
-	}
-	f.Peak, f.Swap = m.has(sub, "memory.peak"), m.has(sub, "memory.swap.max")
-	f.OOMGroup, f.LocalEvents = m.has(sub, "memory.oom.group"), m.has(sub, "memory.events.local")
-	f.PeakReset = f.Peak
-	if f.Peak == Yes {
-		f.PeakReset = resettable(filepath.Join(m.Own, sub, "memory.peak"))
+	for _, c := range controllers {
+		if hy, err := h.Controller(c.name()); err == nil {
+			c.probe(hy, sub, &f)
+		}
 	}
 	return f
 }
@@ -135,20 +122,4 @@ func (hy *Hierarchy) has(sub, file string) State {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// resettable tries to reset memory.peak. The reset affects only the descriptor that is
-// written to.
-func resettable(path string) State {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return Unknown // no permission to write
-	}
-	defer f.Close()
-	if ok, err := canReset(f); err != nil {
-		return Unknown
-	} else if ok {
-		return Yes
-	}
-	return No
 }

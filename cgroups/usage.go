@@ -2,7 +2,6 @@ package cgroups
 
 import (
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -42,30 +41,6 @@ type Sources struct {
 	CPU, Split, Memory, MemoryPeak, OOMKills, LimitHits, PidsHits, PidsPeak string
 }
 
-// stats are the statistics files, open for reading.
-type stats struct {
-	cpu        *os.File // cpuacct.usage or cpu.stat
-	split      *os.File // cpu.stat on cgroup2; v2: the same file as cpu
-	current    *os.File
-	peak       *os.File // writing resets, if peakReset
-	peakReset  bool
-	events     *os.File // memory.events.local or memory.oom_control
-	hits       *os.File // version 1 memory.failcnt
-	pids       *os.File
-	pidsEvents *os.File
-	pidsPeak   *os.File // nil before Linux 6.1
-	populated  *os.File // cgroup.events; nil in mode v1
-	procs      *os.File // version 1, of the pids hierarchy
-	sources    Sources
-}
-
-// counters are cumulative readings.
-type counters struct {
-	cpu, user, system  time.Duration
-	kills, hits, forks int64
-	memoryBase         int64
-}
-
 // Begin marks the start of the next run: it records the counters, which never decrease,
 // and resets the memory peak. On a kernel that cannot reset the peak, a leaf allows one
 // Begin only (memory.peak resets by descriptor since Linux 6.12).
@@ -74,14 +49,14 @@ func (l *Leaf) Begin() error {
 		return &UnsupportedError{Feature: "reset of memory.peak", Since: "Linux 6.12; make a new leaf for every run"}
 	}
 	l.begun++
-	if err := l.begin(); err != nil {
+	if err := l.start(); err != nil {
 		l.unreliable = true
 		return fmt.Errorf("begin in %s: %w", l.name, err)
 	}
 	return nil
 }
 
-func (l *Leaf) begin() error {
+func (l *Leaf) start() error {
 	if err := l.drainOOM(); err != nil {
 		return err
 	}
@@ -90,63 +65,38 @@ func (l *Leaf) begin() error {
 			return err
 		}
 	}
-	c, err := l.read()
+	now, err := l.read()
 	if err != nil {
 		return err
 	}
-	if c.memoryBase, err = readInt(l.peak); err != nil {
-		return err
-	}
-	l.base = c
+	l.begin = now
 	return nil
 }
 
 // Usage returns what was used since Begin. Call it when the group is empty: while a
 // process runs, its last time slice is not counted yet.
 func (l *Leaf) Usage() (Usage, error) {
-	c, err := l.read()
-	if err != nil {
-		l.unreliable = true
-		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
-	}
-	peak, err := readInt(l.peak)
-	if err != nil {
-		l.unreliable = true
-		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
-	}
-	left, err := readInt(l.current)
-	if err != nil {
-		l.unreliable = true
-		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
-	}
-	b := l.base
-	// Memory charged at Begin and freed since was available to the run itself.
-	b.memoryBase = min(b.memoryBase, left)
-	u := Usage{
-		CPU: c.cpu - b.cpu, User: c.user - b.user, System: c.system - b.system, SplitKnown: l.split != nil,
-		MemoryPeak: max(0, peak-b.memoryBase), MemoryBase: b.memoryBase,
-		OOMKills: c.kills - b.kills, LimitHits: c.hits - b.hits, PidsHits: c.forks - b.forks,
-		Sources: l.sources,
-	}
-	if l.pidsPeak != nil && l.begun == 1 {
-		if u.PidsPeak, err = readInt(l.pidsPeak); err != nil {
-			return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
+	u := Usage{Sources: l.sources}
+	now, err := l.read()
+	for _, c := range controllers {
+		if err == nil {
+			err = c.usage(l, now, &u)
 		}
-		u.PidsPeakKnown = true
+	}
+	if err != nil {
+		l.unreliable = true
+		return Usage{}, fmt.Errorf("read usage of %s: %w", l.name, err)
 	}
 	return u, nil
 }
 
 // read reads every counter once.
 func (l *Leaf) read() (counters, error) {
-	var c counters
-	if err := l.readCPU(&c); err != nil {
-		return c, err
+	var now counters
+	for _, c := range controllers {
+		if err := c.read(&l.stats, &now); err != nil {
+			return now, err
+		}
 	}
-	if err := l.readMemoryEvents(&c); err != nil {
-		return c, err
-	}
-	var err error
-	c.forks, err = readKey(l.pidsEvents, "max")
-	return c, err
+	return now, nil
 }
