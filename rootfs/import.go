@@ -5,18 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/rootfs/archive"
 )
-
-// AdmitArg and AdmitMain are those of package archive.
-const AdmitArg = archive.AdmitArg
-
-func AdmitMain(in, out *os.File) int { return archive.AdmitMain(in, out) }
 
 // Options configure an import.
 type Options struct {

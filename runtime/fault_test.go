@@ -21,6 +21,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
@@ -31,8 +32,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "init":
 			libcontainer.Init() // does not return
-		case rootfs.AdmitArg:
-			os.Exit(rootfs.AdmitMain(os.Stdin, os.Stdout))
+		case archive.AdmitArg:
+			os.Exit(archive.AdmitMain(os.Stdin, os.Stdout))
 		}
 	}
 	os.Exit(m.Run())

@@ -13,6 +13,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
 	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/image"
 	"github.com/brig-sandbox/brig/runtime/plan"
@@ -20,8 +21,8 @@ import (
 
 // TestMain lets this binary act as the child process that the image store executes.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == rootfs.AdmitArg {
-		os.Exit(rootfs.AdmitMain(os.Stdin, os.Stdout))
+	if len(os.Args) > 1 && os.Args[1] == archive.AdmitArg {
+		os.Exit(archive.AdmitMain(os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }
