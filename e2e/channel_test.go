@@ -33,16 +33,16 @@ type channel struct {
 }
 
 var channels = []channel{
-	{name: "dentry", description: "names that are not there, looked up in a directory of the image: how long it takes", bits: 256},
-	{name: "page", description: "files of the image that had left the page cache: how long the first read takes", bits: 256, cold: true},
+	{name: "dentry", description: "time to look up a missing name in a directory of the image", bits: 256},
+	{name: "page", description: "time of the first read of a file of the image that was evicted from the page cache", bits: 256, cold: true},
 	{name: "flock", description: "`flock` of files of the image", bits: 512, frame: 20 * time.Millisecond},
 	{name: "record", description: "`fcntl` locks of bytes of a file of the image", bits: 48, frame: 60 * time.Millisecond},
 	{name: "watch", description: "inotify on a directory of the image", bits: 256, frame: 60 * time.Millisecond},
 	{name: "flock-dev", description: "`flock` of the devices in `/dev`", bits: 60, frame: 10 * time.Millisecond},
-	{name: "counter", description: "inode numbers of pipes, which one counter of the kernel gives", bits: 48, bitsPerPair: 4},
-	{name: "numbers", description: "the same counter, as it moves", bits: 48, frame: 24 * time.Millisecond},
-	{name: "sessions", description: "numbers of sessions (`setsid`), which `/proc/self/autogroup` tells of the whole host", bits: 48, frame: 60 * time.Millisecond},
-	{name: "events", description: "numbers of eventfds, which `/proc/self/fdinfo` tells of the whole host", bits: 128, frame: 4 * time.Millisecond},
+	{name: "counter", description: "inode numbers of pipes, which the kernel takes from one counter", bits: 48, bitsPerPair: 4},
+	{name: "numbers", description: "growth of the same counter", bits: 48, frame: 24 * time.Millisecond},
+	{name: "sessions", description: "numbers of sessions (`setsid`), which `/proc/self/autogroup` counts for the whole host", bits: 48, frame: 60 * time.Millisecond},
+	{name: "events", description: "numbers of eventfds, which `/proc/self/fdinfo` counts for the whole host", bits: 128, frame: 4 * time.Millisecond},
 	{name: "shared", description: "the host's shared memory, by `sysinfo`", bits: 64, frame: 20 * time.Millisecond},
 }
 

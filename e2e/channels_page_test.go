@@ -15,13 +15,20 @@ const channelsPage = "../docs/channels.md"
 
 const channelsHead = `# What one run can tell another
 
-Written by ` + "`make channels`" + `: two runs of one image that want to talk send random messages, with
-` + "`corpus/cases/channel.c`" + `, once for each tier and mode; the table has the best of three, of two where they take seconds. "48 kbit/s, 1 %%" is how many bits are read in a
-second while the two run, and how many of them wrong; "nothing" means that more than a quarter were wrong, where chance has a half;
-"refused" names the call that the tier refuses. The agent holds no files of images in memory (` + "`--image-memory none`" + `) but in the
-row that says so. Linux %s, %d slots.
+` + "`make channels`" + ` writes this page. Two runs of one image try to communicate: they send random
+messages with ` + "`corpus/cases/channel.c`" + `. Each channel is measured three times for each tier and mode,
+or twice if one transfer takes seconds. The table has the best result:
 
-What it means is in [threat-model.md](threat-model.md#what-runs-of-one-image-can-tell-each-other).
+- "48 kbit/s, 1 %%" is the number of bits that are received per second while the two runs execute,
+  and the part of these bits that is wrong.
+- "nothing" means that more than a quarter of the bits are wrong. A guess has half of them wrong.
+- "refused" names the call that the tier refuses.
+
+The agent holds no files of images in memory (` + "`--image-memory none`" + `), except in the row that says
+so. Linux %s, %d slots.
+
+[threat-model.md](threat-model.md#what-runs-of-one-image-can-tell-each-other) says what the results
+mean.
 
 `
 
@@ -42,7 +49,7 @@ func TestChannels(t *testing.T) {
 			tries = 2
 		}
 		for _, tier := range []string{"strict", "default", "managed"} {
-			fmt.Fprintf(&b, "| %s | %s | %s |", what, map[bool]string{true: "one after the other", false: "at a time"}[c.frame == 0], tier)
+			fmt.Fprintf(&b, "| %s | %s | %s |", what, map[bool]string{true: "one after the other", false: "at the same time"}[c.frame == 0], tier)
 			for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Exclusive} {
 				fmt.Fprintf(&b, " %s |", c.best(t, agent, tree, api.Run{Profile: tier, Mode: mode}, tries))
 			}

@@ -64,12 +64,15 @@ func readOutcomes(t testing.TB, file string) map[string]string {
 
 const corpusHead = `# Hostile programs
 
-Written by ` + "`go test ./e2e -run TestCorpusPage -update-docs`" + ` from the cases and from what became
-of them: on v1 by ` + "`go test ./e2e -run 'TestHostile$' -outcomes testdata/outcomes.v1`" + `, on v2 by
-` + "`WRITE=1 make test-v2`" + `. Each case runs in a fresh cell, in a kept cell, and in a kept cell after
-a run that left what it could; and its control shows that the probe reaches its goal bare, in
-a jail, or with one layer less. [layers.md](layers.md) has what still stops each when a layer
-is left out.
+` + "`go test ./e2e -run TestCorpusPage -update-docs`" + ` writes this page from the cases and their outcomes.
+The outcomes on cgroup v1 come from
+` + "`go test ./e2e -run 'TestHostile$' -outcomes testdata/outcomes.v1`" + `, and those on v2 from
+` + "`WRITE=1 make test-v2`" + `. "held" means that every check of the case passed.
+
+Each case runs in a fresh cell, in a kept cell, and in a kept cell after a run that left everything
+it could. Each case also has a control: it shows that the program reaches its goal without brig, in
+a simple jail, or under brig with one layer less. [layers.md](layers.md) says which layers still
+stop a case when one layer is left out.
 
 | id | title | severity | layers | v1 | v2 |
 |---|---|---|---|---|---|

@@ -23,15 +23,24 @@ const kernelMemoryPage = "../docs/kernel-memory.md"
 
 const kernelMemoryHead = `# Kernel memory that a run can take
 
-Written by ` + "`make kernel-memory`" + `. One run takes as much of one kind as it can, in 20 to 95 processes with the default limits
-(in one under ` + "`strict`" + `; 512 MiB, 100 processes, 256 open files each, 10,000 files), and holds it: *taken* is how many, and what stopped it (` + "`-`" + `: the
-number that the program asks for); *host* is what the kernel's own memory grew by (slabs, stacks, page tables and per-processor memory of
-/proc/meminfo; not the pages of full pipes and sockets, which are charged in whole); *charged* is what of the growth the run's group pays for, under the limit ` + "`memory`" + `; *outside* is the rest: what no
-limit of memory bounds. It is the least of three runs; other programs of the host move it by up to 1 MiB, and slabs that are
-partly filled by up to a tenth of what is charged. A kind that a tier refuses is named with the error. ` + "`managed`" + ` and
-` + "`compile` are `default`" + ` and one call each, by which nothing more can be held.
+` + "`make kernel-memory`" + ` writes this page. One run takes as many objects of one kind as it can, and
+keeps them. It has the default limits (512 MiB, 100 processes, 256 open files for each process,
+10,000 files) and uses up to 95 processes, or one process under ` + "`strict`" + `. The columns are:
 
-Where *outside* is large, something else bounds it, and is named in [the threat model](threat-model.md#kernel-memory).
+- *taken*: how many objects the run took, and the error that stopped it. ` + "`-`" + ` means that no error
+  stopped it: it took as many as the test program asks for.
+- *host*: the growth of the kernel's own memory: slabs, stacks, page tables and per-processor memory
+  in /proc/meminfo. It does not include the pages of full pipes and sockets, which are charged
+  completely.
+- *charged*: the kernel memory that is charged to the run's group. It counts against the limit
+  ` + "`memory`" + `.
+- *outside*: the rest of the growth, which no memory limit bounds. If it is large, something else
+  bounds it: see [the threat model](threat-model.md#kernel-memory).
+
+Each row has the run with the least *outside* of three. Other programs of the host change *outside*
+by up to 1 MiB. Partly filled slabs change it by up to a tenth of *charged*. If a tier refuses a
+kind, the row has the error. ` + "`managed`" + ` and ` + "`compile`" + ` are ` + "`default`" + ` with one more call each; these
+calls do not let a run hold more memory.
 `
 
 // heldKinds are the objects that testdata/kernelmemory/hold.c can take, with how many in each
@@ -54,7 +63,7 @@ var heldKinds = []struct {
 	{"files", 1, 20_000, 2 * api.MiB},
 	{"symbolic links", 1, 20_000, 3 * api.MiB},
 	{"named pipes", 20, 1000, 2 * api.MiB},
-	{"names nobody has", 20, 10_000, 4 * api.MiB},
+	{"missing names", 20, 10_000, 4 * api.MiB},
 	{"eventfds", 20, 1000, 2 * api.MiB},
 	{"timerfds", 95, 1000, 12 * api.MiB},
 	{"epoll instances", 95, 1000, 12 * api.MiB}, // contexts of 256 bytes, which are charged to no group

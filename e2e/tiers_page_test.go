@@ -13,15 +13,19 @@ import (
 
 const (
 	tiersPage = "../docs/tiers.md"
-	tiersHead = `# What needs each call of a tier
+	tiersHead = `# Which program needs each call of a tier
 
-Written by ` + "`make tiers`" + `, which takes each call, and each argument that a rule compares, away from each
-tier, runs ordinary programs until one fails twice, and fails itself where none does. The programs are
-those of e2e/testdata/languages, each using its language's library, and the compilers at
-work on them; ` + "`(musl)`" + ` is the program of C with the C library of Alpine instead of glibc. ` + "`strict`" + `, which no language has
-by itself, is measured with the programs of compiled languages that fit one process. ` + "`managed` and `compile`" + ` allow
-what ` + "`default`" + ` allows, and are measured in what they allow next to that.
-Why a call is allowed, and with which arguments: ` + "`brig profile explain CALL`" + `.
+` + "`make tiers`" + ` writes this page. For each tier it removes one call, or one argument that a rule
+compares, and then runs ordinary programs until one of them fails twice. The table names that
+program. If no program fails, ` + "`make tiers`" + ` fails.
+
+The programs are those of e2e/testdata/languages, which use the library of their language, and the
+compilers that compile them. ` + "`(musl)`" + ` marks the C program with the C library of Alpine instead of
+glibc. No language uses ` + "`strict`" + ` by default: it is measured with the programs of compiled languages
+that need only one process. ` + "`managed`" + ` and ` + "`compile`" + ` allow everything that ` + "`default`" + ` allows; their
+tables have only what they allow in addition.
+
+` + "`brig profile explain CALL`" + ` says why a call is allowed, and with which arguments.
 `
 )
 

@@ -26,11 +26,11 @@ type witness struct {
 	patience float64 // seconds it may take: some hang without what they need
 }
 
-const noVDSO = "every program on a host whose clock the vDSO cannot read, or that is started with vdso=0"
+const noVDSO = "every program on a host that was started with vdso=0, or whose clock the vDSO cannot read"
 
 // neededBeyondPrograms are grants whose need no program can show, with what needs them.
 var neededBeyondPrograms = map[string]string{
-	"strict restart_syscall": "a run that is stopped, by a tracer or a freezer, and goes on: the kernel enters it",
+	"strict restart_syscall": "a run that a tracer or a freezer stops and continues: the kernel makes this call",
 	"strict gettimeofday":    noVDSO,
 	"strict time":            noVDSO,
 	"strict getcpu":          noVDSO,
@@ -47,7 +47,7 @@ func tierSection(tier string) string {
 	}
 	suffix := ""
 	if tier == "managed" || tier == "compile" {
-		suffix = " Next to `default`:"
+		suffix = " In addition to `default`:"
 	}
 	return fmt.Sprintf("\n## %s\n\n%d calls: %s.%s\n\n| without | this fails |\n|---|---|\n", tier, len(p.Allows()), seccomp.About(tier), suffix)
 }

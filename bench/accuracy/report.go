@@ -40,10 +40,10 @@ func (r *report) row(what, target, measured string, met bool) {
 
 // notes explain which part of the measurements is not caused by the program.
 const notes = `
-A program that exits immediately is also charged for the work of the run itself between
-joining its groups and the program: its cgroup namespace, its ids, the last part of the
-filter, and execve under both parts of the filter. It is the same for every run, some 0.3 ms
-here, and is not subtracted, because its share of a given run is unknown.
+Every run is also charged for brig's own work between joining the groups and the start of the
+program: the cgroup namespace, the ids, the last filter, and execve under both filters. This work is
+the same for every run, about 0.3 ms on this machine. brig does not subtract it, because its exact
+share of one run is unknown.
 `
 
 func (r *report) text() string {
@@ -57,11 +57,13 @@ func (r *report) print() (missed int) {
 
 const doc = `# Accuracy of measurements and verdicts
 
-Written by ` + "`sudo make truth WRITE=1`" + `; do not edit. Programs that know what they use (bench/accuracy/c)
-run in the sandbox; the table compares brig's measurements with the known values. Deviations
-are the worst of the runs of a row unless stated otherwise; "2x overload" means two burners
-per processor outside brig at the same time; "evicted" means that every file of the image
-was evicted from the page cache before the run, as far as the kernel does it.
+` + "`sudo make truth WRITE=1`" + ` writes this page; do not edit it. Programs that know what they use
+(bench/accuracy/c) run in the sandbox. The table compares brig's measurements with the known values:
+
+- A deviation is the worst of all runs of a row, unless the row says otherwise.
+- "2x overload" means that two programs per processor compute outside brig at the same time.
+- "evicted" means that every file of the image was evicted from the page cache before the run, as
+  far as the kernel allows it.
 
 `
 

@@ -33,23 +33,27 @@ $2 == "" { if (!($3 in base)) cases[++n] = $3; base[$3] = $4; next }
 }
 END {
 	if (complete < 2 || !m) { print "layers: a machine did not end by itself" >"/dev/stderr"; exit 1 }
-	for (k in why) if (!(k in used)) { split(k, w, SUBSEP); unexplained = unexplained "\n  " w[1] " " w[2] " is explained and held" }
+	for (k in why) if (!(k in used)) { split(k, w, SUBSEP); unexplained = unexplained "\n  " w[1] " " w[2] " is explained, but the case held" }
 	if (unexplained) print "layers: reasons that " alone " lacks or has in excess:" unexplained >"/dev/stderr"
 	print "# Layers, one at a time\n"
-	print "Written by `make layers`: user-mode Linux, cgroup v2, an agent built with the tag `ablate`, which"
-	print "leaves one layer of isolation out at a time and serves nowhere else. Every combination of a case"
-	print "and a layer that is not in this table's second column is a case that another layer still stops,"
-	print "with the very answer that is documented or, in the third column, with another. Where one layer"
-	print "alone stands in a case's way, the second column says what that means and why there is no other.\n"
-	printf "%d cases, %d layers: %d combinations still stopped, %d not, %d not shown because brig fails.\n\n", n, m, stopped, single, failed
-	print "| case | without this layer, what it asks for is not met | stopped with another answer |\n|---|---|---|"
+	print "`make layers` writes this page. It runs the hostile programs in user-mode Linux with cgroup v2,"
+	print "under an agent that leaves out one layer of isolation at a time. That agent is built with the tag"
+	print "`ablate`, and serves nowhere else."
+	print ""
+	print "The first table has a row for each case. The second column names each layer without which the case"
+	print "does not have its documented outcome. It says what that means, or why there is no second layer. If a"
+	print "layer is not in that column, brig still stops the case without it: with the documented answer, or"
+	print "with the answer in the third column. `not shown` means that brig itself fails without that layer."
+	print ""
+	printf "%d cases, %d layers: %d combinations are stopped, %d are not, and %d are not shown.\n\n", n, m, stopped, single, failed
+	print "| case | layers without which the outcome differs | stopped with another answer |\n|---|---|---|"
 	for (i = 1; i <= n; i++) {
 		c = cases[i]
-		if (base[c] != "held") row = "not carried by this machine | -"
+		if (base[c] != "held") row = "this machine cannot run it | -"
 		else row = (leaks[c] ? leaks[c] : "none") " | " (other[c] ? other[c] : "-")
 		printf "| %s | %s |\n", c, row
 	}
-	print "\n## The layers\n\n| left out | cases that then are not met |\n|---|---|"
+	print "\n## The layers\n\n| left out | cases whose outcome then differs |\n|---|---|"
 	for (i = 1; i <= m; i++) printf "| %s |%s |\n", layers[i], (broken[layers[i]] ? " (the agent did not end cleanly without it)" : "") (by[layers[i]] ? by[layers[i]] : " none")
 	if (unexplained) exit 1
 }

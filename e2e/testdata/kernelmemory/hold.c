@@ -103,7 +103,7 @@ static int locked(int n) { (void)n; return mmap(0, 4096, PROT_READ | PROT_WRITE,
 static struct kind { const char *name; int (*take)(int); } kinds[] = {
 	{"record locks", locks}, {"whole-file locks", flocks}, {"epoll items", epoll}, {"full pipes", pipes}, {"full sockets", sockets}, {"small messages", small},
 	{"descriptors in flight", rights}, {"timers", timers}, {"queued signals", signals}, {"open files", files}, {"files", inodes}, {"symbolic links", symlinks}, {"named pipes", fifos},
-	{"names nobody has", names}, {"eventfds", eventfds}, {"timerfds", timerfds}, {"epoll instances", instances}, {"signalfds", signalfds}, {"memfds", memfds}, {"memory areas", areas}, {"page tables", tables},
+	{"missing names", names}, {"eventfds", eventfds}, {"timerfds", timerfds}, {"epoll instances", instances}, {"signalfds", signalfds}, {"memfds", memfds}, {"memory areas", areas}, {"page tables", tables},
 	{"threads", threads}, {"processes", forks}, {"session leaders", leaders}, {"socket filters", filters}, {"inotify watches", watches}, {"System V queues", queues}, {"System V segments", segments},
 	{"POSIX queues", posixqueues}, {"keys", keys}, {"io_uring", rings}, {"names of areas", areanames}, {"huge pages", hugepages}, {"locked memory", locked}};
 
