@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/docblock"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -49,7 +50,8 @@ func tierSection(tier string) string {
 	if tier == "managed" || tier == "compile" {
 		suffix = " In addition to `default`:"
 	}
-	return fmt.Sprintf("\n## %s\n\n%d calls: %s.%s\n\n| without | this fails |\n|---|---|\n", tier, len(p.Allows()), seccomp.About(tier), suffix)
+	about := fmt.Sprintf("%d calls: %s.%s", len(p.Allows()), seccomp.About(tier), suffix)
+	return fmt.Sprintf("\n## %s\n\n%s\n\n| without | this fails |\n|---|---|\n", tier, docblock.Wrap(about))
 }
 
 // TestTiers removes each call and each argument from each tier and looks for a program that then

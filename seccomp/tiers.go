@@ -14,13 +14,13 @@ func Tiers() []string { return []string{"strict", "default", "managed", "compile
 func About(tier string) string {
 	switch tier {
 	case "strict":
-		return "compiled programs that only compute (C, C++, Rust, Haskell, Pascal, Lua), where a judge chooses it: one process, threads, files by path"
+		return "compiled programs that only compute (C, C++, Rust, Haskell, Pascal, Lua), if a judge requests it: one process, threads, files by path"
 	case "default":
-		return "ordinary programs: compiled ones, interpreters and shells; what a run gets that names no profile"
+		return "ordinary programs: compiled ones, interpreters and shells; the profile of a run that names none"
 	case "managed":
 		return "runtimes with a compiler in them (JVM, Node, .NET)"
 	case "compile":
-		return "compilers and linkers, in the compile box only"
+		return "compilers and linkers, in the compile stage only"
 	}
 	return ""
 }

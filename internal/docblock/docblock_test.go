@@ -3,6 +3,7 @@ package docblock
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -24,6 +25,21 @@ func TestReplaceKeepsWhatIsAround(t *testing.T) {
 		got, rerr := os.ReadFile(name)
 		if rerr != nil || (err == nil) != tt.ok || string(got) != tt.want {
 			t.Errorf("%q becomes %q, %v; want %q", tt.old, got, err, tt.want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	word := strings.Repeat("é", 49) // two words and a space have 99 characters, and more bytes
+	for text, want := range map[string]string{
+		"short\n\ntext":                       "short\n\ntext",
+		word + " " + word + "\nend":           word + " " + word + "\nend",
+		word + " " + word + " é":              word + " " + word + "\né",
+		"| " + word + " | " + word + " | a |": "| " + word + " | " + word + " | a |",
+		strings.Repeat("x", 120) + " y":       strings.Repeat("x", 120) + "\ny",
+	} {
+		if got := Wrap(text); got != want {
+			t.Errorf("%q becomes %q; want %q", text, got, want)
 		}
 	}
 }
