@@ -53,7 +53,7 @@ func serve(t testing.TB, cfg agent.Config) (socket string, stop func()) {
 				t.Errorf("Serve: %v", err)
 			}
 		case <-time.After(15 * time.Second):
-			t.Error("Serve has not returned 15 s after it was told to stop")
+			t.Error("Serve has not returned 15 s after it was asked to stop")
 		}
 		os.RemoveAll(dir)
 	})

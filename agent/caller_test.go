@@ -82,6 +82,6 @@ func TestUnprivilegedCallersMayOnlyRun(t *testing.T) { // API-22 and the image r
 	}
 	// Root gets the complete error.
 	if _, err := client.New(socket).Run(t.Context(), anyRun); !strings.Contains(fmt.Sprint(err), "/var/lib/brig/secret") {
-		t.Errorf("root is told %v; want the cause", err)
+		t.Errorf("root gets %v; want the cause", err)
 	}
 }

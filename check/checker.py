@@ -332,7 +332,7 @@ class Binder(ast.NodeVisitor):
 
 
 class Finder(ast.NodeVisitor):
-    """Tells of every expression that stands for something noteworthy."""
+    """Reports every expression that resolves to something noteworthy."""
 
     def __init__(self, tree):
         self.scopes, self.resolver = Binder(tree).scopes, Resolver()
@@ -356,7 +356,7 @@ class Finder(ast.NodeVisitor):
     def imports(self, node):
         source = getattr(node, "module", None)
         if getattr(node, "level", 0):
-            return  # what lies beside the program
+            return  # a module next to the program
         for m in dict.fromkeys(network(f"{source}.{a.name}" if source else a.name) for a in node.names):
             if m:
                 tell("network", node, m)

@@ -37,7 +37,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	end = most / 2
 	if _, err := c.History(t.Context(), Filter{}); err == nil || strings.Contains(err.Error(), "more than") {
-		t.Errorf("%.200v; want that items of another kind are told", err) // it was read completely
+		t.Errorf("%.200v; want an error about items of another kind", err) // it was read completely
 	}
 }
 

@@ -57,7 +57,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 		t.Errorf("the log does not tell whose sessions are left\n%s", s.log)
 	}
 	write(file, []byte("keys: ["))
-	eventually(t, "a broken file to be told", func() bool { return strings.Contains(s.log.String(), "CANNOT BE RELOADED") })
+	eventually(t, "a broken file to be reported", func() bool { return strings.Contains(s.log.String(), "CANNOT BE RELOADED") })
 	op := s.withKey(keys["op"])
 	unread := func(as *service) bool {
 		t.Helper()
@@ -76,7 +76,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 		return len(all) == 1 && all[0].Kind == "keys-unread"
 	})
 	if none := pages[struct{ Kind string }](bob, "/v1/alerts?limit=9"); len(none) != 0 {
-		t.Errorf("another key is told %v", none)
+		t.Errorf("another key gets %v", none)
 	}
 
 	// A replacement file is read as soon as it can be opened.
@@ -84,7 +84,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a file that cannot be opened to be told", func() bool { return strings.Contains(s.log.String(), "permission denied") })
+	eventually(t, "a file that cannot be opened to be reported", func() bool { return strings.Contains(s.log.String(), "permission denied") })
 	if status(ann) != 401 || status(bob) != 200 {
 		t.Errorf("ann %d, bob %d; want it as it was", status(ann), status(bob))
 	}
@@ -94,7 +94,7 @@ func TestKeysChangeWhileServing(t *testing.T) {
 	eventually(t, "the keys of another file", func() bool { return status(ann) == 200 })
 	ann.call("GET", "/v1/sessions/"+id, nil, 200, nil) // it is ann's session again
 	if unread(op) || !strings.Contains(op.getText("/metrics"), "\nbrig_keys_unread_since_seconds 0\n") {
-		t.Error("keys that can be read again are told as if they could not")
+		t.Error("keys that can be read again are still reported as unread")
 	}
 	if all := pages[struct{ Kind string }](op, "/v1/alerts?all=true"); len(all) != 1 { // one alert for two broken files in succession
 		t.Errorf("alerts %v", all)

@@ -265,7 +265,7 @@ func TestServeStaysWithinItsMemory(t *testing.T) {
 				t.Errorf("the service took %s, and says that it takes at most %s", api.Size(peak), api.Size(most))
 			}
 			if begun.Load() < 1 {
-				t.Error("no run was begun: nothing is told")
+				t.Error("no run was begun: the test shows nothing")
 			}
 		})
 	}

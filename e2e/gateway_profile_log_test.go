@@ -32,7 +32,7 @@ func TestProfileLogOfAKeyHasEffect(t *testing.T) {
 	s.withKey(keys["ann"]).call("POST", "/v1/runs", run, 200, &res)
 	wantVerdict(t, res, api.OK)
 	if string(res.Stdout) != "made\n" || len(res.Logged) == 0 {
-		t.Errorf("stdout %q, stderr %q, logged %+v; want a pipe, and that its making was told", res.Stdout, res.Stderr, res.Logged)
+		t.Errorf("stdout %q, stderr %q, logged %+v; want a pipe, and the call that made it in the log", res.Stdout, res.Stderr, res.Logged)
 	}
 	s.withKey(keys["bob"]).refused("POST", "/v1/runs", run, 403, api.CodeForbidden)
 

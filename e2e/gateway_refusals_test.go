@@ -109,7 +109,7 @@ func TestGatewayFlood(t *testing.T) {
 	var h struct{ Load, Queued int }
 	health := func() bool { s.call("GET", "/health", nil, 200, &h); return true }
 
-	// When all slots and queue places are taken, every other caller is told to retry.
+	// When all slots and queue places are taken, every other caller gets an error that says to retry.
 	holds := []string{s.startDetached(sh("sleep 600")), s.startDetached(sh("sleep 600"))}
 	var wait []<-chan int
 	for range 8 {

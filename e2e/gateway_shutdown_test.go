@@ -118,7 +118,7 @@ func TestGatewayStopsAfterRunningWork(t *testing.T) {
 	}
 }
 
-// Work that outlasts the grace period is canceled at its end, and every caller is told so.
+// Work that outlasts the grace period is canceled at its end, and every caller gets a response that says so.
 func TestGatewayStops(t *testing.T) {
 	a := startAgent(t, sharedFlags...)
 	data := filepath.Join(a.dir, "gateway")
@@ -150,7 +150,7 @@ func TestGatewayStops(t *testing.T) {
 		t.Errorf("it ends after %v; the grace is %v", took, grace)
 	}
 	if got := <-run; got.status != 503 || got.problem.Code != api.CodeStopping || !got.problem.RetrySafe || got.problem.Run == "" {
-		t.Errorf("one who waited gets %+v; want 503, code %s, and the run's id", got, api.CodeStopping)
+		t.Errorf("a caller that waited gets %+v; want 503, code %s, and the run's id", got, api.CodeStopping)
 	} else {
 		waited = got.problem.Run
 	}

@@ -270,7 +270,7 @@ func TestGatewayEvents(t *testing.T) {
 		return true
 	})
 	if want := []string{"queued", "started", "test", "test", "test", "result"}; !slices.Equal(names, want) {
-		t.Errorf("of a run with tests %q are told; want %q", names, want)
+		t.Errorf("a run with tests has the names %q; want %q", names, want)
 	}
 
 	// The usage of tests covers all of them, including the one that has ended.

@@ -84,6 +84,6 @@ func TestGatewayTLS(t *testing.T) {
 		t.Errorf("TLS 1.1 gets %d", status)
 	}
 	if status, text, err := ask(nil, s.URL); err != nil || status != 400 || !strings.Contains(text, "HTTPS") {
-		t.Errorf("plain HTTP: %d, %q, %v; want to be told that it is HTTPS", status, text, err)
+		t.Errorf("plain HTTP: %d, %q, %v; want an answer that says that it is HTTPS", status, text, err)
 	}
 }

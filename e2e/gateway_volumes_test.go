@@ -124,7 +124,7 @@ func TestGatewayVolumes(t *testing.T) {
 }
 
 // The next session gets the volume as soon as the previous one is known to have ended: it waits
-// until the volume is written out. A caller that has to end its own session first is told which
+// until the volume is written out. A caller that has to end its own session first learns which
 // one.
 func TestGatewayVolumePassesToTheNextSession(t *testing.T) {
 	a := volumeAgent(t, sharedFlags...)
@@ -147,10 +147,10 @@ func TestGatewayVolumePassesToTheNextSession(t *testing.T) {
 	var p api.Problem
 	s.call("POST", "/v1/sessions", volumeSessionRequest("p", "other", api.VolumeRequest{}), 409, &p)
 	if p.Code != api.CodeConflict || p.Session != stays.ID || p.RetrySafe {
-		t.Errorf("a second writer is told %+v; want session %s", p, stays.ID)
+		t.Errorf("a second writer gets %+v; want session %s", p, stays.ID)
 	}
 	s.call("DELETE", "/v1/volumes/p", nil, 409, &p)
 	if p.Session != stays.ID {
-		t.Errorf("who removes the volume is told %+v; want session %s", p, stays.ID)
+		t.Errorf("the caller that removes the volume gets %+v; want session %s", p, stays.ID)
 	}
 }

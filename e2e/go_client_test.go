@@ -78,6 +78,6 @@ func TestRemoteSession(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Session(ctx, made.ID); !errors.As(err, &p) || p.Code != api.CodeSessionEnded {
-		t.Errorf("an ended session is told as %v", err)
+		t.Errorf("the error of an ended session is %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func codeBlock(t *testing.T, file, has string) string {
 	return found[0]
 }
 
-// The README's example of tests over HTTP is sent as it stands there, and the response matches.
+// The README's example of tests over HTTP is sent as it is written there, and the response matches.
 func TestREADMEGradesOverHTTP(t *testing.T) {
 	shown := codeBlock(t, "../README.md", `"tests": [`)
 	sent := regexp.MustCompile(`(?s)/v1/runs -H 'Content-Type: application/json' -d '(\{.*?\})'\n(.*?)\n\$ `).FindStringSubmatch(shown)

@@ -184,7 +184,7 @@ func TestHostileCompilerOptions(t *testing.T) {
 		res := a.run(t, r)
 		wantVerdict(t, res, api.OK)
 		if !bytes.Contains(res.Stdout, []byte(" ./"+name+"\n")) {
-			t.Errorf("the compiler is told %q", res.Stdout)
+			t.Errorf("the compiler gets %q", res.Stdout)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A trap is a source that attacks the compiler that reads it. In its text and its files $CANARY and
-// the like stand for things of the host (corpus.Canaries).
+// the like represent things of the host (corpus.Canaries).
 type trap struct {
 	id, name, language, source string
 	files                      []api.File

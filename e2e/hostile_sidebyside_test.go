@@ -160,7 +160,7 @@ func parseQuotas(out string) map[string]int {
 }
 
 // CPU-12: with four times as many sleepers as slots, which retry as soon as they are done or
-// refused, every other caller is eventually served; a caller that is not served is told so at once,
+// refused, every other caller is eventually served; a caller that is not served learns that at once,
 // not kept waiting.
 func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 	const slots = 2
@@ -234,7 +234,7 @@ func TestHostileSleepersCannotHoldEverySlot(t *testing.T) {
 		t.Error("nobody was refused: the slots were never all taken")
 	}
 	if took := time.Duration(slowest.Load()); took > slow(2*time.Second) {
-		t.Errorf("a caller waited %s to be told that all slots are busy", took)
+		t.Errorf("a caller waited %s for the error that all slots are busy", took)
 	}
 	t.Logf("waits %v; %d slept, %d refusals", waits, slept.Load(), refused.Load())
 }

@@ -65,7 +65,7 @@ int main(int argc, char **argv) { for (int i = 0; i < atoi(argv[1]); i++) alarm(
 			}
 		}
 		if got != n {
-			t.Errorf("%d calls of alarm are told as %+v", n, res.Refused)
+			t.Errorf("%d calls of alarm are reported as %+v", n, res.Refused)
 		}
 	}
 }

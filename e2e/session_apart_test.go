@@ -121,7 +121,7 @@ func TestSessionBelongsToItsCreator(t *testing.T) {
 		t.Errorf("root's session: %v", err)
 	}
 	if out, err := as(4002, "session", "files", id); err == nil || !strings.Contains(out, "no session has the id") {
-		t.Errorf("that it was there is told to a third user: %v, %s", err, out)
+		t.Errorf("a third user learns that it was there: %v, %s", err, out)
 	}
 }
 

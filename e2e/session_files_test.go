@@ -332,13 +332,13 @@ func TestSessionEndsUnderItsReadersAndWriters(t *testing.T) {
 		t.Errorf("its end took %s", took)
 	}
 	if _, err := feed.Write([]byte("more")); err != nil {
-		t.Logf("the writer is told already: %v", err)
+		t.Logf("the writer already has its answer: %v", err)
 	}
 	release.Close()
 	feed.Close()
 	for range 2 {
 		if err := <-results; err == nil {
-			t.Error("what the end cut short was told as whole")
+			t.Error("a file that the end cut short was reported as complete")
 		}
 	}
 }

@@ -226,7 +226,7 @@ func longExec(t *testing.T, in executor, id string) <-chan api.Result {
 	go func() {
 		res, err := in.Exec(context.Background(), id, shellExec("echo word; touch "+begun+"; sleep 60"))
 		if err != nil {
-			t.Errorf("an exec that had begun when its session ended is told %v", err)
+			t.Errorf("an exec that had begun when its session ended gets %v", err)
 		}
 		done <- res
 	}()
@@ -241,7 +241,7 @@ func longExec(t *testing.T, in executor, id string) <-chan api.Result {
 func wantSessionEnded(t *testing.T, res api.Result, why string) {
 	t.Helper()
 	if res.Verdict != api.Canceled || string(res.Stdout) != "word\n" || !strings.Contains(res.SessionEnded, why) || res.Usage.Memory.Value == nil {
-		t.Errorf("the exec under way is told %s, %q, session %q, usage %+v; want canceled, its output and %q", res.Verdict, res.Stdout, res.SessionEnded, res.Usage, why)
+		t.Errorf("the running exec gets %s, %q, session %q, usage %+v; want canceled, its output and %q", res.Verdict, res.Stdout, res.SessionEnded, res.Usage, why)
 	}
 }
 
@@ -309,7 +309,7 @@ func TestSessionLifeTimes(t *testing.T) {
 			case errors.As(err, &e) && e.Code == api.CodeSessionEnded && strings.Contains(e.Message, why):
 				return
 			case err != nil:
-				t.Errorf("the session's end is told as %v; want %q", err, why)
+				t.Errorf("the session's end is reported as %v; want %q", err, why)
 				return
 			case time.Now().After(deadline):
 				t.Errorf("session %s lives", id)

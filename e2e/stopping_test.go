@@ -16,7 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// An agent that is told to stop lets running runs end, and refuses others with a code that says
+// An agent that is asked to stop lets running runs end, and refuses others with a code that says
 // that it is safe to retry elsewhere (AGT-11).
 func TestStoppingLetsRunsEndAndRefusesOthers(t *testing.T) {
 	a := startAgent(t, "--slots", "2")

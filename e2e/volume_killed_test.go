@@ -74,7 +74,7 @@ func (a *agent) startCounter(t testing.TB, id string, most int, args ...string) 
 	}()
 	for deadline := patience(); printed.number() < most; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the counter stands at %d\n%s", printed.number(), a.log)
+			t.Fatalf("the counter is %d\n%s", printed.number(), a.log)
 		}
 	}
 	return printed, done

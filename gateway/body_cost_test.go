@@ -56,7 +56,7 @@ func TestBodyCostCoversItsValues(t *testing.T) {
 			t.Errorf("%s: %d bytes of JSON count as %d (%d by single ones), and %d stay", name, len(raw), c.total, byBytes.total, stays)
 		}
 		if name == "one text" && c.total > int64(len(raw))+1000 {
-			t.Errorf("what stands in a text counts: %d for %d", c.total, len(raw))
+			t.Errorf("brackets inside a text count: %d for %d", c.total, len(raw))
 		}
 		t.Logf("%s: %d, counts as %d, %d stay", name, len(raw), c.total, stays)
 	}

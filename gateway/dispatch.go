@@ -54,7 +54,7 @@ func (g *Gateway) dispatch(ctx context.Context, o *runRequest) (api.Result, erro
 	wait, stopWaiting := context.WithTimeoutCause(ctx, g.cfg.Wait, errWaitTimeout)
 	defer stopWaiting()
 	res, waited, err := g.withSlot(ctx, wait, o)
-	runtime.Gosched() // let the next holder of the slot call the agent first: the slot stands idle, and the rest of this function needs none
+	runtime.Gosched() // let the next holder of the slot call the agent first: the slot is idle, and the rest of this function needs none
 	if err == nil {
 		g.log.Debug("run executed", "run", o.id, "agent_run", res.Run)
 		res.Run, res.Timing.Queued = o.id, int64(waited)

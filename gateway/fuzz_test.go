@@ -96,7 +96,7 @@ func FuzzResultOf(f *testing.F) {
 		res, err := resultOf(rec)
 		if err != nil {
 			if p, ours := problemFor(err); !ours || p.Code != api.CodeInternal || strings.Contains(p.Detail, err.Error()) {
-				t.Fatalf("%q is told of as %+v", detail, p)
+				t.Fatalf("%q is reported as %+v", detail, p)
 			}
 			return
 		}

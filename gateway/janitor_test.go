@@ -47,7 +47,7 @@ func TestJanitor(t *testing.T) {
 	}
 	f.end("s1")
 
-	synctest.Test(t, func(t *testing.T) { // the agent is outside the bubble: time stands still during calls to it
+	synctest.Test(t, func(t *testing.T) { // the agent is outside the bubble: time does not pass during calls to it
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		begun := time.Now()
@@ -62,7 +62,7 @@ func TestJanitor(t *testing.T) {
 			t.Errorf("%d asked for\n%s", n, text)
 		}
 		if kept, err := os.ReadFile(book); err != nil || strings.Contains(string(kept), "left") || strings.Contains(string(kept), "gone") {
-			t.Errorf("the next service is told of %q, %v", kept, err)
+			t.Errorf("the next service learns of %q, %v", kept, err)
 		}
 		for hour, want := range [][]string{{"s1", "s2"}, {"s2"}, nil} {
 			if got := g.sessions.list(); len(got) != len(want) || len(want) == 1 && !slices.Equal(got, want) {
@@ -99,7 +99,7 @@ func TestStaleSessionsAreKeptUntilTheyHaveEnded(t *testing.T) {
 	next := func(want ...string) {
 		t.Helper()
 		if _, left, err := openSessions(path); err != nil || !slices.Equal(left, want) {
-			t.Errorf("the next service is told of %q, %v; want %q", left, err, want)
+			t.Errorf("the next service learns of %q, %v; want %q", left, err, want)
 		}
 	}
 	if err := b.drop("gone"); err != nil {

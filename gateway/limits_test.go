@@ -66,7 +66,7 @@ func waitUntil(t *testing.T, what string, is func() bool) {
 }
 
 // A caller that waits too long gets an error, whether it waits for the result or not. The history
-// has such a run only if the caller was told its id before.
+// has such a run only if the caller got its id before.
 func TestWaitedTooLong(t *testing.T) {
 	mux, begun, end := heldAgent(1)
 	web := serveFake(t, mux, func(c *Config) { c.Wait = 50 * time.Millisecond })
@@ -80,7 +80,7 @@ func TestWaitedTooLong(t *testing.T) {
 		t.Fatal(s)
 	}
 	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, "event: error") || strings.Contains(text, "event: result") || !strings.Contains(text, `"code":"waited-too-long"`) {
-		t.Errorf("the events of one who waited in vain: %s", text)
+		t.Errorf("the events of a caller that waited in vain: %s", text)
 	}
 	if s := send(t, web, "GET", "/v1/runs/"+st.Run, "", &st); s != 200 || st.Result != nil || st.Error == nil || st.Error.Code != api.CodeQueueTimeout || st.Error.Status != 503 || st.Error.RetryAfter != 1 {
 		t.Errorf("%d, %+v", s, st)

@@ -135,7 +135,7 @@ func TestSessionCreationFails(t *testing.T) {
 		got[<-status]++
 	}
 	if got[503] != 1 || got[201] != 1 || got[409] != 2 {
-		t.Errorf("answers %v; want that of the one that failed, a session, and two that are told of it", got)
+		t.Errorf("answers %v; want that of the one that failed, a session, and two conflicts that name it", got)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestVolumeErrorsNameTheProject(t *testing.T) {
 		said.Session = id
 		p, _ := problemFor(g.withOwnNames(said, caller{auth.Key{Name: "ann"}}, "course"))
 		if p.Code != api.CodeConflict || p.Detail != `a session has volume "course": end it first` || p.Session != want {
-			t.Errorf("with session %q it is told %+v", id, p)
+			t.Errorf("with session %q it gets %+v", id, p)
 		}
 	}
 	if err := g.withOwnNames(nil, caller{}, "course"); err != nil {

@@ -107,7 +107,7 @@ func TestRetentionInvariants(t *testing.T) {
 			}
 			for owner, of := range s.owners {
 				if all.weight <= b.weight && len(of.entries) > level {
-					t.Fatalf("seed %d: %s keeps %d, and of somebody who had %d one went", seed, owner, len(of.entries), level)
+					t.Fatalf("seed %d: %s keeps %d, and an owner with %d lost one", seed, owner, len(of.entries), level)
 				}
 			}
 			if slices.Contains(gone, last) {

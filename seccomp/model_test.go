@@ -26,7 +26,7 @@ func TestDecideFollowsTheDocumentedOrder(t *testing.T) {
 		{"a matching allow wins over earlier answers", "fcntl", [6]uint64{0, 7, 1}, Allow(), 3},
 		{"the first matching answer is next", "fcntl", [6]uint64{0, 7, 2}, Kill(), 1},
 		{"a masked answer ignores the bits outside its mask", "fcntl", [6]uint64{0, 1<<40 | 7}, Fail(ENOTTY), 2},
-		{"the unconditional rule is next, wherever it stands", "fcntl", [6]uint64{0, 8}, Fail(ENOSYS), 0},
+		{"the unconditional rule is next, at any position", "fcntl", [6]uint64{0, 8}, Fail(ENOSYS), 0},
 		{"an exact condition compares all 64 bits", "ioctl", [6]uint64{0, 1<<32 | 1}, Fail(EPERM), FromDefault},
 		{"a call without rules gets the default", "bpf", [6]uint64{}, Fail(EPERM), FromDefault},
 	} {

@@ -61,7 +61,7 @@ func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
 		want  string
 	}{
 		{"all is well", []api.TestResult{failed("1", api.Result{Verdict: api.OK})}, ""},
-		{"a wrong answer stands in the table", []api.TestResult{wrong}, ""},
+		{"a wrong answer is in the table", []api.TestResult{wrong}, ""},
 		{"an exception of the language", []api.TestResult{
 			wrong,
 			failed("2", api.Result{Verdict: api.Nonzero, ExitCode: 1, Stderr: api.Bytes("Traceback (most recent call last):\n  File \"/box/a.py\", line 3, in <module>\nZeroDivisionError: division by zero\n")}),

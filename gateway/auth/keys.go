@@ -1,5 +1,5 @@
-// Package auth has the keys of a service: who may call it, what each key allows, and the file in which
-// they are.
+// Package auth has the keys of a service: which callers may use it, what each key allows, and the
+// file of the keys.
 package auth
 
 import (

@@ -81,7 +81,7 @@ var rules = []rule{
 	{dir: "bench", may: []string{"agent/client", "api", "client", "internal", "rootfs", "rootfs/languages"}, why: "measures what a caller sees"},
 	{dir: "corpus", may: []string{"api"}, why: "the hostile programs and what must come of them, for tests and brig selftest"},
 	{dir: "bench/languages", may: []string{"agent/client", "api", "internal"}, why: "measures what each language costs"},
-	{dir: "bench/accuracy", may: []string{"api", "internal"}, why: "measures what a caller is told"},
+	{dir: "bench/accuracy", may: []string{"api", "internal"}, why: "measures what results say"},
 	{dir: "e2e", may: []string{"agent/client", "api", "check", "client", "corpus", "diagnose", "internal", "rootfs", "rootfs/build", "rootfs/languages"}, why: "tests what a caller sees"},
 	{dir: "internal/testagent", may: []string{"agent/client", "rootfs"}, why: "an agent for the tools that measure one"},
 	{dir: "clients", why: "clients in other languages, whose tests alone are run from Go"},

@@ -169,7 +169,7 @@ func TestStreamBufferIsBounded(t *testing.T) {
 }
 
 // AGT-21. Of tests that begin at the same moment and do not fit together each waits for another:
-// none is told that it can never fit.
+// none gets the error that it can never fit.
 func TestTestsThatBeginTogetherAreNeverTooLarge(t *testing.T) {
 	var held int64
 	k := &retention{hold: func(n int64) error {
