@@ -49,7 +49,7 @@ type Rule struct {
 // An ArgCond compares one 64-bit argument register: (arg & Mask) == Value. A
 // zero Mask compares all 64 bits. There is no less-than and no not-equal: range
 // comparisons of halves have been wrong before (CVE-2019-9893), and allow rules
-// must be exact.
+// must be exact. Package load turns the ranges of a file into aligned blocks of values.
 type ArgCond struct {
 	Index uint   `json:"arg"` // 0 to 5
 	Value uint64 `json:"value"`

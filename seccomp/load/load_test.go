@@ -128,7 +128,10 @@ func TestOCIRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, from, to, want string }{
-		{"a range comparison", "SCMP_CMP_EQ", "SCMP_CMP_GT", "SCMP_CMP_GT"},
+		{"a range of nothing", `"value":1,"op":"SCMP_CMP_EQ"`, `"value":0,"op":"SCMP_CMP_LT"`, "syscalls[1]: argument 0: SCMP_CMP_LT 0 matches no value: leave the entry out"},
+		{"a range of everything", `"value":1,"op":"SCMP_CMP_EQ"`, `"value":0,"op":"SCMP_CMP_GE"`, "SCMP_CMP_GE 0 matches every value: leave the condition out"},
+		{"a range next to a not-equal", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_GT"},{"index":2,"value":2,"op":"SCMP_CMP_NE"},`, "SCMP_CMP_NE together with other"},
+		{"a comparison that is none", "SCMP_CMP_EQ", "SCMP_CMP_GTE", "SCMP_CMP_GTE"},
 		{"a not-equal next to another comparison", `"args":[`, `"args":[{"index":1,"value":2,"op":"SCMP_CMP_NE"},`, "SCMP_CMP_NE together with other"},
 		{"an unknown field, with its line", `"op":`, `"opp":`, "line 3"},
 		{"an engine's own format", `"syscalls"`, `"archMap":[],"syscalls"`, "archMap"},

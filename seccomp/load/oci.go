@@ -21,9 +21,10 @@ type object struct {
 }
 
 // OCI reads a linux.seccomp object. Its kill and trap actions become our kill.
-// Range comparisons, traces and listeners are refused: see package seccomp. A not-equal
-// means what libseccomp makes of it after the equals of a call: all other values. An
-// entry without conditions overrules entries with conditions, as in libseccomp.
+// Traces and listeners are refused: see package seccomp. A less-than or greater-than
+// becomes rules that compare masked bits, one for each aligned block of the range. A
+// not-equal means what libseccomp makes of it after the equals of a call: all other
+// values. An entry without conditions overrules entries with conditions, as in libseccomp.
 // The profile returned passes seccomp.Validate.
 func OCI(name string, data []byte) (seccomp.Profile, error) {
 	p, err := fromOCI(name, data)
@@ -75,27 +76,37 @@ func Convert(name string, o seccomp.OCI, entries []string) (seccomp.Profile, err
 	}
 	notEqual := map[string]*notEquals{} // of each call
 	var order []string
+	ranges := 0
 	for i, s := range o.Syscalls {
-		entry := fmt.Sprintf("entry %d of the OCI profile", i)
+		entry, place := fmt.Sprintf("entry %d of the OCI profile", i), fmt.Sprintf("syscalls[%d]", i)
 		if entries != nil {
-			entry = entries[i]
+			entry, place = entries[i], entries[i]
 		}
-		r, not, err := fromSyscall(s)
+		rules, not, err := fromSyscall(s)
 		if err != nil {
-			return seccomp.Profile{}, fmt.Errorf("syscalls[%d]: %w", i, err)
+			return seccomp.Profile{}, fmt.Errorf("%s: %w", place, err)
 		}
-		r.Why = entry
+		if len(rules) > 1 {
+			ranges += len(rules)
+		}
+		if ranges > maxAllRanges {
+			return seccomp.Profile{}, fmt.Errorf("%s: less-than and greater-than make more than %d rules: list the values with SCMP_CMP_EQ", place, maxAllRanges)
+		}
+		for k := range rules {
+			rules[k].Why = entry
+		}
 		if len(not) == 0 {
-			p.Rules = append(p.Rules, r)
+			p.Rules = append(p.Rules, rules...)
 			continue
 		}
+		answer := rules[0].Answer
 		for _, call := range s.Names {
 			if notEqual[call] == nil {
-				notEqual[call] = &notEquals{answer: r.Answer, why: entry}
+				notEqual[call] = &notEquals{answer: answer, why: entry}
 				order = append(order, call)
 			}
-			if err := notEqual[call].add(r.Answer, not); err != nil {
-				return seccomp.Profile{}, fmt.Errorf("syscalls[%d]: %s: %w", i, call, err)
+			if err := notEqual[call].add(answer, not); err != nil {
+				return seccomp.Profile{}, fmt.Errorf("%s: %s: %w", place, call, err)
 			}
 		}
 	}
@@ -148,14 +159,16 @@ func native(arch seccomp.Arch, list []string) error {
 	return nil
 }
 
-// fromSyscall makes a rule from an entry. If the entry has not-equal conditions, it
-// returns those in not; such an entry must have no other conditions.
-func fromSyscall(s seccomp.OCISyscall) (r seccomp.Rule, not []seccomp.ArgCond, err error) {
+// fromSyscall makes rules from an entry: one, or several if the entry compares by ranges.
+// If the entry has not-equal conditions, it returns those in not, and one rule; such an
+// entry must have no other conditions.
+func fromSyscall(s seccomp.OCISyscall) (rules []seccomp.Rule, not []seccomp.ArgCond, err error) {
 	a, err := fromAction(s.Action, s.ErrnoRet)
 	if err != nil {
-		return seccomp.Rule{}, nil, err
+		return nil, nil, err
 	}
-	r = seccomp.Rule{Names: s.Names, Answer: a}
+	r := seccomp.Rule{Names: s.Names, Answer: a}
+	var ranges []seccomp.OCIArg
 	for _, c := range s.Args {
 		switch c.Op {
 		case "SCMP_CMP_EQ":
@@ -166,19 +179,31 @@ func fromSyscall(s seccomp.OCISyscall) (r seccomp.Rule, not []seccomp.ArgCond, e
 			r.Args = append(r.Args, k)
 		case "SCMP_CMP_MASKED_EQ":
 			if c.Value == 0 {
-				return r, nil, fmt.Errorf("argument %d: a mask of zero compares nothing; leave the condition out", c.Index)
+				return nil, nil, fmt.Errorf("argument %d: a mask of zero compares nothing; leave the condition out", c.Index)
 			}
 			r.Args = append(r.Args, seccomp.ArgCond{Index: c.Index, Mask: c.Value, Value: c.ValueTwo})
 		case "SCMP_CMP_NE":
 			not = append(not, seccomp.ArgCond{Index: c.Index, Value: c.Value, Mask: ^uint64(0)})
+		case "SCMP_CMP_LT", "SCMP_CMP_LE", "SCMP_CMP_GT", "SCMP_CMP_GE":
+			ranges = append(ranges, c)
 		default:
-			return r, nil, fmt.Errorf("argument %d: comparison %.32q is refused; list the values with SCMP_CMP_EQ or SCMP_CMP_MASKED_EQ", c.Index, c.Op)
+			return nil, nil, fmt.Errorf("argument %d: comparison %.32q is refused; list the values with SCMP_CMP_EQ or SCMP_CMP_MASKED_EQ", c.Index, c.Op)
 		}
 	}
-	if len(not) > 0 && len(r.Args) > 0 {
-		return r, nil, errors.New("SCMP_CMP_NE together with other comparisons in one entry is refused; list the values with SCMP_CMP_EQ")
+	if len(not) > 0 && len(r.Args)+len(ranges) > 0 {
+		return nil, nil, errors.New("SCMP_CMP_NE together with other comparisons in one entry is refused; list the values with SCMP_CMP_EQ")
 	}
-	return r, not, nil
+	rules = []seccomp.Rule{r}
+	for _, c := range ranges {
+		blocks, err := blocksOf(c.Op, c.Value)
+		if err == nil {
+			rules, err = times(rules, c.Index, blocks)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("argument %d: %w", c.Index, err)
+		}
+	}
+	return rules, not, nil
 }
 
 func fromAction(action string, errno *uint) (seccomp.Answer, error) {
