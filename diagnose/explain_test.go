@@ -349,3 +349,26 @@ func FuzzDiagnose(f *testing.F) {
 		}
 	})
 }
+
+// A syntax checker that runs before the tests prints the place in another form than the program's
+// own run: Ruby puts its name before it, PHP has no directory. The texts are those of Ruby 3.3 and
+// PHP 8.4.
+func TestSyntaxCheckersNameTheLine(t *testing.T) {
+	for _, tt := range []struct {
+		language, file, printed string
+		line                    int
+		message                 string
+	}{
+		{"ruby", "b.rb", "ruby: b.rb:3: dynamic constant assignment (SyntaxError)\ndef f; X = 3; end\n       ^\n", 3, "dynamic constant assignment"},
+		{"ruby", "b.rb", "ruby: b.rb:3: unterminated string meets end of file (SyntaxError)\nputs \"abc\n         ^\n", 3, "unterminated string meets end of file"},
+		{"ruby", "b.rb", "ruby: b.rb:4: syntax error, unexpected `end', expecting ')' (SyntaxError)\n", 4, "unexpected `end', expecting ')'"},
+		{"php", "b.php", "Errors parsing b.php\nParse error: syntax error, unexpected token \"echo\" in b.php on line 3\n", 3, `syntax error, unexpected token "echo"`},
+		{"php", "b.php", "Errors parsing b.php\nParse error: Unclosed '{' on line 2 in b.php on line 4\n", 4, "Unclosed '{' on line 2"},
+		{"php", "a b.php", "Fatal error: Cannot redeclare function f() (previously declared in a b.php:2) in a b.php on line 3\n", 3, "Cannot redeclare function f() (previously declared in a b.php:2)"},
+	} {
+		d := diagnose.Explain(tt.language, tt.file, nil, api.Result{Verdict: api.CompileError, Stage: api.StageCompile, ExitCode: 1, Stderr: []byte(tt.printed)})
+		if d == nil || d.File != tt.file || d.Line != tt.line || d.Message != tt.message {
+			t.Errorf("%s, %q: %+v; want %s:%d and %q", tt.language, tt.printed, d, tt.file, tt.line, tt.message)
+		}
+	}
+}

@@ -35,9 +35,13 @@ func php(t *text) (api.Diagnosis, bool) {
 	return api.Diagnosis{}, false
 }
 
-// phpPlace cuts " in FILE:LINE" or " in FILE on line LINE" off a message.
+// phpPlace cuts " in FILE:LINE" or " in FILE on line LINE" off a message. The file of php -l has no
+// directory.
 func phpPlace(msg string) (string, place) {
 	i := max(strings.LastIndex(msg, " in /"), strings.LastIndex(msg, " in ./"))
+	if on := strings.LastIndex(msg, " on line "); i < 0 && on >= 0 {
+		i = strings.LastIndex(msg[:on], " in ")
+	}
 	if i < 0 {
 		return msg, place{}
 	}

@@ -14,6 +14,7 @@ func ruby(t *text) (api.Diagnosis, bool) {
 		if !ok || strings.HasPrefix(line, "\tfrom ") {
 			continue
 		}
+		line = strings.TrimPrefix(line, "ruby: ") // of ruby -c
 		at, msg, placed := colons(line)
 		if !placed {
 			msg = line

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/diagnose"
 )
 
 // A source with a syntax error is reported once, whatever the number of tests; and no program that
@@ -37,6 +38,14 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 			wrong.Tests = three
 			res := b.run(t, wrong)
 			failsOnLine3(t, l, res, api.CompileError)
+			if d := diagnose.Explain(l.Name, l.SourceFile, wrong.Source, res); d == nil || d.File != l.SourceFile || d.Line != 3 {
+				t.Errorf("diagnosis %+v; want %s:3", d, l.SourceFile)
+			}
+			for _, ours := range []string{"<string>", "Traceback"} { // brig's own checker
+				if bytes.Contains(res.Stderr, []byte(ours)) {
+					t.Errorf("%q is in what the program's author reads:\n%s", ours, res.Stderr)
+				}
+			}
 			if res.Stage != api.StageCompile || len(res.Tests) != 0 || res.Summary == nil || res.Summary.Ran != 0 || res.Summary.Verdict != api.CompileError {
 				t.Errorf("stage %s, %d tests, summary %+v; want the mistake told once, and no test", res.Stage, len(res.Tests), res.Summary)
 			}
