@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -108,6 +109,9 @@ func ParseRecipe(file string, text []byte) (Recipe, error) {
 
 func parseRecipe(file string, text []byte) (Recipe, error) {
 	var r Recipe
+	if isDockerfile(text) {
+		return Recipe{}, fmt.Errorf("%s: this is a Dockerfile, not a recipe, and brig runs no Dockerfile: build it with docker build, then docker export $(docker create IMAGE) | brig rootfs import - --name NAME", file)
+	}
 	if err := strictyaml.Decode(file, text, &r); err != nil {
 		return Recipe{}, err
 	}
@@ -125,4 +129,18 @@ func parseRecipe(file string, text []byte) (Recipe, error) {
 		return Recipe{}, fmt.Errorf("%s: a debian recipe needs suite, packages and epoch", file)
 	}
 	return r, nil
+}
+
+// isDockerfile reports whether the first instruction of text is FROM, which only comments and ARG
+// may precede.
+func isDockerfile(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		words := strings.Fields(string(line))
+		switch {
+		case len(words) == 0, strings.HasPrefix(words[0], "#"), strings.EqualFold(words[0], "ARG"):
+		default:
+			return len(words) > 1 && strings.EqualFold(words[0], "FROM")
+		}
+	}
+	return false
 }

@@ -41,3 +41,22 @@ func TestRecipesParse(t *testing.T) {
 		t.Errorf("FindRecipe(cobol): %v; want it to list what there is", err)
 	}
 }
+
+// A Dockerfile is called by its name, and the error says how to get its image into brig.
+func TestDockerfileIsNoRecipe(t *testing.T) {
+	for name, text := range map[string]string{
+		"the shortest":        "FROM alpine\n",
+		"lower case":          "from alpine",
+		"arguments before it": "# syntax=docker/dockerfile:1\n\nARG VERSION=3\nFROM python:${VERSION} AS base\nRUN echo a: b\n",
+	} {
+		_, err := ParseRecipe("Dockerfile", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), "Dockerfile: this is a Dockerfile, not a recipe") || !strings.Contains(err.Error(), "docker export $(docker create IMAGE) | brig rootfs import - --name NAME") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, text := range []string{"from: x\n", "# FROM x\n", "FROM", "kind: busybox\nname: x\n", ""} {
+		if _, err := ParseRecipe("x.yaml", []byte(text)); err != nil && strings.Contains(err.Error(), "Dockerfile") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

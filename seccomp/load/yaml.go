@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/brig-sandbox/brig/internal/strictyaml"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -222,7 +222,7 @@ func ruleLines(data []byte) []int {
 	return out
 }
 
-// plainError removes our Go types from the library's messages.
+// plainError returns the library's error in the words of the file.
 func plainError(err error, data []byte) error {
 	if errors.Is(err, io.EOF) {
 		return errors.New("the file is empty")
@@ -230,10 +230,7 @@ func plainError(err error, data []byte) error {
 	if line := tabIndentedLine(data); line > 0 && strings.Contains(err.Error(), "cannot start any token") {
 		return fmt.Errorf("line %d is indented with a tab: YAML allows only spaces", line)
 	}
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
-	text = regexp.MustCompile(` in type load\.\w+| into load\.\w+`).ReplaceAllString(text, "")
-	return errors.New(text)
+	return errors.New(strings.TrimPrefix(strictyaml.Plain(err).Error(), "yaml: "))
 }
 
 // tabIndentedLine returns the number of the first line indented with a tab, from 1; 0 if there
