@@ -25,6 +25,10 @@ glibc. No language uses ` + "`strict`" + ` by default: it is measured with the p
 that need only one process. ` + "`managed`" + ` and ` + "`compile`" + ` allow everything that ` + "`default`" + ` allows; their
 tables have only what they allow in addition.
 
+A row that names ` + "`c machine`" + ` rests on a list of calls and not on a program with a task: c/machine.c
+reads facts about itself and its machine, and gives hints for memory. Such a row shows that the call
+works and that a function of the library needs it, not that a task fails without it.
+
 ` + "`brig profile explain CALL`" + ` says why a call is allowed, and with which arguments.
 `
 )
@@ -83,5 +87,20 @@ func TestTiersPageNamesEveryGrant(t *testing.T) {
 	}
 	for row := range known {
 		t.Errorf("docs/tiers.md has %s, which is not allowed: make tiers", row)
+	}
+}
+
+// The page begins as make tiers would write it: the text says what the programs are, and which of
+// them are lists of calls.
+func TestTiersPageBeginsAsWritten(t *testing.T) {
+	text, err := os.ReadFile(tiersPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(text), tiersHead) {
+		t.Fatal("docs/tiers.md does not begin with tiersHead: make tiers, or copy it")
+	}
+	if rows := string(text[len(tiersHead):]); !strings.Contains(rows, "| c machine") || strings.Contains(rows, "| python machine") {
+		t.Error("the text of docs/tiers.md says that rows rest on c/machine.c and none on python/machine.py")
 	}
 }
