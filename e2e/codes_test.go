@@ -1,16 +1,21 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -46,12 +51,12 @@ func TestEveryCodeHasAParty(t *testing.T) {
 	all := api.CodeInternal.Values()
 	for _, code := range all {
 		if len(responsible[code]) == 0 {
-			t.Errorf("blame has no entry for code %s: say which party can cause it", code)
+			t.Errorf("responsible has no entry for code %s: say which party can cause it", code)
 		}
 	}
 	for code, by := range responsible {
 		if !slices.Contains(all, code) {
-			t.Errorf("blame has %s, which is no code", code)
+			t.Errorf("responsible has %s, which is no code", code)
 		}
 		if slices.Contains(by, byAuthor) && len(by) > 1 {
 			t.Errorf("code %s is caused by the author and by another party: the caller cannot tell which", code)
@@ -59,24 +64,142 @@ func TestEveryCodeHasAParty(t *testing.T) {
 	}
 }
 
-// mustAct reports whether an error requires the caller or the operator to act.
+// mustAct reports whether an error requires the caller or the operator to act. A code without an
+// entry does.
 func mustAct(err error) bool {
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code == api.CodeStopping {
 		return false
 	}
 	by := responsible[e.Code]
-	return !slices.Contains(by, byHost) && (slices.Contains(by, byCaller) || slices.Contains(by, byOperator))
+	return len(by) == 0 || !slices.Contains(by, byHost) && (slices.Contains(by, byCaller) || slices.Contains(by, byOperator))
 }
 
-// Run is the client's Run, for the programs of every test: none may end in an error that the caller
-// or the operator has to fix. A test that expects a refusal uses refused.
+// The methods of the client that execute a program, for the programs of every test: none may end in
+// an error that the caller or the operator has to fix. A test that expects a refusal uses refused,
+// or the methods of a.Client.
+
 func (a *agent) Run(ctx context.Context, r api.Run) (api.Result, error) {
 	res, err := a.Client.Run(ctx, r)
-	if mustAct(err) {
-		a.t.Errorf("a program ends in an error, not in a verdict: %v (argv %.200q, source %.200q)", err, r.Argv, r.Source)
-	}
+	a.wantNoFault(err, r.Argv, r.Source)
 	return res, err
+}
+
+func (a *agent) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdout, stderr io.Writer) (api.Result, error) {
+	res, err := a.Client.RunStream(ctx, r, stdin, stdout, stderr)
+	a.wantNoFault(err, r.Argv, r.Source)
+	return res, err
+}
+
+func (a *agent) RunEvents(ctx context.Context, r api.Run, stdin io.Reader, events client.Events) (api.Result, error) {
+	res, err := a.Client.RunEvents(ctx, r, stdin, events)
+	a.wantNoFault(err, r.Argv, r.Source)
+	return res, err
+}
+
+func (a *agent) Exec(ctx context.Context, session string, e api.Exec) (api.Result, error) {
+	res, err := a.Client.Exec(ctx, session, e)
+	a.wantNoFault(err, e.Argv, e.Source)
+	return res, err
+}
+
+func (a *agent) ExecStream(ctx context.Context, session string, e api.Exec, stdin io.Reader, stdout, stderr io.Writer) (api.Result, error) {
+	res, err := a.Client.ExecStream(ctx, session, e, stdin, stdout, stderr)
+	a.wantNoFault(err, e.Argv, e.Source)
+	return res, err
+}
+
+func (a *agent) ExecEvents(ctx context.Context, session string, e api.Exec, stdin io.Reader, events client.Events) (api.Result, error) {
+	res, err := a.Client.ExecEvents(ctx, session, e, stdin, events)
+	a.wantNoFault(err, e.Argv, e.Source)
+	return res, err
+}
+
+func (a *agent) wantNoFault(err error, argv []string, source []byte) {
+	if mustAct(err) {
+		a.t.Errorf("a program ends in an error, not in a verdict: %v (argv %.200q, source %.200q)", err, argv, source)
+	}
+}
+
+// wantNoFault is the same for an answer of the service to a request that executes a program. The
+// answer can be read again.
+func (s *service) wantNoFault(method, path string, res *http.Response) {
+	path, _, _ = strings.Cut(path, "?")
+	if res.StatusCode < 400 || method != "POST" || path != "/v1/runs" && path != "/execute" && !strings.HasSuffix(path, "/exec") {
+		return
+	}
+	text, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	res.Body = io.NopCloser(bytes.NewReader(text))
+	var p api.Problem
+	if err != nil || json.Unmarshal(text, &p) != nil {
+		return // the test, which reads it too, finds that
+	}
+	if mustAct(&api.Error{Code: p.Code}) {
+		s.t.Errorf("%s %s: a program ends in an error, not in a verdict: %d %s: %s", method, path, res.StatusCode, p.Code, p.Detail)
+	}
+}
+
+// wantParty demands that an answer that tells its reader to change the request (4xx, but not 429,
+// which says to wait) has a code that the caller, the operator or the author can do something about.
+func (s *service) wantParty(p api.Problem) {
+	s.t.Helper()
+	others := func(by party) bool { return by != byHost }
+	if by := responsible[p.Code]; len(by) == 0 || p.Status < 500 && p.Status != http.StatusTooManyRequests && !slices.ContainsFunc(by, others) {
+		s.t.Errorf("code %s with status %d is caused by %q: nobody can act on it", p.Code, p.Status, by)
+	}
+}
+
+// A failures counts what a test would report.
+type failures struct {
+	testing.TB
+	n int
+}
+
+func (f *failures) Helper()               {}
+func (f *failures) Errorf(string, ...any) { f.n++ }
+
+// The control of the checks above: an error that the caller has to fix, and one with an unknown
+// code, fail the test; an error of the host and a verdict do not.
+func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
+	for code, want := range map[api.Code]int{
+		api.CodeNoProgram: 1, api.CodeSessionEnded: 1, api.CodeBadProfile: 1, "a-new-code": 1,
+		api.CodeHostMemory: 0, api.CodeStopping: 0, api.CodeAgentGone: 0, "": 0,
+	} {
+		f := &failures{TB: t}
+		var err error
+		body := `{"verdict":"ok"}`
+		status := http.StatusOK
+		if code != "" {
+			err = &api.Error{Code: code}
+			status, body = http.StatusBadRequest, fmt.Sprintf(`{"status":400,"code":%q}`, code)
+		}
+		(&agent{t: f}).wantNoFault(err, nil, nil)
+		if f.n != want {
+			t.Errorf("code %q of the agent: %d failures; want %d", code, f.n, want)
+		}
+		for _, path := range []string{"/v1/runs?wait=false", "/execute", "/v1/sessions/x/exec", "/v1/sessions"} {
+			f := &failures{TB: t}
+			res := &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}
+			(&service{t: f}).wantNoFault("POST", path, res)
+			want := want
+			if path == "/v1/sessions" { // executes nothing
+				want = 0
+			}
+			if f.n != want {
+				t.Errorf("code %q at %s: %d failures; want %d", code, path, f.n, want)
+			}
+			if text, err := io.ReadAll(res.Body); err != nil || string(text) != body {
+				t.Errorf("the test reads %q, %v after the check", text, err)
+			}
+		}
+	}
+	for code, want := range map[api.Code]int{api.CodeNoProgram: 0, "a-new-code": 1, api.CodeInternal: 1} {
+		f := &failures{TB: t}
+		if (&service{t: f}).wantParty(api.Problem{Code: code, Status: 400}); f.n != want {
+			t.Errorf("code %q with status 400: %d failures; want %d", code, f.n, want)
+		}
+	}
 }
 
 // CMP-20: a fault in a program is a verdict: neither what a compiler was made to leave nor the
@@ -265,7 +388,7 @@ func TestHostileProgramsOfASessionGetAVerdict(t *testing.T) {
 			t.Errorf("%s: %s, exit code %d; want %d", script, res.Verdict, res.ExitCode, code)
 		}
 	}
-	_, err = a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./none"}})
+	_, err = a.Client.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"./none"}})
 	wantCode(t, err, api.CodeNoProgram)
 }
 

@@ -163,7 +163,7 @@ func TestGatewaySessionsAreNotGuessed(t *testing.T) {
 			{"DELETE", "/files/x", nil},
 			{"DELETE", "", nil},
 		} {
-			res, err := who.request(t.Context(), r.method, "/v1/sessions/"+id+r.path, r.body)
+			res, err := who.send(t.Context(), r.method, "/v1/sessions/"+id+r.path, r.body)
 			if err != nil {
 				t.Fatal(err)
 			}

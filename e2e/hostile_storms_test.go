@@ -235,7 +235,7 @@ func leftStorm(storm api.File, n int, sleeps bool) func(t *testing.T, a *agent) 
 			if sleeps {
 				asleep.Go(func() {
 					for ctx.Err() == nil {
-						_, _ = a.Exec(ctx, s.ID, api.Exec{Argv: []string{"sleep", "20"}})
+						_, _ = a.Client.Exec(ctx, s.ID, api.Exec{Argv: []string{"sleep", "20"}})
 					}
 				})
 			}

@@ -76,8 +76,17 @@ func (s *service) withKey(key string) *service {
 	return &other
 }
 
-// request sends a request; body is sent as JSON unless it is an io.Reader.
+// request is send, and fails the test if a program ends in an error that the caller has to fix.
 func (s *service) request(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
+	res, err := s.send(ctx, method, path, body, header...)
+	if err == nil {
+		s.wantNoFault(method, path, res)
+	}
+	return res, err
+}
+
+// send sends a request; body is sent as JSON unless it is an io.Reader.
+func (s *service) send(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
 	var r io.Reader
 	kind := "application/json"
 	switch b := body.(type) {
@@ -138,7 +147,7 @@ func (s *service) describe() {
 // call sends a request, demands a status, and decodes the response.
 func (s *service) call(method, path string, body any, status int, into any, header ...string) http.Header {
 	s.t.Helper()
-	res, err := s.request(s.t.Context(), method, path, body, header...)
+	res, err := s.send(s.t.Context(), method, path, body, header...)
 	if err != nil {
 		s.t.Fatalf("%s %s: %v\n%s", method, path, err, s.log)
 	}
@@ -167,6 +176,7 @@ func (s *service) refused(method, path string, body any, status int, code api.Co
 	s.t.Helper()
 	var p api.Problem
 	h := s.call(method, path, body, status, &p, header...)
+	s.wantParty(p)
 	if p.Code != code || p.Status != status || p.Detail == "" || h.Get("Content-Type") != "application/problem+json" {
 		s.t.Errorf("%s %s: %+v of type %s; want code %s, status %d", method, path, p, h.Get("Content-Type"), code, status)
 	}
@@ -270,6 +280,9 @@ func (s *service) waitDone(id string) api.Status {
 	for deadline := patience(); ; time.Sleep(5 * time.Millisecond) {
 		var status api.Status
 		s.call("GET", "/v1/runs/"+id, nil, 200, &status)
+		if p := status.Error; p != nil && mustAct(&api.Error{Code: p.Code}) {
+			s.t.Errorf("run %s ends in an error, not in a verdict: %s: %s", id, p.Code, p.Detail)
+		}
 		if status.State == api.Done || s.t.Failed() {
 			return status
 		}

@@ -108,7 +108,7 @@ func TestSessionExecsRunConcurrently(t *testing.T) {
 			break
 		}
 	}
-	_, err := a.Exec(t.Context(), s.ID, shellExec("echo one too many"))
+	_, err := a.Client.Exec(t.Context(), s.ID, shellExec("echo one too many"))
 	wantCode(t, err, api.CodeSessionBusy)
 	_, err = a.Run(t.Context(), sh("true"))
 	wantCode(t, err, api.CodeBusy)

@@ -22,7 +22,7 @@ func TestSessionsLeakNothing(t *testing.T) {
 			e.Limits = api.Limits{Wall: seconds(0.2), Memory: 16 * api.MiB, Output: 10000}
 			a.execute(t, id, e)
 		}
-		_, err := a.Exec(t.Context(), id, api.Exec{Argv: []string{"/nosuch"}})
+		_, err := a.Client.Exec(t.Context(), id, api.Exec{Argv: []string{"/nosuch"}})
 		wantCode(t, err, api.CodeNoProgram)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, _ = a.Exec(ctx, id, shellExec("sleep 9")) // the caller hangs up before it ends

@@ -349,10 +349,10 @@ func TestSessionsAreAdmitted(t *testing.T) {
 	wantCode(t, err, api.CodeOverloaded)
 	a.session(t, small)
 	a.wantOutput(t, second.ID, "echo lives", "lives\n")
-	_, err = a.Exec(t.Context(), second.ID, api.Exec{Argv: []string{"true"}, Limits: api.Limits{Memory: 101 * api.MiB}})
+	_, err = a.Client.Exec(t.Context(), second.ID, api.Exec{Argv: []string{"true"}, Limits: api.Limits{Memory: 101 * api.MiB}})
 	wantCode(t, err, api.CodeAboveCeiling)
-	_, err = a.Exec(t.Context(), second.ID, api.Exec{Argv: []string{"nosuch"}})
+	_, err = a.Client.Exec(t.Context(), second.ID, api.Exec{Argv: []string{"nosuch"}})
 	wantCode(t, err, api.CodeNoProgram)
-	_, err = a.Exec(t.Context(), second.ID, api.Exec{Source: []byte("1")})
+	_, err = a.Client.Exec(t.Context(), second.ID, api.Exec{Source: []byte("1")})
 	wantCode(t, err, api.CodeBadRequest)
 }

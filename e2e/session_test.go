@@ -100,7 +100,7 @@ func TestSessionKeepsWhatExecsLeave(t *testing.T) {
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s", took)
 	}
-	_, err = a.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"true"}})
+	_, err = a.Client.Exec(t.Context(), s.ID, api.Exec{Argv: []string{"true"}})
 	if e := wantCode(t, err, api.CodeSessionEnded); !strings.Contains(e.Message, "it was deleted") {
 		t.Errorf("one that was deleted says: %s", e.Message)
 	}

@@ -335,7 +335,7 @@ func TestStreamedRunAboveEveryCeilingIsRefused(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	r := sh("true")
 	r.Limits.Wall = math.MaxInt64
-	_, err := a.RunStream(t.Context(), r, nil, nil, nil)
+	_, err := a.Client.RunStream(t.Context(), r, nil, nil, nil)
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeAboveCeiling {
 		t.Errorf("ended with %v; want code %s", err, api.CodeAboveCeiling)

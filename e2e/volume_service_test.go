@@ -58,7 +58,7 @@ func TestVolumeSurvivesAKilledServiceAndAgent(t *testing.T) {
 			first := n
 			wg.Go(func() {
 				for i := first; ; i++ {
-					res, err := s.request(t.Context(), "POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c",
+					res, err := s.send(t.Context(), "POST", "/v1/sessions/"+id+"/exec", api.Exec{Argv: []string{"sh", "-c",
 						fmt.Sprintf("cd /workspace && echo %d >new%d && sync && mv new%[2]d w%[2]d && sync", i, worker)}})
 					if err != nil {
 						return
