@@ -67,6 +67,9 @@ func (b *bench) languages(ctx context.Context) error {
 		b.atMost(helloMore, mostAll, 2, "ms")
 		b.atMost("time that brig adds to the bare hello on one processor, which is what a run gets, worst language, p50", mostOne, 2, "ms")
 	}
+	if err := b.tiers(ctx, hellos); err != nil {
+		return err
+	}
 	for _, h := range hellos {
 		switch h.lang.Name {
 		case "cpp":
