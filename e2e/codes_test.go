@@ -150,14 +150,14 @@ func (s *service) wantParty(p api.Problem) {
 	}
 }
 
-// A failures counts what a test would report.
-type failures struct {
+// A partyFailures counts what a test would report.
+type partyFailures struct {
 	testing.TB
 	n int
 }
 
-func (f *failures) Helper()               {}
-func (f *failures) Errorf(string, ...any) { f.n++ }
+func (f *partyFailures) Helper()               {}
+func (f *partyFailures) Errorf(string, ...any) { f.n++ }
 
 // The control of the checks above: an error that the caller has to fix, and one with an unknown
 // code, fail the test; an error of the host and a verdict do not.
@@ -166,7 +166,7 @@ func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
 		api.CodeNoProgram: 1, api.CodeSessionEnded: 1, api.CodeBadProfile: 1, "a-new-code": 1,
 		api.CodeHostMemory: 0, api.CodeStopping: 0, api.CodeAgentGone: 0, "": 0,
 	} {
-		f := &failures{TB: t}
+		f := &partyFailures{TB: t}
 		var err error
 		body := `{"verdict":"ok"}`
 		status := http.StatusOK
@@ -179,7 +179,7 @@ func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
 			t.Errorf("code %q of the agent: %d failures; want %d", code, f.n, want)
 		}
 		for _, path := range []string{"/v1/runs?wait=false", "/execute", "/v1/sessions/x/exec", "/v1/sessions"} {
-			f := &failures{TB: t}
+			f := &partyFailures{TB: t}
 			res := &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}
 			(&service{t: f}).wantNoFault("POST", path, res)
 			want := want
@@ -195,7 +195,7 @@ func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
 		}
 	}
 	for code, want := range map[api.Code]int{api.CodeNoProgram: 0, "a-new-code": 1, api.CodeInternal: 1} {
-		f := &failures{TB: t}
+		f := &partyFailures{TB: t}
 		if (&service{t: f}).wantParty(api.Problem{Code: code, Status: 400}); f.n != want {
 			t.Errorf("code %q with status 400: %d failures; want %d", code, f.n, want)
 		}
