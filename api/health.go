@@ -18,6 +18,7 @@ type Health struct {
 	BlobsMax       int64  `json:"blobs_ceiling_bytes,omitempty"`    // the most disk space for all blobs; zero: there are no blobs
 	VolumesMax     int64  `json:"volumes_ceiling_bytes,omitempty"`  // the most disk space for all volumes; zero: there are no volumes
 	OtherAgents    int64  `json:"memory_of_others_bytes,omitempty"` // reserved by other agents that were alive when this one started
+	Network        string `json:"network,omitempty"`                // most that callers other than root may request for a run; empty: none
 	ProfileLog     bool   `json:"profile_log,omitempty"`            // whether callers other than root may use profile mode log
 	UptimeNS       int64  `json:"uptime_ns"`
 	Kernel         string `json:"kernel"`

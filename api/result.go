@@ -30,6 +30,8 @@ type Result struct {
 	Tests   []TestResult `json:"tests,omitempty" doc:"how each test ended, in the order of the request"`
 	Summary *Summary     `json:"summary,omitempty" doc:"summary of the tests"`
 
+	Network *NetworkUsage `json:"network,omitempty" doc:"what a run with network reached and was refused"`
+
 	Diagnosis *Diagnosis `json:"diagnosis,omitempty" doc:"why the run failed, explained for beginners"`
 
 	SessionEnded string `json:"session_ended,omitempty" doc:"for an exec that was canceled because its session ended: why the session ended"`

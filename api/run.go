@@ -23,8 +23,9 @@ type Run struct {
 	Preset string `json:"preset,omitempty" doc:"a named set of limits; fields of limits override it" enum:"hardened,light"`
 	Limits Limits `json:"limits,omitzero" doc:"limits of the run; absent or zero fields take the default"`
 
-	Network      string `json:"network,omitempty" doc:"empty or none: no network except a loopback interface that is down" enum:"none"`
-	WritableRoot bool   `json:"writable_root,omitempty" doc:"a throw-away layer over the image, writable by the program"`
+	Network      string   `json:"network,omitempty" doc:"what the program can reach: none (also if empty), loopback (its own processes), allow (also the hosts of allow), public (also every public host, ports 80 and 443); the operator may offer less" enum:"none,loopback,allow,public"`
+	Allow        []string `json:"allow,omitempty" doc:"with network allow or public: HOST, *.DOMAIN, ADDRESS or ADDRESS/BITS, each with :PORT or without (80 and 443); at most 256"`
+	WritableRoot bool     `json:"writable_root,omitempty" doc:"a throw-away layer over the image, writable by the program"`
 
 	Collect Collect `json:"collect,omitzero" doc:"which files of /box are returned"`
 	Labels  Labels  `json:"labels,omitzero" doc:"project and task of the run"`

@@ -34,6 +34,12 @@ type Streams struct {
 	// them have used. There are no concurrent calls.
 	Usage func(LiveUsage)
 
+	// Network, when set, is called once before the program starts, if the run has a network with
+	// hosts: with the sockets on which the program asks for names (UDP and TCP), then with one
+	// listening socket for each port. The program's connections to any host arrive there. Network
+	// does not own the files. Without Network such a run is refused.
+	Network func(sockets []*os.File) error
+
 	// Reserve, when set, is called before the run takes memory that it retains until it is answered:
 	// so many bytes more, or fewer if negative. An error refuses the run.
 	Reserve func(bytes int64) error

@@ -184,9 +184,10 @@ func (r Run) validateChoices() error {
 	if _, err := Preset(r.Preset); err != nil {
 		return err
 	}
+	if err := validateNetwork(r.Network, r.Allow); err != nil {
+		return err
+	}
 	switch {
-	case r.Network != "" && r.Network != "none":
-		return Refuse(CodeUnsupported, "network %q is not supported by this version: use none", r.Network)
 	case r.Mode != "" && !slices.Contains(RunModes(), r.Mode):
 		return Refuse(CodeBadRequest, "mode %q does not exist: use strict, fresh or exclusive", r.Mode)
 	case r.ProfileMode != "" && r.ProfileMode != Enforce && r.ProfileMode != Log:

@@ -17,8 +17,11 @@ func (s SessionRequest) Validate() error {
 	case s.Idle != 0 && s.Idle < Duration(100*time.Millisecond):
 		return Refuse(CodeBadLimits, "idle is %s: the least is 100ms", s.Idle)
 	}
+	if s.Network != "" && s.Network != NetworkNone {
+		return Refuse(CodeUnsupported, "network %.80q is not offered for sessions: use none, or a run", s.Network)
+	}
 	as := Run{
-		Language: s.Language, Image: s.Image, Env: s.Env, Preset: s.Preset, Network: s.Network, Labels: s.Labels,
+		Language: s.Language, Image: s.Image, Env: s.Env, Preset: s.Preset, Labels: s.Labels,
 		Profile: s.Profile, ProfileMode: s.ProfileMode, ProfileRules: s.ProfileRules,
 	}
 	for _, check := range []func() error{

@@ -127,7 +127,15 @@ func TestValidate(t *testing.T) {
 		{"too many bytes to collect", ok(func(r *api.Run) { r.Collect.Bytes = api.CollectBytesMax + 1 }), api.CodeBadFile},
 
 		{"no network, by name", ok(func(r *api.Run) { r.Network = "none" }), ""},
-		{"a network, which is not offered", ok(func(r *api.Run) { r.Network = "host" }), api.CodeUnsupported},
+		{"a network that does not exist", ok(func(r *api.Run) { r.Network = "host" }), api.CodeBadRequest},
+		{"hosts without a network", ok(func(r *api.Run) { r.Allow = []string{"a.test"} }), api.CodeBadRequest},
+		{"a network without hosts", ok(func(r *api.Run) { r.Network = "allow" }), api.CodeBadRequest},
+		{"hosts", ok(func(r *api.Run) {
+			r.Network, r.Allow = "allow", []string{"a.test", "*.b.test:8443", "192.0.2.1", "192.0.2.0/24:1"}
+		}), ""},
+		{"a URL as a host", ok(func(r *api.Run) { r.Network, r.Allow = "allow", []string{"https://a.test"} }), api.CodeBadRequest},
+		{"a number that is no address", ok(func(r *api.Run) { r.Network, r.Allow = "allow", []string{"0x7f000001"} }), api.CodeBadRequest},
+		{"port 53", ok(func(r *api.Run) { r.Network, r.Allow = "allow", []string{"a.test:53"} }), api.CodeBadRequest},
 		{"modes and presets that exist", ok(func(r *api.Run) { r.Mode, r.ProfileMode, r.Preset = api.Fresh, api.Log, "light" }), ""},
 		{"another mode", ok(func(r *api.Run) { r.Mode = "loose" }), api.CodeBadRequest},
 		{"another profile mode", ok(func(r *api.Run) { r.ProfileMode = "off" }), api.CodeBadRequest},
