@@ -7,7 +7,7 @@ import (
 )
 
 // Tiers lists the names of the built-in profiles, strictest first.
-func Tiers() []string { return []string{"strict", "default", "managed", "compile"} }
+func Tiers() []string { return []string{"strict", "default", "managed", "compile", "network"} }
 
 // About describes the purpose of a built-in profile in one line; it is empty for any
 // other name.
@@ -21,6 +21,8 @@ func About(tier string) string {
 		return "runtimes with a compiler in them (JVM, Node, .NET)"
 	case "compile":
 		return "compilers and linkers, in the compile stage only"
+	case "network":
+		return "programs with a network: managed, with TCP and UDP sockets over IPv4; the profile of a run with network that names none"
 	}
 	return ""
 }
@@ -50,6 +52,8 @@ func tierRules(name string) ([]Rule, error) {
 		return slices.Concat(basicRules(), processRules(), lockRules(), managedRules()), nil
 	case "compile":
 		return slices.Concat(basicRules(), processRules(), lockRules(), compileRules()), nil
+	case "network":
+		return slices.Concat(basicRules(), processRules(), lockRules(), managedRules(), networkRules()), nil
 	}
 	return nil, fmt.Errorf("find tier %q: no such tier; there are %s", name, strings.Join(Tiers(), ", "))
 }
