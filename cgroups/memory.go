@@ -31,7 +31,7 @@ func (memory) controls(unified bool) []string {
 	if unified {
 		return []string{"memory.max", "memory.swap.max", "memory.oom.group", "memory.reclaim"}
 	}
-	return []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness", "memory.force_empty", "cgroup.event_control"}
+	return []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness", "memory.force_empty", "memory.kmem.tcp.limit_in_bytes", "cgroup.event_control"}
 }
 
 // setup makes an OOM kill end the whole run, and no process swap.
@@ -62,6 +62,11 @@ func memoryV1(at Layout, old, new Limits) []Write {
 	var plan, mem, memsw []Write
 	if from, to := swappiness(old), swappiness(new); from != to {
 		plan = append(plan, Write{"memory.swappiness", to})
+	}
+	// Version 1 charges buffers of sockets only to a group that had this limit set before they were
+	// made (mm/memcontrol-v1.c, memcg_update_tcp_max), and apart from its memory.
+	if old.SocketBytes != new.SocketBytes {
+		plan = append(plan, Write{"memory.kmem.tcp.limit_in_bytes", limit(new.SocketBytes, "-1")})
 	}
 	if old.MemoryBytes != new.MemoryBytes {
 		mem = []Write{{"memory.limit_in_bytes", limit(new.MemoryBytes, "-1")}}
