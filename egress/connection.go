@@ -1,0 +1,196 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// tlsPort is the port on which a connection to a name must be TLS for that very name.
+const tlsPort = 443
+
+// A destination is where a connection of a run goes.
+type destination struct {
+	name string // that the run asked for, or the address
+	port uint16
+	to   []netip.AddrPort // where to connect, in this order
+}
+
+// relay connects a connection of the run to the host that it wanted, and copies both ways.
+func (r *Relay) relay(ctx context.Context, conn net.Conn) {
+	inside := conn.(*net.TCPConn)
+	wanted := conn.LocalAddr().(*net.TCPAddr).AddrPort()
+	dialing, cancel := context.WithTimeout(ctx, r.policy.Limits.DialTimeout)
+	defer cancel()
+	d, named, why := r.destinationOf(dialing, netip.AddrPortFrom(wanted.Addr().Unmap(), wanted.Port()))
+	if why != "" {
+		r.refuse(d.name, d.port, why)
+		reset(conn)
+		return
+	}
+	var first []byte
+	if named && d.port == tlsPort {
+		if first, why = r.checkServerName(inside, d.name); why != "" {
+			r.refuse(d.name, d.port, why)
+			reset(conn)
+			return
+		}
+	}
+	outside, err := r.connect(dialing, d.to)
+	if err != nil {
+		r.refuse(d.name, d.port, "the connection failed: "+shortError(err))
+		reset(conn)
+		return
+	}
+	if !r.track(outside) {
+		outside.Close()
+		return
+	}
+	defer r.untrack(outside)
+	defer outside.Close()
+	r.connected(d)
+	if len(first) > 0 {
+		if !r.spend(d, int64(len(first)), 0) {
+			reset(conn)
+			return
+		}
+		if _, err := outside.Write(first); err != nil {
+			reset(conn)
+			return
+		}
+	}
+	r.copyBoth(d, inside, outside)
+}
+
+// destinationOf decides where a connection goes. why is empty if it may. The addresses are those that
+// were checked: they are not looked up again, so that a second answer cannot lead elsewhere
+// (NET-02).
+func (r *Relay) destinationOf(ctx context.Context, wanted netip.AddrPort) (d destination, named bool, why string) {
+	d = destination{name: wanted.Addr().String(), port: wanted.Port()}
+	if !standIns.Contains(wanted.Addr()) {
+		if !r.policy.allowsAddress(wanted) {
+			return d, false, "the address is not allowed"
+		}
+		d.to = []netip.AddrPort{wanted}
+		return d, false, r.policy.refusalOf(wanted, r.own)
+	}
+	if d.name = r.nameOf(wanted.Addr()); d.name == "" {
+		d.name = wanted.Addr().String()
+		return d, true, "no name was asked for that has this address"
+	}
+	if !r.policy.allowsHost(d.name, d.port) {
+		return d, true, fmt.Sprintf("port %d of it is not allowed", d.port)
+	}
+	addrs, err := r.lookup(ctx, d.name)
+	if err != nil || len(addrs) == 0 {
+		return d, true, "the name could not be resolved"
+	}
+	for _, a := range addrs {
+		to := netip.AddrPortFrom(a.Unmap(), d.port)
+		if why := r.policy.refusalOf(to, r.own); why != "" {
+			return d, true, why
+		}
+		d.to = append(d.to, to)
+	}
+	return d, true, ""
+}
+
+// connect connects to the first address that answers.
+func (r *Relay) connect(ctx context.Context, to []netip.AddrPort) (conn *net.TCPConn, err error) {
+	for _, a := range to {
+		if conn, err = r.dial(ctx, a); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// copyBoth copies in both directions until both have ended.
+func (r *Relay) copyBoth(d destination, inside, outside *net.TCPConn) {
+	var both sync.WaitGroup
+	both.Go(func() {
+		r.copyOne(outside, inside, func(n int64) bool { return r.spend(d, n, 0) }, func() int64 { return r.left().BytesOut })
+	})
+	r.copyOne(inside, outside, func(n int64) bool { return r.spend(d, 0, n) }, func() int64 { return r.left().BytesIn })
+	both.Wait()
+}
+
+// copyChunk is how much is copied between two looks at the limits.
+const copyChunk = 1 << 20
+
+// copyOne copies from one connection to the other, and passes on the end of what was sent. If a limit
+// ends, both are reset. Between two TCP connections the kernel moves the bytes (splice).
+func (r *Relay) copyOne(to, from *net.TCPConn, spend func(int64) bool, left func() int64) {
+	for {
+		n, err := io.CopyN(to, from, min(copyChunk, max(left(), 1)))
+		if n > 0 && !spend(n) {
+			reset(from)
+			reset(to)
+			return
+		}
+		if errors.Is(err, io.EOF) {
+			_ = to.CloseWrite()
+			return
+		}
+		if err != nil {
+			reset(from)
+			reset(to)
+			return
+		}
+	}
+}
+
+// left is what the run may still send and receive.
+func (r *Relay) left() Limits {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.policy.Limits
+	l.BytesOut -= r.usage.bytesOut
+	l.BytesIn -= r.usage.bytesIn
+	return l
+}
+
+// connected counts a connection to a host.
+func (r *Relay) connected(d destination) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.usage.host(d.name, d.port).Connections++
+}
+
+// spend counts bytes of a connection; false: a limit is over.
+func (r *Relay) spend(d destination, sent, received int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.usage.host(d.name, d.port)
+	h.BytesOut += sent
+	h.BytesIn += received
+	r.usage.bytesOut += sent
+	r.usage.bytesIn += received
+	switch l := r.policy.Limits; {
+	case r.usage.bytesOut > l.BytesOut:
+		r.usage.refuse(d.name, d.port, fmt.Sprintf("more than %s sent", api.Size(l.BytesOut)))
+	case r.usage.bytesIn > l.BytesIn:
+		r.usage.refuse(d.name, d.port, fmt.Sprintf("more than %s received", api.Size(l.BytesIn)))
+	default:
+		return true
+	}
+	return false
+}
+
+// shortError is the reason of a failed connection, without addresses.
+func shortError(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		if op.Timeout() {
+			return "no answer in time"
+		}
+		return op.Err.Error()
+	}
+	return err.Error()
+}
