@@ -5,8 +5,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -50,6 +52,41 @@ func (w *frameWriter) frame(t api.FrameType, payload []byte) error {
 	api.PutFrameHeader(head[:], t, len(payload))
 	w.buf = append(append(w.buf[:0], head[:]...), payload...)
 	return w.write(w.buf)
+}
+
+// frameWithFiles writes a frame without payload, with files attached. The caller keeps the files.
+func (w *frameWriter) frameWithFiles(t api.FrameType, files []*os.File) error {
+	under := w.conn
+	if c, ok := under.(*conn); ok {
+		under = c.Conn
+	}
+	unixConn, ok := under.(*net.UnixConn)
+	if !ok {
+		return errors.New("BUG: descriptors are sent on a unix socket only")
+	}
+	fds := make([]int, len(files))
+	for i, f := range files { // not Fd, which would make the socket blocking, for the receiver too
+		raw, err := f.SyscallConn()
+		if err == nil {
+			err = raw.Control(func(fd uintptr) { fds[i] = int(fd) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	var head [api.FrameHeader]byte
+	api.PutFrameHeader(head[:], t, 0)
+	if w.err = w.conn.SetWriteDeadline(time.Now().Add(time.Duration(w.stall.Load()))); w.err != nil {
+		return w.err
+	}
+	_, _, w.err = unixConn.WriteMsgUnix(head[:], syscall.UnixRights(fds...), nil)
+	runtime.KeepAlive(files)
+	return w.err
 }
 
 // sendBody sends a body in as many frames as it needs; the last one is of type t. Calls must not

@@ -81,6 +81,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		Stderr:     out.stream(api.FrameStderr),
 		Compiled:   func(c api.Compilation) { s.send(st, api.FrameCompiled, c) },
 		Test:       func(t api.TestResult) { s.send(st, api.FrameTest, t) },
+		Network:    st.network,
 		Reserve:    reservationOf(r.Context()).resize,
 		RetryDelay: reservationOf(r.Context()).retryDelay(),
 	}
@@ -127,6 +128,16 @@ func (st *stream) usage(u api.LiveUsage) {
 	if err != nil {
 		st.cancel() // the client is gone
 	}
+}
+
+// network sends the sockets of the run's network, in a frame of its own: descriptors travel with the
+// first byte that they are sent with.
+func (st *stream) network(sockets []*os.File) error {
+	if err := st.out.frameWithFiles(api.FrameNetwork, sockets); err != nil {
+		st.cancel() // the client is gone
+		return err
+	}
+	return nil
 }
 
 // attach takes the write end of the program's stdin and starts to fill it.

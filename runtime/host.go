@@ -44,6 +44,7 @@ type Config struct {
 	Artifacts   *cache.Cache               // of compile stages; nil: every run compiles
 	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
 	Profiles    map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
+	Network     string                     // most that callers other than root may request, see api.Networks; empty: none
 	ProfileLog  bool                       // callers other than root may ask for profile mode log
 	Log         *slog.Logger               // nil: discard
 
@@ -229,7 +230,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 	h.runner = &run.Runner{
 		Log: h.log,
 		Planner: &plan.Planner{
-			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog,
+			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network,
 			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
 		},
 		Pool:      pool.New(h.factory, slots, cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),
@@ -295,6 +296,6 @@ func (h *Host) Health() api.Health {
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
-		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode,
+		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode,
 	}
 }

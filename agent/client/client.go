@@ -52,6 +52,7 @@ func (c *Client) Close() {
 type conn struct {
 	net.Conn
 	in     *bufio.Reader
+	files  *fileReader // below in; nil: descriptors that arrive are closed by the kernel
 	reused bool
 	since  time.Time // when it became idle
 }

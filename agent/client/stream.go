@@ -1,12 +1,14 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -30,8 +32,9 @@ type Events struct {
 	Stdout, Stderr io.Writer // of a run without tests
 	Started        func()    // the run has its slot; only for a run without tests
 	Compiled       func(api.Compilation)
-	Usage          func(api.LiveUsage)  // from time to time, the usage of the run with all of its tests
-	Test           func(api.TestResult) // each test's result as it arrives
+	Usage          func(api.LiveUsage)      // from time to time, the usage of the run with all of its tests
+	Network        func(sockets []*os.File) // the sockets of the run's network, which belong to the callee; nil: they are closed
+	Test           func(api.TestResult)     // each test's result as it arrives
 }
 
 // RunEvents is RunStream with more events.
@@ -52,6 +55,11 @@ func (c *Client) stream(ctx context.Context, path string, req any, tests []api.T
 	defer k.Close()
 	if err := ctx.Err(); err != nil {
 		return api.Result{}, err
+	}
+	if u, ok := k.Conn.(*net.UnixConn); ok && events.Network != nil {
+		received := &fileReader{conn: u}
+		defer received.Close()
+		k.in, k.files = bufio.NewReader(received), received
 	}
 	// Closing our sending side is the only way to cancel that the agent notices even while earlier
 	// frames wait for the program to read them.
@@ -154,6 +162,10 @@ func (k *conn) receive(quota MemoryQuota, requested []api.Test, admitted func(),
 			var made api.Compilation
 			if err = decodeParts(quota, &parts, payload, &made); err == nil && events.Compiled != nil {
 				events.Compiled(made)
+			}
+		case api.FrameNetwork:
+			if events.Network != nil {
+				events.Network(k.files.take())
 			}
 		case api.FrameUsage:
 			var now api.LiveUsage

@@ -57,6 +57,7 @@ type flags struct {
 	lifelineFD          int
 	verbose, sweep      bool
 	profileLog          bool
+	network             string
 }
 
 func main() {
@@ -98,6 +99,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.dataDir, "data-dir", "/var/lib/brig", "directory of the image store; needs a file system with idmapped mounts (ext4, xfs, btrfs)")
 	set.StringVar(&f.languages, "languages", "/etc/brig/languages", "directory of language manifests that replace or extend the built-in ones")
 	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
+	set.StringVar(&f.network, "network", api.NetworkNone, "most `NETWORK` that callers other than root, such as brig serve, may request for a run: none, loopback, allow or public; they relay its connections themselves")
 	set.BoolVar(&f.profileLog, "profile-log", false, "let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile denies are allowed and logged")
 	set.IntVar(&f.slots, "slots", 0, "maximum concurrent runs (default: one per physical core)")
 	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "maximum concurrent sessions; 0: none")
@@ -156,6 +158,8 @@ func parse(args []string) (flags, error) {
 		return f, fmt.Errorf("--slots is %d: set the maximum number of concurrent runs, or leave it out", f.slots)
 	case f.memory != 0 && f.memory < api.MinMemory:
 		return f, fmt.Errorf("--memory is %s: the least is %s, the smallest memory limit of a run", f.memory, api.MinMemory)
+	case !slices.Contains(api.Networks(), f.network):
+		return f, fmt.Errorf("--network %q does not exist: use %s", f.network, strings.Join(api.Networks(), ", "))
 	case f.sessions < 0:
 		return f, fmt.Errorf("--sessions is %d: set the maximum number of sessions, or 0 for none", f.sessions)
 	case f.sessionLife < api.Duration(time.Second):
@@ -223,7 +227,7 @@ func serve(f flags) (err error) {
 	}
 	host, err := runtime.Open(runtime.Config{
 		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, Volumes: f.volumes, Version: version,
-		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Artifacts: artifacts, Blobs: blobCache, Log: log,
+		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Network: f.network, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())

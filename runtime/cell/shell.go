@@ -53,6 +53,9 @@ func (c *Cell) NewShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	if c.Key.FullProc {
 		msg.Flags |= spawnFullProc
 	}
+	if c.Key.Network {
+		msg.Flags |= spawnNetwork
+	}
 	if err := s.park(ctx, c.ctrl, msg); err != nil {
 		return nil, err
 	}

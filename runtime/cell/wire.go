@@ -39,6 +39,7 @@ const (
 	spawnSession  = 2
 	spawnExec     = 4
 	spawnVolume   = 8
+	spawnNetwork  = 16
 )
 
 // A Step is a step of cellinit, of a shell or of the run steps that failed.

@@ -14,6 +14,7 @@ type CellKey struct {
 	Policy   string // hash of the profile and its mode
 	FullProc bool
 	Mode     api.Mode
+	Network  bool  // each shell has a network namespace of its own
 	Writable bool  // a throw-away layer over the image; the cell then serves one run
 	Layer    Layer // its bounds
 }

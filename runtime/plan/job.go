@@ -120,6 +120,10 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	if r.WritableRoot {
 		p.Cell.makeWritable(limits)
 	}
+	if p.Network, err = pl.network(r, f, caller); err != nil {
+		return nil, err
+	}
+	p.Cell.Key.Network = p.Network != nil
 	return p, nil
 }
 

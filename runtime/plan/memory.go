@@ -63,7 +63,7 @@ const pollEntryBytes = 8 + 2*64
 // Reservation is the memory that the host reserves for a run: its limits, against which its inputs
 // count, and memory that no limit counts. The latter is that of artifacts and of inputs to be
 // executed, in whole steps, so that a small program costs no more than its limit, and that of the
-// wait tables.
+// wait tables and of sockets.
 func (p *Run) Reservation() api.Size {
 	var n api.Size
 	for _, f := range p.Built {
@@ -73,6 +73,9 @@ func (p *Run) Reservation() api.Size {
 		if Sealed(f) {
 			n += PageBytes(f)
 		}
+	}
+	if p.Network != nil {
+		n += SocketMemory
 	}
 	return p.Limits.Memory + p.Limits.Swap + n/InputMemoryStep*InputMemoryStep + PollMemory(p.Limits.Pids, p.Limits.OpenFiles)
 }

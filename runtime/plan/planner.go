@@ -23,6 +23,7 @@ type Planner struct {
 	ProfileLog  bool                       // callers other than root may ask for profile mode log
 	Ceiling     api.Limits                 // most a run may request
 	Memory      api.Size                   // most reserved for runs and sessions together
+	Network     string                     // most that callers other than root may ask for, see api.Networks; empty: none
 	SessionLife api.Duration               // longest life of a session
 	CPUs        []int                      // processors of the agent
 

@@ -41,6 +41,9 @@ func NewPolicy(p seccomp.Profile, mode api.ProfileMode) *Policy {
 // root, which could as well have listed it.
 func (pl *Planner) policy(r api.Run, l Language, caller api.Caller) (*Policy, error) {
 	name := r.Profile
+	if name == "" && r.Network != "" && r.Network != api.NetworkNone {
+		name = NetworkTier
+	}
 	if name == "" {
 		name = l.Tier
 	}

@@ -33,12 +33,18 @@ type Run struct {
 	MaxKept     [2]api.Size // maximum of stdout and stderr that the result carries; zero: as much as a result may carry
 	OOMExitCode int         // a language's own out-of-memory exit code; 0: none
 	OOMMessage  string      // what its runtime prints then; empty: nothing
+	Network     *Network    // nil: none
 	Volume      api.Size    // size of the session's volume; a file may be as large
 
 	// Backstop is the processor time after which the kernel kills a single process; zero: derived
 	// from the cpu limit. It may be higher for an exec, because what the exec leaves running may
 	// use more.
 	Backstop api.Duration
+}
+
+// A Network is what a run has of one: a network namespace of its own, whose loopback is up.
+type Network struct {
+	Ports []uint16 // on which the caller relays connections to hosts; none: loopback alone
 }
 
 // OutOfHeap reports whether a program that ended by itself was ended by its runtime for lack of

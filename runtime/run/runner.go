@@ -41,6 +41,9 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller
 	if err != nil {
 		return res, "", err
 	}
+	if j.Run.Network != nil && len(j.Run.Network.Ports) > 0 && s.Network == nil {
+		return res, "", api.Refuse(api.CodeBadRequest, "network %s needs a caller that relays the connections: send the run in the streamed form, from this host", request.Network)
+	}
 	j.Run.RetryDelay = s.RetryDelay
 	if j.Compile != nil {
 		j.Compile.RetryDelay = s.RetryDelay

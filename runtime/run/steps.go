@@ -78,7 +78,11 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if at.Session == nil { // in a session inputs count against its limits, not the exec's
 		w.placed = plan.InputMemory(p.Files)
 	}
-	if err := sh.Leaf.Apply(cell.GroupLimits(withoutInputs(p.Limits, w.placed), s.CpusetFor(p.Limits))); err != nil {
+	limits := cell.GroupLimits(withoutInputs(p.Limits, w.placed), s.CpusetFor(p.Limits))
+	if p.Network != nil {
+		limits.SocketBytes = int64(plan.SocketMemory)
+	}
+	if err := sh.Leaf.Apply(limits); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	if err := sh.Leaf.Begin(); err != nil {
@@ -95,7 +99,18 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		return nil, err
 	}
 
-	// 3. stdio: our ends of the pipes are polled; as much of stdin as fits is in its pipe.
+	// 3. network: the caller has the sockets at which the program's connections arrive. They are there
+	// before the program, so that its first connection finds them.
+	if p.Network != nil {
+		if err := c.Step("run network"); err != nil {
+			return nil, err
+		}
+		if err := openNetwork(sh.Pidfd, p.Network, streams); err != nil {
+			return nil, fmt.Errorf("network: %w", err)
+		}
+	}
+
+	// 4. stdio: our ends of the pipes are polled; as much of stdin as fits is in its pipe.
 	if err := c.Step("run stdio"); err != nil {
 		return nil, err
 	}
@@ -109,7 +124,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		return nil, fmt.Errorf("stdio: %w", err)
 	}
 
-	// 4. start: the shell has the one message that it waited for.
+	// 5. start: the shell has the one message that it waited for.
 	if err := c.Step("run start"); err != nil {
 		return nil, err
 	}
@@ -123,7 +138,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		return nil, fmt.Errorf("start: %w", err)
 	}
 
-	// 5. watch: the program has ended, by itself or by a limit.
+	// 6. watch: the program has ended, by itself or by a limit.
 	if err := c.Step("run watch"); err != nil {
 		return nil, err
 	}
@@ -134,7 +149,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		w.ev.Canceled, w.stopped = true, true
 	}
 
-	// 6. stop: no process of the run is alive. The empty group proves that, not the exit.
+	// 7. stop: no process of the run is alive. The empty group proves that, not the exit.
 	if err := c.Step("run stop"); err != nil {
 		return nil, err
 	}
@@ -148,7 +163,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		return nil, fmt.Errorf("stop: %w", err)
 	}
 
-	// 7. collect: output, files and measurements, from handles that no other process has.
+	// 8. collect: output, files and measurements, from handles that no other process has.
 	if err := c.Step("run collect"); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ __attribute__((noreturn)) void serve(int sock, u64 spaces)
 			SYS(exit_group, 0); // the agent is gone
 		if (!spawn_valid(&m, len, n) || !(m.flags & SPAWN_EXEC) != (spaces != 0))
 			fail(sock, STEP_DECODE, len < 0 ? len : -EINVAL);
-		spawn(sock, spaces, &m, &s);
+		spawn(sock, spaces | (m.flags & SPAWN_NETWORK ? CLONE_NEWNET : 0), &m, &s);
 		for (int i = 0; i < n; i++)
 			SYS(close, s.fds[i]);
 	}

@@ -1,0 +1,179 @@
+// Package netns prepares the network namespace of a run. Its only interface is its loopback: nothing
+// that the run sends leaves the namespace, except through the sockets that this package opens there
+// for the caller of the run.
+package netns
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	goruntime "runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/runtime/linux"
+)
+
+// Open prepares the network namespace of the process behind pidfd: the loopback goes up and, if there
+// are ports, a route makes every address local to the namespace. It returns the sockets for names
+// (UDP, TCP) and one listening socket for each port; none if there are no ports. A connection of any
+// process there to any address arrives at the listening socket of its port, whose local address is
+// then the one that was wanted. A port without a socket refuses connections.
+//
+// setns with a pidfd since Linux 5.8.
+func Open(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
+	// The namespace is the thread's. A goroutine that ends with its thread locked ends the thread:
+	// so no other goroutine ever runs in the wrong namespace.
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		goruntime.LockOSThread()
+		sockets, err = openHere(pidfd, ports)
+	}()
+	<-done
+	return sockets, err
+}
+
+func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
+	if err := unix.Setns(linux.FD(pidfd), unix.CLONE_NEWNET); err != nil {
+		return nil, os.NewSyscallError("setns", err)
+	}
+	defer func() {
+		if err != nil {
+			for _, s := range sockets {
+				err = errors.Join(err, s.Close())
+			}
+			sockets = nil
+		}
+	}()
+	if err := loopbackUp(); err != nil {
+		return nil, err
+	}
+	if len(ports) == 0 {
+		return nil, nil
+	}
+	if err := boundBuffers(); err != nil {
+		return nil, err
+	}
+	if err := routeEverythingHere(); err != nil {
+		return nil, err
+	}
+	for _, s := range []struct {
+		kind, port int
+	}{{unix.SOCK_DGRAM, namePort}, {unix.SOCK_STREAM, namePort}} {
+		f, err := listen(s.kind, s.port)
+		if err != nil {
+			return sockets, err
+		}
+		sockets = append(sockets, f)
+	}
+	for _, port := range ports {
+		f, err := listen(unix.SOCK_STREAM, int(port))
+		if err != nil {
+			return sockets, err
+		}
+		sockets = append(sockets, f)
+	}
+	return sockets, nil
+}
+
+const (
+	namePort = 53
+	backlog  = 128
+)
+
+// loopbackUp sets the interface lo up. The kernel then makes 127.0.0.0/8 local.
+func loopbackUp() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	defer unix.Close(s)
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	req.SetUint16(unix.IFF_UP)
+	return os.NewSyscallError("ioctl SIOCSIFFLAGS lo", unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, req))
+}
+
+// buffers are limits of this namespace on the memory of sockets, in bytes: at least, at first and at
+// most. Kernels charge that memory to a group or not, depending on the version of control groups
+// (docs/kernel-memory.md), so a run must not choose it. Per namespace since Linux 4.15.
+var buffers = map[string]string{
+	"/proc/sys/net/ipv4/tcp_rmem": "4096 65536 262144",
+	"/proc/sys/net/ipv4/tcp_wmem": "4096 65536 262144",
+}
+
+func boundBuffers() error {
+	for name, value := range buffers {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0) // the file of the thread's namespace
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(value)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// routeEverythingHere adds the route "local 0.0.0.0/0 dev lo", with one message of rtnetlink(7).
+func routeEverythingHere() error {
+	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return os.NewSyscallError("socket netlink", err)
+	}
+	defer unix.Close(s)
+	const loopback = 1 // the index of lo in every namespace
+	le := binary.NativeEndian
+	b := make([]byte, 0, 64)
+	b = le.AppendUint32(b, unix.SizeofNlMsghdr+unix.SizeofRtMsg+unix.SizeofRtAttr+4)
+	b = le.AppendUint16(b, unix.RTM_NEWROUTE)
+	b = le.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	b = append(b, make([]byte, 8)...) // sequence number and port
+	b = append(b, unix.AF_INET, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL)
+	b = append(b, make([]byte, 4)...) // flags
+	b = le.AppendUint16(b, unix.SizeofRtAttr+4)
+	b = le.AppendUint16(b, unix.RTA_OIF)
+	b = le.AppendUint32(b, loopback)
+	if err := unix.Sendto(s, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return os.NewSyscallError("send to netlink", err)
+	}
+	reply := make([]byte, 512)
+	n, _, err := unix.Recvfrom(s, reply, 0)
+	if err != nil {
+		return os.NewSyscallError("receive from netlink", err)
+	}
+	if n < unix.SizeofNlMsghdr+4 || le.Uint16(reply[4:]) != unix.NLMSG_ERROR {
+		return fmt.Errorf("BUG: netlink answered with %d bytes of type %d", n, le.Uint16(reply[4:]))
+	}
+	if errno := -int32(le.Uint32(reply[unix.SizeofNlMsghdr:])); errno != 0 {
+		return fmt.Errorf("add the route of a run's network: %w", unix.Errno(errno))
+	}
+	return nil
+}
+
+// listen opens a socket on a port of every address. A datagram socket tells with each message to
+// which address it was sent.
+func listen(kind, port int) (*os.File, error) {
+	s, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	f := os.NewFile(uintptr(s), fmt.Sprintf("port %d", port))
+	err = os.NewSyscallError("bind", unix.Bind(s, &unix.SockaddrInet4{Port: port}))
+	switch {
+	case err != nil:
+	case kind == unix.SOCK_DGRAM:
+		err = os.NewSyscallError("setsockopt IP_PKTINFO", unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_PKTINFO, 1))
+	default:
+		err = os.NewSyscallError("listen", unix.Listen(s, backlog))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("port %d of a run's network: %w", port, err), f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,34 @@
+package plan
+
+import (
+	"github.com/brig-sandbox/brig/api"
+)
+
+// NetworkTier is the profile of a run with network that names none.
+const NetworkTier = "network"
+
+// SocketMemory bounds the buffers of a run's sockets where the kernel counts them apart from its memory
+// (cgroup v1, memory.kmem.tcp). They are reserved in addition to the run's memory.
+const SocketMemory = 16 * api.MiB
+
+// network decides the network of a run. It has been validated.
+func (pl *Planner) network(r api.Run, f *Policy, caller api.Caller) (*Network, error) {
+	if r.Network == "" || r.Network == api.NetworkNone {
+		return nil, nil
+	}
+	if caller.UID != 0 && !api.NetworkWithin(r.Network, pl.Network) {
+		return nil, api.Refuse(api.CodeForbidden, "network %s is not offered by this agent: use none, or have the operator offer it (brigd --network %s)", r.Network, r.Network)
+	}
+	if len(r.Tests) > 0 {
+		return nil, api.Refuse(api.CodeUnsupported, "a run with tests has no network: leave out network, or run the program once for each test")
+	}
+	if !allowsAny(f.Profile, "socket") {
+		return nil, api.Refuse(api.CodeBadRequest, "profile %s allows no sockets, and network is %s: leave profile out, or use %s", f.Name, r.Network, NetworkTier)
+	}
+	rules, err := api.AllowRules(r.Allow)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := api.NetworkPorts(r.Network, rules)
+	return &Network{Ports: ports}, err
+}
