@@ -133,6 +133,10 @@ func (b *bench) measures() []struct {
 		{"brig strict, 10 ms apart", 5, sb(b.run, 1, s, sparseGap)},
 		{"brig fresh, back to back", 0, sb(fresh, 1, s, 0)},
 		{"brig fresh, 50 ms apart", 5, sb(fresh, 1, s/4+1, 5*sparseGap)},
+		{"brig strict, live output, 1 client", 0, func(ctx context.Context) (sample, error) { return sandboxed(ctx, streamed(c), b.run, 1, b.slots, s, 0) }},
+		{networkRow, 0, func(ctx context.Context) (sample, error) {
+			return sandboxed(ctx, withNetwork(c), b.run, 1, b.slots, s, 0)
+		}},
 	}
 	return append(list, b.others()...)
 }

@@ -176,7 +176,7 @@ func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
 		}
 		(&agent{t: f}).wantNoFault(err, nil, nil)
 		if f.n != want {
-			t.Errorf("code %q of the agent: %d failures; want %d", code, f.n, want)
+			t.Errorf("code %q of the agent: %d partyFailures; want %d", code, f.n, want)
 		}
 		for _, path := range []string{"/v1/runs?wait=false", "/execute", "/v1/sessions/x/exec", "/v1/sessions"} {
 			f := &partyFailures{TB: t}
@@ -187,7 +187,7 @@ func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
 				want = 0
 			}
 			if f.n != want {
-				t.Errorf("code %q at %s: %d failures; want %d", code, path, f.n, want)
+				t.Errorf("code %q at %s: %d partyFailures; want %d", code, path, f.n, want)
 			}
 			if text, err := io.ReadAll(res.Body); err != nil || string(text) != body {
 				t.Errorf("the test reads %q, %v after the check", text, err)
@@ -197,7 +197,7 @@ func TestAnErrorInsteadOfAVerdictFailsATest(t *testing.T) {
 	for code, want := range map[api.Code]int{api.CodeNoProgram: 0, "a-new-code": 1, api.CodeInternal: 1} {
 		f := &partyFailures{TB: t}
 		if (&service{t: f}).wantParty(api.Problem{Code: code, Status: 400}); f.n != want {
-			t.Errorf("code %q with status 400: %d failures; want %d", code, f.n, want)
+			t.Errorf("code %q with status 400: %d partyFailures; want %d", code, f.n, want)
 		}
 	}
 }

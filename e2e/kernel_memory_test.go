@@ -84,7 +84,13 @@ var heldKinds = []struct {
 	{"names of areas", 20, 1000, api.MiB},
 	{"huge pages", 1, 10, api.MiB},
 	{"locked memory", 1, 1000, api.MiB},
+	{"full TCP connections", 20, 1000, 8 * api.MiB},
+	{"connections in the queue", 20, 1000, 8 * api.MiB},
+	{"full UDP sockets", 20, 1000, 8 * api.MiB},
 }
+
+// networkKinds are those that only a run with network can take.
+var networkKinds = []string{"full TCP connections", "connections in the queue", "full UDP sockets"}
 
 // TestKernelMemory measures the kernel memory that a run takes and that is not charged to its
 // group, and writes docs/kernel-memory.md.
@@ -96,9 +102,12 @@ func TestKernelMemory(t *testing.T) {
 	}
 	var page strings.Builder
 	page.WriteString(kernelMemoryHead)
-	for _, tier := range []string{"strict", "default"} {
+	for _, tier := range []string{"strict", "default", "network"} {
 		fmt.Fprintf(&page, "\n## %s\n\n| kind | taken | host | charged | outside |\n|---|---|---|---|---|\n", tier)
 		for _, k := range heldKinds {
+			if slices.Contains(networkKinds, k.kind) && tier != "network" || tier == "network" && !slices.Contains(networkKinds, k.kind) && k.kind != "descriptors in flight" {
+				continue // what the tier network adds to default
+			}
 			if tier == "strict" { // one process
 				k.processes = 1
 			}
@@ -142,8 +151,11 @@ func (a *agent) leastHeld(t *testing.T, bin, tier, kind string, processes, each 
 func (a *agent) heldOnce(t *testing.T, bin, tier, kind string, processes, each int) holding {
 	t.Helper()
 	before := kernelMemory(t)
-	cmd := exec.Command(binary(t, "brig"), "run", "--socket", a.socket, "--rootfs", "tiny", "--profile", tier, "--file", "hold="+bin,
-		"--", "./hold", kind, strconv.Itoa(processes), strconv.Itoa(each))
+	args := []string{"run", "--socket", a.socket, "--rootfs", "tiny", "--profile", tier, "--file", "hold=" + bin}
+	if tier == "network" {
+		args = append(args, "--network", "loopback")
+	}
+	cmd := exec.Command(binary(t, "brig"), append(args, "--", "./hold", kind, strconv.Itoa(processes), strconv.Itoa(each))...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -200,6 +212,25 @@ func kernelMemory(t testing.TB) api.Size {
 			sum += api.Size(n) * api.KiB
 		}
 	}
+	return sum + socketMemory(t)
+}
+
+// socketMemory is the memory of the buffers of all TCP and UDP sockets.
+func socketMemory(t testing.TB) (sum api.Size) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/net/sockstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, pages, ok := strings.Cut(line, " mem "); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(pages))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += api.Size(n * os.Getpagesize())
+		}
+	}
 	return sum
 }
 
@@ -220,6 +251,13 @@ func kernelCharge(t *testing.T, pid int) api.Size {
 			n, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if raw, err := os.ReadFile(filepath.Join(dir, "memory.kmem.tcp.usage_in_bytes")); err == nil {
+				sockets, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += sockets
 			}
 			return api.Size(n)
 		}

@@ -180,14 +180,16 @@ func (c *cli) execute(ctx context.Context, agent *agentHandle, o *runOptions, sr
 	var kept headTail // of the program's stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
-			return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
-				Stdout: stdout, Stderr: stderr,
+			net := &runNetwork{run: o.run}
+			res, err := agent.RunEvents(ctx, o.run, c.stdin, client.Events{
+				Stdout: stdout, Stderr: stderr, Network: net.start,
 				Compiled: func(made api.Compilation) {
 					if !o.json {
 						c.printCompilerOutput(made.Stdout, made.Stderr)
 					}
 				},
 			})
+			return net.finish(res, err)
 		})
 	}
 	if !o.json {

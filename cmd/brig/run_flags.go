@@ -33,6 +33,7 @@ Examples:
   brig run --file data.csv --out results report.py
   brig run --rootfs python -- /usr/bin/env
   brig run --flag -O3 --flag -std=c++20 solve.cpp < big.in
+  brig run --allow api.example.org --allow 127.0.0.1:8000 fetch.py
   brig run --tests tests --memory 256M --cpu 1s solve.cpp
 
 Flags go before FILE: everything after FILE belongs to the program. If one of these flags
@@ -86,6 +87,8 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.run.Image, "rootfs", "", "run a command of this stored `IMAGE`, by name or digest")
 
 	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
+	f.StringVar(&o.run.Network, "network", "", "what the program reaches: none, loopback, allow or public (default none; allow with --allow)")
+	f.StringArrayVar(&o.run.Allow, "allow", nil, "`HOST` that the program may reach: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or without (80 and 443; repeatable)")
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
 
 	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
@@ -149,6 +152,9 @@ func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 	}
 	if err := o.checkQuiet(); err != nil {
 		return s, err
+	}
+	if r.Network == "" && len(r.Allow) > 0 {
+		r.Network = api.NetworkAllow
 	}
 	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r

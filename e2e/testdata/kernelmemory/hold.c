@@ -3,6 +3,8 @@
  *
  * hold KIND PROCESSES EACH */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -100,12 +102,37 @@ static int areanames(int n) { char name[20]; snprintf(name, sizeof name, "n%d", 
 static int hugepages(int n) { (void)n; return mmap(0, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0) == MAP_FAILED ? -1 : 0; }
 static int locked(int n) { (void)n; return mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0) == MAP_FAILED ? -1 : 0; }
 
+/* One connection of this process with itself, full in both directions. */
+static int connections(int n) {
+	static int l; static struct sockaddr_in at = {AF_INET}; socklen_t len = sizeof at; int c, s; (void)n;
+	if (!l) { at.sin_addr.s_addr = htonl(INADDR_LOOPBACK); if ((l = socket(AF_INET, SOCK_STREAM, 0)) < 0 || bind(l, (void *)&at, len) || listen(l, 128) || getsockname(l, (void *)&at, &len)) return -1; }
+	if ((c = socket(AF_INET, SOCK_STREAM, 0)) < 0 || connect(c, (void *)&at, len) || (s = accept(l, 0, 0)) < 0) return -1;
+	fcntl(c, F_SETFL, O_NONBLOCK); fcntl(s, F_SETFL, O_NONBLOCK);
+	while (send(c, page, sizeof page, 0) > 0) ; while (send(s, page, sizeof page, 0) > 0) ;
+	return 0;
+}
+/* Connections that nobody accepts. */
+static int backlog(int n) {
+	static int l; static struct sockaddr_in at = {AF_INET}; socklen_t len = sizeof at; int c; (void)n;
+	if (!l) { at.sin_addr.s_addr = htonl(INADDR_LOOPBACK); if ((l = socket(AF_INET, SOCK_STREAM, 0)) < 0 || bind(l, (void *)&at, len) || listen(l, 4096) || getsockname(l, (void *)&at, &len)) return -1; }
+	if ((c = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) < 0 || connect(c, (void *)&at, len) && errno != EINPROGRESS) return -1;
+	return 0;
+}
+static int datagrams(int n) {
+	struct sockaddr_in at = {AF_INET}; socklen_t len = sizeof at; int s = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0); (void)n;
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (s < 0 || bind(s, (void *)&at, len) || getsockname(s, (void *)&at, &len)) return -1;
+	for (int i = 0; i < 1000 && sendto(s, page, 1000, 0, (void *)&at, len) > 0; i++) ;
+	return 0;
+}
+
 static struct kind { const char *name; int (*take)(int); } kinds[] = {
 	{"record locks", locks}, {"whole-file locks", flocks}, {"epoll items", epoll}, {"full pipes", pipes}, {"full sockets", sockets}, {"small messages", small},
 	{"descriptors in flight", rights}, {"timers", timers}, {"queued signals", signals}, {"open files", files}, {"files", inodes}, {"symbolic links", symlinks}, {"named pipes", fifos},
 	{"missing names", names}, {"eventfds", eventfds}, {"timerfds", timerfds}, {"epoll instances", instances}, {"signalfds", signalfds}, {"memfds", memfds}, {"memory areas", areas}, {"page tables", tables},
 	{"threads", threads}, {"processes", forks}, {"session leaders", leaders}, {"socket filters", filters}, {"inotify watches", watches}, {"System V queues", queues}, {"System V segments", segments},
-	{"POSIX queues", posixqueues}, {"keys", keys}, {"io_uring", rings}, {"names of areas", areanames}, {"huge pages", hugepages}, {"locked memory", locked}};
+	{"POSIX queues", posixqueues}, {"keys", keys}, {"io_uring", rings}, {"names of areas", areanames}, {"huge pages", hugepages}, {"locked memory", locked},
+	{"full TCP connections", connections}, {"connections in the queue", backlog}, {"full UDP sockets", datagrams}};
 
 int main(int argc, char **argv) {
 	struct { long taken; int stopped; } *sum = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
