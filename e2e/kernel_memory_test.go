@@ -84,9 +84,9 @@ var heldKinds = []struct {
 	{"names of areas", 20, 1000, api.MiB},
 	{"huge pages", 1, 10, api.MiB},
 	{"locked memory", 1, 1000, api.MiB},
-	{"full TCP connections", 20, 1000, 8 * api.MiB},
-	{"connections in the queue", 20, 1000, 8 * api.MiB},
-	{"full UDP sockets", 20, 1000, 8 * api.MiB},
+	{"full TCP connections", 20, 1000, 16 * api.MiB}, // and next: sockets in their tables, requests for connections, routes
+	{"connections in the queue", 20, 1000, 16 * api.MiB},
+	{"full UDP sockets", 20, 1000, 20 * api.MiB},
 }
 
 // networkKinds are those that only a run with network can take.

@@ -8,8 +8,18 @@ import (
 const NetworkTier = "network"
 
 // SocketMemory bounds the buffers of a run's sockets where the kernel counts them apart from its memory
-// (cgroup v1, memory.kmem.tcp). They are reserved in addition to the run's memory.
+// (cgroup v1, memory.kmem.tcp).
 const SocketMemory = 16 * api.MiB
+
+// perSocket is the kernel memory of one socket that no group is charged for, at most (make
+// kernel-memory: 3.7 KiB with full UDP sockets).
+const perSocket = 4 * api.KiB
+
+// networkMemory is what is reserved for the sockets of a run in addition to its memory: their buffers
+// where these are counted apart, and what no group is charged for.
+func networkMemory(pids, openFiles int64) api.Size {
+	return SocketMemory + api.Size(pids*openFiles)*perSocket
+}
 
 // network decides the network of a run. It has been validated.
 func (pl *Planner) network(r api.Run, f *Policy, caller api.Caller) (*Network, error) {
