@@ -149,7 +149,9 @@ func TestSpawnMessagesAreDistinguished(t *testing.T) {
 		{"a session's with groups", wireSpawn{Flags: spawnSession, Joins: 1, HasCgroup: 1}, false},
 		{"both", wireSpawn{Flags: spawnSession | spawnExec, Joins: 1, HasCgroup: 1}, false},
 		{"a volume that is no session's", wireSpawn{Flags: spawnVolume, Joins: 1, HasCgroup: 1}, false},
-		{"a flag nobody knows", wireSpawn{Flags: 16, Joins: 1, HasCgroup: 1}, false},
+		{"a run's with a network namespace", wireSpawn{Flags: spawnNetwork, Joins: 1, HasCgroup: 1}, true},
+		{"an exec's with a network namespace", wireSpawn{Flags: spawnExec | spawnNetwork, Joins: 1, HasCgroup: 1}, false},
+		{"an unknown flag", wireSpawn{Flags: 32, Joins: 1, HasCgroup: 1}, false},
 		{"a clock outside the page", wireSpawn{Joins: 1, HasCgroup: 1, Clock: wireClockWords}, false},
 	} {
 		tt.msg.Magic, tt.msg.Kind = wireMagic, kindSpawn

@@ -8,7 +8,8 @@ import (
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
-// No tier allows a call that keeps open files where they cannot be counted.
+// No tier but network allows a call that keeps open files where they cannot be counted. The names of
+// hosts need such calls: glibc asks for two addresses with sendmmsg.
 func TestTiersHideNoOpenFiles(t *testing.T) {
 	for _, name := range seccomp.Tiers() {
 		p, err := seccomp.Tier(name)
@@ -16,8 +17,8 @@ func TestTiersHideNoOpenFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := newFilter(plan.NewPolicy(p, api.Enforce))
-		if err != nil || f.HidesFiles {
-			t.Errorf("%s hides open files: %v, %v", name, f.HidesFiles, err)
+		if want := name == "network"; err != nil || f.HidesFiles != want {
+			t.Errorf("%s hides open files: %v, %v; want %v", name, f.HidesFiles, err, want)
 		}
 		if f, err = newFilter(plan.NewPolicy(p, api.Log)); err != nil || !f.HidesFiles {
 			t.Errorf("%s in log mode lets messages with descriptors through and is taken to hide none: %v", name, err)
