@@ -254,3 +254,21 @@ func retrySafe(err error) bool {
 	var e *api.Error
 	return errors.As(err, &e) && e.RetrySafe
 }
+
+// An agent that ends in the middle of a run with network is an error like any other.
+func TestAnAgentThatEndsDuringARunWithNetwork(t *testing.T) {
+	for name, serve := range map[string]func(net.Conn){
+		"before it has read the request": func(net.Conn) {},
+		"before its answer":              func(c net.Conn) { request(t, c) },
+		"before the first frame": func(c net.Conn) {
+			request(t, c)
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+api.StreamProtocol+"\r\n\r\n")
+		},
+	} {
+		c := client.New(listen(t, func(_ int, c net.Conn) { serve(c) }))
+		_, err := c.RunEvents(t.Context(), anyRun, nil, client.Events{Network: func([]*os.File) { t.Errorf("%s: sockets arrive", name) }})
+		if code(err) != api.CodeAgentGone {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

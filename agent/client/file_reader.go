@@ -18,6 +18,7 @@ type fileReader struct {
 
 func (r *fileReader) Read(b []byte) (int, error) {
 	n, oobn, _, _, err := r.conn.ReadMsgUnix(b, r.oob[:])
+	n, oobn = max(n, 0), max(oobn, 0) // with an error they are -1
 	messages, perr := syscall.ParseSocketControlMessage(r.oob[:oobn])
 	if perr != nil {
 		return n, err
