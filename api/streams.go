@@ -17,7 +17,8 @@ type Caller struct {
 // caller that waits for the result: stdin is Run.Stdin, and the output is in the Result.
 type Streams struct {
 	// Attach, when set, is called once, before the program starts, with the write end of its stdin.
-	// Attach then owns that file and must close it. Run.Stdin is not used.
+	// Attach then owns that file and must close it. Run.Stdin is not used. Of a run with StdinBlob it
+	// is not called.
 	Attach func(stdin *os.File)
 
 	// Stdout and Stderr, when set, get the program's output while it is written, and the Result

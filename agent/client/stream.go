@@ -30,7 +30,7 @@ func (c *Client) RunStream(ctx context.Context, r api.Run, stdin io.Reader, stdo
 // called. The Result has the compilation and all tests as well.
 type Events struct {
 	Stdout, Stderr io.Writer // of a run without tests
-	Started        func()    // the run has its slot; only for a run without tests
+	Started        func()    // the run has its slot; only for a run without tests and without stdin_blob
 	Compiled       func(api.Compilation)
 	Usage          func(api.LiveUsage)      // from time to time, the usage of the run with all of its tests
 	Network        func(sockets []*os.File) // the sockets of the run's network, which belong to the callee; nil: they are closed

@@ -32,6 +32,9 @@ type HostFacts struct{ Kernel, CgroupMode, Version string }
 // The end of ctx means that the caller has left, and cancels the run.
 func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller api.Caller) (res api.Result, id string, err error) {
 	begun := linux.Monotonic()
+	if request.StdinBlob != "" {
+		s.Attach = nil // the agent writes the blob
+	}
 	streams := Streams{s, NewRetention(s)}
 	defer func() { streams.Retention.Finish(&res) }()
 	if err := streams.Retention.Add(r.blobBytes(request)); err != nil {
