@@ -1,0 +1,37 @@
+package egress
+
+import (
+	"strings"
+	"testing"
+)
+
+// What an operator lists bounds what a caller may list.
+func TestWithin(t *testing.T) {
+	most := rules(t, "a.test", "*.b.test:8443", "*.b.test:443", "10.1.0.0/16:80", "c.test:443")
+	for entry, want := range map[string]uint16{
+		"a.test": 0, "A.test.:80": 0, "a.test:443": 0,
+		"x.b.test:443": 0, "x.y.b.test:8443": 0, "*.b.test:443": 0, "*.x.b.test:443": 0,
+		"10.1.2.3:80": 0, "10.1.2.0/24:80": 0, "10.1.0.0/16:80": 0,
+		"a.test:22": 22, "*.a.test:443": 443, "x.a.test:443": 443,
+		"b.test:443": 443, "x.b.test": 80, "xb.test:443": 443, "*.test:443": 443,
+		"10.1.2.3": 443, "10.0.0.0/8:80": 80, "10.2.0.1:80": 80, "0.0.0.0/0:80": 80,
+		"c.test": 80,
+	} {
+		port, ok := Within(rules(t, entry)[0], most)
+		if port != want || ok != (want == 0) {
+			t.Errorf("%s: port %d, %v; want port %d", entry, port, ok, want)
+		}
+	}
+}
+
+func TestParseInternal(t *testing.T) {
+	for entry, want := range map[string]string{
+		"127.0.0.1:8000": "", "10.0.0.0/8:3141": "",
+		"127.0.0.1": "write ADDRESS:PORT", "10.0.0.0/8": "write ADDRESS:PORT", "a.test:80": "write ADDRESS:PORT", "": "the name is empty",
+	} {
+		r, err := ParseInternal(entry)
+		if want == "" && (err != nil || r.String() != entry) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, %v; want %q", entry, r, err, want)
+		}
+	}
+}
