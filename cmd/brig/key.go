@@ -49,6 +49,7 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.StringVar((*string)(&k.Mode), "mode", "", "mode of its runs that do not set one: strict, fresh or exclusive (default strict)")
 	f.BoolVar(&k.Admin, "admin", false, "may see the history, statistics and alerts of all keys, and /metrics")
 	f.Var(&k.Profiles, "may-profile", "seccomp profile `NAME` that it may use, in addition to strict, default and a language's own (repeatable)")
+	f.StringVar(&k.Network, "may-network", "", "most `NETWORK` that its runs may request: none, loopback, allow or public, within --network of the service (default none)")
 	f.BoolVar(&k.ProfileLog, "may-profile-log", false, "may use profile_mode log, in which calls that the profile denies are allowed and logged")
 }
 

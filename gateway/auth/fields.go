@@ -22,7 +22,7 @@ type keyField struct {
 func (k *Key) fields() []keyField {
 	return []keyField{{"name", &k.Name}, {"sha256", &k.SHA256}, {"runs", &k.Runs}, {"waiting", &k.Waiting}, {"sessions", &k.Sessions}, {"memory", &k.Memory},
 		{"bodies", &k.Bodies}, {"blobs", &k.Blobs}, {"volumes", &k.Volumes}, {"weight", &k.Weight}, {"cpus", &k.CPUs}, {"mode", &k.Mode}, {"admin", &k.Admin},
-		{"profiles", &k.Profiles}, {"profile_log", &k.ProfileLog}}
+		{"profiles", &k.Profiles}, {"profile_log", &k.ProfileLog}, {"network", &k.Network}}
 }
 
 // line formats a key as in the keys file, without zero fields.
@@ -31,7 +31,9 @@ func (k Key) line() string {
 	for _, f := range k.fields() {
 		switch v := f.at.(type) {
 		case *string:
-			fields = append(fields, f.name+": "+*v)
+			if *v != "" {
+				fields = append(fields, f.name+": "+*v)
+			}
 		case *int:
 			if *v != 0 {
 				fields = append(fields, fmt.Sprintf("%s: %d", f.name, *v))

@@ -40,6 +40,8 @@ type Key struct {
 	Profiles   Names // profiles that it may name, in addition to strict, default and a language's own
 	ProfileLog bool  // may set profile_mode log
 
+	Network string // most that its runs may request, see api.Networks; empty: none
+
 	sum [sha256.Size]byte
 }
 
@@ -150,10 +152,14 @@ func (k Key) negative() bool {
 	return k.Runs < 0 || k.Waiting < 0 || k.Sessions < 0 || k.Memory < 0 || k.Bodies < 0 || k.Blobs < 0 || k.Volumes < 0 || k.Weight < 0 || k.CPUs < 0
 }
 
-// invalidLimits returns an error for limits that no run could have, and for a mode that does not exist.
+// invalidLimits returns an error for limits that no run could have, and for a mode or network that does
+// not exist.
 func (k Key) invalidLimits() error {
 	if k.Mode != "" && !slices.Contains(api.RunModes(), k.Mode) {
 		return fmt.Errorf("mode %q does not exist: use strict, fresh or exclusive", k.Mode)
+	}
+	if k.Network != "" && !slices.Contains(api.Networks(), k.Network) {
+		return fmt.Errorf("network %q does not exist: use %s", k.Network, strings.Join(api.Networks(), ", "))
 	}
 	return api.Limits{Weight: int64(k.Weight), CPUs: k.CPUs}.Validate()
 }
