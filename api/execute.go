@@ -15,6 +15,8 @@ type Execute struct {
 	Language       string               `json:"language,omitempty" doc:"name of the language, or an alias; empty: python"`
 	TimeoutSeconds float64              `json:"timeout_seconds,omitempty" doc:"maximum time from start to exit, in seconds; zero: the language's default limit"`
 	Stdin          Bytes                `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
+	NetworkEnabled bool                 `json:"network_enabled,omitempty" doc:"asks for network public, or, if allow lists hosts, for network allow; refused where the operator does not offer it, or not to the key"`
+	Allow          []string             `json:"allow,omitempty" doc:"with network_enabled: the hosts that the program may reach, each HOST, *.DOMAIN, ADDRESS or ADDRESS/BITS, with :PORT or without (80 and 443)"`
 	Requirements   []string             `json:"requirements,omitempty" doc:"packages to install; not supported yet, so any are refused"`
 	Files          map[string]FileValue `json:"files,omitempty" doc:"files placed in the working directory before the program starts, by name"`
 	Env            map[string]string    `json:"env,omitempty" doc:"environment variables; they override the language's"`
@@ -38,6 +40,7 @@ type Executed struct {
 	Run           string               `json:"run_id" doc:"id of the run"`
 	Language      string               `json:"language" doc:"the language in which it was run"`
 	Timestamp     string               `json:"timestamp" doc:"time of the request, RFC 3339, UTC"`
+	Network       *NetworkUsage        `json:"network,omitempty" doc:"what a program with network reached and was refused"`
 	Verdict       Verdict              `json:"verdict" doc:"how the program ended"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -43,6 +44,8 @@ type runRequest struct {
 	releaseBlobs func() // releases the run's blobs; nil: none is held
 
 	session string // set for an exec
+
+	network *api.NetworkUsage // what the run has reached, once the agent has executed it; nil: it had no network with hosts
 
 	callerLeft bool // the caller left while the agent executed it; the agent then returned no result
 }
@@ -224,25 +227,33 @@ func (g *Gateway) executeRequest(ctx context.Context, o *runRequest) (api.Result
 // executeRun executes a run whose source has passed the check.
 func (g *Gateway) executeRun(ctx context.Context, o *runRequest) (api.Result, error) {
 	a := o.active
-	if a == nil && len(o.run.Tests) > 0 {
+	switch {
+	case a == nil && len(o.run.Tests) > 0:
 		return g.executeTests(ctx, o.run)
-	}
-	if a == nil {
+	case reachesHosts(o.run):
+		return g.executeWithNetwork(ctx, o)
+	case a == nil:
 		return g.cfg.Agent.Run(ctx, o.run)
-	}
-	first := a.markRunning()
-	if o.run.StdinBlob != "" { // the agent has stdin: there are no events while the run lasts
-		if first {
+	case o.run.StdinBlob != "": // the agent has stdin: there are no events while the run lasts
+		if a.markRunning() {
 			a.log.Put(ctx, api.EventStarted, struct{}{})
 		}
 		return g.cfg.Agent.Run(ctx, o.run)
 	}
+	return g.executeWithEvents(ctx, o, nil)
+}
+
+// executeWithEvents executes a run whose events a client may read. network gets the sockets of its
+// network.
+func (g *Gateway) executeWithEvents(ctx context.Context, o *runRequest, network func([]*os.File)) (api.Result, error) {
+	a := o.active
+	a.markRunning()
 	run, stdin := o.run, io.Reader(bytes.NewReader(o.run.Stdin))
 	run.Stdin = nil
 	out, errs := a.stream(ctx, api.EventStdout), a.stream(ctx, api.EventStderr)
 	started := sync.OnceFunc(func() { a.log.Put(ctx, api.EventStarted, struct{}{}) })
 	res, err := g.cfg.Agent.RunEvents(ctx, run, stdin, client.Events{
-		Stdout: out, Stderr: errs,
+		Stdout: out, Stderr: errs, Network: network,
 		Started:  started,
 		Compiled: func(c api.Compilation) { a.log.Put(ctx, api.EventCompiled, c) },
 		// The first message about a run with tests may be that a test has begun.

@@ -33,6 +33,8 @@ func runOf(e api.Execute) (api.Run, error) {
 		return api.Run{}, api.Refuse(api.CodeBadRequest, "there is nothing to run: set code")
 	case len(e.Requirements) > 0:
 		return api.Run{}, api.Refuse(api.CodeUnsupported, "requirements: installing packages is not supported yet; use an image that has them, such as language python-full")
+	case len(e.Allow) > 0 && !e.NetworkEnabled:
+		return api.Run{}, api.Refuse(api.CodeBadRequest, "allow lists hosts, and network_enabled is not true: set it, or leave allow out")
 	case e.TimeoutSeconds < 0, math.IsNaN(e.TimeoutSeconds), e.TimeoutSeconds > 1e6,
 		e.TimeoutSeconds > 0 && e.TimeoutSeconds < 1e-9: // it would become zero, which means the language's own limit
 		return api.Run{}, api.Refuse(api.CodeBadLimits, "timeout_seconds is %v: write how many seconds the program may take", e.TimeoutSeconds)
@@ -43,6 +45,12 @@ func runOf(e api.Execute) (api.Run, error) {
 	}
 	if r.Language == "" {
 		r.Language = "python"
+	}
+	switch {
+	case len(e.Allow) > 0:
+		r.Network, r.Allow = api.NetworkAllow, e.Allow
+	case e.NetworkEnabled:
+		r.Network = api.NetworkPublic
 	}
 	if e.TimeoutSeconds > 0 {
 		r.Limits.Wall = api.Duration(time.Duration(e.TimeoutSeconds * float64(time.Second)))
@@ -84,12 +92,23 @@ func inSeconds(err error, timeout float64) error {
 	return err
 }
 
+// ofField returns err with the name of the field that the caller wrote.
+func ofField(name string, err error) error {
+	var e *api.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	named := *e
+	named.Message = name + ": " + e.Message
+	return &named
+}
+
 // executed converts a result to the simple form.
 func executed(language string, at time.Time, res api.Result) api.Executed {
 	x := api.Executed{
 		Status: "error", Stdout: text(res.Stdout), Stderr: text(res.Stderr), ExitCode: res.Exit(),
 		Findings: res.Findings, ExecutionTime: float64(res.Timing.Wall) / 1e9, Files: map[string]api.FileValue{}, Run: res.Run, Language: language,
-		Timestamp: at.UTC().Format(time.RFC3339Nano), Verdict: res.Verdict,
+		Timestamp: at.UTC().Format(time.RFC3339Nano), Network: res.Network, Verdict: res.Verdict,
 	}
 	for _, f := range res.Files {
 		if f.Name == valueName && isPython(language) {
@@ -149,6 +168,9 @@ func (g *Gateway) execute(w http.ResponseWriter, r *http.Request) error {
 	run, err := runOf(ask)
 	if err != nil {
 		return err
+	}
+	if err := g.permitNetwork(callerOf(r.Context()), run); err != nil {
+		return ofField("network_enabled", err)
 	}
 	o, err := g.newRequest(r, run)
 	if err != nil {

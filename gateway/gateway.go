@@ -39,17 +39,20 @@ type Config struct {
 	Version string
 	Log     *slog.Logger // nil: no log
 
-	QueuePlaces     int           // in the queue; zero: a request that cannot run at once is refused
-	Wait            time.Duration // longest wait for a slot; zero means 60 s
-	MaxBody         api.Size      // of a request; zero: api.MaxBody
-	MaxAnswers      api.Size      // of all large responses together, shared by the keys; zero means 384 MiB
-	MaxBlob         api.Size      // of one blob; zero: api.MaxBlob
-	MaxBodies       int           // concurrent request uploads and downloads of session files; zero means 256
-	MaxConns        int           // concurrent connections; zero means 4096
-	MaxConnsPerAddr int           // the same from one remote address other than this host's; zero means an eighth
-	Grace           time.Duration // on shutdown, how long runs may go on; zero means 10 s
-	Sessions        string        // file for the ids of sessions; empty: sessions that a killed gateway leaves end when they are idle
-	Names           []string      // host names of the service, in addition to localhost and IP addresses; empty with keys: any
+	QueuePlaces     int             // in the queue; zero: a request that cannot run at once is refused
+	Wait            time.Duration   // longest wait for a slot; zero means 60 s
+	MaxBody         api.Size        // of a request; zero: api.MaxBody
+	MaxAnswers      api.Size        // of all large responses together, shared by the keys; zero means 384 MiB
+	MaxBlob         api.Size        // of one blob; zero: api.MaxBlob
+	MaxBodies       int             // concurrent request uploads and downloads of session files; zero means 256
+	MaxConns        int             // concurrent connections; zero means 4096
+	MaxConnsPerAddr int             // the same from one remote address other than this host's; zero means an eighth
+	Grace           time.Duration   // on shutdown, how long runs may go on; zero means 10 s
+	Sessions        string          // file for the ids of sessions; empty: sessions that a killed gateway leaves end when they are idle
+	Network         string          // most that runs may request, see api.Networks; empty: none
+	EgressAllow     []api.AllowRule // most that runs may list in allow; none: any host
+	EgressInternal  []api.AllowRule // addresses with ports that runs may reach although they are this host's, or reserved
+	Names           []string        // host names of the service, in addition to localhost and IP addresses; empty with keys: any
 }
 
 // A Gateway is the HTTP service. Call Serve only once.
@@ -107,6 +110,9 @@ func (cfg Config) WithDefaults() Config {
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.WithDefaults()
+	if err := cfg.validNetwork(); err != nil {
+		return nil, err
+	}
 	g := &Gateway{
 		cfg: cfg, log: cfg.Log, startedAt: time.Now(), runs: newActiveRuns(), reading: make(chan struct{}, 1),
 		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), parsing: queue.New(1, cfg.MaxConns),
@@ -125,6 +131,10 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if names := g.uselessProfileLog(); len(names) > 0 {
 		return nil, api.Refuse(api.CodeForbidden, "profile_log is set on the keys %s, but the agent allows profile_mode log only to root: start it with brigd --profile-log (if brig serve starts it: --agent-arg=--profile-log), or remove profile_log from the keys", strings.Join(names, ", "))
 	}
+	if most, unoffered := g.unofferedNetwork(); unoffered {
+		return nil, api.Refuse(api.CodeForbidden, "network is %s, but the agent offers callers other than root %s at most: start it with brigd --network %[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
+	}
+	g.warnUselessNetworks()
 	routes := g.routes()
 	if g.doc, err = document(routes, cfg.Version); err != nil {
 		return nil, err

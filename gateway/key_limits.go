@@ -11,13 +11,18 @@ import (
 type limitedSettings struct {
 	language, profile, preset string
 	profileMode               api.ProfileMode
+	network                   string
 	limits                    *api.Limits
 }
 
 // permit checks a wish against the limits of its caller: more is refused, and unset limits become
 // at most what the key allows.
 func (g *Gateway) permit(c caller, w limitedSettings) error {
-	if err := c.mayUseProfile(w.profile, w.profileMode, g.agent.tierOf(w.language)); err != nil {
+	profile := w.profile
+	if profile == networkProfile && !api.NetworkWithin(w.network, api.NetworkNone) {
+		profile = "" // it comes with the network
+	}
+	if err := c.mayUseProfile(profile, w.profileMode, g.agent.tierOf(w.language)); err != nil {
 		return err
 	}
 	l, err := c.limit(*w.limits, w.preset, c.seesAll())
@@ -30,7 +35,10 @@ func (g *Gateway) permit(c caller, w limitedSettings) error {
 // permitRun is permit for a run and all its stages. A run that names no mode gets the key's mode.
 func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 	r.Mode = cmp.Or(r.Mode, c.Mode)
-	err := g.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, &r.Limits})
+	if err := g.permitNetwork(c, r); err != nil {
+		return r, err
+	}
+	err := g.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, r.Network, &r.Limits})
 	if err != nil {
 		return r, err
 	}
@@ -49,7 +57,7 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 
 // permitSession is permit for a session.
 func (g *Gateway) permitSession(c caller, s api.SessionRequest) (api.SessionRequest, error) {
-	return s, g.permit(c, limitedSettings{s.Language, s.Profile, s.Preset, s.ProfileMode, &s.Limits})
+	return s, g.permit(c, limitedSettings{s.Language, s.Profile, s.Preset, s.ProfileMode, s.Network, &s.Limits})
 }
 
 // limit returns limits within those of a key, for a run or a session. The defaults apply to unset

@@ -33,6 +33,7 @@ func (g *Gateway) reloadKeysLoop(ctx context.Context) {
 			if names := g.uselessProfileLog(); len(names) > 0 {
 				g.log.Warn("profile_log of these keys has no effect: the agent allows profile_mode log only to root until it is started with --profile-log", "keys", names)
 			}
+			g.warnUselessNetworks()
 			if len(g.cfg.Keys.List()) == 0 {
 				g.log.Warn("the keys file has no keys: no caller may use the service")
 			}

@@ -11,6 +11,8 @@ const (
 	memoryOfConn = 72 * api.KiB  // a connection's buffers and stacks, and a response that needs no quota, or the piece of one that is being written
 	memoryOfRun  = 128 * api.KiB // a body that needs no quota, as bytes and as parsed values
 	memoryOfFile = 320 * api.KiB // a file or blob that is being forwarded
+
+	memoryOfRelay = 10 * api.MiB // the network of a run: 64 connections with their stacks and first messages, 32 queries, 4,096 names
 )
 
 // MaxMemory is the most memory that the process uses, whatever its callers do: each part is

@@ -155,7 +155,7 @@ func (o *runRequest) canceledResult() api.Result {
 		none = api.Unknown("the run was canceled, and no client waited for its measurements")
 	}
 	return api.Result{
-		Run: o.id, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{}, Labels: o.run.Labels,
+		Run: o.id, Verdict: api.Canceled, Stage: api.StageRun, LimitsHit: []string{}, Labels: o.run.Labels, Network: o.network,
 		Usage: api.Usage{CPU: none, User: none, System: none, Memory: none, MaxRSS: none, Pids: none, OOMKills: none, ForksRefused: none},
 	}
 }

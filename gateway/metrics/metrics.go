@@ -33,6 +33,10 @@ type Metrics struct {
 	wallTime  *prometheus.HistogramVec
 	queueWait prometheus.Histogram
 	errors    *prometheus.CounterVec
+
+	networkBytes       *prometheus.CounterVec
+	networkConnections prometheus.Counter
+	networkRefused     prometheus.Counter
 }
 
 // durationBuckets are the histogram buckets of durations, from a run in a warm cell to the longest runs.
@@ -49,10 +53,16 @@ func New(now func(context.Context) Snapshot) *Metrics {
 			Name: "brig_queue_wait_seconds", Help: "Time that runs waited for a slot.", Buckets: durationBuckets}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "brig_errors_total", Help: "Requests that brig refused or failed, by error code."}, []string{"code"}),
+		networkBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "brig_network_bytes_total", Help: "Bytes that runs with network received (in) and sent (out)."}, []string{"direction"}),
+		networkConnections: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "brig_network_connections_total", Help: "Connections that runs with network opened."}),
+		networkRefused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "brig_network_refused_total", Help: "Names, addresses and connections that runs with network were refused."}),
 	}
 	m.names.Store(&map[string]string{})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, gauges{now},
+	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.networkBytes, m.networkConnections, m.networkRefused, gauges{now},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	return m
@@ -89,6 +99,14 @@ func (m *Metrics) RunEnded(language string, r api.Result) {
 	m.runs.WithLabelValues(language, string(r.Verdict)).Inc()
 	m.wallTime.WithLabelValues(language).Observe(time.Duration(r.Timing.Wall).Seconds())
 	m.queueWait.Observe(time.Duration(r.Timing.Queued).Seconds())
+	if n := r.Network; n != nil {
+		m.networkBytes.WithLabelValues("in").Add(float64(n.BytesIn))
+		m.networkBytes.WithLabelValues("out").Add(float64(n.BytesOut))
+		m.networkConnections.Add(float64(n.Connections))
+		for _, refused := range n.Refused {
+			m.networkRefused.Add(float64(refused.Count))
+		}
+	}
 }
 
 // RequestFailed counts a request that was refused or that failed because of brig, by the code of its
