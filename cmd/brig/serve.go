@@ -58,6 +58,8 @@ type serveOptions struct {
 	queue, bodies, conns, connsEach, historyRuns int
 	wait, grace                                  time.Duration
 	maxBody, maxBlob, historyBytes               api.Size
+	network                                      string
+	egressAllow, egressInternal                  []string
 	logFormat                                    string
 	verbose                                      bool
 }
@@ -80,6 +82,7 @@ func serveCommand(c *cli) *cobra.Command {
 	f.IntVar(&o.conns, "max-conns", d.MaxConns, "maximum concurrent connections")
 	f.IntVar(&o.connsEach, "max-conns-address", d.MaxConnsPerAddr, "maximum connections of one remote address; addresses of this host have no such limit")
 	f.IntVar(&o.bodies, "max-bodies", d.MaxBodies, "maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
+	o.networkFlags(f)
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
 	f.IntVar(&o.historyRuns, "history-runs", history.DefaultRuns, "maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
 	f.Var(&o.historyBytes, "history-bytes", "approximate maximum size of the history")
@@ -136,6 +139,10 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	if err != nil {
 		return err
 	}
+	allow, internal, err := o.egressRules()
+	if err != nil {
+		return err
+	}
 	if keys != nil {
 		defer keys.Close()
 	}
@@ -150,7 +157,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	}
 	defer ln.Close()
 	// 3. Find an agent, or start one as root, and build the missing images, which needs root too.
-	agent, err := c.connectAs(o.socket, runAs.uid, o.agentArgs...)
+	agent, err := c.connectAs(o.socket, runAs.uid, o.privateAgentArgs()...)
 	if err != nil {
 		return err
 	}
@@ -212,6 +219,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	gatewayConfig := gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
 		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
+		Network: o.network, EgressAllow: allow, EgressInternal: internal,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 	}
 	g, err := gateway.New(ctx, gatewayConfig)
@@ -220,7 +228,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	}
 	// 5. Serve requests. A second signal ends the process at once.
 	c.limitProcessors()
-	c.limitMemory(gatewayConfig.MaxMemory())
+	c.limitMemory(g.MaxMemory())
 	served, done := context.WithCancel(context.WithoutCancel(ctx))
 	var keeping sync.WaitGroup
 	keeping.Go(func() { c.tuneGC(served) })
