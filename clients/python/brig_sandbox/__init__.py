@@ -15,6 +15,7 @@ from ._analysis import ErrorAnalysis
 from ._errors import InfraError, RequestError, SandboxError
 from ._grading import Case, CaseResult, Grade
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
+from ._network import NetworkHost, NetworkRefusal, NetworkUsage
 from ._report import DebugReport
 from ._result import ExecutionResult, HistoryEntry, ResourceUsage
 from ._sandbox import CodeSandbox
@@ -34,6 +35,9 @@ __all__ = [
     "HistoryEntry",
     "InfraError",
     "MAX_TIMEOUT_SECONDS",
+    "NetworkHost",
+    "NetworkRefusal",
+    "NetworkUsage",
     "RequestError",
     "ResourceLimits",
     "ResourceUsage",

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, Dict, Mapping, Optional, Union
 
 from ._errors import InfraError, reading
+from ._network import NetworkUsage
 
 # The exit codes for verdicts without an exit code of the program; brig run exits with the same.
 EXIT_CODES = {"wall-limit": 124, "cpu-limit": 124, "memory-limit": 137, "output-limit": 153, "denied": 159, "canceled": 130, "compile-error": 1}
@@ -116,6 +117,7 @@ class ExecutionResult:
     stdout_bytes: bytes = field(default=b"", repr=False)  # the original stdout; in stdout, bytes that are not UTF-8 are U+FFFD
     stderr_bytes: bytes = field(default=b"", repr=False)
     diagnosis: Optional[Dict[str, Any]] = None  # the service's report on a failure
+    network: Optional[NetworkUsage] = None  # what a program with network reached
     index: Optional[int] = None  # only for execute_many: the item's position
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)  # the service's complete answer
 
@@ -156,6 +158,7 @@ class ExecutionResult:
             stdout_bytes=stdout,
             stderr_bytes=stderr,
             diagnosis=diagnosis,
+            network=None if said.get("network") is None else NetworkUsage.of(said["network"]),
             raw=said,
         )
 

@@ -7,7 +7,7 @@ import ssl
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
 
 from ._analysis import ErrorAnalysis, analyze
@@ -15,6 +15,7 @@ from ._errors import InfraError, RequestError, SandboxError, reading
 from ._grading import CaseItem, Grade, case_of
 from ._http import Transport
 from ._limits import ResourceLimits, span
+from ._network import to_api
 from ._report import DebugReport
 from ._result import Content, ExecutionResult, HistoryEntry, ResourceUsage, encode
 from ._session import SESSIONS, Session, Volume
@@ -77,6 +78,7 @@ class CodeSandbox:
         files: Optional[Mapping[str, Content]] = None,
         read_only: bool = True,
         *,
+        allow: Optional[Sequence[str]] = None,
         stdin: Content = "",
         mode: Optional[str] = None,
         project: Optional[str] = None,
@@ -87,14 +89,18 @@ class CodeSandbox:
         files are placed next to the code before it starts; files that it writes there are in
         the result. read_only=False lets it also write elsewhere, into a layer that is
         discarded. mode is strict (None), fresh, or exclusive, in which the run shares no file
-        of the image with other runs. brig has no network: network_enabled is refused before
-        anything is sent. If project or task is None, the client's value is used.
+        of the image with other runs. If project or task is None, the client's value is used.
+
+        With network_enabled the program reaches every public host on the ports 80 and 443, or,
+        with allow, the hosts in that list alone: HOST, *.DOMAIN, ADDRESS or ADDRESS/BITS, each
+        with :PORT or without. The service refuses (forbidden) what its operator does not offer.
+        The network of the result says what the program reached.
 
         Raises InfraError if the service failed, RequestError if it refused the request.
         """
-        if network_enabled:
-            raise RequestError("network_enabled=True: brig gives programs no network; pass the data that they need in files", code="unsupported")
+        network = to_api(network_enabled, allow)
         body = self._run(code, language, limits, env_vars, files, project, task)
+        body.update(network)
         if not read_only:
             body["writable_root"] = True
         if stdin:

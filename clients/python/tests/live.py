@@ -62,7 +62,7 @@ class Live(unittest.TestCase):
     def test_what_the_service_refuses(self) -> None:
         refusals: List[Tuple[str, Callable[[], object]]] = [
             ("unknown-language", lambda: box().execute("x", "klingon")),
-            ("unsupported", lambda: box().execute("x", network_enabled=True)),
+            ("forbidden", lambda: box().execute("x", network_enabled=True)),
             ("not-found", lambda: box().get_resource_usage("no-such-run")),
             ("bad-file", lambda: box().execute("x", files={"../x": ""})),
         ]

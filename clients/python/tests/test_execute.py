@@ -4,7 +4,7 @@ import unittest
 from datetime import datetime, timezone
 from typing import Any, Callable, List
 
-from brig_sandbox import CodeSandbox, InfraError, RequestError, ResourceLimits
+from brig_sandbox import CodeSandbox, InfraError, NetworkHost, NetworkRefusal, NetworkUsage, ResourceLimits
 
 from .service import Answer, Service, ran
 
@@ -51,11 +51,36 @@ class Execute(unittest.TestCase):
             list(box.execute_many([{"code": "x", "task": "v"}]))
         self.assertEqual([a.body["labels"] for a in service.asked], [{"project": "p", "task": "u"}, {"project": "q"}, {"project": "p", "task": "v"}])
 
-    def test_a_network_is_refused_unasked(self) -> None:
+    def test_a_network(self) -> None:
+        reached = {
+            "hosts": [{"name": "a.test", "port": 443, "connections": 2, "bytes_in": 30, "bytes_out": 4}],
+            "refused": [{"name": "b.test", "why": "the name is not allowed", "count": 3}, {"name": "a.test", "port": 80, "why": "x", "count": 1}],
+            "bytes_in": 30,
+            "bytes_out": 4,
+            "connections": 2,
+        }
+        with Service(ran(network=reached)) as service:
+            box = CodeSandbox(url=service.url)
+            result = box.execute("x", network_enabled=True)
+            box.execute("x", network_enabled=True, allow=["a.test", "*.b.test:8443"])
+            box.execute("x", allow=[])
+            list(box.execute_many([{"code": "x", "network_enabled": True, "allow": ("a.test",)}]))
+            with self.assertRaisesRegex(ValueError, "network_enabled is not True"):
+                box.execute("x", allow=["a.test"])
+            wrong: Any = "a.test"
+            with self.assertRaisesRegex(TypeError, "a list of hosts"):
+                box.execute("x", network_enabled=True, allow=wrong)
+        asked = [(a.body.get("network"), a.body.get("allow")) for a in service.asked]
+        self.assertEqual(asked, [("public", None), ("allow", ["a.test", "*.b.test:8443"]), (None, None), ("allow", ["a.test"])])
+        self.assertEqual(
+            result.network,
+            NetworkUsage([NetworkHost("a.test", 443, 2, 30, 4)], [NetworkRefusal("b.test", 0, "the name is not allowed", 3), NetworkRefusal("a.test", 80, "x", 1)], 30, 4, 2),
+        )
         with Service(ran()) as service:
-            with self.assertRaises(RequestError) as raised:
-                CodeSandbox(url=service.url).execute("x", network_enabled=True)
-        self.assertEqual((raised.exception.code, raised.exception.retry_safe, len(service.asked)), ("unsupported", False, 0))
+            self.assertIsNone(CodeSandbox(url=service.url).execute("x").network)
+        with Service(ran(network={"hosts": [{"name": "a"}]})) as service, self.assertRaises(InfraError) as raised:
+            CodeSandbox(url=service.url).execute("x", network_enabled=True)
+        self.assertEqual(raised.exception.code, "bad-answer")
 
     def test_address_and_key_from_the_environment(self) -> None:
         with Service(ran()) as service:
