@@ -33,6 +33,7 @@ func Explain(language, sourceName string, source []byte, r api.Result) *api.Diag
 	if r.Verdict == api.Nonzero || r.Verdict == api.Signaled {
 		d.Hint = orDefault(hintOfShortage(d, r), d.Hint)
 	}
+	d.Hint = orDefault(hintOfNetwork(d, r), d.Hint)
 	d.Hint = orDefault(d.Hint, hintOfLimits(r))
 	d.Hint = orDefault(hintOfText(language, sourceName, source, d), d.Hint)
 	d = bounded(d)

@@ -63,7 +63,7 @@ var deniedHints = []struct {
 	calls string
 	hint  string
 }{
-	{" socket socketpair connect bind listen accept accept4 sendto sendmsg recvfrom recvmsg ", "programs have no network here: give the program its data as a file"},
+	{" socket socketpair connect bind listen accept accept4 sendto sendmsg recvfrom recvmsg ", hintNetwork},
 	{" fork vfork clone clone3 ", "the program may not start a process or thread here"},
 	{" execve execveat ", "the program may not start another program here"},
 	{" ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd ", "the program may not inspect another program"},
