@@ -1,7 +1,9 @@
 package egress
 
 import (
+	"errors"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -21,6 +23,18 @@ func TestWithin(t *testing.T) {
 		if port != want || ok != (want == 0) {
 			t.Errorf("%s: port %d, %v; want port %d", entry, port, ok, want)
 		}
+	}
+}
+
+// NET-01. A relay that does not know the addresses of its host relays nothing: it would reach them.
+func TestUnknownOwnAddressesAreAnError(t *testing.T) {
+	r := newRelay(Policy{Public: true})
+	if r.ownErr != nil || len(r.own) == 0 {
+		t.Fatalf("%v, %v", r.own, r.ownErr)
+	}
+	r.ownErr = syscall.EAFNOSUPPORT
+	if err := r.start(nil); !errors.Is(err, syscall.EAFNOSUPPORT) || !strings.Contains(err.Error(), "AF_NETLINK") {
+		t.Error(err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 type Relay struct {
 	policy Policy
 	own    []netip.Addr // of this host
+	ownErr error        // why they are unknown; nothing is relayed then
 	lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 	dial   func(ctx context.Context, a netip.AddrPort) (*net.TCPConn, error)
 
@@ -45,8 +46,9 @@ func newRelay(policy Policy) *Relay {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 		}
 	}
+	own, err := ownAddresses()
 	return &Relay{
-		policy: policy, own: ownAddresses(), dial: dial,
+		policy: policy, own: own, ownErr: err, dial: dial,
 		lookup:    policy.Lookup,
 		addresses: map[string]netip.Addr{}, names: map[netip.Addr]string{}, open: map[net.Conn]struct{}{},
 	}
@@ -64,6 +66,9 @@ func (r *Relay) start(sockets []*os.File) (err error) {
 			r.Close()
 		}
 	}()
+	if r.ownErr != nil {
+		return fmt.Errorf("the addresses of this host, which runs must not reach, are unknown: %w: let the process use netlink (RestrictAddressFamilies=AF_NETLINK of a systemd unit)", r.ownErr)
+	}
 	if len(sockets) < 2 {
 		return errors.New("BUG: the network of a run has less than two sockets")
 	}
@@ -187,17 +192,17 @@ func reset(conn net.Conn) {
 }
 
 // ownAddresses are the addresses of this host's interfaces.
-func ownAddresses() (own []netip.Addr) {
+func ownAddresses() (own []netip.Addr, err error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	for _, a := range all {
 		if p, err := netip.ParsePrefix(a.String()); err == nil {
 			own = append(own, p.Addr().Unmap())
 		}
 	}
-	return own
+	return own, nil
 }
 
 // dial connects to an address.

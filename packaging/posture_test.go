@@ -39,7 +39,7 @@ func TestUnitsKeepTheirPosture(t *testing.T) {
 			"User": "brig-gateway", "Group": "brig-gateway", "SupplementaryGroups": "brig", "UMask": "0077", "LimitNOFILE": "16384", "TimeoutStopSec": "45s", "StateDirectory": "brig-gateway", "StateDirectoryMode": "0700",
 			"CapabilityBoundingSet": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateDevices": "yes",
 			"ProtectProc": "invisible", "ProtectClock": "yes", "ProtectHostname": "yes", "ProtectControlGroups": "yes", "ProtectKernelLogs": "yes",
-			"ProtectKernelModules": "yes", "ProtectKernelTunables": "yes", "RemoveIPC": "yes", "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX",
+			"ProtectKernelModules": "yes", "ProtectKernelTunables": "yes", "RemoveIPC": "yes", "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX AF_NETLINK",
 			"RestrictNamespaces": "yes", "RestrictRealtime": "yes", "RestrictSUIDSGID": "yes", "LockPersonality": "yes", "MemoryDenyWriteExecute": "yes",
 			"KeyringMode": "private", "SystemCallArchitectures": "native", "SystemCallFilter": "@system-service ~@privileged @resources", "Restart": "on-failure",
 		},
