@@ -171,7 +171,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"API-08", "variables with NUL", "api/validate_test.go", "TestValidate"},
 	{"API-09", "requests that two servers read differently", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
 	{"API-11", "a foreign page in a browser", "e2e/gateway_refusals_test.go", "TestGatewayRefusals"},
-	{"API-12", "a public address without keys", "e2e/gateway_ends_test.go", "TestServeWithoutKeysRefusesPublicAddresses"},
+	{"API-12", "a public address without keys", "e2e/gateway_killed_test.go", "TestServeWithoutKeysRefusesPublicAddresses"},
 	{"API-14", "data of another key", "e2e/gateway_test.go", "TestGatewayKeys"},
 	{"API-15", "more requests than the service can serve", "e2e/gateway_refusals_test.go", "TestGatewayFlood"},
 	{"API-15", "execs of one session", "gateway/slots_test.go", "TestExecsOfASessionHoldFewSlots"},
