@@ -60,7 +60,7 @@ type reservation struct {
 }
 
 // aboveShare returns how many of the n bytes of one request are above its share.
-func (all *memoryQuota) aboveShare(n int64) int64 { return max(n-all.share, 0) }
+func (q *memoryQuota) aboveShare(n int64) int64 { return max(n-q.share, 0) }
 
 // resize changes the memory that the request holds by n bytes; n may be negative. If n is zero,
 // resize only renews the request's claim, if it has one.
@@ -108,19 +108,19 @@ func (h *reservation) change(n int64, queued bool) error {
 	return nil
 }
 
-// busyError makes the error for a request that would hold total bytes; all.mu is held.
-func (all *memoryQuota) busyError(total int64) error {
-	return api.Fail(api.CodeBusy, "there is no memory for results: this request needs up to %s, and other requests use %s of %s or are ahead in the queue: retry, or request less output or fewer files (limits.output, keep_output, collect.bytes)", api.Size(total), api.Size(all.used), api.Size(all.limit))
+// busyError makes the error for a request that would hold total bytes; q.mu is held.
+func (q *memoryQuota) busyError(total int64) error {
+	return api.Fail(api.CodeBusy, "there is no memory for results: this request needs up to %s, and other requests use %s of %s or are ahead in the queue: retry, or request less output or fewer files (limits.output, keep_output, collect.bytes)", api.Size(total), api.Size(q.used), api.Size(q.limit))
 }
 
-// claimOf returns the claim of a request that would hold total bytes; all.mu is held. A request
+// claimOf returns the claim of a request that would hold total bytes; q.mu is held. A request
 // without a claim takes over the claim of a refused request that would hold as much. But if the
 // request has already held memory above its share, it gets a new claim at the end of the queue: its
 // next test waits behind the other requests.
-func (all *memoryQuota) claimOf(r *reservation, total int64) *claim {
+func (q *memoryQuota) claimOf(r *reservation, total int64) *claim {
 	now := time.Now()
 	if r.claim == nil && !r.usedCommon {
-		for _, c := range all.queue {
+		for _, c := range q.queue {
 			if c.reservation == nil && c.total == total && now.Sub(c.seen) < claimLife {
 				c.reservation, r.claim = r, c
 				break
@@ -128,33 +128,33 @@ func (all *memoryQuota) claimOf(r *reservation, total int64) *claim {
 		}
 	}
 	if r.claim == nil {
-		all.lastTicket++
-		r.claim = &claim{ticket: all.lastTicket, reservation: r}
-		all.queue = append(all.queue, r.claim)
+		q.lastTicket++
+		r.claim = &claim{ticket: q.lastTicket, reservation: r}
+		q.queue = append(q.queue, r.claim)
 	}
 	r.claim.total, r.claim.seen = total, now
 	return r.claim
 }
 
-// head returns the claim at the head of the queue; all.mu is held. It drops claims that were not
+// head returns the claim at the head of the queue; q.mu is held. It drops claims that were not
 // renewed in time.
-func (all *memoryQuota) head(now time.Time) *claim {
-	all.queue = slices.DeleteFunc(all.queue, func(c *claim) bool {
+func (q *memoryQuota) head(now time.Time) *claim {
+	q.queue = slices.DeleteFunc(q.queue, func(c *claim) bool {
 		gone := now.Sub(c.seen) >= claimLife
 		if gone && c.reservation != nil {
 			c.reservation.claim = nil
 		}
 		return gone
 	})
-	if len(all.queue) == 0 {
+	if len(q.queue) == 0 {
 		return nil
 	}
-	return all.queue[0]
+	return q.queue[0]
 }
 
-// removeClaim takes a claim out of the queue; all.mu is held.
-func (all *memoryQuota) removeClaim(c *claim) {
-	all.queue = slices.DeleteFunc(all.queue, func(o *claim) bool { return o == c })
+// removeClaim takes a claim out of the queue; q.mu is held.
+func (q *memoryQuota) removeClaim(c *claim) {
+	q.queue = slices.DeleteFunc(q.queue, func(o *claim) bool { return o == c })
 	c.reservation.claim, c.reservation = nil, nil
 }
 
@@ -184,18 +184,18 @@ func (h *reservation) release() {
 		return
 	}
 	_ = h.resize(-1 << 62) // a reduction is never refused
-	all := h.quota
-	all.mu.Lock()
-	defer all.mu.Unlock()
+	quota := h.quota
+	quota.mu.Lock()
+	defer quota.mu.Unlock()
 	switch c := h.claim; {
 	case c != nil && h.refusedBusy:
 		c.reservation, h.claim = nil, nil
 	case c != nil:
-		all.removeClaim(c)
+		quota.removeClaim(c)
 	case h.served != nil && h.refusedBusy: // it got memory, but no slot: it gets its old place again
 		h.served.seen = time.Now()
-		all.queue = append(all.queue, h.served)
-		slices.SortFunc(all.queue, func(a, b *claim) int { return cmp.Compare(a.ticket, b.ticket) })
+		quota.queue = append(quota.queue, h.served)
+		slices.SortFunc(quota.queue, func(a, b *claim) int { return cmp.Compare(a.ticket, b.ticket) })
 		h.served = nil
 	}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 func TestMemoryQuotaIsBounded(t *testing.T) {
-	all := memoryQuota{limit: 100, share: 100}
-	one, two := &reservation{quota: &all}, &reservation{quota: &all}
+	quota := memoryQuota{limit: 100, share: 100}
+	one, two := &reservation{quota: &quota}, &reservation{quota: &quota}
 	wants := func(err error, code api.Code) {
 		t.Helper()
 		var e *api.Error
@@ -27,13 +27,13 @@ func TestMemoryQuotaIsBounded(t *testing.T) {
 	wants(one.resize(-20), "")
 	wants(two.resize(20), "")
 	wants(one.resize(-1000), "") // more than it holds
-	if all.used != 60 || one.bytes != 0 || two.bytes != 60 {
-		t.Errorf("%d of %d and %d", all.used, one.bytes, two.bytes)
+	if quota.used != 60 || one.bytes != 0 || two.bytes != 60 {
+		t.Errorf("%d of %d and %d", quota.used, one.bytes, two.bytes)
 	}
 	two.release()
 	two.release()
-	if all.used != 0 {
-		t.Errorf("%d are kept for nobody", all.used)
+	if quota.used != 0 {
+		t.Errorf("%d are kept for nobody", quota.used)
 	}
 	var none *reservation
 	wants(none.resize(1<<40), "")
@@ -45,7 +45,7 @@ func TestMemoryQuotaIsBounded(t *testing.T) {
 // served is behind the other requests.
 func TestLargeReservationsAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := &memoryQuota{limit: 100, share: 10, common: 80} // of two slots
+		quota := &memoryQuota{limit: 100, share: 10, common: 80} // of two slots
 		fits := func(what string, h *reservation, n int64, code api.Code) {
 			t.Helper()
 			err := h.resize(n)
@@ -58,7 +58,7 @@ func TestLargeReservationsAreServedInOrder(t *testing.T) {
 		// once is a request that is refused and retried as a new request.
 		once := func(what string, n int64, code api.Code) *reservation {
 			t.Helper()
-			h := &reservation{quota: all}
+			h := &reservation{quota: quota}
 			fits(what, h, n, code)
 			if code != "" {
 				h.release()
@@ -95,8 +95,8 @@ func TestLargeReservationsAreServedInOrder(t *testing.T) {
 		fits("the job's next test", job, 60, "")
 		job.release()
 		small.release()
-		if all.used != 0 || all.usedAboveShares != 0 || len(all.queue) != 0 {
-			t.Errorf("left: %d, %d, %d in the queue", all.used, all.usedAboveShares, len(all.queue))
+		if quota.used != 0 || quota.usedAboveShares != 0 || len(quota.queue) != 0 {
+			t.Errorf("left: %d, %d, %d in the queue", quota.used, quota.usedAboveShares, len(quota.queue))
 		}
 	})
 }

@@ -34,16 +34,16 @@ type imagePages struct {
 
 // LockedPages are the pages of one image. The nil value holds nothing.
 type LockedPages struct {
-	all   *imagePages
+	pages *imagePages
 	image rootfs.Image
 	ready chan struct{} // closed when they are locked, or cannot be
 	stop  context.CancelFunc
 	done  chan struct{} // closed when the child is gone
 
-	users                 int           // guarded by all.mu; cells
-	lastUsed              time.Duration // guarded by all.mu; when the last cell went
-	decided               bool          // guarded by all.mu; false: it may be waiting for others to free memory
-	wanted, granted, held api.Size      // guarded by all.mu
+	users                 int           // guarded by pages.mu; cells
+	lastUsed              time.Duration // guarded by pages.mu; when the last cell went
+	decided               bool          // guarded by pages.mu; false: it may be waiting for others to free memory
+	wanted, granted, held api.Size      // guarded by pages.mu
 }
 
 // IdleLife is how long an image's files stay in memory, and a cell is kept, without a run.
@@ -66,7 +66,7 @@ func (i *imagePages) Acquire(image rootfs.Image) *LockedPages {
 	p := i.byImage[plan.TreeOf(image)]
 	if p == nil {
 		ctx, stop := context.WithCancel(context.Background())
-		p = &LockedPages{all: i, image: image, ready: make(chan struct{}), stop: stop, done: make(chan struct{})}
+		p = &LockedPages{pages: i, image: image, ready: make(chan struct{}), stop: stop, done: make(chan struct{})}
 		i.byImage[plan.TreeOf(image)] = p
 		i.wg.Go(func() { p.run(ctx) })
 	}
@@ -80,8 +80,8 @@ func (p *LockedPages) Release() error {
 	if p == nil {
 		return nil
 	}
-	p.all.mu.Lock()
-	defer p.all.mu.Unlock()
+	p.pages.mu.Lock()
+	defer p.pages.mu.Unlock()
 	p.users--
 	p.lastUsed = linux.Monotonic()
 	return nil
@@ -107,7 +107,7 @@ func (p *LockedPages) run(ctx context.Context) {
 	defer close(p.done)
 	signalReady := sync.OnceFunc(func() { close(p.ready) })
 	defer signalReady()
-	log := p.all.images.log.With("image", p.image.Digest, "names", p.image.Names)
+	log := p.pages.images.log.With("image", p.image.Digest, "names", p.image.Names)
 	var pause time.Duration
 	for p.begin() {
 		began := linux.Monotonic()
@@ -118,15 +118,15 @@ func (p *LockedPages) run(ctx context.Context) {
 			}
 		})
 		signalReady() // no run waits for another try
-		p.all.mu.Lock()
-		p.all.granted -= p.granted
+		p.pages.mu.Lock()
+		p.pages.granted -= p.granted
 		p.granted, p.held, p.decided = 0, 0, true
-		p.all.mu.Unlock()
+		p.pages.mu.Unlock()
 		if err == nil || ctx.Err() != nil || api.HasCode(err, api.CodeNoImage) { // if the image was just removed, its cell reports that
 			return
 		}
 		const text = "the files of an image are not held in memory: verdicts and measurements of its runs depend on what is in the page cache"
-		if p.all.readOnce { // the one command has read the files by now, or ends
+		if p.pages.readOnce { // the one command has read the files by now, or ends
 			log.Error(text, "err", err)
 			return
 		}
@@ -157,9 +157,9 @@ const relockPauseMin, relockPauseMax = time.Second, time.Minute
 // for others until they have their own grant: two could wait for each other. Pages that were given
 // up before are no longer in the map.
 func (p *LockedPages) begin() bool {
-	p.all.mu.Lock()
-	defer p.all.mu.Unlock()
-	if p.all.byImage[plan.TreeOf(p.image)] != p {
+	p.pages.mu.Lock()
+	defer p.pages.mu.Unlock()
+	if p.pages.byImage[plan.TreeOf(p.image)] != p {
 		return false
 	}
 	p.decided = false
@@ -168,7 +168,7 @@ func (p *LockedPages) begin() bool {
 
 // lock keeps the pages locked until ctx ends. It returns earlier on failure.
 func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
-	imageLock, err := p.all.images.Lock(p.image)
+	imageLock, err := p.pages.images.Lock(p.image)
 	if err != nil {
 		return err
 	}
@@ -179,15 +179,15 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 	}
 	defer tree.Close()
 	what := "hold"
-	if p.all.readOnce {
+	if p.pages.readOnce {
 		what = "read"
 	}
-	child, err := p.all.images.startChild(what, tree)
+	child, err := p.pages.images.startChild(what, tree)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, child.Close()) }()
-	if p.all.readOnce {
+	if p.pages.readOnce {
 		_, err := child.receive(ctx, imageHeld)
 		return err
 	}
@@ -205,16 +205,16 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 	if w, err = child.receive(ctx, imageHeld); err != nil {
 		return err
 	}
-	p.all.mu.Lock()
+	p.pages.mu.Lock()
 	p.held = api.Size(w.A)
 	wanted := p.wanted
-	p.all.mu.Unlock()
+	p.pages.mu.Unlock()
 	if remedy := "raise --image-memory"; api.Size(w.A) < wanted {
 		if granted == wanted {
 			remedy = "raise the sysctl vm.max_map_count"
 		}
-		p.all.images.log.Warn("not all files of an image are held in memory: verdicts and measurements of its runs can depend on what is in the page cache; "+remedy,
-			"image", p.image.Digest, "names", p.image.Names, "files take", wanted, "held", api.Size(w.A), "image-memory", p.all.Max)
+		p.pages.images.log.Warn("not all files of an image are held in memory: verdicts and measurements of its runs can depend on what is in the page cache; "+remedy,
+			"image", p.image.Digest, "names", p.image.Names, "files take", wanted, "held", api.Size(w.A), "image-memory", p.pages.Max)
 	}
 	ready()
 	_, err = child.receive(ctx, imageHeld) // there is no further message: this waits for the end of the child or of ctx
@@ -224,7 +224,7 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 // grant reserves memory for an image and returns how much of it may be locked. Images that no cell
 // uses give up theirs, the least recently used one first.
 func (p *LockedPages) grant(wanted api.Size) (api.Size, error) {
-	i := p.all
+	i := p.pages
 	for {
 		i.mu.Lock()
 		p.wanted = wanted

@@ -13,7 +13,7 @@ import (
 // grantedPages makes an image's pages as if they were locked, without a child.
 func grantedPages(t *testing.T, i *imagePages, digest string, users int, left time.Duration, granted api.Size) {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &LockedPages{all: i, image: rootfs.Image{Digest: digest}, stop: stop, done: make(chan struct{}), users: users, lastUsed: left, decided: true, granted: granted, wanted: granted}
+	p := &LockedPages{pages: i, image: rootfs.Image{Digest: digest}, stop: stop, done: make(chan struct{}), users: users, lastUsed: left, decided: true, granted: granted, wanted: granted}
 	go func() { // as keep does at its end
 		<-ctx.Done()
 		i.mu.Lock()
@@ -45,7 +45,7 @@ func TestImageMemoryGrants(t *testing.T) {
 			grantedPages(t, i, "used", 1, 0, 300)
 			grantedPages(t, i, "old", 0, 2, 300)
 			grantedPages(t, i, "older", 0, 1, 300)
-			asks := &LockedPages{all: i, users: 1}
+			asks := &LockedPages{pages: i, users: 1}
 			got, err := asks.grant(tt.wanted)
 			if err != nil || got != tt.granted {
 				t.Errorf("granted %d, %v; want %d", got, err, tt.granted)
@@ -96,7 +96,7 @@ func TestPagesThatWaitGiveWay(t *testing.T) {
 		t.Fatal("pages that are stored and wait for room do not begin, or give way")
 	}
 	killed.decided = true // it was killed once more
-	asks := &LockedPages{all: i, users: 1}
+	asks := &LockedPages{pages: i, users: 1}
 	if got, err := asks.grant(1000); err != nil || got != 700 {
 		t.Errorf("granted %d, %v; want 700", got, err)
 	}

@@ -8,8 +8,8 @@ import (
 
 func TestChooseTakesTheReadiestSlot(t *testing.T) {
 	key := plan.CellKey{ImageTree: plan.ImageTree{Image: "i"}}
-	ready := func() *keeper { b := &keeper{}; b.available.Store(true); return b }
-	with := func(b *keeper) map[plan.CellKey]*keeper { return map[plan.CellKey]*keeper{key: b} }
+	ready := func() *keeper { k := &keeper{}; k.available.Store(true); return k }
+	with := func(k *keeper) map[plan.CellKey]*keeper { return map[plan.CellKey]*keeper{key: k} }
 	for _, tt := range []struct {
 		name  string
 		slots []*slotState

@@ -40,25 +40,25 @@ type preparedShell struct {
 
 func newKeeper(f *cell.Factory, s *Slot, p cell.Plan, once, lowMemory bool, scratch cell.ScratchSize) *keeper {
 	ctx, stop := context.WithCancel(context.Background())
-	b := &keeper{factory: f, slot: s, plan: p, scratch: scratch, once: once, lowMemory: lowMemory,
+	k := &keeper{factory: f, slot: s, plan: p, scratch: scratch, once: once, lowMemory: lowMemory,
 		prepared: make(chan preparedShell, 1), returned: make(chan bool, 1), stop: stop, done: make(chan struct{})}
-	b.lastLease.Store(int64(linux.Monotonic()))
-	go b.run(ctx)
-	return b
+	k.lastLease.Store(int64(linux.Monotonic()))
+	go k.run(ctx)
+	return k
 }
 
 // Close ends the goroutine and, with it, the cell. It must not be called while a run has the cell.
-func (b *keeper) Close() {
-	b.stop()
-	<-b.done
+func (k *keeper) Close() {
+	k.stop()
+	<-k.done
 }
 
-// take waits for the prepared shell and takes it. The caller must then send on b.returned, also when
+// take waits for the prepared shell and takes it. The caller must then send on k.returned, also when
 // the result is an error.
-func (b *keeper) take(ctx context.Context) (preparedShell, error) {
+func (k *keeper) take(ctx context.Context) (preparedShell, error) {
 	select {
-	case o := <-b.prepared:
-		b.available.Store(false)
+	case o := <-k.prepared:
+		k.available.Store(false)
 		return o, nil
 	case <-ctx.Done():
 		return preparedShell{}, ctx.Err()
@@ -68,60 +68,60 @@ func (b *keeper) take(ctx context.Context) (preparedShell, error) {
 // run is the goroutine. It prepares and hands out the next shell before it destroys the used one:
 // the pid namespace and mounts of the used one go down meanwhile, and no run waits for them. That
 // the group of the used shell is empty was proven before its run was answered.
-func (b *keeper) run(ctx context.Context) {
-	defer close(b.done)
-	log := b.factory.Log.With("slot", b.slot.index)
+func (k *keeper) run(ctx context.Context) {
+	defer close(k.done)
+	log := k.factory.Log.With("slot", k.slot.index)
 	var c *cell.Cell         // in which shells are made
 	var retired retiredShell // what the last run used
 	for ctx.Err() == nil {
-		o := b.prepare(ctx, c)
+		o := k.prepare(ctx, c)
 		switch {
 		case o.err == nil:
 			c = o.Cell
 		case c != nil: // the cell can make no more shells
 			retired.cell, c = c, nil
 		}
-		b.available.Store(o.err == nil)
-		b.prepared <- o // never blocks: the last one was taken
-		reusable := b.destroy(log, retired)
+		k.available.Store(o.err == nil)
+		k.prepared <- o // never blocks: the last one was taken
+		reusable := k.destroy(log, retired)
 		retired = retiredShell{shell: o.Shell}
-		doubt := !reusable && b.retract() || b.awaitReturn(ctx) || !reusable
-		if doubt || b.once {
+		doubt := !reusable && k.retract() || k.awaitReturn(ctx) || !reusable
+		if doubt || k.once {
 			retired.cell, c = c, nil
 		}
-		if doubt || b.lowMemory {
-			if !b.destroy(log, retired) && c != nil {
-				b.destroy(log, retiredShell{cell: c})
+		if doubt || k.lowMemory {
+			if !k.destroy(log, retired) && c != nil {
+				k.destroy(log, retiredShell{cell: c})
 				c = nil
 			}
 			retired = retiredShell{}
 		}
-		if b.plan.Copies() { // no copy of an image is prepared ahead: it takes as much memory as a run reserves
+		if k.plan.Copies() { // no copy of an image is prepared ahead: it takes as much memory as a run reserves
 			break
 		}
 	}
-	b.destroy(log, retired)
-	b.destroy(log, retiredShell{cell: c})
+	k.destroy(log, retired)
+	k.destroy(log, retiredShell{cell: c})
 }
 
 // awaitReturn waits until the prepared shell has been taken and given back, and reports whether the
 // cell is in doubt. It also returns when the keeper is closed and nobody has the cell.
-func (b *keeper) awaitReturn(ctx context.Context) (doubt bool) {
+func (k *keeper) awaitReturn(ctx context.Context) (doubt bool) {
 	select {
-	case doubt = <-b.returned:
+	case doubt = <-k.returned:
 	case <-ctx.Done():
-		if !b.retract() {
-			doubt = <-b.returned
+		if !k.retract() {
+			doubt = <-k.returned
 		}
 	}
 	return doubt
 }
 
 // retract takes back a prepared shell that nobody has taken.
-func (b *keeper) retract() bool {
+func (k *keeper) retract() bool {
 	select {
-	case <-b.prepared:
-		b.available.Store(false)
+	case <-k.prepared:
+		k.available.Store(false)
 		return true
 	default:
 		return false
@@ -130,22 +130,22 @@ func (b *keeper) retract() bool {
 
 // prepare makes a shell, in a new cell if c is nil. On failure a given cell still belongs to the
 // caller.
-func (b *keeper) prepare(ctx context.Context, c *cell.Cell) preparedShell {
+func (k *keeper) prepare(ctx context.Context, c *cell.Cell) preparedShell {
 	begun := linux.Monotonic() // a failure does not count for requests that arrive after this
 	failed := func(err error) preparedShell { return preparedShell{err: err, begun: begun} }
 	fresh := c == nil
-	if fresh || b.lowMemory {
-		defer b.factory.AcquireBuilder()()
+	if fresh || k.lowMemory {
+		defer k.factory.AcquireBuilder()()
 	}
 	if fresh {
-		p := b.plan
-		p.Name = b.factory.CellName(b.slot.index)
+		p := k.plan
+		p.Name = k.factory.CellName(k.slot.index)
 		var err error
-		if c, err = b.factory.New(ctx, p); err != nil {
+		if c, err = k.factory.New(ctx, p); err != nil {
 			return failed(err)
 		}
 	}
-	sh, err := b.prepareShell(ctx, c)
+	sh, err := k.prepareShell(ctx, c)
 	if err != nil && fresh {
 		err = errors.Join(err, c.Close())
 	}
@@ -155,7 +155,7 @@ func (b *keeper) prepare(ctx context.Context, c *cell.Cell) preparedShell {
 	return preparedShell{Cell: c, Shell: sh, begun: begun}
 }
 
-func (b *keeper) prepareShell(ctx context.Context, c *cell.Cell) (*cell.Shell, error) {
+func (k *keeper) prepareShell(ctx context.Context, c *cell.Cell) (*cell.Shell, error) {
 	if err := c.Step("shell leaf"); err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (b *keeper) prepareShell(ctx context.Context, c *cell.Cell) (*cell.Shell, e
 	if err != nil {
 		return nil, err
 	}
-	sh, err := c.NewShell(ctx, leaf, b.scratch.Size, b.scratch.Inodes)
+	sh, err := c.NewShell(ctx, leaf, k.scratch.Size, k.scratch.Inodes)
 	if err != nil {
 		return nil, errors.Join(err, leaf.Remove())
 	}
@@ -180,7 +180,7 @@ type retiredShell struct {
 // destroy destroys a used shell, takes its leaf back, and then destroys a cell that is not needed
 // again. It reports whether the shell's cell is as good as new. Any doubt destroys the cell, which
 // costs milliseconds.
-func (b *keeper) destroy(log *slog.Logger, s retiredShell) bool {
+func (k *keeper) destroy(log *slog.Logger, s retiredShell) bool {
 	reusable := true
 	if s.shell != nil {
 		c := s.shell.Cell
@@ -204,6 +204,6 @@ func (b *keeper) destroy(log *slog.Logger, s retiredShell) bool {
 }
 
 // idleFor is the time since the last lease.
-func (b *keeper) idleFor() time.Duration {
-	return linux.Monotonic() - time.Duration(b.lastLease.Load())
+func (k *keeper) idleFor() time.Duration {
+	return linux.Monotonic() - time.Duration(k.lastLease.Load())
 }

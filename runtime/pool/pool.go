@@ -120,19 +120,19 @@ func (p *Pool) admit(want cell.Plan, once bool, memory api.Size) (l *Lease, surp
 	if s == nil {
 		return nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	}
-	b := s.keepers[want.Key]
-	if b == nil {
+	k := s.keepers[want.Key]
+	if k == nil {
 		if len(s.keepers) >= p.capacity.Keepers {
 			surplus = s.removeOldest()
 		}
 		want.Slot, want.CPUs, want.IDs = s.slot.index, s.slot.cpus, &s.slot.ids
-		b = newKeeper(p.Factory, s.slot, want, once, p.capacity.SingleLeaf, p.scratch)
-		s.keepers[want.Key] = b
+		k = newKeeper(p.Factory, s.slot, want, once, p.capacity.SingleLeaf, p.scratch)
+		s.keepers[want.Key] = k
 	}
 	s.leased = true
 	p.reserved += memory
-	b.lastLease.Store(int64(linux.Monotonic()))
-	return &Lease{Pool: p, slotState: s, keeper: b, memory: memory}, surplus, nil
+	k.lastLease.Store(int64(linux.Monotonic()))
+	return &Lease{Pool: p, slotState: s, keeper: k, memory: memory}, surplus, nil
 }
 
 // checkMemory returns an error if memory cannot be reserved in addition to what is already reserved.
@@ -178,11 +178,11 @@ func (p *Pool) ReleaseMemory(memory api.Size) {
 func choose(slots []*slotState, key plan.CellKey, once bool) *slotState {
 	const ready, made, none = 2, 1, 0
 	rank := func(s *slotState) int {
-		b := s.keepers[key]
+		k := s.keepers[key]
 		switch {
-		case b != nil && b.available.Load():
+		case k != nil && k.available.Load():
 			return ready
-		case b != nil && !once:
+		case k != nil && !once:
 			return made
 		}
 		return none
@@ -263,8 +263,8 @@ func (p *Pool) evict(ctx context.Context) {
 		case <-tick.C:
 		case <-p.Factory.Images.Removed:
 		}
-		for _, b := range p.takeIdle(p.removedTrees()) {
-			b.Close()
+		for _, k := range p.takeIdle(p.removedTrees()) {
+			k.Close()
 		}
 		p.Factory.Images.ReleaseUnused()
 	}
@@ -295,10 +295,10 @@ func (p *Pool) takeIdle(removed map[plan.ImageTree]bool) []*keeper {
 		if s.leased {
 			continue
 		}
-		for key, b := range s.keepers {
-			if b.idleFor() > image.IdleLife || removed[key.ImageTree] {
+		for key, k := range s.keepers {
+			if k.idleFor() > image.IdleLife || removed[key.ImageTree] {
 				delete(s.keepers, key)
-				out = append(out, b)
+				out = append(out, k)
 			}
 		}
 	}
@@ -309,9 +309,9 @@ func (p *Pool) takeIdle(removed map[plan.ImageTree]bool) []*keeper {
 func (s *slotState) removeOldest() *keeper {
 	var key plan.CellKey
 	var oldest *keeper
-	for k, b := range s.keepers {
-		if oldest == nil || b.lastLease.Load() < oldest.lastLease.Load() {
-			key, oldest = k, b
+	for candidate, k := range s.keepers {
+		if oldest == nil || k.lastLease.Load() < oldest.lastLease.Load() {
+			key, oldest = candidate, k
 		}
 	}
 	delete(s.keepers, key)
@@ -343,8 +343,8 @@ func (p *Pool) Close() error {
 	var wg sync.WaitGroup
 	var err error
 	for _, s := range p.slots {
-		for _, b := range s.keepers {
-			wg.Go(b.Close)
+		for _, k := range s.keepers {
+			wg.Go(k.Close)
 		}
 	}
 	wg.Wait()

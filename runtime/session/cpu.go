@@ -46,7 +46,7 @@ func (s *session) releaseSlot(v *execContext) {
 	err := s.applyCPUShare()
 	s.mu.Unlock()
 	if err != nil {
-		s.all.log.Error("session failed", "session", s.id, "err", err)
+		s.registry.log.Error("session failed", "session", s.id, "err", err)
 		s.end("the agent could not limit the processes that an exec left running")
 	}
 }
@@ -76,7 +76,7 @@ func (s *session) applyCPUShare() error {
 	case len(slots) > 0:
 		return errors.Join(s.confine(left, s.cpusOf(slots)), s.group.SetWeight(s.plan.Limits.Weight))
 	case len(left) > 0:
-		return errors.Join(s.group.SetWeight(min(s.all.weight, s.plan.Limits.Weight)), s.confine(left, ""))
+		return errors.Join(s.group.SetWeight(min(s.registry.weight, s.plan.Limits.Weight)), s.confine(left, ""))
 	}
 	return nil
 }

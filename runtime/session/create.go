@@ -18,23 +18,23 @@ import (
 
 // newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
 // nothing is left.
-func (all *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange, owner api.Caller) (_ *session, err error) {
+func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange, owner api.Caller) (_ *session, err error) {
 	s := &session{
-		all: all, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: linux.Monotonic(), made: time.Now(),
+		registry: r, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: linux.Monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
 	}
-	factory := all.runner.Pool.Factory
+	factory := r.runner.Pool.Factory
 	undo := rollback.On(&err)
 	defer undo.Run()
 
 	// 1. Its volume is mounted, or made, in the background: that takes as long as a cell.
 	volumeReady := func() error { return nil }
 	if p.Ask.Volume != nil {
-		if err := all.Volumes.CheckFree(p, owner); err != nil {
+		if err := r.Volumes.CheckFree(p, owner); err != nil {
 			return nil, err
 		}
 		done := make(chan error, 1)
-		go func() { done <- all.mountVolume(ctx, s) }()
+		go func() { done <- r.mountVolume(ctx, s) }()
 		volumeReady = sync.OnceValue(func() error { return <-done })
 		undo.Add(func() error {
 			_ = volumeReady() // its error, if any, is reported already, or is not the first
@@ -117,8 +117,8 @@ func (all *Registry) newSession(ctx context.Context, p *plan.Session, at *idRang
 }
 
 // mountVolume mounts a session's volume, and makes sure that the image has a mount point for it.
-func (all *Registry) mountVolume(ctx context.Context, s *session) (err error) {
-	factory := all.runner.Pool.Factory
+func (r *Registry) mountVolume(ctx context.Context, s *session) (err error) {
+	factory := r.runner.Pool.Factory
 	if err := factory.Step("session volume"); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (all *Registry) mountVolume(ctx context.Context, s *session) (err error) {
 	}
 	userns, err := s.idRange.ids.ForImage(plan.SlotIDs(s.idRange.index))
 	if err == nil {
-		s.volume, err = all.Volumes.Mount(ctx, s.plan, s.id, s.owner, userns)
+		s.volume, err = r.Volumes.Mount(ctx, s.plan, s.id, s.owner, userns)
 	}
 	return err
 }

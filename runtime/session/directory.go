@@ -19,8 +19,8 @@ type sessionDir struct {
 
 // enterDirOf begins work on a file that a caller names, if the caller may do that. It enters the
 // session, and the caller of enterDirOf must leave it.
-func (all *Registry) enterDirOf(id, name string, volume bool, c api.Caller) (*session, sessionDir, error) {
-	s, err := all.find(id, c)
+func (r *Registry) enterDirOf(id, name string, volume bool, c api.Caller) (*session, sessionDir, error) {
+	s, err := r.find(id, c)
 	if err != nil {
 		return nil, sessionDir{}, err
 	}

@@ -31,12 +31,12 @@ type execContext struct {
 // slot like a test does: the admission of the session is its admission. The error is an *api.Error.
 // It is non-nil only when brig refused or failed, or when the session ended before the exec began:
 // an exec that had begun is reported as canceled then.
-func (all *Registry) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
-	s, err := all.find(id, c)
+func (r *Registry) Exec(ctx context.Context, id string, e api.Exec, io api.Streams, c api.Caller) (api.Result, error) {
+	s, err := r.find(id, c)
 	if err != nil {
 		return api.Result{}, err
 	}
-	p, compile, err := all.runner.Planner.Exec(s.plan, e)
+	p, compile, err := r.runner.Planner.Exec(s.plan, e)
 	if err != nil {
 		return api.Result{}, run.APIError(err, "")
 	}
@@ -47,7 +47,7 @@ func (all *Registry) Exec(ctx context.Context, id string, e api.Exec, io api.Str
 	res, err := s.exec(ctx, p, compile, streams)
 	streams.Retention.Finish(&res)
 	if err != nil {
-		return api.Result{}, run.ToAPIError(all.log, err, p.ID)
+		return api.Result{}, run.ToAPIError(r.log, err, p.ID)
 	}
 	return res, nil
 }
@@ -76,10 +76,10 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 		if err := streams.Retention.Add(run.CompileRetention); err != nil {
 			return res, err
 		}
-		made, failed, err := s.all.runner.Compile(ctx, compile, begun, true)
+		made, failed, err := s.registry.runner.Compile(ctx, compile, begun, true)
 		var source *plan.InvalidSource
 		if errors.As(err, &source) {
-			return s.noteSessionEnd(s.all.runner.InvalidSourceResult(compile, source)), nil
+			return s.noteSessionEnd(s.registry.runner.InvalidSourceResult(compile, source)), nil
 		}
 		if err != nil {
 			return res, s.sessionEndedError(err)
@@ -100,7 +100,7 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 	if err := streams.Retention.Await(ctx, run.MaxRetained(p, streams.Stdout != nil)); err != nil {
 		return res, s.sessionEndedError(err)
 	}
-	l, err := s.all.runner.Pool.AcquireForExec(ctx)
+	l, err := s.registry.runner.Pool.AcquireForExec(ctx)
 	if err != nil {
 		return res, s.sessionEndedError(err)
 	}
@@ -113,13 +113,13 @@ func (s *session) exec(ctx context.Context, p, compile *plan.Run, streams run.St
 	finish()
 	var artifact *plan.InvalidArtifact
 	if errors.As(err, &artifact) {
-		return s.noteSessionEnd(s.all.runner.InvalidArtifactResult(compile, *compiled, artifact)), nil
+		return s.noteSessionEnd(s.registry.runner.InvalidArtifactResult(compile, *compiled, artifact)), nil
 	}
 	if err != nil {
 		return res, s.sessionEndedError(err)
 	}
 	out.Finish()
-	res = s.all.runner.Result(p, o, out)
+	res = s.registry.runner.Result(p, o, out)
 	res.Timing.Queued = int64(begun - asked)
 	res.Compile = compiled
 	return s.noteSessionEnd(res), nil
@@ -173,7 +173,7 @@ func (s *session) finish(v *execContext) {
 	if v.leaf != nil {
 		s.leftLeaves = append(s.leftLeaves, v.leaf)
 		if err := v.close(); err != nil {
-			s.all.log.Warn("exec not cleaned up", "session", s.id, "err", err)
+			s.registry.log.Warn("exec not cleaned up", "session", s.id, "err", err)
 		}
 	}
 	s.removeEmptyLeaves()
@@ -203,7 +203,7 @@ func (s *session) removeEmptyLeaves() {
 			kept = append(kept, leaf)
 		}
 		if err != nil { // the end of the session removes it
-			s.all.log.Warn("leaf of an exec not removed", "session", s.id, "leaf", leaf.Name(), "err", err)
+			s.registry.log.Warn("leaf of an exec not removed", "session", s.id, "leaf", leaf.Name(), "err", err)
 		}
 	}
 	clear(s.leftLeaves[len(kept):])
@@ -229,7 +229,7 @@ func (s *session) runExec(ctx context.Context, l *pool.Lease, v *execContext, p 
 			doubt = sh.KillProcesses(cell.EmptyTimeout)
 		}
 		if doubt = errors.Join(doubt, sh.Destroy(), s.cell.Step("exec destroy")); doubt != nil {
-			s.all.log.Error("session failed", "session", s.id, "err", doubt)
+			s.registry.log.Error("session failed", "session", s.id, "err", doubt)
 			s.end("the agent could not end one of its execs")
 		}
 	}()

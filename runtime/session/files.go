@@ -26,14 +26,14 @@ import (
 // It creates missing parent directories. In /box the content is limited by what is left of the
 // scratch and charged to the agent, which has reserved that much memory; in a volume it is limited
 // by what is left of the volume.
-func (all *Registry) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
-	s, at, err := all.enterDirOf(id, name, volume, c)
+func (r *Registry) PutFile(id, name string, volume, executable bool, content io.Reader, c api.Caller) error {
+	s, at, err := r.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return err
 	}
 	defer s.leave()
 	if err := s.putFile(at, name, executable, content); err != nil {
-		return run.ToAPIError(all.log, s.sessionEndedError(err), id)
+		return run.ToAPIError(r.log, s.sessionEndedError(err), id)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (s *session) onNotification(events uint32) error {
 		return nil
 	}
 	if s.locks.Due() { // before a call is received, which would then have to be answered
-		slot := &s.all.scans
+		slot := &s.registry.scans
 		if later := slot.Begin(); later > 0 {
 			return s.calls.PauseUntil(later)
 		}

@@ -20,14 +20,14 @@ import (
 
 // RemoveFile removes a name from /box, or from the volume: a file, a link itself, or an
 // empty directory.
-func (all *Registry) RemoveFile(id, name string, volume bool, c api.Caller) error {
-	s, at, err := all.enterDirOf(id, name, volume, c)
+func (r *Registry) RemoveFile(id, name string, volume bool, c api.Caller) error {
+	s, at, err := r.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return err
 	}
 	defer s.leave()
 	if err := s.remove(at, name); err != nil {
-		return run.ToAPIError(all.log, s.sessionEndedError(err), id)
+		return run.ToAPIError(r.log, s.sessionEndedError(err), id)
 	}
 	return nil
 }
@@ -62,8 +62,8 @@ func (s *session) remove(at sessionDir, name string) error {
 // ListFiles lists what lies below a directory of /box, or of the volume; an empty name is the root.
 // It ends when ctx ends. Lists wait for each other in order; if too many wait, the error is busy.
 // hold is called before memory is used, like api.Streams.Reserve.
-func (all *Registry) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
-	s, err := all.find(id, c)
+func (r *Registry) ListFiles(ctx context.Context, id, dir string, volume bool, hold func(bytes int64) error, c api.Caller) (api.FileList, error) {
+	s, err := r.find(id, c)
 	if err != nil {
 		return api.FileList{}, err
 	}
@@ -77,7 +77,7 @@ func (all *Registry) ListFiles(ctx context.Context, id, dir string, volume bool,
 		return api.FileList{}, err
 	}
 	defer s.leave()
-	end, err := all.beginList(ctx, s)
+	end, err := r.beginList(ctx, s)
 	if err != nil {
 		return api.FileList{}, err
 	}
@@ -98,7 +98,7 @@ func (all *Registry) ListFiles(ctx context.Context, id, dir string, volume bool,
 		if ctx.Err() != nil {
 			return api.FileList{}, errListCanceled
 		}
-		return l.list, run.ToAPIError(all.log, s.sessionEndedError(err), id)
+		return l.list, run.ToAPIError(r.log, s.sessionEndedError(err), id)
 	}
 	return l.list, hold(l.retainedBytes() - listRetention)
 }
@@ -110,7 +110,7 @@ func (l *lister) retainedBytes() int64 {
 }
 
 // beginList waits until the agent may make a list of the session's files.
-func (all *Registry) beginList(ctx context.Context, s *session) (end func(), err error) {
+func (r *Registry) beginList(ctx context.Context, s *session) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.over, cancel)()
@@ -118,7 +118,7 @@ func (all *Registry) beginList(ctx context.Context, s *session) (end func(), err
 	if err != nil {
 		return nil, s.sessionEndedError(err)
 	}
-	leave, err := all.lists.acquire(ctx)
+	leave, err := r.lists.acquire(ctx)
 	if err != nil {
 		own()
 		return nil, s.sessionEndedError(err)

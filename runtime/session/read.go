@@ -16,15 +16,15 @@ import (
 // OpenFile opens a regular file of /box, or of the volume, for reading. The reader returns as many
 // bytes as the file had when it was opened, or fewer if the program truncates it, and must be
 // closed. It fails when the session ends.
-func (all *Registry) OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error) {
-	s, at, err := all.enterDirOf(id, name, volume, c)
+func (r *Registry) OpenFile(id, name string, volume bool, c api.Caller) (io.ReadCloser, error) {
+	s, at, err := r.enterDirOf(id, name, volume, c)
 	if err != nil {
 		return nil, err
 	}
 	file, size, err := s.openRegular(at, name)
 	if err != nil {
 		s.leave()
-		return nil, run.ToAPIError(all.log, s.sessionEndedError(err), id)
+		return nil, run.ToAPIError(r.log, s.sessionEndedError(err), id)
 	}
 	return &fileReader{session: s, file: file, left: size}, nil
 }

@@ -64,69 +64,69 @@ func NewRegistry(r *run.Runner, volumes *volume.Store, configured, most int) *Re
 
 // admit gives a session its range of ids, and reserves its memory for its life: what its processes
 // may use, and the files that are put into it, which are charged to the agent.
-func (all *Registry) admit(p *plan.Session) (*idRange, error) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.closed {
+func (r *Registry) admit(p *plan.Session) (*idRange, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
 		return nil, api.Fail(api.CodeStopping, "the agent is stopping: make the session again later")
 	}
-	if all.Max == 0 {
+	if r.Max == 0 {
 		return nil, api.Refuse(api.CodeUnsupported, "sessions are disabled on this agent: have the operator raise --sessions, or the agent's limit on open files")
 	}
-	i := slices.IndexFunc(all.idRanges, func(p *idRange) bool { return !p.taken })
-	if i < 0 && len(all.idRanges) == all.Max {
-		return nil, api.Fail(api.CodeSessionsFull, "%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", all.Max)
+	i := slices.IndexFunc(r.idRanges, func(p *idRange) bool { return !p.taken })
+	if i < 0 && len(r.idRanges) == r.Max {
+		return nil, api.Fail(api.CodeSessionsFull, "%d sessions exist, which is the most for this agent: end one, send the request again later, or have the operator raise --sessions", r.Max)
 	}
-	if err := all.runner.Pool.ReserveMemory(p.Reservation()); err != nil {
+	if err := r.runner.Pool.ReserveMemory(p.Reservation()); err != nil {
 		return nil, err
 	}
 	if i < 0 {
-		i = len(all.idRanges)
-		all.idRanges = append(all.idRanges, &idRange{index: plan.FirstSessionRange + i})
+		i = len(r.idRanges)
+		r.idRanges = append(r.idRanges, &idRange{index: plan.FirstSessionRange + i})
 	}
-	all.idRanges[i].taken = true
-	return all.idRanges[i], nil
+	r.idRanges[i].taken = true
+	return r.idRanges[i], nil
 }
 
 // release releases what admit gave.
-func (all *Registry) release(at *idRange, p *plan.Session) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
+func (r *Registry) release(at *idRange, p *plan.Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	at.taken = false
-	all.runner.Pool.ReleaseMemory(p.Reservation())
+	r.runner.Pool.ReleaseMemory(p.Reservation())
 }
 
 // register adds a session to the living ones, unless the host is closing.
-func (all *Registry) register(s *session) bool {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if !all.closed {
-		all.byID[s.id] = s
+func (r *Registry) register(s *session) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.byID[s.id] = s
 	}
-	return !all.closed
+	return !r.closed
 }
 
 // remove removes a session and keeps only its tombstone.
-func (all *Registry) remove(s *session, why string) {
-	all.release(s.idRange, s.plan)
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	delete(all.byID, s.id)
-	if len(all.tombstones) == maxTombstones {
-		all.tombstones = slices.Delete(all.tombstones, 0, 1)
+func (r *Registry) remove(s *session, why string) {
+	r.release(s.idRange, s.plan)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byID, s.id)
+	if len(r.tombstones) == maxTombstones {
+		r.tombstones = slices.Delete(r.tombstones, 0, 1)
 	}
-	all.tombstones = append(all.tombstones, tombstone{s.id, s.owner.UID, why})
+	r.tombstones = append(r.tombstones, tombstone{s.id, s.owner.UID, why})
 }
 
 // find returns a session to the user that made it, and to root. For all other users it does not
 // exist.
-func (all *Registry) find(id string, c api.Caller) (*session, error) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if s := all.byID[id]; s != nil && mayAccess(c, s.owner.UID) {
+func (r *Registry) find(id string, c api.Caller) (*session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.byID[id]; s != nil && mayAccess(c, s.owner.UID) {
 		return s, nil
 	}
-	for _, o := range all.tombstones {
+	for _, o := range r.tombstones {
 		if o.id == id && mayAccess(c, o.uid) {
 			return nil, endedError(id, o.reason)
 		}
@@ -141,11 +141,11 @@ func endedError(id, why string) *api.Error {
 }
 
 // visibleTo lists the sessions that a caller may see, the oldest first.
-func (all *Registry) visibleTo(c api.Caller) []*session {
-	all.mu.Lock()
-	defer all.mu.Unlock()
+func (r *Registry) visibleTo(c api.Caller) []*session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var out []*session
-	for _, s := range all.byID {
+	for _, s := range r.byID {
 		if mayAccess(c, s.owner.UID) {
 			out = append(out, s)
 		}
@@ -160,21 +160,21 @@ func (all *Registry) visibleTo(c api.Caller) []*session {
 }
 
 // Count is the number of living sessions.
-func (all *Registry) Count() int {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	return len(all.byID)
+func (r *Registry) Count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byID)
 }
 
 // Close ends every session and lets no new one be made. All execs must have ended before.
-func (all *Registry) Close() error {
-	all.mu.Lock()
-	all.closed = true
-	living := make([]*session, 0, len(all.byID))
-	for _, s := range all.byID {
+func (r *Registry) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	living := make([]*session, 0, len(r.byID))
+	for _, s := range r.byID {
 		living = append(living, s)
 	}
-	all.mu.Unlock()
+	r.mu.Unlock()
 	for _, s := range living {
 		s.end("the agent was stopped")
 	}
@@ -182,7 +182,7 @@ func (all *Registry) Close() error {
 	for _, s := range living {
 		<-s.done
 	}
-	for _, at := range all.idRanges {
+	for _, at := range r.idRanges {
 		err = errors.Join(err, at.ids.Close())
 	}
 	return err

@@ -10,29 +10,29 @@ import (
 
 // Create makes a session that belongs to the caller. Its error is an
 // *api.Error.
-func (all *Registry) Create(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
-	s, err := all.create(ctx, ask, c)
+func (r *Registry) Create(ctx context.Context, ask api.SessionRequest, c api.Caller) (api.Session, error) {
+	s, err := r.create(ctx, ask, c)
 	if err != nil {
-		return api.Session{}, run.ToAPIError(all.log, err, "")
+		return api.Session{}, run.ToAPIError(r.log, err, "")
 	}
 	return s.info()
 }
 
-func (all *Registry) create(ctx context.Context, ask api.SessionRequest, c api.Caller) (*session, error) {
-	p, err := all.plan(ask, c)
+func (r *Registry) create(ctx context.Context, ask api.SessionRequest, c api.Caller) (*session, error) {
+	p, err := r.plan(ask, c)
 	if err != nil {
 		return nil, err
 	}
-	at, err := all.admit(p)
+	at, err := r.admit(p)
 	if err != nil {
 		return nil, err
 	}
-	s, err := all.newSession(ctx, p, at, c)
+	s, err := r.newSession(ctx, p, at, c)
 	if err != nil {
-		all.release(at, p)
+		r.release(at, p)
 		return nil, err
 	}
-	registered := all.register(s)
+	registered := r.register(s)
 	go s.run()
 	switch {
 	case !registered:
@@ -49,9 +49,9 @@ func (all *Registry) create(ctx context.Context, ask api.SessionRequest, c api.C
 }
 
 // List lists the sessions that the caller may see: its own, or all for root.
-func (all *Registry) List(c api.Caller) []api.Session {
+func (r *Registry) List(c api.Caller) []api.Session {
 	out := []api.Session{}
-	for _, s := range all.visibleTo(c) {
+	for _, s := range r.visibleTo(c) {
 		if i, err := s.info(); err == nil { // a session that ends just now is skipped
 			out = append(out, i)
 		}
@@ -60,8 +60,8 @@ func (all *Registry) List(c api.Caller) []api.Session {
 }
 
 // Get describes one session.
-func (all *Registry) Get(id string, c api.Caller) (api.Session, error) {
-	s, err := all.find(id, c)
+func (r *Registry) Get(id string, c api.Caller) (api.Session, error) {
+	s, err := r.find(id, c)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -69,8 +69,8 @@ func (all *Registry) Get(id string, c api.Caller) (api.Session, error) {
 }
 
 // Use is Get, and restarts the idle time.
-func (all *Registry) Use(id string, c api.Caller) (api.Session, error) {
-	s, err := all.find(id, c)
+func (r *Registry) Use(id string, c api.Caller) (api.Session, error) {
+	s, err := r.find(id, c)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -83,8 +83,8 @@ func (all *Registry) Use(id string, c api.Caller) (api.Session, error) {
 
 // Delete ends a session with everything that runs in it, and returns when nothing of it is
 // left.
-func (all *Registry) Delete(id string, c api.Caller) error {
-	s, err := all.find(id, c)
+func (r *Registry) Delete(id string, c api.Caller) error {
+	s, err := r.find(id, c)
 	if err != nil {
 		return err
 	}
@@ -94,9 +94,9 @@ func (all *Registry) Delete(id string, c api.Caller) error {
 }
 
 // plan plans a session, after it has checked that the host can give it the volume.
-func (all *Registry) plan(ask api.SessionRequest, c api.Caller) (*plan.Session, error) {
-	if err := all.Volumes.Check(ask.Volume); err != nil {
+func (r *Registry) plan(ask api.SessionRequest, c api.Caller) (*plan.Session, error) {
+	if err := r.Volumes.Check(ask.Volume); err != nil {
 		return nil, err
 	}
-	return all.runner.Planner.Session(ask, c)
+	return r.runner.Planner.Session(ask, c)
 }

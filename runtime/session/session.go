@@ -24,13 +24,13 @@ import (
 // One goroutine, run, owns the session from its creation to its end. It watches the lifetimes, the
 // shell and the calls that the profile forbids, and takes everything down.
 type session struct {
-	all     *Registry // the registry
-	id      string
-	owner   api.Caller
-	plan    *plan.Session
-	idRange *idRange
-	born    time.Duration // on the monotonic clock
-	made    time.Time     // the same as wall-clock time
+	registry *Registry
+	id       string
+	owner    api.Caller
+	plan     *plan.Session
+	idRange  *idRange
+	born     time.Duration // on the monotonic clock
+	made     time.Time     // the same as wall-clock time
 
 	cell      *cell.Cell
 	group     *groups.Branch
@@ -121,14 +121,14 @@ func (s *session) endReason() string {
 func (s *session) run() {
 	defer close(s.done)
 	if err := s.handleEvents(); err != nil {
-		s.all.log.Error("session failed", "session", s.id, "err", err)
+		s.registry.log.Error("session failed", "session", s.id, "err", err)
 		s.end("the agent could not continue it")
 	}
 	s.stop()
 	if err := s.destroy(); err != nil {
-		s.all.log.Error("session not completely destroyed; the next start of brigd removes the rest", "session", s.id, "cell", s.cell.Name, "err", err)
+		s.registry.log.Error("session not completely destroyed; the next start of brigd removes the rest", "session", s.id, "cell", s.cell.Name, "err", err)
 	}
-	s.all.remove(s, s.endReason())
+	s.registry.remove(s, s.endReason())
 }
 
 // The tags of the events that handleEvents waits for.
@@ -256,7 +256,7 @@ func (s *session) info() (api.Session, error) {
 	}
 	usage, err := s.usage()
 	if err != nil {
-		return api.Session{}, run.ToAPIError(s.all.log, err, s.id)
+		return api.Session{}, run.ToAPIError(s.registry.log, err, s.id)
 	}
 	p := s.plan
 	at := func(t time.Duration) string { return s.made.Add(t - s.born).UTC().Format(time.RFC3339Nano) }
@@ -268,7 +268,7 @@ func (s *session) info() (api.Session, error) {
 	}
 	if s.volume != nil {
 		if i.Volume, err = s.volume.Info(); err != nil {
-			return api.Session{}, run.ToAPIError(s.all.log, err, s.id)
+			return api.Session{}, run.ToAPIError(s.registry.log, err, s.id)
 		}
 	}
 	for _, v := range s.running {

@@ -38,13 +38,13 @@ type attachment struct {
 // The lock keeps two agents from mounting one file system twice, which would destroy it. The lock
 // belongs to the open file description that the loop device keeps. So it lasts exactly as long as
 // the attachment, even if an agent is killed meanwhile.
-func (all *Store) attach(ctx context.Context, path, name string, ask *api.VolumeRequest) (*attachment, error) {
+func (s *Store) attach(ctx context.Context, path, name string, ask *api.VolumeRequest) (*attachment, error) {
 	for {
 		f, err := openVolume(path, name)
 		made := false
 		var none *api.Error
 		if errors.As(err, &none) && none.Code == api.CodeNotFound && !ask.ReadOnly {
-			if err := all.create(ctx, path, ask.Size); err != nil {
+			if err := s.create(ctx, path, ask.Size); err != nil {
 				return nil, err
 			}
 			made = true
@@ -53,7 +53,7 @@ func (all *Store) attach(ctx context.Context, path, name string, ask *api.Volume
 		if err != nil {
 			return nil, err
 		}
-		at, same, err := all.attachFile(f, path, name)
+		at, same, err := s.attachFile(f, path, name)
 		if made && same && err != nil { // this agent still has the lock, so the new file is unused
 			err = errors.Join(err, os.Remove(path))
 		}
@@ -67,7 +67,7 @@ func (all *Store) attach(ctx context.Context, path, name string, ask *api.Volume
 }
 
 // attachFile returns same = false if the file was replaced or removed before the lock was acquired.
-func (all *Store) attachFile(f *os.File, path, name string) (at *attachment, same bool, err error) {
+func (s *Store) attachFile(f *os.File, path, name string) (at *attachment, same bool, err error) {
 	if err := lockVolume(f, name, volumeLockTimeout); err != nil {
 		return nil, false, err
 	}
@@ -82,7 +82,7 @@ func (all *Store) attachFile(f *os.File, path, name string) (at *attachment, sam
 	if err != nil {
 		return nil, false, os.NewSyscallError("lstat", err)
 	}
-	at, err = all.loop(f)
+	at, err = s.loop(f)
 	if at != nil {
 		at.size = api.Size(ours.Size)
 	}
@@ -142,17 +142,17 @@ func waitUnlocked(path string, most time.Duration) error {
 	return errors.Join(lockVolume(f, path, most), f.Close())
 }
 
-func (all *Store) loopControl() (*os.File, error) {
+func (s *Store) loopControl() (*os.File, error) {
 	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
-		return nil, all.unsupported("loop devices (CONFIG_BLK_DEV_LOOP; modprobe loop)", err)
+		return nil, s.unsupported("loop devices (CONFIG_BLK_DEV_LOOP; modprobe loop)", err)
 	}
 	return ctl, nil
 }
 
 // loop attaches a file to a free loop device. LOOP_CONFIGURE since Linux 5.8.
-func (all *Store) loop(f *os.File) (*attachment, error) {
-	ctl, err := all.loopControl()
+func (s *Store) loop(f *os.File) (*attachment, error) {
+	ctl, err := s.loopControl()
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (all *Store) loop(f *os.File) (*attachment, error) {
 		device := fmt.Sprintf("/dev/loop%d", n)
 		loop, err := os.OpenFile(device, os.O_RDWR, 0)
 		if err != nil {
-			return nil, all.unsupported(fmt.Sprintf("a node for %s (mknod -m 600 %[1]s b 7 %d)", device, n), err)
+			return nil, s.unsupported(fmt.Sprintf("a node for %s (mknod -m 600 %[1]s b 7 %d)", device, n), err)
 		}
 		err = unix.IoctlLoopConfigure(linux.FD(loop), &config)
 		if err == nil { // from here on it is open for reading only: a device open for writing may forbid mounts
@@ -183,7 +183,7 @@ func (all *Store) loop(f *os.File) (*attachment, error) {
 		switch {
 		case errors.Is(err, unix.EBUSY): // another process was quicker, or it is not fully released; until then the kernel names it again
 		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTTY):
-			return nil, all.unsupported("LOOP_CONFIGURE (Linux 5.8)", err)
+			return nil, s.unsupported("LOOP_CONFIGURE (Linux 5.8)", err)
 		default:
 			return nil, fmt.Errorf("attach %s: %w", device, err)
 		}
@@ -194,6 +194,6 @@ func (all *Store) loop(f *os.File) (*attachment, error) {
 const volumeBlock = 4096 // block size of the file system and its device
 
 // unsupported reports what the kernel does not support.
-func (all *Store) unsupported(what string, err error) error {
-	return api.Refuse(api.CodeUnsupported, "volumes need %s, which this host (Linux %s) does not have: %w", what, all.kernel, err)
+func (s *Store) unsupported(what string, err error) error {
+	return api.Refuse(api.CodeUnsupported, "volumes need %s, which this host (Linux %s) does not have: %w", what, s.kernel, err)
 }

@@ -37,7 +37,7 @@ const (
 
 // path returns the file of a volume. The name comes from a caller: parts that could lead elsewhere,
 // or hide the file, are escaped.
-func (all *Store) path(owner uint32, name string) (string, error) {
+func (s *Store) path(owner uint32, name string) (string, error) {
 	base := strings.NewReplacer("%", "%25", "/", "%2F").Replace(name)
 	if base[0] == '.' {
 		base = "%2E" + base[1:]
@@ -45,7 +45,7 @@ func (all *Store) path(owner uint32, name string) (string, error) {
 	if len(base)+len(volumeSuffix) > 255 {
 		return "", api.Refuse(api.CodeBadRequest, "volume name %.80q has too many characters that need escaping: choose a shorter one", name)
 	}
-	return filepath.Join(all.Dir, strconv.FormatUint(uint64(owner), 10), base+volumeSuffix), nil
+	return filepath.Join(s.Dir, strconv.FormatUint(uint64(owner), 10), base+volumeSuffix), nil
 }
 
 // A volumeFile describes a volume's file on disk.
@@ -55,11 +55,11 @@ type volumeFile struct {
 }
 
 // files lists an owner's volumes.
-func (all *Store) files(owner uint32) ([]volumeFile, error) {
-	if all.Dir == "" {
+func (s *Store) files(owner uint32) ([]volumeFile, error) {
+	if s.Dir == "" {
 		return nil, nil
 	}
-	dir := filepath.Join(all.Dir, strconv.FormatUint(uint64(owner), 10))
+	dir := filepath.Join(s.Dir, strconv.FormatUint(uint64(owner), 10))
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -88,16 +88,16 @@ func roundVolume(size api.Size) api.Size { return (size + api.MiB - 1) / api.MiB
 // create creates a volume. Its space is reserved, so that a full disk of the host never breaks it.
 // The volume gets its name when it is complete and on disk. The name itself is on disk with the
 // first of what a session writes: ext4 and xfs flush a file with its name.
-func (all *Store) create(ctx context.Context, path string, asked api.Size) (err error) {
-	if err := all.mountable(); err != nil {
+func (s *Store) create(ctx context.Context, path string, asked api.Size) (err error) {
+	if err := s.mountable(); err != nil {
 		return err
 	}
-	size := roundVolume(cmp.Or(asked, min(api.VolumeSize, all.Most)))
+	size := roundVolume(cmp.Or(asked, min(api.VolumeSize, s.Most)))
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(filepath.Join(all.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	lock, err := os.OpenFile(filepath.Join(s.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
@@ -108,12 +108,12 @@ func (all *Store) create(ctx context.Context, path string, asked api.Size) (err 
 	if _, err := os.Lstat(path); err == nil {
 		return nil // another agent was quicker
 	}
-	total, err := all.totalSize()
+	total, err := s.totalSize()
 	if err != nil {
 		return err
 	}
-	if total+size > all.Total {
-		return api.Fail(api.CodeHostExhausted, "volumes take up %s of the %s that this agent may give them, and %s are requested: remove one, or have the operator raise it (brigd --volumes-total)", total, all.Total, size)
+	if total+size > s.Total {
+		return api.Fail(api.CodeHostExhausted, "volumes take up %s of the %s that this agent may give them, and %s are requested: remove one, or have the operator raise it (brigd --volumes-total)", total, s.Total, size)
 	}
 	tmp, err := os.CreateTemp(dir, newVolumePrefix)
 	if err != nil {
@@ -133,7 +133,7 @@ func (all *Store) create(ctx context.Context, path string, asked api.Size) (err 
 	err = linux.IgnoringEINTR(func() error { return unix.Fallocate(linux.FD(tmp), 0, 0, int64(size)) })
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return api.Refuse(api.CodeUnsupported, "the file system of %s cannot reserve space (fallocate): keep volumes on ext4, xfs or btrfs (brigd --volumes)", all.Dir)
+		return api.Refuse(api.CodeUnsupported, "the file system of %s cannot reserve space (fallocate): keep volumes on ext4, xfs or btrfs (brigd --volumes)", s.Dir)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return api.Fail(api.CodeHostExhausted, "there is no space for a volume of %s: remove one, or have the operator free space in their directory (brigd --volumes)", size)
 	case err != nil:
@@ -161,8 +161,8 @@ func disableCopyOnWrite(f *os.File) {
 
 // totalSize returns the total size of all volumes, and removes unfinished ones that a killed agent
 // left.
-func (all *Store) totalSize() (total api.Size, err error) {
-	err = filepath.WalkDir(all.Dir, func(path string, d fs.DirEntry, err error) error {
+func (s *Store) totalSize() (total api.Size, err error) {
+	err = filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

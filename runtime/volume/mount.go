@@ -16,39 +16,39 @@ import (
 // that a SIGKILL leaves none. Both are the same file system, also the same for every session that
 // uses the volume: the kernel identifies it by its device.
 func (m *Mounted) mount(device string, userns *os.File) (err error) {
-	if m.AgentMount, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
+	if m.AgentMount, err = m.store.mountExt4(device, m.name, m.readOnly); err != nil {
 		return err
 	}
-	if m.SessionMount, err = m.all.mountExt4(device, m.name, m.readOnly); err != nil {
+	if m.SessionMount, err = m.store.mountExt4(device, m.name, m.readOnly); err != nil {
 		return err
 	}
-	return m.all.idmap(m.SessionMount, userns)
+	return m.store.idmap(m.SessionMount, userns)
 }
 
 // idmap makes a mount show the ids of the namespace instead of those on disk.
-func (all *Store) idmap(mount, userns *os.File) error {
+func (s *Store) idmap(mount, userns *os.File) error {
 	err := unix.MountSetattr(linux.FD(mount), "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(linux.FD(userns))})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
-		return all.unsupported("idmapped mounts of ext4 (Linux 5.12)", err)
+		return s.unsupported("idmapped mounts of ext4 (Linux 5.12)", err)
 	}
 	return os.NewSyscallError("mount_setattr", err)
 }
 
-func (all *Store) openFS(kind string) (ctx int, err error) {
+func (s *Store) openFS(kind string) (ctx int, err error) {
 	ctx, err = unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if errors.Is(err, unix.ENODEV) {
-		return -1, all.unsupported(fmt.Sprintf("%s (CONFIG_%s_FS; modprobe %[1]s)", kind, strings.ToUpper(kind)), err)
+		return -1, s.unsupported(fmt.Sprintf("%s (CONFIG_%s_FS; modprobe %[1]s)", kind, strings.ToUpper(kind)), err)
 	}
 	return ctx, os.NewSyscallError("fsopen "+kind, err)
 }
 
 // mountable returns an error if this host cannot mount volumes, before one is made.
-func (all *Store) mountable() error {
-	ctx, err := all.openFS("ext4")
+func (s *Store) mountable() error {
+	ctx, err := s.openFS("ext4")
 	if err != nil {
 		return err
 	}
-	ctl, err := all.loopControl()
+	ctl, err := s.loopControl()
 	if err == nil {
 		err = ctl.Close()
 	}
@@ -57,8 +57,8 @@ func (all *Store) mountable() error {
 
 // mountExt4 mounts a device. The mount is nosuid and nodev: another program may execute what a
 // program leaves in a volume.
-func (all *Store) mountExt4(device, name string, readOnly bool) (*os.File, error) {
-	ctx, err := all.openFS("ext4")
+func (s *Store) mountExt4(device, name string, readOnly bool) (*os.File, error) {
+	ctx, err := s.openFS("ext4")
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +72,12 @@ func (all *Store) mountExt4(device, name string, readOnly bool) (*os.File, error
 		return nil, os.NewSyscallError("fsconfig ext4", err)
 	}
 	if err := unix.FsconfigCreate(ctx); err != nil {
-		all.log.Error("volume not mounted: the kernel's log may say more", "volume", name, "device", device, "err", err)
+		s.log.Error("volume not mounted: the kernel's log may say more", "volume", name, "device", device, "err", err)
 		switch {
 		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EUCLEAN), errors.Is(err, unix.EBADMSG), errors.Is(err, unix.EIO), errors.Is(err, unix.ENXIO), errors.Is(err, unix.EFBIG):
 			return nil, badVolume(name, "its file system is damaged, or its file is truncated")
 		case errors.Is(err, unix.EROFS):
-			return nil, all.unsupported("a feature of its file system", err)
+			return nil, s.unsupported("a feature of its file system", err)
 		}
 		return nil, os.NewSyscallError("fsconfig ext4 create", err)
 	}

@@ -47,14 +47,14 @@ type usedVolume struct {
 // which shows a cell's ids, is the one that the session's shell attaches. AgentMount, which shows
 // the ids on disk, is the one through which the agent works on files.
 type Mounted struct {
-	all                      *Store
+	store                    *Store
 	path, name               string
 	session                  string // id of the session
 	Size                     api.Size
 	readOnly, shared         bool
 	removing                 bool // used to remove the volume, not by a session
 	SessionMount, AgentMount *os.File
-	left                     chan struct{} // guarded by all.mu; not nil: its session is ending; closed when the volume is released
+	left                     chan struct{} // guarded by store.mu; not nil: its session is ending; closed when the volume is released
 }
 
 // New makes a Store. kernel is the release, for errors.
@@ -65,35 +65,35 @@ func New(v Config, kernel string, log *slog.Logger) *Store {
 }
 
 // Ceiling is the limit of all volumes together, in bytes; zero: there are no volumes.
-func (all *Store) Ceiling() int64 {
-	if all.Dir == "" {
+func (s *Store) Ceiling() int64 {
+	if s.Dir == "" {
 		return 0
 	}
-	return int64(all.Total)
+	return int64(s.Total)
 }
 
 // Check refuses what can be refused before anything is made.
-func (all *Store) Check(ask *api.VolumeRequest) error {
+func (s *Store) Check(ask *api.VolumeRequest) error {
 	switch {
 	case ask == nil:
-	case all.Dir == "":
+	case s.Dir == "":
 		return api.Refuse(api.CodeUnsupported, "volumes are disabled on this agent: have the operator name a directory with brigd --volumes")
-	case ask.Size > all.Most:
-		return api.Refuse(api.CodeAboveCeiling, "volume.size is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-volume)", ask.Size, all.Most)
+	case ask.Size > s.Most:
+		return api.Refuse(api.CodeAboveCeiling, "volume.size is %s, above this agent's ceiling of %s: ask for less, or have the operator raise it (brigd --max-volume)", ask.Size, s.Most)
 	}
 	return nil
 }
 
 // Mount gives a session the volume that it requests, and makes it if it does not exist yet. userns
 // shifts the ids on disk into the session's.
-func (all *Store) Mount(ctx context.Context, p *plan.Session, session string, owner api.Caller, userns *os.File) (_ *Mounted, err error) {
+func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owner api.Caller, userns *os.File) (_ *Mounted, err error) {
 	name, ask := p.Ask.VolumeName(), p.Ask.Volume
-	path, err := all.path(owner.UID, name)
+	path, err := s.path(owner.UID, name)
 	if err != nil {
 		return nil, err
 	}
-	m := &Mounted{all: all, path: path, name: name, session: session, readOnly: ask.ReadOnly, shared: ask.Shared}
-	u, first, err := all.join(ctx, m)
+	m := &Mounted{store: s, path: path, name: name, session: session, readOnly: ask.ReadOnly, shared: ask.Shared}
+	u, first, err := s.join(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (all *Store) Mount(ctx context.Context, p *plan.Session, session string, ow
 		}
 	}()
 	if first {
-		at, aerr := all.attach(ctx, path, name, ask)
+		at, aerr := s.attach(ctx, path, name, ask)
 		if aerr == nil {
 			u.at = at
 			aerr = m.mount(at.device, userns)
@@ -111,7 +111,7 @@ func (all *Store) Mount(ctx context.Context, p *plan.Session, session string, ow
 		if err = aerr; err == nil && !m.readOnly {
 			err = removeLostFound(m.AgentMount)
 		}
-		all.attached(u, err)
+		s.attached(u, err)
 	} else {
 		err = m.mount(u.at.device, userns)
 	}
@@ -127,39 +127,39 @@ func (all *Store) Mount(ctx context.Context, p *plan.Session, session string, ow
 
 // join registers a user of a volume and waits for users that are leaving. first is true for the one
 // that must attach the volume and then report that with attached.
-func (all *Store) join(ctx context.Context, m *Mounted) (u *usedVolume, first bool, err error) {
+func (s *Store) join(ctx context.Context, m *Mounted) (u *usedVolume, first bool, err error) {
 	for {
-		all.mu.Lock()
-		u := all.used[m.path]
+		s.mu.Lock()
+		u := s.used[m.path]
 		var wait <-chan struct{}
 		switch {
 		case u == nil:
 			u = &usedVolume{users: []*Mounted{m}, changing: make(chan struct{})}
-			all.used[m.path] = u
-			all.mu.Unlock()
+			s.used[m.path] = u
+			s.mu.Unlock()
 			return u, true, nil
 		case u.changing != nil:
 			wait = u.changing
 		default:
 			if wait, err = u.admits(m); err != nil {
-				all.mu.Unlock()
+				s.mu.Unlock()
 				return nil, false, err
 			}
 			if wait == nil {
 				u.users = append(u.users, m)
-				all.mu.Unlock()
+				s.mu.Unlock()
 				return u, false, nil
 			}
 		}
-		all.mu.Unlock()
+		s.mu.Unlock()
 		select {
 		case <-wait:
 		case <-ctx.Done():
 			return nil, false, ctx.Err()
 		}
-		all.mu.Lock()
+		s.mu.Lock()
 		err = u.lockError
-		all.mu.Unlock()
+		s.mu.Unlock()
 		if err != nil {
 			return nil, false, err // all waiting users get this error, instead of trying one after the other
 		}
@@ -194,21 +194,21 @@ func (u *usedVolume) admits(m *Mounted) (leaves <-chan struct{}, err error) {
 
 // MarkLeaving marks the session as ending: a successor waits for the volume from now on.
 func (m *Mounted) MarkLeaving() {
-	m.all.mu.Lock()
-	defer m.all.mu.Unlock()
+	m.store.mu.Lock()
+	defer m.store.mu.Unlock()
 	m.left = make(chan struct{})
 }
 
 // CheckFree refuses a session whose volume another one uses, before anything is made for it. A session
 // that CheckFree allows may still be refused by join.
-func (all *Store) CheckFree(p *plan.Session, owner api.Caller) error {
-	path, err := all.path(owner.UID, p.Ask.VolumeName())
+func (s *Store) CheckFree(p *plan.Session, owner api.Caller) error {
+	path, err := s.path(owner.UID, p.Ask.VolumeName())
 	if err != nil {
 		return err
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	u := all.used[path]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.used[path]
 	if u == nil || u.changing != nil {
 		return nil
 	}
@@ -218,9 +218,9 @@ func (all *Store) CheckFree(p *plan.Session, owner api.Caller) error {
 
 // attached finishes the attachment that join began. On success others may join. On failure the one
 // user, which is still registered, must detach.
-func (all *Store) attached(u *usedVolume, err error) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
+func (s *Store) attached(u *usedVolume, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var e *api.Error
 	switch {
 	case err == nil:
@@ -240,51 +240,51 @@ func (m *Mounted) Close() error {
 			err = errors.Join(err, f.Close())
 		}
 	}
-	all := m.all
-	all.mu.Lock()
-	u := all.used[m.path]
+	s := m.store
+	s.mu.Lock()
+	u := s.used[m.path]
 	u.users = slices.DeleteFunc(u.users, func(other *Mounted) bool { return other == m })
 	if m.left != nil {
 		defer close(m.left) // after detach has closed changing, or if there is no such channel
 	}
 	if len(u.users) > 0 {
-		all.mu.Unlock()
+		s.mu.Unlock()
 		return err
 	}
 	if u.changing == nil {
 		u.changing = make(chan struct{})
 	}
-	all.mu.Unlock()
-	return errors.Join(err, all.detach(m.path, u))
+	s.mu.Unlock()
+	return errors.Join(err, s.detach(m.path, u))
 }
 
 // detach waits until the kernel has written a volume out and released its loop device, if this agent
 // had attached it.
-func (all *Store) detach(path string, u *usedVolume) (err error) {
+func (s *Store) detach(path string, u *usedVolume) (err error) {
 	if u.at != nil {
 		err = u.at.loop.Close()
 		if ferr := waitUnlocked(path, detachTimeout); ferr != nil {
 			err = errors.Join(err, fmt.Errorf("volume %s is still attached: %w", path, ferr))
 		}
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	delete(all.used, path)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.used, path)
 	close(u.changing)
 	return err
 }
 
 // List describes an owner's volumes.
-func (all *Store) List(c api.Caller) ([]api.Volume, error) {
+func (s *Store) List(c api.Caller) ([]api.Volume, error) {
 	out := []api.Volume{}
-	found, err := all.files(c.UID)
+	found, err := s.files(c.UID)
 	if err != nil {
 		return out, err
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, f := range found {
-		if u := all.used[f.path]; u != nil {
+		if u := s.used[f.path]; u != nil {
 			for _, m := range u.users {
 				if !m.removing {
 					f.Sessions = append(f.Sessions, m.session)
@@ -298,13 +298,13 @@ func (all *Store) List(c api.Caller) ([]api.Volume, error) {
 }
 
 // Remove removes a volume that no session uses.
-func (all *Store) Remove(ctx context.Context, c api.Caller, name string) error {
-	path, err := all.path(c.UID, name)
+func (s *Store) Remove(ctx context.Context, c api.Caller, name string) error {
+	path, err := s.path(c.UID, name)
 	if err != nil {
 		return err
 	}
-	m := &Mounted{all: all, path: path, name: name, removing: true}
-	if _, _, err := all.join(ctx, m); err != nil {
+	m := &Mounted{store: s, path: path, name: name, removing: true}
+	if _, _, err := s.join(ctx, m); err != nil {
 		return err
 	}
 	return errors.Join(unlinkVolume(path, name), m.Close())

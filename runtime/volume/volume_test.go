@@ -21,8 +21,8 @@ import (
 // The kernel's own answer for a file system that it does not have, as it would be for ext4.
 func TestVolumesNeedExt4(t *testing.T) {
 	testenv.NeedRoot(t)
-	all := New(Config{Dir: t.TempDir()}, "6.1.0", slog.New(slog.DiscardHandler))
-	_, err := all.openFS("nosuchfs")
+	store := New(Config{Dir: t.TempDir()}, "6.1.0", slog.New(slog.DiscardHandler))
+	_, err := store.openFS("nosuchfs")
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeUnsupported {
 		t.Fatalf("%v; want code %s", err, api.CodeUnsupported)
@@ -38,9 +38,9 @@ func TestVolumesNeedExt4(t *testing.T) {
 // 5.12. Without the shift, files would belong to ids that the next cell does not have.
 func TestVolumesNeedIdmappedMounts(t *testing.T) {
 	testenv.NeedRoot(t)
-	all := New(Config{Dir: t.TempDir()}, "5.11.0", slog.New(slog.DiscardHandler))
+	store := New(Config{Dir: t.TempDir()}, "5.11.0", slog.New(slog.DiscardHandler))
 	userns := slotNamespace(t)
-	ctx, err := all.openFS("sysfs") // no kernel can shift its ids
+	ctx, err := store.openFS("sysfs") // no kernel can shift its ids
 	check(t, err)
 	defer unix.Close(ctx)
 	check(t, unix.FsconfigCreate(ctx))
@@ -48,7 +48,7 @@ func TestVolumesNeedIdmappedMounts(t *testing.T) {
 	check(t, err)
 	hung := os.NewFile(uintptr(mount), "mount")
 	defer hung.Close()
-	err = all.idmap(hung, userns)
+	err = store.idmap(hung, userns)
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeUnsupported {
 		t.Fatalf("%v; want code %s", err, api.CodeUnsupported)
@@ -66,18 +66,18 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 	testenv.NeedRoot(t)
 	testenv.NeedTool(t, "mkfs.ext4", "e2fsprogs")
 	testenv.CleanHost(t)
-	all := New(Config{Dir: t.TempDir()}, "", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	store := New(Config{Dir: t.TempDir()}, "", slog.New(slog.NewTextHandler(t.Output(), nil)))
 	userns := slotNamespace(t)
 	mount := func(name string) *Mounted {
 		ask := api.SessionRequest{Volume: &api.VolumeRequest{Name: name, Size: api.VolumeSizeMin, Shared: true}}
-		m, err := all.Mount(t.Context(), &plan.Session{Ask: ask}, name, api.Caller{}, userns)
+		m, err := store.Mount(t.Context(), &plan.Session{Ask: ask}, name, api.Caller{}, userns)
 		check(t, err)
 		check(t, unix.Mkdirat(linux.FD(m.AgentMount), "of-"+name, 0o700))
 		return m
 	}
 	leaves := mount("a")
-	comes := &Mounted{all: all, path: leaves.path, name: "a", session: "next", shared: true}
-	u, first, err := all.join(t.Context(), comes)
+	comes := &Mounted{store: store, path: leaves.path, name: "a", session: "next", shared: true}
+	u, first, err := store.join(t.Context(), comes)
 	if err != nil || first {
 		t.Fatalf("first %v, %v; want to join the user that is there", first, err)
 	}
@@ -98,21 +98,21 @@ func TestVolumeKeepsItsDeviceWhileSessionsChange(t *testing.T) {
 // A new user of a volume waits for a session that is ending, and for no other.
 func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := New(Config{}, "", slog.New(slog.DiscardHandler))
+		store := New(Config{}, "", slog.New(slog.DiscardHandler))
 		user := func(session string) *Mounted {
-			return &Mounted{all: all, path: "v", name: "v", session: session, shared: true}
+			return &Mounted{store: store, path: "v", name: "v", session: session, shared: true}
 		}
 		first, stays := user("first"), user("stays")
 		for _, m := range []*Mounted{first, stays} {
-			u, made, err := all.join(t.Context(), m)
+			u, made, err := store.join(t.Context(), m)
 			check(t, err)
 			if made {
-				all.attached(u, nil)
+				store.attached(u, nil)
 			}
 		}
 		refused := func(holder string) {
 			t.Helper()
-			_, _, err := all.join(t.Context(), &Mounted{all: all, path: "v", name: "v"})
+			_, _, err := store.join(t.Context(), &Mounted{store: store, path: "v", name: "v"})
 			var e *api.Error
 			if !errors.As(err, &e) || e.Code != api.CodeConflict || e.Session != holder {
 				t.Errorf("got %+v; want a conflict with %q", err, holder)
@@ -126,7 +126,7 @@ func TestVolumeJoinWaitsForEndingSession(t *testing.T) {
 		left, cancel := context.WithCancel(t.Context())
 		for came, ctx := range map[chan error]context.Context{next: t.Context(), gone: left} {
 			go func() {
-				_, _, err := all.join(ctx, &Mounted{all: all, path: "v", name: "v", session: "next"})
+				_, _, err := store.join(ctx, &Mounted{store: store, path: "v", name: "v", session: "next"})
 				came <- err
 			}()
 		}
