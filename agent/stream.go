@@ -20,9 +20,9 @@ const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUp
 // A stream is one streamed run's connection. In addition to the handler's goroutine, which runs the
 // program, there are two:
 //
-//	feed        reads frames and writes the program's stdin; it blocks while
+//	copyStdin   reads frames and writes the program's stdin; it blocks while
 //	            the program does not read, and then the client blocks too
-//	hangup.wait waits for the client to close the connection, which feed
+//	hangup.wait waits for the client to close the connection, which copyStdin
 //	            cannot see while it blocks
 //
 // The handler waits for both before it returns.
@@ -152,13 +152,13 @@ func (st *stream) attach(stdin *os.File) {
 	if err := st.out.frame(api.FrameAdmitted, nil); err != nil {
 		st.cancel() // the client is gone
 	}
-	st.tasks.Go(func() { st.feed(stdin) })
+	st.tasks.Go(func() { st.copyStdin(stdin) })
 }
 
-// feed copies stdin frames to the program until the client sends no more, the program has closed
-// its stdin, or the run is over. After the program has closed its stdin, feed stops reading, so
+// copyStdin copies stdin frames to the program until the client sends no more, the program has closed
+// its stdin, or the run is over. After the program has closed its stdin, copyStdin stops reading, so
 // that a client that keeps sending just blocks.
-func (st *stream) feed(stdin *os.File) {
+func (st *stream) copyStdin(stdin *os.File) {
 	defer st.closeStdin()
 	buf := make([]byte, api.FrameMax)
 	open := true
@@ -194,13 +194,13 @@ func (st *stream) closeStdin() {
 	}
 }
 
-// end wakes feed, wherever it blocks, and prevents a later one from starting.
+// end wakes copyStdin, wherever it blocks, and prevents a later one from starting.
 func (st *stream) end() {
 	st.mu.Lock()
 	st.ended = true
 	st.mu.Unlock()
 	st.closeStdin()
-	_ = st.conn.SetReadDeadline(time.Unix(1, 0)) // fails if the connection is closed, and then feed is awake already
+	_ = st.conn.SetReadDeadline(time.Unix(1, 0)) // fails if the connection is closed, and then copyStdin is awake already
 }
 
 // send sends v to the client. If the client is gone, the write cancels the run.

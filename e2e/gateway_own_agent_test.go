@@ -98,9 +98,9 @@ func TestServiceEndsWithItsAgent(t *testing.T) {
 	var res api.Result
 	s.call("POST", "/v1/runs", sh("echo again"), 200, &res)
 	wantVerdict(t, res, api.OK)
-	var past api.Status
-	if s.call("GET", "/v1/runs/"+running, nil, 200, &past); past.Error == nil || past.Error.Code != api.CodeAgentGone {
-		t.Errorf("of the run that was under way the history has %+v", past)
+	var recorded api.Status
+	if s.call("GET", "/v1/runs/"+running, nil, 200, &recorded); recorded.Error == nil || recorded.Error.Code != api.CodeAgentGone {
+		t.Errorf("of the run that was under way the history has %+v", recorded)
 	}
 	s.call("GET", "/v1/sessions/"+session.ID, nil, 404, nil)
 }

@@ -198,7 +198,7 @@ func newNeighbour(t *testing.T, a *agent) neighbour {
 	n.runLine(t, "echo "+n.secret+" | tee /box/mark /tmp/mark >/dev/shm/mark; sleep 36000 </dev/null >/dev/null 2>&1 &")
 	for i := 0; strings.Count(n.before, n.secret) != 3; i++ { // until the pipe has been written
 		if n.before = n.runLine(t, neighbourLook); i == 1000 {
-			t.Fatalf("the neighbour has not settled: %q", n.before)
+			t.Fatalf("the neighbour has not written all of its marks: %q", n.before)
 		}
 	}
 	if !strings.HasSuffix(n.before, "alive\n") {

@@ -311,12 +311,12 @@ func TestVolumeHostileNames(t *testing.T) {
 		a.endSession(t, s.ID)
 		kept = append(kept, name)
 	}
-	stray := filepath.Join(a.dir, "volumes", "0", ".ext4") // the operator's own file, not a volume
-	if err := os.WriteFile(stray, nil, 0o600); err != nil {
+	foreign := filepath.Join(a.dir, "volumes", "0", ".ext4") // the operator's own file, not a volume
+	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	all, err := a.Volumes(t.Context())
-	if err := os.Remove(stray); err != nil {
+	if err := os.Remove(foreign); err != nil {
 		t.Error(err)
 	}
 	if err != nil || len(all) != len(kept) || len(kept) < 10 {

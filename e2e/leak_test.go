@@ -43,11 +43,11 @@ func TestMixedRunsLeakNothing(t *testing.T) {
 	}
 	round()
 	round()
-	before := a.settledCounts(t, nil)
+	before := a.stableCounts(t, nil)
 	for range rounds(8) {
 		round()
 	}
-	after := a.settledCounts(t, before)
+	after := a.stableCounts(t, before)
 	for kind, n := range after {
 		if n > before[kind]+2 { // the sockets of idle callers come and go
 			t.Errorf("%s: %d before, %d after %d runs", kind, before[kind], n, runs)
@@ -80,9 +80,9 @@ func (a *agent) waitIdle(t *testing.T) {
 	}
 }
 
-// settledCounts returns what the agent holds once that is no more than before, or after a while: the
+// stableCounts returns what the agent holds once that is no more than before, or after a while: the
 // keepers clean up after a run.
-func (a *agent) settledCounts(t *testing.T, before map[string]int) map[string]int {
+func (a *agent) stableCounts(t *testing.T, before map[string]int) map[string]int {
 	t.Helper()
 	time.Sleep(slow(time.Second))
 	for deadline := patience(); ; time.Sleep(50 * time.Millisecond) {

@@ -318,9 +318,9 @@ func TestSessionEndsUnderItsReadersAndWriters(t *testing.T) {
 	stuck, release := io.Pipe()
 	results := make(chan error, 2)
 	go func() { results <- a.GetFile(context.Background(), s.ID, "large", blockedWriter{stuck}) }()
-	body, feed := io.Pipe()
+	body, content := io.Pipe()
 	go func() { results <- a.PutFile(context.Background(), s.ID, "new", body, false) }()
-	if _, err := feed.Write([]byte("some")); err != nil {
+	if _, err := content.Write([]byte("some")); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(slow(300 * time.Millisecond)) // until the reader is blocked
@@ -331,11 +331,11 @@ func TestSessionEndsUnderItsReadersAndWriters(t *testing.T) {
 	if took := time.Since(begun); took > slow(5*time.Second) {
 		t.Errorf("its end took %s", took)
 	}
-	if _, err := feed.Write([]byte("more")); err != nil {
+	if _, err := content.Write([]byte("more")); err != nil {
 		t.Logf("the writer already has its answer: %v", err)
 	}
 	release.Close()
-	feed.Close()
+	content.Close()
 	for range 2 {
 		if err := <-results; err == nil {
 			t.Error("a file that the end cut short was reported as complete")

@@ -52,11 +52,11 @@ func TestSessionsLeakNothing(t *testing.T) {
 	}
 	round()
 	round()
-	before := a.settledCounts(t, nil)
+	before := a.stableCounts(t, nil)
 	for range rounds(6) {
 		round()
 	}
-	for kind, n := range a.settledCounts(t, before) {
+	for kind, n := range a.stableCounts(t, before) {
 		if n > before[kind]+2 { // the sockets of idle callers come and go
 			t.Errorf("%s: %d before, %d after", kind, before[kind], n)
 		}

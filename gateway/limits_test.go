@@ -123,9 +123,9 @@ func TestRunsOfAKeyAreBounded(t *testing.T) {
 	web := serveFake(t, mux, func(c *Config) { c.Keys, c.QueuePlaces = keys, 64 })
 	g := web.Config.Handler.(*Gateway)
 	done := make(chan int, 6)
-	carry := func(who string) { done <- send(t, web, "POST", "/v1/runs", simple, nil, as[who]...) }
+	post := func(who string) { done <- send(t, web, "POST", "/v1/runs", simple, nil, as[who]...) }
 	for range 5 {
-		go carry("ann")
+		go post("ann")
 	}
 	waitUntil(t, "two runs and three that wait", func() bool { return begun.Load()+int64(g.queue.Stats().Waiting) == 5 })
 	if n := begun.Load(); n != 2 {
@@ -133,7 +133,7 @@ func TestRunsOfAKeyAreBounded(t *testing.T) {
 	}
 	wantRetryLater(t, web, "/v1/runs", 429, api.CodeKeyQueueFull, as["ann"]...)
 	wantRetryLater(t, web, "/v1/runs?wait=false", 429, api.CodeKeyQueueFull, as["ann"]...)
-	go carry("bob")
+	go post("bob")
 	waitFor(t, begun, 3)
 	if n := g.queue.Held("ann"); n != 2 {
 		t.Errorf("ann has %d turns", n)

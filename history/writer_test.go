@@ -225,17 +225,17 @@ func TestFileDoesNotGrowWithoutBound(t *testing.T) {
 			}
 			return sum
 		}
-		var settled int64
+		var after300 int64
 		for i := range 900 {
 			add(t, s, record(fmt.Sprint(keep.Runs, "-", i), func(r *api.Record) { r.Stdout = make([]byte, i*7919%int(MaxStream)) }))
 			if i == 300 {
-				settled = size()
+				after300 = size()
 			}
 		}
-		if end := size(); end > settled+settled/2 {
-			t.Errorf("%+v: %d bytes after 300 runs, %d after 900", keep, settled, end)
+		if end := size(); end > after300+after300/2 {
+			t.Errorf("%+v: %d bytes after 300 runs, %d after 900", keep, after300, end)
 		} else {
-			t.Logf("%+v: %d bytes after 300 runs, %d after 900", keep, settled, end)
+			t.Logf("%+v: %d bytes after 300 runs, %d after 900", keep, after300, end)
 		}
 		var weight int64
 		if err := s.reads.QueryRow("SELECT sum(weight) FROM runs").Scan(&weight); err != nil || keep.Bytes > 0 && weight > int64(keep.Bytes) {

@@ -30,12 +30,12 @@ func (s *Store) Has(nameOrDigest string) bool {
 
 // findImage is Lookup, but its error wraps fs.ErrNotExist if there is no such image.
 func (s *Store) findImage(nameOrDigest string) (Image, error) {
-	now, settled := s.state()
+	now, stable := s.state()
 	if img, ok := s.cache.get(nameOrDigest, now); ok {
 		return img, nil
 	}
 	img, err := s.readImage(nameOrDigest)
-	if err == nil && settled {
+	if err == nil && stable {
 		s.cache.put(nameOrDigest, now, img)
 	}
 	return img, err
@@ -72,9 +72,9 @@ func (s *Store) readImage(nameOrDigest string) (Image, error) {
 // by rename and unlink, which change the directory's modification time.
 type storeState struct{ names, images time.Time }
 
-// state reads the current storeState. It is settled when both times are so old that a later change
+// state reads the current storeState. It is stable when both times are so old that a later change
 // cannot have the same time: the kernel's clock for files ticks in milliseconds.
-func (s *Store) state() (st storeState, settled bool) {
+func (s *Store) state() (st storeState, stable bool) {
 	names, err1 := os.Stat(s.path("names"))
 	images, err2 := os.Stat(s.path("images"))
 	if err1 != nil || err2 != nil {

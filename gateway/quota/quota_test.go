@@ -141,7 +141,7 @@ func TestRequestsOfAKeyAreServedInOrder(t *testing.T) {
 }
 
 // A large request that gives up lets a smaller one behind it pass at once.
-func TestWhoGivesUpHoldsNobody(t *testing.T) {
+func TestSmallRequestPassesALargeOneThatGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(UpTo(10))
 		if !p.TryAcquire("ann", 5) {

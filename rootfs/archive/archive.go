@@ -42,17 +42,17 @@ func Unpack(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, pr
 	if err := c.start(); err != nil {
 		return Contents{}, err
 	}
-	feedDone := make(chan error, 1)
+	inputDone := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(c.stdin, src)
-		feedDone <- errors.Join(ignorePipe(err), c.stdin.Close())
+		inputDone <- errors.Join(ignorePipe(err), c.stdin.Close())
 	}()
 	d, unpackErr := unpackFrom(ctx, c.stdout, tree, b, progress)
 	if unpackErr != nil && !errors.Is(unpackErr, io.ErrUnexpectedEOF) {
 		cancel() // the child may still be writing: stop it
 	}
 	childErr := c.wait()
-	feedErr := <-feedDone
+	inputErr := <-inputDone
 	switch {
 	case src.err != nil:
 		return Contents{}, fmt.Errorf("read archive: %w", src.err)
@@ -63,7 +63,7 @@ func Unpack(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, pr
 	case childErr != nil:
 		return Contents{}, childErr
 	}
-	if err := errors.Join(unpackErr, feedErr); err != nil {
+	if err := errors.Join(unpackErr, inputErr); err != nil {
 		return Contents{}, err
 	}
 	if !src.ended {

@@ -23,24 +23,24 @@ import (
 // A Cell is one libcontainer container whose PID 1 is cellinit. It belongs to a slot and serves one
 // run at a time, or it belongs to a session. Its methods are not safe for concurrent use.
 type Cell struct {
-	Key       plan.CellKey
-	Name      string
-	Slot      int    // or a session's id range: it selects the cell's own host ids
-	dir       string // in the agent's run directory; holds the mount point of the root
-	Filter    *Filter
-	imageLock *image.Lock
-	pages     *image.LockedPages
-	Group     *groups.Cell
-	container *libcontainer.Container
-	process   *libcontainer.Process
-	ctrl      linux.Seqpacket
-	Listener  *os.File       // seccomp notifications; nil when the cell has no filter (tag ablate)
-	spare     []*groups.Leaf // empty, for the next runs
-	Leaves    int            // made so far; names them
-	freedLeaf bool           // a leaf is being freed, or was, in the background
-	reclaimer *reclaimer     // the factory's
-	clock     clockPage
-	Step      func(name string) error // the factory's
+	Key        plan.CellKey
+	Name       string
+	Slot       int    // or a session's id range: it selects the cell's own host ids
+	dir        string // in the agent's run directory; holds the mount point of the root
+	Filter     *Filter
+	imageLock  *image.Lock
+	pages      *image.LockedPages
+	Group      *groups.Cell
+	container  *libcontainer.Container
+	process    *libcontainer.Process
+	ctrl       linux.Seqpacket
+	Listener   *os.File       // seccomp notifications; nil when the cell has no filter (tag ablate)
+	freeLeaves []*groups.Leaf // empty, for the next runs
+	Leaves     int            // made so far; names them
+	freedLeaf  bool           // a leaf is being freed, or was, in the background
+	reclaimer  *reclaimer     // the factory's
+	clock      clockPage
+	Step       func(name string) error // the factory's
 }
 
 // A Plan is what New needs to know.
@@ -109,7 +109,7 @@ func (c *Cell) stop() error {
 // groups while the memory charged to them is freed. Host.Close waits for that.
 func (c *Cell) Close() error {
 	err := errors.Join(c.stop(), c.Step("cell close"))
-	for _, leaf := range c.spare {
+	for _, leaf := range c.freeLeaves {
 		err = errors.Join(err, leaf.Close())
 	}
 	return errors.Join(err, c.unmountRoot(), c.unmountDev(), c.pages.Release(), c.imageLock.Close(), c.removeGroup(), c.removeDir())

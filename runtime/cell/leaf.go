@@ -11,9 +11,9 @@ import (
 // TakeLeaf returns an empty leaf group for the next run: one whose counters can be reset, or a new
 // one.
 func (c *Cell) TakeLeaf() (*groups.Leaf, error) {
-	if n := len(c.spare); n > 0 {
-		leaf := c.spare[n-1]
-		c.spare = c.spare[:n-1]
+	if n := len(c.freeLeaves); n > 0 {
+		leaf := c.freeLeaves[n-1]
+		c.freeLeaves = c.freeLeaves[:n-1]
 		return leaf, nil
 	}
 	c.Leaves++
@@ -34,7 +34,7 @@ func (c *Cell) GiveLeaf(leaf *groups.Leaf) error {
 	if !leaf.Reusable() || charged > maxLeftCharge {
 		return c.removeLeaf(leaf)
 	}
-	c.spare = append(c.spare, leaf)
+	c.freeLeaves = append(c.freeLeaves, leaf)
 	return nil
 }
 

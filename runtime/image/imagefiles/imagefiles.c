@@ -89,9 +89,9 @@ int same(const char *a, const char *b)
 	return *a == *b;
 }
 
-// each calls visit for every entry of a directory except . and .., with its type as the directory
+// each calls handle for every entry of a directory except . and .., with its type as the directory
 // has it, which may be DT_UNKNOWN.
-void each(int dir, void (*visit)(int dir, const char *name, u8 type, void *arg), void *arg)
+void each(int dir, void (*handle)(int dir, const char *name, u8 type, void *arg), void *arg)
 {
 	char buf[2048] __attribute__((aligned(8))); // trees may be 2,048 deep: 4 MiB of the stack
 	for (;;) {
@@ -104,7 +104,7 @@ void each(int dir, void (*visit)(int dir, const char *name, u8 type, void *arg),
 			const struct dirent64 *d = (const struct dirent64 *)(buf + at);
 			at += d->len;
 			if (!same(d->name, ".") && !same(d->name, ".."))
-				visit(dir, d->name, d->type, arg);
+				handle(dir, d->name, d->type, arg);
 		}
 	}
 }

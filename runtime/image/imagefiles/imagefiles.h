@@ -30,7 +30,7 @@ void hear(struct word5 *w);
 void end_with_agent(void);
 void keep_only(u64 caps);
 int same(const char *a, const char *b);
-void each(int dir, void (*visit)(int dir, const char *name, u8 type, void *arg), void *arg);
+void each(int dir, void (*handle)(int dir, const char *name, u8 type, void *arg), void *arg);
 int open_dir(int dir, const char *name);
 void look(int dir, const char *name, int flags, struct statx *st);
 
