@@ -33,7 +33,7 @@ func TestMemoryQuotaIsBounded(t *testing.T) {
 	two.release()
 	two.release()
 	if quota.used != 0 {
-		t.Errorf("%d are kept for nobody", quota.used)
+		t.Errorf("%d bytes are reserved without a request", quota.used)
 	}
 	var none *reservation
 	wants(none.resize(1<<40), "")

@@ -1,7 +1,7 @@
 package api
 
 // A Finding is something noteworthy in a program's source. It is advice: a program can do things
-// that nobody sees in its source, and the sandbox alone is the boundary.
+// that its source does not show, and the sandbox alone is the boundary.
 type Finding struct {
 	Severity Severity `json:"severity" doc:"the severity"`
 	Rule     string   `json:"rule" doc:"name of the rule, such as python-eval; docs/check.md lists all"`

@@ -217,7 +217,7 @@ func TestEncodedBytesHaveABoundedSize(t *testing.T) {
 	}
 }
 
-// Sizes in errors always have a unit: nobody counts the digits of 1078359384.
+// Sizes in errors always have a unit: the digits of 1078359384 are hard to count.
 func TestSizesOfErrorsHaveAUnit(t *testing.T) {
 	for size, want := range map[api.Size]string{
 		1078359384: "1028.4M", 512 * api.MiB: "512M", 2 * api.GiB: "2G", 1536 * api.KiB: "1.5M", 3 * api.KiB: "3K", 1500: "1.5K", 12: "12 bytes", 0: "0 bytes",

@@ -125,7 +125,7 @@ func TestMissingControllerIsNamed(t *testing.T) {
 	h.Hierarchies[0].Controllers = []string{"memory", "cpu", "pids"}
 	h.SwapOn, h.Features.Swap = true, No
 	if err := h.Check(); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("Check with swap nobody accounts = %v; want ErrUnsupported", err)
+		t.Errorf("Check with swap that no controller accounts for = %v; want ErrUnsupported", err)
 	}
 	h.SwapOn = false
 	if err := h.Check(); err != nil {

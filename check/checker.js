@@ -61,7 +61,7 @@ const RULES = {
   "vm.runInThisContext": "js-eval", "vm.runInNewContext": "js-eval", "vm.runInContext": "js-eval", "vm.Script": "js-eval", "vm.compileFunction": "js-eval",
   "fetch": "network", "WebSocket": "network", "XMLHttpRequest": "network", "EventSource": "network",
 };
-// Modules that are told of wherever they are loaded.
+// Modules that are reported wherever they are loaded.
 const LOADED = { "child_process": "js-child-process" };
 for (const m of ["net", "tls", "dgram", "http", "https", "http2", "axios", "node-fetch", "undici", "ws"]) LOADED[m] = "network";
 const GLOBALS = new Set(["eval", "fetch", "WebSocket", "XMLHttpRequest", "EventSource", "Function", "require", "setTimeout", "setInterval", "globalThis", "global", "window", "self", "module", "process", "Object", "Reflect"]);

@@ -85,7 +85,7 @@ func TestBundleUnderRuncKeepsItsLimits(t *testing.T) {
 // warns. No image has such a program.
 func TestBundleWarnsOfFlagsAfterTheDirectory(t *testing.T) {
 	a := startAgent(t)
-	b := filepath.Join(a.dir, "stray")
+	b := filepath.Join(a.dir, "foreign")
 	out, err := exec.Command(binary(t, "brig"), "bundle", "--data-dir", dataDir(t), "--rootfs", "tiny", b, "--memory", "64M", "--", "true").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "note: --memory went to the program") || !strings.Contains(string(out), `no program "--memory"`) {
 		t.Errorf("%v\n%s", err, out)

@@ -145,7 +145,7 @@ except OSError as e: print(e.strerror)
 		t.Fatal(err)
 	}
 	if most := int64(330 * api.MiB); seen < most || seen > 2*most {
-		t.Errorf("%d bytes were promised at most; want some more than %d", seen, most)
+		t.Errorf("%d bytes were reserved at most; want some more than %d", seen, most)
 	}
 	if h, err := a.Health(t.Context()); err != nil || h.Memory != 0 || h.Leased != 0 {
 		t.Errorf("after the run %+v, %v", h, err)

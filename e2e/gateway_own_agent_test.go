@@ -47,7 +47,7 @@ func TestSecondAgentNeedsItsOwnMemoryLimit(t *testing.T) {
 	var has = had
 	second.call("GET", "/health", nil, 200, &has)
 	if has.Agent.Max != 256<<20 || had.Agent.Max <= has.Agent.Max {
-		t.Errorf("the first promises %d, the second %d; want it 256 MiB", had.Agent.Max, has.Agent.Max)
+		t.Errorf("the first offers %d, the second %d; want it 256 MiB", had.Agent.Max, has.Agent.Max)
 	}
 	second.stop()
 	first.stop()

@@ -149,7 +149,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"inputs that do not fit", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "x", Content: make(api.Bytes, 2<<20)}}, Limits: api.Limits{Scratch: api.MiB}}, api.CodeBadFile},
 		{"a name that leads out", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "../x"}}}, api.CodeBadFile},
 		{"a network", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "host"}, api.CodeUnsupported},
-		{"more memory than the agent could ever promise", big, api.CodeAboveCeiling},
+		{"more memory than the agent could ever reserve", big, api.CodeAboveCeiling},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := a.refused(t, tt.run, tt.code)

@@ -157,7 +157,7 @@ print("done")
 		t.Errorf("%s%s", res.Stdout, res.Stderr)
 	}
 	if len(res.Network.Refused) == 0 {
-		t.Error("nothing is told of it")
+		t.Error("the refused connection is not in the result")
 	}
 	// The control: the same address is reached where it is listed.
 	r = py(`import urllib.request; print(urllib.request.urlopen("http://` + server + `/").status)`)

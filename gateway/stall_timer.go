@@ -25,7 +25,7 @@ type stallTimer struct {
 	timedOut bool     // guarded by mu
 }
 
-// newStallTimer creates a pace that is stopped.
+// newStallTimer creates a timer that is stopped.
 func newStallTimer(w http.ResponseWriter) *stallTimer {
 	p := &stallTimer{w: w}
 	p.timer = time.AfterFunc(stallTimeout, p.check)

@@ -8,7 +8,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 )
 
-// A aggregate aggregates runs, for all groups at once.
+// An aggregate sums up runs, for all groups at once.
 type aggregate struct {
 	languages, projects, tasks, verdicts nameIndex
 	runs                                 []sample

@@ -279,7 +279,7 @@ func TestEveryStepFailsClosed(t *testing.T) {
 				}
 				var refusal *api.Error
 				if !errors.As(err, &refusal) || !strings.Contains(err.Error(), errFault.Error()) {
-					t.Errorf("the caller is told %v", err)
+					t.Errorf("the caller gets the error %v", err)
 				}
 				if err != nil && strings.Contains(err.Error(), "\n") {
 					t.Errorf("what was done could not be taken back: %v", err)

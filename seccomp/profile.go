@@ -43,7 +43,7 @@ type Rule struct {
 	Names []string  `json:"names"`
 	Args  []ArgCond `json:"args,omitempty"`
 	Answer
-	Why string `json:"why"` // never empty: nobody dares to remove a rule without a reason
+	Why string `json:"why"` // never empty: without its reason a rule cannot be removed safely
 }
 
 // An ArgCond compares one 64-bit argument register: (arg & Mask) == Value. A

@@ -23,7 +23,7 @@ type MemoryQuota struct {
 
 type quotaKey struct{}
 
-// WithMemoryQuota makes calls with the context use the room.
+// WithMemoryQuota makes calls with the context use the quota.
 func WithMemoryQuota(ctx context.Context, q MemoryQuota) context.Context {
 	return context.WithValue(ctx, quotaKey{}, q)
 }
@@ -53,7 +53,7 @@ func (r MemoryQuota) decoded(v any) {
 	}
 }
 
-// counted is a body that reserves room for its bytes before they are stored.
+// counted is a body that reserves quota for its bytes before they are stored.
 type counted struct {
 	io.ReadCloser
 	quota    MemoryQuota

@@ -25,7 +25,7 @@ func TestRetryWhileBusy(t *testing.T) {
 		{"a busy one again until it takes the run", time.Minute, 3, busy, 4, ""},
 		{"no longer than asked", 20 * time.Millisecond, 1000, busy, 0, api.CodeBusy},
 		{"not at all with 0", 0, 1000, busy, 1, api.CodeBusy},
-		{"memory that is promised comes back too", time.Minute, 1, api.Fail(api.CodeOverloaded, "full"), 2, ""},
+		{"memory that is reserved becomes free too", time.Minute, 1, api.Fail(api.CodeOverloaded, "full"), 2, ""},
 		{"another refusal is final", time.Minute, 1, api.Refuse(api.CodeNoImage, "none"), 1, api.CodeNoImage},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,9 +28,9 @@ type rule struct {
 }
 
 var rules = []rule{
-	{dir: "api", why: "everyone speaks it, so it depends on nobody"},
+	{dir: "api", why: "everyone speaks it, so it depends on no other package"},
 	{dir: "api/decode", may: []string{"api"}, guards: []string{"json"}, why: "reads what callers send, for the two servers: clients do not link it"},
-	{dir: "api/judge", may: []string{"api"}, why: "pure functions from what was seen of a run to what it means: who only reads results does not link them"},
+	{dir: "api/judge", may: []string{"api"}, why: "pure functions from what was seen of a run to what it means: a package that only reads results does not link them"},
 	{dir: "cgroups", may: []string{"api"}, why: "cgroups, rootfs and seccomp each know one thing; runtime joins them"},
 	{dir: "rootfs", may: []string{"rootfs/archive", "rootfs/recipes"}, why: "cgroups, rootfs and seccomp each know one thing; runtime joins them"},
 	{dir: "rootfs/archive", why: "reads what strangers made, in a confined child: it knows neither the store nor anything else of brig"},
@@ -76,10 +76,10 @@ var rules = []rule{
 		why: "holds no privilege, so it links neither libcontainer nor libseccomp"},
 	{dir: "gateway", may: []string{"agent/client", "api", "api/decode", "cache", "check", "diagnose", "egress", "gateway/auth", "gateway/connlimit", "gateway/events", "gateway/metrics", "gateway/queue", "gateway/quota", "history"}, why: "HTTP for the network; it holds no privilege, so it links nothing that needs any"},
 	{dir: "gateway/auth", may: []string{"api"}, why: "knows keys and their file, and nothing of what their holders ask for"},
-	{dir: "gateway/connlimit", may: []string{"api"}, why: "decides about connections before anybody knows whose they are"},
+	{dir: "gateway/connlimit", may: []string{"api"}, why: "decides about connections before their keys are known"},
 	{dir: "gateway/events", may: []string{"api"}, why: "keeps events for readers, and knows nothing of runs, keys and requests"},
 	{dir: "gateway/quota", why: "divides numbers between keys and knows nothing of what they count"},
-	{dir: "gateway/queue", why: "gives turns and knows nothing of what is done in them"},
+	{dir: "gateway/queue", why: "gives slots and knows nothing of what is done with them"},
 	{dir: "bench", may: []string{"agent/client", "api", "client", "egress", "internal", "rootfs", "rootfs/languages"}, why: "measures what a caller sees"},
 	{dir: "corpus", may: []string{"api"}, why: "the hostile programs and what must come of them, for tests and brig selftest"},
 	{dir: "bench/languages", may: []string{"agent/client", "api", "internal"}, why: "measures what each language costs"},

@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 		{name: "a device elsewhere", h: header(tar.TypeBlock, "a"), why: "block device"},
 		{name: "a device in a directory like dev", h: header(tar.TypeChar, "devices/x"), why: "character device"},
 		{name: "a fifo", h: header(tar.TypeFifo, "a"), why: "named pipe"},
-		{name: "a type nobody knows", h: header('Z', "a"), why: "unknown type"},
+		{name: "an unknown type", h: header('Z', "a"), why: "unknown type"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, skip, err := decide(tt.h)

@@ -45,7 +45,7 @@ func TestParseLanguageRefusesWithTheReason(t *testing.T) {
 	}{
 		{"an unknown field, by line", "aliases: [luajit]", "alias: [luajit]", "line 2: field alias not found"},
 		{"a field given twice, by line", "image: lua", "image: lua\nimage: lua", "line 4"},
-		{"a limit nobody knows, by line", "  pids: 5", "  processes: 5", "line 8: limits: json: unknown field \"processes\""},
+		{"an unknown limit, by line", "  pids: 5", "  processes: 5", "line 8: limits: json: unknown field \"processes\""},
 		{"a limit without sense", "  pids: 5", "  memory: 1K", "line"},
 		{"no command", `run: [lua, "{source}"]`, "run: []", "line 6: run is missing"},
 		{"a command without the source", `"{source}"`, "main.lua", "line 6: run does not mention {source}"},
@@ -107,7 +107,7 @@ func TestParseLanguageOfACompiler(t *testing.T) {
 		{"an unknown placeholder", "-o, main", "-o, \"{out}\"", "placeholder {out} is not allowed"},
 		{"several words within one", `"{flags}"`, `"-x{flags}"`, "a separate argument"},
 		{"flags in run", "[./main]", `[./main, "{flags}"]`, "placeholder {flags} is not allowed"},
-		{"limits nobody knows", "{memory: 1G}", "{heap: 1G}", "compile_limits"},
+		{"unknown limits", "{memory: 1G}", "{heap: 1G}", "compile_limits"},
 		{"artifacts of nothing", `compile: [g++, "{flags}", -o, main, "{sources}"]`, "", "compile is missing"},
 	} {
 		text := strings.Replace(goodCompiled, tt.old, tt.new, 1)

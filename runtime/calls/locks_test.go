@@ -166,7 +166,7 @@ func TestLockQuotaBoundsWholeFileLocks(t *testing.T) {
 		}
 		switch {
 		case !seen && (granted > maxLocks || granted < maxLocks-4*minLockCalls):
-			t.Errorf("%d calls are let go that nobody can count; the bound is %d", granted, maxLocks)
+			t.Errorf("%d calls are allowed that the scan cannot count; the bound is %d", granted, maxLocks)
 		case seen && granted != 30_000:
 			t.Errorf("%d of 30000 calls are let go, and one lock is held at a time", granted)
 		}

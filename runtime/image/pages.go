@@ -53,7 +53,7 @@ func newImagePages(images *Images, most api.Size, readOnce bool) *imagePages {
 	return &imagePages{images: images, Max: max(most, 0), readOnce: readOnce, byImage: map[plan.ImageTree]*LockedPages{}}
 }
 
-// Acquire has the files of a cell's image locked in memory, from now until give.
+// Acquire has the files of a cell's image locked in memory, from now until Release.
 func (i *imagePages) Acquire(image rootfs.Image) *LockedPages {
 	if i.Max == 0 && !i.readOnce {
 		return nil
@@ -74,7 +74,7 @@ func (i *imagePages) Acquire(image rootfs.Image) *LockedPages {
 	return p
 }
 
-// Release is the counterpart of take. The pages stay locked for a while after the last user: cells
+// Release undoes Acquire. The pages stay locked for a while after the last user: cells
 // come and go.
 func (p *LockedPages) Release() error {
 	if p == nil {
@@ -101,7 +101,7 @@ func (p *LockedPages) Wait(ctx context.Context) error {
 }
 
 // run is the goroutine of one image's pages. A failure only costs runs of the image this
-// protection: it is logged, Health shows it, and keep tries again. For example, the kernel for lack
+// protection: it is logged, Health shows it, and run tries again. For example, the kernel for lack
 // of memory, or somebody, may have killed the child.
 func (p *LockedPages) run(ctx context.Context) {
 	defer close(p.done)

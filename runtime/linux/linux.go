@@ -1,4 +1,4 @@
-// Package linux has the small helpers around system calls that every room of the runtime needs.
+// Package linux has the small helpers around system calls that every package of the runtime needs.
 package linux
 
 import (

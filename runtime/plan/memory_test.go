@@ -30,15 +30,15 @@ func TestInputMemory(t *testing.T) {
 		t.Errorf("with the least memory left: %v", err)
 	}
 	if got := p.Reservation(); got != 10*api.MiB {
-		t.Errorf("promised %s; want memory, swap and artifacts", got)
+		t.Errorf("reserved %s; want memory, swap and artifacts", got)
 	}
 	p.Files = append(p.Files, api.File{Name: "program", Executable: true, Content: make([]byte, 2<<20)})
 	if err, got := p.CheckMemory(), p.Reservation(); err != nil || got != 12*api.MiB {
-		t.Errorf("with a program: %v, promised %s", err, got)
+		t.Errorf("with a program: %v, reserved %s", err, got)
 	}
 	d := api.Defaults()
 	if p.Limits.Pids, p.Limits.OpenFiles = d.Pids, d.OpenFiles; p.Reservation() != 12*api.MiB {
-		t.Errorf("with the default processes and files %s is promised; want 12M", p.Reservation())
+		t.Errorf("with the default processes and files %s is reserved; want 12M", p.Reservation())
 	}
 	if p.Limits.Pids, p.Limits.OpenFiles = 1000, 1024; p.Reservation() < 12*api.MiB+1000*1024*136-4*api.MiB {
 		t.Errorf("1,000 threads that may wait for 1,024 files each: %s", p.Reservation())

@@ -20,7 +20,7 @@ func TestSlotIsReservedUntilRefusedCallerRetries(t *testing.T) {
 		}
 	}
 	if p.nextIsReserved() {
-		t.Error("owed to nobody")
+		t.Error("a slot is reserved although no request was refused")
 	}
 	refuse(0)
 	if !p.nextIsReserved() || p.retryUntil > linux.Monotonic()+RetryWindow {

@@ -76,6 +76,6 @@ func TestCollectingEnds(t *testing.T) {
 		}
 	}
 	if none := missingArtifacts([]string{"prog"}, api.Result{Skipped: skipped}); len(none) > 0 {
-		t.Errorf("an artifact that was not looked for is told as not made: %v", none)
+		t.Errorf("an artifact that was not looked for is reported as not made: %v", none)
 	}
 }

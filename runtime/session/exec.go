@@ -183,7 +183,7 @@ func (s *session) finish(v *execContext) {
 }
 
 // close closes what a leaf no longer needs when its exec has ended. If a call was denied and no
-// supervisor has seen it, settle kills the leaf.
+// supervisor has seen it, close kills the processes of the leaf.
 func (v *execContext) close() error {
 	err := v.leaf.Quiesce()
 	if v.calls.Denial() != nil {

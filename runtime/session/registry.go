@@ -30,19 +30,19 @@ type Registry struct {
 
 	mu         sync.Mutex
 	byID       map[string]*session // guarded by mu
-	idRanges   []*idRange          // guarded by mu; grows up to most
+	idRanges   []*idRange          // guarded by mu; at most Max
 	tombstones []tombstone         // guarded by mu; the latest last
 	closed     bool                // guarded by mu
 }
 
-// A idRange is a range of host ids that no slot and no other session has, see slotIDs.
+// An idRange is a range of host ids that no slot and no other session has, see plan.SlotIDs.
 type idRange struct {
 	index int
 	taken bool
 	ids   cell.IDMaps
 }
 
-// An tombstone is the tombstone of an ended session: it tells a caller that asks for the session why
+// A tombstone is what remains of an ended session: it tells a caller that asks for the session why
 // it ended.
 type tombstone struct {
 	id     string
