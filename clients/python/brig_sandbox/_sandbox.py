@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import ssl
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
@@ -15,14 +13,13 @@ from ._errors import InfraError, RequestError, SandboxError, reading
 from ._grading import CaseItem, Grade, case_of
 from ._http import Transport
 from ._limits import ResourceLimits, span
+from ._many import Item, execute_each
 from ._network import to_api
 from ._report import DebugReport
 from ._result import Content, ExecutionResult, HistoryEntry, ResourceUsage, encode
 from ._session import SESSIONS, Session, Volume
 
 DEFAULT_URL = "http://127.0.0.1:8080"
-
-Item = Union[str, Mapping[str, Any]]
 
 
 class CodeSandbox:
@@ -188,39 +185,7 @@ class CodeSandbox:
             raise ValueError(f"concurrency is {concurrency}: it must be positive")
         if isinstance(items, (str, bytes, Mapping)):
             raise TypeError("execute_many takes a list of items: for one item use execute, or put it in a list")
-        return self._execute_many(iter(items), concurrency)
-
-    def _execute_many(self, items: Iterator[Item], concurrency: int) -> Iterator[ExecutionResult]:
-        failed: List[SandboxError] = []
-        with ThreadPoolExecutor(concurrency, thread_name_prefix="brig") as pool:
-            waiting: Dict[Future[ExecutionResult], int] = {}
-            index, more = 0, True
-            while True:
-                while more and len(waiting) < concurrency:
-                    try:
-                        item = next(items)
-                    except StopIteration:
-                        more = False
-                        break
-                    arguments: Dict[str, Any] = {"code": item} if isinstance(item, str) else dict(item)
-                    waiting[pool.submit(self.execute, **arguments)] = index
-                    index += 1
-                if not waiting:
-                    break
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    position = waiting.pop(future)
-                    try:
-                        result = future.result()
-                    except SandboxError as e:
-                        e.index = position
-                        failed.append(e)
-                    else:
-                        yield replace(result, index=position)
-        if failed:
-            failed.sort(key=lambda e: e.index or 0)
-            failed[0].others = failed[1:]
-            raise failed[0]
+        return execute_each(self.execute, iter(items), concurrency)
 
     def _labels(self, project: Optional[str], task: Optional[str]) -> Dict[str, str]:
         own = (("project", self.project if project is None else project), ("task", self.task if task is None else task))
