@@ -2,12 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"net"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,59 +81,4 @@ func TestGatewayKilled(t *testing.T) {
 	var res api.Result
 	s.call("POST", "/v1/runs", sh("echo again"), 200, &res)
 	wantVerdict(t, res, api.OK)
-}
-
-// API-12: without keys the service does not listen on an address that other hosts can reach.
-func TestServeWithoutKeysRefusesPublicAddresses(t *testing.T) {
-	for args, want := range map[string]string{
-		"--listen 0.0.0.0:0":                    "--keys",
-		"--listen :0":                           "--keys",
-		"--listen [::]:0":                       "--keys",
-		"--listen 192.0.2.1:80":                 "--keys",
-		"--listen 127.0.0.1:0 --keys /none":     "/none",
-		"--listen 127.0.0.1":                    "host:port",
-		"--listen 127.0.0.1:0 --tls-cert x":     "--tls-key",
-		"--listen 127.0.0.1:0 --config /none":   "/none",
-		"--listen 127.0.0.1:0 --user nobodyyyy": "nobodyyyy",
-
-		"--listen 127.0.0.1:0 --history-runs 0":     "--history-runs",
-		"--listen 127.0.0.1:0 --history-bytes 1000": "--history-bytes",
-	} {
-		cmd := exec.CommandContext(t.Context(), binary(t, "brig"), append([]string{"serve", "--data-dir", t.TempDir(), "--socket", "/none/socket"}, strings.Fields(args)...)...)
-		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), want) {
-			t.Errorf("brig serve %s: %v, %q; want a refusal that names %s", args, err, out, want)
-		}
-	}
-}
-
-// A client that does not read its answer delays the shutdown by no more than the stated time, and
-// no session outlives the service because of it.
-func TestGatewayEndsDespiteASlowReader(t *testing.T) {
-	a := startAgent(t, sharedFlags...)
-	s := startService(t, a, "--grace", "1s")
-	id := s.session("p", "t")
-	s.call("PUT", "/v1/sessions/"+id+"/files/large", io.Reader(strings.NewReader(strings.Repeat("x", 40<<20))), 204, nil)
-	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := fmt.Fprintf(c, "GET /v1/sessions/%s/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n", id); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Read(make([]byte, 1)); err != nil { // the answer arrives, and the rest is not read
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	s.stop()
-	if s.err != nil {
-		t.Errorf("it ended with %v\n%s", s.err, s.log)
-	}
-	if took := time.Since(begun); took > slow(12*time.Second) {
-		t.Errorf("it took %v to end", took)
-	}
-	if left, err := a.Sessions(t.Context()); err != nil || len(left) > 0 {
-		t.Errorf("sessions %+v are left, %v", left, err)
-	}
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -210,4 +212,35 @@ type streamingClient struct{ *client.Client }
 
 func (s streamingClient) Exec(ctx context.Context, id string, e api.Exec) (api.Result, error) {
 	return s.ExecEvents(ctx, id, e, func(client.Event) error { return nil })
+}
+
+// A client that does not read its answer delays the shutdown by no more than the stated time, and
+// no session outlives the service because of it.
+func TestGatewayEndsDespiteASlowReader(t *testing.T) {
+	a := startAgent(t, sharedFlags...)
+	s := startService(t, a, "--grace", "1s")
+	id := s.session("p", "t")
+	s.call("PUT", "/v1/sessions/"+id+"/files/large", io.Reader(strings.NewReader(strings.Repeat("x", 40<<20))), 204, nil)
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := fmt.Fprintf(c, "GET /v1/sessions/%s/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n", id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != nil { // the answer arrives, and the rest is not read
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	s.stop()
+	if s.err != nil {
+		t.Errorf("it ended with %v\n%s", s.err, s.log)
+	}
+	if took := time.Since(begun); took > slow(12*time.Second) {
+		t.Errorf("it took %v to end", took)
+	}
+	if left, err := a.Sessions(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("sessions %+v are left, %v", left, err)
+	}
 }

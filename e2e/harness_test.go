@@ -4,28 +4,20 @@ package e2e
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/agent/client"
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
-	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/archive"
-	"github.com/brig-sandbox/brig/rootfs/build"
 )
 
 func TestMain(m *testing.M) {
@@ -217,217 +209,4 @@ func (a *agent) kill() {
 	}
 	<-a.done
 	a.Client.Close()
-}
-
-// store imports the images that the tests use, once for all tests.
-type store struct {
-	mu   sync.Mutex
-	have map[string]bool // by data directory and name
-}
-
-var images = store{have: map[string]bool{}}
-
-// ensure makes sure that the tiny image is stored.
-func (s *store) ensure(t testing.TB, a *agent) { s.load(t, a, "tiny") }
-
-func (s *store) load(t testing.TB, a *agent, name string) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := filepath.Join(a.data, name)
-	if s.have[key] {
-		return
-	}
-	list, err := a.Images(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := slices.IndexFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) })
-	stored := at >= 0
-	if stored { // it may date from before there were volumes
-		images, err := rootfs.Open(filepath.Join(a.data, "images"))
-		if err == nil {
-			err = images.EnsureWorkspace(list[at].Digest)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if mark, current := recipeMark(t, a.data, name); !stored || !current {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
-		defer cancel()
-		tarball := bytes.NewReader(imageArchive(ctx, t, name))
-		if _, err := a.Import(ctx, tarball, name, ""); err != nil {
-			t.Fatalf("import image %s: %v", name, err)
-		}
-		mark()
-	}
-	s.have[key] = true
-}
-
-// recipeMark reports whether the image in a store was made by today's recipe, and returns a
-// function that records that it was.
-func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
-	t.Helper()
-	recipe, err := build.FindRecipe(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(recipe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(data, name+".recipe")
-	saved, err := os.ReadFile(file)
-	current = err == nil && bytes.Equal(saved, text) || os.Getenv("BRIG_TEST_IMAGES") != ""
-	return func() {
-		if err := os.WriteFile(file, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}, current
-}
-
-// imageArchive builds an image, or takes it from $BRIG_TEST_IMAGES on a machine that cannot build it.
-// What was built is kept for such a machine.
-func imageArchive(ctx context.Context, t testing.TB, name string) []byte {
-	t.Helper()
-	dir := os.Getenv("BRIG_TEST_IMAGES")
-	if dir == "" {
-		dir = dataDir(t)
-	}
-	file := filepath.Join(dir, name+".tar.zst")
-	if text, err := os.ReadFile(file); err == nil && os.Getenv("BRIG_TEST_IMAGES") != "" {
-		return text
-	}
-	recipe, err := build.FindRecipe(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tarball bytes.Buffer
-	if err := build.Image(ctx, recipe, &tarball, build.Options{Cache: "/var/cache/brig"}); err != nil {
-		t.Fatalf("build image %s: %v", name, err)
-	}
-	if err := os.WriteFile(file, tarball.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return tarball.Bytes()
-}
-
-// slow scales a bound on wall time where system calls are slow, as in software emulation:
-// $BRIG_TEST_SLOW is the factor.
-func slow(d time.Duration) time.Duration {
-	if n, err := strconv.Atoi(os.Getenv("BRIG_TEST_SLOW")); err == nil && n > 1 {
-		return d * time.Duration(n)
-	}
-	return d
-}
-
-// rounds is how often a test repeats what it has to see many times: a third of n where a round
-// takes many times as long. The host itself does all n.
-func rounds(n int) int {
-	if slow(1) > 1 {
-		return max(1, n/3)
-	}
-	return n
-}
-
-// patience is the deadline for an event that must come, where its time does not matter: on a loaded
-// machine everything can take seconds.
-func patience() time.Time { return time.Now().Add(slow(30 * time.Second)) }
-
-// promptly demands that the quickest of up to five attempts takes at most most: load on the machine
-// makes it longer, never shorter.
-func promptly(t testing.TB, most time.Duration, once func() time.Duration) {
-	t.Helper()
-	var took []time.Duration
-	for range 5 {
-		d := once()
-		if d <= slow(most) {
-			return
-		}
-		took = append(took, d)
-	}
-	t.Errorf("took %s; want at most %s", took, slow(most))
-}
-
-// slowly is a limit in seconds that slow scales, for programs that must get somewhere before they
-// reach it.
-func slowly(s float64) api.Duration {
-	return api.Duration(slow(time.Duration(s * float64(time.Second))))
-}
-
-// needPython loads the image of Python.
-func (a *agent) needPython(t testing.TB) {
-	t.Helper()
-	images.load(t, a, "python")
-}
-
-// sh is a run of a shell script in the tiny image.
-func sh(script string) api.Run {
-	return api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", script}}
-}
-
-// py is a run of a Python program.
-func py(source string) api.Run { return api.Run{Language: "python", Source: api.Bytes(source)} }
-
-// runAsync runs r in the background. A result is always delivered, so a test that waits for it never
-// hangs. An error is reported, and the result is then empty.
-func (a *agent) runAsync(t testing.TB, r api.Run) <-chan api.Result {
-	t.Helper()
-	done := make(chan api.Result, 1)
-	go func() { // joined by the reader of the result
-		res, err := a.Client.Run(t.Context(), r)
-		if err != nil {
-			t.Error(err)
-		}
-		done <- res
-	}()
-	return done
-}
-
-// run executes r and fails the test when brig itself fails.
-func (a *agent) run(t testing.TB, r api.Run) api.Result {
-	t.Helper()
-	res, err := a.Run(t.Context(), r)
-	if err != nil {
-		t.Fatalf("run: %v\n%s", err, a.log)
-	}
-	return res
-}
-
-// refused sends r and demands that brig refuses it with a code.
-func (a *agent) refused(t testing.TB, r api.Run, code api.Code) *api.Error {
-	t.Helper()
-	res, err := a.Client.Run(t.Context(), r)
-	var e *api.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("run ended with %+v, %v; want a refusal with code %s", res.Verdict, err, code)
-	}
-	if e.Code != code {
-		t.Errorf("refused with code %s (%s); want %s", e.Code, e.Message, code)
-	}
-	return e
-}
-
-// wantVerdict demands a verdict and reports the actual one.
-func wantVerdict(t testing.TB, res api.Result, want api.Verdict) {
-	t.Helper()
-	if res.Verdict != want {
-		t.Errorf("verdict %s (exit %d, signal %d, hit %v, denial %+v); want %s\nstdout: %.300q\nstderr: %.300q",
-			res.Verdict, res.ExitCode, res.Signal, res.LimitsHit, res.Denial, want, res.Stdout, res.Stderr)
-	}
-}
-
-// program is a run of a compiled probe.
-func program(f api.File, args ...string) api.Run {
-	return api.Run{Image: "tiny", Files: []api.File{f}, Argv: append([]string{"./" + f.Name}, args...)}
-}
-
-func seconds(f float64) api.Duration { return api.Duration(f * float64(time.Second)) }
-
-// both runs a test in strict mode and in fresh mode.
-func both(t *testing.T, f func(t *testing.T, mode api.Mode)) {
-	for _, mode := range []api.Mode{api.Strict, api.Fresh} {
-		t.Run(fmt.Sprint(mode), func(t *testing.T) { f(t, mode) })
-	}
 }

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/corpus"
 	"github.com/brig-sandbox/brig/internal/testenv"
@@ -215,82 +213,6 @@ int main(void) {
 	a.endSession(t, s.ID)
 }
 
-// A file in the place of a volume that is not a volume is refused with its name, quickly, and
-// affects no other volume.
-func TestFileInPlaceOfAVolume(t *testing.T) {
-	a := volumeAgent(t)
-	s := a.volumeSession(t, "v", smallest)
-	a.wantOutput(t, s.ID, "head -c 3000000 /dev/zero >/workspace/f", "")
-	a.endSession(t, s.ID)
-	at := filepath.Join(a.dir, "volumes", "0")
-	good, err := os.ReadFile(filepath.Join(at, "v.ext4"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := func(name string) string { return filepath.Join(at, name+".ext4") }
-	canary := newBystander(t, publicDir(t, "canary-"), "file")
-	for _, err := range []error{
-		os.WriteFile(path("short"), good[:1<<20], 0o600),
-		os.WriteFile(path("shorter"), good[:100], 0o600),
-		os.WriteFile(path("empty"), nil, 0o600),
-		os.WriteFile(path("garbage"), bytes.Repeat([]byte("garbage!"), 2<<20), 0o600),
-		os.WriteFile(path("zeros"), make([]byte, 16<<20), 0o600),
-		os.WriteFile(path("torn"), append(make([]byte, 2048), good[2048:]...), 0o600),
-		os.Symlink(canary.path, path("link")),
-		os.Symlink(path("v"), path("other")),
-		os.Mkdir(path("dir"), 0o700),
-		unix.Mkfifo(path("fifo"), 0o600),
-		unix.Mknod(path("device"), unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"short", "shorter", "empty", "garbage", "zeros", "torn", "link", "other", "dir", "fifo", "device"} {
-		begun := time.Now()
-		a.refusedVolumeSession(t, name, nil, api.CodeBadVolume)
-		if took := time.Since(begun); took > slow(2*time.Second) {
-			t.Errorf("%s: refused after %s", name, took)
-		}
-		a.noLoops(t)
-	}
-	for _, name := range []string{"short", "garbage"} {
-		if err := a.DeleteVolume(t.Context(), name); err != nil {
-			t.Errorf("remove %s: %v", name, err)
-		}
-	}
-	if canary.touched(t) {
-		t.Error("the host's file has changed")
-	}
-
-	// Truncated, or replaced, while a session has it: only that session is affected.
-	s = a.volumeSession(t, "v", nil)
-	if err := os.Truncate(path("v"), 1<<20); err != nil {
-		t.Fatal(err)
-	}
-	a.exec(t, s.ID, "echo x >/workspace/g; sync; cat /workspace/f >/dev/null; :")
-	a.wantOutput(t, s.ID, "echo on", "on\n")
-	begun := time.Now()
-	a.endSession(t, s.ID)
-	if took := time.Since(begun); took > slow(5*time.Second) {
-		t.Errorf("its end took %s", took)
-	}
-	a.refusedVolumeSession(t, "v", nil, api.CodeBadVolume)
-	if err := os.WriteFile(path("v"), good, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s = a.volumeSession(t, "v", nil)
-	if err := errors.Join(os.Remove(path("v")), os.WriteFile(path("v"), good, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	a.wantOutput(t, s.ID, "echo y >/workspace/h; sync; cat /workspace/h", "y\n")
-	a.endSession(t, s.ID)
-	s = a.volumeSession(t, "v", nil)
-	a.wantOutput(t, s.ID, "ls /workspace", "f\n")
-	a.endSession(t, s.ID)
-	a.noLoops(t)
-}
-
 // A volume's name is only a name: it leads nowhere, and two different names are two volumes.
 func TestVolumeHostileNames(t *testing.T) {
 	a := volumeAgent(t, "--volumes-total", "240M")
@@ -367,72 +289,5 @@ func TestVolumeShowsNothingOfAnother(t *testing.T) {
 	a.endSession(t, s.ID)
 	if text, err := os.ReadFile(filepath.Join(at, "second.ext4")); err != nil || bytes.Contains(text, []byte(marker)) {
 		t.Errorf("the second volume's blocks hold what the first held: %v", err)
-	}
-}
-
-// A full disk of the host neither damages a volume, whose space was reserved, nor lets a volume be
-// created half.
-func TestVolumeOnAFullHost(t *testing.T) {
-	testenv.NeedRoot(t)
-	t.Run("tmpfs", func(t *testing.T) {
-		onAFullHost(t, func(dir string) error { return unix.Mount("small", dir, "tmpfs", 0, "size=48m,mode=0711") })
-	})
-	for _, kind := range []string{"xfs", "btrfs"} {
-		t.Run(kind, func(t *testing.T) {
-			mkfs, err := exec.LookPath("mkfs." + kind)
-			if err != nil {
-				t.Skip(err) // no part of brig needs it; the tmpfs case runs everywhere
-			}
-			image := filepath.Join(publicDir(t, "image-"), "image")
-			onAFullHost(t, func(dir string) error {
-				out, err := exec.Command("sh", "-c", `truncate -s 400M "$1" && "$2" -q "$1" && mount -o loop "$1" "$3" && chmod 711 "$3"`, "sh", image, mkfs, dir).CombinedOutput()
-				if err != nil {
-					return fmt.Errorf("%w: %s", err, out)
-				}
-				return nil
-			})
-		})
-	}
-}
-
-func onAFullHost(t *testing.T, mount func(dir string) error) {
-	dir := publicDir(t, "small-")
-	if err := mount(dir); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
-	a := volumeAgent(t, "--volumes", dir)
-	s := a.volumeSession(t, "v", smallest)
-	fill, err := os.Create(filepath.Join(dir, "fill"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for chunk := make([]byte, 1<<20); err == nil; {
-		_, err = fill.Write(chunk)
-	}
-	if fill.Close(); !errors.Is(err, unix.ENOSPC) {
-		t.Fatal(err)
-	}
-	a.refusedVolumeSession(t, "w", smallest, api.CodeHostExhausted)
-	res := a.exec(t, s.ID, "cat /dev/zero 2>&1 >/workspace/f; sync && ls -l /workspace/f | awk '{print ($5 > 8*1024*1024)}'; sha256sum </workspace/f | cut -c1-8 >/workspace/../box/sum; cat /box/sum")
-	if !strings.Contains(string(res.Stdout), "No space left") || !strings.Contains(string(res.Stdout), "\n1\n") {
-		t.Errorf("filling the volume on a full host: %q %q", res.Stdout, res.Stderr)
-	}
-	sum := string(a.exec(t, s.ID, "cat /box/sum").Stdout)
-	a.endSession(t, s.ID)
-	s = a.volumeSession(t, "v", nil)
-	a.wantOutput(t, s.ID, "sha256sum </workspace/f | cut -c1-8", sum)
-	a.endSession(t, s.ID)
-	left, err := filepath.Glob(filepath.Join(dir, "0", "*"))
-	hidden, herr := filepath.Glob(filepath.Join(dir, "0", ".*"))
-	if err = errors.Join(err, herr); err != nil || len(left) != 1 || len(hidden) != 0 {
-		t.Errorf("in the directory: %q, %q, %v", left, hidden, err)
-	}
-	if out, err := exec.Command("e2fsck", "-fn", filepath.Join(dir, "0", "v.ext4")).CombinedOutput(); err != nil {
-		t.Errorf("e2fsck: %v\n%s", err, out)
 	}
 }

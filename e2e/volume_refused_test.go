@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/testenv"
@@ -70,4 +75,80 @@ func TestVolumesOnAHostWithoutSupport(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A file in the place of a volume that is not a volume is refused with its name, quickly, and
+// affects no other volume.
+func TestFileInPlaceOfAVolume(t *testing.T) {
+	a := volumeAgent(t)
+	s := a.volumeSession(t, "v", smallest)
+	a.wantOutput(t, s.ID, "head -c 3000000 /dev/zero >/workspace/f", "")
+	a.endSession(t, s.ID)
+	at := filepath.Join(a.dir, "volumes", "0")
+	good, err := os.ReadFile(filepath.Join(at, "v.ext4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := func(name string) string { return filepath.Join(at, name+".ext4") }
+	canary := newBystander(t, publicDir(t, "canary-"), "file")
+	for _, err := range []error{
+		os.WriteFile(path("short"), good[:1<<20], 0o600),
+		os.WriteFile(path("shorter"), good[:100], 0o600),
+		os.WriteFile(path("empty"), nil, 0o600),
+		os.WriteFile(path("garbage"), bytes.Repeat([]byte("garbage!"), 2<<20), 0o600),
+		os.WriteFile(path("zeros"), make([]byte, 16<<20), 0o600),
+		os.WriteFile(path("torn"), append(make([]byte, 2048), good[2048:]...), 0o600),
+		os.Symlink(canary.path, path("link")),
+		os.Symlink(path("v"), path("other")),
+		os.Mkdir(path("dir"), 0o700),
+		unix.Mkfifo(path("fifo"), 0o600),
+		unix.Mknod(path("device"), unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"short", "shorter", "empty", "garbage", "zeros", "torn", "link", "other", "dir", "fifo", "device"} {
+		begun := time.Now()
+		a.refusedVolumeSession(t, name, nil, api.CodeBadVolume)
+		if took := time.Since(begun); took > slow(2*time.Second) {
+			t.Errorf("%s: refused after %s", name, took)
+		}
+		a.noLoops(t)
+	}
+	for _, name := range []string{"short", "garbage"} {
+		if err := a.DeleteVolume(t.Context(), name); err != nil {
+			t.Errorf("remove %s: %v", name, err)
+		}
+	}
+	if canary.touched(t) {
+		t.Error("the host's file has changed")
+	}
+
+	// Truncated, or replaced, while a session has it: only that session is affected.
+	s = a.volumeSession(t, "v", nil)
+	if err := os.Truncate(path("v"), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	a.exec(t, s.ID, "echo x >/workspace/g; sync; cat /workspace/f >/dev/null; :")
+	a.wantOutput(t, s.ID, "echo on", "on\n")
+	begun := time.Now()
+	a.endSession(t, s.ID)
+	if took := time.Since(begun); took > slow(5*time.Second) {
+		t.Errorf("its end took %s", took)
+	}
+	a.refusedVolumeSession(t, "v", nil, api.CodeBadVolume)
+	if err := os.WriteFile(path("v"), good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = a.volumeSession(t, "v", nil)
+	if err := errors.Join(os.Remove(path("v")), os.WriteFile(path("v"), good, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	a.wantOutput(t, s.ID, "echo y >/workspace/h; sync; cat /workspace/h", "y\n")
+	a.endSession(t, s.ID)
+	s = a.volumeSession(t, "v", nil)
+	a.wantOutput(t, s.ID, "ls /workspace", "f\n")
+	a.endSession(t, s.ID)
+	a.noLoops(t)
 }

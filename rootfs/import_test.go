@@ -6,10 +6,13 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -284,4 +287,82 @@ func TestDockerArchivesAreNotStored(t *testing.T) {
 		t.Errorf("%v; want that it is a docker-save archive", err)
 	}
 	mustBeEmpty(t, s)
+}
+
+func TestImportsOfOneArchiveAtOnceAgree(t *testing.T) {
+	s := newStore(t)
+	archive := tarOf(t, file("x", strings.Repeat("x", 1<<16)))
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			own, err := Open(s.dir) // like another process: it cleans while others import
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := own.Import(t.Context(), bytes.NewReader(archive), Options{Name: fmt.Sprint("n", i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	list, err := s.List()
+	if err != nil || len(list) != 1 || len(list[0].Names) != 4 {
+		t.Errorf("List() = %+v, %v; want one image of four names", list, err)
+	}
+}
+
+// importMain imports standard input, in a process that a test can kill.
+func importMain(dir string) int {
+	s, err := Open(dir)
+	if err == nil {
+		_, err = s.Import(context.Background(), os.Stdin, Options{Name: "half"})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func TestKilledImportLeavesNothingAfterTheNextStart(t *testing.T) {
+	// IMG-20: the importer dies when files are already on disk.
+	s := newStore(t)
+	cmd := exec.Command("/proc/self/exe", "import", s.dir)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var ms members
+	for i := range 500 {
+		ms = append(ms, file(fmt.Sprintf("d/f%d", i), strings.Repeat("x", 4096)))
+	}
+	archive := tarOf(t, ms...)
+	if _, err := in.Write(archive[:len(archive)-100_000]); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "files of the import", func() bool {
+		found, _ := filepath.Glob(filepath.Join(s.dir, "work/*/root/d/f9"))
+		return len(found) == 1
+	})
+	// Another Open must not remove the running import.
+	if _, err := Open(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(s.dir, "work/*/root/d/f9")); len(found) != 1 {
+		t.Error("Open removed the work of a living import")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the error of the kill is expected
+	mustBeEmpty(t, s)
+	if _, err := Open(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	mustBeEmpty(t, s) // and newStore checks the work directory
 }

@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/build"
+)
+
+// store imports the images that the tests use, once for all tests.
+type store struct {
+	mu   sync.Mutex
+	have map[string]bool // by data directory and name
+}
+
+var images = store{have: map[string]bool{}}
+
+// ensure makes sure that the tiny image is stored.
+func (s *store) ensure(t testing.TB, a *agent) { s.load(t, a, "tiny") }
+
+func (s *store) load(t testing.TB, a *agent, name string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := filepath.Join(a.data, name)
+	if s.have[key] {
+		return
+	}
+	list, err := a.Images(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(list, func(i api.Image) bool { return slices.Contains(i.Names, name) })
+	stored := at >= 0
+	if stored { // it may date from before there were volumes
+		images, err := rootfs.Open(filepath.Join(a.data, "images"))
+		if err == nil {
+			err = images.EnsureWorkspace(list[at].Digest)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if mark, current := recipeMark(t, a.data, name); !stored || !current {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+		defer cancel()
+		tarball := bytes.NewReader(imageArchive(ctx, t, name))
+		if _, err := a.Import(ctx, tarball, name, ""); err != nil {
+			t.Fatalf("import image %s: %v", name, err)
+		}
+		mark()
+	}
+	s.have[key] = true
+}
+
+// recipeMark reports whether the image in a store was made by today's recipe, and returns a
+// function that records that it was.
+func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
+	t.Helper()
+	recipe, err := build.FindRecipe(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(recipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(data, name+".recipe")
+	saved, err := os.ReadFile(file)
+	current = err == nil && bytes.Equal(saved, text) || os.Getenv("BRIG_TEST_IMAGES") != ""
+	return func() {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}, current
+}
+
+// imageArchive builds an image, or takes it from $BRIG_TEST_IMAGES on a machine that cannot build it.
+// What was built is kept for such a machine.
+func imageArchive(ctx context.Context, t testing.TB, name string) []byte {
+	t.Helper()
+	dir := os.Getenv("BRIG_TEST_IMAGES")
+	if dir == "" {
+		dir = dataDir(t)
+	}
+	file := filepath.Join(dir, name+".tar.zst")
+	if text, err := os.ReadFile(file); err == nil && os.Getenv("BRIG_TEST_IMAGES") != "" {
+		return text
+	}
+	recipe, err := build.FindRecipe(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tarball bytes.Buffer
+	if err := build.Image(ctx, recipe, &tarball, build.Options{Cache: "/var/cache/brig"}); err != nil {
+		t.Fatalf("build image %s: %v", name, err)
+	}
+	if err := os.WriteFile(file, tarball.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return tarball.Bytes()
+}

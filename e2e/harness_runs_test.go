@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// slow scales a bound on wall time where system calls are slow, as in software emulation:
+// $BRIG_TEST_SLOW is the factor.
+func slow(d time.Duration) time.Duration {
+	if n, err := strconv.Atoi(os.Getenv("BRIG_TEST_SLOW")); err == nil && n > 1 {
+		return d * time.Duration(n)
+	}
+	return d
+}
+
+// rounds is how often a test repeats what it has to see many times: a third of n where a round
+// takes many times as long. The host itself does all n.
+func rounds(n int) int {
+	if slow(1) > 1 {
+		return max(1, n/3)
+	}
+	return n
+}
+
+// patience is the deadline for an event that must come, where its time does not matter: on a loaded
+// machine everything can take seconds.
+func patience() time.Time { return time.Now().Add(slow(30 * time.Second)) }
+
+// promptly demands that the quickest of up to five attempts takes at most most: load on the machine
+// makes it longer, never shorter.
+func promptly(t testing.TB, most time.Duration, once func() time.Duration) {
+	t.Helper()
+	var took []time.Duration
+	for range 5 {
+		d := once()
+		if d <= slow(most) {
+			return
+		}
+		took = append(took, d)
+	}
+	t.Errorf("took %s; want at most %s", took, slow(most))
+}
+
+// slowly is a limit in seconds that slow scales, for programs that must get somewhere before they
+// reach it.
+func slowly(s float64) api.Duration {
+	return api.Duration(slow(time.Duration(s * float64(time.Second))))
+}
+
+// needPython loads the image of Python.
+func (a *agent) needPython(t testing.TB) {
+	t.Helper()
+	images.load(t, a, "python")
+}
+
+// sh is a run of a shell script in the tiny image.
+func sh(script string) api.Run {
+	return api.Run{Image: "tiny", Argv: []string{"/bin/sh", "-c", script}}
+}
+
+// py is a run of a Python program.
+func py(source string) api.Run { return api.Run{Language: "python", Source: api.Bytes(source)} }
+
+// runAsync runs r in the background. A result is always delivered, so a test that waits for it never
+// hangs. An error is reported, and the result is then empty.
+func (a *agent) runAsync(t testing.TB, r api.Run) <-chan api.Result {
+	t.Helper()
+	done := make(chan api.Result, 1)
+	go func() { // joined by the reader of the result
+		res, err := a.Client.Run(t.Context(), r)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	return done
+}
+
+// run executes r and fails the test when brig itself fails.
+func (a *agent) run(t testing.TB, r api.Run) api.Result {
+	t.Helper()
+	res, err := a.Run(t.Context(), r)
+	if err != nil {
+		t.Fatalf("run: %v\n%s", err, a.log)
+	}
+	return res
+}
+
+// refused sends r and demands that brig refuses it with a code.
+func (a *agent) refused(t testing.TB, r api.Run, code api.Code) *api.Error {
+	t.Helper()
+	res, err := a.Client.Run(t.Context(), r)
+	var e *api.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("run ended with %+v, %v; want a refusal with code %s", res.Verdict, err, code)
+	}
+	if e.Code != code {
+		t.Errorf("refused with code %s (%s); want %s", e.Code, e.Message, code)
+	}
+	return e
+}
+
+// wantVerdict demands a verdict and reports the actual one.
+func wantVerdict(t testing.TB, res api.Result, want api.Verdict) {
+	t.Helper()
+	if res.Verdict != want {
+		t.Errorf("verdict %s (exit %d, signal %d, hit %v, denial %+v); want %s\nstdout: %.300q\nstderr: %.300q",
+			res.Verdict, res.ExitCode, res.Signal, res.LimitsHit, res.Denial, want, res.Stdout, res.Stderr)
+	}
+}
+
+// program is a run of a compiled probe.
+func program(f api.File, args ...string) api.Run {
+	return api.Run{Image: "tiny", Files: []api.File{f}, Argv: append([]string{"./" + f.Name}, args...)}
+}
+
+func seconds(f float64) api.Duration { return api.Duration(f * float64(time.Second)) }
+
+// both runs a test in strict mode and in fresh mode.
+func both(t *testing.T, f func(t *testing.T, mode api.Mode)) {
+	for _, mode := range []api.Mode{api.Strict, api.Fresh} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) { f(t, mode) })
+	}
+}
