@@ -216,23 +216,17 @@ func TestRulesRejectForbiddenImports(t *testing.T) {
 	}
 }
 
-// The maximum number of lines of a file. Tests may have more, for their tables.
-const (
-	maxLines     = 400
-	maxTestLines = 500
-)
+const maxLines = 400 // of a file
 
 func TestFilesAreShort(t *testing.T) {
 	eachFile(t, func(name string, text []byte) {
-		most := maxLines
-		switch {
-		case strings.HasSuffix(name, "_test.go"):
-			most = maxTestLines
-		case path.Ext(name) != ".go" && path.Ext(name) != ".c" && path.Ext(name) != ".h":
+		switch path.Ext(name) {
+		case ".go", ".c", ".h", ".py", ".js":
+		default:
 			return
 		}
-		if n := bytes.Count(text, []byte("\n")); n > most {
-			t.Errorf("%s has %d lines; the most is %d: split it by subject", name, n, most)
+		if n := bytes.Count(text, []byte("\n")); n > maxLines {
+			t.Errorf("%s has %d lines; the most is %d: split it by subject", name, n, maxLines)
 		}
 	})
 }
