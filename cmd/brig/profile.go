@@ -87,7 +87,7 @@ func readProfile(nameOrFile string) (profileRead, error) {
 	name := filepath.Base(nameOrFile)
 	var r profileRead
 	if filepath.Ext(nameOrFile) != ".json" {
-		r.Profile, r.warnings, err = load.CheckedYAML(name, text)
+		r.Profile, r.warnings, err = load.YAML(name, text)
 		return r, err
 	}
 	kernel, err := kernelRelease()

@@ -24,7 +24,7 @@ func TestDocumentedProfile(t *testing.T) {
 	if !ok {
 		t.Fatal("there is no example")
 	}
-	p, err := load.YAML("example.yaml", text)
+	p, _, err := load.YAML("example.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestYAMLIsReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := load.YAML(name, text)
+		back, _, err := load.YAML(name, text)
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
@@ -77,7 +77,7 @@ func TestYAMLIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := load.YAML("no", text); err != nil || !reflect.DeepEqual(back, hostile) {
+	if back, _, err := load.YAML("no", text); err != nil || !reflect.DeepEqual(back, hostile) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -313,7 +313,7 @@ func loadProfiles(dir string, log *slog.Logger) (map[string]seccomp.Profile, err
 		if ext == ".json" {
 			out[name], err = load.OCI(name, text)
 		} else {
-			out[name], warnings, err = load.CheckedYAML(name, text)
+			out[name], warnings, err = load.YAML(name, text)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("profile %s: %w", e.Name(), err)

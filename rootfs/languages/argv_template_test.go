@@ -66,7 +66,7 @@ func TestFlagPatterns(t *testing.T) {
 	manifest := func(patterns, defaults string) string {
 		return "name: x\nimage: i\nextensions: [x]\nsource_file: main.x\ncompile: [cc, \"{flags}\", \"{sources}\"]\nartifacts: [main]\nrun: [./main]\nflag_patterns: " + patterns + "\ndefault_flags: " + defaults + "\n"
 	}
-	l, err := Parse("x.yaml", []byte(manifest(`["-D[A-Z]+(=[ -~]*)?", "-O(1|2)"]`, "[-O2]")))
+	l, err := parse("x.yaml", []byte(manifest(`["-D[A-Z]+(=[ -~]*)?", "-O(1|2)"]`, "[-O2]")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestFlagPatterns(t *testing.T) {
 		}
 	}
 	for patterns, says := range map[string]string{`["O(1|2)"]`: "begin it with a dash", `["-O("]`: "missing closing", `["-O1"]`: "not among flags"} {
-		if _, err := Parse("x.yaml", []byte(manifest(patterns, "[-O2]"))); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "line ") {
+		if _, err := parse("x.yaml", []byte(manifest(patterns, "[-O2]")), nil); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%s: %v; want %q and the line", patterns, err, says)
 		}
 	}

@@ -17,17 +17,16 @@ var builtinFiles embed.FS
 
 // Languages are the manifests that an agent has loaded. They do not change after loading.
 type Catalog struct {
-	all         []Manifest // sorted by name
-	byName      map[string]int
-	byExtension map[string]int
+	all    []Manifest // sorted by name
+	byName map[string]int
 }
 
-// ErrNoLanguage is wrapped by the error for a name or extension that no manifest has.
+// ErrUnknown is wrapped by the error for a name that no manifest has.
 var ErrUnknown = errors.New("unknown language")
 
-// LoadLanguages loads the built-in manifests and those in dir, *.yaml, which may replace built-in
-// ones of the same name. dir may be empty or may not exist. LoadLanguages refuses a tier that is
-// not in tiers, unless tiers is nil.
+// Load loads the built-in manifests and those in dir, *.yaml, which may replace built-in ones of the
+// same name. dir may be empty or may not exist. Load refuses a tier that is not in tiers, unless
+// tiers is nil.
 func Load(dir string, tiers []string) (*Catalog, error) {
 	found := make(map[string]Manifest)
 	if err := readManifests(builtinFiles, "built-in ", tiers, found); err != nil {
@@ -71,7 +70,7 @@ func readManifests(from fs.FS, prefix string, tiers []string, into map[string]Ma
 }
 
 func index(found map[string]Manifest) (*Catalog, error) {
-	ls := &Catalog{byName: make(map[string]int), byExtension: make(map[string]int)}
+	ls, byExtension := &Catalog{byName: make(map[string]int)}, make(map[string]int)
 	for i, name := range slices.Sorted(maps.Keys(found)) {
 		l := found[name]
 		ls.all = append(ls.all, l)
@@ -82,10 +81,10 @@ func index(found map[string]Manifest) (*Catalog, error) {
 			ls.byName[n] = i
 		}
 		for _, ext := range l.Extensions {
-			if j, taken := ls.byExtension[ext]; taken && j != i {
+			if j, taken := byExtension[ext]; taken && j != i {
 				return nil, fmt.Errorf("%s and %s both claim the extension %q: remove it from one", ls.all[j].file, l.file, ext)
 			}
-			ls.byExtension[ext] = i
+			byExtension[ext] = i
 		}
 	}
 	return ls, nil
@@ -100,14 +99,6 @@ func (ls *Catalog) ByName(name string) (Manifest, error) {
 		return ls.all[i], nil
 	}
 	return Manifest{}, ls.unknown(name)
-}
-
-// ByExtension finds a language by the extension of a source file, with or without the dot.
-func (ls *Catalog) ByExtension(ext string) (Manifest, error) {
-	if i, ok := ls.byExtension[strings.ToLower(strings.TrimPrefix(ext, "."))]; ok {
-		return ls.all[i], nil
-	}
-	return Manifest{}, ls.unknown(ext)
 }
 
 func (ls *Catalog) unknown(name string) error {

@@ -88,13 +88,8 @@ type yamlManifest struct {
 	OOMSays        string            `yaml:"oom_says"`
 }
 
-// ParseLanguage parses a manifest. file is used only in errors. An error about an existing field
-// names its line.
-func Parse(file string, text []byte) (Manifest, error) {
-	return parse(file, text, nil)
-}
-
-// parseLanguage parses a manifest. It refuses a tier that is not in known, unless known is nil.
+// parse parses a manifest. file is used only in errors. An error about an existing field names its
+// line. A tier that is not in known is refused, unless known is nil.
 func parse(file string, text []byte, known []string) (Manifest, error) {
 	var m yamlManifest
 	if err := strictyaml.Decode(file, text, &m); err != nil {

@@ -58,11 +58,11 @@ func TestNeeds(t *testing.T) {
 
 func TestNeedsAreAbsolutePaths(t *testing.T) {
 	const manifest = "name: x\nimage: x\nsource_file: x\nrun: [x, \"{source}\"]\nneeds: [/usr/ok, "
-	if _, err := Parse("m", []byte(manifest+"/usr/lib/x]\n")); err != nil {
+	if _, err := parse("m", []byte(manifest+"/usr/lib/x]\n"), nil); err != nil {
 		t.Error(err)
 	}
 	for _, word := range []string{"usr/lib", "/", "/usr/../etc", "/usr/", "\"\""} {
-		if _, err := Parse("m", []byte(manifest+word+"]\n")); err == nil || !strings.Contains(err.Error(), "line 5: needs") {
+		if _, err := parse("m", []byte(manifest+word+"]\n"), nil); err == nil || !strings.Contains(err.Error(), "line 5: needs") {
 			t.Errorf("needs %s: %v", word, err)
 		}
 	}

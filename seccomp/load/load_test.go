@@ -17,7 +17,7 @@ func decide(p seccomp.Profile, name string, args ...uint64) seccomp.Answer {
 }
 
 func TestYAMLExtendsATier(t *testing.T) {
-	p, err := YAML("mine.yaml", []byte(`
+	p, _, err := YAML("mine.yaml", []byte(`
 name: mine
 extends: default
 remove: [socketpair]
@@ -56,7 +56,7 @@ append:
 }
 
 func TestYAMLWholeProfile(t *testing.T) {
-	p, err := YAML("tiny", []byte("default: {action: kill}\nrules:\n- names: [execve, exit_group, write]\n  action: allow\n  why: say hello\n- names: [ioctl]\n  args: [{arg: 1, value: 0x5401}]\n  action: allow\n  why: terminals\n"))
+	p, _, err := YAML("tiny", []byte("default: {action: kill}\nrules:\n- names: [execve, exit_group, write]\n  action: allow\n  why: say hello\n- names: [ioctl]\n  args: [{arg: 1, value: 0x5401}]\n  action: allow\n  why: terminals\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestYAMLRefusals(t *testing.T) {
 		{"execve removed", "extends: strict\nremove: [execve]\n", "execve is not allowed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := YAML("f.yaml", []byte(tt.data))
+			_, _, err := YAML("f.yaml", []byte(tt.data))
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "load.") {
 				t.Errorf("%v; want an error with %q", err, tt.want)
 			}
@@ -163,7 +163,7 @@ func TestOCIRefusals(t *testing.T) {
 func FuzzYAMLIsValidOrRefused(f *testing.F) {
 	f.Add([]byte("extends: strict\nappend:\n- names: [fork]\n  action: allow\n  why: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := YAML("fuzz", data)
+		p, _, err := YAML("fuzz", data)
 		if err != nil {
 			return
 		}

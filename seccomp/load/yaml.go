@@ -47,16 +47,10 @@ type answer struct {
 }
 
 // YAML reads one profile in our format. name is the file's name, for messages, and the
-// profile's name if the file has none. The profile returned passes seccomp.Validate;
-// CheckedYAML also returns its warnings. Errors name the line.
-func YAML(name string, data []byte) (seccomp.Profile, error) {
-	p, _, err := CheckedYAML(name, data)
-	return p, err
-}
-
-// CheckedYAML is YAML with warnings: for each rule of the file that works but is probably
-// not what the author meant, with its line.
-func CheckedYAML(name string, data []byte) (p seccomp.Profile, warnings []string, err error) {
+// profile's name if the file has none. The profile returned passes seccomp.Validate. Errors
+// name the line. A warning is for a rule of the file that works but is probably not what the
+// author meant, with its line.
+func YAML(name string, data []byte) (p seccomp.Profile, warnings []string, err error) {
 	p, warnings, err = fromYAML(name, data)
 	if err != nil {
 		return seccomp.Profile{}, nil, fmt.Errorf("read profile %s: %w", name, err)
