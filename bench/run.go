@@ -164,7 +164,7 @@ func (b *bench) others() (list []struct {
 		}
 		dir := filepath.Join(b.agent.Dir, "bundle-"+oci)
 		brig := filepath.Join(b.cfg.own.Bin, "brig")
-		write := exec.Command(brig, "bundle", "--data-dir", b.agent.Data, "--rootfs", b.cfg.own.Name, dir, "--", b.cfg.program)
+		write := exec.Command(brig, "bundle", "--runtime", oci, "--data-dir", b.agent.Data, "--rootfs", b.cfg.own.Name, dir, "--", b.cfg.program)
 		if out, err := write.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s is skipped: %v: %s", oci, err, out)
 			continue

@@ -23,6 +23,7 @@ type Config struct {
 	Env      map[string]string // in addition to PATH, HOME, TMPDIR and LANG, which it may override
 	Limits   api.Limits        // complete: see api.Limits.Resolve
 	Profile  seccomp.Profile   // the bundle also allows the runtime's own calls
+	Runtime  Runtime           // that will run the bundle; empty: runc
 	FullProc bool              // /proc with more than processes; files that leak host data are masked
 }
 
@@ -34,7 +35,7 @@ const Root = "rootfs"
 
 // Spec converts c to an OCI runtime configuration. It reads no files.
 func Spec(c Config) (*oci.Spec, error) {
-	wide, _ := WithRuntimeCalls(c.Profile)
+	wide, _ := WithRuntimeCalls(c.Profile, c.Runtime)
 	filter, err := ociFilter(wide)
 	if err != nil {
 		return nil, err

@@ -149,37 +149,76 @@ func TestWriteLeavesNothingBehindWhenItFails(t *testing.T) {
 	}
 }
 
-// Every bundle allows the calls that runc itself makes under the filter, and no other call that the
+// Every bundle allows the calls that its runtime makes under the filter, and no other call that the
 // profile refuses.
 func TestOnlyTheRuntimesOwnCallsAreAdded(t *testing.T) {
-	for _, name := range append(seccomp.Tiers(), "refusing") {
-		p := seccomp.Profile{Name: name, Default: seccomp.Fail(seccomp.EPERM), Rules: []seccomp.Rule{
-			{Names: []string{"execve", "exit_group"}, Answer: seccomp.Allow(), Why: "to begin and end"},
-			{Names: []string{"getdents64", "ptrace"}, Answer: seccomp.Kill(), Why: "to see it refused by name"},
-		}}
-		if name != "refusing" {
-			var err error
-			if p, err = seccomp.Tier(name); err != nil {
-				t.Fatal(err)
-			}
+	for _, runtime := range []Runtime{Runc, Crun} {
+		for _, name := range append(seccomp.Tiers(), "refusing") {
+			t.Run(string(runtime)+"/"+name, func(t *testing.T) { addsOnlyItsOwnCalls(t, runtime, name) })
 		}
-		wide, added := WithRuntimeCalls(p)
-		if err := seccomp.Validate(wide); err != nil {
-			t.Errorf("%s: %v", name, err)
+	}
+}
+
+func addsOnlyItsOwnCalls(t *testing.T, runtime Runtime, name string) {
+	p := seccomp.Profile{Name: name, Default: seccomp.Fail(seccomp.EPERM), Rules: []seccomp.Rule{
+		{Names: []string{"execve", "exit_group"}, Answer: seccomp.Allow(), Why: "to begin and end"},
+		{Names: []string{"getdents64", "close", "ptrace"}, Answer: seccomp.Kill(), Why: "to see it refused by name"},
+	}}
+	if name != "refusing" {
+		var err error
+		if p, err = seccomp.Tier(name); err != nil {
+			t.Fatal(err)
 		}
-		before, after := seccomp.NewModel(p), seccomp.NewModel(wide)
-		for nr := range int32(600) {
-			call := seccomp.Call{Nr: nr, Arch: seccomp.AMD64.Audit()}
-			was, is := before.Decide(call), after.Decide(call)
-			own := slices.Contains(runtimeCalls, is.Name)
-			switch {
-			case own && is.Answer != seccomp.Allow():
-				t.Errorf("%s: %s is %v in a bundle; want it allowed", name, is.Name, is.Answer)
-			case own && slices.Contains(added, is.Name) == (was.Answer == seccomp.Allow()):
-				t.Errorf("%s: %s was %v, added are %v", name, is.Name, was.Answer, added)
-			case !own && was.Answer != is.Answer:
-				t.Errorf("%s: call %d was %v and is %v", name, nr, was.Answer, is.Answer)
-			}
+	}
+	wide, added := WithRuntimeCalls(p, runtime)
+	if err := seccomp.Validate(wide); err != nil {
+		t.Error(err)
+	}
+	before, after := seccomp.NewModel(p), seccomp.NewModel(wide)
+	for nr := range int32(600) {
+		call := seccomp.Call{Nr: nr, Arch: seccomp.AMD64.Audit()}
+		was, is := before.Decide(call), after.Decide(call)
+		own := slices.ContainsFunc(floors[runtime], func(c runtimeCall) bool { return c.name == is.Name })
+		switch {
+		case own && is.Answer != seccomp.Allow() && slices.Contains(added, is.Name):
+			t.Errorf("%s is %v in a bundle; want it allowed", is.Name, is.Answer)
+		case own && slices.Contains(added, is.Name) == allows(p, is.Name):
+			t.Errorf("%s was %v, added are %v", is.Name, was.Answer, added)
+		case !slices.Contains(added, is.Name) && was.Answer != is.Answer:
+			t.Errorf("call %d was %v and is %v", nr, was.Answer, is.Answer)
+		}
+	}
+}
+
+// No tier needs a wider filter for crun; strict needs one for runc.
+func TestTiersThatARuntimeWidens(t *testing.T) {
+	for _, name := range seccomp.Tiers() {
+		p, err := seccomp.Tier(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		if name == "strict" {
+			want = []string{"fstatfs", "getdents64"}
+		}
+		if _, added := WithRuntimeCalls(p, Runc); !slices.Equal(added, want) {
+			t.Errorf("runc adds %v to %s; want %v", added, name, want)
+		}
+		if _, added := WithRuntimeCalls(p, Crun); len(added) != 0 {
+			t.Errorf("crun adds %v to %s; want nothing", added, name)
+		}
+	}
+}
+
+func TestParseRuntime(t *testing.T) {
+	for name, want := range map[string]Runtime{"": Runc, "runc": Runc, "crun": Crun} {
+		if got, err := ParseRuntime(name); err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	for _, bad := range []string{"runsc", "Runc", "runc "} {
+		if _, err := ParseRuntime(bad); err == nil || !strings.Contains(err.Error(), "use runc or crun") {
+			t.Errorf("%q: %v; want a refusal that names runc and crun", bad, err)
 		}
 	}
 }

@@ -21,24 +21,33 @@ import (
 // output and exit code.
 func runcRun(t *testing.T, dir string, flags []string, argv ...string) (out string, code int) {
 	t.Helper()
+	_, out, code = bundleRun(t, "runc", dir, flags, argv...)
+	return out, code
+}
+
+// bundleRun writes a bundle of a command in the tiny image and runs it with a plain runtime. It
+// returns what brig bundle said, and the output and exit code of the command.
+func bundleRun(t *testing.T, runtime, dir string, flags []string, argv ...string) (notes, out string, code int) {
+	t.Helper()
 	b := filepath.Join(dir, fmt.Sprintf("b%d", time.Now().UnixNano()))
-	args := append([]string{"bundle", "--data-dir", dataDir(t), "--rootfs", "tiny"}, flags...)
+	args := append([]string{"bundle", "--runtime", runtime, "--data-dir", dataDir(t), "--rootfs", "tiny"}, flags...)
 	args = append(append(args, b, "--"), argv...)
-	if out, err := exec.Command(binary(t, "brig"), args...).CombinedOutput(); err != nil {
-		t.Fatalf("brig bundle: %v\n%s", err, out)
+	said, err := exec.Command(binary(t, "brig"), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("brig bundle: %v\n%s", err, said)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, testenv.NeedTool(t, "runc", "runc"),
+	cmd := exec.CommandContext(ctx, testenv.NeedTool(t, runtime, runtime),
 		"--root", filepath.Join(dir, "state"), "run", "--bundle", b, "brig-"+filepath.Base(b))
 	var stdout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
-	err := cmd.Run()
+	err = cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return stdout.String(), cmd.ProcessState.ExitCode()
+	return string(said), stdout.String(), cmd.ProcessState.ExitCode()
 }
 
 // A bundle under runc has the same restrictions: a program that inspects itself gets the same
@@ -96,16 +105,32 @@ func TestBundleWarnsOfFlagsAfterTheDirectory(t *testing.T) {
 }
 
 // A bundle of every tier starts under plain runc. Under the filter runc itself makes calls that
-// strict refuses.
+// strict refuses: brig bundle allows them and says so in one line.
 func TestBundleRunsUnderEveryTier(t *testing.T) {
 	a := startAgent(t)
 	for _, tier := range seccomp.Tiers() {
 		t.Run(tier, func(t *testing.T) {
-			out, code := runcRun(t, a.dir, []string{"--profile", tier}, "/bin/echo", "started")
+			notes, out, code := bundleRun(t, "runc", a.dir, []string{"--profile", tier}, "/bin/echo", "started")
 			if code != 0 || out != "started\n" {
 				t.Errorf("exit code %d, output %q; want 0 and started", code, out)
 			}
+			const note = "profile strict also allows fstatfs and getdents64, because runc itself makes these calls"
+			if strings.Contains(notes, note) != (tier == "strict") {
+				t.Errorf("brig bundle said %q", notes)
+			}
 		})
+	}
+}
+
+func TestBundleRefusesAnUnknownRuntime(t *testing.T) {
+	a := startAgent(t)
+	b := filepath.Join(a.dir, "none")
+	out, err := exec.Command(binary(t, "brig"), "bundle", "--runtime", "runsc", "--data-dir", dataDir(t), "--rootfs", "tiny", b, "true").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), `runtime "runsc": its calls under the filter are not known: use runc or crun`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat(b); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a bundle was written: %v", err)
 	}
 }
 

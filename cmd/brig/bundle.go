@@ -25,9 +25,9 @@ a plain runtime accepts: the same user, mounts, filter and limits.
 
 A bundle has no limit on wall time and none on output, its three scratch
 directories have separate sizes, and the program is PID 1. CMD is a command of the image:
-no files are placed. If the filter refuses calls that runc itself makes under it
-(fstatfs, getdents64), the bundle's filter allows them. OUT_DIR must not exist, and other
-users must be able to traverse the directories above it.
+no files are placed. If the profile refuses calls that the runtime itself makes under the
+filter (runc: fstatfs and getdents64), the bundle's filter allows them, and brig says so.
+OUT_DIR must not exist, and other users must be able to traverse the directories above it.
 
 Usage:
   brig bundle --language NAME [flags] OUT_DIR -- CMD [ARGS...]
@@ -40,6 +40,7 @@ Example:
 // bundleOptions is the command line of brig bundle.
 type bundleOptions struct {
 	language, image, profile, preset string
+	runtime                          string
 	dataDir, languages               string
 	limits                           api.Limits
 	env                              []string
@@ -50,6 +51,7 @@ func (o *bundleOptions) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.language, "language", "l", "", "`NAME` of the language: its image, environment and filter")
 	f.StringVar(&o.image, "rootfs", "", "use this stored `IMAGE`, by name or digest")
 	f.StringVar(&o.profile, "profile", "", "seccomp profile: `NAME|FILE`")
+	f.StringVar(&o.runtime, "runtime", string(bundle.Runc), "`NAME` of the runtime that will run the bundle: "+strings.Join(bundle.Runtimes(), " or "))
 	f.StringVar(&o.preset, "preset", "", "limits to start from: hardened or light")
 	limitFlags(f, &o.limits, map[string]string{
 		"cpu":     "processor time of one process, rounded up to whole seconds, plus 2 s",
@@ -86,7 +88,7 @@ func bundleCommand(c *cli) *cobra.Command {
 			return c.fail(err)
 		}
 		dir := words[0]
-		c.note("wrote %s; try: sudo timeout 30 runc run --bundle %s %s", dir, dir, filepath.Base(dir))
+		c.note("wrote %s; try: sudo timeout 30 %s run --bundle %s %s", dir, o.runtime, dir, filepath.Base(dir))
 		return 0
 	})
 }
@@ -94,6 +96,10 @@ func bundleCommand(c *cli) *cobra.Command {
 // write resolves the image, profile and limits of the run, and writes its bundle.
 func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	env, err := variables(o.env)
+	if err != nil {
+		return err
+	}
+	runtime, err := bundle.ParseRuntime(o.runtime)
 	if err != nil {
 		return err
 	}
@@ -128,7 +134,7 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	all := map[string]string{}
 	maps.Copy(all, lang.Env)
 	maps.Copy(all, env)
-	config := bundle.Config{Args: argv, Env: all, Limits: limits, Profile: profile, FullProc: lang.Proc == "full"}
+	config := bundle.Config{Args: argv, Env: all, Limits: limits, Profile: profile, Runtime: runtime, FullProc: lang.Proc == "full"}
 	if err := bundle.FindProgram(image.Path, config); err != nil {
 		return o.programError(argv[0], err)
 	}
@@ -139,8 +145,8 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	if err := bundle.Write(dir, image.Path, spec); err != nil {
 		return err
 	}
-	if _, added := bundle.WithRuntimeCalls(profile); len(added) > 0 {
-		c.note("in the bundle, profile %s also allows %s, because runc itself makes these calls under the filter", profile.Name, strings.Join(added, " and "))
+	if _, added := bundle.WithRuntimeCalls(profile, runtime); len(added) > 0 {
+		c.note("in the bundle, profile %s also allows %s, because %s itself makes these calls under the filter", profile.Name, strings.Join(added, " and "), runtime)
 	}
 	return nil
 }

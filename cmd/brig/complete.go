@@ -13,6 +13,7 @@ import (
 
 	agentclient "github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/bundle"
 	"github.com/brig-sandbox/brig/client"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/build"
@@ -41,6 +42,7 @@ var flagValues = map[string]valueSource{
 	"profile-mode": words(string(api.Enforce), string(api.Log)),
 	"compare":      words("lines", "tokens", "exact", "float"),
 	"log-format":   words("text", "json"),
+	"runtime":      words(bundle.Runtimes()...),
 }
 
 // argumentValues are the values of arguments, by command. A command that is not here takes files,
