@@ -22,6 +22,7 @@ func BenchmarkLeaf(b *testing.B) {
 		}},
 		{"Usage", func() error { _, err := l.Usage(); return err }},
 		{"CPUTime", func() error { _, err := l.CPUTime(); return err }},
+		{"Sample", func() error { _, err := l.Sample(); return err }},
 		{"Empty", func() error { _, err := l.Empty(); return err }},
 	} {
 		b.Run(bm.name, func(b *testing.B) {

@@ -100,3 +100,23 @@ func (l *Leaf) read() (counters, error) {
 	}
 	return now, nil
 }
+
+// A Sample is what a run uses at one instant.
+type Sample struct {
+	Memory    int64         // bytes above MemoryBase
+	CPU       time.Duration // since Begin
+	Processes int64         // and threads
+}
+
+// Sample reads three files. It may run while the group has processes.
+func (l *Leaf) Sample() (s Sample, err error) {
+	if s.Memory, err = l.Current(); err != nil {
+		return Sample{}, err
+	}
+	s.Memory = max(0, s.Memory-l.MemoryBase())
+	if s.CPU, err = l.CPUTime(); err != nil {
+		return Sample{}, err
+	}
+	s.Processes, err = l.Processes()
+	return s, err
+}
