@@ -237,9 +237,10 @@ func (t *contentExtractor) executed(x Executed) Executed {
 	return x
 }
 
-// Content returns the number of bytes of output and files of the result, including its tests.
+// Content returns the number of bytes of output, files and timeline of the result, including its
+// tests.
 func (r *Result) Content() int {
-	n := len(r.Stdout) + len(r.Stderr)
+	n := len(r.Stdout) + len(r.Stderr) + r.Timeline.bytes()
 	for _, f := range r.Files {
 		n += len(f.Content)
 	}

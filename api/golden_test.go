@@ -52,6 +52,7 @@ func TestGolden(t *testing.T) {
 			Limits:  api.Limits{Wall: api.Duration(1500 * time.Millisecond), Memory: 64 * api.MiB, CPUs: 0.5, Cpuset: "0-1"},
 			Network: "none", WritableRoot: true, Collect: api.Collect{Globs: []string{"*.csv"}, Files: 3, Bytes: api.MiB},
 			Labels: api.Labels{Project: "course", Task: "sum"}, Profile: "strict", ProfileMode: api.Enforce, Mode: api.Fresh, Interactive: true,
+			Timeline: &api.TimelineRequest{Every: api.Duration(50 * time.Millisecond)},
 		},
 		"run-least": api.Run{Image: "tiny", Argv: []string{"true"}},
 		"run-tests": api.Run{
@@ -99,6 +100,9 @@ func TestGolden(t *testing.T) {
 		"result-denied": result(func(r *api.Result) {
 			r.Verdict, r.ExitCode, r.Signal, r.SignalName = api.Denied, -1, 9, "SIGKILL"
 			r.Denial = &api.Denial{Syscall: "ptrace", Number: 101, Arch: "x86_64", Rule: "default: kill", Why: "reads or changes another process"}
+		}),
+		"result-timeline": result(func(r *api.Result) {
+			r.Timeline = &api.Timeline{Every: 20_000_000, Memory: []int64{4 << 20, 6 << 20}, CPU: []int64{9_000_000, 18_000_000}, Pids: []int64{1, 2}}
 		}),
 		"result-logged": result(func(r *api.Result) {
 			r.Logged = []api.Denial{{Syscall: "ptrace", Number: 101, Arch: "x86_64", Rule: "default: kill", Why: "reads or changes another process", Allowed: true, Count: 2}}

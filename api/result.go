@@ -16,6 +16,7 @@ type Result struct {
 	Refused   []Refusal `json:"refused,omitempty" doc:"system calls that the profile refused with an error, which the program may have ignored"`
 	Usage     Usage     `json:"usage" doc:"resource usage of the run; with tests, the sum or the maximum"`
 	Timing    Timing    `json:"timing" doc:"duration of the parts of the run"`
+	Timeline  *Timeline `json:"timeline,omitempty" doc:"what the run used over time, if the request asked for it; a compile stage has none"`
 
 	Stdout          Bytes `json:"stdout" doc:"what the program wrote to stdout"`
 	Stderr          Bytes `json:"stderr" doc:"what the program wrote to stderr"`

@@ -39,6 +39,8 @@ type Run struct {
 
 	Interactive bool `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
 
+	Timeline *TimelineRequest `json:"timeline,omitempty" doc:"measure memory, processor time and processes at intervals while the program runs; a run with tests has none"`
+
 	Tests []Test `json:"tests,omitempty" doc:"runs one program several times: it is compiled once, and each test is a separate run that shares nothing with the others; stdin must be empty"`
 
 	Compare       Compare `json:"compare,omitzero" doc:"how output is compared with the expected output"`

@@ -103,6 +103,8 @@ type Exec struct {
 
 	Collect     Collect `json:"collect,omitzero" doc:"which files of /box are returned; none without globs"`
 	Interactive bool    `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
+
+	Timeline *TimelineRequest `json:"timeline,omitempty" doc:"measure memory, processor time and processes at intervals while the program runs"`
 }
 
 // A FileInfo describes one name in /box or in /workspace.

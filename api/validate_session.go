@@ -40,7 +40,7 @@ func (s SessionRequest) Validate() error {
 
 // Validate refuses an exec that contradicts itself or that no session could carry out.
 func (e Exec) Validate() error {
-	as := Run{Language: "any", Source: e.Source, SourceName: e.SourceName, Argv: e.Argv, Stdin: e.Stdin, Env: e.Env, Limits: e.Limits, Collect: e.Collect}
+	as := Run{Language: "any", Source: e.Source, SourceName: e.SourceName, Argv: e.Argv, Stdin: e.Stdin, Env: e.Env, Limits: e.Limits, Collect: e.Collect, Timeline: e.Timeline}
 	if err := as.Validate(); err != nil {
 		return err
 	}

@@ -36,6 +36,8 @@ func (r Run) validateTests() error {
 		return Refuse(CodeBadRequest, "%d tests: the most is %d", len(r.Tests), MaxTests)
 	case len(r.Tests) > 0 && (len(r.Stdin) > 0 || r.StdinBlob != ""):
 		return Refuse(CodeBadRequest, "stdin and tests are both set: set stdin in each test")
+	case len(r.Tests) > 0 && r.Timeline != nil:
+		return Refuse(CodeBadRequest, "timeline and tests are both set: tests have no timeline; run one of them alone, with its stdin")
 	case r.KeepOutput < 0 || r.KeepOutput > keepOutputMax:
 		return Refuse(CodeBadRequest, "keep_output is %s: the most is %s of each stream; to receive more, run the program without tests and read its events", r.KeepOutput, keepOutputMax)
 	case len(r.Tests) == 0 && (r.StopAtFailure || r.KeepOutput != 0 || r.Compare != (Compare{})):

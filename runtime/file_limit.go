@@ -13,13 +13,13 @@ import (
 	"github.com/brig-sandbox/brig/runtime/pool"
 )
 
-// What an agent has open: its sockets and stores; for each slot what it waits with and a
-// connection; for each cell the files of a leaf group and a shell. If enough files may be open, a
-// cell has a second leaf, and for a moment a second shell. A session has a group, a shell, a
-// poller, and the leaves of its execs.
+// What an agent has open: its sockets and stores; for each slot what it waits with, the timer of a
+// timeline and a connection; for each cell the files of a leaf group and a shell. If enough files
+// may be open, a cell has a second leaf, and for a moment a second shell. A session has a group, a
+// shell, a poller, and the leaves of its execs.
 const (
 	descriptorsBase       = 1024
-	descriptorsSlot       = 7
+	descriptorsSlot       = 8
 	descriptorsSingleLeaf = 31
 	descriptorsCell       = 60
 	descriptorsSession    = 128

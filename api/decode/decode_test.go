@@ -327,7 +327,7 @@ func TestDecodeSuggestsTheRightField(t *testing.T) {
 		{run, `{"args":["a"]}`, `unknown field "args": did you mean argv?`},
 		{run, `{"tests":[{"id":"1"},{"id":"2","output":"3"}]}`, `tests[1]: unknown field "output": here it is called expected`},
 		{run, `{"labels":{"owner":"me"}}`, `labels: unknown field "owner": the fields here are project, task`},
-		{exec, `{"files":[]}`, `unknown field "files": the fields here are source, source_name, argv, stdin, env, limits, collect, interactive`},
+		{exec, `{"files":[]}`, `unknown field "files": the fields here are source, source_name, argv, stdin, env, limits, collect, interactive, timeline`},
 		{run, `{"labels":{"` + strings.Repeat("a", 100) + `":1}}`, `labels: unknown field "` + strings.Repeat("a", 80) + `": the fields here are project, task`},
 	} {
 		if err := tt.parse([]byte(tt.text)); code(err) != api.CodeBadRequest || err.Error() != "decode run: "+tt.want {

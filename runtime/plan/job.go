@@ -107,6 +107,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 		Env:    Environment(lang.env(r.Interactive), r.Env),
 		Stdin:  r.Stdin,
 		Limits: limits, Collect: r.Collect, Labels: r.Labels, OOMExitCode: lang.OOMExitCode, OOMMessage: lang.OOMSays,
+		Timeline: r.Timeline,
 	}
 	if r.Source != nil {
 		p.Source = main

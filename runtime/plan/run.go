@@ -30,11 +30,12 @@ type Run struct {
 	Artifacts   []string // of a compile stage: what is collected instead
 	Syntax      bool     // a compile stage that makes nothing: it only checks the source
 	Labels      api.Labels
-	MaxKept     [2]api.Size // maximum of stdout and stderr that the result carries; zero: as much as a result may carry
-	OOMExitCode int         // a language's own out-of-memory exit code; 0: none
-	OOMMessage  string      // what its runtime prints then; empty: nothing
-	Network     *Network    // nil: none
-	Volume      api.Size    // size of the session's volume; a file may be as large
+	MaxKept     [2]api.Size          // maximum of stdout and stderr that the result carries; zero: as much as a result may carry
+	OOMExitCode int                  // a language's own out-of-memory exit code; 0: none
+	OOMMessage  string               // what its runtime prints then; empty: nothing
+	Network     *Network             // nil: none
+	Timeline    *api.TimelineRequest // nil: none
+	Volume      api.Size             // size of the session's volume; a file may be as large
 
 	// Backstop is the processor time after which the kernel kills a single process; zero: derived
 	// from the cpu limit. It may be higher for an exec, because what the exec leaves running may

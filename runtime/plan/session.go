@@ -131,6 +131,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 		ID: NewID(), Stage: api.StageRun, Mode: api.InSession, Cell: s.Cell,
 		Argv: e.Argv, Env: Environment(env, e.Env), Stdin: e.Stdin,
 		Limits: limits, Collect: e.Collect, Labels: s.Ask.Labels, OOMExitCode: s.Language.OOMExitCode,
+		Timeline: e.Timeline,
 		Backstop: api.Duration(float64(s.Life) * max(limits.CPUs, 1)),
 	}
 	run.Collect.None = len(e.Collect.Globs) == 0

@@ -25,6 +25,7 @@ func (r *Runner) Result(p *plan.Run, o *Outcome, out *Outputs) api.Result {
 		Refused:   o.refused,
 		Usage:     o.usage,
 		Timing:    o.timing,
+		Timeline:  o.timeline,
 		Files:     o.files,
 		Skipped:   o.skipped,
 		Limits:    p.Limits,

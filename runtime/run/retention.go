@@ -207,7 +207,7 @@ func maxCollected(c api.Collect) int64 {
 
 // MaxRetained is the most that a run may retain.
 func MaxRetained(p *plan.Run, streamed bool) int64 {
-	n := maxCollected(p.Collect)
+	n := maxCollected(p.Collect) + p.Timeline.MaxBytes()
 	if !streamed {
 		n += 2 * growingBuffer(min(p.Limits.Output, maxRetainedOutput))
 	}

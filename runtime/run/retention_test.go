@@ -27,6 +27,7 @@ func TestMaxRetained(t *testing.T) {
 		{"both streams, which grow", plan.Run{Limits: limits, Collect: none}, false, 48 * api.MiB},
 		{"of large ones what an answer carries", plan.Run{Limits: big, Collect: none}, false, 48 * api.MiB},
 		{"files", plan.Run{Limits: limits}, false, 48*api.MiB + api.CollectBytes},
+		{"a timeline and its copy", plan.Run{Limits: limits, Collect: none, Timeline: &api.TimelineRequest{}}, true, 48_000},
 		{"a stream", plan.Run{Limits: big, Collect: none}, true, 0},
 	} {
 		if got := api.Size(MaxRetained(&tt.run, tt.streamed)); got != tt.want {

@@ -55,6 +55,7 @@ type Outcome struct {
 	ev           judge.Evidence
 	usage        api.Usage
 	timing       api.Timing
+	timeline     *api.Timeline
 	files        []api.File
 	skipped      []api.Skipped
 	logged       []api.Denial
@@ -122,6 +123,12 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	}()
 	if err := w.connect(streams); err != nil {
 		return nil, fmt.Errorf("stdio: %w", err)
+	}
+	if p.Timeline != nil {
+		if w.timeline, err = newTimelineTimer(s.Poller, p.Timeline.Interval()); err != nil {
+			return nil, fmt.Errorf("timeline: %w", err)
+		}
+		defer func() { err = errors.Join(err, w.timeline.close(s.Poller)) }()
 	}
 
 	// 5. start: the shell has the one message that it waited for.
@@ -196,7 +203,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 			return nil, err
 		}
 	}
-	o.timing = w.timing(begun, wallStart)
+	o.timing, o.timeline = w.timing(begun, wallStart), w.timeline.result()
 	completed = true
 	return o, nil
 }

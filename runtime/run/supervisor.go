@@ -28,6 +28,7 @@ const (
 	tagStderr
 	tagOOM
 	tagNotify
+	tagTimeline
 )
 
 // killGrace is the time between killing a program and killing its shell. In this time the shell
@@ -57,6 +58,8 @@ type supervisor struct {
 	replied    bool  // the shell reported the program's end
 	failed     error // the shell reported a step that failed
 	shellEnded bool  // the shell has ended
+
+	timeline *timelineTimer // nil: the caller wants no timeline
 
 	oomChecks      int           // remaining checks for the kill that an OOM event announced
 	stopped        bool          // the agent ended the run
@@ -104,7 +107,7 @@ func (w *supervisor) checkFinished() (bool, error) {
 // starts a little later. When the wall clock expires, onWall reads the actual start from the cell's
 // clock page.
 func (w *supervisor) arm() error {
-	return errors.Join(w.Slot.Wall.Set(w.started+time.Duration(w.limits.Wall)), w.armCPU(0))
+	return errors.Join(w.Slot.Wall.Set(w.started+time.Duration(w.limits.Wall)), w.armCPU(0), w.armTimeline())
 }
 
 // startGrace is the time for the start of a program, in addition to its wall limit. On an
@@ -139,6 +142,8 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 		return w.onOOM()
 	case tagNotify:
 		return w.onNotify(e.Events)
+	case tagTimeline:
+		return w.onTimeline()
 	case pool.TagCallTimer:
 		return w.calls.Resume()
 	case pool.TagWake:
