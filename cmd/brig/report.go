@@ -56,6 +56,9 @@ func (c *cli) report(o *runOptions, res api.Result) int {
 	case res.Verdict != api.OK && res.Verdict != api.Nonzero:
 		c.note("%s", verdictText(res, o.profile))
 	}
+	if res.Timeline != nil && !o.quiet && (o.stats || !o.json) {
+		fmt.Fprint(escapeWriter{c.stderr}, timelineText(res))
+	}
 	if d := res.Diagnosis; d != nil && d.Hint != "" && !o.quiet && !o.json && (o.testsDir == "" || res.Verdict == api.CompileError) {
 		c.note("hint: %s%s", positionText(*d), d.Hint)
 	}

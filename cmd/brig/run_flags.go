@@ -112,6 +112,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
+	o.registerTimeline(f)
 	o.registerQuiet(f)
 	f.DurationVar(&o.wait, "wait", time.Minute, "how long to wait while every slot is busy; 0 does not wait")
 	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
@@ -301,5 +302,5 @@ func (o *runOptions) checkQuiet() error {
 	if o.quiet && o.stats {
 		return fmt.Errorf("--quiet and --stats exclude each other")
 	}
-	return nil
+	return o.checkTimeline()
 }

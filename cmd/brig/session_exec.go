@@ -57,6 +57,7 @@ there, brig prints a note, unless -- precedes it.`)
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the program's output")
 	f.StringVar(&o.result, "result", "", "write the result, or brig's error, as JSON to this `FILE`")
 	f.BoolVarP(&o.stats, "stats", "v", false, "print verdict and usage to stderr")
+	o.registerTimeline(f)
 	o.registerQuiet(f)
 	f.StringVar(&o.socket, "socket", "", "the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
 	return c.does(k, func() int {
@@ -72,7 +73,7 @@ there, brig prints a note, unless -- precedes it.`)
 		if err := cmp.Or(o.checkQuiet(), o.planSurroundings()); err != nil {
 			return c.hint("session exec", err)
 		}
-		e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json}
+		e := api.Exec{Argv: words, Env: o.run.Env, Limits: *l, Collect: api.Collect{Globs: o.collect}, Interactive: !o.json, Timeline: o.run.Timeline}
 		switch {
 		case o.hasCode && *source != "":
 			return c.hint("session exec", fmt.Errorf("-c and --source exclude each other"))
