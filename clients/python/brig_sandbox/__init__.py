@@ -17,7 +17,7 @@ from ._grading import Case, CaseResult, Grade
 from ._limits import MAX_TIMEOUT_SECONDS, ResourceLimits
 from ._network import NetworkHost, NetworkRefusal, NetworkUsage
 from ._report import DebugReport
-from ._result import ExecutionResult, HistoryEntry, ResourceUsage
+from ._result import ExecutionResult, HistoryEntry, ResourceUsage, Timeline
 from ._sandbox import CodeSandbox
 from ._session import FileInfo, FileList, Session, SessionUsage, Volume
 from ._version import __version__
@@ -44,6 +44,7 @@ __all__ = [
     "SandboxError",
     "Session",
     "SessionUsage",
+    "Timeline",
     "Volume",
     "__version__",
 ]

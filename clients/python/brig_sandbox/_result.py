@@ -6,7 +6,7 @@ import base64
 import binascii
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any, Dict, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 from ._errors import InfraError, reading
 from ._network import NetworkUsage
@@ -92,6 +92,33 @@ class ResourceUsage:
 
 
 @dataclass(frozen=True)
+class Timeline:
+    """What a program used over time. Point i is (i + 1) * every_seconds after the start.
+
+    The lists are empty if the program ended before the first point. A long run has fewer points
+    a second than it asked for: 1,000 at most.
+    """
+
+    every_seconds: float
+    memory_bytes: List[int]
+    cpu_seconds: List[float]  # since the start
+    processes: List[int]  # and threads
+
+    @classmethod
+    @reading()
+    def of(cls, said: Any) -> Optional[Timeline]:
+        """The timeline in the service's answer; None if it has none."""
+        if said is None:
+            return None
+        return cls(
+            every_seconds=int(said["every_ns"]) / 1e9,
+            memory_bytes=[int(n) for n in said["memory"]],
+            cpu_seconds=[int(n) / 1e9 for n in said["cpu_ns"]],
+            processes=[int(n) for n in said["pids"]],
+        )
+
+
+@dataclass(frozen=True)
 class ExecutionResult:
     """How a program ended.
 
@@ -120,6 +147,7 @@ class ExecutionResult:
     network: Optional[NetworkUsage] = None  # what a program with network reached
     index: Optional[int] = None  # only for execute_many: the item's position
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)  # the service's complete answer
+    timeline: Optional[Timeline] = field(default=None, repr=False)  # only with timeline_seconds
 
     @property
     def run_id(self) -> str:
@@ -159,6 +187,7 @@ class ExecutionResult:
             stderr_bytes=stderr,
             diagnosis=diagnosis,
             network=None if said.get("network") is None else NetworkUsage.of(said["network"]),
+            timeline=Timeline.of(said.get("timeline")),
             raw=said,
         )
 

@@ -78,6 +78,7 @@ class CodeSandbox:
         allow: Optional[Sequence[str]] = None,
         stdin: Content = "",
         mode: Optional[str] = None,
+        timeline_seconds: Optional[float] = None,
         project: Optional[str] = None,
         task: Optional[str] = None,
     ) -> ExecutionResult:
@@ -93,6 +94,9 @@ class CodeSandbox:
         with :PORT or without. The service refuses (forbidden) what its operator does not offer.
         The network of the result says what the program reached.
 
+        With timeline_seconds (0.005 to 60) the result has a timeline: memory, processor time and
+        processes at such intervals.
+
         Raises InfraError if the service failed, RequestError if it refused the request.
         """
         network = to_api(network_enabled, allow)
@@ -104,6 +108,8 @@ class CodeSandbox:
             body["stdin"] = encode(stdin)
         if mode is not None:
             body["mode"] = mode
+        if timeline_seconds is not None:
+            body["timeline"] = {"every": span(timeline_seconds)}
         return ExecutionResult.of(self._http.call("POST", "/v1/runs", body), language)
 
     def run_tests(

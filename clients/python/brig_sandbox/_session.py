@@ -115,17 +115,19 @@ class Session:
         env_vars: Optional[Mapping[str, str]] = None,
         timeout_seconds: Optional[float] = None,
         memory_limit: Optional[str] = None,
+        timeline_seconds: Optional[float] = None,
     ) -> ExecutionResult:
         """Runs code in the session's language, if it has one, and returns the result.
 
         Processes that it leaves running stay; if a limit stops it, all of its processes are
         stopped. timeout_seconds and memory_limit bound this program; None: the session's
-        limits. memory_limit must not exceed the session's.
+        limits. memory_limit must not exceed the session's. timeline_seconds is as in
+        CodeSandbox.execute.
         """
         body: Dict[str, Any] = {"source": encode(code)}
         if args:
             body["argv"] = list(args)
-        return self._exec(body, stdin, env_vars, timeout_seconds, memory_limit)
+        return self._exec(body, stdin, env_vars, timeout_seconds, memory_limit, timeline_seconds)
 
     def run(
         self,
@@ -135,13 +137,22 @@ class Session:
         env_vars: Optional[Mapping[str, str]] = None,
         timeout_seconds: Optional[float] = None,
         memory_limit: Optional[str] = None,
+        timeline_seconds: Optional[float] = None,
     ) -> ExecutionResult:
         """Runs a command in the sandbox: the program and its arguments, without a shell."""
         if isinstance(command, str):
             raise TypeError("command must be a list of strings: use ['sh', '-c', ...] to run a shell command line")
-        return self._exec({"argv": list(command)}, stdin, env_vars, timeout_seconds, memory_limit)
+        return self._exec({"argv": list(command)}, stdin, env_vars, timeout_seconds, memory_limit, timeline_seconds)
 
-    def _exec(self, body: Dict[str, Any], stdin: Content, env_vars: Optional[Mapping[str, str]], timeout: Optional[float], memory: Optional[str]) -> ExecutionResult:
+    def _exec(
+        self,
+        body: Dict[str, Any],
+        stdin: Content,
+        env_vars: Optional[Mapping[str, str]],
+        timeout: Optional[float],
+        memory: Optional[str],
+        timeline: Optional[float],
+    ) -> ExecutionResult:
         if stdin:
             body["stdin"] = encode(stdin)
         if env_vars:
@@ -153,6 +164,8 @@ class Session:
             limits["memory"] = parse_size(memory)
         if limits:
             body["limits"] = limits
+        if timeline is not None:
+            body["timeline"] = {"every": span(timeline)}
         return ExecutionResult.of(self._http.call("POST", self._path() + "/exec", body, stays=True), self.language)
 
     def put_file(self, name: str, content: Content, *, executable: bool = False, volume: bool = False) -> None:

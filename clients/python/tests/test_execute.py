@@ -4,7 +4,7 @@ import unittest
 from datetime import datetime, timezone
 from typing import Any, Callable, List
 
-from brig_sandbox import CodeSandbox, InfraError, NetworkHost, NetworkRefusal, NetworkUsage, ResourceLimits
+from brig_sandbox import CodeSandbox, InfraError, NetworkHost, NetworkRefusal, NetworkUsage, ResourceLimits, Timeline
 
 from .service import Answer, Service, ran
 
@@ -109,6 +109,23 @@ class Execute(unittest.TestCase):
         self.assertEqual(r.timestamp, datetime(2026, 3, 1, 12, 0, 0, 123456, timezone.utc))
         self.assertEqual(r.files, {"a": b"text", "b": b"\xff\0"})
         self.assertEqual((r.usage.cpu_seconds, r.usage.memory_bytes, r.usage.processes, r.usage.wall_seconds), (0.02, None, 3, 1.5))
+
+    def test_a_timeline(self) -> None:
+        said = {"every_ns": 20000000, "memory": [1024, 4096], "cpu_ns": [10000000, 30000000], "pids": [1, 2]}
+        with Service(ran(timeline=said)) as service:
+            r = CodeSandbox(url=service.url).execute("x", timeline_seconds=0.02)
+        self.assertEqual(service.asked[0].body["timeline"], {"every": "0.020000s"})
+        self.assertEqual(r.timeline, Timeline(0.02, [1024, 4096], [0.01, 0.03], [1, 2]))
+        with Service(ran()) as service:
+            self.assertIsNone(CodeSandbox(url=service.url).execute("x").timeline)
+        self.assertNotIn("timeline", service.asked[0].body)
+
+    def test_a_timeline_that_is_none_is_refused(self) -> None:
+        for said in ([], "x", {}, {"every_ns": 1}, {"every_ns": 1, "memory": 1, "cpu_ns": [], "pids": []}, {"every_ns": 1, "memory": [None], "cpu_ns": [], "pids": []}):
+            with self.subTest(said), Service(ran(timeline=said)) as service:
+                with self.assertRaises(InfraError) as raised:
+                    CodeSandbox(url=service.url).execute("x")
+                self.assertEqual(raised.exception.code, "bad-answer")
 
     def test_every_other_verdict_is_a_result(self) -> None:
         trace = "Traceback (most recent call last):\n  File \"/box/main.py\", line 1, in <module>\nNameError: name 'x' is not defined\n"

@@ -36,7 +36,7 @@ class Sessions(unittest.TestCase):
             volume = Volume(size="64m", shared=True)
             s = box.create_session(image="tiny", task="u", limits=limits, volume=volume, env_vars={"A": "1"}, read_only=False, idle_seconds=60, life_seconds=90.5)
             r = s.run(["cat", "-"], stdin=b"\xff", env_vars={"B": "2"}, timeout_seconds=2, memory_limit="32m")
-            s.execute("x", ["a", "b"])
+            s.execute("x", ["a", "b"], timeline_seconds=1)
         self.assertEqual((r.exit_code, r.success), (3, False))
         self.assertEqual(
             [a.body for a in service.asked],
@@ -53,7 +53,7 @@ class Sessions(unittest.TestCase):
                     "life": "90.500000s",
                 },
                 {"argv": ["cat", "-"], "stdin": {"base64": "/w=="}, "env": {"B": "2"}, "limits": {"wall": "2.000000s", "memory": 32 << 20}},
-                {"source": "x", "argv": ["a", "b"]},
+                {"source": "x", "argv": ["a", "b"], "timeline": {"every": "1.000000s"}},
             ],
         )
         self.assertEqual(Volume(read_only=True).to_api(), {"read_only": True})
