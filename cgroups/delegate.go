@@ -44,6 +44,9 @@ func (t *Tree) enable(dir string) error {
 		return err
 	}
 	want := t.host.needed()
+	if t.io {
+		want = append(want, "io")
+	}
 	for _, c := range want {
 		if !slices.Contains(have, c) {
 			return &ControllerError{Controller: c, Dir: dir, Remedy: remedyDelegate}

@@ -79,7 +79,11 @@ func (l *Leaf) open(hy Hierarchy) error {
 		}
 		l.join = append(l.join, f)
 	}
-	for _, name := range controls(l.cell.tree.layout, hy) {
+	files := controls(l.cell.tree.layout, hy)
+	if l.cell.tree.io && hy.Unified && l.kind == isBranch {
+		files = append(files, "io.max")
+	}
+	for _, name := range files {
 		if err := l.control(dir, name); err != nil {
 			return err
 		}

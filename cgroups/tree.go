@@ -27,6 +27,7 @@ type Tree struct {
 	parent     string      // v2: the group above name
 	layout     Layout
 	feat       Features
+	io         bool   // v2: the io controller is enabled as well
 	membership string // /proc/self/cgroup when the tree was made
 }
 

@@ -107,6 +107,11 @@ func Open(cfg Config) (_ *Host, err error) {
 		return nil, err
 	}
 	undo.Add(tree.Remove)
+	if h.cfg.Volumes.Rate > 0 {
+		if err := tree.EnableIO(); err != nil {
+			return nil, api.Refuse(api.CodeUnsupported, "the rate of volumes cannot be bounded on this host: %w: leave out brigd --volume-rate", err)
+		}
+	}
 
 	// 4. Decide how the processors and the memory are divided.
 	cpus, err := h.divide(probed)

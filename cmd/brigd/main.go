@@ -107,6 +107,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.volumes.Dir, "volumes", "", "directory of the volumes of sessions, on ext4, xfs or btrfs (default: volumes below --data-dir)")
 	set.Var(&f.volumes.Most, "max-volume", "ceiling of a volume's size")
 	set.Var(&f.volumes.Total, "volumes-total", "maximum total size of all volumes")
+	set.Var(&f.volumes.Rate, "volume-rate", "bytes a second that a session may read from its volume, and as many that it may write (default: no limit; needs cgroup v2)")
 	set.Var(&f.memory, "memory", "maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
 	set.Var(&f.images, "image-memory", "maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
@@ -166,6 +167,8 @@ func parse(args []string) (flags, error) {
 		return f, fmt.Errorf("--max-session-life is %s: the least is 1s", f.sessionLife)
 	case f.volumes.Most < api.VolumeSizeMin:
 		return f, fmt.Errorf("--max-volume is %s: the least is %s", f.volumes.Most, api.VolumeSizeMin)
+	case f.volumes.Rate != 0 && f.volumes.Rate < api.MiB:
+		return f, fmt.Errorf("--volume-rate is %s: the least is 1M", f.volumes.Rate)
 	case f.sessions == 0:
 		f.sessions = -1 // not the default
 	}

@@ -88,6 +88,9 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	if err := volumeReady(); err != nil {
 		return nil, err
 	}
+	if err := s.boundVolume(r.Volumes.Rate); err != nil {
+		return nil, fmt.Errorf("rate of the volume: %w", err)
+	}
 	var mounted *os.File
 	if s.volume != nil {
 		mounted = s.volume.SessionMount
@@ -130,6 +133,18 @@ func (r *Registry) mountVolume(ctx context.Context, s *session) (err error) {
 		s.volume, err = r.Volumes.Mount(ctx, s.plan, s.id, s.owner, userns)
 	}
 	return err
+}
+
+// boundVolume bounds how fast the session reads from its volume and writes to it, if the operator
+// has set a rate: zero is none.
+//
+// The bound is on the loop device, not on the disk below: where the loop device cannot use direct
+// I/O, the writes below it are charged to no session (seen on 6.1), and there may be several disks.
+func (s *session) boundVolume(rate api.Size) error {
+	if s.volume == nil || rate == 0 {
+		return nil
+	}
+	return s.group.SetDiskRate(s.volume.Device, int64(rate))
 }
 
 // openEvents makes the poller, timers and wake event that handleEvents waits with.

@@ -205,6 +205,8 @@ func (s *session) destroy() error {
 	if killErr == nil {
 		killErr = s.group.Expedite()
 	}
+	// Processes that wait for the disk end at full speed, and so is written what they left.
+	killErr = errors.Join(killErr, s.boundVolume(0))
 	s.mu.Unlock()
 	if errors.Is(killErr, groups.ErrUnsupported) {
 		killErr = nil // the end of the pid namespace kills them as well

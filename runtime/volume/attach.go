@@ -30,6 +30,7 @@ const (
 type attachment struct {
 	loop   *os.File
 	device string
+	number uint64 // of the device
 	size   api.Size
 }
 
@@ -175,7 +176,7 @@ func (s *Store) loop(f *os.File) (*attachment, error) {
 			var held *os.File
 			held, err = os.Open(device)
 			if err = errors.Join(err, loop.Close()); err == nil {
-				return &attachment{loop: held, device: device}, nil
+				return holding(held, device)
 			}
 			return nil, fmt.Errorf("hold %s: %w", device, err)
 		}
@@ -189,6 +190,15 @@ func (s *Store) loop(f *os.File) (*attachment, error) {
 		}
 	}
 	return nil, api.Fail(api.CodeHostExhausted, "no loop device stays free: send the request again later")
+}
+
+// holding makes the attachment of a device that was configured.
+func holding(loop *os.File, device string) (*attachment, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(linux.FD(loop), &st); err != nil {
+		return nil, errors.Join(os.NewSyscallError("fstat", err), loop.Close())
+	}
+	return &attachment{loop: loop, device: device, number: st.Rdev}, nil
 }
 
 const volumeBlock = 4096 // block size of the file system and its device

@@ -22,6 +22,7 @@ type Config struct {
 	Dir   string   // empty: no volumes
 	Most  api.Size // limit of one; zero: api.VolumeSizeMax
 	Total api.Size // limit of all; zero: four times Most
+	Rate  api.Size // bytes a second that a session may read from its volume, and write to it; zero: no limit
 }
 
 // A Store has the volumes of a host. Each is a file that contains an ext4 file system. The file lies
@@ -51,6 +52,7 @@ type Mounted struct {
 	path, name               string
 	session                  string // id of the session
 	Size                     api.Size
+	Device                   uint64 // number of the loop device
 	readOnly, shared         bool
 	removing                 bool // used to remove the volume, not by a session
 	SessionMount, AgentMount *os.File
@@ -118,7 +120,7 @@ func (s *Store) Mount(ctx context.Context, p *plan.Session, session string, owne
 	if err != nil {
 		return nil, err
 	}
-	m.Size = u.at.size
+	m.Size, m.Device = u.at.size, u.at.number
 	if ask.Size != 0 && roundVolume(ask.Size) != u.at.size {
 		return nil, api.Refuse(api.CodeConflict, "volume %q exists already and has %s, not %s: leave the size out, or remove the volume first", name, u.at.size, ask.Size)
 	}
