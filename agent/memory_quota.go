@@ -64,26 +64,26 @@ func (q *memoryQuota) aboveShare(n int64) int64 { return max(n-q.share, 0) }
 
 // resize changes the memory that the request holds by n bytes; n may be negative. If n is zero,
 // resize only renews the request's claim, if it has one.
-func (h *reservation) resize(n int64) error { return h.change(n, true) }
+func (r *reservation) resize(n int64) error { return r.change(n, true) }
 
 // resizeForBody is resize without the queue. It is for memory that is held only for a short time:
 // of a body that is read and parsed, and of a list of files.
-func (h *reservation) resizeForBody(n int64) error { return h.change(n, false) }
+func (r *reservation) resizeForBody(n int64) error { return r.change(n, false) }
 
-func (h *reservation) change(n int64, queued bool) error {
-	if h == nil {
+func (r *reservation) change(n int64, queued bool) error {
+	if r == nil {
 		return nil
 	}
-	quota := h.quota
+	quota := r.quota
 	quota.mu.Lock()
 	defer quota.mu.Unlock()
-	n = max(n, -h.bytes)
-	total := h.bytes + n
-	above := quota.aboveShare(total) - quota.aboveShare(h.bytes)
+	n = max(n, -r.bytes)
+	total := r.bytes + n
+	above := quota.aboveShare(total) - quota.aboveShare(r.bytes)
 	switch {
 	case n == 0:
-		if h.claim != nil {
-			h.claim.seen = time.Now()
+		if r.claim != nil {
+			r.claim.seen = time.Now()
 		}
 	case n < 0:
 	case total > quota.limit || queued && above > 0 && quota.aboveShare(total) > quota.common:
@@ -93,16 +93,16 @@ func (h *reservation) change(n int64, queued bool) error {
 		}
 		return api.Refuse(api.CodeTooLarge, "this request needs up to %s of the agent's memory, and the limit for one request is %s: send less, request less output or fewer files or tests, or stream the output", api.Size(total), api.Size(most))
 	case queued && above > 0:
-		c := quota.claimOf(h, total)
+		c := quota.claimOf(r, total)
 		if c != quota.head(c.seen) || quota.usedAboveShares+above > quota.common || quota.used+n > quota.limit {
 			return quota.busyError(total)
 		}
 		quota.removeClaim(c)
-		h.served, h.usedCommon = c, true
+		r.served, r.usedCommon = c, true
 	case quota.used+n > quota.limit:
 		return quota.busyError(total)
 	}
-	h.bytes = total
+	r.bytes = total
 	quota.used += n
 	quota.usedAboveShares += above
 	return nil
@@ -162,41 +162,41 @@ func (q *memoryQuota) removeClaim(c *claim) {
 // after it was read and parsed. The gateway waits four times as long as its attempt took, at most a
 // second. The gateway's attempt takes longer than the time since the agent received the request, so
 // retryDelay returns more than four times that time.
-func (h *reservation) retryDelay() time.Duration {
-	return min(10*time.Since(h.since), claimLife*2/3)
+func (r *reservation) retryDelay() time.Duration {
+	return min(10*time.Since(r.since), claimLife*2/3)
 }
 
 // finish records whether the request was refused because other requests use the memory or the
 // slots. Its caller then sends it again, so release keeps its place in the queue.
-func (h *reservation) finish(err error) {
-	if h == nil {
+func (r *reservation) finish(err error) {
+	if r == nil {
 		return
 	}
 	var e *api.Error
-	h.quota.mu.Lock()
-	defer h.quota.mu.Unlock()
-	h.refusedBusy = errors.As(err, &e) && (e.Code == api.CodeBusy || e.Code == api.CodeOverloaded)
+	r.quota.mu.Lock()
+	defer r.quota.mu.Unlock()
+	r.refusedBusy = errors.As(err, &e) && (e.Code == api.CodeBusy || e.Code == api.CodeOverloaded)
 }
 
 // release returns all memory of the request.
-func (h *reservation) release() {
-	if h == nil {
+func (r *reservation) release() {
+	if r == nil {
 		return
 	}
-	_ = h.resize(-1 << 62) // a reduction is never refused
-	quota := h.quota
+	_ = r.resize(-1 << 62) // a reduction is never refused
+	quota := r.quota
 	quota.mu.Lock()
 	defer quota.mu.Unlock()
-	switch c := h.claim; {
-	case c != nil && h.refusedBusy:
-		c.reservation, h.claim = nil, nil
+	switch c := r.claim; {
+	case c != nil && r.refusedBusy:
+		c.reservation, r.claim = nil, nil
 	case c != nil:
 		quota.removeClaim(c)
-	case h.served != nil && h.refusedBusy: // it got memory, but no slot: it gets its old place again
-		h.served.seen = time.Now()
-		quota.queue = append(quota.queue, h.served)
+	case r.served != nil && r.refusedBusy: // it got memory, but no slot: it gets its old place again
+		r.served.seen = time.Now()
+		quota.queue = append(quota.queue, r.served)
 		slices.SortFunc(quota.queue, func(a, b *claim) int { return cmp.Compare(a.ticket, b.ticket) })
-		h.served = nil
+		r.served = nil
 	}
 }
 
@@ -204,13 +204,13 @@ type reservationKey struct{}
 
 // withReservation adds an empty reservation to the context of a request.
 func (s *Server) withReservation(ctx context.Context) (context.Context, *reservation) {
-	h := &reservation{quota: &s.memory, since: time.Now()}
-	return context.WithValue(ctx, reservationKey{}, h), h
+	r := &reservation{quota: &s.memory, since: time.Now()}
+	return context.WithValue(ctx, reservationKey{}, r), r
 }
 
 func reservationOf(ctx context.Context) *reservation {
-	h, _ := ctx.Value(reservationKey{}).(*reservation)
-	return h
+	r, _ := ctx.Value(reservationKey{}).(*reservation)
+	return r
 }
 
 // smallBody is the size up to which a body is not counted. Even if every connection has such a

@@ -65,12 +65,12 @@ func openSessions(path string) (b *sessionRegistry, stale []string, err error) {
 
 // find returns a session of the owner, or the error that it has ended. A session of another owner
 // is not found, nor is one that is being created.
-func (b *sessionRegistry) find(owner, id string) (sessionEntry, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s, ok := b.all[id]
+func (r *sessionRegistry) find(owner, id string) (sessionEntry, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.all[id]
 	if !ok || s.owner != owner || isReservation(id) {
-		for _, e := range b.tombstones[owner] {
+		for _, e := range r.tombstones[owner] {
 			if e.id == id && time.Since(e.at) < tombstoneTTL {
 				return sessionEntry{}, api.Refuse(api.CodeSessionEnded, "%s", e.why)
 			}
@@ -81,22 +81,22 @@ func (b *sessionRegistry) find(owner, id string) (sessionEntry, error) {
 }
 
 // ofOwner returns the ids of an owner's sessions.
-func (b *sessionRegistry) ofOwner(owner string) []string {
-	return b.ids(func(s sessionEntry) bool { return s.owner == owner })
+func (r *sessionRegistry) ofOwner(owner string) []string {
+	return r.ids(func(s sessionEntry) bool { return s.owner == owner })
 }
 
 // list returns the ids of all sessions.
-func (b *sessionRegistry) list() []string { return b.ids(func(sessionEntry) bool { return true }) }
+func (r *sessionRegistry) list() []string { return r.ids(func(sessionEntry) bool { return true }) }
 
-func (b *sessionRegistry) ids(are func(sessionEntry) bool) []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.idsLocked(are)
+func (r *sessionRegistry) ids(are func(sessionEntry) bool) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.idsLocked(are)
 }
 
-func (b *sessionRegistry) idsLocked(are func(sessionEntry) bool) []string {
+func (r *sessionRegistry) idsLocked(are func(sessionEntry) bool) []string {
 	var ids []string
-	for id, s := range b.all {
+	for id, s := range r.all {
 		if !isReservation(id) && are(s) {
 			ids = append(ids, id)
 		}
@@ -110,11 +110,11 @@ func (b *sessionRegistry) idsLocked(are func(sessionEntry) bool) []string {
 // quota check must accept what the owner has, and what all owners have together. If reserve
 // refuses, it returns the sessions that may be the cause; if the cause is a session that is still
 // being created, the caller must wait for the returned channel.
-func (b *sessionRegistry) reserve(name string, s sessionEntry, checkQuota func(own, all sessionUsage) error) (conflicts []string, resolved <-chan struct{}, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (r *sessionRegistry) reserve(name string, s sessionEntry, checkQuota func(own, all sessionUsage) error) (conflicts []string, resolved <-chan struct{}, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var own, all sessionUsage
-	for id, other := range b.all {
+	for id, other := range r.all {
 		all = all.plus(sessionUsage{1, other.memory})
 		if other.owner != s.owner {
 			continue
@@ -130,10 +130,10 @@ func (b *sessionRegistry) reserve(name string, s sessionEntry, checkQuota func(o
 		}
 	}
 	if err := checkQuota(own, all); err != nil {
-		return b.idsLocked(func(sessionEntry) bool { return true }), nil, err
+		return r.idsLocked(func(sessionEntry) bool { return true }), nil, err
 	}
 	s.resolved = make(chan struct{})
-	b.all[name] = s
+	r.all[name] = s
 	return nil, nil, nil
 }
 
@@ -143,72 +143,72 @@ func isReservation(id string) bool { return strings.HasPrefix(id, reservationPre
 
 // commit replaces a reservation by the session, with the memory that the agent has reserved for it,
 // and writes the file.
-func (b *sessionRegistry) commit(reserved, id string, memory api.Size) error {
-	b.mu.Lock()
-	s := b.all[reserved]
+func (r *sessionRegistry) commit(reserved, id string, memory api.Size) error {
+	r.mu.Lock()
+	s := r.all[reserved]
 	s.memory = memory
-	b.all[id] = s
-	delete(b.all, reserved)
+	r.all[id] = s
+	delete(r.all, reserved)
 	close(s.resolved)
-	b.mu.Unlock()
-	return b.save()
+	r.mu.Unlock()
+	return r.save()
 }
 
 // end removes a session and keeps a tombstone with the reason.
-func (b *sessionRegistry) end(id, why string) error {
-	b.mu.Lock()
-	if s, ok := b.all[id]; ok {
-		theirs := b.tombstones[s.owner]
+func (r *sessionRegistry) end(id, why string) error {
+	r.mu.Lock()
+	if s, ok := r.all[id]; ok {
+		theirs := r.tombstones[s.owner]
 		for len(theirs) > 0 && (len(theirs) >= maxTombstones || time.Since(theirs[0].at) >= tombstoneTTL) {
 			theirs = theirs[1:]
 		}
-		b.tombstones[s.owner] = append(theirs, tombstone{id, why, time.Now()})
+		r.tombstones[s.owner] = append(theirs, tombstone{id, why, time.Now()})
 	}
-	b.mu.Unlock()
-	return b.drop(id)
+	r.mu.Unlock()
+	return r.drop(id)
 }
 
 // drop removes sessions or reservations.
-func (b *sessionRegistry) drop(ids ...string) error {
-	b.mu.Lock()
-	n := len(b.all) + len(b.stale)
-	b.stale = slices.DeleteFunc(b.stale, func(id string) bool { return slices.Contains(ids, id) })
+func (r *sessionRegistry) drop(ids ...string) error {
+	r.mu.Lock()
+	n := len(r.all) + len(r.stale)
+	r.stale = slices.DeleteFunc(r.stale, func(id string) bool { return slices.Contains(ids, id) })
 	for _, id := range ids {
-		if s, ok := b.all[id]; ok && isReservation(id) {
+		if s, ok := r.all[id]; ok && isReservation(id) {
 			close(s.resolved)
 		}
-		delete(b.all, id)
+		delete(r.all, id)
 	}
-	changed := n != len(b.all)+len(b.stale)
-	b.mu.Unlock()
+	changed := n != len(r.all)+len(r.stale)
+	r.mu.Unlock()
 	if !changed {
 		return nil
 	}
-	return b.save()
+	return r.save()
 }
 
 // save replaces the file atomically.
-func (b *sessionRegistry) save() error {
-	if b.path == "" {
+func (r *sessionRegistry) save() error {
+	if r.path == "" {
 		return nil
 	}
-	b.write.Lock()
-	defer b.write.Unlock()
-	b.mu.Lock()
-	ids := append(b.idsLocked(func(sessionEntry) bool { return true }), b.stale...)
-	b.mu.Unlock()
+	r.write.Lock()
+	defer r.write.Unlock()
+	r.mu.Lock()
+	ids := append(r.idsLocked(func(sessionEntry) bool { return true }), r.stale...)
+	r.mu.Unlock()
 	var text strings.Builder
 	for _, id := range ids {
 		fmt.Fprintln(&text, id)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(b.path), ".sessions-")
+	tmp, err := os.CreateTemp(filepath.Dir(r.path), ".sessions-")
 	if err != nil {
 		return saveError(err)
 	}
 	_, err = tmp.WriteString(text.String())
 	err = errors.Join(err, tmp.Close())
 	if err == nil {
-		err = os.Rename(tmp.Name(), b.path)
+		err = os.Rename(tmp.Name(), r.path)
 	}
 	if err != nil {
 		return errors.Join(saveError(err), os.Remove(tmp.Name()))

@@ -27,51 +27,51 @@ type stallTimer struct {
 
 // newStallTimer creates a timer that is stopped.
 func newStallTimer(w http.ResponseWriter) *stallTimer {
-	p := &stallTimer{w: w}
-	p.timer = time.AfterFunc(stallTimeout, p.check)
-	p.timer.Stop()
-	return p
+	t := &stallTimer{w: w}
+	t.timer = time.AfterFunc(stallTimeout, t.check)
+	t.timer.Stop()
+	return t
 }
 
 // start starts the timer: the sender may send.
-func (p *stallTimer) start() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.running, p.n = true, 0
-	p.timer.Reset(stallTimeout)
+func (t *stallTimer) start() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running, t.n = true, 0
+	t.timer.Reset(stallTimeout)
 }
 
 // pause stops the timer: the reader does not wait for the sender.
-func (p *stallTimer) pause() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.running = false
-	p.timer.Stop()
+func (t *stallTimer) pause() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running = false
+	t.timer.Stop()
 }
 
-func (p *stallTimer) received(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.n += api.Size(n)
+func (t *stallTimer) received(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n += api.Size(n)
 }
 
-func (p *stallTimer) check() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (t *stallTimer) check() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch {
-	case !p.running:
-	case p.n >= minProgress:
-		p.n = 0
-		p.timer.Reset(stallTimeout)
+	case !t.running:
+	case t.n >= minProgress:
+		t.n = 0
+		t.timer.Reset(stallTimeout)
 	default:
-		p.running, p.timedOut = false, true
-		_ = http.NewResponseController(p.w).SetReadDeadline(time.Now()) // fails only if the connection is closed
+		t.running, t.timedOut = false, true
+		_ = http.NewResponseController(t.w).SetReadDeadline(time.Now()) // fails only if the connection is closed
 	}
 }
 
 // stalled reports whether the body stalled.
-func (p *stallTimer) stalled() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.timedOut
+func (t *stallTimer) stalled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.timedOut
 }

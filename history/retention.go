@@ -27,8 +27,8 @@ type entry struct{ seq, weight int64 }
 // A bound is the maximum number, and the maximum weight, of the entries of all owners together.
 type bound struct{ count, weight int64 }
 
-func (k RetentionLimits) runBound() bound   { return bound{int64(k.Runs), int64(k.Bytes)} }
-func (k RetentionLimits) alertBound() bound { return bound{count: int64(k.Alerts)} } // alerts have no weight
+func (l RetentionLimits) runBound() bound   { return bound{int64(l.Runs), int64(l.Bytes)} }
+func (l RetentionLimits) alertBound() bound { return bound{count: int64(l.Alerts)} } // alerts have no weight
 
 func (s *retention) over(b bound) bool { return s.count > b.count || s.weight > b.weight }
 

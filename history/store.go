@@ -31,20 +31,20 @@ const (
 	DefaultBytes = 4 * api.GiB
 )
 
-func (k RetentionLimits) withDefaults() (RetentionLimits, error) {
-	k.Runs = cmp.Or(k.Runs, DefaultRuns)
-	k.Stream = cmp.Or(k.Stream, MaxStream)
-	k.Bytes = cmp.Or(k.Bytes, DefaultBytes)
-	k.Alerts = cmp.Or(k.Alerts, 10_000)
+func (l RetentionLimits) withDefaults() (RetentionLimits, error) {
+	l.Runs = cmp.Or(l.Runs, DefaultRuns)
+	l.Stream = cmp.Or(l.Stream, MaxStream)
+	l.Bytes = cmp.Or(l.Bytes, DefaultBytes)
+	l.Alerts = cmp.Or(l.Alerts, 10_000)
 	switch {
-	case k.Runs < 0, k.Alerts < 0:
-		return k, api.Refuse(api.CodeBadRequest, "history: cannot store %d runs and %d alerts: neither may be negative", k.Runs, k.Alerts)
-	case k.Stream < 0 || k.Stream > MaxStream:
-		return k, api.Refuse(api.CodeBadRequest, "history: cannot store %d bytes of a stream: the most is %d", k.Stream, MaxStream)
-	case k.Bytes < api.MiB:
-		return k, api.Refuse(api.CodeBadRequest, "history: cannot limit all runs to %d bytes: the least is %d", k.Bytes, api.MiB)
+	case l.Runs < 0, l.Alerts < 0:
+		return l, api.Refuse(api.CodeBadRequest, "history: cannot store %d runs and %d alerts: neither may be negative", l.Runs, l.Alerts)
+	case l.Stream < 0 || l.Stream > MaxStream:
+		return l, api.Refuse(api.CodeBadRequest, "history: cannot store %d bytes of a stream: the most is %d", l.Stream, MaxStream)
+	case l.Bytes < api.MiB:
+		return l, api.Refuse(api.CodeBadRequest, "history: cannot limit all runs to %d bytes: the least is %d", l.Bytes, api.MiB)
 	}
-	return k, nil
+	return l, nil
 }
 
 // readers is the maximum of concurrent queries; each has a page cache of 2 MB.

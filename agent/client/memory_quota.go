@@ -29,27 +29,27 @@ func WithMemoryQuota(ctx context.Context, q MemoryQuota) context.Context {
 }
 
 func quotaOf(ctx context.Context) MemoryQuota {
-	r, _ := ctx.Value(quotaKey{}).(MemoryQuota)
-	return r
+	q, _ := ctx.Value(quotaKey{}).(MemoryQuota)
+	return q
 }
 
-func (r MemoryQuota) answer(n int64) (decoded func(), err error) {
-	if r.Answer == nil || n < 0 {
+func (q MemoryQuota) answer(n int64) (decoded func(), err error) {
+	if q.Answer == nil || n < 0 {
 		return func() {}, nil
 	}
-	return r.Answer(n)
+	return q.Answer(n)
 }
 
-func (r MemoryQuota) chunk(n int64) error {
-	if r.Chunk == nil {
+func (q MemoryQuota) chunk(n int64) error {
+	if q.Chunk == nil {
 		return nil
 	}
-	return r.Chunk(n)
+	return q.Chunk(n)
 }
 
-func (r MemoryQuota) decoded(v any) {
-	if r.Decoded != nil {
-		r.Decoded(v)
+func (q MemoryQuota) decoded(v any) {
+	if q.Decoded != nil {
+		q.Decoded(v)
 	}
 }
 
