@@ -21,9 +21,10 @@ program. If no program fails, ` + "`make tiers`" + ` fails.
 
 The programs are those of e2e/testdata/languages, which use the library of their language, and the
 compilers that compile them. ` + "`(musl)`" + ` marks the C program with the C library of Alpine instead of
-glibc. No language uses ` + "`strict`" + ` by default: it is measured with the programs of compiled languages
-that need only one process. ` + "`managed`" + ` and ` + "`compile`" + ` allow everything that ` + "`default`" + ` allows; their
-tables have only what they allow in addition.
+glibc. ` + "`c sockets`" + ` is e2e/testdata/network/sockets.c. No language uses ` + "`strict`" + ` by default: it is
+measured with the programs of compiled languages that need only one process. ` + "`managed`" + ` and
+` + "`compile`" + ` allow everything that ` + "`default`" + ` allows, and ` + "`network`" + ` allows everything that ` + "`managed`" + `
+allows; their tables have only what they allow in addition.
 
 A row that names ` + "`c machine`" + ` rests on a list of calls and not on a program with a task: c/machine.c
 reads facts about itself and its machine, and gives hints for memory. Such a row shows that the call
@@ -33,8 +34,10 @@ works and that a function of the library needs it, not that a task fails without
 `
 )
 
-// tierGrants returns what a tier allows on this machine; for managed and compile only what default
-// does not.
+// tierBelow names the tier that a tier extends.
+var tierBelow = map[string]string{"managed": "default", "compile": "default", "network": "managed"}
+
+// tierGrants returns what a tier allows on this machine, without what the tier below it allows.
 func tierGrants(t testing.TB, tier string) []seccomp.Grant {
 	t.Helper()
 	p, err := seccomp.Tier(tier)
@@ -42,8 +45,12 @@ func tierGrants(t testing.TB, tier string) []seccomp.Grant {
 		t.Fatal(err)
 	}
 	var below []string
-	if tier == "managed" || tier == "compile" {
-		for _, g := range tierGrants(t, "default") {
+	if lower := tierBelow[tier]; lower != "" {
+		p, err := seccomp.Tier(lower)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range p.Grants() {
 			below = append(below, g.String())
 		}
 	}

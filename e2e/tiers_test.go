@@ -47,8 +47,8 @@ func tierSection(tier string) string {
 		panic("BUG: Tiers names it: " + err.Error())
 	}
 	suffix := ""
-	if tier == "managed" || tier == "compile" {
-		suffix = " In addition to `default`:"
+	if lower := tierBelow[tier]; lower != "" {
+		suffix = fmt.Sprintf(" In addition to `%s`:", lower)
 	}
 	about := fmt.Sprintf("%d calls: %s.%s", len(p.Allows()), seccomp.About(tier), suffix)
 	return fmt.Sprintf("\n## %s\n\n%s\n\n| without | this fails |\n|---|---|\n", tier, docblock.Wrap(about))
@@ -186,8 +186,8 @@ func (s *search) failureWithout(w witness, without ...seccomp.Grant) string {
 	// This is not the harness's Run: a profile without execve is refused, as it must be.
 	res, err := s.Client.Run(s.t.Context(), w.run)
 	var refusal *api.Error
-	if errors.As(err, &refusal) && refusal.Code == api.CodeBadProfile {
-		return refusal.Message // no program starts under it
+	if errors.As(err, &refusal) && (refusal.Code == api.CodeBadProfile || refusal.Code == api.CodeBadRequest) {
+		return refusal.Message // no program starts under it, or none with a network
 	}
 	if err != nil {
 		s.t.Errorf("%s under %s without %v: %v", w.name, s.tier, without, err)

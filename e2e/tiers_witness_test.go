@@ -24,6 +24,9 @@ func witnesses(t *testing.T, a *agent, tier string) []witness {
 	t.Helper()
 	var list []witness
 	some := askedLanguages()
+	if tier == "network" && (len(some) == 0 || slices.Contains(some, "c")) {
+		list = append(list, socketsWitness(t, a))
+	}
 	for _, l := range builtinLanguages(t) {
 		strict := tier == "strict" && slices.Contains(strictLanguages, l.Name)
 		compiles := len(l.Compile) > 0 && l.CompileTier == tier
@@ -59,6 +62,28 @@ func witnesses(t *testing.T, a *agent, tier string) []witness {
 func askedLanguages() []string { return strings.Fields(os.Getenv("BRIG_TIERS_LANGUAGES")) }
 
 func caseRank(name string) int { return slices.Index(tellingCases, strings.Fields(name)[1]) }
+
+// socketsWitness is a C program with a server and clients on the run's own loopback.
+func socketsWitness(t *testing.T, a *agent) witness {
+	t.Helper()
+	source, err := os.ReadFile("testdata/network/sockets.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range builtinLanguages(t) {
+		if l.Name == "c" {
+			images.load(t, a, l.Image)
+		}
+	}
+	run := api.Run{Language: "c", Source: source, Network: api.NetworkLoopback, Collect: api.Collect{None: true}}
+	run.CompileLimits = api.Limits{Wall: slowly(60), CPU: slowly(60)}
+	return witness{"c sockets", run, func(t testing.TB, res api.Result) {
+		wantVerdict(t, res, api.OK)
+		if string(res.Stdout) != "answered\n" {
+			t.Errorf("stdout is %q", res.Stdout)
+		}
+	}, 4}
+}
 
 // muslWitnesses are a C program built again with the C library of Alpine, Zig and Rust's musl
 // targets: it makes other calls than glibc for the same functions.
