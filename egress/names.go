@@ -27,22 +27,30 @@ const (
 	nameIdleTime = 5 * time.Second // of a TCP connection for names
 )
 
-// addressFor returns the address that stands for a name in this run; false: the run has asked for
-// too many names.
-func (r *Relay) addressFor(name string) (netip.Addr, bool) {
+// admitName reports whether the run may ask for a name: it has asked for it before, or not yet for as
+// many as it may. Names that do not exist count, too: a program could send data in them.
+func (r *Relay) admitName(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.asked[name]; !ok && len(r.asked) >= r.policy.Limits.Names {
+		return false
+	}
+	r.asked[name] = struct{}{}
+	return true
+}
+
+// addressFor returns the address that stands for an admitted name in this run.
+func (r *Relay) addressFor(name string) netip.Addr {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if a, ok := r.addresses[name]; ok {
-		return a, true
-	}
-	if len(r.addresses) >= r.policy.Limits.Names {
-		return netip.Addr{}, false
+		return a
 	}
 	b := standIns.Addr().As4()
 	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(len(r.addresses))+1)
 	a := netip.AddrFrom4(b)
 	r.addresses[name], r.names[a] = a, name
-	return a, true
+	return a
 }
 
 // nameOf returns the name that an address stands for; empty: none.
@@ -96,6 +104,10 @@ func (r *Relay) answer(ctx context.Context, query []byte) []byte {
 // resolveInside returns what a run gets for a name: the address that stands for it, if it exists
 // outside.
 func (r *Relay) resolveInside(ctx context.Context, name string) (dnsmessage.RCode, netip.Addr) {
+	if !r.admitName(name) {
+		r.refuse(name, 0, "too many different names")
+		return dnsmessage.RCodeRefused, netip.Addr{}
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.policy.Limits.DialTimeout)
 	defer cancel()
 	if _, err := r.lookup(ctx, name); err != nil {
@@ -106,12 +118,7 @@ func (r *Relay) resolveInside(ctx context.Context, name string) (dnsmessage.RCod
 		r.refuse(name, 0, "the name could not be resolved")
 		return dnsmessage.RCodeServerFailure, netip.Addr{}
 	}
-	a, ok := r.addressFor(name)
-	if !ok {
-		r.refuse(name, 0, "too many different names")
-		return dnsmessage.RCodeRefused, netip.Addr{}
-	}
-	return dnsmessage.RCodeSuccess, a
+	return dnsmessage.RCodeSuccess, r.addressFor(name)
 }
 
 // serveDatagrams answers queries until the socket is closed. The reply comes from the address that

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -79,7 +80,27 @@ func TestNamesByTCP(t *testing.T) {
 	}
 }
 
-// NET-06. A run may ask for so many different names and no more.
+// NET-14. A name in a DNS message may have any bytes. What is no name of a host is not allowed by any
+// rule: a resolver could take it for an address, or for a name in the host's search domain.
+func TestNamesThatAreAddresses(t *testing.T) {
+	for _, p := range []Policy{{Rules: rules(t, "*.example.org:443")}, {Public: true}} {
+		for name, want := range map[string]bool{
+			"a.example.org": true, "a-b_c.9.example.org": true, "xn--bcher-kva.example.org": true,
+			"::ffff:8.8.8.8%x.example.org": false, "8.8.8.8%.example.org": false, "8.8.8.8%25x.example.org": false, "[::1].example.org": false,
+			"a b.example.org": false, "a\x00.example.org": false, "a..example.org": false, ".example.org": false, "": false, "8.8.8.8": false, "::1": false,
+			"ä.example.org": false, strings.Repeat("a", 64) + ".example.org": false, strings.Repeat("a.", 122) + ".example.org": false,
+		} {
+			if got := p.allowsName(name); got != want {
+				t.Errorf("%+v allows the name %.40q: %v", p, name, got)
+			}
+			if got := p.allowsHost(name, 443); got != want {
+				t.Errorf("%+v allows %.40q port 443: %v", p, name, got)
+			}
+		}
+	}
+}
+
+// NET-06. A run may ask for so many different names, also names that do not exist, and no more.
 func TestNamesAreBounded(t *testing.T) {
 	hosts := map[string][]string{}
 	for _, n := range []string{"a", "b", "c"} {
@@ -91,7 +112,9 @@ func TestNamesAreBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, m.RCode)
 		}
 	}
-	in.ask(t, "b.test", dnsmessage.TypeA)
+	if m := in.ask(t, "absent.test", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {
+		t.Errorf("a name that does not exist: %v", m.RCode)
+	}
 	if m := in.ask(t, "c.test", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused {
 		t.Errorf("a third name: %v", m.RCode)
 	}

@@ -71,11 +71,33 @@ func (l Limits) Over(def Limits) Limits {
 
 // allowsName reports whether a host may be asked for by name, on any port.
 func (p Policy) allowsName(name string) bool {
-	return p.Public || slices.ContainsFunc(p.Rules, func(r api.AllowRule) bool { return matches(r, name) })
+	return isHostName(name) && (p.Public || slices.ContainsFunc(p.Rules, func(r api.AllowRule) bool { return matches(r, name) }))
+}
+
+// isHostName reports whether a name, in lower case, can be the name of a host. A DNS message may have
+// any bytes in a name: without this check, "8.8.8.8%x.example.org" would match the rule
+// *.example.org, and a resolver that takes it for an address with a zone would reach 8.8.8.8
+// (TestNamesThatAreAddresses).
+func isHostName(name string) bool {
+	if len(name) > 253 {
+		return false
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // allowsHost reports whether a host may be reached by name on a port.
 func (p Policy) allowsHost(name string, port uint16) bool {
+	if !isHostName(name) {
+		return false
+	}
 	if p.Public && slices.Contains(api.DefaultPorts(), port) {
 		return true
 	}

@@ -25,6 +25,7 @@ type Relay struct {
 	tasks sync.WaitGroup
 
 	mu        sync.Mutex
+	asked     map[string]struct{}   // guarded by mu; names, also those that do not exist
 	addresses map[string]netip.Addr // guarded by mu; by name
 	names     map[netip.Addr]string // guarded by mu
 	open      map[net.Conn]struct{} // guarded by mu; all that Close must close
@@ -43,13 +44,14 @@ func newRelay(policy Policy) *Relay {
 	policy.Limits = policy.Limits.Over(DefaultLimits())
 	if policy.Lookup == nil {
 		policy.Lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".") // a name, not an address, and not in the host's search domains
 		}
 	}
 	own, err := ownAddresses()
 	return &Relay{
 		policy: policy, own: own, ownErr: err, dial: dial,
 		lookup:    policy.Lookup,
+		asked:     map[string]struct{}{},
 		addresses: map[string]netip.Addr{}, names: map[netip.Addr]string{}, open: map[net.Conn]struct{}{},
 	}
 }

@@ -117,7 +117,7 @@ func TestDestinations(t *testing.T) {
 		}
 		return all, nil
 	}
-	at := func(name string) netip.Addr { a, _ := r.addressFor(name); return a }
+	at := func(name string) netip.Addr { return r.addressFor(name) }
 	for _, tt := range []struct {
 		what string
 		to   netip.AddrPort

@@ -249,6 +249,7 @@ func TestNetworkEndsWithTheRun(t *testing.T) {
 					t.Errorf("%d; want %d", s, tt.want)
 				}
 			}
+			<-connected
 			for _, c := range open {
 				_ = c.SetDeadline(time.Now().Add(2 * time.Second))
 				if _, err := c.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {

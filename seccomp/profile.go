@@ -138,6 +138,7 @@ const (
 	ENOTTY       Errno = 25
 	ENOSYS       Errno = 38
 	ENOLCK       Errno = 37
+	ENOBUFS      Errno = 105
 	EOPNOTSUPP   Errno = 95 // also spelled ENOTSUP
 	EAFNOSUPPORT Errno = 97
 )

@@ -39,7 +39,8 @@ func networkRules() []Rule {
 		socket(sockStream, 0, protoTCP),
 		socket(sockDatagram, 0, protoUDP),
 		[]Rule{
-			plain(Allow(), "connections; nothing but the run's own loopback is reachable, and the sockets of the caller that relays", "connect bind listen accept accept4"),
+			plain(Allow(), "connections; nothing but the run's own loopback is reachable, and the sockets of the caller that relays", "connect bind accept accept4"),
+			plain(Count(), "servers on the run's own loopback; the agent counts the calls, because connections in a listener's queue are charged to no group (MEM-43)", "listen"),
 			when("sendmsg", messages, masked(2, badSendFlags, 0)),
 			when("sendmmsg recvmmsg", messages, masked(3, badSendFlags, 0)),
 		},
@@ -48,6 +49,16 @@ func networkRules() []Rule {
 		optionsOf("setsockopt getsockopt", levelTCP, "NODELAY CORK KEEPIDLE KEEPINTVL KEEPCNT USER_TIMEOUT of TCP", tcpNoDelay, tcpCork, tcpKeepIdle, tcpKeepInterval, tcpKeepCount, tcpUserTimeout),
 		optionsOf("setsockopt getsockopt", levelIP, "TOS TTL RECVERR MULTICAST_ALL of IP; glibc sets RECVERR on its sockets for names, Java the last one on every UDP socket", ipTypeOfService, ipTimeToLive, ipReceiveErrors, ipMulticastAll),
 	)
+}
+
+// withoutReceiveBuffer returns rules without those that set the size of a socket's receive buffer. A
+// listener passes it on to the connections in its queue, whose memory is charged to no group; the
+// maximum is that of the host, often some MiB (MEM-43).
+func withoutReceiveBuffer(rules []Rule) []Rule {
+	const receiveBuffer = 8 // SO_RCVBUF
+	return slices.DeleteFunc(rules, func(r Rule) bool {
+		return slices.Contains(r.Names, "setsockopt") && slices.Contains(r.Args, eq(2, receiveBuffer))
+	})
 }
 
 // optionsOf allows socket options of one level. All others have the default answer: TCP_ULP,

@@ -53,7 +53,7 @@ func tierRules(name string) ([]Rule, error) {
 	case "compile":
 		return slices.Concat(basicRules(), processRules(), lockRules(), compileRules()), nil
 	case "network":
-		return slices.Concat(basicRules(), processRules(), lockRules(), managedRules(), networkRules()), nil
+		return slices.Concat(basicRules(), withoutReceiveBuffer(processRules()), lockRules(), managedRules(), networkRules()), nil
 	}
 	return nil, fmt.Errorf("find tier %q: no such tier; there are %s", name, strings.Join(Tiers(), ", "))
 }

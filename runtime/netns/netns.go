@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // Open prepares the network namespace of the process behind pidfd: the loopback goes up and, if there
@@ -47,14 +49,14 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 			sockets = nil
 		}
 	}()
+	if err := write(memoryBounds); err != nil {
+		return nil, err
+	}
 	if err := loopbackUp(); err != nil {
 		return nil, err
 	}
 	if len(ports) == 0 {
-		return nil, nil
-	}
-	if err := boundBuffers(); err != nil {
-		return nil, err
+		return nil, write(queueBound)
 	}
 	if err := routeEverythingHere(); err != nil {
 		return nil, err
@@ -62,26 +64,23 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 	for _, s := range []struct {
 		kind, port int
 	}{{unix.SOCK_DGRAM, namePort}, {unix.SOCK_STREAM, namePort}} {
-		f, err := listen(s.kind, s.port)
+		f, err := listen(s.kind, s.port, plan.QueueOfCaller(len(ports)))
 		if err != nil {
 			return sockets, err
 		}
 		sockets = append(sockets, f)
 	}
 	for _, port := range ports {
-		f, err := listen(unix.SOCK_STREAM, int(port))
+		f, err := listen(unix.SOCK_STREAM, int(port), plan.QueueOfCaller(len(ports)))
 		if err != nil {
 			return sockets, err
 		}
 		sockets = append(sockets, f)
 	}
-	return sockets, nil
+	return sockets, write(queueBound) // last: it is for the program's listeners
 }
 
-const (
-	namePort = 53
-	backlog  = 128
-)
+const namePort = 53
 
 // loopbackUp sets the interface lo up. The kernel then makes 127.0.0.0/8 local.
 func loopbackUp() error {
@@ -98,23 +97,31 @@ func loopbackUp() error {
 	return os.NewSyscallError("ioctl SIOCSIFFLAGS lo", unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, req))
 }
 
-// buffers are limits of this namespace on the memory of sockets, in bytes: at least, at first and at
-// most. Kernels charge that memory to a group or not, depending on the version of control groups
-// (docs/kernel-memory.md), so a run must not choose it. Per namespace since Linux 4.15.
-var buffers = map[string]string{
-	"/proc/sys/net/ipv4/tcp_rmem": "4096 65536 262144",
-	"/proc/sys/net/ipv4/tcp_wmem": "4096 65536 262144",
-}
+// memoryBounds are limits of this namespace on kernel memory. The kernel charges a connection to no
+// group until accept, so a program could fill the queues of its listeners with hundreds of MiB
+// (MEM-43): each queue has at most queueLength+1 connections, each with at most bufferSize unread
+// bytes. Connections that wait for late packets (TIME_WAIT) have no owner and no descriptor (MEM-44).
+//
+// Per namespace: tcp_rmem and tcp_wmem since Linux 4.15, somaxconn and tcp_max_tw_buckets before.
+var (
+	memoryBounds = map[string]string{
+		"/proc/sys/net/ipv4/tcp_max_tw_buckets": "256",
+		"/proc/sys/net/ipv4/tcp_rmem":           fmt.Sprintf("4096 32768 %d", plan.SocketBuffer),
+		"/proc/sys/net/ipv4/tcp_wmem":           "4096 65536 262144",
+	}
+	queueBound = map[string]string{"/proc/sys/net/core/somaxconn": strconv.Itoa(plan.QueueLength)}
+)
 
-func boundBuffers() error {
-	for name, value := range buffers {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0) // the file of the thread's namespace
+// write writes settings of the thread's network namespace.
+func write(settings map[string]string) error {
+	for name, value := range settings {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
 		_, err = f.WriteString(value)
 		if err := errors.Join(err, f.Close()); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
@@ -158,7 +165,7 @@ func routeEverythingHere() error {
 
 // listen opens a socket on a port of every address. A datagram socket tells with each message to
 // which address it was sent.
-func listen(kind, port int) (*os.File, error) {
+func listen(kind, port, queue int) (*os.File, error) {
 	s, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
@@ -170,7 +177,7 @@ func listen(kind, port int) (*os.File, error) {
 	case kind == unix.SOCK_DGRAM:
 		err = os.NewSyscallError("setsockopt IP_PKTINFO", unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_PKTINFO, 1))
 	default:
-		err = os.NewSyscallError("listen", unix.Listen(s, backlog))
+		err = os.NewSyscallError("listen", unix.Listen(s, queue))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("port %d of a run's network: %w", port, err), f.Close())

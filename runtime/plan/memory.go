@@ -75,7 +75,7 @@ func (p *Run) Reservation() api.Size {
 		}
 	}
 	if p.Network != nil {
-		n += networkMemory(p.Limits.Pids, p.Limits.OpenFiles)
+		n += networkMemory(*p.Network, p.Limits.Pids, p.Limits.OpenFiles)
 	}
 	return p.Limits.Memory + p.Limits.Swap + n/InputMemoryStep*InputMemoryStep + PollMemory(p.Limits.Pids, p.Limits.OpenFiles)
 }

@@ -15,10 +15,31 @@ const SocketMemory = 16 * api.MiB
 // kernel-memory: 3.7 KiB with full UDP sockets).
 const perSocket = 4 * api.KiB
 
+// Connections that a listener has not accepted yet are charged to no group. A run may call listen
+// ListenCalls times, each queue has QueueLength+1 connections, and each connection at most
+// SocketBuffer unread bytes and a few KiB of its own. See runtime/netns and MEM-43.
+const (
+	ListenCalls  = 32
+	QueueLength  = 16
+	SocketBuffer = 64 * api.KiB
+
+	relayed = 256 // connections in the queues of the caller's listeners, all together
+
+	perQueued = SocketBuffer + 8*api.KiB
+)
+
+// QueueOfCaller is the length of the queue of each of the caller's listeners, which it may leave
+// unread: longer than those of the program, because all that the program reaches goes through them.
+func QueueOfCaller(ports int) int { return max(QueueLength, relayed/(ports+1)) }
+
 // networkMemory is what is reserved for the sockets of a run in addition to its memory: their buffers
 // where these are counted apart, and what no group is charged for.
-func networkMemory(pids, openFiles int64) api.Size {
-	return SocketMemory + api.Size(pids*openFiles)*perSocket
+func networkMemory(n Network, pids, openFiles int64) api.Size {
+	queued := ListenCalls * (QueueLength + 1)
+	if ports := len(n.Ports); ports > 0 {
+		queued += (ports + 1) * (QueueOfCaller(ports) + 1)
+	}
+	return SocketMemory + api.Size(queued)*perQueued + api.Size(pids*openFiles)*perSocket
 }
 
 // network decides the network of a run. It has been validated.

@@ -9,6 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -26,7 +27,9 @@ func (w *supervisor) onNotify(events uint32) error {
 	switch d := w.filter.Decide(n); {
 	case d.Action == seccomp.ActCount:
 		var errno seccomp.Errno
-		if errno, until, err = w.locks.Answer(d.Name, n.Args, w.heldLocks, func() bool { return w.own.Locks(n) }); err != nil {
+		if d.Name == "listen" {
+			errno = w.countListen()
+		} else if errno, until, err = w.locks.Answer(d.Name, n.Args, w.heldLocks, func() bool { return w.own.Locks(n) }); err != nil {
 			return err
 		}
 		if errno == 0 {
@@ -49,6 +52,16 @@ func (w *supervisor) onNotify(events uint32) error {
 		return err
 	}
 	return w.calls.PauseUntil(max(until, w.calls.Budget.Spend(price, linux.Monotonic())))
+}
+
+// countListen decides on a call of listen; zero: it may be carried out. All calls of a run count, also
+// those on sockets that are closed: the agent does not follow descriptors.
+func (w *supervisor) countListen() seccomp.Errno {
+	if w.listens >= plan.ListenCalls {
+		return seccomp.ENOBUFS
+	}
+	w.listens++
+	return 0
 }
 
 // heldLocks counts the locks that the run holds.
