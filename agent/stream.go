@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -32,6 +34,8 @@ type stream struct {
 	out    *frameWriter
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
+
+	sentSockets bool // of the run's network; set before the run has ended
 
 	mu    sync.Mutex
 	stdin *os.File // guarded by mu; nil before Attach and after the end
@@ -104,8 +108,39 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		}
 		s.send(st, api.FrameResult, res)
 	}
+	if st.sentSockets {
+		s.waitUntilRead(ctx, nc)
+	}
 	hangup.stop()
 	st.tasks.Wait()
+}
+
+// waitUntilRead waits until the client has read everything, or is gone. Sockets in a message that
+// nobody reads keep the network namespace of their run, which is charged to no group. As long as the
+// agent has the connection open, it counts among those of all clients, and so these namespaces are
+// bounded (NET-15).
+func (s *Server) waitUntilRead(ctx context.Context, c net.Conn) {
+	const pause = 20 * time.Millisecond
+	for unread(c) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kill.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// unread reports whether the other end has not read all that was sent (SIOCOUTQ, unix(7)).
+func unread(c net.Conn) bool {
+	raw, err := rawConn(c)
+	if err != nil {
+		return false
+	}
+	n := 0
+	cerr := raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	return cerr == nil && err == nil && n > 0
 }
 
 // runGuarded turns a panic of the Runner into an error, because net/http cannot answer on a
@@ -133,11 +168,13 @@ func (st *stream) usage(u api.LiveUsage) {
 // network sends the sockets of the run's network, in a frame of its own: descriptors travel with the
 // first byte that they are sent with.
 func (st *stream) network(sockets []*os.File) error {
-	if err := st.out.frameWithFiles(api.FrameNetwork, sockets); err != nil {
-		st.cancel() // the client is gone
-		return err
+	st.sentSockets = true
+	err := st.out.frameWithFiles(api.FrameNetwork, sockets)
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		st.cancel() // the client is gone: the run is canceled, as at any other time
+		return nil
 	}
-	return nil
+	return err
 }
 
 // attach takes the write end of the program's stdin and starts to fill it.

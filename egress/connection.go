@@ -78,7 +78,7 @@ func (r *Relay) destinationOf(ctx context.Context, wanted netip.AddrPort) (d des
 			return d, false, "the address is not allowed"
 		}
 		d.to = []netip.AddrPort{wanted}
-		return d, false, r.policy.refusalOf(wanted, r.own)
+		return d, false, r.policy.refusalOf(wanted, r.isOwn)
 	}
 	if d.name = r.nameOf(wanted.Addr()); d.name == "" {
 		d.name = wanted.Addr().String()
@@ -93,7 +93,7 @@ func (r *Relay) destinationOf(ctx context.Context, wanted netip.AddrPort) (d des
 	}
 	for _, a := range addrs {
 		to := netip.AddrPortFrom(a.Unmap(), d.port)
-		if why := r.policy.refusalOf(to, r.own); why != "" {
+		if why := r.policy.refusalOf(to, r.isOwn); why != "" {
 			return d, true, why
 		}
 		d.to = append(d.to, to)

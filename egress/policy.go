@@ -145,14 +145,14 @@ var reserved = func() (all []netip.Prefix) {
 	return all
 }()
 
-// refusalOf says why an address must not be reached; empty: it may. own are the addresses of this
+// refusalOf says why an address must not be reached; empty: it may. own reports addresses of this
 // host.
-func (p Policy) refusalOf(a netip.AddrPort, own []netip.Addr) string {
+func (p Policy) refusalOf(a netip.AddrPort, own func(netip.Addr) bool) string {
 	addr := a.Addr().Unmap()
 	if inRange(p.Internal, netip.AddrPortFrom(addr, a.Port())) {
 		return ""
 	}
-	if slices.Contains(own, addr) {
+	if own(addr) {
 		return "it is an address of this host"
 	}
 	for _, r := range reserved {

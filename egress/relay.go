@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -205,6 +206,23 @@ func ownAddresses() (own []netip.Addr, err error) {
 		}
 	}
 	return own, nil
+}
+
+// isOwn reports whether an address is one of this host: of an interface when the relay started, or
+// one to which the kernel connects from the same address. The latter are addresses that were added
+// since, and local routes without an interface (ip route add local).
+func (r *Relay) isOwn(a netip.Addr) bool {
+	if slices.Contains(r.own, a) {
+		return true
+	}
+	const anyPort = 9 // connect of a datagram socket sends nothing
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, anyPort)))
+	if err != nil {
+		return false // no route: a connection fails, too
+	}
+	defer c.Close()
+	from, ok := c.LocalAddr().(*net.UDPAddr)
+	return ok && from.AddrPort().Addr().Unmap() == a
 }
 
 // dial connects to an address.

@@ -149,12 +149,12 @@ func TestReservedAddresses(t *testing.T) {
 		"192.168.1.1", "198.18.0.1", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", "203.0.113.5",
 		"::", "::1", "fc00::1", "fd12::1", "fe80::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:192.168.0.1", "64:ff9b::7f00:1", "::7f00:1", "2002:7f00:1::",
 	} {
-		if p.refusalOf(netip.AddrPortFrom(netip.MustParseAddr(a), 80), nil) == "" {
+		if p.refusalOf(netip.AddrPortFrom(netip.MustParseAddr(a), 80), func(netip.Addr) bool { return false }) == "" {
 			t.Errorf("%s may be reached", a)
 		}
 	}
 	for _, a := range []string{"93.184.216.34", "1.1.1.1", "172.32.0.1", "192.167.255.255", "2606:2800:220:1::1", "2a00:1450::1"} {
-		if why := p.refusalOf(netip.AddrPortFrom(netip.MustParseAddr(a), 80), nil); why != "" {
+		if why := p.refusalOf(netip.AddrPortFrom(netip.MustParseAddr(a), 80), func(netip.Addr) bool { return false }); why != "" {
 			t.Errorf("%s: %s", a, why)
 		}
 	}
