@@ -110,7 +110,7 @@ func TestADamagedImageIsReplacedAtomically(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(s.install(w, filepath.Base(home)), w.Close()); err != nil {
+		if err := errors.Join(s.install(w, s.path("images", filepath.Base(home)), "image.json"), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}

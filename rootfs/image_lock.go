@@ -10,60 +10,120 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A ImageLock keeps an image's tree unchanged even if the image is removed in the meantime: running
-// programs must not lose files of their image. It is a shared flock on the image's directory, which
-// the kernel releases when the process ends.
+// A ImageLock keeps an image's trees unchanged even if the image is removed in the meantime: running
+// programs must not lose files of their image. It is a shared flock on the image's directory, and on
+// those of its layers, which the kernel releases when the process ends.
 type ImageLock struct {
 	store *Store
-	dir   *os.File
-	path  string
+	dirs  []*os.File // the image's own, then those of its layers, lowest first
+	paths []string   // of dirs, when they were opened
 }
 
 // LockImage locks an image that Lookup returned. The error wraps ErrNotFound if the image has been
 // removed since.
-func (s *Store) LockImage(img Image) (_ *ImageLock, err error) {
-	h := &ImageLock{store: s, path: filepath.Dir(img.Path)}
-	h.dir, err = os.OpenFile(h.path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err == nil {
-		err = Flock(h.dir, unix.LOCK_SH|unix.LOCK_NB)
+func (s *Store) LockImage(img Image) (*ImageLock, error) {
+	h := &ImageLock{store: s}
+	err := h.add(filepath.Dir(img.Path))
+	for _, l := range img.Layers {
+		if err == nil {
+			err = h.add(filepath.Dir(l.Path))
+		}
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, s.notFound(img.Digest)
-	case err != nil && !errors.Is(err, unix.EWOULDBLOCK):
-		return nil, fmt.Errorf("hold image: %w", errors.Join(err, h.dir.Close()))
-	case err != nil || h.removed(): // it is being deleted, or was between the two calls
-		return nil, errors.Join(s.notFound(img.Digest), h.dir.Close())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.notFound(img.Digest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.close())
 	}
 	return h, nil
 }
 
-// removed reports whether the store no longer has the locked tree.
+// LockLayer locks the tree of one layer.
+func (s *Store) LockLayer(l Layer) (*ImageLock, error) {
+	h := &ImageLock{store: s}
+	err := h.add(filepath.Dir(l.Path))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: layer %s was removed", ErrNotFound, l.Digest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// add opens and locks one directory. The error wraps fs.ErrNotExist if it is being deleted.
+func (h *ImageLock) add(path string) error {
+	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	h.dirs, h.paths = append(h.dirs, dir), append(h.paths, path)
+	err = Flock(dir, unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) || err == nil && h.moved(len(h.dirs)-1) { // it is being deleted, or was between the two calls
+		return &fs.PathError{Op: "lock", Path: path, Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		return fmt.Errorf("hold image: %w", err)
+	}
+	return nil
+}
+
+// removed reports whether the store no longer has one of the locked trees.
 func (h *ImageLock) removed() bool {
-	locked, err := h.dir.Stat()
+	for i := range h.dirs {
+		if h.moved(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *ImageLock) moved(i int) bool {
+	locked, err := h.dirs[i].Stat()
 	if err != nil {
 		return true
 	}
-	now, err := os.Stat(h.path)
+	now, err := os.Stat(h.paths[i])
 	return err != nil || !os.SameFile(locked, now)
 }
 
-// Tree opens the locked tree at its current path: the image's path may no longer exist, or may be
-// another tree.
-func (h *ImageLock) Tree() (*os.File, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH}
-	n, err := unix.Openat2(int(h.dir.Fd()), "root", &how)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: filepath.Join(h.path, "root"), Err: err}
+// Trees opens the locked trees at their current paths, the topmost first: their first paths may no
+// longer exist, or may be other trees. The caller closes them.
+func (h *ImageLock) Trees() (trees []*os.File, err error) {
+	open := func(i int) {
+		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH}
+		n, oerr := unix.Openat2(int(h.dirs[i].Fd()), "root", &how)
+		if path := filepath.Join(h.paths[i], "root"); oerr != nil {
+			err = errors.Join(err, &fs.PathError{Op: "open", Path: path, Err: oerr})
+		} else {
+			trees = append(trees, os.NewFile(uintptr(n), path))
+		}
 	}
-	return os.NewFile(uintptr(n), filepath.Join(h.path, "root")), nil
+	open(0)
+	for i := len(h.dirs) - 1; i > 0; i-- {
+		open(i)
+	}
+	if err != nil {
+		for _, t := range trees {
+			err = errors.Join(err, t.Close())
+		}
+		return nil, err
+	}
+	return trees, nil
 }
 
 // Close unlocks the image and reports whether it has been removed in the meantime. In that case the
-// store's next Clean deletes the tree.
+// store's next Clean deletes the trees.
 func (h *ImageLock) Close() (removed bool, err error) {
 	removed = h.removed()
-	return removed, h.dir.Close()
+	return removed, h.close()
+}
+
+func (h *ImageLock) close() (err error) {
+	for _, dir := range h.dirs {
+		err = errors.Join(err, dir.Close())
+	}
+	return err
 }
 
 // storedImageDirs are the directories in a staging directory that may contain an image that was stored.

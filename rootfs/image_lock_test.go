@@ -31,12 +31,12 @@ func TestLockedImageKeepsItsTree(t *testing.T) {
 		if err := step(); err != nil {
 			t.Fatal(err)
 		}
-		tree, err := h.Tree()
+		trees, err := h.Trees()
 		if err != nil {
 			t.Fatal(err)
 		}
-		now, err := tree.Stat()
-		if err = errors.Join(err, tree.Close()); err != nil || !os.SameFile(before, now) {
+		now, err := trees[0].Stat()
+		if err = errors.Join(err, trees[0].Close()); err != nil || !os.SameFile(before, now) {
 			t.Errorf("another tree, %v", err)
 		}
 	}

@@ -65,7 +65,7 @@ func (s *Store) readImage(nameOrDigest string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	return s.image(meta, names), nil
+	return s.image(meta, names)
 }
 
 // storeState changes when any process adds or removes a name or an image: they appear and disappear

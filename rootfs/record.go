@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/rootfs/archive"
 )
 
 // A tree's record has one line per member, in the order of a directory walk: the quoted path, then
@@ -64,7 +66,10 @@ func describeMember(path string) (what string, size int64, err error) {
 		sum, size, err := hashFile(path)
 		return fmt.Sprintf("%s %d %d.%09d %s", what, size, st.Mtim.Sec, st.Mtim.Nsec, sum), size, err
 	}
-	return what, 0, nil // a directory; the mode shows any other kind
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR && archive.IsOpaque(path) {
+		what += " opaque"
+	}
+	return what, 0, nil // the mode shows any other kind
 }
 
 func hashFile(path string) (sum string, size int64, err error) {

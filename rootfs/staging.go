@@ -61,12 +61,14 @@ func (w *StagingDir) mkdir(name string) (*os.File, error) {
 	return os.Open(path)
 }
 
-func (w *StagingDir) writeMeta(meta imageMeta) error {
-	text, err := json.MarshalIndent(meta, "", "  ")
+func (w *StagingDir) writeMeta(meta imageMeta) error { return w.writeJSON("image.json", meta) }
+
+func (w *StagingDir) writeJSON(name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(w.Path, "image.json"), append(text, '\n'))
+	return writeFile(filepath.Join(w.Path, name), append(text, '\n'))
 }
 
 // publish moves a finished import into the store and names it. It keeps an image already stored
@@ -82,8 +84,15 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 		return Image{}, err
 	}
 	if _, err := s.readMeta(hex); err != nil || replace { // not stored yet, or damaged
-		if err := s.install(w, hex); err != nil {
+		if err := s.checkLayers(meta.Layers); err != nil {
+			return Image{}, err
+		}
+		if err := s.install(w, s.path("images", hex), "image.json"); err != nil {
 			return Image{}, fmt.Errorf("store image: %w", err)
+		}
+	} else if meta.Origin != nil {
+		if err := s.updateOrigin(hex, *meta.Origin); err != nil {
+			return Image{}, err
 		}
 	}
 	if name != "" {
@@ -101,13 +110,13 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 	return s.Lookup(meta.Digest)
 }
 
-// install moves the tree, image.json and the record into the store with one rename.
-func (s *Store) install(w *StagingDir, hex string) error {
+// install moves the tree, its record and the JSON file meta to the directory final with one rename.
+func (s *Store) install(w *StagingDir, final, meta string) error {
 	newDir := filepath.Join(w.Path, "whole")
 	if err := makeDir(newDir); err != nil {
 		return err
 	}
-	for _, part := range []string{"root", "image.json", recordName} {
+	for _, part := range []string{"root", meta, recordName} {
 		if err := os.Rename(filepath.Join(w.Path, part), filepath.Join(newDir, part)); err != nil {
 			return err
 		}
@@ -115,10 +124,10 @@ func (s *Store) install(w *StagingDir, hex string) error {
 	if err := syncDir(newDir); err != nil {
 		return err
 	}
-	if err := w.swap(newDir, s.path("images", hex)); err != nil {
+	if err := w.swap(newDir, final); err != nil {
 		return err
 	}
-	return syncDir(s.path("images"))
+	return syncDir(filepath.Dir(final))
 }
 
 // swap moves the directory fresh to final. If final exists, it takes the place of fresh in the

@@ -23,6 +23,8 @@ import (
 //	images/<hex>/root    a tree, by the sha256 of its archive
 //	images/<hex>/image.json
 //	images/<hex>/record  the state of each member of the tree when it was imported
+//	layers/<hex>/root    the tree of a layer, by the sha256 of its uncompressed archive
+//	layers/<hex>/layer.json, record
 //	names/<name>         a file that contains a digest
 //	work/<random>/       the staging directory of an import, flocked by its owner; or a
 //	                     directory with a removed image in gone/ that is still locked
@@ -44,6 +46,12 @@ type Image struct {
 	Entries  int64     `json:"entries"`
 	Imported time.Time `json:"imported"`
 
+	// An image of layers has the tree at Path above those of its layers. It holds what a cell
+	// relies on.
+	Layers []Layer `json:"layers,omitempty"` // lowest first, without those that others hide
+	Config Config  `json:"config"`
+	Origin Origin  `json:"origin"`
+
 	Replaced bool `json:"-"` // set by Import: it replaced a damaged image
 }
 
@@ -59,6 +67,11 @@ type imageMeta struct {
 	Entries  int64     `json:"entries"`
 	Imported time.Time `json:"imported"`
 	Record   string    `json:"record"` // sha256 of the tree's record
+
+	// Of an image of layers alone.
+	Layers []string `json:"layers,omitempty"` // digests, lowest first
+	Config *Config  `json:"config,omitempty"`
+	Origin *Origin  `json:"origin,omitempty"`
 }
 
 // Open opens the store in dir, makes it if it is missing, and removes the remains of interrupted
@@ -69,7 +82,7 @@ func Open(dir string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{dir: dir}
-	for _, d := range []string{"", "images", "names", "work"} {
+	for _, d := range []string{"", "images", "layers", "names", "work"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return nil, fmt.Errorf("open image store: %w", err)
 		}
@@ -102,7 +115,14 @@ func (s *Store) List() ([]Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		images = append(images, s.image(meta, names))
+		img, err := s.image(meta, names)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // just removed, with its layers
+		}
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, img)
 	}
 	return images, nil
 }
@@ -132,7 +152,7 @@ func (s *Store) Remove(nameOrDigest string) (err error) {
 	if len(names) < len(img.Names) {
 		return nil
 	}
-	return s.discard(img.Digest)
+	return s.discard(img)
 }
 
 // RemoveUnnamed removes an image if no name refers to it, and reports whether it did. If an import
@@ -150,31 +170,55 @@ func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, s.discard(img.Digest)
+	return true, s.discard(img)
 }
 
-// discard moves an image out of images/, then deletes it. The caller holds the store's lock.
-func (s *Store) discard(digest string) error {
-	hex, err := ParseDigest(digest)
+// discard moves an image out of images/, then deletes it, and so those of its layers that no other
+// image has. The caller holds the store's lock.
+func (s *Store) discard(img Image) error {
+	hex, err := ParseDigest(img.Digest)
 	if err != nil {
 		return err
 	}
+	if err := s.discardDir(s.path("images", hex)); err != nil {
+		return err
+	}
+	_, err = s.discardLayers(img.Layers)
+	return err
+}
+
+// discardDir moves the directory of an image or a layer to a staging directory and deletes it there.
+func (s *Store) discardDir(path string) error {
 	staging, err := MakeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(s.path("images", hex), filepath.Join(staging.Path, "gone")); err != nil {
+	if err := os.Rename(path, filepath.Join(staging.Path, "gone")); err != nil {
 		return errors.Join(fmt.Errorf("remove image: %w", err), staging.Close())
 	}
 	return staging.Close()
 }
 
-func (s *Store) image(meta imageMeta, names map[string][]string) Image {
+func (s *Store) image(meta imageMeta, names map[string][]string) (Image, error) {
 	hex := strings.TrimPrefix(meta.Digest, "sha256:")
-	return Image{
+	img := Image{
 		Digest: meta.Digest, Names: names[meta.Digest], Path: s.path("images", hex, "root"),
 		Size: meta.Size, Archive: meta.Archive, Entries: meta.Entries, Imported: meta.Imported,
 	}
+	if meta.Config != nil {
+		img.Config = *meta.Config
+	}
+	if meta.Origin != nil {
+		img.Origin = *meta.Origin
+	}
+	for _, digest := range meta.Layers {
+		layer, err := s.layer(digest)
+		if err != nil {
+			return Image{}, err
+		}
+		img.Layers = append(img.Layers, layer)
+	}
+	return img, nil
 }
 
 func (s *Store) readMeta(hex string) (imageMeta, error) {

@@ -45,35 +45,63 @@ func (s *Store) Verify(ctx context.Context, nameOrDigest string) (_ Verification
 			err = errors.Join(s.notFound(nameOrDigest), s.Clean())
 		}
 	}()
-	dir := fmt.Sprintf("/proc/self/fd/%d", lock.dir.Fd()) // valid even if the directory is moved
-	recorded, err := readRecord(dir, img.Digest)
-	if err != nil {
-		return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
-	}
 	v := Verification{Image: img}
+	for i, f := range lock.dirs { // the image's own, then those of its layers
+		dir := fmt.Sprintf("/proc/self/fd/%d", f.Fd()) // valid even if the directory is moved
+		var sum, prefix string
+		if i == 0 {
+			meta, err := readMeta(dir, strings.TrimPrefix(img.Digest, "sha256:"))
+			if err != nil {
+				return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
+			}
+			sum = meta.Record
+		} else {
+			digest := img.Layers[i-1].Digest
+			meta, err := readLayerMeta(dir, strings.TrimPrefix(digest, "sha256:"))
+			if err != nil {
+				return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
+			}
+			sum, prefix = meta.Record, digest[:19]+":"
+		}
+		if err := v.compare(ctx, dir, sum, prefix); err != nil {
+			return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
+		}
+	}
+	return v, nil
+}
+
+// compare compares the tree in dir with its record, whose sha256 is sum. The names of differences get
+// the prefix.
+func (v *Verification) compare(ctx context.Context, dir, sum, prefix string) error {
+	recorded, err := readRecord(dir, sum)
+	if err != nil {
+		return err
+	}
 	var text bytes.Buffer
 	err = writeRecord(ctx, filepath.Join(dir, "root"), &text, func(size int64) {
 		v.Amount.Entries++
 		v.Amount.Unpacked += size
 	})
-	var current map[string]string
-	if err == nil {
-		current, err = parseRecord(text.Bytes())
-	}
 	if err != nil {
-		return Verification{}, fmt.Errorf("verify image %s: %w", nameOrDigest, err)
+		return err
+	}
+	current, err := parseRecord(text.Bytes())
+	if err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		switch what, ok := current[name]; {
 		case !ok:
-			v.Missing = append(v.Missing, name)
+			v.Missing = append(v.Missing, prefix+name)
 		case what != recorded[name]:
-			v.Changed = append(v.Changed, name)
+			v.Changed = append(v.Changed, prefix+name)
 		}
 		delete(current, name)
 	}
-	v.Extra = slices.Sorted(maps.Keys(current))
-	return v, nil
+	for _, name := range slices.Sorted(maps.Keys(current)) {
+		v.Extra = append(v.Extra, prefix+name)
+	}
+	return nil
 }
 
 // damaged reports whether an image is stored but differs from the imported one or cannot be read.
@@ -92,16 +120,12 @@ func (s *Store) damaged(ctx context.Context, digest string) (bool, error) {
 // with.
 var ErrNoRecord = errors.New("there is no valid record of its tree: build or import it again")
 
-func readRecord(dir, digest string) (map[string]string, error) {
-	meta, err := readMeta(dir, strings.TrimPrefix(digest, "sha256:"))
-	if err != nil {
-		return nil, err
-	}
+func readRecord(dir, sum string) (map[string]string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, recordName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err != nil || meta.Record != recordSum(text) {
+	if err != nil || sum != recordSum(text) {
 		return nil, ErrNoRecord
 	}
 	return parseRecord(text)

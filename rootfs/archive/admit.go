@@ -14,16 +14,20 @@ import (
 // admit reads an archive, applies the policy and writes the canonical stream. It uses only these
 // two streams; AdmitMain runs it in a child that cannot do anything else. The error is a *refusal,
 // or an error of w.
-func admit(r io.Reader, w io.Writer, b Bounds) error {
+func admit(r io.Reader, w io.Writer, k kind, b Bounds) error {
 	b = b.WithDefaults()
 	input := &countingReader{r: r}
-	plain, err := decompress(input)
+	plain, err := io.Reader(input), error(nil)
+	if k != layerTree { // a layer is named by the digest of its uncompressed bytes
+		plain, err = decompress(input)
+	}
 	if err != nil {
 		return asRefusal("", err)
 	}
 	buffered := bufio.NewReaderSize(plain, 512)
 	start, _ := buffered.Peek(512) // the tar reader meets and returns the same error
 	a := &admission{
+		kind:   k,
 		bounds: b,
 		input:  input,
 		plain:  &countingReader{r: buffered},
@@ -52,7 +56,7 @@ func admit(r io.Reader, w io.Writer, b Bounds) error {
 	if err := a.checkEnd(); err != nil {
 		return err
 	}
-	if a.entries == 0 {
+	if a.entries == 0 && k != layerTree {
 		return &refusal{kind: kindMalformed, reason: "it has no members: an image needs at least the programs to run"}
 	}
 	return a.out.End()
@@ -77,6 +81,7 @@ func foreignFormat(start []byte) string {
 
 // An admission is the state of one archive during its admission.
 type admission struct {
+	kind          kind
 	bounds        Bounds
 	input, plain  *countingReader // before and after decompression
 	members       *tar.Reader
@@ -98,11 +103,11 @@ func (a *admission) member(h *tar.Header) error {
 	case h.Size > a.bounds.Bytes || a.bytes > a.bounds.Bytes:
 		return &refusal{kindTooLarge, h.Name, fmt.Sprintf("more than %d bytes unpacked", a.bounds.Bytes)}
 	}
-	e, skip, err := decide(h)
+	e, skip, err := a.kind.decide(h)
 	if err != nil {
 		return err
 	}
-	if skip == "" && a.dockerArchive.detect(e) {
+	if skip == "" && a.kind != layerTree && a.dockerArchive.detect(e) {
 		return &refusal{kind: kindMalformed, reason: dockerArchiveReason}
 	}
 	body := &ratioReader{r: a.members, a: a, member: h.Name}
@@ -125,10 +130,11 @@ func (a *admission) member(h *tar.Header) error {
 
 // checkEnd checks that the archive ends properly. archive/tar accepts the end of its input as the end
 // of the archive, so a download cut off between two members would pass (IMG-18). Only zeros may
-// follow the end marker: otherwise a second archive there would go unnoticed.
+// follow the end marker: otherwise a second archive there would go unnoticed. Some tools write layers
+// without a marker; the digest of a layer is known, and shows that it is complete.
 func (a *admission) checkEnd() error {
 	padding := -a.tail & 511
-	if a.plain.n-a.tail-padding < 1024 {
+	if a.kind != layerTree && a.plain.n-a.tail-padding < 1024 {
 		return &refusal{kind: kindTruncated, reason: "it has no end marker"}
 	}
 	buf := make([]byte, 1<<16)

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +22,19 @@ type Contents struct {
 	Archive int64  // bytes of the archive
 	Entries int64
 	Bytes   int64 // of all files, unpacked
+
+	// Of a layer alone.
+	OpaqueRoot bool     // it hides all that the layers below it have
+	Implied    []string // directories for which it had no member of their own, sorted
 }
+
+// A kind says what an archive describes: the whole tree of an image, or what one layer changes in it.
+type kind int
+
+const (
+	wholeTree kind = iota
+	layerTree
+)
 
 // Unpack reads an archive to its end and writes the tree that it describes to tree, an empty
 // directory. It needs root, and a second empty directory, which becomes the root of the admission
@@ -33,12 +47,23 @@ type Contents struct {
 // If the archive is the cause, the error wraps *UnsafeError, ErrTruncated, ErrMalformed or
 // ErrTooLarge.
 func Unpack(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, progress func(Amount)) (Contents, error) {
+	return unpackKind(ctx, r, tree, empty, wholeTree, b, progress)
+}
+
+// UnpackLayer is Unpack for one layer of an image, an uncompressed tar. Its whiteouts and opaque
+// directories become those of overlayfs, and the permissions of the owner of each file become those
+// of all: the owner may be any user, and a program runs as uid 1000.
+func UnpackLayer(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, progress func(Amount)) (Contents, error) {
+	return unpackKind(ctx, r, tree, empty, layerTree, b, progress)
+}
+
+func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, b Bounds, progress func(Amount)) (Contents, error) {
 	b = b.WithDefaults()
 	src := &archiveReader{r: r, sum: sha256.New(), limit: b.Input}
 	callerCtx := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := newChild(ctx, empty, b)
+	c := newChild(ctx, empty, k, b)
 	if err := c.start(); err != nil {
 		return Contents{}, err
 	}
@@ -47,7 +72,8 @@ func Unpack(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, pr
 		_, err := io.Copy(c.stdin, src)
 		inputDone <- errors.Join(ignorePipe(err), c.stdin.Close())
 	}()
-	d, unpackErr := unpackFrom(ctx, c.stdout, tree, b, progress)
+	t := &tree{root: root, layer: k == layerTree}
+	d, unpackErr := unpackFrom(ctx, c.stdout, t, b, progress)
 	if unpackErr != nil && !errors.Is(unpackErr, io.ErrUnexpectedEOF) {
 		cancel() // the child may still be writing: stop it
 	}
@@ -70,16 +96,17 @@ func Unpack(ctx context.Context, r io.Reader, tree, empty *os.File, b Bounds, pr
 		return Contents{}, fmt.Errorf("%w: the child stopped reading before the archive ended", errStream)
 	}
 	digest := "sha256:" + hex.EncodeToString(src.sum.Sum(nil))
-	return Contents{Digest: digest, Archive: src.n, Entries: d.entries, Bytes: d.bytes}, nil
+	return Contents{Digest: digest, Archive: src.n, Entries: d.entries, Bytes: d.bytes,
+		OpaqueRoot: t.opaqueRoot, Implied: slices.Sorted(maps.Keys(t.implied))}, nil
 }
 
-func unpackFrom(ctx context.Context, r io.Reader, tree *os.File, b Bounds, progress func(Amount)) (*decoder, error) {
+func unpackFrom(ctx context.Context, r io.Reader, t *tree, b Bounds, progress func(Amount)) (*decoder, error) {
 	d, err := newDecoder(bufio.NewReaderSize(r, 1<<18), b)
 	if err != nil {
 		return nil, err
 	}
-	d.progress = progress
-	return d, unpack(ctx, d, tree)
+	d.layer, d.progress = t.layer, progress
+	return d, unpack(ctx, d, t)
 }
 
 // An archiveReader reads the original archive for the child, and hashes and counts its bytes. Only the

@@ -10,9 +10,11 @@ import (
 
 // The canonical stream is what the admission child writes and root reads:
 //
-//	magic    8 bytes "brigfs\x00\x01"; the last is the version
+//	magic    8 bytes "brigfs\x00\x02"; the last is the version
 //	entry    24 bytes, little-endian, then path, link and content
-//	  0  kind   u8    d f l h, or E for the end
+//	  0  kind   u8    d f l h, or E for the end; of a layer also
+//	                  w: the layers below have this name no more
+//	                  o: of this directory they have nothing more (an empty path: of the root)
 //	  1  zero   u8
 //	  2  mode   u16   at most 0755
 //	  4  path   u16   length
@@ -23,7 +25,7 @@ import (
 //	         bytes of all contents; nothing follows
 //
 // Every length has a bound that is checked before anything is allocated.
-const canonicalMagic = "brigfs\x00\x01"
+const canonicalMagic = "brigfs\x00\x02"
 
 const entrySize = 24
 
@@ -34,6 +36,8 @@ const (
 	kindFile     entryKind = 'f'
 	kindSymlink  entryKind = 'l'
 	kindHardlink entryKind = 'h'
+	kindWhiteout entryKind = 'w'
+	kindOpaque   entryKind = 'o'
 	kindEnd      entryKind = 'E'
 )
 
@@ -103,6 +107,7 @@ type decoder struct {
 
 	entries, bytes, names int64
 	left                  int64        // unread bytes of the current file's content
+	layer                 bool         // whiteouts and opaque directories are allowed
 	progress              func(Amount) // may be nil
 }
 
@@ -159,11 +164,11 @@ func (d *decoder) Next() (entry, error) {
 	if d.progress != nil && (d.entries%256 == 0 || e.Size > 1<<20) {
 		d.progress(Amount{Entries: d.entries, Unpacked: d.bytes})
 	}
-	return e, e.check()
+	return e, e.check(d.layer)
 }
 
 // check verifies that an entry is one that decide could have returned.
-func (e entry) check() error {
+func (e entry) check(layer bool) error {
 	clean := func(p string) bool {
 		c, err := cleanName(p)
 		return err == nil && c == p && c != ""
@@ -178,6 +183,8 @@ func (e entry) check() error {
 		ok = ok && checkTarget(e.Link) == nil && e.Size == 0
 	case kindHardlink:
 		ok = ok && clean(e.Link) && e.Size == 0
+	case kindWhiteout, kindOpaque:
+		ok = layer && (ok || e.Kind == kindOpaque && e.Path == "") && e.Link == "" && e.Size == 0 && e.Mode == 0 && e.MTime == 0
 	default:
 		ok = false
 	}

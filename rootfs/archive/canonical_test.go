@@ -89,7 +89,7 @@ func TestDecoderTrustsNothing(t *testing.T) {
 		want error
 	}{
 		{"nothing", nil, errStream},
-		{"another version", append([]byte("brigfs\x00\x02"), good[8:]...), errStream},
+		{"another version", append([]byte("brigfs\x00\x03"), good[8:]...), errStream},
 		{"no end", good[:len(good)-entrySize], errStream},
 		{"cut in an entry", good[:len(canonicalMagic)+10], errStream},
 		{"cut in content", good[:len(canonicalMagic)+entrySize+2], errStream},
@@ -169,7 +169,7 @@ func FuzzAdmit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		var canonical bytes.Buffer
 		bounds := Bounds{Bytes: 1 << 20, Entries: 200}
-		if admit(bytes.NewReader(archive), &canonical, bounds) != nil {
+		if admit(bytes.NewReader(archive), &canonical, wholeTree, bounds) != nil {
 			return
 		}
 		if err := drain(canonical.Bytes(), bounds); err != nil {
@@ -187,7 +187,7 @@ func FuzzUnpackStaysInside(f *testing.F) {
 	f.Fuzz(func(t *testing.T, program []byte) {
 		var canonical bytes.Buffer
 		// The stream still contains the entries before a refused one.
-		_ = admit(bytes.NewReader(tarOf(t, membersOf(program)...)), &canonical, Bounds{Bytes: 1 << 20, Entries: 200})
+		_ = admit(bytes.NewReader(tarOf(t, membersOf(program)...)), &canonical, wholeTree, Bounds{Bytes: 1 << 20, Entries: 200})
 		unpackNextToVictim(t, canonical.Bytes())
 	})
 }
@@ -237,7 +237,7 @@ func unpackNextToVictim(t *testing.T, b []byte) {
 		t.Fatal(err)
 	}
 	if d, err := newDecoder(bytes.NewReader(b), Bounds{Bytes: 1 << 20, Entries: 200}); err == nil {
-		_ = unpack(t.Context(), d, root) // any error is fine
+		_ = unpack(t.Context(), d, &tree{root: root}) // any error is fine
 		_ = Finalize(root)
 	}
 	victim.MustBeUntouched(t)

@@ -25,24 +25,24 @@ const admitEnv = "BRIG_ADMIT"
 // distributions allocate end below it (systemd's at 1,878,982,656).
 const childRoot = 2_000_065_535
 
-func boundsToEnv(b Bounds) string {
-	return fmt.Sprintf("%s=%d:%d:%d:%d:%d", admitEnv, b.Bytes, b.Input, b.Entries, b.Ratio, int64(b.Time))
+func boundsToEnv(k kind, b Bounds) string {
+	return fmt.Sprintf("%s=%d:%d:%d:%d:%d:%d", admitEnv, k, b.Bytes, b.Input, b.Entries, b.Ratio, int64(b.Time))
 }
 
-func boundsFromEnv() (Bounds, error) {
-	var v [5]int64
+func boundsFromEnv() (kind, Bounds, error) {
+	var v [6]int64
 	parts := strings.Split(os.Getenv(admitEnv), ":")
 	if len(parts) != len(v) {
-		return Bounds{}, errors.New("only brigd may start its admission child")
+		return 0, Bounds{}, errors.New("only brigd may start its admission child")
 	}
 	for i, p := range parts {
 		n, err := strconv.ParseInt(p, 10, 64)
 		if err != nil {
-			return Bounds{}, err
+			return 0, Bounds{}, err
 		}
 		v[i] = n
 	}
-	return Bounds{Bytes: v[0], Input: v[1], Entries: v[2], Ratio: v[3], Time: time.Duration(v[4])}.WithDefaults(), nil
+	return kind(v[0]), Bounds{Bytes: v[1], Input: v[2], Entries: v[3], Ratio: v[4], Time: time.Duration(v[5])}.WithDefaults(), nil
 }
 
 func newStreamWriter(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 1<<18) }
@@ -102,10 +102,10 @@ type child struct {
 
 // newChild prepares the admission child: this binary again, in its own namespaces, as an
 // unprivileged user from its first instruction on.
-func newChild(ctx context.Context, empty *os.File, b Bounds) *child {
+func newChild(ctx context.Context, empty *os.File, k kind, b Bounds) *child {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", AdmitArg)
 	// With a fixed number of processors the runtime does not read it from /sys.
-	cmd.Env = []string{"GOMAXPROCS=2", boundsToEnv(b)}
+	cmd.Env = []string{"GOMAXPROCS=2", boundsToEnv(k, b)}
 	if raceDetector {
 		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // otherwise every import takes 1 s longer
 	}

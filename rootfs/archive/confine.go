@@ -124,7 +124,7 @@ const AdmitArg = "admit"
 // process, then turns the archive on in into a canonical stream on out, and returns the exit
 // status. It must be called before anything else starts goroutines or opens descriptors.
 func AdmitMain(in, out *os.File) int {
-	b, err := boundsFromEnv()
+	k, b, err := boundsFromEnv()
 	if err == nil {
 		err = confine(b)
 	}
@@ -132,7 +132,7 @@ func AdmitMain(in, out *os.File) int {
 		return report(&refusal{kind: kindInternal, reason: "confine: " + err.Error()})
 	}
 	w := newStreamWriter(out)
-	if err := admit(in, w, b); err != nil {
+	if err := admit(in, w, k, b); err != nil {
 		return report(err)
 	}
 	if err := w.Flush(); err != nil {

@@ -30,7 +30,7 @@ func emptyDir(t *testing.T) *os.File {
 }
 
 func TestAdmissionChildHasNothing(t *testing.T) {
-	c := newChild(t.Context(), emptyDir(t), Bounds{}.WithDefaults())
+	c := newChild(t.Context(), emptyDir(t), wholeTree, Bounds{}.WithDefaults())
 	if err := c.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func probeMain() int {
 // probe runs one of the probes and returns how the child ended.
 func probe(t *testing.T, name string) error {
 	t.Helper()
-	c := newChild(t.Context(), emptyDir(t), Bounds{}.WithDefaults())
+	c := newChild(t.Context(), emptyDir(t), wholeTree, Bounds{}.WithDefaults())
 	c.cmd.Args[1] = "probe"
 	c.cmd.Env = append(c.cmd.Env, "BRIG_PROBE="+name)
 	if err := c.start(); err != nil {

@@ -26,7 +26,7 @@ func TestDockerArchivesAreRefusedByName(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := admit(bytes.NewReader(tarOf(t, tt.ms...)), &out, Bounds{})
+			err := admit(bytes.NewReader(tarOf(t, tt.ms...)), &out, wholeTree, Bounds{})
 			var r *refusal
 			switch {
 			case !tt.saved && err != nil:

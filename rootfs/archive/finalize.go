@@ -23,6 +23,27 @@ const (
 func Finalize(root *os.File) error {
 	t := &tree{root: root}
 	defer t.forget()
+	return t.finalize(t.readFile)
+}
+
+// FinalizeAbove writes the same into an empty tree that is to lie above the layers of an image. read
+// returns a file as the layers have it, at most AccountBytes/2 of it, and nil if they have none. dir,
+// if not empty, is a directory that is made, too.
+func FinalizeAbove(root *os.File, read func(name string) ([]byte, error), dir string) error {
+	t := &tree{root: root}
+	defer t.forget()
+	if err := mkdir(root, "etc"); err != nil {
+		return err
+	}
+	if dir != "" {
+		if err := t.makeAll(dir, maxHops); err != nil {
+			return fmt.Errorf("make /%s: %w", dir, err)
+		}
+	}
+	return t.finalize(read)
+}
+
+func (t *tree) finalize(read func(name string) ([]byte, error)) error {
 	for _, name := range []string{"proc", "dev", "tmp", "box", "workspace"} {
 		if err := t.ensureDir(name); err != nil {
 			return fmt.Errorf("make /%s: %w", name, err)
@@ -37,10 +58,10 @@ func Finalize(root *os.File) error {
 	if err := setTime(t.root, "sandbox", 0); err != nil {
 		return err
 	}
-	if err := t.rewrite("etc/passwd", addUser); err != nil {
+	if err := t.rewrite("etc/passwd", read, addUser); err != nil {
 		return err
 	}
-	if err := t.rewrite("etc/group", addGroup); err != nil {
+	if err := t.rewrite("etc/group", read, addGroup); err != nil {
 		return err
 	}
 	if err := unix.Fchmod(int(t.root.Fd()), 0o755); err != nil {
@@ -76,8 +97,8 @@ const AccountBytes = 2 * maxAccounts
 
 // rewrite replaces a file by an edited copy. It reads the old file through links inside the tree;
 // the new one is always a regular file at name.
-func (t *tree) rewrite(name string, edit func([]byte) []byte) error {
-	old, err := t.readFile(name)
+func (t *tree) rewrite(name string, read func(string) ([]byte, error), edit func([]byte) []byte) error {
+	old, err := read(name)
 	if err != nil {
 		return fmt.Errorf("read /%s: %w", name, err)
 	}
@@ -108,6 +129,11 @@ func (t *tree) readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return ReadAccounts(f)
+}
+
+// ReadAccounts reads an account file. For one that is no regular file it returns nil.
+func ReadAccounts(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, err

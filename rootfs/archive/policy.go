@@ -13,8 +13,8 @@ import (
 // as a parent).
 //
 // Entries have no fields for owners and extended attributes, and thus for file capabilities, so
-// these are dropped (IMG-11, IMG-12). Whiteouts are files like any other (IMG-13).
-func decide(h *tar.Header) (e entry, skip string, err error) {
+// these are dropped (IMG-11, IMG-12). Whiteouts are files like any other (IMG-13), except in layers.
+func (k kind) decide(h *tar.Header) (e entry, skip string, err error) {
 	name, err := cleanName(h.Name)
 	if err != nil {
 		return entry{}, "", unsafeMember(h.Name, "%v", err)
@@ -33,6 +33,15 @@ func decide(h *tar.Header) (e entry, skip string, err error) {
 		return entry{}, "a cell has its own /dev", nil
 	}
 	e = entry{Path: name, Mode: admitMode(h.Mode, h.Uid), MTime: admitTime(h)}
+	if k == layerTree {
+		if e, skip, err := admitWhiteout(h.Name, name); e.Kind != 0 || skip != "" || err != nil {
+			return e, skip, err
+		}
+		if h.Typeflag == tar.TypeFifo {
+			return entry{}, "a program makes its own named pipes", nil
+		}
+		e.Mode = admitLayerMode(h.Mode)
+	}
 	switch h.Typeflag {
 	case tar.TypeDir:
 		e.Kind = kindDir

@@ -61,7 +61,7 @@ func TestDecide(t *testing.T) {
 		{name: "an unknown type", h: header('Z', "a"), why: "unknown type"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, skip, err := decide(tt.h)
+			got, skip, err := wholeTree.decide(tt.h)
 			if tt.why != "" {
 				var r *refusal
 				if !errors.As(err, &r) || r.kind != kindUnsafe || !strings.Contains(r.reason, tt.why) {
@@ -73,7 +73,7 @@ func TestDecide(t *testing.T) {
 				t.Errorf("decide = %+v, %q, %v; want %+v, skipped %v", got, skip, err, tt.want, tt.skip)
 			}
 			if !tt.skip {
-				if err := got.check(); err != nil {
+				if err := got.check(false); err != nil {
 					t.Errorf("the reader of the stream would refuse it: %v", err)
 				}
 			}

@@ -21,6 +21,11 @@ type tree struct {
 	// and makes the parent stale.
 	lastName string
 	last     *os.File
+
+	// Of a layer: see layer.go.
+	layer      bool
+	opaqueRoot bool
+	implied    map[string]bool
 }
 
 func (t *tree) forget() {
@@ -63,7 +68,7 @@ func (t *tree) parent(name string) (*os.File, string, error) {
 		return t.last, base, nil
 	}
 	f, err := t.open(dir, unix.O_PATH|unix.O_DIRECTORY)
-	if errors.Is(err, unix.ENOENT) {
+	if errors.Is(err, unix.ENOENT) || t.layer && errors.Is(err, unix.ENOTDIR) { // in a layer it may be a whiteout
 		if err = t.makeAll(dir, maxHops); err == nil {
 			f, err = t.open(dir, unix.O_PATH|unix.O_DIRECTORY)
 		}
@@ -95,7 +100,7 @@ func (t *tree) makeAll(dir string, hops int) error {
 			f.Close()
 			continue
 		}
-		if !errors.Is(err, unix.ENOENT) {
+		if !errors.Is(err, unix.ENOENT) && !(t.layer && errors.Is(err, unix.ENOTDIR)) {
 			return err
 		}
 		if err := t.makeOne(done, part, hops); err != nil {
@@ -112,12 +117,18 @@ func (t *tree) makeOne(dir, base string, hops int) error {
 		return err
 	}
 	defer at.Close()
-	err = mkdir(at, base)
-	if !errors.Is(err, unix.EEXIST) {
+	if t.layer {
+		if done, err := t.makeImplied(at, base); done || err != nil {
+			return err
+		}
+	} else if err = mkdir(at, base); !errors.Is(err, unix.EEXIST) {
 		return err
 	}
 	buf := make([]byte, maxPath+1)
 	n, err := unix.Readlinkat(int(at.Fd()), base, buf)
+	if errors.Is(err, unix.EINVAL) {
+		err = unix.ENOTDIR
+	}
 	if err != nil {
 		return &os.PathError{Op: "readlink", Path: base, Err: err}
 	}

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unpack writes the entries of d below root, which must be empty.
-func unpack(ctx context.Context, d *decoder, root *os.File) error {
-	t := &tree{root: root}
+// unpack writes the entries of d below the root of t, which must be empty.
+func unpack(ctx context.Context, d *decoder, t *tree) error {
 	defer t.forget()
 	// Directories get their times and modes after all members are written. The decoder limits the
 	// total length of these names.
@@ -46,6 +45,9 @@ func unpack(ctx context.Context, d *decoder, root *os.File) error {
 
 // addMember writes one member. The last of several members with the same name wins (IMG-17).
 func (t *tree) addMember(e entry, body io.Reader) error {
+	if e.Kind == kindOpaque {
+		return t.makeOpaque(e)
+	}
 	at, base, err := t.parent(e.Path)
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG) {
 		return &UnsafeError{Member: e.Path, Reason: "is below a path that is not a directory"}
@@ -53,8 +55,11 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if e.Kind == kindHardlink {
+	switch e.Kind {
+	case kindHardlink:
 		return t.link(at, base, e)
+	case kindWhiteout:
+		return t.whiteout(at, base)
 	}
 	old, err := lstat(at, base)
 	switch {
@@ -62,6 +67,7 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 	case err != nil:
 		return err
 	case e.Kind == kindDir && isDir(old):
+		t.explicit(at, base)
 		return nil // its mode and time are set at the end
 	default:
 		if err := t.remove(at, base); err != nil {
@@ -70,7 +76,10 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 	}
 	switch e.Kind {
 	case kindDir:
-		return mkdir(at, base)
+		if err := mkdir(at, base); err != nil || !isWhiteout(old) {
+			return err
+		}
+		return setOpaque(at, base) // the layer removes the directory below, and has a new one
 	case kindSymlink:
 		if err := unix.Symlinkat(e.Link, int(at.Fd()), base); err != nil {
 			return &os.PathError{Op: "symlink", Path: base, Err: err}
@@ -89,6 +98,9 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 // anything else, or to a name behind a dangling link (IMG-05).
 func (t *tree) link(at *os.File, base string, e entry) error {
 	outside := &UnsafeError{Member: e.Path, Reason: fmt.Sprintf("is a hard link to %q, which is not an earlier regular file", e.Link)}
+	if t.layer { // what is below is not known: layers are shared (IMG-28)
+		outside.Reason += " of the same layer: build the image so that the file and its links are in one layer"
+	}
 	dir, err := t.open(path.Dir(e.Link), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return outside

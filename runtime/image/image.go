@@ -66,7 +66,16 @@ func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
 }
 
 // Tree opens the image's tree.
-func (l *Lock) Tree() (*os.File, error) { return l.lock.Tree() }
+func (l *Lock) Tree() (*os.File, error) {
+	trees, err := l.lock.Trees()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trees[1:] {
+		err = errors.Join(err, t.Close())
+	}
+	return trees[0], err
+}
 
 // Close releases the image. Deleting a removed image takes long and is left to the pool's
 // goroutine.

@@ -1,0 +1,134 @@
+package archive
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tree of a layer is one that overlayfs understands: a character device 0:0 is a whiteout, and a
+// directory with opaqueAttr hides what the layers below have in it. Only this file makes them: the
+// admission child can ask for neither a device nor an attribute.
+//
+// A layer may have a member without having the directories above it. In an overlay such an implied
+// directory replaces whatever the layers below have there, even a link to a directory: the store
+// refuses an image in which that happens (IMG-27).
+const opaqueAttr = "trusted.overlay.opaque"
+
+// FinishLayer sets the mode and the time of the root of a layer's tree.
+func FinishLayer(root *os.File) error {
+	if err := unix.Fchmod(int(root.Fd()), 0o755); err != nil {
+		return &os.PathError{Op: "chmod", Path: "/", Err: err}
+	}
+	return setTime(root, ".", 0)
+}
+
+// IsOpaque reports whether a directory of a layer hides what the layers below have in it.
+func IsOpaque(path string) bool {
+	var value [2]byte
+	n, err := unix.Lgetxattr(path, opaqueAttr, value[:])
+	return err == nil && n == 1 && value[0] == 'y'
+}
+
+func isWhiteout(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0 }
+
+// whiteout removes the name base from what the layers below have in the directory at. It concerns
+// nothing that the layer itself has, before or after it in the archive.
+func (t *tree) whiteout(at *os.File, base string) error {
+	old, err := lstat(at, base)
+	switch {
+	case err == nil && isDir(old):
+		return setOpaque(at, base)
+	case err == nil: // the layer's own file, or the same whiteout again
+		return nil
+	}
+	if err := unix.Mknodat(int(at.Fd()), base, unix.S_IFCHR, 0); err != nil {
+		return &os.PathError{Op: "mknod", Path: base, Err: err}
+	}
+	return setTime(at, base, 0)
+}
+
+// makeOpaque makes a directory opaque, and makes it if it is missing. A file in its place refuses the
+// archive (IMG-26).
+func (t *tree) makeOpaque(e entry) error {
+	if e.Path == "" {
+		t.opaqueRoot = true
+		return nil
+	}
+	at, _, err := t.parent(e.Path + "/x")
+	if err != nil {
+		return &UnsafeError{Member: e.Path + "/" + whiteoutOpaque, Reason: fmt.Sprintf("is below a path that is not a directory (%v)", err)}
+	}
+	return setOpaque(at, ".")
+}
+
+func setOpaque(at *os.File, base string) error {
+	fd, err := unix.Openat(int(at.Fd()), base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: base, Err: err}
+	}
+	defer unix.Close(fd)
+	if err := unix.Fsetxattr(fd, opaqueAttr, []byte("y"), 0); err != nil {
+		return fmt.Errorf("mark the directory %s: the file system of the image store needs trusted extended attributes for images with layers: %w", base, err)
+	}
+	return nil
+}
+
+// makeImplied makes a directory that has no member yet. It reports false if base is something else,
+// perhaps a link.
+func (t *tree) makeImplied(at *os.File, base string) (done bool, err error) {
+	old, err := lstat(at, base)
+	gone := err == nil && isWhiteout(old)
+	switch {
+	case err == nil && !gone:
+		return false, nil
+	case gone:
+		if err := unix.Unlinkat(int(at.Fd()), base, 0); err != nil {
+			return false, &os.PathError{Op: "unlink", Path: base, Err: err}
+		}
+	}
+	if err := mkdir(at, base); err != nil {
+		return false, err
+	}
+	if gone {
+		return true, setOpaque(at, base)
+	}
+	name, err := t.realName(at, base)
+	if err != nil {
+		return false, err
+	}
+	if t.implied == nil {
+		t.implied = map[string]bool{}
+	}
+	t.implied[name] = true
+	return true, setTime(at, base, 0)
+}
+
+// explicit records that the directory base has a member of its own.
+func (t *tree) explicit(at *os.File, base string) {
+	if len(t.implied) > 0 {
+		if name, err := t.realName(at, base); err == nil {
+			delete(t.implied, name)
+		}
+	}
+}
+
+// realName returns the name of base in the directory at, relative to the root and without links.
+func (t *tree) realName(at *os.File, base string) (string, error) {
+	path := func(f *os.File) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())) }
+	root, err := path(t.root)
+	if err != nil {
+		return "", err
+	}
+	dir, err := path(at)
+	if err != nil {
+		return "", err
+	}
+	rel, ok := strings.CutPrefix(dir+"/", root+"/")
+	if !ok {
+		return "", fmt.Errorf("BUG: %s is not below %s", dir, root)
+	}
+	return rel + base, nil
+}
