@@ -130,11 +130,11 @@ func (s *Store) publishLayer(ctx context.Context, staging *StagingDir, hex strin
 			return Layer{}, err
 		}
 	}
-	return s.layer("sha256:" + hex)
+	return s.Layer("sha256:" + hex)
 }
 
-// layer returns a stored layer. The error wraps fs.ErrNotExist if there is none.
-func (s *Store) layer(digest string) (Layer, error) {
+// Layer returns a stored layer. The error wraps fs.ErrNotExist if there is none.
+func (s *Store) Layer(digest string) (Layer, error) {
 	hex, err := ParseDigest(digest)
 	if err != nil {
 		return Layer{}, err
@@ -164,7 +164,7 @@ func readLayerMeta(dir, hex string) (layerMeta, error) {
 // checkLayers returns an error that wraps ErrNoLayer if one of the layers is not stored.
 func (s *Store) checkLayers(digests []string) error {
 	for _, digest := range digests {
-		_, err := s.layer(digest)
+		_, err := s.Layer(digest)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %s: import it first", ErrNoLayer, digest)
 		}
@@ -183,7 +183,7 @@ func (s *Store) Layers() ([]Layer, error) {
 	}
 	var layers []Layer
 	for _, d := range dirs {
-		layer, err := s.layer("sha256:" + d.Name())
+		layer, err := s.Layer("sha256:" + d.Name())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // just removed
 		}

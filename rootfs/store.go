@@ -212,7 +212,7 @@ func (s *Store) image(meta imageMeta, names map[string][]string) (Image, error) 
 		img.Origin = *meta.Origin
 	}
 	for _, digest := range meta.Layers {
-		layer, err := s.layer(digest)
+		layer, err := s.Layer(digest)
 		if err != nil {
 			return Image{}, err
 		}

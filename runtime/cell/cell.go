@@ -29,7 +29,7 @@ type Cell struct {
 	dir        string // in the agent's run directory; holds the mount point of the root
 	Filter     *Filter
 	imageLock  *image.Lock
-	pages      *image.LockedPages
+	pages      image.Held
 	Group      *groups.Cell
 	container  *libcontainer.Container
 	process    *libcontainer.Process

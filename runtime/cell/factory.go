@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	groups "github.com/brig-sandbox/brig/cgroups"
 	"github.com/brig-sandbox/brig/internal/rollback"
@@ -205,43 +207,68 @@ func (f *Factory) mountRoot(ctx context.Context, c *Cell, p Plan, dir string) er
 	if p.Layer != nil {
 		return f.mountLayer(ctx, c, p, base, dir)
 	}
-	tree, err := f.mountTree(ctx, c, p, base, dir)
+	if p.Copies() {
+		tree, err := f.Images.MountCopy(ctx, c.imageLock, p.Cell, base, dir)
+		if err != nil {
+			return err
+		}
+		return tree.Close()
+	}
+	userns, err := p.IDs.ForImage(base)
 	if err != nil {
 		return err
 	}
-	return tree.Close()
+	return c.mountImage(userns, dir)
 }
 
-// mountTree mounts the image's tree, or a copy of it, at dir and returns a handle of the mount.
-func (f *Factory) mountTree(ctx context.Context, c *Cell, p Plan, base int, dir string) (*os.File, error) {
-	if p.Copies() {
-		return f.Images.MountCopy(ctx, c.imageLock, p.Cell, base, dir)
-	}
-	ids := p.IDs.ForImage
-	if p.Layer != nil {
-		ids = p.IDs.forLayer
-	}
-	userns, err := ids(base)
+// mountImage mounts the image at dir, read-only, with its owners shifted by userns. The trees of an
+// image of layers lie one above the other in an overlay.
+func (c *Cell) mountImage(userns *os.File, dir string) (err error) {
+	clones, err := c.cloneTrees(userns)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return mountImage(c.imageLock, userns, dir)
+	defer func() { err = errors.Join(err, closeAll(clones)) }()
+	if len(clones) == 1 {
+		return mount.MoveMount(clones[0], dir)
+	}
+	return overlayError(mount.OverlayClones(clones, "", dir, c.lower(), unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV))
 }
 
-// mountImage mounts an image's tree at dir, with its owners shifted by userns, and returns a handle
-// of the mount.
-func mountImage(lock *image.Lock, userns *os.File, dir string) (*os.File, error) {
-	tree, err := lock.Tree()
+// cloneTrees makes detached copies of the mounts of the image's trees, the topmost first, read-only and
+// with their owners shifted by userns.
+func (c *Cell) cloneTrees(userns *os.File) (clones []*os.File, err error) {
+	trees, err := c.imageLock.Trees()
 	if err != nil {
 		return nil, err
 	}
-	defer tree.Close()
-	clone, err := mount.CloneTree(tree, mount.AttrImage, userns)
-	if err != nil {
-		return nil, err
+	defer func() {
+		if err = errors.Join(err, closeAll(trees)); err != nil {
+			err = errors.Join(err, closeAll(clones))
+			clones = nil
+		}
+	}()
+	for _, t := range trees {
+		clone, err := mount.CloneTree(t, mount.AttrImage, userns)
+		if err != nil {
+			return clones, err
+		}
+		clones = append(clones, clone)
 	}
-	if err := mount.MoveMount(clone, dir); err != nil {
-		return nil, errors.Join(err, clone.Close())
+	return clones, nil
+}
+
+func closeAll(files []*os.File) (err error) {
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
 	}
-	return clone, nil
+	return err
+}
+
+// overlayError says what an overlay needs.
+func overlayError(err error) error {
+	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
+		return api.Refuse(api.CodeUnsupported, "an image of layers and a writable root need overlayfs over idmapped mounts (Linux 5.19): %w", err)
+	}
+	return err
 }

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/internal/rollback"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/mount"
@@ -19,29 +18,22 @@ import (
 // mountLayer mounts, at dir, an overlay of the image and an empty tmpfs. The image's files that
 // belong to root are shifted to uid 1000 of the cell, so that the program can really write to /etc
 // and /usr; nothing that it writes reaches the image.
-//
-// Overlay works on idmapped layers since Linux 5.19. lowerdir+ with a descriptor is newer, so the
-// layers are mounted at paths in our mount namespace. The options name them by our handles of them:
-// the program can read the names in its mount table (FS-22).
 func (f *Factory) mountLayer(ctx context.Context, c *Cell, p Plan, base int, dir string) (err error) {
 	undo := rollback.On(&err)
 	defer undo.Run()
-	lower, upper := filepath.Join(c.dir, "lower"), filepath.Join(c.dir, "upper")
-	for _, d := range []string{lower, upper} {
-		if err := os.Mkdir(d, 0o711); err != nil {
-			return err
-		}
-		undo.Add(func() error { return os.Remove(d) })
+	upper := filepath.Join(c.dir, "upper")
+	if err := os.Mkdir(upper, 0o711); err != nil {
+		return err
 	}
+	undo.Add(func() error { return os.Remove(upper) })
 	if err := f.Step("layer image"); err != nil {
 		return err
 	}
-	tree, err := f.mountTree(ctx, c, p, base, lower)
+	lowers, err := f.lowerTrees(ctx, c, p, base, dir)
 	if err != nil {
 		return err
 	}
-	defer tree.Close()
-	undo.Add(func() error { return unix.Unmount(lower, unix.MNT_DETACH) })
+	defer func() { err = errors.Join(err, closeAll(lowers)) }()
 
 	if err := f.Step("layer top"); err != nil {
 		return err
@@ -68,15 +60,35 @@ func (f *Factory) mountLayer(ctx context.Context, c *Cell, p Plan, base int, dir
 	if err := f.Step("layer overlay"); err != nil {
 		return err
 	}
-	options := fmt.Sprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", linux.FD(tree), linux.FD(top), linux.FD(top))
-	if err := unix.Mount("overlay", dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
-		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
-			return api.Refuse(api.CodeUnsupported, "a writable root needs overlayfs over idmapped mounts (Linux 5.19): %w", err)
-		}
-		return os.NewSyscallError("mount overlay", err)
+	more := fmt.Sprintf(",upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", linux.FD(top), linux.FD(top))
+	if err := overlayError(mount.OverlayClones(lowers, more, dir, c.lower(), unix.MS_NOSUID|unix.MS_NODEV)); err != nil {
+		return err
 	}
 	undo.Release()
 	return nil
+}
+
+// lowerTrees returns what is below the layer: the image's trees, or the copy of it, mounted nowhere.
+func (f *Factory) lowerTrees(ctx context.Context, c *Cell, p Plan, base int, dir string) ([]*os.File, error) {
+	if p.Copies() {
+		tree, err := f.Images.MountCopy(ctx, c.imageLock, p.Cell, base, dir)
+		if err != nil {
+			return nil, err
+		}
+		clone, err := mount.CloneTree(tree, mount.AttrImage, nil)
+		if uerr := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); uerr != nil {
+			err = errors.Join(err, os.NewSyscallError("umount2", uerr))
+		}
+		if err = errors.Join(err, tree.Close()); err != nil {
+			return nil, err
+		}
+		return []*os.File{clone}, nil
+	}
+	userns, err := p.IDs.forLayer(base)
+	if err != nil {
+		return nil, err
+	}
+	return c.cloneTrees(userns)
 }
 
 // LayerFull reports whether the layer has no byte, or no inode, left to write.
@@ -89,12 +101,12 @@ func (c *Cell) LayerFull() (bytes, inodes bool, err error) {
 	return mount.Full(top)
 }
 
-// unmountLayer unmounts the overlay's parts.
+// unmountLayer unmounts the throw-away layer.
 func (c *Cell) unmountLayer() error {
-	var err error
-	for _, name := range []string{"lower", "upper"} {
-		d := filepath.Join(c.dir, name)
-		err = errors.Join(err, unix.Unmount(d, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW), os.Remove(d))
-	}
-	return err
+	upper := filepath.Join(c.dir, "upper")
+	return errors.Join(unix.Unmount(upper, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW), os.Remove(upper))
 }
+
+// lower is where the image's trees are mounted while an overlay of them is made, if the kernel needs
+// that.
+func (c *Cell) lower() string { return filepath.Join(c.dir, "lower") }

@@ -23,7 +23,7 @@ func (i *Images) MountCopy(ctx context.Context, lock *Lock, p plan.Cell, base in
 	if err := i.step("copy image"); err != nil {
 		return nil, err
 	}
-	tree, err := lock.Tree()
+	tree, err := lock.merged(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -79,4 +79,29 @@ func (i *Images) fillCopy(ctx context.Context, tree, top *os.File, base int, exc
 	}
 	_, err = child.receive(ctx, imageCopied)
 	return err
+}
+
+// merged opens the image as one tree. dir is a directory at which nothing is mounted; afterwards
+// nothing is again.
+func (l *Lock) merged(dir string) (_ *os.File, err error) {
+	trees, err := l.Trees()
+	if err != nil {
+		return nil, err
+	}
+	if len(trees) == 1 {
+		return trees[0], nil
+	}
+	defer func() {
+		for _, t := range trees {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	if err := mount.Overlay(trees, "", dir, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+		return nil, err
+	}
+	tree, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if uerr := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); uerr != nil {
+		err = errors.Join(err, os.NewSyscallError("umount2", uerr))
+	}
+	return tree, err
 }

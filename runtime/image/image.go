@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/brig-sandbox/brig/api"
@@ -55,7 +56,10 @@ type Lock struct {
 
 // Lock locks an image. A missing image is an *api.Error.
 func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
-	lock, err := i.Store.LockImage(image)
+	return i.locked(i.Store.LockImage(image))
+}
+
+func (i *Images) locked(lock *rootfs.ImageLock, err error) (*Lock, error) {
 	if errors.Is(err, rootfs.ErrNotFound) {
 		return nil, api.Refuse(api.CodeNoImage, "%w", err)
 	}
@@ -65,17 +69,8 @@ func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
 	return &Lock{i, lock}, nil
 }
 
-// Tree opens the image's tree.
-func (l *Lock) Tree() (*os.File, error) {
-	trees, err := l.lock.Trees()
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range trees[1:] {
-		err = errors.Join(err, t.Close())
-	}
-	return trees[0], err
-}
+// Trees opens the image's trees, the topmost first. The caller closes them.
+func (l *Lock) Trees() ([]*os.File, error) { return l.lock.Trees() }
 
 // Close releases the image. Deleting a removed image takes long and is left to the pool's
 // goroutine.
@@ -99,8 +94,14 @@ func (i *Images) SignalRemoved() {
 
 // Stores reports whether the store still has an image with this tree.
 func (i *Images) Stores(t plan.ImageTree) bool {
+	if digest, ok := strings.CutPrefix(t.Image, layerPrefix); ok {
+		l, err := i.Store.Layer(digest)
+		return err == nil && l.Imported.Equal(t.Imported)
+	}
 	img, err := i.Store.Lookup(t.Image)
-	return err == nil && plan.TreeOf(img) == t
+	own := img
+	own.Layers = nil // the key of its own pages: see treesOf
+	return err == nil && (plan.TreeOf(img) == t || plan.TreeOf(own) == t)
 }
 
 // ReleaseUnused unlocks pages that no cell has used for a while, or whose image is no longer

@@ -19,7 +19,8 @@ import (
 // the group that touches it first, and the charge stays there. Without this type a run would pay,
 // in memory and in time, for pages that another run's eviction, or memory pressure, had removed
 // from the page cache, and its verdict would depend on that (H6; TestAColdImageChangesNothing). One
-// child per image locks the pages, in the agent's own group; see docs/adr/0015.
+// child per tree locks the pages, in the agent's own group; see docs/adr/0015. An image of layers has
+// several trees, and images share them.
 type imagePages struct {
 	images   *Images
 	Max      api.Size // bound on all together; zero: none are locked
@@ -27,15 +28,18 @@ type imagePages struct {
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex
-	byImage map[plan.ImageTree]*LockedPages // guarded by mu
+	byTree  map[plan.ImageTree]*LockedPages // guarded by mu
 	granted api.Size                        // guarded by mu; the sum over of
 	closed  bool                            // guarded by mu
 }
 
-// LockedPages are the pages of one image. The nil value holds nothing.
+// Held are the pages that a cell needs. The nil value holds nothing.
+type Held []*LockedPages
+
+// LockedPages are the pages of one tree.
 type LockedPages struct {
 	pages *imagePages
-	image rootfs.Image
+	tree  tree
 	ready chan struct{} // closed when they are locked, or cannot be
 	stop  context.CancelFunc
 	done  chan struct{} // closed when the child is gone
@@ -50,11 +54,36 @@ type LockedPages struct {
 const IdleLife = 5 * time.Minute
 
 func newImagePages(images *Images, most api.Size, readOnce bool) *imagePages {
-	return &imagePages{images: images, Max: max(most, 0), readOnce: readOnce, byImage: map[plan.ImageTree]*LockedPages{}}
+	return &imagePages{images: images, Max: max(most, 0), readOnce: readOnce, byTree: map[plan.ImageTree]*LockedPages{}}
 }
 
+// A tree is what one child holds: the tree of an image, or that of a layer.
+type tree struct {
+	key   plan.ImageTree
+	names []string // of the image, for messages
+	lock  func() (*Lock, error)
+}
+
+// treesOf lists the trees of an image.
+func (i *Images) treesOf(image rootfs.Image) []tree {
+	own := image
+	own.Layers = nil // each is locked for itself
+	trees := []tree{{plan.TreeOf(own), image.Names, func() (*Lock, error) { return i.Lock(own) }}}
+	for _, l := range image.Layers {
+		trees = append(trees, tree{layerKey(l), image.Names, func() (*Lock, error) { return i.locked(i.Store.LockLayer(l)) }})
+	}
+	return trees
+}
+
+// layerKey identifies the tree of a layer. No image has such a digest.
+func layerKey(l rootfs.Layer) plan.ImageTree {
+	return plan.ImageTree{Image: layerPrefix + l.Digest, Imported: l.Imported}
+}
+
+const layerPrefix = "layer "
+
 // Acquire has the files of a cell's image locked in memory, from now until Release.
-func (i *imagePages) Acquire(image rootfs.Image) *LockedPages {
+func (i *imagePages) Acquire(image rootfs.Image) Held {
 	if i.Max == 0 && !i.readOnce {
 		return nil
 	}
@@ -63,51 +92,53 @@ func (i *imagePages) Acquire(image rootfs.Image) *LockedPages {
 	if i.closed {
 		return nil // no run will use the cell
 	}
-	p := i.byImage[plan.TreeOf(image)]
-	if p == nil {
-		ctx, stop := context.WithCancel(context.Background())
-		p = &LockedPages{pages: i, image: image, ready: make(chan struct{}), stop: stop, done: make(chan struct{})}
-		i.byImage[plan.TreeOf(image)] = p
-		i.wg.Go(func() { p.run(ctx) })
+	var held Held
+	for _, t := range i.images.treesOf(image) {
+		p := i.byTree[t.key]
+		if p == nil {
+			ctx, stop := context.WithCancel(context.Background())
+			p = &LockedPages{pages: i, tree: t, ready: make(chan struct{}), stop: stop, done: make(chan struct{})}
+			i.byTree[t.key] = p
+			i.wg.Go(func() { p.run(ctx) })
+		}
+		p.users++
+		held = append(held, p)
 	}
-	p.users++
-	return p
+	return held
 }
 
 // Release undoes Acquire. The pages stay locked for a while after the last user: cells
 // come and go.
-func (p *LockedPages) Release() error {
-	if p == nil {
-		return nil
+func (h Held) Release() error {
+	for _, p := range h {
+		p.pages.mu.Lock()
+		p.users--
+		p.lastUsed = linux.Monotonic()
+		p.pages.mu.Unlock()
 	}
-	p.pages.mu.Lock()
-	defer p.pages.mu.Unlock()
-	p.users--
-	p.lastUsed = linux.Monotonic()
 	return nil
 }
 
 // Wait waits until as many of the files are in memory as will be.
-func (p *LockedPages) Wait(ctx context.Context) error {
-	if p == nil {
-		return nil
+func (h Held) Wait(ctx context.Context) error {
+	for _, p := range h {
+		select {
+		case <-p.ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	select {
-	case <-p.ready:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
-// run is the goroutine of one image's pages. A failure only costs runs of the image this
+// run is the goroutine of one tree's pages. A failure only costs runs of the image this
 // protection: it is logged, Health shows it, and run tries again. For example, the kernel for lack
 // of memory, or somebody, may have killed the child.
 func (p *LockedPages) run(ctx context.Context) {
 	defer close(p.done)
 	signalReady := sync.OnceFunc(func() { close(p.ready) })
 	defer signalReady()
-	log := p.pages.images.log.With("image", p.image.Digest, "names", p.image.Names)
+	log := p.pages.images.log.With("image", p.tree.key.Image, "names", p.tree.names)
 	var pause time.Duration
 	for p.begin() {
 		began := linux.Monotonic()
@@ -159,7 +190,7 @@ const relockPauseMin, relockPauseMax = time.Second, time.Minute
 func (p *LockedPages) begin() bool {
 	p.pages.mu.Lock()
 	defer p.pages.mu.Unlock()
-	if p.pages.byImage[plan.TreeOf(p.image)] != p {
+	if p.pages.byTree[p.tree.key] != p {
 		return false
 	}
 	p.decided = false
@@ -168,21 +199,21 @@ func (p *LockedPages) begin() bool {
 
 // lock keeps the pages locked until ctx ends. It returns earlier on failure.
 func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
-	imageLock, err := p.pages.images.Lock(p.image)
+	imageLock, err := p.tree.lock()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, imageLock.Close()) }()
-	tree, err := imageLock.Tree()
+	trees, err := imageLock.Trees()
 	if err != nil {
 		return err
 	}
-	defer tree.Close()
+	defer trees[0].Close() // there is one: see treesOf
 	what := "hold"
 	if p.pages.readOnce {
 		what = "read"
 	}
-	child, err := p.pages.images.startChild(what, tree)
+	child, err := p.pages.images.startChild(what, trees[0])
 	if err != nil {
 		return err
 	}
@@ -214,7 +245,7 @@ func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
 			remedy = "raise the sysctl vm.max_map_count"
 		}
 		p.pages.images.log.Warn("not all files of an image are held in memory: verdicts and measurements of its runs can depend on what is in the page cache; "+remedy,
-			"image", p.image.Digest, "names", p.image.Names, "files take", wanted, "held", api.Size(w.A), "image-memory", p.pages.Max)
+			"image", p.tree.key.Image, "names", p.tree.names, "files take", wanted, "held", api.Size(w.A), "image-memory", p.pages.Max)
 	}
 	ready()
 	_, err = child.receive(ctx, imageHeld) // there is no further message: this waits for the end of the child or of ctx
@@ -236,7 +267,7 @@ func (p *LockedPages) grant(wanted api.Size) (api.Size, error) {
 			i.mu.Unlock()
 			return p.granted, nil
 		}
-		delete(i.byImage, plan.TreeOf(oldest.image))
+		delete(i.byTree, oldest.tree.key)
 		i.mu.Unlock()
 		oldest.close()
 	}
@@ -245,7 +276,7 @@ func (p *LockedPages) grant(wanted api.Size) (api.Size, error) {
 // leastRecentlyUsed returns the least recently used pages that no cell uses; i.mu is held. Pages that wait for
 // memory themselves are not returned: two could wait for each other.
 func (i *imagePages) leastRecentlyUsed() (oldest *LockedPages) {
-	for _, p := range i.byImage {
+	for _, p := range i.byTree {
 		if p.users == 0 && p.decided && (oldest == nil || p.lastUsed < oldest.lastUsed) {
 			oldest = p
 		}
@@ -263,18 +294,18 @@ func (p *LockedPages) close() {
 func (i *imagePages) releaseUnused() {
 	var unused []*LockedPages
 	i.mu.Lock()
-	for _, p := range i.byImage {
+	for _, p := range i.byTree {
 		if p.users == 0 {
 			unused = append(unused, p)
 		}
 	}
 	i.mu.Unlock() // the following lookups may wait for a disk
 	for _, p := range unused {
-		gone := !i.images.Stores(plan.TreeOf(p.image))
+		gone := !i.images.Stores(p.tree.key)
 		i.mu.Lock()
-		ends := p.users == 0 && i.byImage[plan.TreeOf(p.image)] == p && (gone || linux.Monotonic()-p.lastUsed > IdleLife)
+		ends := p.users == 0 && i.byTree[p.tree.key] == p && (gone || linux.Monotonic()-p.lastUsed > IdleLife)
 		if ends {
-			delete(i.byImage, plan.TreeOf(p.image))
+			delete(i.byTree, p.tree.key)
 		}
 		i.mu.Unlock()
 		if ends {
@@ -287,7 +318,7 @@ func (i *imagePages) releaseUnused() {
 func (i *imagePages) Stats() (held, wanted api.Size) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for _, p := range i.byImage {
+	for _, p := range i.byTree {
 		held += p.held
 		wanted += p.wanted
 	}
@@ -298,10 +329,10 @@ func (i *imagePages) Stats() (held, wanted api.Size) {
 func (i *imagePages) Close() {
 	i.mu.Lock()
 	i.closed = true
-	for _, p := range i.byImage {
+	for _, p := range i.byTree {
 		p.stop()
 	}
-	clear(i.byImage)
+	clear(i.byTree)
 	i.mu.Unlock()
 	i.wg.Wait()
 }

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // grantedPages makes an image's pages as if they were locked, without a child.
 func grantedPages(t *testing.T, i *imagePages, digest string, users int, left time.Duration, granted api.Size) {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &LockedPages{pages: i, image: rootfs.Image{Digest: digest}, stop: stop, done: make(chan struct{}), users: users, lastUsed: left, decided: true, granted: granted, wanted: granted}
+	p := &LockedPages{pages: i, tree: tree{key: plan.ImageTree{Image: digest}}, stop: stop, done: make(chan struct{}), users: users, lastUsed: left, decided: true, granted: granted, wanted: granted}
 	go func() { // as keep does at its end
 		<-ctx.Done()
 		i.mu.Lock()
@@ -22,7 +21,7 @@ func grantedPages(t *testing.T, i *imagePages, digest string, users int, left ti
 		i.mu.Unlock()
 		close(p.done)
 	}()
-	i.byImage[plan.TreeOf(p.image)] = p
+	i.byTree[p.tree.key] = p
 	i.granted += granted
 	t.Cleanup(p.close)
 }
@@ -50,11 +49,11 @@ func TestImageMemoryGrants(t *testing.T) {
 			if err != nil || got != tt.granted {
 				t.Errorf("granted %d, %v; want %d", got, err, tt.granted)
 			}
-			if len(i.byImage) != len(tt.remain) {
-				t.Errorf("%d images are held on; want %v", len(i.byImage), tt.remain)
+			if len(i.byTree) != len(tt.remain) {
+				t.Errorf("%d images are held on; want %v", len(i.byTree), tt.remain)
 			}
 			for _, digest := range tt.remain {
-				if i.byImage[plan.ImageTree{Image: digest}] == nil {
+				if i.byTree[plan.ImageTree{Image: digest}] == nil {
 					t.Errorf("image %s is held no more", digest)
 				}
 			}
@@ -91,7 +90,7 @@ func TestPagesThatWaitGiveWay(t *testing.T) {
 	i := newImagePages(&Images{}, 1000, false)
 	grantedPages(t, i, "killed", 0, 0, 0)
 	grantedPages(t, i, "used", 1, 0, 300)
-	killed := i.byImage[plan.ImageTree{Image: "killed"}]
+	killed := i.byTree[plan.ImageTree{Image: "killed"}]
 	if !killed.begin() || i.leastRecentlyUsed() != nil {
 		t.Fatal("pages that are stored and wait for room do not begin, or give way")
 	}

@@ -30,8 +30,16 @@ type ImageTree struct {
 	Imported time.Time
 }
 
-// TreeOf identifies the tree of a stored image.
-func TreeOf(image rootfs.Image) ImageTree { return ImageTree{image.Digest, image.Imported} }
+// TreeOf identifies the tree of a stored image. A layer that was replaced is another tree, too.
+func TreeOf(image rootfs.Image) ImageTree {
+	t := ImageTree{image.Digest, image.Imported}
+	for _, l := range image.Layers {
+		if l.Imported.After(t.Imported) {
+			t.Imported = l.Imported
+		}
+	}
+	return t
+}
 
 // A Cell says which cell a run needs.
 type Cell struct {

@@ -1,0 +1,119 @@
+package runtime
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/archive"
+	"github.com/brig-sandbox/brig/rootfs/archive/archivetest"
+)
+
+// addLayer stores a layer and returns its digest.
+func addLayer(t *testing.T, s *rootfs.Store, text []byte) string {
+	t.Helper()
+	sum := sha256.Sum256(text)
+	l, err := s.ImportLayer(t.Context(), bytes.NewReader(text), "sha256:"+hex.EncodeToString(sum[:]), archive.Bounds{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Digest
+}
+
+// layeredStore makes a store with an image of three layers: tiny, one that adds and removes, and one
+// more.
+func layeredStore(t *testing.T, dir string) *rootfs.Store {
+	t.Helper()
+	tiny, err := tinyStore(t).Lookup("tiny")
+	check(t, err)
+	base, err := exec.Command("tar", "-C", tiny.Path, "-c", ".").Output()
+	check(t, err)
+	s, err := rootfs.Open(filepath.Join(dir, "store"))
+	check(t, err)
+	secret := archivetest.File("root/.tool", "tool\n")
+	secret.Mode = 0o600
+	home := archivetest.Dir("root")
+	home.Mode = 0o700
+	layers := []string{
+		addLayer(t, s, base),
+		addLayer(t, s, archivetest.Tar(t, archivetest.Dir("srv"), archivetest.File("srv/low", "low\n"), archivetest.File("srv/gone", "gone\n"), home, secret)),
+		addLayer(t, s, archivetest.Tar(t, archivetest.Dir("srv"), archivetest.File("srv/.wh.gone", ""), archivetest.File("srv/top", "top\n"),
+			&tar.Header{Typeflag: tar.TypeDir, Name: "opt", Mode: 0o755}, archivetest.File("opt/.wh..wh..opq", ""))),
+	}
+	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers}, "layered")
+	check(t, err)
+	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers[:2]}, "lower")
+	check(t, err)
+	return s
+}
+
+// The root of a cell of an image of layers is all of them together, in every mode: read-only, with
+// owners of the slot's range, and writable only as a throw-away layer. The files of shared layers are
+// held in memory once. When a removed image's cells are gone nothing of its layers is left.
+func TestCellsOfImagesOfLayers(t *testing.T) {
+	dir, second := privately(t)
+	if !second {
+		return
+	}
+	s := layeredStore(t, dir)
+	h, err := Open(Config{RunDir: filepath.Join(dir, "run"), Slots: 1, Images: s, ImageMemory: 64 * api.MiB, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	check(t, err)
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	run := func(image string, mode api.Mode, writable bool, script string) string {
+		t.Helper()
+		res, err := h.Run(t.Context(), api.Run{Image: image, Argv: []string{"/bin/sh", "-c", script}, Mode: mode, WritableRoot: writable, Limits: api.Limits{Wall: api.Duration(20 * time.Second)}}, api.Streams{}, api.Caller{})
+		if err != nil || res.Verdict != api.OK {
+			t.Errorf("%s, %s, writable %v: %s, %v: %s", image, mode, writable, res.Verdict, err, res.Stderr)
+		}
+		return string(res.Stdout)
+	}
+	const look = `cd /srv; ls; cat low top /root/.tool; stat -c %u low; ls /opt; echo x 2>/dev/null >/srv/new && echo wrote; cat new 2>/dev/null; grep -c sandboxuser /etc/passwd; :`
+	const want = "low\ntop\nlow\ntop\ntool\n0\n1\n"
+	for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Exclusive} {
+		if got := run("layered", mode, false, look); got != want {
+			t.Errorf("%s: %q; want %q", mode, got, want)
+		}
+		wantWritten := strings.Replace(want, "0\n1\n", "1000\nwrote\nx\n1\n", 1)
+		for range 2 { // nothing of the first run's file is left
+			if got := run("layered", mode, true, look); got != wantWritten {
+				t.Errorf("%s, writable: %q; want %q", mode, got, wantWritten)
+			}
+		}
+	}
+	if got := run("lower", api.Strict, false, "cat /srv/gone"); got != "gone\n" {
+		t.Errorf("the image without the third layer: %q", got)
+	}
+	_, wanted := h.factory.Images.Pages.Stats()
+	img, err := s.Lookup("layered")
+	check(t, err)
+	if most := api.Size(img.Size) + api.Size(img.Entries)*4*api.KiB; wanted == 0 || wanted > most {
+		t.Errorf("%v is held for two images with the same layers; want at most %v", wanted, most)
+	}
+	check(t, s.Remove("layered"))
+	check(t, s.Remove("lower"))
+	h.ImagesRemoved()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		work, err := filepath.Glob(filepath.Join(s.Dir(), "work", "*"))
+		layers, lerr := s.Layers()
+		if len(work) == 0 && len(layers) == 0 && err == nil && lerr == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v and %v are left, %v, %v", work, layers, err, lerr)
+		}
+	}
+}
