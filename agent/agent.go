@@ -65,6 +65,11 @@ type Images interface {
 	// Import reads an archive and stores it under name. expectDigest, if not empty, is the digest
 	// that the archive must have.
 	Import(ctx context.Context, r io.Reader, name, expectDigest string, progress func(string)) (api.Image, error)
+	// ImportLayer reads the uncompressed archive of a layer, whose digest must be the given one.
+	ImportLayer(ctx context.Context, r io.Reader, digest string) (api.Layer, error)
+	Layers(ctx context.Context) ([]api.Layer, error)
+	// Add stores an image of layers under name.
+	Add(ctx context.Context, spec api.ImageSpec, name string) (api.Image, error)
 	List(ctx context.Context) ([]api.Image, error)
 	Remove(ctx context.Context, name string) error
 	GC(ctx context.Context) (api.Cleaned, error)

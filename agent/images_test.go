@@ -27,6 +27,19 @@ func (s shelf) Import(ctx context.Context, r io.Reader, name, digest string, pro
 	return api.Image{Digest: "sha256:1", Names: []string{name}, Size: int64(len(b))}, nil
 }
 
+func (s shelf) ImportLayer(ctx context.Context, r io.Reader, digest string) (api.Layer, error) {
+	b, err := io.ReadAll(r)
+	s[digest] = b
+	return api.Layer{Digest: digest, Size: int64(len(b))}, err
+}
+
+func (s shelf) Layers(context.Context) ([]api.Layer, error) { return nil, nil }
+
+func (s shelf) Add(_ context.Context, spec api.ImageSpec, name string) (api.Image, error) {
+	s[name] = []byte(strings.Join(spec.Layers, " "))
+	return api.Image{Names: []string{name}, Config: spec.Config}, nil
+}
+
 func (s shelf) List(context.Context) ([]api.Image, error) {
 	var all []api.Image
 	for name := range s {
@@ -84,5 +97,31 @@ func TestImagesComeAndGo(t *testing.T) {
 	}
 	if _, err := c.Import(t.Context(), bytes.NewReader(make([]byte, 5<<20)), "big", ""); code(err) != api.CodeTooLarge {
 		t.Errorf("import over the cap: %v; want too-large", err)
+	}
+}
+
+// Layers are sent as they are; an image of them is JSON to the route that takes archives, too, and has a
+// bound of its own.
+func TestImagesOfLayersAreDescribedInJSON(t *testing.T) {
+	store := shelf{}
+	socket, _ := serve(t, agent.Config{Images: store, MaxArchive: 4 * api.MiB})
+	c := client.New(socket)
+	layer := bytes.Repeat([]byte{0, 1}, 1<<20)
+	if l, err := c.ImportLayer(t.Context(), bytes.NewReader(layer), "sha256:a"); err != nil || l.Digest != "sha256:a" || !bytes.Equal(store["sha256:a"], layer) {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := c.ImportLayer(t.Context(), bytes.NewReader(nil), ""); !api.HasCode(err, api.CodeBadRequest) {
+		t.Errorf("a layer without a digest: %v", err)
+	}
+	if _, err := c.ImportLayer(t.Context(), bytes.NewReader(make([]byte, 5<<20)), "sha256:b"); !api.HasCode(err, api.CodeTooLarge) {
+		t.Errorf("a layer above the bound: %v", err)
+	}
+	spec := api.ImageSpec{Layers: []string{"sha256:a", "sha256:b"}, Config: api.ImageConfig{Entrypoint: []string{"/x"}}}
+	if img, err := c.AddImage(t.Context(), spec, "n"); err != nil || string(store["n"]) != "sha256:a sha256:b" || len(img.Config.Entrypoint) != 1 {
+		t.Errorf("%+v, %v", img, err)
+	}
+	spec.Config.Cmd = []string{strings.Repeat("x", 300<<10)}
+	if _, err := c.AddImage(t.Context(), spec, "m"); !api.HasCode(err, api.CodeTooLarge) || store["m"] != nil {
+		t.Errorf("a description of 300 KiB: %v", err)
 	}
 }

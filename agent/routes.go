@@ -33,6 +33,8 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /v1/profiles", s.profiles)
 	mux.HandleFunc("GET /v1/images", s.listImages)
 	mux.HandleFunc("POST /v1/images", s.importImage)
+	mux.HandleFunc("GET /v1/images/layers", s.listLayers)
+	mux.HandleFunc("POST /v1/images/layers", s.importLayer)
 	mux.HandleFunc("DELETE /v1/images/{name}", s.removeImage)
 	mux.HandleFunc("POST /v1/images/{name}/verify", s.verifyImage)
 	mux.HandleFunc("POST /v1/clean", s.clean)

@@ -50,8 +50,8 @@ var ErrSpec = errors.New("invalid image")
 
 // Bounds of a Config. A run can have no more (api.MaxArgBytes, api.MaxEnv, api.MaxArgv).
 const (
-	maxConfigBytes = 128 << 10
-	maxConfigWords = 3000
+	maxConfigBytes = 24 << 10
+	maxConfigWords = 512
 )
 
 // check refuses values that a run could not use (IMG-32).

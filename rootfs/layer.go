@@ -53,7 +53,7 @@ type layerMeta struct {
 func (s *Store) ImportLayer(ctx context.Context, r io.Reader, digest string, bounds archive.Bounds) (Layer, error) {
 	hex, err := ParseDigest(digest)
 	if err != nil {
-		return Layer{}, err
+		return Layer{}, fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	bounds = bounds.WithDefaults()
 	ctx, cancel := context.WithTimeoutCause(ctx, bounds.Time,

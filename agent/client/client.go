@@ -158,6 +158,25 @@ func (c *Client) Import(ctx context.Context, archive io.Reader, name, digest str
 	return img, err
 }
 
+// ImportLayer stores the layer in an uncompressed tar whose digest must be digest. Only root may call
+// it.
+func (c *Client) ImportLayer(ctx context.Context, layer io.Reader, digest string) (l api.Layer, err error) {
+	err = c.call(ctx, http.MethodPost, "/v1/images/layers?"+url.Values{"diff_id": {digest}}.Encode(), layer, &l)
+	return l, err
+}
+
+// Layers lists the stored layers.
+func (c *Client) Layers(ctx context.Context) (l []api.Layer, err error) {
+	err = c.call(ctx, http.MethodGet, "/v1/images/layers", nil, &l)
+	return l, err
+}
+
+// AddImage stores an image of layers that are stored, under name. Only root may call it.
+func (c *Client) AddImage(ctx context.Context, spec api.ImageSpec, name string) (img api.Image, err error) {
+	err = c.call(ctx, http.MethodPost, "/v1/images?"+url.Values{"name": {name}}.Encode(), spec, &img)
+	return img, err
+}
+
 // RemoveImage removes the name, and the tree too if it has no other name. Only root may call it.
 func (c *Client) RemoveImage(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, "/v1/images/"+url.PathEscape(name), nil, &struct{}{})

@@ -8,14 +8,12 @@ import (
 	"os"
 	"os/user"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/rootfs"
-	"github.com/brig-sandbox/brig/rootfs/archive"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime"
 )
@@ -80,91 +78,6 @@ func (b blobs) Put(digest string, r io.Reader) error {
 		return api.Refuse(api.CodeBadRequest, "blob %s: %w: nothing was stored; send it again", digest, err)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return api.Fail(api.CodeHostExhausted, "%w: free space at --data-dir, or raise --blob-cache", err)
-	}
-	return err
-}
-
-type images struct {
-	store *rootfs.Store
-	host  *runtime.Host
-}
-
-func (i images) Import(ctx context.Context, r io.Reader, name, expectDigest string, progress func(string)) (api.Image, error) {
-	img, err := i.store.Import(ctx, r, rootfs.Options{
-		Name: name, ExpectDigest: expectDigest,
-		Progress: func(a archive.Amount) {
-			if progress != nil {
-				progress(fmt.Sprint(a))
-			}
-		},
-	})
-	if img.Replaced {
-		i.host.ImagesRemoved()
-	}
-	return describe(img), imageError(err)
-}
-
-func (i images) List(context.Context) ([]api.Image, error) {
-	list, err := i.store.List()
-	out := make([]api.Image, 0, len(list))
-	for _, img := range list {
-		out = append(out, describe(img))
-	}
-	return out, err
-}
-
-func (i images) Remove(_ context.Context, name string) error {
-	err := i.store.Remove(name)
-	i.host.ImagesRemoved()
-	return imageError(err)
-}
-
-// GC removes images without a name, and the remains of broken imports.
-func (i images) GC(context.Context) (api.Cleaned, error) {
-	list, err := i.store.List()
-	var c api.Cleaned
-	for _, img := range list {
-		if len(img.Names) > 0 {
-			continue
-		}
-		removed, rerr := i.store.RemoveUnnamed(img.Digest) // it may have a name by now
-		err = errors.Join(err, rerr)
-		if !removed || rerr != nil {
-			continue
-		}
-		c.Images = append(c.Images, img.Digest)
-		c.Bytes += img.Size
-	}
-	i.host.ImagesRemoved()
-	return c, errors.Join(err, i.store.Clean())
-}
-
-func (i images) Verify(ctx context.Context, name string) (api.Verified, error) {
-	v, err := i.store.Verify(ctx, name)
-	return api.Verified{
-		Image: describe(v.Image), Members: v.Amount.Entries, Bytes: v.Amount.Unpacked,
-		Changed: v.Changed, Missing: v.Missing, Extra: v.Extra,
-	}, imageError(err)
-}
-
-func describe(img rootfs.Image) api.Image {
-	return api.Image{Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339), Replaced: img.Replaced}
-}
-
-// imageError maps errors of the store to codes of the API.
-func imageError(err error) error {
-	var unsafe *archive.UnsafeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, rootfs.ErrName):
-		return api.Refuse(api.CodeBadRequest, "%w", err)
-	case errors.Is(err, rootfs.ErrNotFound):
-		return api.Refuse(api.CodeNoImage, "%w", err)
-	case errors.As(err, &unsafe), errors.Is(err, rootfs.ErrNoRecord), errors.Is(err, archive.ErrTruncated), errors.Is(err, archive.ErrMalformed), errors.Is(err, rootfs.ErrDigest), errors.Is(err, archive.ErrTooLarge):
-		return api.Refuse(api.CodeBadImage, "%w", err)
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return api.Fail(api.CodeHostExhausted, "%w", err)
 	}
 	return err
 }
