@@ -5,12 +5,12 @@ import "encoding/json"
 // A Run is the request of one execution: an image or a language, the program, and its limits. The
 // zero value of every optional field is its default.
 type Run struct {
-	Language string `json:"language,omitempty" doc:"name or alias of the language; set either this or image"`
-	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a host path; set either this or language"`
+	Language string `json:"language,omitempty" doc:"name or alias of the language; without it an image is needed"`
+	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a host path; with language: the image in which the language runs instead of its own"`
 
 	Source     Bytes    `json:"source,omitzero" doc:"the program's text, placed in /box; it needs language, and argv then has the program's arguments; an empty string is an empty program"` // nil: none
 	SourceName string   `json:"source_name,omitempty" doc:"file name of source in /box; empty: the language's default name"`
-	Argv       []string `json:"argv,omitempty" doc:"without source: the command, looked up in PATH; with source: the program's arguments"`
+	Argv       []string `json:"argv,omitempty" doc:"without source: the command, looked up in PATH, by default the one that the image names; with source: the program's arguments"`
 
 	Flags         []string `json:"flags,omitempty" doc:"compiler flags out of those that the language allows; none: the language's default flags"`
 	CompileLimits Limits   `json:"compile_limits,omitzero" doc:"limits of the compile stage; they override the language's"`
@@ -18,7 +18,7 @@ type Run struct {
 	Stdin     Bytes             `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
 	StdinBlob string            `json:"stdin_blob,omitempty" doc:"instead of stdin: the digest of a blob"`
 	Files     []File            `json:"files,omitempty" doc:"placed in /box before the program starts"`
-	Env       map[string]string `json:"env,omitempty" doc:"environment variables; they override PATH, HOME, TMPDIR, LANG and the language's"`
+	Env       map[string]string `json:"env,omitempty" doc:"environment variables; they override PATH, HOME, TMPDIR, LANG, the image's and the language's"`
 
 	Preset string `json:"preset,omitempty" doc:"a named set of limits; fields of limits override it" enum:"hardened,light"`
 	Limits Limits `json:"limits,omitzero" doc:"limits of the run; absent or zero fields take the default"`

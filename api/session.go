@@ -8,8 +8,8 @@ import (
 // A SessionRequest asks for a session: a separate sandbox whose files and processes last from one
 // command to the next. The zero value of every optional field is its default.
 type SessionRequest struct {
-	Language string `json:"language,omitempty" doc:"name or alias of the language; set either this or image; an exec can have source only if there is a language"`
-	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a host path; set either this or language"`
+	Language string `json:"language,omitempty" doc:"name or alias of the language; without it an image is needed; an exec can have source only if there is a language"`
+	Image    string `json:"image,omitempty" doc:"name or digest (sha256:...) of a stored image, never a host path; with language: the image in which the language runs instead of its own"`
 
 	Labels Labels            `json:"labels,omitzero" doc:"project and task of the session; a project and task can have one session at a time"`
 	Env    map[string]string `json:"env,omitempty" doc:"environment variables of every exec; they override the language's"`

@@ -37,7 +37,7 @@ func TestValidateSession(t *testing.T) {
 		{"an image", ok(func(s *api.SessionRequest) {}), ""},
 		{"a language", api.SessionRequest{Language: "python"}, ""},
 		{"neither", api.SessionRequest{}, api.CodeBadRequest},
-		{"both", ok(func(s *api.SessionRequest) { s.Language = "python" }), api.CodeBadRequest},
+		{"both", ok(func(s *api.SessionRequest) { s.Language = "python" }), ""},
 		{"limits of everything", ok(func(s *api.SessionRequest) {
 			s.Limits = api.Limits{Memory: api.MiB * 64, Swap: 4096, CPUs: 1, Weight: 3, Cpuset: "0", Pids: 1, Scratch: 4096, Inodes: 16}
 		}), ""},

@@ -36,15 +36,13 @@ func (r Run) validateProgram() error {
 	switch {
 	case r.Language == "" && r.Image == "":
 		return Refuse(CodeBadRequest, "the run names neither a language nor an image: set one of them")
-	case r.Language != "" && r.Image != "":
-		return Refuse(CodeBadRequest, "the run names both language %.80q and image %.80q: set one of them", r.Language, r.Image)
 	case r.Source != nil && r.Language == "":
 		return Refuse(CodeBadRequest, "source needs a language to run it")
 	case r.Source == nil && r.SourceName != "":
 		return Refuse(CodeBadRequest, "source_name %q is set, but source is not: set source, or leave source_name out", r.SourceName)
-	case r.Source == nil && len(r.Argv) == 0:
+	case r.Source == nil && len(r.Argv) == 0 && (r.Image == "" || r.Language != ""): // an image may have a command
 		return Refuse(CodeBadRequest, "there is nothing to run: set source, or argv")
-	case r.Source == nil && r.Argv[0] == "":
+	case r.Source == nil && len(r.Argv) > 0 && r.Argv[0] == "":
 		return Refuse(CodeBadRequest, "argv[0] is empty: it must name the program")
 	case len(r.Flags) > 0 && r.Source == nil:
 		return Refuse(CodeBadRequest, "flags are set, but there is no source to compile: set source, or leave flags out")

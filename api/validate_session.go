@@ -8,8 +8,6 @@ func (s SessionRequest) Validate() error {
 	switch {
 	case s.Language == "" && s.Image == "":
 		return Refuse(CodeBadRequest, "the session names neither a language nor an image: set one of them")
-	case s.Language != "" && s.Image != "":
-		return Refuse(CodeBadRequest, "the session names both language %.80q and image %.80q: set one of them", s.Language, s.Image)
 	case s.Life < 0 || s.Idle < 0:
 		return Refuse(CodeBadLimits, "a session's life or idle time is negative")
 	case s.Life != 0 && s.Life < Duration(time.Second):

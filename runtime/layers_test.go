@@ -52,7 +52,9 @@ func layeredStore(t *testing.T, dir string) *rootfs.Store {
 	}
 	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers}, "layered")
 	check(t, err)
-	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers[:2]}, "lower")
+	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers[:2], Config: rootfs.Config{
+		Env: []string{"GREETING=hi", "PATH=/srv:/bin"}, Entrypoint: []string{"sh", "-c"}, Cmd: []string{"pwd; echo $GREETING $HOME $PATH"}, WorkingDir: "/srv", User: "app",
+	}}, "lower")
 	check(t, err)
 	return s
 }
@@ -94,8 +96,23 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 			}
 		}
 	}
-	if got := run("lower", api.Strict, false, "cat /srv/gone"); got != "gone\n" {
+	if got := run("lower", api.Strict, false, "pwd; cat gone; ./nothing 2>/dev/null; :"); got != "/srv\ngone\n" {
 		t.Errorf("the image without the third layer: %q", got)
+	}
+	for _, tt := range []struct {
+		run  api.Run
+		want string
+	}{
+		{api.Run{Image: "lower"}, "/srv\nhi /box /srv:/bin\n"},
+		{api.Run{Image: "lower", Env: map[string]string{"GREETING": "ho", "HOME": "/root"}}, "/srv\nho /root /srv:/bin\n"},
+		{api.Run{Image: "lower", Argv: []string{"/bin/sh", "-c", "ls"}}, "gone\nlow\n"},
+	} {
+		if res, err := h.Run(t.Context(), tt.run, api.Streams{}, api.Caller{}); err != nil || string(res.Stdout) != tt.want {
+			t.Errorf("%+v: %q, %v; want %q", tt.run, res.Stdout, err, tt.want)
+		}
+	}
+	if _, err := h.Run(t.Context(), api.Run{Image: "layered"}, api.Streams{}, api.Caller{}); !api.HasCode(err, api.CodeBadRequest) {
+		t.Errorf("an image without a command: %v; want bad-request", err)
 	}
 	_, wanted := h.factory.Images.Pages.Stats()
 	img, err := s.Lookup("layered")

@@ -118,6 +118,9 @@ func (o *bundleOptions) write(c *cli, dir string, argv []string) error {
 	if err != nil {
 		return err
 	}
+	if len(image.Layers) > 0 {
+		return api.Refuse(api.CodeUnsupported, "image %s has layers, and a bundle needs one tree: make one with docker export, and import it under another name", o.image)
+	}
 	profile, warnings, err := o.filter(lang)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func (c *cli) noteMisplacedFlags(f *pflag.FlagSet, args []string) {
 // that is hardly ever intended, and the files are not in the sandbox. A user who intends it
 // writes --.
 func (c *cli) noteSourceArguments(o *runOptions) {
-	if o.hasDash || o.hasCode || o.run.Image != "" || len(o.args) < 2 || slices.Contains(o.args, "--") {
+	if o.hasDash || o.hasCode || o.isCommand() || len(o.args) < 2 || slices.Contains(o.args, "--") {
 		return
 	}
 	for _, w := range o.args[1:] {

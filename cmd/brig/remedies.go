@@ -37,7 +37,7 @@ var flagRemedies = []remedy{
 	{"volume mount bind", "file", "--file [NAME=]PATH places files in /box, --out DIR saves the files that the program wrote"},
 	{"mount bind v", "volume-size", "use --volume NAME, which is mounted at /workspace and outlives the session; brig session put places files"},
 	{"name tag", "label", "use --label task=NAME"},
-	{"w workdir cwd chdir", "wall", "programs start in /box: leave it out"},
+	{"w workdir cwd chdir", "wall", "programs start in /box, or where the image says: leave it out"},
 	{"u user uid", "wall", "programs always run as uid 1000: leave it out"},
 	{"privileged cap-add device gpus security-opt", "wall", "nothing gives a program privileges or devices"},
 	{"j jobs parallel workers n", "tests", "tests use all free slots of the agent (brigd --slots N): leave it out"},

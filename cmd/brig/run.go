@@ -230,7 +230,7 @@ func (c *cli) printCompilerOutput(stdout, stderr []byte) {
 // resolveLanguage finds the language of a source, and builds its image if that is missing. An
 // extension takes precedence over a #! line, which may name a mere launcher of the program.
 func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOptions, src source) error {
-	if o.run.Image != "" {
+	if o.isCommand() {
 		return nil
 	}
 	all, err := agent.Languages(ctx)
@@ -242,7 +242,7 @@ func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOpt
 		return err
 	}
 	o.run.Language = l.Name
-	if l.Stored || o.noBuild {
+	if l.Stored || o.noBuild || o.run.Image != "" {
 		return nil
 	}
 	return c.buildMissing(ctx, agent, l)

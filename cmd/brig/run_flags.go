@@ -24,7 +24,8 @@ output, exit code.
 Usage:
   brig run [flags] FILE [ARGS...]       (FILE - reads the source from stdin)
   brig run [flags] -c CODE [ARGS...]
-  brig run [flags] --rootfs IMAGE -- CMD [ARGS...]
+  brig run [flags] --rootfs IMAGE [-- CMD [ARGS...]]   (no CMD: the image's own)
+  brig run [flags] --rootfs IMAGE --language NAME FILE [ARGS...]
 
 Examples:
   brig run hello.py
@@ -84,7 +85,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.SetInterspersed(false) // what follows FILE is the program's
 	f.StringVarP(&o.code, "code", "c", "", "run this `CODE` (python unless --language says otherwise)")
 	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language; by default from FILE's extension, or its #! line")
-	f.StringVar(&o.run.Image, "rootfs", "", "run a command of this stored `IMAGE`, by name or digest")
+	f.StringVar(&o.run.Image, "rootfs", "", "run a command of this stored `IMAGE`, by name or digest; with --language: FILE, in this image instead of the language's own")
 
 	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
 	f.StringVar(&o.run.Network, "network", "", "what the program reaches: none, loopback, allow or public (default none; allow with --allow)")
@@ -124,17 +125,15 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 	r := &o.run
 	switch {
-	case o.hasCode && r.Image != "":
-		return s, fmt.Errorf("-c and --rootfs exclude each other")
+	case o.hasCode && o.isCommand():
+		return s, fmt.Errorf("-c and --rootfs exclude each other: add --language, which says how to run the code in the image")
 	case o.hasCode:
 		if r.Language == "" {
 			r.Language = "python"
 		}
 		r.Source, r.Argv = sourceBytes([]byte(o.code)), o.args
-	case r.Image != "" && len(o.args) == 0:
-		return s, fmt.Errorf("there is no command: write brig run --rootfs %s -- CMD", r.Image)
-	case r.Image != "":
-		r.Argv = o.args
+	case o.isCommand():
+		r.Argv = o.args // none: the image's own command
 	case len(o.args) == 0:
 		return s, fmt.Errorf("there is nothing to run: name a FILE, or use -c or --rootfs")
 	default:
@@ -167,6 +166,9 @@ func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 	}
 	return s, probe.Validate()
 }
+
+// isCommand reports whether the run is a command of an image, and not a source in a language.
+func (o *runOptions) isCommand() bool { return o.run.Image != "" && o.run.Language == "" }
 
 // planSource reads FILE.
 func (o *runOptions) planSource(stdin io.Reader) (source, error) {

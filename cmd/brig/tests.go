@@ -195,7 +195,7 @@ func (o *runOptions) checkTests() (err error) {
 // to judge each, but all except the first would be arguments of the first. A -- before or after
 // FILE says that they are arguments.
 func (o *runOptions) checkOneProgram() error {
-	if o.hasDash || o.hasCode || o.run.Image != "" || slices.Contains(o.args[1:], "--") {
+	if o.hasDash || o.hasCode || o.isCommand() || slices.Contains(o.args[1:], "--") {
 		return nil
 	}
 	var more []string

@@ -96,14 +96,14 @@ func startAccepts(msg []byte) bool {
 	}
 	words := msg[size:]
 	return m.Magic == wireMagic && m.Kind == kindStart && uint64(m.Strings) == uint64(len(words)) && m.Rlimits <= wireMaxRlimits &&
-		m.Argc >= 1 && uint64(m.Argc)+uint64(m.Envc) <= wireMaxWords &&
+		m.Argc >= 2 && uint64(m.Argc)+uint64(m.Envc) <= wireMaxWords &&
 		len(words) > 0 && words[len(words)-1] == 0 && bytes.Count(words, []byte{0}) == int(m.Argc+m.Envc)
 }
 
 // cellinit's decoder acts on a message exactly when the rules allow it, and reads nothing outside
 // the message.
 func FuzzStartDecoder(f *testing.F) {
-	good, err := encodeStart([]string{"/bin/true", "a"}, []string{"A=1"}, rlimitsForFuzz)
+	good, err := encodeStart("", []string{"/bin/true", "a"}, []string{"A=1"}, rlimitsForFuzz)
 	if err != nil {
 		f.Fatal(err)
 	}

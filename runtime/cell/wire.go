@@ -48,7 +48,7 @@ type Step string
 // cellSteps names the steps that wire.h numbers.
 var cellSteps = [...]Step{
 	"none", "decode", "keyring", "privilege", "filter", "clone", "scratch", "volume", "proc", "stdio",
-	"rlimit", "identity", "cgroup", "last-filter", "exec",
+	"rlimit", "identity", "cgroup", "directory", "last-filter", "exec",
 }
 
 // A StepError names the step inside the cell that failed.
@@ -134,24 +134,27 @@ func decodeReply(b []byte, want uint32) (Reply, error) {
 	return r, nil
 }
 
-// StartMessage is the message that starts a program.
-func StartMessage(argv, env []string, rlimits []plan.RLimit) ([]byte, error) {
+// StartMessage is the message that starts a program in the directory dir; empty: in /box.
+func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit) ([]byte, error) {
 	limits, err := wireLimits(rlimits)
 	if err != nil {
 		return nil, err
 	}
-	return encodeStart(argv, env, limits)
+	return encodeStart(dir, argv, env, limits)
 }
 
-// encodeStart serializes the one message that a shell waits for.
-func encodeStart(argv, env []string, rlimits []wireLimit) ([]byte, error) {
+// encodeStart serializes the one message that a shell waits for. The directory precedes argv and counts
+// as one of its words.
+func encodeStart(dir string, argv, env []string, rlimits []wireLimit) ([]byte, error) {
+	empty := len(argv) == 0
+	argv = append([]string{dir}, argv...)
 	size := 0
 	for _, words := range [][]string{argv, env} {
 		for _, w := range words {
 			size += len(w) + 1
 		}
 	}
-	if len(argv) == 0 || len(argv)+len(env) > wireMaxWords || size > wireMaxStrings || len(rlimits) > wireMaxRlimits {
+	if empty || len(argv)+len(env) > wireMaxWords || size > wireMaxStrings || len(rlimits) > wireMaxRlimits {
 		return nil, fmt.Errorf("BUG: start message: %d words, %d bytes, %d rlimits", len(argv)+len(env), size, len(rlimits))
 	}
 	le := binary.LittleEndian

@@ -45,7 +45,7 @@ int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwi
 }
 
 func TestStartMessageIsTheStructAndTheWords(t *testing.T) {
-	b, err := encodeStart([]string{"/bin/true", ""}, []string{"A=1"}, []wireLimit{{Resource: 7, Soft: 3, Hard: 4}})
+	b, err := encodeStart("/app", []string{"/bin/true", ""}, []string{"A=1"}, []wireLimit{{Resource: 7, Soft: 3, Hard: 4}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func TestStartMessageIsTheStructAndTheWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := string(b[binary.Size(s):])
-	if s.Magic != wireMagic || s.Kind != kindStart || s.Argc != 2 || s.Envc != 1 || s.Rlimits != 1 ||
+	if s.Magic != wireMagic || s.Kind != kindStart || s.Argc != 3 || s.Envc != 1 || s.Rlimits != 1 ||
 		s.Limit[0].Resource != 7 || s.Limit[0].Soft != 3 || s.Limit[0].Hard != 4 || int(s.Strings) != len(words) {
 		t.Errorf("header %+v", s)
 	}
-	if want := "/bin/true\x00\x00A=1\x00"; words != want {
+	if want := "/app\x00/bin/true\x00\x00A=1\x00"; words != want {
 		t.Errorf("words %q; want %q", words, want)
 	}
 }
@@ -76,7 +76,7 @@ func TestStartMessageRefusesWhatTheShellWould(t *testing.T) {
 		{"too many rlimits", []string{"a"}, wireMaxRlimits + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := encodeStart(tt.argv, nil, make([]wireLimit, tt.rlimits)); err == nil {
+			if _, err := encodeStart("", tt.argv, nil, make([]wireLimit, tt.rlimits)); err == nil {
 				t.Error("accepted")
 			}
 		})

@@ -40,7 +40,7 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 		Stage:  api.StageCompile,
 		Mode:   mode,
 		Argv:   languages.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
-		Env:    Environment(lang.CompileEnv, nil),
+		Env:    Environment(lang.over(lang.CompileEnv), nil),
 		Files:  inputs,
 		Source: main,
 		Limits: limits, Artifacts: lang.Artifacts, Labels: r.Labels,

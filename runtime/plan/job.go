@@ -46,6 +46,10 @@ func (pl *Planner) Job(r api.Run, caller api.Caller) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	lang.setImage(image)
+	if r.Argv, err = command(r, image); err != nil {
+		return nil, err
+	}
 	main := cmp.Or(r.SourceName, lang.SourceFile)
 	inputs, err := sourceFile(r, main)
 	if err != nil {
@@ -105,6 +109,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 		Mode:   cmp.Or(r.Mode, api.Strict),
 		Argv:   r.Argv,
 		Env:    Environment(lang.env(r.Interactive), r.Env),
+		Dir:    startDir(r.Language, image),
 		Stdin:  r.Stdin,
 		Limits: limits, Collect: r.Collect, Labels: r.Labels, OOMExitCode: lang.OOMExitCode, OOMMessage: lang.OOMSays,
 		Timeline: r.Timeline,
@@ -126,6 +131,28 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 	}
 	p.Cell.Key.Network = p.Network != nil
 	return p, nil
+}
+
+// command returns the arguments of a run. A run that has neither a source nor a command gets the
+// command that its image names.
+func command(r api.Run, image rootfs.Image) ([]string, error) {
+	if r.Source != nil || len(r.Argv) > 0 {
+		return r.Argv, nil
+	}
+	argv := image.Config.Command()
+	if len(argv) == 0 {
+		return nil, api.Refuse(api.CodeBadRequest, "there is nothing to run: set argv; image %.80q names no command of its own", r.Image)
+	}
+	return argv, nil
+}
+
+// startDir is the directory in which a program starts: that of its image, or /box, where the source of
+// a language is.
+func startDir(language string, image rootfs.Image) string {
+	if language != "" {
+		return ""
+	}
+	return image.Config.WorkingDir
 }
 
 // Test plans one test of a job, except for what TestContent loads.

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"maps"
+	"strings"
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
@@ -15,18 +17,37 @@ type Language struct {
 	languages.Manifest
 	Limits   api.Limits
 	FullProc bool
+	imageEnv map[string]string // of the image's configuration
 }
 
+// env returns the variables of a run: those of the image, and over them those of the language.
 func (l Language) env(interactive bool) map[string]string {
-	if !interactive {
-		return l.Env
+	env := l.over(l.Env)
+	if interactive {
+		maps.Copy(env, l.InteractiveEnv)
 	}
-	env := maps.Clone(l.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, l.InteractiveEnv)
 	return env
+}
+
+// over returns the variables of the image, and over them others.
+func (l Language) over(env map[string]string) map[string]string {
+	all := maps.Clone(l.imageEnv)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, env)
+	return all
+}
+
+// setImage takes over what the image says of its environment.
+func (l *Language) setImage(img rootfs.Image) {
+	for _, e := range img.Config.Env {
+		name, value, _ := strings.Cut(e, "=")
+		if l.imageEnv == nil {
+			l.imageEnv = map[string]string{}
+		}
+		l.imageEnv[name] = value
+	}
 }
 
 func (pl *Planner) language(r api.Run) (Language, error) {
@@ -37,15 +58,15 @@ func (pl *Planner) language(r api.Run) (Language, error) {
 	if err != nil {
 		return Language{}, api.Refuse(api.CodeNoLanguage, "%w", err)
 	}
+	if r.Image != "" { // the same language in another image
+		l.Image = r.Image
+	}
 	return Language{Manifest: l, Limits: l.Limits, FullProc: l.Proc == "full"}, nil
 }
 
 // image finds the stored image of a run.
 func (pl *Planner) image(r api.Run, l Language) (rootfs.Image, error) {
-	name := r.Image
-	if r.Language != "" {
-		name = l.Image
-	}
+	name := cmp.Or(r.Image, l.Image)
 	img, err := pl.Images.Lookup(name)
 	if errors.Is(err, rootfs.ErrNotFound) || errors.Is(err, rootfs.ErrName) {
 		return img, api.Refuse(api.CodeNoImage, "%w", err)

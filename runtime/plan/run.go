@@ -21,6 +21,7 @@ type Run struct {
 	Once        bool // the cell serves this run only
 	Mode        api.Mode
 	Argv, Env   []string
+	Dir         string // in which the program starts; empty: /box
 	Files       []api.File
 	Source      string     // of files, the name of the file that is the program's source; empty: none
 	Built       []api.File // artifacts of the compile stage, placed in addition to files

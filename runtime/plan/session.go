@@ -40,6 +40,7 @@ func (pl *Planner) Session(ask api.SessionRequest, caller api.Caller) (*Session,
 	if p.Image, err = pl.image(as, lang); err != nil {
 		return nil, err
 	}
+	p.Language.setImage(p.Image)
 	whole, err := EffectiveLimits(ask.Limits, ask.Preset, lang.Limits, pl.Ceiling)
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	maps.Copy(env, s.Ask.Env)
 	run = &Run{
 		ID: NewID(), Stage: api.StageRun, Mode: api.InSession, Cell: s.Cell,
-		Argv: e.Argv, Env: Environment(env, e.Env), Stdin: e.Stdin,
+		Argv: e.Argv, Env: Environment(env, e.Env), Dir: startDir(s.Language.Name, s.Image), Stdin: e.Stdin,
 		Limits: limits, Collect: e.Collect, Labels: s.Ask.Labels, OOMExitCode: s.Language.OOMExitCode,
 		Timeline: e.Timeline,
 		Backstop: api.Duration(float64(s.Life) * max(limits.CPUs, 1)),

@@ -43,14 +43,14 @@ func isNotFound(errno error) bool {
 	return errors.Is(errno, unix.ENOENT) || errors.Is(errno, unix.ENOTDIR)
 }
 
-// boxName returns a command's name below /box, or "" when it lies elsewhere or is searched for in
-// PATH.
-func boxName(command string) string {
+// boxName returns the name below /box of a command that is executed in dir, or "" when it lies
+// elsewhere or is searched for in PATH.
+func boxName(dir, command string) string {
 	if !strings.Contains(command, "/") {
 		return ""
 	}
 	if !path.IsAbs(command) {
-		command = "/box/" + command
+		command = path.Join(cmp.Or(dir, "/box"), command)
 	}
 	name, inBox := strings.CutPrefix(path.Clean(command), "/box/")
 	if !inBox {
@@ -64,7 +64,7 @@ func boxName(command string) string {
 // code and why say how it ended, as a shell would report it. Zero and nil: the file is not the
 // program's.
 func classifyExecFailure(p *plan.Run, box *os.File, errno error) (code int, why string, err error) {
-	name := boxName(p.Argv[0])
+	name := boxName(p.Dir, p.Argv[0])
 	if name == "" || !slices.Contains(execErrors, errno) {
 		return 0, "", nil
 	}
@@ -127,6 +127,9 @@ func (w *supervisor) startFailure(p *plan.Run) error {
 // startError explains a failed exec that is not the program's fault. All other failures are brig's.
 func startError(p *plan.Run, err error) error {
 	var step *cell.StepError
+	if errors.As(err, &step) && step.Step == "directory" && p.Dir != "" {
+		return api.Refuse(api.CodeBadImage, "image %s wants its programs to start in %s, which cannot be entered: %w", p.Cell.Key.Image, p.Dir, step.Err)
+	}
 	if !errors.As(err, &step) || step.Step != "exec" {
 		return fmt.Errorf("start: %w", err)
 	}

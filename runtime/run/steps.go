@@ -135,7 +135,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := c.Step("run start"); err != nil {
 		return nil, err
 	}
-	msg, err := cell.StartMessage(p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume))
+	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume))
 	if err != nil {
 		return nil, err
 	}

@@ -21,13 +21,13 @@ int spawn_valid(const struct spawn *m, s64 len, int fds)
 	return !(m->flags & SPAWN_VOLUME) && fds == (int)(FD_CGROUP + m->has_cgroup + m->joins);
 }
 
-// start_words stores pointers to argv and envp in words, each list ended by a null pointer. Every
+// start_words stores pointers to the directory with argv, and to envp, in words, each list ended by a null pointer. Every
 // word must end inside the message: the agent is trusted, but it may have a bug.
 int start_words(char *msg, s64 len, char **words)
 {
 	const struct start *m = (const struct start *)msg;
 	if (len < (s64)sizeof *m || m->magic != WIRE_MAGIC || m->kind != KIND_START ||
-	    (u64)len != sizeof *m + m->strings || m->rlimits > MAX_RLIMITS || m->argc == 0 ||
+	    (u64)len != sizeof *m + m->strings || m->rlimits > MAX_RLIMITS || m->argc < 2 ||
 	    m->argc > MAX_WORDS || m->envc > MAX_WORDS - m->argc || m->strings == 0 || msg[len - 1] != 0)
 		return 0;
 	char *p = msg + sizeof *m, *end = msg + len;

@@ -121,6 +121,8 @@ static __attribute__((noreturn, used)) void child(void)
 	must(STEP_IDENTITY, SYS(setsid));
 	join(p->shell);
 	identity();
+	if (*p->dir) // as the program's own user: it gets nowhere that it could not go itself
+		must(STEP_DIRECTORY, SYS(chdir, p->dir));
 	// The child records this instant, not the shell: the shell waits for the processor that the
 	// program now uses. It is recorded before the last filter: a profile may have its own answer to
 	// the call.

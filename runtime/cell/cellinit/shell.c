@@ -150,7 +150,7 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 	}
 
 	const struct start *m = receive(s);
-	struct program p = {s, m, words, words + m->argc + 1, 0, 0, 0};
+	struct program p = {s, m, words[0], words + 1, words + m->argc + 1, 0, 0, 0};
 	p.path = path_of(p.envp);
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(&p);

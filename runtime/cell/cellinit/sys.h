@@ -84,6 +84,7 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s);
 struct program {
 	const struct shell *shell;
 	const struct start *start;
+	const char *dir;  // in which it starts; empty: in that of the shell
 	char *const *argv, *const *envp;
 	const char *path; // value of PATH in envp, or 0
 	volatile u32 step; // written by the child, read by the shell: they share memory until exec

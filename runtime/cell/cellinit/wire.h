@@ -38,6 +38,7 @@ enum step {
 	STEP_RLIMIT,
 	STEP_IDENTITY,
 	STEP_CGROUP,
+	STEP_DIRECTORY,
 	STEP_LAST_FILTER,
 	STEP_EXEC,
 };
@@ -85,7 +86,7 @@ struct limit { u32 resource, pad; u64 soft, hard; };
 
 struct start {
 	u32 magic, kind;
-	u32 argc, envc;
+	u32 argc, envc;      // argc counts the directory, which precedes argv; empty: /box, where the shell is
 	u32 rlimits;
 	u32 strings;         // bytes of NUL-ended words that follow this struct
 	struct limit limit[MAX_RLIMITS];
