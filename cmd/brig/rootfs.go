@@ -21,6 +21,7 @@ Usage:
   brig rootfs build NAME           build an image from its recipe and store it
   brig rootfs import FILE --name N store a tarball
   brig rootfs ls                   list the stored images
+  brig rootfs show NAME|DIGEST     show what is known of an image
   brig rootfs rm NAME|DIGEST       remove a name, and with its last name the image
   brig rootfs verify [NAME...]     compare stored images with what was imported
   brig rootfs gc                   remove images without a name
@@ -35,6 +36,7 @@ func rootfsCommand(c *cli) *cobra.Command {
 		{name: "build", make: rootfsBuild},
 		{name: "import", make: rootfsImport},
 		{name: "ls", make: rootfsList},
+		{name: "show", make: rootfsShow},
 		{name: "rm", make: rootfsRemove},
 		{name: "verify", make: rootfsVerify},
 		{name: "gc", make: rootfsClean},
@@ -117,7 +119,8 @@ func (c *cli) store(ctx context.Context, a *agentHandle, in io.Reader, name, dig
 
 func rootfsList(c *cli) *cobra.Command {
 	k, f := newCommand("rootfs ls", `
-List the stored images, and say which are older than a language that uses them.
+List the stored images, and say which are older than a language that uses them. SHARED is
+what of SIZE other images have, too.
 
 Usage:
   brig rootfs ls [--json]
@@ -136,9 +139,10 @@ Examples:
 			return nil
 		}
 		t := tabwriter.NewWriter(c.text(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "NAME\tDIGEST\tSIZE\tCREATED")
+		fmt.Fprintln(t, "NAME\tDIGEST\tSIZE\tCREATED\tLAYERS\tSHARED\tREFERENCE")
 		for _, i := range all {
-			fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\n", orDefault(strings.Join(i.Names, " "), "-"), i.Digest, formatSize(i.Size), i.Created)
+			fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\t%d\t%s\t%s\n", orDefault(strings.Join(i.Names, " "), "-"), i.Digest, formatSize(i.Size), i.Created,
+				max(len(i.Layers), 1), formatSize(sharedSize(i)), orDefault(oneLine(i.Origin.Reference), "-"))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -177,7 +181,8 @@ Example:
 
 func rootfsClean(c *cli) *cobra.Command {
 	k, f := newCommand("rootfs gc", `
-Remove the images without a name, and the remains of broken imports.
+Remove the images without a name, the layers without an image, and the remains of broken
+imports. Do not use it while an image is being pulled.
 
 Usage:
   brig rootfs gc [--json]
@@ -194,7 +199,11 @@ Example:
 			c.stdout.Write(marshal(done))
 			return nil
 		}
-		fmt.Fprintf(c.text(), "%d images removed, %s\n", len(done.Images), formatSize(done.Bytes))
+		what := fmt.Sprintf("%d images", len(done.Images))
+		if n := len(done.Layers); n > 0 {
+			what += fmt.Sprintf(" and %d layers", n)
+		}
+		fmt.Fprintf(c.text(), "%s removed, %s\n", what, formatSize(done.Bytes))
 		return nil
 	})
 }
