@@ -35,6 +35,7 @@ var rules = []rule{
 	{dir: "rootfs", may: []string{"rootfs/archive", "rootfs/recipes"}, why: "cgroups, rootfs and seccomp each know one thing; runtime joins them"},
 	{dir: "rootfs/archive", why: "reads what strangers made, in a confined child: it knows neither the store nor anything else of brig"},
 	{dir: "rootfs/archive/archivetest", why: "makes archives for the tests of their reader and of the store"},
+	{dir: "rootfs/oci", guards: []string{"registry"}, why: "reads registries and archives of layers, in a process without privilege: the agent, which holds root, is not linked with it, nor with what it links"},
 	{dir: "rootfs/recipes", why: "files, whose names the store needs for its errors"},
 	{dir: "rootfs/languages", may: []string{"api", "internal/strictyaml", "rootfs", "rootfs/recipes"}, why: "knows what manifests say, and nothing of runs"},
 	{dir: "rootfs/build", may: []string{"internal/strictyaml", "rootfs", "rootfs/recipes"}, why: "runs apt and npm for brig; the agent, which holds root, is not linked with it"},
@@ -72,7 +73,7 @@ var rules = []rule{
 	{dir: "bundle", may: []string{"api", "runtime/plan", "seccomp"}, guards: []string{"spec"}, why: "a pure function from a run to an OCI configuration"},
 	{dir: "cmd/brigd", may: []string{"agent", "api", "cache", "internal/procfs", "internal/sockdir", "internal/sysmon", "internal/usage", "rootfs", "rootfs/archive", "rootfs/languages", "runtime", "runtime/ablate", "runtime/volume", "seccomp", "seccomp/load"}, guards: []string{"runc"},
 		why: "the agent stays small: it holds root, and libcontainer re-executes all of it"},
-	{dir: "cmd/brig", may: []string{"api", "bundle", "cgroups", "agent/client", "check", "client", "corpus", "diagnose", "doctor", "egress", "gateway", "gateway/auth", "history", "internal/sockdir", "internal/sysmon", "internal/usage", "rootfs", "rootfs/build", "rootfs/languages", "seccomp", "seccomp/engine", "seccomp/load"}, guards: []string{"cobra", "spec"},
+	{dir: "cmd/brig", may: []string{"api", "bundle", "cgroups", "agent/client", "check", "client", "corpus", "diagnose", "doctor", "egress", "gateway", "gateway/auth", "history", "internal/sockdir", "internal/sysmon", "internal/usage", "rootfs", "rootfs/build", "rootfs/languages", "rootfs/oci", "seccomp", "seccomp/engine", "seccomp/load"}, guards: []string{"cobra", "spec"},
 		why: "holds no privilege, so it links neither libcontainer nor libseccomp"},
 	{dir: "gateway", may: []string{"agent/client", "api", "api/decode", "cache", "check", "diagnose", "egress", "gateway/auth", "gateway/connlimit", "gateway/events", "gateway/metrics", "gateway/queue", "gateway/quota", "history"}, why: "HTTP for the network; it holds no privilege, so it links nothing that needs any"},
 	{dir: "gateway/auth", may: []string{"api"}, why: "knows keys and their file, and nothing of what their holders ask for"},
@@ -84,7 +85,7 @@ var rules = []rule{
 	{dir: "corpus", may: []string{"api"}, why: "the hostile programs and what must come of them, for tests and brig selftest"},
 	{dir: "bench/languages", may: []string{"agent/client", "api", "internal"}, why: "measures what each language costs"},
 	{dir: "bench/accuracy", may: []string{"api", "internal"}, why: "measures what results say"},
-	{dir: "e2e", may: []string{"agent/client", "api", "check", "client", "corpus", "diagnose", "internal", "rootfs", "rootfs/build", "rootfs/languages"}, why: "tests what a caller sees"},
+	{dir: "e2e", may: []string{"agent/client", "api", "check", "client", "corpus", "diagnose", "internal", "rootfs", "rootfs/build", "rootfs/languages"}, tests: []string{"registry"}, why: "tests what a caller sees"},
 	{dir: "internal/testagent", may: []string{"agent/client", "rootfs"}, why: "an agent for the tools that measure one"},
 	{dir: "clients", why: "clients in other languages, whose tests alone are run from Go"},
 	{dir: "packaging", why: "scripts and files for packages, whose tests alone are in Go"},
@@ -102,6 +103,7 @@ var guarded = map[string]string{
 	"libseccomp": "github.com/seccomp/libseccomp-golang",
 	"sqlite":     "modernc.org/sqlite",
 	"prometheus": "github.com/prometheus",
+	"registry":   "github.com/google/go-containerregistry",
 }
 
 func TestImports(t *testing.T) {
@@ -197,6 +199,9 @@ func TestRulesRejectForbiddenImports(t *testing.T) {
 		{"cmd/brig", module + "/seccomp/engine", false, false},
 		{"cmd/brigd", module + "/seccomp/engine", false, true},
 		{"agent", module + "/seccomp/engine", false, true},
+		{"cmd/brigd", module + "/rootfs/oci", false, true},
+		{"rootfs", module + "/rootfs/oci", false, true},
+		{"cmd/brig", "github.com/google/go-containerregistry/pkg/name", false, true},
 		{"cmd/brig", module + "/agent", true, false},
 		{"agent", "github.com/opencontainers/runc/libcontainer", true, true},
 		{"runtime", "github.com/opencontainers/runc/libcontainer", false, true},

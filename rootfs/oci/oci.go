@@ -1,0 +1,75 @@
+// Package oci finds images in registries and in files, and reads their layers. It runs in an
+// unprivileged process (ChildMain): what it reads comes from anywhere. The process that started it, and
+// the agent, get a description of the image in brig's own JSON and uncompressed layers, whose digests
+// the agent checks.
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// An Image is the description of an image.
+type Image struct {
+	Reference string  `json:"reference,omitempty"` // as the registry or the file names it
+	Manifest  string  `json:"manifest"`            // digest
+	Config    string  `json:"config"`              // digest
+	Platform  string  `json:"platform"`            // such as linux/amd64
+	Run       Run     `json:"run"`
+	Layers    []Layer `json:"layers"` // lowest first
+}
+
+// A Run is what the image's configuration says about running it.
+type Run struct {
+	Env        []string `json:"env,omitempty"`
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	Cmd        []string `json:"cmd,omitempty"`
+	WorkingDir string   `json:"working_dir,omitempty"`
+	User       string   `json:"user,omitempty"`
+}
+
+// A Layer is one layer of an image.
+type Layer struct {
+	DiffID string `json:"diff_id"` // digest of the uncompressed tar
+	Blob   string `json:"blob"`    // digest of the layer as it is stored, or the name of a file
+	Size   int64  `json:"size"`    // of the blob
+}
+
+// Bounds on what is read before its digest is known.
+const (
+	maxManifest = 4 << 20
+	maxConfig   = 1 << 20
+	maxLayers   = 128
+	maxBlobs    = 8 << 30 // all layers together, as they are stored
+)
+
+// ErrNotFound is wrapped by the error for an image that a source does not have.
+var ErrNotFound = errors.New("no such image")
+
+// A source has images.
+type source interface {
+	// manifest reads the manifest or index that is the image, or one that an index names by digest.
+	// The digest of what it returns is checked if it is known.
+	manifest(ctx context.Context, digest string) (text []byte, err error)
+	// config reads a configuration. Its digest is not checked yet.
+	config(ctx context.Context, d descriptor) ([]byte, error)
+	// layer opens a layer as it is stored. Its digest has been checked, or will be by the agent, as
+	// that of the uncompressed layer.
+	layer(ctx context.Context, l Layer) (io.ReadCloser, error)
+	// stored is called when the agent has the layer.
+	stored(l Layer) error
+}
+
+// readBounded reads all of r, at most most bytes.
+func readBounded(r io.Reader, most int64, what string) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%s is larger than %d bytes", what, most)
+	}
+	return text, nil
+}

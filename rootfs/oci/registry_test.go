@@ -1,0 +1,451 @@
+package oci
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	regserver "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/klauspost/compress/zstd"
+)
+
+// layerTar makes an uncompressed layer of one file with size bytes.
+func layerTar(t testing.TB, name string, size int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	content := make([]byte, size)
+	for i := range content {
+		content[i] = byte(i * i >> 7)
+	}
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(size), Mode: 0o644})
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A packedLayer is a layer with a blob of the test's making.
+type packedLayer struct {
+	plain, blob []byte
+	media       types.MediaType
+}
+
+func (l packedLayer) DiffID() (v1.Hash, error) { return v1.NewHash(digestOf(l.plain)) }
+func (l packedLayer) Digest() (v1.Hash, error) { return v1.NewHash(digestOf(l.blob)) }
+func (l packedLayer) Size() (int64, error)     { return int64(len(l.blob)), nil }
+func (l packedLayer) MediaType() (types.MediaType, error) {
+	return l.media, nil
+}
+func (l packedLayer) Compressed() (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(l.blob)), nil
+}
+func (l packedLayer) Uncompressed() (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(l.plain)), nil
+}
+
+func zstdLayer(t testing.TB, plain []byte) packedLayer {
+	t.Helper()
+	var b bytes.Buffer
+	b.Write([]byte{0x5a, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4}) // a skippable frame
+	for _, part := range [][]byte{plain[:len(plain)/2], plain[len(plain)/2:]} {
+		w, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(part); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return packedLayer{plain, b.Bytes(), types.OCILayerZStd}
+}
+
+// imageOf makes an image of layers, for the platform os/arch.
+func imageOf(t testing.TB, platform string, layers ...v1.Layer) v1.Image {
+	t.Helper()
+	img, err := mutate.AppendLayers(empty.Image, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, _ = strings.Cut(platform, "/")
+	config.Config = v1.Config{Env: []string{"A=1"}, Entrypoint: []string{"/e"}, Cmd: []string{"c"}, WorkingDir: "/w", User: "app"}
+	if img, err = mutate.ConfigFile(img, config); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// A testRegistry is a registry on loopback behind a handler that may answer first.
+type testRegistry struct {
+	*httptest.Server
+	first atomic.Pointer[func(w http.ResponseWriter, r *http.Request, next http.Handler)]
+	blobs atomic.Int64 // requests for blobs
+}
+
+func startRegistry(t testing.TB) *testRegistry {
+	t.Helper()
+	r := &testRegistry{}
+	next := regserver.New(regserver.Logger(log.New(io.Discard, "", 0)))
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.Contains(req.URL.Path, "/blobs/") && req.Method == http.MethodGet {
+			r.blobs.Add(1)
+		}
+		if f := r.first.Load(); f != nil {
+			(*f)(w, req, next)
+			return
+		}
+		next.ServeHTTP(w, req)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *testRegistry) host() string { return strings.TrimPrefix(r.URL, "http://") }
+
+func (r *testRegistry) push(t testing.TB, tag string, img v1.Image) {
+	t.Helper()
+	ref, err := name.ParseReference(r.host() + "/" + tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// intercept has f answer first.
+func (r *testRegistry) intercept(f func(w http.ResponseWriter, req *http.Request, next http.Handler)) {
+	r.first.Store(&f)
+}
+
+var hasty = timing{attempts: 3, pause: time.Millisecond, longest: 3 * time.Second, header: 5 * time.Second, document: 5 * time.Second, stall: 300 * time.Millisecond, least: 4 << 10}
+
+type fixedKeys struct{ authn.Authenticator }
+
+func (k fixedKeys) Resolve(authn.Resource) (authn.Authenticator, error) { return k.Authenticator, nil }
+
+var noKeys = fixedKeys{authn.Anonymous}
+
+// read has a child read what the request names. It returns the layers by their diffIDs. have are layers
+// that are not needed.
+func read(t testing.TB, r Request, keys authn.Keychain, have ...string) (img Image, layers map[string][]byte, err error) {
+	t.Helper()
+	toChild, fromUs := io.Pipe()
+	toUs, fromChild := io.Pipe()
+	c := &child{in: json.NewDecoder(toChild), out: &sender{w: bufio.NewWriter(fromChild)}, keys: keys, timing: hasty}
+	done := make(chan error, 1)
+	go func() {
+		err := c.run(t.Context())
+		if err != nil {
+			_ = c.out.send(frameError, []byte(err.Error()))
+		}
+		fromChild.Close()
+		done <- err
+	}()
+	defer func() {
+		fromUs.Close()
+		toUs.Close()
+		<-done
+	}()
+	rec := NewReceiver(toUs, fromUs)
+	if err := rec.Send(r); err != nil {
+		return img, nil, err
+	}
+	img, ok, err := rec.Image()
+	if err != nil || !ok {
+		return img, nil, err
+	}
+	var need []string
+	for _, l := range img.Layers {
+		if !strings.Contains(strings.Join(append(have, need...), " "), l.DiffID) {
+			need = append(need, l.DiffID)
+		}
+	}
+	if err := rec.Need(need); err != nil {
+		return img, nil, err
+	}
+	layers = map[string][]byte{}
+	for range need {
+		diffID, body, err := rec.Layer()
+		if err != nil {
+			return img, layers, err
+		}
+		text, err := io.ReadAll(body)
+		if err != nil {
+			return img, layers, err
+		}
+		if digestOf(text) != diffID { // as the agent finds out
+			return img, layers, fmt.Errorf("layer %s has another digest", diffID)
+		}
+		layers[diffID] = text
+		if err := rec.Stored(); err != nil {
+			return img, layers, err
+		}
+	}
+	return img, layers, nil
+}
+
+func (r *testRegistry) pull(t testing.TB, tag, cache string, have ...string) (Image, map[string][]byte, error) {
+	t.Helper()
+	return read(t, Request{Reference: r.host() + "/" + tag, Cache: cache, Platform: "linux/amd64"}, noKeys, have...)
+}
+
+// threeLayers are plain, gzip and zstd.
+func threeLayers(t testing.TB) (img v1.Image, plain [][]byte) {
+	t.Helper()
+	plain = [][]byte{layerTar(t, "a", 300<<10), layerTar(t, "b", 200_000), layerTar(t, "c", 1000)}
+	return imageOf(t, "linux/amd64", packedLayer{plain[0], plain[0], types.OCIUncompressedLayer}, static.NewLayer(plain[1], types.DockerUncompressedLayer), zstdLayer(t, plain[2])), plain
+}
+
+// An image is found by its name, its layers come uncompressed and checked, and those that are stored
+// are not asked for. Nothing remains of the downloads.
+func TestPull(t *testing.T) {
+	r := startRegistry(t)
+	img, plain := threeLayers(t)
+	r.push(t, "some/image:tag", img)
+	cache := t.TempDir()
+	got, layers, err := r.pull(t, "some/image:tag", cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, _ := img.Digest()
+	if got.Manifest != digest.String() || got.Platform != "linux/amd64" || !strings.HasSuffix(got.Reference, "/some/image:tag") || len(got.Layers) != 3 ||
+		got.Run.WorkingDir != "/w" || got.Run.User != "app" || len(got.Run.Env) != 1 || got.Run.Entrypoint[0] != "/e" || got.Run.Cmd[0] != "c" {
+		t.Errorf("%+v", got)
+	}
+	for i, p := range plain {
+		if !bytes.Equal(layers[digestOf(p)], p) {
+			t.Errorf("layer %d differs", i)
+		}
+	}
+	if left, err := os.ReadDir(cache); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+	r.blobs.Store(0)
+	if _, layers, err := r.pull(t, "some/image@"+digest.String(), cache, digestOf(plain[0]), digestOf(plain[2])); err != nil || len(layers) != 1 || r.blobs.Load() != 2 {
+		t.Errorf("with two layers stored: %d layers, %d requests, %v; want one layer, and its blob and the configuration asked for", len(layers), r.blobs.Load(), err)
+	}
+	if _, _, err := r.pull(t, "some/other", cache); !errors.Is(err, ErrNotFound) && (err == nil || !strings.Contains(err.Error(), "no such image")) {
+		t.Errorf("an image that does not exist: %v", err)
+	}
+}
+
+// Registries that cut, lie and dawdle. Each case says what must come of it; the first is the control.
+func TestHostileRegistries(t *testing.T) {
+	img, plain := threeLayers(t)
+	big := digestOf(plain[0]) // its blob is not compressed
+	isBig := func(req *http.Request) bool {
+		return req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/blobs/"+big)
+	}
+	isManifest := func(req *http.Request) bool {
+		return req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/manifests/")
+	}
+	cut := func(w http.ResponseWriter, from, to int) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(plain[0])-from))
+		if from > 0 {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(plain[0])-1, len(plain[0])))
+			w.WriteHeader(http.StatusPartialContent)
+		}
+		w.Write(plain[0][from:to])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	for _, tt := range []struct {
+		name   string
+		answer func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool // the nth request for the big blob; false: as usual
+		fails  string                                                                        // empty: it must work
+	}{
+		{"none", func(int, http.ResponseWriter, *http.Request, http.Handler) bool { return false }, ""},
+		{"cuts twice", func(n int, w http.ResponseWriter, req *http.Request, _ http.Handler) bool {
+			if isBig(req) && n < 3 {
+				want := ""
+				if n == 2 {
+					want = "bytes=100000-"
+				}
+				if got := req.Header.Get("Range"); got != want {
+					t.Errorf("request %d has Range %q; want %q", n, got, want)
+				}
+				cut(w, (n-1)*100_000, n*100_000)
+			}
+			return false
+		}, ""},
+		{"cuts always at once", func(_ int, w http.ResponseWriter, req *http.Request, _ http.Handler) bool {
+			if isBig(req) {
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		}, "after 3 attempts"},
+		{"answers 200 to a range", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isBig(req) && n == 1 {
+				cut(w, 0, 100_000)
+			}
+			if isBig(req) {
+				req.Header.Del("Range")
+			}
+			return false
+		}, ""},
+		{"sends another range, once", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isBig(req) && n == 1 {
+				cut(w, 0, 100_000)
+			}
+			if isBig(req) && n == 2 {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", 5000, len(plain[0])-1, len(plain[0])))
+				w.WriteHeader(http.StatusPartialContent)
+				w.Write(plain[0][5000:])
+				return true
+			}
+			if isBig(req) && req.Header.Get("Range") != "" {
+				t.Errorf("after a wrong range it asks for %s; want all", req.Header.Get("Range"))
+			}
+			return false
+		}, ""},
+		{"sends other bytes", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isBig(req) {
+				w.Write(bytes.Repeat([]byte{1}, len(plain[0])))
+			}
+			return isBig(req)
+		}, "lies"},
+		{"sends more than the manifest says", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isBig(req) {
+				w.Write(plain[0])
+				w.Write(make([]byte, 1<<20))
+			}
+			return isBig(req)
+		}, "longer than"},
+		{"a manifest of 100 MiB", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isManifest(req) {
+				w.Write(append([]byte("{"), bytes.Repeat([]byte(" "), 100<<20)...))
+			}
+			return isManifest(req)
+		}, "more than 4194304 bytes"},
+		{"a manifest that is none", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isManifest(req) {
+				io.WriteString(w, `{"schemaVersion":1,"fsLayers":[]}`)
+			}
+			return isManifest(req)
+		}, "schema 1"},
+		{"redirects in circles", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isBig(req) {
+				http.Redirect(w, req, req.URL.Path, http.StatusTemporaryRedirect)
+			}
+			return isBig(req)
+		}, "in circles"},
+		{"429 with Retry-After, once", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isBig(req) && n == 1 {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			return isBig(req) && n == 1
+		}, ""},
+		{"429 for an hour", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isBig(req) {
+				w.Header().Set("Retry-After", "3600")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			return isBig(req)
+		}, "come again at"},
+		{"dribbles", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			for i := 0; isBig(req) && i < 60; i++ {
+				w.Write(plain[0][i : i+1])
+				w.(http.Flusher).Flush()
+				select {
+				case <-time.After(50 * time.Millisecond):
+				case <-req.Context().Done():
+					return true
+				}
+			}
+			return isBig(req)
+		}, "too slowly"},
+		{"refuses", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
+			if isManifest(req) {
+				w.WriteHeader(http.StatusForbidden)
+			}
+			return isManifest(req)
+		}, "docker login"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := startRegistry(t)
+			r.push(t, "i", img)
+			var n atomic.Int64
+			r.intercept(func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+				nth := 0
+				if isBig(req) {
+					nth = int(n.Add(1))
+				}
+				if !tt.answer(nth, w, req, next) {
+					next.ServeHTTP(w, req)
+				}
+			})
+			_, layers, err := r.pull(t, "i", t.TempDir())
+			switch {
+			case tt.fails == "" && (err != nil || len(layers) != 3):
+				t.Errorf("%d layers, %v", len(layers), err)
+			case tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails) || layers[big] != nil):
+				t.Errorf("%v; want an error with %q", err, tt.fails)
+			}
+		})
+	}
+}
+
+// A download that another process began is gone on with; one whose bytes are wrong begins anew.
+func TestDownloadsAreResumedByAnotherProcess(t *testing.T) {
+	img, plain := threeLayers(t)
+	r := startRegistry(t)
+	r.push(t, "i", img)
+	for name, begun := range map[string][]byte{"right": plain[0][:100_000], "wrong": make([]byte, 100_000), "too long": make([]byte, len(plain[0])+1)} {
+		cache := t.TempDir()
+		file := filepath.Join(cache, strings.ReplaceAll(digestOf(plain[0]), ":", "-")+".partial")
+		if err := os.WriteFile(file, begun, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var ranges atomic.Int64
+		r.intercept(func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+			if req.Header.Get("Range") == "bytes=100000-" {
+				ranges.Add(1)
+			}
+			next.ServeHTTP(w, req)
+		})
+		if _, layers, err := r.pull(t, "i", cache); err != nil || len(layers) != 3 || (ranges.Load() == 1) != (name != "too long") {
+			t.Errorf("%s: %d layers, %d ranges, %v", name, len(layers), ranges.Load(), err)
+		}
+	}
+}
+
+type (
+	httpWriter  = http.ResponseWriter
+	httpRequest = http.Request
+	httpHandler = http.Handler
+)
