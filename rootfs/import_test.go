@@ -283,7 +283,7 @@ func TestImportNamesTheFormatOfANonArchive(t *testing.T) {
 func TestDockerArchivesAreNotStored(t *testing.T) {
 	s := newStore(t)
 	_, err := s.Import(t.Context(), bytes.NewReader(tarOf(t, file("index.json", "{}"), file("oci-layout", "{}"))), Options{Name: "saved"})
-	if !errors.Is(err, archive.ErrMalformed) || !strings.Contains(err.Error(), "docker export") {
+	if !errors.Is(err, archive.ErrMalformed) || !strings.Contains(err.Error(), "brig rootfs import FILE") {
 		t.Errorf("%v; want that it is a docker-save archive", err)
 	}
 	mustBeEmpty(t, s)

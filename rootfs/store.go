@@ -278,7 +278,7 @@ func (s *Store) notFound(name string) error {
 		}
 		stored = "stored: " + strings.Join(all, ", ")
 	}
-	hint := "import it with: brig rootfs import TARBALL --name " + name + ", or docker export CONTAINER | brig rootfs import - --name " + name
+	hint := "pull it with: brig rootfs pull REFERENCE --name " + name + ", import it with: brig rootfs import TARBALL --name " + name + ", or docker export CONTAINER | brig rootfs import - --name " + name
 	if recipes.Has(name) {
 		hint = "build it with: brig rootfs build " + name
 	} else if strings.HasPrefix(name, "sha256:") {

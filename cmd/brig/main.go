@@ -35,7 +35,7 @@ func commands() []command {
 		{name: "history", short: "list the runs of brig serve", make: historyCommand},
 		{name: "explain", short: "explain why a run of brig serve failed", make: explainCommand},
 		{name: "check", short: "check a program's source for problems", make: checkCommand},
-		{name: "rootfs", short: "build, import, list and remove images", make: rootfsCommand},
+		{name: "rootfs", short: "build, pull, import, list and remove images", make: rootfsCommand},
 		{name: "profile", short: "show, explain, compare and export seccomp profiles", make: profileCommand},
 		{name: "session", short: "create long-lived sandboxes and work in them", make: sessionCommand},
 		{name: "volume", short: "list and remove the volumes of sessions", make: volumeCommand},
@@ -47,6 +47,7 @@ func commands() []command {
 		{name: "version", short: "print the version", make: versionCommand},
 		{name: "completion", short: "print a shell's completion of brig", make: completionCommand},
 		{name: "docs", make: docsCommand, hidden: true},
+		{name: imageReaderName, make: imageReaderCommand, hidden: true},
 	}
 }
 

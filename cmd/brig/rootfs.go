@@ -14,12 +14,14 @@ import (
 )
 
 const rootfsUsage = `
-Manage the images that programs run in. An image is a tarball (.tar, .tar.gz,
-.tar.zst or .tar.xz), stored unpacked under a name and its digest.
+Manage the images that programs run in. An image comes from a tarball (.tar, .tar.gz,
+.tar.zst or .tar.xz), from a registry, or from an archive of layers such as docker save
+makes. It is stored unpacked under a name and its digest.
 
 Usage:
   brig rootfs build NAME           build an image from its recipe and store it
-  brig rootfs import FILE --name N store a tarball
+  brig rootfs pull REFERENCE       store an image from a registry
+  brig rootfs import FILE --name N store a tarball, or an archive of layers
   brig rootfs ls                   list the stored images
   brig rootfs show NAME|DIGEST     show what is known of an image
   brig rootfs rm NAME|DIGEST       remove a name, and with its last name the image
@@ -28,12 +30,14 @@ Usage:
 
 Examples:
   sudo brig rootfs build python
+  sudo brig rootfs pull debian:12
   sudo brig rootfs import alpine.tar.gz --name alpine
   brig rootfs ls --json`
 
 func rootfsCommand(c *cli) *cobra.Command {
 	return c.group("rootfs", rootfsUsage, []command{
 		{name: "build", make: rootfsBuild},
+		{name: "pull", make: rootfsPull},
 		{name: "import", make: rootfsImport},
 		{name: "ls", make: rootfsList},
 		{name: "show", make: rootfsShow},
@@ -66,35 +70,32 @@ func (c *cli) withAgent(k *cobra.Command, words string, do func(ctx context.Cont
 
 func rootfsImport(c *cli) *cobra.Command {
 	k, f := newCommand("rootfs import", `
-Store a tarball as an image. A confined child process of the agent reads it and refuses
-hostile content; nothing is stored unless all of it is accepted. An image that is already
-stored is verified, and replaced if it differs from its import. A saved image (docker
-save, an OCI layout) is an archive of layers, and is refused: export it.
+Store a tarball of a root file system, or an image of layers: an archive of docker save or
+podman save, or an OCI layout in a directory or a tarball. Its content tells which. A
+confined child process of the agent reads it and refuses hostile content; nothing is
+stored unless all of it is accepted. An image that is already stored is verified, and
+replaced if it differs from its import. Standard input (-) can be a root file system only.
 
 Usage:
-  brig rootfs import FILE --name NAME [--digest sha256:...]
+  brig rootfs import FILE|DIR --name NAME [--digest sha256:...] [--platform OS/ARCH]
 
 Examples:
   sudo brig rootfs import alpine.tar.gz --name alpine
+  docker save alpine >alpine.tar; sudo brig rootfs import alpine.tar --name alpine
   curl -s https://example.org/a.tar.xz | sudo brig rootfs import - --name a
   docker export $(docker create alpine) | sudo brig rootfs import - --name alpine`)
 	name := f.String("name", "", "`NAME` to store it under")
-	digest := f.String("digest", "", "expected digest of FILE as it is, before decompression")
+	digest := f.String("digest", "", "expected digest of FILE as it is, before decompression; for an image of layers that of its manifest")
+	platform := f.String("platform", "", "`OS/ARCH` of an image of layers (default: this machine's)")
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(k, "FILE", func(ctx context.Context, a *agentHandle) error {
 		if *name == "" {
 			return api.Refuse(api.CodeBadRequest, "the image has no name: add --name")
 		}
-		var in io.Reader = c.stdin
 		if f.Arg(0) != "-" {
-			file, _, err := openInput(f.Arg(0))
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			in = file
+			return c.importFile(ctx, a, f.Arg(0), *name, *digest, *platform, *asJSON)
 		}
-		return c.store(ctx, a, in, *name, *digest, *asJSON)
+		return c.store(ctx, a, c.stdin, *name, *digest, *asJSON)
 	})
 }
 

@@ -31,8 +31,8 @@ func TestDockerArchivesAreRefusedByName(t *testing.T) {
 			switch {
 			case !tt.saved && err != nil:
 				t.Errorf("refused: %v", err)
-			case tt.saved && (!errors.As(err, &r) || r.kind != kindMalformed || !strings.Contains(r.reason, "docker export")):
-				t.Errorf("%v; want a refusal that says docker export", err)
+			case tt.saved && (!errors.As(err, &r) || r.kind != kindMalformed || !strings.Contains(r.reason, "brig rootfs import FILE")):
+				t.Errorf("%v; want a refusal that says what reads it", err)
 			}
 		})
 	}

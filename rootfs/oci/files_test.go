@@ -207,7 +207,7 @@ func TestArchivesOfLayersAreFoundByTheirContent(t *testing.T) {
 	}
 }
 
-// A layout's names lead nowhere out of its directory.
+// IMG-38: a layout's names lead nowhere out of its directory.
 func TestLayoutsDoNotLeadOut(t *testing.T) {
 	img, _ := threeLayers(t)
 	dir := writeLayout(t, map[string]v1.Image{"": img})

@@ -262,7 +262,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// Registries that cut, lie and dawdle. Each case says what must come of it; the first is the control.
+// IMG-37: registries that cut, lie and dawdle. Each case says what must come of it; the first is the control.
 func TestHostileRegistries(t *testing.T) {
 	img, plain := threeLayers(t)
 	big := digestOf(plain[0]) // its blob is not compressed

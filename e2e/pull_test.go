@@ -1,0 +1,215 @@
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	saved "github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/brig-sandbox/brig/rootfs"
+)
+
+// tarOf makes an uncompressed layer.
+func tarOf(t testing.TB, members ...*tar.Header) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range members {
+		one := *h
+		text := one.Uname // carries the content
+		one.Uname, one.Size = "", int64(len(text))
+		if err := w.WriteHeader(&one); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func textFile(name, text string, mode int64) *tar.Header {
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Uname: text, Mode: mode}
+}
+
+// layersOf makes an image of the layers, compressed by gzip.
+func layersOf(t testing.TB, config v1.Config, layers ...[]byte) v1.Image {
+	t.Helper()
+	img := empty.Image
+	for _, text := range layers {
+		l, err := saved.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if img, err = mutate.AppendLayers(img, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = file.DeepCopy()
+	file.OS, file.Architecture, file.Config = "linux", runtime.GOARCH, config
+	if img, err = mutate.ConfigFile(img, file); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// storedTar is the tree of a stored image as a layer.
+func (a *agent) storedTar(t testing.TB, image string) []byte {
+	t.Helper()
+	img, err := rootfs.OpenReadOnly(filepath.Join(a.data, "images")).Lookup(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("tar", "-C", img.Path, "--exclude=./box", "--exclude=./workspace", "-c", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func push(t testing.TB, server *httptest.Server, what string, img v1.Image) string {
+	t.Helper()
+	full := strings.TrimPrefix(server.URL, "http://") + "/" + what
+	ref, err := name.ParseReference(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+	return full
+}
+
+// brig runs a command of the agent, and returns what it prints.
+func (a *agent) brig(t testing.TB, env []string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(binary(t, "brig"), args...)
+	cmd.Env = append(append(os.Environ(), "BRIG_SOCKET="+a.socket), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Images are pulled from a registry, and imported from what docker save and other tools write, by a
+// process that is not root; images with a common layer store it once; and they run as they say.
+func TestPullAndImportImagesOfLayers(t *testing.T) {
+	a := startAgentWith(t, publicDir(t, "brig-pull-"), "--slots", "1")
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	base := a.storedTar(t, "tiny")
+	app := tarOf(t, &tar.Header{Typeflag: tar.TypeDir, Name: "app", Mode: 0o700}, textFile("app/greet", "#!/bin/sh\necho \"$GREETING from $(pwd) $*\"\n", 0o700), textFile("app/old", "old\n", 0o600))
+	next := tarOf(t, &tar.Header{Typeflag: tar.TypeDir, Name: "app", Mode: 0o700}, textFile("app/.wh.old", "", 0), textFile("app/new", "new\n", 0o600))
+	config := v1.Config{Env: []string{"PATH=/app:/bin", "GREETING=hello"}, Entrypoint: []string{"greet"}, Cmd: []string{"you"}, WorkingDir: "/app", User: "app"}
+	one, two := layersOf(t, config, base, app), layersOf(t, config, base, app, next)
+
+	out, err := a.brig(t, nil, "rootfs", "pull", push(t, server, "org/tool:1", one), "--name", "one")
+	if err != nil || !strings.Contains(out, "2 layers, 2 of them new") || !strings.Contains(out, "uid 1000") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err = a.brig(t, nil, "rootfs", "pull", push(t, server, "org/tool:2", two))
+	if err != nil || !strings.Contains(out, "stored as tool:2: sha256:") || !strings.Contains(out, "3 layers, 1 of them new") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run", "--rootfs", "one"}, "hello from /app you\n"},
+		{[]string{"run", "--rootfs", "one", "--env", "GREETING=ho", "--", "greet", "me"}, "ho from /app me\n"},
+		{[]string{"run", "--rootfs", "one", "--", "ls"}, "greet\nold\n"},
+		{[]string{"run", "--rootfs", "tool:2", "--", "ls"}, "greet\nnew\n"},
+		{[]string{"run", "--rootfs", "tool:2", "--mode", "exclusive", "--", "cat", "new"}, "new\n"},
+		{[]string{"run", "--rootfs", "tool:2", "--writable-root", "--", "sh", "-c", "echo more >>new; cat new"}, "new\nmore\n"},
+	} {
+		if out, err := a.brig(t, nil, tt.args...); err != nil || out != tt.want {
+			t.Errorf("%v: %q, %v; want %q", tt.args, out, err, tt.want)
+		}
+	}
+	if out, err := a.brig(t, nil, "rootfs", "show", "tool:2"); err != nil || !strings.Contains(out, "/org/tool:2") || !strings.Contains(out, "2 images") || !strings.Contains(out, "GREETING=hello") {
+		t.Errorf("%v\n%s", err, out)
+	}
+
+	// The same image from files has the same layers, so nothing is new.
+	dir := publicDir(t, "brig-layout-")
+	if p, err := layout.Write(dir, empty.Index); err != nil || p.AppendImage(two) != nil {
+		t.Fatal(err)
+	}
+	packed, archive := filepath.Join(t.TempDir(), "layout.tar"), filepath.Join(t.TempDir(), "saved.tar")
+	if out, err := exec.Command("tar", "-C", dir, "-cf", packed, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := saved.WriteToFile(archive, name.MustParseReference("org/tool:2"), two); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("gzip", archive).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, from := range []string{dir, packed, archive + ".gz"} {
+		out, err := a.brig(t, nil, "rootfs", "import", from, "--name", "again")
+		if err != nil || !strings.Contains(out, "3 layers, 0 of them new") {
+			t.Errorf("%s: %v\n%s", from, err, out)
+		}
+	}
+	if err := exec.Command("chmod", "-R", "go=", dir).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "import", dir, "--name", "again"); err == nil || !strings.Contains(out, "uid 65534") {
+		t.Errorf("a directory of root's alone is read as root: %v\n%s", err, out)
+	}
+
+	// A layer goes with its last image.
+	for _, image := range []string{"one", "tool:2", "again"} {
+		if out, err := a.brig(t, nil, "rootfs", "rm", image); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	if layers, err := a.Layers(t.Context()); err != nil || len(layers) != 0 {
+		t.Errorf("%d layers are left, %v", len(layers), err)
+	}
+}
+
+// A language's manifest runs in another image, in one of layers, too.
+func TestALanguageInAnotherImage(t *testing.T) {
+	a := startAgentWith(t, dataDir(t), "--slots", "1")
+	a.needPython(t)
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	module := tarOf(t, textFile("usr/lib/python3/dist-packages/mine.py", "answer = 42\n", 0o644))
+	img := layersOf(t, v1.Config{Env: []string{"MINE=1"}, WorkingDir: "/usr"}, a.storedTar(t, "python"), module)
+	if out, err := a.brig(t, nil, "rootfs", "pull", push(t, server, "mine:1", img), "--name", "e2e-mine"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	defer a.brig(t, nil, "rootfs", "rm", "e2e-mine") //nolint:errcheck // the next test does not depend on it
+	source := filepath.Join(t.TempDir(), "x.py")
+	if err := os.WriteFile(source, []byte("import mine, os; print(mine.answer, os.environ['MINE'], os.getcwd())"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := a.brig(t, nil, "run", "--rootfs", "e2e-mine", "-l", "python", source); err != nil || out != "42 1 /box\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if out, err := a.brig(t, nil, "run", "--rootfs", "tiny", "-l", "java", source); err == nil || !strings.Contains(out, "image tiny has no") {
+		t.Errorf("Java in an image without its compiler: %v\n%s", err, out)
+	}
+}
