@@ -173,7 +173,7 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 		return Image{}, err
 	}
 	meta.Entries += maxFixedPlaces
-	if meta.Record, err = staging.record(ctx); err != nil {
+	if meta.Record, err = staging.record(ctx, nil); err != nil {
 		return Image{}, err
 	}
 	if err := staging.writeMeta(meta); err != nil {

@@ -77,10 +77,10 @@ func (s *Store) importInto(ctx context.Context, staging *StagingDir, r io.Reader
 		return Image{}, fmt.Errorf("%w: its digest is %s, not %s: download it again, or correct the digest", ErrDigest, got.Digest, o.ExpectDigest)
 	}
 	// 3. Add what every cell relies on, and sync the tree to disk.
-	if err := archive.Finalize(root); err != nil {
+	if err := archive.Finalize(root, got.Sums); err != nil {
 		return Image{}, err
 	}
-	record, err := staging.record(ctx)
+	record, err := staging.record(ctx, got.Sums)
 	if err != nil {
 		return Image{}, err
 	}

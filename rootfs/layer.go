@@ -91,7 +91,7 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 	if err := archive.FinishLayer(root); err != nil {
 		return Layer{}, err
 	}
-	record, err := staging.record(ctx)
+	record, err := staging.record(ctx, got.Sums)
 	if err != nil {
 		return Layer{}, err
 	}

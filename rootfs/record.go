@@ -25,8 +25,8 @@ import (
 const recordName = "record"
 
 // writeRecord writes the record of the tree below root to w. It calls seen, if not nil, for each
-// member.
-func writeRecord(ctx context.Context, root string, w io.Writer, seen func(size int64)) error {
+// member. It reads the files whose sum it does not find in sums.
+func writeRecord(ctx context.Context, root string, w io.Writer, sums archive.Sums, seen func(size int64)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -38,7 +38,7 @@ func writeRecord(ctx context.Context, root string, w io.Writer, seen func(size i
 		if err != nil {
 			return err
 		}
-		what, size, err := describeMember(path)
+		what, size, err := describeMember(path, sums)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func writeRecord(ctx context.Context, root string, w io.Writer, seen func(size i
 
 // describeMember describes a member: kind and mode, owner, the target of a link, and the size, time
 // and sha256 of a file. It follows no links.
-func describeMember(path string) (what string, size int64, err error) {
+func describeMember(path string, sums archive.Sums) (what string, size int64, err error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
 		return "", 0, &os.PathError{Op: "lstat", Path: path, Err: err}
@@ -63,6 +63,9 @@ func describeMember(path string) (what string, size int64, err error) {
 		target, err := os.Readlink(path)
 		return what + " " + strconv.Quote(target), 0, err
 	case unix.S_IFREG:
+		if sum, ok := sums[st.Ino]; ok {
+			return fmt.Sprintf("%s %d %d.%09d %x", what, st.Size, st.Mtim.Sec, st.Mtim.Nsec, sum), st.Size, nil
+		}
 		sum, size, err := hashFile(path)
 		return fmt.Sprintf("%s %d %d.%09d %s", what, size, st.Mtim.Sec, st.Mtim.Nsec, sum), size, err
 	}
@@ -84,9 +87,9 @@ func hashFile(path string) (sum string, size int64, err error) {
 }
 
 // record writes the record of the tree in a staging directory and returns its sha256.
-func (w *StagingDir) record(ctx context.Context) (string, error) {
+func (w *StagingDir) record(ctx context.Context, sums archive.Sums) (string, error) {
 	var text bytes.Buffer
-	if err := writeRecord(ctx, filepath.Join(w.Path, "root"), &text, nil); err != nil {
+	if err := writeRecord(ctx, filepath.Join(w.Path, "root"), &text, sums, nil); err != nil {
 		return "", fmt.Errorf("record image: %w", err)
 	}
 	return recordSum(text.Bytes()), writeFile(filepath.Join(w.Path, recordName), text.Bytes())

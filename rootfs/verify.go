@@ -78,7 +78,7 @@ func (v *Verification) compare(ctx context.Context, dir, sum, prefix string) err
 		return err
 	}
 	var text bytes.Buffer
-	err = writeRecord(ctx, filepath.Join(dir, "root"), &text, func(size int64) {
+	err = writeRecord(ctx, filepath.Join(dir, "root"), &text, nil, func(size int64) {
 		v.Amount.Entries++
 		v.Amount.Unpacked += size
 	})

@@ -22,6 +22,7 @@ type Contents struct {
 	Archive int64  // bytes of the archive
 	Entries int64
 	Bytes   int64 // of all files, unpacked
+	Sums    Sums
 
 	// Of a layer alone.
 	OpaqueRoot bool     // it hides all that the layers below it have
@@ -72,7 +73,7 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 		_, err := io.Copy(c.stdin, src)
 		inputDone <- errors.Join(ignorePipe(err), c.stdin.Close())
 	}()
-	t := &tree{root: root, layer: k == layerTree}
+	t := &tree{root: root, sums: Sums{}, layer: k == layerTree}
 	d, unpackErr := unpackFrom(ctx, c.stdout, t, b, progress)
 	if unpackErr != nil && !errors.Is(unpackErr, io.ErrUnexpectedEOF) {
 		cancel() // the child may still be writing: stop it
@@ -96,7 +97,7 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 		return Contents{}, fmt.Errorf("%w: the child stopped reading before the archive ended", errStream)
 	}
 	digest := "sha256:" + hex.EncodeToString(src.sum.Sum(nil))
-	return Contents{Digest: digest, Archive: src.n, Entries: d.entries, Bytes: d.bytes,
+	return Contents{Digest: digest, Archive: src.n, Entries: d.entries, Bytes: d.bytes, Sums: t.sums,
 		OpaqueRoot: t.opaqueRoot, Implied: slices.Sorted(maps.Keys(t.implied))}, nil
 }
 

@@ -238,7 +238,7 @@ func unpackNextToVictim(t *testing.T, b []byte) {
 	}
 	if d, err := newDecoder(bytes.NewReader(b), Bounds{Bytes: 1 << 20, Entries: 200}); err == nil {
 		_ = unpack(t.Context(), d, &tree{root: root}) // any error is fine
-		_ = Finalize(root)
+		_ = Finalize(root, nil)
 	}
 	victim.MustBeUntouched(t)
 	if err := errors.Join(root.Close(), os.RemoveAll(filepath.Join(parent, "root"))); err != nil {

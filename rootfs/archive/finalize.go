@@ -19,9 +19,10 @@ const (
 
 // Finalize adds what a cell relies on to the tree at root: /proc, /dev, /tmp, /box and /workspace as real
 // directories in the root, the link /sandbox to /box, and the user. It replaces anything else that
-// the image has at these paths, such as a link that leads out (IMG-08, FS-23).
-func Finalize(root *os.File) error {
-	t := &tree{root: root}
+// the image has at these paths, such as a link that leads out (IMG-08, FS-23). sums are those of
+// Unpack; the files that Finalize writes are added.
+func Finalize(root *os.File, sums Sums) error {
+	t := &tree{root: root, sums: sums}
 	defer t.forget()
 	return t.finalize(t.readFile)
 }
@@ -110,7 +111,7 @@ func (t *tree) rewrite(name string, read func(string) ([]byte, error), edit func
 	if err := t.remove(at, base); err != nil {
 		return err
 	}
-	if err := create(at, base, 0o644, int64(len(text)), bytes.NewReader(text)); err != nil {
+	if err := t.create(at, base, 0o644, int64(len(text)), bytes.NewReader(text)); err != nil {
 		return fmt.Errorf("write /%s: %w", name, err)
 	}
 	if err := setTime(at, base, 0); err != nil {

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 // IMG-06). So archives that use var/run -> /run as a parent unpack correctly (IMG-09).
 type tree struct {
 	root *os.File
+	sums Sums   // of the files made so far; nil: none are computed
+	buf  []byte // for their contents
 
 	// The last used parent. Adding members never changes what a name resolves to. Removing one may,
 	// and makes the parent stale.
@@ -164,16 +167,40 @@ func chmod(at *os.File, base string, mode uint16) error {
 	return nil
 }
 
+// Sums are the sha256 of the regular files of a tree, by their inodes. They are computed while the files
+// are written: nothing has to be read again. Every file of the tree must have been made with them, or
+// an inode that was used twice would have the sum of the first file.
+type Sums map[uint64][sha256.Size]byte
+
 // create makes a new file and fills it with exactly size bytes from body, which may have more.
-func create(at *os.File, base string, mode uint16, size int64, body io.Reader) (err error) {
+func (t *tree) create(at *os.File, base string, mode uint16, size int64, body io.Reader) (err error) {
 	fd, err := unix.Openat(int(at.Fd()), base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return &os.PathError{Op: "create", Path: base, Err: err}
 	}
 	f := os.NewFile(uintptr(fd), base)
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if n, err := io.CopyN(f, body, size); err != nil {
-		return fmt.Errorf("write %d of %d bytes: %w", n, size, unexpected(err))
+	if t.buf == nil {
+		t.buf = make([]byte, 256<<10)
+	}
+	sum := sha256.New()
+	for left := size; left > 0; {
+		n, err := io.ReadFull(body, t.buf[:min(left, int64(len(t.buf)))])
+		if err != nil {
+			return fmt.Errorf("write %d of %d bytes: %w", size-left+int64(n), size, unexpected(err))
+		}
+		sum.Write(t.buf[:n])
+		if _, err := f.Write(t.buf[:n]); err != nil {
+			return fmt.Errorf("write %d of %d bytes: %w", size-left, size, err)
+		}
+		left -= int64(n)
+	}
+	if t.sums != nil {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return &os.PathError{Op: "fstat", Path: base, Err: err}
+		}
+		t.sums[st.Ino] = [sha256.Size]byte(sum.Sum(nil))
 	}
 	if err := unix.Fchmod(fd, uint32(mode)); err != nil {
 		return &os.PathError{Op: "chmod", Path: base, Err: err}

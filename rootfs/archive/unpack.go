@@ -85,7 +85,7 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 			return &os.PathError{Op: "symlink", Path: base, Err: err}
 		}
 	case kindFile:
-		if err := create(at, base, e.Mode, e.Size, body); err != nil {
+		if err := t.create(at, base, e.Mode, e.Size, body); err != nil {
 			return err
 		}
 	default:
