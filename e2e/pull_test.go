@@ -3,13 +3,17 @@ package e2e
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/base64"
+	"fmt"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	saved "github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
@@ -211,5 +216,45 @@ func TestALanguageInAnotherImage(t *testing.T) {
 	}
 	if out, err := a.brig(t, nil, "run", "--rootfs", "tiny", "-l", "java", source); err == nil || !strings.Contains(out, "image tiny has no") {
 		t.Errorf("Java in an image without its compiler: %v\n%s", err, out)
+	}
+}
+
+// A registry that wants credentials gets those of the user who runs brig: the process that reads it is
+// nobody, which cannot read root's files. Without them the error says what to do. An interrupted pull
+// stores nothing under a name.
+func TestPullWithRootsCredentials(t *testing.T) {
+	a := startAgentWith(t, publicDir(t, "brig-pull-"), "--slots", "1")
+	next := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	open := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, ok := r.BasicAuth(); !open && (!ok || user != "u" || password != "p") {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	reference := push(t, server, "private:1", layersOf(t, v1.Config{}, tarOf(t, textFile("etc/x", "x", 0o644))))
+	open = false
+	config := t.TempDir()
+	if err := os.Chmod(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`{"auths":{%q:{"auth":"%s"}}}`, strings.TrimPrefix(server.URL, "http://"), base64.StdEncoding.EncodeToString([]byte("u:p")))
+	if err := os.WriteFile(filepath.Join(config, "config.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	none := []string{"SUDO_UID=", "HOME=/nonexistent", "DOCKER_CONFIG=", "REGISTRY_AUTH_FILE=", "XDG_RUNTIME_DIR="}
+	out, err := a.brig(t, none, "rootfs", "pull", reference)
+	if err == nil || !strings.Contains(out, "docker login") {
+		t.Errorf("without credentials: %v\n%s", err, out)
+	}
+	if all, err := a.Images(t.Context()); err != nil || slices.ContainsFunc(all, func(i api.Image) bool { return slices.Contains(i.Names, "private:1") }) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	out, err = a.brig(t, append(none, "DOCKER_CONFIG="+config), "rootfs", "pull", reference)
+	if err != nil || !strings.Contains(out, "stored as private:1") {
+		t.Errorf("with credentials: %v\n%s", err, out)
 	}
 }
