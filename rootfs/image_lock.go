@@ -68,8 +68,8 @@ func (h *ImageLock) add(path string) error {
 	return nil
 }
 
-// removed reports whether the store no longer has one of the locked trees.
-func (h *ImageLock) removed() bool {
+// Removed reports whether the store no longer has one of the locked trees.
+func (h *ImageLock) Removed() bool {
 	for i := range h.dirs {
 		if h.moved(i) {
 			return true
@@ -115,7 +115,7 @@ func (h *ImageLock) Trees() (trees []*os.File, err error) {
 // Close unlocks the image and reports whether it has been removed in the meantime. In that case the
 // store's next Clean deletes the trees.
 func (h *ImageLock) Close() (removed bool, err error) {
-	removed = h.removed()
+	removed = h.Removed()
 	return removed, h.close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/brig-sandbox/brig/api"
@@ -27,6 +28,9 @@ type Images struct {
 	Pages   *imagePages
 	Removed chan struct{} // buffered by one; signals that images were removed from the store
 	retired atomic.Bool   // a removed image is no longer in use: see deleteRetired
+
+	mu     sync.Mutex
+	shared map[plan.ImageTree]*sharedLock // guarded by mu
 }
 
 // New keeps at most most of the images' files in memory; zero: none. readOnce: the files are
@@ -36,7 +40,7 @@ func New(store *rootfs.Store, log *slog.Logger, oomScoreAdj int, most api.Size, 
 	if err != nil {
 		return nil, err
 	}
-	i := &Images{Store: store, log: log, program: program, oomScoreAdj: oomScoreAdj, step: step, Removed: make(chan struct{}, 1)}
+	i := &Images{Store: store, log: log, program: program, oomScoreAdj: oomScoreAdj, step: step, Removed: make(chan struct{}, 1), shared: map[plan.ImageTree]*sharedLock{}}
 	i.Pages = newImagePages(i, most, readOnce)
 	return i, nil
 }
@@ -52,11 +56,36 @@ func (i *Images) Close() error {
 type Lock struct {
 	images *Images
 	lock   *rootfs.ImageLock
+	shared *sharedLock // nil: it is this cell's alone
+}
+
+// A sharedLock is the lock of all cells on one image of layers: it has a descriptor for each layer, of
+// which an agent cannot have as many for each cell.
+type sharedLock struct {
+	key   plan.ImageTree
+	lock  *rootfs.ImageLock
+	users int // guarded by Images.mu
 }
 
 // Lock locks an image. A missing image is an *api.Error.
 func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
-	return i.locked(i.Store.LockImage(image))
+	if len(image.Layers) == 0 {
+		return i.locked(i.Store.LockImage(image))
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	key := plan.TreeOf(image)
+	if s := i.shared[key]; s != nil && !s.lock.Removed() {
+		s.users++
+		return &Lock{i, s.lock, s}, nil
+	}
+	l, err := i.locked(i.Store.LockImage(image))
+	if err != nil {
+		return nil, err
+	}
+	l.shared = &sharedLock{key: key, lock: l.lock, users: 1}
+	i.shared[key] = l.shared
+	return l, nil
 }
 
 func (i *Images) locked(lock *rootfs.ImageLock, err error) (*Lock, error) {
@@ -66,7 +95,24 @@ func (i *Images) locked(lock *rootfs.ImageLock, err error) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Lock{i, lock}, nil
+	return &Lock{images: i, lock: lock}, nil
+}
+
+// release reports whether the lock is to be closed: nobody else has it.
+func (l *Lock) release() bool {
+	if l.shared == nil {
+		return true
+	}
+	l.images.mu.Lock()
+	defer l.images.mu.Unlock()
+	l.shared.users--
+	if l.shared.users > 0 {
+		return false
+	}
+	if l.images.shared[l.shared.key] == l.shared {
+		delete(l.images.shared, l.shared.key)
+	}
+	return true
 }
 
 // Trees opens the image's trees, the topmost first. The caller closes them.
@@ -75,6 +121,9 @@ func (l *Lock) Trees() ([]*os.File, error) { return l.lock.Trees() }
 // Close releases the image. Deleting a removed image takes long and is left to the pool's
 // goroutine.
 func (l *Lock) Close() error {
+	if !l.release() {
+		return nil
+	}
 	removed, err := l.lock.Close()
 	if removed {
 		l.images.retired.Store(true)
