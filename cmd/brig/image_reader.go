@@ -30,7 +30,7 @@ Read an image for brig rootfs pull. It is started by brig alone.`)
 	return c.does(k, func() int { return oci.ChildMain(os.Stdin, os.Stdout) })
 }
 
-// nobody is who reads images for a root that no user called.
+// nobody is the user that reads images if root itself called brig, without sudo.
 const nobody = 65534
 
 // A reader is the user as which images are read.

@@ -146,8 +146,8 @@ func membersOf(t testing.TB, files ...[2]string) []byte {
 	return b.Bytes()
 }
 
-// Archives of layers are told from root file systems by their content, whatever they are called and
-// however they are compressed.
+// brig distinguishes archives of layers from root file systems by their content, not by their names
+// or their compression.
 func TestArchivesOfLayersAreFoundByTheirContent(t *testing.T) {
 	img, plain := threeLayers(t)
 	dir := writeLayout(t, map[string]v1.Image{"": img})
