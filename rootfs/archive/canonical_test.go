@@ -59,8 +59,15 @@ func stream(t testing.TB, entries ...entry) []byte {
 }
 
 // drain decodes a whole stream and discards the content.
-func drain(b []byte, bounds Bounds) error {
+func drain(b []byte, bounds Bounds) error { return drainKind(b, wholeTree, bounds) }
+
+func drainLayer(b []byte, bounds Bounds) error { return drainKind(b, layerTree, bounds) }
+
+func drainKind(b []byte, k kind, bounds Bounds) error {
 	d, err := newDecoder(bytes.NewReader(b), bounds)
+	if err == nil {
+		d.layer = k == layerTree
+	}
 	for err == nil {
 		if _, err = d.Next(); err == nil {
 			_, err = io.Copy(io.Discard, d)
@@ -132,11 +139,13 @@ func FuzzCanonical(f *testing.F) {
 	f.Add(stream(f, entry{Kind: kindFile, Mode: 0o644, Path: "a/b", Size: 3}, entry{Kind: kindSymlink, Path: "l", Link: "/x"}))
 	f.Add(stream(f, entry{Kind: kindDir, Mode: 0o755, Path: "d"}, entry{Kind: kindHardlink, Path: "h", Link: "d"}))
 	f.Add([]byte(canonicalMagic))
+	f.Add(stream(f, entry{Kind: kindWhiteout, Path: "a/b"}, entry{Kind: kindOpaque, Path: "a"}, entry{Kind: kindOpaque}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := newDecoder(bytes.NewReader(b), Bounds{Bytes: 1 << 20})
 		if err != nil {
 			return
 		}
+		d.layer = true // it accepts all that a whole tree may have, and more
 		var again bytes.Buffer
 		c, err := newEncoder(&again)
 		if err != nil {
@@ -169,11 +178,16 @@ func FuzzAdmit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		var canonical bytes.Buffer
 		bounds := Bounds{Bytes: 1 << 20, Entries: 200}
-		if admit(bytes.NewReader(archive), &canonical, wholeTree, bounds) != nil {
-			return
+		if admit(bytes.NewReader(archive), &canonical, wholeTree, bounds) == nil {
+			if err := drain(canonical.Bytes(), bounds); err != nil {
+				t.Errorf("admitted, but: %v", err)
+			}
 		}
-		if err := drain(canonical.Bytes(), bounds); err != nil {
-			t.Errorf("admitted, but: %v", err)
+		canonical.Reset()
+		if admit(bytes.NewReader(archive), &canonical, layerTree, bounds) == nil {
+			if err := drainLayer(canonical.Bytes(), bounds); err != nil {
+				t.Errorf("admitted as a layer, but: %v", err)
+			}
 		}
 	})
 }
@@ -187,8 +201,11 @@ func FuzzUnpackStaysInside(f *testing.F) {
 	f.Fuzz(func(t *testing.T, program []byte) {
 		var canonical bytes.Buffer
 		// The stream still contains the entries before a refused one.
-		_ = admit(bytes.NewReader(tarOf(t, membersOf(program)...)), &canonical, wholeTree, Bounds{Bytes: 1 << 20, Entries: 200})
-		unpackNextToVictim(t, canonical.Bytes())
+		for _, k := range []kind{wholeTree, layerTree} {
+			canonical.Reset()
+			_ = admit(bytes.NewReader(tarOf(t, membersOf(program)...)), &canonical, k, Bounds{Bytes: 1 << 20, Entries: 200})
+			unpackNextToVictim(t, canonical.Bytes(), k)
+		}
 	})
 }
 
@@ -197,6 +214,7 @@ func membersOf(program []byte) members {
 	places := []string{
 		"a", "b", "a/b", "a/b/a", "b/a", "..", "../..", "a/..", "a/../..", "/", "/a", "/b/a", "../victim", "../../victim", "/victim",
 		"a/secret", "b/secret", "../victim/secret", "a/victim/secret", "etc", "etc/passwd", "etc/group", "dev", "proc", "box", "tmp", "sandbox", "dev/a", ".", "a/.", "b//a",
+		".wh.a", "a/.wh.b", "a/.wh..wh..opq", ".wh..wh..opq", "b/.wh.a", "a/.wh...", "b/.wh..wh..opq", "victim/.wh.secret",
 	}
 	var ms members
 	for ; len(program) >= 3 && len(ms) < 24; program = program[3:] {
@@ -220,12 +238,16 @@ func FuzzUnpackOfAnyStreamStaysInside(f *testing.F) {
 	testenv.NeedRoot(f)
 	f.Add(stream(f, entry{Kind: kindSymlink, Path: "up", Link: "../victim"}, entry{Kind: kindFile, Path: "up/secret", Size: 1}))
 	f.Add(stream(f, entry{Kind: kindSymlink, Path: "etc", Link: "../victim"}, entry{Kind: kindHardlink, Path: "h", Link: "etc/secret"}))
-	f.Fuzz(func(t *testing.T, b []byte) { unpackNextToVictim(t, b) })
+	f.Add(stream(f, entry{Kind: kindSymlink, Path: "up", Link: "../victim"}, entry{Kind: kindWhiteout, Path: "up/secret"}, entry{Kind: kindOpaque, Path: "up"}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		unpackNextToVictim(t, b, wholeTree)
+		unpackNextToVictim(t, b, layerTree)
+	})
 }
 
 // unpackNextToVictim unpacks a stream next to a victim directory, finishes the tree and removes it, as
 // after a refused import.
-func unpackNextToVictim(t *testing.T, b []byte) {
+func unpackNextToVictim(t *testing.T, b []byte, k kind) {
 	t.Helper()
 	parent := t.TempDir()
 	victim := archivetest.Plant(t, parent)
@@ -237,8 +259,13 @@ func unpackNextToVictim(t *testing.T, b []byte) {
 		t.Fatal(err)
 	}
 	if d, err := newDecoder(bytes.NewReader(b), Bounds{Bytes: 1 << 20, Entries: 200}); err == nil {
-		_ = unpack(t.Context(), d, &tree{root: root}) // any error is fine
-		_ = Finalize(root, nil)
+		d.layer = k == layerTree
+		_ = unpack(t.Context(), d, &tree{root: root, layer: d.layer}) // any error is fine
+		if d.layer {
+			_ = FinishLayer(root)
+		} else {
+			_ = Finalize(root, nil)
+		}
 	}
 	victim.MustBeUntouched(t)
 	if err := errors.Join(root.Close(), os.RemoveAll(filepath.Join(parent, "root"))); err != nil {
