@@ -213,17 +213,19 @@ class CodeSandbox:
     ) -> Session:
         """Creates a long-lived sandbox: files, /tmp and background processes stay from one exec to the next.
 
-        It has a language (python if neither is given) or an image, in which only commands can
-        run. limits bound everything in it together, and timeout_seconds each exec. It ends
+        It has a language (python if neither is given), an image, in which only commands can
+        run, or both: the language in that image. limits bound everything in it together, and timeout_seconds each exec. It ends
         after idle_seconds (300) without a request, and after life_seconds (3600) in any case.
         volume needs a project.
 
         A project and task can have one session at a time: a second one is a RequestError with
         the code conflict, whose session_id is the id of the first.
         """
-        if image and language:
-            raise ValueError("a session has a language or an image, not both")
-        body: Dict[str, Any] = {"image": image} if image else {"language": language or "python"}
+        body: Dict[str, Any] = {}
+        if image:
+            body["image"] = image
+        if language or not image:
+            body["language"] = language or "python"
         _check_limits(limits)
         limits = limits or self.default_limits
         if limits is not None:
