@@ -54,6 +54,7 @@ var argumentValues = map[string]struct {
 }{
 	"rootfs build":   {list: recipeValues, most: 1},
 	"rootfs rm":      {list: imageNames, most: 1},
+	"rootfs show":    {list: imageNames, most: 1},
 	"rootfs verify":  {list: imageNames},
 	"session exec":   {list: sessionIDs, most: 1, file: true},
 	"session put":    {list: sessionIDs, most: 1, file: true},
