@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -174,12 +175,12 @@ func (d *download) fetch(ctx context.Context) error {
 }
 
 // contentRange is "bytes FIRST-LAST/LENGTH", where LENGTH may be *.
-var contentRange = regexp.MustCompile(`^bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)$`)
+var contentRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)$`) })
 
 // continues reports whether a part of a blob of the given size begins at offset and goes on to the end.
 // A registry that sends another part would have us put a blob together from the wrong pieces.
 func continues(header string, offset, size int64) bool {
-	m := contentRange.FindStringSubmatch(header)
+	m := contentRange().FindStringSubmatch(header)
 	return m != nil && m[1] == strconv.FormatInt(offset, 10) && m[2] == strconv.FormatInt(size-1, 10) && (m[3] == "*" || m[3] == strconv.FormatInt(size, 10))
 }
 

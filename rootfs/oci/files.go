@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -65,7 +66,9 @@ func (t tarball) open(name string) (io.ReadCloser, int64, error) {
 }
 
 // Names that an archive of layers has and that a root file system begins with by no accident.
-var layoutName = regexp.MustCompile(`^(blobs(/.*)?|oci-layout|index\.json|manifest\.json|repositories|(sha256:)?[0-9a-f]{64}(\.json|\.tar(\.gz)?|/.*)?)$`)
+var layoutName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(blobs(/.*)?|oci-layout|index\.json|manifest\.json|repositories|(sha256:)?[0-9a-f]{64}(\.json|\.tar(\.gz)?|/.*)?)$`)
+})
 
 // maxMembers is the most members of an archive of layers.
 const maxMembers = 100_000
@@ -80,7 +83,7 @@ func openTarball(f *os.File, dir string) (collection, error) {
 	}
 	defer plain.Close()
 	first, err := firstMember(plain)
-	if err != nil || !layoutName.MatchString(first) {
+	if err != nil || !layoutName().MatchString(first) {
 		return nil, nil //nolint:nilerr // the same
 	}
 	file, err := uncompressedFile(f, dir)
