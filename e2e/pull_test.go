@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,7 +16,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -256,5 +259,81 @@ func TestPullWithRootsCredentials(t *testing.T) {
 	out, err = a.brig(t, append(none, "DOCKER_CONFIG="+config), "rootfs", "pull", reference)
 	if err != nil || !strings.Contains(out, "stored as private:1") {
 		t.Errorf("with credentials: %v\n%s", err, out)
+	}
+}
+
+// A pull whose brig is killed while the registry says nothing leaves no process, and the next one goes on
+// where it stopped.
+func TestPullKilled(t *testing.T) {
+	a := startAgentWith(t, publicDir(t, "brig-pull-"), "--slots", "1")
+	next := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	var stall atomic.Bool
+	half, resumed := make(chan struct{}, 1), make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.URL.Path, "/blobs/") || r.Method != http.MethodGet || !stall.Load() && r.Header.Get("Range") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !stall.Load() {
+			select {
+			case resumed <- r.Header.Get("Range"):
+			default:
+			}
+			next.ServeHTTP(w, r)
+			return
+		}
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		text := answer.Body.Bytes()
+		if len(text) < 1<<20 { // the configuration
+			w.Write(text)
+			return
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
+		w.Write(text[:len(text)/2])
+		w.(http.Flusher).Flush()
+		half <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	noise := make([]byte, 4<<20)
+	rand.NewChaCha8([32]byte{1}).Read(noise) //nolint:errcheck // never fails
+	img := layersOf(t, v1.Config{}, tarOf(t, textFile("noise", string(noise), 0o644)))
+	reference := push(t, server, "noise:1", img)
+	stall.Store(true)
+	cmd := exec.Command(binary(t, "brig"), "rootfs", "pull", reference)
+	cmd.Env = append(os.Environ(), "BRIG_SOCKET="+a.socket, "SUDO_UID=")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-half
+	time.Sleep(300 * time.Millisecond) // until it is written
+	readers := descendants(cmd.Process.Pid)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if len(readers) == 0 {
+		t.Error("no process reads the registry")
+	}
+	for _, pid := range readers {
+		for deadline := patience(); ; time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("process %d is left", pid)
+			}
+		}
+	}
+	stall.Store(false)
+	if out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "pull", reference); err != nil || !strings.Contains(out, "stored as noise:1") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	select {
+	case from := <-resumed:
+		t.Logf("resumed with %s", from)
+	default:
+		t.Error("the second pull began anew")
 	}
 }

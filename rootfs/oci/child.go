@@ -36,10 +36,11 @@ const downloads = 4
 // ChildMain is the main function of the process that reads images. It gets a Request, and then the list
 // of the diffIDs that are needed, as JSON on in, and writes frames to out. It returns the exit status.
 // Its privileges are those that it was started with: its parent must have given them up.
-func ChildMain(in io.Reader, out io.Writer) int {
+func ChildMain(in, out *os.File) int {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 1
 	}
+	go endWithParent(int(in.Fd())) // ends with the process
 	c := &child{in: json.NewDecoder(in), out: &sender{w: bufio.NewWriterSize(out, 256<<10)}, keys: authn.DefaultKeychain, timing: patient}
 	if err := c.run(context.Background()); err != nil {
 		text := err.Error()
@@ -47,6 +48,17 @@ func ChildMain(in io.Reader, out io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// endWithParent ends this process when the other end of its standard input closes, whatever it waits
+// for: its parent may have been killed while a registry says nothing.
+func endWithParent(in int) {
+	for {
+		fds := []unix.PollFd{{Fd: int32(in)}}
+		if _, err := unix.Poll(fds, -1); err == nil && fds[0].Revents != 0 {
+			os.Exit(1)
+		}
+	}
 }
 
 type child struct {
