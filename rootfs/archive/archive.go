@@ -70,7 +70,7 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 	}
 	inputDone := make(chan error, 1)
 	go func() {
-		_, err := io.Copy(c.stdin, src)
+		_, err := io.CopyBuffer(struct{ io.Writer }{c.stdin}, struct{ io.Reader }{src}, make([]byte, 256<<10))
 		inputDone <- errors.Join(ignorePipe(err), c.stdin.Close())
 	}()
 	t := &tree{root: root, sums: Sums{}, layer: k == layerTree}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // admitEnv passes the bounds to the child and marks it as the child: a binary that does not call
@@ -139,6 +141,9 @@ func (c *child) start() (err error) {
 	if c.stdout, err = c.cmd.StdoutPipe(); err != nil {
 		return err
 	}
+	for _, p := range []any{c.stdin, c.stdout} {
+		widen(p)
+	}
 	if err := c.cmd.Start(); err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			self, _ := os.Executable() // only for the text
@@ -147,6 +152,16 @@ func (c *child) start() (err error) {
 		return fmt.Errorf("start admission child (it needs user namespaces): %w", err)
 	}
 	return nil
+}
+
+// widen makes room for more bytes in a pipe, so that the two processes take turns less often. Beyond
+// the user's share of memory for pipes the kernel refuses it: then the pipe stays as it is.
+func widen(pipe any) {
+	if p, ok := pipe.(syscall.Conn); ok {
+		if raw, err := p.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
+		}
+	}
 }
 
 // wait waits for the child to end. The error is the child's report, or how it died.
