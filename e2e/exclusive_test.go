@@ -174,15 +174,18 @@ func TestExclusiveIsForRuns(t *testing.T) {
 	}
 }
 
-// importBulkyImage stores an image of 64 MiB, which takes long enough to copy that a test can act meanwhile,
-// with a program.
+// importBulkyImage stores an image of 64 MiB in large files and 4,000 small ones, with a program. Small
+// files take long to copy, so a test can act meanwhile, also on a busy machine.
 func importBulkyImage(t *testing.T, a *agent, program api.File) {
 	t.Helper()
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	var err error
-	for i := range 64 {
-		content := bytes.Repeat([]byte{byte(i)}, 1<<20)
+	for i := range 64 + 4000 {
+		content := []byte{byte(i)}
+		if i < 64 {
+			content = bytes.Repeat(content, 1<<20)
+		}
 		herr := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("bulk/%d", i), Mode: 0o644, Size: int64(len(content))})
 		_, werr := w.Write(content)
 		err = errors.Join(err, herr, werr)

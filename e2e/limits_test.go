@@ -148,7 +148,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"a processor we do not have", api.Run{Image: "tiny", Argv: []string{"true"}, Limits: api.Limits{Cpuset: "999"}}, api.CodeAboveCeiling},
 		{"inputs that do not fit", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "x", Content: make(api.Bytes, 2<<20)}}, Limits: api.Limits{Scratch: api.MiB}}, api.CodeBadFile},
 		{"a name that leads out", api.Run{Image: "tiny", Argv: []string{"true"}, Files: []api.File{{Name: "../x"}}}, api.CodeBadFile},
-		{"a network", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "host"}, api.CodeUnsupported},
+		{"a network", api.Run{Image: "tiny", Argv: []string{"true"}, Network: "host"}, api.CodeBadRequest},
 		{"more memory than the agent could ever reserve", big, api.CodeAboveCeiling},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
