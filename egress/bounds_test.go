@@ -2,10 +2,35 @@ package egress
 
 import (
 	"errors"
+	"net"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
+
+// NET-07. Connections at the same time send together no more than the limit: each one's bytes are counted
+// before they are copied.
+func TestBytesOfManyConnectionsAreBounded(t *testing.T) {
+	const most = 1 << 20
+	in := relayed(t, Limits{BytesOut: most})
+	var all sync.WaitGroup
+	for range 60 {
+		all.Go(func() {
+			conn, err := net.Dial("tcp4", in.ports[0].String())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = conn.Write(make([]byte, 1000<<10)) // the limit ends it
+		})
+	}
+	all.Wait()
+	if u := in.relay.Close(); u.BytesOut != most || len(u.Refused) == 0 {
+		t.Errorf("%d bytes sent, refused: %v; want exactly %d, and refusals", u.BytesOut, u.Refused, most)
+	}
+}
 
 // What an operator lists bounds what a caller may list.
 func TestWithin(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 )
 
@@ -56,7 +58,7 @@ func (r *Relay) relay(ctx context.Context, conn net.Conn) {
 	defer outside.Close()
 	r.connected(d)
 	if len(first) > 0 {
-		if !r.spend(d, int64(len(first)), 0) {
+		if n := int64(len(first)); r.spend(d, true, n) < n {
 			reset(conn)
 			return
 		}
@@ -115,45 +117,59 @@ func (r *Relay) connect(ctx context.Context, to []netip.AddrPort) (conn *net.TCP
 func (r *Relay) copyBoth(d destination, inside, outside *net.TCPConn) {
 	var both sync.WaitGroup
 	both.Go(func() {
-		r.copyOne(outside, inside, func(n int64) bool { return r.spend(d, n, 0) }, func() int64 { return r.left().BytesOut })
+		r.copyOne(outside, inside, func(n int64) int64 { return r.spend(d, true, n) })
 	})
-	r.copyOne(inside, outside, func(n int64) bool { return r.spend(d, 0, n) }, func() int64 { return r.left().BytesIn })
+	r.copyOne(inside, outside, func(n int64) int64 { return r.spend(d, false, n) })
 	both.Wait()
 }
 
-// copyChunk is how much is copied between two looks at the limits.
-const copyChunk = 1 << 20
-
-// copyOne copies from one connection to the other, and passes on the end of what was sent. If a limit
-// ends, both are reset. Between two TCP connections the kernel moves the bytes (splice).
-func (r *Relay) copyOne(to, from *net.TCPConn, spend func(int64) bool, left func() int64) {
+// copyOne copies from one connection to the other, and passes on the end of what was sent. Bytes are
+// counted before they are copied: 60 connections that each copy first went 60 times above the limit
+// (NET-07, TestBytesOfManyConnectionsAreBounded). If a limit ends, both are reset. Between two TCP
+// connections the kernel moves the bytes (splice).
+func (r *Relay) copyOne(to, from *net.TCPConn, spend func(int64) int64) {
 	for {
-		n, err := io.CopyN(to, from, min(copyChunk, max(left(), 1)))
-		if n > 0 && !spend(n) {
-			reset(from)
-			reset(to)
-			return
-		}
-		if errors.Is(err, io.EOF) {
+		n, err := waiting(from)
+		if err == nil && n == 0 {
 			_ = to.CloseWrite()
 			return
 		}
-		if err != nil {
-			reset(from)
-			reset(to)
-			return
+		if err == nil {
+			n = spend(n)
 		}
+		if err == nil && n > 0 {
+			if _, err = io.CopyN(to, from, n); err == nil {
+				continue
+			}
+		}
+		reset(from)
+		reset(to)
+		return
 	}
 }
 
-// left is what the run may still send and receive.
-func (r *Relay) left() Limits {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.policy.Limits
-	l.BytesOut -= r.usage.bytesOut
-	l.BytesIn -= r.usage.bytesIn
-	return l
+// waiting waits until bytes can be read from a connection, and returns how many. 0 is the end.
+func waiting(from *net.TCPConn) (n int64, err error) {
+	raw, err := from.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var one [1]byte
+	var failed error
+	err = raw.Read(func(fd uintptr) (done bool) {
+		peeked, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+			return false
+		}
+		n, failed = int64(peeked), err
+		if peeked > 0 {
+			if all, err := unix.IoctlGetInt(int(fd), unix.SIOCINQ); err == nil {
+				n = max(n, int64(all))
+			}
+		}
+		return true
+	})
+	return n, errors.Join(err, failed)
 }
 
 // connected counts a connection to a host.
@@ -163,24 +179,28 @@ func (r *Relay) connected(d destination) {
 	r.usage.host(d.name, d.port).Connections++
 }
 
-// spend counts bytes of a connection; false: a limit is over.
-func (r *Relay) spend(d destination, sent, received int64) bool {
+// spend counts up to n bytes that a connection will send or receive, and returns how many it may.
+// 0: none, because of a limit.
+func (r *Relay) spend(d destination, sending bool, n int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.usage.host(d.name, d.port)
-	h.BytesOut += sent
-	h.BytesIn += received
-	r.usage.bytesOut += sent
-	r.usage.bytesIn += received
-	switch l := r.policy.Limits; {
-	case r.usage.bytesOut > l.BytesOut:
-		r.usage.refuse(d.name, d.port, fmt.Sprintf("more than %s sent", api.Size(l.BytesOut)))
-	case r.usage.bytesIn > l.BytesIn:
-		r.usage.refuse(d.name, d.port, fmt.Sprintf("more than %s received", api.Size(l.BytesIn)))
-	default:
-		return true
+	most, used, verb := r.policy.Limits.BytesIn, &r.usage.bytesIn, "received"
+	if sending {
+		most, used, verb = r.policy.Limits.BytesOut, &r.usage.bytesOut, "sent"
 	}
-	return false
+	n = min(n, most-*used)
+	if n == 0 {
+		r.usage.refuse(d.name, d.port, fmt.Sprintf("more than %s %s", api.Size(most), verb))
+		return 0
+	}
+	*used += n
+	h := r.usage.host(d.name, d.port)
+	if sending {
+		h.BytesOut += n
+	} else {
+		h.BytesIn += n
+	}
+	return n
 }
 
 // shortError is the reason of a failed connection, without addresses.

@@ -295,7 +295,7 @@ func TestBytesAreBounded(t *testing.T) {
 		t.Error("more than the limit was sent")
 	}
 	u := in.relay.Close()
-	if u.BytesOut > 3<<20 || len(u.Refused) == 0 || !strings.Contains(u.Refused[0].Why, "sent") {
+	if u.BytesOut > 1<<20 || len(u.Refused) == 0 || !strings.Contains(u.Refused[0].Why, "sent") {
 		t.Errorf("%+v", u)
 	}
 }
