@@ -20,14 +20,14 @@ import (
 	"github.com/brig-sandbox/brig/internal/testservice"
 )
 
-// certificate creates a self-signed certificate for 127.0.0.1 and a pool that trusts it.
-func certificate(t *testing.T) (cert, key string, trust *x509.CertPool) {
+// certificate creates a self-signed certificate for 127.0.0.1 and the names, and a pool that trusts it.
+func certificate(t *testing.T, names ...string) (cert, key string, trust *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	signed, err := x509.CreateCertificate(rand.Reader, form, form, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,11 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 			t.Fatal(err)
 		}
 	}
-	if mark, current := recipeMark(t, a.data, name); !stored || !current {
+	recipe, err := build.FindRecipe(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mark, current := recipeMark(t, a.data, recipe); !stored || !current {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
 		tarball := bytes.NewReader(imageArchive(ctx, t, name))
@@ -64,17 +68,13 @@ func (s *store) load(t testing.TB, a *agent, name string) {
 
 // recipeMark reports whether the image in a store was made by today's recipe, and returns a
 // function that records that it was.
-func recipeMark(t testing.TB, data, name string) (mark func(), current bool) {
+func recipeMark(t testing.TB, data string, recipe build.Recipe) (mark func(), current bool) {
 	t.Helper()
-	recipe, err := build.FindRecipe(name)
-	if err != nil {
-		t.Fatal(err)
-	}
 	text, err := json.Marshal(recipe)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(data, name+".recipe")
+	file := filepath.Join(data, recipe.Name+".recipe")
 	saved, err := os.ReadFile(file)
 	current = err == nil && bytes.Equal(saved, text) || os.Getenv("BRIG_TEST_IMAGES") != ""
 	return func() {

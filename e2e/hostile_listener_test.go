@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
@@ -41,6 +42,37 @@ print(len(c.recv(10)))
 `)
 	r.Network = api.NetworkLoopback
 	if res := a.run(t, r); res.Verdict != api.OK || string(res.Stdout) != "32 No buffer space available\n17\nTrue\nOperation not permitted\n10\n" {
+		t.Errorf("%s: %s%s", res.Verdict, res.Stdout, res.Stderr)
+	}
+}
+
+// MEM-45. Answers of netlink that a program does not read are charged to no group. So a run makes few
+// sockets of netlink. The control is a library that looks at the interface.
+func TestHostileNetlinkQueues(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	a.needPython(t)
+	r := py(`
+import socket, struct
+print(socket.if_nameindex())
+held = []
+try:
+    while len(held) < 100: held.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+except OSError as e: print(len(held), e.strerror)
+ask = struct.pack("IHHII", 8000, 999, 5, 0, 0) + bytes(7984)
+answers = 0
+try:
+    for s in held: s.setblocking(False)
+    for _ in range(1000): held[0].send(ask); answers += 1
+except OSError: pass
+try: held[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20); print("a large buffer")
+except OSError as e: print(e.strerror)
+for kind, protocol in ((socket.SOCK_RAW, 9), (socket.SOCK_RAW, 12), (socket.SOCK_RAW, 15), (socket.SOCK_RAW, 16)):
+    try: socket.socket(socket.AF_NETLINK, kind, protocol); print("netlink protocol", protocol)
+    except OSError as e: print(e.strerror)
+`)
+	r.Network = api.NetworkLoopback
+	want := "[(1, 'lo')]\n31 No buffer space available\nOperation not permitted\n" + strings.Repeat("Operation not permitted\n", 4)
+	if res := a.run(t, r); res.Verdict != api.OK || string(res.Stdout) != want {
 		t.Errorf("%s: %s%s", res.Verdict, res.Stdout, res.Stderr)
 	}
 }

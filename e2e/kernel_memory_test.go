@@ -87,10 +87,11 @@ var heldKinds = []struct {
 	{"full TCP connections", 20, 1000, 16 * api.MiB}, // and next: sockets in their tables, requests for connections, routes
 	{"connections in the queue", 20, 1000, 16 * api.MiB},
 	{"full UDP sockets", 20, 1000, 20 * api.MiB},
+	{"full netlink sockets", 20, 1000, 10 * api.MiB},
 }
 
 // networkKinds are those that only a run with network can take.
-var networkKinds = []string{"full TCP connections", "connections in the queue", "full UDP sockets"}
+var networkKinds = []string{"full TCP connections", "connections in the queue", "full UDP sockets", "full netlink sockets"}
 
 // TestKernelMemory measures the kernel memory that a run takes and that is not charged to its
 // group, and writes docs/kernel-memory.md.

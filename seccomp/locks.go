@@ -43,6 +43,9 @@ const (
 // lockCalls are those that LockOf knows.
 var lockCalls = calls("fcntl flock")
 
+// countedCalls are those that the agent can count.
+var countedCalls = calls("fcntl flock listen socket")
+
 // CountLocks returns p with count in place of allow and log for calls that make file
 // locks, for built-in and custom profiles alike: the kernel charges these locks to no
 // group, so no profile may allow them without a limit. If a rule also allows other

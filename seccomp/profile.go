@@ -86,9 +86,10 @@ const (
 	ActLog   Action = "log"   // the call runs and is recorded in the kernel's audit log
 	ActKill  Action = "kill"  // the call reaches the agent through the notify listener, which records it and kills
 
-	// ActCount is for calls that make file locks, which are kernel memory that is
-	// charged to no group: the call runs, and the agent counts it. It is refused with
-	// ENOLCK while the run holds its maximum number of locks.
+	// ActCount is for calls that make kernel memory which is charged to no group: file
+	// locks, queues of listeners, sockets of netlink. The call runs, and the agent counts
+	// it. It is refused while the run holds its maximum number of locks, or has made the
+	// other calls as often as a run may.
 	ActCount Action = "count"
 
 	// ActKillProcess is the kernel's own kill (SIGSYS). Only Split and mode

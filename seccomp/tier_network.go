@@ -4,8 +4,11 @@ import "slices"
 
 const (
 	afInet              = 2 // socket.h
+	afNetlink           = 16
+	sockRaw             = 3
 	sockDatagram        = 2
 	protoTCP, protoUDP  = 6, 17
+	routeNetlink        = 0    // NETLINK_ROUTE of netlink.h
 	levelIP, levelTCP   = 0, 6 // of socket options
 	tcpNoDelay, tcpCork = 1, 3 // tcp.h
 	tcpKeepIdle         = 4
@@ -26,7 +29,7 @@ const (
 // networkRules are added to the managed rules for the tier network: TCP and UDP over IPv4. The run
 // has a network namespace of its own, whose only interface is its loopback.
 func networkRules() []Rule {
-	why := "TCP and UDP over IPv4 in the run's own network namespace; no raw sockets, no other protocol (MPTCP, SCTP, DCCP), no other family: libraries fall back to IPv4 and do without netlink after any error"
+	why := "TCP and UDP over IPv4 in the run's own network namespace; no raw sockets, no other protocol (MPTCP, SCTP, DCCP), no other family: libraries fall back to IPv4 after any error"
 	socket := func(kind uint64, protocols ...uint64) []Rule {
 		var out []Rule
 		for _, p := range protocols {
@@ -41,6 +44,10 @@ func networkRules() []Rule {
 		[]Rule{
 			plain(Allow(), "connections; nothing but the run's own loopback is reachable, and the sockets of the caller that relays", "connect bind accept accept4"),
 			plain(Count(), "servers on the run's own loopback; the agent counts the calls, because connections in a listener's queue are charged to no group (MEM-43)", "listen"),
+			{
+				Names: calls("socket"), Answer: Count(), Args: []ArgCond{eq(0, afNetlink), masked(1, ^uint64(openFlags), sockRaw), eq(2, routeNetlink)},
+				Why: "getifaddrs: the addresses of the run's own interface, without which C# finds no IPv4; changes need CAP_NET_ADMIN. The agent counts the calls, because answers that are not read are charged to no group (MEM-45)",
+			},
 			when("sendmsg", messages, masked(2, badSendFlags, 0)),
 			when("sendmmsg recvmmsg", messages, masked(3, badSendFlags, 0)),
 		},

@@ -214,6 +214,13 @@ func blobName(digest string) (string, error) {
 	return "blobs/" + h.Algorithm + "/" + h.Hex, nil
 }
 
+// errNoImage is the error for a layout or a docker save archive that lists no image.
+var errNoImage = errors.New("it lists no image: save one into it")
+
+func severalImages(names []string) error {
+	return fmt.Errorf("it has several images: %s; save one alone", strings.Join(names[:min(len(names), 10)], ", "))
+}
+
 // manifest returns what index.json names, if that is one thing, and otherwise index.json itself.
 func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 	if digest == "" {
@@ -234,8 +241,10 @@ func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 			}
 		}
 		switch {
+		case len(all.Manifests) == 0:
+			return nil, errNoImage
 		case len(names) > 1:
-			return nil, fmt.Errorf("it has %d images: %s; save one alone", len(names), strings.Join(names[:min(len(names), 10)], ", "))
+			return nil, severalImages(names)
 		case len(all.Manifests) != 1:
 			return text, nil
 		}
@@ -298,12 +307,15 @@ func findIn(ctx context.Context, files collection, platform v1.Platform) (source
 	if err := json.Unmarshal(text, &saved); err != nil {
 		return nil, Image{}, fmt.Errorf("parse manifest.json: %w", err)
 	}
-	if len(saved) != 1 {
+	if len(saved) == 0 {
+		return nil, Image{}, errNoImage
+	}
+	if len(saved) > 1 {
 		var names []string
 		for _, i := range saved {
 			names = slices.Concat(names, i.RepoTags)
 		}
-		return nil, Image{}, fmt.Errorf("it has %d images: %s; save one alone", len(saved), strings.Join(names[:min(len(names), 10)], ", "))
+		return nil, Image{}, severalImages(names)
 	}
 	if n := len(saved[0].Layers); n > maxLayers {
 		return nil, Image{}, fmt.Errorf("it has %d layers: the most is %d", n, maxLayers)

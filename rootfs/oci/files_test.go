@@ -185,6 +185,8 @@ func TestArchivesOfLayersAreFoundByTheirContent(t *testing.T) {
 		{"two platforms, and neither", two, "linux/s390x", true, 0, "there are linux/amd64, linux/arm64"},
 		{"one platform, and another", dir, "linux/arm64", true, 0, "there is linux/amd64"},
 		{"two images without a platform", unnamed, "", true, 0, "save one alone"},
+		{"a layout without an image", write(t, membersOf(t, [2]string{"oci-layout", "{}"}, [2]string{"index.json", `{"manifests":[]}`}, [2]string{"blobs/sha256/aa", "x"})), "", true, 0, "lists no image"},
+		{"saved, without an image", write(t, membersOf(t, [2]string{"manifest.json", "[]"}, [2]string{"abc/layer.tar", "x"})), "", true, 0, "lists no image"},
 		{"a layer is missing", broken, "", true, 0, "no such file"},
 		{"another manifest than index.json says", lies, "", true, 0, "lies"},
 		{"a root file system", write(t, membersOf(t, [2]string{"bin/sh", "x"}, [2]string{"index.json", "{}"}, [2]string{"oci-layout", "{}"})), "", false, 0, ""},

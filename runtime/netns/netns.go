@@ -4,7 +4,6 @@
 package netns
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -58,8 +57,10 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 	if len(ports) == 0 {
 		return nil, write(queueBound)
 	}
-	if err := routeEverythingHere(); err != nil {
-		return nil, err
+	for _, m := range [][]byte{addressOfLoopback, routeOfEverything} {
+		if err := rtnetlink(m); err != nil {
+			return nil, err
+		}
 	}
 	for _, s := range []struct {
 		kind, port int
@@ -123,42 +124,6 @@ func write(settings map[string]string) error {
 		if err := errors.Join(err, f.Close()); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-	}
-	return nil
-}
-
-// routeEverythingHere adds the route "local 0.0.0.0/0 dev lo", with one message of rtnetlink(7).
-func routeEverythingHere() error {
-	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		return os.NewSyscallError("socket netlink", err)
-	}
-	defer unix.Close(s)
-	const loopback = 1 // the index of lo in every namespace
-	le := binary.NativeEndian
-	b := make([]byte, 0, 64)
-	b = le.AppendUint32(b, unix.SizeofNlMsghdr+unix.SizeofRtMsg+unix.SizeofRtAttr+4)
-	b = le.AppendUint16(b, unix.RTM_NEWROUTE)
-	b = le.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
-	b = append(b, make([]byte, 8)...) // sequence number and port
-	b = append(b, unix.AF_INET, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL)
-	b = append(b, make([]byte, 4)...) // flags
-	b = le.AppendUint16(b, unix.SizeofRtAttr+4)
-	b = le.AppendUint16(b, unix.RTA_OIF)
-	b = le.AppendUint32(b, loopback)
-	if err := unix.Sendto(s, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return os.NewSyscallError("send to netlink", err)
-	}
-	reply := make([]byte, 512)
-	n, _, err := unix.Recvfrom(s, reply, 0)
-	if err != nil {
-		return os.NewSyscallError("receive from netlink", err)
-	}
-	if n < unix.SizeofNlMsghdr+4 || le.Uint16(reply[4:]) != unix.NLMSG_ERROR {
-		return fmt.Errorf("BUG: netlink answered with %d bytes of type %d", n, le.Uint16(reply[4:]))
-	}
-	if errno := -int32(le.Uint32(reply[unix.SizeofNlMsghdr:])); errno != 0 {
-		return fmt.Errorf("add the route of a run's network: %w", unix.Errno(errno))
 	}
 	return nil
 }

@@ -28,6 +28,15 @@ const (
 	perQueued = SocketBuffer + 8*api.KiB
 )
 
+// NetlinkSockets is how many sockets of netlink a run may make: answers that are not read are charged to
+// no group, up to net.core.rmem_default of the host (208 KiB unless an operator has changed it) and one
+// more answer (MEM-45).
+const (
+	NetlinkSockets = 32
+
+	perNetlink = 256 * api.KiB
+)
+
 // QueueOfCaller is the length of the queue of each of the caller's listeners, which it may leave
 // unread: longer than those of the program, because all that the program reaches goes through them.
 func QueueOfCaller(ports int) int { return max(QueueLength, relayed/(ports+1)) }
@@ -39,7 +48,7 @@ func networkMemory(n Network, pids, openFiles int64) api.Size {
 	if ports := len(n.Ports); ports > 0 {
 		queued += (ports + 1) * (QueueOfCaller(ports) + 1)
 	}
-	return SocketMemory + api.Size(queued)*perQueued + api.Size(pids*openFiles)*perSocket
+	return SocketMemory + NetlinkSockets*perNetlink + api.Size(queued)*perQueued + api.Size(pids*openFiles)*perSocket
 }
 
 // network decides the network of a run. It has been validated.

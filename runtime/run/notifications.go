@@ -9,7 +9,6 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/linux"
-	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -26,11 +25,11 @@ func (w *supervisor) onNotify(events uint32) error {
 	price := calls.PriceRefused
 	switch d := w.filter.Decide(n); {
 	case d.Action == seccomp.ActCount:
-		var errno seccomp.Errno
-		if d.Name == "listen" {
-			errno = w.countListen()
-		} else if errno, until, err = w.locks.Answer(d.Name, n.Args, w.heldLocks, func() bool { return w.own.Locks(n) }); err != nil {
-			return err
+		errno := w.sockets.Answer(d.Name)
+		if errno == 0 {
+			if errno, until, err = w.locks.Answer(d.Name, n.Args, w.heldLocks, func() bool { return w.own.Locks(n) }); err != nil {
+				return err
+			}
 		}
 		if errno == 0 {
 			price = calls.PriceCounted
@@ -52,16 +51,6 @@ func (w *supervisor) onNotify(events uint32) error {
 		return err
 	}
 	return w.calls.PauseUntil(max(until, w.calls.Budget.Spend(price, linux.Monotonic())))
-}
-
-// countListen decides on a call of listen; zero: it may be carried out. All calls of a run count, also
-// those on sockets that are closed: the agent does not follow descriptors.
-func (w *supervisor) countListen() seccomp.Errno {
-	if w.listens >= plan.ListenCalls {
-		return seccomp.ENOBUFS
-	}
-	w.listens++
-	return 0
 }
 
 // heldLocks counts the locks that the run holds.

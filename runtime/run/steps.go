@@ -69,7 +69,8 @@ type Outcome struct {
 // to fix.
 func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *Outputs, begun time.Duration) (o *Outcome, err error) {
 	s, c, sh := at.Slot, at.Cell, at.Shell
-	w := &supervisor{Place: at, limits: p.Limits, filter: c.Filter, stdin: p.Stdin, out: out}
+	w := &supervisor{Place: at, limits: p.Limits, filter: c.Filter, stdin: p.Stdin, out: out,
+		sockets: calls.NetworkQuota{Listens: plan.ListenCalls, Netlinks: plan.NetlinkSockets}}
 	out[0].file, out[1].file = sh.Stdout, sh.Stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.

@@ -53,7 +53,7 @@ type supervisor struct {
 	refused    calls.Refusals
 	calls      calls.CallListener
 	locks      calls.LockQuota
-	listens    int // calls of listen
+	sockets    calls.NetworkQuota
 	own        calls.OwnFiles
 	reply      cell.Reply
 	replied    bool  // the shell reported the program's end

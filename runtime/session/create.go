@@ -22,6 +22,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	s := &session{
 		registry: r, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: linux.Monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
+		sockets: calls.NetworkQuota{Listens: plan.ListenCalls, Netlinks: plan.NetlinkSockets},
 	}
 	factory := r.runner.Pool.Factory
 	undo := rollback.On(&err)

@@ -100,8 +100,10 @@ func (s *session) onNotification(events uint32) error {
 	errno := d.Errno
 	var until time.Duration
 	if d.Action == seccomp.ActCount {
-		if errno, until, err = s.locks.Answer(d.Name, n.Args, s.heldLocks, func() bool { return s.own.Locks(n) }); err != nil {
-			return err
+		if errno = s.sockets.Answer(d.Name); errno == 0 {
+			if errno, until, err = s.locks.Answer(d.Name, n.Args, s.heldLocks, func() bool { return s.own.Locks(n) }); err != nil {
+				return err
+			}
 		}
 		if errno == 0 {
 			if err := errors.Join(s.calls.PollDirectly(), linux.ContinueSyscall(s.listener, n.ID)); err != nil {

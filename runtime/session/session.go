@@ -45,6 +45,7 @@ type session struct {
 	callTimer linux.Timer        // of the calls that the agent answers
 	calls     calls.CallListener // used by run only
 	locks     calls.LockQuota    // used by run only
+	sockets   calls.NetworkQuota // likewise
 	own       calls.OwnFiles
 
 	over context.Context // ends when the session does

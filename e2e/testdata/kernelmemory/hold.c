@@ -4,6 +4,7 @@
  * hold KIND PROCESSES EACH */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -126,13 +127,22 @@ static int datagrams(int n) {
 	return 0;
 }
 
+/* Answers of the kernel that nobody reads: each request for an acknowledgement carries 8,000 bytes, which the answer repeats. */
+static int netlinks(int n) {
+	struct nlmsghdr *m = (void *)page; int s = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE); (void)n;
+	if (s < 0) return -1;
+	*m = (struct nlmsghdr){.nlmsg_len = 8000, .nlmsg_type = 999, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK};
+	for (int i = 0; i < 1000 && send(s, page, 8000, MSG_DONTWAIT) > 0; i++) ;
+	return 0;
+}
+
 static struct kind { const char *name; int (*take)(int); } kinds[] = {
 	{"record locks", locks}, {"whole-file locks", flocks}, {"epoll items", epoll}, {"full pipes", pipes}, {"full sockets", sockets}, {"small messages", small},
 	{"descriptors in flight", rights}, {"timers", timers}, {"queued signals", signals}, {"open files", files}, {"files", inodes}, {"symbolic links", symlinks}, {"named pipes", fifos},
 	{"missing names", names}, {"eventfds", eventfds}, {"timerfds", timerfds}, {"epoll instances", instances}, {"signalfds", signalfds}, {"memfds", memfds}, {"memory areas", areas}, {"page tables", tables},
 	{"threads", threads}, {"processes", forks}, {"session leaders", leaders}, {"socket filters", filters}, {"inotify watches", watches}, {"System V queues", queues}, {"System V segments", segments},
 	{"POSIX queues", posixqueues}, {"keys", keys}, {"io_uring", rings}, {"names of areas", areanames}, {"huge pages", hugepages}, {"locked memory", locked},
-	{"full TCP connections", connections}, {"connections in the queue", backlog}, {"full UDP sockets", datagrams}};
+	{"full TCP connections", connections}, {"connections in the queue", backlog}, {"full UDP sockets", datagrams}, {"full netlink sockets", netlinks}};
 
 int main(int argc, char **argv) {
 	struct { long taken; int stopped; } *sum = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,8 +1,9 @@
-/* A server and its clients, TCP and UDP, with the options that ordinary servers, HTTP clients and
+/* Addresses, a server and its clients, TCP and UDP, with the options that ordinary servers, HTTP clients and
    resolvers set. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -82,7 +83,19 @@ static void udp(int protocol) {
 	MUST(sendmmsg(c, out, 2, MSG_NOSIGNAL) == 2 && recvmmsg(s, in, 2, 0, 0) == 2 && in[1].msg_len == 5 && memcmp(text[1], "aaaa?", 5) == 0);
 }
 
+/* The addresses of all interfaces, which a library looks at to find out whether there is IPv4. */
+static void addresses(void) {
+	struct ifaddrs *all, *a;
+	int found = 0;
+	MUST(getifaddrs(&all) == 0);
+	for (a = all; a; a = a->ifa_next)
+		found |= a->ifa_addr && a->ifa_addr->sa_family == AF_INET && strcmp(a->ifa_name, "lo") == 0;
+	MUST(found);
+	freeifaddrs(all);
+}
+
 int main(void) {
+	addresses();
 	tcp(0);
 	tcp(IPPROTO_TCP);
 	udp(0);

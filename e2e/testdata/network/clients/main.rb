@@ -1,0 +1,2 @@
+require "net/http"
+print Net::HTTP.get(URI(ARGV[0]))
