@@ -109,7 +109,7 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 		s.send(st, api.FrameResult, res)
 	}
 	if st.sentSockets {
-		s.waitUntilRead(ctx, nc)
+		s.waitUntilRead(nc)
 	}
 	hangup.stop()
 	st.tasks.Wait()
@@ -118,13 +118,12 @@ func (s *Server) runStreamed(w http.ResponseWriter, r *http.Request, wall api.Du
 // waitUntilRead waits until the client has read everything, or is gone. Sockets in a message that
 // nobody reads keep the network namespace of their run, which is charged to no group. As long as the
 // agent has the connection open, it counts among those of all clients, and so these namespaces are
-// bounded (NET-15).
-func (s *Server) waitUntilRead(ctx context.Context, c net.Conn) {
+// bounded (NET-15). The run's context says nothing here: a client that cancels, or closes its side for
+// writing, can still hold the message, and the end of stdin's copying cancels the request, too.
+func (s *Server) waitUntilRead(c net.Conn) {
 	const pause = 20 * time.Millisecond
 	for unread(c) {
 		select {
-		case <-ctx.Done():
-			return
 		case <-s.kill.Done():
 			return
 		case <-time.After(pause):

@@ -188,6 +188,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"MEM-20", "a program that came as an input", "e2e/hostile_placed_test.go", "TestHostileProgramsAreNotWritable"},
 	{"MEM-21", "limits of a few MiB", "e2e/hostile_memory_test.go", "TestHostileTinyLimits"},
 	{"MEM-45", "answers of netlink that a program does not read, which no group is charged for", "e2e/hostile_listener_test.go", "TestHostileNetlinkQueues"},
+	{"MEM-46", "lists of names of open directories below a writable root, which no group is charged for", "e2e/hostile_listings_test.go", "TestHostileDirectoryListings"},
 	{"MEM-43", "connections in the queue of a listener, which no group is charged for", "e2e/hostile_listener_test.go", "TestHostileListenerQueues"},
 	{"MEM-44", "connections that wait for late packets, which no group is charged for", "runtime/netns/netns_test.go", "TestMemoryIsBoundedInTheNamespace"},
 	{"NET-01", "addresses of private networks and of the host, in every spelling", "e2e/network_test.go", "TestHostileAddressesAreRefused"},

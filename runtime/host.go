@@ -261,7 +261,7 @@ func kernelRelease() (string, error) {
 func (h *Host) compileDefault() {
 	tier, err := seccomp.Tier(plan.DefaultTier)
 	if err == nil {
-		_, err = h.factory.Filters.Get(plan.NewPolicy(tier, api.Enforce))
+		_, err = h.factory.Filters.Get(plan.NewPolicy(tier, api.Enforce, false))
 	}
 	if err != nil {
 		h.log.Error("default seccomp tier does not compile", "err", err)

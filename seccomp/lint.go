@@ -152,7 +152,7 @@ func (l *linter) name(i int, r Rule, n string) {
 	case !here:
 		l.warn(i, "%s does not exist on %s; the rule has no effect on it", n, l.p.Arch.OrNative())
 	case r.Action == ActCount && !slices.Contains(countedCalls, n):
-		l.fatal(i, "count on %s: it is for fcntl with F_GETLK, F_SETLK and F_SETLKW, for flock, whose locks the agent counts, and for listen and sockets of netlink", n)
+		l.fatal(i, "count on %s: it is for fcntl with F_GETLK, F_SETLK and F_SETLKW, for flock, whose locks the agent counts, for getdents64, and for listen and sockets of netlink", n)
 	case r.Action.Open() && onlyOpenFileLocks(n, r.Args):
 		l.fatal(i, "fcntl with F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW or a lease: such locks are memory that no group is charged for, and belong to an open file, where the agent cannot count them. Programs work equally well with F_SETLK, F_SETLKW or flock; without a rule these locks are refused")
 	case (r.Action == ActKill || r.Action == ActLog) && n == "write":

@@ -43,24 +43,40 @@ const (
 // lockCalls are those that LockOf knows.
 var lockCalls = calls("fcntl flock")
 
+// listingCalls read a directory.
+var listingCalls = calls("getdents64 getdents")
+
 // countedCalls are those that the agent can count.
-var countedCalls = calls("fcntl flock listen socket")
+var countedCalls = calls("fcntl flock getdents64 getdents listen socket")
 
 // CountLocks returns p with count in place of allow and log for calls that make file
 // locks, for built-in and custom profiles alike: the kernel charges these locks to no
 // group, so no profile may allow them without a limit. If a rule also allows other
 // commands of fcntl, all of them get count, which is slower; the agent distinguishes them.
 func CountLocks(p Profile) Profile {
+	return countCalls(p, lockCalls, mayMakeLocks, "the default allows it: the agent counts the file locks that it makes")
+}
+
+// CountListings returns p with count in place of allow and log for calls that read a directory: for runs
+// whose root is an overlay, which keeps a list of names for each open directory, charged to no group.
+func CountListings(p Profile) Profile {
+	always := func(string, []ArgCond) bool { return true }
+	return countCalls(p, listingCalls, always, "the default allows it: the agent counts the lists of names that it makes")
+}
+
+// countCalls returns p with count in place of allow and log for some calls, where the conditions of a rule
+// admit arguments that have to be counted. why is of the rule for calls that the default allows.
+func countCalls(p Profile, these []string, may func(call string, conds []ArgCond) bool, why string) Profile {
 	rules := p.Rules
 	p.Rules = nil
 	answered := map[string]bool{}
 	for _, r := range rules {
-		var locks, others []string
+		var count, others []string
 		for _, n := range r.Names {
-			if slices.Contains(lockCalls, n) {
+			if slices.Contains(these, n) {
 				answered[n] = answered[n] || len(r.Args) == 0
-				if r.Action.Open() && mayMakeLocks(n, r.Args) {
-					locks = append(locks, n)
+				if r.Action.Open() && may(n, r.Args) {
+					count = append(count, n)
 					continue
 				}
 			}
@@ -71,16 +87,16 @@ func CountLocks(p Profile) Profile {
 			left.Names = others
 			p.Rules = append(p.Rules, left)
 		}
-		if len(locks) > 0 {
-			r.Names, r.Answer = locks, Count()
+		if len(count) > 0 {
+			r.Names, r.Answer = count, Count()
 			p.Rules = append(p.Rules, r)
 		}
 	}
 	if p.Default.Action.Open() {
-		for _, n := range lockCalls {
+		for _, n := range these {
 			if !answered[n] {
 				p.Rules = withoutMultiArgRules(p.Rules, n)
-				p.Rules = append(p.Rules, Rule{Names: []string{n}, Answer: Count(), Why: "the default allows it: the agent counts the file locks that it makes"})
+				p.Rules = append(p.Rules, Rule{Names: []string{n}, Answer: Count(), Why: why})
 			}
 		}
 	}

@@ -53,3 +53,32 @@ func TestLocksAreCountedInEveryProfile(t *testing.T) {
 		t.Error("nothing was counted: the test is blind")
 	}
 }
+
+// Whatever a profile says of calls that read a directory, those that run are counted, and nothing else
+// changes.
+func TestListingsAreCounted(t *testing.T) {
+	for _, name := range Tiers() {
+		for _, def := range []Answer{Kill(), Allow()} {
+			p := tier(t, name)
+			p.Arch, p.Default = AMD64, def
+			q := CountListings(p)
+			before, after := NewModel(p), NewModel(q)
+			counted := 0
+			for c := range BoundaryCalls(p, q) {
+				was, is := before.Decide(c), after.Decide(c)
+				switch listing := is.Name == "getdents64" || is.Name == "getdents"; {
+				case listing && was.Action.Open() && is.Action == ActCount:
+					counted++
+				case listing && was.Action.Open(), is.Answer != was.Answer:
+					t.Fatalf("%s: %+v had %s and has %s", name, c, was.Answer, is.Answer)
+				}
+			}
+			if counted == 0 && name != "strict" {
+				t.Errorf("%s: nothing was counted: the test is blind", name)
+			}
+			if _, err := Flatten(q); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

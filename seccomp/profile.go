@@ -87,7 +87,7 @@ const (
 	ActKill  Action = "kill"  // the call reaches the agent through the notify listener, which records it and kills
 
 	// ActCount is for calls that make kernel memory which is charged to no group: file
-	// locks, queues of listeners, sockets of netlink. The call runs, and the agent counts
+	// locks, lists of names, queues of listeners, sockets of netlink. The call runs, and the agent counts
 	// it. It is refused while the run holds its maximum number of locks, or has made the
 	// other calls as often as a run may.
 	ActCount Action = "count"
@@ -139,6 +139,7 @@ const (
 	ENOTTY       Errno = 25
 	ENOSYS       Errno = 38
 	ENOLCK       Errno = 37
+	ENOMEM       Errno = 12
 	ENOBUFS      Errno = 105
 	EOPNOTSUPP   Errno = 95 // also spelled ENOTSUP
 	EAFNOSUPPORT Errno = 97

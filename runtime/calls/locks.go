@@ -12,8 +12,6 @@ import (
 	"math/rand/v2"
 	"os"
 	goruntime "runtime"
-	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -70,9 +68,9 @@ type LockCount struct {
 // A sharedCount is how many locks are on shared files.
 type sharedCount struct{ records, whole int }
 
-// Answer decides on a counted call; zero: it may be carried out. onShared reports whether its
+// answer decides on a call that can make a lock; zero: it may be carried out. onShared reports whether its
 // descriptor is of a shared file.
-func (r *LockQuota) Answer(call string, args [6]uint64, scan lockScan, onShared func() bool) (errno seccomp.Errno, until time.Duration, err error) {
+func (r *LockQuota) answer(call string, args [6]uint64, scan lockScan, onShared func() bool) (errno seccomp.Errno, until time.Duration, err error) {
 	switch kind := seccomp.LockOf(call, args); kind {
 	case seccomp.NoLock:
 		return 0, 0, nil
@@ -97,7 +95,7 @@ func (r *LockQuota) take(whole bool, scan lockScan, onShared func() bool) (may b
 	if r.Calls == 0 {
 		begun := linux.Monotonic()
 		held, err := scan(r.whole, r.shared.whole)
-		unknown := errors.Is(err, errLocksUnknown)
+		unknown := errors.Is(err, errNotCounted)
 		if unknown { // a number that cannot be counted is treated as too many
 			held, err = LockCount{records: maxLocks, whole: r.whole, shared: r.shared}, nil
 		}
@@ -148,9 +146,9 @@ func nextScanPause(last time.Duration, unknown bool) time.Duration {
 	return min(max(time.Second, 2*last), maxScanPause)
 }
 
-// errLocksUnknown reports that the locks could not be counted: not in the available time, or
+// errNotCounted reports that locks or lists could not be counted: not in the available time, or
 // because threads ended whose descriptor tables others share.
-var errLocksUnknown = errors.New("file locks cannot be counted")
+var errNotCounted = errors.New("what the run holds cannot be counted")
 
 // A lockGroup is a group whose locks are counted.
 type lockGroup interface {
@@ -195,7 +193,7 @@ func HeldLocks(g lockGroup, own OwnFiles, whole, shared int, seen bool) (LockCou
 		}
 		return held, err
 	}
-	return LockCount{}, errLocksUnknown
+	return LockCount{}, errNotCounted
 }
 
 func (c *LockCount) add(more LockCount) {
@@ -207,101 +205,18 @@ func (c *LockCount) add(more LockCount) {
 
 // countLocks counts once. A record lock belongs to a table of descriptors, and its file is open in
 // that table: closing it would end the lock (fs/locks.c, locks_remove_posix). So each table is read
-// once, even if several processes share it; the threads of one process may have different tables.
-// Further locks exist only in processes that wait for one, and their number bounds these.
-//
-// ended holds the tasks that an earlier count of the same scan has found exiting; countLocks adds
-// those that it finds. They are read last, and nothing is lost with them: they had begun to exit
-// before the tasks were listed, so any task that shares a table with them is in the list. A first
-// thread that has ended stays in /proc as long as its process has other threads.
+// once. Further locks exist only in processes that wait for one, and their number bounds these.
 func countLocks(pids []int, own OwnFiles, ended map[int]bool, limit scanBudget) (held LockCount, lost bool, err error) {
-	var tables []int    // tasks, one of each table, in the kernel's order of tables
-	of := map[int]int{} // the processes of the tasks
-	add := func(task, pid int) {
-		at, found := slices.BinarySearchFunc(tables, task, compareTables)
-		if !found {
-			tables, of[task] = slices.Insert(tables, at, task), pid
-		}
-	}
-	before := map[int]int{} // tasks in ended, and their processes
-	for _, pid := range pids {
-		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if err != nil {
-			continue // it has ended
-		}
-		if limit.over() {
-			return held, false, errLocksUnknown
-		}
-		for _, t := range tasks {
-			task, err := strconv.Atoi(t.Name())
-			if err != nil {
-				return held, false, err
-			}
-			if ended[task] {
-				before[task] = pid
-			} else {
-				add(task, pid)
-			}
-		}
-	}
-	for task, pid := range before {
-		add(task, pid)
-	}
 	buf := bufio.NewReaderSize(nil, 64<<10)
-	for _, task := range tables {
+	lost, err = eachTable(pids, ended, limit, func(task int) (bool, error) {
 		n, err := tableLocks(task, own, buf, limit)
 		if err != nil {
-			return held, false, err
+			return false, err
 		}
-		if held.add(n); held.records >= maxLocks {
-			return held, false, nil
-		}
-		if exiting(task) {
-			_, known := before[task]
-			lost = lost || !known && lives(of[task])
-			ended[task] = true
-		}
-	}
-	return held, lost, nil
-}
-
-// lives reports whether a process has a thread that is not exiting.
-func lives(pid int) bool {
-	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	return slices.ContainsFunc(tasks, func(t os.DirEntry) bool {
-		task, err := strconv.Atoi(t.Name())
-		return err != nil || !exiting(task)
+		held.add(n)
+		return held.records >= maxLocks, nil
 	})
-}
-
-// exiting reports whether a task has ended or has begun to. It then gives up its table of
-// descriptors, which other tasks may still share, and shows it as empty.
-func exiting(task int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", task))
-	if err != nil {
-		return true
-	}
-	const flagsField = 6 // counted after the name: state ppid pgrp session tty tpgid flags
-	const pfExiting = 0x4
-	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(f) <= flagsField {
-		return true
-	}
-	flags, err := strconv.ParseUint(string(f[flagsField]), 10, 64)
-	return err != nil || flags&pfExiting != 0
-}
-
-// compareTables orders tasks by their tables of descriptors, with kcmp(2) KCMP_FILES. If the kernel
-// lacks it (CONFIG_KCMP), each task is treated as having its own table: the same lock is then
-// counted for each thread, and the bound is reached sooner. Tasks that have ended may be in any
-// order: they hold nothing.
-func compareTables(a, b int) int {
-	const kcmpFiles = 2 // enum kcmp_type of linux/kcmp.h
-	order, _, errno := unix.RawSyscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpFiles, 0, 0, 0)
-	if errno != 0 {
-		return a - b
-	}
-	return [...]int{0, -1, 1, a - b}[min(order, 3)]
+	return held, lost, err
 }
 
 // tableLocks counts the locks in the table of a task. A task that has ended has none.
@@ -326,7 +241,7 @@ func tableLocks(task int, own OwnFiles, buf *bufio.Reader, limit scanBudget) (he
 				return held, nil
 			}
 			if limit.over() {
-				return held, errLocksUnknown
+				return held, errNotCounted
 			}
 		}
 		if err != nil {

@@ -10,15 +10,11 @@ type NetworkQuota struct {
 	Netlinks int // socket, of netlink
 }
 
-// Answer decides on a counted call; zero: it may be carried out, or it is another call.
-func (q *NetworkQuota) Answer(call string) seccomp.Errno {
+// answer decides on a call of listen or socket; zero: it may be carried out.
+func (q *NetworkQuota) answer(call string) seccomp.Errno {
 	left := &q.Listens
-	switch call {
-	case "listen":
-	case "socket":
+	if call == "socket" {
 		left = &q.Netlinks
-	default:
-		return 0
 	}
 	if *left == 0 {
 		return seccomp.ENOBUFS

@@ -35,7 +35,7 @@ func TestScansThatCannotCountAreRare(t *testing.T) {
 	r := LockQuota{}
 	var last time.Duration
 	for i := range 8 {
-		may, _, err := r.take(false, func(int, int) (LockCount, error) { return LockCount{}, errLocksUnknown }, own)
+		may, _, err := r.take(false, func(int, int) (LockCount, error) { return LockCount{}, errNotCounted }, own)
 		if err != nil || may {
 			t.Fatal(may, err)
 		}

@@ -89,7 +89,7 @@ func mappedFiles(pids []int, buf *bufio.Reader, limit scanBudget) (n int, ok boo
 				n++
 			}
 			if limit.over() {
-				err = errLocksUnknown
+				err = errNotCounted
 			}
 		}
 		_ = f.Close()

@@ -16,11 +16,11 @@ func TestTiersHideNoOpenFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := newFilter(plan.NewPolicy(p, api.Enforce))
+		f, err := newFilter(plan.NewPolicy(p, api.Enforce, false))
 		if want := name == "network"; err != nil || f.HidesFiles != want {
 			t.Errorf("%s hides open files: %v, %v; want %v", name, f.HidesFiles, err, want)
 		}
-		if f, err = newFilter(plan.NewPolicy(p, api.Log)); err != nil || !f.HidesFiles {
+		if f, err = newFilter(plan.NewPolicy(p, api.Log, false)); err != nil || !f.HidesFiles {
 			t.Errorf("%s in log mode lets messages with descriptors through and is taken to hide none: %v", name, err)
 		}
 	}

@@ -31,7 +31,7 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 	if err != nil {
 		return nil, err
 	}
-	f, err := pl.cachedPolicy(policyKey{lang.CompileTier, api.Enforce}, func() (seccomp.Profile, error) { return pl.profile(lang.CompileTier) })
+	f, err := pl.cachedPolicy(policyKey{lang.CompileTier, api.Enforce, false}, func() (seccomp.Profile, error) { return pl.profile(lang.CompileTier) })
 	if err != nil {
 		return nil, err
 	}

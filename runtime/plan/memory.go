@@ -60,10 +60,30 @@ func PollMemory(pids, openFiles int64) api.Size {
 
 const pollEntryBytes = 8 + 2*64
 
+// MaxListings is how many open directories a run with a writable root may read. Its root is an overlay,
+// which keeps for each of them a list of the names that it had when it was read, as long as it is open:
+// up to 512 bytes for each name, charged to no group (fs/overlayfs/readdir.c, Linux 6.18; MEM-46).
+const MaxListings = 32
+
+const bytesPerName = 512
+
+// listingMemory is the memory of these lists, for names that the run itself makes. Directories that are
+// open in messages are not seen; the kernel allows a user twice the descriptors of a process there.
+func (p Cell) listingMemory(openFiles int64) api.Size {
+	if p.Layer == nil {
+		return 0
+	}
+	lists := int64(MaxListings)
+	if p.Policy.HidesFiles {
+		lists += 2 * openFiles
+	}
+	return api.Size(lists*p.Layer.Inodes) * bytesPerName
+}
+
 // Reservation is the memory that the host reserves for a run: its limits, against which its inputs
 // count, and memory that no limit counts. The latter is that of artifacts and of inputs to be
 // executed, in whole steps, so that a small program costs no more than its limit, and that of the
-// wait tables and of sockets.
+// wait tables, of sockets and of lists of names.
 func (p *Run) Reservation() api.Size {
 	var n api.Size
 	for _, f := range p.Built {
@@ -74,6 +94,7 @@ func (p *Run) Reservation() api.Size {
 			n += PageBytes(f)
 		}
 	}
+	n += p.Cell.listingMemory(p.Limits.OpenFiles)
 	if p.Network != nil {
 		n += networkMemory(*p.Network, p.Limits.Pids, p.Limits.OpenFiles)
 	}

@@ -13,16 +13,20 @@ import (
 type Policy struct {
 	Name           string          // of the profile
 	Hash           string          // of the profile and the mode
-	Profile        seccomp.Profile // with the rules that count locks
+	Profile        seccomp.Profile // with the rules that count locks, and for a writable root lists of names
 	Mode           api.ProfileMode
 	ReachesKeyring bool // a run can reach its user's persistent keyring, which nothing seals
 	UsesInotify    bool // a run can watch files with inotify
 	HidesFiles     bool // a run can keep open files where they cannot be counted: in messages, in asynchronous reads
 }
 
-// NewPolicy examines a profile.
-func NewPolicy(p seccomp.Profile, mode api.ProfileMode) *Policy {
+// NewPolicy examines a profile, for cells whose root is an overlay that the program can write to, or
+// others.
+func NewPolicy(p seccomp.Profile, mode api.ProfileMode, writableRoot bool) *Policy {
 	p = seccomp.CountLocks(p)
+	if writableRoot {
+		p = seccomp.CountListings(p)
+	}
 	all := mode == api.Log
 	f := &Policy{
 		Name: p.Name, Mode: mode, Profile: p, Hash: seccomp.Hash(p),
@@ -60,7 +64,7 @@ func (pl *Planner) policy(r api.Run, l Language, caller api.Caller) (*Policy, er
 	if len(r.ProfileRules) > 0 {
 		return pl.customPolicy(r, mode, caller)
 	}
-	return pl.cachedPolicy(policyKey{name, mode}, func() (seccomp.Profile, error) { return pl.profile(name) })
+	return pl.cachedPolicy(policyKey{name, mode, r.WritableRoot}, func() (seccomp.Profile, error) { return pl.profile(name) })
 }
 
 // profile finds a profile by name: the operator's, or a tier.
@@ -87,7 +91,7 @@ func (pl *Planner) customPolicy(r api.Run, mode api.ProfileMode, caller api.Call
 	if err != nil {
 		return nil, api.Refuse(api.CodeBadProfile, "profile: %w", err)
 	}
-	return pl.cachedPolicy(policyKey{seccomp.Hash(p), mode}, func() (seccomp.Profile, error) { return p, nil })
+	return pl.cachedPolicy(policyKey{seccomp.Hash(p), mode, r.WritableRoot}, func() (seccomp.Profile, error) { return p, nil })
 }
 
 // ProfileNames lists what a run may name, sorted.
@@ -106,7 +110,7 @@ func (pl *Planner) cachedPolicy(key policyKey, profile func() (seccomp.Profile, 
 	if err != nil {
 		return nil, err
 	}
-	f := NewPolicy(p, key.mode)
+	f := NewPolicy(p, key.mode, key.writableRoot)
 	if pl.policies == nil || len(pl.policies) >= maxPolicies { // only root's own profiles can be so many
 		pl.policies = map[policyKey]*Policy{}
 	}
@@ -140,6 +144,7 @@ const DefaultTier = "default"
 
 // A policyKey is a profile's name, or the hash of a profile without a name here.
 type policyKey struct {
-	profile string
-	mode    api.ProfileMode
+	profile      string
+	mode         api.ProfileMode
+	writableRoot bool
 }

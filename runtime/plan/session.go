@@ -31,7 +31,7 @@ func (pl *Planner) Session(ask api.SessionRequest, caller api.Caller) (*Session,
 	if err := pl.checkCpusetAllowed(ask.Limits.Cpuset, caller); err != nil {
 		return nil, err
 	}
-	as := api.Run{Language: ask.Language, Image: ask.Image, Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules}
+	as := api.Run{Language: ask.Language, Image: ask.Image, Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules, WritableRoot: ask.WritableRoot}
 	lang, err := pl.language(as)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (pl *Planner) Session(ask api.SessionRequest, caller api.Caller) (*Session,
 
 // Reservation is the memory that the host reserves for a session.
 func (p *Session) Reservation() api.Size {
-	return p.Limits.Memory + p.Limits.Swap + p.Limits.Scratch + PollMemory(p.Limits.Pids, p.Exec.OpenFiles)
+	return p.Limits.Memory + p.Limits.Swap + p.Limits.Scratch + PollMemory(p.Limits.Pids, p.Exec.OpenFiles) + p.Cell.listingMemory(p.Exec.OpenFiles)
 }
 
 // lifetimes fills in what the request leaves open and checks it against the ceiling.

@@ -9,6 +9,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/calls"
 	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -25,11 +26,11 @@ func (w *supervisor) onNotify(events uint32) error {
 	price := calls.PriceRefused
 	switch d := w.filter.Decide(n); {
 	case d.Action == seccomp.ActCount:
-		errno := w.sockets.Answer(d.Name)
-		if errno == 0 {
-			if errno, until, err = w.locks.Answer(d.Name, n.Args, w.heldLocks, func() bool { return w.own.Locks(n) }); err != nil {
-				return err
-			}
+		var errno seccomp.Errno
+		if errno, until, err = w.quotas.Answer(d.Name, n.Args, calls.Scans{
+			Locks: w.heldLocks, OnShared: func() bool { return w.own.Locks(n) }, Listings: w.heldListings,
+		}); err != nil {
+			return err
 		}
 		if errno == 0 {
 			price = calls.PriceCounted
@@ -52,6 +53,14 @@ func (w *supervisor) onNotify(events uint32) error {
 	}
 	return w.calls.PauseUntil(max(until, w.calls.Budget.Spend(price, linux.Monotonic())))
 }
+
+// NewQuotas returns the quotas of a run or session: its group is empty, so it holds nothing.
+func NewQuotas() calls.Quotas {
+	return calls.NewQuotas(plan.MaxListings, calls.NetworkQuota{Listens: plan.ListenCalls, Netlinks: plan.NetlinkSockets})
+}
+
+// heldListings counts the directories that the run has open.
+func (w *supervisor) heldListings() (int, error) { return calls.HeldListings(w.Shell.Leaf) }
 
 // heldLocks counts the locks that the run holds.
 func (w *supervisor) heldLocks(whole, shared int) (calls.LockCount, error) {

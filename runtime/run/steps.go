@@ -69,8 +69,7 @@ type Outcome struct {
 // to fix.
 func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *Outputs, begun time.Duration) (o *Outcome, err error) {
 	s, c, sh := at.Slot, at.Cell, at.Shell
-	w := &supervisor{Place: at, limits: p.Limits, filter: c.Filter, stdin: p.Stdin, out: out,
-		sockets: calls.NetworkQuota{Listens: plan.ListenCalls, Netlinks: plan.NetlinkSockets}}
+	w := &supervisor{Place: at, limits: p.Limits, filter: c.Filter, stdin: p.Stdin, out: out, quotas: NewQuotas()}
 	out[0].file, out[1].file = sh.Stdout, sh.Stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
@@ -221,7 +220,6 @@ func (w *supervisor) connect(streams Streams) error {
 	oom, events := sh.Leaf.OOMEvent()
 	err = errors.Join(err, p.Add(oom, uint32(events), tagOOM)) // poll and epoll use the same bits
 	if w.Cell.Listener != nil {
-		w.locks.Calls = calls.LockBatch // its group is empty: it holds no locks
 		if w.Cell.Key.SharesFiles() {
 			own, oerr := calls.OwnFilesOf(sh.Scratch.Root)
 			w.own, err = own, errors.Join(err, oerr)

@@ -52,8 +52,7 @@ type supervisor struct {
 	logged     []api.Denial
 	refused    calls.Refusals
 	calls      calls.CallListener
-	locks      calls.LockQuota
-	sockets    calls.NetworkQuota
+	quotas     calls.Quotas
 	own        calls.OwnFiles
 	reply      cell.Reply
 	replied    bool  // the shell reported the program's end

@@ -14,6 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/run"
 )
 
 // newSession builds a session: a cell, its group, and its namespaces with their mounts. On failure
@@ -22,7 +23,7 @@ func (r *Registry) newSession(ctx context.Context, p *plan.Session, at *idRange,
 	s := &session{
 		registry: r, id: plan.NewID(), owner: owner, plan: p, idRange: at, born: linux.Monotonic(), made: time.Now(),
 		done: make(chan struct{}), files: map[*os.File]struct{}{}, lists: newListQueue(maxSessionLists, maxSessionWaiting),
-		sockets: calls.NetworkQuota{Listens: plan.ListenCalls, Netlinks: plan.NetlinkSockets},
+		quotas: run.NewQuotas(),
 	}
 	factory := r.runner.Pool.Factory
 	undo := rollback.On(&err)
@@ -173,7 +174,6 @@ func (s *session) openEvents(undo *rollback.Steps) (err error) {
 		s.poller.Add(s.wake.File, linux.PollIn, tagSessionWake),
 	)
 	if s.listener != nil {
-		s.locks.Calls = calls.LockBatch
 		if s.cell.Key.SharesFiles() {
 			files := []*os.File{s.scratch.Root}
 			if s.volume != nil {

@@ -84,7 +84,7 @@ func (s *session) onNotification(events uint32) error {
 	if events&unix.EPOLLIN == 0 {
 		return nil
 	}
-	if s.locks.Due() { // before a call is received, which would then have to be answered
+	if s.quotas.Due() { // before a call is received, which would then have to be answered
 		slot := &s.registry.scans
 		if later := slot.Begin(); later > 0 {
 			return s.calls.PauseUntil(later)
@@ -100,10 +100,10 @@ func (s *session) onNotification(events uint32) error {
 	errno := d.Errno
 	var until time.Duration
 	if d.Action == seccomp.ActCount {
-		if errno = s.sockets.Answer(d.Name); errno == 0 {
-			if errno, until, err = s.locks.Answer(d.Name, n.Args, s.heldLocks, func() bool { return s.own.Locks(n) }); err != nil {
-				return err
-			}
+		if errno, until, err = s.quotas.Answer(d.Name, n.Args, calls.Scans{
+			Locks: s.heldLocks, OnShared: func() bool { return s.own.Locks(n) }, Listings: func() (int, error) { return calls.HeldListings(s.group) },
+		}); err != nil {
+			return err
 		}
 		if errno == 0 {
 			if err := errors.Join(s.calls.PollDirectly(), linux.ContinueSyscall(s.listener, n.ID)); err != nil {

@@ -44,8 +44,7 @@ type session struct {
 	wake      linux.Eventfd
 	callTimer linux.Timer        // of the calls that the agent answers
 	calls     calls.CallListener // used by run only
-	locks     calls.LockQuota    // used by run only
-	sockets   calls.NetworkQuota // likewise
+	quotas    calls.Quotas       // used by run only
 	own       calls.OwnFiles
 
 	over context.Context // ends when the session does
