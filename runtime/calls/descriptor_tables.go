@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eachTable calls visit for a task of each table of descriptors of these processes, until visit reports
+// eachTable calls read for a task of each table of descriptors of these processes, until read reports
 // that it has seen enough. The threads of one process may have different tables, and several processes
 // may share one.
 //
@@ -19,7 +19,7 @@ import (
 // before the tasks were listed, so any task that shares a table with them is in the list. A first
 // thread that has ended stays in /proc as long as its process has other threads. lost: a table was
 // not seen, because the thread by which it was to be read ended.
-func eachTable(pids []int, ended map[int]bool, limit scanBudget, visit func(task int) (enough bool, err error)) (lost bool, err error) {
+func eachTable(pids []int, ended map[int]bool, limit scanBudget, read func(task int) (enough bool, err error)) (lost bool, err error) {
 	var tables []int    // tasks, one of each table, in the kernel's order of tables
 	of := map[int]int{} // the processes of the tasks
 	add := func(task, pid int) {
@@ -53,7 +53,7 @@ func eachTable(pids []int, ended map[int]bool, limit scanBudget, visit func(task
 		add(task, pid)
 	}
 	for _, task := range tables {
-		if enough, err := visit(task); err != nil || enough {
+		if enough, err := read(task); err != nil || enough {
 			return false, err
 		}
 		if exiting(task) {
