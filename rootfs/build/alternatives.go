@@ -91,9 +91,24 @@ while IFS= read -r word; do
     set -- "$@" "$word"
     continue
   fi
-  # A package's own words: update-alternatives --install LINK NAME PATH PRIORITY ...; the PATH
-  # may be among what a recipe leaves out.
-  [ ! -e "$tree$4" ] && [ ! -L "$tree$4" ] || update-alternatives --root "$tree" --quiet "$@"
+  # A package's own words: update-alternatives --install LINK NAME PATH PRIORITY [--slave LINK NAME
+  # PATH]...; the PATH, or the directory of a LINK such as a manual page, may be among what a recipe
+  # leaves out.
+  left=$#
+  while [ $left -gt 0 ]; do
+    word=$1
+    shift
+    left=$((left - 1))
+    if [ "$word" = --slave ] && [ $left -ge 3 ] && [ ! -d "$tree${1%/*}" ]; then
+      shift 3
+      left=$((left - 3))
+    else
+      set -- "$@" "$word"
+    fi
+  done
+  if [ -d "$tree${2%/*}" ] && { [ -e "$tree$4" ] || [ -L "$tree$4" ]; }; then
+    update-alternatives --root "$tree" --quiet "$@"
+  fi
   set --
 done <"$aside/calls"
 ALTERNATIVES

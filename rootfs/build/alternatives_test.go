@@ -64,6 +64,34 @@ func TestAlternativesAreBounded(t *testing.T) {
 	}
 }
 
+// A recipe leaves directories out, such as those of manual pages. A link that belongs there is left
+// out too, and the other links of the same call are made.
+func TestAlternativesOutsideTheTreeAreLeftOut(t *testing.T) {
+	testenv.NeedRoot(t)
+	if err := needTools("unshare", "dpkg-deb", "update-alternatives", "tar"); err != nil {
+		if os.Getenv("BRIG_TEST_MUST") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	b := alternativesBuild(t, alternativesBounds{MiB: 8, inodes: 500, seconds: 30})
+	b.pack(t, "runner", "#!/bin/sh\nupdate-alternatives --install /usr/bin/run run /bin/busybox 10 "+
+		"--slave /usr/share/man/man1/run.1 run.1 /bin/busybox --slave /usr/bin/runc runc /bin/busybox\n"+
+		"update-alternatives --install /opt/none/lost lost /bin/busybox 10\n")
+	said, err := b.run()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for link, want := range map[string]string{"usr/bin/run": "/etc/alternatives/run", "usr/bin/runc": "/etc/alternatives/runc", "usr/share": "", "opt": "", "etc/alternatives/run.1": "", "etc/alternatives/lost": ""} {
+		if got, _ := os.Readlink(filepath.Join(b.tree, link)); got != want {
+			t.Errorf("%s leads to %q; want %q", link, got, want)
+		}
+		if _, err := os.Lstat(filepath.Join(b.tree, link)); want == "" && err == nil {
+			t.Errorf("%s exists", link)
+		}
+	}
+}
+
 // An alternativesTest is a build whose tree contains only busybox.
 type alternativesTest struct {
 	*debianBuild
