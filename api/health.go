@@ -31,6 +31,7 @@ type Language struct {
 	Aliases      []string `json:"aliases,omitempty" doc:"other names to use in requests"`
 	Extensions   []string `json:"extensions" doc:"file name extensions of source files, without the dot"`
 	Image        string   `json:"image" doc:"name of the stored image"`
+	ImageFrom    string   `json:"image_from,omitempty" doc:"reference of a registry's image that brig rootfs pull stores under that name; empty: the image is built or imported"`
 	Stored       bool     `json:"stored" doc:"whether that image is stored"`
 	Lacks        []string `json:"lacks,omitempty" doc:"what the language needs and the image lacks because it is older; runs are refused until the image is built again"`
 	Tier         string   `json:"tier" doc:"seccomp tier of programs"`

@@ -13,6 +13,12 @@ type languageTest struct {
 	// tools are the tools that testdata/languages/NAME/tools.EXT exercises.
 	tools []string
 
+	// lineOnly: its errors name the line and not the file.
+	lineOnly bool
+
+	// notHere says why its programs cannot run where brig is developed; empty: they can.
+	notHere string
+
 	onlyAll bool // only make test-languages runs it
 }
 
@@ -78,7 +84,33 @@ var languageTests = map[string]languageTest{
 		"big": noLibrary, "zone": noLibrary,
 	}},
 	"perl": {version: []string{"perl", "-e", "printf '%vd', $^V"}, onlyAll: true},
+
+	"dotnet":     {notHere: microsoft},
+	"powershell": {notHere: microsoft},
+
+	"d": {version: []string{"gdc", "--version"}, onlyAll: true},
+	"kotlin": {
+		version: []string{"kotlinc", "-version"},
+		without: map[string]string{"json": noJSON}, onlyAll: true,
+	},
+	"ocaml": {version: []string{"ocamlopt", "-version"}, onlyAll: true, without: map[string]string{
+		"json": noLibrary, "big": noLibrary, "zone": noLibrary,
+	}},
+	"pypy": {version: []string{"pypy3", "--version"}, onlyAll: true},
+	"r": {version: []string{"Rscript", "--version"}, onlyAll: true, without: map[string]string{
+		"thread": "it has no threads", "deep": "the depth of its calls has a fixed limit",
+		"json": noLibrary, "big": noLibrary,
+	}},
+	"scala": {version: []string{"scalac", "-version"}, onlyAll: true},
+	"sql": {version: []string{"sqlite3", "--version"}, lineOnly: true, onlyAll: true, without: map[string]string{
+		"thread": "it has no threads", "zone": noLibrary,
+	}},
+	"swift": {version: []string{"swiftc", "--version"}, onlyAll: true, without: map[string]string{
+		"big": noBig,
+	}},
 }
+
+const microsoft = "its image is in a registry of Microsoft: TestDotnetManifestsWithAStandIn"
 
 const noLibrary = "its own library has nothing for that"
 

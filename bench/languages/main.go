@@ -70,6 +70,10 @@ func measureAll(ctx context.Context, own testagent.Options, only []string, write
 		if len(only) > 0 && !slices.Contains(only, l.Name) {
 			continue
 		}
+		if !l.Stored && l.ImageFrom != "" { // an image of somebody else's registry
+			fmt.Fprintf(os.Stderr, "languages: %s is left out: its image %s is not stored\n", l.Name, l.Image)
+			continue
+		}
 		if !l.Stored {
 			if err := build(ctx, own.Bin, filepath.Join(dir, "brigd.sock"), l.Image); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs/build"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 func rootfsBuild(c *cli) *cobra.Command {
@@ -147,11 +148,8 @@ func (c *cli) build(ctx context.Context, r build.Recipe, out io.Writer, o build.
 // buildMissing makes the image of a language that is used for the first time.
 func (c *cli) buildMissing(ctx context.Context, a *agentHandle, l api.Language) error {
 	r, err := build.FindRecipe(l.Image)
-	if err != nil {
-		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: import it with brig rootfs import FILE --name %s", l.Image, l.Name, l.Image)
-	}
-	if os.Geteuid() != 0 {
-		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s", l.Image, l.Name, l.Image)
+	if err != nil || os.Geteuid() != 0 {
+		return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: %s", l.Image, l.Name, languages.ImageHint(l.Image, l.ImageFrom))
 	}
 	return c.buildOnce(ctx, a, l, func() error {
 		c.note("the image of %s is not stored yet: building it now, which takes a minute or more and happens only once", l.Name)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs/languages"
 )
 
 // findLanguages returns the languages with these names. It refuses an unknown name, before minutes are
@@ -35,10 +36,10 @@ func findLanguages(ctx context.Context, agent *agentHandle, names []string) ([]a
 
 // prewarm builds the missing images and runs each image once, so that its files have been read and
 // its cell is built. It prints a line for each one that is ready.
-func (c *cli) prewarm(ctx context.Context, agent *agentHandle, languages []api.Language) error {
-	for n, l := range languages {
+func (c *cli) prewarm(ctx context.Context, agent *agentHandle, wanted []api.Language) error {
+	for n, l := range wanted {
 		if !l.Stored && os.Geteuid() != 0 {
-			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: build it with sudo brig rootfs build %s, or leave it out of --images", l.Image, l.Name, l.Image)
+			return api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: %s, or leave it out of --images", l.Image, l.Name, languages.ImageHint(l.Image, l.ImageFrom))
 		}
 		if !l.Stored {
 			began := time.Now()
@@ -53,7 +54,7 @@ func (c *cli) prewarm(ctx context.Context, agent *agentHandle, languages []api.L
 		if err != nil {
 			return err
 		}
-		c.note("%s is ready (%d of %d)", l.Name, n+1, len(languages))
+		c.note("%s is ready (%d of %d)", l.Name, n+1, len(wanted))
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (c catalog) Languages() []api.Language {
 	var out []api.Language
 	for _, l := range c.languages.All() {
 		one := api.Language{
-			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
+			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, ImageFrom: l.ImageFrom, Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
 			Flags: l.Flags, FlagPatterns: l.FlagPatterns, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
 		}
 		if lack, err := languages.Outdated(c.store, []languages.Manifest{l}); err == nil { // an error is ignored here: a run reports it

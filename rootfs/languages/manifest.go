@@ -3,7 +3,6 @@ package languages
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/internal/strictyaml"
 	"github.com/brig-sandbox/brig/rootfs"
 )
 
@@ -27,6 +25,7 @@ type Manifest struct {
 	Aliases    []string
 	Version    string   // as users know it
 	Image      string   // stored name or digest
+	ImageFrom  string   // reference of a registry's image to store under that name; empty: brig has a recipe, or the operator imports one
 	Extensions []string // of source files, without the dot
 	SourceFile string   // name of the source in /box, unless the request has another
 	Needs      []string // paths in the image that the commands rely on
@@ -61,9 +60,11 @@ type Manifest struct {
 // manifest is the YAML form of a Language.
 type yamlManifest struct {
 	Name           string            `yaml:"name"`
+	Extends        string            `yaml:"extends"`
 	Aliases        []string          `yaml:"aliases"`
 	Version        string            `yaml:"version"`
 	Image          string            `yaml:"image"`
+	ImageFrom      string            `yaml:"image_from"`
 	Extensions     []string          `yaml:"extensions"`
 	SourceFile     string            `yaml:"source_file"`
 	Needs          []string          `yaml:"needs"`
@@ -91,18 +92,17 @@ type yamlManifest struct {
 // parse parses a manifest. file is used only in errors. An error about an existing field names its
 // line. A tier that is not in known is refused, unless known is nil.
 func parse(file string, text []byte, known []string) (Manifest, error) {
-	var m yamlManifest
-	if err := strictyaml.Decode(file, text, &m); err != nil {
+	m, err := decode(file, text)
+	if err != nil {
 		return Manifest{}, err
 	}
 	l := Manifest{
-		Name: m.Name, Aliases: m.Aliases, Version: m.Version, Image: m.Image, Extensions: m.Extensions,
+		Name: m.Name, Aliases: m.Aliases, Version: m.Version, Image: m.Image, ImageFrom: m.ImageFrom, Extensions: m.Extensions,
 		SourceFile: m.SourceFile, Needs: m.Needs, Compile: m.Compile, Syntax: m.Syntax, Run: m.Run, Env: m.Env, InteractiveEnv: m.InteractiveEnv,
 		Tier: m.Tier, CompileTier: m.CompileTier, Proc: m.Proc, OOMExitCode: m.OOMExitCode, OOMSays: m.OOMSays,
 		TimeFactor: factor(m.TimeFactor), MemoryFactor: factor(m.MemoryFactor),
 		CompileEnv: m.CompileEnv, Artifacts: m.Artifacts, Flags: m.Flags, FlagPatterns: m.FlagPatterns, DefaultFlags: m.DefaultFlags,
 	}
-	var err error
 	if l.Limits, err = manifestLimits("limits", m.Limits); err == nil {
 		l.CompileLimits, err = manifestLimits("compile_limits", m.CompileLimits)
 	}
@@ -113,11 +113,7 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 		err = l.check(known)
 	}
 	if err != nil {
-		var at *manifestError
-		if errors.As(err, &at) && at.line(text) > 0 {
-			err = fmt.Errorf("line %d: %w", at.line(text), err)
-		}
-		return Manifest{}, fmt.Errorf("read %s: %w", file, err)
+		return Manifest{}, inFile(file, text, err)
 	}
 	for _, d := range []struct {
 		field *string
@@ -186,7 +182,9 @@ const maxOOMSays = 100
 var (
 	languageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+#._-]{0,31}$`)
 	fileName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
-	envName      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	// imageReference keeps a reference one plain word of a command; brig rootfs pull parses it.
+	imageReference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
+	envName        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
 func (l Manifest) check(tiers []string) error {
@@ -196,6 +194,8 @@ func (l Manifest) check(tiers []string) error {
 		return fieldErrorf("name", "name %q: use at most 32 lower-case letters, digits and + # . _ -", l.Name)
 	case rootfs.CheckName(l.Image) != nil && digestErr != nil:
 		return fieldErrorf("image", "image %q: write a stored image's name or digest", l.Image)
+	case l.ImageFrom != "" && (!imageReference.MatchString(l.ImageFrom) || digestErr == nil):
+		return fieldErrorf("image_from", "image_from %q: write the reference of a registry's image, such as debian:12, and the name to store it under in image", l.ImageFrom)
 	case !fileName.MatchString(l.SourceFile):
 		return fieldErrorf("source_file", "source_file %q: write a plain file name such as main.py", l.SourceFile)
 	case len(l.Run) == 0 || l.Run[0] == "":

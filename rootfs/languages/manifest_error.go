@@ -1,6 +1,7 @@
 package languages
 
 import (
+	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -21,6 +22,15 @@ func fieldErrorf(field, format string, args ...any) error {
 
 func valueErrorf(field, word, format string, args ...any) error {
 	return &manifestError{field: field, value: word, err: fmt.Errorf(format, args...)}
+}
+
+// inFile adds the file of a manifest to an error, and the line if it is known.
+func inFile(file string, text []byte, err error) error {
+	var at *manifestError
+	if errors.As(err, &at) && at.line(text) > 0 {
+		err = fmt.Errorf("line %d: %w", at.line(text), err)
+	}
+	return fmt.Errorf("read %s: %w", file, err)
 }
 
 // line returns the line of the error in a manifest: that of the value, else of the field, else 0.

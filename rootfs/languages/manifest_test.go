@@ -161,6 +161,47 @@ func TestLoadLanguagesLetsTheOperatorReplaceBuiltIns(t *testing.T) {
 	}
 }
 
+// A manifest that extends a built-in one has its fields, except for those that it sets itself and
+// for what belongs to one language.
+func TestExtends(t *testing.T) {
+	all, err := Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	python, err := all.ByName("python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := parse("x.yaml", []byte("name: numeric\nextends: python\nimage: python-numpy\nversion: \"3.13 with numpy\"\nenv: {OMP_NUM_THREADS: \"1\"}\ninteractive_env: {PYTHONUNBUFFERED: \"\"}\nlimits: {memory: 1G}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Name != "numeric" || l.Image != "python-numpy" || l.Version != "3.13 with numpy" || l.Limits.Memory != api.GiB || l.SourceFile != python.SourceFile ||
+		!slices.Equal(l.Run, python.Run) || !slices.Equal(l.Syntax, python.Syntax) || len(l.Aliases) != 0 || len(l.Extensions) != 0 || l.Tier != python.Tier {
+		t.Errorf("it is %+v", l)
+	}
+	if l.Env["PYTHONDONTWRITEBYTECODE"] != "1" || l.Env["OMP_NUM_THREADS"] != "1" || len(l.Env) != 2 || l.InteractiveEnv["PYTHONUNBUFFERED"] != "" {
+		t.Errorf("its variables are %v and %v", l.Env, l.InteractiveEnv)
+	}
+	mine, err := parse("x.yaml", []byte("name: python\nextends: python\nimage: python-numpy\n"), nil)
+	if err != nil || !slices.Equal(mine.Extensions, python.Extensions) || !slices.Equal(mine.Aliases, python.Aliases) {
+		t.Errorf("what replaces its base is %+v, %v; want its names too", mine, err)
+	}
+	for text, want := range map[string]string{
+		"name: x\nextends: cobol\nimage: x\n":               "read x.yaml: line 2: extends \"cobol\": name one of brig's own languages that extends none: bash, c,",
+		"name: x\nextends: python-full\nimage: x\n":         "line 2: extends \"python-full\"",
+		"name: x\nextends: ../etc/x\nimage: x\n":            "line 2: extends \"../etc/x\"",
+		"name: x\nextends: python\nimage: x\ntir: x\n":      "line 4: field tir not found",
+		"name: x\nextends: python\nimage: x\nrun: [x]\n":    "line 4: run does not mention {source}",
+		"name: x\nextends: python\nimage_from: a b\n":       "line 3: image_from \"a b\"",
+		"name: x\nextends: csharp\nsyntax: [x]\nimage: x\n": "line 3: syntax is only for languages without compile",
+	} {
+		if _, err := parse("x.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %s", text, err, want)
+		}
+	}
+}
+
 // FuzzManifest checks that any manifest either gives a usable language or is refused with an error
 // that names its file.
 func FuzzManifest(f *testing.F) {

@@ -78,6 +78,18 @@ func (l Manifest) CheckImage(img rootfs.Image) error {
 	return fmt.Errorf("%w: image %s has no %s, which %s needs; %s", ErrOutdated, l.Image, strings.Join(missing, ", "), l.Name, RebuildHint(l.Image))
 }
 
+// ImageHint returns the command that stores an image that is not stored: it builds it, if brig has a
+// recipe, pulls it from the place that a manifest names, or imports it.
+func ImageHint(image, from string) string {
+	switch {
+	case recipes.Has(image):
+		return "build it with sudo brig rootfs build " + image
+	case from != "":
+		return "pull it with sudo brig rootfs pull " + from + " --name " + image
+	}
+	return "import it with brig rootfs import FILE --name " + image
+}
+
 // RebuildHint returns the hint that tells the operator how to get an image that has all that its
 // languages need.
 func RebuildHint(image string) string {

@@ -68,6 +68,9 @@ func (pl *Planner) language(r api.Run) (Language, error) {
 func (pl *Planner) image(r api.Run, l Language) (rootfs.Image, error) {
 	name := cmp.Or(r.Image, l.Image)
 	img, err := pl.Images.Lookup(name)
+	if errors.Is(err, rootfs.ErrNotFound) && name == l.Image && l.ImageFrom != "" {
+		return img, api.Refuse(api.CodeNoImage, "image %s of language %s is not stored: %s", name, l.Name, languages.ImageHint(name, l.ImageFrom))
+	}
 	if errors.Is(err, rootfs.ErrNotFound) || errors.Is(err, rootfs.ErrName) {
 		return img, api.Refuse(api.CodeNoImage, "%w", err)
 	}
