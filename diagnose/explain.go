@@ -30,10 +30,13 @@ func Explain(language, sourceName string, source []byte, r api.Result) *api.Diag
 	default:
 		d = explainLimit(r)
 	}
+	if d.File == "" && d.Line > 0 { // the tool names no file: it had one source
+		d.File = ownFile(sourceName)
+	}
 	if r.Verdict == api.Nonzero || r.Verdict == api.Signaled {
 		d.Hint = orDefault(hintOfShortage(d, r), d.Hint)
 	}
-	d.Hint = orDefault(hintOfNetwork(d, r), d.Hint)
+	d.Hint = orDefault(hintOfTrap(language, d), orDefault(hintOfNetwork(d, r), d.Hint))
 	d.Hint = orDefault(d.Hint, hintOfLimits(r))
 	d.Hint = orDefault(hintOfText(language, sourceName, source, d), d.Hint)
 	d = bounded(d)

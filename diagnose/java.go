@@ -48,11 +48,13 @@ func javaStart(msg string) api.Diagnosis {
 	return d
 }
 
-// javaFrame parses Main.f(Main.java:3). The JDK's own frames begin with a module.
+// javaFrame parses Main.f(Main.java:3). The JDK's own frames begin with a module, those of Kotlin and
+// Scala with their packages.
 func javaFrame(s string) place {
 	method, where, ok := strings.Cut(s, "(")
 	method = strings.TrimPrefix(method, "app//")
-	if !ok || strings.Contains(method, "/") {
+	first, _, _ := strings.Cut(method, ".")
+	if !ok || strings.Contains(method, "/") || first == "kotlin" || first == "kotlinx" || first == "scala" {
 		return place{}
 	}
 	at, _, _ := colons(strings.TrimSuffix(where, ")"))

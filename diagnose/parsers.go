@@ -30,6 +30,14 @@ var parsers = map[string]parser{
 	"lua":        {lua, asCompiler(lua)},
 	"pascal":     {pascal, fpc},
 	"haskell":    {haskell, ghc},
+	"pypy":       {python, asCompiler(python)},
+	"ocaml":      {ocaml, ocamlopt},
+	"kotlin":     {java, placedErrors(kotlinPatterns)},
+	"scala":      {java, placedErrors(scalaPatterns)},
+	"swift":      {swift, placedErrors(swiftPatterns)},
+	"d":          {dlang, placedErrors(dPatterns)},
+	"r":          {rlang, asCompiler(rlang)},
+	"sql":        {sql, asCompiler(sql)},
 }
 
 // parserFor returns the parser of a language. A -full variant has that of the plain language.

@@ -165,13 +165,16 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxType
 }
 
-// bounded makes every field printable and limits its length.
+// bounded makes every field printable and limits its length. A line without a file is no place.
 func bounded(d api.Diagnosis) api.Diagnosis {
 	d.Type, d.Message, d.Hint = plain(d.Type, maxType), plain(d.Message, maxMessage), plain(d.Hint, maxHint)
 	d.Type = orDefault(d.Type, "error")
 	d.Message = orDefault(strings.TrimSuffix(d.Message, ":"), d.Type)
 	if d.Category == "" {
 		d.Category = api.CategoryRuntime
+	}
+	if d.File == "" {
+		d.Line, d.Column = 0, 0
 	}
 	return d
 }
