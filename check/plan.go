@@ -44,6 +44,13 @@ var checkers = map[string]checker{
 	"csharp":  {[]string{"mcs", "-target:library", "-out:/tmp/checked.dll", "{name}"}, "", "managed", ""},
 	"pascal":  {[]string{"fpc", "-l-", "-v0", "-vew", "-s", "-FE/tmp", "{name}"}, "", "compile", ""},
 	"haskell": {[]string{"ghc", "-v0", "-fno-code", "{name}"}, "", "compile", ""},
+	"pypy":    {[]string{"pypy3", "-I", "-", "{name}"}, checkerPython, "default", ""},
+	"ocaml":   {[]string{"ocamlopt", "-stop-after", "typing", "-I", "+unix", "-I", "+str", "-I", "+threads", "-o", "/tmp/checked", "{name}"}, "", "compile", ""},
+	"kotlin":  {[]string{"kotlinc", "-d", "/tmp", "{name}"}, "", "managed", ""},
+	"scala":   {[]string{"scalac", "-Ystop-after:refchecks", "-d", "/tmp", "{name}"}, "", "managed", ""},
+	"swift":   {[]string{"swiftc", "-typecheck", "{name}"}, "", "compile", ""},
+	"d":       {[]string{"gdc", "-fsyntax-only", "{name}"}, "", "compile", ""},
+	"r":       {[]string{"Rscript", "--vanilla", "-e", "invisible(parse(commandArgs(TRUE)[1], encoding = 'UTF-8'))", "{name}"}, "", "default", ""},
 }
 
 // Plan makes the run that checks a source. It returns false for an empty source and for a language
@@ -75,7 +82,8 @@ func Plan(language, name string, source []byte) (api.Run, bool) {
 var names = map[string]string{
 	"python": "main.py", "javascript": "main.js", "typescript": "main.ts", "c": "main.c", "cpp": "main.cpp", "java": "Main.java", "go": "main.go",
 	"rust": "main.rs", "ruby": "main.rb", "php": "main.php", "bash": "main.sh", "perl": "main.pl", "lua": "main.lua", "csharp": "main.cs",
-	"pascal": "main.pas", "haskell": "main.hs",
+	"pascal": "main.pas", "haskell": "main.hs", "pypy": "main.py", "ocaml": "main.ml", "kotlin": "main.kt", "scala": "main.scala", "swift": "main.swift",
+	"d": "main.d", "r": "main.R",
 }
 
 func fileName(language, name string) string {

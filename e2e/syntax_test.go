@@ -24,6 +24,8 @@ func TestSyntaxIsCheckedOnceBeforeTests(t *testing.T) {
 		"ruby":       {"puts 1", "puts 1\n__END__\nthis is no ( ruby", "BEGIN { x = 2 }\nputs 1"},
 		"php":        {"<?php echo 1, \"\\n\";", "1\n", "<?php echo 1, \"\\n\"; __halt_compiler(); this is no ( php"},
 		"lua":        {"print(1)", "#!/usr/bin/lua\nprint(1)", "goto x; ::x:: print(1)"},
+		"pypy":       {"print(1)\n", "# -*- coding: latin-1 -*-\nx = '\xe9'\nprint(len(x))\n", string(zipped(t, "__main__.py", "print(1)\n"))},
+		"r":          {"cat(1, '\\n', sep = '')", "#!/usr/bin/Rscript\nwriteLines('1')", "x <- function() nosuch(1 +\n 2)\ncat('1\\n')"},
 	}
 	for _, l := range builtinLanguages(t) {
 		if (len(l.Syntax) == 0) != (right[strings.TrimSuffix(l.Name, "-full")] == nil) {

@@ -53,4 +53,4 @@ func (c *cli) noteSourceArguments(o *runOptions) {
 }
 
 // sourceExtensions are the extensions of files that are part of a program and hardly ever its data.
-var sourceExtensions = strings.Fields(".py .c .h .cpp .cc .cxx .hpp .hh .java .js .mjs .cjs .ts .go .rs .rb .php .sh .pl .pm .lua .pas .pp .hs .cs")
+var sourceExtensions = strings.Fields(".py .c .h .cpp .cc .cxx .hpp .hh .java .js .mjs .cjs .ts .go .rs .rb .php .sh .pl .pm .lua .pas .pp .hs .cs .kt .scala .swift .ml .mli")

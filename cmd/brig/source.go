@@ -71,7 +71,7 @@ func interpreter(text []byte) string {
 
 // interpreters maps programs of #! lines to a language, if their name is not the language's.
 var interpreters = map[string]string{
-	"dash": "bash", "zsh": "bash", "nodejs": "javascript", "pypy": "python", "runghc": "haskell", "runhaskell": "haskell",
+	"dash": "bash", "zsh": "bash", "nodejs": "javascript", "runghc": "haskell", "runhaskell": "haskell",
 	"tsx": "typescript", "ts-node": "typescript", "instantfpc": "pascal",
 }
 

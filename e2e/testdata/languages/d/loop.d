@@ -1,0 +1,4 @@
+void main()
+{
+    for (ulong i = 0;; i++) asm { ""; }
+}

@@ -1,0 +1,4 @@
+import seven;
+import std.stdio;
+
+void main() { writeln(seven.count(), " ", text); }

@@ -1,0 +1,4 @@
+module seven;
+
+int count() { return 7; }
+enum text = "from another file";

@@ -1,0 +1,3 @@
+import core.thread;
+
+void main() { Thread.sleep(60.seconds); }

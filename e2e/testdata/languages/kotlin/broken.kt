@@ -1,0 +1,4 @@
+fun main() {
+    println("never printed")
+    val n: Int = "no number"
+}

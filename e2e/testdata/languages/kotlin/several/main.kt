@@ -1,0 +1,4 @@
+import other.seven
+import other.text
+
+fun main() = println("${seven()} $text")

@@ -1,0 +1,1 @@
+fun main() = Thread.sleep(60_000)

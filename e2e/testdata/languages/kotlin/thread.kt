@@ -1,0 +1,3 @@
+import kotlin.concurrent.thread
+
+fun main() = thread { println("from a thread") }.join()

@@ -1,0 +1,3 @@
+let () =
+  print_endline "never printed";
+  print_endline 1

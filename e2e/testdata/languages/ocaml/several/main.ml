@@ -1,0 +1,1 @@
+let () = Printf.printf "%d %s\n" (Seven.seven ()) Seven.text

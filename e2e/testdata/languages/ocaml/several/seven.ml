@@ -1,0 +1,2 @@
+let seven () = Base7.one * 7
+let text = "from another file"

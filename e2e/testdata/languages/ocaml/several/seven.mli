@@ -1,0 +1,2 @@
+val seven : unit -> int
+val text : string

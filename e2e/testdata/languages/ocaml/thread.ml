@@ -1,0 +1,1 @@
+let () = Thread.join (Thread.create print_endline "from a thread")

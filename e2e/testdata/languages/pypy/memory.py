@@ -1,0 +1,1 @@
+../python/memory.py

@@ -1,0 +1,1 @@
+../python/utf8.py

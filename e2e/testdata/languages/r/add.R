@@ -1,0 +1,2 @@
+numbers <- scan("stdin", quiet = TRUE)
+cat(sum(numbers), "\n", sep = "")

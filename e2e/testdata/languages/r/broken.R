@@ -1,0 +1,3 @@
+cat("never printed\n")
+
+x <- 1 2

@@ -1,0 +1,1 @@
+cat(system("echo from a child", intern = TRUE), sep = "\n")

@@ -1,0 +1,10 @@
+text <- "the year 2026 in a text"
+cat("regex", regmatches(text, regexpr("[0-9]{4}", text)), "\n", sep = c(" ", "", ""))
+noon <- as.POSIXct("2026-01-01 12:00", tz = "UTC")
+cat("zone", format(noon, "%H:%M", tz = "Asia/Tokyo"), "\n", sep = c(" ", "", ""))
+n <- sample(6, 1)
+cat("random", if (n >= 1 && n <= 6) "ok" else "bad", "\n", sep = c(" ", "", ""))
+name <- tempfile()
+writeLines("temp ok", name)
+cat(readLines(name), sep = "\n")
+unlink(name)

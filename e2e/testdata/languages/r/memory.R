@@ -1,0 +1,2 @@
+kept <- list()
+repeat kept[[length(kept) + 1]] <- runif(1e5)

@@ -1,0 +1,2 @@
+source("other.R")
+cat(seven(), text, "\n", sep = c(" ", "", ""))

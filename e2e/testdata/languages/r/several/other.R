@@ -1,0 +1,2 @@
+seven <- function() 7
+text <- "from another file"

@@ -1,0 +1,6 @@
+package other
+
+object Other {
+  def seven: Int = 7
+  val text = "from another file"
+}

@@ -1,0 +1,3 @@
+select 'before';
+
+selec 'never printed';

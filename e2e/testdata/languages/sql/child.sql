@@ -1,0 +1,1 @@
+.shell echo from a child

@@ -1,0 +1,2 @@
+select 'before';
+select * from boom;

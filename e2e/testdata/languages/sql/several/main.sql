@@ -1,0 +1,2 @@
+.read other.sql
+select seven || ' ' || text from other;

@@ -1,0 +1,2 @@
+create table other (seven integer, text text);
+insert into other values (7, 'from another file');

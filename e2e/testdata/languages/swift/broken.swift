@@ -1,0 +1,3 @@
+print("never printed")
+
+let n: Int = "no number"

@@ -1,0 +1,5 @@
+struct Boom: Error { let text: String }
+
+func fail() throws { throw Boom(text: "boom") }
+
+try fail()

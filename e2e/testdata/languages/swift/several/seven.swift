@@ -1,0 +1,2 @@
+func seven() -> Int { 7 }
+let text = "from another file"

@@ -1,0 +1,3 @@
+import Foundation
+
+Thread.sleep(forTimeInterval: 60)
