@@ -16,8 +16,9 @@ func languagesCommand(c *cli) *cobra.Command {
 	k, f := newCommand("languages", `
 List the languages that the agent can run. TIERS has the compiler's tier before the program's
 if they differ, FLAGS the default flags before the others that brig run --flag accepts. An
-image that is not stored is built at the first brig run of root. An image that is older than
-its language must be built again: brig rootfs ls says why.
+image that is not stored is built at the first brig run of root, or brig run names the command
+that pulls it. An image that is older than its language must be built again: brig rootfs ls
+says why.
 
 Usage:
   brig languages [--json]
