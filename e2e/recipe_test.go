@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
@@ -15,9 +16,9 @@ import (
 )
 
 // The recipe that docs/languages.md shows is built as it is written, twice with the same result,
-// and its image runs what the page runs. numpy cannot be imported without the link that libblas3's
-// postinst creates with update-alternatives, and the command linalg is created by the recipe's
-// Finish.
+// and its image runs what the page runs, also as the page's language that extends python. numpy
+// cannot be imported without the link that libblas3's postinst creates with update-alternatives, and
+// the command linalg is created by the recipe's Finish.
 func TestRecipeOfTheLanguagesPage(t *testing.T) {
 	testenv.NeedRoot(t)
 	page, err := os.ReadFile("../docs/languages.md")
@@ -47,9 +48,21 @@ func TestRecipeOfTheLanguagesPage(t *testing.T) {
 	if !bytes.Equal(built[0].Bytes(), built[1].Bytes()) {
 		t.Errorf("two builds are %x and %x", sha256.Sum256(built[0].Bytes()), sha256.Sum256(built[1].Bytes()))
 	}
-	a := startAgentWith(t, publicDir(t, "brig-data-"))
+	manifest := regexp.MustCompile("(?s)```yaml\n(# /etc/brig/languages/numeric.yaml\n.*?)```").FindSubmatch(page)
+	if manifest == nil {
+		t.Fatal("docs/languages.md shows no manifest numeric")
+	}
+	manifests := t.TempDir()
+	if err := os.WriteFile(filepath.Join(manifests, "numeric.yaml"), manifest[1], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := startAgentWith(t, publicDir(t, "brig-data-"), "--languages", manifests)
 	if _, err := a.Import(t.Context(), &built[0], recipe.Name, ""); err != nil {
 		t.Fatal(err)
+	}
+	program := api.Run{Language: "numeric", Source: api.Bytes("import numpy, os\nprint(numpy.arange(4).sum(), os.environ['OMP_NUM_THREADS'])\n")}
+	if res := a.run(t, program); string(res.Stdout) != "6 1\n" {
+		t.Errorf("a program of the language that extends python prints %q, %q; want 6 1", res.Stdout, res.Stderr)
 	}
 	for _, c := range []struct {
 		argv []string
