@@ -16,7 +16,7 @@ func status(c api.Code) int {
 		return http.StatusBadRequest
 	case api.CodeTooLarge:
 		return http.StatusRequestEntityTooLarge
-	case api.CodeNoLanguage, api.CodeNoImage, api.CodeNoBlob, api.CodeNoProfile, api.CodeNotFound:
+	case api.CodeNoLanguage, api.CodeNoImage, api.CodeNoBlob, api.CodeNoProfile, api.CodeNotFound, api.CodePackagesMissing:
 		return http.StatusNotFound
 	case api.CodeConflict:
 		return http.StatusConflict
@@ -24,7 +24,7 @@ func status(c api.Code) int {
 		return http.StatusGone
 	case api.CodeForbidden:
 		return http.StatusForbidden
-	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported, api.CodeBadVolume:
+	case api.CodeNoProgram, api.CodeBadProgram, api.CodeUnsupported, api.CodeBadVolume, api.CodePackagesFailed:
 		return http.StatusUnprocessableEntity
 	case api.CodeBusy, api.CodeSessionBusy, api.CodeSessionsFull, api.CodeOverloaded, api.CodeHostMemory, api.CodeHostExhausted, api.CodeSetupTimeout, api.CodeStopping:
 		return http.StatusServiceUnavailable

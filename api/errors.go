@@ -31,6 +31,8 @@ const (
 	CodeBadProgram       Code = "program-not-executable" // argv[0] cannot be executed: a file in the image, or one sent without executable
 	CodeSessionEnded     Code = "session-ended"          // the session existed and has ended; the text says why
 	CodeUnsupported      Code = "unsupported"            // a kernel feature is missing; the text names it
+	CodePackagesFailed   Code = "packages-failed"        // the packages could not be installed; the text has the installer's words
+	CodePackagesMissing  Code = "packages-missing"       // the packages are not installed yet: have them installed, then send the run again
 	CodeBusy             Code = "busy"                   // every slot is leased; retry
 	CodeSessionBusy      Code = "session-busy"           // the session has its maximum of concurrent execs; retry
 	CodeSessionsFull     Code = "sessions-full"          // the agent has its maximum of sessions; end one, or retry later

@@ -42,6 +42,8 @@ type Language struct {
 	TimeFactor   float64  `json:"time_factor,omitempty" doc:"factor for judges that scale a task's time limit; absent: 1"`
 	MemoryFactor float64  `json:"memory_factor,omitempty" doc:"factor for judges that scale a task's memory limit; absent: 1"`
 	Version      string   `json:"version,omitempty" doc:"version of the compiler or interpreter"`
+
+	Packages *LanguagePackages `json:"packages,omitempty" doc:"how packages are installed for it; absent: requirements are refused"`
 }
 
 // A Profile is a seccomp profile that the agent can load.

@@ -33,6 +33,8 @@ type Result struct {
 
 	Network *NetworkUsage `json:"network,omitempty" doc:"what a run with network reached and was refused"`
 
+	Packages *PackageSet `json:"packages,omitempty" doc:"the packages that the run could use, or, of an installation, that were installed"`
+
 	Diagnosis *Diagnosis `json:"diagnosis,omitempty" doc:"why the run failed, explained for beginners"`
 
 	SessionEnded string `json:"session_ended,omitempty" doc:"for an exec that was canceled because its session ended: why the session ended"`

@@ -25,6 +25,8 @@ type Run struct {
 
 	Network      string   `json:"network,omitempty" doc:"what the program can reach: none (also if empty), loopback (its own processes), allow (also the hosts of allow), public (also every public host, ports 80 and 443); the operator may offer less" enum:"none,loopback,allow,public"`
 	Allow        []string `json:"allow,omitempty" doc:"with network allow or public: HOST, *.DOMAIN, ADDRESS or ADDRESS/BITS, each with :PORT or without (80 and 443); at most 256"`
+	Requirements []string `json:"requirements,omitempty" doc:"packages of the language that the program finds, each a name with bounds of its version such as numpy==2.*; at most 64; they must be installed: see packages-missing"`
+	Index        string   `json:"index,omitempty" doc:"URL of the index that the packages come from; empty: the language's"`
 	WritableRoot bool     `json:"writable_root,omitempty" doc:"a throw-away layer over the image, writable by the program"`
 
 	Collect Collect `json:"collect,omitzero" doc:"which files of /box are returned"`

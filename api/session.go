@@ -25,6 +25,8 @@ type SessionRequest struct {
 	Volume *VolumeRequest `json:"volume,omitempty" doc:"the volume to mount at /workspace; absent: none"`
 
 	Network      string          `json:"network,omitempty" doc:"empty or none: no network except a loopback interface that is down" enum:"none"`
+	Requirements []string        `json:"requirements,omitempty" doc:"packages of the language that every exec finds, each a name with bounds of its version; at most 64"`
+	Index        string          `json:"index,omitempty" doc:"URL of the index that the packages come from; empty: the language's"`
 	WritableRoot bool            `json:"writable_root,omitempty" doc:"a throw-away layer over the image, writable by the program"`
 	Profile      string          `json:"profile,omitempty" doc:"name of the seccomp profile; empty: the language's tier, or default"`
 	ProfileMode  ProfileMode     `json:"profile_mode,omitempty" doc:"what happens to calls that the profile does not allow; empty: enforce"`

@@ -23,13 +23,17 @@ const (
 func (r Run) Validate() error {
 	for _, check := range []func() error{
 		r.validateProgram, r.validateArgs, r.validateFiles, r.Collect.validate, r.validateChoices, r.Limits.Validate,
-		r.validateCompile, r.Timeline.validate, r.validateTests,
+		r.validateCompile, r.Timeline.validate, r.validateTests, r.validatePackages,
 	} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r Run) validatePackages() error {
+	return validateRequirements(r.Language, r.Image, r.Requirements, r.Index)
 }
 
 func (r Run) validateProgram() error {

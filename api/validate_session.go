@@ -19,11 +19,11 @@ func (s SessionRequest) Validate() error {
 		return Refuse(CodeUnsupported, "network %.80q is not offered for sessions: use none, or a run", s.Network)
 	}
 	as := Run{
-		Language: s.Language, Image: s.Image, Env: s.Env, Preset: s.Preset, Labels: s.Labels,
+		Language: s.Language, Image: s.Image, Requirements: s.Requirements, Index: s.Index, Env: s.Env, Preset: s.Preset, Labels: s.Labels,
 		Profile: s.Profile, ProfileMode: s.ProfileMode, ProfileRules: s.ProfileRules,
 	}
 	for _, check := range []func() error{
-		as.validateArgs, as.validateChoices, s.validateVolume, s.Limits.Validate, s.ExecLimits.Validate,
+		as.validateArgs, as.validateChoices, as.validatePackages, s.validateVolume, s.Limits.Validate, s.ExecLimits.Validate,
 		func() error { return s.Limits.refuseScope(OfExec, "only for execs: set it in exec_limits") },
 		func() error {
 			return s.ExecLimits.refuseScope(OfSession, "only for the whole session: set it in limits")

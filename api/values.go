@@ -49,11 +49,15 @@ func (EventName) Values() []EventName {
 	return []EventName{EventQueued, EventCompiled, EventStarted, EventStdout, EventStderr, EventUsage, EventTest, EventGap, EventResult, EventError}
 }
 
+func (PackageKind) Values() []PackageKind {
+	return []PackageKind{PythonPackages, NPMPackages, GemPackages}
+}
+
 func (Code) Values() []Code {
 	return []Code{
 		CodeBadRequest, CodeTooLarge, CodeBadLimits, CodeAboveCeiling, CodeBadFile, CodeNoLanguage, CodeNoImage, CodeBadImage,
 		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
-		CodeSessionEnded, CodeUnsupported, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
+		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
 		CodeHostExhausted, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
 		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout, CodeCheckRefused, CodeConflict,
 	}

@@ -30,7 +30,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 		"Verdict": valued[Verdict](), "Stage": valued[Stage](), "Answer": valued[Answer](), "Comparison": valued[Comparison](),
 		"Mode": valued[Mode](), "ProfileMode": valued[ProfileMode](), "State": valued[State](), "SessionState": valued[SessionState](),
 		"FileKind": valued[FileKind](), "Severity": valued[Severity](), "Category": valued[Category](), "AlertKind": valued[AlertKind](),
-		"ServiceStatus": valued[ServiceStatus](), "EventName": valued[EventName](), "Code": valued[Code](),
+		"ServiceStatus": valued[ServiceStatus](), "EventName": valued[EventName](), "Code": valued[Code](), "PackageKind": valued[PackageKind](),
 	}
 	want := constants(t)
 	for name, values := range want {

@@ -33,6 +33,7 @@ var responsible = map[api.Code][]party{
 	api.CodeNotFound: {byCaller}, api.CodeBadVolume: {byOperator, byHost}, api.CodeNoProgram: {byCaller, byOperator}, api.CodeBadProgram: {byCaller, byOperator},
 	api.CodeSessionEnded: {byCaller}, api.CodeUnsupported: {byCaller, byOperator}, api.CodeUnauthorized: {byCaller}, api.CodeConflict: {byCaller},
 	api.CodeKeyQueueFull: {byCaller}, api.CodeSessionBusy: {byCaller},
+	api.CodePackagesFailed: {byCaller, byHost}, api.CodePackagesMissing: {byCaller, byHost},
 
 	api.CodeCheckRefused: {byAuthor},
 

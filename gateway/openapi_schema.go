@@ -26,6 +26,7 @@ var schemaTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[api.ProfileMode]():   reflect.TypeFor[oneOf[api.ProfileMode]](),
 	reflect.TypeFor[api.State]():         reflect.TypeFor[oneOf[api.State]](),
 	reflect.TypeFor[api.SessionState]():  reflect.TypeFor[oneOf[api.SessionState]](),
+	reflect.TypeFor[api.PackageKind]():   reflect.TypeFor[oneOf[api.PackageKind]](),
 	reflect.TypeFor[api.FileKind]():      reflect.TypeFor[oneOf[api.FileKind]](),
 	reflect.TypeFor[api.Severity]():      reflect.TypeFor[oneOf[api.Severity]](),
 	reflect.TypeFor[api.Category]():      reflect.TypeFor[oneOf[api.Category]](),
