@@ -76,6 +76,15 @@ type Images interface {
 	Verify(ctx context.Context, name string) (api.Verified, error)
 }
 
+// Packages installs sets of packages, and keeps them. If an error contains an *api.Error, the caller
+// gets that.
+type Packages interface {
+	// Install installs a set, unless it is stored. s has the installer's output, and its network.
+	Install(ctx context.Context, r api.PackageRequest, s api.Streams, c api.Caller) (api.PackageSet, error)
+	List(c api.Caller) ([]api.PackageSet, error)
+	Remove(key string, c api.Caller) error
+}
+
 // Catalog lists the languages and profiles that a caller can ask for.
 type Catalog interface {
 	Languages() []api.Language
@@ -90,6 +99,7 @@ type Config struct {
 	Sessions Sessions
 	Volumes  Volumes
 	Images   Images
+	Packages Packages
 	Catalog  Catalog
 	Blobs    Blobs
 	Log      *slog.Logger // nil: no log

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,12 +65,18 @@ func (s *Store) ImportLayer(ctx context.Context, r io.Reader, digest string, bou
 		return Layer{}, err
 	}
 	layer, err := s.importLayerInto(ctx, staging, r, hex, bounds)
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		err = fmt.Errorf("no space for the layer in %s: free some, or move the store (--data-dir): %w", s.dir, err)
-	}
-	return layer, errors.Join(err, staging.Close())
+	return layer, errors.Join(s.withSpaceHint(err), staging.Close())
 }
 
+// withSpaceHint adds to the error of a full disk what to do.
+func (s *Store) withSpaceHint(err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return fmt.Errorf("no space for the layer in %s: free some, or move the store (--data-dir): %w", s.dir, err)
+	}
+	return err
+}
+
+// importLayerInto imports a layer with the digest hex; empty: with any.
 func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.Reader, hex string, bounds archive.Bounds) (Layer, error) {
 	root, err := staging.mkdir("root")
 	if err != nil {
@@ -84,6 +91,9 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 	got, err := archive.UnpackLayer(ctx, r, root, empty, bounds, nil)
 	if err != nil {
 		return Layer{}, err
+	}
+	if hex == "" {
+		hex = strings.TrimPrefix(got.Digest, "sha256:")
 	}
 	if digest := "sha256:" + hex; got.Digest != digest {
 		return Layer{}, fmt.Errorf("%w: the layer's digest is %s, not %s", ErrDigest, got.Digest, digest)
@@ -195,7 +205,8 @@ func (s *Store) Layers() ([]Layer, error) {
 	return layers, nil
 }
 
-// RemoveUnusedLayers removes the layers that no image has, such as those of an interrupted pull.
+// RemoveUnusedLayers removes the layers that no image and no set of packages has, such as those of an
+// interrupted pull.
 func (s *Store) RemoveUnusedLayers() (removed []Layer, err error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -209,7 +220,7 @@ func (s *Store) RemoveUnusedLayers() (removed []Layer, err error) {
 	return s.discardLayers(all)
 }
 
-// discardLayers removes those of the layers that no image has. The caller holds the store's lock.
+// discardLayers removes those of the layers that no image and no set of packages has. The caller holds the store's lock.
 func (s *Store) discardLayers(layers []Layer) (removed []Layer, err error) {
 	if len(layers) == 0 {
 		return nil, nil
@@ -223,6 +234,13 @@ func (s *Store) discardLayers(layers []Layer) (removed []Layer, err error) {
 		for _, l := range img.Layers {
 			used[l.Digest] = true
 		}
+	}
+	sets, err := s.PackageSets()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range sets {
+		used[p.Layer] = true
 	}
 	for _, l := range layers {
 		if used[l.Digest] {

@@ -163,6 +163,7 @@ func (s *Store) Clean() (err error) {
 	for _, d := range dirs {
 		errs = append(errs, CleanStagingDir(s.path("work", d.Name())))
 	}
+	errs = append(errs, s.cleanPackages())
 	names, err := s.names()
 	errs = append(errs, err)
 	for digest, list := range names {

@@ -53,6 +53,8 @@ type Image struct {
 	Origin Origin  `json:"origin"`
 
 	Replaced bool `json:"-"` // set by Import: it replaced a damaged image
+
+	Packages string `json:"-"` // set by WithPackages: digest of the layer with the packages, which is one of Layers
 }
 
 // AccountBytes limits the total size of /etc/passwd and /etc/group of an image, which its Size does
@@ -82,7 +84,7 @@ func Open(dir string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{dir: dir}
-	for _, d := range []string{"", "images", "layers", "names", "work"} {
+	for _, d := range []string{"", "images", "layers", "names", "packages", "work"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return nil, fmt.Errorf("open image store: %w", err)
 		}

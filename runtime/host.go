@@ -19,6 +19,7 @@ import (
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime/cell"
+	"github.com/brig-sandbox/brig/runtime/packages"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
 	"github.com/brig-sandbox/brig/runtime/run"
@@ -46,6 +47,8 @@ type Config struct {
 	Profiles    map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
 	Network     string                     // most that callers other than root may request, see api.Networks; empty: none
 	ProfileLog  bool                       // callers other than root may ask for profile mode log
+	Packages    bool                       // callers other than root may have packages installed
+	PackagesMax api.Size                   // most bytes of all sets of packages together; zero: DefaultPackagesMax
 	Log         *slog.Logger               // nil: discard
 
 	fault func(step string) error // in tests; see step
@@ -62,6 +65,7 @@ type Host struct {
 	factory     *cell.Factory
 	runner      *run.Runner
 	sessions    *session.Registry
+	packages    *packages.Installer
 	warm        sync.WaitGroup // the compilation that Open begins
 }
 
@@ -159,6 +163,9 @@ func (c Config) withDefaults() Config {
 	if c.Sessions == 0 {
 		c.Sessions = DefaultSessions
 	}
+	if c.PackagesMax == 0 {
+		c.PackagesMax = DefaultPackagesMax
+	}
 	c.Sessions = max(c.Sessions, 0)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -169,6 +176,9 @@ func (c Config) withDefaults() Config {
 // DefaultSessions is how many sessions may live at once if the operator does not set another
 // number. Usually the memory that they reserve is the tighter bound.
 const DefaultSessions = 16
+
+// DefaultPackagesMax is the most bytes of all sets of packages together.
+const DefaultPackagesMax = 10 * api.GiB
 
 // maxSessions limits what an operator may configure.
 const maxSessions = 1024
@@ -235,7 +245,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 	h.runner = &run.Runner{
 		Log: h.log,
 		Planner: &plan.Planner{
-			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network,
+			Images: h.cfg.Images, Languages: h.cfg.Languages, Blobs: h.cfg.Blobs, Profiles: h.cfg.Profiles, ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages,
 			Ceiling: h.cfg.Ceiling, Memory: h.cfg.Memory, SessionLife: h.cfg.SessionLife, CPUs: cpus.allowed,
 		},
 		Pool:      pool.New(h.factory, slots, cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),
@@ -243,6 +253,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 		Memory:    h.memory,
 		About:     run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
 	}
+	h.packages = &packages.Installer{Runner: h.runner, Store: h.cfg.Images, Most: h.cfg.PackagesMax, Removed: h.ImagesRemoved}
 	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.Sessions)
 	return nil
 }

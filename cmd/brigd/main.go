@@ -51,6 +51,8 @@ type flags struct {
 	memory              api.Size
 	images              imageMemory
 	artifacts, blobs    api.Size
+	packagesMax         api.Size
+	packages            bool
 	ceiling             api.Limits
 	private             bool
 	listenFD            int
@@ -90,7 +92,7 @@ Examples:
   sudo brigd --group judges --slots 4 --max-wall 60s`
 
 func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, sessionLife: api.SessionLifeMax, volumes: volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
+	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, packagesMax: runtime.DefaultPackagesMax, sessionLife: api.SessionLifeMax, volumes: volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
 	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to listen on")
@@ -101,6 +103,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.profiles, "profiles", "/etc/brig/profiles", "directory of seccomp profiles offered to every caller")
 	set.StringVar(&f.network, "network", api.NetworkNone, "most `NETWORK` that callers other than root, such as brig serve, may request for a run: none, loopback, allow or public; they relay its connections themselves")
 	set.BoolVar(&f.profileLog, "profile-log", false, "let callers other than root, such as brig serve, use profile_mode log, in which calls that the profile denies are allowed and logged")
+	set.BoolVar(&f.packages, "packages", false, "let callers other than root, such as brig serve, have packages installed; they relay the installer's connections themselves")
 	set.IntVar(&f.slots, "slots", 0, "maximum concurrent runs (default: one per physical core)")
 	set.IntVar(&f.sessions, "sessions", runtime.DefaultSessions, "maximum concurrent sessions; 0: none")
 	set.Var(&f.sessionLife, "max-session-life", "ceiling of a session's lifetime")
@@ -112,6 +115,7 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.images, "image-memory", "maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
+	set.Var(&f.packagesMax, "packages-cache", "maximum total size of installed packages below --data-dir")
 	for _, row := range api.LimitTable() {
 		if row.Top != "" {
 			usage.LimitFlag(set, row, &f.ceiling, "max-"+row.Flag(), row.Top)
@@ -230,7 +234,7 @@ func serve(f flags) (err error) {
 	}
 	host, err := runtime.Open(runtime.Config{
 		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, Volumes: f.volumes, Version: version,
-		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Network: f.network, Artifacts: artifacts, Blobs: blobCache, Log: log,
+		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Network: f.network, Packages: f.packages, PackagesMax: f.packagesMax, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -241,7 +245,7 @@ func serve(f flags) (err error) {
 	debug.SetMemoryLimit(int64(host.MaxMemory() - 64*api.MiB))
 	began := time.Now()
 	srv := agent.New(agent.Config{
-		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},
+		Runner: host, Sessions: sessions{host}, Volumes: volumes{host}, Images: images{store, host}, Packages: packages{host}, Catalog: catalog{host, known, store}, Blobs: blobs{blobCache},
 		Health: func() api.Health {
 			h := host.Health()
 			h.UptimeNS, h.BlobsMax = time.Since(began).Nanoseconds(), int64(f.blobs)

@@ -69,6 +69,16 @@ func (v volumes) Remove(ctx context.Context, name string, c api.Caller) error {
 	return v.host.RemoveVolume(ctx, name, c)
 }
 
+type packages struct{ host *runtime.Host }
+
+func (p packages) Install(ctx context.Context, r api.PackageRequest, s api.Streams, c api.Caller) (api.PackageSet, error) {
+	return p.host.InstallPackages(ctx, r, s, c)
+}
+
+func (p packages) List(c api.Caller) ([]api.PackageSet, error) { return p.host.PackageSets(c) }
+
+func (p packages) Remove(key string, c api.Caller) error { return p.host.RemovePackageSet(key, c) }
+
 type blobs struct{ *cache.Cache }
 
 func (b blobs) Put(digest string, r io.Reader) error {
@@ -97,6 +107,9 @@ func (c catalog) Languages() []api.Language {
 		}
 		if lack, err := languages.Outdated(c.store, []languages.Manifest{l}); err == nil { // an error is ignored here: a run reports it
 			one.Lacks = lack[l.Image]
+		}
+		if p := l.Packages; p != nil {
+			one.Packages = &api.LanguagePackages{Kind: p.Kind, Image: p.Image, Stored: c.store.Has(p.Image), Index: p.Index, Hosts: p.Hosts}
 		}
 		if len(l.Compile) > 0 {
 			one.CompileTier = l.CompileTier

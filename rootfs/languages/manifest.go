@@ -53,6 +53,8 @@ type Manifest struct {
 	OOMExitCode  int        // exit code of the runtime when it lacks memory; 0: it has none
 	OOMSays      string     // its stderr output right before that; empty: the peak of memory decides
 
+	Packages *Packages // how packages are installed; nil: requirements are refused
+
 	patterns []*regexp.Regexp // FlagPatterns, compiled
 	file     string           // of the manifest, for errors
 }
@@ -87,6 +89,7 @@ type yamlManifest struct {
 	MemoryFactor   *float64          `yaml:"memory_factor"`
 	OOMExitCode    int               `yaml:"oom_exit_code"`
 	OOMSays        string            `yaml:"oom_says"`
+	Packages       *yamlPackages     `yaml:"packages"`
 }
 
 // parse parses a manifest. file is used only in errors. An error about an existing field names its
@@ -108,6 +111,9 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 	}
 	if err == nil {
 		l.patterns, err = flagPatterns(l.FlagPatterns)
+	}
+	if err == nil {
+		l.Packages, err = packagesOf(m.Packages, known)
 	}
 	if err == nil {
 		err = l.check(known)

@@ -80,6 +80,11 @@ func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
 		return &Lock{i, s.lock, s}, nil
 	}
 	l, err := i.locked(i.Store.LockImage(image))
+	if err != nil && image.Packages != "" {
+		if _, gone := i.Store.Layer(image.Packages); gone != nil { // removed since the run was planned
+			return nil, api.Fail(api.CodePackagesMissing, "the packages of the run were removed just now: send it again")
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +153,10 @@ func (i *Images) Stores(t plan.ImageTree) bool {
 		return err == nil && l.Imported.Equal(t.Imported)
 	}
 	img, err := i.Store.Lookup(t.Image)
+	if err == nil && t.Packages != "" {
+		layer, err := i.Store.Layer(t.Packages)
+		return err == nil && plan.TreeOf(img.WithPackages(layer)) == t
+	}
 	own := img
 	own.Layers = nil // the key of its own pages: see treesOf
 	return err == nil && (plan.TreeOf(img) == t || plan.TreeOf(own) == t)

@@ -67,7 +67,7 @@ type tree struct {
 // treesOf lists the trees of an image.
 func (i *Images) treesOf(image rootfs.Image) []tree {
 	own := image
-	own.Layers = nil // each is locked for itself
+	own.Layers, own.Packages = nil, "" // each is locked for itself
 	trees := []tree{{plan.TreeOf(own), image.Names, func() (*Lock, error) { return i.Lock(own) }}}
 	for _, l := range image.Layers {
 		trees = append(trees, tree{layerKey(l), image.Names, func() (*Lock, error) { return i.locked(i.Store.LockLayer(l)) }})

@@ -28,11 +28,12 @@ func (k CellKey) SharesFiles() bool { return k.Mode != api.Exclusive && !k.Writa
 type ImageTree struct {
 	Image    string // digest
 	Imported time.Time
+	Packages string // digest of the layer with the packages; empty: none
 }
 
 // TreeOf identifies the tree of a stored image. A layer that was replaced is another tree, too.
 func TreeOf(image rootfs.Image) ImageTree {
-	t := ImageTree{image.Digest, image.Imported}
+	t := ImageTree{image.Digest, image.Imported, image.Packages}
 	for _, l := range image.Layers {
 		if l.Imported.After(t.Imported) {
 			t.Imported = l.Imported

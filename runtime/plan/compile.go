@@ -72,7 +72,7 @@ const (
 	MaxArtifactBytes = 64 * api.MiB
 )
 
-// ArtifactKey is a hash of everything that decides what a compile stage makes: image, profile,
+// ArtifactKey is a hash of everything that decides what a compile stage makes: image, packages, profile,
 // command, environment and every byte of its inputs (CMP-16). Limits are not included: they decide
 // whether the artifacts are made, not what they contain.
 func ArtifactKey(p *Run) string {
@@ -94,7 +94,8 @@ func ArtifactKey(p *Run) string {
 		Argv, Env []string
 		Artifacts []string
 		Inputs    []input
-	}{artifactFormat, p.Cell.Key.Image, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Artifacts, inputs})
+		Packages  string `json:",omitempty"`
+	}{artifactFormat, p.Cell.Key.Image, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Artifacts, inputs, p.Cell.Key.Packages})
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}

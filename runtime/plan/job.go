@@ -47,6 +47,9 @@ func (pl *Planner) Job(r api.Run, caller api.Caller) (*Job, error) {
 		return nil, err
 	}
 	lang.setImage(image)
+	if image, err = pl.withPackages(r, &lang, image, caller); err != nil {
+		return nil, err
+	}
 	if r.Argv, err = command(r, image); err != nil {
 		return nil, err
 	}
@@ -112,7 +115,7 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 		Dir:    startDir(r.Language, image),
 		Stdin:  r.Stdin,
 		Limits: limits, Collect: r.Collect, Labels: r.Labels, OOMExitCode: lang.OOMExitCode, OOMMessage: lang.OOMSays,
-		Timeline: r.Timeline,
+		Timeline: r.Timeline, Packages: lang.packages,
 	}
 	if r.Source != nil {
 		p.Source = main

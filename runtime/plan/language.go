@@ -17,7 +17,8 @@ type Language struct {
 	languages.Manifest
 	Limits   api.Limits
 	FullProc bool
-	imageEnv map[string]string // of the image's configuration
+	imageEnv map[string]string  // of the image's configuration
+	packages *rootfs.PackageSet // that its programs find; nil: none
 }
 
 // env returns the variables of a run: those of the image, and over them those of the language.

@@ -24,6 +24,7 @@ type Planner struct {
 	Ceiling     api.Limits                 // most a run may request
 	Memory      api.Size                   // most reserved for runs and sessions together
 	Network     string                     // most that callers other than root may ask for, see api.Networks; empty: none
+	Packages    bool                       // callers other than root may have packages installed
 	SessionLife api.Duration               // longest life of a session
 	CPUs        []int                      // processors of the agent
 

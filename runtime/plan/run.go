@@ -9,6 +9,7 @@ import (
 
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/api/judge"
+	"github.com/brig-sandbox/brig/rootfs"
 )
 
 // A Run is one run, decided: everything that the run steps apply. It is made from the request, the
@@ -36,6 +37,7 @@ type Run struct {
 	OOMMessage  string               // what its runtime prints then; empty: nothing
 	Network     *Network             // nil: none
 	Timeline    *api.TimelineRequest // nil: none
+	Packages    *rootfs.PackageSet   // that the program finds; nil: none
 	Volume      api.Size             // size of the session's volume; a file may be as large
 
 	// Backstop is the processor time after which the kernel kills a single process; zero: derived

@@ -31,7 +31,10 @@ func (pl *Planner) Session(ask api.SessionRequest, caller api.Caller) (*Session,
 	if err := pl.checkCpusetAllowed(ask.Limits.Cpuset, caller); err != nil {
 		return nil, err
 	}
-	as := api.Run{Language: ask.Language, Image: ask.Image, Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules, WritableRoot: ask.WritableRoot}
+	as := api.Run{
+		Language: ask.Language, Image: ask.Image, Requirements: ask.Requirements, Index: ask.Index, WritableRoot: ask.WritableRoot,
+		Profile: ask.Profile, ProfileMode: ask.ProfileMode, ProfileRules: ask.ProfileRules,
+	}
 	lang, err := pl.language(as)
 	if err != nil {
 		return nil, err
@@ -41,6 +44,9 @@ func (pl *Planner) Session(ask api.SessionRequest, caller api.Caller) (*Session,
 		return nil, err
 	}
 	p.Language.setImage(p.Image)
+	if p.Image, err = pl.withPackages(as, &p.Language, p.Image, caller); err != nil {
+		return nil, err
+	}
 	whole, err := EffectiveLimits(ask.Limits, ask.Preset, lang.Limits, pl.Ceiling)
 	if err != nil {
 		return nil, err

@@ -64,6 +64,10 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		return compileFailed(j, r.InvalidArtifactResult(j.Compile, *compiled, artifact)), nil
 	}
 	res.Compile = compiled
+	if set := j.Run.Packages; set != nil && err == nil {
+		about := plan.DescribePackages(*set)
+		res.Packages = &about
+	}
 	return res, err
 }
 

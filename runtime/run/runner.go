@@ -4,10 +4,13 @@ package run
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
 	"github.com/brig-sandbox/brig/cache"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
@@ -99,7 +102,45 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, stre
 	defer out.Finish()
 	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
 	defer reporter.join()
-	o, err := executeLeased(ctx, l, p, streams, out, reporter, begun)
+	o, err := executeLeased(ctx, l, p, streams, out, reporter, begun, nil)
+	if err != nil {
+		return api.Result{}, err
+	}
+	out.Finish()
+	return r.Result(p, o, out), nil
+}
+
+// Install executes an installer. If it ends well, take gets the directory of its throw-away layer that
+// holds what it wrote, after its last process has ended and before the layer is gone. The directory was
+// made by the installer: nothing in it can be trusted.
+func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, take func(layer *os.File) error) (api.Result, error) {
+	if _, err := r.Pool.Factory.Filters.Get(p.Cell.Policy); err != nil {
+		return api.Result{}, err
+	}
+	if streams.Network == nil {
+		return api.Result{}, api.Refuse(api.CodeBadRequest, "an installation needs a caller that relays its connections: send the request in the streamed form, from this host")
+	}
+	p.RetryDelay = streams.RetryDelay
+	begun := linux.Monotonic()
+	l, err := r.lease(ctx, p, false)
+	if err != nil {
+		return api.Result{}, err
+	}
+	s := Streams{streams, NewRetention(streams)}
+	out := NewOutputs(s, p, l.Slot().Wake)
+	defer out.Finish()
+	reporter := startUsageReporter(nil, l.Slot().Wake)
+	defer reporter.join()
+	o, err := executeLeased(ctx, l, p, s, out, reporter, begun, func(o *Outcome) error {
+		if o.StillRunning || judge.Verdict(o.ev, p.Limits) != api.OK {
+			return nil
+		}
+		layer, err := l.Prepared.Cell.OpenLayer()
+		if err != nil {
+			return err
+		}
+		return errors.Join(take(layer), layer.Close())
+	})
 	if err != nil {
 		return api.Result{}, err
 	}
@@ -109,7 +150,8 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, stre
 
 // executeLeased runs the plan in the leased cell and gives the lease back. The cell is in doubt
 // unless all went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
-func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, streams Streams, out *Outputs, reporter *usageReporter, begun time.Duration) (o *Outcome, err error) {
+// after, if not nil, is called while the lease lasts.
+func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, streams Streams, out *Outputs, reporter *usageReporter, begun time.Duration, after func(*Outcome) error) (o *Outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {
 		reporter.end() // the slot's next run must not be woken for this one
@@ -121,6 +163,9 @@ func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, streams Stre
 	}()
 	at := Place{Slot: l.Slot(), Cell: l.Prepared.Cell, Shell: l.Prepared.Shell, reporter: reporter}
 	o, err = ExecuteSteps(ctx, at, p, streams, out, begun)
+	if err == nil && after != nil {
+		err = after(o)
+	}
 	doubt, stillRunning = err != nil && !isUserError(err), err == nil && o.StillRunning
 	return o, err
 }
