@@ -75,7 +75,7 @@ func makeLockDir(cache string) (dir string, err error) {
 
 // buildOnce builds the image of a language, unless another process has built it by the time the
 // lock is free.
-func (c *cli) buildOnce(ctx context.Context, a *agentHandle, l api.Language, build func() error) error {
+func (c *cli) buildOnce(ctx context.Context, a *agentHandle, l api.Language, stored func(api.Language) bool, build func() error) error {
 	var p *progress
 	lock, err := lockBuild(ctx, cacheDir(), l.Image, func() {
 		c.note("another brig is building image %s: waiting for it", l.Image)
@@ -92,7 +92,7 @@ func (c *cli) buildOnce(ctx context.Context, a *agentHandle, l api.Language, bui
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(now api.Language) bool { return now.Name == l.Name && now.Stored }) {
+	if slices.ContainsFunc(all, func(now api.Language) bool { return now.Name == l.Name && stored(now) }) {
 		return nil
 	}
 	return build()

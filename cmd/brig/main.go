@@ -36,6 +36,7 @@ func commands() []command {
 		{name: "explain", short: "explain why a run of brig serve failed", make: explainCommand},
 		{name: "check", short: "check a program's source for problems", make: checkCommand},
 		{name: "rootfs", short: "build, pull, import, list and remove images", make: rootfsCommand},
+		{name: "packages", short: "list, remove and prepare sets of packages", make: packagesCommand},
 		{name: "profile", short: "show, explain, compare and export seccomp profiles", make: profileCommand},
 		{name: "session", short: "create long-lived sandboxes and work in them", make: sessionCommand},
 		{name: "volume", short: "list and remove the volumes of sessions", make: volumeCommand},

@@ -174,9 +174,17 @@ func (c *cli) execute(ctx context.Context, agent *agentHandle, o *runOptions, sr
 	if err := c.resolveLanguage(ctx, agent, o, src); err != nil {
 		return api.Result{}, err
 	}
-	if o.testsDir != "" {
-		return c.runTests(ctx, agent, o)
-	}
+	packages := api.PackageRequest{Language: o.run.Language, Requirements: o.run.Requirements, Index: o.run.Index}
+	return withPackages(ctx, c, agent, o.installer, packages, o.noBuild, func() (api.Result, error) {
+		if o.testsDir != "" {
+			return c.runTests(ctx, agent, o)
+		}
+		return c.executeRun(ctx, agent, o)
+	})
+}
+
+// executeRun executes a run without tests.
+func (c *cli) executeRun(ctx context.Context, agent *agentHandle, o *runOptions) (api.Result, error) {
 	var kept headTail // of the program's stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
@@ -242,6 +250,9 @@ func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOpt
 		return err
 	}
 	o.run.Language = l.Name
+	if len(o.run.Requirements) > 0 {
+		o.run.Index, o.installer = c.indexOf(l, o.packages.index), l
+	}
 	if l.Stored || o.noBuild || o.run.Image != "" {
 		return nil
 	}

@@ -34,6 +34,7 @@ Examples:
   brig run --file data.csv --out results report.py
   brig run --rootfs python -- /usr/bin/env
   brig run --flag -O3 --flag -std=c++20 solve.cpp < big.in
+  brig run --requirement 'numpy==2.*' stats.py
   brig run --allow api.example.org --allow 127.0.0.1:8000 fetch.py
   brig run --tests tests --memory 256M --cpu 1s solve.cpp
 
@@ -73,6 +74,9 @@ type runOptions struct {
 	pairs    []testPair // found there
 	unpaired []string   // NAME.out without NAME.in
 
+	packages  packageFlags
+	installer api.Language // how the packages of the run are installed
+
 	refused []api.Refusal // those that may explain a failure
 
 	noBuild bool
@@ -90,6 +94,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
 	f.StringVar(&o.run.Network, "network", "", "what the program reaches: none, loopback, allow or public (default none; allow with --allow)")
 	f.StringArrayVar(&o.run.Allow, "allow", nil, "`HOST` that the program may reach: a name, *.DOMAIN, an address or ADDRESS/BITS, each with :PORT or without (80 and 443; repeatable)")
+	o.packages.register(f)
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
 
 	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
@@ -155,6 +160,9 @@ func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 	}
 	if r.Network == "" && len(r.Allow) > 0 {
 		r.Network = api.NetworkAllow
+	}
+	if r.Requirements, err = o.packages.requirements(); err != nil {
+		return s, err
 	}
 	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r

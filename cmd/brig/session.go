@@ -118,11 +118,16 @@ Examples:
 		f.Lookup(name).DefValue = "" // the text says it
 	}
 	wait := f.Duration("wait", time.Minute, "how long to wait for memory that others have reserved; 0 does not wait")
+	var packages packageFlags
+	packages.register(f)
 	asJSON := f.Bool("json", false, "print the session as JSON")
 	socket := socketFlag(f)
 	return c.does(k, func() int {
 		o := runOptions{env: env, labels: labels}
 		err := o.planSurroundings()
+		if err == nil {
+			ask.Requirements, err = packages.requirements()
+		}
 		if err == nil {
 			ask.Env, ask.Labels = o.run.Env, o.run.Labels
 			if volume.Name != "" {
@@ -144,7 +149,7 @@ Examples:
 			return c.hint("session create", err)
 		}
 		return c.withRunningAgent(*socket, func(ctx context.Context, agent *agentHandle) error {
-			s, err := retryWhileBusy(ctx, c, *wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
+			s, err := c.createSession(ctx, agent, ask, packages.index, *wait)
 			switch {
 			case err != nil:
 				return err
@@ -158,9 +163,38 @@ Examples:
 	})
 }
 
+// createSession creates a session, and has its packages installed first if they are not.
+func (c *cli) createSession(ctx context.Context, agent *agentHandle, ask api.SessionRequest, index string, wait time.Duration) (api.Session, error) {
+	var l api.Language
+	if len(ask.Requirements) > 0 {
+		all, err := agent.Languages(ctx)
+		if err == nil {
+			l, err = languageOf(all, ask.Language, source{})
+		}
+		if err != nil {
+			return api.Session{}, err
+		}
+		ask.Index = c.indexOf(l, index)
+	}
+	r := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
+	return withPackages(ctx, c, agent, l, r, false, func() (api.Session, error) {
+		return retryWhileBusy(ctx, c, wait, func() (api.Session, error) { return agent.CreateSession(ctx, ask) })
+	})
+}
+
 // withRunningAgent calls do with an agent that outlives this command. A signal cancels the context.
 func (c *cli) withRunningAgent(socket string, do func(context.Context, *agentHandle) error) int {
 	agent, err := c.connectRunning(socket)
+	return c.callAgent(agent, err, do)
+}
+
+// withAnyAgent is withRunningAgent, also with an agent that is started for this command.
+func (c *cli) withAnyAgent(socket string, do func(context.Context, *agentHandle) error) int {
+	agent, err := c.connect(socket)
+	return c.callAgent(agent, err, do)
+}
+
+func (c *cli) callAgent(agent *agentHandle, err error, do func(context.Context, *agentHandle) error) int {
 	if err != nil {
 		return c.fail(err)
 	}

@@ -96,10 +96,12 @@ func (i *Installer) end(key string, f *flight, err error) {
 // install runs the installer and stores the set.
 func (i *Installer) install(ctx context.Context, p *plan.Install, s api.Streams) (api.PackageSet, error) {
 	set, said := p.Set, new(lastWords)
-	if s.Stderr == nil {
-		s.Stderr = io.Discard
+	for _, w := range []*io.Writer{&s.Stdout, &s.Stderr} { // pip explains a conflict of versions on stdout
+		if *w == nil {
+			*w = io.Discard
+		}
+		*w = io.MultiWriter(*w, said)
 	}
-	s.Stderr = io.MultiWriter(s.Stderr, said)
 	s.Attach = nil // an installer reads nothing
 	stored := false
 	res, err := i.Runner.Install(ctx, p.Run, s, func(layer *os.File) (err error) {

@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// maxWords is how much of an installer's stderr an error has.
+// maxWords is how much of an installer's output an error has.
 const maxWords = 4 << 10
 
-// lastWords keeps the end of what an installer writes to stderr.
+// lastWords keeps the end of what an installer writes.
 type lastWords struct {
 	mu   sync.Mutex
 	end  []byte // guarded by mu

@@ -46,7 +46,7 @@ type treeWriter struct {
 	entries int64
 }
 
-// writeTree writes the directory plan.PackagesDir of a layer to w, and links beside it.
+// writeTree writes the directory plan.PackagesDir of a layer to w, and links next to it.
 func writeTree(layer *os.File, links map[string]string, w io.Writer) error {
 	t := &treeWriter{root: layer, out: tar.NewWriter(w)}
 	if err := t.member(plan.PackagesDir, 0); errors.Is(err, unix.ENOENT) {

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/egress"
+)
+
+// packageFlags are the flags by which a command asks for packages.
+type packageFlags struct {
+	names []string
+	files []string
+	index string
+}
+
+func (p *packageFlags) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&p.names, "requirement", nil, "install a `PACKAGE` that the program finds: a name with bounds of its version, such as 'numpy==2.*' (repeatable)")
+	f.StringArrayVar(&p.files, "requirements", nil, "install the packages that this `FILE` lists, one a line (repeatable)")
+	p.registerIndex(f)
+}
+
+func (p *packageFlags) registerIndex(f *pflag.FlagSet) {
+	f.StringVar(&p.index, "index", "", "`URL` of the package index (default: $SANDBOX_PYTHON_INDEX, _NPM_ or _GEM_, or that of the language)")
+}
+
+// requirements reads the flags and the files that they name.
+func (p *packageFlags) requirements() ([]string, error) {
+	all := p.names
+	for _, file := range p.files {
+		text, err := readInput(file, maxTextFile)
+		if err != nil {
+			return nil, fmt.Errorf("--requirements: %w", err)
+		}
+		all = append(all, api.RequirementsOfFile(string(text))...)
+	}
+	if len(all) == 0 && p.index != "" {
+		return nil, errors.New("--index needs packages: add --requirement")
+	}
+	return all, nil
+}
+
+// indexVariable is the environment variable with the index of a kind of packages.
+func indexVariable(kind api.PackageKind) string {
+	return "SANDBOX_" + strings.ToUpper(string(kind)) + "_INDEX"
+}
+
+// indexOf is the index of an installation; empty: that of the language.
+func (c *cli) indexOf(l api.Language, flag string) string {
+	if l.Packages == nil {
+		return flag
+	}
+	return cmp.Or(flag, c.env(indexVariable(l.Packages.Kind)))
+}
+
+// withPackages has do send a request that needs packages. If they are not installed, it has them
+// installed, relays the installer's connections meanwhile, and has do send the request again: a refused
+// request has read no input.
+func withPackages[T any](ctx context.Context, c *cli, a *agentHandle, l api.Language, r api.PackageRequest, noBuild bool, do func() (T, error)) (T, error) {
+	if len(r.Requirements) == 0 {
+		return do()
+	}
+	if p := l.Packages; p != nil && !p.Stored && !noBuild {
+		if err := c.buildInstaller(ctx, a, l); err != nil {
+			var none T
+			return none, err
+		}
+	}
+	const tries = 3 // others may have the set removed in between
+	for i := 1; ; i++ {
+		res, err := do()
+		if !api.HasCode(err, api.CodePackagesMissing) || i == tries {
+			return res, err
+		}
+		if _, err := c.install(ctx, a, l, r); err != nil {
+			return res, err
+		}
+	}
+}
+
+// buildInstaller builds the image with the installer of a language.
+func (c *cli) buildInstaller(ctx context.Context, a *agentHandle, l api.Language) error {
+	stored := func(l api.Language) bool { return l.Packages != nil && l.Packages.Stored }
+	as := l
+	as.Image = l.Packages.Image
+	return c.buildImageOf(ctx, a, as, "the installer of packages of "+l.Name, stored)
+}
+
+// install has a set of packages installed.
+func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language, r api.PackageRequest) (api.PackageSet, error) {
+	if l.Packages == nil {
+		return api.PackageSet{}, api.Refuse(api.CodeBadRequest, "packages cannot be installed for language %s", l.Name)
+	}
+	policy, err := egress.InstallPolicy(ctx, *l.Packages, r.Index)
+	if err != nil {
+		return api.PackageSet{}, err
+	}
+	c.note("installing %s: this happens once", strings.Join(r.Requirements, " "))
+	p := c.progress("installing packages")
+	defer p.end()
+	return retryWhileBusy(ctx, c, time.Minute, func() (api.PackageSet, error) {
+		var relay *egress.Relay
+		var failed error
+		set, err := a.InstallPackages(ctx, r, client.Events{
+			Stdout:  stepWriter{p},
+			Network: func(sockets []*os.File) { relay, failed = egress.Start(policy, sockets) },
+		})
+		if relay != nil && failed == nil {
+			relay.Close()
+		}
+		return set, errors.Join(failed, err)
+	})
+}
+
+// A stepWriter shows the last line that an installer printed as the step of a progress.
+type stepWriter struct{ p *progress }
+
+func (s stepWriter) Write(b []byte) (int, error) {
+	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
+	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {
+		s.p.setStep(fmt.Sprintf("%.100s", last))
+	}
+	return len(b), nil
+}
