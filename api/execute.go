@@ -17,7 +17,7 @@ type Execute struct {
 	Stdin          Bytes                `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
 	NetworkEnabled bool                 `json:"network_enabled,omitempty" doc:"asks for network public, or, if allow lists hosts, for network allow; refused where the operator does not offer it, or not to the key"`
 	Allow          []string             `json:"allow,omitempty" doc:"with network_enabled: the hosts that the program may reach, each HOST, *.DOMAIN, ADDRESS or ADDRESS/BITS, with :PORT or without (80 and 443)"`
-	Requirements   []string             `json:"requirements,omitempty" doc:"packages to install; not supported yet, so any are refused"`
+	Requirements   []string             `json:"requirements,omitempty" doc:"packages that the program finds, each a name with bounds of its version such as numpy==2.*; refused where the operator does not offer them, or not to the key"`
 	Files          map[string]FileValue `json:"files,omitempty" doc:"files placed in the working directory before the program starts, by name"`
 	Env            map[string]string    `json:"env,omitempty" doc:"environment variables; they override the language's"`
 	Project        string               `json:"project,omitempty" doc:"the project that the run belongs to; stored in the history"`

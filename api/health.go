@@ -20,6 +20,7 @@ type Health struct {
 	OtherAgents    int64  `json:"memory_of_others_bytes,omitempty"` // reserved by other agents that were alive when this one started
 	Network        string `json:"network,omitempty"`                // most that callers other than root may request for a run; empty: none
 	ProfileLog     bool   `json:"profile_log,omitempty"`            // whether callers other than root may use profile mode log
+	Packages       bool   `json:"packages,omitempty"`               // whether callers other than root may have packages installed
 	UptimeNS       int64  `json:"uptime_ns"`
 	Kernel         string `json:"kernel"`
 	CgroupMode     string `json:"cgroup_mode"`

@@ -31,8 +31,6 @@ func runOf(e api.Execute) (api.Run, error) {
 	switch {
 	case e.Code == nil:
 		return api.Run{}, api.Refuse(api.CodeBadRequest, "there is nothing to run: set code")
-	case len(e.Requirements) > 0:
-		return api.Run{}, api.Refuse(api.CodeUnsupported, "requirements: installing packages is not supported yet; use an image that has them, such as language python-full")
 	case len(e.Allow) > 0 && !e.NetworkEnabled:
 		return api.Run{}, api.Refuse(api.CodeBadRequest, "allow lists hosts, and network_enabled is not true: set it, or leave allow out")
 	case e.TimeoutSeconds < 0, math.IsNaN(e.TimeoutSeconds), e.TimeoutSeconds > 1e6,
@@ -40,7 +38,7 @@ func runOf(e api.Execute) (api.Run, error) {
 		return api.Run{}, api.Refuse(api.CodeBadLimits, "timeout_seconds is %v: write how many seconds the program may take", e.TimeoutSeconds)
 	}
 	r := api.Run{
-		Language: e.Language, Stdin: e.Stdin, Env: e.Env,
+		Language: e.Language, Stdin: e.Stdin, Env: e.Env, Requirements: e.Requirements,
 		Labels: api.Labels{Project: e.Project, Task: e.Task},
 	}
 	if r.Language == "" {

@@ -32,7 +32,7 @@ func TestExecuteAsRun(t *testing.T) {
 		{`{"code":""}`, "", api.Run{Language: "python", Source: lastValue, SourceName: driverName, Files: []api.File{{Name: "main.py", Content: api.Bytes{}}}}},
 		{`{}`, "nothing to run: set code", api.Run{}},
 		{`{"code":null}`, "nothing to run: set code", api.Run{}},
-		{`{"code":"x","requirements":["numpy"]}`, "is not supported yet", api.Run{}},
+		{`{"code":"x","language":"ruby","requirements":["rake"]}`, "", api.Run{Language: "ruby", Source: api.Bytes("x"), Requirements: []string{"rake"}}},
 		{`{"code":"x","timeout_seconds":-1}`, "timeout_seconds", api.Run{}},
 		{`{"code":"x","timeout_seconds":1e400}`, "timeout_seconds", api.Run{}},
 		{`{"code":"x","timeout_seconds":1e-12}`, "timeout_seconds", api.Run{}},

@@ -39,20 +39,22 @@ type Config struct {
 	Version string
 	Log     *slog.Logger // nil: no log
 
-	QueuePlaces     int             // in the queue; zero: a request that cannot run at once is refused
-	Wait            time.Duration   // longest wait for a slot; zero means 60 s
-	MaxBody         api.Size        // of a request; zero: api.MaxBody
-	MaxAnswers      api.Size        // of all large responses together, shared by the keys; zero means 384 MiB
-	MaxBlob         api.Size        // of one blob; zero: api.MaxBlob
-	MaxBodies       int             // concurrent request uploads and downloads of session files; zero means 256
-	MaxConns        int             // concurrent connections; zero means 4096
-	MaxConnsPerAddr int             // the same from one remote address other than this host's; zero means an eighth
-	Grace           time.Duration   // on shutdown, how long runs may go on; zero means 10 s
-	Sessions        string          // file for the ids of sessions; empty: sessions that a killed gateway leaves end when they are idle
-	Network         string          // most that runs may request, see api.Networks; empty: none
-	EgressAllow     []api.AllowRule // most that runs may list in allow; none: any host
-	EgressInternal  []api.AllowRule // addresses with ports that runs may reach although they are this host's, or reserved
-	Names           []string        // host names of the service, in addition to localhost and IP addresses; empty with keys: any
+	QueuePlaces     int                        // in the queue; zero: a request that cannot run at once is refused
+	Wait            time.Duration              // longest wait for a slot; zero means 60 s
+	MaxBody         api.Size                   // of a request; zero: api.MaxBody
+	MaxAnswers      api.Size                   // of all large responses together, shared by the keys; zero means 384 MiB
+	MaxBlob         api.Size                   // of one blob; zero: api.MaxBlob
+	MaxBodies       int                        // concurrent request uploads and downloads of session files; zero means 256
+	MaxConns        int                        // concurrent connections; zero means 4096
+	MaxConnsPerAddr int                        // the same from one remote address other than this host's; zero means an eighth
+	Grace           time.Duration              // on shutdown, how long runs may go on; zero means 10 s
+	Sessions        string                     // file for the ids of sessions; empty: sessions that a killed gateway leaves end when they are idle
+	Network         string                     // most that runs may request, see api.Networks; empty: none
+	EgressAllow     []api.AllowRule            // most that runs may list in allow; none: any host
+	EgressInternal  []api.AllowRule            // addresses with ports that runs may reach although they are this host's, or reserved
+	Packages        bool                       // packages are installed for runs and sessions, from the indexes of the languages
+	Indexes         map[api.PackageKind]string // URLs of the operator's own indexes; packages of these kinds are installed in any case
+	Names           []string                   // host names of the service, in addition to localhost and IP addresses; empty with keys: any
 }
 
 // A Gateway is the HTTP service. Call Serve only once.
@@ -76,8 +78,10 @@ type Gateway struct {
 
 	sessions       *sessionRegistry
 	pendingVolumes *quota.Pool // sessions with a volume that are being created
-	execs          *quota.Pool // execs of each session, by its id
-	staleSessions  []string    // sessions of an earlier process
+	installs       installations
+	installers     *queue.Queue // slots of installations
+	execs          *quota.Pool  // execs of each session, by its id
+	staleSessions  []string     // sessions of an earlier process
 	agent          agentStatus
 	blobs          blobOwners
 	metrics        *metrics.Metrics
@@ -110,7 +114,7 @@ func (cfg Config) WithDefaults() Config {
 // is asked again later.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.WithDefaults()
-	if err := cfg.validNetwork(); err != nil {
+	if err := errors.Join(cfg.validNetwork(), cfg.validPackages()); err != nil {
 		return nil, err
 	}
 	g := &Gateway{
@@ -118,7 +122,8 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), parsing: queue.New(1, cfg.MaxConns),
 		historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting),
 		bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)),
-		requests: newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
+		installers: queue.New(1, cfg.MaxConns),
+		requests:   newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
 	}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())
@@ -133,6 +138,9 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	}
 	if most, unoffered := g.unofferedNetwork(); unoffered {
 		return nil, api.Refuse(api.CodeForbidden, "network is %s, but the agent offers callers other than root %s at most: start it with brigd --network %[1]s, or set network to %[2]s (brig serve --network %[2]s)", cfg.Network, most)
+	}
+	if g.unofferedPackages() {
+		return nil, api.Refuse(api.CodeForbidden, "packages are offered, but the agent installs them for root alone: start it with brigd --packages, or leave out --packages and the indexes of brig serve")
 	}
 	g.warnUselessNetworks()
 	routes := g.routes()

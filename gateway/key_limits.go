@@ -38,7 +38,11 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 	if err := g.permitNetwork(c, r); err != nil {
 		return r, err
 	}
-	err := g.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, r.Network, &r.Limits})
+	var err error
+	if r.Index, err = g.permitPackages(c, r.Language, r.Requirements, r.Index); err != nil {
+		return r, err
+	}
+	err = g.permit(c, limitedSettings{r.Language, r.Profile, r.Preset, r.ProfileMode, r.Network, &r.Limits})
 	if err != nil {
 		return r, err
 	}
@@ -57,6 +61,10 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 
 // permitSession is permit for a session.
 func (g *Gateway) permitSession(c caller, s api.SessionRequest) (api.SessionRequest, error) {
+	var err error
+	if s.Index, err = g.permitPackages(c, s.Language, s.Requirements, s.Index); err != nil {
+		return s, err
+	}
 	return s, g.permit(c, limitedSettings{s.Language, s.Profile, s.Preset, s.ProfileMode, s.Network, &s.Limits})
 }
 

@@ -232,7 +232,7 @@ func (a *agentResponse) keepOutput(n int) bool {
 // the agent has slots, if the service offers a network with hosts.
 func (g *Gateway) MaxMemory() api.Size {
 	most := g.cfg.MaxMemory()
-	if api.NetworkWithin(g.cfg.Network, api.NetworkLoopback) {
+	if api.NetworkWithin(g.cfg.Network, api.NetworkLoopback) && !g.cfg.offersPackages() {
 		return most
 	}
 	return most + api.Size(g.queue.Stats().Slots)*memoryOfRelay

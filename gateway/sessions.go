@@ -30,6 +30,9 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	if ask, err = g.permitSession(c, ask); err != nil {
 		return err
 	}
+	if err := g.ensurePackages(r.Context(), c, ask); err != nil {
+		return err
+	}
 	reserved := reservationPrefix + runID()
 	if err := g.reserve(r.Context(), reserved, sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language, memory: requestedMemory(ask)}, c); err != nil {
 		return err

@@ -50,6 +50,7 @@ func keyLimitFlags(f *pflag.FlagSet, k *auth.Key) {
 	f.BoolVar(&k.Admin, "admin", false, "may see the history, statistics and alerts of all keys, and /metrics")
 	f.Var(&k.Profiles, "may-profile", "seccomp profile `NAME` that it may use, in addition to strict, default and a language's own (repeatable)")
 	f.StringVar(&k.Network, "may-network", "", "most `NETWORK` that its runs may request: none, loopback, allow or public, within --network of the service (default none)")
+	f.BoolVar(&k.Packages, "may-install", false, "may name packages in requirements, if the service installs them")
 	f.BoolVar(&k.ProfileLog, "may-profile-log", false, "may use profile_mode log, in which calls that the profile denies are allowed and logged")
 }
 

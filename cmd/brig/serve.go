@@ -60,6 +60,8 @@ type serveOptions struct {
 	maxBody, maxBlob, historyBytes               api.Size
 	network                                      string
 	egressAllow, egressInternal                  []string
+	packages                                     bool
+	indexes                                      map[api.PackageKind]*string
 	logFormat                                    string
 	verbose                                      bool
 }
@@ -83,6 +85,7 @@ func serveCommand(c *cli) *cobra.Command {
 	f.IntVar(&o.connsEach, "max-conns-address", d.MaxConnsPerAddr, "maximum connections of one remote address; addresses of this host have no such limit")
 	f.IntVar(&o.bodies, "max-bodies", d.MaxBodies, "maximum concurrent uploads of request bodies and downloads of session files; a key gets an eighth, unless its line sets bodies")
 	o.networkFlags(f)
+	o.packageFlags(f)
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/brig-gateway", "`DIR` of the history")
 	f.IntVar(&o.historyRuns, "history-runs", history.DefaultRuns, "maximum runs in the history, of all keys together; beyond it the oldest runs of the key that has most are removed")
 	f.Var(&o.historyBytes, "history-bytes", "approximate maximum size of the history")
@@ -110,6 +113,7 @@ func serveCommand(c *cli) *cobra.Command {
 		if f.NArg() > 0 {
 			return c.hint("serve", fmt.Errorf("unexpected argument %q", f.Arg(0)))
 		}
+		c.indexesOf(&o)
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		switch o.logFormat {
@@ -140,6 +144,10 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		return err
 	}
 	allow, internal, err := o.egressRules()
+	if err != nil {
+		return err
+	}
+	indexes, err := o.checkIndexes()
 	if err != nil {
 		return err
 	}
@@ -178,6 +186,9 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 		c.note("--agent-arg has no effect: an agent already answers at %s: pass %s to that agent when it is started", agent.socket, strings.Join(o.agentArgs, " "))
 	}
 	if err := c.prewarm(ctx, agent, languages); err != nil {
+		return agent.explain(err)
+	}
+	if err := c.prepareInstallers(ctx, agent, languages, o); err != nil {
 		return agent.explain(err)
 	}
 	if err := runAs.takeDataDir(o.dataDir); err != nil {
@@ -219,6 +230,7 @@ func (c *cli) serve(ctx context.Context, stop func(), o serveOptions) (err error
 	gatewayConfig := gateway.Config{
 		Agent: agent.Client, History: store, Keys: keys, TLS: config, Version: version, Log: log,
 		QueuePlaces: o.queue, Wait: o.wait, MaxBody: o.maxBody, MaxBlob: o.maxBlob, MaxBodies: o.bodies, MaxConns: o.conns, MaxConnsPerAddr: o.connsEach, Grace: max(o.grace, 1), Names: o.hosts,
+		Packages: o.packages, Indexes: indexes,
 		Network: o.network, EgressAllow: allow, EgressInternal: internal,
 		Sessions: filepath.Join(o.dataDir, "sessions"),
 	}

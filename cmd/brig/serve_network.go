@@ -45,5 +45,9 @@ func (o serveOptions) egressRules() (allow, internal []api.AllowRule, err error)
 // privateAgentArgs are the flags of an agent that the service starts: it must offer what the service
 // does.
 func (o serveOptions) privateAgentArgs() []string {
-	return append([]string{"--network=" + o.network}, o.agentArgs...)
+	args := []string{"--network=" + o.network}
+	if o.offersPackages() {
+		args = append(args, "--packages")
+	}
+	return append(args, o.agentArgs...)
 }

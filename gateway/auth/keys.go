@@ -40,7 +40,8 @@ type Key struct {
 	Profiles   Names // profiles that it may name, in addition to strict, default and a language's own
 	ProfileLog bool  // may set profile_mode log
 
-	Network string // most that its runs may request, see api.Networks; empty: none
+	Packages bool   // may have packages installed
+	Network  string // most that its runs may request, see api.Networks; empty: none
 
 	sum [sha256.Size]byte
 }

@@ -34,6 +34,7 @@ type Metrics struct {
 	queueWait prometheus.Histogram
 	errors    *prometheus.CounterVec
 
+	packages           *prometheus.CounterVec
 	networkBytes       *prometheus.CounterVec
 	networkConnections prometheus.Counter
 	networkRefused     prometheus.Counter
@@ -53,6 +54,8 @@ func New(now func(context.Context) Snapshot) *Metrics {
 			Name: "brig_queue_wait_seconds", Help: "Time that runs waited for a slot.", Buckets: durationBuckets}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "brig_errors_total", Help: "Requests that brig refused or failed, by error code."}, []string{"code"}),
+		packages: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "brig_package_installations_total", Help: "Installations of packages, by language and outcome (ok, or an error code)."}, []string{"language", "outcome"}),
 		networkBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "brig_network_bytes_total", Help: "Bytes that runs with network received (in) and sent (out)."}, []string{"direction"}),
 		networkConnections: prometheus.NewCounter(prometheus.CounterOpts{
@@ -62,7 +65,7 @@ func New(now func(context.Context) Snapshot) *Metrics {
 	}
 	m.names.Store(&map[string]string{})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.networkBytes, m.networkConnections, m.networkRefused, gauges{now},
+	registry.MustRegister(m.runs, m.wallTime, m.queueWait, m.errors, m.packages, m.networkBytes, m.networkConnections, m.networkRefused, gauges{now},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	return m
@@ -113,17 +116,29 @@ func (m *Metrics) RunEnded(language string, r api.Result) {
 // *api.Error. An error without a code counts as internal, and a caller that disconnected as
 // canceled. nil is not counted.
 func (m *Metrics) RequestFailed(err error) {
-	var e *api.Error
-	code := api.CodeInternal
-	switch {
-	case err == nil:
-		return
-	case errors.As(err, &e):
-		code = e.Code
-	case errors.Is(err, context.Canceled):
-		code = api.Code(api.Canceled)
+	if err != nil {
+		m.errors.WithLabelValues(string(codeOf(err))).Inc()
 	}
-	m.errors.WithLabelValues(string(code)).Inc()
+}
+
+// PackagesInstalled counts an installation of packages.
+func (m *Metrics) PackagesInstalled(language string, err error) {
+	outcome := "ok"
+	if err != nil {
+		outcome = string(codeOf(err))
+	}
+	m.packages.WithLabelValues(m.label(language), outcome).Inc()
+}
+
+func codeOf(err error) api.Code {
+	var e *api.Error
+	switch {
+	case errors.As(err, &e):
+		return e.Code
+	case errors.Is(err, context.Canceled):
+		return api.Code(api.Canceled)
+	}
+	return api.CodeInternal
 }
 
 // ServeHTTP answers a scrape.

@@ -76,6 +76,7 @@ class CodeSandbox:
         read_only: bool = True,
         *,
         allow: Optional[Sequence[str]] = None,
+        requirements: Optional[Sequence[str]] = None,
         stdin: Content = "",
         mode: Optional[str] = None,
         timeline_seconds: Optional[float] = None,
@@ -94,6 +95,10 @@ class CodeSandbox:
         with :PORT or without. The service refuses (forbidden) what its operator does not offer.
         The network of the result says what the program reached.
 
+        requirements are packages that the program finds, such as "numpy==2.*", if the service
+        installs packages. If they cannot be installed, the RequestError has the code
+        packages-failed and the installer's words.
+
         With timeline_seconds (0.005 to 60) the result has a timeline: memory, processor time and
         processes at such intervals.
 
@@ -102,6 +107,10 @@ class CodeSandbox:
         network = to_api(network_enabled, allow)
         body = self._run(code, language, limits, env_vars, files, project, task)
         body.update(network)
+        if isinstance(requirements, (str, bytes)):
+            raise TypeError("requirements must be a list of packages")
+        if requirements:
+            body["requirements"] = list(requirements)
         if not read_only:
             body["writable_root"] = True
         if stdin:

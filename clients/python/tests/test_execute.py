@@ -51,6 +51,16 @@ class Execute(unittest.TestCase):
             list(box.execute_many([{"code": "x", "task": "v"}]))
         self.assertEqual([a.body["labels"] for a in service.asked], [{"project": "p", "task": "u"}, {"project": "q"}, {"project": "p", "task": "v"}])
 
+    def test_packages(self) -> None:
+        with Service(ran(), ran()) as service:
+            box = CodeSandbox(url=service.url)
+            box.execute("x", requirements=("numpy==2.*", "pandas"))
+            box.execute("x", requirements=[])
+            with self.assertRaises(TypeError):
+                box.execute("x", requirements="numpy")
+        self.assertEqual(service.asked[0].body["requirements"], ["numpy==2.*", "pandas"])
+        self.assertNotIn("requirements", service.asked[1].body)
+
     def test_a_network(self) -> None:
         reached = {
             "hosts": [{"name": "a.test", "port": 443, "connections": 2, "bytes_in": 30, "bytes_out": 4}],

@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/testservice"
+)
+
+// The service installs packages for runs in each form of request and for sessions, for keys that may have
+// them, from the operator's index alone, and once however many ask.
+func TestGatewayPackages(t *testing.T) {
+	a, x := startInstaller(t, append([]string{"--packages"}, sharedFlags...)...), newIndex(t)
+	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = 41\n"}, "two")
+	x.wheel(t, "two", "2.0", "", map[string]string{"two.py": "y = 1\n"})
+	file, keys := keysFile(t, a.dir, "ann", "bob")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte("}"), []byte(", packages: true}"), 1) // the first key, ann's
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startService(t, a, "--keys", file, "--python-index", x.url)
+	ann, bob := s.withKey(keys["ann"]), s.withKey(keys["bob"])
+
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			var out api.Executed
+			ann.call("POST", "/execute", `{"code":"import one, two\nprint(one.x + two.y)","requirements":["one==1.*"]}`, 200, &out)
+			if out.Status != "success" || out.Result == nil || *out.Result != "42" {
+				t.Errorf("/execute: %s", marshal(t, out))
+			}
+		})
+	}
+	all.Wait()
+	if n := x.downloads("one-1.0-py3-none-any.whl"); n != 1 {
+		t.Errorf("%d downloads; want one", n)
+	}
+	var res api.Result
+	run := `{"language":"python","source":"import one\nprint(one.x)","requirements":["one==1.*"]}`
+	ann.call("POST", "/v1/runs", run, 200, &res)
+	if string(res.Stdout) != "41\n" || res.Packages == nil || len(res.Packages.Installed) != 2 {
+		t.Errorf("/v1/runs: %q, %q, %+v", res.Stdout, res.Stderr, res.Packages)
+	}
+	var status api.Status
+	ann.call("POST", "/v1/runs?wait=false", `{"language":"python","source":"import two\nprint(two.y)","requirements":["two"]}`, 202, &status)
+	if done := ann.waitDone(status.Run); done.Result == nil || string(done.Result.Stdout) != "1\n" {
+		t.Errorf("a run in the background: %+v", done)
+	}
+	ann.call("POST", "/v1/runs", `{"language":"python","source":"import two\nprint(two.y)","requirements":["two"],"tests":[{"id":"1","expected":"1"}]}`, 200, &res)
+	if res.Summary == nil || res.Summary.Accepted != 1 {
+		t.Errorf("tests: %+v", res.Summary)
+	}
+	var session api.Session
+	ann.call("POST", "/v1/sessions", `{"language":"python","requirements":["two<3"]}`, 201, &session)
+	ann.call("POST", "/v1/sessions/"+session.ID+"/exec", `{"source":"import two\nprint(two.y)"}`, 200, &res)
+	if string(res.Stdout) != "1\n" {
+		t.Errorf("a session: %q, %q", res.Stdout, res.Stderr)
+	}
+	ann.call("DELETE", "/v1/sessions/"+session.ID, nil, 204, nil)
+
+	ann.refused("POST", "/execute", `{"code":"1","requirements":["--pre"]}`, 400, api.CodeBadRequest)
+	ann.refused("POST", "/execute", `{"code":"1","language":"bash","requirements":["one"]}`, 422, api.CodeUnsupported)
+	var p api.Problem
+	ann.call("POST", "/execute", `{"code":"1","requirements":["absent"]}`, 422, &p)
+	if p.Code != api.CodePackagesFailed || !strings.Contains(p.Detail, "No matching distribution found for absent") {
+		t.Errorf("absent: %+v; want pip's words", p)
+	}
+	ann.refused("POST", "/v1/runs", strings.Replace(run, `"requirements"`, `"index":"http://evil.test/","requirements"`, 1), 403, api.CodeForbidden)
+	bob.refused("POST", "/v1/runs", run, 403, api.CodeForbidden) // although they are installed
+	bob.refused("POST", "/v1/sessions", `{"language":"python","requirements":["two"]}`, 403, api.CodeForbidden)
+	bob.call("POST", "/v1/runs", `{"language":"python","source":"print(1)"}`, 200, &res)
+}
+
+// An agent that installs for root alone is found when the service starts.
+func TestGatewayNeedsAnAgentThatInstalls(t *testing.T) {
+	a := startInstaller(t, sharedFlags...)
+	own, err := testservice.Start(binary(t, "brig"), time.Until(patience()), "--socket", a.socket, "--data-dir", filepath.Join(a.dir, "gateway"), "--packages")
+	if err == nil {
+		_ = own.Stop(slow(30 * time.Second))
+		t.Fatal("a service starts that offers more than its agent")
+	}
+	if !strings.Contains(err.Error(), "start it with brigd --packages") {
+		t.Error(err)
+	}
+}
