@@ -32,12 +32,13 @@ type packageIndex struct {
 	mu    sync.Mutex
 	files map[string]map[string][]byte // guarded by mu; by project and file name
 	taken map[string]int               // guarded by mu; how often a file was downloaded
+	paths map[string][]byte            // guarded by mu; of indexes of other kinds, by path
 	serve http.HandlerFunc             // if not nil, it answers requests for files instead
 }
 
 func newIndex(t testing.TB) *packageIndex {
 	t.Helper()
-	x := &packageIndex{files: map[string]map[string][]byte{}, taken: map[string]int{}}
+	x := &packageIndex{files: map[string]map[string][]byte{}, taken: map[string]int{}, paths: map[string][]byte{}}
 	s := httptest.NewServer(http.HandlerFunc(x.answer))
 	t.Cleanup(s.Close)
 	x.url = s.URL + "/simple"
@@ -48,6 +49,11 @@ func (x *packageIndex) answer(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if content, ok := x.paths[r.URL.Path]; ok {
+		x.taken[r.URL.Path]++
+		w.Write(content)
+		return
+	}
 	switch files := x.files[parts[min(1, len(parts)-1)]]; {
 	case len(parts) == 2 && files != nil:
 		for _, name := range slices.Sorted(maps.Keys(files)) {
