@@ -25,6 +25,7 @@ func main() {
 	pflag.IntVar(&cfg.soak, "soak", 100_000, "runs of the endurance test; 0: skip it")
 	pflag.IntVar(&cfg.sleepers, "sleepers", 500, "runs that sleep concurrently; 0: skip them")
 	pflag.IntVar(&cfg.sessions, "sessions", 50, "sessions to create, and four times as many commands in one session; 0: skip them")
+	pflag.IntVar(&cfg.packages, "packages", 100, "runs of Python with packages and without, per round; 0: skip them")
 	pflag.IntVar(&cfg.crowd, "crowd", 60, "seconds during which 64 clients send requests to brig serve; 0: skip the gateway")
 	pflag.StringSliceVar(&cfg.languages, "languages", nil, "languages in which hello is timed (default: all with a stored image)")
 	pflag.IntVar(&cfg.hellos, "hellos", 20, "runs of hello per language and round; 0: skip languages")
@@ -45,7 +46,7 @@ type config struct {
 	own                                 testagent.Options
 	program, goJudge                    string
 	rounds, hot, sparse, soak, sleepers int
-	sessions                            int
+	sessions, packages                  int
 	crowd                               int // seconds
 	languages                           []string
 	hellos                              int

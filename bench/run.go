@@ -68,6 +68,9 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err := b.sessions(ctx); err != nil {
 		return err
 	}
+	if err := b.packages(ctx); err != nil {
+		return err
+	}
 	if err := b.gateway(ctx); err != nil {
 		return err
 	}
