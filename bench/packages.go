@@ -118,7 +118,7 @@ func tinyIndex() (url string, closeIndex func() error, err error) {
 	go func() { served <- server.Serve(l) }()
 	return "http://" + l.Addr().String() + "/simple", func() error {
 		err := server.Close()
-		<-served
+		<-served //nolint:errcheck // http.ErrServerClosed
 		return err
 	}, nil
 }
