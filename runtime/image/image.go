@@ -80,10 +80,8 @@ func (i *Images) Lock(image rootfs.Image) (*Lock, error) {
 		return &Lock{i, s.lock, s}, nil
 	}
 	l, err := i.locked(i.Store.LockImage(image))
-	if err != nil && image.Packages != "" {
-		if _, gone := i.Store.Layer(image.Packages); gone != nil { // removed since the run was planned
-			return nil, api.Fail(api.CodePackagesMissing, "the packages of the run were removed just now: send it again")
-		}
+	if image.Packages != "" && api.HasCode(err, api.CodeNoImage) && i.Store.Has(image.Digest) { // removed since the run was planned
+		return nil, api.Fail(api.CodePackagesMissing, "the packages of the run were removed just now: send it again")
 	}
 	if err != nil {
 		return nil, err

@@ -132,7 +132,8 @@ func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, layer *os.
 		written <- errors.Join(err, w.Close())
 	}()
 	source := &checkedReader{r: r, written: written}
-	bounds := archive.Bounds{Bytes: maxBytes, Input: 2 * maxBytes, Entries: maxEntries, Time: 5 * time.Minute}
+	// A set that is larger than all may be together is refused, and removes no other.
+	bounds := archive.Bounds{Bytes: min(maxBytes, max(int64(i.Most), 1)), Input: 2 * maxBytes, Entries: maxEntries, Time: 5 * time.Minute}
 	set, err = i.Store.AddPackageSet(ctx, source, set, bounds, int64(i.Most))
 	cerr := r.Close() // the writer ends, if it has not
 	if werr := source.join(); err == nil {
