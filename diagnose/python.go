@@ -53,7 +53,7 @@ func pythonKind(typ, msg string) kind {
 		return kind{api.CategoryRuntime, fill("add the line `import %s` at the top", msg)}
 	}
 	if module := quoted(msg); typ == "ModuleNotFoundError" && pythonFull[module] {
-		return kind{api.CategoryImport, "the language python-full includes " + module + ", this one does not: use that language (--language python-full)"}
+		return kind{api.CategoryImport, "the language python-full includes " + module + ", this one does not: use that language (--language python-full), or have the package installed (--requirement " + module + ")"}
 	}
 	if patterns, ok := pythonPatterns[typ]; ok {
 		return match(patterns, msg, pythonTypes[typ])

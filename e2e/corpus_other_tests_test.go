@@ -213,6 +213,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"PKG-04", "packages and versions that do not exist, or conflict", "e2e/packages_test.go", "TestPackagesFailInTheInstallersWords"},
 	{"PKG-05", "an index that cuts its answers, or never ends them", "e2e/hostile_packages_test.go", "TestHostileIndexes"},
 	{"PKG-06", "a set from another index, or of another caller", "runtime/plan/packages_test.go", "TestKeysOfPackages"},
+	{"PKG-06", "a set of a user, whose index lies, under the key of root's", "e2e/packages_owner_test.go", "TestPackagesOfAnotherUser"},
 	{"PKG-07", "requirements that are options, paths, addresses and look-alikes", "api/requirement_test.go", "TestHostileRequirementsAreRefused"},
 	{"PKG-08", "a package with code that every Python of its set executes", "e2e/hostile_packages_test.go", "TestStartupCodeOfAPackage"},
 	{"PKG-09", "an agent that is killed while it installs", "e2e/hostile_packages_test.go", "TestAKilledAgentLeavesNoPackages"},

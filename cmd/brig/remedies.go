@@ -47,7 +47,7 @@ var flagRemedies = []remedy{
 	{"checker check validator interactor grader", "tests", "brig has no programs that check answers yet: --compare is lines, tokens, exact or float"},
 	{"ignore-case ignore-whitespace unordered", "tests", "--compare is lines, tokens, exact or float"},
 	{"problem package", "tests", "brig does not read problem packages yet: --tests DIR uses the pairs NAME.in and NAME.ans below a directory, such as the data/ of a package"},
-	{"packages pip requirements install with", "wall", "a run installs no packages: build an image with them from a recipe (docs/languages.md)"},
+	{"packages pip install with", "requirement", "use --requirement, such as --requirement 'numpy==2.*', or --requirements FILE (docs/packages.md)"},
 	{"url remote server H", "tests", "brig run uses the agent of this host; a service is used over HTTP or from Python (docs/gateway.md)"},
 	{"args", "tests", "write the program's arguments after FILE"},
 	{"std O O2 O3 cflags compiler-flags", "flag", "use --flag, such as --flag -O3 or --flag -std=c++20"},
@@ -139,7 +139,7 @@ var commandRemedies = []struct{ typed, say string }{
 	{"network", "use brig run --allow HOST, or --network"},
 	{"prune gc clean", "did you mean brig cleanup, or brig rootfs gc?"},
 	{"seccomp", "did you mean brig profile?"},
-	{"install add", "a run installs no packages: build an image with them from a recipe (docs/languages.md)"},
+	{"install add", "use brig run --requirement PACKAGE, or brig packages warm (docs/packages.md)"},
 }
 
 // commandRemedy says what to write instead of a command that brig does not have.

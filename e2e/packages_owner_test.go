@@ -1,0 +1,76 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// PKG-06. A user relays the installer's connections, and so decides what is in its sets: they serve that
+// user alone. Sets of root serve everybody, without a download.
+func TestPackagesOfAnotherUser(t *testing.T) {
+	a, x := startInstaller(t, append([]string{"--packages"}, sharedFlags...)...), newIndex(t)
+	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = 'poisoned'\n"})
+	x.wheel(t, "two", "1.0", "", map[string]string{"two.py": "x = 'of root'\n"})
+	public := filepath.Join(a.dir, "brig") // the checkout may be closed to others
+	copyFile(t, binary(t, "brig"), public)
+	group, err := user.LookupGroup("daemon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.ParseUint(group.Gid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asUser := func(words ...string) (string, string) {
+		t.Helper()
+		cmd := exec.Command(public, words...)
+		cmd.Dir = "/"
+		cmd.Env = []string{"BRIG_SOCKET=" + a.socket, "PATH=/usr/bin:/bin", "SANDBOX_PYTHON_INDEX=" + x.url}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: uint32(gid)}}
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return out.String(), errs.String()
+	}
+	program := []string{"-c", "import one\nprint(one.x)"}
+	if out, errs := asUser(append([]string{"run", "--requirement", "one"}, program...)...); out != "poisoned\n" {
+		t.Fatalf("the user's own set: %q, %q", out, errs)
+	}
+	a.refused(t, pyWith(x, "import one", "one"), api.CodePackagesMissing) // root has another key
+	x.wheel(t, "one", "1.0", "", map[string]string{"one.py": "x = 'good'\n"})
+	a.mustInstall(t, x, "one")
+	if res := a.run(t, pyWith(x, "import one\nprint(one.x)", "one")); string(res.Stdout) != "good\n" {
+		t.Errorf("root's run printed %q, %q", res.Stdout, res.Stderr)
+	}
+	sets, err := a.PackageSets(t.Context())
+	if err != nil || len(sets) != 2 || sets[0].Owner == sets[1].Owner {
+		t.Fatalf("%+v, %v; want one of each", sets, err)
+	}
+	for _, s := range sets {
+		if s.Owner == 0 {
+			if _, errs := asUser("packages", "rm", s.Key); !strings.Contains(errs, "belongs to another user") {
+				t.Errorf("the user removes a set of root: %q", errs)
+			}
+		}
+	}
+	a.mustInstall(t, x, "two")
+	if out, errs := asUser("run", "--requirement", "two", "-c", "import two\nprint(two.x)"); out != "of root\n" || errs != "" {
+		t.Errorf("a set of root: %q, %q", out, errs)
+	}
+	if n := x.downloads("two-1.0-py3-none-any.whl"); n != 1 {
+		t.Errorf("%d downloads of what root has installed; want one", n)
+	}
+	if _, err := os.Stat("/packages"); err == nil {
+		t.Error("the host has a directory /packages")
+	}
+}
