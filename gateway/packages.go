@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -72,6 +73,10 @@ type installation struct {
 	err  error // set before done is closed
 }
 
+// maxInstallations bounds the installations under way or waiting for a slot, which outlive the requests
+// that asked for them.
+const maxInstallations = 64
+
 // packageTries is how often a request has packages installed: others may remove them in between.
 const packageTries = 3
 
@@ -97,6 +102,10 @@ func (g *Gateway) installPackages(ctx context.Context, c caller, r api.PackageRe
 	g.installs.mu.Lock()
 	one := g.installs.all[key]
 	if one == nil {
+		if len(g.installs.all) >= maxInstallations {
+			g.installs.mu.Unlock()
+			return problem(http.StatusTooManyRequests, api.Fail(api.CodeQueueFull, "%d installations of packages are under way or waiting: send the request again later", maxInstallations))
+		}
 		if !g.enter() {
 			g.installs.mu.Unlock()
 			return errStopping()
