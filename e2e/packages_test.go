@@ -208,6 +208,9 @@ func TestCommandsWithPackages(t *testing.T) {
 	if out, _, _ := brig("packages", "ls"); strings.Count(out, "\n") != 1 {
 		t.Errorf("ls after rm: %q", out)
 	}
+	if out, errs, code := brig("run", "--index", strings.Replace(x.url, "127.0.0.1", "localhost", 1), "--requirement", "one", "add.py"); out != "42\n" || code != 0 {
+		t.Errorf("an index by name: %q, %q, %d", out, errs, code)
+	}
 	if _, errs, code := brig("packages", "rm", "abc"); code == 0 || !strings.Contains(errs, "there is no set of packages") {
 		t.Errorf("rm of nothing: %q, %d", errs, code)
 	}

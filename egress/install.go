@@ -33,6 +33,7 @@ func InstallPolicy(ctx context.Context, about api.LanguagePackages, index string
 				return Policy{}, err
 			}
 			p.Internal = append(p.Internal, rule)
+			p.Rules = append(p.Rules, rule) // a name such as localhost the installer may resolve itself
 		}
 		p.Lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
 			if name == from.Host.Host {

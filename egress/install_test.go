@@ -43,6 +43,9 @@ func TestInstallersReachTheirIndexAlone(t *testing.T) {
 	if err != nil || !p.allowsHost("localhost", 3141) || len(p.Internal) == 0 {
 		t.Fatalf("an index by the name of this host: %+v, %v", p, err)
 	}
+	if !p.allowsAddress(netip.MustParseAddrPort("127.0.0.1:3141")) || p.allowsAddress(netip.MustParseAddrPort("127.0.0.1:80")) {
+		t.Errorf("addresses of localhost: %+v", p.Rules)
+	}
 	if addrs, err := p.Lookup(t.Context(), "localhost"); err != nil || len(addrs) == 0 || !addrs[0].IsLoopback() {
 		t.Errorf("%v, %v", addrs, err)
 	}
