@@ -151,7 +151,9 @@ func TestSpawnMessagesAreDistinguished(t *testing.T) {
 		{"a volume that is no session's", wireSpawn{Flags: spawnVolume, Joins: 1, HasCgroup: 1}, false},
 		{"a run's with a network namespace", wireSpawn{Flags: spawnNetwork, Joins: 1, HasCgroup: 1}, true},
 		{"an exec's with a network namespace", wireSpawn{Flags: spawnExec | spawnNetwork, Joins: 1, HasCgroup: 1}, false},
-		{"an unknown flag", wireSpawn{Flags: 32, Joins: 1, HasCgroup: 1}, false},
+		{"an installer's", wireSpawn{Flags: spawnInstall | spawnNetwork, Joins: 1, HasCgroup: 1}, true},
+		{"an exec's of an installer", wireSpawn{Flags: spawnExec | spawnInstall, Joins: 1, HasCgroup: 1}, false},
+		{"an unknown flag", wireSpawn{Flags: 64, Joins: 1, HasCgroup: 1}, false},
 		{"a clock outside the page", wireSpawn{Joins: 1, HasCgroup: 1, Clock: wireClockWords}, false},
 	} {
 		tt.msg.Magic, tt.msg.Kind = wireMagic, kindSpawn

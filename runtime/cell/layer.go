@@ -101,12 +101,6 @@ func (c *Cell) LayerFull() (bytes, inodes bool, err error) {
 	return mount.Full(top)
 }
 
-// OpenLayer opens the directory that holds what the program wrote to the throw-away layer. The program
-// made everything in it.
-func (c *Cell) OpenLayer() (*os.File, error) {
-	return os.OpenFile(filepath.Join(c.dir, "upper", "upper"), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-}
-
 // unmountLayer unmounts the throw-away layer.
 func (c *Cell) unmountLayer() error {
 	upper := filepath.Join(c.dir, "upper")

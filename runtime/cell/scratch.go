@@ -11,6 +11,7 @@ import (
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/mount"
+	"github.com/brig-sandbox/brig/runtime/plan"
 )
 
 // A Scratch is the one file system that a run can write to. Its root holds box, tmp and shm, which
@@ -66,6 +67,14 @@ func NewScratch(size api.Size, inodes int64, uid, gid int) (_ *Scratch, err erro
 	}
 	s.Box = os.NewFile(uintptr(n), "box")
 	return s, nil
+}
+
+// makePackages makes the directory of the box that an installer finds at /packages, too.
+func (s *Scratch) makePackages(uid, gid int) error {
+	if err := makeDirs(s.Box, plan.PackagesDir, map[string]bool{".": true}, uid, gid); err != nil {
+		return fmt.Errorf("scratch: %w", err)
+	}
+	return nil
 }
 
 // Resize changes the limits of a scratch that has not been written to yet.

@@ -53,6 +53,12 @@ func (c *Cell) NewShell(ctx context.Context, leaf *groups.Leaf, size api.Size, i
 	if c.Key.FullProc {
 		msg.Flags |= spawnFullProc
 	}
+	if c.Key.Install {
+		msg.Flags |= spawnInstall
+		if err := s.Scratch.makePackages(base+plan.UID, base+plan.GID); err != nil {
+			return nil, err
+		}
+	}
 	if c.Key.Network {
 		msg.Flags |= spawnNetwork
 	}

@@ -40,6 +40,7 @@ const (
 	spawnExec     = 4
 	spawnVolume   = 8
 	spawnNetwork  = 16
+	spawnInstall  = 32
 )
 
 // A Step is a step of cellinit, of a shell or of the run steps that failed.

@@ -103,10 +103,15 @@ func (i *Installer) install(ctx context.Context, p *plan.Install, s api.Streams)
 		*w = io.MultiWriter(*w, said)
 	}
 	s.Attach = nil // an installer reads nothing
+	place, err := i.Store.EnsurePackagesPlace(ctx)
+	if err != nil {
+		return api.PackageSet{}, err
+	}
+	p.Above(place)
 	stored := false
-	res, err := i.Runner.Install(ctx, p.Run, s, func(layer *os.File) (err error) {
-		set.Installed = readList(layer)
-		set, err = i.store(ctx, set, layer, p.Links)
+	res, err := i.Runner.Install(ctx, p.Run, s, func(box *os.File) (err error) {
+		set.Installed = readList(box)
+		set, err = i.store(ctx, set, box, p.Links)
 		stored = err == nil
 		return err
 	})
@@ -121,14 +126,14 @@ func (i *Installer) install(ctx context.Context, p *plan.Install, s api.Streams)
 }
 
 // store has the admission child read what the installer left.
-func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, layer *os.File, links map[string]string) (rootfs.PackageSet, error) {
+func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.File, links map[string]string) (rootfs.PackageSet, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return set, err
 	}
 	written := make(chan error, 1)
 	go func() { // joined below
-		err := writeTree(layer, links, w)
+		err := writeTree(box, links, w)
 		written <- errors.Join(err, w.Close())
 	}()
 	source := &checkedReader{r: r, written: written}

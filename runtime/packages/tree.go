@@ -46,9 +46,9 @@ type treeWriter struct {
 	entries int64
 }
 
-// writeTree writes the directory plan.PackagesDir of a layer to w, and links next to it.
-func writeTree(layer *os.File, links map[string]string, w io.Writer) error {
-	t := &treeWriter{root: layer, out: tar.NewWriter(w)}
+// writeTree writes the directory plan.PackagesDir of the installer's /box to w, and links next to it.
+func writeTree(box *os.File, links map[string]string, w io.Writer) error {
+	t := &treeWriter{root: box, out: tar.NewWriter(w)}
 	if err := t.member(plan.PackagesDir, 0); errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("%w: there is no directory /%s", errTree, plan.PackagesDir)
 	} else if err != nil {
@@ -170,8 +170,8 @@ var listed = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@/._-]{0,150}==[A-Za-z0-
 
 // readList reads the list of an installer. Lines in another form are left out: the list is shown, and
 // decides nothing.
-func readList(layer *os.File) (names []string) {
-	f, err := linux.OpenBeneath(layer, listFile, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+func readList(box *os.File) (names []string) {
+	f, err := linux.OpenBeneath(box, listFile, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil
 	}

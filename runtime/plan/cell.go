@@ -15,6 +15,7 @@ type CellKey struct {
 	FullProc bool
 	Mode     api.Mode
 	Network  bool  // each shell has a network namespace of its own
+	Install  bool  // the directory packages of /box is also mounted at /packages
 	Writable bool  // a throw-away layer over the image; the cell then serves one run
 	Layer    Layer // its bounds
 }

@@ -206,8 +206,16 @@ func (l *Language) addPackages() {
 // requirementsFile is the name of the file that the installer reads, in /box.
 const requirementsFile = "requirements.txt"
 
+// Above puts the image of the installer above the layer that has the directory /packages.
+func (p *Install) Above(place rootfs.Layer) {
+	image := p.Run.Cell.Image.WithPackages(place)
+	p.Run.Cell.Image, p.Run.Cell.Key.ImageTree = image, TreeOf(image)
+}
+
 // installer plans the run of an installer. Its limits are the operator's: the ceilings are for what
-// callers request. It writes to a throw-away layer, of which the agent takes what is in /packages.
+// callers request. It writes to /packages, which is a directory of its scratch, and the agent takes what is
+// there. A writable root would be an overlay, and the lists of names that an overlay keeps
+// for the many files of packages are charged to no group (MEM-46).
 func (pl *Planner) installer(lang Language, w wantedPackages, index string) (*Run, error) {
 	p := lang.Packages
 	about := api.LanguagePackages{Index: p.Index, Hosts: p.Hosts}
@@ -220,7 +228,7 @@ func (pl *Planner) installer(lang Language, w wantedPackages, index string) (*Ru
 		return nil, err
 	}
 	tier := cmp.Or(p.Tier, NetworkTier)
-	f, err := pl.cachedPolicy(policyKey{tier, api.Enforce}, func() (seccomp.Profile, error) { return pl.profile(tier) })
+	f, err := pl.cachedPolicy(policyKey{tier, api.Enforce, false}, func() (seccomp.Profile, error) { return pl.profile(tier) })
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +250,6 @@ func (pl *Planner) installer(lang Language, w wantedPackages, index string) (*Ru
 		Limits: limits, Collect: api.Collect{None: true},
 		Cell: cellFor(w.installer, f, false, api.Fresh), Network: &Network{Ports: ports},
 	}
-	run.Cell.makeWritable(limits)
-	run.Cell.Key.Network = true
+	run.Cell.Key.Network, run.Cell.Key.Install = true, true
 	return run, nil
 }

@@ -109,7 +109,7 @@ func TestInstallationsArePlanned(t *testing.T) {
 	r := p.Run
 	if !slices.Equal(r.Argv, []string{"/usr/lib/brig/install-python", "requirements.txt", "https://pypi.org/simple"}) ||
 		string(r.Files[0].Content) != "a\nnumpy==2.*\n" || !slices.Equal(r.Network.Ports, []uint16{80, 443}) ||
-		!r.Cell.Key.Writable || !r.Cell.Key.Network || !r.Collect.None || r.Cell.Policy.Name != NetworkTier {
+		!r.Cell.Key.Install || r.Cell.Key.Writable || !r.Cell.Key.Network || !r.Collect.None || r.Cell.Policy.Name != NetworkTier {
 		t.Errorf("argv %q, file %q, ports %v, cell %+v", r.Argv, r.Files[0].Content, r.Network.Ports, r.Cell.Key)
 	}
 	if p.Set.Pinned || p.Set.Owner != 0 || p.Set.Language != "python" {

@@ -4,7 +4,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"time"
@@ -110,10 +109,9 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, stre
 	return r.Result(p, o, out), nil
 }
 
-// Install executes an installer. If it ends well, take gets the directory of its throw-away layer that
-// holds what it wrote, after its last process has ended and before the layer is gone. The directory was
-// made by the installer: nothing in it can be trusted.
-func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, take func(layer *os.File) error) (api.Result, error) {
+// Install executes an installer. If it ends well, take gets its /box, after its last process has ended and
+// before its scratch is gone. The installer made what is there: nothing of it can be trusted.
+func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, take func(box *os.File) error) (api.Result, error) {
 	if _, err := r.Pool.Factory.Filters.Get(p.Cell.Policy); err != nil {
 		return api.Result{}, err
 	}
@@ -135,11 +133,7 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 		if o.StillRunning || judge.Verdict(o.ev, p.Limits) != api.OK {
 			return nil
 		}
-		layer, err := l.Prepared.Cell.OpenLayer()
-		if err != nil {
-			return err
-		}
-		return errors.Join(take(layer), layer.Close())
+		return take(l.Prepared.Shell.Scratch.Box)
 	})
 	if err != nil {
 		return api.Result{}, err

@@ -11,12 +11,12 @@ int hello_valid(const struct hello *h, s64 len, int fds)
 int spawn_valid(const struct spawn *m, s64 len, int fds)
 {
 	if (len != (s64)sizeof *m || m->magic != WIRE_MAGIC || m->kind != KIND_SPAWN || m->joins > MAX_JOINS ||
-	    m->has_cgroup > 1 || m->clock >= CLOCK_WORDS || m->flags > (SPAWN_FULL_PROC | SPAWN_SESSION | SPAWN_EXEC | SPAWN_VOLUME | SPAWN_NETWORK))
+	    m->has_cgroup > 1 || m->clock >= CLOCK_WORDS || m->flags > (SPAWN_FULL_PROC | SPAWN_SESSION | SPAWN_EXEC | SPAWN_VOLUME | SPAWN_NETWORK | SPAWN_INSTALL))
 		return 0;
 	if (m->flags & SPAWN_SESSION)
-		return !(m->flags & SPAWN_EXEC) && m->joins == 0 && m->has_cgroup == 0 &&
+		return !(m->flags & (SPAWN_EXEC | SPAWN_INSTALL)) && m->joins == 0 && m->has_cgroup == 0 &&
 		       fds == (m->flags & SPAWN_VOLUME ? FD_VOLUME + 1 : FD_STDIN);
-	if ((m->flags & SPAWN_EXEC) && (m->flags & SPAWN_NETWORK))
+	if ((m->flags & SPAWN_EXEC) && (m->flags & (SPAWN_NETWORK | SPAWN_INSTALL)))
 		return 0; // an exec is in its session's namespaces
 	return !(m->flags & SPAWN_VOLUME) && fds == (int)(FD_CGROUP + m->has_cgroup + m->joins);
 }

@@ -40,6 +40,8 @@ static void own_scratch(const struct shell *s)
 	must(s, STEP_SCRATCH, SYS(move_mount, s->fds[FD_SCRATCH], "", AT_FDCWD, "/tmp", MOVE_MOUNT_F_EMPTY_PATH));
 	must(s, STEP_SCRATCH, SYS(mount, "/tmp/box", "/box", 0, MS_BIND, 0));
 	must(s, STEP_SCRATCH, SYS(mount, "/tmp/shm", "/dev/shm", 0, MS_BIND, 0));
+	if (s->flags & SPAWN_INSTALL)
+		must(s, STEP_SCRATCH, SYS(mount, "/tmp/box/packages", "/packages", 0, MS_BIND, 0));
 	must(s, STEP_SCRATCH, SYS(mount, "/tmp/tmp", "/tmp", 0, MS_BIND, 0));
 	must(s, STEP_SCRATCH, SYS(close, s->fds[FD_SCRATCH]));
 	must(s, STEP_SCRATCH, SYS(chdir, "/box"));

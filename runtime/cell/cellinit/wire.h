@@ -68,6 +68,7 @@ enum {
 	SPAWN_SESSION = 2,   // a shell that makes other shells, one for each exec; fds: up to the scratch
 	SPAWN_EXEC = 4,      // one of those other shells: in the namespaces of the session
 	SPAWN_NETWORK = 16,  // a network namespace of its own
+	SPAWN_INSTALL = 32,  // the box has a directory packages, which is also mounted at /packages
 	SPAWN_VOLUME = 8,    // the session has a volume; fds: FD_VOLUME follows the scratch
 };
 
