@@ -83,8 +83,9 @@ func (d *download) run(ctx context.Context) error {
 	if err := d.readPartial(); err != nil {
 		return err
 	}
-	for failures := 0; ; {
-		before := d.n
+	// Progress is what was never there before: a registry that sends a byte for each attempt, or sends
+	// the same part again and again, would keep the pull for ever (IMG-40).
+	for failures, most := 0, d.n; ; {
 		err := d.fetch(ctx)
 		if err == nil {
 			if err = d.check(); err == nil {
@@ -94,13 +95,13 @@ func (d *download) run(ctx context.Context) error {
 				return err
 			}
 			d.resumed = false // the bytes of another time may be the wrong ones: once more, from the start
-			if err := d.restart(); err != nil {
+			if most, err = 0, d.restart(); err != nil {
 				return err
 			}
 			continue
 		}
-		if d.n > before {
-			failures = 0
+		if d.n-most >= d.r.timing.least {
+			failures, most = 0, d.n
 		}
 		failures++
 		if err := await(ctx, d.r.timing, failures, err); err != nil {

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -13,10 +14,23 @@ import (
 // credentials to another host than the registry's: a registry can name any host as the one that gives
 // out tokens, and can redirect to any (IMG-34). Another host of the same domain may have them, over
 // https: auth.docker.io gives out the tokens of index.docker.io.
+//
+// It refuses http to any host but this machine, unless the user allowed it: the library below speaks
+// http to private addresses and to names in .localhost when https does not answer at once, so that an
+// attacker between here and there, who only delays packets, would get the credentials and choose the
+// image (IMG-39).
 type guard struct {
 	next     http.RoundTripper
 	registry string // host, perhaps with a port
 	secret   bool   // there are credentials
+	insecure bool   // the user allowed http
+}
+
+// A plainError says that a request would have gone over http.
+type plainError struct{ host string }
+
+func (e *plainError) Error() string {
+	return fmt.Sprintf("%s is to be asked over http: nothing was sent; give the registry a certificate, or add --insecure if nobody between here and there may change the image or read the credentials", e.host)
 }
 
 // An elsewhereError says that credentials would have gone to another host.
@@ -27,11 +41,46 @@ func (e *elsewhereError) Error() string {
 }
 
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && !g.insecure && !isLoopback(r.URL.Hostname()) {
+		return nil, &plainError{r.URL.Host}
+	}
 	carries := r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead // a token is asked for with POST, too
 	if g.secret && carries && !mayHaveCredentials(g.registry, r.URL.Scheme, r.URL.Host) {
 		return nil, &elsewhereError{g.registry, r.URL.Host}
 	}
-	return g.next.RoundTrip(r)
+	res, err := g.next.RoundTrip(r)
+	if err == nil && r.Context().Value(loginKey{}) != nil {
+		res.Body = &bounded{io.LimitReader(res.Body, maxLogin), res.Body}
+	}
+	return res, err
+}
+
+// loginKey marks the context of requests that log in. The library reads the bodies of their answers to
+// the end, which a registry may never send (IMG-40).
+type loginKey struct{}
+
+// maxLogin is the most bytes of an answer to a request that logs in. Tokens have a few KiB.
+const maxLogin = 1 << 20
+
+// A bounded body ends early.
+type bounded struct {
+	io.Reader
+	io.Closer
+}
+
+// hostOf returns a host without its port.
+func hostOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}
+
+// isLoopback reports whether a host is this machine by its address, or by the one name that means it
+// everywhere.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // mayHaveCredentials reports whether a host may have the credentials for a registry.
@@ -45,10 +94,8 @@ func mayHaveCredentials(registry, scheme, host string) bool {
 // domain returns the domain that somebody registered, such as docker.io; empty for an address and for a
 // name without one.
 func domain(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if net.ParseIP(strings.Trim(host, "[]")) != nil {
+	host = hostOf(host)
+	if net.ParseIP(host) != nil {
 		return ""
 	}
 	d, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(strings.TrimSuffix(host, ".")))

@@ -3,6 +3,7 @@ package oci
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -88,5 +89,73 @@ func TestHostsThatMayHaveCredentials(t *testing.T) {
 		if may := mayHaveCredentials(tt.registry, tt.scheme, tt.host); may != tt.may {
 			t.Errorf("%s for %s://%s: %v", tt.registry, tt.scheme, tt.host, may)
 		}
+	}
+}
+
+// A recorder notes the requests that would have been sent.
+type recorder struct{ sent []string }
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.sent = append(r.sent, req.URL.Scheme+" "+req.URL.Host)
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
+}
+
+// IMG-39: no request goes over http to another machine, whatever the address looks like, with and
+// without credentials; the controls are https, loopback, and a user who allowed it.
+func TestHTTPIsForThisMachineAlone(t *testing.T) {
+	for _, tt := range []struct {
+		url      string
+		insecure bool
+		may      bool
+	}{
+		{"https://10.1.2.3:5000/v2/", false, true},
+		{"http://10.1.2.3:5000/v2/", false, false},
+		{"http://10.1.2.3:5000/v2/", true, true},
+		{"http://172.16.0.1/v2/", false, false},
+		{"http://192.168.0.1:5000/v2/", false, false},
+		{"http://[fd00::1]:5000/v2/", false, false},
+		{"http://169.254.169.254/", false, false},
+		{"http://registry.local:5000/v2/", false, false},
+		{"http://registry.localhost:5000/v2/", false, false},
+		{"http://localhost.example.com/v2/", false, false},
+		{"http://127.0.0.1.example.com/v2/", false, false},
+		{"http://0x7f000001:5000/v2/", false, false},
+		{"http://localhost:5000/v2/", false, true},
+		{"http://127.0.0.1:5000/v2/", false, true},
+		{"http://127.9.9.9:5000/v2/", false, true},
+		{"http://[::1]:5000/v2/", false, true},
+	} {
+		for _, secret := range []bool{false, true} {
+			var r recorder
+			req := httptest.NewRequest(http.MethodGet, tt.url, nil)
+			g := &guard{next: &r, registry: req.URL.Host, secret: secret, insecure: tt.insecure}
+			if secret {
+				req.Header.Set("Authorization", "Basic x")
+			}
+			_, err := g.RoundTrip(req)
+			if (err == nil) != tt.may || (len(r.sent) == 1) != tt.may {
+				t.Errorf("%s, insecure %v, credentials %v: %v, sent %q", tt.url, tt.insecure, secret, err, r.sent)
+			}
+		}
+	}
+}
+
+// IMG-39: a registry at a private address that answers http alone is not asked for an image, and an
+// https registry that redirects to http is refused at once.
+func TestHTTPIsRefusedWithItsCure(t *testing.T) {
+	redirects := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, "http://192.0.2.1/v2/", http.StatusTemporaryRedirect)
+	}))
+	defer redirects.Close()
+	r := &registry{}
+	client := redirects.Client()
+	client.Transport = &guard{next: client.Transport}
+	_, err := client.Get(redirects.URL)
+	if err = r.explain(err); err == nil || !strings.Contains(err.Error(), "add --insecure") || strings.Contains(err.Error(), "192.0.2.1/") {
+		t.Errorf("%v; want the host and the cure", err)
+	}
+	var again *temporary
+	if errors.As(err, &again) {
+		t.Error("it would be tried again")
 	}
 }

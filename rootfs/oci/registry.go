@@ -25,6 +25,7 @@ type registry struct {
 	client   *http.Client
 	cache    *blobCache
 	timing   timing
+	plain    bool // http is allowed
 	progress func(Amount)
 
 	mu   sync.Mutex
@@ -49,26 +50,35 @@ func openRegistry(ctx context.Context, reference string, insecure bool, keys aut
 	if err != nil {
 		return nil, fmt.Errorf("%q is no name of an image: %w", reference, err)
 	}
-	r := &registry{ref: ref, cache: cache, timing: t, progress: func(Amount) {}}
+	r := &registry{ref: ref, cache: cache, timing: t, plain: insecure || isLoopback(hostOf(ref.Context().RegistryStr())), progress: func(Amount) {}}
 	auth, err := authn.Resolve(ctx, keys, ref.Context())
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials of %s: %w", ref.Context().RegistryStr(), err)
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.ResponseHeaderTimeout, base.DisableCompression = t.header, true
-	g := &guard{next: base, registry: ref.Context().RegistryStr(), secret: auth != authn.Anonymous}
+	base.ResponseHeaderTimeout, base.MaxResponseHeaderBytes, base.DisableCompression = t.header, 1<<20, true
+	g := &guard{next: base, registry: ref.Context().RegistryStr(), secret: auth != authn.Anonymous, insecure: insecure}
 	var authorized http.RoundTripper
-	err = retry(ctx, t, func() error {
+	login, stop := context.WithTimeoutCause(context.WithValue(ctx, loginKey{}, true), t.login, errLogin)
+	defer stop()
+	err = retry(login, t, func() error {
 		// The registry is asked for its way of authorization, and for a token.
+		ctx, stop := context.WithTimeout(login, t.document)
+		defer stop()
 		authorized, err = transport.NewWithContext(ctx, ref.Context().Registry, auth, transport.NewUserAgent(g, "brig"), []string{ref.Scope(transport.PullScope)})
 		return r.explain(err)
 	})
+	if errors.Is(context.Cause(login), errLogin) && err != nil {
+		return nil, fmt.Errorf("%s: %w within %v: try again later (%w)", ref.Context().RegistryStr(), errLogin, t.login, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	r.client = &http.Client{Transport: authorized, CheckRedirect: checkRedirect}
 	return r, nil
 }
+
+var errLogin = errors.New("the registry does not answer")
 
 // checkRedirect refuses a redirect from https to http, and endless ones.
 func checkRedirect(to *http.Request, via []*http.Request) error {
@@ -83,7 +93,8 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 
 func (r *registry) url(kind, what string) string {
 	repo := r.ref.Context()
-	return (&url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/" + kind + "/" + what}).String()
+	// The transport knows by which scheme the registry answered.
+	return (&url.URL{Scheme: "https", Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/" + kind + "/" + what}).String()
 }
 
 func (r *registry) manifest(ctx context.Context, digest string) ([]byte, error) {
@@ -178,6 +189,7 @@ func (r *registry) status(res *http.Response) error {
 func (r *registry) explain(err error) error {
 	var answer *transport.Error
 	var elsewhere *elsewhereError
+	var plain *plainError
 	var u *url.Error
 	switch {
 	case err == nil:
@@ -189,8 +201,13 @@ func (r *registry) explain(err error) error {
 		return r.status(res)
 	case errors.As(err, &u) && strings.Contains(u.Err.Error(), "redirect"):
 		return err
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return fmt.Errorf("%s speaks http: add --insecure if nobody between here and there may change the image", r.ref.Context().RegistryStr())
+	case !r.plain && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return fmt.Errorf("%s speaks http: add --insecure if nobody between here and there may change the image or read the credentials", r.ref.Context().RegistryStr())
+	case errors.As(err, &plain):
+		if _, one := err.(*url.Error); one { //nolint:errorlint // the library's list of errors is none
+			return plain
+		}
+		return &temporary{err: err} // https failed, and http would have been next
 	}
 	var certificate *tls.CertificateVerificationError
 	var unknown *net.DNSError

@@ -148,7 +148,7 @@ func (r *testRegistry) intercept(f func(w http.ResponseWriter, req *http.Request
 	r.first.Store(&f)
 }
 
-var hasty = timing{attempts: 3, pause: time.Millisecond, longest: 3 * time.Second, header: 5 * time.Second, document: 5 * time.Second, stall: 300 * time.Millisecond, least: 4 << 10}
+var hasty = timing{attempts: 3, pause: time.Millisecond, longest: 3 * time.Second, header: 5 * time.Second, document: 5 * time.Second, login: 8 * time.Second, stall: 300 * time.Millisecond, least: 4 << 10}
 
 type fixedKeys struct{ authn.Authenticator }
 

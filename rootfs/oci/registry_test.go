@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// IMG-37: registries that cut, lie and dawdle. Each case says what must come of it; the first is the control.
+// IMG-37: registries that cut, lie and dawdle; IMG-40: those that would do so for ever. Each case says what must come of it; the first is the control.
 func TestHostileRegistries(t *testing.T) {
 	img, plain := threeLayers(t)
 	big := digestOf(plain[0]) // its blob is not compressed
@@ -173,6 +174,28 @@ func TestHostileRegistries(t *testing.T) {
 			}
 			return isBig(req)
 		}, "too slowly"},
+		{"sends one byte for each attempt", func(n int, w http.ResponseWriter, req *http.Request, _ http.Handler) bool {
+			if isBig(req) {
+				if n > 20 {
+					t.Errorf("it was asked %d times", n)
+				}
+				cut(w, n-1, n)
+			}
+			return false
+		}, "after 3 attempts"},
+		{"sends the beginning again and again, with wrong ranges between", func(n int, w http.ResponseWriter, req *http.Request, _ http.Handler) bool {
+			if isBig(req) && n > 20 {
+				t.Errorf("it was asked %d times", n)
+			}
+			if isBig(req) && req.Header.Get("Range") == "" {
+				cut(w, 0, 100_000)
+			}
+			if isBig(req) {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes 5-%d/%d", len(plain[0])-1, len(plain[0])))
+				w.WriteHeader(http.StatusPartialContent)
+			}
+			return isBig(req)
+		}, "attempts"},
 		{"refuses", func(n int, w http.ResponseWriter, req *http.Request, next http.Handler) bool {
 			if isManifest(req) {
 				w.WriteHeader(http.StatusForbidden)
@@ -200,6 +223,54 @@ func TestHostileRegistries(t *testing.T) {
 				t.Errorf("%d layers, %v", len(layers), err)
 			case tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails) || layers[big] != nil):
 				t.Errorf("%v; want an error with %q", err, tt.fails)
+			}
+		})
+	}
+}
+
+// IMG-40: a registry that answers the log-in with a body without end, or not at all, is given up. The
+// control is one that answers a little late.
+func TestEndlessLogins(t *testing.T) {
+	img, _ := threeLayers(t)
+	for _, tt := range []struct {
+		name   string
+		answer func(w http.ResponseWriter, req *http.Request)
+		fails  string
+	}{
+		{"late", func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) }, ""},
+		{"fast, without end", func(w http.ResponseWriter, req *http.Request) {
+			for req.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+					return
+				}
+			}
+		}, ""}, // what it says is of no interest
+		{"slow, without end", func(w http.ResponseWriter, req *http.Request) {
+			for req.Context().Err() == nil {
+				w.Write([]byte{'x'})
+				w.(http.Flusher).Flush()
+				time.Sleep(10 * time.Millisecond)
+			}
+		}, ""},
+		{"nothing", func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, "does not answer within 2s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := startRegistry(t)
+			r.push(t, "i", img)
+			r.intercept(func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+				if req.URL.Path == "/v2/" {
+					tt.answer(w, req)
+				}
+				next.ServeHTTP(w, req)
+			})
+			quick := hasty
+			quick.document, quick.login = time.Second, 2*time.Second
+			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			defer stop()
+			_, err := openRegistry(ctx, r.host()+"/i", false, noKeys, &blobCache{t.TempDir()}, quick)
+			if ctx.Err() != nil || tt.fails == "" && err != nil || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)) {
+				t.Errorf("%v, %v; want an error with %q", err, ctx.Err(), tt.fails)
 			}
 		})
 	}

@@ -15,13 +15,14 @@ type timing struct {
 	pause    time.Duration // after the first failure; doubled after each further one
 	longest  time.Duration // for which a registry may have us wait
 	header   time.Duration // for the beginning of an answer
-	document time.Duration // for a whole manifest or configuration
+	document time.Duration // for a whole manifest or configuration, and for one attempt to log in
+	login    time.Duration // for all attempts to log in
 	stall    time.Duration // in which a blob must make progress of
-	least    int64         // bytes
+	least    int64         // bytes; what an attempt adds to the most that was there before, to count as progress
 }
 
 var patient = timing{
-	attempts: 5, pause: time.Second, longest: 2 * time.Minute, header: time.Minute, document: 2 * time.Minute, stall: 30 * time.Second, least: 64 << 10,
+	attempts: 5, pause: time.Second, longest: 2 * time.Minute, header: time.Minute, document: 2 * time.Minute, login: 5 * time.Minute, stall: 30 * time.Second, least: 64 << 10,
 }
 
 // A temporary error may be gone at the next attempt.
