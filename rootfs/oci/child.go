@@ -77,14 +77,14 @@ func (c *child) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, img, err := c.find(ctx, r, platform)
+	s, img, read, err := c.find(ctx, r, platform)
 	if err != nil {
 		return err
 	}
 	if s == nil {
 		return c.out.send(framePlain, nil)
 	}
-	if err := c.out.sendJSON(frameImage, img); err != nil {
+	if err := errors.Join(read.send(c.out), c.out.send(frameImage, nil)); err != nil {
 		return err
 	}
 	var needed []string
@@ -94,29 +94,30 @@ func (c *child) run(ctx context.Context) error {
 	return c.sendLayers(ctx, s, img, needed)
 }
 
-func (c *child) find(ctx context.Context, r Request, platform v1.Platform) (source, Image, error) {
+// find finds the image, and the documents that say so.
+func (c *child) find(ctx context.Context, r Request, platform v1.Platform) (source, Image, documents, error) {
 	switch {
 	case r.Reference != "":
 		s, err := openRegistry(ctx, r.Reference, r.Insecure, c.keys, &blobCache{r.Cache}, c.timing)
 		if err != nil {
-			return nil, Image{}, err
+			return nil, Image{}, nil, err
 		}
-		img, err := find(ctx, s, platform)
-		img.Reference = s.ref.Name()
-		return s, img, err
+		read := documents{}
+		img, err := find(ctx, recording{s, read}, platform)
+		return s, img, read, err
 	case r.Directory != "":
 		root, err := os.OpenRoot(r.Directory)
 		if err != nil {
-			return nil, Image{}, fmt.Errorf("%w: it is read as uid %d", err, os.Getuid())
+			return nil, Image{}, nil, fmt.Errorf("%w: it is read as uid %d", err, os.Getuid())
 		}
 		if _, err := root.Lstat("index.json"); errors.Is(err, os.ErrNotExist) {
-			return nil, Image{}, fmt.Errorf("%s has no index.json: it is no OCI layout", r.Directory)
+			return nil, Image{}, nil, fmt.Errorf("%s has no index.json: it is no OCI layout", r.Directory)
 		}
 		return findIn(ctx, directory{root}, platform)
 	}
 	files, err := openTarball(os.NewFile(FileFD, "archive"), r.Cache)
 	if err != nil || files == nil {
-		return nil, Image{}, err
+		return nil, Image{}, nil, err
 	}
 	return findIn(ctx, files, platform)
 }

@@ -228,6 +228,9 @@ func (s fileSource) manifest(_ context.Context, digest string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := checkValues(text, "index.json"); err != nil {
+			return nil, err
+		}
 		all, err := v1.ParseIndexManifest(bytes.NewReader(text))
 		if err != nil {
 			return nil, fmt.Errorf("parse index.json: %w", err)
@@ -284,58 +287,86 @@ func (s fileSource) layer(_ context.Context, l Layer) (io.ReadCloser, error) {
 func (fileSource) stored(Layer) error { return nil }
 
 // findIn finds the image in a collection: of a layout, or of docker save before version 25.
-func findIn(ctx context.Context, files collection, platform v1.Platform) (source, Image, error) {
+func findIn(ctx context.Context, files collection, platform v1.Platform) (source, Image, documents, error) {
 	s := fileSource{files}
 	r, _, err := files.open("index.json")
 	if err == nil {
 		r.Close()
-		img, err := find(ctx, s, platform)
-		return s, img, err
+		read := documents{}
+		img, err := find(ctx, recording{s, read}, platform)
+		return s, img, read, err
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, Image{}, err
+		return nil, Image{}, nil, err
 	}
-	text, err := s.read("manifest.json", maxManifest)
+	text, err := s.read(savedManifest, maxManifest)
 	if err != nil {
-		return nil, Image{}, err
+		return nil, Image{}, nil, err
 	}
-	var saved []struct {
-		Config   string
-		RepoTags []string
-		Layers   []string
+	saved, err := parseSaved(text)
+	if err != nil {
+		return nil, Image{}, nil, err
 	}
+	var layers []Layer
+	for _, name := range saved.Layers {
+		name = path.Clean(name)
+		r, size, err := files.open(name)
+		if err != nil {
+			return nil, Image{}, nil, fmt.Errorf("it has no layer %s: it is incomplete", name)
+		}
+		r.Close()
+		layers = append(layers, Layer{Blob: name, Size: size})
+	}
+	config, err := s.read(path.Clean(saved.Config), maxConfig)
+	if err != nil {
+		return nil, Image{}, nil, err
+	}
+	img, err := describeSaved(text, config, platform)
+	if err != nil {
+		return nil, Image{}, nil, err
+	}
+	for i, l := range layers {
+		img.Layers[i].Blob, img.Layers[i].Size = l.Blob, l.Size
+	}
+	return s, img, documents{savedManifest: text, savedConfig: config}, nil
+}
+
+// A savedImage is an image in manifest.json.
+type savedImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+// parseSaved returns the one image of manifest.json.
+func parseSaved(text []byte) (savedImage, error) {
+	if err := checkValues(text, savedManifest); err != nil {
+		return savedImage{}, err
+	}
+	var saved []savedImage
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, Image{}, fmt.Errorf("parse manifest.json: %w", err)
+		return savedImage{}, fmt.Errorf("parse manifest.json: %w", err)
 	}
 	if len(saved) == 0 {
-		return nil, Image{}, errNoImage
+		return savedImage{}, errNoImage
 	}
 	if len(saved) > 1 {
 		var names []string
 		for _, i := range saved {
 			names = slices.Concat(names, i.RepoTags)
 		}
-		return nil, Image{}, severalImages(names)
+		return savedImage{}, severalImages(names)
 	}
 	if n := len(saved[0].Layers); n > maxLayers {
-		return nil, Image{}, fmt.Errorf("it has %d layers: the most is %d", n, maxLayers)
+		return savedImage{}, fmt.Errorf("it has %d layers: the most is %d", n, maxLayers)
 	}
-	config, err := s.read(path.Clean(saved[0].Config), maxConfig)
-	if err != nil {
-		return nil, Image{}, err
-	}
-	img := Image{Manifest: digestOf(text), Config: digestOf(config), Reference: strings.Join(saved[0].RepoTags[:min(len(saved[0].RepoTags), 1)], "")}
-	for _, name := range saved[0].Layers {
-		name = path.Clean(name)
-		r, size, err := files.open(name)
-		if err != nil {
-			return nil, Image{}, fmt.Errorf("it has no layer %s: it is incomplete", name)
-		}
-		r.Close()
-		img.Layers = append(img.Layers, Layer{Blob: name, Size: size})
-	}
-	return s, img, img.configure(config, platform, "")
+	return saved[0], nil
 }
+
+// digestName matches the name of a configuration that is its digest, as tools write it.
+var digestName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:blobs/sha256/|sha256:)?([0-9a-f]{64})(?:\.json)?$`)
+})
 
 func orElse(s, other string) string {
 	if s == "" {

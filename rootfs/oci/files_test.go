@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -69,8 +70,9 @@ func readFile(t testing.TB, path, platform string) (found bool, layers map[strin
 	}
 	var s source
 	var img Image
+	var read documents
 	if info.IsDir() {
-		s, img, err = c.find(t.Context(), Request{Directory: path}, p)
+		s, img, read, err = c.find(t.Context(), Request{Directory: path}, p)
 	} else {
 		f, oerr := os.Open(path)
 		if oerr != nil {
@@ -81,10 +83,13 @@ func readFile(t testing.TB, path, platform string) (found bool, layers map[strin
 		if oerr != nil || files == nil {
 			return false, nil, oerr
 		}
-		s, img, err = findIn(t.Context(), files, p)
+		s, img, read, err = findIn(t.Context(), files, p)
 	}
 	if err != nil {
 		return true, nil, err
+	}
+	if same, err := read.describe(Request{Platform: platform}); err != nil || !reflect.DeepEqual(diffIDs(same), diffIDs(img)) || same.Manifest != img.Manifest || same.Config != img.Config {
+		t.Errorf("the parent concludes %+v from the documents, and the child %+v: %v", same, img, err)
 	}
 	layers = map[string][]byte{}
 	for _, l := range img.Layers {
@@ -107,6 +112,13 @@ func readFile(t testing.TB, path, platform string) (found bool, layers map[strin
 		plain.Close()
 	}
 	return true, layers, nil
+}
+
+func diffIDs(img Image) (all []string) {
+	for _, l := range img.Layers {
+		all = append(all, l.DiffID)
+	}
+	return all
 }
 
 func write(t testing.TB, text []byte) string {

@@ -97,6 +97,9 @@ func kindOf(text []byte) (string, error) {
 		Layers        json.RawMessage `json:"layers"`
 		FSLayers      json.RawMessage `json:"fsLayers"`
 	}
+	if err := checkValues(text, "its manifest"); err != nil {
+		return "", err
+	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return "", fmt.Errorf("the manifest is no JSON: %w", err)
 	}
@@ -186,6 +189,9 @@ func checkManifest(m *v1.Manifest) error {
 // configure takes over what a configuration says. named is the platform by which an index named the
 // image.
 func (img *Image) configure(text []byte, platform v1.Platform, named string) error {
+	if err := checkValues(text, "its configuration"); err != nil {
+		return err
+	}
 	c, err := v1.ParseConfigFile(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("parse configuration: %w", err)

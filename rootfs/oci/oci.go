@@ -1,7 +1,7 @@
 // Package oci finds images in registries and in files, and reads their layers. It runs in an
-// unprivileged process (ChildMain): what it reads comes from anywhere. The process that started it, and
-// the agent, get a description of the image in brig's own JSON and uncompressed layers, whose digests
-// the agent checks.
+// unprivileged process (ChildMain): what it reads comes from anywhere. The process that started it gets
+// the bytes of the image's documents, which it hashes and reads itself, and uncompressed layers, whose
+// digests the agent checks.
 package oci
 
 import (
@@ -13,28 +13,28 @@ import (
 
 // An Image is the description of an image.
 type Image struct {
-	Reference string  `json:"reference,omitempty"` // as the registry or the file names it
-	Manifest  string  `json:"manifest"`            // digest
-	Config    string  `json:"config"`              // digest
-	Platform  string  `json:"platform"`            // such as linux/amd64
-	Run       Run     `json:"run"`
-	Layers    []Layer `json:"layers"` // lowest first
+	Reference string // as the registry or the file names it
+	Manifest  string // digest
+	Config    string // digest
+	Platform  string // such as linux/amd64
+	Run       Run
+	Layers    []Layer // lowest first
 }
 
 // A Run is what the image's configuration says about running it.
 type Run struct {
-	Env        []string `json:"env,omitempty"`
-	Entrypoint []string `json:"entrypoint,omitempty"`
-	Cmd        []string `json:"cmd,omitempty"`
-	WorkingDir string   `json:"working_dir,omitempty"`
-	User       string   `json:"user,omitempty"`
+	Env        []string
+	Entrypoint []string
+	Cmd        []string
+	WorkingDir string
+	User       string
 }
 
 // A Layer is one layer of an image.
 type Layer struct {
-	DiffID string `json:"diff_id"` // digest of the uncompressed tar
-	Blob   string `json:"blob"`    // digest of the layer as it is stored, or the name of a file
-	Size   int64  `json:"size"`    // of the blob
+	DiffID string // digest of the uncompressed tar
+	Blob   string // digest of the layer as it is stored, or the name of a file
+	Size   int64  // of the blob
 }
 
 // Bounds on what is read before its digest is known.

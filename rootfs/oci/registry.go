@@ -42,13 +42,9 @@ var accepted = strings.Join([]string{
 
 // openRegistry logs in to the registry of an image. keys are the user's credentials.
 func openRegistry(ctx context.Context, reference string, insecure bool, keys authn.Keychain, cache *blobCache, t timing) (*registry, error) {
-	var options []name.Option
-	if insecure {
-		options = append(options, name.Insecure)
-	}
-	ref, err := name.ParseReference(reference, options...)
+	ref, err := parseReference(reference, insecure)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no name of an image: %w", reference, err)
+		return nil, err
 	}
 	r := &registry{ref: ref, cache: cache, timing: t, plain: insecure || isLoopback(hostOf(ref.Context().RegistryStr())), progress: func(Amount) {}}
 	auth, err := authn.Resolve(ctx, keys, ref.Context())

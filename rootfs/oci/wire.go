@@ -12,17 +12,21 @@ import (
 
 // What the child sends: frames of a kind, a length of four bytes, and so many bytes.
 const (
-	frameImage    = 'I' // JSON of an Image
+	frameDocument = 'M' // a document of the image begins; its name
+	frameImage    = 'I' // the image has no more documents
 	framePlain    = 'T' // the file is no archive of layers
 	frameLayer    = 'L' // a layer begins; its diffID
-	frameData     = 'D' // bytes of the uncompressed layer
-	frameEnd      = 'E' // the layer ends
+	frameData     = 'D' // bytes of the document, or of the uncompressed layer
+	frameEnd      = 'E' // the document or the layer ends
 	frameProgress = 'P' // JSON of an Amount
 	frameError    = 'X' // why there is nothing more
 )
 
-// maxFrame is the most bytes of a frame.
-const maxFrame = 1 << 20
+// Bounds of a frame, and of the name of a document or a layer.
+const (
+	maxFrame = 1 << 20
+	maxName  = 100
+)
 
 // A sender writes frames; goroutines may share it.
 type sender struct {
@@ -49,19 +53,18 @@ func (s *sender) sendJSON(kind byte, v any) error {
 	if err != nil {
 		return err
 	}
-	if len(text) > maxFrame {
-		return fmt.Errorf("the description of the image has %d bytes: the most is %d", len(text), maxFrame)
-	}
 	return s.send(kind, text)
 }
 
-// A Receiver is the other side of the child. It trusts nothing that the child says: the agent checks
-// the digest of each layer, and every value of the description.
+// A Receiver is the other side of the child. It trusts nothing that the child says: it reads the
+// documents of the image itself, and the agent checks the digest of each layer, and every value of the
+// description.
 type Receiver struct {
 	Progress func(Amount) // may be nil
 
-	r *bufio.Reader
-	w *json.Encoder
+	r       *bufio.Reader
+	w       *json.Encoder
+	request Request
 }
 
 // NewReceiver talks to a child by its standard output and input.
@@ -103,22 +106,33 @@ func (c *Receiver) next() (kind byte, n int, err error) {
 }
 
 // Send starts the child with what it is to read.
-func (c *Receiver) Send(r Request) error { return c.w.Encode(r) }
+func (c *Receiver) Send(r Request) error {
+	c.request = r
+	return c.w.Encode(r)
+}
 
-// Image returns the description of the image, or false if the file is no archive of layers.
+// Image returns the description of the image, or false if the file is no archive of layers. It is of the
+// documents that were asked for, if the request says their digest.
 func (c *Receiver) Image() (img Image, ok bool, err error) {
-	kind, n, err := c.next()
-	if err != nil || kind == framePlain {
-		return Image{}, false, err
+	for read := (documents{}); ; {
+		kind, n, err := c.next()
+		if err != nil {
+			return Image{}, false, err
+		}
+		switch kind {
+		case frameDocument:
+			if err := read.receive(c, n); err != nil {
+				return Image{}, false, err
+			}
+		case frameImage:
+			img, err := read.describe(c.request)
+			return img, err == nil, err
+		case framePlain:
+			return Image{}, false, nil
+		default:
+			return Image{}, false, fmt.Errorf("%w: a frame %q", errProtocol, kind)
+		}
 	}
-	if kind != frameImage {
-		return Image{}, false, fmt.Errorf("%w: a frame %q", errProtocol, kind)
-	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(c.r, text); err != nil {
-		return Image{}, false, fmt.Errorf("%w: %w", errProtocol, err)
-	}
-	return img, true, json.Unmarshal(text, &img)
 }
 
 // Need tells the child which layers to send.
@@ -130,7 +144,7 @@ func (c *Receiver) Layer() (diffID string, body io.Reader, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if kind != frameLayer || n > 100 {
+	if kind != frameLayer || n > maxName {
 		return "", nil, fmt.Errorf("%w: a frame %q of %d bytes", errProtocol, kind, n)
 	}
 	text := make([]byte, n)
