@@ -183,6 +183,8 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"IMG-41", "manifests of millions of values", "rootfs/oci/documents_test.go", "TestDocumentsOfMillionsOfValues"},
 	{"IMG-42", "a reader that passes another image for a pinned one", "rootfs/oci/documents_test.go", "TestThePinIsCheckedByTheParent"},
 	{"IMG-42", "a configuration with another digest than its name in an archive of docker save", "rootfs/oci/documents_test.go", "TestConfigurationsOfSavedImagesHaveTheirDigest"},
+	{"IMG-43", "processes of nobody, and of the reader's uid, that read and trace the reader", "e2e/image_reader_test.go", "TestTheReaderIsOutOfReach"},
+	{"IMG-44", "files of root in an import by a user of sudo", "e2e/image_reader_test.go", "TestImportReadsWithTheUsersAccess"},
 	{"MEM-13", "memory bombs in every slot", "e2e/hostile_sidebyside_test.go", "TestHostileMemoryBombsNextToARun"},
 	{"MEM-14", "swap is off in the run's group", "e2e/hostile_memory_test.go", "TestHostileSwapIsOff"},
 	{"MEM-16", "a peak is of this run", "e2e/verdict_test.go", "TestPeakIsPerRun"},

@@ -183,7 +183,7 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	if err := exec.Command("chmod", "-R", "go=", dir).Run(); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "import", dir, "--name", "again"); err == nil || !strings.Contains(out, "uid 65534") {
+	if out, err := a.brig(t, []string{"SUDO_UID="}, "rootfs", "import", dir, "--name", "again"); err == nil || !strings.Contains(out, "uid 2000065536") {
 		t.Errorf("a directory of root's alone is read as root: %v\n%s", err, out)
 	}
 
@@ -223,7 +223,7 @@ func TestALanguageInAnotherImage(t *testing.T) {
 }
 
 // A registry that wants credentials gets those of the user who runs brig: the process that reads it is
-// nobody, which cannot read root's files. Without them the error says what to do. An interrupted pull
+// not root, and cannot read root's files. Without them the error says what to do. An interrupted pull
 // stores nothing under a name.
 func TestPullWithRootsCredentials(t *testing.T) {
 	a := startAgentWith(t, publicDir(t, "brig-pull-"), "--slots", "1")

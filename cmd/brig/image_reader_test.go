@@ -1,35 +1,69 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/brig-sandbox/brig/internal/testenv"
 )
 
-// Images are never read as root: by the user who called sudo, in that user's directory; by nobody if root
-// called brig, or if the environment claims that root called sudo, or says nothing that is a user.
+// Images are never read as root: by the user that called sudo, in that user's directory; by a user of
+// their own if root called brig, or if the environment claims that root called sudo, or says nothing.
 func TestImagesAreNotReadAsRoot(t *testing.T) {
 	testenv.NeedRoot(t)
 	for _, tt := range []struct {
-		sudo string
-		uid  uint32
-		own  bool
+		name, value string
+		uid         uint32
+		own         bool
+		fails       string
 	}{
-		{"", nobody, true}, {"0", nobody, true}, {"-1", nobody, true}, {"x", nobody, true}, {"4123456789", nobody, true}, {"1", 1, false},
+		{"SUDO_UID", "", readerID, true, ""}, {"SUDO_UID", "0", readerID, true, ""}, {"SUDO_UID", "-1", readerID, true, ""}, {"SUDO_UID", "x", readerID, true, ""},
+		{"SUDO_UID", "4123456789", 0, false, "unknown userid"}, {"SUDO_UID", "1", 1, false, ""},
+		{"PKEXEC_UID", "1", 1, false, ""}, {"DOAS_USER", "daemon", 1, false, ""}, {"DOAS_USER", "root", readerID, true, ""}, {"DOAS_USER", "no-such-user", 0, false, "unknown user"},
 	} {
-		c := &cli{env: func(name string) string { return map[string]string{"SUDO_UID": tt.sudo, "HOME": "/root"}[name] }}
+		c := &cli{env: func(name string) string { return map[string]string{tt.name: tt.value, "HOME": "/root"}[name] }}
 		r, err := c.chooseReader()
+		if tt.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("%s=%s: %v; want an error with %q", tt.name, tt.value, err, tt.fails)
+			}
+			continue
+		}
 		if err != nil || r.credential == nil || r.credential.Uid != tt.uid || r.credential.Gid == 0 || r.ownCache != tt.own || strings.HasPrefix(r.home, "/root") || strings.HasPrefix(r.cache, "/root") {
-			t.Errorf("SUDO_UID=%s: %+v, %+v, %v", tt.sudo, r, r.credential, err)
+			t.Errorf("%s=%s: %+v, %+v, %v", tt.name, tt.value, r, r.credential, err)
+			continue
 		}
 		for _, g := range r.credential.Groups {
 			if g == 0 {
-				t.Errorf("SUDO_UID=%s: the reader has root's group", tt.sudo)
+				t.Errorf("%s=%s: the reader has root's group", tt.name, tt.value)
 			}
 		}
+	}
+}
+
+// What nobody left among root's downloads is removed, and what the reader left stays.
+func TestDownloadsOfOthersAreRemoved(t *testing.T) {
+	testenv.NeedRoot(t)
+	r := reader{credential: &syscall.Credential{Uid: readerID, Gid: readerID}, cache: filepath.Join(t.TempDir(), "brig", "blobs"), ownCache: true}
+	if err := r.makeCache(); err != nil {
+		t.Fatal(err)
+	}
+	for name, uid := range map[string]int{"mine": readerID, "nobodys": 65534} {
+		path := filepath.Join(r.cache, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chown(path, uid, uid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.makeCache(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(r.cache)
+	if err != nil || len(left) != 1 || left[0].Name() != "mine" {
+		t.Errorf("%v, %v", left, err)
 	}
 }
 

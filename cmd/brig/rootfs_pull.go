@@ -22,7 +22,7 @@ func rootfsPull(c *cli) *cobra.Command {
 Store an image from a registry. Layers that are stored already are not fetched again, and
 a download that was interrupted goes on where it stopped. An unprivileged process reads
 the registry: as the user who called sudo, with that user's credentials (docker login,
-podman login), or as nobody with root's.
+podman login), or as a user of its own with root's.
 
 Usage:
   brig rootfs pull REFERENCE [--name NAME] [--platform OS/ARCH] [--insecure]
@@ -77,9 +77,13 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 	if err := needsRoot(); err != nil {
 		return false, err
 	}
+	who, err := c.chooseReader()
+	if err != nil {
+		return false, fmt.Errorf("read image: %w", err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p, err := c.startReader(ctx, r, file)
+	p, err := c.startReader(ctx, who, r, file)
 	if err != nil {
 		return false, err
 	}
@@ -181,7 +185,11 @@ func (c *cli) importFile(ctx context.Context, a *agentHandle, from, name, digest
 		_, err = c.storeLayers(ctx, a, oci.Request{Directory: dir, Platform: platform}, nil, name, digest, asJSON)
 		return err
 	}
-	file, info, err := openInput(from)
+	who, err := c.chooseReader()
+	if err != nil {
+		return err
+	}
+	file, info, err := who.openFor(from)
 	if err != nil {
 		return err
 	}

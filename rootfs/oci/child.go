@@ -25,6 +25,9 @@ type Request struct {
 	Platform  string `json:"platform,omitempty"`  // such as linux/arm64; empty: this machine's
 	Insecure  bool   `json:"insecure,omitempty"`  // the registry may speak http
 	Cache     string `json:"cache"`               // directory for downloads and temporary files
+
+	Env         map[string]string `json:"env,omitempty"`         // for the child: HOME, PATH, proxies
+	Credentials []byte            `json:"credentials,omitempty"` // a file of docker or podman; empty: the child's user has them
 }
 
 // FileFD is the descriptor of the file that the child reads.
@@ -33,16 +36,21 @@ const FileFD = 3
 // downloads is how many layers are downloaded at once.
 const downloads = 4
 
-// ChildMain is the main function of the process that reads images. It gets a Request, and then the list
-// of the diffIDs that are needed, as JSON on in, and writes frames to out. It returns the exit status.
-// Its privileges are those that it was started with: its parent must have given them up.
+// ChildMain is the main function of the process that reads images. It says when it is ready, gets a
+// Request, and then the list of the diffIDs that are needed, as JSON on in, and writes frames to out. It
+// returns the exit status. Its user is the one that it was started as: its parent must have given up
+// root's privileges.
 func ChildMain(in, out *os.File) int {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+	if confine() != nil {
 		return 1
 	}
 	go endWithParent(int(in.Fd())) // ends with the process
 	c := &child{in: json.NewDecoder(in), out: &sender{w: bufio.NewWriterSize(out, 256<<10)}, keys: authn.DefaultKeychain, timing: patient}
-	if err := c.run(context.Background()); err != nil {
+	err := c.out.send(frameReady, nil)
+	if err == nil {
+		err = c.run(context.Background())
+	}
+	if err != nil {
 		text := err.Error()
 		_ = c.out.send(frameError, []byte(text[:min(len(text), 16<<10)])) // nobody is left to tell
 		return 1
@@ -72,6 +80,9 @@ func (c *child) run(ctx context.Context) error {
 	var r Request
 	if err := c.in.Decode(&r); err != nil {
 		return fmt.Errorf("read request: %w", err)
+	}
+	if err := r.setUp(); err != nil {
+		return err
 	}
 	platform, err := parsePlatform(r.Platform)
 	if err != nil {

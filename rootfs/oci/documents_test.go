@@ -35,6 +35,9 @@ func concludes(t testing.TB, r Request, d documents) (Image, error) {
 	t.Helper()
 	var b bytes.Buffer
 	s := &sender{w: bufio.NewWriter(&b)}
+	if err := s.send(frameReady, nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.send(s); err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,10 @@ func read(t testing.TB, r Request, keys authn.Keychain, have ...string) (img Ima
 	c := &child{in: json.NewDecoder(toChild), out: &sender{w: bufio.NewWriter(fromChild)}, keys: keys, timing: hasty}
 	done := make(chan error, 1)
 	go func() {
-		err := c.run(t.Context())
+		err := c.out.send(frameReady, nil)
+		if err == nil {
+			err = c.run(t.Context())
+		}
 		if err != nil {
 			_ = c.out.send(frameError, []byte(err.Error()))
 		}

@@ -12,6 +12,7 @@ import (
 
 // What the child sends: frames of a kind, a length of four bytes, and so many bytes.
 const (
+	frameReady    = 'R' // the child is out of reach of other processes
 	frameDocument = 'M' // a document of the image begins; its name
 	frameImage    = 'I' // the image has no more documents
 	framePlain    = 'T' // the file is no archive of layers
@@ -105,8 +106,15 @@ func (c *Receiver) next() (kind byte, n int, err error) {
 	}
 }
 
-// Send starts the child with what it is to read.
+// Send waits until the child is ready, and tells it what to read.
 func (c *Receiver) Send(r Request) error {
+	kind, n, err := c.next()
+	if err != nil {
+		return err
+	}
+	if kind != frameReady || n != 0 {
+		return fmt.Errorf("%w: a frame %q", errProtocol, kind)
+	}
 	c.request = r
 	return c.w.Encode(r)
 }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// openFor opens a file that the user named, as the reader's user if root acts for one: a rule of sudo
+// that permits brig rootfs import alone gives its user no other file of root (IMG-44,
+// TestImportReadsWithTheUsersAccess).
+func (r reader) openFor(path string) (file *os.File, info fs.FileInfo, err error) {
+	if r.credential == nil || r.ownCache {
+		return openInput(path)
+	}
+	err = asUser(r.credential, func() (err error) {
+		file, info, err = openInput(path)
+		return err
+	})
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w: it is read as uid %d, which called brig through sudo: make it readable for that user, or import it from a shell of root", err, r.credential.Uid)
+	}
+	return file, info, err
+}
+
+// asUser calls do on a thread that has a user's access to files, and no capability. The thread ends
+// afterwards.
+func asUser(who *syscall.Credential, do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good: the runtime ends the thread with this goroutine
+		err := becomeUser(who)
+		if err == nil {
+			err = do()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// becomeUser changes the calling thread alone, unlike the functions of package syscall.
+func becomeUser(who *syscall.Credential) error {
+	groups := make([]int, 0, len(who.Groups))
+	for _, g := range who.Groups {
+		groups = append(groups, int(g))
+	}
+	if err := unix.Setgroups(groups); err != nil {
+		return os.NewSyscallError("setgroups", err)
+	}
+	if _, err := unix.SetfsgidRetGid(int(who.Gid)); err != nil {
+		return os.NewSyscallError("setfsgid", err)
+	}
+	if _, err := unix.SetfsuidRetUid(int(who.Uid)); err != nil {
+		return os.NewSyscallError("setfsuid", err)
+	}
+	uid, _ := unix.SetfsuidRetUid(-1) // changes nothing, and returns what it is
+	gid, _ := unix.SetfsgidRetGid(-1)
+	if uint32(uid) != who.Uid || uint32(gid) != who.Gid {
+		return fmt.Errorf("take the access of uid %d: the kernel refuses it", who.Uid)
+	}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
+		return os.NewSyscallError("capset", err)
+	}
+	return nil
+}
