@@ -68,6 +68,9 @@ type Images interface {
 	// ImportLayer reads the uncompressed archive of a layer, whose digest must be the given one.
 	ImportLayer(ctx context.Context, r io.Reader, digest string) (api.Layer, error)
 	Layers(ctx context.Context) ([]api.Layer, error)
+	// AbandonLayer removes a layer that was imported for an image that will not be added, unless
+	// another image has it, or another import holds it.
+	AbandonLayer(ctx context.Context, digest string) error
 	// Add stores an image of layers under name.
 	Add(ctx context.Context, spec api.ImageSpec, name string) (api.Image, error)
 	List(ctx context.Context) ([]api.Image, error)

@@ -128,6 +128,18 @@ func (s *Server) listLayers(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, nonNil(all))
 }
 
+func (s *Server) abandonLayer(w http.ResponseWriter, r *http.Request) {
+	store := s.images(w, r, true)
+	if store == nil {
+		return
+	}
+	if err := store.AbandonLayer(r.Context(), r.PathValue("digest")); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	s.reply(w, http.StatusOK, struct{}{})
+}
+
 func (s *Server) removeImage(w http.ResponseWriter, r *http.Request) {
 	store := s.images(w, r, true)
 	if store == nil {

@@ -27,6 +27,11 @@ func (s shelf) Import(ctx context.Context, r io.Reader, name, digest string, pro
 	return api.Image{Digest: "sha256:1", Names: []string{name}, Size: int64(len(b))}, nil
 }
 
+func (s shelf) AbandonLayer(_ context.Context, digest string) error {
+	delete(s, digest)
+	return nil
+}
+
 func (s shelf) ImportLayer(ctx context.Context, r io.Reader, digest string) (api.Layer, error) {
 	b, err := io.ReadAll(r)
 	s[digest] = b

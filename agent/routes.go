@@ -38,6 +38,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("POST /v1/images", s.importImage)
 	mux.HandleFunc("GET /v1/images/layers", s.listLayers)
 	mux.HandleFunc("POST /v1/images/layers", s.importLayer)
+	mux.HandleFunc("DELETE /v1/images/layers/{digest}", s.abandonLayer)
 	mux.HandleFunc("DELETE /v1/images/{name}", s.removeImage)
 	mux.HandleFunc("POST /v1/images/{name}/verify", s.verifyImage)
 	mux.HandleFunc("POST /v1/clean", s.clean)

@@ -9,9 +9,19 @@ type Image struct {
 
 	Layers []Layer     `json:"layers,omitempty"` // lowest first, those of which the image shows something; none: the image is one tree
 	Config ImageConfig `json:"config,omitzero"`
-	Origin ImageOrigin `json:"origin,omitzero"`
+	Origin ImageOrigin `json:"origin,omitzero"` // of its first import
+
+	Origins map[string]ImageOrigin `json:"origins,omitempty"` // by name, of the latest import under it
 
 	Replaced bool `json:"replaced,omitempty"` // this import replaced the stored tree of the same digest, which was damaged
+}
+
+// OriginOf returns where the image came from under a name.
+func (i Image) OriginOf(name string) ImageOrigin {
+	if o, ok := i.Origins[name]; ok {
+		return o
+	}
+	return i.Origin
 }
 
 // A Layer is one stored layer of images.

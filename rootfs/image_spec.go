@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -54,8 +55,8 @@ const (
 	maxConfigWords = 512
 )
 
-// check refuses values that a run could not use (IMG-32).
-func (d Spec) check() error {
+// Check refuses values that a run could not use (IMG-32).
+func (d Spec) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrSpec, fmt.Sprintf(format, args...))
 	}
@@ -116,7 +117,7 @@ func (s *Store) AddImage(ctx context.Context, d Spec, name string) (Image, error
 			return Image{}, err
 		}
 	}
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return Image{}, err
 	}
 	if err := s.checkLayers(d.Layers); err != nil {
@@ -127,7 +128,10 @@ func (s *Store) AddImage(ctx context.Context, d Spec, name string) (Image, error
 		return Image{}, err
 	}
 	img, err := s.addInto(ctx, staging, d, name)
-	return img, errors.Join(err, staging.Close())
+	if err == nil {
+		s.holds.end(d.Layers)
+	}
+	return img, errors.Join(s.removedMeanwhile(d, err), staging.Close())
 }
 
 func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name string) (_ Image, err error) {
@@ -174,6 +178,9 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 	}
 	meta.Entries += maxFixedPlaces
 	if meta.Record, err = staging.record(ctx, nil); err != nil {
+		return Image{}, err
+	}
+	if err := s.keepOrigins(&meta, name); err != nil {
 		return Image{}, err
 	}
 	if err := staging.writeMeta(meta); err != nil {
@@ -288,13 +295,14 @@ func (m merged) checkEtc() error {
 	return nil
 }
 
-// updateOrigin records where a stored image came from this time.
-func (s *Store) updateOrigin(hex string, o Origin) error {
+// updateOrigin records where a stored image came from this time, for the name that it gets. Its other
+// names keep their origin.
+func (s *Store) updateOrigin(hex, name string, o Origin) error {
 	meta, err := s.readMeta(hex)
-	if err != nil || meta.Origin != nil && *meta.Origin == o {
+	if err != nil || name == "" || meta.Origins[name] == o {
 		return err
 	}
-	meta.Origin = &o
+	meta.Origins = withOrigin(meta.Origins, name, o)
 	w, err := MakeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
@@ -308,4 +316,30 @@ func (s *Store) updateOrigin(hex string, o Origin) error {
 		err = errors.Join(syncDir(s.path("images", hex)), os.Chtimes(s.path("images"), now, now)) // see storeState
 	}
 	return errors.Join(err, w.Close())
+}
+
+// withOrigin returns origins with that of a name.
+func withOrigin(origins map[string]Origin, name string, o Origin) map[string]Origin {
+	all := maps.Clone(origins)
+	if all == nil {
+		all = map[string]Origin{}
+	}
+	all[name] = o
+	return all
+}
+
+// keepOrigins adds the origins that a stored image has, which this one may replace, to that of name.
+func (s *Store) keepOrigins(meta *imageMeta, name string) error {
+	hex, err := ParseDigest(meta.Digest)
+	if err != nil {
+		return err
+	}
+	now := *meta.Origin
+	if old, err := s.readMeta(hex); err == nil && old.Origin != nil {
+		meta.Origin, meta.Origins = old.Origin, old.Origins
+	}
+	if name != "" {
+		meta.Origins = withOrigin(meta.Origins, name, now)
+	}
+	return nil
 }

@@ -47,8 +47,8 @@ type layerMeta struct {
 
 // ImportLayer reads the uncompressed archive of a layer to its end and stores the tree under its
 // digest, which must be digest (IMG-29). If the store already has the layer, it keeps that one, unless
-// it has changed since its import: then it is replaced. No image has the layer yet: the next
-// RemoveUnusedLayers removes a layer without an image.
+// it has changed since its import: then it is replaced. No image has the layer yet: it is held for an
+// hour, and RemoveUnusedLayers removes a layer without an image and a hold.
 //
 // What Import says about blocking and errors is true of it, too.
 func (s *Store) ImportLayer(ctx context.Context, r io.Reader, digest string, bounds archive.Bounds) (Layer, error) {
@@ -140,6 +140,7 @@ func (s *Store) publishLayer(ctx context.Context, staging *StagingDir, hex strin
 			return Layer{}, err
 		}
 	}
+	s.holds.add("sha256:"+hex, time.Now())
 	return s.Layer("sha256:" + hex)
 }
 
@@ -205,8 +206,8 @@ func (s *Store) Layers() ([]Layer, error) {
 	return layers, nil
 }
 
-// RemoveUnusedLayers removes the layers that no image and no set of packages has, such as those of an
-// interrupted pull.
+// RemoveUnusedLayers removes the layers that no image and no set of packages has, such as those of a pull
+// that was interrupted more than an hour ago.
 func (s *Store) RemoveUnusedLayers() (removed []Layer, err error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -220,7 +221,8 @@ func (s *Store) RemoveUnusedLayers() (removed []Layer, err error) {
 	return s.discardLayers(all)
 }
 
-// discardLayers removes those of the layers that no image and no set of packages has. The caller holds the store's lock.
+// discardLayers removes those of the layers that no image and no set of packages has and that no pull
+// holds. The caller holds the store's lock.
 func (s *Store) discardLayers(layers []Layer) (removed []Layer, err error) {
 	if len(layers) == 0 {
 		return nil, nil
@@ -243,7 +245,7 @@ func (s *Store) discardLayers(layers []Layer) (removed []Layer, err error) {
 		used[p.Layer] = true
 	}
 	for _, l := range layers {
-		if used[l.Digest] {
+		if used[l.Digest] || s.holds.has(l.Digest, time.Now()) {
 			continue
 		}
 		used[l.Digest] = true // it may be listed twice

@@ -280,6 +280,7 @@ func TestLayersAreSharedAndGoWithTheirLastImage(t *testing.T) {
 		t.Error(err)
 	}
 	importLayers(t, s, members{file("x", "1")})
+	s.holds.end(d[:1]) // as an hour later
 	if gone, err := s.RemoveUnusedLayers(); err != nil || len(gone) != 1 {
 		t.Errorf("%v, %v; want one layer removed", gone, err)
 	}
@@ -304,7 +305,7 @@ func TestConfigsThatNoRunCouldUse(t *testing.T) {
 		"129 layers":             {Spec{Layers: slices.Repeat(layer, 129)}, false},
 		"a layer by path":        {Spec{Layers: []string{"../../x"}}, false},
 	} {
-		if err := tt.spec.check(); (err == nil) != tt.ok || err != nil && !errors.Is(err, ErrSpec) {
+		if err := tt.spec.Check(); (err == nil) != tt.ok || err != nil && !errors.Is(err, ErrSpec) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -90,8 +90,8 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 		if err := s.install(w, s.path("images", hex), "image.json"); err != nil {
 			return Image{}, fmt.Errorf("store image: %w", err)
 		}
-	} else if meta.Origin != nil {
-		if err := s.updateOrigin(hex, *meta.Origin); err != nil {
+	} else if now, ok := meta.Origins[name]; ok {
+		if err := s.updateOrigin(hex, name, now); err != nil {
 			return Image{}, err
 		}
 	}

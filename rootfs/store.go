@@ -34,6 +34,7 @@ import (
 type Store struct {
 	dir   string
 	cache lookupCache
+	holds holds
 }
 
 // An Image is one stored tree.
@@ -50,7 +51,9 @@ type Image struct {
 	// relies on.
 	Layers []Layer `json:"layers,omitempty"` // lowest first, without those that others hide
 	Config Config  `json:"config"`
-	Origin Origin  `json:"origin"`
+	Origin Origin  `json:"origin"` // of its first import
+
+	Origins map[string]Origin `json:"origins,omitempty"` // by name, of the latest import under it
 
 	Replaced bool `json:"-"` // set by Import: it replaced a damaged image
 
@@ -74,6 +77,8 @@ type imageMeta struct {
 	Layers []string `json:"layers,omitempty"` // digests, lowest first
 	Config *Config  `json:"config,omitempty"`
 	Origin *Origin  `json:"origin,omitempty"`
+
+	Origins map[string]Origin `json:"origins,omitempty"` // by name; may have names that were removed
 }
 
 // Open opens the store in dir, makes it if it is missing, and removes the remains of interrupted
@@ -212,6 +217,14 @@ func (s *Store) image(meta imageMeta, names map[string][]string) (Image, error) 
 	}
 	if meta.Origin != nil {
 		img.Origin = *meta.Origin
+	}
+	for _, name := range img.Names {
+		if o, ok := meta.Origins[name]; ok {
+			if img.Origins == nil {
+				img.Origins = map[string]Origin{}
+			}
+			img.Origins[name] = o
+		}
 	}
 	for _, digest := range meta.Layers {
 		layer, err := s.Layer(digest)

@@ -165,6 +165,12 @@ func (c *Client) ImportLayer(ctx context.Context, layer io.Reader, digest string
 	return l, err
 }
 
+// AbandonLayer removes a layer that was imported for an image that will not be added, unless another
+// image has it. Only root may call it.
+func (c *Client) AbandonLayer(ctx context.Context, digest string) error {
+	return c.call(ctx, http.MethodDelete, "/v1/images/layers/"+url.PathEscape(digest), nil, &struct{}{})
+}
+
 // Layers lists the stored layers.
 func (c *Client) Layers(ctx context.Context) (l []api.Layer, err error) {
 	err = c.call(ctx, http.MethodGet, "/v1/images/layers", nil, &l)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -143,13 +144,23 @@ Examples:
 		fmt.Fprintln(t, "NAME\tDIGEST\tSIZE\tCREATED\tLAYERS\tSHARED\tREFERENCE")
 		for _, i := range all {
 			fmt.Fprintf(t, "%s\t%.19s\t%s\t%s\t%d\t%s\t%s\n", orDefault(strings.Join(i.Names, " "), "-"), i.Digest, formatSize(i.Size), i.Created,
-				max(len(i.Layers), 1), formatSize(sharedSize(i)), orDefault(oneLine(i.Origin.Reference), "-"))
+				max(len(i.Layers), 1), formatSize(sharedSize(i)), orDefault(oneLine(strings.Join(references(i), " ")), "-"))
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
 		return c.printOutdated(ctx, a)
 	})
+}
+
+// references are those under which an image was stored, in the order of its names.
+func references(i api.Image) (all []string) {
+	for _, name := range i.Names {
+		if r := i.OriginOf(name).Reference; r != "" && !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // printOutdated prints the images that lack what a language needs: its programs are refused.
@@ -183,7 +194,7 @@ Example:
 func rootfsClean(c *cli) *cobra.Command {
 	k, f := newCommand("rootfs gc", `
 Remove the images without a name, the layers without an image, and the remains of broken
-imports. Do not use it while an image is being pulled.
+imports. A layer that was stored less than an hour ago stays: a pull may be under way.
 
 Usage:
   brig rootfs gc [--json]

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,11 +35,15 @@ Examples:
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(k, "REFERENCE", func(ctx context.Context, a *agentHandle) error {
 		reference := f.Arg(0)
-		if *name == "" {
+		derived := *name == ""
+		if derived {
 			*name = nameFor(reference)
 		}
 		if err := rootfs.CheckName(*name); err != nil {
 			return api.Refuse(api.CodeBadRequest, "%w: choose one with --name", err)
+		}
+		if err := c.checkTaken(ctx, a, *name, reference, derived); err != nil {
+			return err
 		}
 		_, err := c.storeLayers(ctx, a, oci.Request{Reference: reference, Platform: *platform, Insecure: *insecure}, nil, *name, "", *asJSON)
 		return err
@@ -63,116 +65,39 @@ func nameFor(reference string) string {
 	return base + ":latest"
 }
 
+// checkTaken refuses to give a name that nobody chose to an image of another origin than the one that
+// has it: the last parts of example.org/base/debian:12 and of example.org/other/debian:12 are the same
+// (IMG-47). For a name that the user chose, it says what it replaces.
+func (c *cli) checkTaken(ctx context.Context, a *agentHandle, name, reference string, derived bool) error {
+	full, err := oci.FullReference(reference)
+	if err != nil {
+		return api.Refuse(api.CodeBadRequest, "%w", err)
+	}
+	all, err := a.Images(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(i api.Image) bool { return slices.Contains(i.Names, name) })
+	if i < 0 {
+		return nil
+	}
+	was := all[i].OriginOf(name).Reference
+	switch {
+	case oci.SameOrigin(was, full):
+		return nil
+	case derived:
+		return api.Refuse(api.CodeBadRequest, "%s is the name of the image of %s: choose another with --name, or replace that image with --name %s", name, orDefault(oneLine(was), "an import"), name)
+	}
+	c.note("%s is the name of the image %.19s of %s: the name now goes to %s", name, all[i].Digest, orDefault(oneLine(was), "an import"), full)
+	return nil
+}
+
 // needsRoot is what the agent would say after the download.
 func needsRoot() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
 	return api.Refuse(api.CodeForbidden, "changing images needs root: run the command with sudo")
-}
-
-// storeLayers has a reader read an image, and stores its layers and then the image. It reports false if
-// the file is no archive of layers.
-func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, file *os.File, name, digest string, asJSON bool) (ok bool, err error) {
-	if err := needsRoot(); err != nil {
-		return false, err
-	}
-	who, err := c.chooseReader()
-	if err != nil {
-		return false, fmt.Errorf("read image: %w", err)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p, err := c.startReader(ctx, who, r, file)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	what := orDefault(r.Reference, name)
-	shown := c.progress("storing " + what)
-	defer func() { shown.end() }()
-	p.Progress = func(d oci.Amount) {
-		shown.setStep(fmt.Sprintf("%s of %s downloaded", formatSize(d.Bytes), formatSize(d.Of)))
-	}
-	img, ok, err := p.Image()
-	if err != nil {
-		return true, fmt.Errorf("%s: %w", what, err)
-	}
-	if !ok {
-		return false, nil
-	}
-	if digest != "" && digest != img.Manifest {
-		return true, api.Refuse(api.CodeBadImage, "the digest of its manifest is %s, not %s: nothing was stored", img.Manifest, digest)
-	}
-	stored, err := c.sendMissing(ctx, a, p, img, shown)
-	if err != nil {
-		return true, fmt.Errorf("%s: %w", what, err)
-	}
-	spec := api.ImageSpec{Config: api.ImageConfig(img.Run), Origin: api.ImageOrigin{Reference: img.Reference, Manifest: img.Manifest, Config: img.Config, Platform: img.Platform}}
-	if spec.Config.WorkingDir != "" {
-		spec.Config.WorkingDir = path.Clean("/" + spec.Config.WorkingDir)
-	}
-	for _, l := range img.Layers {
-		spec.Layers = append(spec.Layers, l.DiffID)
-	}
-	out, err := a.AddImage(ctx, spec, name)
-	if err != nil {
-		return true, err
-	}
-	if u := img.Run.User; u != "" && !slices.Contains([]string{"root", "0", "1000"}, u) {
-		c.note("the image names %s as its user: brig runs every program as uid 1000", oneLine(u))
-	}
-	if asJSON {
-		c.stdout.Write(marshal(out))
-		return true, nil
-	}
-	fmt.Fprintf(c.text(), "stored as %s: %s, %d layers, %d of them new (%s)\n", name, img.Manifest, len(img.Layers), len(stored), formatSize(sumSizes(stored)))
-	return true, nil
-}
-
-// sendMissing sends the agent the layers that it lacks, and returns them.
-func (c *cli) sendMissing(ctx context.Context, a *agentHandle, p *imageReader, img oci.Image, shown *progress) (stored []api.Layer, err error) {
-	have, err := a.Layers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	known := map[string]bool{}
-	for _, l := range have {
-		known[l.Digest] = true
-	}
-	need := []string{}
-	for _, l := range img.Layers {
-		if !known[l.DiffID] {
-			known[l.DiffID] = true
-			need = append(need, l.DiffID)
-		}
-	}
-	if err := p.Need(need); err != nil {
-		return nil, err
-	}
-	for i := range need {
-		diffID, body, err := p.Layer()
-		if err != nil {
-			return stored, err
-		}
-		shown.setStep(fmt.Sprintf("layer %d of %d", i+1, len(need)))
-		l, err := a.ImportLayer(ctx, body, diffID)
-		if err != nil {
-			return stored, fmt.Errorf("layer %.19s: %w", diffID, err)
-		}
-		stored = append(stored, l)
-		if err := p.Stored(); err != nil {
-			return stored, err
-		}
-	}
-	return stored, nil
-}
-
-func sumSizes(layers []api.Layer) (n int64) {
-	for _, l := range layers {
-		n += l.Size
-	}
-	return n
 }
 
 // importFile stores an archive: of layers, or of a root file system.

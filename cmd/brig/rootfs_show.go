@@ -47,6 +47,7 @@ func findImage(ctx context.Context, a *agentHandle, name string) (api.Image, err
 	if i < 0 {
 		return api.Image{}, api.Refuse(api.CodeNoImage, "no image %q is stored: brig rootfs ls lists the images", name)
 	}
+	all[i].Origin = all[i].OriginOf(name)
 	return all[i], nil
 }
 

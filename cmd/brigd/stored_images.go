@@ -41,6 +41,10 @@ func (i images) ImportLayer(ctx context.Context, r io.Reader, digest string) (ap
 	return describeLayer(l, nil), imageError(err)
 }
 
+func (i images) AbandonLayer(_ context.Context, digest string) error {
+	return imageError(i.store.Abandon(digest))
+}
+
 func (i images) Layers(context.Context) ([]api.Layer, error) {
 	list, err := i.store.Layers()
 	images, ierr := i.store.List()
@@ -116,6 +120,12 @@ func describe(img rootfs.Image, shared map[string]int) api.Image {
 	out := api.Image{
 		Digest: img.Digest, Names: img.Names, Size: img.Size, Created: img.Imported.UTC().Format(time.RFC3339), Replaced: img.Replaced,
 		Config: api.ImageConfig(img.Config), Origin: api.ImageOrigin(img.Origin),
+	}
+	for name, o := range img.Origins {
+		if out.Origins == nil {
+			out.Origins = map[string]api.ImageOrigin{}
+		}
+		out.Origins[name] = api.ImageOrigin(o)
 	}
 	for _, l := range img.Layers {
 		out.Layers = append(out.Layers, describeLayer(l, shared))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,7 +30,30 @@ func (c *blobCache) path(l Layer) string {
 	return filepath.Join(c.dir, strings.ReplaceAll(l.Blob, ":", "-")+".partial")
 }
 
-func (c *blobCache) remove(l Layer) error { return os.Remove(c.path(l)) }
+func (c *blobCache) remove(l Layer) error {
+	if err := os.Remove(c.path(l)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// keptFor is how long a download waits to be gone on with.
+const keptFor = 7 * 24 * time.Hour
+
+// expire removes the downloads that no pull has gone on with for long.
+func (c *blobCache) expire(now time.Time) error {
+	files, err := os.ReadDir(c.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, f := range files {
+		info, ierr := f.Info()
+		if ierr == nil && strings.HasSuffix(f.Name(), ".partial") && now.Sub(info.ModTime()) > keptFor {
+			err = errors.Join(err, os.Remove(filepath.Join(c.dir, f.Name())))
+		}
+	}
+	return err
+}
 
 // open downloads what is missing of a blob, checks all of it, and opens it.
 func (c *blobCache) open(ctx context.Context, r *registry, l Layer) (_ io.ReadCloser, err error) {

@@ -98,11 +98,17 @@ func (c *child) run(ctx context.Context) error {
 	if err := errors.Join(read.send(c.out), c.out.send(frameImage, nil)); err != nil {
 		return err
 	}
-	var needed []string
-	if err := c.in.Decode(&needed); err != nil {
-		return fmt.Errorf("read the needed layers: %w", err)
+	for {
+		var needed []string
+		if err := c.in.Decode(&needed); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read the needed layers: %w", err)
+		}
+		if err := c.sendLayers(ctx, s, img, needed); err != nil {
+			return err
+		}
 	}
-	return c.sendLayers(ctx, s, img, needed)
 }
 
 // find finds the image, and the documents that say so.
@@ -149,7 +155,7 @@ func parsePlatform(text string) (v1.Platform, error) {
 }
 
 // sendLayers sends the needed layers in the order of the image, while it downloads the next ones.
-func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []string) error {
+func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []string) (err error) {
 	var layers []Layer
 	var total int64
 	for _, l := range img.Layers {
@@ -159,8 +165,7 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 		}
 	}
 	if r, ok := s.(*registry); ok {
-		r.done.Of = total
-		r.progress = c.progress()
+		r.expect(total, c.progress())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	type opened struct {
@@ -188,10 +193,15 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 			})
 		}
 	})
-	sent := 0
+	sent, refused := 0, false
 	defer func() {
 		cancel()
 		wg.Wait()
+		for _, l := range layers {
+			if refused { // of a refused image nothing stays (IMG-45)
+				err = errors.Join(err, s.forget(l))
+			}
+		}
 		for _, w := range ready[sent:] {
 			if o := <-w; o.r != nil {
 				o.r.Close()
@@ -205,24 +215,40 @@ func (c *child) sendLayers(ctx context.Context, s source, img Image, needed []st
 			return o.err
 		}
 		if err := c.sendLayer(l, o.r); err != nil {
+			var damaged *damagedError
+			if errors.As(err, &damaged) { // its download is complete, and will not get better
+				err = errors.Join(err, s.forget(l))
+			}
 			return fmt.Errorf("layer %.19s: %w", l.DiffID, err)
 		}
 		var stored bool
 		if err := c.in.Decode(&stored); err != nil {
 			return fmt.Errorf("wait for the agent: %w", err)
 		}
-		if err := s.stored(l); err != nil {
+		if !stored {
+			refused = true
+			return errRefused
+		}
+		if err := s.forget(l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+var errRefused = errors.New("the image is refused")
+
+// A damagedError says that a layer cannot be decompressed.
+type damagedError struct{ err error }
+
+func (e *damagedError) Error() string { return "decompress: " + e.err.Error() }
+func (e *damagedError) Unwrap() error { return e.err }
+
 func (c *child) sendLayer(l Layer, blob io.ReadCloser) (err error) {
 	defer func() { err = errors.Join(err, blob.Close()) }()
 	plain, err := decompressed(blob)
 	if err != nil {
-		return err
+		return &damagedError{err}
 	}
 	if err := c.out.send(frameLayer, []byte(l.DiffID)); err != nil {
 		return err
@@ -239,7 +265,7 @@ func (c *child) sendLayer(l Layer, blob io.ReadCloser) (err error) {
 			return c.out.send(frameEnd, nil)
 		}
 		if err != nil {
-			return fmt.Errorf("decompress: %w", err)
+			return &damagedError{err}
 		}
 	}
 }

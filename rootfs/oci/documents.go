@@ -167,3 +167,16 @@ func (d documents) receive(c *Receiver, n int) error {
 	d[string(name)] = text
 	return err
 }
+
+// SameOrigin reports whether two full references name one image of one repository: the same tag, or one
+// of them a digest.
+func SameOrigin(a, b string) bool {
+	x, err := parseReference(a, false)
+	y, err2 := parseReference(b, false)
+	if err != nil || err2 != nil {
+		return false
+	}
+	_, pinned := x.(name.Digest)
+	_, pinned2 := y.(name.Digest)
+	return x.Context() == y.Context() && (pinned || pinned2 || x.Identifier() == y.Identifier())
+}

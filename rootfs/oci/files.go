@@ -284,7 +284,7 @@ func (s fileSource) layer(_ context.Context, l Layer) (io.ReadCloser, error) {
 	return r, err
 }
 
-func (fileSource) stored(Layer) error { return nil }
+func (fileSource) forget(Layer) error { return nil }
 
 // findIn finds the image in a collection: of a layout, or of docker save before version 25.
 func findIn(ctx context.Context, files collection, platform v1.Platform) (source, Image, documents, error) {

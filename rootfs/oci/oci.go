@@ -58,8 +58,8 @@ type source interface {
 	// layer opens a layer as it is stored. Its digest has been checked, or will be by the agent, as
 	// that of the uncompressed layer.
 	layer(ctx context.Context, l Layer) (io.ReadCloser, error)
-	// stored is called when the agent has the layer.
-	stored(l Layer) error
+	// forget is called when the agent has the layer, or will never have it. A download is removed.
+	forget(l Layer) error
 }
 
 // readBounded reads all of r, at most most bytes.

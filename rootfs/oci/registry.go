@@ -70,6 +70,9 @@ func openRegistry(ctx context.Context, reference string, insecure bool, keys aut
 	if err != nil {
 		return nil, err
 	}
+	if err := cache.expire(time.Now()); err != nil {
+		return nil, fmt.Errorf("remove old downloads: %w", err)
+	}
 	r.client = &http.Client{Transport: authorized, CheckRedirect: checkRedirect}
 	return r, nil
 }
@@ -155,7 +158,14 @@ func (r *registry) layer(ctx context.Context, l Layer) (io.ReadCloser, error) {
 	return r.cache.open(ctx, r, l)
 }
 
-func (r *registry) stored(l Layer) error { return r.cache.remove(l) }
+func (r *registry) forget(l Layer) error { return r.cache.remove(l) }
+
+// expect begins a report of how much has been downloaded.
+func (r *registry) expect(total int64, progress func(Amount)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done, r.progress = Amount{Of: total}, progress
+}
 
 // add reports n more bytes.
 func (r *registry) add(n int64) {

@@ -143,7 +143,7 @@ func (c *Receiver) Image() (img Image, ok bool, err error) {
 	}
 }
 
-// Need tells the child which layers to send.
+// Need tells the child which layers to send. It may be called again when all of them have been stored.
 func (c *Receiver) Need(diffIDs []string) error { return c.w.Encode(diffIDs) }
 
 // Layer returns the diffID of the next layer, and its bytes, which must be read to their end.
@@ -164,6 +164,14 @@ func (c *Receiver) Layer() (diffID string, body io.Reader, err error) {
 
 // Stored tells the child that the agent has the layer.
 func (c *Receiver) Stored() error { return c.w.Encode(true) }
+
+// Refused tells the child that the agent refuses the image, and waits until it has removed its downloads
+// and ended, or died. What it still sends is discarded.
+func (c *Receiver) Refused() {
+	if c.w.Encode(false) == nil {
+		_, _ = io.Copy(io.Discard, c.r) // it ends with the child
+	}
+}
 
 type layerReader struct {
 	c    *Receiver
