@@ -60,7 +60,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 type loginKey struct{}
 
 // maxLogin is the most bytes of an answer to a request that logs in. Tokens have a few KiB.
-const maxLogin = 1 << 20
+const maxLogin = 64 << 10
 
 // A bounded body ends early.
 type bounded struct {

@@ -207,7 +207,7 @@ func (r *registry) explain(err error) error {
 		return r.status(res)
 	case errors.As(err, &u) && strings.Contains(u.Err.Error(), "redirect"):
 		return err
-	case !r.plain && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case !r.plain && (strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") || strings.Contains(err.Error(), "does not look like a TLS handshake")):
 		return fmt.Errorf("%s speaks http: add --insecure if nobody between here and there may change the image or read the credentials", r.ref.Context().RegistryStr())
 	case errors.As(err, &plain):
 		if _, one := err.(*url.Error); one { //nolint:errorlint // the library's list of errors is none
