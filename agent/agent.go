@@ -90,7 +90,7 @@ type Packages interface {
 
 // Catalog lists the languages and profiles that a caller can ask for.
 type Catalog interface {
-	Languages() []api.Language
+	Languages(ctx context.Context) []api.Language
 	Profiles() []api.Profile
 }
 

@@ -93,7 +93,7 @@ func (s *Server) languages(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, api.Refuse(api.CodeNotFound, "this agent has no languages"))
 		return
 	}
-	s.reply(w, http.StatusOK, nonNil(s.cfg.Catalog.Languages()))
+	s.reply(w, http.StatusOK, nonNil(s.cfg.Catalog.Languages(r.Context())))
 }
 
 func (s *Server) profiles(w http.ResponseWriter, r *http.Request) {

@@ -86,8 +86,8 @@ func (d Spec) Check() error {
 		return bad("its environment and command have %d bytes: the most is %d", bytes, maxConfigBytes)
 	case len(c.Command()) > 0 && c.Command()[0] == "":
 		return bad("its command begins with an empty word")
-	case c.WorkingDir != "" && (!path.IsAbs(c.WorkingDir) || path.Clean(c.WorkingDir) != c.WorkingDir || len(c.WorkingDir) >= unix.PathMax):
-		return bad("its working directory is %.80q: it must be an absolute path without empty parts, . and ..", c.WorkingDir)
+	case c.WorkingDir != "" && (!path.IsAbs(c.WorkingDir) || path.Clean(c.WorkingDir) != c.WorkingDir || strings.Count(c.WorkingDir, "/") > maxParts/2 || len(c.WorkingDir) >= unix.PathMax):
+		return bad("its working directory is %.80q: it must be an absolute path of at most %d parts, without empty ones, . and ..", c.WorkingDir, maxParts/2)
 	}
 	for _, e := range c.Env {
 		if i := strings.IndexByte(e, '='); i <= 0 {
@@ -123,6 +123,9 @@ func (s *Store) AddImage(ctx context.Context, d Spec, name string) (Image, error
 	if err := s.checkLayers(d.Layers); err != nil {
 		return Image{}, err
 	}
+	most := (archive.Bounds{}).WithDefaults().Time
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w: putting its layers together took longer than %v", archive.ErrTooLarge, most))
+	defer cancel()
 	staging, err := s.newStagingDir()
 	if err != nil {
 		return Image{}, err
@@ -139,26 +142,33 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 	if meta.Layers, err = s.visible(d.Layers); err != nil {
 		return Image{}, err
 	}
-	var paths []string // topmost first
-	var metas []layerMeta
+	var paths, digests []string // topmost first
+	var dirs []layerDirs        // the same
 	for _, digest := range slices.Backward(meta.Layers) {
 		hex := strings.TrimPrefix(digest, "sha256:")
 		l, err := readLayerMeta(s.path("layers", hex), hex)
 		if err != nil {
 			return Image{}, err
 		}
+		ld, err := s.layerDirs(hex)
+		if err != nil {
+			return Image{}, err
+		}
 		meta.Size, meta.Entries = meta.Size+l.Size, meta.Entries+l.Entries
-		paths, metas = append(paths, s.path("layers", hex, "root")), append(metas, l)
+		paths, digests, dirs = append(paths, s.path("layers", hex, "root")), append(digests, digest), append(dirs, ld)
 	}
-	if most := (archive.Bounds{}).WithDefaults(); meta.Size > most.Bytes || meta.Entries > most.Entries {
-		return Image{}, fmt.Errorf("%w: its layers have %d files of %d bytes together: the most is %d and %d", archive.ErrTooLarge, meta.Entries, meta.Size, most.Entries, most.Bytes)
+	if err := meta.checkSize(); err != nil {
+		return Image{}, err
 	}
 	layers, err := openMerged(paths)
 	if err != nil {
 		return Image{}, err
 	}
 	defer func() { err = errors.Join(err, layers.Close()) }()
-	if err := layers.checkImplied(metas); err != nil {
+	if err := layers.checkImplied(ctx, digests, dirs); err != nil {
+		return Image{}, err
+	}
+	if err := layers.checkEtc(ctx); err != nil {
 		return Image{}, err
 	}
 	root, err := staging.mkdir("root")
@@ -166,17 +176,17 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 		return Image{}, err
 	}
 	defer root.Close()
-	dir, err := layers.missingDir(d.Config.WorkingDir)
+	own, hidden, err := makeTop(ctx, root, layers, dirs, d.Config.WorkingDir)
 	if err != nil {
 		return Image{}, err
 	}
-	if err := layers.checkEtc(); err != nil {
+	if hidden { // commands start in /box, as without a working directory
+		d.Config.WorkingDir = ""
+	}
+	meta.Size, meta.Entries = meta.Size+own*archive.DirBytes, meta.Entries+own
+	if err := meta.checkSize(); err != nil {
 		return Image{}, err
 	}
-	if err := archive.FinalizeAbove(root, layers.readAccounts, dir); err != nil {
-		return Image{}, err
-	}
-	meta.Entries += maxFixedPlaces
 	if meta.Record, err = staging.record(ctx, nil); err != nil {
 		return Image{}, err
 	}
@@ -198,99 +208,10 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 	return img, err
 }
 
-// maxFixedPlaces is the most entries that brig's own tree has above the layers: the fixed places, the
-// account files, and a working directory.
-const maxFixedPlaces = 16 + 128
-
-// checkImplied refuses an image in which a layer has members below a name that is no directory in the
-// layers below it. Other programs would write them where a link there leads, which a layer that is
-// stored once for many images cannot do; an overlay would hide the link with all behind it (IMG-27).
-func (m merged) checkImplied(metas []layerMeta) error {
-	for i, l := range metas {
-		for _, name := range l.Implied {
-			hidden, err := m.hides(i, name)
-			if err != nil {
-				return err
-			}
-			if hidden {
-				return &archive.UnsafeError{Member: name, Reason: fmt.Sprintf("is a directory in layer %.19s, which has no member for it, and a link or a file in the layers below: build the image again, with the directory in the layer or the files where the link leads", l.Digest)}
-			}
-		}
-	}
-	return nil
-}
-
-// hides reports whether the directory name of tree i takes the place of something else that the trees
-// below show there.
-func (m merged) hides(i int, name string) (bool, error) {
-	below := m[i+1:]
-	at := member{mode: unix.S_IFDIR}
-	for k := range below {
-		at.in = append(at.in, k)
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		next, err := below.child(at, part)
-		if errors.Is(err, unix.ENOENT) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if err := next.close(); err != nil {
-			return false, err
-		}
-		switch {
-		case isOpaque(m[i], next.name): // the tree removes what is there
-			return false, nil
-		case !next.is(unix.S_IFDIR):
-			return next.name == name, nil // one above it is found by its own name
-		}
-		at = next
-	}
-	return false, nil
-}
-
-// missingDir returns the part of the working directory that is to be made, and nothing if it is there
-// or cannot be made.
-func (m merged) missingDir(dir string) (string, error) {
-	if dir == "" {
-		return "", nil
-	}
-	found, err := m.find(dir, true)
-	if err == nil {
-		return "", found.close()
-	}
-	if !errors.Is(err, unix.ENOENT) {
-		return "", nil
-	}
-	above := path.Dir(dir)
-	for ; above != "/"; above = path.Dir(above) {
-		found, err := m.find(above, true)
-		if errors.Is(err, unix.ENOENT) {
-			continue
-		}
-		if err != nil || !found.is(unix.S_IFDIR) {
-			return "", errors.Join(err, found.close())
-		}
-		return path.Join(found.name, strings.TrimPrefix(dir, above)), found.close()
-	}
-	return strings.TrimPrefix(dir, "/"), nil
-}
-
-// checkEtc refuses layers whose /etc is no directory: brig's account files would hide what it is.
-func (m merged) checkEtc() error {
-	found, err := m.find("etc", false)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := found.close(); err != nil {
-		return err
-	}
-	if !found.is(unix.S_IFDIR) {
-		return &archive.UnsafeError{Member: "etc", Reason: "is no directory"}
+// checkSize refuses layers that are small enough one by one, and not together.
+func (m imageMeta) checkSize() error {
+	if most := (archive.Bounds{}).WithDefaults(); m.Size > most.Bytes || m.Entries > most.Entries {
+		return fmt.Errorf("%w: its layers have %d files of %d bytes together: the most is %d and %d", archive.ErrTooLarge, m.Entries, m.Size, most.Entries, most.Bytes)
 	}
 	return nil
 }

@@ -42,7 +42,6 @@ type layerMeta struct {
 	Imported   time.Time `json:"imported"`
 	Record     string    `json:"record"`                // sha256 of the tree's record
 	OpaqueRoot bool      `json:"opaque_root,omitempty"` // the layers below are hidden
-	Implied    []string  `json:"implied,omitempty"`     // see archive.Contents
 }
 
 // ImportLayer reads the uncompressed archive of a layer to its end and stores the tree under its
@@ -105,8 +104,8 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 	if err != nil {
 		return Layer{}, err
 	}
-	meta := layerMeta{Digest: got.Digest, Size: got.Bytes, Entries: got.Entries, Imported: time.Now().UTC(), Record: record, OpaqueRoot: got.OpaqueRoot, Implied: got.Implied}
-	if err := staging.writeJSON("layer.json", meta); err != nil {
+	meta := layerMeta{Digest: got.Digest, Size: got.Bytes, Entries: got.Entries, Imported: time.Now().UTC(), Record: record, OpaqueRoot: got.OpaqueRoot}
+	if err := errors.Join(staging.writeJSON("layer.json", meta), staging.writeJSON("directories.json", layerDirs{got.Implied, got.Whiteouts})); err != nil {
 		return Layer{}, err
 	}
 	if err := unix.Syncfs(int(root.Fd())); err != nil {
@@ -117,11 +116,12 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 
 // publishLayer moves a finished layer into the store, unless an undamaged one is there.
 func (s *Store) publishLayer(ctx context.Context, staging *StagingDir, hex string) (_ Layer, err error) {
-	damaged := false
+	_, lost := os.Stat(s.path("layers", hex, "directories.json"))
+	damaged := lost != nil
 	if old, err := readLayerMeta(s.path("layers", hex), hex); err == nil {
 		var v Verification
 		verr := v.compare(ctx, s.path("layers", hex), old.Record, "")
-		damaged = verr != nil || !v.OK()
+		damaged = damaged || verr != nil || !v.OK()
 	}
 	if ctx.Err() != nil {
 		return Layer{}, context.Cause(ctx)
@@ -132,7 +132,7 @@ func (s *Store) publishLayer(ctx context.Context, staging *StagingDir, hex strin
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if _, err := readLayerMeta(s.path("layers", hex), hex); err != nil || damaged {
-		if err := s.install(staging, s.path("layers", hex), "layer.json"); err != nil {
+		if err := s.install(staging, s.path("layers", hex), "layer.json", "directories.json"); err != nil {
 			return Layer{}, fmt.Errorf("store layer: %w", err)
 		}
 		now := time.Now()
@@ -155,6 +155,22 @@ func (s *Store) Layer(digest string) (Layer, error) {
 		return Layer{}, err
 	}
 	return Layer{Digest: digest, Path: s.path("layers", hex, "root"), Size: meta.Size, Entries: meta.Entries, Imported: meta.Imported}, nil
+}
+
+// readOnce returns a function that is Layer, and reads the file of each layer once.
+func (s *Store) readOnce() func(digest string) (Layer, error) {
+	known := map[string]Layer{}
+	return func(digest string) (Layer, error) {
+		l, ok := known[digest]
+		if ok {
+			return l, nil
+		}
+		l, err := s.Layer(digest)
+		if err == nil {
+			known[digest] = l
+		}
+		return l, err
+	}
 }
 
 func readLayerMeta(dir, hex string) (layerMeta, error) {
@@ -209,6 +225,8 @@ func (s *Store) Layers() ([]Layer, error) {
 // RemoveUnusedLayers removes the layers that no image and no set of packages has, such as those of a pull
 // that was interrupted more than an hour ago.
 func (s *Store) RemoveUnusedLayers() (removed []Layer, err error) {
+	var gone removals
+	defer func() { err = errors.Join(err, gone.end()) }()
 	unlock, err := s.lock()
 	if err != nil {
 		return nil, err
@@ -218,12 +236,12 @@ func (s *Store) RemoveUnusedLayers() (removed []Layer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.discardLayers(all)
+	return s.discardLayers(all, &gone)
 }
 
 // discardLayers removes those of the layers that no image and no set of packages has and that no pull
-// holds. The caller holds the store's lock.
-func (s *Store) discardLayers(layers []Layer) (removed []Layer, err error) {
+// holds. The caller holds the store's lock, and ends gone when it no longer does.
+func (s *Store) discardLayers(layers []Layer, gone *removals) (removed []Layer, err error) {
 	if len(layers) == 0 {
 		return nil, nil
 	}
@@ -249,7 +267,7 @@ func (s *Store) discardLayers(layers []Layer) (removed []Layer, err error) {
 			continue
 		}
 		used[l.Digest] = true // it may be listed twice
-		if derr := s.discardDir(filepath.Dir(l.Path)); derr != nil {
+		if derr := s.discardDir(filepath.Dir(l.Path), gone); derr != nil {
 			err = errors.Join(err, derr)
 			continue
 		}

@@ -162,7 +162,7 @@ func TestMergedIsWhatOverlayfsShows(t *testing.T) {
 			found++
 			unix.Close(n)
 		}
-		if has, err := img.Has(name); err != nil || has != (kernel == nil) {
+		if has, err := img.Has(t.Context(), name); err != nil || has != (kernel == nil) {
 			t.Errorf("%s: %v, %v; the kernel says %v", name, has, err, kernel)
 		}
 	}

@@ -65,7 +65,7 @@ func (s *Store) readImage(nameOrDigest string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	return s.image(meta, names)
+	return s.image(meta, names, s.Layer)
 }
 
 // storeState changes when any process adds or removes a name or an image: they appear and disappear
@@ -112,3 +112,36 @@ func (k *lookupCache) put(name string, now storeState, img Image) {
 	img.Names = slices.Clone(img.Names)
 	k.images[name] = img
 }
+
+// foundCache caches the answers of Image.Has for images of layers.
+type foundCache struct {
+	mu    sync.Mutex
+	known map[foundKey]bool // guarded by mu
+}
+
+// A foundKey names a path of a tree. An image of layers does not change: one that is stored again, or
+// whose layer is replaced, has another time.
+type foundKey struct {
+	digest   string
+	imported time.Time
+	name     string
+}
+
+func (c *foundCache) get(k foundKey) (has, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	has, ok = c.known[k]
+	return has, ok
+}
+
+func (c *foundCache) put(k foundKey, has bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxFound {
+		c.known = map[foundKey]bool{}
+	}
+	c.known[k] = has
+}
+
+// maxFound limits the answers that are kept.
+const maxFound = 4096

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,23 +43,30 @@ func (m merged) Close() (err error) {
 type member struct {
 	file *os.File // O_PATH, in the topmost tree that has it
 	mode uint32   // of stat
+	time int64    // of its last modification, in nanoseconds
 	name string   // relative to the root, without links; empty: the root itself
 	in   []int    // indexes of the trees of which it shows something; more than one only for a directory
 }
 
 func (f member) is(kind uint32) bool { return f.mode&unix.S_IFMT == kind }
 
-// maxLinks is the most links that find follows, as in the kernel.
-const maxLinks = 40
+// maxLinks is the most links that find follows, as in the kernel. maxParts is the most parts of a name
+// and of the links in it that find looks up: each costs three system calls for each tree. The kernel has
+// no such bound, and 40 links to a path of 800 parts in an image of 128 layers took 30 s of the
+// agent's processor for each request (TestHostileLinksAreCheap).
+const (
+	maxLinks = 40
+	maxParts = 256
+)
 
 // find looks a name up. Links in it are followed, also the last one if follow is set. The error is a
-// unix.Errno in an *os.PathError. The caller closes the member's file.
-func (m merged) find(name string, follow bool) (_ member, err error) {
+// unix.Errno in an *os.PathError, or the cause of ctx's end. The caller closes the member's file.
+func (m merged) find(ctx context.Context, name string, follow bool) (_ member, err error) {
 	root := member{name: "", mode: unix.S_IFDIR}
 	for i := range m {
 		root.in = append(root.in, i)
 	}
-	at, left, links := []member{root}, strings.Split(name, "/"), 0
+	at, left, links, parts := []member{root}, strings.Split(name, "/"), 0, 0
 	defer func() {
 		for _, f := range at {
 			if f.file != nil {
@@ -84,7 +92,10 @@ func (m merged) find(name string, follow bool) (_ member, err error) {
 			}
 			continue
 		}
-		next, err := m.child(at[len(at)-1], part)
+		if parts++; parts > maxParts {
+			return fail(unix.ELOOP)
+		}
+		next, err := m.child(ctx, at[len(at)-1], part)
 		if err != nil {
 			return member{}, err
 		}
@@ -126,7 +137,10 @@ func (m merged) find(name string, follow bool) (_ member, err error) {
 }
 
 // child looks one name up in a directory.
-func (m merged) child(dir member, base string) (_ member, err error) {
+func (m merged) child(ctx context.Context, dir member, base string) (_ member, err error) {
+	if ctx.Err() != nil {
+		return member{}, context.Cause(ctx)
+	}
 	name := path.Join(dir.name, base)
 	found := member{name: name}
 	for _, i := range dir.in {
@@ -146,7 +160,7 @@ func (m merged) child(dir member, base string) (_ member, err error) {
 		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
 		whiteout := st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0
 		if found.file == nil && !whiteout {
-			found.file, found.mode = f, st.Mode
+			found.file, found.mode, found.time = f, st.Mode, unix.TimespecToNsec(st.Mtim)
 		} else if err := f.Close(); err != nil {
 			return member{}, err
 		}
@@ -179,9 +193,9 @@ func readlink(f *os.File) (string, error) {
 }
 
 // readAccounts reads an account file as the trees show it.
-func (m merged) readAccounts(name string) ([]byte, error) {
-	found, err := m.find(name, true)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+func (m merged) readAccounts(ctx context.Context, name string) ([]byte, error) {
+	found, err := m.find(ctx, name, true)
+	if notThere(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -198,6 +212,11 @@ func (m merged) readAccounts(name string) ([]byte, error) {
 	return archive.ReadAccounts(f)
 }
 
+// notThere reports whether a look-up ended because the name leads nowhere.
+func notThere(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
+}
+
 func (f member) close() error {
 	if f.file == nil {
 		return nil
@@ -206,9 +225,30 @@ func (f member) close() error {
 }
 
 // Has reports whether a program would find the path name in the image. It follows links as the program
-// does. For an image without layers it takes three system calls. The error wraps fs.ErrNotExist if the
+// does, up to a bound (see maxParts). For an image without layers it takes three system calls; for
+// others the store keeps the answer, since each request may ask. The error wraps fs.ErrNotExist if the
 // image was removed.
-func (img Image) Has(name string) (_ bool, err error) {
+func (img Image) Has(ctx context.Context, name string) (bool, error) {
+	if img.found == nil || len(img.Layers) == 0 {
+		return img.has(ctx, name)
+	}
+	key := foundKey{img.Digest, img.Imported, name}
+	for _, l := range img.Layers { // one that was replaced is another tree
+		if l.Imported.After(key.imported) {
+			key.imported = l.Imported
+		}
+	}
+	if has, ok := img.found.get(key); ok {
+		return has, nil
+	}
+	has, err := img.has(ctx, name)
+	if err == nil {
+		img.found.put(key, has)
+	}
+	return has, err
+}
+
+func (img Image) has(ctx context.Context, name string) (_ bool, err error) {
 	paths := []string{img.Path}
 	for _, l := range slices.Backward(img.Layers) {
 		paths = append(paths, l.Path)
@@ -220,7 +260,7 @@ func (img Image) Has(name string) (_ bool, err error) {
 	defer func() { err = errors.Join(err, trees.Close()) }()
 	var found member
 	if len(trees) > 1 {
-		found, err = trees.find(name, true)
+		found, err = trees.find(ctx, name, true)
 	} else {
 		var n int
 		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
@@ -231,7 +271,7 @@ func (img Image) Has(name string) (_ bool, err error) {
 		}
 	}
 	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+	case notThere(err):
 		return false, nil
 	case err != nil:
 		return false, err

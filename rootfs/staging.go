@@ -110,13 +110,13 @@ func (s *Store) publish(w *StagingDir, meta imageMeta, name string, replace bool
 	return s.Lookup(meta.Digest)
 }
 
-// install moves the tree, its record and the JSON file meta to the directory final with one rename.
-func (s *Store) install(w *StagingDir, final, meta string) error {
+// install moves the tree, its record and the JSON files meta to the directory final with one rename.
+func (s *Store) install(w *StagingDir, final string, meta ...string) error {
 	newDir := filepath.Join(w.Path, "whole")
 	if err := makeDir(newDir); err != nil {
 		return err
 	}
-	for _, part := range []string{"root", meta, recordName} {
+	for _, part := range append(meta, "root", recordName) {
 		if err := os.Rename(filepath.Join(w.Path, part), filepath.Join(newDir, part)); err != nil {
 			return err
 		}
@@ -150,6 +150,8 @@ func (w *StagingDir) swap(newDir, final string) error {
 // Clean removes the staging directories of imports whose process is gone, removed images that are
 // no longer locked, and names whose image is gone. Open calls it.
 func (s *Store) Clean() (err error) {
+	var gone removals
+	defer func() { err = errors.Join(err, gone.end()) }()
 	unlock, err := s.lock()
 	if err != nil {
 		return err
@@ -161,7 +163,10 @@ func (s *Store) Clean() (err error) {
 	}
 	var errs []error
 	for _, d := range dirs {
-		errs = append(errs, CleanStagingDir(s.path("work", d.Name())))
+		w, err := takeOver(s.path("work", d.Name()))
+		if errs = append(errs, err); w != nil {
+			gone = append(gone, w)
+		}
 	}
 	errs = append(errs, s.cleanPackages())
 	names, err := s.names()
@@ -181,19 +186,28 @@ func (s *Store) Clean() (err error) {
 	return errors.Join(errs...)
 }
 
+// CleanStagingDir removes a staging directory whose owner is gone.
 func CleanStagingDir(path string) error {
-	dir, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // its owner removed it first
-	}
-	if err != nil {
+	w, err := takeOver(path)
+	if w == nil {
 		return err
 	}
-	defer dir.Close()
-	if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil // its owner is still running
+	return w.Close()
+}
+
+// takeOver locks a staging directory whose owner is gone. It returns nil if there is none.
+func takeOver(path string) (*StagingDir, error) {
+	dir, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // its owner removed it first
 	}
-	return removeUnlocked(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, dir.Close() // its owner is still running
+	}
+	return &StagingDir{Path: path, dir: dir}, nil
 }
 
 // makeDir makes a directory with mode 0755, independent of the umask.

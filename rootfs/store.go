@@ -35,6 +35,7 @@ type Store struct {
 	dir   string
 	cache lookupCache
 	holds holds
+	found foundCache
 }
 
 // An Image is one stored tree.
@@ -57,7 +58,8 @@ type Image struct {
 
 	Replaced bool `json:"-"` // set by Import: it replaced a damaged image
 
-	Packages string `json:"-"` // set by WithPackages: digest of the layer with the packages, which is one of Layers
+	Packages string      `json:"-"` // set by WithPackages: digest of the layer with the packages, which is one of Layers
+	found    *foundCache // of the store
 }
 
 // AccountBytes limits the total size of /etc/passwd and /etc/group of an image, which its Size does
@@ -113,6 +115,7 @@ func (s *Store) List() ([]Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	layer := s.readOnce()
 	var images []Image
 	for _, d := range dirs {
 		meta, err := s.readMeta(d.Name())
@@ -122,7 +125,7 @@ func (s *Store) List() ([]Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		img, err := s.image(meta, names)
+		img, err := s.image(meta, names, layer)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // just removed, with its layers
 		}
@@ -138,6 +141,8 @@ func (s *Store) List() ([]Image, error) {
 // that loses its last name. Remove does not know which cells use a tree: the agent must check that
 // first.
 func (s *Store) Remove(nameOrDigest string) (err error) {
+	var gone removals
+	defer func() { err = errors.Join(err, gone.end()) }()
 	unlock, err := s.lock()
 	if err != nil {
 		return err
@@ -159,12 +164,14 @@ func (s *Store) Remove(nameOrDigest string) (err error) {
 	if len(names) < len(img.Names) {
 		return nil
 	}
-	return s.discard(img)
+	return s.discard(img, &gone)
 }
 
 // RemoveUnnamed removes an image if no name refers to it, and reports whether it did. If an import
 // that will name the image has the store's lock, RemoveUnnamed waits for it.
 func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
+	var gone removals
+	defer func() { err = errors.Join(err, gone.end()) }()
 	unlock, err := s.lock()
 	if err != nil {
 		return false, err
@@ -177,25 +184,38 @@ func (s *Store) RemoveUnnamed(digest string) (removed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, s.discard(img)
+	return true, s.discard(img, &gone)
 }
 
-// discard moves an image out of images/, then deletes it, and so those of its layers that no other
-// image has. The caller holds the store's lock.
-func (s *Store) discard(img Image) error {
+// discard moves an image out of images/, and those of its layers that no other image has out of
+// layers/. The caller holds the store's lock, and ends gone when it no longer does.
+func (s *Store) discard(img Image, gone *removals) error {
 	hex, err := ParseDigest(img.Digest)
 	if err != nil {
 		return err
 	}
-	if err := s.discardDir(s.path("images", hex)); err != nil {
+	if err := s.discardDir(s.path("images", hex), gone); err != nil {
 		return err
 	}
-	_, err = s.discardLayers(img.Layers)
+	_, err = s.discardLayers(img.Layers, gone)
 	return err
 }
 
-// discardDir moves the directory of an image or a layer to a staging directory and deletes it there.
-func (s *Store) discardDir(path string) error {
+// removals are the staging directories of images and layers that are no longer stored. Deleting a tree
+// of a million directories takes minutes, in which nobody could import or remove another image if the
+// store's lock were held (IMG-56).
+type removals []*StagingDir
+
+// end deletes them. A process that dies before leaves them to the next Clean.
+func (r removals) end() (err error) {
+	for _, w := range r {
+		err = errors.Join(err, w.Close())
+	}
+	return err
+}
+
+// discardDir moves the directory of an image or a layer to a staging directory.
+func (s *Store) discardDir(path string, gone *removals) error {
 	staging, err := MakeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
@@ -203,14 +223,17 @@ func (s *Store) discardDir(path string) error {
 	if err := os.Rename(path, filepath.Join(staging.Path, "gone")); err != nil {
 		return errors.Join(fmt.Errorf("remove image: %w", err), staging.Close())
 	}
-	return staging.Close()
+	*gone = append(*gone, staging)
+	return nil
 }
 
-func (s *Store) image(meta imageMeta, names map[string][]string) (Image, error) {
+// image describes an image. layer describes a layer.
+func (s *Store) image(meta imageMeta, names map[string][]string, layer func(digest string) (Layer, error)) (Image, error) {
 	hex := strings.TrimPrefix(meta.Digest, "sha256:")
 	img := Image{
 		Digest: meta.Digest, Names: names[meta.Digest], Path: s.path("images", hex, "root"),
 		Size: meta.Size, Archive: meta.Archive, Entries: meta.Entries, Imported: meta.Imported,
+		found: &s.found,
 	}
 	if meta.Config != nil {
 		img.Config = *meta.Config
@@ -227,11 +250,11 @@ func (s *Store) image(meta imageMeta, names map[string][]string) (Image, error) 
 		}
 	}
 	for _, digest := range meta.Layers {
-		layer, err := s.Layer(digest)
+		l, err := layer(digest)
 		if err != nil {
 			return Image{}, err
 		}
-		img.Layers = append(img.Layers, layer)
+		img.Layers = append(img.Layers, l)
 	}
 	return img, nil
 }
@@ -280,17 +303,32 @@ func (s *Store) names() (map[string][]string, error) {
 	return names, nil
 }
 
+// someNames lists the first images with a name, for an error text, and how many more there are. Any
+// caller may name an image that does not exist, as often as it likes: this reads two directories, and no
+// file of an image (IMG-53).
+func (s *Store) someNames() []string {
+	named, _ := os.ReadDir(s.path("names")) // sorted
+	images, _ := os.ReadDir(s.path("images"))
+	var all []string
+	for _, f := range named {
+		if CheckName(f.Name()) == nil {
+			all = append(all, f.Name())
+		}
+	}
+	if len(all) == 0 { // images without a name alone
+		for _, d := range images {
+			all = append(all, "sha256:"+d.Name())
+		}
+	}
+	if len(all) > 10 {
+		all = append(all[:10], fmt.Sprintf("and %d more", len(all)-10))
+	}
+	return all
+}
+
 func (s *Store) notFound(name string) error {
 	stored := "no image is stored"
-	if images, err := s.List(); err == nil && len(images) > 0 {
-		var all []string
-		for _, img := range images {
-			all = append(all, append(img.Names, img.Digest)[0])
-		}
-		slices.Sort(all)
-		if len(all) > 10 {
-			all = append(all[:10], fmt.Sprintf("and %d more", len(all)-10))
-		}
+	if all := s.someNames(); len(all) > 0 {
 		stored = "stored: " + strings.Join(all, ", ")
 	}
 	hint := "pull it with: brig rootfs pull REFERENCE --name " + name + ", import it with: brig rootfs import TARBALL --name " + name + ", or docker export CONTAINER | brig rootfs import - --name " + name

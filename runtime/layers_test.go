@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -30,8 +32,8 @@ func addLayer(t *testing.T, s *rootfs.Store, text []byte) string {
 	return l.Digest
 }
 
-// layeredStore makes a store with an image of three layers: tiny, one that adds and removes, and one
-// more.
+// layeredStore makes a store with an image of four layers: tiny, one that adds and removes, one more,
+// and one with a whiteout in a directory that no other layer has, and with directories without members.
 func layeredStore(t *testing.T, dir string) *rootfs.Store {
 	t.Helper()
 	tiny, err := tinyStore(t).Lookup("tiny")
@@ -44,11 +46,16 @@ func layeredStore(t *testing.T, dir string) *rootfs.Store {
 	secret.Mode = 0o600
 	home := archivetest.Dir("root")
 	home.Mode = 0o700
+	implied := archivetest.Members{archivetest.Dir("only"), archivetest.File("only/a", "a\n"), archivetest.File("only/.wh.b", "")}
+	for i := range 400 { // far more directories than members
+		implied = append(implied, archivetest.File(fmt.Sprintf("implied/%d/b/c/d/e", i), ""))
+	}
 	layers := []string{
 		addLayer(t, s, base),
 		addLayer(t, s, archivetest.Tar(t, archivetest.Dir("srv"), archivetest.File("srv/low", "low\n"), archivetest.File("srv/gone", "gone\n"), home, secret)),
 		addLayer(t, s, archivetest.Tar(t, archivetest.Dir("srv"), archivetest.File("srv/.wh.gone", ""), archivetest.File("srv/top", "top\n"),
 			&tar.Header{Typeflag: tar.TypeDir, Name: "opt", Mode: 0o755}, archivetest.File("opt/.wh..wh..opq", ""))),
+		addLayer(t, s, archivetest.Tar(t, implied...)),
 	}
 	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers}, "layered")
 	check(t, err)
@@ -56,6 +63,11 @@ func layeredStore(t *testing.T, dir string) *rootfs.Store {
 		Env: []string{"GREETING=hi", "PATH=/srv:/bin"}, Entrypoint: []string{"sh", "-c"}, Cmd: []string{"pwd; echo $GREETING $HOME $PATH"}, WorkingDir: "/srv", User: "app",
 	}}, "lower")
 	check(t, err)
+	_, err = s.AddImage(t.Context(), rootfs.Spec{Layers: layers, Config: rootfs.Config{WorkingDir: "/tmp/build"}}, "hidden")
+	check(t, err)
+	older, err := s.AddImage(t.Context(), rootfs.Spec{Layers: layers, Config: rootfs.Config{User: "x"}}, "older")
+	check(t, err)
+	check(t, os.RemoveAll(filepath.Join(older.Path, "only"))) // as stored by a brig that showed whiteouts
 	return s
 }
 
@@ -83,7 +95,7 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 		}
 		return string(res.Stdout)
 	}
-	const look = `cd /srv; ls; cat low top /root/.tool; stat -c %u low; ls /opt; echo x 2>/dev/null >/srv/new && echo wrote; cat new 2>/dev/null; grep -c sandboxuser /etc/passwd; :`
+	const look = `ls -l /only >/dev/null || echo whiteouts show; cd /srv; ls; cat low top /root/.tool; stat -c %u low; ls /opt; echo x 2>/dev/null >/srv/new && echo wrote; cat new 2>/dev/null; grep -c sandboxuser /etc/passwd; :`
 	const want = "low\ntop\nlow\ntop\ntool\n0\n1\n"
 	for _, mode := range []api.Mode{api.Strict, api.Fresh, api.Exclusive} {
 		if got := run("layered", mode, false, look); got != want {
@@ -98,6 +110,14 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 	}
 	if got := run("lower", api.Strict, false, "pwd; cat gone; ./nothing 2>/dev/null; :"); got != "/srv\ngone\n" {
 		t.Errorf("the image without the third layer: %q", got)
+	}
+	for _, mode := range []api.Mode{api.Strict, api.Exclusive} { // IMG-54
+		if got := run("hidden", mode, false, "pwd"); got != "/box\n" {
+			t.Errorf("%s: an image whose working directory no cell shows starts in %q; want /box", mode, got)
+		}
+	}
+	if got := run("older", api.Exclusive, false, "ls /only; ls /implied/399/b/c/d"); got != "a\ne\n" { // IMG-50, IMG-51
+		t.Errorf("a copy of an overlay that shows whiteouts has %q", got)
 	}
 	for _, tt := range []struct {
 		run  api.Run
@@ -121,7 +141,9 @@ func TestCellsOfImagesOfLayers(t *testing.T) {
 		t.Errorf("%v is held for two images with the same layers; want at most %v", wanted, most)
 	}
 	check(t, s.Remove("layered"))
-	check(t, s.Remove("lower"))
+	for _, name := range []string{"lower", "hidden", "older"} {
+		check(t, s.Remove(name))
+	}
 	h.ImagesRemoved()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		work, err := filepath.Glob(filepath.Join(s.Dir(), "work", "*"))

@@ -41,7 +41,7 @@ Example:
 		if o.Brigd, err = findBrigd(); err != nil {
 			o.BrigdErr = "brigd is neither next to brig nor in PATH"
 		}
-		o.Outdated, err = outdatedImages(*store)
+		o.Outdated, err = outdatedImages(ctx, *store)
 		if err != nil {
 			o.OutdatedErr = err.Error()
 		}
@@ -60,12 +60,12 @@ Example:
 
 // outdatedImages returns the stored images that lack what a language of brig or of the operator
 // needs: their names, what they lack and the remedy.
-func outdatedImages(store string) (all []doctor.Outdated, err error) {
+func outdatedImages(ctx context.Context, store string) (all []doctor.Outdated, err error) {
 	known, err := languages.Load("/etc/brig/languages", nil)
 	if err != nil {
 		return nil, err
 	}
-	lack, err := languages.Outdated(rootfs.OpenReadOnly(store), known.All())
+	lack, err := languages.Outdated(ctx, rootfs.OpenReadOnly(store), known.All())
 	for _, name := range slices.Sorted(maps.Keys(lack)) {
 		all = append(all, doctor.Outdated{Image: name, Lacks: lack[name], Remedy: languages.RebuildHint(name)})
 	}

@@ -121,7 +121,7 @@ func TestScripts(t *testing.T) {
 // "# broken", the compiler prints the other lines, and makes nothing.
 type fake struct{ started chan struct{} }
 
-func (*fake) Languages() []api.Language {
+func (*fake) Languages(context.Context) []api.Language {
 	return []api.Language{{Name: "python", Extensions: []string{"py"}, Image: "python", Stored: true, Tier: "default"},
 		{Name: "rare", Extensions: []string{"rr"}, Image: "nowhere", Tier: "strict", CompileTier: "strict"}}
 }

@@ -98,14 +98,14 @@ type catalog struct {
 	store     *rootfs.Store
 }
 
-func (c catalog) Languages() []api.Language {
+func (c catalog) Languages(ctx context.Context) []api.Language {
 	var out []api.Language
 	for _, l := range c.languages.All() {
 		one := api.Language{
 			Name: l.Name, Aliases: l.Aliases, Extensions: l.Extensions, Image: l.Image, ImageFrom: l.ImageFrom, Stored: c.store.Has(l.Image), Tier: l.Tier, Version: l.Version,
 			Flags: l.Flags, FlagPatterns: l.FlagPatterns, DefaultFlags: l.DefaultFlags, TimeFactor: l.TimeFactor, MemoryFactor: l.MemoryFactor,
 		}
-		if lack, err := languages.Outdated(c.store, []languages.Manifest{l}); err == nil { // an error is ignored here: a run reports it
+		if lack, err := languages.Outdated(ctx, c.store, []languages.Manifest{l}); err == nil { // an error is ignored here: a run reports it
 			one.Lacks = lack[l.Image]
 		}
 		if p := l.Packages; p != nil {

@@ -20,13 +20,14 @@ import (
 type Contents struct {
 	Digest  string // "sha256:..." of every byte of the archive
 	Archive int64  // bytes of the archive
-	Entries int64
-	Bytes   int64 // of all files, unpacked
+	Entries int64  // members, and directories for which it had no member
+	Bytes   int64  // of all files, unpacked, and DirBytes for each directory
 	Sums    Sums
 
 	// Of a layer alone.
 	OpaqueRoot bool     // it hides all that the layers below it have
 	Implied    []string // directories for which it had no member of their own, sorted
+	Whiteouts  []string // directories that have whiteouts, sorted, without the root
 }
 
 // A kind says what an archive describes: the whole tree of an image, or what one layer changes in it.
@@ -97,8 +98,8 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 		return Contents{}, fmt.Errorf("%w: the child stopped reading before the archive ended", errStream)
 	}
 	digest := "sha256:" + hex.EncodeToString(src.sum.Sum(nil))
-	return Contents{Digest: digest, Archive: src.n, Entries: d.entries, Bytes: d.bytes, Sums: t.sums,
-		OpaqueRoot: t.opaqueRoot, Implied: slices.Sorted(maps.Keys(t.implied))}, nil
+	return Contents{Digest: digest, Archive: src.n, Entries: d.entries + d.implied, Bytes: d.bytes + d.dirs*DirBytes, Sums: t.sums,
+		OpaqueRoot: t.opaqueRoot, Implied: slices.Sorted(maps.Keys(t.implied)), Whiteouts: slices.Sorted(maps.Keys(t.whiteoutDirs))}, nil
 }
 
 func unpackFrom(ctx context.Context, r io.Reader, t *tree, b Bounds, progress func(Amount)) (*decoder, error) {
@@ -106,7 +107,7 @@ func unpackFrom(ctx context.Context, r io.Reader, t *tree, b Bounds, progress fu
 	if err != nil {
 		return nil, err
 	}
-	d.layer, d.progress = t.layer, progress
+	d.layer, d.progress, t.made = t.layer, progress, d.countDir
 	return d, unpack(ctx, d, t)
 }
 

@@ -2,10 +2,12 @@ package archive
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,20 +30,50 @@ func Finalize(root *os.File, sums Sums) error {
 }
 
 // FinalizeAbove writes the same into an empty tree that is to lie above the layers of an image. read
-// returns a file as the layers have it, at most AccountBytes/2 of it, and nil if they have none. dir,
-// if not empty, is a directory that is made, too.
-func FinalizeAbove(root *os.File, read func(name string) ([]byte, error), dir string) error {
+// returns a file as the layers have it, at most AccountBytes/2 of it, and nil if they have none.
+func FinalizeAbove(root *os.File, read func(name string) ([]byte, error)) error {
 	t := &tree{root: root}
 	defer t.forget()
 	if err := mkdir(root, "etc"); err != nil {
 		return err
 	}
-	if dir != "" {
-		if err := t.makeAll(dir, maxHops); err != nil {
-			return fmt.Errorf("make /%s: %w", dir, err)
+	return t.finalize(read)
+}
+
+// A TopDir is a directory of a tree that FinalizeAbove made.
+type TopDir struct {
+	Name string // without links
+	Mode uint32
+	Time int64 // of its last modification, in nanoseconds
+}
+
+// MakeTopDirs adds directories to a tree that FinalizeAbove made. Each directory follows the one above
+// it. In an overlay the topmost tree decides mode and time of a directory.
+func MakeTopDirs(ctx context.Context, root *os.File, dirs []TopDir) error {
+	t := &tree{root: root}
+	defer t.forget()
+	for _, d := range dirs {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		at, base, err := t.parent(d.Name)
+		if err == nil {
+			err = mkdir(at, base)
+		}
+		if err != nil {
+			return fmt.Errorf("make /%s: %w", d.Name, err)
 		}
 	}
-	return t.finalize(read)
+	for _, d := range slices.Backward(dirs) { // the one above, whose time has changed, comes after it
+		at, base, err := t.parent(d.Name)
+		if err == nil {
+			err = errors.Join(chmod(at, base, uint16(d.Mode)), setTime(at, base, d.Time), setTime(at, ".", 0))
+		}
+		if err != nil {
+			return fmt.Errorf("make /%s: %w", d.Name, err)
+		}
+	}
+	return nil
 }
 
 func (t *tree) finalize(read func(name string) ([]byte, error)) error {

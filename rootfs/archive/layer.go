@@ -1,8 +1,13 @@
 package archive
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -47,7 +52,103 @@ func (t *tree) whiteout(at *os.File, base string) error {
 	if err := unix.Mknodat(int(at.Fd()), base, unix.S_IFCHR, 0); err != nil {
 		return &os.PathError{Op: "mknod", Path: base, Err: err}
 	}
+	if at != t.root { // the root of a cell always has several trees
+		name, err := t.realName(at, "")
+		if err != nil {
+			return err
+		}
+		if err := t.note(&t.whiteoutDirs, strings.TrimSuffix(name, "/")); err != nil {
+			return err
+		}
+	}
 	return setTime(at, base, 0)
+}
+
+// note adds a name to one of the tree's sets. Short members can have long names, through links.
+func (t *tree) note(set *map[string]bool, name string) error {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	if (*set)[name] {
+		return nil
+	}
+	if t.names += len(name); t.names > maxLayerNames {
+		return fmt.Errorf("%w: the names of directories that it implies, or that have whiteouts, are longer than %d bytes together", ErrTooLarge, maxLayerNames)
+	}
+	(*set)[name] = true
+	return nil
+}
+
+// dropWhiteouts removes the whiteouts that hide nothing, because a directory above them is opaque, and
+// leaves in whiteoutDirs the directories that have others. Where overlayfs merges nothing, it shows
+// whiteouts as names without a file, on which ls and cp fail (IMG-51).
+func (t *tree) dropWhiteouts(ctx context.Context) error {
+	opaque := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(t.whiteoutDirs)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hidden, err := t.dropFrom(name, opaque)
+		if err != nil {
+			return fmt.Errorf("whiteouts of %q: %w", name, err)
+		}
+		if hidden {
+			delete(t.whiteoutDirs, name)
+		}
+	}
+	return nil
+}
+
+// dropFrom is dropWhiteouts for one directory. It reports whether no whiteout is left. opaque has what
+// is known of the directories above.
+func (t *tree) dropFrom(name string, opaque map[string]bool) (none bool, err error) {
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(int(t.root.Fd()), name, &how)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return true, nil // a later member took its place
+	case err != nil:
+		return false, &os.PathError{Op: "openat2", Path: name, Err: err}
+	}
+	dir := os.NewFile(uintptr(fd), name)
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return false, err
+	}
+	hidden, was := t.opaqueRoot || t.belowOpaque(name, opaque), unix.Stat_t{}
+	if err := unix.Fstat(fd, &was); err != nil {
+		return false, &os.PathError{Op: "fstat", Path: name, Err: err}
+	}
+	for _, base := range names {
+		st, err := lstat(dir, base)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case !isWhiteout(st):
+		case !hidden:
+			return false, nil
+		default:
+			if err := unix.Unlinkat(fd, base, 0); err != nil {
+				return false, &os.PathError{Op: "unlink", Path: base, Err: err}
+			}
+		}
+	}
+	return true, setTime(dir, ".", unix.TimespecToNsec(was.Mtim))
+}
+
+// belowOpaque reports whether a directory or one above it is opaque. No part of name is a link.
+func (t *tree) belowOpaque(name string, known map[string]bool) bool {
+	if name == "." {
+		return false
+	}
+	is, ok := known[name]
+	if !ok {
+		is = IsOpaque(fmt.Sprintf("/proc/self/fd/%d/%s", t.root.Fd(), name)) || t.belowOpaque(path.Dir(name), known)
+		known[name] = is
+	}
+	return is
 }
 
 // makeOpaque makes a directory opaque, and makes it if it is missing. A file in its place refuses the
@@ -58,8 +159,11 @@ func (t *tree) makeOpaque(e entry) error {
 		return nil
 	}
 	at, _, err := t.parent(e.Path + "/x")
-	if err != nil {
+	if notDir(err) {
 		return &UnsafeError{Member: e.Path + "/" + whiteoutOpaque, Reason: fmt.Sprintf("is below a path that is not a directory (%v)", err)}
+	}
+	if err != nil {
+		return err
 	}
 	return setOpaque(at, ".")
 }
@@ -89,7 +193,7 @@ func (t *tree) makeImplied(at *os.File, base string) (done bool, err error) {
 			return false, &os.PathError{Op: "unlink", Path: base, Err: err}
 		}
 	}
-	if err := mkdir(at, base); err != nil {
+	if err := t.mkdir(at, base, true); err != nil {
 		return false, err
 	}
 	if gone {
@@ -99,10 +203,9 @@ func (t *tree) makeImplied(at *os.File, base string) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if t.implied == nil {
-		t.implied = map[string]bool{}
+	if err := t.note(&t.implied, name); err != nil {
+		return false, err
 	}
-	t.implied[name] = true
 	return true, setTime(at, base, 0)
 }
 
@@ -117,12 +220,12 @@ func (t *tree) explicit(at *os.File, base string) {
 
 // realName returns the name of base in the directory at, relative to the root and without links.
 func (t *tree) realName(at *os.File, base string) (string, error) {
-	path := func(f *os.File) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())) }
-	root, err := path(t.root)
+	pathOf := func(f *os.File) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())) }
+	root, err := pathOf(t.root)
 	if err != nil {
 		return "", err
 	}
-	dir, err := path(at)
+	dir, err := pathOf(at)
 	if err != nil {
 		return "", err
 	}

@@ -25,10 +25,14 @@ type tree struct {
 	lastName string
 	last     *os.File
 
+	made func(implied bool) error // counts each directory before it is made; nil: none are counted
+
 	// Of a layer: see layer.go.
-	layer      bool
-	opaqueRoot bool
-	implied    map[string]bool
+	layer        bool
+	opaqueRoot   bool
+	implied      map[string]bool
+	whiteoutDirs map[string]bool
+	names        int // bytes of both
 }
 
 func (t *tree) forget() {
@@ -124,8 +128,8 @@ func (t *tree) makeOne(dir, base string, hops int) error {
 		if done, err := t.makeImplied(at, base); done || err != nil {
 			return err
 		}
-	} else if err = mkdir(at, base); !errors.Is(err, unix.EEXIST) {
-		return err
+	} else if _, err := lstat(at, base); errors.Is(err, unix.ENOENT) {
+		return t.mkdir(at, base, true)
 	}
 	buf := make([]byte, maxPath+1)
 	n, err := unix.Readlinkat(int(at.Fd()), base, buf)
@@ -143,6 +147,25 @@ func (t *tree) makeOne(dir, base string, hops int) error {
 		return &os.PathError{Op: "mkdir", Path: base, Err: unix.ENAMETOOLONG}
 	}
 	return t.makeAll(target, hops-1)
+}
+
+// mkdir makes a directory of the archive. implied: for which it has no member (IMG-50). Through links
+// short names reach a tree that is deeper than the path of its members can tell: removing it would take
+// a descriptor for each of its 80,000 levels (IMG-57).
+func (t *tree) mkdir(at *os.File, base string, implied bool) error {
+	name, err := t.realName(at, base)
+	if err != nil && !errors.Is(err, unix.ENAMETOOLONG) {
+		return err
+	}
+	if err != nil || len(name) > maxTreePath {
+		return &UnsafeError{Member: base, Reason: fmt.Sprintf("is a directory whose path, without links, is longer than %d bytes", maxTreePath)}
+	}
+	if t.made != nil {
+		if err := t.made(implied); err != nil {
+			return err
+		}
+	}
+	return mkdir(at, base)
 }
 
 // mkdir makes a directory with mode 0755, independent of the umask.

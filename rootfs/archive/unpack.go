@@ -35,6 +35,9 @@ func unpack(ctx context.Context, d *decoder, t *tree) error {
 			dirs = append(dirs, e)
 		}
 	}
+	if err := t.dropWhiteouts(ctx); err != nil {
+		return err
+	}
 	for _, e := range dirs {
 		if err := t.finalizeDir(e); err != nil {
 			return fmt.Errorf("unpack %q: %w", e.Path, err)
@@ -49,7 +52,7 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 		return t.makeOpaque(e)
 	}
 	at, base, err := t.parent(e.Path)
-	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG) {
+	if notDir(err) {
 		return &UnsafeError{Member: e.Path, Reason: "is below a path that is not a directory"}
 	}
 	if err != nil {
@@ -76,7 +79,7 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 	}
 	switch e.Kind {
 	case kindDir:
-		if err := mkdir(at, base); err != nil || !isWhiteout(old) {
+		if err := t.mkdir(at, base, false); err != nil || !isWhiteout(old) {
 			return err
 		}
 		return setOpaque(at, base) // the layer removes the directory below, and has a new one
@@ -92,6 +95,11 @@ func (t *tree) addMember(e entry, body io.Reader) error {
 		return fmt.Errorf("%w: kind %q", errStream, byte(e.Kind))
 	}
 	return setTime(at, base, e.MTime)
+}
+
+// notDir reports whether a name leads to no directory, and cannot.
+func notDir(err error) bool {
+	return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
 }
 
 // link makes a hard link to a regular file that an earlier member made. It refuses a link to

@@ -1,6 +1,7 @@
 package languages
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,12 +21,12 @@ var ErrOutdated = errors.New("image lacks files that the language needs")
 // MissingPaths lists the paths in l.Needs that a stored image does not have, because it was built by an
 // older recipe or is a different image. It follows links inside the tree. It is cheap enough to be
 // called before each run: a few system calls for a path, and none if the manifest has no paths.
-func (l Manifest) MissingPaths(img rootfs.Image) (missing []string, err error) {
+func (l Manifest) MissingPaths(ctx context.Context, img rootfs.Image) (missing []string, err error) {
 	if len(l.Needs) == 0 {
 		return nil, nil
 	}
 	for _, name := range l.Needs {
-		has, err := img.Has(name)
+		has, err := img.Has(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil // removed just now: the next attempt to lock the image returns the error
 		}
@@ -41,7 +42,7 @@ func (l Manifest) MissingPaths(img rootfs.Image) (missing []string, err error) {
 
 // Outdated maps the names of stored images to the paths that they lack and languages need. It does
 // not include images that are not stored.
-func Outdated(s *rootfs.Store, languages []Manifest) (map[string][]string, error) {
+func Outdated(ctx context.Context, s *rootfs.Store, languages []Manifest) (map[string][]string, error) {
 	missingByImage := map[string][]string{}
 	for _, l := range languages {
 		if len(l.Needs) == 0 || !s.Has(l.Image) {
@@ -54,7 +55,7 @@ func Outdated(s *rootfs.Store, languages []Manifest) (map[string][]string, error
 		if err != nil {
 			return nil, err
 		}
-		missing, err := l.MissingPaths(img)
+		missing, err := l.MissingPaths(ctx, img)
 		if err != nil {
 			return nil, err
 		}
@@ -70,8 +71,8 @@ func Outdated(s *rootfs.Store, languages []Manifest) (map[string][]string, error
 // CheckImage refuses an image that lacks a path that the language needs. Without this check, a compiler
 // other than the one the manifest expects would report errors in the program. The error wraps
 // ErrOutdated.
-func (l Manifest) CheckImage(img rootfs.Image) error {
-	missing, err := l.MissingPaths(img)
+func (l Manifest) CheckImage(ctx context.Context, img rootfs.Image) error {
+	missing, err := l.MissingPaths(ctx, img)
 	if err != nil || len(missing) == 0 {
 		return err
 	}

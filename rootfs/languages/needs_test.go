@@ -37,21 +37,21 @@ func TestNeeds(t *testing.T) {
 		"/usr/lib/x/two": false, "/usr/lib/x/one/more": false, "/out": false, "/host": false, "/round": false, "/outside": false,
 	} {
 		l := Manifest{Name: "x", Image: "x", Needs: []string{"/usr/lib", name}}
-		missing, err := l.MissingPaths(img)
+		missing, err := l.MissingPaths(t.Context(), img)
 		if err != nil || slices.Contains(missing, name) == there || slices.Contains(missing, "/usr/lib") {
 			t.Errorf("%s: missing %q, %v; want it there: %v", name, missing, err, there)
 		}
-		if err := l.CheckImage(img); errors.Is(err, ErrOutdated) == there {
+		if err := l.CheckImage(t.Context(), img); errors.Is(err, ErrOutdated) == there {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for image, cure := range map[string]string{"java": "brig rootfs build java", "mine": "brig rootfs import FILE --name mine"} {
-		err := Manifest{Name: "x", Image: image, Needs: []string{"/usr/lib/x/two"}}.CheckImage(img)
+		err := Manifest{Name: "x", Image: image, Needs: []string{"/usr/lib/x/two"}}.CheckImage(t.Context(), img)
 		if err == nil || !strings.Contains(err.Error(), cure) || !strings.Contains(err.Error(), "/usr/lib/x/two") {
 			t.Errorf("image %s: %v; want what is missing, and %q", image, err, cure)
 		}
 	}
-	if missing, err := (Manifest{Needs: []string{"/a"}}).MissingPaths(rootfs.Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
+	if missing, err := (Manifest{Needs: []string{"/a"}}).MissingPaths(t.Context(), rootfs.Image{Path: filepath.Join(host, "none")}); err != nil || missing != nil {
 		t.Errorf("an image that was removed: %q, %v", missing, err)
 	}
 }

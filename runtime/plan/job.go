@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
@@ -19,7 +20,7 @@ type Job struct {
 
 // Job decides everything about a run that can be decided without touching the host. Its errors are
 // for the caller to fix.
-func (pl *Planner) Job(r api.Run, caller api.Caller) (*Job, error) {
+func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func (pl *Planner) Job(r api.Run, caller api.Caller) (*Job, error) {
 			return nil, err
 		}
 	}
-	image, err := pl.image(r, lang)
+	image, err := pl.image(ctx, r, lang)
 	if err != nil {
 		return nil, err
 	}

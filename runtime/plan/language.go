@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"strings"
@@ -66,7 +67,7 @@ func (pl *Planner) language(r api.Run) (Language, error) {
 }
 
 // image finds the stored image of a run.
-func (pl *Planner) image(r api.Run, l Language) (rootfs.Image, error) {
+func (pl *Planner) image(ctx context.Context, r api.Run, l Language) (rootfs.Image, error) {
 	name := cmp.Or(r.Image, l.Image)
 	img, err := pl.Images.Lookup(name)
 	if errors.Is(err, rootfs.ErrNotFound) && name == l.Image && l.ImageFrom != "" {
@@ -78,7 +79,7 @@ func (pl *Planner) image(r api.Run, l Language) (rootfs.Image, error) {
 	if err != nil || r.Language == "" {
 		return img, err
 	}
-	err = l.CheckImage(img)
+	err = l.CheckImage(ctx, img)
 	if errors.Is(err, languages.ErrOutdated) {
 		err = api.Refuse(api.CodeNoImage, "%w", err)
 	}

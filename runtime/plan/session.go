@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"time"
 
@@ -24,7 +25,7 @@ type Session struct {
 
 // Session decides everything about a session that can be decided before the host is touched.
 // Its errors are for the caller to fix.
-func (pl *Planner) Session(ask api.SessionRequest, caller api.Caller) (*Session, error) {
+func (pl *Planner) Session(ctx context.Context, ask api.SessionRequest, caller api.Caller) (*Session, error) {
 	if err := ask.Validate(); err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func (pl *Planner) Session(ask api.SessionRequest, caller api.Caller) (*Session,
 		return nil, err
 	}
 	p := &Session{Ask: ask, Language: lang}
-	if p.Image, err = pl.image(as, lang); err != nil {
+	if p.Image, err = pl.image(ctx, as, lang); err != nil {
 		return nil, err
 	}
 	p.Language.setImage(p.Image)

@@ -42,7 +42,7 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller
 	if err := streams.Retention.Add(r.blobBytes(request)); err != nil {
 		return res, "", err
 	}
-	j, err := r.plan(request, caller)
+	j, err := r.plan(ctx, request, caller)
 	if err != nil {
 		return res, "", err
 	}
@@ -58,8 +58,8 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller
 }
 
 // plan plans a run, and compiles the filters of its stages.
-func (r *Runner) plan(request api.Run, caller api.Caller) (*plan.Job, error) {
-	j, err := r.Planner.Job(request, caller)
+func (r *Runner) plan(ctx context.Context, request api.Run, caller api.Caller) (*plan.Job, error) {
+	j, err := r.Planner.Job(ctx, request, caller)
 	if err != nil {
 		return nil, err
 	}

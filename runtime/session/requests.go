@@ -19,7 +19,7 @@ func (r *Registry) Create(ctx context.Context, ask api.SessionRequest, c api.Cal
 }
 
 func (r *Registry) create(ctx context.Context, ask api.SessionRequest, c api.Caller) (*session, error) {
-	p, err := r.plan(ask, c)
+	p, err := r.plan(ctx, ask, c)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +94,9 @@ func (r *Registry) Delete(id string, c api.Caller) error {
 }
 
 // plan plans a session, after it has checked that the host can give it the volume.
-func (r *Registry) plan(ask api.SessionRequest, c api.Caller) (*plan.Session, error) {
+func (r *Registry) plan(ctx context.Context, ask api.SessionRequest, c api.Caller) (*plan.Session, error) {
 	if err := r.Volumes.Check(ask.Volume); err != nil {
 		return nil, err
 	}
-	return r.runner.Planner.Session(ask, c)
+	return r.runner.Planner.Session(ctx, ask, c)
 }

@@ -138,11 +138,20 @@ static void copy_link(int from, int to, const char *name, const struct statx *st
 	keep_time(to, name, st);
 }
 
+// no_such reports whether there is nothing behind a name that was listed. An overlay lists a whiteout as
+// a device where it merges nothing, and finds no file there (IMG-51).
+static int no_such(int dir, const char *name)
+{
+	struct statx st;
+	return SYS(statx, dir, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE, &st) == -ENOENT;
+}
+
 static void copy_one(int from, const char *name, u8 type, void *arg)
 {
 	int to = *(int *)arg;
 	struct statx st;
-	(void)type;
+	if (type == DT_CHR && no_such(from, name))
+		return;
 	look(from, name, 0, &st);
 	entries++;
 	switch (st.stx_mode & S_IFMT) {
