@@ -200,6 +200,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"IMG-52", "links through many parts, in an image of layers", "rootfs/store_cost_test.go", "TestHostileLinksAreCheap"},
 	{"IMG-53", "names of images that are not stored", "rootfs/store_cost_test.go", "TestUnknownNamesAreCheap"},
 	{"IMG-54", "working directories below the places of a cell", "rootfs/whiteout_dirs_test.go", "TestWorkingDirectoriesThatNoCellShows"},
+	{"IMG-55", "arguments and environment that are too much together", "runtime/plan/start_test.go", "TestProgramsThatNoStartMessageHolds"},
 	{"IMG-56", "the removal of an image of many directories", "rootfs/store_cost_test.go", "TestRemovalsDoNotHoldTheLock"},
 	{"IMG-57", "trees that are deeper than a path, through links", "rootfs/implied_dirs_test.go", "TestTreesAreNoDeeperThanAPath"},
 	{"MEM-13", "memory bombs in every slot", "e2e/hostile_sidebyside_test.go", "TestHostileMemoryBombsNextToARun"},

@@ -30,8 +30,8 @@ const (
 	wireMaxWide    = 4096
 	wireMaxJoins   = 8
 	wireMaxRlimits = 16
-	wireMaxWords   = 8192
-	wireMaxStrings = 160 << 10
+	wireMaxWords   = plan.MaxStartWords
+	wireMaxStrings = plan.MaxStartBytes
 
 	wireClockWords = 512
 

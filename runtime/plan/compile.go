@@ -36,7 +36,7 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 		return nil, err
 	}
 	mode := cmp.Or(r.Mode, api.Strict)
-	return &Run{
+	p := &Run{
 		Stage:  api.StageCompile,
 		Mode:   mode,
 		Argv:   languages.Placeholders{Source: main, Sources: lang.Sources(inputs, main), Flags: flags, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Compile, nil),
@@ -47,7 +47,8 @@ func (pl *Planner) compile(r api.Run, lang Language, image rootfs.Image, main st
 		Collect: api.Collect{Files: MaxArtifacts, Bytes: MaxArtifactBytes},
 		Once:    mode != api.Strict || f.ReachesKeyring,
 		Cell:    cellFor(image, f, lang.FullProc, mode),
-	}, nil
+	}
+	return p, p.checkStart(nil)
 }
 
 // syntax plans a syntax check as the compile stage of a language without a compiler: the

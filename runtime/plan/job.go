@@ -63,6 +63,11 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if j.Run, err = pl.run(r, lang, image, main, caller); err != nil {
 		return nil, err
 	}
+	for _, t := range slices.Concat(r.Tests, []api.Test{{}}) {
+		if err := j.Run.checkStart(t.Args); err != nil {
+			return nil, err
+		}
+	}
 	j.Run.Files = inputs
 	if compiles {
 		// Otherwise a caller could bring a program that no compiler has seen (CMP-15).

@@ -144,11 +144,14 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	}
 	run.Collect.None = len(e.Collect.Globs) == 0
 	if e.Source == nil {
-		return run, nil, nil
+		return run, nil, run.checkStart(nil)
 	}
 	main := cmp.Or(e.SourceName, s.Language.SourceFile)
 	source := []api.File{{Name: main, Content: e.Source}}
 	run.Argv = languages.Placeholders{Source: main, Memory: limits.Memory}.Expand(s.Language.Run, e.Argv)
+	if err := run.checkStart(nil); err != nil {
+		return nil, nil, err
+	}
 	if len(s.Language.Compile) == 0 {
 		run.Files = source
 		return run, nil, nil
