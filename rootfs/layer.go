@@ -245,7 +245,7 @@ func (s *Store) discardLayers(layers []Layer, gone *removals) (removed []Layer, 
 	if len(layers) == 0 {
 		return nil, nil
 	}
-	images, err := s.List()
+	images, err := s.readAll()
 	if err != nil {
 		return nil, err
 	}

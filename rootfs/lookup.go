@@ -90,6 +90,7 @@ type lookupCache struct {
 	mu     sync.Mutex
 	state  storeState
 	images map[string]Image // guarded by mu; valid only for state
+	all    []Image          // the same; nil: not known
 }
 
 func (k *lookupCache) get(name string, now storeState) (Image, bool) {
@@ -106,11 +107,40 @@ func (k *lookupCache) get(name string, now storeState) (Image, bool) {
 func (k *lookupCache) put(name string, now storeState, img Image) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now != k.state || k.images == nil {
-		k.state, k.images = now, make(map[string]Image)
-	}
+	k.begin(now)
 	img.Names = slices.Clone(img.Names)
 	k.images[name] = img
+}
+
+// begin drops what was valid for another state; k.mu is held.
+func (k *lookupCache) begin(now storeState) {
+	if now != k.state || k.images == nil {
+		k.state, k.images, k.all = now, make(map[string]Image), nil
+	}
+}
+
+func (k *lookupCache) getAll(now storeState) ([]Image, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now != k.state || k.all == nil {
+		return nil, false
+	}
+	return cloneImages(k.all), true
+}
+
+func (k *lookupCache) putAll(now storeState, all []Image) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.begin(now)
+	k.all = cloneImages(all)
+}
+
+func cloneImages(images []Image) []Image {
+	images = slices.Clone(images)
+	for i := range images {
+		images[i].Names = slices.Clone(images[i].Names)
+	}
+	return images
 }
 
 // foundCache caches the answers of Image.Has for images of layers.

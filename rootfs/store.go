@@ -105,8 +105,22 @@ func OpenReadOnly(dir string) *Store { return &Store{dir: dir} }
 // Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// List returns every image, sorted by digest.
+// List returns every image, sorted by digest. It reads files only if the store has changed: any caller
+// may ask for the list as often as it likes (IMG-53).
 func (s *Store) List() ([]Image, error) {
+	now, stable := s.state()
+	if images, ok := s.cache.getAll(now); ok {
+		return images, nil
+	}
+	images, err := s.readAll()
+	if err == nil && stable {
+		s.cache.putAll(now, images)
+	}
+	return images, err
+}
+
+// readAll is List without the cache.
+func (s *Store) readAll() ([]Image, error) {
 	dirs, err := os.ReadDir(s.path("images"))
 	if err != nil {
 		return nil, fmt.Errorf("list images: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,7 @@ func TestHostileLinksAreCheap(t *testing.T) {
 }
 
 // IMG-53: the error for a name that is not stored names what is stored, and reads no file of an image.
+// Neither does a second list of all images.
 func TestUnknownNamesAreCheap(t *testing.T) {
 	s := newStore(t)
 	layers := importLayers(t, s, members{file("x", "1")})
@@ -66,6 +68,11 @@ func TestUnknownNamesAreCheap(t *testing.T) {
 		if _, err := s.AddImage(t.Context(), Spec{Layers: layers, Config: Config{User: fmt.Sprint(i)}}, fmt.Sprintf("n%02d", i)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	time.Sleep(200 * time.Millisecond) // see Store.state
+	before, err := s.List()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, pattern := range []string{"images/*/image.json", "layers/*/layer.json"} {
 		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
@@ -80,6 +87,9 @@ func TestUnknownNamesAreCheap(t *testing.T) {
 	}
 	if _, err := s.Lookup("nothing"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "stored: n00, n01") || !strings.Contains(err.Error(), "n09, and 2 more") {
 		t.Errorf("%v; want the names that are stored", err)
+	}
+	if after, err := s.List(); err != nil || len(before) != 12 || !reflect.DeepEqual(after, before) {
+		t.Errorf("%d images, %v; want the %d that were read before", len(after), err, len(before))
 	}
 }
 
