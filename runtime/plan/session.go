@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -118,6 +119,16 @@ func (pl *Planner) execLimits(p *Session, wish api.Limits) (api.Limits, error) {
 	return l, l.Validate()
 }
 
+// startDir is that of the image, if the session's volume does not hide it: what the image has below
+// /workspace is below the volume.
+func (s *Session) startDir() string {
+	dir := startDir(s.Language.Name, s.Image)
+	if s.Ask.Volume != nil && strings.HasPrefix(dir, "/workspace/") {
+		return "/workspace"
+	}
+	return dir
+}
+
 // Exec plans one exec, and the compile stage before it where there is one.
 func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	if err := e.Validate(); err != nil {
@@ -137,7 +148,7 @@ func (pl *Planner) Exec(s *Session, e api.Exec) (run, compile *Run, err error) {
 	maps.Copy(env, s.Ask.Env)
 	run = &Run{
 		ID: NewID(), Stage: api.StageRun, Mode: api.InSession, Cell: s.Cell,
-		Argv: e.Argv, Env: Environment(env, e.Env), Dir: startDir(s.Language.Name, s.Image), Stdin: e.Stdin,
+		Argv: e.Argv, Env: Environment(env, e.Env), Dir: s.startDir(), Stdin: e.Stdin,
 		Limits: limits, Collect: e.Collect, Labels: s.Ask.Labels, OOMExitCode: s.Language.OOMExitCode,
 		Timeline: e.Timeline,
 		Backstop: api.Duration(float64(s.Life) * max(limits.CPUs, 1)),

@@ -91,3 +91,25 @@ func TestProgramsThatNoStartMessageHolds(t *testing.T) {
 		}
 	}
 }
+
+// In a session with a volume a working directory below /workspace is hidden by the volume: an exec
+// starts in the volume. The controls are sessions without one, and other directories.
+func TestStartDirOfSessionsWithAVolume(t *testing.T) {
+	for _, tt := range []struct {
+		dir    string
+		volume *api.VolumeRequest
+		want   string
+	}{
+		{"/workspace/app", &api.VolumeRequest{}, "/workspace"},
+		{"/workspace/app", nil, "/workspace/app"},
+		{"/workspace", &api.VolumeRequest{}, "/workspace"},
+		{"/workspaces/app", &api.VolumeRequest{}, "/workspaces/app"},
+		{"", &api.VolumeRequest{}, ""},
+	} {
+		s := &Session{Ask: api.SessionRequest{Volume: tt.volume}, Image: rootfs.Image{Config: rootfs.Config{WorkingDir: tt.dir}}}
+		run, _, err := new(Planner).Exec(s, api.Exec{Argv: []string{"x"}})
+		if err != nil || run.Dir != tt.want {
+			t.Errorf("%q, volume %v: %+v, %v; want %q", tt.dir, tt.volume != nil, run, err, tt.want)
+		}
+	}
+}
