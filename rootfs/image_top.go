@@ -27,7 +27,7 @@ type layerDirs struct {
 func (s *Store) layerDirs(hex string) (d layerDirs, err error) {
 	text, err := os.ReadFile(s.path("layers", hex, "directories.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, fmt.Errorf("layer %.12s was stored by another version of brig: remove its images, run brig rootfs gc, and try again", hex)
+		return d, fmt.Errorf("%w: sha256:%.12s was stored by another version of brig: import it again, or remove its images, run brig rootfs gc, and try again", ErrNoLayer, hex)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &d)

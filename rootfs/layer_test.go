@@ -329,6 +329,16 @@ func TestADamagedLayerIsFoundAndReplaced(t *testing.T) {
 	if v, err := s.Verify(t.Context(), "one"); err != nil || !v.OK() {
 		t.Errorf("%+v, %v; want it as imported", v, err)
 	}
+	if err := os.Remove(filepath.Join(filepath.Dir(img.Layers[0].Path), "directories.json")); err != nil { // a layer of an older brig
+		t.Fatal(err)
+	}
+	if _, err := s.AddImage(t.Context(), Spec{Layers: d}, "two"); !errors.Is(err, ErrNoLayer) {
+		t.Errorf("%v; want ErrNoLayer", err)
+	}
+	importLayers(t, s, members{file("x", "1")})
+	if _, err := s.AddImage(t.Context(), Spec{Layers: d}, "two"); err != nil {
+		t.Error(err)
+	}
 	if again, err := s.Lookup("one"); err != nil || !again.Layers[0].Imported.After(img.Layers[0].Imported) {
 		t.Errorf("%+v, %v; want the new layer", again.Layers, err)
 	}

@@ -24,7 +24,7 @@ import (
 //	images/<hex>/image.json
 //	images/<hex>/record  the state of each member of the tree when it was imported
 //	layers/<hex>/root    the tree of a layer, by the sha256 of its uncompressed archive
-//	layers/<hex>/layer.json, record
+//	layers/<hex>/layer.json, directories.json, record
 //	names/<name>         a file that contains a digest
 //	work/<random>/       the staging directory of an import, flocked by its owner; or a
 //	                     directory with a removed image in gone/ that is still locked
