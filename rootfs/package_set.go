@@ -134,6 +134,9 @@ func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, 
 	if err := staging.writeJSON("set", set); err != nil {
 		return set, err
 	}
+	defer s.holds.end([]string{set.Layer}) // the set has it, or it is not needed
+	var gone removals
+	defer func() { err = errors.Join(err, gone.end()) }()
 	unlock, err := s.lock()
 	if err != nil {
 		return set, err
@@ -150,15 +153,17 @@ func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, 
 		return set, err
 	}
 	if oerr == nil && old.Layer != set.Layer {
-		if err := s.discardLayerOf(old); err != nil {
+		if err := s.discardLayerOf(old, &gone); err != nil {
 			return set, err
 		}
 	}
-	return set, s.evictPackages(set.Key, most)
+	return set, s.evictPackages(set.Key, most, &gone)
 }
 
 // RemovePackageSet removes a set. Cells that use it keep its files until they end.
 func (s *Store) RemovePackageSet(key string) (err error) {
+	var gone removals
+	defer func() { err = errors.Join(err, gone.end()) }()
 	unlock, err := s.lock()
 	if err != nil {
 		return err
@@ -168,32 +173,32 @@ func (s *Store) RemovePackageSet(key string) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.removePackageSet(set)
+	return s.removePackageSet(set, &gone)
 }
 
 // removePackageSet removes a set. The caller holds the store's lock.
-func (s *Store) removePackageSet(set PackageSet) error {
+func (s *Store) removePackageSet(set PackageSet, gone *removals) error {
 	if err := os.Remove(s.path("packages", set.Key)); err != nil {
 		return fmt.Errorf("remove set of packages: %w", err)
 	}
-	return s.discardLayerOf(set)
+	return s.discardLayerOf(set, gone)
 }
 
 // discardLayerOf removes the layer of a set that is gone, if nothing else has it.
-func (s *Store) discardLayerOf(set PackageSet) error {
+func (s *Store) discardLayerOf(set PackageSet, gone *removals) error {
 	layer, err := s.Layer(set.Layer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		_, err = s.discardLayers([]Layer{layer})
+		_, err = s.discardLayers([]Layer{layer}, gone)
 	}
 	return err
 }
 
 // evictPackages removes sets until all together have at most most bytes. The caller holds the store's
 // lock.
-func (s *Store) evictPackages(keep string, most int64) error {
+func (s *Store) evictPackages(keep string, most int64, gone *removals) error {
 	sets, err := s.PackageSets()
 	if err != nil {
 		return err
@@ -209,7 +214,7 @@ func (s *Store) evictPackages(keep string, most int64) error {
 		if set.Key == keep || s.inUse(set.Layer) {
 			continue
 		}
-		if err := s.removePackageSet(set); err != nil {
+		if err := s.removePackageSet(set, gone); err != nil {
 			return err
 		}
 		total -= set.Size

@@ -111,6 +111,7 @@ func TestRemovalsDoNotHoldTheLock(t *testing.T) {
 			}
 		} else {
 			importLayers(t, s, ms)
+			s.holds = holds{} // as an hour later
 		}
 		if name == "many" { // as a process leaves it that is killed while it removes
 			img, err := s.Lookup(name)

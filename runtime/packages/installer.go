@@ -41,7 +41,7 @@ type flight struct {
 // are one installation; the others wait for it. If its caller leaves, the next one installs.
 func (i *Installer) Install(ctx context.Context, r api.PackageRequest, s api.Streams, caller api.Caller) (api.PackageSet, error) {
 	for {
-		p, err := i.Runner.Planner.Install(r, caller)
+		p, err := i.Runner.Planner.Install(ctx, r, caller)
 		if err != nil {
 			return api.PackageSet{}, err
 		}

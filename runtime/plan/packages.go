@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,7 +29,7 @@ type Install struct {
 }
 
 // Install plans the installation of a set.
-func (pl *Planner) Install(r api.PackageRequest, caller api.Caller) (*Install, error) {
+func (pl *Planner) Install(ctx context.Context, r api.PackageRequest, caller api.Caller) (*Install, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func (pl *Planner) Install(r api.PackageRequest, caller api.Caller) (*Install, e
 	if err != nil {
 		return nil, err
 	}
-	image, err := pl.image(as, lang)
+	image, err := pl.image(ctx, as, lang)
 	if err != nil {
 		return nil, err
 	}

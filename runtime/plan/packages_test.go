@@ -58,7 +58,7 @@ func TestKeysOfPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 		as := api.Run{Language: r.Language, Requirements: r.Requirements, Index: r.Index}
-		image, err := pl.image(as, lang)
+		image, err := pl.image(t.Context(), as, lang)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestKeysOfPackages(t *testing.T) {
 func TestInstallationsArePlanned(t *testing.T) {
 	pl, _ := packagePlanner(t)
 	ask := api.PackageRequest{Language: "py", Requirements: []string{"numpy==2.*", "a"}}
-	p, err := pl.Install(ask, api.Caller{})
+	p, err := pl.Install(t.Context(), ask, api.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestInstallationsArePlanned(t *testing.T) {
 		t.Errorf("set %+v", p.Set)
 	}
 	ask.Index = "http://127.0.0.1:3141/simple"
-	if p, err = pl.Install(ask, api.Caller{}); err != nil || !slices.Equal(p.Run.Network.Ports, []uint16{3141}) {
+	if p, err = pl.Install(t.Context(), ask, api.Caller{}); err != nil || !slices.Equal(p.Run.Network.Ports, []uint16{3141}) {
 		t.Errorf("another index: %v, %v; want its port alone", p.Run.Network, err)
 	}
 	for name, tt := range map[string]struct {
@@ -132,11 +132,11 @@ func TestInstallationsArePlanned(t *testing.T) {
 	} {
 		one := ask
 		tt.change(&one)
-		if _, err := pl.Install(one, api.Caller{UID: tt.uid}); !api.HasCode(err, tt.code) {
+		if _, err := pl.Install(t.Context(), one, api.Caller{UID: tt.uid}); !api.HasCode(err, tt.code) {
 			t.Errorf("%s: %v; want %s", name, err, tt.code)
 		}
 	}
-	_, err = pl.Job(api.Run{Language: "python", Source: api.Bytes("x"), Requirements: []string{"numpy"}}, api.Caller{})
+	_, err = pl.Job(t.Context(), api.Run{Language: "python", Source: api.Bytes("x"), Requirements: []string{"numpy"}}, api.Caller{})
 	if !api.HasCode(err, api.CodePackagesMissing) {
 		t.Errorf("a run with packages that are not installed: %v", err)
 	}
