@@ -64,7 +64,7 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 	return true, nil
 }
 
-// specOf is what the agent is told of an image.
+// specOf is what the agent stores of an image.
 func specOf(img oci.Image) api.ImageSpec {
 	spec := api.ImageSpec{Config: api.ImageConfig(img.Run), Origin: api.ImageOrigin{Reference: img.Reference, Manifest: img.Manifest, Config: img.Config, Platform: img.Platform}}
 	if spec.Config.WorkingDir != "" {
@@ -216,7 +216,7 @@ func tooMuch() error {
 	return api.Refuse(api.CodeBadImage, "its layers have more than %s together: nothing was stored", formatSize(rootfs.MaxImageBytes()))
 }
 
-// tarOverhead is what a tar has beside the contents of a million files.
+// tarOverhead is what a tar has in addition to the contents of a million files.
 const tarOverhead = 2 << 30
 
 // A boundedBody fails after a number of bytes.
