@@ -29,7 +29,7 @@ const CompileRetention = 2 * int64(plan.MaxArtifactBytes)
 // retains for requests: for those that wait, and per slot. On a host with little memory the bound
 // is an eighth of it, and minHeld at least.
 const (
-	ownMemory   = 128 * api.MiB
+	ownMemory   = 160 * api.MiB
 	heldWaiting = 256 * api.MiB
 	heldPerSlot = 192 * api.MiB
 	minHeld     = 256 * api.MiB
