@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
@@ -68,8 +70,12 @@ func TestHeldListings(t *testing.T) {
 		}
 		defer f.Close()
 	}
-	if n := count() - before; n != 2 {
-		t.Errorf("%d directories more; want 2", n)
+	want := []int{2, 2}
+	if _, _, errno := unix.RawSyscall6(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(os.Getpid()), 2, 0, 0, 0); errno != 0 {
+		want[1] = 2 * 100 // without kcmp(2) each thread counts for itself
+	}
+	if n := count() - before; n < want[0] || n > want[1] {
+		t.Errorf("%d directories more; want %d to %d", n, want[0], want[1])
 	}
 }
 
