@@ -47,7 +47,7 @@ var lockCalls = calls("fcntl flock")
 var listingCalls = calls("getdents64 getdents")
 
 // countedCalls are those that the agent can count.
-var countedCalls = calls("fcntl flock getdents64 getdents listen socket")
+var countedCalls = slices.Concat(lockCalls, listingCalls, calls("listen socket"))
 
 // CountLocks returns p with count in place of allow and log for calls that make file
 // locks, for built-in and custom profiles alike: the kernel charges these locks to no
