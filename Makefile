@@ -98,8 +98,8 @@ storms: build ## 200 runs next to each storm of processor time (root; some minut
 image-python: build ## build and store the Python image (root)
 	bin/brig rootfs build python
 
-bench: build ## cost of a run compared with a plain spawn of the same program (root; WRITE=1: update the docs)
-	go run ./bench --bin bin $(if $(WRITE),--summary README.md --write docs/performance.md)
+bench: build ## cost of a run compared with a plain spawn of the same program (root; STORE=DIR: with its languages and packages; WRITE=1: update the docs)
+	go run ./bench --bin bin $(if $(STORE),--store $(STORE)) $(if $(SLEEPERS),--sleepers $(SLEEPERS)) $(if $(WRITE),--summary README.md --write docs/performance.md)
 
 languages: build ## cost of each language: image, start, least memory (root; WRITE=1: update the docs)
 	go run ./bench/languages --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/languages.md)

@@ -49,6 +49,9 @@ func run(ctx context.Context, cfg config) (err error) {
 	if cfg.goJudge != "" {
 		return b.compare(ctx)
 	}
+	if err := b.canSleep(ctx); err != nil {
+		return err
+	}
 	if err := b.rounds(ctx); err != nil {
 		return err
 	}

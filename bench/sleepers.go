@@ -18,19 +18,45 @@ import (
 // sleepFor is how long each sleeper sleeps: longer than it takes to start all of them.
 const sleepFor = 25 * time.Second
 
+// startSleepersAgent starts an agent with a slot for each sleeper.
+func (b *bench) startSleepersAgent(ctx context.Context) (*agent, error) {
+	n := b.cfg.sleepers
+	dir := filepath.Join(b.agent.Dir, "sleepers")
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o711); err != nil {
+		return nil, err
+	}
+	a, err := startAgent(ctx, b.secondAgent(), dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
+	if err != nil {
+		return nil, fmt.Errorf("%d sleepers (--sleepers N changes the number): %w", n, err)
+	}
+	return a, nil
+}
+
+// canSleep returns an error if this host does not allow so many sleepers, for example because of its
+// limit on open files: known before the measurements that take minutes.
+func (b *bench) canSleep(ctx context.Context) error {
+	if b.cfg.sleepers == 0 {
+		return nil
+	}
+	a, err := b.startSleepersAgent(ctx)
+	if err != nil {
+		return err
+	}
+	return a.Stop()
+}
+
 // sleepers runs many programs that sleep at the same time, each in its own slot and cell.
 func (b *bench) sleepers(ctx context.Context) (err error) {
 	n := b.cfg.sleepers
 	if n == 0 {
 		return nil
 	}
-	dir := filepath.Join(b.agent.Dir, "sleepers")
-	if err := os.Mkdir(dir, 0o711); err != nil {
-		return err
-	}
-	a, err := startAgent(ctx, b.secondAgent(), dir, "--slots", strconv.Itoa(n), "--memory", fmt.Sprintf("%dM", 16*n))
+	a, err := b.startSleepersAgent(ctx)
 	if err != nil {
-		return fmt.Errorf("%d sleepers (--sleepers N changes the number): %w", n, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, a.Stop()) }()
 	free, err := available()
