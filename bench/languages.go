@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/rootfs"
 	"github.com/brig-sandbox/brig/rootfs/languages"
@@ -148,7 +150,12 @@ func (b *bench) unpack(ctx context.Context, h *hello) error {
 			return err
 		}
 	}
-	h.bare.argv = languages.Placeholders{Source: h.lang.SourceFile, Memory: res.Limits.Memory}.Expand(h.lang.Run, nil)
+	// The plain command has the stack of this shell: V8 aborts if it is told of a larger one.
+	var stack unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_STACK, &stack); err != nil {
+		return err
+	}
+	h.bare.argv = languages.Placeholders{Source: h.lang.SourceFile, Memory: res.Limits.Memory, Stack: api.Size(stack.Cur)}.Expand(h.lang.Run, nil)
 	return nil
 }
 
