@@ -258,7 +258,7 @@ func (s *Store) discardLayers(layers []Layer, gone *removals) (removed []Layer, 
 			used[l.Digest] = true
 		}
 	}
-	sets, err := s.PackageSets()
+	sets, err := s.briefPackageSets()
 	if err != nil {
 		return nil, err
 	}
