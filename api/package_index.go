@@ -60,6 +60,7 @@ type LanguagePackages struct {
 	Stored bool        `json:"stored" doc:"whether that image is stored"`
 	Index  string      `json:"index" doc:"URL of the index, where the caller names none"`
 	Hosts  []string    `json:"hosts,omitempty" doc:"further hosts of that index"`
+	Wall   Duration    `json:"wall,omitempty" doc:"the longest time that the installer may take"`
 }
 
 // IndexFor returns the index for an installation, and what the installer may reach. Another index than

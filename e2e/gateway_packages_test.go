@@ -69,7 +69,7 @@ func TestGatewayPackages(t *testing.T) {
 	ann.call("DELETE", "/v1/sessions/"+session.ID, nil, 204, nil)
 
 	ann.refused("POST", "/execute", `{"code":"1","requirements":["--pre"]}`, 400, api.CodeBadRequest)
-	ann.refused("POST", "/execute", `{"code":"1","language":"bash","requirements":["one"]}`, 422, api.CodeUnsupported)
+	ann.refused("POST", "/execute", `{"code":"1","language":"bash","requirements":["one"]}`, 400, api.CodeBadRequest)
 	var p api.Problem
 	ann.call("POST", "/execute", `{"code":"1","requirements":["absent"]}`, 422, &p)
 	if p.Code != api.CodePackagesFailed || !strings.Contains(p.Detail, "No matching distribution found for absent") {
