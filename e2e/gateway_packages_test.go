@@ -48,7 +48,7 @@ func TestGatewayPackages(t *testing.T) {
 	var res api.Result
 	run := `{"language":"python","source":"import one\nprint(one.x)","requirements":["one==1.*"]}`
 	ann.call("POST", "/v1/runs", run, 200, &res)
-	if string(res.Stdout) != "41\n" || res.Packages == nil || len(res.Packages.Installed) != 2 {
+	if p := res.Packages; string(res.Stdout) != "41\n" || p == nil || len(p.Installed) != 2 || p.Index+p.Used+p.Created != "" {
 		t.Errorf("/v1/runs: %q, %q, %+v", res.Stdout, res.Stderr, res.Packages)
 	}
 	var status api.Status

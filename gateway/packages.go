@@ -78,7 +78,20 @@ func (g *Gateway) runWithPackages(ctx context.Context, o *runRequest) (res api.R
 		res, waited, err = g.withSlot(ctx, wait, o)
 		return res, err
 	})
+	res.Packages = packagesView(res.Packages)
 	return res, waited, err
+}
+
+// packagesView returns a set of packages as a key may see it; nil: there is none. All keys share the
+// sets: none learns when others had packages installed or used them, nor the address of the operator's
+// own index (TestKeysDoNotLearnWhenOthersUsePackages).
+func packagesView(s *api.PackageSet) *api.PackageSet {
+	if s == nil {
+		return nil
+	}
+	v := *s
+	v.Index, v.Owner, v.Created, v.Used = "", 0, "", ""
+	return &v
 }
 
 // validPackages refuses an index that is none.

@@ -75,6 +75,33 @@ func TestPackagesOfAnUnknownLanguage(t *testing.T) {
 	}
 }
 
+// A key learns what its run could use, and neither when other keys had it installed or used it nor the
+// address of the operator's own index.
+func TestKeysDoNotLearnWhenOthersUsePackages(t *testing.T) {
+	web := serveFake(t, (&packageAgent{slots: 2}).mux(t), func(c *Config) { c.Packages = true })
+	const run = `{"language": "python", "source": "1", "requirements": ["one"]}`
+	check := func(what string, set *api.PackageSet) {
+		t.Helper()
+		if set == nil || len(set.Installed) != 1 || set.Key == "" {
+			t.Errorf("%s: %+v; want what is installed", what, set)
+		} else if set.Index != "" || set.Owner != 0 || set.Created != "" || set.Used != "" {
+			t.Errorf("%s tells %+v", what, set)
+		}
+	}
+	var res api.Result
+	if s := send(t, web, "POST", "/v1/runs", run, &res); s != 200 {
+		t.Fatalf("%d, %+v", s, res)
+	}
+	check("the result", res.Packages)
+	var st api.Status
+	send(t, web, "GET", "/v1/runs/"+res.Run, "", &st)
+	check("the history", st.Result.Packages)
+	send(t, web, "POST", "/v1/runs?wait=false", run, &st)
+	if _, text, _ := page(t, web, "/v1/runs/"+st.Run+"/events"); !strings.Contains(text, `"installed":["one==1.0"]`) || strings.Contains(text, "secret.test") {
+		t.Errorf("events:\n%s", text)
+	}
+}
+
 // A session whose packages others remove while it is created has them installed again, as a run has.
 func TestSessionsHavePackagesInstalledAgain(t *testing.T) {
 	for evicted, want := range map[int]int{0: 201, 1: 201, 2: 404} {
