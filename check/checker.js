@@ -6,20 +6,9 @@ const fs = require("node:fs");
 const MOST = 500;
 const found = [];
 
-// The full image has the compiler's library. The other has the compiler alone: its last
-// statement, which reads the command line, is left away.
-function typescript() {
-  const library = "/node_modules/typescript";
-  if (fs.existsSync(library)) return require(library);
-  const text = fs.readFileSync("/usr/share/nodejs/typescript/lib/tsc.js", "utf8");
-  const end = text.lastIndexOf("ts.executeCommandLine(");
-  if (end < 0) throw new Error("this compiler is made in another way");
-  return new Function("require", "module", "__filename", "__dirname", text.slice(0, end) + "\nreturn ts;")(require, { exports: {} }, "", "");
-}
-
 const name = process.argv[2];
 const source = fs.readFileSync(name, "utf8");
-const ts = typescript();
+const ts = require("/usr/lib/node_modules/typescript");
 const isTypeScript = /\.[cm]?tsx?$/.test(name);
 // Its enumerations are not in the compiler either: the newest language, and JSX, TS or TSX.
 let tree;
@@ -40,7 +29,7 @@ function syntax() {
     for (const d of tree.parseDiagnostics) tell("syntax", d.start, ts.flattenDiagnosticMessageText(d.messageText, " "));
     return;
   }
-  const acorn = require("/usr/share/nodejs/acorn");
+  const acorn = require("/usr/lib/node_modules/acorn");
   const read = (sourceType) => acorn.parse(source, { ecmaVersion: "latest", sourceType, allowHashBang: true, allowReturnOutsideFunction: sourceType === "script" });
   const kinds = /\.mjs$/.test(name) ? ["module"] : /\.cjs$/.test(name) ? ["script"] : ["script", "module"];
   let first;
