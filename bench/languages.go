@@ -150,7 +150,7 @@ func (b *bench) unpack(ctx context.Context, h *hello) error {
 			return err
 		}
 	}
-	// The plain command has the stack of this shell: V8 aborts if it is told of a larger one.
+	// The plain command has the stack of this shell: V8 aborts if its flag names a larger one.
 	var stack unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_STACK, &stack); err != nil {
 		return err

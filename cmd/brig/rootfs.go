@@ -72,9 +72,9 @@ func (c *cli) withAgent(k *cobra.Command, words string, do func(ctx context.Cont
 func rootfsImport(c *cli) *cobra.Command {
 	k, f := newCommand("rootfs import", `
 Store a tarball of a root file system, or an image of layers: an archive of docker save or
-podman save, or an OCI layout in a directory or a tarball. Its content tells which. A
-confined child process of the agent reads it and refuses hostile content; nothing is
-stored unless all of it is accepted. An image that is already stored is verified, and
+podman save, or an OCI layout in a directory or a tarball. Its content tells which. The
+agent's admission child, a confined process, reads it and refuses hostile content; nothing
+is stored unless all of it is accepted. An image that is already stored is verified, and
 replaced if it differs from its import. Standard input (-) can be a root file system only.
 
 Usage:

@@ -22,7 +22,7 @@ Usage:
   brig rootfs show NAME|DIGEST [--json]
 
 Example:
-  brig rootfs show debian`)
+  brig rootfs show debian:12`)
 	asJSON := f.Bool("json", false, "print JSON")
 	return c.withAgent(k, "NAME", func(ctx context.Context, a *agentHandle) error {
 		img, err := findImage(ctx, a, f.Arg(0))

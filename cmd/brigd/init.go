@@ -10,7 +10,7 @@ import (
 )
 
 // libcontainer starts a container by executing this binary as "init", and the
-// image store executes it as "admit" to read archives in a confined child. Both
+// image store executes it as "admit" to read archives in the admission child. Both
 // must take over before any other code of brigd runs.
 func init() {
 	if len(os.Args) < 2 {

@@ -33,7 +33,7 @@ var rules = []rule{
 	{dir: "api/judge", may: []string{"api"}, why: "pure functions from what was seen of a run to what it means: a package that only reads results does not link them"},
 	{dir: "cgroups", may: []string{"api"}, why: "cgroups, rootfs and seccomp each know one thing; runtime joins them"},
 	{dir: "rootfs", may: []string{"rootfs/archive", "rootfs/recipes"}, why: "cgroups, rootfs and seccomp each know one thing; runtime joins them"},
-	{dir: "rootfs/archive", why: "reads what strangers made, in a confined child: it knows neither the store nor anything else of brig"},
+	{dir: "rootfs/archive", why: "reads what strangers made, in the admission child: it knows neither the store nor anything else of brig"},
 	{dir: "rootfs/archive/archivetest", why: "makes archives for the tests of their reader and of the store"},
 	{dir: "rootfs/oci", guards: []string{"registry"}, why: "reads registries and archives of layers, in a process without privilege: the agent, which holds root, is not linked with it, nor with what it links"},
 	{dir: "rootfs/recipes", why: "files, whose names the store needs for its errors"},

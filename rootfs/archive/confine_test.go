@@ -91,7 +91,7 @@ func TestAdmissionChildHasNothing(t *testing.T) {
 	}
 }
 
-// probes are attempts to escape. Each runs in its own confined child.
+// probes are attempts to escape. Each runs in its own admission child.
 var probes = map[string]func() error{
 	"open a file":     func() error { _, err := os.Open("/"); return err },
 	"make a socket":   func() error { _, err := net.Dial("udp", "127.0.0.1:9"); return err },
