@@ -33,7 +33,6 @@ import (
 	"github.com/brig-sandbox/brig/rootfs/languages"
 	"github.com/brig-sandbox/brig/runtime"
 	"github.com/brig-sandbox/brig/runtime/ablate"
-	"github.com/brig-sandbox/brig/runtime/template"
 	"github.com/brig-sandbox/brig/runtime/volume"
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/load"
@@ -238,7 +237,7 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	host, err := runtime.Open(runtime.Config{
-		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, Templates: template.Config{Max: f.templates.max, Life: time.Duration(f.templateLife)}, Volumes: f.volumes, Version: version,
+		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max, TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Version: version,
 		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Network: f.network, Packages: f.packages, PackagesMax: f.packagesMax, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {
