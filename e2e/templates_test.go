@@ -217,3 +217,34 @@ func TestTemplatesDoNotWidenLimits(t *testing.T) {
 		})
 	}
 }
+
+// The templates of python-full have imported numpy and pandas where the source does. What numpy drew
+// from randomness is drawn again.
+func TestTemplatesWithImports(t *testing.T) {
+	if !chosen("python-full", languageTests["python-full"].onlyAll) {
+		t.Skip("only make test-languages runs python-full")
+	}
+	a := startAgent(t)
+	images.load(t, a, "python-full")
+	for _, source := range []string{
+		"import numpy\nprint(numpy.random.rand(3), numpy.random.default_rng().random())",
+		"import pandas as pd, numpy as np\nprint(pd.DataFrame({'a': np.random.rand(3)}))",
+		"from numpy import random\nprint(random.randint(1 << 60))",
+	} {
+		r := api.Run{Language: "python-full", Source: api.Bytes(source)}
+		first, second := a.run(t, r), a.run(t, r)
+		r.NoTemplate = true
+		cold := a.run(t, r)
+		if first.Verdict != api.OK || cold.Verdict != api.OK || !first.Host.Template || !second.Host.Template {
+			t.Fatalf("%s: %s, %+v: %s", source, first.Verdict, first.Host, first.Stderr)
+		}
+		if string(first.Stdout) == string(second.Stdout) {
+			t.Errorf("%s: two runs print %s", source, first.Stdout)
+		}
+		t.Logf("%q: processor time %d from a template, %d with the ordinary start", source, *first.Usage.CPU.Value, *cold.Usage.CPU.Value)
+	}
+	own := api.Run{Language: "python-full", Source: api.Bytes("import numpy\nprint(numpy.x)"), Files: []api.File{{Name: "numpy.py", Content: api.Bytes("x = 'own'\n")}}}
+	if res := a.run(t, own); string(res.Stdout) != "own\n" || !res.Host.Template {
+		t.Errorf("a module of the caller's: %+v: %s%s", res.Host, res.Stdout, res.Stderr)
+	}
+}

@@ -100,16 +100,19 @@ func TestSnapshotsAreMadeAgain(t *testing.T) {
 
 // After a long pause no run gets the old snapshot.
 func TestOldSnapshotsAreNotUsed(t *testing.T) {
-	s := newStore(t, Config{Max: api.MiB, Life: time.Nanosecond})
+	s := newStore(t, Config{Max: api.MiB, Life: time.Second})
 	build, _ := building(t, 100)
 	first := get(t, s, "k", build)
 	first.Release()
+	s.mu.Lock()
+	first.born -= 2 * time.Second
+	s.mu.Unlock()
 	if second := get(t, s, "k", build); second == first {
 		t.Error("an old snapshot is used")
 	}
 }
 
-// What cannot be made is not tried again at once, and the reason is told. Unused snapshots make room
+// What cannot be made is not tried again at once, and Get returns the reason. Unused snapshots make room
 // for others; those in use do not.
 func TestFailuresAndRoom(t *testing.T) {
 	s := newStore(t, Config{Max: 250})
