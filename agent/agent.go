@@ -84,7 +84,8 @@ type Images interface {
 type Packages interface {
 	// Install installs a set, unless it is stored. s has the installer's output, and its network.
 	Install(ctx context.Context, r api.PackageRequest, s api.Streams, c api.Caller) (api.PackageSet, error)
-	List(c api.Caller) ([]api.PackageSet, error)
+	// List lists what the caller may use. It calls reserve before it holds so many bytes.
+	List(c api.Caller, reserve func(bytes int64) error) ([]api.PackageSet, error)
 	Remove(key string, c api.Caller) error
 }
 

@@ -132,7 +132,7 @@ type PackageSet struct {
 	Installed    []string    `json:"installed,omitempty" doc:"name and version of each package, as the installer lists them"`
 	Index        string      `json:"index" doc:"the index that they came from"`
 	Owner        uint32      `json:"owner" doc:"user id of the caller who had them installed; sets of root serve every caller"`
-	Size         int64       `json:"size_bytes" doc:"bytes of all files"`
+	Size         int64       `json:"size_bytes" doc:"bytes on disk, with names and records"`
 	Files        int64       `json:"files" doc:"number of files and directories"`
 	Created      string      `json:"created" doc:"when they were installed, RFC 3339, UTC"`
 	Used         string      `json:"used" doc:"when a run last asked for them, RFC 3339, UTC, to the minute"`

@@ -43,7 +43,8 @@ type VersionBound struct{ Op, Version string }
 type requirementForm struct {
 	name    *regexp.Regexp
 	version *regexp.Regexp
-	ops     []string // longer ones first
+	exact   *regexp.Regexp // of ==, if the installer takes other versions for a choice; nil: version
+	ops     []string       // longer ones first
 	extras  bool
 	example string
 }
@@ -57,6 +58,7 @@ var requirementForms = map[PackageKind]requirementForm{
 	NPMPackages: {
 		name:    regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`),
 		version: regexp.MustCompile(`^[0-9]+(?:[.+-][0-9A-Za-z]+)*$`),
+		exact:   regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`), // 4 and 4.17 are any 4.x, 4.17.x
 		ops:     []string{"==", "<=", ">=", "<", ">", "^", "~"}, example: "lodash==4.17.21 or express>=4,<5 or @types/node^20",
 	},
 	GemPackages: {
@@ -141,6 +143,8 @@ func (f requirementForm) bound(text string) (b VersionBound, why string) {
 		return b, fmt.Sprintf("%.80q does not begin with one of %s", text, strings.Join(f.ops, " "))
 	case !f.version.MatchString(b.Version):
 		return b, fmt.Sprintf("%.80q is no version", b.Version)
+	case b.Op == "==" && f.exact != nil && !f.exact.MatchString(b.Version):
+		return b, fmt.Sprintf("==%[1]s is not one version: name all three numbers, or write ^%[1]s or ~%[1]s", b.Version)
 	case strings.HasSuffix(b.Version, ".*") && b.Op != "==" && b.Op != "!=":
 		return b, ".* is for == and != alone"
 	}

@@ -23,6 +23,7 @@ func TestRequirementsHaveANormalForm(t *testing.T) {
 		{api.PythonPackages, "x==1.0+local.1", "x==1.0+local.1", "x==1.0+local.1", true},
 		{api.PythonPackages, "x>=1,>=1", "x>=1", "x>=1", false},
 		{api.NPMPackages, "lodash==4.17.21", "lodash==4.17.21", "lodash@4.17.21", true},
+		{api.NPMPackages, "x==1.2.3-beta.1+5", "x==1.2.3-beta.1+5", "x@1.2.3-beta.1+5", true},
 		{api.NPMPackages, "@types/node^20", "@types/node^20", "@types/node@^20", false},
 		{api.NPMPackages, "express>=4,<5", "express<5,>=4", "express@<5 >=4", false},
 		{api.GemPackages, "rack~>3.0", "rack~>3.0", "rack\t~>3.0", false},
@@ -63,7 +64,7 @@ func TestHostileRequirementsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, entry := range []string{"@/x", "@x", "@x/", "@x/y/z", "../x", "X", ".x", "@.x/y", "x@1", "x==1.*"} {
+	for _, entry := range []string{"@/x", "@x", "@x/", "@x/y/z", "../x", "X", ".x", "@.x/y", "x@1", "x==1.*", "x==4", "x==4.17", "x==4.17.21.1", "x==4-1.0"} { // npm takes x@4 for any 4.x, and the last two for names of the index
 		if _, err := api.ParseRequirement(api.NPMPackages, entry); err == nil {
 			t.Errorf("npm %q is taken", entry)
 		}

@@ -58,7 +58,7 @@ func TestPackagesOfAnotherUser(t *testing.T) {
 	}
 	for _, s := range sets {
 		if s.Owner == 0 {
-			if _, errs := asUser("packages", "rm", s.Key); !strings.Contains(errs, "belongs to another user") {
+			if _, errs := asUser("packages", "rm", s.Key); !strings.Contains(errs, "belongs to root") {
 				t.Errorf("the user removes a set of root: %q", errs)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,6 +52,13 @@ func (s *Store) LockLayer(l Layer) (*ImageLock, error) {
 	return h, nil
 }
 
+// How often, and after what time, a lock is tried again that another process, or an installation, holds for
+// a moment to see whether the tree is in use.
+const (
+	lockTries = 50
+	lockPause = 2 * time.Millisecond
+)
+
 // add opens and locks one directory. The error wraps fs.ErrNotExist if it is being deleted.
 func (h *ImageLock) add(path string) error {
 	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
@@ -58,8 +66,13 @@ func (h *ImageLock) add(path string) error {
 		return err
 	}
 	h.dirs, h.paths = append(h.dirs, dir), append(h.paths, path)
+	moved := func() bool { return h.moved(len(h.dirs) - 1) }
 	err = Flock(dir, unix.LOCK_SH|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) || err == nil && h.moved(len(h.dirs)-1) { // it is being deleted, or was between the two calls
+	for n := 0; errors.Is(err, unix.EWOULDBLOCK) && n < lockTries && !moved(); n++ { // of a tree that stays: see Store.inUse
+		time.Sleep(lockPause)
+		err = Flock(dir, unix.LOCK_SH|unix.LOCK_NB)
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) || err == nil && moved() { // it is being deleted, or was between the two calls
 		return &fs.PathError{Op: "lock", Path: path, Err: fs.ErrNotExist}
 	}
 	if err != nil {

@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The lock on an image keeps its tree, also between the image's removal and the next import of the
@@ -48,5 +51,34 @@ func TestLockedImageKeepsItsTree(t *testing.T) {
 	}
 	if left, err := filepath.Glob(s.path("work", "*")); err != nil || len(left) > 0 {
 		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// An installation that looks whether a layer is in use locks it for a moment. A cell that starts meanwhile
+// waits, and does not find the layer removed.
+func TestALockOutlastsAQuestion(t *testing.T) {
+	s := newStore(t)
+	set := addSet(t, s, keyOf("a"), 100, 0, 1<<20)
+	layer, err := s.Layer(set.Layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := os.Open(filepath.Dir(layer.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Flock(asked, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { asked.Close() })
+	lock, err := s.LockLayer(layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.inUse(set) {
+		t.Error("the layer is not locked")
+	}
+	if removed, err := lock.Close(); removed || err != nil {
+		t.Errorf("removed %v, %v", removed, err)
 	}
 }

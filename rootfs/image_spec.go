@@ -187,7 +187,7 @@ func (s *Store) addInto(ctx context.Context, staging *StagingDir, d Spec, name s
 	if err := meta.checkSize(); err != nil {
 		return Image{}, err
 	}
-	if meta.Record, err = staging.record(ctx, nil); err != nil {
+	if meta.Record, _, err = staging.record(ctx, nil); err != nil {
 		return Image{}, err
 	}
 	if err := s.keepOrigins(&meta, name); err != nil {

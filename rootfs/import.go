@@ -80,7 +80,7 @@ func (s *Store) importInto(ctx context.Context, staging *StagingDir, r io.Reader
 	if err := archive.Finalize(root, got.Sums); err != nil {
 		return Image{}, err
 	}
-	record, err := staging.record(ctx, got.Sums)
+	record, _, err := staging.record(ctx, got.Sums)
 	if err != nil {
 		return Image{}, err
 	}

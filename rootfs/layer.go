@@ -26,6 +26,8 @@ type Layer struct {
 	Size     int64     `json:"size"`   // bytes of all files
 	Entries  int64     `json:"entries"`
 	Imported time.Time `json:"imported"`
+
+	Disk int64 `json:"-"` // bytes on disk, with the record; of a layer that was just imported alone
 }
 
 // MaxLayers is the most layers that an image may have.
@@ -100,7 +102,7 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 	if err := archive.FinishLayer(root); err != nil {
 		return Layer{}, err
 	}
-	record, err := staging.record(ctx, got.Sums)
+	record, recordBytes, err := staging.record(ctx, got.Sums)
 	if err != nil {
 		return Layer{}, err
 	}
@@ -111,7 +113,9 @@ func (s *Store) importLayerInto(ctx context.Context, staging *StagingDir, r io.R
 	if err := unix.Syncfs(int(root.Fd())); err != nil {
 		return Layer{}, fmt.Errorf("write layer to disk: %w", err)
 	}
-	return s.publishLayer(ctx, staging, hex)
+	layer, err := s.publishLayer(ctx, staging, hex)
+	layer.Disk = got.Disk + recordBytes
+	return layer, err
 }
 
 // publishLayer moves a finished layer into the store, unless an undamaged one is there.
@@ -119,9 +123,8 @@ func (s *Store) publishLayer(ctx context.Context, staging *StagingDir, hex strin
 	_, lost := os.Stat(s.path("layers", hex, "directories.json"))
 	damaged := lost != nil
 	if old, err := readLayerMeta(s.path("layers", hex), hex); err == nil {
-		var v Verification
-		verr := v.compare(ctx, s.path("layers", hex), old.Record, "")
-		damaged = damaged || verr != nil || !v.OK()
+		c, cerr := compareTree(ctx, s.path("layers", hex), old.Record, true, nil)
+		damaged = damaged || cerr != nil || c.differs()
 	}
 	if ctx.Err() != nil {
 		return Layer{}, context.Cause(ctx)
@@ -255,7 +258,7 @@ func (s *Store) discardLayers(layers []Layer, gone *removals) (removed []Layer, 
 			used[l.Digest] = true
 		}
 	}
-	sets, err := s.PackageSets()
+	sets, err := s.briefPackageSets()
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type PackageSet struct {
 	Requirements []string  `json:"requirements"`
 	Installed    []string  `json:"installed"` // as the installer lists them
 	Pinned       bool      `json:"pinned"`    // every requirement names one version: the set never becomes stale
-	Size         int64     `json:"size"`
+	Size         int64     `json:"size"`      // bytes on disk, as its own files count: files in whole blocks, names, the record
 	Entries      int64     `json:"entries"`
 	Created      time.Time `json:"created"`
 	Used         time.Time `json:"-"` // the modification time of the set's file
@@ -40,6 +40,15 @@ type PackageSet struct {
 // ErrNoPackages is wrapped by the error for a set of packages that is not stored.
 var ErrNoPackages = errors.New("no such set of packages")
 
+// PackagesLife is how long a set serves if its requirements leave a choice of versions. Then it is
+// installed again.
+const PackagesLife = 24 * time.Hour
+
+// Stale reports whether a set serves no more.
+func (p PackageSet) Stale(now time.Time) bool {
+	return !p.Pinned && now.Sub(p.Created) > PackagesLife
+}
+
 // usedTick is how exactly Used is known: a run in between writes nothing.
 const usedTick = time.Minute
 
@@ -47,7 +56,7 @@ var packageKey = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // PackageSet returns a stored set with its layer, and notes that it was used.
 func (s *Store) PackageSet(key string) (PackageSet, Layer, error) {
-	set, err := s.readPackageSet(key)
+	set, err := s.LookupPackageSet(key)
 	if err != nil {
 		return set, Layer{}, err
 	}
@@ -64,7 +73,8 @@ func (s *Store) PackageSet(key string) (PackageSet, Layer, error) {
 	return set, layer, err
 }
 
-func (s *Store) readPackageSet(key string) (set PackageSet, err error) {
+// LookupPackageSet is PackageSet for a caller that does not use the set.
+func (s *Store) LookupPackageSet(key string) (set PackageSet, err error) {
 	if !packageKey.MatchString(key) {
 		return set, fmt.Errorf("%w: %.80q is no key of one", ErrNoPackages, key)
 	}
@@ -92,19 +102,36 @@ func (s *Store) readPackageSet(key string) (set PackageSet, err error) {
 
 // PackageSets returns every stored set, the least recently used one first.
 func (s *Store) PackageSets() ([]PackageSet, error) {
+	return s.packageSets(func(*PackageSet) {})
+}
+
+// CountPackageSets returns how many sets are stored.
+func (s *Store) CountPackageSets() (int, error) {
+	files, err := os.ReadDir(s.path("packages"))
+	return len(files), err
+}
+
+// briefPackageSets is PackageSets without the two lists of each set, which callers and packages chose:
+// only who lists sets for a caller needs them.
+func (s *Store) briefPackageSets() ([]PackageSet, error) {
+	return s.packageSets(func(p *PackageSet) { p.Requirements, p.Installed = nil, nil })
+}
+
+func (s *Store) packageSets(trim func(*PackageSet)) ([]PackageSet, error) {
 	files, err := os.ReadDir(s.path("packages"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a store of a brig without packages, opened for reading
 		return nil, fmt.Errorf("list sets of packages: %w", err)
 	}
 	var sets []PackageSet
 	for _, f := range files {
-		set, err := s.readPackageSet(f.Name())
+		set, err := s.LookupPackageSet(f.Name())
 		if errors.Is(err, ErrNoPackages) {
 			continue // just removed
 		}
 		if err != nil {
 			return nil, err
 		}
+		trim(&set)
 		sets = append(sets, set)
 	}
 	slices.SortFunc(sets, func(a, b PackageSet) int { return a.Used.Compare(b.Used) })
@@ -112,9 +139,10 @@ func (s *Store) PackageSets() ([]PackageSet, error) {
 }
 
 // AddPackageSet reads the uncompressed archive of a set to its end and stores it under set.Key, which
-// it replaces. All sets together may then have at most most bytes: those that were used least recently
-// are removed, except for those that a cell uses. A process that is killed meanwhile leaves no set
-// (PKG-09): the file with the key is renamed into its place when all else is on disk.
+// it replaces. All sets together may then take at most most bytes: stale sets, and those that makeRoom
+// chooses, are removed, except for those that a cell uses. The error wraps ErrPackagesFull if that is not
+// enough. A process that is killed meanwhile leaves no set (PKG-09): the file with the key is renamed into
+// its place when all else is on disk.
 func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, bounds archive.Bounds, most int64) (_ PackageSet, err error) {
 	if !packageKey.MatchString(set.Key) {
 		return set, fmt.Errorf("BUG: %q is no key of a set of packages", set.Key)
@@ -130,34 +158,64 @@ func (s *Store) AddPackageSet(ctx context.Context, r io.Reader, set PackageSet, 
 	if err != nil {
 		return set, err
 	}
-	set.Layer, set.Size, set.Entries, set.Created = layer.Digest, layer.Size, layer.Entries, time.Now().UTC()
+	defer func() { err = errors.Join(err, s.endImport(layer.Digest, err == nil)) }()
+	set.Layer, set.Size, set.Entries, set.Created = layer.Digest, layer.Disk+packageSetFiles, layer.Entries, time.Now().UTC()
 	if err := staging.writeJSON("set", set); err != nil {
 		return set, err
 	}
-	defer s.holds.end([]string{set.Layer}) // the set has it, or it is not needed
+	return set, s.publishPackageSet(staging, set, most)
+}
+
+// packageSetFiles is what the store's own files and directories of a set take on disk: its file, and five
+// of its layer.
+const packageSetFiles = 6 * archive.DirBytes
+
+// endImport ends the hold of a layer that was imported for a set. If the set was not stored, the layer goes,
+// too: nothing else would remove it before brig rootfs gc.
+func (s *Store) endImport(digest string, stored bool) error {
+	if stored {
+		s.holds.end([]string{digest})
+		return nil
+	}
+	if err := s.Abandon(digest); !errors.Is(err, ErrNoLayer) {
+		return err
+	}
+	return nil
+}
+
+// publishPackageSet moves the file of a set from the staging directory into its place, and removes the
+// sets that make room for it.
+func (s *Store) publishPackageSet(staging *StagingDir, set PackageSet, most int64) (err error) {
 	var gone removals
 	defer func() { err = errors.Join(err, gone.end()) }()
 	unlock, err := s.lock()
 	if err != nil {
-		return set, err
+		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if err := s.checkLayers([]string{set.Layer}); err != nil { // removed as unused, in between
-		return set, err
+		return err
 	}
-	old, oerr := s.readPackageSet(set.Key)
+	sets, err := s.briefPackageSets()
+	if err != nil {
+		return err
+	}
+	victims, err := makeRoom(sets, set, packageBounds{most, maxPackageSets}, s.inUse)
+	if err != nil {
+		return err
+	}
 	if err := os.Rename(filepath.Join(staging.Path, "set"), s.path("packages", set.Key)); err != nil {
-		return set, fmt.Errorf("store set of packages: %w", err)
+		return fmt.Errorf("store set of packages: %w", err)
 	}
 	if err := syncDir(s.path("packages")); err != nil {
-		return set, err
+		return err
 	}
-	if oerr == nil && old.Layer != set.Layer {
-		if err := s.discardLayerOf(old, &gone); err != nil {
-			return set, err
+	for _, old := range sets {
+		if old.Key == set.Key { // its file is replaced
+			return s.removePackageSets(victims, []PackageSet{old}, &gone)
 		}
 	}
-	return set, s.evictPackages(set.Key, most, &gone)
+	return s.removePackageSets(victims, nil, &gone)
 }
 
 // RemovePackageSet removes a set. Cells that use it keep its files until they end.
@@ -169,72 +227,49 @@ func (s *Store) RemovePackageSet(key string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	set, err := s.readPackageSet(key)
+	set, err := s.LookupPackageSet(key)
 	if err != nil {
 		return err
 	}
-	return s.removePackageSet(set, &gone)
+	return s.removePackageSets([]PackageSet{set}, nil, &gone)
 }
 
-// removePackageSet removes a set. The caller holds the store's lock.
-func (s *Store) removePackageSet(set PackageSet, gone *removals) error {
-	if err := os.Remove(s.path("packages", set.Key)); err != nil {
-		return fmt.Errorf("remove set of packages: %w", err)
+// removePackageSets removes sets, and the layers of these and of replaced sets that nothing else has. It
+// reads what the store has once, however many sets they are. The caller holds the store's lock.
+func (s *Store) removePackageSets(sets, replaced []PackageSet, gone *removals) error {
+	for _, set := range sets {
+		if err := os.Remove(s.path("packages", set.Key)); err != nil {
+			return fmt.Errorf("remove set of packages: %w", err)
+		}
 	}
-	return s.discardLayerOf(set, gone)
-}
-
-// discardLayerOf removes the layer of a set that is gone, if nothing else has it.
-func (s *Store) discardLayerOf(set PackageSet, gone *removals) error {
-	layer, err := s.Layer(set.Layer)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	var layers []Layer
+	for _, set := range slices.Concat(sets, replaced) {
+		layer, err := s.Layer(set.Layer)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		layers = append(layers, layer)
 	}
-	if err == nil {
-		_, err = s.discardLayers([]Layer{layer}, gone)
-	}
+	_, err := s.discardLayers(layers, gone)
 	return err
 }
 
-// evictPackages removes sets until all together have at most most bytes. The caller holds the store's
-// lock.
-func (s *Store) evictPackages(keep string, most int64, gone *removals) error {
-	sets, err := s.PackageSets()
-	if err != nil {
-		return err
-	}
-	var total int64
-	for _, set := range sets {
-		total += set.Size
-	}
-	for _, set := range sets {
-		if total <= most {
-			return nil
-		}
-		if set.Key == keep || s.inUse(set.Layer) {
-			continue
-		}
-		if err := s.removePackageSet(set, gone); err != nil {
-			return err
-		}
-		total -= set.Size
-	}
-	return nil
-}
-
-// inUse reports whether a cell has locked a layer.
-func (s *Store) inUse(layer string) bool {
-	dir, err := os.Open(s.path("layers", strings.TrimPrefix(layer, "sha256:")))
+// inUse reports whether a cell has locked the layer of a set.
+func (s *Store) inUse(set PackageSet) bool {
+	dir, err := os.Open(s.path("layers", strings.TrimPrefix(set.Layer, "sha256:")))
 	if err != nil {
 		return false
 	}
 	defer dir.Close()
-	return errors.Is(Flock(dir, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+	return errors.Is(Flock(dir, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) // held for a moment: see ImageLock.add
 }
 
 // cleanPackages removes sets whose layer is gone. The caller holds the store's lock.
 func (s *Store) cleanPackages() error {
-	sets, err := s.PackageSets()
+	sets, err := s.briefPackageSets()
 	if err != nil {
 		return err
 	}

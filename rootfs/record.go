@@ -1,7 +1,7 @@
 package rootfs
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -21,12 +20,17 @@ import (
 
 // A tree's record has one line per member, in the order of a directory walk: the quoted path, then
 // the description of describeMember. It is stored next to the tree as the file "record"; its sha256
-// is in image.json.
+// is in image.json. It is never in memory as a whole: with names that a hostile package chose it was
+// 1 GB of text in the agent (PKG-11, TestRecordsTakeLittleMemory).
 const recordName = "record"
 
-// writeRecord writes the record of the tree below root to w. It calls seen, if not nil, for each
-// member. It reads the files whose sum it does not find in sums.
-func writeRecord(ctx context.Context, root string, w io.Writer, sums archive.Sums, seen func(size int64)) error {
+// maxRecordLine is more than the longest line has: a path and the target of a link, of 4,095 bytes each,
+// of which quoting makes four times as many.
+const maxRecordLine = 64 << 10
+
+// walkRecord calls do for each member of the tree below root, with its description and size. It reads the
+// files whose sum it does not find in sums.
+func walkRecord(ctx context.Context, root string, sums archive.Sums, do func(m recorded, size int64) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -42,11 +46,7 @@ func writeRecord(ctx context.Context, root string, w io.Writer, sums archive.Sum
 		if err != nil {
 			return err
 		}
-		if seen != nil {
-			seen(size)
-		}
-		_, err = fmt.Fprintf(w, "%s %s\n", strconv.Quote(name), what)
-		return err
+		return do(recorded{name, what}, size)
 	})
 }
 
@@ -86,31 +86,96 @@ func hashFile(path string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// record writes the record of the tree in a staging directory and returns its sha256.
-func (w *StagingDir) record(ctx context.Context, sums archive.Sums) (string, error) {
-	var text bytes.Buffer
-	if err := writeRecord(ctx, filepath.Join(w.Path, "root"), &text, sums, nil); err != nil {
-		return "", fmt.Errorf("record image: %w", err)
+// record writes the record of the tree in a staging directory. It returns the record's sha256 and size.
+func (w *StagingDir) record(ctx context.Context, sums archive.Sums) (sum string, size int64, err error) {
+	sum, size, err = w.writeRecord(func(out io.Writer) error {
+		return walkRecord(ctx, filepath.Join(w.Path, "root"), sums, func(m recorded, _ int64) error { return m.write(out) })
+	})
+	if err != nil {
+		return "", 0, fmt.Errorf("record image: %w", err)
 	}
-	return recordSum(text.Bytes()), writeFile(filepath.Join(w.Path, recordName), text.Bytes())
+	return sum, size, nil
 }
 
-// recordSum returns the sha256 of a record.
-func recordSum(text []byte) string {
-	s := sha256.Sum256(text)
-	return hex.EncodeToString(s[:])
+// writeRecord makes the file of a record, which fill writes.
+func (w *StagingDir) writeRecord(fill func(out io.Writer) error) (sum string, size int64, err error) {
+	h := sha256.New()
+	err = createFile(filepath.Join(w.Path, recordName), func(f io.Writer) error {
+		counted := &writeCounter{w: io.MultiWriter(f, h)}
+		out := bufio.NewWriterSize(counted, maxRecordLine)
+		err := fill(out)
+		err = errors.Join(err, out.Flush())
+		size = counted.n
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// parseRecord maps paths to their descriptions in the record.
-func parseRecord(text []byte) (map[string]string, error) {
-	members := make(map[string]string)
-	for line := range strings.Lines(string(text)) {
-		quoted, err := strconv.QuotedPrefix(line)
-		name, err2 := strconv.Unquote(quoted)
-		if err = errors.Join(err, err2); err != nil {
-			return nil, fmt.Errorf("line %q: %w", line, err)
-		}
-		members[name] = line[len(quoted):]
-	}
-	return members, nil
+// A writeCounter counts what is written through it.
+type writeCounter struct {
+	w io.Writer
+	n int64
 }
+
+func (c *writeCounter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// recorded is one line of a record.
+type recorded struct{ name, what string }
+
+func (m recorded) write(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s %s\n", strconv.Quote(m.name), m.what)
+	return err
+}
+
+// A recordReader reads the lines of a record.
+type recordReader struct {
+	f    *os.File
+	in   *bufio.Reader
+	line recorded
+	left bool // line is the next one
+}
+
+// openRecord opens the record in dir, whose sha256 must be sum, and reads its first line. The caller
+// closes it.
+func openRecord(dir, sum string) (_ *recordReader, err error) {
+	path := filepath.Join(dir, recordName)
+	got, _, err := hashFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && got != sum {
+		return nil, ErrNoRecord
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &recordReader{f: f, in: bufio.NewReaderSize(f, maxRecordLine)}
+	if err := r.next(); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return r, nil
+}
+
+// next reads the next line; left is false after the last one.
+func (r *recordReader) next() error {
+	line, err := r.in.ReadSlice('\n')
+	if errors.Is(err, io.EOF) && len(line) == 0 {
+		r.line, r.left = recorded{}, false
+		return nil
+	}
+	quoted, qerr := strconv.QuotedPrefix(string(line))
+	name, uerr := strconv.Unquote(quoted)
+	if err = errors.Join(err, qerr, uerr); err != nil {
+		return fmt.Errorf("line %.100q of the record: %w", line, err)
+	}
+	what := string(line[min(len(quoted)+1, len(line)-1) : len(line)-1]) // between the blank and the end of the line
+	r.line, r.left = recorded{name, what}, true
+	return nil
+}
+
+func (r *recordReader) close() error { return r.f.Close() }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -219,12 +220,19 @@ func makeDir(path string) error {
 }
 
 func writeFile(path string, text []byte) error {
+	return createFile(path, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// createFile makes a file that fill writes, and has it written to disk.
+func createFile(path string, fill func(w io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	return errors.Join(fill(f), f.Chmod(0o644), f.Sync(), f.Close())
 }
 
 func syncDir(path string) error {

@@ -1,14 +1,10 @@
 package rootfs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -73,34 +69,21 @@ func (s *Store) Verify(ctx context.Context, nameOrDigest string) (_ Verification
 // compare compares the tree in dir with its record, whose sha256 is sum. The names of differences get
 // the prefix.
 func (v *Verification) compare(ctx context.Context, dir, sum, prefix string) error {
-	recorded, err := readRecord(dir, sum)
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	err = writeRecord(ctx, filepath.Join(dir, "root"), &text, nil, func(size int64) {
+	c, err := compareTree(ctx, dir, sum, false, func(size int64) {
 		v.Amount.Entries++
 		v.Amount.Unpacked += size
 	})
 	if err != nil {
 		return err
 	}
-	current, err := parseRecord(text.Bytes())
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(recorded)) {
-		switch what, ok := current[name]; {
-		case !ok:
-			v.Missing = append(v.Missing, prefix+name)
-		case what != recorded[name]:
-			v.Changed = append(v.Changed, prefix+name)
+	add := func(to *[]string, names []string) {
+		for _, name := range names {
+			*to = append(*to, prefix+name)
 		}
-		delete(current, name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(current)) {
-		v.Extra = append(v.Extra, prefix+name)
-	}
+	add(&v.Changed, slices.Sorted(slices.Values(c.changed)))
+	add(&v.Missing, slices.Sorted(maps.Keys(c.missing)))
+	add(&v.Extra, slices.Sorted(maps.Keys(c.extra)))
 	return nil
 }
 
@@ -119,14 +102,3 @@ func (s *Store) damaged(ctx context.Context, digest string) (bool, error) {
 // ErrNoRecord means that an image cannot be verified: there is no valid record to compare its tree
 // with.
 var ErrNoRecord = errors.New("there is no valid record of its tree: build or import it again")
-
-func readRecord(dir, sum string) (map[string]string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, recordName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err != nil || sum != recordSum(text) {
-		return nil, ErrNoRecord
-	}
-	return parseRecord(text)
-}

@@ -3,6 +3,7 @@ package rootfs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,11 +38,11 @@ func (s *Store) EnsureWorkspace(digest string) (err error) {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, recordName))
+	sum, _, err := hashFile(filepath.Join(dir, recordName))
 	if err != nil {
 		return err
 	}
-	valid := meta.Record == recordSum(text) // an invalid record stays invalid
+	valid := meta.Record == sum // an invalid record stays invalid
 	root, epoch := filepath.Join(dir, "root"), time.Unix(0, 0)
 	workspace := filepath.Join(root, "workspace")
 	if err := makeDir(workspace); err != nil {
@@ -54,9 +55,7 @@ func (s *Store) EnsureWorkspace(digest string) (err error) {
 	if err != nil {
 		return err
 	}
-	text = fmt.Appendf(text, "%q %s\n", "workspace", what)
-	meta.Record = recordSum(text)
-	return s.rewriteRecord(dir, meta, text)
+	return s.extendRecord(dir, meta, recorded{"workspace", what})
 }
 
 func hasWorkspace(dir string) (bool, error) {
@@ -73,15 +72,24 @@ func hasWorkspace(dir string) (bool, error) {
 	return true, nil
 }
 
-// rewriteRecord replaces the record, and the metadata with its sum. Between the two renames Verify
-// returns ErrNoRecord.
-func (s *Store) rewriteRecord(dir string, meta imageMeta, text []byte) (err error) {
+// extendRecord adds a line to the record, and replaces the metadata with its sum. Between the two renames
+// Verify returns ErrNoRecord.
+func (s *Store) extendRecord(dir string, meta imageMeta, line recorded) (err error) {
 	w, err := MakeStagingDir(s.path("work"), "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := errors.Join(writeFile(filepath.Join(w.Path, recordName), text), w.writeMeta(meta)); err != nil {
+	old, err := os.Open(filepath.Join(dir, recordName))
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	meta.Record, _, err = w.writeRecord(func(out io.Writer) error {
+		_, err := io.Copy(out, old)
+		return errors.Join(err, line.write(out))
+	})
+	if err = errors.Join(err, w.writeMeta(meta)); err != nil {
 		return err
 	}
 	for _, name := range []string{recordName, "image.json"} {

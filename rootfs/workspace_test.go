@@ -30,7 +30,7 @@ func TestWorkspaceOfAnOlderImage(t *testing.T) {
 		if err := errors.Join(os.Remove(filepath.Join(dir, recordName)), os.Remove(filepath.Join(dir, "image.json"))); err != nil {
 			t.Fatal(err)
 		}
-		record, err := w.record(t.Context(), nil)
+		record, _, err := w.record(t.Context(), nil)
 		if err == nil {
 			err = w.writeMeta(imageMeta{Digest: img.Digest, Size: img.Size, Entries: img.Entries, Imported: img.Imported, Record: record})
 		}

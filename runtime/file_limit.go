@@ -16,13 +16,16 @@ import (
 // What an agent has open: its sockets and stores; for each slot what it waits with, the timer of a
 // timeline and a connection; for each cell the files of a leaf group and a shell. If enough files
 // may be open, a cell has a second leaf, and for a moment a second shell. A session has a group, a
-// shell, a poller, and the leaves of its execs.
+// shell, a poller, and the leaves of its execs. Either may have packages that no other one has: a lock on
+// two trees, and a child that keeps one of them in memory, with its socket, pipe, pidfd, lock and tree.
+// Those that nothing uses any more are in the base (image.MaxUnusedTrees).
 const (
 	descriptorsBase       = 1024
 	descriptorsSlot       = 8
-	descriptorsSingleLeaf = 31
-	descriptorsCell       = 60
-	descriptorsSession    = 128
+	descriptorsPackages   = 7
+	descriptorsSingleLeaf = 31 + descriptorsPackages
+	descriptorsCell       = 60 + descriptorsPackages
+	descriptorsSession    = 128 + descriptorsPackages
 )
 
 // capacityFor returns what a limit on open files allows the slots, and false when it does not suffice

@@ -17,7 +17,7 @@ func TestCapacityFollowsTheLimitOnOpenFiles(t *testing.T) {
 		{4096, 2, pool.Capacity{Keepers: pool.MaxKeepers}, true},
 		{20000, 64, pool.Capacity{Keepers: 4}, true},
 		{20000, 200, pool.Capacity{Keepers: 1}, true},
-		{20000, 450, pool.Capacity{Keepers: 1, SingleLeaf: true}, true},
+		{20000, 400, pool.Capacity{Keepers: 1, SingleLeaf: true}, true},
 		{20000, 4096, pool.Capacity{}, false},
 		{256, 1, pool.Capacity{}, false},
 	} {

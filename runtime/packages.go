@@ -16,9 +16,9 @@ func (h *Host) InstallPackages(ctx context.Context, r api.PackageRequest, s api.
 	return set, nil
 }
 
-// PackageSets lists the sets that the caller may use.
-func (h *Host) PackageSets(c api.Caller) ([]api.PackageSet, error) {
-	sets, err := h.packages.Sets(c)
+// PackageSets lists the sets that the caller may use. It reserves the memory for the list first.
+func (h *Host) PackageSets(c api.Caller, reserve func(bytes int64) error) ([]api.PackageSet, error) {
+	sets, err := h.packages.Sets(c, reserve)
 	if err != nil {
 		return nil, run.ToAPIError(h.log, err, "")
 	}

@@ -75,7 +75,9 @@ func (p packages) Install(ctx context.Context, r api.PackageRequest, s api.Strea
 	return p.host.InstallPackages(ctx, r, s, c)
 }
 
-func (p packages) List(c api.Caller) ([]api.PackageSet, error) { return p.host.PackageSets(c) }
+func (p packages) List(c api.Caller, reserve func(bytes int64) error) ([]api.PackageSet, error) {
+	return p.host.PackageSets(c, reserve)
+}
 
 func (p packages) Remove(key string, c api.Caller) error { return p.host.RemovePackageSet(key, c) }
 

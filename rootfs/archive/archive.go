@@ -22,6 +22,7 @@ type Contents struct {
 	Archive int64  // bytes of the archive
 	Entries int64  // members, and directories for which it had no member
 	Bytes   int64  // of all files, unpacked, and DirBytes for each directory
+	Disk    int64  // bytes on disk: files in whole blocks, and a block for every other entry
 	Sums    Sums
 
 	// Of a layer alone.
@@ -98,7 +99,7 @@ func unpackKind(ctx context.Context, r io.Reader, root, empty *os.File, k kind, 
 		return Contents{}, fmt.Errorf("%w: the child stopped reading before the archive ended", errStream)
 	}
 	digest := "sha256:" + hex.EncodeToString(src.sum.Sum(nil))
-	return Contents{Digest: digest, Archive: src.n, Entries: d.entries + d.implied, Bytes: d.bytes + d.dirs*DirBytes, Sums: t.sums,
+	return Contents{Digest: digest, Archive: src.n, Entries: d.entries + d.implied, Bytes: d.bytes + d.dirs*DirBytes, Disk: (d.blocks + d.implied) * blockBytes, Sums: t.sums,
 		OpaqueRoot: t.opaqueRoot, Implied: slices.Sorted(maps.Keys(t.implied)), Whiteouts: slices.Sorted(maps.Keys(t.whiteoutDirs))}, nil
 }
 

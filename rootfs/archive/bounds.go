@@ -29,6 +29,10 @@ const (
 // DirBytes is what a directory takes on most file systems.
 const DirBytes = 4 << 10
 
+// blockBytes is the unit in which most file systems store files. What takes no block takes an inode and
+// a name.
+const blockBytes = 4 << 10
+
 // WithDefaults returns the bounds with every zero field set to its default.
 func (b Bounds) WithDefaults() Bounds {
 	or := func(v *int64, d int64) {

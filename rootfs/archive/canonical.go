@@ -106,6 +106,7 @@ type decoder struct {
 	bounds Bounds
 
 	entries, bytes, names int64
+	blocks                int64        // of all entries, on disk
 	dirs, implied         int64        // directories made, and those of them without an entry
 	left                  int64        // unread bytes of the current file's content
 	layer                 bool         // whiteouts and opaque directories are allowed
@@ -146,8 +147,10 @@ func (d *decoder) Next() (entry, error) {
 	d.entries++
 	d.names += int64(path + link)
 	switch {
-	case path > maxPath || link > maxPath || d.names > maxNames:
-		return entry{}, fmt.Errorf("%w: names of %d and %d bytes, %d together", errStream, path, link, d.names)
+	case path > maxPath || link > maxPath:
+		return entry{}, fmt.Errorf("%w: names of %d and %d bytes", errStream, path, link)
+	case d.names > maxNames: // the child admits them one by one
+		return entry{}, fmt.Errorf("%w: its names have more than %d bytes together: use shorter ones, or fewer files", ErrTooLarge, maxNames)
 	case d.entries+d.implied > d.bounds.Entries:
 		return entry{}, d.tooMany()
 	case b[1] != 0 || e.Mode&^0o755 != 0 || e.MTime < 0 || e.Size < 0:
@@ -161,6 +164,7 @@ func (d *decoder) Next() (entry, error) {
 	}
 	e.Path, e.Link = string(text[:path]), string(text[path:])
 	d.bytes += e.Size
+	d.blocks += max(1, (e.Size+blockBytes-1)/blockBytes)
 	d.left = e.Size
 	if d.progress != nil && (d.entries%256 == 0 || e.Size > 1<<20) {
 		d.progress(Amount{Entries: d.entries, Unpacked: d.bytes})

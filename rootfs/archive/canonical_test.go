@@ -273,3 +273,22 @@ func unpackNextToVictim(t *testing.T, b []byte, k kind) {
 	}
 	victim.MustBeUntouched(t)
 }
+
+// An archive with names of more than 256 MiB is too large: it is no error of the child, which the agent
+// would call internal. Its files are counted as they lie on disk.
+func TestNamesAreBoundedTogether(t *testing.T) {
+	d, err := newDecoder(bytes.NewReader(stream(t, entry{Kind: kindFile, Path: "a", Size: 4097}, entry{Kind: kindSymlink, Path: "b", Link: "a"}, entry{Kind: kindDir, Path: "c"})), Bounds{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.names = maxNames - 2
+	if _, err = d.Next(); err == nil {
+		_, err = io.Copy(io.Discard, d)
+	}
+	if err != nil || d.blocks != 2 {
+		t.Fatalf("the first member: %v, %d blocks", err, d.blocks)
+	}
+	if _, err := d.Next(); !errors.Is(err, ErrTooLarge) || errors.Is(err, errStream) {
+		t.Errorf("names of more than %d bytes: %v; want ErrTooLarge", maxNames, err)
+	}
+}

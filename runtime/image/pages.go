@@ -50,6 +50,10 @@ type LockedPages struct {
 	wanted, granted, held api.Size      // guarded by pages.mu
 }
 
+// MaxUnusedTrees is how many trees that no cell uses are kept in memory, each by a child with five
+// descriptors. Without it every set of packages that ran in the last minutes had one (TestUnusedTreesAreBounded).
+const MaxUnusedTrees = 128
+
 // IdleLife is how long an image's files stay in memory, and a cell is kept, without a run.
 const IdleLife = 5 * time.Minute
 
@@ -199,6 +203,7 @@ func (p *LockedPages) begin() bool {
 
 // lock keeps the pages locked until ctx ends. It returns earlier on failure.
 func (p *LockedPages) lock(ctx context.Context, ready func()) (err error) {
+	p.pages.closeSurplus()
 	imageLock, err := p.tree.lock()
 	if err != nil {
 		return err
@@ -284,6 +289,27 @@ func (i *imagePages) leastRecentlyUsed() (oldest *LockedPages) {
 	return oldest
 }
 
+// closeSurplus unlocks the pages that were used least recently of more unused trees than are kept.
+func (i *imagePages) closeSurplus() {
+	for {
+		i.mu.Lock()
+		unused := 0
+		for _, p := range i.byTree {
+			if p.users == 0 {
+				unused++
+			}
+		}
+		oldest := i.leastRecentlyUsed()
+		if unused <= MaxUnusedTrees || oldest == nil {
+			i.mu.Unlock()
+			return
+		}
+		delete(i.byTree, oldest.tree.key)
+		i.mu.Unlock()
+		oldest.close()
+	}
+}
+
 // close unlocks the pages. They must no longer be in the map.
 func (p *LockedPages) close() {
 	p.stop()
@@ -312,6 +338,7 @@ func (i *imagePages) releaseUnused() {
 			p.close()
 		}
 	}
+	i.closeSurplus()
 }
 
 // Stats returns how much is locked, and how much the files of all images in use take.

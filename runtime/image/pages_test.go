@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -101,5 +102,19 @@ func TestPagesThatWaitGiveWay(t *testing.T) {
 	}
 	if killed.begin() {
 		t.Error("pages that gave way begin again")
+	}
+}
+
+// However many trees had cells of late, such as sets of packages, a bounded number of those without one has a
+// child: the ones that were used last.
+func TestUnusedTreesAreBounded(t *testing.T) {
+	i := newImagePages(&Images{}, 1000, false)
+	for n := range MaxUnusedTrees + 10 {
+		grantedPages(t, i, fmt.Sprint(n), 0, time.Duration(n), 1)
+	}
+	grantedPages(t, i, "used", 1, 0, 1)
+	i.closeSurplus()
+	if len(i.byTree) != MaxUnusedTrees+1 || i.byTree[plan.ImageTree{Image: "9"}] != nil || i.byTree[plan.ImageTree{Image: "10"}] == nil || i.byTree[plan.ImageTree{Image: "used"}] == nil {
+		t.Errorf("%d trees are kept: %v", len(i.byTree), i.byTree)
 	}
 }

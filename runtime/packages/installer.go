@@ -55,9 +55,7 @@ func (i *Installer) Install(ctx context.Context, r api.PackageRequest, s api.Str
 		}
 		own, other := i.begin(p.Set.Key)
 		if other == nil {
-			set, err := i.install(ctx, p, s)
-			i.end(p.Set.Key, own, err)
-			return set, err
+			return i.perform(p.Set.Key, own, func() (api.PackageSet, error) { return i.install(ctx, p, s) })
 		}
 		select {
 		case <-other.done:
@@ -83,6 +81,13 @@ func (i *Installer) begin(key string) (own, other *flight) {
 	own = &flight{done: make(chan struct{})}
 	i.flights[key] = own
 	return own, nil
+}
+
+// perform executes an installation and ends its flight, also when a bug of ours panics: otherwise the key
+// would be blocked until the agent is restarted.
+func (i *Installer) perform(key string, f *flight, install func() (api.PackageSet, error)) (set api.PackageSet, err error) {
+	defer func() { i.end(key, f, err) }()
+	return install()
 }
 
 func (i *Installer) end(key string, f *flight, err error) {
@@ -126,7 +131,7 @@ func (i *Installer) install(ctx context.Context, p *plan.Install, s api.Streams)
 }
 
 // store has the admission child read what the installer left.
-func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.File, links map[string]string) (rootfs.PackageSet, error) {
+func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.File, links map[string]string) (_ rootfs.PackageSet, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return set, err
@@ -137,14 +142,15 @@ func (i *Installer) store(ctx context.Context, set rootfs.PackageSet, box *os.Fi
 		written <- errors.Join(err, w.Close())
 	}()
 	source := &checkedReader{r: r, written: written}
+	defer func() { // also when a bug of ours panics
+		cerr := r.Close() // the writer ends, if it has not
+		if werr := source.join(); err == nil {
+			err = errors.Join(cerr, werr)
+		}
+	}()
 	// A set that is larger than all may be together is refused, and removes no other.
 	bounds := archive.Bounds{Bytes: min(maxBytes, max(int64(i.Most), 1)), Input: 2 * maxBytes, Entries: maxEntries, Time: 5 * time.Minute}
-	set, err = i.Store.AddPackageSet(ctx, source, set, bounds, int64(i.Most))
-	cerr := r.Close() // the writer ends, if it has not
-	if werr := source.join(); err == nil {
-		err = errors.Join(cerr, werr)
-	}
-	return set, err
+	return i.Store.AddPackageSet(ctx, source, set, bounds, int64(i.Most))
 }
 
 // A checkedReader ends with an error if the archive was not written completely: the part would not
@@ -177,8 +183,11 @@ func (c *checkedReader) join() error {
 // installError is the error of an installation whose installer ended well.
 func installError(err error) error {
 	var unsafe *archive.UnsafeError
-	if errors.Is(err, errTree) || errors.As(err, &unsafe) || errors.Is(err, archive.ErrTooLarge) || errors.Is(err, archive.ErrMalformed) {
-		return api.Refuse(api.CodePackagesFailed, "the packages were installed, and cannot be stored: %w", err)
+	full := errors.Is(err, rootfs.ErrPackagesFull)
+	if full || errors.Is(err, errTree) || errors.As(err, &unsafe) || errors.Is(err, archive.ErrTooLarge) || errors.Is(err, archive.ErrMalformed) {
+		e := api.Refuse(api.CodePackagesFailed, "the packages were installed, and cannot be stored: %w", err)
+		e.RetrySafe = full
+		return e
 	}
 	return err
 }
@@ -206,38 +215,52 @@ func failure(res api.Result, words string) error {
 	return e
 }
 
-// Sets lists the sets that a caller may use: its own and root's. Root sees all.
-func (i *Installer) Sets(caller api.Caller) ([]api.PackageSet, error) {
+// setDescription is the most memory that a set takes while it is listed: 64 requirements and what is kept of
+// the installer's list, as they are stored and as they are sent.
+const setDescription = 48 << 10
+
+// Sets lists the sets that a caller may use: its own and root's. Root sees all. It reserves the memory for
+// the list first.
+func (i *Installer) Sets(caller api.Caller, reserve func(bytes int64) error) ([]api.PackageSet, error) {
+	n, err := i.Store.CountPackageSets()
+	if err == nil {
+		err = reserve(int64(n) * setDescription)
+	}
+	if err != nil {
+		return nil, err
+	}
 	all, err := i.Store.PackageSets()
 	var sets []api.PackageSet
 	for _, s := range all {
-		if caller.UID == 0 || s.Owner == 0 || s.Owner == caller.UID {
+		if visible(s, caller) {
 			sets = append(sets, plan.DescribePackages(s))
 		}
 	}
 	return sets, err
 }
 
+// visible reports whether a caller may use a set, and knows of it.
+func visible(s rootfs.PackageSet, caller api.Caller) bool {
+	return caller.UID == 0 || s.Owner == 0 || s.Owner == caller.UID
+}
+
 // Remove removes a set of the caller; root removes any. Runs that use it keep it until they end
-// (PKG-10).
+// (PKG-10). A set of another user is as one that does not exist: its key could be computed, and the answer
+// would tell what that user has installed (PKG-13).
 func (i *Installer) Remove(key string, caller api.Caller) error {
-	sets, err := i.Store.PackageSets()
-	if err != nil {
-		return err
-	}
-	for _, s := range sets {
-		if s.Key != key {
-			continue
-		}
-		if caller.UID != 0 && s.Owner != caller.UID {
-			return api.Refuse(api.CodeForbidden, "the set of packages %s belongs to another user: have root remove it", key)
-		}
-		err := i.Store.RemovePackageSet(key)
+	s, err := i.Store.LookupPackageSet(key)
+	switch {
+	case err != nil:
+	case !visible(s, caller):
+		err = rootfs.ErrNoPackages
+	case caller.UID != 0 && s.Owner != caller.UID:
+		return api.Refuse(api.CodeForbidden, "the set of packages %s belongs to root: have root remove it", key)
+	default:
+		err = i.Store.RemovePackageSet(key)
 		i.Removed()
-		if errors.Is(err, rootfs.ErrNoPackages) {
-			break
-		}
-		return err
 	}
-	return api.Refuse(api.CodeNotFound, "there is no set of packages %.80q: brig packages ls lists them", key)
+	if errors.Is(err, rootfs.ErrNoPackages) {
+		return api.Refuse(api.CodeNotFound, "there is no set of packages %.80q: brig packages ls lists them", key)
+	}
+	return err
 }

@@ -25,6 +25,8 @@ const (
 	maxBytes   = 4 << 30
 	maxEntries = 400_000
 	maxDepth   = 100
+	maxPath    = 3000     // bytes of one name: with the path of the store it must be below PATH_MAX
+	maxNames   = 32 << 20 // bytes of all names and targets of links: the agent holds them more than once (PKG-11)
 )
 
 // stamp is the time of every file of a set: sets with the same files are then one layer. Zip archives
@@ -44,6 +46,7 @@ type treeWriter struct {
 	out     *tar.Writer
 	bytes   int64
 	entries int64
+	names   int64
 }
 
 // writeTree writes the directory plan.PackagesDir of the installer's /box to w, and links next to it.
@@ -73,8 +76,6 @@ func (t *treeWriter) header(h *tar.Header) error {
 		return fmt.Errorf("%w: it has more than %s", errTree, api.Size(maxBytes))
 	case strings.HasPrefix(path.Base(h.Name), ".wh."): // it would remove something from the layers below
 		return fmt.Errorf("%w: the name %.100q has a meaning in layers of images", errTree, h.Name)
-	case len(h.Name) > unix.PathMax-64:
-		return fmt.Errorf("%w: the path %.100q... is too long", errTree, h.Name)
 	}
 	return t.out.WriteHeader(h)
 }
@@ -115,18 +116,47 @@ func (t *treeWriter) directory(name string, depth int, st unix.Stat_t) error {
 	if err != nil {
 		return err
 	}
-	names, err := d.Readdirnames(maxEntries + 1)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
+	names, err := t.list(name, d)
 	if err = errors.Join(err, d.Close()); err != nil {
 		return err
 	}
-	slices.Sort(names)
 	for _, base := range names {
 		if err := t.member(name+"/"+base, depth+1); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// list returns the sorted names in a directory. It counts them while it reads them, before it holds more
+// than there may be.
+func (t *treeWriter) list(dir string, d *os.File) (names []string, err error) {
+	for {
+		some, err := d.Readdirnames(1024)
+		for _, base := range some {
+			if err := t.count(dir + "/" + base); err != nil {
+				return nil, err
+			}
+		}
+		names = append(names, some...)
+		if errors.Is(err, io.EOF) {
+			slices.Sort(names)
+			return names, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// count counts a name, or the target of a link, and refuses one that is too long, or one too many.
+func (t *treeWriter) count(name string) error {
+	t.names += int64(len(name))
+	switch {
+	case len(name) > maxPath:
+		return fmt.Errorf("%w: the path %.100q... has more than %d bytes", errTree, name, maxPath)
+	case t.names > maxNames:
+		return fmt.Errorf("%w: the names of its files have more than %s together", errTree, api.Size(maxNames))
 	}
 	return nil
 }
@@ -152,6 +182,9 @@ func (t *treeWriter) link(name string) error {
 	defer dir.Close()
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(linux.FD(dir), path.Base(name), buf)
+	if err == nil {
+		err = t.count(string(buf[:n]))
+	}
 	if err != nil {
 		return fmt.Errorf("read the link %.100q: %w", name, err)
 	}
@@ -161,9 +194,10 @@ func (t *treeWriter) link(name string) error {
 // listFile is the file in which an installer lists what it has installed: NAME==VERSION, one a line.
 const listFile = plan.PackagesDir + "/installed"
 
+// The bounds of the file, and of what is kept of it: each list of sets has it of every set.
 const (
-	maxListBytes = 64 << 10
-	maxListed    = 500
+	maxListBytes   = 64 << 10
+	maxListedBytes = 8 << 10
 )
 
 var listed = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@/._-]{0,150}==[A-Za-z0-9.+!_-]{1,64}$`)
@@ -180,9 +214,10 @@ func readList(box *os.File) (names []string) {
 	if err != nil {
 		return nil
 	}
+	left := maxListedBytes
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); listed.MatchString(line) && len(names) < maxListed {
-			names = append(names, line)
+		if line = strings.TrimSpace(line); listed.MatchString(line) && len(line) < left {
+			names, left = append(names, line), left-len(line)-1
 		}
 	}
 	return names

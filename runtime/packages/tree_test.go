@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,6 +88,20 @@ func TestTreesThatCannotBeStored(t *testing.T) {
 		},
 		"a name of a whiteout": func(p string) { must(t, os.WriteFile(filepath.Join(p, ".wh.x"), nil, 0o644)) },
 		"too deep":             func(p string) { must(t, os.MkdirAll(p+strings.Repeat("/d", maxDepth+1), 0o755)) },
+		"a path that is too long": func(p string) { // the kernel takes no path of more than 4,095 bytes, and it is the package's fault
+			for range 17 {
+				must(t, os.Rename(p, p+"-"))
+				must(t, os.Mkdir(p, 0o755))
+				must(t, os.Rename(p+"-", p+"/"+strings.Repeat("d", 250)))
+			}
+		},
+		"names of more than 32 MiB": func(p string) { // PKG-11
+			deep := filepath.Join(p, strings.TrimSuffix(strings.Repeat(strings.Repeat("d", 250)+"/", 10), "/"))
+			must(t, os.MkdirAll(deep, 0o755))
+			for i := range maxNames / 2500 {
+				must(t, os.Symlink("x", filepath.Join(deep, strconv.Itoa(i))))
+			}
+		},
 	} {
 		root := tree(t, func(dir string) {
 			p := filepath.Join(dir, "packages")
@@ -114,6 +129,13 @@ func TestTheListOfAnInstallerIsFiltered(t *testing.T) {
 	})
 	if got := readList(root); !slices.Equal(got, []string{"numpy==2.2.4", "@types/node==20.1.0"}) {
 		t.Errorf("%q", got)
+	}
+	many := tree(t, func(dir string) {
+		must(t, os.Mkdir(filepath.Join(dir, "packages"), 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, "packages/installed"), []byte(strings.Repeat("a"+strings.Repeat("b", 90)+"==1\n", 500)), 0o644))
+	})
+	if n := len(strings.Join(readList(many), "\n")); n > maxListedBytes || n < maxListedBytes/2 { // the store reads that of each set
+		t.Errorf("%d bytes are kept of a list of 47,500; want at most %d", n, maxListedBytes)
 	}
 	linked := tree(t, func(dir string) {
 		must(t, os.Mkdir(filepath.Join(dir, "packages"), 0o755))

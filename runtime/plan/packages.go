@@ -135,16 +135,12 @@ func packageKey(w wantedPackages, p *languages.Packages, image rootfs.Image, own
 // packageFormat changes when sets are stored in another form.
 const packageFormat = 1
 
-// packagesLife is how long a set serves if its requirements leave a choice of versions. Then it is
-// installed again.
-const packagesLife = 24 * time.Hour
-
 // storedPackages finds the set that serves a request. The error wraps rootfs.ErrNoPackages if there is
 // none, or if it is stale.
 func (pl *Planner) storedPackages(w wantedPackages) (set rootfs.PackageSet, layer rootfs.Layer, err error) {
 	for _, key := range w.keys {
 		set, layer, err = pl.Images.PackageSet(key)
-		if err == nil && !set.Pinned && time.Since(set.Created) > packagesLife {
+		if err == nil && set.Stale(time.Now()) {
 			err = rootfs.ErrNoPackages
 		}
 		if !errors.Is(err, rootfs.ErrNoPackages) {

@@ -25,6 +25,11 @@ const maxRetainedOutput = 16 * api.MiB
 // way to the cache.
 const CompileRetention = 2 * int64(plan.MaxArtifactBytes)
 
+// InstallRetention is the most that the agent holds of a set of packages while it stores it: its names, 32 MiB
+// at most, once to walk its directories and once to finish them, and some 80 bytes for each member
+// (PKG-11, TestHostileNamesOfPackages).
+const InstallRetention = 96 << 20
+
 // ownMemory is the agent's memory apart from requests. heldWaiting and heldPerSlot are the most that it
 // retains for requests: for those that wait, and per slot. On a host with little memory the bound
 // is an eighth of it, and minHeld at least.

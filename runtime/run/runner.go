@@ -160,11 +160,15 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 	}
 	p.RetryDelay = streams.RetryDelay
 	begun := linux.Monotonic()
+	s := Streams{streams, NewRetention(streams)}
+	defer func() { s.Retention.Finish(&api.Result{}) }()
+	if err := s.Retention.Add(InstallRetention); err != nil {
+		return api.Result{}, err
+	}
 	l, err := r.lease(ctx, p, false)
 	if err != nil {
 		return api.Result{}, err
 	}
-	s := Streams{streams, NewRetention(streams)}
 	out := NewOutputs(s, p, l.Slot().Wake)
 	defer out.Finish()
 	reporter := startUsageReporter(nil, l.Slot().Wake)
