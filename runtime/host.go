@@ -38,7 +38,7 @@ type Config struct {
 	Memory         api.Size      // most reserved for runs and sessions together; zero: three quarters of the host's
 	ImageMemory    api.Size      // most memory for locked files of images, in addition to Memory; zero: an eighth of the host's; negative: none
 	ReadImages     bool          // files of images are read before the first run, and none is locked: ImageMemory is not used
-	TemplateMemory api.Size      // most memory for templates of interpreters, in addition to Memory; zero: DefaultTemplateMemory; negative: none
+	TemplateMemory api.Size      // most memory for templates of interpreters, in addition to Memory; zero: 512 MiB, and at most a sixteenth of the host's; negative: none
 	TemplateLife   time.Duration // after which a template is made again; zero: DefaultTemplateLife
 	Sessions       int           // concurrent sessions; zero: DefaultSessions; negative: none
 	SessionLife    api.Duration  // longest life of a session; zero: api.SessionLifeMax
@@ -167,10 +167,6 @@ func (c Config) withDefaults() Config {
 	if c.Sessions == 0 {
 		c.Sessions = DefaultSessions
 	}
-	if c.TemplateMemory == 0 {
-		c.TemplateMemory = DefaultTemplateMemory
-	}
-	c.TemplateMemory = max(c.TemplateMemory, 0)
 	if c.TemplateLife == 0 {
 		c.TemplateLife = DefaultTemplateLife
 	}
@@ -191,10 +187,11 @@ const DefaultSessions = 16
 // DefaultPackagesMax is the most bytes of all sets of packages together.
 const DefaultPackagesMax = 10 * api.GiB
 
-// DefaultTemplateMemory is the most memory for templates, DefaultTemplateLife how long one is used.
+// DefaultTemplateLife is how long a template is used, defaultTemplateMemory the most memory for all of
+// them, on a host with little memory a sixteenth of it.
 const (
-	DefaultTemplateMemory = 512 * api.MiB
 	DefaultTemplateLife   = 10 * time.Minute
+	defaultTemplateMemory = 512 * api.MiB
 )
 
 // A template serves at most so many runs. A run waits for its template at most so long.

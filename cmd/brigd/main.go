@@ -115,7 +115,7 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.volumes.Rate, "volume-rate", "bytes a second that a session may read from its volume, and as many that it may write (default: no limit; needs cgroup v2)")
 	set.Var(&f.memory, "memory", "maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
 	set.Var(&f.images, "image-memory", "maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
-	set.Var(&f.templates, "template-memory", "maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its interpreter (default: 512M)")
+	set.Var(&f.templates, "template-memory", "maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its interpreter (default: 512M, at most a sixteenth of the host's)")
 	set.Var(&f.templateLife, "template-life", "time after which a template is made again")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
