@@ -8,11 +8,10 @@ const found = [];
 
 const name = process.argv[2];
 const source = fs.readFileSync(name, "utf8");
-const ts = require("/usr/lib/node_modules/typescript");
+const ts = require("/usr/share/nodejs/typescript");
 const isTypeScript = /\.[cm]?tsx?$/.test(name);
-// Its enumerations are not in the compiler either: the newest language, and JSX, TS or TSX.
 let tree;
-const parse = () => ts.createSourceFile(name, source, 99, true, isTypeScript ? (/x$/.test(name) ? 4 : 3) : 2);
+const parse = () => ts.createSourceFile(name, source, ts.ScriptTarget.Latest, true, ts.ScriptKind[isTypeScript ? (/x$/.test(name) ? "TSX" : "TS") : "JSX"]);
 const token = (node) => ts.tokenToString(node.kind);
 const startOf = (node) => ts.getTokenPosOfNode(node, tree);
 const textOf = (node) => source.slice(startOf(node), node.end);
@@ -29,7 +28,7 @@ function syntax() {
     for (const d of tree.parseDiagnostics) tell("syntax", d.start, ts.flattenDiagnosticMessageText(d.messageText, " "));
     return;
   }
-  const acorn = require("/usr/lib/node_modules/acorn");
+  const acorn = require("/usr/share/nodejs/acorn");
   const read = (sourceType) => acorn.parse(source, { ecmaVersion: "latest", sourceType, allowHashBang: true, allowReturnOutsideFunction: sourceType === "script" });
   const kinds = /\.mjs$/.test(name) ? ["module"] : /\.cjs$/.test(name) ? ["script"] : ["script", "module"];
   let first;
@@ -38,7 +37,7 @@ function syntax() {
       read(kind);
       return;
     } catch (e) {
-      if (!(e instanceof SyntaxError)) throw e;
+      if (!(e instanceof SyntaxError) || /^Not enough stack/.test(e.message)) throw e;
       first = /'import' and 'export' may appear only/.test(e.message) ? undefined : first ?? e;
     }
   }
