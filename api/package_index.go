@@ -60,6 +60,7 @@ type LanguagePackages struct {
 	Stored bool        `json:"stored" doc:"whether that image is stored"`
 	Index  string      `json:"index" doc:"URL of the index, where the caller names none"`
 	Hosts  []string    `json:"hosts,omitempty" doc:"further hosts of that index"`
+	Wall   Duration    `json:"wall,omitempty" doc:"the longest time that the installer may take"`
 }
 
 // IndexFor returns the index for an installation, and what the installer may reach. Another index than
@@ -130,11 +131,11 @@ type PackageSet struct {
 	Kind         PackageKind `json:"kind" doc:"the kind of packages"`
 	Requirements []string    `json:"requirements" doc:"what was asked for, in its normal form"`
 	Installed    []string    `json:"installed,omitempty" doc:"name and version of each package, as the installer lists them"`
-	Index        string      `json:"index" doc:"the index that they came from"`
-	Owner        uint32      `json:"owner" doc:"user id of the caller who had them installed; sets of root serve every caller"`
+	Index        string      `json:"index,omitempty" doc:"the index that they came from; a service does not say"`
+	Owner        uint32      `json:"owner,omitempty" doc:"user id of the caller who had them installed; absent: root, whose sets serve every caller; a service does not say"`
 	Size         int64       `json:"size_bytes" doc:"bytes on disk, with names and records"`
 	Files        int64       `json:"files" doc:"number of files and directories"`
-	Created      string      `json:"created" doc:"when they were installed, RFC 3339, UTC"`
-	Used         string      `json:"used" doc:"when a run last asked for them, RFC 3339, UTC, to the minute"`
+	Created      string      `json:"created,omitempty" doc:"when they were installed, RFC 3339, UTC; a service does not say"`
+	Used         string      `json:"used,omitempty" doc:"when a run last asked for them, RFC 3339, UTC, to the minute; a service does not say"`
 	Cached       bool        `json:"cached,omitempty" doc:"the set was there already"`
 }

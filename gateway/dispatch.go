@@ -54,7 +54,7 @@ type runRequest struct {
 // the outcome in the history before the caller gets the result. ctx is canceled when the caller no
 // longer wants the result.
 func (g *Gateway) dispatch(ctx context.Context, o *runRequest) (api.Result, error) {
-	res, waited, err := g.withPackages(ctx, o)
+	res, waited, err := g.runWithPackages(ctx, o)
 	runtime.Gosched() // let the next holder of the slot call the agent first: the slot is idle, and the rest of this function needs none
 	if err == nil {
 		g.log.Debug("run executed", "run", o.id, "agent_run", res.Run)

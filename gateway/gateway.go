@@ -78,10 +78,9 @@ type Gateway struct {
 
 	sessions       *sessionRegistry
 	pendingVolumes *quota.Pool // sessions with a volume that are being created
-	installs       installations
-	installers     *queue.Queue // slots of installations
-	execs          *quota.Pool  // execs of each session, by its id
-	staleSessions  []string     // sessions of an earlier process
+	installs       *installations
+	execs          *quota.Pool // execs of each session, by its id
+	staleSessions  []string    // sessions of an earlier process
 	agent          agentStatus
 	blobs          blobOwners
 	metrics        *metrics.Metrics
@@ -122,8 +121,8 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		queue: queue.New(1, cfg.QueuePlaces), uploads: queue.New(cfg.MaxBodies, cfg.MaxConns), parsing: queue.New(1, cfg.MaxConns),
 		historyReads: queue.New(readSlots, readsWaiting), fileLists: queue.New(readSlots, readsWaiting),
 		bodyQuota: newBodyQuota(maxLargeBodies*int64(cfg.MaxBody), cfg.Keys), responses: newResponseQuota(int64(cfg.MaxAnswers)),
-		installers: queue.New(1, cfg.MaxConns),
-		requests:   newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
+		installs: newInstallations(cfg),
+		requests: newRequestQuota(cfg.MaxConns, cfg.Keys), execs: newExecQuota(), pendingVolumes: quota.New(quota.PerKey(1)),
 	}
 	g.stopping, g.stop = context.WithCancel(context.Background())
 	g.kill, g.killAll = context.WithCancel(context.Background())

@@ -82,8 +82,8 @@ func (g *Gateway) warnUselessNetworks() {
 // reachesHosts reports whether a run has a network that the service relays.
 func reachesHosts(r api.Run) bool { return !api.NetworkWithin(r.Network, api.NetworkLoopback) }
 
-// A runNetwork relays the network of one run that the agent executes: from the arrival of its sockets
-// until close.
+// A runNetwork relays the network of one run, or of one installer, that the agent executes: from the
+// arrival of its sockets until close. If it cannot, it cancels the run.
 type runNetwork struct {
 	policy  egress.Policy
 	sockets int    // that the agent sends
@@ -100,8 +100,12 @@ func (g *Gateway) networkOf(r api.Run, cancel func()) (*runNetwork, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, err := api.NetworkPorts(r.Network, rules)
 	policy := egress.Policy{Public: r.Network == api.NetworkPublic, Rules: rules, Internal: g.cfg.EgressInternal}
+	return newRunNetwork(r.Network, policy, cancel)
+}
+
+func newRunNetwork(network string, policy egress.Policy, cancel func()) (*runNetwork, error) {
+	ports, err := api.NetworkPorts(network, policy.Rules)
 	return &runNetwork{policy: policy, sockets: socketsForNames + len(ports), cancel: cancel}, err
 }
 
@@ -133,7 +137,7 @@ func (n *runNetwork) close() (*api.NetworkUsage, error) {
 	relay, err := n.relay, n.err
 	n.mu.Unlock()
 	if err != nil {
-		return nil, api.Fail(api.CodeHostExhausted, "the service could not relay the network of the run: %w: send the run again later", err)
+		return nil, api.Fail(api.CodeHostExhausted, "the service could not relay the network: %w: send the request again later", err)
 	}
 	if relay == nil {
 		return nil, nil

@@ -69,7 +69,8 @@ func (g *Gateway) problemOf(err error) *api.Problem {
 // (API-22).
 func problemFor(err error) (p *api.Problem, ours bool) {
 	if errors.As(err, &p) {
-		return p, false
+		own := *p // several requests may get the same error, and the caller changes the problem (TestRequestsShareNoProblem)
+		return &own, false
 	}
 	var full *queue.Full
 	if errors.As(err, &full) {

@@ -30,28 +30,35 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request) error {
 	if ask, err = g.permitSession(c, ask); err != nil {
 		return err
 	}
-	if err := g.ensurePackages(r.Context(), c, ask); err != nil {
-		return err
-	}
-	reserved := reservationPrefix + runID()
-	if err := g.reserve(r.Context(), reserved, sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language, memory: requestedMemory(ask)}, c); err != nil {
-		return err
-	}
-	// If the caller disconnects now, it leaves a session, which ends by itself when it is idle. Its
-	// id is recorded here, and the caller may list it.
-	within, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
-	defer cancel()
-	s, err := g.makeSession(within, ask, c)
+	packages := api.PackageRequest{Language: ask.Language, Requirements: ask.Requirements, Index: ask.Index}
+	s, err := withPackages(r.Context(), g, c, packages, func() (api.Session, error) { return g.createSession(r.Context(), ask, c) })
 	if err != nil {
-		return errors.Join(err, g.sessions.drop(reserved))
-	}
-	if err := g.sessions.commit(reserved, s.ID, totalMemory(s.Limits)); err != nil {
-		return errors.Join(err, g.cfg.Agent.DeleteSession(within, s.ID), g.sessions.drop(s.ID))
+		return err
 	}
 	g.log.Info("session", "session", s.ID, "key", c.Name, "project", ask.Labels.Project, "task", ask.Labels.Task)
 	w.Header().Set("Location", "/v1/sessions/"+s.ID)
 	g.reply(w, r, http.StatusCreated, s)
 	return nil
+}
+
+// createSession makes a reservation for a session and has the agent create the session.
+func (g *Gateway) createSession(ctx context.Context, ask api.SessionRequest, c caller) (api.Session, error) {
+	reserved := reservationPrefix + runID()
+	if err := g.reserve(ctx, reserved, sessionEntry{owner: c.Name, labels: ask.Labels, language: ask.Language, memory: requestedMemory(ask)}, c); err != nil {
+		return api.Session{}, err
+	}
+	// If the caller disconnects now, it leaves a session, which ends by itself when it is idle. Its
+	// id is recorded here, and the caller may list it.
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	s, err := g.makeSession(within, ask, c)
+	if err != nil {
+		return s, errors.Join(err, g.sessions.drop(reserved))
+	}
+	if err := g.sessions.commit(reserved, s.ID, totalMemory(s.Limits)); err != nil {
+		return s, errors.Join(err, g.cfg.Agent.DeleteSession(within, s.ID), g.sessions.drop(s.ID))
+	}
+	return s, nil
 }
 
 // reserve makes a reservation for a session, unless the service is stopping. Sessions that have

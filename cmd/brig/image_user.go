@@ -11,12 +11,12 @@ import (
 	"syscall"
 )
 
-// readerID is the uid and gid that reads images for root itself: the one after those of the processes
-// that read archives and build images (rootfs/archive, rootfs/build). No user of the host and no cell
-// has it, as nobody's processes are many (IMG-43).
+// readerID is the uid and gid that reads images and relays networks for root itself: the one after those
+// of the processes that read archives and build images (rootfs/archive, rootfs/build). No user of the
+// host and no cell has it, as nobody's processes are many (IMG-43).
 const readerID = 2_000_065_536
 
-// A reader is the user as which images are read.
+// A reader is the user as which images are read, and networks relayed.
 type reader struct {
 	credential *syscall.Credential // nil: the user of this process
 	home       string
@@ -24,7 +24,7 @@ type reader struct {
 	ownCache   bool   // we make it for the reader
 }
 
-// chooseReader chooses who reads images: never root. For root it is the user who called sudo, with that
+// chooseReader chooses the user that reads images and relays networks: never root. For root it is the user who called sudo, with that
 // user's credentials for registries; or a user of its own.
 func (c *cli) chooseReader() (reader, error) {
 	if os.Geteuid() != 0 {

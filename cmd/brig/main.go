@@ -49,6 +49,7 @@ func commands() []command {
 		{name: "completion", short: "print a shell's completion of brig", make: completionCommand},
 		{name: "docs", make: docsCommand, hidden: true},
 		{name: imageReaderName, make: imageReaderCommand, hidden: true},
+		{name: relayName, make: relayCommand, hidden: true},
 	}
 }
 

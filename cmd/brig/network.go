@@ -1,8 +1,9 @@
 package main
 
 import (
-	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -10,37 +11,84 @@ import (
 	"github.com/brig-sandbox/brig/egress"
 )
 
-// A runNetwork relays the network of one run, with the rights of the user who started brig.
-type runNetwork struct {
-	run   api.Run
-	relay *egress.Relay // nil: the run has no network with hosts
-	err   error
+// A relayRequest says what a relay lets through: the network of a run or, if Installer is set, the index
+// of packages.
+type relayRequest struct {
+	Network string   `json:"network,omitempty"`
+	Allow   []string `json:"allow,omitempty"`
+
+	Installer *api.LanguagePackages `json:"installer,omitempty"`
+	Index     string                `json:"index,omitempty"`
 }
 
-// start takes the sockets of the run's network. An address that the user listed may be of this host,
-// or of a private network: it is the user who reaches it.
-func (n *runNetwork) start(sockets []*os.File) {
-	rules, err := api.AllowRules(n.run.Allow)
-	if err != nil { // the agent has checked them
-		for _, s := range sockets {
-			s.Close()
-		}
-		n.err = err
-		return
+// policy returns the rules. An address that the user listed may be of this host, or of a private network:
+// it is the user who reaches it.
+func (r relayRequest) policy(ctx context.Context) (egress.Policy, error) {
+	if r.Installer != nil {
+		return egress.InstallPolicy(ctx, *r.Installer, r.Index)
 	}
+	rules, err := api.AllowRules(r.Allow)
 	listed := slices.DeleteFunc(slices.Clone(rules), func(r api.AllowRule) bool { return !r.Prefix.IsValid() })
-	n.relay, n.err = egress.Start(egress.Policy{Public: n.run.Network == api.NetworkPublic, Rules: rules, Internal: listed}, sockets)
+	return egress.Policy{Public: r.Network == api.NetworkPublic, Rules: rules, Internal: listed}, err
 }
 
-// finish ends the relay and adds to the result what the run reached.
-func (n *runNetwork) finish(res api.Result, err error) (api.Result, error) {
-	if n.err != nil {
-		return res, cmp.Or(err, errors.Join(errors.New("the network of the run could not be relayed"), n.err))
+// start starts the relay in this process. It takes over the sockets.
+func (r relayRequest) start(ctx context.Context, sockets []*os.File) (*egress.Relay, error) {
+	policy, err := r.policy(ctx)
+	if err != nil {
+		closeAll(sockets)
+		return nil, err
 	}
-	if n.relay == nil {
-		return res, err
+	return egress.Start(policy, sockets)
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close() //nolint:errcheck // nothing was written
 	}
-	used := n.relay.Close()
-	res.Network = &used
-	return res, err
+}
+
+// withNetwork has do execute a run or an installer whose network do passes on, and relays it until do
+// returns. It returns what was reached; nil: the network was never there. A run whose network cannot be
+// relayed is canceled.
+func withNetwork[T any](ctx context.Context, c *cli, r relayRequest, do func(ctx context.Context, network func([]*os.File)) (T, error)) (T, *api.NetworkUsage, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var relay networkRelay
+	var failed error
+	res, err := do(ctx, func(sockets []*os.File) {
+		if relay, failed = c.startRelay(ctx, r, sockets); failed != nil {
+			cancel()
+		}
+	})
+	switch {
+	case failed != nil:
+		return res, nil, fmt.Errorf("the network could not be relayed: %w", failed)
+	case relay == nil:
+		return res, nil, err
+	}
+	used, cerr := relay.close()
+	return res, &used, errors.Join(err, cerr)
+}
+
+// A networkRelay is a relay under way. close ends it.
+type networkRelay interface {
+	close() (api.NetworkUsage, error)
+}
+
+// ownRelay is a relay in this process.
+type ownRelay struct{ *egress.Relay }
+
+func (r ownRelay) close() (api.NetworkUsage, error) { return r.Close(), nil }
+
+// startRelay starts a relay: in this process, or, if this process is root, in one without privilege.
+func (c *cli) startRelay(ctx context.Context, r relayRequest, sockets []*os.File) (networkRelay, error) {
+	if os.Geteuid() == 0 {
+		return c.startRelayProcess(ctx, r, sockets)
+	}
+	relay, err := r.start(ctx, sockets)
+	if err != nil {
+		return nil, err
+	}
+	return ownRelay{relay}, nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/egress"
 )
 
 // packageFlags are the flags by which a command asks for packages.
@@ -101,24 +100,14 @@ func (c *cli) install(ctx context.Context, a *agentHandle, l api.Language, r api
 	if l.Packages == nil {
 		return api.PackageSet{}, api.Refuse(api.CodeBadRequest, "packages cannot be installed for language %s", l.Name)
 	}
-	policy, err := egress.InstallPolicy(ctx, *l.Packages, r.Index)
-	if err != nil {
-		return api.PackageSet{}, err
-	}
 	c.note("installing %s: this happens once", strings.Join(r.Requirements, " "))
 	p := c.progress("installing packages")
 	defer p.end()
 	return retryWhileBusy(ctx, c, time.Minute, func() (api.PackageSet, error) {
-		var relay *egress.Relay
-		var failed error
-		set, err := a.InstallPackages(ctx, r, client.Events{
-			Stdout:  stepWriter{p},
-			Network: func(sockets []*os.File) { relay, failed = egress.Start(policy, sockets) },
+		set, _, err := withNetwork(ctx, c, relayRequest{Installer: l.Packages, Index: r.Index}, func(ctx context.Context, network func([]*os.File)) (api.PackageSet, error) {
+			return a.InstallPackages(ctx, r, client.Events{Stdout: stepWriter{p}, Network: network})
 		})
-		if relay != nil && failed == nil {
-			relay.Close()
-		}
-		return set, errors.Join(failed, err)
+		return set, err
 	})
 }
 

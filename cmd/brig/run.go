@@ -188,16 +188,19 @@ func (c *cli) executeRun(ctx context.Context, agent *agentHandle, o *runOptions)
 	var kept headTail // of the program's stderr
 	stream := func(stdout, stderr io.Writer) (api.Result, error) {
 		return retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
-			net := &runNetwork{run: o.run}
-			res, err := agent.RunEvents(ctx, o.run, c.stdin, client.Events{
-				Stdout: stdout, Stderr: stderr, Network: net.start,
-				Compiled: func(made api.Compilation) {
-					if !o.json {
-						c.printCompilerOutput(made.Stdout, made.Stderr)
-					}
-				},
+			relayed := relayRequest{Network: o.run.Network, Allow: o.run.Allow}
+			res, used, err := withNetwork(ctx, c, relayed, func(ctx context.Context, network func([]*os.File)) (api.Result, error) {
+				return agent.RunEvents(ctx, o.run, c.stdin, client.Events{
+					Stdout: stdout, Stderr: stderr, Network: network,
+					Compiled: func(made api.Compilation) {
+						if !o.json {
+							c.printCompilerOutput(made.Stdout, made.Stderr)
+						}
+					},
+				})
 			})
-			return net.finish(res, err)
+			res.Network = used
+			return res, err
 		})
 	}
 	if !o.json {

@@ -111,7 +111,7 @@ func (c catalog) Languages(ctx context.Context) []api.Language {
 			one.Lacks = lack[l.Image]
 		}
 		if p := l.Packages; p != nil {
-			one.Packages = &api.LanguagePackages{Kind: p.Kind, Image: p.Image, Stored: c.store.Has(p.Image), Index: p.Index, Hosts: p.Hosts}
+			one.Packages = &api.LanguagePackages{Kind: p.Kind, Image: p.Image, Stored: c.store.Has(p.Image), Index: p.Index, Hosts: p.Hosts, Wall: p.Limits.Wall}
 		}
 		if len(l.Compile) > 0 {
 			one.CompileTier = l.CompileTier

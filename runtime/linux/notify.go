@@ -82,6 +82,12 @@ func Refuse(listener *os.File, id uint64, errno unix.Errno) error {
 	return respond(listener, seccompResp{ID: id, Error: -int32(errno)})
 }
 
+// Return answers a notification of a call that the agent has carried out: it succeeded, or failed with
+// errno.
+func Return(listener *os.File, id uint64, errno unix.Errno) error {
+	return respond(listener, seccompResp{ID: id, Error: -int32(errno)})
+}
+
 // respond sends an answer. If the task has died meanwhile, that is no error.
 func respond(listener *os.File, resp seccompResp) error {
 	_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(FD(listener)), ioctlNotifSend, uintptr(unsafe.Pointer(&resp)))

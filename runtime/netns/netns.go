@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -55,7 +54,7 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 		return nil, err
 	}
 	if len(ports) == 0 {
-		return nil, write(queueBound)
+		return nil, nil
 	}
 	for _, m := range [][]byte{addressOfLoopback, routeOfEverything} {
 		if err := rtnetlink(m); err != nil {
@@ -78,7 +77,7 @@ func openHere(pidfd *os.File, ports []uint16) (sockets []*os.File, err error) {
 		}
 		sockets = append(sockets, f)
 	}
-	return sockets, write(queueBound) // last: it is for the program's listeners
+	return sockets, nil
 }
 
 const namePort = 53
@@ -100,18 +99,16 @@ func loopbackUp() error {
 
 // memoryBounds are limits of this namespace on kernel memory. The kernel charges a connection to no
 // group until accept, so a program could fill the queues of its listeners with hundreds of MiB
-// (MEM-43): each queue has at most queueLength+1 connections, each with at most bufferSize unread
-// bytes. Connections that wait for late packets (TIME_WAIT) have no owner and no descriptor (MEM-44).
+// (MEM-43): each queue has at most queueLength+1 connections (calls.Listen), each with at most
+// bufferSize unread bytes. Connections that wait for late packets (TIME_WAIT) have no owner and no
+// descriptor (MEM-44).
 //
-// Per namespace: tcp_rmem and tcp_wmem since Linux 4.15, somaxconn and tcp_max_tw_buckets before.
-var (
-	memoryBounds = map[string]string{
-		"/proc/sys/net/ipv4/tcp_max_tw_buckets": "256",
-		"/proc/sys/net/ipv4/tcp_rmem":           fmt.Sprintf("4096 32768 %d", plan.SocketBuffer),
-		"/proc/sys/net/ipv4/tcp_wmem":           "4096 65536 262144",
-	}
-	queueBound = map[string]string{"/proc/sys/net/core/somaxconn": strconv.Itoa(plan.QueueLength)}
-)
+// Per namespace: tcp_rmem and tcp_wmem since Linux 4.15, tcp_max_tw_buckets before.
+var memoryBounds = map[string]string{
+	"/proc/sys/net/ipv4/tcp_max_tw_buckets": "256",
+	"/proc/sys/net/ipv4/tcp_rmem":           fmt.Sprintf("4096 32768 %d", plan.SocketBuffer),
+	"/proc/sys/net/ipv4/tcp_wmem":           "4096 65536 262144",
+}
 
 // write writes settings of the thread's network namespace.
 func write(settings map[string]string) error {

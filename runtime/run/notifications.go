@@ -34,7 +34,7 @@ func (w *supervisor) onNotify(events uint32) error {
 		}
 		if errno == 0 {
 			price = calls.PriceCounted
-			err = errors.Join(w.calls.PollDirectly(), linux.ContinueSyscall(w.Cell.Listener, n.ID))
+			err = errors.Join(w.calls.PollDirectly(), w.carryOut(d.Name, n))
 			break
 		}
 		w.refused.Add(w.filter.Refusal(d, errno))
@@ -52,6 +52,18 @@ func (w *supervisor) onNotify(events uint32) error {
 		return err
 	}
 	return w.calls.PauseUntil(max(until, w.calls.Budget.Spend(price, linux.Monotonic())))
+}
+
+// carryOut lets a counted call be executed: by the kernel, or, with a shorter queue, by the agent.
+func (w *supervisor) carryOut(call string, n linux.SeccompNotif) error {
+	if call != "listen" {
+		return linux.ContinueSyscall(w.Cell.Listener, n.ID)
+	}
+	errno, err := calls.Listen(w.Cell.Listener, n, plan.QueueLength)
+	if err != nil {
+		return err
+	}
+	return linux.Return(w.Cell.Listener, n.ID, errno)
 }
 
 // NewQuotas returns the quotas of a run or session: its group is empty, so it holds nothing.
