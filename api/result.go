@@ -94,6 +94,8 @@ type Usage struct {
 	ForksRefused Measurement `json:"forks_refused" doc:"forks refused by the limit pids"`
 	StdoutBytes  int64       `json:"stdout_bytes" doc:"bytes that the program wrote, stored or not"`
 	StderrBytes  int64       `json:"stderr_bytes" doc:"bytes that the program wrote, stored or not"`
+
+	TemplateBytes int64 `json:"template_bytes,omitempty" doc:"size of the template that the run began from; what it did not write to is not in memory_bytes"`
 }
 
 // LiveUsage is the resource usage of a run so far. A Wall of zero means that the program has not
@@ -153,4 +155,7 @@ type Host struct {
 	Profile    string `json:"profile" doc:"name of the seccomp profile"`
 	PolicyHash string `json:"policy_hash" doc:"hash of the seccomp rules and the sandbox's configuration"`
 	Brig       string `json:"brig_version" doc:"version of the agent"`
+
+	Template bool   `json:"template,omitempty" doc:"the run began from a template of the started interpreter"`
+	Cold     string `json:"cold,omitempty" doc:"why the run had the ordinary start, if its language has templates"`
 }

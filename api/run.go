@@ -41,6 +41,8 @@ type Run struct {
 
 	Interactive bool `json:"interactive,omitempty" doc:"adds the language's interactive environment, such as unbuffered output"`
 
+	NoTemplate bool `json:"no_template,omitempty" doc:"start the interpreter for this run instead of beginning from a template of it"`
+
 	Timeline *TimelineRequest `json:"timeline,omitempty" doc:"measure memory, processor time and processes at intervals while the program runs; a run with tests has none"`
 
 	Tests []Test `json:"tests,omitempty" doc:"runs one program several times: it is compiled once, and each test is a separate run that shares nothing with the others; stdin must be empty"`

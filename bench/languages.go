@@ -69,6 +69,9 @@ func (b *bench) languages(ctx context.Context) error {
 		b.atMost(helloMore, mostAll, 2, "ms")
 		b.atMost("time that brig adds to the bare hello on one processor, which is what a run gets, worst language, p50", mostOne, 2, "ms")
 	}
+	if err := b.templates(ctx); err != nil {
+		return err
+	}
 	if err := b.tiers(ctx, hellos); err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (b *bench) hellos(ctx context.Context) ([]*hello, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.run = api.Run{Language: l.Name, Source: source}
+		h.run = api.Run{Language: l.Name, Source: source, NoTemplate: true} // templates have a table of their own
 		if err := b.unpack(ctx, h); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Name, err)
 		}

@@ -68,6 +68,7 @@ func TestJudge(t *testing.T) {
 		{"memory that may not be executed stops the agent", func(f *Facts) { f.Sysctls["vm.memfd_noexec"] = "2" }, "sealed memory", Fail},
 		{"a brigd without an answering agent will do", func(f *Facts) { f.Agent.Err = "nobody answers" }, "brigd", OK},
 		{"an agent without a brigd here will do", func(f *Facts) { f.BrigdErr = "not found" }, "brigd", Warn},
+		{"a template that fails costs time only", func(f *Facts) { f.Agent.Templates = "no template could be made" }, "templates", Warn},
 		{"neither will not do", func(f *Facts) { f.BrigdErr, f.Agent.Err = "not found", "nobody answers" }, "brigd", Fail},
 		{"an image older than its language is named", func(f *Facts) {
 			f.Outdated = []Outdated{{"java", []string{"/usr/lib/x"}, "build it again"}}

@@ -49,9 +49,10 @@ type Facts struct {
 
 // An Agent is the answer of the agent on the socket. The caller of Gather asks it.
 type Agent struct {
-	Socket  string
-	Version string
-	Err     string
+	Socket    string
+	Version   string
+	Err       string
+	Templates string // why a template of an interpreter could not be made, or a run not begin from it; empty: all could
 }
 
 // An Outdated is a stored image that lacks what a language needs. The caller of Gather finds these.

@@ -157,5 +157,9 @@ func agentChecks(f Facts) []Check {
 		bin.Status = Fail
 		bin.Why = "there is no agent to run a program"
 	}
-	return []Check{bin, socket}
+	checks := []Check{bin, socket}
+	if f.Agent.Templates != "" {
+		checks = append(checks, Check{"templates", Warn, f.Agent.Templates, "runs have the ordinary start of their interpreter, which is slower", "see docs/templates.md; brigd --template-memory none makes no templates"})
+	}
+	return checks
 }

@@ -44,6 +44,9 @@ func TestFlagsOfCompilers(t *testing.T) {
 				CompileLimits: api.Limits{Wall: slowly(60), CPU: slowly(60)},
 			})
 			prints(tt.want)(t, l, res)
+			if res.Compile != nil && tt.flags[0] == "--noCheck" && len(res.Compile.Stdout) > 0 {
+				t.Errorf("without type checks the compiler says %s", res.Compile.Stdout)
+			}
 			if res.Compile != nil && len(res.Compile.Stderr) > 0 {
 				t.Logf("the compiler says %s", res.Compile.Stderr)
 			}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,32 +25,35 @@ import (
 	"github.com/brig-sandbox/brig/runtime/pool"
 	"github.com/brig-sandbox/brig/runtime/run"
 	"github.com/brig-sandbox/brig/runtime/session"
+	"github.com/brig-sandbox/brig/runtime/template"
 	"github.com/brig-sandbox/brig/runtime/volume"
 	"github.com/brig-sandbox/brig/seccomp"
 )
 
 // Config describes how an agent uses its host. Zero fields take the documented default.
 type Config struct {
-	RunDir      string        // for the instance's files; zero: /run/brig
-	Slots       int           // concurrent runs; zero: one per physical core
-	Ceiling     api.Limits    // most a run may request; zero: api.DefaultCeiling
-	Memory      api.Size      // most reserved for runs and sessions together; zero: three quarters of the host's
-	ImageMemory api.Size      // most memory for locked files of images, in addition to Memory; zero: an eighth of the host's; negative: none
-	ReadImages  bool          // files of images are read before the first run, and none is locked: ImageMemory is not used
-	Sessions    int           // concurrent sessions; zero: DefaultSessions; negative: none
-	SessionLife api.Duration  // longest life of a session; zero: api.SessionLifeMax
-	Volumes     volume.Config // of sessions
-	Version     string        // of brig, for results
-	Images      *rootfs.Store
-	Languages   *languages.Catalog
-	Artifacts   *cache.Cache               // of compile stages; nil: every run compiles
-	Blobs       *cache.Cache               // inputs that runs name by digest; nil: none can
-	Profiles    map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
-	Network     string                     // most that callers other than root may request, see api.Networks; empty: none
-	ProfileLog  bool                       // callers other than root may ask for profile mode log
-	Packages    bool                       // callers other than root may have packages installed
-	PackagesMax api.Size                   // most bytes of all sets of packages together; zero: DefaultPackagesMax
-	Log         *slog.Logger               // nil: discard
+	RunDir         string        // for the instance's files; zero: /run/brig
+	Slots          int           // concurrent runs; zero: one per physical core
+	Ceiling        api.Limits    // most a run may request; zero: api.DefaultCeiling
+	Memory         api.Size      // most reserved for runs and sessions together; zero: three quarters of the host's
+	ImageMemory    api.Size      // most memory for locked files of images, in addition to Memory; zero: an eighth of the host's; negative: none
+	ReadImages     bool          // files of images are read before the first run, and none is locked: ImageMemory is not used
+	TemplateMemory api.Size      // most memory for templates of interpreters, in addition to Memory; zero: 512 MiB, and at most a sixteenth of the host's; negative: none
+	TemplateLife   time.Duration // after which a template is made again; zero: DefaultTemplateLife
+	Sessions       int           // concurrent sessions; zero: DefaultSessions; negative: none
+	SessionLife    api.Duration  // longest life of a session; zero: api.SessionLifeMax
+	Volumes        volume.Config // of sessions
+	Version        string        // of brig, for results
+	Images         *rootfs.Store
+	Languages      *languages.Catalog
+	Artifacts      *cache.Cache               // of compile stages; nil: every run compiles
+	Blobs          *cache.Cache               // inputs that runs name by digest; nil: none can
+	Profiles       map[string]seccomp.Profile // the operator's own, offered to all callers in addition to the tiers
+	Network        string                     // most that callers other than root may request, see api.Networks; empty: none
+	ProfileLog     bool                       // callers other than root may ask for profile mode log
+	Packages       bool                       // callers other than root may have packages installed
+	PackagesMax    api.Size                   // most bytes of all sets of packages together; zero: DefaultPackagesMax
+	Log            *slog.Logger               // nil: discard
 
 	fault func(step string) error // in tests; see step
 }
@@ -163,6 +167,9 @@ func (c Config) withDefaults() Config {
 	if c.Sessions == 0 {
 		c.Sessions = DefaultSessions
 	}
+	if c.TemplateLife == 0 {
+		c.TemplateLife = DefaultTemplateLife
+	}
 	if c.PackagesMax == 0 {
 		c.PackagesMax = DefaultPackagesMax
 	}
@@ -179,6 +186,19 @@ const DefaultSessions = 16
 
 // DefaultPackagesMax is the most bytes of all sets of packages together.
 const DefaultPackagesMax = 10 * api.GiB
+
+// DefaultTemplateLife is how long a template is used, defaultTemplateMemory the most memory for all of
+// them, on a host with little memory a sixteenth of it.
+const (
+	DefaultTemplateLife   = 10 * time.Minute
+	defaultTemplateMemory = 512 * api.MiB
+)
+
+// A template serves at most so many runs. A run waits for its template at most so long.
+const (
+	templateRuns = 10_000
+	templateWait = 30 * time.Second
+)
 
 // maxSessions limits what an operator may configure.
 const maxSessions = 1024
@@ -250,8 +270,12 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 		},
 		Pool:      pool.New(h.factory, slots, cell.ScratchSize{Size: defaults.Scratch, Inodes: defaults.Inodes}, h.cfg.Memory, room),
 		Artifacts: h.cfg.Artifacts,
+		Templates: template.New(template.Config{Max: h.cfg.TemplateMemory, Life: h.cfg.TemplateLife, Runs: templateRuns, Wait: templateWait}),
 		Memory:    h.memory,
 		About:     run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
+	}
+	if h.cfg.TemplateMemory > 0 {
+		h.runner.Planner.TemplateDriver = template.PythonDriver
 	}
 	h.packages = &packages.Installer{Runner: h.runner, Store: h.cfg.Images, Most: h.cfg.PackagesMax, Removed: h.ImagesRemoved}
 	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.Sessions)
@@ -285,7 +309,7 @@ func (h *Host) Close() error {
 	h.warm.Wait()
 	var released sync.WaitGroup
 	released.Go(h.factory.Images.Pages.Close) // no run is under way, and unlocking takes a while
-	err := errors.Join(h.sessions.Close(), h.runner.Pool.Close())
+	err := errors.Join(h.sessions.Close(), h.runner.Templates.Close(), h.runner.Pool.Close())
 	released.Wait()
 	return errors.Join(err, h.factory.Close(), h.factory.Tree.Remove(), h.instance.Close())
 }
@@ -308,10 +332,12 @@ func (h *Host) ProfileNames() []string { return h.runner.Planner.ProfileNames() 
 func (h *Host) Health() api.Health {
 	slots, leased, cells, committed := h.runner.Pool.Stats()
 	held, wanted := h.factory.Images.Pages.Stats()
+	templates := h.runner.Templates.Stats()
 	return api.Health{
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
+		Templates:  api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: templates.Why},
 		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode,
 	}
 }

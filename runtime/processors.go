@@ -110,6 +110,10 @@ func (h *Host) decideMemory() error {
 	if h.cfg.Memory == 0 {
 		h.cfg.Memory = most
 	}
+	if h.cfg.TemplateMemory == 0 {
+		h.cfg.TemplateMemory = min(defaultTemplateMemory, most/12/api.MiB*api.MiB)
+	}
+	h.cfg.TemplateMemory = max(h.cfg.TemplateMemory, 0)
 	if h.cfg.ReadImages {
 		h.cfg.ImageMemory = 0
 	} else if h.cfg.ImageMemory == 0 {

@@ -16,6 +16,14 @@ func ShellCalls() []string {
 		"chdir rt_sigaction rt_sigprocmask clock_gettime")
 }
 
+// templateStart is the call with which a run begins from a template: it executes the file without a
+// name that is open as descriptor 3. The run makes it after the last part is loaded, so the last part
+// leaves it open to every call with the mark. A program gains nothing by that: it may execute files
+// anyway (Lint), and what it executes has the same filters (SEC-42; TestTheMarkOpensNothingToPrograms).
+func templateStart() Rule {
+	return when("execveat", "a run begins from a template", eq(0, 3))
+}
+
 // SetupMark is the value that cellinit's own code passes as the sixth argument of its
 // calls, none of which has more than five arguments. Filters recognise these calls by it
 // (runtime/cell/cellinit/sys.h). The instruction pointer would identify the code too, but not
@@ -57,20 +65,31 @@ func Split(p Profile) (wide, last Profile) {
 		if p.Log {
 			continue
 		}
-		r := fallback(p, name)
-		switch r.Action {
-		case ActKill:
-			r.Answer = Answer{Action: ActKillProcess}
-		case ActErrno:
-		default:
-			r.Answer = Fail(EPERM)
-		}
-		last.Rules = append(last.Rules, r)
+		last.Rules = append(last.Rules, takenBack(p, name))
 	}
+	begin := templateStart()
+	wide.Setup = append(wide.Setup, begin.Names...)
 	if !p.Log {
+		last.Rules = append(last.Rules, begin)
+		for _, name := range begin.Names {
+			last.Rules = append(last.Rules, takenBack(p, name))
+		}
 		last.Setup = wide.Setup
 	}
 	return wide, last
+}
+
+// takenBack is the last part's answer to a call with the mark that p does not allow in general.
+func takenBack(p Profile, name string) Rule {
+	r := fallback(p, name)
+	switch r.Action {
+	case ActKill:
+		r.Answer = Answer{Action: ActKillProcess}
+	case ActErrno:
+	default:
+		r.Answer = Fail(EPERM)
+	}
+	return r
 }
 
 // rulesFor returns the rules that name one call, as rules of that call only.

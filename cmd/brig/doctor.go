@@ -82,5 +82,5 @@ func askAgent(ctx context.Context, socket string) doctor.Agent {
 	if err != nil {
 		return doctor.Agent{Socket: socket, Err: err.Error()}
 	}
-	return doctor.Agent{Socket: socket, Version: h.Version}
+	return doctor.Agent{Socket: socket, Version: h.Version, Templates: h.Templates.Problem}
 }

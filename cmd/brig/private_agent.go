@@ -42,7 +42,7 @@ type agentHandle struct {
 // answers on the usual one, root gets a private agent, started with flags. It serves one command,
 // and holds no image in memory.
 func (c *cli) connect(socket string, flags ...string) (*agentHandle, error) {
-	return c.connectAs(socket, os.Geteuid(), append([]string{"--image-memory=read"}, flags...)...)
+	return c.connectAs(socket, os.Geteuid(), append([]string{"--image-memory=read", "--template-memory=none"}, flags...)...)
 }
 
 // connectAs is connect for a process that will be another user when it uses the agent.

@@ -50,6 +50,8 @@ type flags struct {
 	volumes             volume.Config
 	memory              api.Size
 	images              imageMemory
+	templates           templateMemory
+	templateLife        api.Duration
 	artifacts, blobs    api.Size
 	packagesMax         api.Size
 	packages            bool
@@ -92,7 +94,7 @@ Examples:
   sudo brigd --group judges --slots 4 --max-wall 60s`
 
 func parse(args []string) (flags, error) {
-	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, packagesMax: runtime.DefaultPackagesMax, sessionLife: api.SessionLifeMax, volumes: volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
+	f := flags{ceiling: api.DefaultCeiling(), artifacts: 1 * api.GiB, blobs: 2 * api.GiB, packagesMax: runtime.DefaultPackagesMax, sessionLife: api.SessionLifeMax, templateLife: api.Duration(runtime.DefaultTemplateLife), volumes: volume.Config{Most: api.VolumeSizeMax, Total: 4 * api.VolumeSizeMax}}
 	set := pflag.NewFlagSet("brigd", pflag.ContinueOnError)
 	set.SortFlags = false
 	set.StringVar(&f.socket, "socket", filepath.Join(runtime.DefaultRunDir, "brigd.sock"), "unix socket to listen on")
@@ -113,6 +115,8 @@ func parse(args []string) (flags, error) {
 	set.Var(&f.volumes.Rate, "volume-rate", "bytes a second that a session may read from its volume, and as many that it may write (default: no limit; needs cgroup v2)")
 	set.Var(&f.memory, "memory", "maximum memory reserved for all runs and sessions together (default: three quarters of the host's)")
 	set.Var(&f.images, "image-memory", "maximum memory, in addition to --memory, for keeping the files of images in use; none: keep no files; read: read them once without keeping them (default: an eighth of the host's)")
+	set.Var(&f.templates, "template-memory", "maximum memory, in addition to --memory, for templates of started interpreters; none: every run starts its interpreter (default: 512M, at most a sixteenth of the host's)")
+	set.Var(&f.templateLife, "template-life", "time after which a template is made again")
 	set.Var(&f.artifacts, "artifact-cache", "maximum total size of compiled programs below --data-dir")
 	set.Var(&f.blobs, "blob-cache", "maximum total size of blobs below --data-dir")
 	set.Var(&f.packagesMax, "packages-cache", "maximum total size of installed packages below --data-dir")
@@ -233,7 +237,7 @@ func serve(f flags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	host, err := runtime.Open(runtime.Config{
-		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, Volumes: f.volumes, Version: version,
+		RunDir: f.runDir, Slots: f.slots, Sessions: f.sessions, SessionLife: f.sessionLife, Ceiling: f.ceiling, Memory: f.memory, ImageMemory: f.images.max, ReadImages: f.images.read, TemplateMemory: f.templates.max, TemplateLife: time.Duration(f.templateLife), Volumes: f.volumes, Version: version,
 		Images: store, Languages: known, Profiles: profiles, ProfileLog: f.profileLog, Network: f.network, Packages: f.packages, PackagesMax: f.packagesMax, Artifacts: artifacts, Blobs: blobCache, Log: log,
 	})
 	if err != nil {

@@ -28,6 +28,8 @@ var (
 	committed = prometheus.NewDesc("brig_memory_committed_bytes", "Memory reserved for active runs.", nil, nil)
 	ceiling   = prometheus.NewDesc("brig_memory_ceiling_bytes", "Limit of the memory reserved for all runs.", nil, nil)
 	images    = prometheus.NewDesc("brig_image_memory_bytes", "Image files: bytes held in memory, bytes needed by the images in use, and the limit.", []string{"what"}, nil)
+	templates = prometheus.NewDesc("brig_template_memory_bytes", "Templates of started interpreters: bytes held in memory, and the limit.", []string{"what"}, nil)
+	tried     = prometheus.NewDesc("brig_templates", "Templates since the start of the agent: made, and failed, with runs that could not begin from one.", []string{"outcome"}, nil)
 )
 
 // gauges calls now at each scrape, so that no old values are kept.
@@ -36,7 +38,7 @@ type gauges struct {
 }
 
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queued, unread, up, slots, cells, committed, ceiling, images} {
+	for _, d := range []*prometheus.Desc{queued, unread, up, slots, cells, committed, ceiling, images, templates, tried} {
 		to <- d
 	}
 }
@@ -68,4 +70,8 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	gauge(images, h.ImagesHeld, "held")
 	gauge(images, h.ImagesWanted, "wanted")
 	gauge(images, h.ImagesMax, "ceiling")
+	gauge(templates, h.Templates.Bytes, "held")
+	gauge(templates, h.Templates.Max, "ceiling")
+	gauge(tried, h.Templates.Made, "made")
+	gauge(tried, h.Templates.Failed, "failed")
 }

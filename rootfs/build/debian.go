@@ -74,9 +74,13 @@ func buildDebian(ctx context.Context, r Recipe, out io.Writer, o Options) (err e
 }
 
 // variables returns the assignments of the shell variables with which Finish, and the scripts that
-// run before it, find their directories.
+// run before it, find their directories, and the functions that Finish may call.
 func (b *debianBuild) variables() string {
-	return "node_modules=" + b.dir.file("npm/node_modules") + "\ndebs=" + b.dir.file("debs") + "\naside=" + b.dir.file("aside") + "\n"
+	functions := ""
+	if b.recipe.NPM != "" {
+		functions = cutSymbols
+	}
+	return functions + "node_modules=" + b.dir.file("npm/node_modules") + "\ndebs=" + b.dir.file("debs") + "\naside=" + b.dir.file("aside") + "\n"
 }
 
 func (b *debianBuild) write(name, text string) error { return b.dir.writeOwned(name, text) }

@@ -48,6 +48,22 @@ func (b *debianBuild) fetchNPM(ctx context.Context) error {
 	return nil
 }
 
+// cutSymbols is a function of the shell for the Finish of recipes with npm packages, whose host has
+// Node: it cuts off what an ELF file has after the last byte that is loaded, the symbols. strip may
+// be missing, and two versions of it may differ.
+const cutSymbols = `
+cut_symbols() {
+  node - "$1" <<'JS'
+  const fs = require('fs'), name = process.argv[2], elf = fs.readFileSync(name);
+  const first = Number(elf.readBigUInt64LE(32)), size = elf.readUInt16LE(54), last = first + size * elf.readUInt16LE(56);
+  let end = last;
+  for (let at = first; at < last; at += size) end = Math.max(end, Number(elf.readBigUInt64LE(at + 8) + elf.readBigUInt64LE(at + 32)));
+  elf.fill(0, 40, 48).fill(0, 60, 64); // there is no table of sections
+  fs.writeFileSync(name, elf.subarray(0, end));
+JS
+}
+`
+
 // npmManifest returns the package.json that a lock file was made from.
 func npmManifest(lock []byte) (string, error) {
 	var l struct {

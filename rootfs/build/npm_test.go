@@ -18,7 +18,7 @@ func TestNPMLocksPinEverything(t *testing.T) {
 		var lock struct {
 			Packages map[string]struct {
 				Version, Integrity, Resolved string
-				Link                         bool
+				Link, InBundle               bool
 			}
 		}
 		if err := json.Unmarshal(r.Lock, &lock); err != nil {
@@ -28,6 +28,9 @@ func TestNPMLocksPinEverything(t *testing.T) {
 			t.Errorf("%s: the lock names %d packages", name, len(lock.Packages))
 		}
 		for path, p := range lock.Packages {
+			if p.InBundle { // it is in the archive of the package that contains it, which is pinned
+				continue
+			}
 			if path != "" && (p.Version == "" || !strings.HasPrefix(p.Integrity, "sha512-") || p.Resolved != "" || p.Link) {
 				t.Errorf("%s: %s is not pinned: %+v", name, path, p)
 			}
@@ -37,7 +40,7 @@ func TestNPMLocksPinEverything(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal([]byte(manifest), &m)
 		}
-		if main := map[string]string{"node-full": "jest", "jvm": "kotlin-compiler"}[name]; err != nil || m.Dependencies[main] == "" {
+		if main := map[string]string{"node": "typescript", "node-full": "jest", "node-npm": "npm", "jvm": "kotlin-compiler"}[name]; err != nil || m.Dependencies[main] == "" {
 			t.Errorf("%s: package.json is %q, %v", name, manifest, err)
 		}
 		for dependency, version := range m.Dependencies {

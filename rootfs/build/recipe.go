@@ -18,8 +18,8 @@ type Recipe struct {
 	Name string `yaml:"name"`
 	Kind string `yaml:"kind"` // "debian" or "busybox"
 
-	// Extends names a base recipe of Kind debian. Suite and Epoch are those of the base. The lists
-	// of the base come first, and its Finish runs first.
+	// Extends names a base recipe of Kind debian. Suite and Epoch are those of the base, and NPM, which
+	// only one of the two may have. The lists of the base come first, and its Finish runs first.
 	Extends string `yaml:"extends"`
 
 	// For Kind debian:
@@ -72,8 +72,11 @@ func Recipes() map[string]Recipe {
 func (r Recipe) complete(all map[string]Recipe) (_ Recipe, err error) {
 	if r.Extends != "" {
 		base, ok := all[r.Extends]
-		if !ok || base.Extends != "" || base.Kind != "debian" || base.NPM != "" {
-			return Recipe{}, fmt.Errorf("recipe %s extends %q: name a built-in debian recipe that has no extends and no npm", r.Name, r.Extends)
+		if !ok || base.Extends != "" || base.Kind != "debian" || base.NPM != "" && r.NPM != "" {
+			return Recipe{}, fmt.Errorf("recipe %s extends %q: name a built-in debian recipe that has no extends; only one of the two may have npm", r.Name, r.Extends)
+		}
+		if r.NPM == "" {
+			r.NPM = base.NPM
 		}
 		r.Suite, r.Epoch = base.Suite, base.Epoch
 		r.Packages = slices.Concat(base.Packages, r.Packages)

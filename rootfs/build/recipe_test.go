@@ -27,7 +27,8 @@ func TestRecipesParse(t *testing.T) {
 		"one that extends none":      "name: x\nkind: debian\nextends: cobol\n",
 		"one that extends a third":   "name: x\nkind: debian\nextends: php-full\n",
 		"one with a suite twice":     "name: x\nkind: debian\nextends: php\nsuite: sid\n",
-		"a lock that brig lacks":     "name: x\nkind: debian\nextends: node\nnpm: left-pad\n",
+		"a lock that brig lacks":     "name: x\nkind: debian\nextends: lua\nnpm: left-pad\n",
+		"two locks":                  "name: x\nkind: debian\nextends: node\nnpm: jvm\n",
 	} {
 		if _, err := ParseRecipe("x.yaml", []byte(text)); err == nil {
 			t.Errorf("%s is accepted", name)
@@ -36,6 +37,10 @@ func TestRecipesParse(t *testing.T) {
 	own, err := ParseRecipe("x.yaml", []byte("name: x\nkind: debian\nextends: lua\npackages: [jq]\nfinish: |\n  true\n"))
 	if err != nil || !slices.Equal(own.Packages, []string{"lua5.4", "jq"}) || own.Suite != "trixie" || own.Finish != all["lua"].Finish+"true\n" {
 		t.Errorf("a recipe that extends lua is %+v, %v", own, err)
+	}
+	own, err = ParseRecipe("x.yaml", []byte("name: x\nkind: debian\nextends: node\npackages: [jq]\n"))
+	if err != nil || own.NPM != "node" || len(own.Lock) == 0 {
+		t.Errorf("a recipe that extends node has the lock %q of %d bytes, %v", own.NPM, len(own.Lock), err)
 	}
 	if _, err := FindRecipe("cobol"); err == nil || !strings.Contains(err.Error(), "lua, mono, node") {
 		t.Errorf("FindRecipe(cobol): %v; want it to list what there is", err)

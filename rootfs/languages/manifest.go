@@ -55,6 +55,8 @@ type Manifest struct {
 
 	Packages *Packages // how packages are installed; nil: requirements are refused
 
+	Templates []Template // from which runs may begin; the first whose When matches; empty: none
+
 	patterns []*regexp.Regexp // FlagPatterns, compiled
 	file     string           // of the manifest, for errors
 }
@@ -90,6 +92,7 @@ type yamlManifest struct {
 	OOMExitCode    int               `yaml:"oom_exit_code"`
 	OOMSays        string            `yaml:"oom_says"`
 	Packages       *yamlPackages     `yaml:"packages"`
+	Templates      []yamlTemplate    `yaml:"templates"`
 }
 
 // parse parses a manifest. file is used only in errors. An error about an existing field names its
@@ -114,6 +117,9 @@ func parse(file string, text []byte, known []string) (Manifest, error) {
 	}
 	if err == nil {
 		l.Packages, err = packagesOf(m.Packages, known)
+	}
+	if err == nil {
+		l.Templates, err = templatesOf(m.Templates)
 	}
 	if err == nil {
 		err = l.check(known)

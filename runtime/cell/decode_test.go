@@ -103,7 +103,7 @@ func startAccepts(msg []byte) bool {
 // cellinit's decoder acts on a message exactly when the rules allow it, and reads nothing outside
 // the message.
 func FuzzStartDecoder(f *testing.F) {
-	good, err := encodeStart("", []string{"/bin/true", "a"}, []string{"A=1"}, rlimitsForFuzz)
+	good, err := encodeStart("", []string{"/bin/true", "a"}, []string{"A=1"}, rlimitsForFuzz, 0)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -129,11 +129,12 @@ func (s *Shell) park(ctx context.Context, maker linux.Seqpacket, msg wireSpawn) 
 	return nil
 }
 
-// Start sends the one message that the shell waits for, and notes that no program was executed yet.
+// Start sends the one message that the shell waits for, with the file of a template if the program
+// begins from one, and notes that no program was executed yet.
 // A shell that has ended already has reported why; report reads that.
-func (s *Shell) Start(msg []byte) error {
+func (s *Shell) Start(msg []byte, files ...*os.File) error {
 	s.Clock.reset()
-	if err := s.Sock.Send(msg); err != nil && !errors.Is(err, unix.EPIPE) {
+	if err := s.Sock.Send(msg, files...); err != nil && !errors.Is(err, unix.EPIPE) {
 		return err
 	}
 	return nil

@@ -41,6 +41,8 @@ const (
 	spawnVolume   = 8
 	spawnNetwork  = 16
 	spawnInstall  = 32
+
+	startTemplate = 1
 )
 
 // A Step is a step of cellinit, of a shell or of the run steps that failed.
@@ -86,6 +88,7 @@ type wireStart struct {
 	Argc, Envc  uint32
 	Rlimits     uint32
 	Strings     uint32
+	Flags, _    uint32
 	Limit       [wireMaxRlimits]wireLimit
 }
 
@@ -135,18 +138,23 @@ func decodeReply(b []byte, want uint32) (Reply, error) {
 	return r, nil
 }
 
-// StartMessage is the message that starts a program in the directory dir; empty: in /box.
-func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit) ([]byte, error) {
+// StartMessage is the message that starts a program in the directory dir; empty: in /box. A program that
+// begins from a template is the file that is sent with the message.
+func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, template bool) ([]byte, error) {
 	limits, err := wireLimits(rlimits)
 	if err != nil {
 		return nil, err
 	}
-	return encodeStart(dir, argv, env, limits)
+	flags := uint32(0)
+	if template {
+		flags = startTemplate
+	}
+	return encodeStart(dir, argv, env, limits, flags)
 }
 
 // encodeStart serializes the one message that a shell waits for. The directory precedes argv and counts
 // as one of its words.
-func encodeStart(dir string, argv, env []string, rlimits []wireLimit) ([]byte, error) {
+func encodeStart(dir string, argv, env []string, rlimits []wireLimit, flags uint32) ([]byte, error) {
 	empty := len(argv) == 0
 	argv = append([]string{dir}, argv...)
 	size := 0
@@ -159,8 +167,8 @@ func encodeStart(dir string, argv, env []string, rlimits []wireLimit) ([]byte, e
 		return nil, fmt.Errorf("BUG: start message: %d words, %d bytes, %d rlimits", len(argv)+len(env), size, len(rlimits))
 	}
 	le := binary.LittleEndian
-	b := make([]byte, 0, 24+24*wireMaxRlimits+size)
-	for _, v := range [...]uint32{wireMagic, kindStart, uint32(len(argv)), uint32(len(env)), uint32(len(rlimits)), uint32(size)} {
+	b := make([]byte, 0, 32+24*wireMaxRlimits+size)
+	for _, v := range [...]uint32{wireMagic, kindStart, uint32(len(argv)), uint32(len(env)), uint32(len(rlimits)), uint32(size), flags, 0} {
 		b = le.AppendUint32(b, v)
 	}
 	for i := range wireMaxRlimits {

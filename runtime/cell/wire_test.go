@@ -45,7 +45,7 @@ int main(void) { printf("hello %zu\nspawn %zu\nstart %zu\nreply %zu\nlast %d\nwi
 }
 
 func TestStartMessageIsTheStructAndTheWords(t *testing.T) {
-	b, err := encodeStart("/app", []string{"/bin/true", ""}, []string{"A=1"}, []wireLimit{{Resource: 7, Soft: 3, Hard: 4}})
+	b, err := encodeStart("/app", []string{"/bin/true", ""}, []string{"A=1"}, []wireLimit{{Resource: 7, Soft: 3, Hard: 4}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestStartMessageRefusesWhatTheShellWould(t *testing.T) {
 		{"too many rlimits", []string{"a"}, wireMaxRlimits + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := encodeStart("", tt.argv, nil, make([]wireLimit, tt.rlimits)); err == nil {
+			if _, err := encodeStart("", tt.argv, nil, make([]wireLimit, tt.rlimits), 0); err == nil {
 				t.Error("accepted")
 			}
 		})

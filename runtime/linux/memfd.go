@@ -1,8 +1,10 @@
 package linux
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -13,6 +15,11 @@ import (
 // (CVE-2019-5736; FS-08). memfd_create since Linux 3.17. MFD_EXEC and its absence mean the same
 // while vm.memfd_noexec is 0 or 1.
 func SealedMemfd(name string, content []byte, exec bool) (*os.File, error) {
+	return SealedCopy(name, bytes.NewReader(content), exec)
+}
+
+// SealedCopy is SealedMemfd with what from yields.
+func SealedCopy(name string, from io.Reader, exec bool) (*os.File, error) {
 	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	if exec {
 		flags |= unix.MFD_EXEC
@@ -25,7 +32,7 @@ func SealedMemfd(name string, content []byte, exec bool) (*os.File, error) {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	_, err = f.Write(content)
+	_, err = io.Copy(f, from)
 	if err == nil {
 		err = seal(f)
 	}

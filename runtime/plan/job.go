@@ -139,7 +139,8 @@ func (pl *Planner) run(r api.Run, lang Language, image rootfs.Image, main string
 		return nil, err
 	}
 	p.Cell.Key.Network = p.Network != nil
-	return p, nil
+	p.Template, p.Cold, err = pl.template(r, lang, image, p)
+	return p, err
 }
 
 // command returns the arguments of a run. A run that has neither a source nor a command gets the
@@ -187,6 +188,9 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		one.MaxKept[0] = one.Limits.Output
 	}
 	one.Argv = slices.Concat(j.Run.Argv, t.Args)
+	if l := one.Limits; one.Template != nil && (l.Stack > maxStack || l.CPUs != j.Run.Limits.CPUs || l.Cpuset != j.Run.Limits.Cpuset) {
+		one.Template, one.Cold = nil, coldLimits
+	}
 	return &one, nil
 }
 

@@ -28,6 +28,8 @@ type Planner struct {
 	SessionLife api.Duration               // longest life of a session
 	CPUs        []int                      // processors of the agent
 
+	TemplateDriver []byte // shared object that makes templates of interpreters; empty: no run begins from one
+
 	mu       sync.Mutex
 	policies map[policyKey]*Policy // guarded by mu; made once
 }

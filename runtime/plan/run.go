@@ -38,6 +38,8 @@ type Run struct {
 	Network     *Network             // nil: none
 	Timeline    *api.TimelineRequest // nil: none
 	Packages    *rootfs.PackageSet   // that the program finds; nil: none
+	Template    *Template            // from which the run begins; nil: the ordinary start
+	Cold        string               // why it has the ordinary start although its language has templates
 	Volume      api.Size             // size of the session's volume; a file may be as large
 
 	// Backstop is the processor time after which the kernel kills a single process; zero: derived

@@ -29,7 +29,7 @@ func (r *Runner) Compile(ctx context.Context, p *plan.Run, begun time.Duration, 
 	if made, err := r.cachedArtifacts(key); made != nil || err != nil {
 		return made, nil, err
 	}
-	res, err := r.execute(ctx, p, Streams{}, begun, wait)
+	res, err := r.execute(ctx, p, start{}, Streams{}, begun, wait)
 	if err != nil {
 		return nil, nil, err
 	}

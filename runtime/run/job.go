@@ -52,12 +52,16 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		}
 		begun = linux.Monotonic()
 	}
+	from, err := r.start(ctx, j.Run)
+	if err != nil {
+		return api.Result{}, err
+	}
+	defer from.release()
 	var res api.Result
-	var err error
 	if len(j.Request.Tests) > 0 {
-		res, err = r.runTests(ctx, j, streams, admitted)
+		res, err = r.runTests(ctx, j, from, streams, admitted)
 	} else if err = streams.Retention.Add(MaxRetained(j.Run, streams.Stdout != nil)); err == nil {
-		res, err = r.execute(ctx, j.Run, streams, begun, admitted)
+		res, err = r.execute(ctx, j.Run, from, streams, begun, admitted)
 	}
 	var artifact *plan.InvalidArtifact
 	if errors.As(err, &artifact) {

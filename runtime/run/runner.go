@@ -14,6 +14,7 @@ import (
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
 	"github.com/brig-sandbox/brig/runtime/pool"
+	"github.com/brig-sandbox/brig/runtime/template"
 )
 
 // A Runner runs planned jobs in the cells of a pool.
@@ -22,6 +23,7 @@ type Runner struct {
 	Planner   *plan.Planner
 	Pool      *pool.Pool
 	Artifacts *cache.Cache // of compile stages; nil: every run compiles
+	Templates *template.Store
 	Memory    MemoryBounds
 	About     HostFacts
 }
@@ -86,27 +88,65 @@ func (r *Runner) lease(ctx context.Context, p *plan.Run, wait bool) (*pool.Lease
 }
 
 // execute leases a slot, runs the steps and judges.
-func (r *Runner) execute(ctx context.Context, p *plan.Run, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
+func (r *Runner) execute(ctx context.Context, p *plan.Run, from start, streams Streams, begun time.Duration, wait bool) (api.Result, error) {
 	l, err := r.lease(ctx, p, wait)
 	if err != nil {
 		return api.Result{}, err
 	}
-	return r.executeIn(ctx, l, p, streams, begun)
+	return r.executeIn(ctx, l, p, from, streams, begun)
 }
 
-// executeIn runs the steps and judges. The slot is given back before the caller has taken the last
-// of the output: a caller that does not read must not keep it.
-func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, streams Streams, begun time.Duration) (api.Result, error) {
+// executeIn runs the steps and judges. A program that cannot begin from its template has the ordinary
+// start instead, in another cell.
+func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams, begun time.Duration) (res api.Result, err error) {
+	badStart := ""
+	if from.snapshot != nil {
+		if why := from.snapshot.Failed(); why != "" { // for another test of the job
+			from = start{cold: why}
+		}
+	}
+	if from.snapshot == nil {
+		res, _, err = r.executeOnce(ctx, l, p, nil, streams, begun)
+	} else {
+		file, oerr := from.snapshot.Open()
+		if oerr != nil {
+			l.GiveBack(false)
+			return res, oerr
+		}
+		defer file.Close()
+		res, badStart, err = r.executeOnce(ctx, l, p, file, streams, begun)
+	}
+	if err == nil && badStart != "" {
+		r.Templates.Fail(p.Template.Key, from.snapshot, badStart)
+		if streams.Attach != nil { // what the caller sent to stdin may be lost
+			return res, api.Fail(api.CodeInternal, "the program did not start: %s: send the run again", badStart)
+		}
+		from = start{cold: badStart}
+		return r.execute(ctx, p, from, streams, begun, true)
+	}
+	if err == nil {
+		from.describe(&res)
+	}
+	return res, err
+}
+
+// executeOnce runs the steps and judges. badStart is why the program could not begin from its template;
+// there is no result then. The slot is given back before the caller has taken the last of the output: a
+// caller that does not read must not keep it.
+func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, begun time.Duration) (_ api.Result, badStart string, _ error) {
 	out := NewOutputs(streams, p, l.Slot().Wake)
 	defer out.Finish()
 	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
 	defer reporter.join()
-	o, err := executeLeased(ctx, l, p, streams, out, reporter, begun, nil)
-	if err != nil {
-		return api.Result{}, err
+	o, err := executeLeased(ctx, l, p, from, streams, out, reporter, begun, nil)
+	if err != nil || o.badStart != "" {
+		if err == nil {
+			badStart = o.badStart
+		}
+		return api.Result{}, badStart, err
 	}
 	out.Finish()
-	return r.Result(p, o, out), nil
+	return r.Result(p, o, out), "", nil
 }
 
 // Install executes an installer. If it ends well, take gets its /box, after its last process has ended and
@@ -133,7 +173,7 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 	defer out.Finish()
 	reporter := startUsageReporter(nil, l.Slot().Wake)
 	defer reporter.join()
-	o, err := executeLeased(ctx, l, p, s, out, reporter, begun, func(o *Outcome) error {
+	o, err := executeLeased(ctx, l, p, nil, s, out, reporter, begun, func(o *Outcome) error {
 		if o.StillRunning || judge.Verdict(o.ev, p.Limits) != api.OK {
 			return nil
 		}
@@ -148,8 +188,8 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 
 // executeLeased runs the plan in the leased cell and gives the lease back. The cell is in doubt
 // unless all went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
-// after, if not nil, is called while the lease lasts.
-func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, streams Streams, out *Outputs, reporter *usageReporter, begun time.Duration, after func(*Outcome) error) (o *Outcome, err error) {
+// from is the file of a template, or nil. after, if not nil, is called while the lease lasts.
+func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, out *Outputs, reporter *usageReporter, begun time.Duration, after func(*Outcome) error) (o *Outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {
 		reporter.end() // the slot's next run must not be woken for this one
@@ -159,7 +199,7 @@ func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, streams Stre
 		}
 		l.GiveBack(doubt)
 	}()
-	at := Place{Slot: l.Slot(), Cell: l.Prepared.Cell, Shell: l.Prepared.Shell, reporter: reporter}
+	at := Place{Slot: l.Slot(), Cell: l.Prepared.Cell, Shell: l.Prepared.Shell, Template: from, reporter: reporter}
 	o, err = ExecuteSteps(ctx, at, p, streams, out, begun)
 	if err == nil && after != nil {
 		err = after(o)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,7 @@ type Place struct {
 	Cell     *cell.Cell
 	Shell    *cell.Shell
 	Session  Session        // in which an exec runs; nil: a run
+	Template *os.File       // that the program begins from, with a file offset of its own; nil: the ordinary start
 	reporter *usageReporter // nil: no caller wants usage updates
 }
 
@@ -61,7 +63,8 @@ type Outcome struct {
 	logged       []api.Denial
 	refused      []api.Refusal
 	exitCode     int
-	StillRunning bool // processes of the run are still alive: neither cell nor slot may serve another run
+	badStart     string // why the program could not begin from its template: nothing of it has run; empty: it began
+	StillRunning bool   // processes of the run are still alive: neither cell nor slot may serve another run
 }
 
 // ExecuteSteps executes the steps of a run; no other code acts on a plan. It uses up the shell, however it
@@ -135,13 +138,13 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := c.Step("run start"); err != nil {
 		return nil, err
 	}
-	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume))
+	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), at.Template != nil)
 	if err != nil {
 		return nil, err
 	}
 	wallStart := time.Now()
 	w.started = linux.Monotonic()
-	if err := sh.Start(msg); err != nil {
+	if err := sh.Start(msg, at.templateFiles()...); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 
@@ -185,6 +188,14 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 		return nil, fmt.Errorf("collect: %w", err)
 	}
 	usage = withInputs(usage, w.placed)
+	badStart, err := w.badStart()
+	if err != nil {
+		return nil, err
+	}
+	if badStart != "" {
+		completed = true
+		return &Outcome{badStart: badStart, StillRunning: stillRunning}, nil
+	}
 	if err := w.conclude(p, usage); err != nil {
 		return nil, err
 	}

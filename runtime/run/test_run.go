@@ -18,6 +18,7 @@ import (
 type testRun struct {
 	runner *Runner
 	job    *plan.Job
+	from   start                // of every test
 	report func(api.TestResult) // may be nil
 	usage  func(api.LiveUsage)  // may be nil
 	begun  time.Duration        // on the monotonic clock
@@ -35,9 +36,9 @@ type testRun struct {
 
 // runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
 // free, as any run would be, unless the job had a slot already.
-func (r *Runner) runTests(ctx context.Context, j *plan.Job, streams Streams, admitted bool) (api.Result, error) {
+func (r *Runner) runTests(ctx context.Context, j *plan.Job, from start, streams Streams, admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &testRun{runner: r, job: j, report: streams.Test, usage: streams.Usage, retention: streams.Retention, begun: linux.Monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
+	t := &testRun{runner: r, job: j, from: from, report: streams.Test, usage: streams.Usage, retention: streams.Retention, begun: linux.Monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -122,7 +123,11 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	if t.usage != nil {
 		streams.Usage = func(u api.LiveUsage) { t.reportUsage(i, u) }
 	}
-	res, err := t.runner.executeIn(ctx, l, p, streams, begun)
+	from := t.from
+	if p.Template == nil { // the limits of this test are not those of the template
+		from = start{cold: p.Cold}
+	}
+	res, err := t.runner.executeIn(ctx, l, p, from, streams, begun)
 	defer func() { _ = t.retention.Add(min(int64(out.Result.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
 	if err != nil {
 		return api.TestResult{}, err
@@ -256,5 +261,6 @@ func (t *testRun) sum(started time.Time) api.Result {
 	d := res.Decisive()
 	res.ExitCode, res.Signal, res.SignalName, res.Denial = d.ExitCode, d.Signal, d.SignalName, d.Denial
 	res.Usage = api.SumUsage(res.Tests)
+	t.from.describe(&res)
 	return res
 }

@@ -21,6 +21,11 @@ int spawn_valid(const struct spawn *m, s64 len, int fds)
 	return !(m->flags & SPAWN_VOLUME) && fds == (int)(FD_CGROUP + m->has_cgroup + m->joins);
 }
 
+int start_valid(const struct start *m, int fds)
+{
+	return m->flags <= START_TEMPLATE && fds == (m->flags & START_TEMPLATE ? 1 : 0);
+}
+
 // start_words stores pointers to the directory with argv, and to envp, in words, each list ended by a null pointer. Every
 // word must end inside the message: the agent is trusted, but it may have a bug.
 int start_words(char *msg, s64 len, char **words)

@@ -26,8 +26,8 @@ static void must(u32 step, long err)
 		quit(step, err);
 }
 
-// 0, 1 and 2 are the run's pipes and nothing else stays open: a directory handle or a tasks file
-// left open would be a way out (FS-06, CVE-2024-21626).
+// 0, 1 and 2 are the run's pipes and nothing else stays open, except for the sealed file of a
+// template: a directory handle or a tasks file left open would be a way out (FS-06, CVE-2024-21626).
 static void stdio(const struct shell *s)
 {
 	for (int i = 0; i < 3; i++)
@@ -58,15 +58,21 @@ static void identity(void)
 //
 // The run's groups become the root of its cgroup namespace, so the run sees "/" in
 // /proc/self/cgroup and nothing of the host's tree (NS-11).
-static void join(const struct shell *s)
+static void join(const struct shell *s, int template)
 {
+	u32 first_closed = 3;
 	int first = s->has_cgroup ? FD_FIXED : FD_CGROUP;
 	for (u32 i = 0; i < s->joins; i++)
 		must(STEP_CGROUP, SYS(write, s->fds[first + i], "0", 1));
 	if (!OFF(ABL_CGROUP_NS))
 		must(STEP_CGROUP, SYS(unshare, CLONE_NEWCGROUP));
+	if (template >= 0) { // the joined groups' files are not needed any more: one may be TEMPLATE_FD
+		if (template != TEMPLATE_FD)
+			must(STEP_STDIO, SYS(dup2, template, TEMPLATE_FD));
+		first_closed = TEMPLATE_FD + 1;
+	}
 	if (!OFF(ABL_DESCRIPTORS))
-		must(STEP_STDIO, SYS(close_range, 3, ~0U, 0));
+		must(STEP_STDIO, SYS(close_range, first_closed, ~0U, 0));
 }
 
 static void last(void)
@@ -113,13 +119,20 @@ static void exec(const struct program *p)
 	quit(STEP_EXEC, err);
 }
 
+// exec_template executes the file of a template, which has no name. restore closes the descriptor
+// before the program begins.
+static void exec_template(const struct program *p)
+{
+	quit(STEP_EXEC, SYS(execveat, TEMPLATE_FD, "", p->argv, p->envp, AT_EMPTY_PATH));
+}
+
 static __attribute__((noreturn, used)) void child(void)
 {
 	struct program *p = current;
 	stdio(p->shell);
 	limits(p->start);
 	must(STEP_IDENTITY, SYS(setsid));
-	join(p->shell);
+	join(p->shell, p->template);
 	identity();
 	if (*p->dir) // as the program's own user: it gets nowhere that it could not go itself
 		must(STEP_DIRECTORY, SYS(chdir, p->dir));
@@ -128,6 +141,8 @@ static __attribute__((noreturn, used)) void child(void)
 	// the call.
 	exec_clock[p->shell->clock] = now();
 	last();
+	if (p->template >= 0)
+		exec_template(p);
 	exec(p);
 	__builtin_unreachable();
 }

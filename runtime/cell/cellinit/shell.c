@@ -69,14 +69,14 @@ static void default_signals(void)
 static char strings[sizeof(struct start) + MAX_STRINGS] __attribute__((aligned(16)));
 static char *words[MAX_WORDS + 2];
 
-// receive waits for the start message.
-static const struct start *receive(const struct shell *s)
+// receive waits for the start message. Its descriptor, if it has one, is stored in template.
+static const struct start *receive(const struct shell *s, int *template)
 {
-	int none, n;
-	long len = recv_message(s->fds[FD_SOCKET], strings, sizeof strings, &none, 0, &n);
+	int n;
+	long len = recv_message(s->fds[FD_SOCKET], strings, sizeof strings, template, 1, &n);
 	if (len == 0)
 		SYS(exit_group, 0); // not needed after all
-	if (!start_words(strings, len, words))
+	if (!start_words(strings, len, words) || !start_valid((const struct start *)strings, n))
 		fail(s->fds[FD_SOCKET], STEP_DECODE, len < 0 ? len : -EINVAL);
 	return (const struct start *)strings;
 }
@@ -151,8 +151,9 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 		serve(s->fds[FD_SOCKET], 0);
 	}
 
-	const struct start *m = receive(s);
-	struct program p = {s, m, words[0], words + 1, words + m->argc + 1, 0, 0, 0};
+	int template = -1;
+	const struct start *m = receive(s, &template);
+	struct program p = {s, m, words[0], words + 1, words + m->argc + 1, 0, template, 0, 0};
 	p.path = path_of(p.envp);
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(&p);

@@ -87,6 +87,7 @@ struct program {
 	const char *dir;  // in which it starts; empty: in that of the shell
 	char *const *argv, *const *envp;
 	const char *path; // value of PATH in envp, or 0
+	int template;     // the file that is executed; -1: argv[0] names it
 	volatile u32 step; // written by the child, read by the shell: they share memory until exec
 	volatile s32 err;
 };

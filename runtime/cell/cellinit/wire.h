@@ -85,11 +85,18 @@ struct spawn {
 
 struct limit { u32 resource, pad; u64 soft, hard; };
 
+// The flags of a start.
+enum {
+	START_TEMPLATE = 1,  // the program is the file of the one descriptor, which stays open as TEMPLATE_FD
+	TEMPLATE_FD = 3,     // where restore expects it (runtime/template/snapshot/snapshot.h)
+};
+
 struct start {
 	u32 magic, kind;
 	u32 argc, envc;      // argc counts the directory, which precedes argv; empty: /box, where the shell is
 	u32 rlimits;
 	u32 strings;         // bytes of NUL-ended words that follow this struct
+	u32 flags, pad;
 	struct limit limit[MAX_RLIMITS];
 };
 

@@ -40,3 +40,23 @@ func (m *imageMemory) String() string {
 }
 
 func (*imageMemory) Type() string { return "size" }
+
+// templateMemory is the flag --template-memory. Its zero value is the default.
+type templateMemory struct{ max api.Size } // negative: none
+
+func (m *templateMemory) Set(text string) error {
+	if text == "none" {
+		m.max = -1
+		return nil
+	}
+	if err := m.max.Set(text); err != nil {
+		return fmt.Errorf("%w; or write none", err)
+	}
+	return nil
+}
+
+func (m *templateMemory) String() string {
+	return (&imageMemory{max: m.max}).String()
+}
+
+func (*templateMemory) Type() string { return "size" }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
+)
+
+// templatePrograms are timed with a template and without, with their targets relative to the bare
+// interpreter.
+var templatePrograms = []struct {
+	name, language, source string
+	most                   float64 // of the time, one client
+	least                  float64 // of the rate, two clients; zero: no target
+}{
+	{"python hello", "python", "print('hello, world')\n", 0.32, 2.8},
+	{"numpy", "python-full", "import numpy\nprint(numpy.arange(10).sum())\n", 0.1, 0},
+	{"pandas", "python-full", "import pandas\nprint(pandas.DataFrame({'a': [1, 2]}).a.sum())\n", 0.07, 0},
+}
+
+// A templateProgram is one of these, with its rows: bare on one processor, in brig with the ordinary
+// start, and from a template.
+type templateProgram struct {
+	hello
+	warm             row
+	bareTwo, warmTwo row
+	tests            []float64 // per second
+	name             string
+	most, least      float64
+}
+
+// templates times programs that begin from a template, in turns with the same programs with the
+// ordinary start and with the bare interpreter.
+func (b *bench) templates(ctx context.Context) error {
+	if b.cfg.hellos == 0 {
+		return nil
+	}
+	all, err := b.templatePrograms(ctx)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	for round := range b.cfg.rounds {
+		fmt.Fprintf(os.Stderr, "templates, round %d of %d\n", round+1, b.cfg.rounds)
+		for _, p := range all {
+			cold := p.run
+			cold.NoTemplate = true
+			for _, m := range []struct {
+				to      *row
+				measure func() (sample, error)
+			}{
+				{&p.one, func() (sample, error) { return p.bare.onOne().spawn(ctx, b.spawner, 1, b.cfg.hellos, 0) }},
+				{&p.inBrig, func() (sample, error) { return sandboxed(ctx, b.agent.Client.Run, cold, 1, b.slots, b.cfg.hellos, 0) }},
+				{&p.warm, func() (sample, error) { return sandboxed(ctx, b.agent.Client.Run, p.run, 1, b.slots, b.cfg.hellos, 0) }},
+				{&p.bareTwo, func() (sample, error) { return p.bare.spawn(ctx, b.spawner, 2, b.cfg.hellos, 0) }},
+				{&p.warmTwo, func() (sample, error) {
+					return sandboxed(ctx, b.agent.Client.Run, p.run, 2, b.slots, 5*b.cfg.hellos, 0)
+				}},
+			} {
+				s, err := m.measure()
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.name, err)
+				}
+				m.to.add(s)
+			}
+			if p.least > 0 {
+				rate, err := b.rate(ctx, &p.hello)
+				if err != nil {
+					return fmt.Errorf("tests of %s: %w", p.name, err)
+				}
+				p.tests = append(p.tests, rate)
+			}
+		}
+	}
+	b.addLine("")
+	b.addLine("From a template of the started interpreter, in turns with the ordinary start and the bare interpreter:")
+	b.addLine("")
+	b.addLine("| program | bare on one processor, p50 ms | ordinary start in brig | from a template | relative to bare | bare/s, 2 at a time | from a template/s, 2 clients | relative to bare |")
+	b.addLine("|---|---|---|---|---|---|---|---|")
+	for _, p := range all {
+		time, rate := median(ratios(p.warm.p50, p.one.p50)), median(ratios(p.warmTwo.rates, p.bareTwo.rates))
+		b.addLine("| %s | %.2f | %.2f | %.2f | %.2fx | %.0f | %.0f | %.1fx |", p.name, median(p.one.p50)/1e3, median(p.inBrig.p50)/1e3, median(p.warm.p50)/1e3,
+			time, median(p.bareTwo.rates), median(p.warmTwo.rates), rate)
+		b.atMost(p.name+" from a template, p50, relative to the bare interpreter", time, p.most, "x")
+		if p.least > 0 {
+			b.atLeast(p.name+" from a template, tests per second, 50 per request", median(p.tests), 500, "")
+			b.atLeast(p.name+" from a template, rate with 2 clients, relative to the bare interpreter", rate, p.least, "x")
+		}
+	}
+	return nil
+}
+
+// templatePrograms finds the programs whose image is stored, and runs each once: then its template is
+// made, and the bare interpreter has its source.
+func (b *bench) templatePrograms(ctx context.Context) (out []*templateProgram, err error) {
+	known, err := languages.Load("", nil)
+	if err != nil {
+		return nil, err
+	}
+	store, err := rootfs.Open(filepath.Join(b.agent.Data, "images"))
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range templatePrograms {
+		l, err := known.ByName(t.language)
+		if err != nil {
+			return nil, err
+		}
+		img, err := store.Lookup(l.Image)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s from a template is skipped: image %s is not stored\n", t.name, l.Image)
+			continue
+		}
+		p := &templateProgram{name: t.name, most: t.most, least: t.least}
+		p.lang, p.bare = l, bare{root: img.Path, box: filepath.Join(b.agent.Dir, fmt.Sprintf("box-template-%d", i))}
+		p.run = api.Run{Language: t.language, Source: api.Bytes(t.source)}
+		res, err := b.agent.Client.Run(ctx, p.run)
+		if err == nil && !res.Host.Template {
+			err = fmt.Errorf("it does not begin from a template: %s", res.Host.Cold)
+		}
+		if err == nil {
+			err = b.unpack(ctx, &p.hello)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}

@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// TPL-01. A run writes to every page that it can, and tries to change the file that it began from: the
+// next run from the same template finds it as it was.
+func TestHostileTemplateIsNotWritable(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	digest := "import hashlib; print(hashlib.sha256(open('/proc/self/exe', 'rb').read()).hexdigest())"
+	before := a.run(t, py(digest))
+	attack := a.run(t, py(`
+import ctypes, fcntl, os
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(what, f):
+    try: print(what, f())
+    except OSError as e: print(what, "refused")
+exe = os.open("/proc/self/exe", os.O_RDONLY)
+attempt("open", lambda: os.open("/proc/self/exe", os.O_RDWR))
+attempt("open for append", lambda: os.open("/proc/self/exe", os.O_WRONLY | os.O_APPEND))
+attempt("truncate", lambda: os.truncate("/proc/self/exe", 0))
+attempt("ftruncate", lambda: os.ftruncate(exe, 0))
+attempt("chmod", lambda: os.fchmod(exe, 0o777))
+attempt("seals", lambda: fcntl.fcntl(exe, 1033, 1))
+attempt("descriptor 3", lambda: os.lseek(3, 1, 0) if exe != 3 else os.lseek(4, 1, 0))
+libc.mmap.restype = ctypes.c_void_p
+print("shared mapping", "refused" if libc.mmap(None, 4096, 2, 1, exe, 0) == ctypes.c_void_p(-1).value else "made")
+print("written")
+import sys; sys.stdout.flush()
+for line in open("/proc/self/maps").read().splitlines():
+    span, mode = line.split()[:2]
+    if "w" in mode and "[stack]" not in line:
+        a, b = (int(x, 16) for x in span.split("-"))
+        for page in range(a, b, 4096): libc.memset(ctypes.c_void_p(page), 255, 4096)
+`))
+	want := "open refused\nopen for append refused\ntruncate refused\nftruncate refused\nchmod refused\nseals refused\ndescriptor 3 refused\nshared mapping refused\nwritten\n"
+	if string(attack.Stdout) != want || attack.Verdict != api.Signaled || !attack.Host.Template {
+		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
+	}
+	after := a.run(t, py(digest))
+	if !before.Host.Template || !after.Host.Template || string(before.Stdout) != string(after.Stdout) || len(before.Stdout) != 65 {
+		t.Errorf("the template changed: %q, %q", before.Stdout, after.Stdout)
+	}
+}
+
+// hostileInterpreter is the python3 of an image: asked for a template, it writes what MODE says. From a
+// template, or without one, it prints how it was started.
+const hostileInterpreter = `#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static void copy(const char *from, const char *to) {
+	char b[65536]; ssize_t n; int r = open(from, O_RDONLY), w = open(to, O_CREAT | O_WRONLY, 0755);
+	while ((n = read(r, b, sizeof b)) > 0) write(w, b, n);
+}
+int main(int argc, char **argv) {
+	const char *to = getenv("BRIG_TEMPLATE");
+	if (to) {
+		if (!strcmp(MODE, "link")) symlink("/etc/passwd", to);
+		else if (!strcmp(MODE, "fifo")) mkfifo(to, 0666);
+		else if (!strcmp(MODE, "directory")) mkdir(to, 0777);
+		else if (!strcmp(MODE, "large")) { int f = open(to, O_CREAT | O_WRONLY, 0755); for (int i = 0; i < 300; i++) ftruncate(f, (long)i << 20); }
+		else if (!strcmp(MODE, "text")) { int f = open(to, O_CREAT | O_WRONLY, 0755); write(f, "ready", 5); }
+		else if (!strcmp(MODE, "fails")) return 7;
+		else if (!strcmp(MODE, "forever")) for (;;);
+		else if (strcmp(MODE, "none")) copy("/proc/self/exe", to);
+		return 0;
+	}
+	char source[4096] = ""; int f = open(argv[1], O_RDONLY); read(f, source, 4095); close(f);
+	int template = fcntl(3, F_GETFD) >= 0;
+	if (strstr(source, "print('ready')")) { puts("ready"); return 0; } // the trial
+	if (template && !strcmp(MODE, "refuses")) { lseek(3, 2, SEEK_SET); _exit(120); }
+	if (template && !strcmp(MODE, "forges")) { close(3); _exit(120); }
+	printf("%s %d\n", template ? "template" : "ordinary", getuid());
+	return 0;
+}`
+
+// TPL-02. An image whose interpreter writes anything but a template has the ordinary start, and its
+// result says why. One that writes a program of its own gets that program executed, in the same sandbox.
+// TPL-03. A template that refuses to begin, as restore does, gets the ordinary start, once; a program
+// that exits as restore does gets its own verdict.
+func TestHostileInterpreters(t *testing.T) {
+	for mode, tt := range map[string]struct{ said, cold string }{
+		"link":      {"ordinary 1000\n", "open the template"},
+		"fifo":      {"ordinary 1000\n", "not a regular file"},
+		"directory": {"ordinary 1000\n", "not a regular file"},
+		"large":     {"ordinary 1000\n", "template"},
+		"text":      {"ordinary 1000\n", "cannot be executed"},
+		"fails":     {"ordinary 1000\n", "exit code 7"},
+		"forever":   {"ordinary 1000\n", "limit"},
+		"none":      {"ordinary 1000\n", "open the template"},
+		"itself":    {"template 1000\n", ""},
+		"refuses":   {"ordinary 1000\n", "in use"},
+		"forges":    {"", ""},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			dir := publicDir(t, "brig-languages-")
+			manifest := "name: hostile\nimage: hostile\nsource_file: main.py\nrun: [/python3, \"{source}\"]\ntemplates: [{kind: python}]\n"
+			if err := os.WriteFile(filepath.Join(dir, "hostile.yaml"), []byte(manifest), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			a := startAgent(t, "--languages", dir)
+			a.importImage(t, "hostile", compileC(t, "python3", strings.ReplaceAll(hostileInterpreter, "MODE", `"`+mode+`"`)), 0o755)
+			res, err := a.Run(t.Context(), api.Run{Language: "hostile", Source: api.Bytes("x")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(res.Stdout) != tt.said || !strings.Contains(res.Host.Cold, tt.cold) || res.Host.Template != (tt.cold == "") {
+				t.Errorf("%s %d, %+v: %q", res.Verdict, res.ExitCode, res.Host, res.Stdout)
+			}
+			if forged := mode == "forges"; forged != (res.ExitCode == 120 && res.Verdict == api.Nonzero) {
+				t.Errorf("%s %d", res.Verdict, res.ExitCode)
+			}
+			h, herr := a.Health(t.Context())
+			if err := errors.Join(herr, a.RemoveImage(t.Context(), "hostile")); err != nil {
+				t.Error(err)
+			}
+			if (h.Templates.Problem != "") != (tt.cold != "") {
+				t.Errorf("the agent reports %+v", h.Templates)
+			}
+		})
+	}
+}

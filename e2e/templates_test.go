@@ -1,0 +1,250 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// addresses are what the interpreter prints of memory: equal between the runs of one template, and
+// different between those of others.
+var addresses = regexp.MustCompile(`0x[0-9a-f]{4,}`)
+
+// templateDiffers are the programs whose output shows a difference that docs/templates.md lists.
+var templateDiffers = map[string]string{
+	"57_gc":      "gc.get_objects",
+	"58_gccount": "gc.get_freeze_count",
+	"80_exe":     "/proc/self/exe",
+}
+
+// A program that begins from a template ends as with the ordinary start of the interpreter, byte for
+// byte: the programs that every language has, and those that look at what a start decides.
+func TestTemplatesChangeNothing(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	var programs []string
+	for _, dir := range []string{"testdata/templates-python", "testdata/languages/python"} {
+		found, err := filepath.Glob(filepath.Join(dir, "*.py"))
+		if err != nil || len(found) < 5 {
+			t.Fatalf("%s: %v, %v", dir, found, err)
+		}
+		programs = append(programs, found...)
+	}
+	helper, err := os.ReadFile("testdata/templates-python/99_helper.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range programs {
+		name := strings.TrimSuffix(filepath.Base(path), ".py")
+		t.Run(name, func(t *testing.T) {
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := py(string(source))
+			r.Argv, r.Stdin, r.Env = []string{"x", "y z", ""}, api.Bytes("one\ntwo\n"), map[string]string{"NAME": "value"}
+			r.Files = []api.File{{Name: "helper.py", Content: helper}}
+			r.Limits = api.Limits{Wall: slowly(10), CPU: slowly(10)}
+			warm := a.run(t, r)
+			r.NoTemplate = true
+			cold := a.run(t, r)
+			if !warm.Host.Template || warm.Host.Cold != "" || warm.Usage.TemplateBytes < 1<<20 || cold.Host.Template || cold.Host.Cold == "" {
+				t.Fatalf("templates: %+v and %+v", warm.Host, cold.Host)
+			}
+			if w, c := seenOf(warm), seenOf(cold); w != c && templateDiffers[name] == "" {
+				t.Errorf("from a template:\n%s\nwith the ordinary start:\n%s", w, c)
+			} else if w == c && templateDiffers[name] != "" && name != "57_gc" {
+				t.Errorf("there is no difference: take it from templateDiffers")
+			}
+		})
+	}
+}
+
+// seenOf is what a caller sees of a program, without addresses.
+func seenOf(r api.Result) string {
+	text := strings.Join([]string{string(r.Verdict), r.SignalName, "exit", string(rune('0' + r.ExitCode%10)), "stdout:", string(r.Stdout), "stderr:", string(r.Stderr)}, "\n")
+	for _, f := range r.Files {
+		text += "\nfile " + f.Name + "\n" + string(f.Content)
+	}
+	return addresses.ReplaceAllString(text, "0x...")
+}
+
+// Two runs of one template share no randomness: each source is asked in two runs.
+func TestTemplatesHaveFreshRandomness(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	for name, source := range map[string]string{
+		"random":                  "import random; print(random.random(), random.getrandbits(64))",
+		"os.urandom":              "import os; print(os.urandom(16).hex())",
+		"getrandom":               "import os; print(os.getrandom(16).hex())",
+		"uuid4":                   "import uuid; print(uuid.uuid4())",
+		"secrets":                 "import secrets; print(secrets.token_hex())",
+		"tempfile":                "import tempfile; print(tempfile.mktemp())",
+		"ssl":                     "import ssl; print(ssl.RAND_bytes(16).hex())",
+		"shuffle":                 "import random; x = list(range(100)); random.shuffle(x); print(x)",
+		"SystemRandom":            "import random; print(random.SystemRandom().random())",
+		"multiprocessing authkey": "import multiprocessing; print(bytes(multiprocessing.current_process().authkey).hex())",
+		"stack":                   "print([l.split()[0] for l in open('/proc/self/maps') if '[stack]' in l])",
+		"AT_RANDOM":               "print(open('/proc/self/auxv', 'rb').read().hex())",
+		"new mapping":             "import mmap; m = mmap.mmap(-1, 1 << 24); print(open('/proc/self/maps').read())",
+		"stack canary": "import ctypes\n" +
+			"f = ctypes.CFUNCTYPE(ctypes.c_ulong)(ctypes.addressof(c := ctypes.create_string_buffer(b'\\x64\\x48\\x8b\\x04\\x25\\x28\\x00\\x00\\x00\\xc3')))\n" +
+			"import mmap\nm = mmap.mmap(-1, 4096, prot=7); m.write(c.raw[:10])\n" +
+			"print(ctypes.CFUNCTYPE(ctypes.c_ulong)(ctypes.addressof(ctypes.c_char.from_buffer(m)))())",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said [2]string
+			for i := range said {
+				res := a.run(t, py(source))
+				if res.Verdict != api.OK || !res.Host.Template {
+					t.Fatalf("%s, %+v: %s", res.Verdict, res.Host, res.Stderr)
+				}
+				said[i] = string(res.Stdout)
+			}
+			if said[0] == said[1] || said[0] == "" {
+				t.Errorf("two runs print the same: %s", said[0])
+			}
+		})
+	}
+}
+
+// What a run must satisfy to begin from a template, and that its result says so.
+func TestTemplateRules(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	for name, tt := range map[string]struct {
+		change func(*api.Run)
+		cold   string // in host.cold; empty: it begins from a template
+	}{
+		"as it is":          {func(*api.Run) {}, ""},
+		"a memory limit":    {func(r *api.Run) { r.Limits.Memory = 64 * api.MiB }, ""},
+		"a stack limit":     {func(r *api.Run) { r.Limits.Stack = api.MiB }, ""},
+		"a variable":        {func(r *api.Run) { r.Env = map[string]string{"A": "b"} }, ""},
+		"a file":            {func(r *api.Run) { r.Files = []api.File{{Name: "a.py"}} }, ""},
+		"asked":             {func(r *api.Run) { r.NoTemplate = true }, "asks"},
+		"fresh":             {func(r *api.Run) { r.Mode = api.Fresh }, "mode fresh"},
+		"exclusive":         {func(r *api.Run) { r.Mode = api.Exclusive }, "mode exclusive"},
+		"a writable root":   {func(r *api.Run) { r.WritableRoot = true }, "writable"},
+		"log mode":          {func(r *api.Run) { r.ProfileMode = api.Log }, "log"},
+		"another tier":      {func(r *api.Run) { r.Profile = "compile" }, "profile"},
+		"another name":      {func(r *api.Run) { r.SourceName = "x.py" }, "another name"},
+		"a start variable":  {func(r *api.Run) { r.Env = map[string]string{"PYTHONHASHSEED": "0"} }, "PYTHONHASHSEED"},
+		"another PATH":      {func(r *api.Run) { r.Env = map[string]string{"PATH": "/usr/bin"} }, "PATH"},
+		"a user's packages": {func(r *api.Run) { r.Files = []api.File{{Name: ".local/lib/python3.13/site-packages/a.pth"}} }, ".local"},
+		"a zip archive":     {func(r *api.Run) { r.Source = api.Bytes("print(1)#PK\x05\x06") }, "zip"},
+		"two processors":    {func(r *api.Run) { r.Limits.CPUs = 0.5 }, "cpus"},
+		"the image by name": {func(r *api.Run) { r.Image = "python" }, "image"},
+		"loopback":          {func(r *api.Run) { r.Network = api.NetworkLoopback }, "profile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := py("print('x')")
+			tt.change(&r)
+			res := a.run(t, r)
+			if tt.cold == "" && (!res.Host.Template || res.Host.Cold != "") || tt.cold != "" && (res.Host.Template || !strings.Contains(res.Host.Cold, tt.cold)) {
+				t.Errorf("%+v; want %q", res.Host, tt.cold)
+			}
+			if res.Verdict != api.OK && name != "a zip archive" {
+				t.Errorf("%s: %s", res.Verdict, res.Stderr)
+			}
+		})
+	}
+	r := py("import sys; print(sys.stdin.read())")
+	r.Tests = []api.Test{{ID: "a", Stdin: api.Bytes("1"), Limits: api.Limits{Memory: 32 * api.MiB}}, {ID: "b", Stdin: api.Bytes("2")}}
+	res := a.run(t, r)
+	if !res.Host.Template || res.Verdict != api.OK || string(res.Tests[1].Result.Stdout) != "2\n" || res.Tests[0].Result.Usage.TemplateBytes == 0 {
+		t.Errorf("tests: %+v, %+v", res.Host, res.Tests)
+	}
+}
+
+// A template is made again after its life, and none is made if the operator wants none.
+func TestTemplatesAreMadeAgain(t *testing.T) {
+	a := startAgent(t, "--template-life", "1s")
+	a.needPython(t)
+	hash := func() string { return string(a.run(t, py("print(hash('a'), hex(id(print)))")).Stdout) }
+	first := hash()
+	for deadline := time.Now().Add(slow(20 * time.Second)); hash() == first; time.Sleep(300 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the template is never made again")
+		}
+	}
+	h, err := a.Health(t.Context())
+	if err != nil || h.Templates.Made < 2 || h.Templates.Kept != 1 || h.Templates.Failed != 0 || h.Templates.Bytes < 1<<20 {
+		t.Errorf("templates: %+v, %v", h.Templates, err)
+	}
+	a.stop()
+	a = startAgent(t, "--template-memory", "none")
+	a.needPython(t)
+	if res := a.run(t, py("print(1)")); res.Host.Template || !strings.Contains(res.Host.Cold, "switched off") {
+		t.Errorf("%+v", res.Host)
+	}
+	a.stop()
+	a = startAgent(t, "--template-memory", "1M")
+	a.needPython(t)
+	if res := a.run(t, py("print(1)")); res.Verdict != api.OK || res.Host.Template || !strings.Contains(res.Host.Cold, "--template-memory") {
+		t.Errorf("%s, %+v", res.Verdict, res.Host)
+	}
+}
+
+// Limits bind a run that begins from a template: what it writes to is its own memory.
+func TestTemplatesDoNotWidenLimits(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	for name, tt := range map[string]struct {
+		source string
+		limits api.Limits
+		want   api.Verdict
+	}{
+		"memory":           {"x = bytearray(64 << 20)", api.Limits{Memory: 32 * api.MiB}, api.MemoryLimit},
+		"memory that fits": {"x = bytearray(24 << 20)", api.Limits{Memory: 32 * api.MiB}, api.OK},
+		"cpu":              {"while True: pass", api.Limits{CPU: api.Duration(200 * time.Millisecond), Wall: slowly(10)}, api.CPULimit},
+		"wall":             {"import time; time.sleep(60)", api.Limits{Wall: api.Duration(300 * time.Millisecond)}, api.WallLimit},
+		"one process":      {"print(1)", api.Limits{Pids: 1}, api.OK},
+		"open files":       {"try:\n while True: open('main.py').fileno(); l = globals().setdefault('l', []); l.append(open('main.py'))\nexcept OSError as e: print(e.errno)", api.Limits{OpenFiles: 16}, api.OK},
+		"threads' stacks":  {"import threading\nt = threading.Thread(target=print, args=(1,)); t.start(); t.join()", api.Limits{Stack: api.MiB}, api.OK},
+		"a deep stack":     {"import sys; sys.setrecursionlimit(10**6)\ndef f(n): return n and f(n-1)\nprint(f(50000))", api.Limits{Memory: 256 * api.MiB}, api.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := py(tt.source)
+			r.Limits = tt.limits
+			if res := a.run(t, r); res.Verdict != tt.want || !res.Host.Template {
+				t.Errorf("%s, %+v: %s", res.Verdict, res.Host, res.Stderr)
+			}
+		})
+	}
+}
+
+// The templates of python-full have imported numpy and pandas where the source does. What numpy drew
+// from randomness is drawn again.
+func TestTemplatesWithImports(t *testing.T) {
+	if !chosen("python-full", languageTests["python-full"].onlyAll) {
+		t.Skip("only make test-languages runs python-full")
+	}
+	a := startAgent(t)
+	images.load(t, a, "python-full")
+	for _, source := range []string{
+		"import numpy\nprint(numpy.random.rand(3), numpy.random.default_rng().random())",
+		"import pandas as pd, numpy as np\nprint(pd.DataFrame({'a': np.random.rand(3)}))",
+		"from numpy import random\nprint(random.randint(1 << 60))",
+	} {
+		r := api.Run{Language: "python-full", Source: api.Bytes(source)}
+		first, second := a.run(t, r), a.run(t, r)
+		r.NoTemplate = true
+		cold := a.run(t, r)
+		if first.Verdict != api.OK || cold.Verdict != api.OK || !first.Host.Template || !second.Host.Template {
+			t.Fatalf("%s: %s, %+v: %s", source, first.Verdict, first.Host, first.Stderr)
+		}
+		if string(first.Stdout) == string(second.Stdout) {
+			t.Errorf("%s: two runs print %s", source, first.Stdout)
+		}
+		t.Logf("%q: processor time %d from a template, %d with the ordinary start", source, *first.Usage.CPU.Value, *cold.Usage.CPU.Value)
+	}
+	own := api.Run{Language: "python-full", Source: api.Bytes("import numpy\nprint(numpy.x)"), Files: []api.File{{Name: "numpy.py", Content: api.Bytes("x = 'own'\n")}}}
+	if res := a.run(t, own); string(res.Stdout) != "own\n" || !res.Host.Template {
+		t.Errorf("a module of the caller's: %+v: %s%s", res.Host, res.Stdout, res.Stderr)
+	}
+}

@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/rootfs"
+	"github.com/brig-sandbox/brig/rootfs/languages"
+)
+
+// A Template is the started interpreter from which a run begins: how it is made and how it is tried.
+// Runs with the same key begin from the same one.
+type Template struct {
+	Key   string
+	Make  *Run // writes TemplateFile
+	Trial *Run // a program that must print TrialOutput
+}
+
+// Names in /box while a template is made.
+const (
+	templateDriver = "driver.so"
+	TemplateFile   = "template"
+	TrialOutput    = "ready\n"
+)
+
+// templateLimits are those of the stages that make and try a template. They take only what the image
+// needs: nothing of a user's is in them.
+func templateLimits() api.Limits {
+	return api.Limits{
+		Wall: api.Duration(20e9), CPU: api.Duration(20e9), Memory: 768 * api.MiB, Scratch: MaxTemplate + api.MiB, Output: 64 * api.KiB,
+		Stack: maxStack,
+	}
+}
+
+// maxStack is the largest stack of a run that begins from a template. The kernel maps libraries below
+// the room that the limit leaves for the stack (arch/x86/mm/mmap.c, mmap_base), and in a template they
+// stay there.
+const maxStack = 64 * api.GiB
+
+// MaxTemplate is the size of the largest template.
+const MaxTemplate = 256 * api.MiB
+
+// startVariables are the beginnings of the names of environment variables that an interpreter or a
+// library reads when it starts. A template has started already.
+var startVariables = []string{
+	"PATH", "HOME", "LANG", "LC_", "TZ", "LD_", "GLIBC_", "MALLOC_", "PYTHON", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "NPY_", "NUMEXPR_", "BRIG_",
+}
+
+const coldLimits = "the limit cpus or cpuset is not that of the language, or the stack is larger than 64 GiB"
+
+// template decides whether a run begins from a template. If the language has one and the run does not
+// begin from it, cold says why.
+func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run) (_ *Template, cold string, _ error) {
+	if len(lang.Templates) == 0 {
+		return nil, "", nil
+	}
+	if cold := pl.cold(r, lang, p); cold != "" {
+		return nil, cold, nil
+	}
+	from, ok := lang.TemplateFor(r.Source)
+	if ok && from.Import != "" && len(r.Files) > 0 {
+		// Its imports could be of the caller's own modules: the plain template, if there is one.
+		ok = false
+		for _, t := range lang.Templates {
+			if t.Import == "" && t.When == nil {
+				from, ok = t, true
+			}
+		}
+	}
+	if !ok {
+		return nil, "the language has no template for this source", nil
+	}
+	limits, err := EffectiveLimits(templateLimits(), "", lang.Limits, pl.Ceiling)
+	if err != nil {
+		return nil, "", err
+	}
+	env := Environment(lang.env(r.Interactive), nil)
+	stage := &Run{
+		ID: p.ID, Stage: api.StageCompile, Mode: p.Mode, Env: env, Limits: limits, Collect: api.Collect{None: true},
+		Cell: cellFor(image, p.Cell.Policy, lang.FullProc, p.Mode),
+		Argv: languages.Placeholders{Source: lang.SourceFile, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, nil),
+	}
+	trial := *stage
+	trial.Files = []api.File{{Name: lang.SourceFile, Content: []byte("print('ready')\n")}}
+	stage.Files = []api.File{{Name: templateDriver, Content: pl.TemplateDriver}}
+	stage.Env = slices.Concat(env, []string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile, "BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
+	return &Template{Key: templateKey(stage), Make: stage, Trial: &trial}, "", nil
+}
+
+// cold says why a run cannot begin from a template; empty: it can.
+func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
+	usual, err := EffectiveLimits(api.Limits{}, "", lang.Limits, pl.Ceiling)
+	switch {
+	case len(pl.TemplateDriver) == 0:
+		return "templates are switched off on this agent"
+	case r.NoTemplate:
+		return "the request asks for the ordinary start"
+	case r.Source == nil:
+		return "the request has a command and no source"
+	case r.Image != "":
+		return "the request names an image"
+	case p.Source != lang.SourceFile:
+		return "the source has another name than " + lang.SourceFile
+	case p.Mode != api.Strict:
+		return "mode " + string(p.Mode) + " shares nothing between runs"
+	case r.WritableRoot:
+		return "the root is writable"
+	case p.Cell.Policy.Mode == api.Log:
+		return "profile mode log reports the calls of the start, too"
+	case p.Cell.Policy.Name != lang.Tier || len(r.ProfileRules) > 0:
+		return "the profile is not that of the language"
+	case p.Network != nil:
+		return "the run has a network"
+	case p.Packages != nil:
+		return "the run has packages"
+	case err != nil || p.Limits.Stack > maxStack || p.Limits.CPUs != usual.CPUs || p.Limits.Cpuset != "":
+		return coldLimits
+	case bytes.Contains(r.Source[max(len(r.Source)-65557, 0):], []byte("PK\x05\x06")):
+		return "the source may be a zip archive"
+	}
+	for name := range r.Env {
+		if i := slices.IndexFunc(startVariables, func(start string) bool { return strings.HasPrefix(name, start) }); i >= 0 {
+			return "the interpreter reads the variable " + name + " when it starts"
+		}
+	}
+	for _, f := range r.Files {
+		if strings.HasPrefix(path.Clean(f.Name), ".local/") {
+			return "the interpreter reads files in .local when it starts"
+		}
+	}
+	return ""
+}
+
+// templateKey is a hash of everything that decides what a template contains. Boot and processor are
+// those of the agent, which keeps templates only while it runs.
+func templateKey(p *Run) string {
+	text, err := json.Marshal(struct {
+		Tree      ImageTree
+		Policy    string
+		FullProc  bool
+		Argv, Env []string
+		Driver    [sha256.Size]byte
+	}{p.Cell.Key.ImageTree, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, sha256.Sum256(p.Files[0].Content)})
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,178 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
+	"github.com/brig-sandbox/brig/runtime/cell"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+	"github.com/brig-sandbox/brig/runtime/template"
+)
+
+// A start says how a program starts: from a snapshot, or in the ordinary way.
+type start struct {
+	snapshot *template.Snapshot // nil: the ordinary start
+	cold     string             // why, if the language has templates
+}
+
+// start gets the template of a plan, and makes it if there is none. All tests of a job share one start.
+// The caller releases it.
+func (r *Runner) start(ctx context.Context, p *plan.Run) (start, error) {
+	if p.Template == nil {
+		return start{cold: p.Cold}, nil
+	}
+	n, err := r.Templates.Get(ctx, p.Template.Key, func(ctx context.Context) (*os.File, error) { return r.makeTemplate(ctx, p.Template) })
+	var cold *template.ColdError
+	if errors.As(err, &cold) {
+		return start{cold: cold.Why}, nil
+	}
+	if err != nil {
+		return start{}, api.Fail(api.CodeStopping, "canceled while the template was made: %w", err)
+	}
+	return start{snapshot: n}, nil
+}
+
+func (s start) release() {
+	if s.snapshot != nil {
+		s.snapshot.Release()
+	}
+}
+
+// describe says in a result how the program started.
+func (s start) describe(res *api.Result) {
+	res.Host.Cold = s.cold
+	if s.snapshot != nil {
+		res.Host.Template, res.Usage.TemplateBytes = true, int64(s.snapshot.Size)
+	}
+}
+
+// makeTemplate runs the stage that makes a template, and then the trial that begins from it. No memory
+// of a user's is in either.
+func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template) (_ *os.File, err error) {
+	var made *os.File
+	res, err := r.runStage(ctx, t.Make, nil, func(box *os.File) (err error) {
+		made, err = takeTemplate(box)
+		return err
+	})
+	if err == nil && made == nil {
+		err = stageError("making it", res)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, made.Close())
+		}
+	}()
+	res, err = r.runStage(ctx, t.Trial, made, func(*os.File) error { return nil })
+	if err == nil && (res.Verdict != api.OK || string(res.Stdout) != plan.TrialOutput) {
+		err = stageError("beginning from it", res)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// runStage runs a stage of making a template. If it ends well, take gets its /box.
+func (r *Runner) runStage(ctx context.Context, p *plan.Run, from *os.File, take func(box *os.File) error) (api.Result, error) {
+	l, err := r.lease(ctx, p, true)
+	if err != nil {
+		return api.Result{}, err
+	}
+	streams := Streams{Retention: NewRetention(api.Streams{})}
+	out := NewOutputs(streams, p, l.Slot().Wake)
+	defer out.Finish()
+	reporter := startUsageReporter(nil, l.Slot().Wake)
+	defer reporter.join()
+	o, err := executeLeased(ctx, l, p, from, streams, out, reporter, linux.Monotonic(), func(o *Outcome) error {
+		if o.StillRunning || o.badStart != "" || judge.Verdict(o.ev, p.Limits) != api.OK {
+			return nil
+		}
+		return take(l.Prepared.Shell.Scratch.Box)
+	})
+	if err != nil {
+		return api.Result{}, err
+	}
+	if o.badStart != "" {
+		return api.Result{}, errors.New(o.badStart)
+	}
+	out.Finish()
+	return r.Result(p, o, out), nil
+}
+
+// stageError says how a stage of making a template ended, with the end of what it printed.
+func stageError(what string, res api.Result) error {
+	const most = 300
+	said := res.Stderr
+	if len(said) > most {
+		said = said[len(said)-most:]
+	}
+	return fmt.Errorf("%s ended with %s, exit code %d: %q", what, res.Verdict, res.ExitCode, said)
+}
+
+// takeTemplate copies the template out of a box into a sealed file. The image's programs wrote it: it is
+// copied whatever it contains, and executed only in sandboxes of the same image (TPL-02).
+func takeTemplate(box *os.File) (*os.File, error) {
+	f, err := linux.OpenBeneath(box, plan.TemplateFile, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the template: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > int64(plan.MaxTemplate) {
+		return nil, fmt.Errorf("the template is not a regular file of at most %s", plan.MaxTemplate)
+	}
+	return linux.SealedCopy("template", io.LimitReader(f, int64(plan.MaxTemplate)), true)
+}
+
+func (at Place) templateFiles() []*os.File {
+	if at.Template == nil {
+		return nil
+	}
+	return []*os.File{at.Template}
+}
+
+// restoreFailures name the offsets at which runtime/template/snapshot leaves the descriptor of a template
+// that could not become a process.
+var restoreFailures = map[int64]string{
+	1: "this kernel does not let the vDSO be moved",
+	2: "a range of addresses is in use",
+}
+
+// exitRestore is the exit status that goes with them.
+const exitRestore = 120
+
+// badStart says why a program could not begin from its template; empty: it began, or was killed before.
+// No program can forge it: the descriptor whose offset tells it is closed before the program begins
+// (TPL-03).
+func (w *supervisor) badStart() (string, error) {
+	if w.Template == nil {
+		return "", nil
+	}
+	var step *cell.StepError
+	if errors.As(w.failed, &step) && step.Step == "exec" {
+		return "the template cannot be executed: " + step.Err.Error(), nil
+	}
+	ws := unix.WaitStatus(w.reply.Status)
+	if !w.replied || !ws.Exited() || ws.ExitStatus() != exitRestore {
+		return "", nil
+	}
+	at, err := w.Template.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return "", fmt.Errorf("read why a template failed: %w", err)
+	}
+	return restoreFailures[at], nil
+}

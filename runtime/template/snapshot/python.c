@@ -1,0 +1,330 @@
+// Loaded before libc by LD_PRELOAD into the python3 of an image: it starts the interpreter, imports the
+// modules of BRIG_TEMPLATE_IMPORT, writes a snapshot to BRIG_TEMPLATE, and exits. BRIG_TEMPLATE_AFTER
+// is executed in each run, for what an import drew from randomness. A process that
+// executes the snapshot goes on in resume, as python3 does after its start: it runs the file argv[1].
+//
+// What Python does at its start and depends on the run is done again in resume: the environment,
+// sys.argv, sys.orig_argv, sys.path[0], a new __main__. What else depends on the run at the start makes
+// a run ineligible (runtime/plan/template.go).
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "python.h"
+#include "snapshot.h"
+
+extern char **environ;
+extern void *__curbrk, *__libc_stack_end;
+extern const ptrdiff_t __rseq_offset; // glibc 2.35
+
+static const char *after;          // statements to execute in each process that begins from the snapshot
+static PyObject *environment;      // the dictionary behind os.environ
+static PyObject *template_modules; // sys.modules of the template, without __main__, builtins and sys
+static PyObject *builtins, *importer, *file_loader;
+static int exit_status;
+
+static __attribute__((noreturn)) void die(const char *why)
+{
+	fprintf(stderr, "template: %s\n", why);
+	_exit(1);
+}
+
+static PyObject *need(PyObject *o, const char *what)
+{
+	if (!o)
+		die(what);
+	return o;
+}
+
+static PyObject *attribute(const char *module, const char *name)
+{
+	return need(PyObject_GetAttrString(need(PyImport_ImportModule(module), module), name), name);
+}
+
+// Objects that live as long as the template: a reference count that is never written needs no copy of
+// its page. Immortal since 3.12; the count's value is that of 3.12 and 3.13 (PEP 683). Streams stay
+// mortal: their end writes what they hold.
+static int make_immortal(PyObject *o, void *none)
+{
+	(void)none;
+	enum { IMMORTAL = -1 };
+	static PyObject *io_base;
+	if (!io_base)
+		io_base = attribute("_io", "_IOBase");
+	if (o && *(int *)o >= 0 && PyObject_IsInstance(o, io_base) == 0)
+		*(long *)o = (long)(unsigned)IMMORTAL;
+	return 0;
+}
+
+static void make_all_immortal(void)
+{
+	if (Py_Version < 0x030c0000 || Py_Version >= 0x030e0000)
+		return;
+	PyObject *all = need(PyObject_CallMethod(PyImport_ImportModule("gc"), "get_objects", NULL), "gc.get_objects");
+	for (ssize_t i = 0; i < PyList_Size(all); i++) {
+		PyObject *o = PyList_GetItem(all, i), *type = PyObject_Type(o);
+		if (o == all)
+			continue;
+		make_immortal(o, NULL);
+		int (*traverse)(PyObject *, int (*)(PyObject *, void *), void *) = PyType_GetSlot(type, Py_tp_traverse);
+		if (traverse)
+			traverse(o, make_immortal, NULL);
+	}
+	Py_DecRef(all);
+}
+
+// new_main replaces __main__, as add_main_module of pylifecycle.c makes it: an object of the template
+// would be frozen, and its contents would not be deleted at the end of the program.
+static PyObject *new_main(void)
+{
+	PyObject *module = PyModule_New("__main__"), *names = PyModule_GetDict(module), *annotations = PyDict_New();
+	PyDict_SetItemString(names, "__annotations__", annotations);
+	Py_DecRef(annotations);
+	PyDict_SetItemString(names, "__builtins__", builtins);
+	PyDict_SetItemString(names, "__loader__", importer);
+	PyDict_SetItemString(PyImport_GetModuleDict(), "__main__", module);
+	Py_DecRef(module);
+	return names;
+}
+
+// A template has no module gc, no name in __main__, and no garbage that each run would collect again.
+static void settle(void)
+{
+	PyObject *os_environ = attribute("os", "environ");
+	environment = need(PyObject_GetAttrString(os_environ, "_data"), "os.environ._data");
+	builtins = need(PyImport_ImportModule("builtins"), "builtins");
+	importer = attribute("_frozen_importlib", "BuiltinImporter");
+	file_loader = attribute("_frozen_importlib_external", "SourceFileLoader");
+	new_main();
+	PyObject *had_gc = PyDict_GetItemString(PyImport_GetModuleDict(), "gc"), *gc = need(PyImport_ImportModule("gc"), "gc");
+	Py_DecRef(need(PyObject_CallMethod(gc, "collect", NULL), "gc.collect"));
+	make_all_immortal();
+	Py_DecRef(need(PyObject_CallMethod(gc, "freeze", NULL), "gc.freeze"));
+	if (!had_gc)
+		PyDict_DelItemString(PyImport_GetModuleDict(), "gc");
+	template_modules = need(PyDict_Copy(PyImport_GetModuleDict()), "sys.modules");
+	PyDict_DelItemString(template_modules, "__main__");
+	PyDict_DelItemString(template_modules, "builtins");
+	PyDict_DelItemString(template_modules, "sys");
+	// The end of Python takes these from sys. They stay alive here: freeing them would copy their pages.
+	// The streams do not: their end writes what they hold.
+	PyObject *kept = need(PyDict_Copy(PyModule_GetDict(PyImport_ImportModule("sys"))), "sys");
+	static const char *streams[] = {"stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__"};
+	for (unsigned i = 0; i < sizeof streams / sizeof *streams; i++)
+		PyDict_DelItemString(kept, streams[i]);
+	PyDict_SetItemString(template_modules, "brig.kept", kept);
+}
+
+static void set_environment(char **envp)
+{
+	PyDict_Clear(environment);
+	for (; *envp; envp++) {
+		char *equals = strchr(*envp, '=');
+		if (!equals)
+			continue;
+		PyObject *key = PyBytes_FromStringAndSize(*envp, equals - *envp), *value = PyBytes_FromString(equals + 1);
+		PyDict_SetDefault(environment, key, value); // the first of two values counts, as at the start
+		Py_DecRef(key);
+		Py_DecRef(value);
+	}
+}
+
+static void set_words(const char *name, int argc, char **argv)
+{
+	PyObject *list = PyList_New(argc);
+	for (int i = 0; i < argc; i++)
+		PyList_SetItem(list, i, PyUnicode_DecodeFSDefault(argv[i]));
+	PySys_SetObject(name, list);
+	Py_DecRef(list);
+}
+
+// system_exit returns the status of a SystemExit that nothing caught, as handle_system_exit of
+// pythonrun.c.
+static int system_exit(void)
+{
+	PyObject *type, *value, *traceback;
+	PyErr_Fetch(&type, &value, &traceback);
+	PyErr_NormalizeException(&type, &value, &traceback);
+	fflush(stdout);
+	PyObject *code = PyObject_GetAttrString(value, "code");
+	int status = 1;
+	if (!code || code == &_Py_NoneStruct) {
+		status = 0;
+	} else if (PyObject_IsInstance(code, &PyLong_Type)) {
+		status = (int)PyLong_AsLong(code);
+	} else {
+		PyObject *to = PySys_GetObject("stderr");
+		if (to && to != &_Py_NoneStruct)
+			PyFile_WriteObject(code, to, Py_PRINT_RAW);
+		else
+			PyObject_Print(code, stderr, Py_PRINT_RAW);
+		PySys_WriteStderr("\n");
+	}
+	PyErr_Clear();
+	Py_DecRef(code);
+	Py_DecRef(value);
+	Py_DecRef(type);
+	if (traceback)
+		Py_DecRef(traceback);
+	return status;
+}
+
+enum { INTERRUPTED = -2 }; // KeyboardInterrupt: python3 ends itself by SIGINT
+
+// run_file runs a script as pymain_run_file of main.c.
+static int run_file(const char *name)
+{
+	char full[2 * PATH_MAX], real[PATH_MAX], *slash;
+	if (!realpath(name, real))
+		snprintf(real, sizeof real, "%s", name);
+	slash = strrchr(real, '/');
+	PyObject *directory = PyUnicode_DecodeFSDefaultAndSize(real, slash ? (slash == real ? 1 : slash - real) : 0);
+	PyList_Insert(PySys_GetObject("path"), 0, directory);
+	Py_DecRef(directory);
+
+	if (name[0] == '/' || !getcwd(full, PATH_MAX))
+		snprintf(full, sizeof full, "%s", name);
+	else
+		snprintf(full + strlen(full), sizeof full - strlen(full), "/%s", name);
+	FILE *file = fopen(name, "rbe");
+	if (!file) {
+		fprintf(stderr, "python3: can't open file '%s': [Errno %d] %s\n", full, errno, strerror(errno));
+		return 2;
+	}
+	PyObject *names = new_main(), *path = PyUnicode_DecodeFSDefault(full);
+	PyDict_SetItemString(names, "__file__", path);
+	PyDict_SetItemString(names, "__cached__", &_Py_NoneStruct);
+	PyObject *loader = PyObject_CallFunction(file_loader, "sO", "__main__", path);
+	PyDict_SetItemString(names, "__loader__", loader);
+	Py_DecRef(loader);
+	Py_DecRef(path);
+	struct { int flags, feature_version; } compiler = {0, (int)(Py_Version >> 16 & 0xff)}; // PyCompilerFlags
+	PyObject *result = PyRun_FileExFlags(file, full, Py_file_input, names, names, 1, &compiler);
+	if (result) {
+		Py_DecRef(result);
+		return 0;
+	}
+	if (PyErr_ExceptionMatches(PyExc_SystemExit))
+		return system_exit();
+	int interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+	PyErr_Print();
+	return interrupted ? INTERRUPTED : 1;
+}
+
+static __attribute__((noreturn)) void leave(int status)
+{
+	if (status == INTERRUPTED) {
+		fflush(NULL);
+		signal(SIGINT, SIG_DFL);
+		kill(getpid(), SIGINT);
+		status = 130;
+	}
+	exit(status); // with the handlers of atexit(3)
+}
+
+// The interpreter's dictionary is emptied after the program's modules are gone and the streams have
+// been flushed for the last time. What follows only gives memory back.
+static void at_last(PyObject *capsule)
+{
+	(void)capsule;
+	leave(exit_status);
+}
+
+// finish ends the interpreter by Py_FinalizeEx, but keeps the template's modules from it: no program
+// sees their end, and each would be copied to be freed.
+static __attribute__((noreturn)) void finish(int status)
+{
+	exit_status = status;
+	PyObject *modules = PyImport_GetModuleDict(), *name, *module;
+	for (ssize_t at = 0; PyDict_Next(template_modules, &at, &name, &module);)
+		if (PyDict_GetItem(modules, name) == module)
+			PyDict_DelItem(modules, name);
+	PyObject *capsule = PyCapsule_New(&exit_status, "brig.end", at_last);
+	PyDict_SetItemString(PyInterpreterState_GetDict(PyInterpreterState_Get()), "brig.end", capsule);
+	Py_DecRef(capsule);
+	if (Py_FinalizeEx() < 0)
+		status = 120; // as Py_RunMain: the streams could not be flushed
+	leave(status);
+}
+
+// set_thread_stack gives new threads a stack as large as the limit of this run, as the C library does
+// at its start (nptl, __pthread_initialize_minimal).
+static void set_thread_stack(void)
+{
+	struct rlimit limit;
+	pthread_attr_t attributes;
+	if (getrlimit(RLIMIT_STACK, &limit) || pthread_attr_init(&attributes))
+		return;
+	pthread_attr_setstacksize(&attributes, limit.rlim_cur & -(rlim_t)PAGE);
+	pthread_setattr_default_np(&attributes);
+	pthread_attr_destroy(&attributes);
+}
+
+static void resume(int argc, char **argv, char **envp)
+{
+	// For pthread_getattr_np. The loader has made its page read-only.
+	char *page = (char *)((unsigned long)&__libc_stack_end & -PAGE);
+	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+	__libc_stack_end = argv - 1;
+	mprotect(page, PAGE, PROT_READ);
+	set_thread_stack();
+	prctl(PR_SET_NAME, "python3");
+	PyOS_AfterFork_Child(); // locks, thread numbers, and what os.register_at_fork asks for, such as numpy's seed
+	set_environment(envp);
+	if (*after && PyRun_SimpleStringFlags(after, NULL) < 0)
+		_exit(EXIT_RESTORE);
+	set_words("orig_argv", argc, argv);
+	set_words("argv", argc - 1, argv + 1);
+	finish(run_file(argv[1]));
+}
+
+static void must_succeed(PyStatus s)
+{
+	if (PyStatus_Exception(s))
+		Py_ExitStatusException(s);
+}
+
+static int make_template(int argc, char **argv, char **envp)
+{
+	(void)envp;
+	char *path = strdup(getenv("BRIG_TEMPLATE")), *import = strdup(getenv("BRIG_TEMPLATE_IMPORT") ?: "");
+	after = strdup(getenv("BRIG_TEMPLATE_AFTER") ?: "");
+	unsetenv("BRIG_TEMPLATE");
+	unsetenv("BRIG_TEMPLATE_IMPORT");
+	unsetenv("BRIG_TEMPLATE_AFTER");
+	unsetenv("LD_PRELOAD");
+	config pre, c;
+	PyPreConfig_InitPythonConfig(&pre);
+	must_succeed(Py_PreInitializeFromBytesArgs(&pre, argc, argv));
+	PyConfig_InitPythonConfig(&c);
+	must_succeed(PyConfig_SetBytesArgv(&c, argc, argv));
+	must_succeed(Py_InitializeFromConfig(&c));
+	PyConfig_Clear(&c);
+	if (*import && PyRun_SimpleStringFlags(import, NULL) < 0)
+		die("the imports fail");
+	settle();
+	PyOS_BeforeFork();
+	struct snapshot s = {.resume = resume, .environ = &environ, .brk = &__curbrk,
+		.rseq = (char *)__builtin_thread_pointer() + __rseq_offset, .argv = argv};
+	const char *missing = snapshot_write(path, &s);
+	if (missing)
+		die(missing);
+	_exit(0);
+}
+
+// python3's main is not called: its start is above.
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void), void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+	int (*real)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void), void *) = dlsym(RTLD_NEXT, "__libc_start_main");
+	return real(getenv("BRIG_TEMPLATE") ? make_template : main, argc, argv, init, fini, rtld_fini, stack_end);
+}

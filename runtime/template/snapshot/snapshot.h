@@ -1,0 +1,72 @@
+// A snapshot is a static ELF executable that holds the memory of the process that wrote it. The
+// kernel's own loader maps it. Its entry point, restore, then makes of the new process what the old
+// one was, except for what must be new in each run, and calls the continuation.
+#ifndef BRIG_SNAPSHOT_H
+#define BRIG_SNAPSHOT_H
+
+#include <asm/unistd.h>
+
+#ifndef __x86_64__
+#error "snapshots are written for x86_64; another architecture needs its own entry point and thread pointer"
+#endif
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long u64;
+
+enum { PAGE = 4096, MAX_MAPPINGS = 2048, MAX_SEGMENTS = 1024 };
+
+// Why a restore failed. It is the offset of the descriptor of the executable, which the agent reads:
+// no program can move it, because restore closes the descriptor before the program begins.
+enum failure {
+	FAIL_NONE,
+	FAIL_VDSO,    // the kernel does not let the vDSO be moved
+	FAIL_MAPPING, // a range of addresses is in use
+	EXIT_RESTORE = 120, // the exit status that goes with a failure
+	RESTORE_FD = 3,     // the descriptor of the executable
+};
+
+// A range of addresses.
+struct range { u64 start, end; };
+
+// A mapping as /proc/self/smaps shows it.
+struct mapping {
+	struct range at;
+	u32 prot;
+	enum { ORDINARY, STACK, VDSO, VVAR, VSYSCALL, FRESH } kind; // FRESH: the kernel empties it in children
+	u32 droppable;                                              // FRESH, with MAP_DROPPABLE
+};
+
+// What the process that writes a snapshot says of itself.
+struct snapshot {
+	void (*resume)(int argc, char **argv, char **envp); // does not return
+	char ***environ;    // the C library's variable; set to the new environment
+	void **brk;         // the C library's end of the heap; set to the new one
+	void *rseq;         // the area registered with rseq(2); 0: none
+	char **argv;        // of this process: all that lies above it on the stack is copied
+};
+
+// snapshot_write writes this process, which has one thread, to the file path. It returns 0, or says
+// what is missing.
+const char *snapshot_write(const char *path, const struct snapshot *s);
+
+// mappings_read lists the mappings of this process. It returns their number, or -1.
+int mappings_read(struct mapping *out, int max);
+
+static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
+{
+	long ret;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	__asm__ volatile("syscall" : "=a"(ret)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#define SYS(n, ...) SYS_(n, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define SYS_(n, a, b, c, d, e, f, ...) \
+	sys6(__NR_##n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+#endif

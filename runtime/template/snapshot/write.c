@@ -1,0 +1,233 @@
+// Writing a snapshot.
+//
+// Two kinds of addresses in the old process's memory would be wrong in a new one: those of the
+// arguments, the environment and the auxiliary vector, which lie on the stack, and those of the vDSO.
+// Both are chosen by the kernel anew. So the first block is copied, the second gets a reserved place
+// among the mappings, and each word that points into the old places is changed to the new ones. The
+// place of the vDSO is not the old one, because the kernel chooses it near the stack, and the stack of
+// a new process could need it.
+#include <asm/stat.h>
+#include <elf.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include "restore.h"
+
+// Offsets in the C library's descriptor of a thread, struct pthread (nptl/descr.h). They are the same
+// since glibc 2.4; thread_fields checks both.
+enum { PTHREAD_TID = 0x2d0, PTHREAD_ROBUST = 0x2e0 };
+
+// A piece is a segment to be: content up to content_end, zeros up to at.end.
+struct piece { struct range at; u64 content_end; u32 prot; };
+
+// A move says that words which point into from must point into to.
+struct move { struct range from; u64 to; };
+
+static const char *thread_fields(void)
+{
+	__asm__("mov %%fs:0, %0" : "=r"(restoring.thread)); // the descriptor begins with its own address (tcbhead_t.tcb)
+	restoring.tid = (int *)(restoring.thread + PTHREAD_TID);
+	restoring.robust = (void *)(restoring.thread + PTHREAD_ROBUST);
+	if (*restoring.tid != SYS(gettid) || *(void **)restoring.robust != restoring.robust)
+		return "this C library keeps the thread's number or its robust futexes at another offset";
+	return 0;
+}
+
+// nothing_open checks what a snapshot does not hold: other threads, and files.
+static const char *nothing_open(void)
+{
+	struct stat tasks;
+	if (SYS(newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) || tasks.st_nlink != 3) // two, and one for each thread
+		return "the interpreter has more than one thread";
+	for (int fd = 3; fd < 256; fd++)
+		if (SYS(fcntl, fd, F_GETFD) >= 0)
+			return "the interpreter has open files";
+	return 0;
+}
+
+static u64 anonymous(u64 size, u32 prot)
+{
+	long at = SYS(mmap, 0, size, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return at < 0 && at > -PAGE ? 0 : (u64)at;
+}
+
+static u64 pages(u64 n) { return (n + PAGE - 1) & ~(u64)(PAGE - 1); }
+
+static void redirect(const struct mapping *m, const struct move *moves, int n)
+{
+	int writable = m->prot & PROT_WRITE;
+	for (u64 *p = (u64 *)m->at.start; p < (u64 *)m->at.end; p++)
+		for (int i = 0; i < n; i++) {
+			if (*p < moves[i].from.start || *p >= moves[i].from.end)
+				continue;
+			if (!writable) { // relocated data that the loader made read-only
+				SYS(mprotect, m->at.start, m->at.end - m->at.start, PROT_READ | PROT_WRITE);
+				writable = 1;
+			}
+			*p = *p - moves[i].from.start + moves[i].to;
+			break;
+		}
+	if (writable && !(m->prot & PROT_WRITE))
+		SYS(mprotect, m->at.start, m->at.end - m->at.start, m->prot);
+}
+
+static int is_zero(u64 page)
+{
+	for (const u64 *p = (const u64 *)page; p < (const u64 *)(page + PAGE); p++)
+		if (*p)
+			return 0;
+	return 1;
+}
+
+// cut divides a mapping into pieces: a run of zeros of at least LEAST_ZEROS pages takes no place in
+// the file. Only where the program may write: the loader makes no zeros elsewhere. Returns the number
+// of pieces, or -1 if there are too many.
+static int cut(const struct mapping *m, struct piece *out, int n)
+{
+	enum { LEAST_ZEROS = 16 };
+	for (u64 at = m->at.start; at < m->at.end;) {
+		u64 content = m->prot & PROT_WRITE ? at : m->at.end, end = content;
+		while (end < m->at.end) { // content ends where enough zeros follow
+			u64 zeros = end;
+			while (zeros < m->at.end && is_zero(zeros))
+				zeros += PAGE;
+			if (zeros == m->at.end || zeros - end >= LEAST_ZEROS * PAGE) {
+				content = end;
+				end = zeros;
+				break;
+			}
+			for (end = zeros; end < m->at.end && !is_zero(end);)
+				end += PAGE;
+			content = end;
+		}
+		struct piece *before = n ? &out[n - 1] : 0;
+		if (before && before->at.end == at && before->content_end == at && before->prot == m->prot && content > at) {
+			before->content_end = content;
+			before->at.end = end;
+		} else {
+			if (n == MAX_SEGMENTS)
+				return -1;
+			out[n++] = (struct piece){{at, end}, content, m->prot};
+		}
+		at = end;
+	}
+	return n;
+}
+
+static int write_all(long fd, const void *from, u64 n)
+{
+	for (const char *p = from; n;) {
+		long k = SYS(write, fd, p, n);
+		if (k <= 0)
+			return -1;
+		p += k;
+		n -= (u64)k;
+	}
+	return 0;
+}
+
+// elf writes the executable: a loadable segment for each piece, in the order of their addresses.
+static const char *elf(const char *path, const struct piece *pieces, int n)
+{
+	static Elf64_Phdr segment[MAX_SEGMENTS + 1];
+	Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_EXEC,
+		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_entry = (u64)snapshot_entry, .e_phoff = sizeof head,
+		.e_ehsize = sizeof head, .e_phentsize = sizeof segment[0], .e_phnum = (Elf64_Half)(n + 1)};
+	u64 heads = sizeof head + (u64)(n + 1) * sizeof segment[0], offset = pages(heads);
+	for (int i = 0; i < n; i++) {
+		const struct piece *p = &pieces[i];
+		u64 size = p->content_end - p->at.start;
+		segment[i] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = p->at.start, .p_paddr = p->at.start, .p_filesz = size,
+			.p_memsz = p->at.end - p->at.start, .p_offset = size ? offset : 0, .p_align = PAGE,
+			.p_flags = (p->prot & PROT_READ ? PF_R : 0) | (p->prot & PROT_WRITE ? PF_W : 0) | (p->prot & PROT_EXEC ? PF_X : 0)};
+		offset += size;
+	}
+	segment[n] = (Elf64_Phdr){.p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W, .p_align = 16};
+
+	long fd = SYS(openat, AT_FDCWD, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return "the file cannot be made";
+	int bad = write_all(fd, &head, sizeof head) || write_all(fd, segment, (u64)(n + 1) * sizeof segment[0]) ||
+		  SYS(lseek, fd, pages(heads), 0) < 0;
+	for (int i = 0; i < n && !bad; i++)
+		bad = write_all(fd, (const void *)pieces[i].at.start, pieces[i].content_end - pieces[i].at.start);
+	SYS(close, fd);
+	return bad ? "the file cannot be written" : 0;
+}
+
+const char *snapshot_write(const char *path, const struct snapshot *s)
+{
+	// These lists are on the stack, which is neither searched for addresses nor written.
+	struct mapping all[MAX_MAPPINGS];
+	struct piece pieces[MAX_SEGMENTS];
+	const char *missing = nothing_open();
+	if (!missing)
+		missing = thread_fields();
+	if (missing)
+		return missing;
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		SYS(rt_sigaction, sig, 0, &restoring.signal[sig], 8);
+
+	// 1. places: of the copy of the block, and of the vDSO.
+	int n = mappings_read(all, MAX_MAPPINGS);
+	if (n < 0)
+		return "/proc/self/smaps cannot be read, or it is too long";
+	struct range block = {(u64)(s->argv - 1), 0}, kernel = {0, 0};
+	u64 vdso = 0;
+	for (int i = 0; i < n; i++) {
+		if (all[i].kind == STACK)
+			block.end = all[i].at.end;
+		if (all[i].kind != VDSO && all[i].kind != VVAR)
+			continue;
+		if (restoring.vdso_parts == VDSO_PARTS)
+			return "the vDSO has too many parts";
+		restoring.vdso_part[restoring.vdso_parts++] = all[i].at;
+		if (!kernel.start)
+			kernel.start = all[i].at.start;
+		kernel.end = all[i].at.end;
+		if (all[i].kind == VDSO)
+			vdso = all[i].at.start;
+	}
+	u64 copy = anonymous(pages(block.end - block.start), PROT_READ | PROT_WRITE);
+	u64 place = kernel.end > kernel.start ? anonymous(kernel.end - kernel.start, PROT_NONE) : 0;
+	if (!copy || (vdso && !place))
+		return "there is no memory for a copy of the arguments";
+	for (u64 i = 0; i < (block.end - block.start) / sizeof(u64); i++)
+		((u64 *)copy)[i] = ((u64 *)block.start)[i];
+	if (place)
+		SYS(munmap, place, kernel.end - kernel.start);
+
+	// 2. addresses: every word that points to an old place points to the new one.
+	struct move moves[] = {{block, copy}, {kernel, place}};
+	struct range parts[VDSO_PARTS];
+	for (u32 i = 0; i < restoring.vdso_parts; i++) { // kept out of the search: they must stay the old ones
+		parts[i] = restoring.vdso_part[i];
+		restoring.vdso_part[i] = (struct range){0, 0};
+	}
+	if ((n = mappings_read(all, MAX_MAPPINGS)) < 0)
+		return "/proc/self/smaps cannot be read, or it is too long";
+	for (int i = 0; i < n; i++)
+		if (all[i].kind == ORDINARY && (all[i].prot & PROT_READ) && !(all[i].prot & PROT_EXEC))
+			redirect(&all[i], moves, 2);
+	for (u32 i = 0; i < restoring.vdso_parts; i++)
+		restoring.vdso_part[i] = parts[i];
+
+	// 3. what restore needs besides the memory.
+	restoring.resume = s->resume;
+	restoring.environ = s->environ;
+	restoring.brk = s->brk;
+	restoring.rseq = s->rseq;
+	restoring.vdso_start = vdso;
+	restoring.vdso_at = place + (vdso - kernel.start);
+	for (int i = 0; i < n; i++) {
+		const struct mapping *m = &all[i];
+		if (m->kind == FRESH || (m->kind == ORDINARY && !m->prot))
+			restoring.empty[restoring.empties++] = (struct empty){m->at, m->prot, m->droppable, m->kind == FRESH && !m->droppable};
+	}
+
+	// 4. the file: nothing of the memory changes any more.
+	int count = 0;
+	for (int i = 0; i < n; i++)
+		if (all[i].kind == ORDINARY && all[i].prot && (count = cut(&all[i], pieces, count)) < 0)
+			return "the memory is in too many pieces";
+	return elf(path, pieces, count);
+}
