@@ -1,6 +1,6 @@
 // Package egress relays the connections of a run with network. It runs in the process that asked for
-// the run, with the rights of that process: brig serve without root, brig run as its user, which is
-// root with sudo. The run has a network namespace of its own in which every connection arrives at a
+// the run, without root: brig serve, brig run as its user, or, if that is root, in a child process of
+// brig run. The run has a network namespace of its own in which every connection arrives at a
 // socket of this package (runtime/netns). The package answers names that the policy allows, checks
 // what they resolve to, connects to that very address, counts and bounds.
 package egress
