@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // fakeBrigd is a fake of brigd --private: it serves the inherited socket until its lifeline is
 // closed.
 func fakeBrigd() {
-	if want := []string{"--private", "--listen-fd", "3", "--image-memory=read"}; !slices.Equal(os.Args[1:], want) {
+	if want := []string{"--private", "--listen-fd", "3", "--image-memory=read", "--template-memory=none"}; !slices.Equal(os.Args[1:], want) {
 		fmt.Fprintf(os.Stderr, "brigd: started with %q; want %q\n", os.Args[1:], want)
 		os.Exit(1)
 	}
