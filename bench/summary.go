@@ -15,15 +15,15 @@ const (
 
 // Names of figures that are shown twice.
 const (
-	helloMore   = "time that brig adds to the bare hello, worst language, p50"
-	gatewayMore = "time that the gateway adds to the agent's socket, p50"
-	firstResult = "agent start to first result"
-	agentMemory = "memory of the agent after all rounds"
+	pythonTemplate = "python hello from a template, p50, relative to the bare interpreter"
+	gatewayMore    = "time that the gateway adds to the agent's socket, p50"
+	firstResult    = "agent start to first result"
+	agentMemory    = "memory of the agent after all rounds"
 )
 
 // headlines are the figures that the README shows, each with its text there.
 var headlines = []struct{ figure, text string }{
-	{helloMore, "time added to a language's hello, p50, worst of the languages stored on the host"},
+	{pythonTemplate, "a hello of Python from request to result, relative to the bare interpreter, p50"},
 	{gatewayMore, "time added to a request over HTTP instead of the agent's socket, p50"},
 	{firstResult, "from the start of the agent to its first result"},
 	{agentMemory, "memory of the agent after %d runs, resident"},
@@ -53,16 +53,24 @@ func (b *bench) summary() (string, error) {
 	for _, h := range headlines {
 		i := slices.IndexFunc(b.measurements, func(f measurement) bool { return f.name == h.figure })
 		if i < 0 {
-			return "", fmt.Errorf("%q was not measured: do not skip a part of the bench (--languages, --crowd)", h.figure)
+			return "", fmt.Errorf("%q was not measured: do not skip a part of the bench (--hellos, --crowd)", h.figure)
 		}
 		f := b.measurements[i]
 		text := h.text
 		if strings.Contains(text, "%d") {
 			text = fmt.Sprintf(text, b.runs())
 		}
-		fmt.Fprintf(&s, "| %s | %.1f %s |\n", text, f.value, strings.TrimSuffix(f.unit, " resident"))
+		fmt.Fprintf(&s, "| %s | %.*f %s |\n", text, digits(f.value), f.value, strings.TrimSuffix(f.unit, " resident"))
 	}
 	return strings.TrimSuffix(s.String(), "\n"), nil
+}
+
+// digits is how many digits behind the point a headline needs.
+func digits(v float64) int {
+	if v < 1 {
+		return 2
+	}
+	return 1
 }
 
 // runs is how many programs the agent has executed in the rounds.
