@@ -19,7 +19,7 @@ import (
 // PKG-01. A source package that is built executes what its author wants. It reaches the index and nothing
 // else, sees no other process, meets its limits, and leaves nothing behind.
 func TestHostileBuilds(t *testing.T) {
-	dir := manifestWithInstaller(t, "{wall: 20s, cpu: 20s, memory: 512M, scratch: 128M, pids: 64}")
+	dir := manifestWithInstaller(t, fmt.Sprintf("{wall: %s, cpu: %s, memory: 512M, scratch: 128M, pids: 64}", slowly(20), slowly(20)))
 	a, x := startInstaller(t, "--languages", dir), newIndex(t)
 	elsewhere := webServer(t)
 	host, port, _ := strings.Cut(elsewhere, ":")
