@@ -39,7 +39,7 @@ func (b *bench) packages(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeIndex()) }()
-	plain := api.Run{Language: "python", Source: api.Bytes("print('hello')\n")}
+	plain := api.Run{Language: "python", Source: api.Bytes("print('hello')\n"), NoTemplate: true} // with packages there is none
 	with := plain
 	with.Requirements, with.Index = []string{"tiny==1.0"}, index
 	if err := b.install(ctx, *python.Packages, with); err != nil {
