@@ -161,6 +161,15 @@ func TestTemplateRules(t *testing.T) {
 	}
 }
 
+// Ceilings below the limits with which a template is made lower these, and refuse no run.
+func TestTemplatesKeepToCeilings(t *testing.T) {
+	a := startAgent(t, "--max-wall", "10s", "--max-memory", "256M", "--max-scratch", "64M", "--max-cpu", "10s")
+	a.needPython(t)
+	if res := a.run(t, py("print(1)")); res.Verdict != api.OK || !res.Host.Template {
+		t.Errorf("%s, %+v", res.Verdict, res.Host)
+	}
+}
+
 // A template is made again after its life, and none is made if the operator wants none.
 func TestTemplatesAreMadeAgain(t *testing.T) {
 	a := startAgent(t, "--template-life", "1s")

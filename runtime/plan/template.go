@@ -76,10 +76,12 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	if !ok {
 		return nil, "the language has no template for this source", nil
 	}
-	limits, err := EffectiveLimits(templateLimits(), "", lang.Limits, pl.Ceiling)
+	// As defaults, not as a wish: a ceiling below them lowers them, and must not refuse the run.
+	limits, err := EffectiveLimits(api.Limits{}, "", templateLimits().Over(lang.Limits), pl.Ceiling)
 	if err != nil {
 		return nil, "", err
 	}
+	limits.Memory = min(limits.Memory, pl.Memory)
 	env := Environment(lang.env(r.Interactive), nil)
 	stage := &Run{
 		ID: p.ID, Stage: api.StageCompile, Mode: p.Mode, Env: env, Limits: limits, Collect: api.Collect{None: true},
