@@ -106,7 +106,7 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from
 		}
 	}
 	if from.snapshot == nil {
-		res, _, err = r.executeOnce(ctx, l, p, nil, streams, begun)
+		res, _, err = r.executeOnce(ctx, l, p, nil, streams, begun, nil)
 	} else {
 		file, oerr := from.snapshot.Open()
 		if oerr != nil {
@@ -114,7 +114,7 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from
 			return res, oerr
 		}
 		defer file.Close()
-		res, badStart, err = r.executeOnce(ctx, l, p, file, streams, begun)
+		res, badStart, err = r.executeOnce(ctx, l, p, file, streams, begun, nil)
 	}
 	if err == nil && badStart != "" {
 		r.Templates.Fail(p.Template.Key, from.snapshot, badStart)
@@ -133,12 +133,20 @@ func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from
 // executeOnce runs the steps and judges. badStart is why the program could not begin from its template;
 // there is no result then. The slot is given back before the caller has taken the last of the output: a
 // caller that does not read must not keep it.
-func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, begun time.Duration) (_ api.Result, badStart string, _ error) {
+//
+// take, if not nil, gets /box if the program ended well, after its last process has ended and before its
+// scratch is gone. The program made what is there: nothing of it can be trusted.
+func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, begun time.Duration, take func(box *os.File) error) (_ api.Result, badStart string, _ error) {
 	out := NewOutputs(streams, p, l.Slot().Wake)
 	defer out.Finish()
 	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
 	defer reporter.join()
-	o, err := executeLeased(ctx, l, p, from, streams, out, reporter, begun, nil)
+	o, err := executeLeased(ctx, l, p, from, streams, out, reporter, begun, func(o *Outcome) error {
+		if take == nil || o.StillRunning || o.badStart != "" || judge.Verdict(o.ev, p.Limits) != api.OK {
+			return nil
+		}
+		return take(l.Prepared.Shell.Scratch.Box)
+	})
 	if err != nil || o.badStart != "" {
 		if err == nil {
 			badStart = o.badStart
@@ -149,8 +157,7 @@ func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 	return r.Result(p, o, out), "", nil
 }
 
-// Install executes an installer. If it ends well, take gets its /box, after its last process has ended and
-// before its scratch is gone. The installer made what is there: nothing of it can be trusted.
+// Install executes an installer. If it ends well, take gets its /box: see executeOnce.
 func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, take func(box *os.File) error) (api.Result, error) {
 	if _, err := r.Pool.Factory.Filters.Get(p.Cell.Policy); err != nil {
 		return api.Result{}, err
@@ -169,26 +176,14 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 	if err != nil {
 		return api.Result{}, err
 	}
-	out := NewOutputs(s, p, l.Slot().Wake)
-	defer out.Finish()
-	reporter := startUsageReporter(nil, l.Slot().Wake)
-	defer reporter.join()
-	o, err := executeLeased(ctx, l, p, nil, s, out, reporter, begun, func(o *Outcome) error {
-		if o.StillRunning || judge.Verdict(o.ev, p.Limits) != api.OK {
-			return nil
-		}
-		return take(l.Prepared.Shell.Scratch.Box)
-	})
-	if err != nil {
-		return api.Result{}, err
-	}
-	out.Finish()
-	return r.Result(p, o, out), nil
+	s.Usage = nil
+	res, _, err := r.executeOnce(ctx, l, p, nil, s, begun, take)
+	return res, err
 }
 
 // executeLeased runs the plan in the leased cell and gives the lease back. The cell is in doubt
 // unless all went well or the error is the caller's fault (AGT-10: also when a bug of ours panics).
-// from is the file of a template, or nil. after, if not nil, is called while the lease lasts.
+// from is the file of a template, or nil. after is called while the lease lasts.
 func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.File, streams Streams, out *Outputs, reporter *usageReporter, begun time.Duration, after func(*Outcome) error) (o *Outcome, err error) {
 	doubt, stillRunning := true, false
 	defer func() {
@@ -201,7 +196,7 @@ func executeLeased(ctx context.Context, l *pool.Lease, p *plan.Run, from *os.Fil
 	}()
 	at := Place{Slot: l.Slot(), Cell: l.Prepared.Cell, Shell: l.Prepared.Shell, Template: from, reporter: reporter}
 	o, err = ExecuteSteps(ctx, at, p, streams, out, begun)
-	if err == nil && after != nil {
+	if err == nil {
 		err = after(o)
 	}
 	doubt, stillRunning = err != nil && !isUserError(err), err == nil && o.StillRunning

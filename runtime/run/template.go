@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/api/judge"
 	"github.com/brig-sandbox/brig/runtime/cell"
 	"github.com/brig-sandbox/brig/runtime/linux"
 	"github.com/brig-sandbox/brig/runtime/plan"
@@ -73,7 +72,7 @@ func (r *Runner) makeTemplate(ctx context.Context, t *plan.Template) (_ *os.File
 			err = errors.Join(err, made.Close())
 		}
 	}()
-	res, err = r.runStage(ctx, t.Trial, made, func(*os.File) error { return nil })
+	res, err = r.runStage(ctx, t.Trial, made, nil)
 	if err == nil && (res.Verdict != api.OK || string(res.Stdout) != plan.TrialOutput) {
 		err = stageError("beginning from it", res)
 	}
@@ -90,24 +89,11 @@ func (r *Runner) runStage(ctx context.Context, p *plan.Run, from *os.File, take 
 		return api.Result{}, err
 	}
 	streams := Streams{Retention: NewRetention(api.Streams{})}
-	out := NewOutputs(streams, p, l.Slot().Wake)
-	defer out.Finish()
-	reporter := startUsageReporter(nil, l.Slot().Wake)
-	defer reporter.join()
-	o, err := executeLeased(ctx, l, p, from, streams, out, reporter, linux.Monotonic(), func(o *Outcome) error {
-		if o.StillRunning || o.badStart != "" || judge.Verdict(o.ev, p.Limits) != api.OK {
-			return nil
-		}
-		return take(l.Prepared.Shell.Scratch.Box)
-	})
-	if err != nil {
-		return api.Result{}, err
+	res, badStart, err := r.executeOnce(ctx, l, p, from, streams, linux.Monotonic(), take)
+	if err == nil && badStart != "" {
+		err = errors.New(badStart)
 	}
-	if o.badStart != "" {
-		return api.Result{}, errors.New(o.badStart)
-	}
-	out.Finish()
-	return r.Result(p, o, out), nil
+	return res, err
 }
 
 // stageError says how a stage of making a template ended, with the end of what it printed.
