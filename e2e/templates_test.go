@@ -74,7 +74,7 @@ func seenOf(r api.Result) string {
 	return addresses.ReplaceAllString(text, "0x...")
 }
 
-// Two runs of one template share no randomness: each source is asked in two runs.
+// TPL-04. Two runs of one template share no randomness: each source is asked in two runs.
 func TestTemplatesHaveFreshRandomness(t *testing.T) {
 	a := startAgent(t)
 	a.needPython(t)

@@ -50,8 +50,8 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 				if !yield(Call{Nr: nr, Arch: native, Args: args}) {
 					return
 				}
-				for i, mark := range marks { // all marks for the first arguments, then one each in rotation
-					if nth > 0 && i != nth%len(marks) {
+				for i, mark := range marks { // all marks for the first combinations, then one each in rotation
+					if nth >= allMarks && i != nth%len(marks) {
 						continue
 					}
 					args[5] = mark
@@ -64,6 +64,10 @@ func BoundaryCalls(profiles ...Profile) iter.Seq[Call] {
 		}
 	}
 }
+
+// allMarks is the number of combinations of one call that are tried with every mark: enough for all
+// values of a rule that compares one register.
+const allMarks = 16
 
 // sampleBudget limits the combinations of one sweep, so that no profile can
 // make the agent compute for minutes. The tiers need a tenth of it.
