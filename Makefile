@@ -9,7 +9,7 @@ GOFLAGS_STATIC := -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS) -linkmode exter
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CELLINIT := runtime/cell/cellinit/cellinit.elf
 IMAGEFILES := runtime/image/imagefiles/imagefiles.elf
-TEMPLATE_DRIVER := runtime/template/snapshot/python.so
+TEMPLATE_DRIVERS := $(addprefix runtime/template/snapshot/,python.so loader.so)
 CELLINIT_ABLATE := runtime/cell/cellinit/cellinit-ablate.elf
 CELLINIT_SRC := $(wildcard runtime/cell/cellinit/*.c runtime/cell/cellinit/*.h)
 CELLINIT_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib -static \
@@ -37,11 +37,12 @@ bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snap
 	gcc -c -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -fno-stack-protector -fcf-protection=none \
 		-fno-tree-loop-distribute-patterns -mgeneral-regs-only -o $@ $<
 
-bin/template/python.o: runtime/template/snapshot/python.c $(wildcard runtime/template/snapshot/*.h) Makefile
+# These call the C library of the image.
+bin/template/start.o bin/template/python.o bin/template/loader.o: bin/template/%.o: runtime/template/snapshot/%.c $(wildcard runtime/template/snapshot/*.h) Makefile
 	@mkdir -p $(@D)
-	gcc -c -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fno-stack-protector -U_FORTIFY_SOURCE -o $@ $<
+	gcc -c -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -fno-stack-protector -U_FORTIFY_SOURCE -o $@ $<
 
-$(TEMPLATE_DRIVER): bin/template/mappings.o bin/template/write.o bin/template/restore.o bin/template/python.o
+$(TEMPLATE_DRIVERS): runtime/template/snapshot/%.so: bin/template/%.o bin/template/mappings.o bin/template/write.o bin/template/restore.o bin/template/start.o
 	gcc -shared -Wl,-z,now -Wl,--build-id=none -s -o $@ $^
 
 cellinit: $(CELLINIT) ## PID 1 of a cell, embedded in brigd
@@ -76,7 +77,7 @@ channels: build ## docs/channels.md: what two runs of one image can communicate 
 kernel-memory: build ## docs/kernel-memory.md: kernel memory that a run uses and that is not charged to its group (root)
 	BRIG_BIN=$(CURDIR)/bin BRIG_TEST_MUST=1 go test -count=1 -timeout 20m -tags tiers -run '^TestKernelMemory$$' ./e2e
 
-build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVER) $(PROBES) $(ALONE) ## static binaries into bin/
+build: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) ## static binaries into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_STATIC) -o bin/brigd ./cmd/brigd
 	CGO_ENABLED=0 go build -trimpath -tags 'netgo osusergo' -ldflags '$(LDFLAGS)' -o bin/brig ./cmd/brig
@@ -121,10 +122,10 @@ languages: build ## cost of each language: image, start, least memory (root; WRI
 truth: build ## accuracy of measurements and verdicts, with programs that know what they use (root; STORE=DIR: also its languages; WRITE=1: update the docs)
 	go run ./bench/accuracy --bin bin $(if $(STORE),--store $(STORE)) $(if $(WRITE),--write docs/truth.md)
 
-fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVER) $(PROBES) $(ALONE) ## run every fuzz target for FUZZTIME (default 1m)
+fuzz: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(PROBES) $(ALONE) ## run every fuzz target for FUZZTIME (default 1m)
 	@scripts/fuzz $(or $(FUZZTIME),1m)
 
-lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVER) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, golangci-lint (.golangci.yml), shellcheck, mypy
+lint: $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) $(PROBES) $(ALONE) ## gofmt, vet, golangci-lint (.golangci.yml), shellcheck, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "lint: run gofmt -w on the files above"; exit 1; }
 	go vet ./...
 	go vet -tags ablate ./runtime/... ./e2e ./cmd/brigd
@@ -158,6 +159,6 @@ image-push: build ## build and push the container image: IMAGE=registry/name:tag
 	@packaging/image --push $(IMAGE)
 
 clean: ## remove what was built
-	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVER) $(CELLINIT_ABLATE) corpus/built
+	rm -rf bin $(CELLINIT) $(IMAGEFILES) $(TEMPLATE_DRIVERS) $(CELLINIT_ABLATE) corpus/built
 
 .PHONY: help layers tiers channels kernel-memory cellinit build deps demo test test-pure test-root test-v2 test-v2-all test-languages image-python bench languages truth fuzz lint recording hooks install uninstall deb image image-push clean

@@ -20,6 +20,9 @@ var templatePrograms = []struct {
 }{
 	{"python hello", "python", "print('hello, world')\n", 0.32, 2.8},
 	{"numpy", "python-full", "import numpy\nprint(numpy.arange(10).sum())\n", 0.1, 0},
+	{"perl hello", "perl", "print qq(hello, world\n);\n", 1.4, 0},
+	{"lua hello", "lua", "print('hello, world')\n", 1.7, 0},
+	{"bash hello", "bash", "echo hello, world\n", 1.2, 0},
 	{"pandas", "python-full", "import pandas\nprint(pandas.DataFrame({'a': [1, 2]}).a.sum())\n", 0.07, 0},
 }
 

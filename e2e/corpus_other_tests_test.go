@@ -302,6 +302,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"SEC-32", "an oversize filter", "seccomp/bpf/proof_test.go", "TestOversizeFilterIsRefused"},
 	{"SEC-33", "code that a caller runs first", "e2e/hostile_preload_test.go", "TestHostilePreloads"},
 	{"TPL-01", "a run that writes to all its memory, and to the template", "e2e/hostile_templates_test.go", "TestHostileTemplateIsNotWritable"},
+	{"TPL-01", "the same with a template of the dynamic loader's work", "e2e/hostile_templates_test.go", "TestHostileLoaderTemplateIsNotWritable"},
 	{"TPL-02", "an interpreter that writes anything but a template", "e2e/hostile_templates_test.go", "TestHostileInterpreters"},
 	{"TPL-03", "a template that refuses to begin, and a program that exits as one", "e2e/hostile_templates_test.go", "TestHostileInterpreters"},
 	{"TPL-04", "randomness of two runs of one template", "e2e/templates_test.go", "TestTemplatesHaveFreshRandomness"},

@@ -51,6 +51,47 @@ for line in open("/proc/self/maps").read().splitlines():
 	}
 }
 
+// TPL-01, a template of the dynamic loader's work: the same attack, by the system calls of Perl.
+func TestHostileLoaderTemplateIsNotWritable(t *testing.T) {
+	if !chosen("perl", languageTests["perl"].onlyAll) {
+		t.Skip("only make test-languages runs perl")
+	}
+	a := startAgent(t)
+	images.load(t, a, "perl")
+	perl := func(source string) api.Result {
+		return a.run(t, api.Run{Language: "perl", Source: api.Bytes(source)})
+	}
+	digest := `use Digest::SHA; print Digest::SHA->new(256)->addfile("/proc/self/exe")->hexdigest`
+	before := perl(digest)
+	attack := perl(`
+sub attempt { my ($what, $done) = @_; print "$what ", $done ? "done" : "refused", "\n" }
+attempt("descriptor 3", syscall(8, 3, 0, 1) == 0);
+open my $exe, "<", "/proc/self/exe" or die;
+attempt("open", open my $w, "+<", "/proc/self/exe");
+attempt("open for append", open my $p, ">>", "/proc/self/exe");
+attempt("truncate", truncate "/proc/self/exe", 0);
+attempt("ftruncate", syscall(77, fileno $exe, 0) == 0);
+attempt("chmod", chmod 0777, "/proc/self/exe");
+attempt("seals", syscall(72, fileno $exe, 1033, 1) == 0);
+attempt("shared mapping", syscall(9, 0, 4096, 2, 1, fileno $exe, 0) != -1);
+open my $maps, "<", "/proc/self/maps";
+my @writable = map { /^(\w+)-(\w+) .w/ && !/stack/ ? [hex $1, hex $2] : () } <$maps>;
+open my $noise, "<", "/dev/urandom";
+print "written\n";
+$| = 1; print "";
+for my $m (@writable) { for (my $at = $m->[0]; $at < $m->[1]; $at += 4096) { syscall(0, fileno $noise, $at, 4096) } }
+print "not reached\n";
+`)
+	want := "descriptor 3 refused\nopen refused\nopen for append refused\ntruncate refused\nftruncate refused\nchmod refused\nseals refused\nshared mapping refused\nwritten\n"
+	if string(attack.Stdout) != want || attack.Verdict != api.Signaled || !attack.Host.Template {
+		t.Errorf("%s, %+v: %s%s", attack.Verdict, attack.Host, attack.Stdout, attack.Stderr)
+	}
+	after := perl(digest)
+	if !before.Host.Template || !after.Host.Template || string(before.Stdout) != string(after.Stdout) || len(before.Stdout) != 64 {
+		t.Errorf("the template changed: %q, %q", before.Stdout, after.Stdout)
+	}
+}
+
 // hostileInterpreter is the python3 of an image: asked for a template, it writes what MODE says. From a
 // template, or without one, it prints how it was started.
 const hostileInterpreter = `#define _GNU_SOURCE

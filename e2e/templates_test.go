@@ -17,51 +17,59 @@ var addresses = regexp.MustCompile(`0x[0-9a-f]{4,}`)
 
 // templateDiffers are the programs whose output shows a difference that docs/templates.md lists.
 var templateDiffers = map[string]string{
-	"57_gc":      "gc.get_objects",
-	"58_gccount": "gc.get_freeze_count",
-	"80_exe":     "/proc/self/exe",
+	"python/57_gc":      "gc.get_objects", // not in each version
+	"python/58_gccount": "gc.get_freeze_count",
+	"python/80_exe":     "/proc/self/exe",
+	"bash/09_exe":       "/proc/self/exe",
+	"perl/04_exe":       "/proc/self/maps",
+	"lua/05_exe":        "/proc/self/exe",
 }
 
 // A program that begins from a template ends as with the ordinary start of the interpreter, byte for
 // byte: the programs that every language has, and those that look at what a start decides.
 func TestTemplatesChangeNothing(t *testing.T) {
-	a := startAgent(t)
-	a.needPython(t)
-	var programs []string
-	for _, dir := range []string{"testdata/templates-python", "testdata/languages/python"} {
-		found, err := filepath.Glob(filepath.Join(dir, "*.py"))
-		if err != nil || len(found) < 5 {
-			t.Fatalf("%s: %v, %v", dir, found, err)
+	b := bench{startAgent(t, "--slots", "2"), make(chan struct{}, 2)}
+	for _, l := range builtinLanguages(t) {
+		if len(l.Templates) == 0 || strings.HasSuffix(l.Name, "-full") || !chosen(l.Name, languageTests[l.Name].onlyAll) {
+			continue
 		}
-		programs = append(programs, found...)
-	}
-	helper, err := os.ReadFile("testdata/templates-python/99_helper.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range programs {
-		name := strings.TrimSuffix(filepath.Base(path), ".py")
-		t.Run(name, func(t *testing.T) {
-			source, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
+		images.load(t, b.agent, l.Image)
+		ext := l.Extensions[0]
+		var programs []string
+		for _, dir := range []string{"testdata/templates-" + l.Name, filepath.Join(languagePrograms, l.Name)} {
+			found, err := filepath.Glob(filepath.Join(dir, "*."+ext))
+			if err != nil || len(found) < 5 {
+				t.Fatalf("%s: %v, %v", dir, found, err)
 			}
-			r := py(string(source))
-			r.Argv, r.Stdin, r.Env = []string{"x", "y z", ""}, api.Bytes("one\ntwo\n"), map[string]string{"NAME": "value"}
-			r.Files = []api.File{{Name: "helper.py", Content: helper}}
-			r.Limits = api.Limits{Wall: slowly(10), CPU: slowly(10)}
-			warm := a.run(t, r)
-			r.NoTemplate = true
-			cold := a.run(t, r)
-			if !warm.Host.Template || warm.Host.Cold != "" || warm.Usage.TemplateBytes < 1<<20 || cold.Host.Template || cold.Host.Cold == "" {
-				t.Fatalf("templates: %+v and %+v", warm.Host, cold.Host)
-			}
-			if w, c := seenOf(warm), seenOf(cold); w != c && templateDiffers[name] == "" {
-				t.Errorf("from a template:\n%s\nwith the ordinary start:\n%s", w, c)
-			} else if w == c && templateDiffers[name] != "" && name != "57_gc" {
-				t.Errorf("there is no difference: take it from templateDiffers")
-			}
-		})
+			programs = append(programs, found...)
+		}
+		helper, err := os.ReadFile("testdata/templates-" + l.Name + "/99_helper." + ext)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range programs {
+			name := l.Name + "/" + strings.TrimSuffix(filepath.Base(path), "."+ext)
+			b.test(t, name, func(t *testing.T) {
+				source, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := api.Run{Language: l.Name, Source: source, Argv: []string{"x", "y z", ""}, Stdin: api.Bytes("one\ntwo\n"), Env: map[string]string{"NAME": "value"}}
+				r.Files = []api.File{{Name: "helper." + ext, Content: helper}}
+				r.Limits = api.Limits{Wall: slowly(15), CPU: slowly(2)}
+				warm := b.run(t, r)
+				r.NoTemplate = true
+				cold := b.run(t, r)
+				if !warm.Host.Template || warm.Host.Cold != "" || warm.Usage.TemplateBytes < 1<<20 || cold.Host.Template || cold.Host.Cold == "" {
+					t.Fatalf("templates: %+v and %+v", warm.Host, cold.Host)
+				}
+				if w, c := seenOf(warm), seenOf(cold); w != c && templateDiffers[name] == "" {
+					t.Errorf("from a template:\n%s\nwith the ordinary start:\n%s", w, c)
+				} else if w == c && templateDiffers[name] != "" && name != "python/57_gc" {
+					t.Errorf("there is no difference: take it from templateDiffers")
+				}
+			})
+		}
 	}
 }
 
@@ -74,11 +82,9 @@ func seenOf(r api.Result) string {
 	return addresses.ReplaceAllString(text, "0x...")
 }
 
-// TPL-04. Two runs of one template share no randomness: each source is asked in two runs.
-func TestTemplatesHaveFreshRandomness(t *testing.T) {
-	a := startAgent(t)
-	a.needPython(t)
-	for name, source := range map[string]string{
+// randomSources are programs that print what must be another thing in each run.
+var randomSources = map[string]map[string]string{
+	"python": {
 		"random":                  "import random; print(random.random(), random.getrandbits(64))",
 		"os.urandom":              "import os; print(os.urandom(16).hex())",
 		"getrandom":               "import os; print(os.getrandom(16).hex())",
@@ -96,20 +102,81 @@ func TestTemplatesHaveFreshRandomness(t *testing.T) {
 			"f = ctypes.CFUNCTYPE(ctypes.c_ulong)(ctypes.addressof(c := ctypes.create_string_buffer(b'\\x64\\x48\\x8b\\x04\\x25\\x28\\x00\\x00\\x00\\xc3')))\n" +
 			"import mmap\nm = mmap.mmap(-1, 4096, prot=7); m.write(c.raw[:10])\n" +
 			"print(ctypes.CFUNCTYPE(ctypes.c_ulong)(ctypes.addressof(ctypes.c_char.from_buffer(m)))())",
-	} {
-		t.Run(name, func(t *testing.T) {
-			var said [2]string
-			for i := range said {
-				res := a.run(t, py(source))
-				if res.Verdict != api.OK || !res.Host.Template {
-					t.Fatalf("%s, %+v: %s", res.Verdict, res.Host, res.Stderr)
+	},
+	"bash": {
+		"RANDOM":    "echo $RANDOM $RANDOM $RANDOM",
+		"SRANDOM":   "echo $SRANDOM",
+		"mktemp":    "mktemp -u",
+		"stack":     "grep stack /proc/$$/maps",
+		"heap":      "grep heap /proc/$$/maps",
+		"AT_RANDOM": "od -x /proc/$$/auxv",
+	},
+	"perl": {
+		"rand":         "print rand, ' ', rand",
+		"srand":        "print srand",
+		"hash order":   "my %h = map { $_ => 1 } 1 .. 50; print keys %h",
+		"another hash": "print join ' ', keys %{{map { ($_ => 1) } 'a' .. 'zz'}}",
+		"shuffle":      "use List::Util 'shuffle'; print shuffle 1 .. 50",
+		"address":      "print \\1, {}, sub {}",
+		"File::Temp":   "use File::Temp; print File::Temp->new",
+		"urandom":      "open my $f, '<', '/dev/urandom'; read $f, my $b, 16; print unpack 'H*', $b",
+		"AT_RANDOM":    "open my $f, '<', '/proc/self/auxv'; print unpack 'H*', <$f>",
+		"a library":    "use POSIX; open my $f, '<', '/proc/self/maps'; print grep /POSIX|heap/, <$f>",
+	},
+	"lua": {
+		"random":    "print(math.random(0), math.random(0))",
+		"seed":      "print(math.randomseed())",
+		"address":   "print({}, function() end, coroutine.create(print))",
+		"tmpname":   "print(os.tmpname())",
+		"order":     "local t = {} for i = 1, 50 do t[{}] = i end for _, v in pairs(t) do io.write(v, ' ') end",
+		"AT_RANDOM": "print((io.open('/proc/self/auxv', 'rb'):read('a'):gsub('.', function(c) return c:byte() .. ' ' end)))",
+		"heap":      "for l in io.lines('/proc/self/maps') do if l:match('heap') or l:match('stack') then print(l) end end",
+	},
+}
+
+// TPL-04. Two runs of one template share no randomness: each source is asked in two runs.
+func TestTemplatesHaveFreshRandomness(t *testing.T) {
+	a := startAgent(t)
+	for language, sources := range randomSources {
+		if !chosen(language, languageTests[language].onlyAll) {
+			continue
+		}
+		images.load(t, a, language)
+		for name, source := range sources {
+			t.Run(language+"/"+name, func(t *testing.T) {
+				var said [2]string
+				for i := range said {
+					res := a.run(t, api.Run{Language: language, Source: api.Bytes(source)})
+					if res.Verdict != api.OK || !res.Host.Template {
+						t.Fatalf("%s, %+v: %s", res.Verdict, res.Host, res.Stderr)
+					}
+					said[i] = string(res.Stdout)
 				}
-				said[i] = string(res.Stdout)
+				if said[0] == said[1] || said[0] == "" {
+					t.Errorf("two runs print the same: %s", said[0])
+				}
+			})
+		}
+	}
+}
+
+// A program that asks when it started gets the time of its run, and not that of the template.
+func TestTemplatesStartNow(t *testing.T) {
+	a := startAgent(t)
+	for language, source := range map[string]string{
+		"bash": "echo $((SECONDS > 1))",
+		"perl": "print time - $^T > 1 ? 1 : 0, qq(\n)",
+	} {
+		if !chosen(language, languageTests[language].onlyAll) {
+			continue
+		}
+		images.load(t, a, language)
+		for range 2 {
+			if res := a.run(t, api.Run{Language: language, Source: api.Bytes(source)}); string(res.Stdout) != "0\n" || !res.Host.Template {
+				t.Errorf("%s: %+v: %s%s", language, res.Host, res.Stdout, res.Stderr)
 			}
-			if said[0] == said[1] || said[0] == "" {
-				t.Errorf("two runs print the same: %s", said[0])
-			}
-		})
+			time.Sleep(3 * time.Second)
+		}
 	}
 }
 
@@ -150,6 +217,25 @@ func TestTemplateRules(t *testing.T) {
 			}
 			if res.Verdict != api.OK && name != "a zip archive" {
 				t.Errorf("%s: %s", res.Verdict, res.Stderr)
+			}
+		})
+	}
+	images.load(t, a, "bash")
+	for name, tt := range map[string]struct {
+		run  api.Run
+		cold string
+	}{
+		"a variable of bash's":           {api.Run{Env: map[string]string{"HOME": "/tmp", "LC_ALL": "C", "BASHOPTS": "extglob"}}, ""},
+		"bash, another name":             {api.Run{SourceName: "x.sh"}, ""},
+		"bash, a variable of the loader": {api.Run{Env: map[string]string{"LD_DEBUG": "files"}}, "LD_DEBUG"},
+		"bash, another PATH":             {api.Run{Env: map[string]string{"PATH": "/bin"}}, "PATH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := tt.run
+			r.Language, r.Source = "bash", api.Bytes("echo $HOME $0")
+			res := a.run(t, r)
+			if res.Host.Template != (tt.cold == "") || !strings.Contains(res.Host.Cold, tt.cold) || res.Verdict != api.OK {
+				t.Errorf("%s, %+v; want %q", res.Verdict, res.Host, tt.cold)
 			}
 		})
 	}

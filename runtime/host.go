@@ -275,7 +275,7 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 		About:     run.HostFacts{Kernel: kernel, CgroupMode: cgroupMode, Version: h.cfg.Version},
 	}
 	if h.cfg.TemplateMemory > 0 {
-		h.runner.Planner.TemplateDriver = template.PythonDriver
+		h.runner.Planner.TemplateDrivers = template.Drivers()
 	}
 	h.packages = &packages.Installer{Runner: h.runner, Store: h.cfg.Images, Most: h.cfg.PackagesMax, Removed: h.ImagesRemoved}
 	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.Sessions)

@@ -3,11 +3,13 @@ package languages
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // A Template is a started interpreter from which runs of the language may begin (docs/templates.md).
 type Template struct {
-	Kind   string         // "python"
+	Kind   string         // one of templateKinds
+	Trial  string         // a program of the language that prints the line "ready"
 	Import string         // statements that it has executed in addition to the start; empty: none
 	After  string         // statements that each run executes first, for what Import drew from randomness; empty: none
 	When   *regexp.Regexp // it is for sources that match; nil: for every source
@@ -16,19 +18,29 @@ type Template struct {
 // yamlTemplate is the YAML form of a Template.
 type yamlTemplate struct {
 	Kind   string `yaml:"kind"`
+	Trial  string `yaml:"trial"`
 	Import string `yaml:"import"`
 	After  string `yaml:"after"`
 	When   string `yaml:"when"`
 }
 
-// templateKinds are the interpreters of which brig can make a template.
-var templateKinds = []string{"python"}
+// templateKinds are the states of which brig can make a template: a started Python, and any program
+// that the dynamic loader has started, before its first code.
+var templateKinds = []string{"python", "loader"}
 
 func templatesOf(all []yamlTemplate) (out []Template, err error) {
 	for _, y := range all {
-		t := Template{Kind: y.Kind, Import: y.Import, After: y.After}
-		if !slices.Contains(templateKinds, t.Kind) {
-			return nil, fieldErrorf("templates", "templates: kind %q: brig can make templates of %s", t.Kind, templateKinds[0])
+		t := Template{Kind: y.Kind, Trial: y.Trial, Import: y.Import, After: y.After}
+		if t.Kind == "python" && t.Trial == "" {
+			t.Trial = "print('ready')\n"
+		}
+		switch {
+		case !slices.Contains(templateKinds, t.Kind):
+			return nil, fieldErrorf("templates", "templates: kind %q: brig can make templates of the kinds %s", t.Kind, strings.Join(templateKinds, ", "))
+		case t.Trial == "":
+			return nil, fieldErrorf("templates", "templates: kind %s needs trial: a program of the language that prints the line ready", t.Kind)
+		case t.Kind != "python" && t.Import+t.After != "":
+			return nil, fieldErrorf("templates", "templates: kind %s has neither import nor after: they are for kind python", t.Kind)
 		}
 		if y.When != "" {
 			if t.When, err = regexp.Compile(y.When); err != nil {

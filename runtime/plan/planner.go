@@ -28,7 +28,7 @@ type Planner struct {
 	SessionLife api.Duration               // longest life of a session
 	CPUs        []int                      // processors of the agent
 
-	TemplateDriver []byte // shared object that makes templates of interpreters; empty: no run begins from one
+	TemplateDrivers map[string][]byte // shared objects that make templates, by kind; empty: no run begins from one
 
 	mu       sync.Mutex
 	policies map[policyKey]*Policy // guarded by mu; made once

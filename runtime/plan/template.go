@@ -46,11 +46,12 @@ const maxStack = 64 * api.GiB
 // MaxTemplate is the size of the largest template.
 const MaxTemplate = 256 * api.MiB
 
-// startVariables are the beginnings of the names of environment variables that an interpreter or a
-// library reads when it starts. A template has started already.
-var startVariables = []string{
-	"PATH", "HOME", "LANG", "LC_", "TZ", "LD_", "GLIBC_", "MALLOC_", "PYTHON", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "NPY_", "NUMEXPR_", "BRIG_",
-}
+// startVariables are the beginnings of the names of environment variables that decide which file is
+// executed, or that the dynamic loader or a library reads before a program's first code.
+var startVariables = []string{"PATH", "LD_", "GLIBC_", "MALLOC_", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "BRIG_"}
+
+// pythonVariables are those that Python or a library reads when it starts.
+var pythonVariables = []string{"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMEXPR_"}
 
 const coldLimits = "the limit cpus or cpuset is not that of the language, or the stack is larger than 64 GiB"
 
@@ -76,6 +77,11 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	if !ok {
 		return nil, "the language has no template for this source", nil
 	}
+	if from.Kind == "python" {
+		if cold := coldPython(r, lang, p); cold != "" {
+			return nil, cold, nil
+		}
+	}
 	// As defaults, not as a wish: a ceiling below them lowers them, and must not refuse the run.
 	limits, err := EffectiveLimits(api.Limits{}, "", templateLimits().Over(lang.Limits), pl.Ceiling)
 	if err != nil {
@@ -89,8 +95,8 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 		Argv: languages.Placeholders{Source: lang.SourceFile, Memory: limits.Memory, Stack: limits.Stack}.Expand(lang.Run, nil),
 	}
 	trial := *stage
-	trial.Files = []api.File{{Name: lang.SourceFile, Content: []byte("print('ready')\n")}}
-	stage.Files = []api.File{{Name: templateDriver, Content: pl.TemplateDriver}}
+	trial.Files = []api.File{{Name: lang.SourceFile, Content: []byte(from.Trial)}}
+	stage.Files = []api.File{{Name: templateDriver, Content: pl.TemplateDrivers[from.Kind]}}
 	stage.Env = slices.Concat(env, []string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile, "BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
 	return &Template{Key: templateKey(stage), Make: stage, Trial: &trial}, "", nil
 }
@@ -99,7 +105,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 	usual, err := EffectiveLimits(api.Limits{}, "", lang.Limits, pl.Ceiling)
 	switch {
-	case len(pl.TemplateDriver) == 0:
+	case len(pl.TemplateDrivers) == 0:
 		return "templates are switched off on this agent"
 	case r.NoTemplate:
 		return "the request asks for the ordinary start"
@@ -107,8 +113,6 @@ func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 		return "the request has a command and no source"
 	case r.Image != "":
 		return "the request names an image"
-	case p.Source != lang.SourceFile:
-		return "the source has another name than " + lang.SourceFile
 	case p.Mode != api.Strict:
 		return "mode " + string(p.Mode) + " shares nothing between runs"
 	case r.WritableRoot:
@@ -123,17 +127,31 @@ func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 		return "the run has packages"
 	case err != nil || p.Limits.Stack > maxStack || p.Limits.CPUs != usual.CPUs || p.Limits.Cpuset != "":
 		return coldLimits
+	}
+	return coldVariable(r.Env, startVariables)
+}
+
+// coldPython says why a run cannot begin from a Python that has started; empty: it can.
+func coldPython(r api.Run, lang Language, p *Run) string {
+	switch {
+	case p.Source != lang.SourceFile:
+		return "the source has another name than " + lang.SourceFile
 	case bytes.Contains(r.Source[max(len(r.Source)-65557, 0):], []byte("PK\x05\x06")):
 		return "the source may be a zip archive"
-	}
-	for name := range r.Env {
-		if i := slices.IndexFunc(startVariables, func(start string) bool { return strings.HasPrefix(name, start) }); i >= 0 {
-			return "the interpreter reads the variable " + name + " when it starts"
-		}
 	}
 	for _, f := range r.Files {
 		if strings.HasPrefix(path.Clean(f.Name), ".local/") {
 			return "the interpreter reads files in .local when it starts"
+		}
+	}
+	return coldVariable(r.Env, pythonVariables)
+}
+
+// coldVariable says which variable a start would read whose name begins with one of these.
+func coldVariable(env map[string]string, beginnings []string) string {
+	for name := range env {
+		if slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(name, b) }) {
+			return "the start of the interpreter reads the variable " + name
 		}
 	}
 	return ""

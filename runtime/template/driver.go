@@ -2,7 +2,15 @@ package template
 
 import _ "embed"
 
-// PythonDriver is the shared object that makes a template of the python3 that loads it.
-//
-//go:embed snapshot/python.so
-var PythonDriver []byte
+var (
+	//go:embed snapshot/python.so
+	python []byte
+	//go:embed snapshot/loader.so
+	loader []byte
+)
+
+// Drivers returns the shared objects that make a template of the program that loads them, by the kind
+// of template.
+func Drivers() map[string][]byte {
+	return map[string][]byte{"python": python, "loader": loader}
+}

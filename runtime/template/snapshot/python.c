@@ -11,21 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include "python.h"
-#include "snapshot.h"
-
-extern char **environ;
-extern void *__curbrk, *__libc_stack_end;
-extern const ptrdiff_t __rseq_offset; // glibc 2.35
+#include "start.h"
 
 static const char *after;          // statements to execute in each process that begins from the snapshot
 static PyObject *environment;      // the dictionary behind os.environ
@@ -257,28 +248,9 @@ static __attribute__((noreturn)) void finish(int status)
 	leave(status);
 }
 
-// set_thread_stack gives new threads a stack as large as the limit of this run, as the C library does
-// at its start (nptl, __pthread_initialize_minimal).
-static void set_thread_stack(void)
-{
-	struct rlimit limit;
-	pthread_attr_t attributes;
-	if (getrlimit(RLIMIT_STACK, &limit) || pthread_attr_init(&attributes))
-		return;
-	pthread_attr_setstacksize(&attributes, limit.rlim_cur & -(rlim_t)PAGE);
-	pthread_setattr_default_np(&attributes);
-	pthread_attr_destroy(&attributes);
-}
-
 static void resume(int argc, char **argv, char **envp)
 {
-	// For pthread_getattr_np. The loader has made its page read-only.
-	char *page = (char *)((unsigned long)&__libc_stack_end & -PAGE);
-	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
-	__libc_stack_end = argv - 1;
-	mprotect(page, PAGE, PROT_READ);
-	set_thread_stack();
-	prctl(PR_SET_NAME, "python3");
+	start_again(argv, envp, argv - 1);
 	PyOS_AfterFork_Child(); // locks, thread numbers, and what os.register_at_fork asks for, such as numpy's seed
 	set_environment(envp);
 	if (*after && PyRun_SimpleStringFlags(after, NULL) < 0)
@@ -314,16 +286,14 @@ static int make_template(int argc, char **argv, char **envp)
 		die("the imports fail");
 	settle();
 	PyOS_BeforeFork();
-	struct snapshot s = {.resume = resume, .environ = &environ, .brk = &__curbrk,
-		.rseq = (char *)__builtin_thread_pointer() + __rseq_offset, .argv = argv};
-	const char *missing = snapshot_write(path, &s);
+	const char *missing = start_write(path, argv, resume);
 	if (missing)
 		die(missing);
 	_exit(0);
 }
 
 // python3's main is not called: its start is above.
-int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void), void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+EXPORTED int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv, void (*init)(void), void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
 {
 	int (*real)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void), void *) = dlsym(RTLD_NEXT, "__libc_start_main");
 	return real(getenv("BRIG_TEMPLATE") ? make_template : main, argc, argv, init, fini, rtld_fini, stack_end);

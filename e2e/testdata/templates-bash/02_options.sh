@@ -1,0 +1,3 @@
+set -o
+shopt
+echo "$SHELLOPTS" "$BASHOPTS"

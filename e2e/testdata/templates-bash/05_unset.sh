@@ -1,0 +1,3 @@
+unset PATH HOME
+echo ~ "$PATH"
+/usr/bin/env | sort

@@ -1,0 +1,4 @@
+cat /proc/$$/limits
+ulimit -a
+ulimit -Hn
+umask

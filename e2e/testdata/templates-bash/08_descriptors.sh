@@ -1,0 +1,2 @@
+ls /proc/$$/fd | tr '\n' ' '
+ls -l /proc/self/fd | wc -l

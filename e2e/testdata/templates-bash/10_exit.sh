@@ -1,0 +1,2 @@
+trap 'echo leaving $?' EXIT
+exit 3

@@ -1,0 +1,6 @@
+nothing-of-this-name
+echo $?
+./nothing
+echo $?
+. ./nothing
+echo $?

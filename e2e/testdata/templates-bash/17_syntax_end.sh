@@ -1,0 +1,2 @@
+echo before
+while true; do

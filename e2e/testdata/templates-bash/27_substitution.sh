@@ -1,0 +1,4 @@
+echo "$(echo "$(echo "$(echo deep)")")" `echo old`
+diff <(echo a) <(echo b)
+echo written > >(cat)
+wait

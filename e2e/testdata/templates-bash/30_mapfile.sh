@@ -1,0 +1,2 @@
+mapfile -t lines
+printf '%s|' "${lines[@]}"

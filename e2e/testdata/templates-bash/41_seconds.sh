@@ -1,0 +1,3 @@
+echo $SECONDS $((EPOCHSECONDS - $(date +%s)))
+SECONDS=10
+echo $SECONDS

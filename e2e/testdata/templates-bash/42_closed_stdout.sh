@@ -1,0 +1,3 @@
+exec >&-
+echo lost
+echo $? >&2

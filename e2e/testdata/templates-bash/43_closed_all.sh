@@ -1,0 +1,3 @@
+exec <&- >&-
+read x
+echo $? >&2

@@ -1,0 +1,3 @@
+. ./helper.sh one
+echo $?
+helper two

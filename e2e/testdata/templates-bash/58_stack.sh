@@ -1,0 +1,2 @@
+ulimit -s
+sh -c 'ulimit -s'

@@ -1,0 +1,1 @@
+os.execute("ls /proc/$PPID/fd | wc -l")

@@ -1,0 +1,2 @@
+print("not reached")
+local x = = 1

@@ -1,0 +1,2 @@
+setmetatable({}, { __gc = function() print("gc") end })
+os.exit(3)

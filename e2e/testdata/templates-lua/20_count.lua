@@ -1,0 +1,1 @@
+print(collectgarbage("count") < 100, collectgarbage("step"), collectgarbage("isrunning"))

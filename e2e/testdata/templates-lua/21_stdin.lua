@@ -1,0 +1,2 @@
+local a, b = io.read("l", "L")
+print(a, b, io.read("n"), io.read("a"), io.read("l"))

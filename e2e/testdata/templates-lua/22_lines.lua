@@ -1,0 +1,1 @@
+for l in io.lines() do print("<" .. l .. ">") end

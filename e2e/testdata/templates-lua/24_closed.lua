@@ -1,0 +1,3 @@
+io.stdout:close()
+print("lost")
+io.stderr:write(tostring(io.stdout), "\n")

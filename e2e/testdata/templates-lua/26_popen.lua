@@ -1,0 +1,6 @@
+local p = io.popen("echo child; exit 3")
+print(p:read("a"))
+print(p:close())
+print(os.execute("exit 4"))
+print(os.execute("kill -9 $$"))
+print(os.execute())

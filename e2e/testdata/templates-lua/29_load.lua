@@ -1,0 +1,6 @@
+print(load("return 1 + 1")())
+print(load("return +"))
+print(loadfile("nothing.lua"))
+print(load("error('x')", "@named.lua"))
+print(pcall(load("error('x')", "@named.lua")))
+print(#string.dump(function() return 1 end) > 0)

@@ -1,0 +1,2 @@
+local function g() return 1 + g() end
+g()

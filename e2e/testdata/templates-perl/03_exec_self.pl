@@ -1,0 +1,2 @@
+exec $^X, $0, "again", @ARGV unless $ENV{AGAIN}++;
+print "$0 @ARGV\n";

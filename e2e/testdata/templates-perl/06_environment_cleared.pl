@@ -1,0 +1,4 @@
+%ENV = ();
+print `/usr/bin/env`;
+$ENV{PATH} = "/usr/bin:/bin";
+print `env`;

@@ -1,0 +1,2 @@
+END { print "end $?\n"; $? = 4 }
+exit 3;

@@ -1,0 +1,2 @@
+sub f { die "dead" }
+f();

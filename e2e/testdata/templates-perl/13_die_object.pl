@@ -1,0 +1,2 @@
+package E; sub new { bless {} } package main;
+die E->new;

@@ -1,0 +1,1 @@
+$! = 7; die "with errno\n";

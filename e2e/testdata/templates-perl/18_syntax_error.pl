@@ -1,0 +1,2 @@
+print "not reached\n";
+my $x = ;

@@ -1,0 +1,2 @@
+#!/usr/bin/perl -T
+print "tainted\n";

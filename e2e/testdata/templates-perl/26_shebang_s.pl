@@ -1,0 +1,2 @@
+#!/usr/bin/perl -l -n
+print "<$_>" if $. < 3;

@@ -1,0 +1,1 @@
+@ARGV = (); while (<>) { print "$ARGV:$.:$_" }

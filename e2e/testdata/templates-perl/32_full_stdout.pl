@@ -1,0 +1,1 @@
+open STDOUT, ">", "/dev/full"; print "x"; close STDOUT or die "close: $!";

@@ -1,0 +1,1 @@
+print "no newline"; fork // die; wait; $| = 1; print "|flushed";

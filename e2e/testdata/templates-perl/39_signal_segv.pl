@@ -1,0 +1,1 @@
+kill SEGV => $$; sleep 5;

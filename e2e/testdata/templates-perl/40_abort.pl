@@ -1,0 +1,1 @@
+use POSIX; print "lost in the buffer"; POSIX::abort();

@@ -1,0 +1,1 @@
+alarm 1; sleep 10;

@@ -1,0 +1,1 @@
+use threads; use Thread::Queue; my $q = Thread::Queue->new; my $t = threads->create(sub { my $s = 0; while (defined(my $x = $q->dequeue)) { $s += $x } $s }); $q->enqueue(1 .. 100); $q->end; print $t->join, "\n";

@@ -1,0 +1,1 @@
+use POSIX qw(setlocale LC_ALL LC_CTYPE localeconv); print setlocale(LC_ALL) // "undef", "\n", setlocale(LC_CTYPE, "C.UTF-8") // "undef", "\n"; print localeconv()->{decimal_point}, "\n"; printf "%.2f\n", 1.5; print ${^UTF8LOCALE} // "undef", "\n";

@@ -1,0 +1,1 @@
+print "žluť\n", length "žluť", "\n"; use utf8; print length "žluť", "\n"; print "日本\n"; binmode STDOUT, ":utf8"; print "日本\n"; print "\N{U+263a} \N{GREEK SMALL LETTER ALPHA}\n"; print "É" =~ /\w/ ? 1 : 0, lc "É", "\n";

@@ -1,0 +1,1 @@
+open my $f, ">", "out.txt" or die; print $f "a\nb\n"; close $f; rename "out.txt", "new.txt"; print -s "new.txt", "\n"; symlink "new.txt", "link"; print readlink("link"), "\n"; print join(" ", sort glob "*"), "\n"; truncate "new.txt", 1; print -s "new.txt", "\n"; use File::Temp; print -e File::Temp->new ? 1 : 0, "\n"; print defined readlink("/nothing") ? 1 : "$!", "\n";

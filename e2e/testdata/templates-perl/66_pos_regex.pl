@@ -1,0 +1,1 @@
+my $s = "aXbXc"; while ($s =~ /X/g) { print pos $s, " " } print join("|", split /X/, $s), " $& $` $' @- @+\n"; (my $t = $s) =~ s/(\w)X/<$1>/g; print "$t\n"; "ab" =~ /(?<n>b)/; print "$+{n}\n"; print "x" =~ /\p{IsLower}/ ? 1 : 0, "\n";

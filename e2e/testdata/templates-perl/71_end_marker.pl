@@ -1,0 +1,3 @@
+print "before\n";
+__END__
+print "after\n";
