@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
 // openFor opens a file that the user named, as the reader's user if root acts for one: a rule of sudo
@@ -16,10 +18,10 @@ import (
 // TestImportReadsWithTheUsersAccess).
 func (r reader) openFor(path string) (file *os.File, info fs.FileInfo, err error) {
 	if r.credential == nil || r.ownCache {
-		return openInput(path)
+		return inputfile.Open(path)
 	}
 	err = asUser(r.credential, func() (err error) {
-		file, info, err = openInput(path)
+		file, info, err = inputfile.Open(path)
 		return err
 	})
 	if errors.Is(err, fs.ErrPermission) {

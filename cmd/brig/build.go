@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/rootfs/build"
 	"github.com/brig-sandbox/brig/rootfs/languages"
 )
@@ -79,7 +80,7 @@ func findRecipe(name, file string) (build.Recipe, error) {
 		}
 		return r, err
 	}
-	text, err := readInput(file, maxTextFile)
+	text, err := inputfile.Read(file, maxTextFile)
 	if err != nil {
 		return build.Recipe{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+
+	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
 // readerID is the uid and gid that reads images and relays networks for root itself: the one after those
@@ -171,5 +173,5 @@ func (c *cli) credentialsFor(r reader) ([]byte, error) {
 	if !r.ownCache || name == "" {
 		return nil, nil
 	}
-	return readInput(name, maxTextFile)
+	return inputfile.Read(name, maxTextFile)
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
 // writeOutput writes content to a file that the user named, opened by openOutput.
@@ -38,7 +40,7 @@ func openOutput(path string) (*os.File, error) {
 				return nil, why
 			}
 		}
-		return nil, withoutSyscall(err)
+		return nil, inputfile.WithoutSyscall(err)
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -48,7 +50,7 @@ func openOutput(path string) (*os.File, error) {
 		err = f.Truncate(0)
 	}
 	if err != nil {
-		return nil, errors.Join(withoutSyscall(err), f.Close())
+		return nil, errors.Join(inputfile.WithoutSyscall(err), f.Close())
 	}
 	return f, nil
 }

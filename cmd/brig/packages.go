@@ -14,6 +14,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
 // packageFlags are the flags by which a command asks for packages.
@@ -37,7 +38,7 @@ func (p *packageFlags) registerIndex(f *pflag.FlagSet) {
 func (p *packageFlags) requirements() ([]string, error) {
 	all := p.names
 	for _, file := range p.files {
-		text, err := readInput(file, maxTextFile)
+		text, err := inputfile.Read(file, maxTextFile)
 		if err != nil {
 			return nil, fmt.Errorf("--requirements: %w", err)
 		}

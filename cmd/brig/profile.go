@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/seccomp"
 	"github.com/brig-sandbox/brig/seccomp/engine"
 	"github.com/brig-sandbox/brig/seccomp/load"
@@ -80,7 +81,7 @@ func readProfile(nameOrFile string) (profileRead, error) {
 		}
 		return profileRead{Profile: p}, err
 	}
-	text, err := readInput(nameOrFile, load.MaxSize)
+	text, err := inputfile.Read(nameOrFile, load.MaxSize)
 	if err != nil {
 		return profileRead{}, err
 	}

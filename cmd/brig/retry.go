@@ -16,10 +16,15 @@ const (
 	noteDelay     = time.Second
 )
 
-// retryWhileBusy retries until the agent accepts the request or wait is over. An agent does not queue: it
-// refuses before it has read any input, so a retry is safe.
+// retryWhileBusy retries until the agent accepts the request or wait is over, and prints a note if that
+// takes a while. An agent does not queue: it refuses before it has read any input, so a retry is safe.
 func retryWhileBusy[T any](ctx context.Context, c *cli, wait time.Duration, attempt func() (T, error)) (T, error) {
-	start, noted := time.Now(), false
+	return retryUntil(ctx, wait, func(why string) { c.note("%s; waiting up to %s (--wait)", why, wait) }, attempt)
+}
+
+// retryUntil is retryWhileBusy with a function that is called once after noteDelay; nil: none.
+func retryUntil[T any](ctx context.Context, wait time.Duration, note func(why string), attempt func() (T, error)) (T, error) {
+	start, noted := time.Now(), note == nil
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		res, err := attempt()
 		why := busyReason(err)
@@ -28,7 +33,7 @@ func retryWhileBusy[T any](ctx context.Context, c *cli, wait time.Duration, atte
 		}
 		if !noted && time.Since(start) > noteDelay {
 			noted = true
-			c.note("%s; waiting up to %s (--wait)", why, wait)
+			note(why)
 		}
 		select {
 		case <-time.After(pause):

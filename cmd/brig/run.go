@@ -22,6 +22,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/diagnose"
+	"github.com/brig-sandbox/brig/problem"
 )
 
 // runCommand is brig run: plan, find the agent, run, report.
@@ -44,7 +45,7 @@ func runCommand(c *cli) *cobra.Command {
 			c.noteWarnings(o.profile, o.warnings)
 			c.noteSourceArguments(o)
 			for _, file := range o.unpaired {
-				c.note("note: --tests %s: %s is ignored: there is no %s.in", o.testsDir, file, strings.TrimSuffix(file, ".out"))
+				c.note("note: --tests %s: %s is ignored: %s", o.testsDir, file, problem.MissingInput(file))
 			}
 		}
 		if o.out != "" { // fail now, not after the run

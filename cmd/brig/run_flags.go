@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/problem"
 )
 
 const runUsage = `
@@ -43,7 +45,8 @@ is there, brig prints a note, unless -- precedes it. Only FILE is placed in the 
 --file adds more, and --out DIR saves the files that the program wrote.
 
 --tests DIR runs the program on every NAME.in below DIR, compares what it prints with
-NAME.ans or NAME.out, and exits with 0 only if every test was accepted. MEM is the memory
+NAME.ans or NAME.out, and exits with 0 only if every test was accepted. Other usual names
+are known too: input1.txt with output1.txt, input/1 with output/1, 01 with 01.a. MEM is the memory
 that was charged to the run or, if that is more, the resident memory of its largest
 process; -v and --json show both.
 
@@ -71,8 +74,8 @@ type runOptions struct {
 	quiet  bool
 
 	testsDir string
-	pairs    []testPair // found there
-	unpaired []string   // NAME.out without NAME.in
+	pairs    []problem.Pair // found there
+	unpaired []string       // NAME.out without NAME.in
 
 	packages  packageFlags
 	installer api.Language // how the packages of the run are installed
@@ -98,7 +101,7 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.run.Preset, "preset", "", "limits to start from: hardened or light")
 
 	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
-	f.StringVar(&o.testsDir, "tests", "", "run the tests below this `DIR`: pairs of NAME.in and NAME.ans or NAME.out")
+	f.StringVar(&o.testsDir, "tests", "", "run the tests below this `DIR` or in this zip: pairs of NAME.in and NAME.ans or NAME.out")
 	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how --tests compares: lines, tokens, exact or float (default lines)")
 	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
 	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: start no further test after one was not accepted; tests that are already running finish")
@@ -168,7 +171,7 @@ func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r
 	for _, p := range o.pairs { // not read yet
-		probe.Tests = append(probe.Tests, api.Test{ID: p.id})
+		probe.Tests = append(probe.Tests, api.Test{ID: p.ID})
 	}
 	if probe.Language == "" && probe.Image == "" {
 		probe.Language = "any" // not known yet
@@ -186,7 +189,7 @@ func (o *runOptions) planSource(stdin io.Reader) (source, error) {
 	switch info, bad := os.Stat(file); {
 	case err == nil:
 	case o.testsDir != "" && bad == nil && info.IsDir():
-		return s, fmt.Errorf("%s is a directory, but --tests judges one program: %s", file, loopCommand(filepath.Join(file, "*"), o.testsDir))
+		return s, fmt.Errorf("%s is a directory, but --tests judges one program: brig grade %s %s judges all in it", file, shellWord(o.testsDir), shellWord(file))
 	case errors.Is(err, fs.ErrNotExist) && !o.hasDash && len(o.args) > 1 && !strings.Contains(file, "/") && isSource(o.args[1]):
 		return s, fmt.Errorf("%w: the language follows from the file: did you mean brig run %s?", err, o.args[1])
 	case errors.Is(err, fs.ErrNotExist) && o.stats && strings.Contains(file, ":"):
@@ -261,7 +264,7 @@ func (o *runOptions) planSurroundings() error {
 func readInputs(name, from string) ([]api.File, error) {
 	info, err := os.Stat(from)
 	if err != nil {
-		return nil, withoutSyscall(err)
+		return nil, inputfile.WithoutSyscall(err)
 	}
 	if !info.IsDir() {
 		content, err := readFile(from)
@@ -272,7 +275,7 @@ func readInputs(name, from string) ([]api.File, error) {
 	}
 	root, err := os.OpenRoot(from)
 	if err != nil {
-		return nil, withoutSyscall(err)
+		return nil, inputfile.WithoutSyscall(err)
 	}
 	defer root.Close()
 	var out []api.File
@@ -288,12 +291,12 @@ func readInputs(name, from string) ([]api.File, error) {
 		if err != nil {
 			return err
 		}
-		content, err := readBelow(root, rest, maxInput)
+		content, err := inputfile.ReadBelow(root, rest, maxInput)
 		if err != nil {
 			return fmt.Errorf("--file %s: %w", from, withSizeRemedy(err))
 		}
 		if size += int64(len(content)); size > maxInput {
-			return fmt.Errorf("--file %s: %w", from, withSizeRemedy(&tooLargeError{"the total size of its files", formatSize(size), maxInput}))
+			return fmt.Errorf("--file %s: %w", from, withSizeRemedy(&inputfile.TooLargeError{Path: "the total size of its files", Size: formatSize(size), Limit: maxInput}))
 		}
 		info, err := d.Info()
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/diagnose"
+	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
 func sessionExec(c *cli) *cobra.Command {
@@ -167,7 +168,7 @@ Examples:
 		}
 		var content io.Reader = c.stdin
 		if words[1] != "-" {
-			file, info, err := openInput(words[1])
+			file, info, err := inputfile.Open(words[1])
 			if err != nil {
 				return c.fail(err)
 			}

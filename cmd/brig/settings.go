@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/brig-sandbox/brig/internal/inputfile"
 	"github.com/brig-sandbox/brig/internal/usage"
 )
 
@@ -103,7 +104,7 @@ const maxTextFile = 1 << 20
 
 // readSettings reads a file of settings.
 func readSettings(file string) ([]setting, error) {
-	raw, err := readInput(file, maxTextFile)
+	raw, err := inputfile.Read(file, maxTextFile)
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/internal/inputfile"
 )
 
 // A source is the program that the command line names, with what indicates its language.
@@ -115,25 +115,16 @@ func isSource(word string) bool {
 
 // readFile reads an input file of a run, which the user named.
 func readFile(path string) ([]byte, error) {
-	text, err := readInput(path, maxInput)
+	text, err := inputfile.Read(path, maxInput)
 	return text, withSizeRemedy(err)
 }
 
 // withSizeRemedy adds a remedy to the error of a file that is too large for a request.
 func withSizeRemedy(err error) error {
-	if e := new(tooLargeError); errors.As(err, &e) {
-		return fmt.Errorf("%s is %s: a run takes files of %s at most: put it into an image (brig rootfs import), or into a session (brig session put)", e.path, e.size, formatSize(e.limit))
+	if e := new(inputfile.TooLargeError); errors.As(err, &e) {
+		return fmt.Errorf("%s is %s: a run takes files of %s at most: put it into an image (brig rootfs import), or into a session (brig session put)", e.Path, e.Size, formatSize(e.Limit))
 	}
 	return err
 }
 
 const maxInput = 64 << 20 // the most an agent accepts in one request: larger files need not be read
-
-// withoutSyscall removes the name of the system call from err: the path is enough for the user who named
-// the file.
-func withoutSyscall(err error) error {
-	if e := new(fs.PathError); errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", e.Path, e.Err)
-	}
-	return err
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/grade"
 )
 
 // A testTable prints tests as they end, in their own order: a test that ends early waits for those
@@ -29,8 +30,8 @@ type testTable struct {
 func newTestTable(c *cli, o *runOptions) *testTable {
 	t := &testTable{out: c.stdout, terminal: isTerminal(c.stdout), silent: o.json, ended: map[string]api.TestResult{}, c: c, width: len("TEST")}
 	for _, p := range o.pairs {
-		t.ids = append(t.ids, p.id)
-		t.width = max(t.width, utf8.RuneCountInString(quoteUnprintable(p.id)))
+		t.ids = append(t.ids, p.ID)
+		t.width = max(t.width, utf8.RuneCountInString(quoteUnprintable(p.ID)))
 	}
 	return t
 }
@@ -81,34 +82,12 @@ func (t *testTable) row(one api.TestResult) {
 	if one.Result.Verdict == api.OK {
 		verdict = string(cmp.Or(one.Answer, api.Accepted))
 	}
-	ended := fmt.Sprintf("%-6s  %-12s", judgeCode(one), verdict)
+	ended := fmt.Sprintf("%-6s  %-12s", grade.Word(one), verdict)
 	if t.terminal && !one.Accepted() {
 		ended = "\x1b[31m" + ended + "\x1b[m"
 	}
 	line := fmt.Sprintf("%-*s  %s  %9s  %9s  %s", t.width, quoteUnprintable(one.ID), ended, inMillis(one.Result.Usage.CPU), inMiB(memoryOf(one.Result.Usage)), oneLine(whyFailed(one)))
 	fmt.Fprintln(t.out, strings.TrimRight(line, " "))
-}
-
-// judgeCode is the usual abbreviation of judges for the outcome of a test.
-func judgeCode(one api.TestResult) string {
-	switch one.Result.Verdict {
-	case api.OK:
-		if one.Answer == api.WrongAnswer {
-			return "WA"
-		}
-		return "AC"
-	case api.CPULimit, api.WallLimit:
-		return "TLE"
-	case api.MemoryLimit:
-		return "MLE"
-	case api.OutputLimit:
-		return "OLE"
-	case api.Nonzero, api.Signaled, api.Denied:
-		return "RE"
-	case api.CompileError:
-		return "CE"
-	}
-	return "-" // it was not judged
 }
 
 // whyFailed is the difference of a wrong answer, or what ended the program; empty for a test that
@@ -183,13 +162,7 @@ func firstFailure(res api.Result, profile string) string {
 		if d == nil {
 			continue
 		}
-		why := verdictText(one.Result, profile)
-		switch own := d.Type != string(one.Result.Verdict) && d.Type != one.Result.SignalName; {
-		case own && (one.Result.Verdict == api.Nonzero || one.Result.Verdict == api.Signaled):
-			why = d.Type + ": " + d.Message
-		case one.Result.Verdict == api.Nonzero && !strings.HasSuffix(why, d.Message):
-			why += ": " + d.Message // its last line
-		}
+		why := explained(*d, one.Result, verdictText(one.Result, profile))
 		text := fmt.Sprintf("brig: test %s: %s%s\n", quoteUnprintable(one.ID), oneLine(positionText(*d)), oneLine(why))
 		if d.Hint != "" {
 			text += "brig: hint: " + oneLine(d.Hint) + "\n"
@@ -197,6 +170,26 @@ func firstFailure(res api.Result, profile string) string {
 		return text
 	}
 	return ""
+}
+
+// explained adds what a diagnosis of a result says to the text of its verdict, or replaces it.
+func explained(d api.Diagnosis, r api.Result, why string) string {
+	switch own := d.Type != string(r.Verdict) && d.Type != r.SignalName; {
+	case own && (r.Verdict == api.Nonzero || r.Verdict == api.Signaled):
+		return d.Type + ": " + d.Message
+	case r.Verdict == api.Nonzero && !strings.HasSuffix(why, d.Message):
+		return why + ": " + d.Message // its last line
+	}
+	return why
+}
+
+// failureText says in one line why a test failed: its difference, or what the diagnosis says.
+func failureText(one api.TestResult) string {
+	why := whyFailed(one)
+	if d := one.Result.Diagnosis; d != nil && one.Difference == "" {
+		return positionText(*d) + explained(*d, one.Result, why)
+	}
+	return why
 }
 
 // inMillis formats nanoseconds in the unit of the column.

@@ -2,54 +2,11 @@ package main
 
 import (
 	"bytes"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/problem"
 )
-
-func TestFindTestsInNumericOrder(t *testing.T) {
-	dir := t.TempDir()
-	want := []string{"0", "1", "2", "02b", "10", "a-2-x", "a-10", "a-10-1", "b", "secret/2", "secret/10", "secret/123456789012345678901234567890"}
-	if err := os.Mkdir(filepath.Join(dir, "secret"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, i := range rand.Perm(len(want)) {
-		ext := []string{".ans", ".out"}[i%2]
-		for _, name := range []string{want[i] + ".in", want[i] + ext} {
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "a.out"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	pairs, unpaired, err := findTests(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(unpaired) != 1 || unpaired[0] != "a.out" {
-		t.Errorf("unpaired %q; want a.out", unpaired)
-	}
-	var got []string
-	for _, p := range pairs {
-		got = append(got, p.id)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("order %q\nwant  %q", got, want)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "lost.ans"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := findTests(dir); err == nil || !strings.Contains(err.Error(), "lost.ans has no input") {
-		t.Errorf("an answer to nothing: %v", err)
-	}
-}
 
 // The reason of the first failure, for which the table has no space, is printed below it, once.
 func TestReportSaysWhyTheFirstTestFailed(t *testing.T) {
@@ -102,7 +59,7 @@ func TestTableOfTests(t *testing.T) {
 	}
 	o := &runOptions{testsDir: "tests"}
 	for _, r := range tests {
-		o.pairs = append(o.pairs, testPair{id: r.ID})
+		o.pairs = append(o.pairs, problem.Pair{ID: r.ID})
 	}
 	var out bytes.Buffer
 	table := newTestTable(&cli{stdout: &out}, o)
@@ -129,7 +86,7 @@ u       -       canceled        unknown    unknown
 // A compile error has a summary line too: a loop over submissions reads the last line.
 func TestTableOfACompileError(t *testing.T) {
 	var out bytes.Buffer
-	o := &runOptions{testsDir: "tests", pairs: []testPair{{id: "1"}, {id: "2"}}}
+	o := &runOptions{testsDir: "tests", pairs: []problem.Pair{{ID: "1"}, {ID: "2"}}}
 	table := newTestTable(&cli{stdout: &out}, o)
 	table.end(api.Result{Verdict: api.CompileError, Summary: &api.Summary{Tests: 2, Verdict: api.CompileError}})
 	if want := "CE: 0 of 2 accepted, 2 not run, worst verdict: compile-error\n"; out.String() != want {

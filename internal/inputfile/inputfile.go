@@ -1,4 +1,6 @@
-package main
+// Package inputfile reads files that a user named, and files of strangers below a directory that a
+// user named. It never opens what may have no end, and follows no link out of the directory.
+package inputfile
 
 import (
 	"bytes"
@@ -9,24 +11,26 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/brig-sandbox/brig/api"
 )
 
-// openInput opens a file that the user named: a regular file, or a pipe of the shell, such as
+// Open opens a file that the user named: a regular file, or a pipe of the shell, such as
 // <(COMMAND). It refuses anything else before reading, since that may have no end. It also checks
 // before opening, which alone can have an effect: among files of strangers there can be a link to
 // a device, or a FIFO without a writer (testdata/script/input.txtar).
-func openInput(path string) (*os.File, fs.FileInfo, error) {
+func Open(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil {
 		err = checkReadable(path, info.Mode())
 	}
 	if err != nil {
-		return nil, nil, withoutSyscall(err)
+		return nil, nil, WithoutSyscall(err)
 	}
 	// It may be another file by now: open without blocking, and check the descriptor again.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil, nil, withoutSyscall(err)
+		return nil, nil, WithoutSyscall(err)
 	}
 	info, err = checkOpened(f, path)
 	if err != nil {
@@ -39,7 +43,7 @@ func openInput(path string) (*os.File, fs.FileInfo, error) {
 func checkOpened(f *os.File, path string) (fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, withoutSyscall(err)
+		return nil, WithoutSyscall(err)
 	}
 	if err := checkReadable(path, info.Mode()); err != nil {
 		return nil, err
@@ -76,21 +80,21 @@ func checkReadable(path string, mode fs.FileMode) error {
 	return fmt.Errorf("%s is %s: name a regular file", path, what)
 }
 
-// tooLargeError is the error of a file that is larger than the limit for reading it.
-type tooLargeError struct {
-	path  string
-	size  string // its size, for people
-	limit int64
+// TooLargeError is the error of a file that is larger than the limit for reading it.
+type TooLargeError struct {
+	Path  string
+	Size  string // its size, for people
+	Limit int64  // the maximum, in bytes
 }
 
-func (e *tooLargeError) Error() string {
-	return fmt.Sprintf("%s is %s: the maximum is %s", e.path, e.size, formatSize(e.limit))
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s is %s: the maximum is %s", e.Path, e.Size, api.Size(e.Limit).About())
 }
 
-// readInput reads a file that the user named. The error is an *oversize if it has more than most
+// Read reads a file that the user named. The error is an *TooLargeError if it has more than most
 // bytes.
-func readInput(path string, most int64) ([]byte, error) {
-	f, info, err := openInput(path)
+func Read(path string, most int64) ([]byte, error) {
+	f, info, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -98,20 +102,20 @@ func readInput(path string, most int64) ([]byte, error) {
 	return readAll(f, info, path, most)
 }
 
-// readBelow is readInput for a file in a directory. It follows links only within the directory, so
+// ReadBelow is Read for a file in a directory. It follows links only within the directory, so
 // that a stranger's link does not choose which of the user's files are read. It refuses FIFOs.
-func readBelow(root *os.Root, name string, most int64) ([]byte, error) {
+func ReadBelow(root *os.Root, name string, most int64) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		if info, bad := root.Lstat(name); bad == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return nil, fmt.Errorf("%s is a link that leads out of the directory, or to a missing file: put the file itself there", name)
 		}
-		return nil, withoutSyscall(err)
+		return nil, WithoutSyscall(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, withoutSyscall(err)
+		return nil, WithoutSyscall(err)
 	}
 	if info.Mode()&fs.ModeNamedPipe != 0 {
 		return nil, fmt.Errorf("%s is a FIFO: leave it out", name)
@@ -125,16 +129,25 @@ func readBelow(root *os.Root, name string, most int64) ([]byte, error) {
 // readAll reads the file f, or the pipe, to its end.
 func readAll(f *os.File, info fs.FileInfo, path string, most int64) ([]byte, error) {
 	if info.Mode().IsRegular() && info.Size() > most {
-		return nil, &tooLargeError{path, formatSize(info.Size()), most}
+		return nil, &TooLargeError{path, api.Size(info.Size()).About(), most}
 	}
 	var text bytes.Buffer
 	text.Grow(int(info.Size()) + bytes.MinRead)
 	_, err := text.ReadFrom(io.LimitReader(f, most+1)) // it can grow, and a pipe has no size
 	switch {
 	case err != nil:
-		return nil, withoutSyscall(err)
+		return nil, WithoutSyscall(err)
 	case int64(text.Len()) > most:
-		return nil, &tooLargeError{path, "more than " + formatSize(most), most}
+		return nil, &TooLargeError{path, "more than " + api.Size(most).About(), most}
 	}
 	return text.Bytes(), nil
+}
+
+// WithoutSyscall removes the name of the system call from err: the path is enough for the user who
+// named the file.
+func WithoutSyscall(err error) error {
+	if e := new(fs.PathError); errors.As(err, &e) {
+		return fmt.Errorf("%s: %w", e.Path, e.Err)
+	}
+	return err
 }

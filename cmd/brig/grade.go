@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/problem"
+)
+
+const gradeUsage = `
+Judge what a class handed in, and print a table of people and tests.
+
+Usage:
+  brig grade [flags] PROBLEM SUBMISSIONS...
+
+PROBLEM is a directory or a zip with tests: NAME.in with NAME.ans or NAME.out, input1.txt
+with output1.txt, input/1 with output/1, and other usual names.
+
+SUBMISSIONS is one directory or zip that holds those of everybody, or any number of files
+and directories, each of which is one submission. A directory is one program: its main
+file is the only source, or the one called main or solution, or the only one with a main
+function. The language follows from the name of the file.
+
+Examples:
+  brig grade hw3/tests submissions/
+  brig grade hw3/tests moodle.zip --cpu 2s --memory 256M
+  brig grade hw3/tests ann.py bob.cpp --words brig
+  brig grade hw3/tests submissions/ --csv=grades.csv --html=grades.html --json=grades.json
+  brig grade hw3/tests submissions/ --json=grades.json --rerun ann
+
+AC accepted, WA wrong answer, TLE too slow, MLE too much memory, OLE too much output, RE
+run-time error, CE does not compile. An empty cell: the test did not run.
+
+Exit codes: 0 if every submission was judged, whatever came of it; 1 if one could not be
+judged; 125 if brig itself failed; 130 if it was interrupted. What could not be judged has
+no points: that is not a grade.`
+
+// gradeOptions is the command line of brig grade.
+type gradeOptions struct {
+	run    api.Run // what all submissions have in common
+	socket string
+	wait   time.Duration
+
+	noBuild bool
+	quiet   bool
+	words   string
+	ignore  []string
+	rerun   []string
+	outputs map[string]*string // by format: the file; "-": stdout; empty: not wanted
+}
+
+// gradeFormats are the formats of brig grade, in the order of its flags.
+var gradeFormats = []string{"csv", "json", "html", "junit"}
+
+func (o *gradeOptions) register(f *pflag.FlagSet) {
+	f.StringVarP(&o.run.Language, "language", "l", "", "`NAME` of the language of all submissions; by default from each file's extension, or its #! line")
+	limitFlags(f, &o.run.Limits, nil, api.OfBoth, api.OfExec, api.OfSession)
+	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable)")
+	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how output is compared: lines, tokens, exact or float (default lines)")
+	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
+	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "start no further test of a submission after one was not accepted")
+	f.StringArrayVar(&o.ignore, "ignore", nil, "leave out files and directories whose name matches `GLOB`, such as 'README*' (repeatable)")
+	f.StringArrayVar(&o.rerun, "rerun", nil, "judge only the submission with this `NAME`; the others keep what --json=FILE says of them, if there is one (repeatable)")
+	f.StringVar(&o.words, "words", string(grade.Judge), "how results are written: judge (AC WA TLE ...) or brig (accepted wrong-answer cpu-limit ...)")
+	o.outputs = map[string]*string{}
+	for _, format := range gradeFormats {
+		o.outputs[format] = f.String(format, "", fmt.Sprintf("write %s to this `FILE`; without =FILE to stdout, instead of the table", strings.ToUpper(format)))
+		f.Lookup(format).NoOptDefVal = "-"
+	}
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress and no note")
+	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+}
+
+// gradeCommand is brig grade: find tests and submissions, judge all, write the report.
+func gradeCommand(c *cli) *cobra.Command {
+	o := new(gradeOptions)
+	k, f := newCommand("grade", gradeUsage)
+	o.register(f)
+	return c.does(k, func() int {
+		err := o.check(f)
+		if err == nil {
+			err = refuseExplicitZero(f)
+		}
+		if err != nil {
+			return c.hint("grade", err)
+		}
+		tree, pairs, unpaired, err := openTests(f.Arg(0))
+		if err != nil {
+			return c.fail(err)
+		}
+		defer tree.Close()
+		if !o.quiet {
+			for _, file := range unpaired {
+				c.note("note: %s: %s is ignored: %s", f.Arg(0), file, problem.MissingInput(file))
+			}
+		}
+		agent, err := c.connect(o.socket, ceilingFlags(o.run)...)
+		if err != nil {
+			return c.fail(err)
+		}
+		ctx, stop := untilInterrupt(agent)
+		defer stop()
+		g, err := c.newGrading(ctx, agent, o, f.Args()[1:])
+		if err == nil {
+			g.run.Tests, err = readTests(ctx, agent, tree, pairs)
+		}
+		if err != nil {
+			return c.fail(agent.explain(err))
+		}
+		report := g.judgeAll(ctx)
+		report.Problem = f.Arg(0)
+		for _, p := range pairs {
+			report.Tests = append(report.Tests, p.ID)
+		}
+		if err := c.writeGrades(o, g.withEarlier(report)); err != nil {
+			return c.fail(err)
+		}
+		var s interrupted
+		switch {
+		case errors.As(context.Cause(ctx), &s):
+			return s.exit()
+		case !report.AllJudged():
+			return 1
+		}
+		return 0
+	})
+}
+
+// check refuses a command line that contradicts itself, before anything is read.
+func (o *gradeOptions) check(f *pflag.FlagSet) error {
+	switch {
+	case f.NArg() == 0:
+		return errors.New("name the PROBLEM, a directory with tests, and the SUBMISSIONS")
+	case f.NArg() == 1:
+		return fmt.Errorf("name what to judge after %s: files, a directory or a zip archive", f.Arg(0))
+	case o.words != string(grade.Judge) && o.words != string(grade.Brig):
+		return fmt.Errorf("--words %s: write judge or brig", o.words)
+	}
+	for _, pattern := range o.ignore {
+		if _, err := path.Match(pattern, "x"); err != nil {
+			return fmt.Errorf("--ignore %q: %w", pattern, err)
+		}
+	}
+	if o.run.Compare.Tolerance != 0 && o.run.Compare.How == "" {
+		o.run.Compare.How = api.CompareFloat
+	}
+	stdout := ""
+	for _, format := range gradeFormats {
+		file := *o.outputs[format]
+		switch {
+		case file == "-" && stdout != "":
+			return fmt.Errorf("--%s and --%s both go to stdout: write --%s=FILE", stdout, format, format)
+		case file == "-":
+			stdout = format
+			if last := f.Arg(f.NArg() - 1); strings.EqualFold(filepath.Ext(last), "."+format) {
+				return fmt.Errorf("--%s %s: write --%[1]s=%[2]s", format, last)
+			}
+		case file != "":
+			if err := checkOutFile(file); err != nil {
+				return fmt.Errorf("--%s: %w", format, err)
+			}
+		}
+	}
+	probe := o.run
+	probe.Language, probe.Source, probe.Tests = "any", api.Bytes{}, []api.Test{{ID: "1"}}
+	return probe.Validate()
+}
+
+// checkOutFile refuses, before anything is judged, a file that could not be written.
+func checkOutFile(name string) error {
+	if ownDescriptor(filepath.Clean(name)) {
+		return nil
+	}
+	info, err := os.Lstat(name)
+	if err == nil {
+		return checkWritable(name, info)
+	}
+	if dir, err := os.Stat(filepath.Dir(name)); err != nil || !dir.IsDir() {
+		return fmt.Errorf("%s: there is no directory %s", name, filepath.Dir(name))
+	}
+	return nil
+}
+
+// openTests opens a directory or archive, and finds the tests in it. The caller closes the tree.
+func openTests(dir string) (tree *problem.Tree, pairs []problem.Pair, unpaired []string, err error) {
+	if tree, err = problem.Open(dir); err != nil {
+		return nil, nil, nil, err
+	}
+	pairs, unpaired, err = problem.Pairs(tree.Names())
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", dir, err)
+	case len(pairs) == 0:
+		err = problem.NoTests(dir)
+	default:
+		return tree, pairs, unpaired, nil
+	}
+	return nil, nil, nil, errors.Join(err, tree.Close())
+}
+
+// findSubmissions finds what to judge. One directory or archive holds the submissions of many; of
+// several arguments each is one.
+func (o *gradeOptions) findSubmissions(all []api.Language, args []string) ([]grade.Submission, error) {
+	finder := grade.Finder{
+		IsSource: func(name string, text func() []byte) bool {
+			_, err := languageOf(all, o.run.Language, source{ext: filepath.Ext(name), interpreter: interpreter(text())})
+			return err == nil
+		},
+		Ignore: func(base string) bool {
+			return slices.ContainsFunc(o.ignore, func(p string) bool { ok, _ := path.Match(p, base); return ok })
+		},
+	}
+	var found []grade.Submission
+	for _, arg := range args {
+		if len(args) > 1 && finder.Ignore(filepath.Base(filepath.Clean(arg))) {
+			continue
+		}
+		info, err := os.Stat(arg)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s: there is no such file or directory", arg)
+		case err != nil:
+			return nil, inputfile.WithoutSyscall(err)
+		}
+		if !info.IsDir() && (len(args) > 1 || !strings.EqualFold(filepath.Ext(arg), ".zip")) {
+			text, err := inputfile.Read(arg, problem.MaxArchive)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, finder.File(arg, text))
+			continue
+		}
+		tree, err := problem.Open(arg)
+		if err != nil {
+			return nil, err
+		}
+		if len(args) > 1 {
+			found = append(found, finder.Directory(tree, filepath.Base(filepath.Clean(arg))))
+		} else {
+			found, err = finder.In(tree)
+		}
+		if err := errors.Join(err, tree.Close()); err != nil {
+			return nil, err
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: there are no submissions", strings.Join(args, " "))
+	}
+	grade.SetNames(found)
+	return found, nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// A gradeProgress shows on stderr how many tests have ended, how fast, and how long the others will
+// take: on a terminal with a bar, elsewhere in a line every ten seconds.
+type gradeProgress struct {
+	submissions, tests int // of all
+	began              time.Time
+	bar                *progressbar.ProgressBar // nil: not on a terminal
+	lines              *progress                // nil: on a terminal, or quiet
+
+	mu     sync.Mutex
+	judged int // submissions; guarded by mu
+	ended  int // tests, and those that will not run; guarded by mu
+}
+
+func (c *cli) gradeProgress(quiet bool, submissions, tests int) *gradeProgress {
+	p := &gradeProgress{submissions: submissions, tests: tests, began: time.Now()}
+	switch {
+	case quiet:
+	case isTerminal(c.stderr):
+		p.bar = progressbar.NewOptions(tests, progressbar.OptionSetWriter(c.stderr), progressbar.OptionSetWidth(20),
+			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("tests"),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+	default:
+		p.lines = c.progress("grade")
+	}
+	return p
+}
+
+// A submissionProgress counts the tests of one submission.
+type submissionProgress struct {
+	of   *gradeProgress
+	left int
+}
+
+// submission begins to count a submission. Its methods are called by one goroutine.
+func (p *gradeProgress) submission(tests int) *submissionProgress {
+	return &submissionProgress{p, tests}
+}
+
+// test counts a test that has ended.
+func (s *submissionProgress) test() {
+	if s.left > 0 {
+		s.left--
+		s.of.add(1, 0)
+	}
+}
+
+// end counts the tests that will not run, and the submission.
+func (s *submissionProgress) end() { s.of.add(s.left, 1) }
+
+func (p *gradeProgress) add(tests, submissions int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended, p.judged = p.ended+tests, p.judged+submissions
+	count := fmt.Sprintf("%d of %d submissions", p.judged, p.submissions)
+	if p.bar != nil {
+		p.bar.Describe("brig: " + count)
+		_ = p.bar.Add(tests) // the terminal has gone: nobody sees the bar
+	}
+	if p.lines != nil {
+		p.lines.setStep(count + ", " + pace(p.ended, p.tests, time.Since(p.began)))
+	}
+}
+
+// pace says how many of all tests have ended after a time, how fast, and when the others will have.
+func pace(ended, all int, after time.Duration) string {
+	text := fmt.Sprintf("%d of %d tests", ended, all)
+	if ended == 0 || after <= 0 {
+		return text
+	}
+	rate := float64(ended) / after.Seconds()
+	left := time.Duration(float64(all-ended) / rate * float64(time.Second))
+	return fmt.Sprintf("%s, %.1f tests/s, %s left", text, rate, left.Round(time.Second))
+}
+
+func (p *gradeProgress) end() {
+	if p.bar != nil {
+		_ = p.bar.Clear() // as above
+	}
+	if p.lines != nil {
+		p.lines.end()
+	}
+}
