@@ -31,6 +31,7 @@ func commands() []command {
 	return []command{
 		{name: "run", short: "run a program in a sandbox", make: runCommand},
 		{name: "grade", short: "judge what a class handed in, and print a table", make: gradeCommand},
+		{name: "problem", short: "read and verify packages of problems", make: problemCommand},
 		{name: "serve", short: "serve runs over HTTP, with history and statistics", make: serveCommand},
 		{name: "key", short: "create keys for brig serve", make: keyCommand},
 		{name: "history", short: "list the runs of brig serve", make: historyCommand},

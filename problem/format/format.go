@@ -1,0 +1,58 @@
+// Package format recognizes the format of a problem package and has its reader read it.
+package format
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/problem/kattis"
+)
+
+// reader is one format.
+type reader struct {
+	name string
+	is   func(*problem.Tree) bool
+	read func(*problem.Tree) (*problem.Problem, error)
+}
+
+var readers = []reader{
+	{"a Kattis package", kattis.Is, kattis.Read},
+}
+
+// Read reads a package of any known format, or a directory of tests, and returns the tree of the files
+// that the Problem names: t, or a directory in it.
+func Read(t *problem.Tree) (*problem.Problem, *problem.Tree, error) {
+	for _, root := range []*problem.Tree{t, t.Unwrapped()} {
+		for _, r := range readers {
+			if r.is(root) {
+				p, err := r.read(root)
+				if err != nil {
+					return nil, nil, fmt.Errorf("%s is %s with mistakes:\n%w", t.Label(), r.name, err)
+				}
+				return p, root, nil
+			}
+		}
+	}
+	p, err := Tests(t)
+	return p, t, err
+}
+
+// Tests reads a directory of tests, which is no package.
+func Tests(t *problem.Tree) (*problem.Problem, error) {
+	pairs, unpaired, err := problem.Pairs(t.Names())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", t.Label(), err)
+	case len(pairs) == 0:
+		return nil, problem.NoTests(t.Label())
+	}
+	p := &problem.Problem{Format: "tests", Name: path.Base(t.Label()), Compare: &problem.Builtin{}}
+	for _, pair := range pairs {
+		p.Tests = append(p.Tests, problem.Test{ID: pair.ID, Input: pair.Input, Answer: pair.Answer})
+	}
+	for _, file := range unpaired {
+		p.Warnings = append(p.Warnings, problem.Finding{File: file, Text: "it is ignored: " + problem.MissingInput(file), Rule: "names of tests", Warning: true})
+	}
+	return p, nil
+}
