@@ -23,6 +23,7 @@ var templateDiffers = map[string]string{
 	"bash/09_exe":       "/proc/self/exe",
 	"perl/04_exe":       "/proc/self/maps",
 	"lua/05_exe":        "/proc/self/exe",
+	"ruby/11_exe":       "/proc/self/exe",
 }
 
 // A program that begins from a template ends as with the ordinary start of the interpreter, byte for
@@ -123,6 +124,23 @@ var randomSources = map[string]map[string]string{
 		"AT_RANDOM":    "open my $f, '<', '/proc/self/auxv'; print unpack 'H*', <$f>",
 		"a library":    "use POSIX; open my $f, '<', '/proc/self/maps'; print grep /POSIX|heap/, <$f>",
 	},
+	"ruby": {
+		"rand":          "p rand, Random.rand(1 << 60)",
+		"seed":          "p Random.seed, Random.new_seed, srand",
+		"Random.new":    "p Random.new.rand(1 << 60)",
+		"urandom":       "p Random.urandom(16)",
+		"shuffle":       "p (1..50).to_a.shuffle, (1..1000).to_a.sample(5)",
+		"SecureRandom":  "require 'securerandom'; p SecureRandom.hex, SecureRandom.uuid, SecureRandom.random_number(1 << 60)",
+		"openssl":       "require 'openssl'; p OpenSSL::Random.random_bytes(16)",
+		"tempfile":      "require 'tempfile'; p Tempfile.new.path",
+		"mktmpdir":      "require 'tmpdir'; p Dir.mktmpdir",
+		"fork":          "r, w = IO.pipe; fork { w.puts rand(1 << 60) }; Process.wait; w.close; p r.read",
+		"a thread":      "p Thread.new { rand(1 << 60) }.value",
+		"a ractor":      "p Ractor.new { rand(1 << 60) }.take",
+		"stack":         "puts File.readlines('/proc/self/maps').grep(/stack|heap/)",
+		"AT_RANDOM":     "p File.binread('/proc/self/auxv')",
+		"a new library": "require 'zlib'; puts File.readlines('/proc/self/maps').grep(/zlib/)",
+	},
 	"lua": {
 		"random":    "print(math.random(0), math.random(0))",
 		"seed":      "print(math.randomseed())",
@@ -221,10 +239,15 @@ func TestTemplateRules(t *testing.T) {
 		})
 	}
 	images.load(t, a, "bash")
+	images.load(t, a, "ruby")
 	for name, tt := range map[string]struct {
 		run  api.Run
 		cold string
 	}{
+		"ruby, a memory limit":           {api.Run{Language: "ruby", Limits: api.Limits{Memory: 64 * api.MiB}}, ""},
+		"ruby, a stack limit":            {api.Run{Language: "ruby", Limits: api.Limits{Stack: 16 * api.MiB}}, "stack"},
+		"ruby, a variable of RubyGems":   {api.Run{Language: "ruby", Env: map[string]string{"GEM_HOME": "/box"}}, "GEM_HOME"},
+		"ruby, configuration":            {api.Run{Language: "ruby", Files: []api.File{{Name: ".gemrc"}}}, ".gemrc"},
 		"a variable of bash's":           {api.Run{Env: map[string]string{"HOME": "/tmp", "LC_ALL": "C", "BASHOPTS": "extglob"}}, ""},
 		"bash, another name":             {api.Run{SourceName: "x.sh"}, ""},
 		"bash, a variable of the loader": {api.Run{Env: map[string]string{"LD_DEBUG": "files"}}, "LD_DEBUG"},
@@ -232,7 +255,9 @@ func TestTemplateRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := tt.run
-			r.Language, r.Source = "bash", api.Bytes("echo $HOME $0")
+			if r.Source = api.Bytes("puts 1"); r.Language == "" {
+				r.Language, r.Source = "bash", api.Bytes("echo $HOME $0")
+			}
 			res := a.run(t, r)
 			if res.Host.Template != (tt.cold == "") || !strings.Contains(res.Host.Cold, tt.cold) || res.Verdict != api.OK {
 				t.Errorf("%s, %+v; want %q", res.Verdict, res.Host, tt.cold)

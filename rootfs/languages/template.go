@@ -24,9 +24,9 @@ type yamlTemplate struct {
 	When   string `yaml:"when"`
 }
 
-// templateKinds are the states of which brig can make a template: a started Python, and any program
-// that the dynamic loader has started, before its first code.
-var templateKinds = []string{"python", "loader"}
+// templateKinds are the states of which brig can make a template: a started interpreter, and any
+// program that the dynamic loader has started, before its first code.
+var templateKinds = []string{"python", "loader", "ruby"}
 
 func templatesOf(all []yamlTemplate) (out []Template, err error) {
 	for _, y := range all {

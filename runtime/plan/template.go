@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +21,8 @@ type Template struct {
 	Key   string
 	Make  *Run // writes TemplateFile
 	Trial *Run // a program that must print TrialOutput
+
+	stack api.Size // that the run must have; zero: any up to maxStack
 }
 
 // Names in /box while a template is made.
@@ -50,10 +53,19 @@ const MaxTemplate = 256 * api.MiB
 // executed, or that the dynamic loader or a library reads before a program's first code.
 var startVariables = []string{"PATH", "LD_", "GLIBC_", "MALLOC_", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "BRIG_"}
 
-// pythonVariables are those that Python or a library reads when it starts.
-var pythonVariables = []string{"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMEXPR_"}
+// interpreterVariables are those that an interpreter or a library reads when it starts, by the kind of
+// template.
+var interpreterVariables = map[string][]string{
+	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMEXPR_"},
+	"ruby":   {"HOME", "LANG", "LC_", "TZ", "RUBY", "GEM", "BUNDLE", "XDG_"},
+}
 
-const coldLimits = "the limit cpus or cpuset is not that of the language, or the stack is larger than 64 GiB"
+const coldLimits = "the limit cpus, cpuset or stack is not that of the template"
+
+// takes reports whether a run with a stack limit may begin from the template.
+func (t *Template) takes(stack api.Size) bool {
+	return stack <= maxStack && (t.stack == 0 || stack == t.stack)
+}
 
 // template decides whether a run begins from a template. If the language has one and the run does not
 // begin from it, cold says why.
@@ -77,9 +89,15 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	if !ok {
 		return nil, "the language has no template for this source", nil
 	}
-	if from.Kind == "python" {
-		if cold := coldPython(r, lang, p); cold != "" {
+	if from.Kind != "loader" {
+		if cold := coldInterpreter(r, lang, p, from.Kind); cold != "" {
 			return nil, cold, nil
+		}
+	}
+	made := &Template{}
+	if from.Kind == "ruby" { // it notes the size of its stack when it starts
+		if made.stack = pl.usual(lang).Stack; !made.takes(p.Limits.Stack) {
+			return nil, coldLimits, nil
 		}
 	}
 	// As defaults, not as a wish: a ceiling below them lowers them, and must not refuse the run.
@@ -88,6 +106,7 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 		return nil, "", err
 	}
 	limits.Memory = min(limits.Memory, pl.Memory)
+	limits.Stack = cmp.Or(made.stack, limits.Stack)
 	env := Environment(lang.env(r.Interactive), nil)
 	stage := &Run{
 		ID: p.ID, Stage: api.StageCompile, Mode: p.Mode, Env: env, Limits: limits, Collect: api.Collect{None: true},
@@ -98,12 +117,18 @@ func (pl *Planner) template(r api.Run, lang Language, image rootfs.Image, p *Run
 	trial.Files = []api.File{{Name: lang.SourceFile, Content: []byte(from.Trial)}}
 	stage.Files = []api.File{{Name: templateDriver, Content: pl.TemplateDrivers[from.Kind]}}
 	stage.Env = slices.Concat(env, []string{"LD_PRELOAD=/box/" + templateDriver, "BRIG_TEMPLATE=/box/" + TemplateFile, "BRIG_TEMPLATE_IMPORT=" + from.Import, "BRIG_TEMPLATE_AFTER=" + from.After})
-	return &Template{Key: templateKey(stage), Make: stage, Trial: &trial}, "", nil
+	made.Key, made.Make, made.Trial = templateKey(stage), stage, &trial
+	return made, "", nil
+}
+
+// usual are the limits of a run of the language that asks for none.
+func (pl *Planner) usual(lang Language) api.Limits {
+	return lang.Limits.Over(api.Defaults()).CappedBy(pl.Ceiling).Resolve()
 }
 
 // cold says why a run cannot begin from a template; empty: it can.
 func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
-	usual, err := EffectiveLimits(api.Limits{}, "", lang.Limits, pl.Ceiling)
+	usual := pl.usual(lang)
 	switch {
 	case len(pl.TemplateDrivers) == 0:
 		return "templates are switched off on this agent"
@@ -125,26 +150,26 @@ func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 		return "the run has a network"
 	case p.Packages != nil:
 		return "the run has packages"
-	case err != nil || p.Limits.Stack > maxStack || p.Limits.CPUs != usual.CPUs || p.Limits.Cpuset != "":
+	case p.Limits.Stack > maxStack || p.Limits.CPUs != usual.CPUs || p.Limits.Cpuset != "":
 		return coldLimits
 	}
 	return coldVariable(r.Env, startVariables)
 }
 
-// coldPython says why a run cannot begin from a Python that has started; empty: it can.
-func coldPython(r api.Run, lang Language, p *Run) string {
+// coldInterpreter says why a run cannot begin from an interpreter that has started; empty: it can.
+func coldInterpreter(r api.Run, lang Language, p *Run, kind string) string {
 	switch {
 	case p.Source != lang.SourceFile:
 		return "the source has another name than " + lang.SourceFile
-	case bytes.Contains(r.Source[max(len(r.Source)-65557, 0):], []byte("PK\x05\x06")):
+	case kind == "python" && bytes.Contains(r.Source[max(len(r.Source)-65557, 0):], []byte("PK\x05\x06")):
 		return "the source may be a zip archive"
 	}
 	for _, f := range r.Files {
-		if strings.HasPrefix(path.Clean(f.Name), ".local/") {
-			return "the interpreter reads files in .local when it starts"
+		if name := path.Clean(f.Name); strings.HasPrefix(name, ".local/") || strings.HasPrefix(name, ".config/") || strings.HasPrefix(name, ".gem") {
+			return "the interpreter may read " + name + " when it starts"
 		}
 	}
-	return coldVariable(r.Env, pythonVariables)
+	return coldVariable(r.Env, interpreterVariables[kind])
 }
 
 // coldVariable says which variable a start would read whose name begins with one of these.
@@ -165,8 +190,9 @@ func templateKey(p *Run) string {
 		Policy    string
 		FullProc  bool
 		Argv, Env []string
+		Stack     api.Size
 		Driver    [sha256.Size]byte
-	}{p.Cell.Key.ImageTree, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, sha256.Sum256(p.Files[0].Content)})
+	}{p.Cell.Key.ImageTree, p.Cell.Key.Policy, p.Cell.Key.FullProc, p.Argv, p.Env, p.Limits.Stack, sha256.Sum256(p.Files[0].Content)})
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}

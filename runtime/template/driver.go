@@ -7,10 +7,12 @@ var (
 	python []byte
 	//go:embed snapshot/loader.so
 	loader []byte
+	//go:embed snapshot/ruby.so
+	ruby []byte
 )
 
 // Drivers returns the shared objects that make a template of the program that loads them, by the kind
 // of template.
 func Drivers() map[string][]byte {
-	return map[string][]byte{"python": python, "loader": loader}
+	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby}
 }

@@ -92,8 +92,9 @@ __attribute__((noreturn, used, visibility("hidden"))) void restore(u64 *stack)
 		map(&restoring.empty[i]);
 	SYS(close, RESTORE_FD);
 
-	// A new stack canary: no frame of the old process is ever returned to (tcbhead_t.stack_guard).
-	*(u64 *)(restoring.thread + 0x28) = *random & ~0xffUL;
+	// A new stack canary, if no frame of the old process is ever returned to (tcbhead_t.stack_guard).
+	if (!restoring.returns)
+		*(u64 *)(restoring.thread + 0x28) = *random & ~0xffUL;
 	SYS(arch_prctl, 0x1002 /* ARCH_SET_FS */, restoring.thread);
 	long tid = SYS(set_tid_address, restoring.tid);
 	*restoring.tid = (int)tid;

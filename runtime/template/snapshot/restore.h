@@ -16,6 +16,7 @@ struct restore {
 	char ***environ;
 	void **brk;
 	void *rseq;
+	int returns;
 	u64 thread;                // the thread pointer
 	int *tid;                  // the C library's copy of the thread's number, which the kernel clears at its end
 	void *robust;              // the head of the thread's list of robust futexes

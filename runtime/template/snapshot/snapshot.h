@@ -44,6 +44,7 @@ struct snapshot {
 	void **brk;         // the C library's end of the heap; set to the new one
 	void *rseq;         // the area registered with rseq(2); 0: none
 	char **argv;        // of this process: all that lies above it on the stack is copied
+	int returns;        // functions of this process return in the new one: it keeps the stack canary
 };
 
 // snapshot_write writes this process, which has one thread, to the file path. It returns 0, or says

@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -14,13 +15,15 @@ extern char **environ;
 extern void *__curbrk, *__libc_stack_end;
 extern const ptrdiff_t __rseq_offset; // glibc 2.35
 
-static char name[16]; // of the process: the kernel would take that of the template's file
+static char name[16];          // of the process: the kernel would take that of the template's file
+static stack_t signal_stack;   // of the first thread: the kernel forgets it at exec
 
-const char *start_write(const char *path, char **argv, void (*resume)(int, char **, char **))
+const char *start_write(const char *path, char **argv, void (*resume)(int, char **, char **), int returns)
 {
 	struct snapshot s = {.resume = resume, .environ = &environ, .brk = &__curbrk,
-		.rseq = (char *)__builtin_thread_pointer() + __rseq_offset, .argv = argv};
+		.rseq = (char *)__builtin_thread_pointer() + __rseq_offset, .argv = argv, .returns = returns};
 	prctl(PR_GET_NAME, name);
+	sigaltstack(NULL, &signal_stack);
 	return snapshot_write(path, &s);
 }
 
@@ -49,7 +52,7 @@ static void set_random(char **envp)
 }
 
 // For pthread_getattr_np. The loader has made its page read-only.
-static void set_stack_end(void *stack_end)
+void start_stack_end(void *stack_end)
 {
 	char *page = (char *)((unsigned long)&__libc_stack_end & -PAGE);
 	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
@@ -59,10 +62,12 @@ static void set_stack_end(void *stack_end)
 
 void start_again(char **argv, char **envp, void *stack_end)
 {
-	set_stack_end(stack_end);
+	start_stack_end(stack_end);
 	set_thread_stack();
 	set_random(envp);
 	program_invocation_name = argv[0];
 	program_invocation_short_name = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
 	prctl(PR_SET_NAME, name);
+	if (!(signal_stack.ss_flags & SS_DISABLE))
+		sigaltstack(&signal_stack, NULL);
 }

@@ -18,11 +18,14 @@ struct program {
 };
 
 // start_write writes this process, which the dynamic loader has started, to the file path. It returns
-// 0, or says what is missing. argv is that of this process.
-const char *start_write(const char *path, char **argv, void (*resume)(int argc, char **argv, char **envp));
+// 0, or says what is missing. argv is that of this process. returns: see snapshot.h.
+const char *start_write(const char *path, char **argv, void (*resume)(int argc, char **argv, char **envp), int returns);
 
 // start_again is the first that resume calls. It gives the process its name, and the C library the
 // arguments and the random bytes of this run and the upper end of its stack.
 void start_again(char **argv, char **envp, void *stack_end);
+
+// start_stack_end tells the C library the upper end of the first thread's stack.
+void start_stack_end(void *stack_end);
 
 #endif

@@ -216,6 +216,7 @@ const char *snapshot_write(const char *path, const struct snapshot *s)
 	restoring.environ = s->environ;
 	restoring.brk = s->brk;
 	restoring.rseq = s->rseq;
+	restoring.returns = s->returns;
 	restoring.vdso_start = vdso;
 	restoring.vdso_at = place + (vdso - kernel.start);
 	for (int i = 0; i < n; i++) {

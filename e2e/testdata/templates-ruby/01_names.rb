@@ -1,0 +1,1 @@
+p $0, $PROGRAM_NAME, __FILE__, __dir__, __method__, __LINE__, ARGV, ARGV.map(&:encoding), ARGV.map(&:frozen?), RUBY_VERSION, RUBY_ENGINE, RUBY_PLATFORM, RUBY_DESCRIPTION, Process.argv0, caller, caller_locations, self.inspect, binding.local_variables

@@ -1,0 +1,2 @@
+puts $:, $LOADED_FEATURES
+p $;, $,, $/, $\, $., $_, $~, $!, $@, $?, $<.class, $VERBOSE, $DEBUG, $-w, $-p, $-a, $-i, $-l

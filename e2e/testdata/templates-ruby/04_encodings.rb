@@ -1,0 +1,1 @@
+p Encoding.default_external, Encoding.default_internal, __ENCODING__, $stdin.external_encoding, $stdout.external_encoding, Encoding.locale_charmap, "žluť".encoding, ENV["NAME"].encoding, Encoding.find("filesystem")

@@ -1,0 +1,1 @@
+p File.readlink("/proc/self/exe")

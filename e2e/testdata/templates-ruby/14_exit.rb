@@ -1,0 +1,2 @@
+at_exit { puts "at exit #{$!.class} #{$!.status}" }
+begin; exit 3; ensure; puts "ensure"; end

@@ -1,0 +1,3 @@
+at_exit { puts "not shown" }
+puts "lost?"
+exit! 4

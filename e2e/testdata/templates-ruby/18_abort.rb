@@ -1,0 +1,2 @@
+at_exit { puts "after abort" }
+abort "message"

@@ -1,0 +1,3 @@
+def a = b
+def b = raise("boom")
+a

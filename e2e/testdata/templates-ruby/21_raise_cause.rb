@@ -1,0 +1,3 @@
+begin
+  begin; Integer("x"); rescue => e; raise KeyError, "outer"; end
+end

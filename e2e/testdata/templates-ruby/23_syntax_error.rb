@@ -1,0 +1,3 @@
+puts "not reached"
+def f(
+  end

@@ -1,0 +1,1 @@
+nil.foo.bar

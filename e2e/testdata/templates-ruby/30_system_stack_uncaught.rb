@@ -1,0 +1,3 @@
+def f = f
+f rescue puts $!.class
+f

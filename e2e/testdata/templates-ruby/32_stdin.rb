@@ -1,0 +1,1 @@
+p $stdin.gets, gets, gets, $stdin.eof?, $stdin.lineno

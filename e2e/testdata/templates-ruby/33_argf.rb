@@ -1,0 +1,2 @@
+ARGV.clear
+p ARGF.read, ARGF.filename

@@ -1,0 +1,1 @@
+begin; gets; rescue => e; puts e.class, e.message; end

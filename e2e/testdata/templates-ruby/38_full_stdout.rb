@@ -1,0 +1,2 @@
+$stdout.reopen("/dev/full")
+puts "x" * 100000

@@ -1,0 +1,5 @@
+require "stringio"
+old, $stdout = $stdout, StringIO.new
+puts "captured"
+s, $stdout = $stdout.string, old
+p s

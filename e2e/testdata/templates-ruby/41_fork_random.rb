@@ -1,0 +1,7 @@
+srand 1
+r, w = IO.pipe
+fork { w.puts rand(1000) }
+Process.wait
+p r.gets.to_i == rand(1000)
+pids = 2.times.map { r, w = IO.pipe; fork { w.puts rand(1 << 60) }; w.close; Process.wait; r.read }
+p pids.uniq.size

@@ -1,0 +1,4 @@
+$stdout.sync = true
+puts "before"
+Process.kill "KILL", $$
+sleep 5

@@ -1,0 +1,3 @@
+r = Ractor.new { Ractor.receive * 2 }
+r.send 21
+p r.take

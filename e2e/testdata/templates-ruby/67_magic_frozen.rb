@@ -1,0 +1,2 @@
+# frozen_string_literal: true
+begin; "a" << "b"; rescue => e; puts e.message; end

@@ -1,0 +1,2 @@
+#!/usr/bin/ruby -w
+p $VERBOSE, __LINE__

@@ -1,0 +1,3 @@
+garbage before the program
+#!/usr/bin/ruby
+puts "with -x only"

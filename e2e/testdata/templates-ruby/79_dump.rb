@@ -1,0 +1,1 @@
+p Marshal.load(Marshal.dump([1, "a", { b: 2.5 }])), RubyVM::InstructionSequence.compile("1+1").eval, ObjectSpace.respond_to?(:trace_object_allocations), RubyVM::InstructionSequence.of(method(:puts)).inspect

@@ -1,0 +1,2 @@
+Thread.new { exit 9 }.join
+puts "not reached"

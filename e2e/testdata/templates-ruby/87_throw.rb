@@ -1,0 +1,2 @@
+p catch(:x) { throw :x, 5 }
+throw :uncaught

@@ -1,0 +1,3 @@
+at_exit { raise "first" }
+at_exit { raise "second" }
+puts "main"

@@ -1,0 +1,1 @@
+puts "line of output " * 20000
