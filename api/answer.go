@@ -7,5 +7,6 @@ type Answer string
 // The answers.
 const (
 	Accepted    Answer = "accepted"
+	Partial     Answer = "partial" // a checker gave it a part of the points
 	WrongAnswer Answer = "wrong-answer"
 )

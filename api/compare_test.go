@@ -14,7 +14,7 @@ func TestCompareValidate(t *testing.T) {
 	}{
 		{"nothing set", Compare{}, ""},
 		{"a tolerance for float", Compare{How: CompareFloat, Tolerance: 1e-9}, ""},
-		{"an unknown way", Compare{How: "words"}, "use lines, tokens, exact or float"},
+		{"an unknown way", Compare{How: "words"}, "use lines, tokens, float, exact, kattis"},
 		{"a tolerance that the comparison ignores", Compare{How: CompareTokens, Tolerance: 1e-9}, "not float"},
 		{"a negative one", Compare{How: CompareFloat, Tolerance: -1}, "positive"},
 		{"one that is no number", Compare{How: CompareFloat, Tolerance: math.NaN()}, "positive"},

@@ -248,7 +248,18 @@ func (r *Result) Content() int {
 		n += len(r.Compile.Stdout) + len(r.Compile.Stderr)
 	}
 	for i := range r.Tests {
-		n += r.Tests[i].Result.Content()
+		n += r.Tests[i].Content()
+	}
+	return n
+}
+
+// Content returns the number of bytes of output, files and messages of the result of a test.
+func (t *TestResult) Content() int {
+	n := t.Result.Content() + len(t.Message) + len(t.TeamMessage)
+	for _, o := range []*ProgramOutcome{t.Checker, t.Interactor} {
+		if o != nil {
+			n += len(o.Stderr)
+		}
 	}
 	return n
 }

@@ -33,6 +33,7 @@ const (
 	CodeUnsupported      Code = "unsupported"            // a kernel feature is missing; the text names it
 	CodePackagesFailed   Code = "packages-failed"        // the packages could not be installed; the text has the installer's words
 	CodePackagesMissing  Code = "packages-missing"       // the packages are not installed yet: have them installed, then send the run again
+	CodeCheckFailed      Code = "check-failed"           // the checker or the interactor did not keep to its protocol; the text names the test and how it ended
 	CodeBusy             Code = "busy"                   // every slot is leased; retry
 	CodeSessionBusy      Code = "session-busy"           // the session has its maximum of concurrent execs; retry
 	CodeSessionsFull     Code = "sessions-full"          // the agent has its maximum of sessions; end one, or retry later

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -14,11 +15,21 @@ type Test struct {
 	Args         []string `json:"args,omitempty" doc:"arguments in addition to the run's, after them"`
 	Expected     *Bytes   `json:"expected,omitempty" doc:"the expected output; without it and without expected_blob nothing is compared, and the test is accepted if the verdict is ok"`
 	ExpectedBlob string   `json:"expected_blob,omitempty" doc:"instead of expected: the digest of a blob"`
+	Compare      *Compare `json:"compare,omitempty" doc:"how this test's output is compared, instead of the run's compare"`
+	CheckArgs    []string `json:"check_args,omitempty" doc:"arguments of the checker or the interactor for this test"`
 	Limits       Limits   `json:"limits,omitzero" doc:"limits of the test; they override the run's"`
 }
 
 // Compares reports whether the test says what its output should be.
 func (t Test) Compares() bool { return t.Expected != nil || t.ExpectedBlob != "" }
+
+// CompareOf returns how the output of a test of r is compared.
+func (r Run) CompareOf(t Test) Compare {
+	if t.Compare != nil {
+		return *t.Compare
+	}
+	return r.Compare
+}
 
 // KeepOutput is how much of each stream a test's result carries if the Run does not set it.
 const KeepOutput = 64 * KiB
@@ -29,12 +40,24 @@ type TestResult struct {
 	ID         string `json:"id" doc:"id of the test"`
 	Answer     Answer `json:"answer,omitempty" doc:"absent: nothing was expected, or the verdict is not ok"`
 	Difference string `json:"difference,omitempty" doc:"the first difference, for a wrong answer"`
-	Cut        bool   `json:"cut,omitempty" doc:"a stream was longer than the run's keep_output; usage counts all of it"`
-	Result     Result `json:"result" doc:"the result, without host and labels, which are in the run's result"`
+
+	Score       *float64        `json:"score,omitempty" doc:"share of the test's points that a checker or an interactor gave, from 0 to 1"`
+	Points      *float64        `json:"points,omitempty" doc:"points that a checker or an interactor gave, where it gives points and not a share"`
+	Message     string          `json:"message,omitempty" doc:"what the checker or the interactor says, for the judge: it may tell the answer"`
+	TeamMessage string          `json:"team_message,omitempty" doc:"what the checker or the interactor says for the author of the program"`
+	Passes      int             `json:"passes,omitempty" doc:"number of passes of a multi-pass problem"`
+	First       First           `json:"first,omitempty" doc:"which of the program and the interactor ended first"`
+	Checker     *ProgramOutcome `json:"checker,omitempty" doc:"how the checker ended"`
+	Interactor  *ProgramOutcome `json:"interactor,omitempty" doc:"how the interactor ended"`
+
+	Cut    bool   `json:"cut,omitempty" doc:"a stream was longer than the run's keep_output; usage counts all of it"`
+	Result Result `json:"result" doc:"the result, without host and labels, which are in the run's result"`
 }
 
-// Accepted reports whether the program ended well and gave no wrong answer.
-func (t TestResult) Accepted() bool { return t.Result.Verdict == OK && t.Answer != WrongAnswer }
+// Accepted reports whether the program ended well and gave no wrong or partial answer.
+func (t TestResult) Accepted() bool {
+	return t.Result.Verdict == OK && t.Answer != WrongAnswer && t.Answer != Partial
+}
 
 // A Summary sums up all tests of a run.
 type Summary struct {
@@ -42,12 +65,18 @@ type Summary struct {
 	Ran      int `json:"ran" doc:"number of tests that ran; fewer than tests after stop_at_failure or a compile error"`
 	Accepted int `json:"accepted" doc:"tests whose program ended well and gave no wrong answer"`
 
-	Verdict     Verdict `json:"verdict" doc:"the worst of all tests"`
-	Answer      Answer  `json:"answer,omitempty" doc:"wrong-answer if any test has it; accepted if every requested test ran, was compared and is right; otherwise absent"`
-	FirstFailed string  `json:"first_failed,omitempty" doc:"id of the first test, in the order of the request, that was not accepted"`
-	MaxCPU      int64   `json:"max_cpu_ns" doc:"maximum processor time of a test, in nanoseconds"`
-	MaxWall     int64   `json:"max_wall_ns" doc:"maximum wall time of a test, in nanoseconds"`
-	MaxMemory   int64   `json:"max_memory_bytes" doc:"maximum memory of a test, in bytes"`
+	Verdict     Verdict           `json:"verdict" doc:"the worst of all tests"`
+	Answer      Answer            `json:"answer,omitempty" doc:"wrong-answer if any test has it, otherwise partial if any has it; accepted if every requested test ran, was compared and is right; otherwise absent"`
+	FirstFailed string            `json:"first_failed,omitempty" doc:"id of the first test, in the order of the request, that was not accepted"`
+	Skipped     int               `json:"skipped,omitempty" doc:"tests that do not count, because of stop_at_failure or of their group"`
+	Score       *float64          `json:"score,omitempty" doc:"points divided by max_points; without groups: the mean of the tests' scores, if a checker or an interactor gave one"`
+	Points      *float64          `json:"points,omitempty" doc:"points of all groups that are in no other group"`
+	MaxPoints   *float64          `json:"max_points,omitempty" doc:"most points of these groups"`
+	Groups      []ScoreGroupResult `json:"groups,omitempty" doc:"what each group scored, in the order of the request"`
+
+	MaxCPU    int64 `json:"max_cpu_ns" doc:"maximum processor time of a test, in nanoseconds"`
+	MaxWall   int64 `json:"max_wall_ns" doc:"maximum wall time of a test, in nanoseconds"`
+	MaxMemory int64 `json:"max_memory_bytes" doc:"maximum memory of a test, in bytes"`
 }
 
 // severity orders verdicts for "worst": from a program that ended well to one that was not judged.
@@ -80,6 +109,8 @@ func Summarize(asked int, results []TestResult) Summary {
 		switch t.Answer {
 		case WrongAnswer:
 			s.Answer = WrongAnswer
+		case Partial:
+			s.Answer = cmp.Or(s.Answer, Partial)
 		case Accepted:
 			compared++
 		}

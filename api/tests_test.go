@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/brig-sandbox/brig/api"
@@ -30,7 +31,7 @@ func TestSummarize(t *testing.T) {
 			api.Summary{Tests: 2, Ran: 2, Accepted: 2, Verdict: api.OK, MaxMemory: 1, MaxWall: 10}},
 		{"nothing compiled", 2, nil, api.Summary{Tests: 2, Verdict: api.OK}},
 	} {
-		if got := api.Summarize(c.asked, c.results); got != c.want {
+		if got := api.Summarize(c.asked, c.results); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v; want %+v", c.name, got, c.want)
 		}
 	}

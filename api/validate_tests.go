@@ -69,6 +69,19 @@ func (t Test) validate(r Run) error {
 	if err := (Run{Argv: append(append([]string(nil), r.Argv...), t.Args...), Env: r.Env}).validateArgs(); err != nil {
 		return err
 	}
+	switch {
+	case t.Compare != nil && (r.Check != nil || r.Interactor != nil):
+		return Refuse(CodeBadRequest, "compare is set, and the run has a checker or an interactor: leave compare out")
+	case t.Compare != nil:
+		if err := t.Compare.Validate(); err != nil {
+			return err
+		}
+	case len(t.CheckArgs) > 0 && r.Check == nil && r.Interactor == nil:
+		return Refuse(CodeBadRequest, "check_args are set, and the run has neither a checker nor an interactor")
+	}
+	if err := (Run{Argv: t.CheckArgs}).validateArgs(); err != nil {
+		return err
+	}
 	return t.Limits.Validate()
 }
 

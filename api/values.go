@@ -7,11 +7,28 @@ func (Verdict) Values() []Verdict { return Verdicts() }
 
 func (Stage) Values() []Stage { return []Stage{StageCompile, StageRun} }
 
-func (Answer) Values() []Answer { return []Answer{Accepted, WrongAnswer} }
+func (Answer) Values() []Answer { return []Answer{Accepted, Partial, WrongAnswer} }
 
 func (Comparison) Values() []Comparison {
-	return []Comparison{CompareExact, CompareLines, CompareTokens, CompareFloat}
+	return []Comparison{
+		CompareLines, CompareTokens, CompareFloat, CompareExact, CompareKattis, CompareWhiteDiff, CompareDMOJ, CompareLCB,
+		CompareUnorderedLines, CompareUnorderedTokens, CompareJSON,
+	}
 }
+
+func (Protocol) Values() []Protocol {
+	return []Protocol{ProtocolKattis, ProtocolTestlib, ProtocolCMS, ProtocolDMOJ, ProtocolCOCI, ProtocolSYZOJ, ProtocolLemon, ProtocolExit, ProtocolPython}
+}
+
+func (PointsAs) Values() []PointsAs { return []PointsAs{PointsFraction, PointsPercent, PointsAbsolute} }
+
+func (First) Values() []First { return []First{FirstProgram, FirstInteractor} }
+
+func (Aggregation) Values() []Aggregation {
+	return []Aggregation{AggregateSum, AggregateMin, AggregateMax, AggregateAverage, AggregateProduct, AggregatePassFail}
+}
+
+func (GroupPass) Values() []GroupPass { return []GroupPass{PassAll, PassAny, PassAlways} }
 
 // RunModes are the modes a Run may ask for.
 func RunModes() []Mode { return []Mode{Strict, Fresh, Exclusive} }
@@ -57,7 +74,7 @@ func (Code) Values() []Code {
 	return []Code{
 		CodeBadRequest, CodeTooLarge, CodeBadLimits, CodeAboveCeiling, CodeBadFile, CodeNoLanguage, CodeNoImage, CodeBadImage,
 		CodeNoBlob, CodeNoProfile, CodeBadProfile, CodeForbidden, CodeNotFound, CodeBadVolume, CodeNoProgram, CodeBadProgram,
-		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
+		CodeSessionEnded, CodeUnsupported, CodePackagesFailed, CodePackagesMissing, CodeCheckFailed, CodeBusy, CodeSessionBusy, CodeSessionsFull, CodeOverloaded, CodeHostMemory,
 		CodeHostExhausted, CodeSetupTimeout, CodeStopping, CodeInternal, CodeAgentGone, CodeAgentUnreachable,
 		CodeUnauthorized, CodeQueueFull, CodeKeyQueueFull, CodeTooManyConns, CodeTooManyBodies, CodeQueueTimeout, CodeCheckRefused, CodeConflict,
 	}

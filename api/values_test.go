@@ -31,6 +31,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 		"Mode": valued[Mode](), "ProfileMode": valued[ProfileMode](), "State": valued[State](), "SessionState": valued[SessionState](),
 		"FileKind": valued[FileKind](), "Severity": valued[Severity](), "Category": valued[Category](), "AlertKind": valued[AlertKind](),
 		"ServiceStatus": valued[ServiceStatus](), "EventName": valued[EventName](), "Code": valued[Code](), "PackageKind": valued[PackageKind](),
+		"Protocol": valued[Protocol](), "PointsAs": valued[PointsAs](), "First": valued[First](), "Aggregation": valued[Aggregation](), "GroupPass": valued[GroupPass](),
 	}
 	want := constants(t)
 	for name, values := range want {

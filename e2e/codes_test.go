@@ -35,6 +35,8 @@ var responsible = map[api.Code][]party{
 	api.CodeKeyQueueFull: {byCaller}, api.CodeSessionBusy: {byCaller},
 	api.CodePackagesFailed: {byCaller, byHost}, api.CodePackagesMissing: {byCaller, byHost},
 
+	api.CodeCheckFailed: {byCaller}, // the author of the checker
+
 	api.CodeCheckRefused: {byAuthor},
 
 	api.CodeBusy: {byHost}, api.CodeSessionsFull: {byHost}, api.CodeOverloaded: {byHost}, api.CodeHostMemory: {byHost}, api.CodeHostExhausted: {byHost},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -189,7 +190,7 @@ func TestCompileError(t *testing.T) {
 			r.Tests = []api.Test{{ID: "1"}}
 			res := a.run(t, r)
 			wantVerdict(t, res, api.CompileError)
-			if res.Stage != api.StageCompile || len(res.Files) > 0 || res.Compile != nil || res.Tests != nil || *res.Summary != (api.Summary{Tests: 1, Verdict: api.CompileError}) {
+			if res.Stage != api.StageCompile || len(res.Files) > 0 || res.Compile != nil || res.Tests != nil || !reflect.DeepEqual(*res.Summary, api.Summary{Tests: 1, Verdict: api.CompileError}) {
 				t.Errorf("stage %s, %d files, compilation %v, summary %+v", res.Stage, len(res.Files), res.Compile, res.Summary)
 			}
 			c.check(t, res)

@@ -100,7 +100,7 @@ func FuzzResultOf(f *testing.F) {
 			}
 			return
 		}
-		if string(res.Stdout) != stdout || string(res.Stderr) != string(stderr) || res.StdoutTruncated || res.StderrTruncated != judged || judged && *res.Summary != *rec.Summary {
+		if string(res.Stdout) != stdout || string(res.Stderr) != string(stderr) || res.StdoutTruncated || res.StderrTruncated != judged || judged && !reflect.DeepEqual(res.Summary, rec.Summary) {
 			t.Fatalf("with the detail %q it is given back with %q, %t, %q, %t and %+v", detail, res.Stdout, res.StdoutTruncated, res.Stderr, res.StderrTruncated, res.Summary)
 		}
 		kept := history.NewRecord(*res)

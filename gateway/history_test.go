@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestWrongAnswersAreInTheHistory(t *testing.T) {
 		}
 	}
 	var one api.Status
-	if s := send(t, web, "GET", "/v1/runs/"+listed.ID, "", &one); s != 200 || one.Result == nil || one.Result.Summary == nil || *one.Result.Summary != *listed.Summary || one.Result.Tests[1].Difference != "line 1" {
+	if s := send(t, web, "GET", "/v1/runs/"+listed.ID, "", &one); s != 200 || one.Result == nil || one.Result.Summary == nil || !reflect.DeepEqual(one.Result.Summary, listed.Summary) || one.Result.Tests[1].Difference != "line 1" {
 		t.Errorf("%d: %+v", s, one.Result)
 	}
 	var stats api.Stats

@@ -35,7 +35,7 @@ var statuses = map[api.Code]int{
 	api.CodeConflict:     http.StatusConflict,
 	api.CodeSessionEnded: http.StatusGone, api.CodeSessionsFull: http.StatusTooManyRequests, api.CodeSessionBusy: http.StatusTooManyRequests,
 	api.CodeNoProgram: http.StatusUnprocessableEntity, api.CodeBadProgram: http.StatusUnprocessableEntity, api.CodeUnsupported: http.StatusUnprocessableEntity,
-	api.CodeBadVolume: http.StatusUnprocessableEntity, api.CodePackagesFailed: http.StatusUnprocessableEntity, api.CodePackagesMissing: http.StatusNotFound,
+	api.CodeBadVolume: http.StatusUnprocessableEntity, api.CodePackagesFailed: http.StatusUnprocessableEntity, api.CodeCheckFailed: http.StatusUnprocessableEntity, api.CodePackagesMissing: http.StatusNotFound,
 	api.CodeBusy: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable, api.CodeHostMemory: http.StatusServiceUnavailable,
 	api.CodeTooManyConns: http.StatusServiceUnavailable, api.CodeHostExhausted: http.StatusServiceUnavailable, api.CodeStopping: http.StatusServiceUnavailable,
 	api.CodeSetupTimeout:     http.StatusServiceUnavailable,

@@ -102,13 +102,16 @@ func (r *Report) Replace(row Row) {
 	r.Submissions = append(r.Submissions, row)
 }
 
-// Word is the usual abbreviation of judges for the outcome of a test: AC WA TLE MLE OLE RE CE, or - if
-// it was not judged.
+// Word is the usual abbreviation of judges for the outcome of a test: AC PC WA TLE MLE OLE RE CE, or - if
+// it was not judged. PC is partially correct.
 func Word(one api.TestResult) string {
 	switch one.Result.Verdict {
 	case api.OK:
-		if one.Answer == api.WrongAnswer {
+		switch one.Answer {
+		case api.WrongAnswer:
 			return "WA"
+		case api.Partial:
+			return "PC"
 		}
 		return "AC"
 	case api.CPULimit, api.WallLimit:

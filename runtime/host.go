@@ -220,8 +220,8 @@ func (h *Host) divide(probed *groups.Host) (topology, error) {
 	if c.Slots == 0 {
 		c.Slots = len(cpus.cores)
 	}
-	if c.Slots < 1 || c.Slots > plan.MaxSlot {
-		return cpus, api.Refuse(api.CodeBadRequest, "%d slots: the number must be from 1 to %d", c.Slots, plan.MaxSlot)
+	if c.Slots < 1 || c.Slots > plan.MaxSlot/2 { // each has a companion with ids of its own
+		return cpus, api.Refuse(api.CodeBadRequest, "%d slots: the number must be from 1 to %d", c.Slots, plan.MaxSlot/2)
 	}
 	if c.Ceiling.CPUs == 0 { // more would belong to another slot
 		c.Ceiling.CPUs = float64(len(slotCores(cpus.cores, 0, c.Slots)))

@@ -64,7 +64,7 @@ func TestCompareAccepts(t *testing.T) {
 		{"zeros have no sign", api.Compare{How: api.CompareFloat, Tolerance: 1e-300}, "0", "-0", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ok, difference := judge.Accepts(tt.compare, []byte(tt.expected), []byte(tt.got))
+			ok, difference, _ := judge.Accepts(tt.compare, []byte(tt.expected), []byte(tt.got))
 			if ok != (tt.difference == "") || difference != tt.difference {
 				t.Errorf("%v, %s\nwant   %s", ok, difference, tt.difference)
 			}
@@ -84,11 +84,11 @@ func TestCompareMakesNoLists(t *testing.T) {
 	text, longer, crlf := largeOutputs(4 << 20)
 	for _, how := range []api.Comparison{api.CompareExact, api.CompareLines, api.CompareTokens, api.CompareFloat} {
 		c := api.Compare{How: how}
-		if ok, difference := judge.Accepts(c, text, crlf); ok != (how != api.CompareExact) {
+		if ok, difference, _ := judge.Accepts(c, text, crlf); ok != (how != api.CompareExact) {
 			t.Errorf("%s: %v %s", how, ok, difference)
 		}
 		if n := testing.AllocsPerRun(1, func() {
-			if ok, _ := judge.Accepts(c, text, longer); ok {
+			if ok, _, _ := judge.Accepts(c, text, longer); ok {
 				t.Errorf("%s: accepted a token too many", how)
 			}
 		}); n > 20 {
@@ -123,14 +123,14 @@ func FuzzCompare(f *testing.F) {
 			if c.Validate() != nil {
 				continue
 			}
-			ok, difference := judge.Accepts(c, a, b)
+			ok, difference, _ := judge.Accepts(c, a, b)
 			if want := plainly(c, a, b); ok != want {
 				t.Errorf("%+v accepts %q for %q: %v; want %v", c, b, a, ok, want)
 			}
-			if back, _ := judge.Accepts(c, b, a); back != ok {
+			if back, _, _ := judge.Accepts(c, b, a); back != ok {
 				t.Errorf("%+v accepts %q for %q: %v, and the other way round %v", c, b, a, ok, back)
 			}
-			if same, _ := judge.Accepts(c, a, slices.Clone(a)); !same {
+			if same, _, _ := judge.Accepts(c, a, slices.Clone(a)); !same {
 				t.Errorf("%+v does not accept %q for itself", c, a)
 			}
 			if ok != (difference == "") || strings.ContainsAny(difference, "\n\r\x00\x1b") || len(difference) > 1000 {

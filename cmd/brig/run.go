@@ -242,11 +242,14 @@ func (c *cli) printCompilerOutput(stdout, stderr []byte) {
 // resolveLanguage finds the language of a source, and builds its image if that is missing. An
 // extension takes precedence over a #! line, which may name a mere launcher of the program.
 func (c *cli) resolveLanguage(ctx context.Context, agent *agentHandle, o *runOptions, src source) error {
-	if o.isCommand() {
+	if o.isCommand() && o.run.Check == nil && o.run.Interactor == nil {
 		return nil
 	}
 	all, err := agent.Languages(ctx)
 	if err != nil {
+		return err
+	}
+	if err := c.resolveJudges(ctx, agent, o, all); err != nil || o.isCommand() {
 		return err
 	}
 	l, err := languageOf(all, o.run.Language, src)

@@ -39,6 +39,9 @@ Examples:
   brig run --requirement 'numpy==2.*' stats.py
   brig run --allow api.example.org --allow 127.0.0.1:8000 fetch.py
   brig run --tests tests --memory 256M --cpu 1s solve.cpp
+  brig run --tests tests --check check.cpp --check-protocol testlib \
+    --check-file testlib.h solve.py
+  brig run --tests tests --interactor talk.py --check-protocol kattis solve.cpp
 
 Flags go before FILE: everything after FILE belongs to the program. If one of these flags
 is there, brig prints a note, unless -- precedes it. Only FILE is placed in the sandbox;
@@ -77,6 +80,8 @@ type runOptions struct {
 	pairs    []problem.Pair // found there
 	unpaired []string       // NAME.out without NAME.in
 
+	judges judgeFlags
+
 	packages  packageFlags
 	installer api.Language // how the packages of the run are installed
 
@@ -102,9 +107,10 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 
 	f.StringArrayVar(&o.run.Flags, "flag", nil, "`FLAG` for the compiler, such as -O3; instead of the default ones (repeatable; see brig languages)")
 	f.StringVar(&o.testsDir, "tests", "", "run the tests below this `DIR` or in this zip: pairs of NAME.in and NAME.ans or NAME.out")
-	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how --tests compares: lines, tokens, exact or float (default lines)")
-	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v)", api.DefaultTolerance))
-	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: start no further test after one was not accepted; tests that are already running finish")
+	f.StringVar((*string)(&o.run.Compare.How), "compare", "", "how --tests compares: lines, tokens, float, exact, kattis, whitediff, dmoj, lcb, unordered-lines, unordered-tokens or json (default lines)")
+	f.Float64Var(&o.run.Compare.Tolerance, "tolerance", 0, fmt.Sprintf("difference allowed between numbers, with --compare float (default %v) or json", api.DefaultTolerance))
+	o.judges.register(f)
+	f.BoolVar(&o.run.StopAtFailure, "stop-at-failure", false, "with --tests: end with the first test, in their order, that was not accepted")
 
 	f.StringVar(&o.profile, "profile", "", "seccomp profile `NAME|FILE`; brig profile ls has the names (default the language's own)")
 	f.StringVar((*string)(&o.run.ProfileMode), "profile-mode", "", "enforce, or log: calls that the profile denies are allowed and logged (default enforce)")
@@ -154,6 +160,9 @@ func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 		return s, fmt.Errorf("--collect needs a destination: add --out DIR, --json or --result FILE")
 	}
 	if err := o.checkTests(); err != nil {
+		return s, err
+	}
+	if err := o.judges.apply(r, o.testsDir != ""); err != nil {
 		return s, err
 	}
 	if err := o.planSurroundings(); err != nil {

@@ -93,8 +93,15 @@ func (t *testTable) row(one api.TestResult) {
 // whyFailed is the difference of a wrong answer, or what ended the program; empty for a test that
 // was accepted.
 func whyFailed(one api.TestResult) string {
-	if one.Difference != "" || one.Result.Verdict == api.OK {
+	switch {
+	case one.Difference != "":
 		return one.Difference
+	case one.Result.Verdict == api.OK && one.Score != nil && one.Answer == api.Partial:
+		return strings.TrimSpace(fmt.Sprintf("score %.4g %s", *one.Score, one.Message))
+	case one.Result.Verdict == api.OK && !one.Accepted():
+		return one.Message
+	case one.Result.Verdict == api.OK:
+		return ""
 	}
 	_, why, _ := strings.Cut(verdictText(one.Result, ""), ": ")
 	why, _, _ = strings.Cut(why, " (")

@@ -42,15 +42,15 @@ const placedAgo = 1
 const largeFile = 128 << 10
 
 // PlaceFiles writes the inputs, and what the compile stage made of some, below the box of a scratch.
-// source is the name of the file that holds the program's source.
-func (s *Scratch) PlaceFiles(files, made []api.File, source string, uid, gid int) (placed map[string]Input, err error) {
+// dirs are empty directories. source is the name of the file that holds the program's source.
+func (s *Scratch) PlaceFiles(files, made []api.File, dirs []string, source string, uid, gid int) (placed map[string]Input, err error) {
 	if slices.ContainsFunc(slices.Concat(files, made), func(f api.File) bool { return len(f.Content) >= largeFile }) {
 		if err := s.largeFolios(true); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, s.largeFolios(false)) }()
 	}
-	if placed, err = placeFiles(s.Box, files, made, uid, gid); err != nil {
+	if placed, err = placeFiles(s.Box, files, made, dirs, uid, gid); err != nil {
 		return nil, placementError(made, source, err)
 	}
 	for _, f := range made {
@@ -64,8 +64,8 @@ func (s *Scratch) PlaceFiles(files, made []api.File, source string, uid, gid int
 // counted). Artifacts, and inputs to be executed, belong to the cell's root and cannot be opened
 // for writing: the program cannot use their pages, which no limit counts, as memory (MEM-20). It
 // may remove these files and create others in their place.
-func placeFiles(box *os.File, files, made []api.File, uid, gid int) (map[string]Input, error) {
-	if len(files)+len(made) == 0 {
+func placeFiles(box *os.File, files, made []api.File, empty []string, uid, gid int) (map[string]Input, error) {
+	if len(files)+len(made)+len(empty) == 0 {
 		return nil, nil
 	}
 	placed := make(map[string]Input, len(files)+len(made))
@@ -83,6 +83,11 @@ func placeFiles(box *os.File, files, made []api.File, uid, gid int) (map[string]
 			return nil, &placeError{f.Name, err}
 		}
 		placed[f.Name] = Input{Stamp: s, Content: f.Content}
+	}
+	for _, dir := range empty {
+		if err := makeDirs(box, dir, dirs, uid, gid); err != nil {
+			return nil, &placeError{dir, err}
+		}
 	}
 	return placed, nil
 }

@@ -41,7 +41,7 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	}
 	defer dir.Close()
 	for _, name := range []string{"absolute", "relative", "dangling", "dir/new", "dir/deep/new", "inside", "self", "file", "absolute/new"} {
-		if _, err := placeFiles(dir, []api.File{{Name: name, Content: api.Bytes("input")}}, nil, os.Getuid(), os.Getgid()); err == nil {
+		if _, err := placeFiles(dir, []api.File{{Name: name, Content: api.Bytes("input")}}, nil, nil, os.Getuid(), os.Getgid()); err == nil {
 			t.Errorf("%s was placed", name)
 		}
 	}
@@ -57,7 +57,7 @@ func TestInputsArePlacedThroughNoLink(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(top, "new")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("where the dangling link leads: %v", err)
 	}
-	if _, err := placeFiles(dir, []api.File{{Name: "deep/er/in", Content: api.Bytes("input")}}, nil, os.Getuid(), os.Getgid()); err != nil {
+	if _, err := placeFiles(dir, []api.File{{Name: "deep/er/in", Content: api.Bytes("input")}}, nil, nil, os.Getuid(), os.Getgid()); err != nil {
 		t.Errorf("with nothing in the way: %v", err)
 	}
 	write(filepath.Join(box, "relative"), "by path")
@@ -75,7 +75,7 @@ func TestChangeWithinPlacementTickIsDetected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	placed, err := placeFiles(box, []api.File{{Name: "in", Content: api.Bytes("old")}}, nil, os.Getuid(), os.Getgid())
+	placed, err := placeFiles(box, []api.File{{Name: "in", Content: api.Bytes("old")}}, nil, nil, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}

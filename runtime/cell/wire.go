@@ -43,6 +43,7 @@ const (
 	spawnInstall  = 32
 
 	startTemplate = 1
+	startLinked   = 2
 )
 
 // A Step is a step of cellinit, of a shell or of the run steps that failed.
@@ -139,8 +140,9 @@ func decodeReply(b []byte, want uint32) (Reply, error) {
 }
 
 // StartMessage is the message that starts a program in the directory dir; empty: in /box. A program that
-// begins from a template is the file that is sent with the message.
-func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, template bool) ([]byte, error) {
+// begins from a template is the first file that is sent with the message. The last two files that are sent
+// with that of a linked program are its stdin and stdout.
+func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, template, linked bool) ([]byte, error) {
 	limits, err := wireLimits(rlimits)
 	if err != nil {
 		return nil, err
@@ -148,6 +150,9 @@ func StartMessage(dir string, argv, env []string, rlimits []plan.RLimit, templat
 	flags := uint32(0)
 	if template {
 		flags = startTemplate
+	}
+	if linked {
+		flags |= startLinked
 	}
 	return encodeStart(dir, argv, env, limits, flags)
 }

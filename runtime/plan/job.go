@@ -12,9 +12,11 @@ import (
 
 // A Job is a request after planning: its stages, and the tests of the last one.
 type Job struct {
-	ID      string
-	Compile *Run // nil: there is nothing to compile or to check
-	Run     *Run // with tests: what they have in common
+	ID                  string
+	Compile             *Run // nil: there is nothing to compile or to check
+	Run                 *Run // with tests: what they have in common
+	Checker, Interactor *Job // of the tests; nil: none
+
 	Request api.Run
 }
 
@@ -87,6 +89,16 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 		j.Compile.ID = j.ID
 	}
 	j.Run.ID = j.ID
+	if r.Interactor != nil {
+		if j.Interactor, err = pl.interactor(ctx, *r.Interactor, caller); err != nil {
+			return nil, err
+		}
+	}
+	if r.Check != nil {
+		if j.Checker, err = pl.checker(ctx, *r.Check, caller); err != nil {
+			return nil, err
+		}
+	}
 	return j, nil
 }
 
@@ -165,6 +177,11 @@ func startDir(language string, image rootfs.Image) string {
 	return image.Config.WorkingDir
 }
 
+// ReadsOutput reports whether the whole output of a test is needed when it has ended.
+func (j *Job) ReadsOutput(t api.Test) bool {
+	return j.Request.Interactor == nil && (t.Compares() || j.Request.Check != nil)
+}
+
 // Test plans one test of a job, except for what TestContent loads.
 func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 	one := *j.Run
@@ -184,7 +201,7 @@ func (pl *Planner) Test(j *Job, t api.Test) (*Run, error) {
 		return nil, err
 	}
 	one.MaxKept = [2]api.Size{KeptTestOutput(j.Request), KeptTestOutput(j.Request)}
-	if t.Compares() {
+	if j.ReadsOutput(t) {
 		one.MaxKept[0] = one.Limits.Output
 	}
 	one.Argv = slices.Concat(j.Run.Argv, t.Args)

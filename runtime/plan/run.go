@@ -24,6 +24,7 @@ type Run struct {
 	Argv, Env   []string
 	Dir         string // in which the program starts; empty: /box
 	Files       []api.File
+	Dirs        []string   // empty directories in /box, in addition to those of files
 	Source      string     // of files, the name of the file that is the program's source; empty: none
 	Built       []api.File // artifacts of the compile stage, placed in addition to files
 	Stdin       []byte

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type Pool struct {
 
 	mu           sync.Mutex
 	slots        []*slotState  // guarded by mu
+	companions   []*slotState  // guarded by mu; of those slots that had an interactor
 	reserved     api.Size      // guarded by mu; the memory of all leased runs and of all sessions
 	closed       bool          // guarded by mu
 	retryUntil   time.Duration // guarded by mu; until then a refused caller is expected to retry
@@ -45,6 +47,10 @@ type slotState struct {
 	leased  bool
 	last    time.Duration // when the last lease ended
 	keepers map[plan.CellKey]*keeper
+
+	// companion runs the interactors of programs in this slot: on the same processors, with other ids. It
+	// is made for the first one.
+	companion *slotState
 }
 
 // Limits on idle cells.
@@ -88,18 +94,27 @@ func (p *Pool) Lease(ctx context.Context, want cell.Plan, once bool, memory api.
 	if surplus != nil {
 		surplus.Close()
 	}
+	if err := l.take(ctx, since); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// take waits for the shell of a lease. On failure the lease has ended.
+func (l *Lease) take(ctx context.Context, since time.Duration) (err error) {
+	p := l.Pool
 	for {
 		if l.Prepared, err = l.keeper.take(ctx); err != nil {
 			p.Release(l)
-			return nil, api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", err)
+			return api.Fail(api.CodeStopping, "canceled while a cell was being made: %w", err)
 		}
 		if l.Prepared.err == nil {
-			return l, nil
+			return nil
 		}
 		l.keeper.returned <- false
 		if l.Prepared.begun >= since {
 			p.Release(l)
-			return nil, l.Prepared.err
+			return l.Prepared.err
 		}
 		// The failure is older than this request; the keeper is trying again.
 	}
@@ -120,9 +135,18 @@ func (p *Pool) admit(want cell.Plan, once bool, memory api.Size) (l *Lease, surp
 	if s == nil {
 		return nil, nil, api.Fail(api.CodeBusy, "all %d slots are busy: send the run again", len(p.slots))
 	}
+	l, surplus = p.leaseKeeper(s, want, once, p.mostKeepers(s))
+	p.reserved += memory
+	l.memory = memory
+	return l, surplus, nil
+}
+
+// leaseKeeper leases a slot with the keeper of a kind of cells, and removes one that is surplus if it has
+// the maximum already. p.mu is held.
+func (p *Pool) leaseKeeper(s *slotState, want cell.Plan, once bool, most int) (l *Lease, surplus *keeper) {
 	k := s.keepers[want.Key]
 	if k == nil {
-		if len(s.keepers) >= p.capacity.Keepers {
+		if len(s.keepers) >= most {
 			surplus = s.removeOldest()
 		}
 		want.Slot, want.CPUs, want.IDs = s.slot.index, s.slot.cpus, &s.slot.ids
@@ -130,9 +154,8 @@ func (p *Pool) admit(want cell.Plan, once bool, memory api.Size) (l *Lease, surp
 		s.keepers[want.Key] = k
 	}
 	s.leased = true
-	p.reserved += memory
 	k.lastLease.Store(int64(linux.Monotonic()))
-	return &Lease{Pool: p, slotState: s, keeper: k, memory: memory}, surplus, nil
+	return &Lease{Pool: p, slotState: s, keeper: k}, surplus
 }
 
 // checkMemory returns an error if memory cannot be reserved in addition to what is already reserved.
@@ -275,7 +298,7 @@ func (p *Pool) evict(ctx context.Context) {
 func (p *Pool) removedTrees() map[plan.ImageTree]bool {
 	p.mu.Lock()
 	trees := map[plan.ImageTree]bool{}
-	for _, s := range p.slots {
+	for _, s := range p.states() {
 		for key := range s.keepers {
 			trees[key.ImageTree] = true
 		}
@@ -291,7 +314,7 @@ func (p *Pool) takeIdle(removed map[plan.ImageTree]bool) []*keeper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*keeper
-	for _, s := range p.slots {
+	for _, s := range p.states() {
 		if s.leased {
 			continue
 		}
@@ -304,6 +327,9 @@ func (p *Pool) takeIdle(removed map[plan.ImageTree]bool) []*keeper {
 	}
 	return out
 }
+
+// states are those of the slots and of their companions. p.mu is held.
+func (p *Pool) states() []*slotState { return slices.Concat(p.slots, p.companions) }
 
 // removeOldest removes the least recently used keeper from a slot that is not leased.
 func (s *slotState) removeOldest() *keeper {
@@ -326,6 +352,8 @@ func (p *Pool) Stats() (slots, leased, cells int, committed api.Size) {
 		if s.leased {
 			leased++
 		}
+	}
+	for _, s := range p.states() {
 		cells += len(s.keepers)
 	}
 	return len(p.slots), leased, cells, p.reserved
@@ -342,13 +370,13 @@ func (p *Pool) Close() error {
 
 	var wg sync.WaitGroup
 	var err error
-	for _, s := range p.slots {
+	for _, s := range p.states() {
 		for _, k := range s.keepers {
 			wg.Go(k.Close)
 		}
 	}
 	wg.Wait()
-	for _, s := range p.slots {
+	for _, s := range p.states() {
 		err = errors.Join(err, s.slot.Close())
 	}
 	return err

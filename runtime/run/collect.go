@@ -77,7 +77,7 @@ func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 		case c.stopReason != "":
 			c.skip(g, "no scanned file has such a name")
 		default:
-			c.skip(g, "no file has such a name")
+			c.skip(g, noSuchFile)
 		}
 	}
 	if c.unlisted > 0 {
@@ -88,6 +88,9 @@ func collect(ctx context.Context, box *os.File, want api.Collect, only []string,
 	}
 	return c.files, c.skipped, nil
 }
+
+// noSuchFile is the reason for a glob that no file matches.
+const noSuchFile = "no file has such a name"
 
 // unnamedFiles takes the place of a name for files that are not listed one by one.
 const unnamedFiles = "..."

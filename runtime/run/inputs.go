@@ -27,5 +27,5 @@ func (at Place) PlaceInputs(p *plan.Run) (map[string]cell.Input, error) {
 		return nil, fmt.Errorf("files: %w", err)
 	}
 	base := plan.SlotIDs(at.Cell.Slot)
-	return at.Shell.Scratch.PlaceFiles(p.Files, p.Built, p.Source, base+plan.UID, base+plan.GID)
+	return at.Shell.Scratch.PlaceFiles(p.Files, p.Built, p.Dirs, p.Source, base+plan.UID, base+plan.GID)
 }

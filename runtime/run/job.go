@@ -57,9 +57,23 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		return api.Result{}, err
 	}
 	defer from.release()
+	var checker start
+	if j.Checker != nil {
+		if checker, err = r.prepareJudge(ctx, "checker", j.Checker, streams, &admitted); err != nil {
+			return api.Result{}, err
+		}
+		defer checker.release()
+	}
+	var interactor start
+	if j.Interactor != nil {
+		if interactor, err = r.prepareJudge(ctx, "interactor", j.Interactor, streams, &admitted); err != nil {
+			return api.Result{}, err
+		}
+		defer interactor.release()
+	}
 	var res api.Result
 	if len(j.Request.Tests) > 0 {
-		res, err = r.runTests(ctx, j, from, streams, admitted)
+		res, err = r.runTests(ctx, j, from, checker, interactor, streams, admitted)
 	} else if err = streams.Retention.Add(MaxRetained(j.Run, streams.Stdout != nil)); err == nil {
 		res, err = r.execute(ctx, j.Run, from, streams, begun, admitted)
 	}

@@ -185,6 +185,16 @@ func (r *Runner) blobBytes(request api.Run) (n int64) {
 	for _, f := range request.Files {
 		n += r.blobSize(f.Blob)
 	}
+	if c := request.Check; c != nil {
+		for _, f := range c.Files {
+			n += r.blobSize(f.Blob)
+		}
+	}
+	if i := request.Interactor; i != nil {
+		for _, f := range i.Files {
+			n += r.blobSize(f.Blob)
+		}
+	}
 	return n + r.blobSize(request.StdinBlob)
 }
 
@@ -224,8 +234,13 @@ func MaxRetained(p *plan.Run, streamed bool) int64 {
 func (r *Runner) maxTestRetained(j *plan.Job, t api.Test) int64 {
 	keep := plan.KeptTestOutput(j.Request)
 	n := maxCollected(j.Run.Collect) + r.blobSize(t.StdinBlob) + r.blobSize(t.ExpectedBlob) + 2*growingBuffer(keep)
-	if t.Compares() {
+	if j.ReadsOutput(t) {
 		n += growingBuffer(cmp.Or(t.Limits.Output, j.Run.Limits.Output))
+	}
+	for _, judge := range []*plan.Job{j.Checker, j.Interactor} {
+		if judge != nil { // its files twice: those of the pass before are placed for the next one
+			n += 2*maxCollected(judge.Run.Collect) + growingBuffer(judge.Run.MaxKept[0]) + growingBuffer(judge.Run.MaxKept[1])
+		}
 	}
 	return n
 }

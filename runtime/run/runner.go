@@ -39,7 +39,7 @@ func (r *Runner) Run(ctx context.Context, request api.Run, s api.Streams, caller
 	if request.StdinBlob != "" {
 		s.Attach = nil // the agent writes the blob
 	}
-	streams := Streams{s, NewRetention(s)}
+	streams := Streams{Streams: s, Retention: NewRetention(s)}
 	defer func() { streams.Retention.Finish(&res) }()
 	if err := streams.Retention.Add(r.blobBytes(request)); err != nil {
 		return res, "", err
@@ -142,6 +142,9 @@ func (r *Runner) executeOnce(ctx context.Context, l *pool.Lease, p *plan.Run, fr
 	reporter := startUsageReporter(streams.Usage, l.Slot().Wake)
 	defer reporter.join()
 	o, err := executeLeased(ctx, l, p, from, streams, out, reporter, begun, func(o *Outcome) error {
+		if err := streams.link.afterSteps(l); err != nil {
+			return err
+		}
 		if take == nil || o.StillRunning || o.badStart != "" || judge.Verdict(o.ev, p.Limits) != api.OK {
 			return nil
 		}
@@ -167,7 +170,7 @@ func (r *Runner) Install(ctx context.Context, p *plan.Run, streams api.Streams, 
 	}
 	p.RetryDelay = streams.RetryDelay
 	begun := linux.Monotonic()
-	s := Streams{streams, NewRetention(streams)}
+	s := Streams{Streams: streams, Retention: NewRetention(streams)}
 	defer func() { s.Retention.Finish(&api.Result{}) }()
 	if err := s.Retention.Add(InstallRetention); err != nil {
 		return api.Result{}, err

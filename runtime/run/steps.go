@@ -23,6 +23,7 @@ import (
 type Streams struct {
 	api.Streams
 	Retention *retention
+	link      *linkEnd // to a program in another cell; nil: stdin and stdout are the agent's
 }
 
 // A Place is where a run is executed.
@@ -72,7 +73,7 @@ type Outcome struct {
 // to fix.
 func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, out *Outputs, begun time.Duration) (o *Outcome, err error) {
 	s, c, sh := at.Slot, at.Cell, at.Shell
-	w := &supervisor{Place: at, limits: p.Limits, filter: c.Filter, stdin: p.Stdin, out: out, quotas: NewQuotas()}
+	w := &supervisor{Place: at, link: streams.link, limits: p.Limits, filter: c.Filter, stdin: p.Stdin, out: out, quotas: NewQuotas()}
 	out[0].file, out[1].file = sh.Stdout, sh.Stderr
 
 	// 1. limits: the group has its limits and is empty, and its counters are reset.
@@ -138,15 +139,20 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := c.Step("run start"); err != nil {
 		return nil, err
 	}
-	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), at.Template != nil)
+	linked, err := streams.link.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	msg, err := cell.StartMessage(p.Dir, p.Argv, p.Env, plan.RLimits(p.Limits, p.Backstop, p.Volume), at.Template != nil, len(linked) > 0)
 	if err != nil {
 		return nil, err
 	}
 	wallStart := time.Now()
 	w.started = linux.Monotonic()
-	if err := sh.Start(msg, at.templateFiles()...); err != nil {
+	if err := sh.Start(msg, append(at.templateFiles(), linked...)...); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
+	streams.link.begun()
 
 	// 6. watch: the program has ended, by itself or by a limit.
 	if err := c.Step("run watch"); err != nil {
@@ -155,6 +161,7 @@ func ExecuteSteps(ctx context.Context, at Place, p *plan.Run, streams Streams, o
 	if err := w.run(ctx); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
+	w.reportEnd()
 	if w.endedBySession() {
 		w.ev.Canceled, w.stopped = true, true
 	}
@@ -225,7 +232,6 @@ func (w *supervisor) connect(streams Streams) error {
 	err := errors.Join(
 		p.Add(sh.Sock.File, linux.PollIn, tagReply),
 		p.Add(sh.Pidfd, linux.PollIn, tagShell),
-		p.Add(sh.Stdout, linux.PollIn, tagStdout),
 		p.Add(sh.Stderr, linux.PollIn, tagStderr),
 	)
 	oom, events := sh.Leaf.OOMEvent()
@@ -243,6 +249,13 @@ func (w *supervisor) connect(streams Streams) error {
 		v.Subscribe(w.Slot.Wake.Wake)
 	}
 	if err != nil {
+		return err
+	}
+	if w.link != nil { // the pipes of the program are those of the interactor, too
+		w.parked[0] = true
+		return w.link.attach(w)
+	}
+	if err := p.Add(sh.Stdout, linux.PollIn, tagStdout); err != nil {
 		return err
 	}
 	if streams.Attach != nil {
@@ -266,7 +279,7 @@ func (w *supervisor) connect(streams Streams) error {
 // after the run.
 func (w *supervisor) disconnect() error {
 	p, sh := w.Slot.Poller, w.Shell
-	err := errors.Join(p.Remove(sh.Sock.File), p.Remove(sh.Pidfd), p.Remove(sh.Stdin), p.Remove(sh.Stdout), p.Remove(sh.Stderr))
+	err := errors.Join(p.Remove(sh.Sock.File), p.Remove(sh.Pidfd), p.Remove(sh.Stdin), p.Remove(sh.Stdout), p.Remove(sh.Stderr), w.link.detach(p))
 	oom, _ := sh.Leaf.OOMEvent()
 	err = errors.Join(err, p.Remove(oom))
 	if v := w.Session; v != nil {

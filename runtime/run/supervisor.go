@@ -29,6 +29,7 @@ const (
 	tagOOM
 	tagNotify
 	tagTimeline
+	tagDiscard
 )
 
 // killGrace is the time between killing a program and killing its shell. In this time the shell
@@ -60,6 +61,7 @@ type supervisor struct {
 	shellEnded bool  // the shell has ended
 
 	timeline *timelineTimer // nil: the caller wants no timeline
+	link     *linkEnd       // nil: the program talks with the agent
 
 	oomChecks      int           // remaining checks for the kill that an OOM event announced
 	stopped        bool          // the agent ended the run
@@ -144,6 +146,8 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 		return w.onNotify(e.Events)
 	case tagTimeline:
 		return w.onTimeline()
+	case tagDiscard:
+		return w.link.discard(w.Slot.Chunk[:])
 	case pool.TagCallTimer:
 		return w.calls.Resume()
 	case pool.TagWake:
@@ -151,6 +155,9 @@ func (w *supervisor) handle(ctx context.Context, e unix.EpollEvent) error {
 		if ctx.Err() != nil && !w.stopped {
 			w.ev.Canceled = true
 			return w.stop()
+		}
+		if err := w.onOtherEnd(); err != nil {
+			return err
 		}
 		if err := w.sampleUsage(); err != nil {
 			return err
@@ -353,6 +360,9 @@ func (w *supervisor) resumeOutputs() error {
 // most the capacity of each pipe.
 func (w *supervisor) drain() error {
 	for i := range w.out {
+		if i == 0 && w.link != nil && !w.link.readsOutput {
+			continue // it belongs to the interactor
+		}
 		from, held := w.out[i].total, int64(math.MaxInt64)
 		if w.Session != nil {
 			n, err := unix.FcntlInt(uintptr(linux.FD(w.out[i].file)), unix.F_GETPIPE_SZ, 0)

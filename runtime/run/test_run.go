@@ -23,22 +23,29 @@ type testRun struct {
 	usage  func(api.LiveUsage)  // may be nil
 	begun  time.Duration        // on the monotonic clock
 
+	checker, interactor start // of what judges, if there is one
+
 	retention *retention
 	usageMu   sync.Mutex // held while usage is called, which may take any time
 
-	mu      sync.Mutex
-	running map[int]api.LiveUsage // guarded by mu; of running tests
-	next    int                   // guarded by mu
-	results []*api.TestResult     // guarded by mu; nil: not ended
-	failed  bool                  // guarded by mu: start no more tests
-	err     error                 // guarded by mu: the first error of the agent
+	grader *judge.Grader
+
+	mu       sync.Mutex
+	running  map[int]api.LiveUsage // guarded by mu; of running tests
+	next     int                   // guarded by mu
+	results  []*api.TestResult     // guarded by mu; nil: not ended
+	standing []judge.Standing      // guarded by mu; of each test
+	reported []bool                // guarded by mu; of each test, whether report was called
+	err      error                 // guarded by mu: the first error of the agent
 }
 
 // runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
 // free, as any run would be, unless the job had a slot already.
-func (r *Runner) runTests(ctx context.Context, j *plan.Job, from start, streams Streams, admitted bool) (api.Result, error) {
+func (r *Runner) runTests(ctx context.Context, j *plan.Job, from, checker, interactor start, streams Streams, admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &testRun{runner: r, job: j, from: from, report: streams.Test, usage: streams.Usage, retention: streams.Retention, begun: linux.Monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests))}
+	t := &testRun{runner: r, job: j, from: from, checker: checker, interactor: interactor, report: streams.Test, usage: streams.Usage, retention: streams.Retention, begun: linux.Monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests)), reported: make([]bool, len(j.Request.Tests))}
+	t.grader = judge.NewGrader(j.Request)
+	t.standing = t.grader.Decide(t.results)
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -55,7 +62,7 @@ func (r *Runner) runTests(ctx context.Context, j *plan.Job, from start, streams 
 		return api.Result{}, t.err
 	}
 	res := t.sum(started)
-	if ctx.Err() != nil && res.Summary.Ran < res.Summary.Tests {
+	if ctx.Err() != nil && res.Summary.Ran+res.Summary.Skipped < res.Summary.Tests {
 		res.Verdict, res.Summary.Verdict = api.Canceled, api.Canceled
 	}
 	return res, nil
@@ -87,11 +94,15 @@ func (t *testRun) worker(ctx context.Context, stop func(), admitted bool, leased
 	}
 }
 
-// nextIndex returns the index of the next test to run, or -1.
+// nextIndex returns the index of the next test to run, or -1. A test whose standing depends on one that has
+// not ended may be run in vain: its result is then dropped.
 func (t *testRun) nextIndex(ctx context.Context) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.next == len(t.results) || t.failed || t.err != nil || ctx.Err() != nil {
+	for t.next < len(t.results) && t.standing[t.next] == judge.Skipped {
+		t.next++
+	}
+	if t.next == len(t.results) || t.err != nil || ctx.Err() != nil {
 		return -1
 	}
 	t.next++
@@ -105,7 +116,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		return api.TestResult{}, err
 	}
 	maxRetained := t.runner.maxTestRetained(t.job, test)
-	l, ended, err := t.lease(ctx, i, p, admitted, maxRetained)
+	l, companion, ended, err := t.lease(ctx, i, p, admitted, maxRetained)
 	if err != nil {
 		return api.TestResult{}, t.tooLargeError(err, i, maxRetained)
 	}
@@ -116,6 +127,9 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	var expected []byte
 	if p.Stdin, expected, err = t.runner.Planner.TestContent(test); err != nil {
 		_ = t.retention.Add(-maxRetained) // a decrease is never refused
+		if companion != nil {
+			companion.GiveBack(false)
+		}
 		l.GiveBack(false)
 		return api.TestResult{}, err
 	}
@@ -127,25 +141,52 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	if p.Template == nil { // the limits of this test are not those of the template
 		from = start{cold: p.Cold}
 	}
+	if companion != nil {
+		defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
+		out, err = t.interacted(ctx, test, pair{l, companion}, p, expected, streams, begun)
+		t.trim(&out, p)
+		return out, err
+	}
 	res, err := t.runner.executeIn(ctx, l, p, from, streams, begun)
-	defer func() { _ = t.retention.Add(min(int64(out.Result.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
+	defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
 	if err != nil {
 		return api.TestResult{}, err
 	}
 	out = api.TestResult{ID: test.ID, Result: res}
-	if test.Compares() && res.Verdict == api.OK {
+	switch {
+	case res.Verdict != api.OK:
+	case t.job.Checker != nil:
+		err = t.checked(ctx, test, contents{p.Stdin, expected}, &out, func(stdin []byte) (api.Result, error) {
+			again := *p
+			again.Stdin = stdin
+			return t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), true)
+		})
+		if err != nil {
+			return api.TestResult{}, err
+		}
+	case test.Compares():
 		out.Answer = api.Accepted
-		if ok, difference := judge.Accepts(t.job.Request.Compare, expected, res.Stdout); !ok {
+		ok, difference, err := judge.Accepts(t.job.Request.CompareOf(test), expected, res.Stdout)
+		if err != nil {
+			return api.TestResult{}, api.Refuse(api.CodeBadRequest, "test %q: %w", test.ID, err)
+		}
+		if !ok {
 			out.Answer, out.Difference = api.WrongAnswer, difference
 		}
 	}
+	t.trim(&out, p)
+	return out, nil
+}
+
+// trim reduces a result to what the result of a test carries.
+func (t *testRun) trim(out *api.TestResult, p *plan.Run) {
 	keep, limit := int64(plan.KeptTestOutput(t.job.Request)), int64(p.Limits.Output)
 	if s := &out.Result.Stdout; int64(len(*s)) > keep { // it was kept whole for the comparison
 		*s = append(api.Bytes(nil), (*s)[:keep]...)
 	}
-	out.Cut = min(res.Usage.StdoutBytes, limit) > keep || min(res.Usage.StderrBytes, limit) > keep
+	usage := out.Result.Usage
+	out.Cut = min(usage.StdoutBytes, limit) > keep || min(usage.StderrBytes, limit) > keep
 	out.Result.Host, out.Result.Labels = api.Host{}, api.Labels{}
-	return out, nil
 }
 
 // tooLargeError explains, for a test that does not fit in the agent's memory even while no other test
@@ -167,7 +208,7 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 // It acquires both or neither: otherwise a slot would be idle until there is memory, and memory
 // unused until there is a slot. The first test is refused like a run. The others alternate with
 // other callers.
-func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (l *pool.Lease, ended func(), err error) {
+func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, maxRetained int64) (l, companion *pool.Lease, ended func(), err error) {
 	slots, refused := t.runner.Pool, time.Duration(0)
 	both := func(slot func() (*pool.Lease, error)) func() (*pool.Lease, error) {
 		return func() (*pool.Lease, error) {
@@ -195,10 +236,19 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, 
 	}
 	want, err := slots.Factory.Plan(p.Cell)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	slot := func() (*pool.Lease, error) { return slots.Lease(ctx, want, p.Once, p.Reservation()) }
+	if t.job.Interactor != nil { // the interactor has a cell in the same slot: both or neither
+		slot = func() (*pool.Lease, error) {
+			at, err := t.runner.leasePair(ctx, p, t.job.Interactor.Run)
+			companion = at.interactor
+			return at.program, err
+		}
+	}
 	switch {
+	case !admitted && t.job.Interactor != nil:
+		l, err = both(slot)()
 	case !admitted:
 		l, err = both(func() (*pool.Lease, error) { return slots.Acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay) })()
 	case i == 0:
@@ -206,7 +256,7 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, 
 	default:
 		l, err = slots.AcquireNext(ctx, both(slot))
 	}
-	return l, ended, err
+	return l, companion, ended, err
 }
 
 // reportUsage reports the total usage of all tests, ended and running, after one of them was measured.
@@ -230,17 +280,20 @@ func (t *testRun) reportUsage(i int, u api.LiveUsage) {
 	t.usage(api.LiveUsage{Wall: int64(linux.Monotonic() - t.begun), CPU: sum.CPU, Memory: sum.Memory, StdoutBytes: sum.StdoutBytes, StderrBytes: sum.StderrBytes})
 }
 
-// finish stores a result and reports it.
+// finish stores a result, and reports those of which it is now known that they count.
 func (t *testRun) finish(i int, res api.TestResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.results[i] = &res
 	delete(t.running, i)
-	if t.job.Request.StopAtFailure && !res.Accepted() {
-		t.failed = true
-	}
-	if t.report != nil && t.err == nil {
-		t.report(res)
+	t.standing = t.grader.Decide(t.results)
+	for i, res := range t.results {
+		if res != nil && t.standing[i] == judge.Counted && !t.reported[i] {
+			t.reported[i] = true
+			if t.report != nil && t.err == nil {
+				t.report(*res)
+			}
+		}
 	}
 }
 
@@ -251,12 +304,21 @@ func (t *testRun) sum(started time.Time) api.Result {
 		Run: j.ID, Stage: api.StageRun, LimitsHit: []string{}, Limits: j.Run.Limits, Labels: j.Request.Labels, Host: t.runner.host(j.Run),
 		Timing: api.Timing{Wall: int64(linux.Monotonic() - t.begun), Started: started.UTC().Format(time.RFC3339Nano)},
 	}
-	for _, one := range t.results {
-		if one != nil {
+	skipped := 0
+	for i, one := range t.results {
+		switch {
+		case t.standing[i] == judge.Skipped:
+			skipped++
+			t.results[i] = nil
+		case t.standing[i] == judge.Undecided: // the caller left before it was known
+			t.results[i] = nil
+		case one != nil:
 			res.Tests = append(res.Tests, *one)
 		}
 	}
 	s := api.Summarize(len(t.results), res.Tests)
+	s.Skipped = skipped
+	t.grader.Grade(&s, t.results)
 	res.Verdict, res.Summary = s.Verdict, &s
 	d := res.Decisive()
 	res.ExitCode, res.Signal, res.SignalName, res.Denial = d.ExitCode, d.Signal, d.SignalName, d.Denial

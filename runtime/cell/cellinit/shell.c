@@ -69,11 +69,11 @@ static void default_signals(void)
 static char strings[sizeof(struct start) + MAX_STRINGS] __attribute__((aligned(16)));
 static char *words[MAX_WORDS + 2];
 
-// receive waits for the start message. Its descriptor, if it has one, is stored in template.
-static const struct start *receive(const struct shell *s, int *template)
+// receive waits for the start message. Its descriptors are stored in fds.
+static const struct start *receive(const struct shell *s, int *fds)
 {
 	int n;
-	long len = recv_message(s->fds[FD_SOCKET], strings, sizeof strings, template, 1, &n);
+	long len = recv_message(s->fds[FD_SOCKET], strings, sizeof strings, fds, MAX_START_FDS, &n);
 	if (len == 0)
 		SYS(exit_group, 0); // not needed after all
 	if (!start_words(strings, len, words) || !start_valid((const struct start *)strings, n))
@@ -151,16 +151,24 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 		serve(s->fds[FD_SOCKET], 0);
 	}
 
-	int template = -1;
-	const struct start *m = receive(s, &template);
-	struct program p = {s, m, words[0], words + 1, words + m->argc + 1, 0, template, 0, 0};
+	int fds[MAX_START_FDS] = {-1, -1, -1};
+	const struct start *m = receive(s, fds);
+	int templates = m->flags & START_TEMPLATE ? 1 : 0;
+	struct shell linked = *s;
+	if (m->flags & START_LINKED) { // the program talks with one in another cell
+		linked.fds[FD_STDIN] = fds[templates];
+		linked.fds[FD_STDOUT] = fds[templates + 1];
+	}
+	struct program p = {&linked, m, words[0], words + 1, words + m->argc + 1, 0, templates ? fds[0] : -1, 0, 0};
 	p.path = path_of(p.envp);
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	long pid = program_start(&p);
 	r.exec_ns = exec_clock[s->clock]; // this shell's memory: the program has its own by now
 	if (!r.exec_ns) // it was killed on the way
 		r.exec_ns = exec_clock[s->clock] = now();
-	SYS(close, s->fds[FD_STDIN]); // so that the writer notices when the program closes its own copy
+	SYS(close, linked.fds[FD_STDIN]); // so that the writer notices when the program closes its own copy
+	if (m->flags & START_LINKED)
+		SYS(close, linked.fds[FD_STDOUT]);
 	if (pid < 0)
 		fail(s->fds[FD_SOCKET], STEP_CLONE, pid);
 	reap(pid, &r);

@@ -87,7 +87,9 @@ struct limit { u32 resource, pad; u64 soft, hard; };
 
 // The flags of a start.
 enum {
-	START_TEMPLATE = 1,  // the program is the file of the one descriptor, which stays open as TEMPLATE_FD
+	START_TEMPLATE = 1,  // the program is the file of the first descriptor, which stays open as TEMPLATE_FD
+	START_LINKED = 2,    // the last two descriptors are stdin and stdout, instead of the shell's
+	MAX_START_FDS = 3,
 	TEMPLATE_FD = 3,     // where restore expects it (runtime/template/snapshot/snapshot.h)
 };
 

@@ -1,0 +1,66 @@
+package judge
+
+import (
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// An Interaction says how the interactors of a protocol are called.
+type Interaction struct {
+	Protocol
+	// Accepts reports whether an exit code lets the program go on: after any other one, whatever the
+	// program does changes nothing.
+	Accepts func(exitCode int) bool
+	// Output is the file that the interactor writes for the checker; empty: none.
+	Output string
+}
+
+// InteractionOf returns how interactors of that protocol are called.
+func InteractionOf(name api.Protocol) Interaction {
+	p := ProtocolOf(name)
+	if name == api.ProtocolTestlib {
+		p.Args, p.Collect = before(InputFile, tout, AnswerFile), []string{tout}
+		return Interaction{p, func(code int) bool { return code == testlibOK || code == testlibPoints }, tout}
+	}
+	return Interaction{p, func(code int) bool { return code == kattisAccepted }, ""}
+}
+
+// An Ended says how a program and an interactor ended that talked with each other.
+type Ended struct {
+	Program      api.Verdict
+	ProgramAt    time.Duration // on one clock
+	InteractorAt time.Duration
+	Cut          bool // the agent ended the interactor because the program had met a limit
+}
+
+// First is which of the two ended first.
+func (e Ended) First() api.First {
+	if e.InteractorAt < e.ProgramAt {
+		return api.FirstInteractor
+	}
+	return api.FirstProgram
+}
+
+// Judge returns the verdict and, if that is ok, what the interactor says. said and failed are what reading
+// the interactor gave; failed is returned if it decides.
+//
+// An interactor that failed decides first, because without it nothing is known. Then an interactor that
+// ended first and found the program wrong: what the program did afterwards, without anybody to talk to, does
+// not count. Then the program's own verdict, and last the word of the interactor. These are the rules of
+// problemtools (problemtools/judge/execute.py) and DOMjudge.
+func (e Ended) Judge(said Word, failed error) (api.Verdict, Word, error) {
+	switch {
+	case e.Program == api.Canceled:
+		return api.Canceled, Word{}, nil
+	case e.Cut && e.Program != api.OK:
+		return e.Program, Word{}, nil
+	case failed != nil:
+		return e.Program, Word{}, failed
+	case e.First() == api.FirstInteractor && said.Answer == api.WrongAnswer:
+		return api.OK, said, nil
+	case e.Program != api.OK:
+		return e.Program, Word{}, nil
+	}
+	return api.OK, said, nil
+}

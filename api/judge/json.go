@@ -1,0 +1,359 @@
+package judge
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/brig-sandbox/brig/api"
+)
+
+// jsonValues compares two texts of JSON values, one or more. It reads both side by side and makes no
+// values of them, so that a hostile text of 16 MiB costs no more memory than the text has (GRD-10).
+func jsonValues(c api.Compare, expected, got []byte) (ok bool, difference string, err error) {
+	a, b := &jsonText{all: expected}, &jsonText{all: got, nan: 1}
+	if a.ended() {
+		return false, "", errors.New("the expected output has no JSON value")
+	}
+	for n := 1; ; n++ {
+		switch x, y := a.ended(), b.ended(); {
+		case x && y:
+			return true, "", nil
+		case y:
+			return false, fmt.Sprintf("value %d: ", n) + unmatchedMessage(a.all[a.at:], true), nil
+		case x:
+			return false, fmt.Sprintf("value %d: ", n) + unmatchedMessage(b.all[b.at:], false), nil
+		}
+		v := jsonPair{Compare: c, a: a, b: b}
+		if err := v.compare(0); err != nil {
+			return false, err.Error(), v.bad
+		}
+	}
+}
+
+// A jsonPair compares a value of the expected output with one of the program's. Its methods return an
+// error that says what differs.
+type jsonPair struct {
+	api.Compare
+	a, b *jsonText
+	bad  error // the expected output is not JSON
+}
+
+// expected reports a mistake in the expected output.
+func (v *jsonPair) expected(err error) error {
+	if err != nil && v.bad == nil {
+		v.bad = fmt.Errorf("the expected output is not JSON: %w", err)
+	}
+	return err
+}
+
+func gotError(err error) error {
+	if err != nil {
+		return fmt.Errorf("the output is not JSON: %w", err)
+	}
+	return nil
+}
+
+func (v *jsonPair) differ(fromA, fromB int) error {
+	return fmt.Errorf("byte %d: %s", fromB+1, diffMessage(v.a.all[fromA:], v.b.all[fromB:], 0))
+}
+
+func (v *jsonPair) compare(depth int) error {
+	x, y := v.a.kind(), v.b.kind()
+	fromA, fromB := v.a.at, v.b.at
+	if depth > maxDepth {
+		return v.expected(v.a.skip(depth))
+	}
+	switch {
+	case x == '[' && y == '[':
+		if v.Unordered {
+			return v.compareHashes(depth)
+		}
+		return v.compareArrays(depth)
+	case x == '{' && y == '{':
+		return v.compareObjects(depth)
+	case x == '"' && y == '"':
+		s, err := v.a.text()
+		if v.expected(err) != nil {
+			return err
+		}
+		t, err := v.b.text()
+		if err != nil {
+			return gotError(err)
+		}
+		if !sameString(s, t) {
+			return v.differ(fromA, fromB)
+		}
+		return nil
+	}
+	if err := v.expected(v.a.skip(depth)); err != nil {
+		return err
+	}
+	if err := v.b.skip(depth); err != nil {
+		return gotError(err)
+	}
+	if x == '[' || x == '{' || x == '"' || y == '[' || y == '{' || y == '"' || !v.sameWord(v.a.all[fromA:v.a.at], v.b.all[fromB:v.b.at]) {
+		return v.differ(fromA, fromB)
+	}
+	return nil
+}
+
+// sameWord compares numbers, null, true and false. A number never equals true or false.
+func (v *jsonPair) sameWord(a, b []byte) bool {
+	x, ok := parseDecimal(a)
+	y, also := parseDecimal(b)
+	switch {
+	case !ok || !also:
+		return bytes.Equal(a, b)
+	case x.word == "nan" || y.word == "nan":
+		return v.NaNEqual && x.word == y.word
+	case v.Tolerance == 0 || x.word != "" || y.word != "":
+		return x.equal(y)
+	}
+	f, err := strconv.ParseFloat(string(a), 64)
+	g, gerr := strconv.ParseFloat(string(b), 64)
+	if err != nil || gerr != nil { // too large for float64
+		return x.equal(y)
+	}
+	return math.Abs(f-g) <= v.Tolerance*max(1, math.Abs(f), math.Abs(g))
+}
+
+func (v *jsonPair) compareArrays(depth int) error {
+	v.a.at++
+	v.b.at++
+	endA, endB := v.a.take(']'), v.b.take(']')
+	for n := 1; !endA && !endB; n++ {
+		if err := v.compare(depth + 1); err != nil {
+			return err
+		}
+		more, err := v.a.next(']')
+		if v.expected(err) != nil {
+			return err
+		}
+		also, err := v.b.next(']')
+		if err != nil {
+			return gotError(err)
+		}
+		endA, endB = !more, !also
+	}
+	switch {
+	case !endA:
+		return fmt.Errorf("byte %d: the array ends too early: expected also %s", v.b.at, excerpt(v.a.all[v.a.at:], 0))
+	case !endB:
+		return fmt.Errorf("byte %d: the array should have ended, got %s", v.b.at+1, excerpt(v.b.all[v.b.at:], 0))
+	}
+	return nil
+}
+
+// compareHashes compares two values whose arrays may have any order.
+func (v *jsonPair) compareHashes(depth int) error {
+	fromA, fromB := v.a.at, v.b.at
+	x, err := v.a.hash(depth, v.NaNEqual)
+	if v.expected(err) != nil {
+		return err
+	}
+	y, err := v.b.hash(depth, v.NaNEqual)
+	if err != nil {
+		return gotError(err)
+	}
+	if x != y {
+		return fmt.Errorf("byte %d: not the same elements in any order: %s", fromB+1, diffMessage(v.a.all[fromA:], v.b.all[fromB:], 0))
+	}
+	return nil
+}
+
+// compareObjects compares members in the order of the texts as long as their names are the same, and
+// the rest by an index.
+func (v *jsonPair) compareObjects(depth int) error {
+	v.a.at++
+	v.b.at++
+	endA, endB := v.a.take('}'), v.b.take('}')
+	for !endA && !endB {
+		fromA, fromB := v.a.at, v.b.at
+		x, err := v.a.key()
+		if v.expected(err) != nil {
+			return err
+		}
+		y, err := v.b.key()
+		if err != nil {
+			return gotError(err)
+		}
+		if !sameString(x, y) {
+			v.a.at, v.b.at = fromA, fromB
+			return v.compareMembers(depth)
+		}
+		if err := v.compare(depth + 1); err != nil {
+			return err
+		}
+		more, err := v.a.next('}')
+		if v.expected(err) != nil {
+			return err
+		}
+		also, err := v.b.next('}')
+		if err != nil {
+			return gotError(err)
+		}
+		endA, endB = !more, !also
+	}
+	switch {
+	case !endA:
+		return fmt.Errorf("byte %d: the object ends too early: expected also %s", v.b.at, excerpt(v.a.all[v.a.at:], 0))
+	case !endB:
+		return fmt.Errorf("byte %d: the object should have ended, got %s", v.b.at+1, excerpt(v.b.all[v.b.at:], 0))
+	}
+	return nil
+}
+
+// compareMembers compares the remaining members of two objects in any order. Of two members with one
+// name the last counts, as in Python.
+func (v *jsonPair) compareMembers(depth int) error {
+	names, expected, err := v.a.members(depth)
+	if v.expected(err) != nil {
+		return err
+	}
+	also, got, err := v.b.members(depth)
+	if err != nil {
+		return gotError(err)
+	}
+	afterA, afterB := v.a.at, v.b.at
+	for _, name := range also {
+		if _, ok := expected[name]; !ok {
+			return fmt.Errorf("byte %d: unexpected member %s", got[name]+1, excerpt([]byte(name), 0))
+		}
+	}
+	for _, name := range names {
+		at, ok := got[name]
+		if !ok {
+			return fmt.Errorf("byte %d: the member %s is missing", afterB, excerpt([]byte(name), 0))
+		}
+		v.a.at, v.b.at = expected[name], at
+		if err := v.compare(depth + 1); err != nil {
+			return err
+		}
+	}
+	v.a.at, v.b.at = afterA, afterB
+	return nil
+}
+
+// members reads the rest of an object, and returns the names of its members and where the value of each
+// begins.
+func (t *jsonText) members(depth int) (names []string, all map[string]int, _ error) {
+	all = map[string]int{}
+	for more := true; more; {
+		name, err := t.key()
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(names) == maxIndexed {
+			return nil, nil, t.fail(fmt.Sprintf("an object with over %d members whose order differs", maxIndexed))
+		}
+		t.kind()
+		names = append(names, decoded(name))
+		all[names[len(names)-1]] = t.at
+		if err := t.skip(depth + 1); err != nil {
+			return nil, nil, err
+		}
+		if more, err = t.next('}'); err != nil {
+			return nil, nil, err
+		}
+	}
+	return names, all, nil
+}
+
+// decoded is the text of a string without escapes. Bytes that are no UTF-8 stay as they are.
+func decoded(s []byte) string {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return string(s)
+	}
+	out := make([]byte, 0, len(s))
+	for len(s) > 0 {
+		var r rune
+		if r, s = nextRune(s); r > utf8.MaxRune {
+			out = append(out, byte(r-utf8.MaxRune-1))
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return string(out)
+}
+
+// hash reads a value and returns a hash that does not depend on the order of the elements of arrays and
+// of the members of objects.
+func (t *jsonText) hash(depth int, nanEqual bool) (uint64, error) {
+	if depth > maxDepth {
+		return 0, t.fail(fmt.Sprintf("nested deeper than %d", maxDepth))
+	}
+	c := t.kind()
+	switch c {
+	case '"':
+		s, err := t.text()
+		return hashString(s), err
+	case '[', '{':
+	default:
+		w, err := t.word()
+		if err != nil {
+			return 0, err
+		}
+		d, ok := parseDecimal(w)
+		switch {
+		case !ok:
+			return mix('w', hashToken(w)), nil
+		case d.word == "nan" && !nanEqual:
+			return mix('n', t.nan), nil
+		}
+		return d.hash(), nil
+	}
+	t.at++
+	end := c + 2
+	var s sum
+	if t.take(end) {
+		return mix(uint64(c), 0), nil
+	}
+	for more := true; more; {
+		var name uint64
+		if c == '{' {
+			k, err := t.key()
+			if err != nil {
+				return 0, err
+			}
+			name = hashString(k)
+		}
+		value, err := t.hash(depth+1, nanEqual)
+		if err != nil {
+			return 0, err
+		}
+		s.add(mix(name, value))
+		if more, err = t.next(end); err != nil {
+			return 0, err
+		}
+	}
+	return mix(mix(uint64(c), s.hi), mix(s.lo, uint64(s.parts))), nil
+}
+
+func hashString(s []byte) uint64 {
+	h := mix('s', secret)
+	for len(s) > 0 {
+		var r rune
+		r, s = nextRune(s)
+		h = mix(h, uint64(r))
+	}
+	return h
+}
+
+// hash is the same for equal numbers.
+func (d decimal) hash() uint64 {
+	h := mix('d', secret)
+	for _, c := range d.digits {
+		if c != '.' {
+			h = mix(h, uint64(c))
+		}
+	}
+	sign := uint64(0)
+	if d.negative {
+		sign = 1
+	}
+	return mix(mix(h, uint64(d.exponent)), mix(sign, uint64(len(d.word))))
+}

@@ -1,0 +1,196 @@
+package api
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// The bounds of what judges a run.
+const (
+	MaxPasses = 100  // of one test
+	MaxGroups = 1024 // of one run
+)
+
+// validateJudging refuses checkers, interactors and groups that contradict each other or the tests.
+func (r Run) validateJudging() error {
+	switch {
+	case len(r.Tests) == 0 && (r.Check != nil || r.Interactor != nil || r.Passes != 0 || len(r.Groups) > 0):
+		return Refuse(CodeBadRequest, "check, interactor, passes and groups need tests, but there are none")
+	case r.Check != nil && r.Compare != (Compare{}):
+		return Refuse(CodeBadRequest, "check and compare are both set: the checker decides alone; leave compare out")
+	case r.Interactor != nil && r.Compare != (Compare{}):
+		return Refuse(CodeBadRequest, "interactor and compare are both set: leave compare out")
+	case r.Passes < 0 || r.Passes > MaxPasses:
+		return Refuse(CodeBadRequest, "passes is %d: must be between 0 and %d", r.Passes, MaxPasses)
+	case r.Passes > 1 && !r.multiPass():
+		return Refuse(CodeBadRequest, "passes is %d, and only the protocol kattis has a way to ask for another pass: use a checker or an interactor with it", r.Passes)
+	}
+	if r.Check != nil {
+		if err := r.Check.validate(); err != nil {
+			return Refuse(err.(*Error).Code, "check: %w", err) //nolint:errorlint // validate returns no other type
+		}
+	}
+	if r.Interactor != nil {
+		if err := r.Interactor.validate(r.Check); err != nil {
+			return Refuse(err.(*Error).Code, "interactor: %w", err) //nolint:errorlint // validate returns no other type
+		}
+	}
+	return validateGroups(r.Groups, r.Tests)
+}
+
+// multiPass reports whether the checker or the interactor can ask for another pass.
+func (r Run) multiPass() bool {
+	return r.Interactor != nil && r.Interactor.Protocol == ProtocolKattis || r.Interactor == nil && r.Check != nil && r.Check.Protocol == ProtocolKattis
+}
+
+func (c Check) validate() error {
+	if !slices.Contains(c.Protocol.Values(), c.Protocol) {
+		return Refuse(CodeBadRequest, "protocol %q does not exist: use %s", c.Protocol, orList(c.Protocol.Values()))
+	}
+	switch {
+	case c.Points != "" && c.Protocol != ProtocolTestlib:
+		return Refuse(CodeBadRequest, "points %q is set, but the protocol is %s: only testlib's points have more than one meaning; leave it out", c.Points, c.Protocol)
+	case c.Points != "" && !slices.Contains(c.Points.Values(), c.Points):
+		return Refuse(CodeBadRequest, "points %q does not exist: use %s", c.Points, orList(c.Points.Values()))
+	case c.Protocol == ProtocolPython && c.Source == nil:
+		return Refuse(CodeBadRequest, "protocol python needs source: Python text with a function check(input, output, answer)")
+	case c.Protocol == ProtocolPython && len(c.Args) > 0:
+		return Refuse(CodeBadRequest, "protocol python has no arguments: leave args out")
+	}
+	if c.Protocol == ProtocolPython && c.Language == "" {
+		c.Language = PythonCheckers
+	}
+	return c.Program.validate(c.Args)
+}
+
+func (i Interactor) validate(check *Check) error {
+	switch {
+	case i.Protocol != ProtocolKattis && i.Protocol != ProtocolTestlib:
+		return Refuse(CodeBadRequest, "protocol %q is not one of an interactor: use kattis or testlib", i.Protocol)
+	case check != nil && (i.Protocol != ProtocolTestlib || check.Protocol != ProtocolTestlib):
+		return Refuse(CodeBadRequest, "a checker judges what the interactor wrote only if both have the protocol testlib: leave check out")
+	}
+	return i.Program.validate(i.Args)
+}
+
+func (p Program) validate(args []string) error {
+	r := p.Run()
+	if r.Source == nil || len(args) > 0 {
+		r.Argv = append(slices.Clone(r.Argv), args...)
+	}
+	return r.Validate()
+}
+
+// validateGroups refuses groups that name what does not exist or comes later, and tests in two groups.
+func validateGroups(groups []ScoreGroup, tests []Test) error {
+	if len(groups) > MaxGroups {
+		return Refuse(CodeBadRequest, "%d groups: the most is %d", len(groups), MaxGroups)
+	}
+	ids := make([]string, 0, len(tests))
+	for _, t := range tests {
+		ids = append(ids, t.ID)
+	}
+	of, within := map[string]string{}, map[string]string{} // the group of each test, and of each group
+	seen := map[string]bool{}
+	first, last := map[string]int{}, map[string]int{} // the indexes of the tests of each group, with those of its groups
+	for i, g := range groups {
+		if g.ID == "" || len(g.ID) > maxTestID {
+			return Refuse(CodeBadRequest, "groups[%d].id %q: write 1 to %d bytes", i, g.ID, maxTestID)
+		}
+		if seen[g.ID] {
+			return Refuse(CodeBadRequest, "group %q is given twice: use unique ids", g.ID)
+		}
+		if err := g.validate(); err != nil {
+			return err
+		}
+		for _, name := range slices.Concat(g.Requires, g.Groups) {
+			if !seen[name] {
+				return Refuse(CodeBadRequest, "group %q names group %q, which does not come before it: list it earlier", g.ID, name)
+			}
+		}
+		for _, name := range g.Groups {
+			if other, taken := within[name]; taken {
+				return Refuse(CodeBadRequest, "group %q is in the groups %q and %q: list it in one of them", name, other, g.ID)
+			}
+			within[name] = g.ID
+		}
+		for _, pattern := range g.Tests {
+			matched := false
+			for at, id := range ids {
+				if !g.has(pattern, id) {
+					continue
+				}
+				spread(first, last, g.ID, at, at)
+				if other, taken := of[id]; taken {
+					return Refuse(CodeBadRequest, "test %q is in the groups %q and %q: list it in one of them", id, other, g.ID)
+				}
+				matched, of[id] = true, g.ID
+			}
+			if !matched {
+				return Refuse(CodeBadRequest, "group %q names test %q, and there is no such test", g.ID, pattern)
+			}
+		}
+		for _, name := range g.Groups {
+			if _, some := first[name]; some {
+				spread(first, last, g.ID, first[name], last[name])
+			}
+		}
+		for _, name := range g.Requires {
+			if from, some := first[g.ID]; some && from < last[name] {
+				return Refuse(CodeBadRequest, "group %q requires group %q, and test %q of that one comes after test %q: list it earlier", g.ID, name, ids[last[name]], ids[from])
+			}
+		}
+		seen[g.ID] = true
+	}
+	return nil
+}
+
+// spread widens the range of the tests of a group.
+func spread(first, last map[string]int, group string, from, to int) {
+	if at, some := first[group]; !some || from < at {
+		first[group] = from
+	}
+	last[group] = max(last[group], to)
+}
+
+// has reports whether a pattern of the group means a test.
+func (ScoreGroup) has(pattern, id string) bool {
+	return pattern == id || strings.HasSuffix(pattern, "/") && strings.HasPrefix(id, pattern)
+}
+
+// Has reports whether a test of this id is in the group.
+func (g ScoreGroup) Has(id string) bool {
+	return slices.ContainsFunc(g.Tests, func(pattern string) bool { return g.has(pattern, id) })
+}
+
+func (g ScoreGroup) validate() error {
+	switch {
+	case g.How != "" && !slices.Contains(g.How.Values(), g.How):
+		return Refuse(CodeBadRequest, "group %q: how %q does not exist: use %s", g.ID, g.How, orList(g.How.Values()))
+	case g.Passes != "" && !slices.Contains(g.Passes.Values(), g.Passes):
+		return Refuse(CodeBadRequest, "group %q: passes %q does not exist: use %s", g.ID, g.Passes, orList(g.Passes.Values()))
+	}
+	for _, n := range []struct {
+		name  string
+		value float64
+	}{{"points", g.Points}, {"each", g.Each}, {"reject", g.Reject}} {
+		if !(n.value >= 0) || math.IsInf(n.value, 0) {
+			return Refuse(CodeBadRequest, "group %q: %s is %v: must be a positive number or zero", g.ID, n.name, n.value)
+		}
+	}
+	return nil
+}
+
+// orList writes values as "a, b or c".
+func orList[T ~string](values []T) string {
+	text := string(values[0])
+	for i, v := range values[1:] {
+		if i == len(values)-2 {
+			text += " or " + string(v)
+		} else {
+			text += ", " + string(v)
+		}
+	}
+	return text
+}

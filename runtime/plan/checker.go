@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
+)
+
+// The defaults of what judges a program, on each test.
+const (
+	judgeMemory = 2 * api.GiB
+	judgeOutput = 8 * api.MiB
+	judgeCPU    = api.Duration(10 * time.Second)
+	kattisCPU   = api.Duration(60 * time.Second) // validation_time of the package format
+	keptOfJudge = 64 * api.KiB                   // of each stream of a checker
+)
+
+// checker plans a checker: the program that judges another one is a job of its own, with a sandbox of
+// its own for each test.
+func (pl *Planner) checker(ctx context.Context, c api.Check, caller api.Caller) (*Job, error) {
+	r := c.Run()
+	if c.Protocol == api.ProtocolPython {
+		r.Files = append(slices.Clone(r.Files), api.File{Name: judge.PythonChecker, Content: r.Source})
+		r.Source, r.SourceName, r.Language = judge.PythonWrapper, "", cmp.Or(r.Language, api.PythonCheckers)
+	}
+	r.Limits = pl.judgeLimits(r.Limits, c.Protocol)
+	r.Collect = api.Collect{Globs: judge.ProtocolOf(c.Protocol).Collect}
+	r.Collect.None = len(r.Collect.Globs) == 0
+	j, err := pl.Job(ctx, r, caller)
+	if err != nil {
+		return nil, aboutProgram("check", err)
+	}
+	j.Run.MaxKept = [2]api.Size{keptOfJudge, keptOfJudge}
+	return j, nil
+}
+
+// interactor plans an interactor, in the same way.
+func (pl *Planner) interactor(ctx context.Context, i api.Interactor, caller api.Caller) (*Job, error) {
+	r := i.Run()
+	r.Limits = pl.judgeLimits(r.Limits, i.Protocol)
+	r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
+	j, err := pl.Job(ctx, r, caller)
+	if err != nil {
+		return nil, aboutProgram("interactor", err)
+	}
+	j.Run.MaxKept = [2]api.Size{keptOfJudge, keptOfJudge}
+	return j, nil
+}
+
+// judgeLimits fills in the defaults of what judges a program.
+func (pl *Planner) judgeLimits(wish api.Limits, p api.Protocol) api.Limits {
+	d := api.Limits{CPU: judgeCPU, Memory: min(judgeMemory, pl.Memory/2), Output: judgeOutput}
+	if p == api.ProtocolKattis {
+		d.CPU = kattisCPU
+	}
+	d.Wall = 2*d.CPU + api.Duration(time.Second)
+	if wish.CPU != 0 {
+		d.Wall = 2*wish.CPU + api.Duration(time.Second)
+	}
+	return wish.Over(d.CappedBy(pl.Ceiling))
+}
+
+// aboutProgram says in an error that it is about a part of the request.
+func aboutProgram(part string, err error) error {
+	if e, ok := err.(*api.Error); ok { //nolint:errorlint // an error that wraps one has its own text
+		return api.Refuse(e.Code, "%s: %w", part, e)
+	}
+	return err
+}
+
+// Interact plans the run of the interactor of a job on one test of the program p. Its wall clock also runs
+// while it waits for the program.
+func (j *Job) Interact(t api.Test, p *Run, answer []byte, feedback []api.File) *Run {
+	one := *j.Interactor.Run
+	one.Argv = slices.Concat(one.Argv, judge.InteractionOf(j.Request.Interactor.Protocol).Args(slices.Concat(j.Request.Interactor.Args, t.CheckArgs)))
+	one.Files = slices.Concat(one.Files, []api.File{{Name: judge.InputFile, Content: p.Stdin}, {Name: judge.AnswerFile, Content: answer}}, feedback)
+	one.Dirs = []string{judge.FeedbackDir}
+	one.Limits.Wall += p.Limits.Wall
+	return &one
+}
+
+// Check plans the run of the checker of a job on the output of one test. feedback are the files that it
+// left in the passes before.
+func (j *Job) Check(t api.Test, input, output, answer []byte, feedback []api.File) *Run {
+	c, p := j.Request.Check, judge.ProtocolOf(j.Request.Check.Protocol)
+	one := *j.Checker.Run
+	one.Argv = slices.Concat(one.Argv, p.Args(slices.Concat(c.Args, t.CheckArgs)))
+	one.Files = slices.Concat(one.Files, []api.File{
+		{Name: p.Files[0], Content: input}, {Name: p.Files[1], Content: output}, {Name: p.Files[2], Content: answer},
+	}, feedback)
+	one.Dirs = []string{judge.FeedbackDir}
+	if p.Stdin {
+		one.Stdin = output
+	}
+	return &one
+}

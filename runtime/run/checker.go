@@ -1,0 +1,185 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
+	"github.com/brig-sandbox/brig/runtime/linux"
+	"github.com/brig-sandbox/brig/runtime/plan"
+)
+
+// This file runs what judges a program. A checker is one more run, in a cell of its own, after the last
+// process of the program has ended: the program can reach neither the checker nor the answer, because
+// they are nowhere while it lives (GRD-01).
+
+// prepareJudge compiles a checker or an interactor, once for all tests, and gets its template. admitted
+// says whether the job had a slot already. The caller releases the start.
+func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, streams Streams, admitted *bool) (start, error) {
+	if j.Compile != nil {
+		if _, err := r.Pool.Factory.Filters.Get(j.Compile.Cell.Policy); err != nil {
+			return start{}, err
+		}
+		if err := streams.Retention.Add(CompileRetention); err != nil {
+			return start{}, err
+		}
+		made, failed, err := r.Compile(ctx, j.Compile, linux.Monotonic(), *admitted)
+		if err != nil {
+			return start{}, ofProgram(part, err)
+		}
+		if failed != nil {
+			return start{}, api.Refuse(api.CodeCheckFailed, "the %s does not compile (%s): %s", part, failed.Verdict, firstWords(slices.Concat(failed.Stderr, failed.Stdout)))
+		}
+		*admitted = *admitted || !made.Info.Cached
+		j.Run.Files, j.Run.Built = withoutNames(j.Run.Files, made.Files), made.Files
+		if err := streams.Retention.Add(min(made.Info.Size, CompileRetention) - CompileRetention); err != nil {
+			return start{}, err
+		}
+	}
+	if _, err := r.Pool.Factory.Filters.Get(j.Run.Cell.Policy); err != nil {
+		return start{}, err
+	}
+	return r.start(ctx, j.Run)
+}
+
+// ofProgram says in an error of the caller that it is about the checker or the interactor. What would be
+// a verdict about a program under test is here a fault of the checker.
+func ofProgram(part string, err error) error {
+	var source *plan.InvalidSource
+	var artifact *plan.InvalidArtifact
+	var e *api.Error
+	switch {
+	case errors.As(err, &source), errors.As(err, &artifact):
+		return api.Refuse(api.CodeCheckFailed, "the %s: %w", part, err)
+	case errors.As(err, &e) && !e.RetrySafe:
+		return api.Refuse(e.Code, "the %s: %w", part, err)
+	}
+	return err
+}
+
+// firstWords is the beginning of what a program wrote, in one line.
+func firstWords(text []byte) string {
+	const most = 300
+	text = text[:min(len(text), most)]
+	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "\ufffd")), " ")
+	if said == "" {
+		return "it wrote nothing"
+	}
+	return fmt.Sprintf("%q", said)
+}
+
+// checkFailed is the error for a checker that did not keep to its protocol.
+func checkFailed(part, test string, res api.Result, why error) error {
+	return api.Refuse(api.CodeCheckFailed, "test %q: the %s failed: %w (exit code %d, stderr: %s)", test, part, why, res.ExitCode, firstWords(res.Stderr))
+}
+
+// left is what a checker left on one test. An error says that it left more than may be read.
+func left(res api.Result) (judge.Left, error) {
+	l := judge.Left{Verdict: res.Verdict, ExitCode: res.ExitCode, Signal: res.SignalName, Stdout: res.Stdout, Stderr: res.Stderr, Files: map[string][]byte{}}
+	for _, f := range res.Files {
+		l.Files[f.Name] = f.Content
+	}
+	for _, s := range res.Skipped {
+		if s.Reason != noSuchFile {
+			return l, fmt.Errorf("its file %s cannot be read: %s", s.Name, s.Reason)
+		}
+	}
+	return l, nil
+}
+
+// outcome is what the result of a test says of the run of its checker.
+func outcome(res api.Result) *api.ProgramOutcome {
+	const most = 4 * api.KiB
+	return &api.ProgramOutcome{
+		Verdict: res.Verdict, ExitCode: res.ExitCode, Signal: res.Signal, SignalName: res.SignalName,
+		Stderr: slices.Clone(res.Stderr[:min(len(res.Stderr), int(most))]), Usage: res.Usage, Timing: res.Timing,
+	}
+}
+
+// record takes what a checker said into the result of a test.
+func record(out *api.TestResult, w judge.Word, keep int64) {
+	cut := func(text string) string {
+		if int64(len(text)) > keep {
+			return strings.ToValidUTF8(text[:keep], "")
+		}
+		return text
+	}
+	out.Answer, out.Score, out.Points = w.Answer, w.Score, w.Points
+	out.Message, out.TeamMessage = cut(w.Message), cut(w.TeamMessage)
+}
+
+// A contents is what a test has to offer: stdin of the program, and the expected output.
+type contents struct{ stdin, expected []byte }
+
+// checked has the checker judge out, and runs the program again as long as the checker wants another pass.
+// once runs the program with another stdin.
+func (t *testRun) checked(ctx context.Context, test api.Test, of contents, out *api.TestResult, once func(stdin []byte) (api.Result, error)) error {
+	var feedback []api.File
+	slowest, input := out.Result, of.stdin
+	passes := max(t.job.Request.Passes, 1)
+	for pass := 1; out.Result.Verdict == api.OK; pass++ {
+		w, files, err := t.check(ctx, test, contents{input, of.expected}, feedback, out)
+		if err != nil {
+			return err
+		}
+		if t.job.Request.Passes > 1 {
+			out.Passes = pass
+		}
+		record(out, w, int64(plan.KeptTestOutput(t.job.Request)))
+		if !w.More {
+			break
+		}
+		if pass == passes {
+			return api.Refuse(api.CodeCheckFailed, "test %q: the checker failed: it asked for another pass after pass %d, and passes is %d", test.ID, pass, passes)
+		}
+		feedback, input = files, w.Next
+		if out.Result, err = once(input); err != nil {
+			return err
+		}
+		if out.Result.Verdict != api.OK {
+			out.Answer, out.Score, out.Points, out.Passes = "", nil, nil, pass+1
+			return nil
+		}
+		if cpuOf(out.Result) > cpuOf(slowest) {
+			slowest = out.Result
+		}
+	}
+	out.Result = slowest
+	return nil
+}
+
+func cpuOf(r api.Result) int64 {
+	if r.Usage.CPU.Value == nil {
+		return 0
+	}
+	return *r.Usage.CPU.Value
+}
+
+// check runs the checker on the output of one pass. files are those of the feedback directory, except the
+// input of the next pass.
+func (t *testRun) check(ctx context.Context, test api.Test, of contents, feedback []api.File, out *api.TestResult) (w judge.Word, files []api.File, err error) {
+	p := t.job.Check(test, of.stdin, out.Result.Stdout, of.expected, feedback)
+	if err := p.CheckMemory(); err != nil {
+		return w, nil, ofProgram("checker", err)
+	}
+	res, err := t.runner.execute(ctx, p, t.checker, Streams{}, linux.Monotonic(), true)
+	if err != nil {
+		return w, nil, ofProgram("checker", err)
+	}
+	if res.Verdict == api.Canceled {
+		return w, nil, api.Fail(api.CodeStopping, "canceled while the checker ran")
+	}
+	out.Checker = outcome(res)
+	l, err := left(res)
+	if err == nil {
+		w, err = judge.ProtocolOf(t.job.Request.Check.Protocol).Read(l, t.job.Request.Check.Points)
+	}
+	if err != nil {
+		return w, nil, checkFailed("checker", test.ID, res, err)
+	}
+	return w, withoutNextPass(res.Files), nil
+}
