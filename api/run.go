@@ -47,13 +47,14 @@ type Run struct {
 
 	Tests []Test `json:"tests,omitempty" doc:"runs one program several times: it is compiled once, and each test is a separate run that shares nothing with the others; stdin must be empty"`
 
-	Compare       Compare     `json:"compare,omitzero" doc:"how output is compared with the expected output"`
-	Check         *Check      `json:"check,omitempty" doc:"a program that judges the output of each test, instead of compare"`
-	Interactor    *Interactor `json:"interactor,omitempty" doc:"a program that talks with this one in each test; it alone reads the test's stdin"`
-	Passes        int         `json:"passes,omitempty" doc:"most passes of a test of a multi-pass problem; zero means 1"`
+	Compare       Compare      `json:"compare,omitzero" doc:"how output is compared with the expected output"`
+	Check         *Check       `json:"check,omitempty" doc:"a program that judges the output of each test, instead of compare"`
+	Interactor    *Interactor  `json:"interactor,omitempty" doc:"a program that talks with this one in each test; it alone reads the test's stdin"`
+	Call          *Call        `json:"call,omitempty" doc:"the function of the Python source that tests with call_args call"`
+	Passes        int          `json:"passes,omitempty" doc:"most passes of a test of a multi-pass problem; zero means 1"`
 	Groups        []ScoreGroup `json:"groups,omitempty" doc:"tests that score together"`
-	StopAtFailure bool        `json:"stop_at_failure,omitempty" doc:"no test counts after the first one, in the order of the request, that was not accepted; those after it are not in the result"`
-	KeepOutput    Size        `json:"keep_output,omitempty" doc:"how much of each stream a test's result carries; zero means 64 KiB"`
+	StopAtFailure bool         `json:"stop_at_failure,omitempty" doc:"no test counts after the first one, in the order of the request, that was not accepted; those after it are not in the result"`
+	KeepOutput    Size         `json:"keep_output,omitempty" doc:"how much of each stream a test's result carries; zero means 64 KiB"`
 }
 
 // A File is content placed in /box. Name is relative to it, with "/" between its

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 )
@@ -9,15 +10,18 @@ import (
 // A Test is one input for a program, with its own limits where set, and perhaps
 // the output it should give.
 type Test struct {
-	ID           string   `json:"id,omitempty" doc:"id, unique among the run's tests; empty: the number of the test, from 1"`
-	Stdin        Bytes    `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
-	StdinBlob    string   `json:"stdin_blob,omitempty" doc:"instead of stdin: the digest of a blob"`
-	Args         []string `json:"args,omitempty" doc:"arguments in addition to the run's, after them"`
-	Expected     *Bytes   `json:"expected,omitempty" doc:"the expected output; without it and without expected_blob nothing is compared, and the test is accepted if the verdict is ok"`
-	ExpectedBlob string   `json:"expected_blob,omitempty" doc:"instead of expected: the digest of a blob"`
-	Compare      *Compare `json:"compare,omitempty" doc:"how this test's output is compared, instead of the run's compare"`
-	CheckArgs    []string `json:"check_args,omitempty" doc:"arguments of the checker or the interactor for this test"`
-	Limits       Limits   `json:"limits,omitzero" doc:"limits of the test; they override the run's"`
+	ID           string          `json:"id,omitempty" doc:"id, unique among the run's tests; empty: the number of the test, from 1"`
+	Stdin        Bytes           `json:"stdin,omitempty" doc:"what the program reads; empty: end of file at once"`
+	StdinBlob    string          `json:"stdin_blob,omitempty" doc:"instead of stdin: the digest of a blob"`
+	Args         []string        `json:"args,omitempty" doc:"arguments in addition to the run's, after them"`
+	Expected     *Bytes          `json:"expected,omitempty" doc:"the expected output; without it and without expected_blob nothing is compared, and the test is accepted if the verdict is ok"`
+	ExpectedBlob string          `json:"expected_blob,omitempty" doc:"instead of expected: the digest of a blob"`
+	Compare      *Compare        `json:"compare,omitempty" doc:"how this test's output is compared, instead of the run's compare"`
+	CallArgs     json.RawMessage `json:"call_args,omitempty" doc:"instead of stdin: a JSON array of arguments with which the function of the run's call is called"`
+	Returns      json.RawMessage `json:"returns,omitempty" doc:"the JSON value that the call must return; without it any value is accepted"`
+	Asserts      Bytes           `json:"asserts,omitempty" doc:"instead of stdin: Python statements with asserts, which run in a sandbox of their own and call the functions of the source"`
+	CheckArgs    []string        `json:"check_args,omitempty" doc:"arguments of the checker or the interactor for this test"`
+	Limits       Limits          `json:"limits,omitzero" doc:"limits of the test; they override the run's"`
 }
 
 // Compares reports whether the test says what its output should be.
@@ -65,13 +69,13 @@ type Summary struct {
 	Ran      int `json:"ran" doc:"number of tests that ran; fewer than tests after stop_at_failure or a compile error"`
 	Accepted int `json:"accepted" doc:"tests whose program ended well and gave no wrong answer"`
 
-	Verdict     Verdict           `json:"verdict" doc:"the worst of all tests"`
-	Answer      Answer            `json:"answer,omitempty" doc:"wrong-answer if any test has it, otherwise partial if any has it; accepted if every requested test ran, was compared and is right; otherwise absent"`
-	FirstFailed string            `json:"first_failed,omitempty" doc:"id of the first test, in the order of the request, that was not accepted"`
-	Skipped     int               `json:"skipped,omitempty" doc:"tests that do not count, because of stop_at_failure or of their group"`
-	Score       *float64          `json:"score,omitempty" doc:"points divided by max_points; without groups: the mean of the tests' scores, if a checker or an interactor gave one"`
-	Points      *float64          `json:"points,omitempty" doc:"points of all groups that are in no other group"`
-	MaxPoints   *float64          `json:"max_points,omitempty" doc:"most points of these groups"`
+	Verdict     Verdict            `json:"verdict" doc:"the worst of all tests"`
+	Answer      Answer             `json:"answer,omitempty" doc:"wrong-answer if any test has it, otherwise partial if any has it; accepted if every requested test ran, was compared and is right; otherwise absent"`
+	FirstFailed string             `json:"first_failed,omitempty" doc:"id of the first test, in the order of the request, that was not accepted"`
+	Skipped     int                `json:"skipped,omitempty" doc:"tests that do not count, because of stop_at_failure or of their group"`
+	Score       *float64           `json:"score,omitempty" doc:"points divided by max_points; without groups: the mean of the tests' scores, if a checker or an interactor gave one"`
+	Points      *float64           `json:"points,omitempty" doc:"points of all groups that are in no other group"`
+	MaxPoints   *float64           `json:"max_points,omitempty" doc:"most points of these groups"`
 	Groups      []ScoreGroupResult `json:"groups,omitempty" doc:"what each group scored, in the order of the request"`
 
 	MaxCPU    int64 `json:"max_cpu_ns" doc:"maximum processor time of a test, in nanoseconds"`

@@ -133,6 +133,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"GRD-04", "outputs that crash readers", "e2e/hostile_grading_test.go", "TestHostileOutputsAreWrong"},
 	{"GRD-05", "an exit code that means two things", "api/judge/checker_test.go", "TestProtocols"},
 	{"GRD-07", "interactors that do not keep to their protocol", "e2e/interactors_test.go", "TestBrokenInteractorsAreNoVerdict"},
+	{"GRD-08", "functions that decide what their values equal, and forge answers", "e2e/calls_test.go", "TestHostileFunctions"},
 	{"GRD-09", "a score that depends on speed", "e2e/checkers_test.go", "TestGroupsOnOneSlotAndOnTwo"},
 	{"GRD-10", "JSON that takes memory", "api/judge/comparisons_test.go", "TestJSONMakesNoValues"},
 	{"MEM-40", "record locks, which no group is charged for", "e2e/record_locks_test.go", "TestRecordLocksAreBounded"},

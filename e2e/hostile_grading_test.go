@@ -66,15 +66,15 @@ func TestHostileOutputsAreWrong(t *testing.T) {
 	a := startAgent(t, "--slots", "1")
 	outputs := map[string]string{
 		"NUL":             `printf '1\0'`,
-		"a token of 8M":   `head -c 8000000 /dev/zero | tr '\0' 1`,
-		"deep nesting":    `head -c 4000000 /dev/zero | tr '\0' '['`,
-		"deep objects":    `head -c 1000000 /dev/zero | tr '\0' x | sed 's/x/{"a":/g'`,
+		"a token of 1M":   `head -c 1000000 /dev/zero | tr '\0' 1`,
+		"deep nesting":    `head -c 500000 /dev/zero | tr '\0' '['`,
+		"deep objects":    `head -c 100000 /dev/zero | tr "\0" x | sed 's/x/{"a":/g'`,
 		"nan":             `echo nan`,
 		"beyond a double": `echo 1e999`,
 		"a huge exponent": `echo 1e99999999999999999999`,
 		"many digits":     `printf 1.; head -c 1000000 /dev/zero | tr '\0' 0; echo 1`,
 		"bytes":           `head -c 100000 /dev/zero | tr '\0' '\377'`,
-		"lines":           `head -c 4000000 /dev/zero | tr '\0' '\n'; echo 2`,
+		"lines":           `head -c 500000 /dev/zero | tr '\0' '\n'; echo 2`,
 		"nothing":         `true`,
 	}
 	eps := 1e-6

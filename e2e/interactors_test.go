@@ -77,7 +77,7 @@ func TestBrokenInteractorsAreNoVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i.Limits.CPU = slowly(0.3)
-			r := sh("echo 42; read a")
+			r := sh("echo 42; read a; exit 0")
 			r.Interactor, r.Tests = i, []api.Test{{ID: "1"}}
 			r.Limits.Wall = slowly(3)
 			a.refused(t, r, api.CodeCheckFailed)

@@ -26,6 +26,12 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+	if r.CallsFunctions() {
+		var err error
+		if r, err = pl.withCalls(r); err != nil {
+			return nil, err
+		}
+	}
 	if err := pl.checkCpusetsAllowed(r, caller); err != nil {
 		return nil, err
 	}

@@ -159,6 +159,8 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 		case said.More:
 			feedback, one.Stdin = withoutNextPass(x.interactor.Files), said.Next
 			continue
+		case said.Answer == api.Accepted && test.Returns != nil:
+			return out, compareValue(&out, t.job.Request.CompareOf(test), test, l.Files[judge.CallValue])
 		case t.job.Checker != nil && said.Answer == api.Accepted:
 			written := out
 			written.Result.Stdout = l.Files[in.Output]
@@ -171,6 +173,19 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 		}
 		return out, nil
 	}
+}
+
+// compareValue compares what a function returned with what the test expects.
+func compareValue(out *api.TestResult, c api.Compare, test api.Test, value []byte) error {
+	c.How = api.CompareJSON
+	ok, difference, err := judge.Accepts(c, test.Returns, value)
+	if err != nil {
+		return api.Refuse(api.CodeBadRequest, "test %q: returns: %w", test.ID, err)
+	}
+	if !ok {
+		out.Answer, out.Difference = api.WrongAnswer, difference
+	}
+	return nil
 }
 
 // withoutNextPass are the files of a feedback directory, except the input of the next pass.

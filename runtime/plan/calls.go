@@ -1,0 +1,32 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
+)
+
+// withCalls makes of a run whose tests call functions one with an interactor: the program's sandbox runs the
+// loader, which answers calls, and the interactor's sandbox makes the calls. What the tests expect is in the
+// latter alone, or in the agent.
+func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
+	lang, err := pl.language(r)
+	if err != nil {
+		return r, err
+	}
+	if lang.Name != api.LanguageOfCalls {
+		return r, api.Refuse(api.CodeBadRequest, "asserts and call_args are for programs in %s, and the language is %q", api.LanguageOfCalls, r.Language)
+	}
+	r.Files = append(slices.Clone(r.Files), api.File{Name: judge.CalledSource, Content: r.Source})
+	r.Source, r.SourceName = judge.CallLoader, ""
+	r.Interactor = &api.Interactor{Program: api.Program{Language: api.LanguageOfCalls, Source: judge.CallDriver}, Protocol: api.ProtocolKattis}
+	tests := slices.Clone(r.Tests)
+	for i := range tests {
+		if tests[i].Stdin, err = judge.CallInput(r, tests[i]); err != nil {
+			return r, api.Refuse(api.CodeBadRequest, "test %q: %w", tests[i].ID, err)
+		}
+	}
+	r.Tests = tests
+	return r, nil
+}
