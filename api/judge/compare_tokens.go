@@ -7,21 +7,43 @@ import (
 	"strconv"
 )
 
-// sameTokens compares two texts word by word.
+// commonLines returns the length of the lines with which both texts begin.
+func commonLines(a, b []byte) int {
+	at := firstDifference(a, b)
+	if at == len(a) && at == len(b) {
+		return at
+	}
+	return bytes.LastIndexByte(a[:at], '\n') + 1
+}
+
+// sameTokens compares two texts word by word. A word must be the same as itself.
 func sameTokens(expected, got []byte, same func(a, b []byte) bool) (bool, string) {
+	skipped := commonLines(expected, got)
+	ok, n, why := differentToken(expected[skipped:], got[skipped:], same)
+	if ok {
+		return true, ""
+	}
+	for range tokens(expected[:skipped]) {
+		n++
+	}
+	return false, fmt.Sprintf("token %d: ", n) + why
+}
+
+// differentToken returns the number of the first token in which two texts differ, and the difference.
+func differentToken(expected, got []byte, same func(a, b []byte) bool) (ok bool, n int, why string) {
 	for n := 1; ; n++ {
 		var a, b []byte
 		a, expected = cutToken(expected)
 		b, got = cutToken(got)
 		switch {
 		case len(a) == 0 && len(b) == 0:
-			return true, ""
+			return true, n, ""
 		case len(b) == 0:
-			return false, fmt.Sprintf("token %d: ", n) + unmatchedMessage(a, true)
+			return false, n, unmatchedMessage(a, true)
 		case len(a) == 0:
-			return false, fmt.Sprintf("token %d: ", n) + unmatchedMessage(b, false)
+			return false, n, unmatchedMessage(b, false)
 		case !same(a, b):
-			return false, fmt.Sprintf("token %d: ", n) + diffMessage(a, b, firstDifference(a, b))
+			return false, n, diffMessage(a, b, firstDifference(a, b))
 		}
 	}
 }

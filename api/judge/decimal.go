@@ -32,7 +32,7 @@ func parseDecimal(token []byte) (d decimal, ok bool) {
 		return d, true
 	}
 	mantissa := token
-	if i := bytes.IndexAny(token, "eE"); i >= 0 {
+	if i := max(bytes.IndexByte(token, 'e'), bytes.IndexByte(token, 'E')); i >= 0 {
 		mantissa = token[:i]
 		e, err := strconv.ParseInt(string(token[i+1:min(len(token), i+21)]), 10, 64)
 		if err != nil || len(token) > i+21 || e > maxExponent || e < -maxExponent {

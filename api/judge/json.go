@@ -103,6 +103,9 @@ func (v *jsonPair) compare(depth int) error {
 
 // sameWord compares numbers, null, true and false. A number never equals true or false.
 func (v *jsonPair) sameWord(a, b []byte) bool {
+	if bytes.Equal(a, b) && a[0]-'0' <= 9 {
+		return true
+	}
 	x, ok := parseDecimal(a)
 	y, also := parseDecimal(b)
 	switch {

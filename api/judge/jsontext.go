@@ -95,10 +95,18 @@ func (t *jsonText) text() ([]byte, error) {
 	return nil, t.fail("a string has no end")
 }
 
+// endsWord has the bytes that end a number or a name.
+var endsWord = func() (ends [256]bool) {
+	for _, c := range " \t\n\v\f\r,:[]{}\"" {
+		ends[c] = true
+	}
+	return ends
+}()
+
 // word reads a number or a name.
 func (t *jsonText) word() ([]byte, error) {
 	from := t.at
-	for t.at < len(t.all) && !isSpace(t.all[t.at]) && !bytes.ContainsRune([]byte(`,:[]{}"`), rune(t.all[t.at])) {
+	for t.at < len(t.all) && !endsWord[t.all[t.at]] {
 		t.at++
 	}
 	w := t.all[from:t.at]
@@ -110,6 +118,9 @@ func (t *jsonText) word() ([]byte, error) {
 			return w, t.fail("the text ends where a value is expected")
 		}
 		return w, t.fail(fmt.Sprintf("unexpected %q", t.all[from]))
+	}
+	if _, ok := smallInteger(w); ok {
+		return w, nil
 	}
 	if _, ok := parseDecimal(w); !ok {
 		t.at = from

@@ -9,7 +9,13 @@ import (
 // it, or equal as a list of decimal numbers.
 func liveCodeBench(expected, got []byte) (bool, string) {
 	expected, got = trimSpace(expected), trimSpace(got)
-	for n := 1; ; n++ {
+	skipped := commonLines(expected, got)
+	if skipped == len(expected) && skipped == len(got) {
+		return true, ""
+	}
+	lines := bytes.Count(expected[:skipped], []byte("\n"))
+	expected, got = expected[skipped:], got[skipped:]
+	for n := lines + 1; ; n++ {
 		a, restA, moreA := bytes.Cut(expected, []byte("\n"))
 		b, restB, moreB := bytes.Cut(got, []byte("\n"))
 		a, b = trimSpace(a), trimSpace(b)

@@ -8,7 +8,10 @@ import (
 // whiteDiff compares the tokens of each line as CMS does. A line that one side does not have is an
 // empty one.
 func whiteDiff(expected, got []byte) (bool, string) {
-	for n := 1; len(expected) > 0 || len(got) > 0; n++ {
+	skipped := commonLines(expected, got)
+	above := bytes.Count(expected[:skipped], []byte("\n"))
+	expected, got = expected[skipped:], got[skipped:]
+	for n := above + 1; len(expected) > 0 || len(got) > 0; n++ {
 		var a, b []byte
 		a, expected = cutLine(expected)
 		b, got = cutLine(got)
@@ -25,8 +28,17 @@ func whiteDiff(expected, got []byte) (bool, string) {
 // dmoj compares as DMOJ's standard checker does: the tokens are equal, and where expected has a line's
 // end between two of them, got has one, too.
 func dmoj(expected, got []byte) (bool, string) {
-	expected, got = trimSpaceLeft(expected), trimSpaceLeft(got)
-	for n, line := 1, 1; ; n++ {
+	skipped := commonLines(expected, got)
+	line := 1
+	if !bytes.Equal(expected, got) {
+		for l := range lines(expected[:skipped]) {
+			if len(trimSpaceLeft(l)) > 0 {
+				line++
+			}
+		}
+	}
+	expected, got = trimSpaceLeft(expected[skipped:]), trimSpaceLeft(got[skipped:])
+	for {
 		var a, b []byte
 		a, expected = cutToken(expected)
 		b, got = cutToken(got)
