@@ -41,6 +41,7 @@ func main() {
 
 // A tool has what every measurement needs.
 type tool struct {
+	own    testagent.Options
 	agent  *testagent.Agent
 	image  string
 	dir    string
@@ -59,7 +60,7 @@ func run(ctx context.Context, own testagent.Options, quick bool, only, write str
 	if err := os.Chmod(dir, 0o711); err != nil { // cells pass through it
 		return 0, err
 	}
-	t := &tool{dir: dir, image: own.Name, scale: 1, progs: map[string]api.File{}}
+	t := &tool{own: own, dir: dir, image: own.Name, scale: 1, progs: map[string]api.File{}}
 	if quick {
 		t.scale = 10
 	}
@@ -90,6 +91,7 @@ func run(ctx context.Context, own testagent.Options, quick bool, only, write str
 		{"kills", t.kills},
 		{"spread", t.spread},
 		{"measurements and verdicts under load", t.underLoad},
+		{"templates", t.templates},
 		{"images evicted from the page cache", t.cold},
 	} {
 		if !strings.Contains(part.name, only) {
