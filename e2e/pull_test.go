@@ -140,6 +140,17 @@ func TestPullAndImportImagesOfLayers(t *testing.T) {
 	if err != nil || !strings.Contains(out, "stored as tool:2: sha256:") || !strings.Contains(out, "3 layers, 1 of them new") {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	config.WorkingDir = "/tmp/build" // each run has a /tmp of its own
+	out, err = a.brig(t, nil, "rootfs", "pull", push(t, server, "org/tool:3", layersOf(t, config, base, app)))
+	if err != nil || !strings.Contains(out, "names /tmp/build as its working directory") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := a.brig(t, nil, "run", "--rootfs", "tool:3", "--", "pwd"); err != nil || out != "/box\n" {
+		t.Errorf("a command starts in %q, %v", out, err)
+	}
+	if out, err := a.brig(t, nil, "rootfs", "rm", "tool:3"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	for _, tt := range []struct {
 		args []string
 		want string

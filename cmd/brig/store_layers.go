@@ -56,6 +56,9 @@ func (c *cli) storeLayers(ctx context.Context, a *agentHandle, r oci.Request, fi
 	if u := img.Run.User; u != "" && !slices.Contains([]string{"root", "0", "1000"}, u) {
 		c.note("the image names %s as its user: brig runs every program as uid 1000", oneLine(u))
 	}
+	if dir := s.spec.Config.WorkingDir; dir != "" && out.Config.WorkingDir == "" {
+		c.note("the image names %s as its working directory, where a sandbox has files of its own: its commands start in /box", oneLine(dir))
+	}
 	if asJSON {
 		c.stdout.Write(marshal(out))
 		return true, nil
