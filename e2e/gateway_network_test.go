@@ -205,7 +205,8 @@ print("open", flush=True)
 // NET-09. Two runs at the same time reach neither what the other listens on nor the hosts that only the
 // other may reach.
 func TestGatewayNetworksAreApart(t *testing.T) {
-	a := startAgent(t, networkFlags()...)
+	wall := slowly(30) // the first run waits for the second
+	a := startAgent(t, append(networkFlags(), "--max-wall", wall.String())...)
 	a.needPython(t)
 	arrived, done := make(chan struct{}), make(chan struct{})
 	holding := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -224,7 +225,7 @@ s.settimeout(0)
 try: print("reached by", s.accept()[1])
 except BlockingIOError: print("reached by nobody")
 `)
-	listening.Network, listening.Allow = api.NetworkAllow, []string{first}
+	listening.Network, listening.Allow, listening.Limits.Wall = api.NetworkAllow, []string{first}, wall
 	id := s.startDetached(listening)
 	select {
 	case <-arrived:
