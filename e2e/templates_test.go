@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -269,6 +270,25 @@ func TestTemplateRules(t *testing.T) {
 	res := a.run(t, r)
 	if !res.Host.Template || res.Verdict != api.OK || string(res.Tests[1].Result.Stdout) != "2\n" || res.Tests[0].Result.Usage.TemplateBytes == 0 {
 		t.Errorf("tests: %+v, %+v", res.Host, res.Tests)
+	}
+}
+
+// On a kernel that cannot begin a program from a template, runs have the ordinary start and say why.
+func TestTemplatesNeedTheKernel(t *testing.T) {
+	a := startAgent(t)
+	a.needPython(t)
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := a.run(t, py("print(sum(range(1000)))"))
+	want := ""
+	if bytes.Contains(info, []byte("User Mode Linux")) {
+		want = "user-mode Linux cannot begin programs from templates"
+	}
+	h, err := a.Health(t.Context())
+	if err != nil || string(res.Stdout) != "499500\n" || res.Host.Template != (want == "") || res.Host.Cold != want || h.Templates.Problem != want {
+		t.Errorf("%s: %q, %+v, health %+v; want the reason %q (%v)", res.Verdict, res.Stdout, res.Host, h.Templates, want, err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -276,6 +277,9 @@ func (h *Host) openSlots(cpus topology, cgroupMode string, undo *rollback.Steps)
 	}
 	if h.cfg.TemplateMemory > 0 {
 		h.runner.Planner.TemplateDrivers = template.Drivers()
+		if h.runner.Planner.NoTemplates, err = template.Unsupported(); err != nil {
+			return err
+		}
 	}
 	h.packages = &packages.Installer{Runner: h.runner, Store: h.cfg.Images, Most: h.cfg.PackagesMax, Removed: h.ImagesRemoved}
 	h.sessions = session.NewRegistry(h.runner, volume.New(h.cfg.Volumes, kernel, h.log), h.cfg.Sessions, room.Sessions)
@@ -337,7 +341,7 @@ func (h *Host) Health() api.Health {
 		Status: "ok", Version: h.cfg.Version, Slots: slots, Leased: leased, Cells: cells,
 		Sessions: h.sessions.Count(), SessionsMax: h.sessions.Max,
 		Memory: int64(committed), MemoryMax: int64(h.cfg.Memory), AgentMemoryMax: int64(h.memory.MaxMemory()), ImagesHeld: int64(held), ImagesWanted: int64(wanted), ImagesMax: int64(h.factory.Images.Pages.Max),
-		Templates:  api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: templates.Why},
+		Templates:  api.Templates{Kept: templates.Kept, Bytes: int64(templates.Size), Max: int64(h.cfg.TemplateMemory), Made: templates.Made, Failed: templates.Failed, Problem: cmp.Or(h.runner.Planner.NoTemplates, templates.Why)},
 		VolumesMax: h.sessions.Volumes.Ceiling(), OtherAgents: int64(h.otherAgents), ProfileLog: h.cfg.ProfileLog, Network: h.cfg.Network, Packages: h.cfg.Packages, Kernel: h.runner.About.Kernel, CgroupMode: h.runner.About.CgroupMode,
 	}
 }

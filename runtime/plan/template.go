@@ -130,6 +130,8 @@ func (pl *Planner) usual(lang Language) api.Limits {
 func (pl *Planner) cold(r api.Run, lang Language, p *Run) string {
 	usual := pl.usual(lang)
 	switch {
+	case pl.NoTemplates != "":
+		return pl.NoTemplates
 	case len(pl.TemplateDrivers) == 0:
 		return "templates are switched off on this agent"
 	case r.NoTemplate:
