@@ -1,0 +1,44 @@
+package judge_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
+)
+
+// The order in which a program and an interactor decide, see docs/judging.md.
+func TestInteraction(t *testing.T) {
+	broken := errors.New("exit code 1")
+	for _, tt := range []struct {
+		name    string
+		ended   judge.Ended
+		answer  api.Answer
+		failed  error
+		verdict api.Verdict
+		want    api.Answer
+		fails   bool
+	}{
+		{"both well", judge.Ended{Program: api.OK, ProgramAt: 1, InteractorAt: 2}, api.Accepted, nil, api.OK, api.Accepted, false},
+		{"wrong, said at the end", judge.Ended{Program: api.OK, ProgramAt: 1, InteractorAt: 2}, api.WrongAnswer, nil, api.OK, api.WrongAnswer, false},
+		{"wrong, said first, and then a crash", judge.Ended{Program: api.Signaled, ProgramAt: 2, InteractorAt: 1}, api.WrongAnswer, nil, api.OK, api.WrongAnswer, false},
+		{"wrong, said first, and then a limit", judge.Ended{Program: api.CPULimit, ProgramAt: 2, InteractorAt: 1}, api.WrongAnswer, nil, api.OK, api.WrongAnswer, false},
+		{"a crash first, then wrong", judge.Ended{Program: api.Signaled, ProgramAt: 1, InteractorAt: 2}, api.WrongAnswer, nil, api.Signaled, "", false},
+		{"accepted first, then a crash", judge.Ended{Program: api.Nonzero, ProgramAt: 2, InteractorAt: 1}, api.Accepted, nil, api.Nonzero, "", false},
+		{"accepted first, then a limit", judge.Ended{Program: api.WallLimit, ProgramAt: 2, InteractorAt: 1}, api.Accepted, nil, api.WallLimit, "", false},
+		{"partial first, then a crash", judge.Ended{Program: api.Nonzero, ProgramAt: 2, InteractorAt: 1}, api.Partial, nil, api.Nonzero, "", false},
+		{"an interactor that failed", judge.Ended{Program: api.OK, ProgramAt: 1, InteractorAt: 2}, "", broken, api.OK, "", true},
+		{"and a program that crashed", judge.Ended{Program: api.Signaled, ProgramAt: 1, InteractorAt: 2}, "", broken, api.Signaled, "", true},
+		{"an interactor that was left no time", judge.Ended{Program: api.WallLimit, ProgramAt: 1, InteractorAt: 2, Cut: true}, "", broken, api.WallLimit, "", false},
+		{"a limit alone does not excuse it", judge.Ended{Program: api.WallLimit, ProgramAt: 1, InteractorAt: 2}, "", broken, api.WallLimit, "", true},
+		{"a caller that left", judge.Ended{Program: api.Canceled, ProgramAt: 1, InteractorAt: 2}, "", broken, api.Canceled, "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v, w, err := tt.ended.Judge(judge.Word{Answer: tt.answer}, tt.failed)
+			if v != tt.verdict || w.Answer != tt.want || (err != nil) != tt.fails {
+				t.Errorf("%s, %q, %v; want %s, %q, failed %v", v, w.Answer, err, tt.verdict, tt.want, tt.fails)
+			}
+		})
+	}
+}
