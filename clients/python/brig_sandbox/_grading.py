@@ -121,7 +121,7 @@ class CaseResult:
         result = ExecutionResult.of(said.get("result"), language)
         return cls(
             id=said["id"],
-            accepted=result.success and said.get("answer") != "wrong-answer",
+            accepted=result.success and said.get("answer") not in ("wrong-answer", "partial"),
             difference=str(said.get("difference") or ""),
             result=result,
             cut=said.get("cut") is True,

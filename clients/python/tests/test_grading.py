@@ -19,6 +19,11 @@ CRASH = (ran("nonzero", exit_code=1, stderr="trace", diagnosis={"type": "ValueEr
 
 
 class Grading(unittest.TestCase):
+    def test_a_part_of_the_points_is_not_accepted(self) -> None:
+        with Service(graded(RIGHT, (ran(), {"answer": "partial", "score": 0.5}), WRONG)) as service:
+            grade = CodeSandbox(url=service.url).run_tests("x", [{"expected": ""}] * 3)
+        self.assertEqual([one.accepted for one in grade.tests], [True, False, False])
+
     def test_the_least_that_is_sent(self) -> None:
         with Service(graded(RIGHT)) as service:
             CodeSandbox(url=service.url).run_tests("x", [{"expected": ""}])
