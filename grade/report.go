@@ -57,12 +57,7 @@ func Judged(id string, res api.Result) Row {
 		return r
 	}
 	r.Answer, r.First = s.Answer, s.FirstFailed
-	share := 0.0
-	if s.Tests > 0 {
-		share = float64(s.Accepted) / float64(s.Tests)
-	}
-	points, most := share*maxPoints, float64(maxPoints)
-	r.Score, r.Points, r.MaxPoints = &share, &points, &most
+	r.Score, r.Points, r.MaxPoints = scores(*s)
 	r.Word = "AC"
 	if res.Verdict == api.CompileError {
 		r.Word = "CE"
@@ -74,6 +69,28 @@ func Judged(id string, res api.Result) Row {
 		}
 	}
 	return r
+}
+
+// scores are the share, the points and the most points of a summary: as its groups say or its checker, or
+// else by the number of accepted tests.
+func scores(s api.Summary) (score, points, most *float64) {
+	if s.Points != nil && s.MaxPoints != nil {
+		score = s.Score
+		if score == nil && *s.MaxPoints > 0 {
+			share := *s.Points / *s.MaxPoints
+			score = &share
+		}
+		return score, s.Points, s.MaxPoints
+	}
+	share := 0.0
+	switch {
+	case s.Score != nil:
+		share = *s.Score
+	case s.Tests > 0:
+		share = float64(s.Accepted) / float64(s.Tests)
+	}
+	all, total := share*maxPoints, float64(maxPoints)
+	return &share, &all, &total
 }
 
 // NotJudged makes the row of a submission that was not judged because of err.

@@ -13,13 +13,16 @@ type Finding struct {
 	File    string `json:"file"`           // below the package; a directory ends in "/"
 	Line    int    `json:"line,omitempty"` // from 1; zero: the whole file
 	Text    string `json:"text"`           // what is wrong
-	Rule    string `json:"rule"`           // part of the format's specification that says so
+	Rule    string `json:"rule,omitempty"` // part of the format's specification that says so; empty: there is none
 	Warning bool   `json:"warning,omitempty"`
 }
 
 // String is the finding in one line.
 func (f Finding) String() string {
 	place := f.File
+	if f.Rule == "" { // of names alone
+		return place + " " + f.Text
+	}
 	if f.Line > 0 {
 		place += fmt.Sprintf(":%d", f.Line)
 	}

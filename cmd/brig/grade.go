@@ -28,7 +28,8 @@ Usage:
   brig grade [flags] PROBLEM SUBMISSIONS...
 
 PROBLEM is a directory or a zip with tests: NAME.in with NAME.ans or NAME.out, input1.txt
-with output1.txt, input/1 with output/1, and other usual names.
+with output1.txt, input/1 with output/1, and other usual names; or a package of a judge
+(see brig problem), whose limits, checker and points then apply.
 
 SUBMISSIONS is one directory or zip that holds those of everybody, or any number of files
 and directories, each of which is one submission. A directory is one program: its main
@@ -39,6 +40,7 @@ Examples:
   brig grade hw3/tests submissions/
   brig grade hw3/tests moodle.zip --cpu 2s --memory 256M
   brig grade hw3/tests ann.py bob.cpp --words brig
+  brig grade kattis/different submissions/
   brig grade hw3/tests submissions/ --csv=grades.csv --html=grades.html --json=grades.json
   brig grade hw3/tests submissions/ --json=grades.json --rerun ann
 
@@ -100,15 +102,13 @@ func gradeCommand(c *cli) *cobra.Command {
 		if err != nil {
 			return c.hint("grade", err)
 		}
-		tree, pairs, unpaired, err := openTests(f.Arg(0))
+		p, tree, err := openProblem(f.Arg(0))
 		if err != nil {
 			return c.fail(err)
 		}
 		defer tree.Close()
 		if !o.quiet {
-			for _, file := range unpaired {
-				c.note("note: %s: %s is ignored: %s", f.Arg(0), file, problem.MissingInput(file))
-			}
+			c.noteFindings(f.Arg(0), p.Warnings)
 		}
 		agent, err := c.connect(o.socket, ceilingFlags(o.run)...)
 		if err != nil {
@@ -116,18 +116,15 @@ func gradeCommand(c *cli) *cobra.Command {
 		}
 		ctx, stop := untilInterrupt(agent)
 		defer stop()
-		g, err := c.newGrading(ctx, agent, o, f.Args()[1:])
+		g, err := c.newGrading(ctx, agent, o, p, tree.Tree, f.Args()[1:])
 		if err == nil {
-			g.run.Tests, err = readTests(ctx, agent, tree, pairs)
+			err = g.setTimeLimit(ctx)
 		}
 		if err != nil {
 			return c.fail(agent.explain(err))
 		}
 		report := g.judgeAll(ctx)
 		report.Problem = f.Arg(0)
-		for _, p := range pairs {
-			report.Tests = append(report.Tests, p.ID)
-		}
 		if err := c.writeGrades(o, g.withEarlier(report)); err != nil {
 			return c.fail(err)
 		}
@@ -197,21 +194,11 @@ func checkOutFile(name string) error {
 	return nil
 }
 
-// openTests opens a directory or archive, and finds the tests in it. The caller closes the tree.
-func openTests(dir string) (tree *problem.Tree, pairs []problem.Pair, unpaired []string, err error) {
-	if tree, err = problem.Open(dir); err != nil {
-		return nil, nil, nil, err
+// noteFindings prints notes about what a package has that does not matter.
+func (c *cli) noteFindings(where string, all []problem.Finding) {
+	for _, f := range all {
+		c.note("note: %s: %s", where, f)
 	}
-	pairs, unpaired, err = problem.Pairs(tree.Names())
-	switch {
-	case err != nil:
-		err = fmt.Errorf("%s: %w", dir, err)
-	case len(pairs) == 0:
-		err = problem.NoTests(dir)
-	default:
-		return tree, pairs, unpaired, nil
-	}
-	return nil, nil, nil, errors.Join(err, tree.Close())
 }
 
 // findSubmissions finds what to judge. One directory or archive holds the submissions of many; of

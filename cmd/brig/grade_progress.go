@@ -11,7 +11,8 @@ import (
 // A gradeProgress shows on stderr how many tests have ended, how fast, and how long the others will
 // take: on a terminal with a bar, elsewhere in a line every ten seconds.
 type gradeProgress struct {
-	submissions, tests int // of all
+	what               string // that submissions are: submissions, or those of the jury
+	submissions, tests int    // of all
 	began              time.Time
 	bar                *progressbar.ProgressBar // nil: not on a terminal
 	lines              *progress                // nil: on a terminal, or quiet
@@ -21,8 +22,8 @@ type gradeProgress struct {
 	ended  int // tests, and those that will not run; guarded by mu
 }
 
-func (c *cli) gradeProgress(quiet bool, submissions, tests int) *gradeProgress {
-	p := &gradeProgress{submissions: submissions, tests: tests, began: time.Now()}
+func (c *cli) gradeProgress(quiet bool, what string, submissions, tests int) *gradeProgress {
+	p := &gradeProgress{what: what, submissions: submissions, tests: tests, began: time.Now()}
 	switch {
 	case quiet:
 	case isTerminal(c.stderr):
@@ -61,7 +62,7 @@ func (p *gradeProgress) add(tests, submissions int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended, p.judged = p.ended+tests, p.judged+submissions
-	count := fmt.Sprintf("%d of %d submissions", p.judged, p.submissions)
+	count := fmt.Sprintf("%d of %d %s", p.judged, p.submissions, p.what)
 	if p.bar != nil {
 		p.bar.Describe("brig: " + count)
 		_ = p.bar.Add(tests) // the terminal has gone: nobody sees the bar

@@ -12,76 +12,90 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/diagnose"
 	"github.com/brig-sandbox/brig/grade"
 	"github.com/brig-sandbox/brig/internal/inputfile"
+	"github.com/brig-sandbox/brig/problem"
 )
 
 // A grading judges submissions on one agent.
 type grading struct {
-	c     *cli
-	o     *gradeOptions
-	agent *agentHandle
-	run   api.Run // what all submissions have in common
-	slots int     // of the agent
+	*executor
+	o      *gradeOptions
+	loader grade.Loader
+	run    api.Run // what all submissions have in common
 
 	submissions []grade.Submission
-	languages   []string      // of each submission; empty: it cannot be judged
+	names       []string      // languages of the submissions; empty: it cannot be judged
 	earlier     *grade.Report // of --json=FILE, with --rerun
 }
 
 const gradeOutput = 4 * api.KiB // of each stream of each test, in the report
 
-// newGrading finds the submissions and their languages, and builds the images that are missing.
-func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOptions, args []string) (*grading, error) {
-	g := &grading{c: c, o: o, agent: agent, run: o.run}
-	g.run.KeepOutput = gradeOutput
-	g.run.Collect.None = true
-	all, err := agent.Languages(ctx)
+// newGrading finds the submissions and their languages, and reads what they are judged by.
+func (c *cli) newGrading(ctx context.Context, agent *agentHandle, o *gradeOptions, p *problem.Problem, tree *problem.Tree, args []string) (*grading, error) {
+	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
 	if err != nil {
 		return nil, err
 	}
+	g := &grading{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)}}
 	if o.run.Language != "" {
-		if _, err := languageOf(all, o.run.Language, source{}); err != nil {
+		if _, err := languageOf(x.languages, o.run.Language, source{}); err != nil {
 			return nil, err
 		}
 	}
-	if g.submissions, err = o.findSubmissions(all, args); err != nil {
+	if g.submissions, err = o.findSubmissions(x.languages, args); err != nil {
 		return nil, err
 	}
 	if err := g.selectRerun(); err != nil {
 		return nil, err
 	}
-	health, err := agent.Health(ctx)
+	g.names = make([]string, len(g.submissions))
+	for i := range g.submissions {
+		if s := &g.submissions[i]; s.Err == nil {
+			var l api.Language
+			if l, s.Err = x.prepare(ctx, o.run.Language, source{ext: filepath.Ext(s.Main), interpreter: interpreter(s.Text)}); s.Err == nil {
+				g.names[i] = l.Name
+			}
+		}
+	}
+	return g, g.readProblem(ctx)
+}
+
+// readProblem fills in what all submissions have in common. What the command line says takes precedence
+// over the package.
+func (g *grading) readProblem(ctx context.Context) error {
+	common, err := g.loader.Common()
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("%s: %w", g.loader.Tree.Label(), withSizeRemedy(err))
 	}
-	g.slots = max(health.Slots, 1)
-	g.languages = make([]string, len(g.submissions))
-	built := map[string]error{}
-	for i, s := range g.submissions {
-		if s.Err != nil {
-			continue
-		}
-		l, err := languageOf(all, o.run.Language, source{ext: filepath.Ext(s.Main), interpreter: interpreter(s.Text)})
-		if err != nil {
-			return nil, err
-		}
-		g.languages[i] = l.Name
-		if _, done := built[l.Image]; !done && !l.Stored && !o.noBuild {
-			built[l.Image] = c.buildMissing(ctx, agent, l)
-		}
-		if err := built[l.Image]; err != nil {
-			g.submissions[i].Err = err
-		}
+	if err := g.prepareChecker(ctx, common); err != nil {
+		return err
 	}
-	return g, nil
+	g.run = g.o.run
+	g.run.KeepOutput, g.run.Collect.None = gradeOutput, true
+	applyProblem(&g.run, common, g.loader.Problem.Limits.Time)
+	return nil
+}
+
+// prepareChecker builds the image of the checker or interactor, if it is missing.
+func (x *executor) prepareChecker(ctx context.Context, r api.Run) error {
+	language := ""
+	if r.Check != nil {
+		language = r.Check.Language
+	}
+	if r.Interactor != nil {
+		language = r.Interactor.Language
+	}
+	if language == "" {
+		return nil
+	}
+	_, err := x.prepare(ctx, language, source{})
+	return err
 }
 
 // selectRerun keeps the submissions that --rerun names, and reads what is known of the others.
@@ -143,27 +157,15 @@ func (g *grading) withEarlier(r grade.Report) grade.Report {
 // judgeAll judges the submissions, as many at once as the agent has slots.
 func (g *grading) judgeAll(ctx context.Context) grade.Report {
 	rows := make([]grade.Row, len(g.submissions))
-	shown := g.c.gradeProgress(g.o.quiet, len(rows), len(rows)*len(g.run.Tests))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(g.slots, len(rows)) {
-		workers.Go(func() {
-			for i := range next {
-				rows[i] = g.judge(ctx, g.submissions[i], g.languages[i], shown)
-			}
-		})
-	}
-	for i := range rows {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	shown := g.c.gradeProgress(g.o.quiet, "submissions", len(rows), len(rows)*len(g.run.Tests))
+	g.each(len(rows), func(i int) { rows[i] = g.judge(ctx, g.submissions[i], g.names[i], shown) })
 	shown.end()
-	return grade.Report{Submissions: rows}
+	report := grade.Report{Submissions: rows}
+	for _, t := range g.run.Tests {
+		report.Tests = append(report.Tests, t.ID)
+	}
+	return report
 }
-
-// gradeAttempts is how often a submission is tried if brig fails, which says nothing about it.
-const gradeAttempts = 3
 
 // judge judges one submission.
 func (g *grading) judge(ctx context.Context, s grade.Submission, language string, shown *gradeProgress) grade.Row {
@@ -173,43 +175,34 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 		r.Source, r.Language = s.Main, language
 		return r
 	}
-	if s.Err != nil {
-		return row(grade.NotJudged(s.Name, grade.Refused, asError(s.Err)))
-	}
 	r := g.run
-	r.Language, r.Source, r.SourceName, r.Files = language, sourceBytes(s.Text), s.Main, s.Files
-	for attempt := 1; ; attempt++ {
-		if err := context.Cause(ctx); err != nil {
-			return row(grade.NotJudged(s.Name, grade.Canceled, asError(err)))
-		}
-		res, err := retryUntil(ctx, g.o.wait, nil, func() (api.Result, error) {
-			return g.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Test: func(api.TestResult) { count.test() }})
-		})
-		if err == nil {
-			diagnose.Annotate(language, s.Main, r.Source, &res)
-			one := row(grade.Judged(s.Name, res))
-			one.Why = g.why(ctx, res, one.First)
-			return one
-		}
-		e := asError(g.agent.explain(err))
-		switch {
-		case ctx.Err() != nil:
-			return row(grade.NotJudged(s.Name, grade.Canceled, asError(context.Cause(ctx))))
-		case !e.RetrySafe:
-			return row(grade.NotJudged(s.Name, grade.Refused, e))
-		case attempt == gradeAttempts || api.HasCode(e, api.CodeBusy, api.CodeOverloaded):
-			return row(grade.NotJudged(s.Name, grade.Failed, e))
-		}
+	r.Language, r.Source, r.SourceName = language, sourceBytes(s.Text), s.Main
+	if len(r.Flags) == 0 {
+		r.Flags = g.loader.Flags(language)
 	}
-}
-
-// asError is err as brig writes it in JSON.
-func asError(err error) *api.Error {
-	var e *api.Error
-	if errors.As(err, &e) {
-		return e
+	err := s.Err
+	if err == nil {
+		err = g.loader.Allowed(s, language)
 	}
-	return api.Refuse(api.CodeBadRequest, "%w", err)
+	if err == nil {
+		r.Files, err = g.loader.Included(language, s.Files)
+	}
+	if err != nil {
+		return row(grade.NotJudged(s.Name, grade.Refused, asError(err)))
+	}
+	res, e := g.execute(ctx, r, count.test)
+	switch {
+	case e == nil:
+		diagnose.Annotate(language, s.Main, r.Source, &res)
+		one := row(grade.Judged(s.Name, res))
+		one.Why = g.why(ctx, res, one.First)
+		return one
+	case ctx.Err() != nil:
+		return row(grade.NotJudged(s.Name, grade.Canceled, e))
+	case e.RetrySafe:
+		return row(grade.NotJudged(s.Name, grade.Failed, e))
+	}
+	return row(grade.NotJudged(s.Name, grade.Refused, e))
 }
 
 // why says in one line why the first test that was not accepted failed, or why none ran.

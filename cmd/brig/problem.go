@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/grade"
 	"github.com/brig-sandbox/brig/problem"
 	"github.com/brig-sandbox/brig/problem/format"
 )
@@ -37,6 +38,7 @@ func problemCommand(c *cli) *cobra.Command {
 func problemCommands() []command {
 	return []command{
 		{name: "show", short: "print what a package says, in brig's words", make: problemShowCommand},
+		{name: "verify", short: "run the programs of a package, and say what is wrong with it", make: problemVerifyCommand},
 	}
 }
 
@@ -247,7 +249,7 @@ func expectText(j problem.Jury) string {
 			parts = append(parts, "at least one "+strings.Join(e.Required, " or "))
 		}
 		if e.Score != nil {
-			parts = append(parts, fmt.Sprintf("%v to %v points", e.Score[0], e.Score[1]))
+			parts = append(parts, grade.ScoreText(*e.Score)+" points")
 		}
 		if e.Partial {
 			parts = append(parts, "less than all points")

@@ -46,7 +46,7 @@ var flagRemedies = []remedy{
 	{"format output-format", "json", "use --json"},
 	{"checker check validator interactor grader", "tests", "brig has no programs that check answers yet: --compare is lines, tokens, exact or float"},
 	{"ignore-case ignore-whitespace unordered", "tests", "--compare is lines, tokens, exact or float"},
-	{"problem package", "tests", "brig grade PROBLEM FILE judges against a problem; --tests DIR uses the pairs NAME.in and NAME.ans below a directory, such as the data/ of a package"},
+	{"problem package", "tests", "use --tests PACKAGE, or brig grade PACKAGE FILES"},
 	{"packages pip install with", "requirement", "use --requirement, such as --requirement 'numpy==2.*', or --requirements FILE (docs/packages.md)"},
 	{"url remote server H", "tests", "brig run uses the agent of this host; a service is used over HTTP or from Python (docs/gateway.md)"},
 	{"args", "tests", "write the program's arguments after FILE"},

@@ -22,7 +22,6 @@ import (
 	"github.com/brig-sandbox/brig/agent/client"
 	"github.com/brig-sandbox/brig/api"
 	"github.com/brig-sandbox/brig/diagnose"
-	"github.com/brig-sandbox/brig/problem"
 )
 
 // runCommand is brig run: plan, find the agent, run, report.
@@ -44,8 +43,8 @@ func runCommand(c *cli) *cobra.Command {
 			c.noteMisplacedFlags(f, o.args)
 			c.noteWarnings(o.profile, o.warnings)
 			c.noteSourceArguments(o)
-			for _, file := range o.unpaired {
-				c.note("note: --tests %s: %s is ignored: %s", o.testsDir, file, problem.MissingInput(file))
+			if o.problem != nil {
+				c.noteFindings("--tests "+o.testsDir, o.problem.Warnings)
 			}
 		}
 		if o.out != "" { // fail now, not after the run

@@ -77,8 +77,7 @@ type runOptions struct {
 	quiet  bool
 
 	testsDir string
-	pairs    []problem.Pair // found there
-	unpaired []string       // NAME.out without NAME.in
+	problem  *problem.Problem // found there; nil: there is no --tests
 
 	judges judgeFlags
 
@@ -179,8 +178,10 @@ func (o *runOptions) plan(stdin io.Reader) (s source, err error) {
 	}
 	r.Interactive = !o.json && o.testsDir == ""
 	probe := *r
-	for _, p := range o.pairs { // not read yet
-		probe.Tests = append(probe.Tests, api.Test{ID: p.ID})
+	if o.problem != nil {
+		for _, t := range o.problem.Tests { // not read yet
+			probe.Tests = append(probe.Tests, api.Test{ID: t.ID})
+		}
 	}
 	if probe.Language == "" && probe.Image == "" {
 		probe.Language = "any" // not known yet

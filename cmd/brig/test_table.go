@@ -29,9 +29,9 @@ type testTable struct {
 
 func newTestTable(c *cli, o *runOptions) *testTable {
 	t := &testTable{out: c.stdout, terminal: isTerminal(c.stdout), silent: o.json, ended: map[string]api.TestResult{}, c: c, width: len("TEST")}
-	for _, p := range o.pairs {
-		t.ids = append(t.ids, p.ID)
-		t.width = max(t.width, utf8.RuneCountInString(quoteUnprintable(p.ID)))
+	for _, one := range o.problem.Tests {
+		t.ids = append(t.ids, one.ID)
+		t.width = max(t.width, utf8.RuneCountInString(quoteUnprintable(one.ID)))
 	}
 	return t
 }
@@ -90,8 +90,8 @@ func (t *testTable) row(one api.TestResult) {
 	fmt.Fprintln(t.out, strings.TrimRight(line, " "))
 }
 
-// whyFailed is the difference of a wrong answer, or what ended the program; empty for a test that
-// was accepted.
+// whyFailed is the difference of a wrong answer, what its checker says, or what ended the program; empty
+// for a test that was accepted.
 func whyFailed(one api.TestResult) string {
 	switch {
 	case one.Difference != "":

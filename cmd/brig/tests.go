@@ -2,67 +2,21 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/brig-sandbox/brig/api"
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/grade"
 )
-
-// The largest file of a test that goes into the request itself, and the most for all of them. Any
-// other file goes to the agent as a blob, which the agent keeps for the next run.
-const (
-	inlineTest  = 64 << 10
-	inlineTests = 8 << 20
-)
-
-// readTests reads the tests from files of tree, and sends large files to the agent as blobs.
-func readTests(ctx context.Context, agent *agentHandle, tree *problem.Tree, pairs []problem.Pair) ([]api.Test, error) {
-	inline := 0
-	read := func(file string) (api.Bytes, string, error) {
-		content, err := tree.Read(file, maxInput)
-		if err != nil {
-			return nil, "", withSizeRemedy(err)
-		}
-		if inline += len(content); len(content) <= inlineTest && inline <= inlineTests {
-			return content, "", nil
-		}
-		inline -= len(content)
-		digest, err := agent.PutBlob(ctx, content)
-		return nil, digest, err
-	}
-	tests := make([]api.Test, 0, len(pairs))
-	for _, p := range pairs {
-		t := api.Test{ID: p.ID}
-		var err error
-		if t.Stdin, t.StdinBlob, err = read(p.Input); err != nil {
-			return nil, err
-		}
-		var answer api.Bytes
-		if answer, t.ExpectedBlob, err = read(p.Answer); err != nil {
-			return nil, err
-		}
-		if t.ExpectedBlob == "" {
-			t.Expected = &answer
-		}
-		tests = append(tests, t)
-	}
-	return tests, nil
-}
 
 // runTests executes the run of --tests, and shows each test as it ends.
 func (c *cli) runTests(ctx context.Context, agent *agentHandle, o *runOptions) (api.Result, error) {
-	tree, err := problem.Open(o.testsDir)
-	if err == nil {
-		o.run.Tests, err = readTests(ctx, agent, tree, o.pairs)
-		err = errors.Join(err, tree.Close())
-	}
-	if err != nil {
-		return api.Result{}, fmt.Errorf("--tests %s: %w", o.testsDir, err)
+	if err := c.readTests(ctx, agent, o); err != nil {
+		return api.Result{}, fmt.Errorf("--tests %s: %w", o.testsDir, withSizeRemedy(err))
 	}
 	table := newTestTable(c, o)
 	res, err := retryWhileBusy(ctx, c, o.wait, func() (api.Result, error) {
@@ -102,20 +56,60 @@ func (o *runOptions) checkTests() (err error) {
 	if o.run.Compare.Tolerance != 0 && o.run.Compare.How == "" {
 		o.run.Compare.How = api.CompareFloat
 	}
-	o.pairs, o.unpaired, err = findTests(o.testsDir)
+	p, tree, err := openProblem(o.testsDir)
 	if err != nil {
 		return fmt.Errorf("--tests %w", err)
 	}
-	return nil
+	o.problem = p
+	return tree.Close()
 }
 
-// findTests finds the tests in a directory or zip archive.
-func findTests(dir string) (pairs []problem.Pair, unpaired []string, err error) {
-	tree, pairs, unpaired, err := openTests(dir)
+// readTests reads the tests of the run, and what else the problem says. What the command line says takes
+// precedence.
+func (c *cli) readTests(ctx context.Context, agent *agentHandle, o *runOptions) error {
+	p, tree, err := openProblem(o.testsDir)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return pairs, unpaired, tree.Close()
+	defer tree.Close()
+	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
+	if err != nil {
+		return err
+	}
+	loader := grade.Loader{Problem: p, Tree: tree.Tree, Put: x.put(ctx)}
+	common, err := loader.Common()
+	if err != nil {
+		return err
+	}
+	if err := x.prepareChecker(ctx, common); err != nil {
+		return err
+	}
+	applyProblem(&o.run, common, p.Limits.Time)
+	o.run.Files, err = loader.Included(o.run.Language, o.run.Files)
+	return err
+}
+
+// applyProblem adds to a run what a problem says. What the run says already takes precedence.
+func applyProblem(r *api.Run, common api.Run, time api.Duration) {
+	r.Tests, r.Groups = common.Tests, common.Groups
+	own := r.Check != nil || r.Interactor != nil || r.Compare != (api.Compare{})
+	if !own {
+		r.Check, r.Interactor, r.Compare = common.Check, common.Interactor, common.Compare
+		r.Passes = cmp.Or(r.Passes, common.Passes)
+	}
+	for i := range r.Tests {
+		if own {
+			r.Tests[i].Compare = nil
+		}
+		if r.Check == nil && r.Interactor == nil {
+			r.Tests[i].CheckArgs = nil
+		}
+	}
+	r.CompileLimits = r.CompileLimits.Over(common.CompileLimits)
+	r.Limits = r.Limits.Over(common.Limits)
+	if time > 0 && r.Limits.CPU == 0 {
+		r.Limits = grade.WithTime(r.Limits, time)
+	}
 }
 
 // checkOneProgram refuses further files after FILE: a user whose shell expands submissions/*.py wants

@@ -57,9 +57,9 @@ func TestTableOfTests(t *testing.T) {
 		one("1", api.OK, api.Accepted, 730_000, 0, 3<<20), wrong, one("sub/11", api.WallLimit, "", 1_001_000_000, 400<<20, 399<<20),
 		one("12", api.MemoryLimit, "", 0, 512<<20, 0), one("13", api.Nonzero, "", 0, 0, 0), one("14", api.Signaled, "", 0, 0, 0), one("15", api.OutputLimit, "", 0, 0, 0), unknown,
 	}
-	o := &runOptions{testsDir: "tests"}
+	o := &runOptions{testsDir: "tests", problem: new(problem.Problem)}
 	for _, r := range tests {
-		o.pairs = append(o.pairs, problem.Pair{ID: r.ID})
+		o.problem.Tests = append(o.problem.Tests, problem.Test{ID: r.ID})
 	}
 	var out bytes.Buffer
 	table := newTestTable(&cli{stdout: &out}, o)
@@ -86,7 +86,7 @@ u       -       canceled        unknown    unknown
 // A compile error has a summary line too: a loop over submissions reads the last line.
 func TestTableOfACompileError(t *testing.T) {
 	var out bytes.Buffer
-	o := &runOptions{testsDir: "tests", pairs: []problem.Pair{{ID: "1"}, {ID: "2"}}}
+	o := &runOptions{testsDir: "tests", problem: &problem.Problem{Tests: []problem.Test{{ID: "1"}, {ID: "2"}}}}
 	table := newTestTable(&cli{stdout: &out}, o)
 	table.end(api.Result{Verdict: api.CompileError, Summary: &api.Summary{Tests: 2, Verdict: api.CompileError}})
 	if want := "CE: 0 of 2 accepted, 2 not run, worst verdict: compile-error\n"; out.String() != want {

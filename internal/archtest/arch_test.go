@@ -73,7 +73,7 @@ var rules = []rule{
 	{dir: "problem/format", may: []string{"problem", "problem/kattis"}, why: "recognizes formats, and knows none"},
 	{dir: "problem/kattis", may: []string{"api", "problem", "problem/yamlfile"}, why: "knows one format, and runs nothing"},
 	{dir: "problem", may: []string{"api", "internal/inputfile"}, why: "reads what strangers packed, and runs nothing: the agent, which holds root, never links it"},
-	{dir: "grade", may: []string{"api", "problem"}, why: "decides what is run for a class and writes what came of it; a caller that has an agent executes it"},
+	{dir: "grade", may: []string{"api", "problem", "problem/kattis"}, why: "decides what is run for a class and writes what came of it; a caller that has an agent executes it"},
 	{dir: "diagnose", may: []string{"api"}, why: "pure functions from a result to its explanation, for any caller that shows one"},
 	{dir: "diagnose/diagnosetest", may: []string{"api"}, why: "reads the failed programs of its tests, for them and for e2e"},
 	{dir: "doctor", may: []string{"api", "cgroups", "internal/procfs"}, why: "looks at a host without an agent"},

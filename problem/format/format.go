@@ -52,7 +52,7 @@ func Tests(t *problem.Tree) (*problem.Problem, error) {
 		p.Tests = append(p.Tests, problem.Test{ID: pair.ID, Input: pair.Input, Answer: pair.Answer})
 	}
 	for _, file := range unpaired {
-		p.Warnings = append(p.Warnings, problem.Finding{File: file, Text: "it is ignored: " + problem.MissingInput(file), Rule: "names of tests", Warning: true})
+		p.Warnings = append(p.Warnings, problem.Finding{File: file, Text: "is ignored: " + problem.MissingInput(file), Warning: true})
 	}
 	return p, nil
 }

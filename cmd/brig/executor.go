@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/brig-sandbox/brig/agent/client"
+	"github.com/brig-sandbox/brig/api"
+)
+
+// An executor executes many runs on one agent, as many at once as it has slots.
+type executor struct {
+	c         *cli
+	agent     *agentHandle
+	languages []api.Language
+	slots     int           // of the agent
+	wait      time.Duration // how long to wait while others have every slot
+	noBuild   bool
+	built     map[string]error // by image: how building it ended
+}
+
+func (c *cli) newExecutor(ctx context.Context, agent *agentHandle, wait time.Duration, noBuild bool) (*executor, error) {
+	all, err := agent.Languages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	health, err := agent.Health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &executor{c: c, agent: agent, languages: all, slots: max(health.Slots, 1), wait: wait, noBuild: noBuild, built: map[string]error{}}, nil
+}
+
+// prepare finds a language, and builds its image if that is missing. It is called by one goroutine.
+func (x *executor) prepare(ctx context.Context, name string, src source) (api.Language, error) {
+	l, err := languageOf(x.languages, name, src)
+	if err != nil || l.Stored || x.noBuild {
+		return l, err
+	}
+	if _, done := x.built[l.Image]; !done {
+		x.built[l.Image] = x.c.buildMissing(ctx, x.agent, l)
+	}
+	return l, x.built[l.Image]
+}
+
+// put makes the agent keep a blob.
+func (x *executor) put(ctx context.Context) func([]byte) (string, error) {
+	return func(content []byte) (string, error) { return x.agent.PutBlob(ctx, content) }
+}
+
+// runAttempts is how often a run is tried if brig fails, which says nothing about the program.
+const runAttempts = 3
+
+// execute executes a run; test is called after each of its tests, nil: never. It waits for a slot, and
+// tries again if brig failed.
+func (x *executor) execute(ctx context.Context, r api.Run, test func()) (api.Result, *api.Error) {
+	for attempt := 1; ; attempt++ {
+		if err := context.Cause(ctx); err != nil {
+			return api.Result{}, asError(err)
+		}
+		res, err := retryUntil(ctx, x.wait, nil, func() (api.Result, error) {
+			return x.agent.RunEvents(ctx, r, bytes.NewReader(nil), client.Events{Test: func(api.TestResult) {
+				if test != nil {
+					test()
+				}
+			}})
+		})
+		if err == nil {
+			return res, nil
+		}
+		e := asError(x.agent.explain(err))
+		switch {
+		case ctx.Err() != nil:
+			return api.Result{}, asError(context.Cause(ctx))
+		case !e.RetrySafe, attempt == runAttempts, api.HasCode(e, api.CodeBusy, api.CodeOverloaded):
+			return api.Result{}, e
+		}
+	}
+}
+
+// each calls do for 0 to n-1, as many at once as the agent has slots.
+func (x *executor) each(n int, do func(i int)) {
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(x.slots, n) {
+		workers.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+}
+
+// asError is err as brig writes it in JSON.
+func asError(err error) *api.Error {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return api.Refuse(api.CodeBadRequest, "%w", err)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/diagnose"
+	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/problem"
+)
+
+// defaultLongest is the processor time of a test of a jury submission while the time limit is not known:
+// about half of what an agent allows whose operator has set no other ceiling, because a program may also
+// wait.
+const defaultLongest = 14 * time.Second
+
+// A juryResult is what came of one jury submission.
+type juryResult struct {
+	result *api.Result // nil: it was not run
+	skip   string      // why not
+	err    *api.Error  // brig failed, or the checker did
+}
+
+// runJury runs the submissions of the jury that wanted accepts, one after the other so that their times do
+// not disturb each other. Each test may take so much processor time, and nearly a second longer in all.
+func (x *executor) runJury(ctx context.Context, l grade.Loader, common api.Run, cpu api.Duration, quiet bool, out []juryResult, wanted func(problem.Jury) bool) {
+	runs := map[int]api.Run{}
+	for i, j := range l.Problem.Jury {
+		if !wanted(j) {
+			continue
+		}
+		run, why := x.juryRun(ctx, l, common, j)
+		if out[i].skip = why; why == "" {
+			run.Limits.CPU, run.Limits.Wall = cpu, cpu+api.Duration(time.Second)
+			runs[i] = run
+		}
+	}
+	if len(runs) == 0 {
+		return
+	}
+	shown := x.c.gradeProgress(quiet, "jury submissions", len(runs), len(runs)*len(common.Tests))
+	defer shown.end()
+	for i := range out {
+		run, ok := runs[i]
+		if !ok {
+			continue
+		}
+		count := shown.submission(len(run.Tests))
+		res, err := x.execute(ctx, run, count.test)
+		count.end()
+		if out[i].err = err; err == nil {
+			diagnose.Annotate(run.Language, run.SourceName, run.Source, &res)
+			out[i].result = &res
+		}
+	}
+}
+
+// juryRun makes the Run of a jury submission, or says why there is none.
+func (x *executor) juryRun(ctx context.Context, l grade.Loader, common api.Run, j problem.Jury) (r api.Run, why string) {
+	if j.Skip != "" {
+		return r, j.Skip
+	}
+	language, err := x.prepare(ctx, j.Language, source{})
+	if err != nil {
+		return r, err.Error()
+	}
+	if !language.Stored && x.noBuild {
+		return r, fmt.Sprintf("image %s of %s is not stored", language.Image, language.Name)
+	}
+	program, err := l.Run(j.Program)
+	if err == nil {
+		program.Files, err = l.Included(language.Name, program.Files)
+	}
+	if err != nil {
+		return r, err.Error()
+	}
+	r = common
+	r.Language, r.Source, r.SourceName, r.Files = language.Name, program.Source, program.SourceName, program.Files
+	r.Flags, r.KeepOutput, r.Collect.None = program.Flags, gradeOutput, true
+	return r, ""
+}
+
+// boundsBelow reports whether a jury submission says how much time is needed.
+func boundsBelow(j problem.Jury) bool {
+	return slices.ContainsFunc(j.Expect, func(e problem.Expectation) bool { return e.Lower })
+}
+
+// resultsOf are the results of jury submissions, in their order.
+func resultsOf(all []juryResult) []*api.Result {
+	out := make([]*api.Result, len(all))
+	for i, one := range all {
+		out[i] = one.result
+	}
+	return out
+}
+
+// setTimeLimit makes the time limit follow from the jury's submissions, if neither the package nor the
+// command line sets one.
+func (g *grading) setTimeLimit(ctx context.Context) error {
+	p := g.loader.Problem
+	if p.Limits.Time > 0 || g.o.run.Limits.CPU > 0 || len(p.Jury) == 0 {
+		return nil
+	}
+	results := make([]juryResult, len(p.Jury))
+	g.runJury(ctx, g.loader, g.run, api.Duration(defaultLongest), g.o.quiet, results, boundsBelow)
+	for i, one := range results {
+		if one.err != nil {
+			return fmt.Errorf("the time limit follows from the jury's submissions, and %s could not be judged: %w; to do without: --cpu", p.Jury[i].Path, one.err)
+		}
+	}
+	limit, err := grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, resultsOf(results)))
+	if err != nil {
+		return fmt.Errorf("the package sets no time limit, and none follows from the jury's submissions: %w; to do without: --cpu", err)
+	}
+	if !g.o.quiet {
+		g.c.note("time limit %s: the slowest submission of the jury that must not be too slow takes %s (%s)", limit.Limit, short(limit.Slowest), limit.By)
+	}
+	g.run.Limits = grade.WithTime(g.run.Limits, limit.Limit)
+	return nil
+}
+
+// short formats a time for people.
+func short(d api.Duration) string { return time.Duration(d).Round(time.Millisecond).String() }

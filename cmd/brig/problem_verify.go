@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/grade"
+	"github.com/brig-sandbox/brig/problem"
+)
+
+const problemVerifyUsage = `
+Check a problem package by running all its programs, each in a sandbox:
+
+  the input validators accept every input, and one of them refuses every invalid input;
+  the output validator or the comparison accepts the jury's answers and valid outputs,
+  refuses invalid outputs, and survives outputs that are empty, random or cut;
+  every submission of the jury compiles and ends as its directory or submissions.yaml says;
+  the time limit leaves the margins of the format; without one, it is set from the
+  submissions.
+
+Usage:
+  brig problem verify [flags] DIR
+
+Examples:
+  brig problem verify different/
+  brig problem verify different.zip --json
+  brig problem verify different/ --longest 60s
+
+What the agent has no language or image for is not run, and is listed.
+
+Exit codes: 0 if everything holds, 1 if the package is wrong, 125 if brig itself failed.`
+
+// verifyOptions is the command line of brig problem verify.
+type verifyOptions struct {
+	json, quiet, noBuild bool
+	wait, longest        time.Duration
+	socket               string
+}
+
+func problemVerifyCommand(c *cli) *cobra.Command {
+	o := new(verifyOptions)
+	k, f := newCommand("problem verify", problemVerifyUsage)
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.DurationVar(&o.longest, "longest", defaultLongest, "processor time of a test while the time limit is not known")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
+	f.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait while other runs have every slot")
+	f.BoolVar(&o.noBuild, "no-build", false, "do not build a missing language image")
+	f.StringVar(&o.socket, "socket", "", "`PATH` of the agent's socket (default $BRIG_SOCKET, or "+defaultSocket+")")
+	return c.does(k, func() int {
+		if f.NArg() != 1 || o.longest <= 0 {
+			return c.hint("problem verify", errors.New("name one package, and let --longest be positive"))
+		}
+		p, tree, err := openProblem(f.Arg(0))
+		if err != nil {
+			return c.fail(err)
+		}
+		defer tree.Close()
+		agent, err := c.connect(o.socket, ceilingFlags(api.Run{Limits: grade.WithTime(api.Limits{}, api.Duration(o.longest))})...)
+		if err != nil {
+			return c.fail(err)
+		}
+		ctx, stop := untilInterrupt(agent)
+		defer stop()
+		v, err := c.verifyProblem(ctx, agent, o, p, tree.Tree)
+		var s interrupted
+		switch {
+		case errors.As(context.Cause(ctx), &s):
+			return s.exit()
+		case err != nil:
+			return c.fail(agent.explain(err))
+		case o.json:
+			c.stdout.Write(marshal(v))
+		default:
+			v.print(c.text())
+		}
+		if !v.OK {
+			return 1
+		}
+		return 0
+	})
+}
+
+// A verified is what came of verifying a package.
+type verified struct {
+	Problem     string           `json:"problem"`
+	Format      string           `json:"format"`
+	OK          bool             `json:"ok"`
+	TimeLimit   *grade.TimeLimit `json:"time_limit,omitempty"`
+	Mistakes    []string         `json:"mistakes"`
+	Warnings    []string         `json:"warnings"`
+	NotRun      []string         `json:"not_run"` // what was not verified, and why
+	Submissions []verifiedJury   `json:"submissions"`
+}
+
+// A verifiedJury is what came of one submission of the jury.
+type verifiedJury struct {
+	Path       string            `json:"path"`
+	Language   string            `json:"language"`
+	Expected   string            `json:"expected"`
+	Got        string            `json:"got"`               // outcomes of its tests, each with how many
+	Slowest    api.Duration      `json:"slowest,omitempty"` // processor time of its slowest test
+	Points     *float64          `json:"points,omitempty"`
+	Unexpected []string          `json:"unexpected,omitempty"`
+	Tests      map[string]string `json:"tests,omitempty"` // outcome of each test
+}
+
+// A verifier verifies one package on one agent.
+type verifier struct {
+	*executor
+	o      *verifyOptions
+	loader grade.Loader
+	common api.Run
+	v      *verified
+}
+
+func (c *cli) verifyProblem(ctx context.Context, agent *agentHandle, o *verifyOptions, p *problem.Problem, tree *problem.Tree) (*verified, error) {
+	x, err := c.newExecutor(ctx, agent, o.wait, o.noBuild)
+	if err != nil {
+		return nil, err
+	}
+	v := &verifier{executor: x, o: o, loader: grade.Loader{Problem: p, Tree: tree, Put: x.put(ctx)},
+		v: &verified{Problem: p.Name, Format: p.Format, Mistakes: []string{}, Warnings: []string{}, NotRun: []string{}, Submissions: []verifiedJury{}}}
+	for _, f := range p.Warnings {
+		v.warn("%s", f)
+	}
+	if v.common, err = v.loader.Common(); err != nil {
+		return nil, err
+	}
+	if err := x.prepareChecker(ctx, v.common); err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context) error{v.inputs, v.outputs, v.jury} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	v.v.OK = len(v.v.Mistakes) == 0
+	return v.v, nil
+}
+
+func (v *verifier) mistake(format string, args ...any) {
+	v.v.Mistakes = append(v.v.Mistakes, fmt.Sprintf(format, args...))
+}
+
+func (v *verifier) warn(format string, args ...any) {
+	v.v.Warnings = append(v.v.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (v *verifier) notRun(format string, args ...any) {
+	v.v.NotRun = append(v.v.NotRun, fmt.Sprintf(format, args...))
+}
+
+// jury runs the submissions of the jury, sets or checks the time limit, and compares what came of them
+// with what must.
+func (v *verifier) jury(ctx context.Context) error {
+	p := v.loader.Problem
+	results := make([]juryResult, len(p.Jury))
+	longest := api.Duration(v.o.longest)
+	// First those that say how much time is needed; then the limit is known, and the others run only as long
+	// as it takes to see that they are slow enough.
+	first := longest
+	if p.Limits.Time > 0 {
+		first = slowEnough(p.Limits, p.Limits.Time, longest)
+	}
+	v.runJury(ctx, v.loader, v.common, first, v.o.quiet, results, boundsBelow)
+	limit, err := grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, resultsOf(results)))
+	rest := longest
+	if err == nil {
+		rest = slowEnough(p.Limits, limit.Limit, longest)
+	}
+	v.runJury(ctx, v.loader, v.common, rest, v.o.quiet, results, func(j problem.Jury) bool { return !boundsBelow(j) })
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if limit, err = grade.SetTimeLimit(p.Limits, grade.BoundsOf(p.Jury, resultsOf(results))); err != nil {
+		v.mistake("time limit: %v", err)
+	}
+	if limit.Limit > 0 {
+		v.v.TimeLimit = &limit
+	}
+	for i, j := range p.Jury {
+		one, err := v.juryMember(ctx, j, results[i], limit.Limit)
+		if err != nil {
+			return err
+		}
+		v.v.Submissions = append(v.v.Submissions, one)
+	}
+	return nil
+}
+
+// slowEnough is the processor time after which a submission is certainly too slow for a limit.
+func slowEnough(l problem.Limits, limit, longest api.Duration) api.Duration {
+	return min(longest, api.Duration(1.1*float64(limit)*max(l.Timing.TooSlow, 1)))
+}
+
+// juryMember compares what came of one submission with what must.
+func (v *verifier) juryMember(ctx context.Context, j problem.Jury, r juryResult, limit api.Duration) (verifiedJury, error) {
+	one := verifiedJury{Path: j.Path, Language: j.Language, Expected: expectText(j)}
+	switch {
+	case r.err != nil && api.HasCode(r.err, api.CodeCheckFailed):
+		one.Got, one.Unexpected = "check-failed", []string{r.err.Message}
+		v.mistake("%s: %s", j.Path, r.err.Message)
+		return one, nil
+	case r.err != nil:
+		return one, fmt.Errorf("%s: %w", j.Path, r.err)
+	case r.result == nil:
+		one.Got = "not run"
+		v.notRun("%s: %s", j.Path, r.skip)
+		return one, nil
+	}
+	res := *r.result
+	if v.loader.Problem.Scoring && tooSlow(res, limit) { // its points depend on which tests are too slow
+		run, why := v.juryRun(ctx, v.loader, v.common, j)
+		if why != "" {
+			return one, errors.New(why)
+		}
+		run.Limits = grade.WithTime(run.Limits, limit)
+		again, err := v.execute(ctx, run, nil)
+		if err != nil {
+			return one, fmt.Errorf("%s: %w", j.Path, err)
+		}
+		res = again
+	}
+	one.Tests = map[string]string{}
+	count, order := map[string]int{}, []string{}
+	for _, t := range res.Tests {
+		word := grade.FormatWord(t, limit)
+		one.Tests[t.ID] = word
+		if count[word]++; count[word] == 1 {
+			order = append(order, word)
+		}
+	}
+	for _, word := range order {
+		one.Got += fmt.Sprintf("%d %s ", count[word], word)
+	}
+	if one.Got = strings.TrimSpace(one.Got); one.Got == "" {
+		one.Got = "CE"
+	}
+	one.Slowest, _ = grade.Slowest(*r.result, "")
+	if res.Summary != nil && v.loader.Problem.Scoring {
+		one.Points = res.Summary.Points
+	}
+	one.Unexpected = grade.Unexpected(j, res, limit)
+	for _, text := range one.Unexpected {
+		v.mistake("submissions/%s: %s", j.Path, text)
+	}
+	return one, nil
+}
+
+// tooSlow reports whether a test took more processor time than the limit.
+func tooSlow(res api.Result, limit api.Duration) bool {
+	for _, t := range res.Tests {
+		if cpu := t.Result.Usage.CPU.Value; limit > 0 && cpu != nil && *cpu > int64(limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// print prints what came of it for people.
+func (v *verified) print(w io.Writer) {
+	if len(v.Submissions) > 0 {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "SUBMISSION\tLANGUAGE\tSLOWEST\tGOT\tEXPECTED\tOK")
+		for _, s := range v.Submissions {
+			ok := "yes"
+			switch {
+			case len(s.Unexpected) > 0:
+				ok = "NO"
+			case s.Got == "not run":
+				ok = "-"
+			}
+			got := s.Got
+			if s.Points != nil {
+				got += fmt.Sprintf(", %.4g points", *s.Points)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(s.Path), orDefault(s.Language, "-"), short(s.Slowest), got, oneLine(s.Expected), ok)
+		}
+		t.Flush()
+	}
+	if l := v.TimeLimit; l != nil {
+		text := fmt.Sprintf("time limit %s", l.Limit)
+		if l.By != "" {
+			text += fmt.Sprintf("; slowest that must not be too slow: %s (%s)", short(l.Slowest), l.By)
+		}
+		if l.FastestBy != "" {
+			text += fmt.Sprintf("; fastest that must be: %s (%s)", short(l.Fastest), l.FastestBy)
+		}
+		fmt.Fprintln(w, oneLine(text))
+	}
+	for _, list := range []struct {
+		name  string
+		lines []string
+	}{{"warning", v.Warnings}, {"not run", v.NotRun}, {"mistake", v.Mistakes}} {
+		for _, line := range list.lines {
+			fmt.Fprintf(w, "%s: %s\n", list.name, oneLine(line))
+		}
+	}
+	verdict := "the package is right"
+	if !v.OK {
+		verdict = "the package is wrong"
+	} else if len(v.NotRun) > 0 {
+		verdict = "nothing that was run is wrong"
+	}
+	fmt.Fprintf(w, "%s: %s\n", oneLine(v.Problem), verdict)
+}

@@ -1,0 +1,252 @@
+package grade
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/problem"
+)
+
+// The largest file of a test that goes into the request itself, and the most for all of them. Any
+// other file goes to the agent as a blob, which the agent keeps for the next run.
+const (
+	inlineTest  = 64 << 10
+	inlineTests = 8 << 20
+	maxTestFile = 64 << 20 // what an agent accepts in one request
+)
+
+// A Loader reads what a problem names into what an agent executes.
+type Loader struct {
+	Problem *problem.Problem
+	Tree    *problem.Tree
+	Put     func(content []byte) (digest string, err error) // makes the agent keep a blob
+}
+
+// Common returns what all submissions to the problem have in common: its tests, limits, checker and
+// groups.
+func (l Loader) Common() (api.Run, error) {
+	p := l.Problem
+	r := api.Run{Passes: p.Passes, Groups: groups(p)}
+	r.Limits = api.Limits{Memory: p.Limits.Memory, Output: p.Limits.Output}
+	r.CompileLimits = api.Limits{Wall: p.Limits.Compile.Time, CPU: p.Limits.Compile.Time, Memory: p.Limits.Compile.Memory}
+	var err error
+	if r.Tests, err = l.Tests(p.Tests); err != nil {
+		return r, err
+	}
+	switch {
+	case p.Checker == nil && p.Compare != nil:
+		if p.Compare.How != string(api.CompareKattis) {
+			r.Compare.How = api.Comparison(p.Compare.How)
+		}
+		return r, nil
+	case p.Interactive:
+		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Checker.Protocol)}
+		r.Interactor.Program, err = l.program(*p.Checker)
+		r.Interactor.Limits = validation(p.Limits.Validation)
+	default:
+		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol)}
+		r.Check.Program, err = l.program(*p.Checker)
+		r.Check.Limits = validation(p.Limits.Validation)
+	}
+	return r, err
+}
+
+func validation(s problem.Stage) api.Limits {
+	return api.Limits{CPU: s.Time, Memory: s.Memory, Output: s.Output}
+}
+
+// WithTime returns limits with a limit on processor time, and a wall limit that lets a program wait for
+// as long again and a second, unless they have them. The wall limit stays below the usual ceiling of an
+// agent, if the processor time does.
+func WithTime(l api.Limits, cpu api.Duration) api.Limits {
+	if l.CPU == 0 {
+		l.CPU = cpu
+	}
+	if l.Wall == 0 && l.CPU > 0 {
+		l.Wall = min(2*l.CPU+api.Duration(1e9), max(l.CPU, api.DefaultCeiling().Wall))
+	}
+	return l
+}
+
+// Tests reads tests.
+func (l Loader) Tests(tests []problem.Test) ([]api.Test, error) {
+	inline := 0
+	read := func(file string) (api.Bytes, string, error) {
+		content, err := l.Tree.Read(file, maxTestFile)
+		if err != nil {
+			return nil, "", err
+		}
+		if inline += len(content); len(content) <= inlineTest && inline <= inlineTests {
+			return content, "", nil
+		}
+		inline -= len(content)
+		digest, err := l.Put(content)
+		return nil, digest, err
+	}
+	all := make([]api.Test, 0, len(tests))
+	for _, t := range tests {
+		one := api.Test{ID: t.ID, Args: t.Args}
+		var err error
+		if one.Stdin, one.StdinBlob, err = read(t.Input); err != nil {
+			return nil, err
+		}
+		if t.Answer != "" {
+			var answer api.Bytes
+			if answer, one.ExpectedBlob, err = read(t.Answer); err != nil {
+				return nil, err
+			}
+			if one.ExpectedBlob == "" {
+				one.Expected = &answer
+			}
+		}
+		switch {
+		case l.Problem.Checker != nil:
+			one.CheckArgs = t.CheckArgs
+		case l.Problem.Compare != nil && l.Problem.Compare.How == string(api.CompareKattis):
+			how, err := api.KattisCompare(t.CheckArgs)
+			if err != nil {
+				return nil, err
+			}
+			one.Compare = &how
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// groups are the groups of a problem as an agent takes them. All tests of a problem without points are
+// one group.
+func groups(p *problem.Problem) []api.ScoreGroup {
+	if p.Format == "tests" {
+		return nil
+	}
+	if len(p.Groups) == 0 {
+		all := api.ScoreGroup{ID: "all", How: api.AggregatePassFail, Points: maxPoints}
+		for _, t := range p.Tests {
+			all.Tests = append(all.Tests, t.ID)
+		}
+		return []api.ScoreGroup{all}
+	}
+	out := make([]api.ScoreGroup, 0, len(p.Groups))
+	for _, g := range p.Groups {
+		one := api.ScoreGroup{ID: g.ID, Groups: g.Groups, Points: g.Points, Each: g.Each, Reject: g.Reject,
+			How: api.Aggregation(g.How), Passes: api.GroupPass(g.Passes), Requires: g.Requires, Stop: g.Stop}
+		for _, t := range p.Tests {
+			if owner(p.Groups, t.ID) == g.ID {
+				one.Tests = append(one.Tests, t.ID)
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// owner is the id of the group with the longest name that a test is in; empty: it is in none.
+func owner(groups []problem.Group, test string) string {
+	best := ""
+	for _, g := range groups {
+		if strings.HasPrefix(test, g.ID+"/") && len(g.ID) > len(best) {
+			best = g.ID
+		}
+	}
+	return best
+}
+
+// program reads a program of the package, with the constants in it replaced.
+func (l Loader) program(p problem.Program) (api.Program, error) {
+	text, name, files, err := l.files(p)
+	return api.Program{Language: p.Language, Source: text, SourceName: name, Files: files, Flags: l.Flags(p.Language)}, err
+}
+
+// Run returns the Run that executes a program of the package.
+func (l Loader) Run(p problem.Program) (api.Run, error) {
+	text, name, files, err := l.files(p)
+	return api.Run{Language: p.Language, Source: text, SourceName: name, Files: files, Flags: l.Flags(p.Language)}, err
+}
+
+// Flags are the compiler flags for programs in a language; nil: the language's own. Packages count on what
+// judges' compilers accept: C that calls a function without its header, which is an error since gcc 14,
+// and C++20.
+func (l Loader) Flags(language string) []string {
+	switch {
+	case l.Problem.Format == "tests":
+		return nil
+	case language == "c":
+		return []string{"-O2", "-std=gnu17", "-Wno-error=implicit-function-declaration"}
+	case language == "cpp":
+		return []string{"-O2", "-std=c++20"}
+	}
+	return nil
+}
+
+// files reads the files of a program: its main file, and the others with names relative to that one's
+// directory.
+func (l Loader) files(p problem.Program) (text api.Bytes, name string, others []api.File, err error) {
+	dir := path.Dir(p.Main)
+	for _, file := range p.Files {
+		content, err := l.Tree.Read(file, maxFile)
+		if err != nil {
+			return nil, "", nil, err
+		}
+		if len(l.Problem.Constants) > 0 {
+			content = []byte(problem.Substitute(string(content), l.Problem.Constants))
+		}
+		if file == p.Main {
+			text, name = append(api.Bytes{}, content...), path.Base(file)
+			continue
+		}
+		short, below := strings.CutPrefix(file, dir+"/")
+		if !below {
+			short = path.Base(file)
+		}
+		others = append(others, api.File{Name: short, Content: content, Executable: l.Tree.Executable(file)})
+	}
+	if text == nil {
+		return nil, "", nil, fmt.Errorf("%s: there is no such file", p.Main)
+	}
+	return text, name, others, nil
+}
+
+// Included adds the files that the problem places next to submissions in a language; they replace files
+// of the same name.
+func (l Loader) Included(language string, files []api.File) ([]api.File, error) {
+	var in *problem.Include
+	for i, one := range l.Problem.Include {
+		if one.Language == language || one.Language == "" && in == nil {
+			in = &l.Problem.Include[i]
+		}
+	}
+	if in == nil {
+		return files, nil
+	}
+	all := slices.Clone(files)
+	for _, name := range in.Files {
+		content, err := l.Tree.Read(name, maxFile)
+		if err != nil {
+			return nil, err
+		}
+		content = []byte(problem.Substitute(string(content), l.Problem.Constants))
+		short := strings.TrimPrefix(name, in.Dir+"/")
+		all = slices.DeleteFunc(all, func(f api.File) bool { return f.Name == short })
+		all = append(all, api.File{Name: short, Content: content, Executable: l.Tree.Executable(name)})
+	}
+	return all, nil
+}
+
+// Allowed is an error if the problem does not take a submission: for its language, or its size.
+func (l Loader) Allowed(s Submission, language string) error {
+	size := len(s.Text)
+	for _, f := range s.Files {
+		size += len(f.Content)
+	}
+	switch p := l.Problem; {
+	case len(p.Languages) > 0 && !slices.Contains(p.Languages, language):
+		return fmt.Errorf("the problem does not take %s, only %s", language, strings.Join(p.Languages, ", "))
+	case p.Limits.Code > 0 && api.Size(size) > p.Limits.Code:
+		return fmt.Errorf("it has %s of source: the problem takes %s", api.Size(size).About(), p.Limits.Code)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package grade
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/problem/kattis"
+)
+
+// loaded reads a package of files.
+func loaded(t *testing.T, files map[string]string) (Loader, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := problem.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	p, err := kattis.Read(tree)
+	return Loader{Problem: p, Tree: tree, Put: func(b []byte) (string, error) { return strings.Repeat("a", 64), nil }}, err
+}
+
+const head = "problem_format_version: 2025-09\nname: X\nuuid: 0c1bd2e4-0000-4000-8000-000000000001\n"
+
+// A package becomes a Run that an agent accepts: groups, arguments, limits, checker with its files and with
+// constants replaced.
+func TestCommonOfAPackage(t *testing.T) {
+	l, err := loaded(t, map[string]string{
+		"problem.yaml":     head + "type: scoring\nlimits: {memory: 64, validation_time: 20}\nconstants: {n: 7}\nlanguages: [python3]\n",
+		"data/sample/1.in": "s", "data/sample/1.ans": "S",
+		"data/secret/test_group.yaml":   "output_validator_args: [x]\n",
+		"data/secret/g/test_group.yaml": "max_score: 100\nrequire_pass: sample\n", "data/secret/g/1.in": strings.Repeat("i", inlineTest+1), "data/secret/g/1.ans": "A",
+		"data/secret/g/1.yaml":         "args: [-v]\n",
+		"output_validator/__main__.py": "n = {{n}}", "output_validator/helper.py": "{{n}} {{m}}",
+		"include/python3/lib.py": "L{{n}}", "include/default/other.txt": "",
+		"submissions/accepted/a.py": "",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Common()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Language, r.Source = "python", api.Bytes("x")
+	if err := r.Validate(); err != nil {
+		t.Fatalf("the agent would refuse it: %v", err)
+	}
+	if r.Check == nil || r.Check.Protocol != api.ProtocolKattis || string(r.Check.Source) != "n = 7" || string(r.Check.Files[0].Content) != "7 {{m}}" || r.Check.Limits.CPU != 20000*ms {
+		t.Errorf("the checker is %+v", r.Check)
+	}
+	if len(r.Tests) != 2 || r.Tests[1].StdinBlob == "" || string(*r.Tests[1].Expected) != "A" || r.Tests[1].Args[0] != "-v" || r.Tests[1].CheckArgs[0] != "x" || r.Tests[0].CheckArgs != nil {
+		t.Errorf("the tests are %+v", r.Tests)
+	}
+	if r.Limits.Memory != 64*api.MiB {
+		t.Errorf("the limits are %+v", r.Limits)
+	}
+	groups, _ := json.Marshal(r.Groups)
+	if want := `[{"id":"sample","tests":["sample/1"],"how":"sum"},{"id":"secret/g","tests":["secret/g/1"],"points":100,"how":"pass-fail","requires":["sample"]},{"id":"secret","groups":["secret/g"],"points":100,"how":"sum"}]`; string(groups) != want {
+		t.Errorf("the groups are\n%s; want\n%s", groups, want)
+	}
+	files, err := l.Included("python", []api.File{{Name: "lib.py", Content: api.Bytes("theirs")}, {Name: "b.py"}})
+	if err != nil || len(files) != 2 || files[1].Name != "lib.py" || string(files[1].Content) != "L7" {
+		t.Errorf("the files are %v, %v", files, err)
+	}
+	if err := l.Allowed(Submission{}, "cpp"); err == nil || err.Error() != "the problem does not take cpp, only python" {
+		t.Errorf("another language: %v", err)
+	}
+}
+
+// A problem without points is one group: all or nothing.
+func TestPassFailIsAllOrNothing(t *testing.T) {
+	l, err := loaded(t, map[string]string{
+		"problem.yaml": head + "limits: {code: 1}\n", "data/secret/1.in": "", "data/secret/1.ans": "", "data/secret/1.yaml": "output_validator_args: [float_tolerance, 1e-3]\n",
+		"submissions/accepted/a.py": "",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Common()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Groups) != 1 || r.Groups[0].How != api.AggregatePassFail || r.Groups[0].Points != 100 || r.Check != nil {
+		t.Errorf("it is %+v", r)
+	}
+	if how := r.Tests[0].Compare; how == nil || how.How != api.CompareKattis || how.Absolute == nil || *how.Absolute != 1e-3 {
+		t.Errorf("the comparison is %+v", how)
+	}
+	if err := l.Allowed(Submission{Text: make([]byte, 1025)}, "python"); err == nil || !strings.Contains(err.Error(), "the problem takes 1K") {
+		t.Errorf("a large source: %v", err)
+	}
+	l.Put = func([]byte) (string, error) { return "", errors.New("no space") }
+	if _, err := l.Common(); err != nil {
+		t.Errorf("small tests need no blob: %v", err)
+	}
+}
+
+func TestWithTime(t *testing.T) {
+	for _, tt := range []struct{ cpu, wall api.Duration }{{1000 * ms, 3000 * ms}, {14000 * ms, 29000 * ms}, {20000 * ms, 30000 * ms}, {60000 * ms, 60000 * ms}} {
+		if l := WithTime(api.Limits{}, tt.cpu); l.CPU != tt.cpu || l.Wall != tt.wall {
+			t.Errorf("%s: %s, %s; want %s", tt.cpu, l.CPU, l.Wall, tt.wall)
+		}
+	}
+	if l := WithTime(api.Limits{CPU: 1000 * ms, Wall: 5000 * ms}, 2000*ms); l.CPU != 1000*ms || l.Wall != 5000*ms {
+		t.Errorf("limits of the caller: %+v", l)
+	}
+}
