@@ -42,6 +42,13 @@ func (l Loader) Common() (api.Run, error) {
 			r.Compare.How = api.Comparison(p.Compare.How)
 		}
 		return r, nil
+	case p.Interactor != nil:
+		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Interactor.Protocol)}
+		if r.Interactor.Program, err = l.program(*p.Interactor); err != nil {
+			return r, err
+		}
+		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol)}
+		r.Check.Program, err = l.program(*p.Checker)
 	case p.Interactive:
 		r.Interactor = &api.Interactor{Protocol: api.Protocol(p.Checker.Protocol)}
 		r.Interactor.Program, err = l.program(*p.Checker)
@@ -50,6 +57,9 @@ func (l Loader) Common() (api.Run, error) {
 		r.Check = &api.Check{Protocol: api.Protocol(p.Checker.Protocol)}
 		r.Check.Program, err = l.program(*p.Checker)
 		r.Check.Limits = validation(p.Limits.Validation)
+	}
+	if r.Check != nil && p.Format == "polygon" && p.Scoring {
+		r.Check.Points = api.PointsAbsolute // quitp of a Polygon checker gives points of the test
 	}
 	return r, err
 }
@@ -134,8 +144,9 @@ func groups(p *problem.Problem) []api.ScoreGroup {
 	for _, g := range p.Groups {
 		one := api.ScoreGroup{ID: g.ID, Groups: g.Groups, Points: g.Points, Each: g.Each, Reject: g.Reject,
 			How: api.Aggregation(g.How), Passes: api.GroupPass(g.Passes), Requires: g.Requires, Stop: g.Stop}
+		one.Tests = g.Tests
 		for _, t := range p.Tests {
-			if owner(p.Groups, t.ID) == g.ID {
+			if g.Tests == nil && owner(p.Groups, t.ID) == g.ID {
 				one.Tests = append(one.Tests, t.ID)
 			}
 		}

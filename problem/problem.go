@@ -20,6 +20,10 @@ type Problem struct {
 	Compare *Builtin `json:"compare,omitempty"` // nil: Checker judges
 	Checker *Program `json:"checker,omitempty"` // nil: Compare does
 
+	// Interactor talks with the submission, and Checker then judges what it wrote; nil: Checker talks, if the
+	// problem is interactive.
+	Interactor *Program `json:"interactor,omitempty"`
+
 	Validators []Program `json:"input_validators,omitempty"`
 	Include    []Include `json:"include,omitempty"`
 	Jury       []Jury    `json:"submissions,omitempty"`
@@ -73,6 +77,7 @@ type Test struct {
 // A Group is tests that score together.
 type Group struct {
 	ID       string   `json:"id"`               // ids of its tests begin with it and "/"
+	Tests    []string `json:"tests,omitempty"`  // instead: ids of its tests
 	Groups   []string `json:"groups,omitempty"` // groups whose points count in it, instead of tests
 	How      string   `json:"how"`              // sum, min, max, avg or pass-fail
 	Points   float64  `json:"points"`           // most points; zero: there is no bound
@@ -96,7 +101,7 @@ type Program struct {
 	Main     string   `json:"main,omitempty"`     // file that is run or compiled; empty: it has Build or Run
 	Language string   `json:"language,omitempty"` // brig's name; empty: from Main
 	Scripts  bool     `json:"scripts,omitempty"`  // it has a build or run script
-	Protocol string   `json:"protocol,omitempty"` // api.Protocol, of a checker
+	Protocol string   `json:"protocol,omitempty"` // api.Protocol of a checker; of a validator: testlib accepts with 0, others with 42
 	Skip     string   `json:"skip,omitempty"`     // why it cannot be run: such as a grammar of another tool
 }
 

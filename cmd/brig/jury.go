@@ -64,7 +64,9 @@ func (x *executor) juryRun(ctx context.Context, l grade.Loader, common api.Run, 
 		return r, j.Skip
 	}
 	language, err := x.prepare(ctx, j.Language, source{})
-	if err != nil {
+	if api.HasCode(err, api.CodeNoLanguage) {
+		return r, fmt.Sprintf("the agent has no language %q", j.Language)
+	} else if err != nil {
 		return r, err.Error()
 	}
 	if !language.Stored && x.noBuild {

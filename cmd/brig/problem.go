@@ -18,7 +18,7 @@ import (
 
 const problemUsage = `
 Read and verify packages of programming problems: of the Kattis problem package format
-(legacy, legacy-icpc, 2023-07-draft, 2025-09).
+(legacy, legacy-icpc, 2023-07-draft, 2025-09), and full packages of Polygon.
 
 Usage:
   brig problem show DIR
@@ -187,6 +187,8 @@ func limitsOf(l problem.Limits) string {
 
 func judgeOf(p problem.Problem) string {
 	switch {
+	case p.Interactor != nil:
+		return "its interactor " + programText(*p.Interactor) + " and then its checker " + programText(*p.Checker) + ", protocol " + p.Checker.Protocol
 	case p.Checker != nil && p.Interactive:
 		return "its interactor " + programText(*p.Checker) + ", protocol " + p.Checker.Protocol
 	case p.Checker != nil:
@@ -209,7 +211,7 @@ func programText(p problem.Program) string {
 }
 
 func groupText(p problem.Problem, g problem.Group) string {
-	n := 0
+	n := len(g.Tests)
 	for _, t := range p.Tests {
 		if strings.HasPrefix(t.ID, g.ID+"/") {
 			n++

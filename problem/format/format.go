@@ -7,6 +7,7 @@ import (
 
 	"github.com/brig-sandbox/brig/problem"
 	"github.com/brig-sandbox/brig/problem/kattis"
+	"github.com/brig-sandbox/brig/problem/polygon"
 )
 
 // reader is one format.
@@ -18,6 +19,7 @@ type reader struct {
 
 var readers = []reader{
 	{"a Kattis package", kattis.Is, kattis.Read},
+	{"a Polygon package", polygon.Is, polygon.Read},
 }
 
 // Read reads a package of any known format, or a directory of tests, and returns the tree of the files
