@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/problem/cms"
 	"github.com/brig-sandbox/brig/problem/kattis"
 	"github.com/brig-sandbox/brig/problem/polygon"
 )
@@ -20,6 +21,7 @@ type reader struct {
 var readers = []reader{
 	{"a Kattis package", kattis.Is, kattis.Read},
 	{"a Polygon package", polygon.Is, polygon.Read},
+	{"a CMS task", cms.Is, cms.Read},
 }
 
 // Read reads a package of any known format, or a directory of tests, and returns the tree of the files
