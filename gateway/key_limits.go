@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
@@ -56,7 +57,40 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 			return r, err
 		}
 	}
+	if r.Check != nil {
+		check := *r.Check
+		r.Check = &check
+		if check.Program, err = g.permitProgram(c, check.Program); err != nil {
+			return r, about("check", err)
+		}
+	}
+	if r.Interactor != nil {
+		interactor := *r.Interactor
+		r.Interactor = &interactor
+		if interactor.Program, err = g.permitProgram(c, interactor.Program); err != nil {
+			return r, about("interactor", err)
+		}
+	}
 	return r, nil
+}
+
+// permitProgram is permit for what judges a run. Its mode is that of the run.
+func (g *Gateway) permitProgram(c caller, p api.Program) (api.Program, error) {
+	p.Language = g.agent.resolveAlias(p.Language)
+	err := g.permit(c, limitedSettings{language: p.Language, limits: &p.Limits})
+	if err == nil && (p.Source != nil && g.compiles(p.Language) || p.CompileLimits != (api.Limits{})) {
+		p.CompileLimits, err = c.limit(p.CompileLimits, "", c.seesAll())
+	}
+	return p, err
+}
+
+// about says in a refusal which part of a run it is about.
+func about(part string, err error) error {
+	var e *api.Error
+	if errors.As(err, &e) && !e.RetrySafe {
+		return api.Refuse(e.Code, "%s: %w", part, err)
+	}
+	return err
 }
 
 // permitSession is permit for a session.

@@ -49,6 +49,11 @@ func TestKeyLimitsApplyToEveryPartOfARun(t *testing.T) {
 		"the run":   {Limits: api.Limits{Weight: 200}},
 		"a test":    {Tests: []api.Test{{}, {Limits: api.Limits{Weight: 200}}}},
 		"a compile": {Language: "c", Source: api.Bytes("x"), CompileLimits: api.Limits{Weight: 200}},
+
+		"a checker":               {Check: &api.Check{Program: api.Program{Limits: api.Limits{Weight: 200}}}},
+		"a checker's compile":     {Check: &api.Check{Program: api.Program{CompileLimits: api.Limits{Weight: 200}}}},
+		"an interactor":           {Interactor: &api.Interactor{Program: api.Program{Limits: api.Limits{Weight: 200}}}},
+		"an interactor's compile": {Interactor: &api.Interactor{Program: api.Program{CompileLimits: api.Limits{Weight: 200}}}},
 	} {
 		if _, err := g.permitRun(caller{k}, r); err == nil {
 			t.Errorf("%s has more than its key", name)
@@ -58,6 +63,16 @@ func TestKeyLimitsApplyToEveryPartOfARun(t *testing.T) {
 		r, err := g.permitRun(caller{k}, api.Run{Language: language, Source: api.Bytes("x")})
 		if err != nil || r.Limits.Weight != 100 || r.CompileLimits.Weight != want {
 			t.Errorf("%s: %+v, %+v, %v", language, r.Limits, r.CompileLimits, err)
+		}
+		p := api.Program{Language: language, Source: api.Bytes("x")}
+		r, err = g.permitRun(caller{k}, api.Run{Check: &api.Check{Program: p}, Interactor: &api.Interactor{Program: p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []api.Program{r.Check.Program, r.Interactor.Program} {
+			if p.Limits.Weight != 100 || p.CompileLimits.Weight != want {
+				t.Errorf("%s: %+v, %+v", language, p.Limits, p.CompileLimits)
+			}
 		}
 	}
 }

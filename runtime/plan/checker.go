@@ -20,17 +20,9 @@ const (
 )
 
 // checker plans a checker: the program that judges another one is a job of its own, with a sandbox of
-// its own for each test.
-func (pl *Planner) checker(ctx context.Context, c api.Check, caller api.Caller) (*Job, error) {
-	r := c.Run()
-	if c.Protocol == api.ProtocolPython {
-		r.Files = append(slices.Clone(r.Files), api.File{Name: judge.PythonChecker, Content: r.Source})
-		r.Source, r.SourceName, r.Language = judge.PythonWrapper, "", cmp.Or(r.Language, api.PythonCheckers)
-	}
-	r.Limits = pl.judgeLimits(r.Limits, c.Protocol)
-	r.Collect = api.Collect{Globs: judge.ProtocolOf(c.Protocol).Collect}
-	r.Collect.None = len(r.Collect.Globs) == 0
-	j, err := pl.Job(ctx, r, caller)
+// its own for each test, in the mode of the run.
+func (pl *Planner) checker(ctx context.Context, c api.Check, mode api.Mode, caller api.Caller) (*Job, error) {
+	j, err := pl.Job(ctx, pl.runOfChecker(c, mode), caller)
 	if err != nil {
 		return nil, aboutProgram("check", err)
 	}
@@ -38,17 +30,35 @@ func (pl *Planner) checker(ctx context.Context, c api.Check, caller api.Caller) 
 	return j, nil
 }
 
+func (pl *Planner) runOfChecker(c api.Check, mode api.Mode) api.Run {
+	r := c.Run()
+	r.Mode = mode
+	if c.Protocol == api.ProtocolPython {
+		r.Files = append(slices.Clone(r.Files), api.File{Name: judge.PythonChecker, Content: r.Source})
+		r.Source, r.SourceName, r.Language = judge.PythonWrapper, "", cmp.Or(r.Language, api.PythonCheckers)
+	}
+	r.Limits = pl.judgeLimits(r.Limits, c.Protocol)
+	r.Collect = api.Collect{Globs: judge.ProtocolOf(c.Protocol).Collect}
+	r.Collect.None = len(r.Collect.Globs) == 0
+	return r
+}
+
 // interactor plans an interactor, in the same way.
-func (pl *Planner) interactor(ctx context.Context, i api.Interactor, caller api.Caller) (*Job, error) {
-	r := i.Run()
-	r.Limits = pl.judgeLimits(r.Limits, i.Protocol)
-	r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
-	j, err := pl.Job(ctx, r, caller)
+func (pl *Planner) interactor(ctx context.Context, i api.Interactor, mode api.Mode, caller api.Caller) (*Job, error) {
+	j, err := pl.Job(ctx, pl.runOfInteractor(i, mode), caller)
 	if err != nil {
 		return nil, aboutProgram("interactor", err)
 	}
 	j.Run.MaxKept = [2]api.Size{keptOfJudge, keptOfJudge}
 	return j, nil
+}
+
+func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode) api.Run {
+	r := i.Run()
+	r.Mode = mode
+	r.Limits = pl.judgeLimits(r.Limits, i.Protocol)
+	r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
+	return r
 }
 
 // judgeLimits fills in the defaults of what judges a program.

@@ -96,12 +96,12 @@ func (pl *Planner) Job(ctx context.Context, r api.Run, caller api.Caller) (*Job,
 	}
 	j.Run.ID = j.ID
 	if r.Interactor != nil {
-		if j.Interactor, err = pl.interactor(ctx, *r.Interactor, caller); err != nil {
+		if j.Interactor, err = pl.interactor(ctx, *r.Interactor, r.Mode, caller); err != nil {
 			return nil, err
 		}
 	}
 	if r.Check != nil {
-		if j.Checker, err = pl.checker(ctx, *r.Check, caller); err != nil {
+		if j.Checker, err = pl.checker(ctx, *r.Check, r.Mode, caller); err != nil {
 			return nil, err
 		}
 	}
