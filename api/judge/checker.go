@@ -24,6 +24,8 @@ const (
 	messageFile = "judge/message" // of the protocol lemon
 	fullScore   = "100"           // of the protocol lemon
 	MaxMessage  = 64 * api.KiB    // of a message in a result
+	MaxStream   = 64 * api.KiB    // of each stream of a checker or an interactor: the rest is not kept
+	maxPoints   = 1e9             // of a test, so that sums of points are finite
 	maxFeedback = 8 * api.MiB     // all files that a checker leaves
 )
 
@@ -57,6 +59,7 @@ type Word struct {
 	Message, TeamMessage string
 	Next                 []byte // input of the next pass
 	More                 bool   // there is another pass
+	Final                bool   // of an interactor: whatever the program does after it changes nothing
 }
 
 // ProtocolOf returns the protocol of that name, which exists.
@@ -158,9 +161,6 @@ func number(text []byte, least, most float64) (float64, error) {
 	text = bytes.TrimSpace(text)
 	f, ok := decimalFloat(text)
 	if !ok || f < least || f > most {
-		if most == math.MaxFloat64 {
-			return 0, fmt.Errorf("%s is not a number of at least %v", excerpt(text, 0), least)
-		}
 		return 0, fmt.Errorf("%s is not a number between %v and %v", excerpt(text, 0), least, most)
 	}
 	return f, nil
@@ -215,7 +215,7 @@ func readCOCI(l Left, _ api.PointsAs) (Word, error) {
 		if !ok || !bytes.HasPrefix(first, []byte("partial ")) {
 			return Word{}, fmt.Errorf("it exited with 7, and stderr does not begin with \"partial X/Y\"")
 		}
-		of, err := number(y, math.SmallestNonzeroFloat64, math.MaxFloat64)
+		of, err := number(y, math.SmallestNonzeroFloat64, maxPoints)
 		if err != nil {
 			return Word{}, fmt.Errorf("the points on stderr: %w", err)
 		}

@@ -21,7 +21,7 @@ func InteractionOf(name api.Protocol) Interaction {
 	p := ProtocolOf(name)
 	if name == api.ProtocolTestlib {
 		p.Args, p.Collect = before(InputFile, tout, AnswerFile), []string{tout}
-		return Interaction{p, func(code int) bool { return code == testlibOK || code == testlibPoints }, tout}
+		return Interaction{p, testlibAccepts, tout}
 	}
 	return Interaction{p, func(code int) bool { return code == kattisAccepted }, ""}
 }
@@ -46,8 +46,8 @@ func (e Ended) First() api.First {
 // the interactor gave; failed is returned if it decides.
 //
 // An interactor that failed decides first, because without it nothing is known. Then an interactor that
-// ended first and found the program wrong: what the program did afterwards, without anybody to talk to, does
-// not count. Then the program's own verdict, and last the word of the interactor. These are the rules of
+// ended first and found the program wrong, or gave it a part of the points with an exit code after which brig
+// ends the program: what the program did afterwards, without anybody to talk to, does not count. Then the program's own verdict, and last the word of the interactor. These are the rules of
 // problemtools (problemtools/judge/execute.py) and DOMjudge.
 func (e Ended) Judge(said Word, failed error) (api.Verdict, Word, error) {
 	switch {
@@ -57,7 +57,7 @@ func (e Ended) Judge(said Word, failed error) (api.Verdict, Word, error) {
 		return e.Program, Word{}, nil
 	case failed != nil:
 		return e.Program, Word{}, failed
-	case e.First() == api.FirstInteractor && said.Answer == api.WrongAnswer:
+	case e.First() == api.FirstInteractor && (said.Answer == api.WrongAnswer || said.Final):
 		return api.OK, said, nil
 	case e.Program != api.OK:
 		return e.Program, Word{}, nil

@@ -42,3 +42,35 @@ func TestInteraction(t *testing.T) {
 		})
 	}
 }
+
+// _pc(50) of an interactor exits with 50: brig ends the program, and the points count all the same. After
+// quitp, which exits with 7, the program goes on, and must end well.
+func TestPointsOfAnInteractorThatEndsTheProgram(t *testing.T) {
+	in := judge.InteractionOf(api.ProtocolTestlib)
+	for _, tt := range []struct {
+		code    int
+		stderr  string
+		verdict api.Verdict
+		answer  api.Answer
+	}{
+		{50, "partially correct (50) half", api.OK, api.Partial},
+		{200, "partially correct (200) all", api.OK, api.Accepted},
+		{7, "points 0.5", api.Signaled, ""},
+		{0, "ok", api.Signaled, ""},
+	} {
+		said, err := in.Read(judge.Left{Verdict: api.Nonzero, ExitCode: tt.code, Stderr: []byte(tt.stderr)}, api.PointsFraction)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, w, err := judge.Ended{Program: api.Signaled, ProgramAt: 2, InteractorAt: 1}.Judge(said, nil)
+		if v != tt.verdict || w.Answer != tt.answer || err != nil {
+			t.Errorf("exit code %d: %s, %q, %v; want %s, %q", tt.code, v, w.Answer, err, tt.verdict, tt.answer)
+		}
+		if v == api.OK && in.Accepts(tt.code) {
+			t.Errorf("exit code %d lets the program go on", tt.code)
+		}
+		if v, _, _ := (judge.Ended{Program: api.Signaled, ProgramAt: 1, InteractorAt: 2}).Judge(said, nil); v != api.Signaled {
+			t.Errorf("exit code %d after a crash: %s", tt.code, v)
+		}
+	}
+}

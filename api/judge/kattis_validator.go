@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/brig-sandbox/brig/api"
 )
@@ -43,7 +42,7 @@ func readKattis(l Left, _ api.PointsAs) (w Word, err error) {
 	case scores && multiplies:
 		return w, fmt.Errorf("it wrote both score.txt and score_multiplier.txt")
 	case scores:
-		points, err := number(score, 0, math.MaxFloat64)
+		points, err := number(score, 0, maxPoints)
 		if err != nil {
 			return w, fmt.Errorf("score.txt: %w", err)
 		}

@@ -16,7 +16,6 @@ const (
 	judgeOutput = 8 * api.MiB
 	judgeCPU    = api.Duration(10 * time.Second)
 	kattisCPU   = api.Duration(60 * time.Second) // validation_time of the package format
-	keptOfJudge = 64 * api.KiB                   // of each stream of a checker
 )
 
 // checker plans a checker: the program that judges another one is a job of its own, with a sandbox of
@@ -26,7 +25,7 @@ func (pl *Planner) checker(ctx context.Context, c api.Check, mode api.Mode, call
 	if err != nil {
 		return nil, aboutProgram("check", err)
 	}
-	j.Run.MaxKept = [2]api.Size{keptOfJudge, keptOfJudge}
+	j.Run.MaxKept = [2]api.Size{judge.MaxStream, judge.MaxStream}
 	return j, nil
 }
 
@@ -49,7 +48,7 @@ func (pl *Planner) interactor(ctx context.Context, i api.Interactor, mode api.Mo
 	if err != nil {
 		return nil, aboutProgram("interactor", err)
 	}
-	j.Run.MaxKept = [2]api.Size{keptOfJudge, keptOfJudge}
+	j.Run.MaxKept = [2]api.Size{judge.MaxStream, judge.MaxStream}
 	return j, nil
 }
 
