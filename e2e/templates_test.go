@@ -30,7 +30,7 @@ var templateDiffers = map[string]string{
 // A program that begins from a template ends as with the ordinary start of the interpreter, byte for
 // byte: the programs that every language has, and those that look at what a start decides.
 func TestTemplatesChangeNothing(t *testing.T) {
-	b := bench{startAgent(t, "--slots", "2"), make(chan struct{}, 2)}
+	b := bench{startAgent(t, "--slots", "2", "--max-wall", slowly(30).String()), make(chan struct{}, 2)}
 	for _, l := range builtinLanguages(t) {
 		if len(l.Templates) == 0 || strings.HasSuffix(l.Name, "-full") || !chosen(l.Name, languageTests[l.Name].onlyAll) {
 			continue
@@ -332,7 +332,7 @@ func TestTemplatesAreMadeAgain(t *testing.T) {
 
 // Limits bind a run that begins from a template: what it writes to is its own memory.
 func TestTemplatesDoNotWidenLimits(t *testing.T) {
-	a := startAgent(t)
+	a := startAgent(t, "--max-wall", slowly(30).String())
 	a.needPython(t)
 	for name, tt := range map[string]struct {
 		source string
