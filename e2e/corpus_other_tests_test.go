@@ -297,6 +297,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"RES-24", "image files thrown out of the page cache before a run", "e2e/cold_image_test.go", "TestAColdImageChangesNothing"},
 	{"RES-25", "a message in looked up names, pages and locks of an image, in mode exclusive", "e2e/hostile_channel_test.go", "TestHostileChannelsOfAnImage"},
 	{"RES-25", "a message from test to test of one submission, in mode exclusive", "e2e/hostile_channel_test.go", "TestHostileTestsOfOneSubmission"},
+	{"RES-26", "arguments and environment of a run in the memory that shells share", "e2e/hostile_residue_test.go", "TestHostileWordsOfARunAreForgotten"},
 	{"SEC-01", "every rule both ways", "seccomp/bpf/proof_test.go", "TestEveryRuleBothWays"},
 	{"SEC-02", "sweep of call numbers", "e2e/hostile_sweep_test.go", "TestHostileSweepOfNumbers"},
 	{"SEC-03", "the filter loaded is the one compared", "e2e/hostile_filter_test.go", "TestHostileLoadedFilter"},

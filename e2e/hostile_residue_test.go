@@ -133,6 +133,67 @@ func foreignProcesses(t testing.TB, pid int) []string {
 	return out
 }
 
+// RES-26: what a caller sent with a run is not in the memory that the shells of a cell share, neither
+// while its program is alive nor later.
+func TestHostileWordsOfARunAreForgotten(t *testing.T) {
+	a := startAgent(t, "--slots", "1")
+	file, name := holdProgram(t, "words")
+	word := fmt.Sprintf("word-%d-of-a-run", os.Getpid())
+	run := a.startHeldRun(t, api.Run{Image: "tiny", Files: []api.File{file}, Argv: []string{name, ": " + word}, Env: map[string]string{"WORD": word}, Limits: hostileLimits()})
+	if !memoryHas(t, run.pid, word) {
+		t.Error("the program's own memory lacks its arguments: the test proves nothing")
+	}
+	forgotten := func(when string) {
+		t.Helper()
+		all := a.cellProcesses(t, "cell-*")
+		if len(all) < 2 {
+			t.Errorf("%s the cell has %d processes of brig's; want cellinit and a shell", when, len(all))
+		}
+		for _, k := range all {
+			if k.pid != run.pid && memoryHas(t, k.pid, word) { // the program is in groups of the cell that have no leaves
+				t.Errorf("%s a process of brig's has words of the run in its memory:\n%.200s", when, k.status)
+			}
+		}
+	}
+	forgotten("while the program is alive,")
+	run.release()
+	wantVerdict(t, a.run(t, sh("true")), api.OK)
+	forgotten("after another run,")
+}
+
+// memoryHas reports whether a word is in the writable memory of a process; false: the process has ended.
+func memoryHas(t *testing.T, pid int, word string) bool {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return false
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	for line := range strings.Lines(string(maps)) {
+		var from, to uint64 // the last mapping is above the largest int64
+		var access string
+		if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &access); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if !strings.HasPrefix(access, "rw") {
+			continue
+		}
+		part := make([]byte, to-from)
+		n, err := mem.ReadAt(part, int64(from))
+		if err != nil {
+			t.Fatalf("%s: read %d bytes: %v", line, n, err)
+		}
+		if bytes.Contains(part, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
 // RES-16: what a run left where the next run's inputs are placed does not redirect them.
 func TestHostileInputsIgnoreThePreviousRun(t *testing.T) {
 	c := newCanaries(t)

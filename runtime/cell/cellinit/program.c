@@ -9,47 +9,45 @@
 #include "sys.h"
 #include "ablate.h"
 
-static char stack[16384] __attribute__((aligned(16)));
-static struct program *current;
-
-static __attribute__((noreturn)) void quit(u32 step, long err)
+static __attribute__((noreturn)) void quit(struct shell *s, u32 step, long err)
 {
-	current->err = (s32)-err;
-	current->step = step;
+	s->program.err = (s32)-err;
+	s->program.step = step;
 	SYS(exit_group, 127);
 	__builtin_unreachable();
 }
 
-static void must(u32 step, long err)
+static void must(struct shell *s, u32 step, long err)
 {
 	if (err < 0)
-		quit(step, err);
+		quit(s, step, err);
 }
 
 // 0, 1 and 2 are the run's pipes and nothing else stays open, except for the sealed file of a
 // template: a directory handle or a tasks file left open would be a way out (FS-06, CVE-2024-21626).
-static void stdio(const struct shell *s)
+static void stdio(struct shell *s)
 {
 	for (int i = 0; i < 3; i++)
-		must(STEP_STDIO, SYS(dup2, s->fds[FD_STDIN + i], i));
+		must(s, STEP_STDIO, SYS(dup2, s->program.stdio[i], i));
 }
 
-static void limits(const struct start *m)
+static void limits(struct shell *s)
 {
+	const struct start *m = s->program.start;
 	for (u32 i = 0; i < m->rlimits && !OFF(ABL_RLIMITS); i++) {
 		struct { u64 soft, hard; } l = {m->limit[i].soft, m->limit[i].hard};
-		must(STEP_RLIMIT, SYS(prlimit64, 0, m->limit[i].resource, &l, 0));
+		must(s, STEP_RLIMIT, SYS(prlimit64, 0, m->limit[i].resource, &l, 0));
 	}
 }
 
 // Changing from root to another uid empties the permitted, effective and ambient sets. The
 // inheritable set was never filled, and the bounding set is empty (CAP-01).
-static void identity(void)
+static void identity(struct shell *s)
 {
 	if (OFF(ABL_IDENTITY))
 		return;
-	must(STEP_IDENTITY, SYS(setresgid, run_gid, run_gid, run_gid));
-	must(STEP_IDENTITY, SYS(setresuid, run_uid, run_uid, run_uid));
+	must(s, STEP_IDENTITY, SYS(setresgid, run_gid, run_gid, run_gid));
+	must(s, STEP_IDENTITY, SYS(setresuid, run_uid, run_uid, run_uid));
 }
 
 // A thread that writes "0" to a v1 tasks file moves itself without the global lock that writing a
@@ -58,57 +56,56 @@ static void identity(void)
 //
 // The run's groups become the root of its cgroup namespace, so the run sees "/" in
 // /proc/self/cgroup and nothing of the host's tree (NS-11).
-static void join(const struct shell *s, int template)
+static void join(struct shell *s, int template)
 {
 	u32 first_closed = 3;
 	int first = s->has_cgroup ? FD_FIXED : FD_CGROUP;
 	for (u32 i = 0; i < s->joins; i++)
-		must(STEP_CGROUP, SYS(write, s->fds[first + i], "0", 1));
+		must(s, STEP_CGROUP, SYS(write, s->fds[first + i], "0", 1));
 	if (!OFF(ABL_CGROUP_NS))
-		must(STEP_CGROUP, SYS(unshare, CLONE_NEWCGROUP));
+		must(s, STEP_CGROUP, SYS(unshare, CLONE_NEWCGROUP));
 	if (template >= 0) { // the joined groups' files are not needed any more: one may be TEMPLATE_FD
 		if (template != TEMPLATE_FD)
-			must(STEP_STDIO, SYS(dup2, template, TEMPLATE_FD));
+			must(s, STEP_STDIO, SYS(dup2, template, TEMPLATE_FD));
 		first_closed = TEMPLATE_FD + 1;
 	}
 	if (!OFF(ABL_DESCRIPTORS))
-		must(STEP_STDIO, SYS(close_range, first_closed, ~0U, 0));
+		must(s, STEP_STDIO, SYS(close_range, first_closed, ~0U, 0));
 }
 
-static void last(void)
+static void last(struct shell *s)
 {
 	if (!last_len || OFF(ABL_NO_NEW_PRIVS)) // without no_new_privs, and now without privilege, the kernel refuses
 		return;
 	struct fprog prog = {(u16)last_len, last_filter};
-	must(STEP_LAST_FILTER, SYS(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog));
+	must(s, STEP_LAST_FILTER, SYS(seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog));
 }
-
-static char candidate[4096 + 256];
 
 // exec finds the program as execvp does: a name with a slash is used as it is, any other is tried
 // in every directory of PATH. EACCES is remembered, because "not executable" is more precise than
 // "not found".
-static void exec(const struct program *p)
+static void exec(struct shell *s)
 {
+	const struct program *p = &s->program;
 	const char *name = p->argv[0];
 	u64 len = 0;
 	int slash = 0;
 	for (; name[len]; len++)
 		slash |= name[len] == '/';
 	if (slash || !p->path)
-		quit(STEP_EXEC, SYS(execve, name, p->argv, p->envp));
+		quit(s, STEP_EXEC, SYS(execve, name, p->argv, p->envp));
 	long err = -ENOENT;
 	for (const char *dir = p->path;;) {
 		u64 n = 0;
 		while (dir[n] && dir[n] != ':')
 			n++;
-		if (n > 0 && n + 1 + len < sizeof candidate) {
-			memcpy(candidate, dir, n);
-			candidate[n] = '/';
-			memcpy(candidate + n + 1, name, len + 1);
-			long e = SYS(execve, candidate, p->argv, p->envp);
+		if (n > 0 && n + 1 + len < sizeof s->path) {
+			memcpy(s->path, dir, n);
+			s->path[n] = '/';
+			memcpy(s->path + n + 1, name, len + 1);
+			long e = SYS(execve, s->path, p->argv, p->envp);
 			if (e != -ENOENT && e != -ENOTDIR && e != -EACCES)
-				quit(STEP_EXEC, e);
+				quit(s, STEP_EXEC, e);
 			if (e == -EACCES)
 				err = e;
 		}
@@ -116,62 +113,57 @@ static void exec(const struct program *p)
 			break;
 		dir += n + 1;
 	}
-	quit(STEP_EXEC, err);
+	quit(s, STEP_EXEC, err);
 }
 
 // exec_template executes the file of a template, which has no name. restore closes the descriptor
 // before the program begins.
-static void exec_template(const struct program *p)
+static void exec_template(struct shell *s)
 {
-	quit(STEP_EXEC, SYS(execveat, TEMPLATE_FD, "", p->argv, p->envp, AT_EMPTY_PATH));
+	const struct program *p = &s->program;
+	quit(s, STEP_EXEC, SYS(execveat, TEMPLATE_FD, "", p->argv, p->envp, AT_EMPTY_PATH));
 }
 
-static __attribute__((noreturn, used)) void child(void)
+static void child(void *shell)
 {
-	struct program *p = current;
-	stdio(p->shell);
-	limits(p->start);
-	must(STEP_IDENTITY, SYS(setsid));
-	join(p->shell, p->template);
-	identity();
+	struct shell *s = shell;
+	const struct program *p = &s->program;
+	stdio(s);
+	limits(s);
+	must(s, STEP_IDENTITY, SYS(setsid));
+	join(s, p->template);
+	identity(s);
 	if (*p->dir) // as the program's own user: it gets nowhere that it could not go itself
-		must(STEP_DIRECTORY, SYS(chdir, p->dir));
+		must(s, STEP_DIRECTORY, SYS(chdir, p->dir));
 	// The child records this instant, not the shell: the shell waits for the processor that the
 	// program now uses. It is recorded before the last filter: a profile may have its own answer to
 	// the call.
-	exec_clock[p->shell->clock] = now();
-	last();
+	exec_clock[s->clock] = now();
+	last(s);
 	if (p->template >= 0)
-		exec_template(p);
-	exec(p);
+		exec_template(s);
+	exec(s);
 	__builtin_unreachable();
 }
 
 // program_start makes the child, in its cgroup from its first instruction if the host has cgroup2.
-// It returns the child's pid once the child has become the program or failed; p->step tells which.
-long program_start(struct program *p)
+// It returns the child's pid once the child has become the program or failed; s->program.step tells
+// which.
+long program_start(struct shell *s)
 {
 	struct clone_args args = {0};
-	args.flags = CLONE_VM | CLONE_VFORK;
+	args.flags = CLONE_VM | CLONE_VFORK | CLONE_CHILD_CLEARTID;
+	args.child_tid = (u64)&s->starting;
 	args.exit_signal = SIGCHLD;
-	args.stack = (u64)stack;
-	args.stack_size = sizeof stack;
-	if (p->shell->has_cgroup) {
+	args.stack = (u64)s->program_stack;
+	args.stack_size = sizeof s->program_stack;
+	if (s->has_cgroup) {
 		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (u64)p->shell->fds[FD_CGROUP];
+		args.cgroup = (u64)s->fds[FD_CGROUP];
 	}
-	current = p;
-	long ret;
-	register long mark __asm__("r9") = SETUP_MARK;
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "call %c[child]\n\t"
-			 "ud2\n"
-			 "1:"
-			 : "=a"(ret)
-			 : "a"((long)__NR_clone3), "D"(&args), "S"(sizeof args), "r"(mark), [child] "i"(child)
-			 : "rcx", "r11", "memory");
-	return ret;
+	s->starting = 1;
+	long pid = clone_calling(&args, child, s);
+	if (pid < 0)
+		s->starting = 0;
+	return pid;
 }

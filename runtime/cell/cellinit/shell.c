@@ -66,19 +66,16 @@ static void default_signals(void)
 	SYS(rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
 }
 
-static char strings[sizeof(struct start) + MAX_STRINGS] __attribute__((aligned(16)));
-static char *words[MAX_WORDS + 2];
-
 // receive waits for the start message. Its descriptors are stored in fds.
-static const struct start *receive(const struct shell *s, int *fds)
+static const struct start *receive(struct shell *s, int *fds)
 {
 	int n;
-	long len = recv_message(s->fds[FD_SOCKET], strings, sizeof strings, fds, MAX_START_FDS, &n);
+	long len = recv_message(s->fds[FD_SOCKET], s->strings, sizeof s->strings, fds, MAX_START_FDS, &n);
 	if (len == 0)
 		SYS(exit_group, 0); // not needed after all
-	if (!start_words(strings, len, words) || !start_valid((const struct start *)strings, n))
+	if (!start_words(s->strings, len, s->words) || !start_valid((const struct start *)s->strings, n))
 		fail(s->fds[FD_SOCKET], STEP_DECODE, len < 0 ? len : -EINVAL);
-	return (const struct start *)strings;
+	return (const struct start *)s->strings;
 }
 
 static const char *path_of(char *const *envp)
@@ -131,9 +128,10 @@ static void stay(int sock)
 	}
 }
 
-__attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
+void shell_main(void *shell)
 {
-	SYS(close, parent); // the socket of the process that made this shell: a shell uses only its own
+	struct shell *s = shell;
+	SYS(close, s->parent); // the socket of the process that made this shell: a shell uses only its own
 	default_signals();
 	SYS(umask, 022);
 	if (s->flags & SPAWN_EXEC) {
@@ -153,29 +151,31 @@ __attribute__((noreturn)) void shell_main(int parent, const struct shell *s)
 
 	int fds[MAX_START_FDS] = {-1, -1, -1};
 	const struct start *m = receive(s, fds);
-	int templates = m->flags & START_TEMPLATE ? 1 : 0;
-	struct shell linked = *s;
-	if (m->flags & START_LINKED) { // the program talks with one in another cell
-		linked.fds[FD_STDIN] = fds[templates];
-		linked.fds[FD_STDOUT] = fds[templates + 1];
+	int templates = m->flags & START_TEMPLATE ? 1 : 0, linked = m->flags & START_LINKED ? 1 : 0;
+	struct program *p = &s->program;
+	*p = (struct program){m, s->words[0], s->words + 1, s->words + m->argc + 1, 0, templates ? fds[0] : -1,
+		{s->fds[FD_STDIN], s->fds[FD_STDOUT], s->fds[FD_STDERR]}, 0, 0};
+	p->path = path_of(p->envp);
+	if (linked) { // the program talks with one in another cell
+		p->stdio[0] = fds[templates];
+		p->stdio[1] = fds[templates + 1];
 	}
-	struct program p = {&linked, m, words[0], words + 1, words + m->argc + 1, 0, templates ? fds[0] : -1, 0, 0};
-	p.path = path_of(p.envp);
 	struct reply r = {WIRE_MAGIC, KIND_EXITED, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-	long pid = program_start(&p);
+	long pid = program_start(s);
+	memset(s->strings, 0, sizeof *m + m->strings); // what a caller sent does not stay in the cell
 	r.exec_ns = exec_clock[s->clock]; // this shell's memory: the program has its own by now
 	if (!r.exec_ns) // it was killed on the way
 		r.exec_ns = exec_clock[s->clock] = now();
-	SYS(close, linked.fds[FD_STDIN]); // so that the writer notices when the program closes its own copy
-	if (m->flags & START_LINKED)
-		SYS(close, linked.fds[FD_STDOUT]);
+	SYS(close, p->stdio[0]); // so that the writer notices when the program closes its own copy
+	if (linked)
+		SYS(close, p->stdio[1]);
 	if (pid < 0)
 		fail(s->fds[FD_SOCKET], STEP_CLONE, pid);
 	reap(pid, &r);
-	if (p.step) { // the child recorded the reason before it exited
+	if (p->step) { // the child recorded the reason before it exited
 		r.kind = KIND_FAILED;
-		r.step = p.step;
-		r.err = p.err;
+		r.step = p->step;
+		r.err = p->err;
 	}
 	send_reply(s->fds[FD_SOCKET], &r, -1);
 	stay(s->fds[FD_SOCKET]);

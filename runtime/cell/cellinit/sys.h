@@ -69,29 +69,42 @@ long recv_message(int sock, void *buf, u64 size, int *fds, int max, int *count);
 
 // spawn.c
 __attribute__((noreturn)) void serve(int sock, u64 spaces);
-
-// shell.c
-struct shell {
-	int fds[FD_FIXED + MAX_JOINS];
-	u32 flags, joins, has_cgroup, clock;
-};
-extern struct insn last_filter[MAX_LAST];
-extern u32 last_len, run_uid, run_gid;
-extern volatile u64 *exec_clock; // shared with the agent: when each running program was executed
-__attribute__((noreturn)) void shell_main(int parent, const struct shell *s);
+long clone_calling(struct clone_args *args, void (*function)(void *), void *argument);
 
 // program.c
 struct program {
-	const struct shell *shell;
 	const struct start *start;
 	const char *dir;  // in which it starts; empty: in that of the shell
 	char *const *argv, *const *envp;
 	const char *path; // value of PATH in envp, or 0
 	int template;     // the file that is executed; -1: argv[0] names it
+	int stdio[3];     // become its descriptors 0, 1 and 2
 	volatile u32 step; // written by the child, read by the shell: they share memory until exec
 	volatile s32 err;
 };
-long program_start(struct program *p);
+struct shell;
+long program_start(struct shell *s);
+
+// shell.c
+
+// All that a shell and the process that becomes its program write to.
+struct shell {
+	volatile u32 alive;    // nonzero until the shell has ended
+	volatile u32 starting; // nonzero until its child is the program, or has ended
+	int parent;            // the socket of the process that made this shell
+	int fds[FD_FIXED + MAX_JOINS];
+	u32 flags, joins, has_cgroup, clock;
+	struct program program;
+	char *words[MAX_WORDS + 2];
+	char strings[sizeof(struct start) + MAX_STRINGS] __attribute__((aligned(16)));
+	char path[4096 + 256]; // of the program, while it is looked for
+	char program_stack[16384] __attribute__((aligned(16)));
+	char stack[16384] __attribute__((aligned(16)));
+};
+extern struct insn last_filter[MAX_LAST];
+extern u32 last_len, run_uid, run_gid;
+extern volatile u64 *exec_clock; // shared with the agent: when each running program was executed
+void shell_main(void *shell); // does not return
 
 static inline u64 now(void)
 {
