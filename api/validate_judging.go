@@ -10,6 +10,9 @@ import (
 const (
 	MaxPasses = 100  // of one test
 	MaxGroups = 1024 // of one run
+
+	maxRequires   = 64 // groups that one group requires; the agent looks at them for each test
+	maxGroupDepth = 8  // groups in groups
 )
 
 // validateJudging refuses checkers, interactors and groups that contradict each other or the tests.
@@ -92,6 +95,7 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 		ids = append(ids, t.ID)
 	}
 	of, within := map[string]string{}, map[string]string{} // the group of each test, and of each group
+	depth := map[string]int{}
 	seen := map[string]bool{}
 	first, last := map[string]int{}, map[string]int{} // the indexes of the tests of each group, with those of its groups
 	for i, g := range groups {
@@ -114,6 +118,13 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 				return Refuse(CodeBadRequest, "group %q is in the groups %q and %q: list it in one of them", name, other, g.ID)
 			}
 			within[name] = g.ID
+			depth[g.ID] = max(depth[g.ID], depth[name]+1)
+		}
+		switch {
+		case depth[g.ID] >= maxGroupDepth:
+			return Refuse(CodeBadRequest, "group %q holds groups %d deep: the most is %d", g.ID, depth[g.ID]+1, maxGroupDepth)
+		case len(g.Requires) > maxRequires:
+			return Refuse(CodeBadRequest, "group %q requires %d groups: the most is %d; groups can be in a group, which is then required", g.ID, len(g.Requires), maxRequires)
 		}
 		for _, pattern := range g.Tests {
 			matched := false

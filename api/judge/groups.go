@@ -20,6 +20,7 @@ const (
 // request alone: whether tests run one after the other or side by side makes no difference.
 type Grader struct {
 	stop   bool // no test counts after one that was not accepted
+	rules  bool // some tests may not count
 	groups []api.ScoreGroup
 	of     []int   // the group of each test; -1: none
 	within []int   // the group of each group; -1: none
@@ -29,7 +30,7 @@ type Grader struct {
 
 // NewGrader makes the grader of a run that is valid.
 func NewGrader(r api.Run) *Grader {
-	g := &Grader{stop: r.StopAtFailure, groups: r.Groups, index: map[string]int{}, tests: make([][]int, len(r.Groups))}
+	g := &Grader{stop: r.StopAtFailure, rules: r.StopAtFailure, groups: r.Groups, index: map[string]int{}, tests: make([][]int, len(r.Groups))}
 	for range r.Groups {
 		g.within = append(g.within, -1)
 	}
@@ -38,6 +39,7 @@ func NewGrader(r api.Run) *Grader {
 	}
 	for n, group := range r.Groups {
 		g.index[group.ID] = n
+		g.rules = g.rules || group.Stop || len(group.Requires) > 0
 		for _, id := range group.Groups {
 			g.within[g.index[id]] = n
 		}
@@ -56,6 +58,12 @@ type count struct{ accepted, failed, open int }
 // Decide returns the standing of each test. results has nil for a test that has not ended.
 func (g *Grader) Decide(results []*api.TestResult) []Standing {
 	standing := make([]Standing, len(results))
+	if !g.rules {
+		for i := range standing {
+			standing[i] = Counted
+		}
+		return standing
+	}
 	direct, all := make([]count, len(g.groups)), make([]count, len(g.groups)) // all: with the groups within
 	var whole count
 	for i, res := range results {
