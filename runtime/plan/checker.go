@@ -16,6 +16,8 @@ const (
 	judgeOutput = 8 * api.MiB
 	judgeCPU    = api.Duration(10 * time.Second)
 	kattisCPU   = api.Duration(60 * time.Second) // validation_time of the package format
+
+	judgeCompileCPU = api.Duration(60 * time.Second)
 )
 
 // checker plans a checker: the program that judges another one is a job of its own, with a sandbox of
@@ -37,6 +39,7 @@ func (pl *Planner) runOfChecker(c api.Check, mode api.Mode) api.Run {
 		r.Source, r.SourceName, r.Language = judge.PythonWrapper, "", cmp.Or(r.Language, api.PythonCheckers)
 	}
 	r.Limits = pl.judgeLimits(r.Limits, c.Protocol)
+	r.CompileLimits = pl.judgeCompileLimits(r)
 	r.Collect = api.Collect{Globs: judge.ProtocolOf(c.Protocol).Collect}
 	r.Collect.None = len(r.Collect.Globs) == 0
 	return r
@@ -56,6 +59,7 @@ func (pl *Planner) runOfInteractor(i api.Interactor, mode api.Mode) api.Run {
 	r := i.Run()
 	r.Mode = mode
 	r.Limits = pl.judgeLimits(r.Limits, i.Protocol)
+	r.CompileLimits = pl.judgeCompileLimits(r)
 	r.Collect = api.Collect{Globs: judge.InteractionOf(i.Protocol).Collect}
 	return r
 }
@@ -71,6 +75,16 @@ func (pl *Planner) judgeLimits(wish api.Limits, p api.Protocol) api.Limits {
 		d.Wall = 2*wish.CPU + api.Duration(time.Second)
 	}
 	return wish.Over(d.CappedBy(pl.Ceiling))
+}
+
+// judgeCompileLimits fills in the defaults of the compile stage of what judges a program. It may take long: a
+// checker is compiled once for all programs, and testlib.h has 6,000 lines.
+func (pl *Planner) judgeCompileLimits(r api.Run) api.Limits {
+	lang, err := pl.language(r)
+	if err != nil || len(lang.Compile) == 0 || r.Source == nil {
+		return r.CompileLimits // planning the job reports what is wrong
+	}
+	return r.CompileLimits.Over(api.Limits{CPU: judgeCompileCPU, Wall: 2 * judgeCompileCPU}.CappedBy(pl.Ceiling))
 }
 
 // aboutProgram says in an error that it is about a part of the request.

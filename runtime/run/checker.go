@@ -32,7 +32,11 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 			return start{}, ofProgram(part, err)
 		}
 		if failed != nil {
-			return start{}, api.Refuse(api.CodeCheckFailed, "the %s does not compile (%s): %s", part, failed.Verdict, firstWords(slices.Concat(failed.Stderr, failed.Stdout)))
+			why := firstWords(slices.Concat(failed.Stderr, failed.Stdout))
+			if len(failed.LimitsHit) > 0 {
+				why = fmt.Sprintf("the compiler met its limit of %s: raise compile_limits (%s)", strings.Join(failed.LimitsHit, " and "), why)
+			}
+			return start{}, api.Refuse(api.CodeCheckFailed, "the %s does not compile: %s", part, why)
 		}
 		*admitted = *admitted || !made.Info.Cached
 		j.Run.Files, j.Run.Built = withoutNames(j.Run.Files, made.Files), made.Files
