@@ -18,6 +18,10 @@ var CallLoader []byte
 //go:embed call_driver.py
 var CallDriver []byte
 
+// ProtocolCalls is the protocol of CallDriver: kattis, but for a limit that CallDriver meets. Its work is to
+// read values of the program, so that the program chose this.
+const ProtocolCalls api.Protocol = "calls"
+
 // The files of tests that call functions.
 const (
 	CalledSource = "solution.py"               // the program under test
@@ -27,7 +31,11 @@ const (
 // CallInput is the input of CallDriver for a test.
 func CallInput(r api.Run, t api.Test) (api.Bytes, error) {
 	if len(t.Asserts) > 0 {
-		return json.Marshal(map[string]string{"asserts": string(t.Asserts)})
+		task := map[string]string{"asserts": string(t.Asserts)}
+		if r.Call != nil {
+			task["fn"] = r.Call.Fn
+		}
+		return json.Marshal(task)
 	}
 	return json.Marshal(map[string]any{"fn": r.Call.Fn, "args": t.CallArgs})
 }

@@ -39,6 +39,8 @@ type Protocol struct {
 	Files [3]string
 	// Collect are the files that the checker may leave.
 	Collect []string
+	// atLimit says that a limit of processor time or memory is a wrong answer, and not a failure.
+	atLimit bool
 	// read reads what a checker left that ended by itself.
 	read func(l Left, as api.PointsAs) (Word, error)
 }
@@ -84,6 +86,10 @@ var protocols = map[api.Protocol]Protocol{
 		Args: after(InputFile, AnswerFile, FeedbackDir+"/"), Stdin: true, read: readKattis,
 		Collect: []string{FeedbackDir + "/*"},
 	},
+	ProtocolCalls: {
+		Args: after(InputFile, AnswerFile, FeedbackDir+"/"), Stdin: true, read: readKattis,
+		Collect: []string{FeedbackDir + "/*"}, atLimit: true,
+	},
 	// Options such as --testset and --group come before the files. With a fourth file the checker would
 	// write its message there, and not to stderr.
 	api.ProtocolTestlib: {Args: before(InputFile, OutputFile, AnswerFile), read: readTestlib},
@@ -118,6 +124,11 @@ func (p Protocol) Read(l Left, as api.PointsAs) (Word, error) {
 	case api.OK, api.Nonzero:
 	case api.Signaled:
 		return Word{}, fmt.Errorf("signal %s ended it", l.Signal)
+	case api.CPULimit, api.MemoryLimit:
+		if p.atLimit {
+			return Word{Answer: api.WrongAnswer, Message: fmt.Sprintf("the values that the program returned take more than there is to judge them (%s)", l.Verdict)}, nil
+		}
+		fallthrough
 	default:
 		return Word{}, fmt.Errorf("it ended with the verdict %s", l.Verdict)
 	}

@@ -20,7 +20,7 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	}
 	r.Files = append(slices.Clone(r.Files), api.File{Name: judge.CalledSource, Content: r.Source})
 	r.Source, r.SourceName = judge.CallLoader, ""
-	r.Interactor = &api.Interactor{Program: api.Program{Language: api.LanguageOfCalls, Source: judge.CallDriver}, Protocol: api.ProtocolKattis}
+	r.Interactor = &api.Interactor{Program: api.Program{Language: api.LanguageOfCalls, Source: judge.CallDriver}, Protocol: judge.ProtocolCalls}
 	tests := slices.Clone(r.Tests)
 	for i := range tests {
 		if tests[i].Stdin, err = judge.CallInput(r, tests[i]); err != nil {
