@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -119,6 +120,21 @@ func TestSubmissionsAreBounded(t *testing.T) {
 	}
 	if s := finder.File("big.zip", []byte(zipped(t, files))); s.Err == nil || !strings.Contains(s.Err.Error(), "the maximum is") || s.Files != nil {
 		t.Errorf("large files: %v", s.Err)
+	}
+	if s := finder.File("a.unknown", []byte("x")); s.Err == nil || s.Text != nil {
+		t.Errorf("a file that cannot be judged keeps %d bytes: %v", len(s.Text), s.Err)
+	}
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "a.py"), nil, 0o600), os.Truncate(filepath.Join(dir, "a.py"), maxTotal+1)); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := problem.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if all, err := finder.In(tree); err == nil || !strings.Contains(err.Error(), "the most is 4G") {
+		t.Errorf("a sparse file: %d submissions, %v", len(all), err)
 	}
 }
 

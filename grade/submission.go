@@ -16,6 +16,7 @@ const (
 	MaxSubmissions = 10_000
 	maxFile        = 16 << 20 // of a submission
 	maxSubmission  = 32 << 20 // all its files
+	maxTotal       = 4 << 30  // the files of all people
 )
 
 // A Submission is what one person handed in: one program, in one file or several.
@@ -40,19 +41,26 @@ type Finder struct {
 func (f Finder) In(t *problem.Tree) ([]Submission, error) {
 	t = t.Unwrapped()
 	files, dirs := t.Children(".")
+	files = slices.DeleteFunc(files, f.ignores)
+	dirs = slices.DeleteFunc(dirs, f.ignores)
+	if n := len(files) + len(dirs); n > MaxSubmissions { // before any is read
+		return nil, fmt.Errorf("%s: there are %d submissions: the most is %d", t.Label(), n, MaxSubmissions)
+	}
+	total := int64(0)
+	for _, name := range t.Names() {
+		if !f.ignores(name) {
+			total += t.Size(name)
+		}
+	}
+	if total > maxTotal {
+		return nil, fmt.Errorf("%s: the submissions have %s: the most is %s; leave out large files with --ignore", t.Label(), api.Size(total).About(), api.Size(maxTotal))
+	}
 	all := make([]Submission, 0, len(files)+len(dirs))
 	for _, name := range files {
-		if !f.ignores(name) {
-			all = append(all, f.file(t, name))
-		}
+		all = append(all, f.file(t, name))
 	}
 	for _, dir := range dirs {
-		if !f.ignores(dir) {
-			all = append(all, f.Directory(t.Sub(dir), dir))
-		}
-	}
-	if len(all) > MaxSubmissions {
-		return nil, fmt.Errorf("%s: there are %d submissions: the most is %d", t.Label(), len(all), MaxSubmissions)
+		all = append(all, f.Directory(t.Sub(dir), dir))
 	}
 	return all, nil
 }
@@ -84,6 +92,9 @@ func (f Finder) File(name string, text []byte) Submission {
 		s.Err = fmt.Errorf("%s has %s: the most is %s", base, api.Size(len(text)), api.Size(maxFile))
 	case !f.IsSource(base, func() []byte { return text }):
 		s.Err = fmt.Errorf("%s: its name does not say its language: add --language, or leave it out with --ignore", base)
+	}
+	if s.Err != nil {
+		s.Text = nil
 	}
 	return s
 }
