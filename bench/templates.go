@@ -24,6 +24,7 @@ var templatePrograms = []struct {
 	{"perl hello", "perl", "print qq(hello, world\n);\n", 1.4, 0, 0},
 	{"lua hello", "lua", "print('hello, world')\n", 1.7, 0, 0},
 	{"bash hello", "bash", "echo hello, world\n", 1.2, 0, 0},
+	{"php hello", "php", "<?php echo \"hello, world\\n\";\n", 0.42, 1.8, 0},
 	{"ruby hello", "ruby", "puts 'hello, world'\n", 0.08, 10, 0},
 	{"pandas", "python-full", "import pandas\nprint(pandas.DataFrame({'a': [1, 2]}).a.sum())\n", 0.07, 0, 0},
 }

@@ -315,7 +315,7 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"TPL-01", "the same with a template of the dynamic loader's work", "e2e/hostile_templates_test.go", "TestHostileLoaderTemplateIsNotWritable"},
 	{"TPL-02", "an interpreter that writes anything but a template", "e2e/hostile_templates_test.go", "TestHostileInterpreters"},
 	{"TPL-03", "a template that refuses to begin, and a program that exits as one", "e2e/hostile_templates_test.go", "TestHostileInterpreters"},
-	{"TPL-04", "randomness of two runs of one template", "e2e/templates_test.go", "TestTemplatesHaveFreshRandomness"},
+	{"TPL-04", "randomness of two runs of one template", "e2e/templates_random_test.go", "TestTemplatesHaveFreshRandomness"},
 }
 
 func otherTestsTable() string {

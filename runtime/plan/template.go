@@ -58,6 +58,7 @@ var startVariables = []string{"PATH", "LD_", "GLIBC_", "MALLOC_", "OMP_", "OPENB
 var interpreterVariables = map[string][]string{
 	"python": {"HOME", "LANG", "LC_", "TZ", "PYTHON", "NPY_", "NUMEXPR_"},
 	"ruby":   {"HOME", "LANG", "LC_", "TZ", "RUBY", "GEM", "BUNDLE", "XDG_"},
+	"php":    {"HOME", "LANG", "LC_", "TZ", "PHP", "USE_", "ZEND_", "ICU_", "XML"},
 }
 
 const coldLimits = "the limit cpus, cpuset or stack is not that of the template"

@@ -9,10 +9,12 @@ var (
 	loader []byte
 	//go:embed snapshot/ruby.so
 	ruby []byte
+	//go:embed snapshot/php.so
+	php []byte
 )
 
 // Drivers returns the shared objects that make a template of the program that loads them, by the kind
 // of template.
 func Drivers() map[string][]byte {
-	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby}
+	return map[string][]byte{"python": python, "loader": loader, "ruby": ruby, "php": php}
 }

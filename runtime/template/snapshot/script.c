@@ -9,12 +9,21 @@
 #include <unistd.h>
 #include "script.h"
 
-enum { GUARD = 1 << 20 }; // below the stack; the kernel's own stack has as much (stack_guard_gap)
+enum {
+	GUARD = 1 << 20,      // below the stack; the kernel's own stack has as much (stack_guard_gap)
+	ENOUGH = 8 << 20,     // for the start, if the limit is
+	MUCH = 1 << 30,       // or more
+};
 
 struct script script;
 
+static const char *script_name; // a copy: php changes its argv
 static const char *path;     // of the snapshot; null: it is not to be written, or has been
-static void *stack_end;      // the upper end of the stack that is in the snapshot
+static char *stack_top;      // the upper end of the stack
+static size_t stack_room;    // below it, with the guard: the largest stack of a run
+static void *stack_end;      // where its first frame begins
+static char *kept;           // a copy of what is on it
+static size_t kept_size;
 static ucontext_t begin, writer, go_on;
 static volatile int resumed; // this process executes the snapshot
 
@@ -22,11 +31,27 @@ static struct program program;
 
 int script_reached(const char *name)
 {
-	return path && !strcmp(name, script.argv[script.at]);
+	return path && !strcmp(name, script_name);
+}
+
+// set_stack gives the stack the size of this run's limit. It is one mapping, as the kernel's is: the C
+// library and interpreters learn its size from /proc/self/maps.
+static void set_stack(void)
+{
+	struct rlimit limit = {ENOUGH, ENOUGH};
+	getrlimit(RLIMIT_STACK, &limit);
+	size_t size = limit.rlim_cur & -(size_t)PAGE;
+	if (size > stack_room - GUARD)
+		size = stack_room - GUARD;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+	mmap(stack_top - stack_room, stack_room, PROT_NONE, flags, -1, 0);
+	mmap(stack_top - size, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+	memcpy(stack_top - kept_size, kept, kept_size);
 }
 
 static void resume(int argc, char **argv, char **envp)
 {
+	set_stack();
 	start_again(argv, envp, stack_end);
 	script.argc = argc;
 	script.argv = argv;
@@ -53,6 +78,7 @@ EXPORTED int __libc_start_main(main_function *main, int argc, char **argv, void 
 	if (!(path = getenv("BRIG_TEMPLATE")))
 		return start(main, argc, argv, init, fini, rtld_fini, end);
 	path = strdup(path);
+	script_name = strdup(argv[argc - 1]);
 	unsetenv("BRIG_TEMPLATE");
 	unsetenv("LD_PRELOAD");
 	program = (struct program){start, main, init, fini, rtld_fini};
@@ -60,18 +86,26 @@ EXPORTED int __libc_start_main(main_function *main, int argc, char **argv, void 
 
 	struct rlimit limit;
 	getrlimit(RLIMIT_STACK, &limit);
-	char *stack = mmap(NULL, GUARD + limit.rlim_cur, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (stack == MAP_FAILED || mprotect(stack + GUARD, limit.rlim_cur, PROT_READ | PROT_WRITE)) {
+	size_t size = limit.rlim_cur < MUCH ? limit.rlim_cur & -(size_t)PAGE : ENOUGH;
+	stack_room = GUARD + (limit.rlim_cur & -(size_t)PAGE);
+	char *lowest = mmap(NULL, stack_room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	stack_top = lowest + stack_room;
+	if (lowest == MAP_FAILED || mprotect(stack_top - size, size, PROT_READ | PROT_WRITE)) {
 		fprintf(stderr, "template: there is no room for a stack of %lu bytes\n", limit.rlim_cur);
 		_exit(1);
 	}
-	stack_end = stack + GUARD + limit.rlim_cur - 16;
+	stack_end = stack_top - 16;
 	start_stack_end(stack_end);
 	getcontext(&begin);
-	begin.uc_stack = (stack_t){.ss_sp = stack + GUARD, .ss_size = limit.rlim_cur - 64};
+	begin.uc_stack = (stack_t){.ss_sp = stack_top - size, .ss_size = size - 64};
 	makecontext(&begin, on_stack, 0);
 	swapcontext(&writer, &begin);
 	// From script_write. The writer needs the kernel's stack: it changes what is on the other.
+	enum { RED_ZONE = 128 }; // what a function may keep below its stack pointer
+	char *used = (char *)go_on.uc_mcontext.gregs[REG_RSP] - RED_ZONE;
+	kept_size = (size_t)(stack_top - used);
+	kept = mmap(NULL, kept_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(kept, used, kept_size);
 	const char *to = path, *missing;
 	path = NULL;
 	if ((missing = start_write(to, argv, resume, 1)))

@@ -1,0 +1,2 @@
+<?php
+var_dump(readlink("/proc/self/exe"));

@@ -1,0 +1,3 @@
+<?php
+register_shutdown_function(function () { print_r(error_get_last()); });
+function f() { nothing(); } f();

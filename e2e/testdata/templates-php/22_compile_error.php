@@ -1,0 +1,2 @@
+<?php
+echo "not reached"; class A { final abstract function f(); }

@@ -1,0 +1,2 @@
+<?php
+fclose(STDOUT); echo "lost\n"; var_dump(@fwrite(STDERR, "still\n"));

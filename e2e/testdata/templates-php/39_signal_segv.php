@@ -1,0 +1,2 @@
+<?php
+shell_exec("kill -SEGV " . getmypid()); sleep(5);

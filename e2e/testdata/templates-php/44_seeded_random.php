@@ -1,0 +1,2 @@
+<?php
+mt_srand(42); echo mt_rand(), " ", mt_rand(1, 6), " ", rand(1, 100), "\n"; srand(5); echo rand(), "\n"; $a = range(1, 10); shuffle($a); echo implode(",", $a), array_rand([1, 2, 3]), str_shuffle("abc"), "\n"; $r = new Random\Randomizer(new Random\Engine\Mt19937(1)); echo $r->getInt(1, 1000), bin2hex($r->getBytes(4)), "\n"; $r = new Random\Randomizer(new Random\Engine\Xoshiro256StarStar(7)); echo $r->nextInt(), "\n";

@@ -1,0 +1,2 @@
+<?php
+printf("%05.2f %s %x %b %e %'*10s|%-10s|\n", 3.14159, "s", 255, 5, 12345.678, "r", "l"); var_dump(mb_strlen("žluť"), strlen("žluť"), mb_strtoupper("žluť"), mb_internal_encoding(), iconv("UTF-8", "ISO-8859-2", "ž") === "\xbe", ucwords("a b"), similar_text("World", "Word"), levenshtein("a", "b"), number_format(1234567.891, 2), wordwrap("a b c", 3), sprintf("%'.10d", 42), strrev("abc"), money ?? 0);

@@ -1,0 +1,2 @@
+<?php
+$a = ["b" => 2, "a" => 1, "c" => 3]; ksort($a); print_r($a); arsort($a); print_r($a); usort($a, fn($x, $y) => $x <=> $y); print_r($a); $h = []; for ($i = 0; $i < 10; $i++) $h[md5($i)] = $i; echo implode(",", $h), implode(",", array_keys(array_flip(["x", "y"]))), "\n"; $s = new SplObjectStorage; $s[new stdClass] = 1; echo count($s), "\n"; $q = new SplPriorityQueue; $q->insert("a", 1); $q->insert("b", 2); echo $q->extract(), "\n";

@@ -1,0 +1,2 @@
+<?php
+file_put_contents("out.txt", "a\nb\n"); rename("out.txt", "new.txt"); var_dump(filesize("new.txt"), scandir("."), file("new.txt"), is_writable("."), umask(), realpath("new.txt"), disk_free_space("/") > 0, glob("*.txt"), stat("new.txt")["size"], fileowner("new.txt")); $t = tmpfile(); fwrite($t, "x"); var_dump(ftell($t)); symlink("new.txt", "link"); var_dump(readlink("link"), is_dir(sys_get_temp_dir()));

@@ -1,0 +1,2 @@
+#!/usr/bin/php
+<?php echo __LINE__, "\n";

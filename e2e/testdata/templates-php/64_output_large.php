@@ -1,0 +1,2 @@
+<?php
+echo str_repeat("line of output\n", 20000);

@@ -1,3 +1,0 @@
-def f = f
-f rescue puts $!.class
-f
