@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,30 @@ func (x *executor) prepare(ctx context.Context, name string, src source) (api.La
 		x.built[l.Image] = x.c.buildMissing(ctx, x.agent, l)
 	}
 	return l, x.built[l.Image]
+}
+
+// sourceName is the name that a source has in the sandbox. A program of one file in an interpreted language
+// has the language's own name for it, because templates of started interpreters expect that
+// (docs/templates.md), and nothing depends on it; others keep their names.
+func (x *executor) sourceName(language, name string, files int) string {
+	i := slices.IndexFunc(x.languages, func(l api.Language) bool { return l.Name == language })
+	if files > 0 || i < 0 || x.languages[i].CompileTier != "" {
+		return name
+	}
+	return ""
+}
+
+// withSourceName puts the name that the user knows into the diagnoses of a program that ran under another.
+func withSourceName(res *api.Result, name string) {
+	rename := func(d *api.Diagnosis) {
+		if d != nil && d.File != "" {
+			d.File = name
+		}
+	}
+	rename(res.Diagnosis)
+	for i := range res.Tests {
+		rename(res.Tests[i].Result.Diagnosis)
+	}
 }
 
 // put makes the agent keep a blob.

@@ -186,6 +186,7 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 	}
 	if err == nil {
 		r.Files, err = g.loader.Included(language, s.Files)
+		r.SourceName = g.sourceName(language, s.Main, len(r.Files))
 	}
 	if err != nil {
 		return row(grade.NotJudged(s.Name, grade.Refused, asError(err)))
@@ -193,7 +194,10 @@ func (g *grading) judge(ctx context.Context, s grade.Submission, language string
 	res, e := g.execute(ctx, r, count.test)
 	switch {
 	case e == nil:
-		diagnose.Annotate(language, s.Main, r.Source, &res)
+		diagnose.Annotate(language, r.SourceName, r.Source, &res)
+		if r.SourceName == "" {
+			withSourceName(&res, s.Main)
+		}
 		one := row(grade.Judged(s.Name, res))
 		one.Why = g.why(ctx, res, one.First)
 		return one
