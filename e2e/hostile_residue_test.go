@@ -146,8 +146,8 @@ func TestHostileWordsOfARunAreForgotten(t *testing.T) {
 	forgotten := func(when string) {
 		t.Helper()
 		all := a.cellProcesses(t, "cell-*")
-		if len(all) < 2 {
-			t.Errorf("%s the cell has %d processes of brig's; want cellinit and a shell", when, len(all))
+		if len(all) == 0 { // the next shell may not have been made yet
+			t.Errorf("%s no process of the cell is found", when)
 		}
 		for _, k := range all {
 			if k.pid != run.pid && memoryHas(t, k.pid, word) { // the program is in groups of the cell that have no leaves
