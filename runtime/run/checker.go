@@ -31,6 +31,9 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 		if err != nil {
 			return start{}, ofProgram(part, err)
 		}
+		if failed != nil && failed.Verdict == api.Canceled {
+			return start{}, api.Fail(api.CodeStopping, "canceled while the %s was compiled", part)
+		}
 		if failed != nil {
 			why := firstWords(slices.Concat(failed.Stderr, failed.Stdout))
 			if len(failed.LimitsHit) > 0 {
@@ -47,18 +50,20 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 	if _, err := r.Pool.Factory.Filters.Get(j.Run.Cell.Policy); err != nil {
 		return start{}, err
 	}
-	return r.start(ctx, j.Run)
+	from, err := r.start(ctx, j.Run)
+	return from, ofProgram(part, err)
 }
 
 // ofProgram says in an error of the caller that it is about the checker or the interactor. What would be
-// a verdict about a program under test is here a fault of the checker.
+// a verdict about a program under test is here a fault of the checker, and only its text remains: else
+// the program under test would get the verdict.
 func ofProgram(part string, err error) error {
 	var source *plan.InvalidSource
 	var artifact *plan.InvalidArtifact
 	var e *api.Error
 	switch {
 	case errors.As(err, &source), errors.As(err, &artifact):
-		return api.Refuse(api.CodeCheckFailed, "the %s: %w", part, err)
+		return api.Refuse(api.CodeCheckFailed, "the %s: %v", part, err)
 	case errors.As(err, &e) && !e.RetrySafe:
 		return api.Refuse(e.Code, "the %s: %w", part, err)
 	}

@@ -114,6 +114,13 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 	for pass := 1; ; pass++ {
 		ip := t.job.Interact(test, &one, expected, feedback)
 		one.Stdin = nil
+		if err := ip.CheckMemory(); err != nil {
+			if pass == 1 {
+				at.interactor.GiveBack(false)
+				at.program.GiveBack(false)
+			}
+			return out, ofProgram("interactor", err)
+		}
 		if pass > 1 {
 			_, err := t.runner.Pool.RetryLease(ctx, time.Second, func() (*pool.Lease, error) {
 				var err error

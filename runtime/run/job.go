@@ -26,6 +26,14 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 	if err := j.CheckMemory(); err != nil {
 		return api.Result{}, err
 	}
+	for part, judge := range map[string]*plan.Job{"checker": j.Checker, "interactor": j.Interactor} {
+		if judge == nil {
+			continue
+		}
+		if err := judge.CheckMemory(); err != nil {
+			return api.Result{}, ofProgram(part, err)
+		}
+	}
 	var compiled *api.Compilation
 	admitted := false
 	if j.Compile != nil {
@@ -78,7 +86,7 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		res, err = r.execute(ctx, j.Run, from, streams, begun, admitted)
 	}
 	var artifact *plan.InvalidArtifact
-	if errors.As(err, &artifact) {
+	if errors.As(err, &artifact) && compiled != nil {
 		return compileFailed(j, r.InvalidArtifactResult(j.Compile, *compiled, artifact)), nil
 	}
 	res.Compile = compiled

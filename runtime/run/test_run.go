@@ -36,30 +36,29 @@ type testRun struct {
 	results  []*api.TestResult     // guarded by mu; nil: not ended
 	standing []judge.Standing      // guarded by mu; of each test
 	reported []bool                // guarded by mu; of each test, whether report was called
-	err      error                 // guarded by mu: the first error of the agent
+	cancels  map[int]func()        // guarded by mu; of running tests
+	errs     map[int]error         // guarded by mu; of tests that ended with an error
+	failed   int                   // guarded by mu; the first test that counts and ended with an error; len(results): none
 }
 
 // runTests runs the tests of a job and summarizes them. The first test is refused when no slot is
 // free, as any run would be, unless the job had a slot already.
 func (r *Runner) runTests(ctx context.Context, j *plan.Job, from, checker, interactor start, streams Streams, admitted bool) (api.Result, error) {
 	started := time.Now()
-	t := &testRun{runner: r, job: j, from: from, checker: checker, interactor: interactor, report: streams.Test, usage: streams.Usage, retention: streams.Retention, begun: linux.Monotonic(), running: map[int]api.LiveUsage{}, results: make([]*api.TestResult, len(j.Request.Tests)), reported: make([]bool, len(j.Request.Tests))}
-	t.grader = judge.NewGrader(j.Request)
-	t.standing = t.grader.Decide(t.results)
-	within, stop := context.WithCancel(ctx)
-	defer stop()
+	t := &testRun{runner: r, job: j, from: from, checker: checker, interactor: interactor, report: streams.Test, usage: streams.Usage, retention: streams.Retention, begun: linux.Monotonic()}
+	t.prepare()
 
 	// The other workers start when the first test has its slot, or there is nothing to start.
 	first := make(chan struct{})
 	var workers sync.WaitGroup
-	workers.Go(func() { t.worker(within, stop, admitted, sync.OnceFunc(func() { close(first) })) })
+	workers.Go(func() { t.worker(ctx, admitted, sync.OnceFunc(func() { close(first) })) })
 	<-first
 	for range min(r.Memory.Slots, len(j.Request.Tests)) - 1 {
-		workers.Go(func() { t.worker(within, stop, true, func() {}) })
+		workers.Go(func() { t.worker(ctx, true, func() {}) })
 	}
 	workers.Wait()
-	if t.err != nil {
-		return api.Result{}, t.err
+	if err := t.errs[t.failed]; err != nil {
+		return api.Result{}, err
 	}
 	res := t.sum(started)
 	if ctx.Err() != nil && res.Summary.Ran+res.Summary.Skipped < res.Summary.Tests {
@@ -68,45 +67,49 @@ func (r *Runner) runTests(ctx context.Context, j *plan.Job, from, checker, inter
 	return res, nil
 }
 
+// prepare makes the state of the tests before the first one.
+func (t *testRun) prepare() {
+	n := len(t.job.Request.Tests)
+	t.running, t.cancels, t.errs = map[int]api.LiveUsage{}, map[int]func(){}, map[int]error{}
+	t.results, t.reported, t.failed = make([]*api.TestResult, n), make([]bool, n), n
+	t.grader = judge.NewGrader(t.job.Request)
+	t.standing = t.grader.Decide(t.results)
+}
+
 // worker runs tests until there are none left.
-func (t *testRun) worker(ctx context.Context, stop func(), admitted bool, leased func()) {
+func (t *testRun) worker(ctx context.Context, admitted bool, leased func()) {
 	defer leased()
 	for {
-		i := t.nextIndex(ctx)
+		i, within, cancel := t.nextIndex(ctx)
 		if i < 0 {
 			return
 		}
-		res, err := t.runTest(ctx, i, admitted, leased)
+		res, err := t.runTest(within, i, admitted, leased)
+		canceled := within.Err() != nil
+		cancel()
 		admitted = true
-		if err != nil && ctx.Err() != nil {
-			return // canceled before it began, or by the error of another test
+		if err != nil && canceled {
+			return // canceled before it began, or by the error of a test before it
 		}
-		if err != nil {
-			t.mu.Lock()
-			if t.err == nil {
-				t.err = err
-			}
-			t.mu.Unlock()
-			stop() // the other results are worthless without this one
-			return
-		}
-		t.finish(i, res)
+		t.finish(i, res, err)
 	}
 }
 
-// nextIndex returns the index of the next test to run, or -1. A test whose standing depends on one that has
-// not ended may be run in vain: its result is then dropped.
-func (t *testRun) nextIndex(ctx context.Context) int {
+// nextIndex returns the index of the next test to run, or -1, and the context of that test. A test whose
+// standing depends on one that has not ended may be run in vain: its result is then dropped.
+func (t *testRun) nextIndex(ctx context.Context) (i int, within context.Context, cancel func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.next < len(t.results) && t.standing[t.next] == judge.Skipped {
 		t.next++
 	}
-	if t.next == len(t.results) || t.err != nil || ctx.Err() != nil {
-		return -1
+	if t.next == len(t.results) || t.failed < len(t.results) || ctx.Err() != nil {
+		return -1, nil, nil
 	}
-	t.next++
-	return t.next - 1
+	i, t.next = t.next, t.next+1
+	within, cancel = context.WithCancel(ctx)
+	t.cancels[i] = cancel
+	return i, within, cancel
 }
 
 func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func()) (out api.TestResult, err error) {
@@ -280,17 +283,34 @@ func (t *testRun) reportUsage(i int, u api.LiveUsage) {
 	t.usage(api.LiveUsage{Wall: int64(linux.Monotonic() - t.begun), CPU: sum.CPU, Memory: sum.Memory, StdoutBytes: sum.StdoutBytes, StderrBytes: sum.StderrBytes})
 }
 
-// finish stores a result, and reports those of which it is now known that they count.
-func (t *testRun) finish(i int, res api.TestResult) {
+// finish stores how a test ended, and reports the results of which it is now known that they count. The
+// error of a test is that of the job if the test counts and no test before it has one, so that it does not
+// depend on the number of slots either. The tests after it are worthless then; those before it go on.
+func (t *testRun) finish(i int, res api.TestResult, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.results[i] = &res
 	delete(t.running, i)
+	delete(t.cancels, i)
+	if err != nil {
+		t.errs[i] = err
+	} else {
+		t.results[i] = &res
+	}
 	t.standing = t.grader.Decide(t.results)
-	for i, res := range t.results {
+	for i := range t.errs {
+		if t.standing[i] == judge.Counted {
+			t.failed = min(t.failed, i)
+		}
+	}
+	for i, cancel := range t.cancels {
+		if i > t.failed {
+			cancel()
+		}
+	}
+	for i, res := range t.results[:t.failed] {
 		if res != nil && t.standing[i] == judge.Counted && !t.reported[i] {
 			t.reported[i] = true
-			if t.report != nil && t.err == nil {
+			if t.report != nil {
 				t.report(*res)
 			}
 		}

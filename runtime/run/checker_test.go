@@ -1,0 +1,85 @@
+package run
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/brig-sandbox/brig/api"
+	"github.com/brig-sandbox/brig/api/judge"
+	"github.com/brig-sandbox/brig/runtime/plan"
+)
+
+// A checker that cannot be started is the error check-failed, and nothing in it says compile-error of the
+// program under test.
+func TestABrokenCheckerIsNoVerdict(t *testing.T) {
+	for _, broken := range []error{&plan.InvalidSource{Reason: "too large"}, &plan.InvalidArtifact{Reason: "a library"}} {
+		err := ofProgram("checker", broken)
+		var source *plan.InvalidSource
+		var artifact *plan.InvalidArtifact
+		if !api.HasCode(err, api.CodeCheckFailed) || errors.As(err, &source) || errors.As(err, &artifact) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := ofProgram("checker", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// The files of a checker count as memory of it, before anything is executed.
+func TestTheFilesOfACheckerMustFit(t *testing.T) {
+	small := &plan.Job{Run: &plan.Run{Limits: api.Limits{Memory: api.GiB}}}
+	large := &plan.Job{Run: &plan.Run{Source: "a.py", Limits: api.Limits{Memory: api.MinMemory}, Files: []api.File{{Name: "a.py", Content: make([]byte, api.MiB)}}}}
+	for _, j := range []*plan.Job{{Run: small.Run, Checker: large}, {Run: small.Run, Interactor: large}} {
+		res, err := (&Runner{}).runJob(t.Context(), j, Streams{}, 0)
+		if !api.HasCode(err, api.CodeCheckFailed) {
+			t.Errorf("%s, %v", res.Verdict, err)
+		}
+	}
+}
+
+// The error of a test is that of the job if the test counts, in whatever order the tests end.
+func TestErrorsOfTestsCountInTheirOrder(t *testing.T) {
+	wrong, right := api.WrongAnswer, api.Accepted
+	one, two := errors.New("one"), errors.New("two")
+	type end struct {
+		i      int
+		answer api.Answer
+		err    error
+	}
+	for _, tt := range []struct {
+		name string
+		stop bool
+		ends []end
+		want error
+	}{
+		{"dropped: skipped later", true, []end{{1, "", two}, {0, wrong, nil}}, nil},
+		{"dropped: skipped before", true, []end{{0, wrong, nil}, {1, "", two}}, nil},
+		{"counted later", true, []end{{1, "", two}, {0, right, nil}}, two},
+		{"no stop", false, []end{{1, "", two}, {0, wrong, nil}}, two},
+		{"the first of two", false, []end{{1, "", two}, {0, "", one}}, one},
+		{"the first of two, in order", false, []end{{0, "", one}, {1, "", two}}, one},
+	} {
+		var reported []string
+		r := &testRun{job: &plan.Job{Request: api.Run{StopAtFailure: tt.stop, Tests: []api.Test{{ID: "0"}, {ID: "1"}, {ID: "2"}}}}, report: func(res api.TestResult) { reported = append(reported, res.ID) }}
+		r.prepare()
+		canceled := false
+		for range 3 {
+			if i, _, _ := r.nextIndex(t.Context()); i < 0 {
+				t.Fatal("no test begins")
+			}
+		}
+		r.cancels[2] = func() { canceled = true }
+		for _, e := range tt.ends {
+			r.finish(e.i, api.TestResult{ID: string(rune('0' + e.i)), Answer: e.answer, Result: api.Result{Verdict: api.OK}}, e.err)
+		}
+		if got := r.errs[r.failed]; !errors.Is(got, tt.want) {
+			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
+		}
+		if i, _, _ := r.nextIndex(t.Context()); i >= 0 || canceled != (tt.want != nil) {
+			t.Errorf("%s: test %d begins; the third one is canceled: %v", tt.name, i, canceled)
+		}
+		if tt.want == nil && (len(reported) != 1 || r.standing[1] != judge.Skipped) {
+			t.Errorf("%s: reported %q", tt.name, reported)
+		}
+	}
+}
