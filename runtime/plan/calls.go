@@ -18,6 +18,9 @@ func (pl *Planner) withCalls(r api.Run) (api.Run, error) {
 	if lang.Name != api.LanguageOfCalls {
 		return r, api.Refuse(api.CodeBadRequest, "asserts and call_args are for programs in %s, and the language is %q", api.LanguageOfCalls, r.Language)
 	}
+	if err := checkNames("tests that call functions", r.Files, "", []string{judge.CalledSource}); err != nil {
+		return r, err
+	}
 	r.Files = append(slices.Clone(r.Files), api.File{Name: judge.CalledSource, Content: r.Source})
 	r.Source, r.SourceName = judge.CallLoader, ""
 	r.Interactor = &api.Interactor{Program: api.Program{Language: api.LanguageOfCalls, Source: judge.CallDriver}, Protocol: judge.ProtocolCalls}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/brig-sandbox/brig/api"
@@ -23,6 +24,10 @@ const (
 // checker plans a checker: the program that judges another one is a job of its own, with a sandbox of
 // its own for each test, in the mode of the run.
 func (pl *Planner) checker(ctx context.Context, c api.Check, mode api.Mode, caller api.Caller) (*Job, error) {
+	files := judge.ProtocolOf(c.Protocol).Files
+	if err := checkNames("check", c.Files, c.SourceName, append(files[:], judge.FeedbackDir)); err != nil {
+		return nil, err
+	}
 	j, err := pl.Job(ctx, pl.runOfChecker(c, mode), caller)
 	if err != nil {
 		return nil, aboutProgram("check", err)
@@ -47,6 +52,9 @@ func (pl *Planner) runOfChecker(c api.Check, mode api.Mode) api.Run {
 
 // interactor plans an interactor, in the same way.
 func (pl *Planner) interactor(ctx context.Context, i api.Interactor, mode api.Mode, caller api.Caller) (*Job, error) {
+	if err := checkNames("interactor", i.Files, i.SourceName, []string{judge.InputFile, judge.AnswerFile, judge.FeedbackDir}); err != nil {
+		return nil, err
+	}
 	j, err := pl.Job(ctx, pl.runOfInteractor(i, mode), caller)
 	if err != nil {
 		return nil, aboutProgram("interactor", err)
@@ -85,6 +93,18 @@ func (pl *Planner) judgeCompileLimits(r api.Run) api.Limits {
 		return r.CompileLimits // planning the job reports what is wrong
 	}
 	return r.CompileLimits.Over(api.Limits{CPU: judgeCompileCPU, Wall: 2 * judgeCompileCPU}.CappedBy(pl.Ceiling))
+}
+
+// checkNames refuses files in the place of those that brig adds on each test, which could not be made then.
+func checkNames(part string, files []api.File, source string, reserved []string) error {
+	for _, f := range append(slices.Clone(files), api.File{Name: source}) {
+		for _, name := range reserved {
+			if f.Name != "" && (f.Name == name || strings.HasPrefix(f.Name, name+"/") || strings.HasPrefix(name, f.Name+"/")) {
+				return api.Refuse(api.CodeBadFile, "%s: file %q is in the place of %s, which brig adds on each test: rename it", part, f.Name, name)
+			}
+		}
+	}
+	return nil
 }
 
 // aboutProgram says in an error that it is about a part of the request.
