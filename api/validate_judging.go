@@ -108,6 +108,14 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 		if err := g.validate(); err != nil {
 			return err
 		}
+		if len(g.Requires) > maxRequires {
+			return Refuse(CodeBadRequest, "group %q requires %d groups: the most is %d; groups can be in a group, which is then required", g.ID, len(g.Requires), maxRequires)
+		}
+		for field, names := range map[string][]string{"tests": g.Tests, "groups": g.Groups, "requires": g.Requires} {
+			if name, twice := repeated(names); twice {
+				return Refuse(CodeBadRequest, "group %q lists %q twice in %s: list it once", g.ID, name, field)
+			}
+		}
 		for _, name := range slices.Concat(g.Requires, g.Groups) {
 			if !seen[name] {
 				return Refuse(CodeBadRequest, "group %q names group %q, which does not come before it: list it earlier", g.ID, name)
@@ -120,11 +128,8 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 			within[name] = g.ID
 			depth[g.ID] = max(depth[g.ID], depth[name]+1)
 		}
-		switch {
-		case depth[g.ID] >= maxGroupDepth:
+		if depth[g.ID] >= maxGroupDepth {
 			return Refuse(CodeBadRequest, "group %q holds groups %d deep: the most is %d", g.ID, depth[g.ID]+1, maxGroupDepth)
-		case len(g.Requires) > maxRequires:
-			return Refuse(CodeBadRequest, "group %q requires %d groups: the most is %d; groups can be in a group, which is then required", g.ID, len(g.Requires), maxRequires)
 		}
 		for _, pattern := range g.Tests {
 			matched := false
@@ -148,13 +153,26 @@ func validateGroups(groups []ScoreGroup, tests []Test) error {
 			}
 		}
 		for _, name := range g.Requires {
-			if from, some := first[g.ID]; some && from < last[name] {
-				return Refuse(CodeBadRequest, "group %q requires group %q, and test %q of that one comes after test %q: list it earlier", g.ID, name, ids[last[name]], ids[from])
+			from, some := first[g.ID]
+			if to, others := last[name]; some && others && from <= to {
+				return Refuse(CodeBadRequest, "group %q requires group %q, and test %q of that one does not come before test %q: list it earlier", g.ID, name, ids[to], ids[from])
 			}
 		}
 		seen[g.ID] = true
 	}
 	return nil
+}
+
+// repeated returns a name that a list has more than once.
+func repeated(names []string) (name string, twice bool) {
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		if seen[name] {
+			return name, true
+		}
+		seen[name] = true
+	}
+	return "", false
 }
 
 // spread widens the range of the tests of a group.

@@ -19,32 +19,37 @@ const (
 // A Grader decides which tests of a run count and what its groups score. It decides by the order of the
 // request alone: whether tests run one after the other or side by side makes no difference.
 type Grader struct {
-	stop   bool // no test counts after one that was not accepted
-	rules  bool // some tests may not count
-	groups []api.ScoreGroup
-	of     []int   // the group of each test; -1: none
-	within []int   // the group of each group; -1: none
-	tests  [][]int // the tests of each group
-	index  map[string]int
+	stop     bool // no test counts after one that was not accepted
+	groups   []api.ScoreGroup
+	of       []int   // the group of each test; -1: none
+	within   []int   // the group of each group, which comes after it; -1: none
+	groupsIn [][]int // the groups of each group
+	requires [][]int // the groups that each group requires
+	tests    [][]int // the tests of each group
 }
 
 // NewGrader makes the grader of a run that is valid.
 func NewGrader(r api.Run) *Grader {
-	g := &Grader{stop: r.StopAtFailure, rules: r.StopAtFailure, groups: r.Groups, index: map[string]int{}, tests: make([][]int, len(r.Groups))}
+	n := len(r.Groups)
+	g := &Grader{stop: r.StopAtFailure, groups: r.Groups, groupsIn: make([][]int, n), requires: make([][]int, n), tests: make([][]int, n)}
 	for range r.Groups {
 		g.within = append(g.within, -1)
 	}
 	for range r.Tests {
 		g.of = append(g.of, -1)
 	}
+	index := map[string]int{}
 	for n, group := range r.Groups {
-		g.index[group.ID] = n
-		g.rules = g.rules || group.Stop || len(group.Requires) > 0
+		index[group.ID] = n
 		for _, id := range group.Groups {
-			g.within[g.index[id]] = n
+			g.within[index[id]] = n
+			g.groupsIn[n] = append(g.groupsIn[n], index[id])
+		}
+		for _, id := range group.Requires {
+			g.requires[n] = append(g.requires[n], index[id])
 		}
 		for i, t := range r.Tests {
-			if len(group.Tests) > 0 && group.Has(t.ID) {
+			if g.of[i] < 0 && len(group.Tests) > 0 && group.Has(t.ID) {
 				g.of[i], g.tests[n] = n, append(g.tests[n], i)
 			}
 		}
@@ -52,95 +57,143 @@ func NewGrader(r api.Run) *Grader {
 	return g
 }
 
-// A count is what is known of the tests of a group and of its groups, up to some test.
-type count struct{ accepted, failed, open int }
+// A tally is what the tests up to one of them say of a group.
+type tally struct {
+	accepted, failed, open int // of its own tests
 
-// Decide returns the standing of each test. results has nil for a test that has not ended.
+	anyFailed, anyOpen bool // of its tests and those of the groups within
+
+	entered  bool // a test of it or of a group within was seen, and what it requires was looked at
+	blocked  bool // no further test of it or of a group within counts
+	waiting  bool // whether one counts is not known yet
+	verdict  bool // whether it is accepted
+	known    bool // whether that is known
+	computed bool // whether verdict and known are set
+}
+
+// Decide returns the standing of each test. results has nil for a test that has not ended. What a group
+// requires is final when its first test comes, and what blocks a group stays: so each group is looked at
+// once, not once for each test, because a caller may send thousands of both (BenchmarkDecide).
 func (g *Grader) Decide(results []*api.TestResult) []Standing {
 	standing := make([]Standing, len(results))
-	if !g.rules {
-		for i := range standing {
+	groups := make([]tally, len(g.groups))
+	failed, open := false, false // of the tests so far
+	for i, res := range results {
+		n := g.of[i]
+		g.enter(groups, n)
+		switch {
+		case g.stop && failed, n >= 0 && groups[n].blocked:
+			standing[i] = Skipped
+		case g.stop && open, n >= 0 && groups[n].waiting:
+			standing[i] = Undecided
+		default:
 			standing[i] = Counted
 		}
-		return standing
-	}
-	direct, all := make([]count, len(g.groups)), make([]count, len(g.groups)) // all: with the groups within
-	var whole count
-	for i, res := range results {
-		standing[i] = g.standing(i, whole, direct, all)
-		add := func(c *count) {
-			switch {
-			case standing[i] == Undecided || standing[i] == Counted && res == nil:
-				c.open++
-			case standing[i] == Counted && res.Accepted():
-				c.accepted++
-			default:
-				c.failed++
+		switch {
+		case standing[i] == Undecided || standing[i] == Counted && res == nil:
+			open = true
+			g.addOpen(groups, n)
+		case standing[i] == Counted && res.Accepted():
+			if n >= 0 {
+				groups[n].accepted++
 			}
-		}
-		if standing[i] != Skipped {
-			add(&whole)
-		}
-		if n := g.of[i]; n >= 0 {
-			add(&direct[n])
-			for ; n >= 0; n = g.within[n] {
-				add(&all[n])
-			}
+		default:
+			failed = failed || standing[i] == Counted
+			g.addFailed(groups, n)
 		}
 	}
 	return standing
 }
 
-// standing decides on one test by what is known of the tests before it.
-func (g *Grader) standing(i int, whole count, direct, all []count) Standing {
-	open := false
-	if g.stop {
-		if whole.failed > 0 {
-			return Skipped
-		}
-		open = whole.open > 0
-	}
-	for n := g.of[i]; n >= 0; n = g.within[n] {
-		if g.groups[n].Stop {
-			if all[n].failed > 0 {
-				return Skipped
+// enter looks at what a group and those around it require, before the first test in them.
+func (g *Grader) enter(groups []tally, n int) {
+	for ; n >= 0 && !groups[n].entered; n = g.within[n] {
+		groups[n].entered = true
+		for _, other := range g.requires[n] {
+			switch accepted, known := g.accepted(groups, other); {
+			case !known:
+				g.wait(groups, n)
+			case !accepted:
+				g.block(groups, n)
 			}
-			open = open || all[n].open > 0
-		}
-		for _, id := range g.groups[n].Requires {
-			accepted, known := g.accepted(g.index[id], direct)
-			if known && !accepted {
-				return Skipped
-			}
-			open = open || !known
 		}
 	}
-	if open {
-		return Undecided
-	}
-	return Counted
 }
 
-// accepted reports whether a group is accepted, and whether that is known.
-func (g *Grader) accepted(n int, direct []count) (accepted, known bool) {
-	group, c := g.groups[n], direct[n]
-	for _, id := range group.Groups {
-		switch a, k := g.accepted(g.index[id], direct); {
-		case !k:
-			c.open++
-		case a:
-			c.accepted++
-		default:
-			c.failed++
+func (g *Grader) addFailed(groups []tally, n int) {
+	if n >= 0 {
+		groups[n].failed++
+	}
+	for ; n >= 0 && !groups[n].anyFailed; n = g.within[n] {
+		groups[n].anyFailed = true
+		if g.groups[n].Stop {
+			g.block(groups, n)
 		}
 	}
-	switch group.Passes {
-	case api.PassAlways:
-		return true, true
-	case api.PassAny:
-		return c.accepted > 0, c.accepted > 0 || c.open == 0
+}
+
+func (g *Grader) addOpen(groups []tally, n int) {
+	if n >= 0 {
+		groups[n].open++
 	}
-	return c.failed == 0 && c.open == 0, c.failed > 0 || c.open == 0
+	for ; n >= 0 && !groups[n].anyOpen; n = g.within[n] {
+		groups[n].anyOpen = true
+		if g.groups[n].Stop {
+			g.wait(groups, n)
+		}
+	}
+}
+
+// block is for a group of which no further test counts, and for those within.
+func (g *Grader) block(groups []tally, n int) {
+	if groups[n].blocked {
+		return
+	}
+	groups[n].blocked = true
+	for _, in := range g.groupsIn[n] {
+		g.block(groups, in)
+	}
+}
+
+// wait is for a group of which it is not known yet whether further tests count, and for those within.
+func (g *Grader) wait(groups []tally, n int) {
+	if groups[n].waiting {
+		return
+	}
+	groups[n].waiting = true
+	for _, in := range g.groupsIn[n] {
+		g.wait(groups, in)
+	}
+}
+
+// accepted reports whether a group is accepted, and whether that is known. All of its tests must have been
+// added.
+func (g *Grader) accepted(groups []tally, n int) (accepted, known bool) {
+	t := &groups[n]
+	if t.computed {
+		return t.verdict, t.known
+	}
+	ok, failed, open := t.accepted, t.failed, t.open
+	for _, in := range g.groupsIn[n] {
+		switch a, k := g.accepted(groups, in); {
+		case !k:
+			open++
+		case a:
+			ok++
+		default:
+			failed++
+		}
+	}
+	switch g.groups[n].Passes {
+	case api.PassAlways:
+		t.verdict, t.known = true, true
+	case api.PassAny:
+		t.verdict, t.known = ok > 0, ok > 0 || open == 0
+	default:
+		t.verdict, t.known = failed == 0 && open == 0, failed > 0 || open == 0
+	}
+	t.computed = true
+	return t.verdict, t.known
 }
 
 // Grade adds to a summary what the groups score. results has nil for a test that did not run or does not
@@ -150,27 +203,28 @@ func (g *Grader) Grade(s *api.Summary, results []*api.TestResult) {
 		s.Score = meanScore(results)
 		return
 	}
-	direct := make([]count, len(g.groups))
+	groups := make([]tally, len(g.groups))
 	for i, res := range results {
-		if n := g.of[i]; n >= 0 {
-			switch {
-			case res != nil && res.Accepted():
-				direct[n].accepted++
-			default:
-				direct[n].failed++
-			}
+		switch n := g.of[i]; {
+		case n < 0:
+		case res != nil && res.Accepted():
+			groups[n].accepted++
+		default:
+			groups[n].failed++
 		}
+	}
+	skipped := make([]bool, len(g.groups))
+	for n := len(g.groups) - 1; n >= 0; n-- { // a group comes after those within
+		skipped[n] = g.within[n] >= 0 && skipped[g.within[n]] || slices.ContainsFunc(g.requires[n], func(other int) bool {
+			accepted, _ := g.accepted(groups, other)
+			return !accepted
+		})
 	}
 	var points, most float64
 	for n, group := range g.groups {
-		res := api.ScoreGroupResult{ID: group.ID}
-		res.Accepted, _ = g.accepted(n, direct)
-		for m := n; m >= 0 && !res.Skipped; m = g.within[m] {
-			res.Skipped = slices.ContainsFunc(g.groups[m].Requires, func(id string) bool { return !s.Groups[g.index[id]].Accepted })
-		}
-		if res.Skipped {
-			res.Accepted = false
-		}
+		res := api.ScoreGroupResult{ID: group.ID, Skipped: skipped[n]}
+		accepted, _ := g.accepted(groups, n)
+		res.Accepted = accepted && !skipped[n]
 		res.Points, res.MaxPoints = g.points(n, res.Accepted, s.Groups, results)
 		s.Groups = append(s.Groups, res)
 		if g.within[n] < 0 {
@@ -200,8 +254,8 @@ func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult, res
 		value, share := testPoints(group, unit, results[i])
 		got, best, shares = append(got, value), append(best, unit), append(shares, share)
 	}
-	for _, id := range group.Groups {
-		b := before[g.index[id]]
+	for _, in := range g.groupsIn[n] {
+		b := before[in]
 		share := 0.0
 		switch {
 		case b.MaxPoints > 0:
