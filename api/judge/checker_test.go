@@ -10,6 +10,7 @@ import (
 	"github.com/brig-sandbox/brig/api/judge"
 )
 
+// GRD-05. An exit code that two protocols read differently is read by its own protocol.
 func TestProtocols(t *testing.T) {
 	const ac, wa, part = api.Accepted, api.WrongAnswer, api.Partial
 	fb := func(pairs ...string) map[string][]byte {
