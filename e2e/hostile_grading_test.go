@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -96,7 +95,7 @@ func TestHostileOutputsAreWrong(t *testing.T) {
 			}
 		}
 	}
-	if res := a.run(t, sh("echo alive")); fmt.Sprintf("%s", res.Stdout) != "alive\n" {
+	if res := a.run(t, sh("echo alive")); string(res.Stdout) != "alive\n" {
 		t.Errorf("%s", res.Stdout)
 	}
 }

@@ -25,7 +25,7 @@ var schemaTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[api.PointsAs]():      reflect.TypeFor[oneOf[api.PointsAs]](),
 	reflect.TypeFor[api.First]():         reflect.TypeFor[oneOf[api.First]](),
 	reflect.TypeFor[api.Aggregation]():   reflect.TypeFor[oneOf[api.Aggregation]](),
-	reflect.TypeFor[api.GroupPass](): reflect.TypeFor[oneOf[api.GroupPass]](),
+	reflect.TypeFor[api.GroupPass]():     reflect.TypeFor[oneOf[api.GroupPass]](),
 	reflect.TypeFor[api.Comparison]():    reflect.TypeFor[oneOf[api.Comparison]](),
 	reflect.TypeFor[api.Mode]():          reflect.TypeFor[oneOf[api.Mode]](),
 	reflect.TypeFor[api.ProfileMode]():   reflect.TypeFor[oneOf[api.ProfileMode]](),

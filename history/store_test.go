@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -229,7 +230,7 @@ func TestMigrationAddsSummaries(t *testing.T) {
 		t.Fatalf("%v, %v", ids(page), err)
 	}
 	for _, r := range page {
-		if has := r.ID == "run1" || r.ID == "run5"; (r.Summary != nil) != has || has && *r.Summary != (api.Summary{Tests: 2, Ran: 2, Accepted: 1, FirstFailed: "b"}) {
+		if has := r.ID == "run1" || r.ID == "run5"; (r.Summary != nil) != has || has && !reflect.DeepEqual(*r.Summary, api.Summary{Tests: 2, Ran: 2, Accepted: 1, FirstFailed: "b"}) {
 			t.Errorf("%s: %+v", r.ID, r.Summary)
 		}
 	}

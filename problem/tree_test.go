@@ -16,7 +16,6 @@ import (
 type member struct {
 	name, text string
 	mode       fs.FileMode
-	size       uint64 // if it is not the text's
 }
 
 func zipped(t testing.TB, members ...member) []byte {
