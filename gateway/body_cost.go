@@ -8,7 +8,7 @@ import "bytes"
 const (
 	costOfEntry  = 24  // an entry of a list of texts; the list grows by a quarter
 	costOfMember = 64  // a member of an object; in env it is an entry of a map
-	costOfObject = 320 // a test is the largest, and its list grows too
+	costOfObject = 384 // a test is the largest, and its list grows too
 
 	freeCost = 32 << 10 // this much of it is free in each body: the largest body fits into the quota as if it were one text
 )
