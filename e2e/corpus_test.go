@@ -76,6 +76,7 @@ func TestHostileNamespacesWithoutTheFilter(t *testing.T) {
 // the architecture. The kernel's own answer would end only the thread, and the run would continue
 // to its wall limit.
 func TestHostileForeignEntryIsNamed(t *testing.T) {
+	needForeignEntry(t)
 	a := startAgent(t, "--slots", "1")
 	probe := buildProbe(t, "SEC-07")
 	both(t, func(t *testing.T, mode api.Mode) {
