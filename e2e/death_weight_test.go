@@ -39,7 +39,7 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 			defer stop()
 			r := program(big)
 			r.Limits = tt.limits
-			r.Limits.Wall, r.Limits.Memory = slowly(6), 400*api.MiB
+			r.Limits.Wall, r.Limits.Memory = slowly(12), 400*api.MiB
 			begun := time.Now()
 			var all sync.WaitGroup
 			defer all.Wait()
@@ -48,7 +48,7 @@ int main(void) { // 40 processes with 65,536 entries of page tables each, which 
 				all.Go(func() { // begins to compute when the other has its memory
 					select {
 					case <-ctx.Done():
-					case <-time.After(time.Duration(slowly(4))):
+					case <-time.After(time.Duration(slowly(10))):
 						n := program(spin)
 						n.Limits.Wall = slowly(60)
 						_, _ = a.Client.Run(ctx, n) // it ends when the test cancels it
