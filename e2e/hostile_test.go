@@ -228,9 +228,6 @@ func TestHostile(t *testing.T) {
 		id := e.ID
 		ran := false
 		ok := t.Run(id, func(t *testing.T) {
-			if id == "SEC-04" || id == "SEC-07" {
-				needForeignEntry(t)
-			}
 			ran = true // not excluded by -test.run or -test.skip
 			probe := buildProbe(t, id)
 			once := func(t *testing.T, mode api.Mode) {
@@ -242,7 +239,12 @@ func TestHostile(t *testing.T) {
 				neighbour.untouched(t)
 				stored.unchanged(t)
 			}
-			t.Run("control", func(t *testing.T) { e.control(t, a, c, probe) })
+			t.Run("control", func(t *testing.T) {
+				if (id == "SEC-04" || id == "SEC-07") && !hasForeignEntry(t) {
+					t.Skip("this kernel refuses the 32-bit entry to every program, so that nothing outside a sandbox can use it")
+				}
+				e.control(t, a, c, probe)
+			})
 			t.Run("fresh", func(t *testing.T) { once(t, api.Fresh) })
 			t.Run("pooled", func(t *testing.T) { once(t, api.Strict) })
 			t.Run("after residue", func(t *testing.T) {
