@@ -1,98 +1,17 @@
 package kattis
 
 import (
-	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/brig-sandbox/brig/problem"
+	"github.com/brig-sandbox/brig/problem/problemtest"
 )
-
-var update = flag.Bool("update", false, "write what the reader understands into testdata")
-
-// unpacked writes the files of an archive below a new directory, and opens it. A text that begins with
-// "-> " is a link.
-func unpacked(t testing.TB, a *txtar.Archive) *problem.Tree {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "demo")
-	for _, f := range a.Files {
-		name := filepath.Join(dir, f.Name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if target, link := strings.CutPrefix(string(f.Data), "-> "); link {
-			err = os.Symlink(strings.TrimSpace(target), name)
-		} else {
-			err = os.WriteFile(name, f.Data, 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	tree, err := problem.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tree.Close() })
-	return tree
-}
 
 // Each archive of testdata is a package that shows rules of one version, with what is understood of it,
 // or the mistakes in it.
-func TestPackages(t *testing.T) {
-	names, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(names) < 10 {
-		t.Fatalf("%d packages, %v", len(names), err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			last := len(a.Files) - 1
-			want := a.Files[last]
-			a.Files = a.Files[:last]
-			p, err := Read(unpacked(t, a))
-			got := ""
-			switch want.Name {
-			case "MISTAKES":
-				if err == nil {
-					t.Fatal("it has no mistake")
-				}
-				got = err.Error() + "\n"
-			case "UNDERSTOOD":
-				if err != nil {
-					t.Fatal(err)
-				}
-				text, err := json.MarshalIndent(p, "", "  ")
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = string(text) + "\n"
-			default:
-				t.Fatalf("the last file is %s", want.Name)
-			}
-			if got == string(want.Data) {
-				return
-			}
-			if *update {
-				a.Files = append(a.Files, txtar.File{Name: want.Name, Data: []byte(got)})
-				if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			t.Errorf("it is\n%s\nwant\n%s", got, want.Data)
-		})
-	}
-}
+func TestPackages(t *testing.T) { problemtest.Packages(t, Read, 10) }
 
 func TestMatch(t *testing.T) {
 	for _, tt := range []struct {
@@ -125,6 +44,6 @@ func FuzzMetadata(f *testing.F) {
 				return
 			}
 		}
-		Read(unpacked(t, a))
+		Read(problemtest.Unpack(t, a))
 	})
 }
