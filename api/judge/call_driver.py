@@ -31,27 +31,6 @@ def text_of(e):
         return type(e).__name__
 
 
-def encode(v):
-    if v is None or v is True or v is False or type(v) is str:
-        return v
-    if type(v) is int:
-        return v if -(1 << 62) < v < 1 << 62 else {"i": hex(v)}
-    if type(v) is float:
-        return {"f": v.hex()}
-    if type(v) is complex:
-        return {"c": [v.real.hex(), v.imag.hex()]}
-    if type(v) in (bytes, bytearray):
-        return {"b": v.hex()}
-    if type(v) is list:
-        return [encode(e) for e in v]
-    for kind, tag in ((tuple, "t"), (set, "s"), (frozenset, "z")):
-        if isinstance(v, kind):
-            return {tag: [encode(e) for e in v]}
-    if isinstance(v, dict):
-        return {"d": [[encode(k), encode(e)] for k, e in v.items()]}
-    raise TypeError("an argument of type %s cannot be sent to the program" % type(v).__name__)
-
-
 def alike(keys):
     if keys and collections.Counter(map(hash, keys)).most_common(1)[0][1] > most_alike:
         raise ValueError("more than %d elements have the same hash" % most_alike)
@@ -82,7 +61,10 @@ def decode(v):
 
 def call(name, args, named):
     global called
-    request = json.dumps([name, encode(list(args)), encode(named)]).encode() + b"\n"
+    try:
+        request = json.dumps([name, encode(list(args)), encode(named)]).encode() + b"\n"
+    except TypeError as e:
+        raise TypeError("an argument of type %s cannot be sent to the program" % e) from None
     called += 1
     try:
         calls.write(request)

@@ -3,20 +3,25 @@ package judge
 import (
 	_ "embed"
 	"encoding/json"
+	"slices"
 
 	"github.com/brig-sandbox/brig/api"
 )
 
-// CallLoader is the program that the sandbox of a program under test runs when tests call its functions: it
-// loads CalledSource, and answers calls on its stdin and stdout.
-//
-//go:embed call_loader.py
-var CallLoader []byte
+var (
+	//go:embed call_values.py
+	callValues []byte // how both programs encode values
+	//go:embed call_loader.py
+	callLoader []byte
+	//go:embed call_driver.py
+	callDriver []byte
 
-// CallDriver is the interactor of such a test.
-//
-//go:embed call_driver.py
-var CallDriver []byte
+	// CallLoader is the program that the sandbox of a program under test runs when tests call its
+	// functions: it loads CalledSource, and answers calls on its stdin and stdout.
+	CallLoader = slices.Concat(callValues, callLoader)
+	// CallDriver is the interactor of such a test.
+	CallDriver = slices.Concat(callValues, callDriver)
+)
 
 // ProtocolCalls is the protocol of CallDriver: kattis, but for a limit that CallDriver meets. Its work is to
 // read values of the program, so that the program chose this.
