@@ -78,6 +78,16 @@ func Fail(code Code, format string, args ...any) *Error {
 	return e
 }
 
+// About says in an error which part of a request it is about, if the caller has to fix it. Others stay as
+// they are.
+func About(part string, err error) error {
+	var e *Error
+	if errors.As(err, &e) && !e.RetrySafe {
+		return Refuse(e.Code, "%s: %w", part, err)
+	}
+	return err
+}
+
 // HasCode reports whether err is an *Error with one of the codes.
 func HasCode(err error, codes ...Code) bool {
 	var e *Error

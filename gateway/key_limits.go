@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	"github.com/brig-sandbox/brig/api"
@@ -61,14 +60,14 @@ func (g *Gateway) permitRun(c caller, r api.Run) (api.Run, error) {
 		check := *r.Check
 		r.Check = &check
 		if check.Program, err = g.permitProgram(c, check.Program); err != nil {
-			return r, about("check", err)
+			return r, api.About("check", err)
 		}
 	}
 	if r.Interactor != nil {
 		interactor := *r.Interactor
 		r.Interactor = &interactor
 		if interactor.Program, err = g.permitProgram(c, interactor.Program); err != nil {
-			return r, about("interactor", err)
+			return r, api.About("interactor", err)
 		}
 	}
 	return r, nil
@@ -82,15 +81,6 @@ func (g *Gateway) permitProgram(c caller, p api.Program) (api.Program, error) {
 		p.CompileLimits, err = c.limit(p.CompileLimits, "", c.seesAll())
 	}
 	return p, err
-}
-
-// about says in a refusal which part of a run it is about.
-func about(part string, err error) error {
-	var e *api.Error
-	if errors.As(err, &e) && !e.RetrySafe {
-		return api.Refuse(e.Code, "%s: %w", part, err)
-	}
-	return err
 }
 
 // permitSession is permit for a session.

@@ -17,9 +17,12 @@ import (
 // process of the program has ended: the program can reach neither the checker nor the answer, because
 // they are nowhere while it lives (GRD-01).
 
-// prepareJudge compiles a checker or an interactor, once for all tests, and gets its template. admitted
-// says whether the job had a slot already. The caller releases the start.
+// prepareJudge compiles a checker or an interactor, once for all tests, and gets its template; nil is none.
+// admitted says whether the job had a slot already. The caller releases the start.
 func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, streams Streams, admitted *bool) (start, error) {
+	if j == nil {
+		return start{}, nil
+	}
 	if j.Compile != nil {
 		if _, err := r.Pool.Factory.Filters.Get(j.Compile.Cell.Policy); err != nil {
 			return start{}, err
@@ -60,14 +63,10 @@ func (r *Runner) prepareJudge(ctx context.Context, part string, j *plan.Job, str
 func ofProgram(part string, err error) error {
 	var source *plan.InvalidSource
 	var artifact *plan.InvalidArtifact
-	var e *api.Error
-	switch {
-	case errors.As(err, &source), errors.As(err, &artifact):
+	if errors.As(err, &source) || errors.As(err, &artifact) {
 		return api.Refuse(api.CodeCheckFailed, "the %s: %v", part, err)
-	case errors.As(err, &e) && !e.RetrySafe:
-		return api.Refuse(e.Code, "the %s: %w", part, err)
 	}
-	return err
+	return api.About("the "+part, err)
 }
 
 // firstWords is the beginning of what a program wrote, in one line.
