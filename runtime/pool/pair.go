@@ -34,7 +34,7 @@ func (p *Pool) LeasePair(ctx context.Context, program, interactor Want) (l, comp
 		k.Close()
 	}
 	if err := companion.take(ctx, since); err != nil {
-		l.giveBackUntaken()
+		p.Release(l)
 		return nil, nil, err
 	}
 	if err := l.take(ctx, since); err != nil {
@@ -43,9 +43,6 @@ func (p *Pool) LeasePair(ctx context.Context, program, interactor Want) (l, comp
 	}
 	return l, companion, nil
 }
-
-// giveBackUntaken ends a lease whose shell was not taken.
-func (l *Lease) giveBackUntaken() { l.Pool.Release(l) }
 
 // mostKeepers is how many cells a slot may keep: those of its companion count, too. p.mu is held.
 func (p *Pool) mostKeepers(s *slotState) int {

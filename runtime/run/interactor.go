@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"os"
 	"sync"
 	"time"
 
@@ -82,30 +81,8 @@ func (r *Runner) interact(ctx context.Context, at pair, pp, ip *plan.Run, from, 
 	return x, nil
 }
 
-// executeFrom is executeOnce from a template, if there is one.
-func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams, begun time.Duration) (res api.Result, badStart string, err error) {
-	var file *os.File
-	if p.Template != nil && from.snapshot != nil && from.snapshot.Failed() == "" {
-		if file, err = from.snapshot.Open(); err != nil {
-			l.GiveBack(false)
-			return res, "", err
-		}
-		defer file.Close()
-	} else {
-		from = start{cold: from.cold}
-	}
-	res, badStart, err = r.executeOnce(ctx, l, p, file, streams, begun, nil)
-	if badStart != "" {
-		r.Templates.Fail(p.Template.Key, from.snapshot, badStart)
-	}
-	if err == nil && badStart == "" {
-		from.describe(&res)
-	}
-	return res, badStart, err
-}
-
 // interacted runs the program of a test with its interactor, for as many passes as that asks for, and judges.
-func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *plan.Run, expected []byte, streams Streams, begun time.Duration) (out api.TestResult, err error) {
+func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *plan.Run, from start, expected []byte, streams Streams, begun time.Duration) (out api.TestResult, err error) {
 	out.ID = test.ID
 	in := judge.InteractionOf(t.job.Request.Interactor.Protocol)
 	one, passes := *p, max(t.job.Request.Passes, 1)
@@ -132,7 +109,7 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 			}
 			begun = linux.Monotonic()
 		}
-		x, err := t.runner.interact(ctx, at, &one, ip, t.from, t.interactor, in.Accepts, streams, begun)
+		x, err := t.runner.interact(ctx, at, &one, ip, from, t.interactor, in.Accepts, streams, begun)
 		if err != nil {
 			return out, err
 		}

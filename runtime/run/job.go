@@ -26,12 +26,15 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 	if err := j.CheckMemory(); err != nil {
 		return api.Result{}, err
 	}
-	for part, judge := range map[string]*plan.Job{"checker": j.Checker, "interactor": j.Interactor} {
-		if judge == nil {
+	for _, one := range []struct {
+		part string
+		job  *plan.Job
+	}{{"checker", j.Checker}, {"interactor", j.Interactor}} {
+		if one.job == nil {
 			continue
 		}
-		if err := judge.CheckMemory(); err != nil {
-			return api.Result{}, ofProgram(part, err)
+		if err := one.job.CheckMemory(); err != nil {
+			return api.Result{}, ofProgram(one.part, err)
 		}
 	}
 	var compiled *api.Compilation
@@ -65,20 +68,16 @@ func (r *Runner) runStages(ctx context.Context, j *plan.Job, streams Streams, be
 		return api.Result{}, err
 	}
 	defer from.release()
-	var checker start
-	if j.Checker != nil {
-		if checker, err = r.prepareJudge(ctx, "checker", j.Checker, streams, &admitted); err != nil {
-			return api.Result{}, err
-		}
-		defer checker.release()
+	checker, err := r.prepareJudge(ctx, "checker", j.Checker, streams, &admitted)
+	if err != nil {
+		return api.Result{}, err
 	}
-	var interactor start
-	if j.Interactor != nil {
-		if interactor, err = r.prepareJudge(ctx, "interactor", j.Interactor, streams, &admitted); err != nil {
-			return api.Result{}, err
-		}
-		defer interactor.release()
+	defer checker.release()
+	interactor, err := r.prepareJudge(ctx, "interactor", j.Interactor, streams, &admitted)
+	if err != nil {
+		return api.Result{}, err
 	}
+	defer interactor.release()
 	var res api.Result
 	if len(j.Request.Tests) > 0 {
 		res, err = r.runTests(ctx, j, from, checker, interactor, streams, admitted)

@@ -47,9 +47,9 @@ const (
 
 // A programEnd says how one of two linked programs ended.
 type programEnd struct {
-	at      time.Duration // on the monotonic clock of the kernel; zero: it did not start
-	stopped bool          // by the agent
-	says    int           // exit code; -1: a signal
+	at       time.Duration // on the monotonic clock of the kernel; zero: it did not start
+	stopped  bool          // by the agent
+	exitCode int           // -1: a signal
 }
 
 // A linkEnd is a link as one of its two supervisors sees it.
@@ -103,7 +103,7 @@ func (e *linkEnd) files(ctx context.Context) ([]*os.File, error) {
 	}
 }
 
-// begun reports that the program has been started.
+// begun reports that the interactor has started: the program waits for it.
 func (e *linkEnd) begun() {
 	if e != nil && e.which == interactorEndIndex {
 		e.once.Do(func() { close(e.started) })
@@ -121,7 +121,7 @@ func (e *linkEnd) attach(w *supervisor) error {
 	return nil
 }
 
-// detach ends that: the slot's next run must not be woken.
+// detach is the opposite of attach: the slot's next run must not be woken.
 func (e *linkEnd) detach(p *linux.Poller) error {
 	if e == nil {
 		return nil
@@ -164,7 +164,7 @@ func (e *linkEnd) afterSteps(l *pool.Lease) error {
 
 // interactorOver is called when the interactor's lease has ended, however it ended.
 func (e *linkEnd) interactorOver() {
-	e.end(programEnd{says: -1}) // if it did not start
+	e.end(programEnd{exitCode: -1}) // if it did not start
 	e.begun()
 	close(e.over)
 }
@@ -181,11 +181,11 @@ func (w *supervisor) reportEnd() {
 	if w.link == nil {
 		return
 	}
-	how := programEnd{stopped: w.stopped, says: -1}
+	how := programEnd{stopped: w.stopped, exitCode: -1}
 	if w.replied {
 		how.at = time.Duration(w.reply.ExitNs)
 		if ws := unix.WaitStatus(w.reply.Status); ws.Exited() {
-			how.says = ws.ExitStatus()
+			how.exitCode = ws.ExitStatus()
 		}
 	}
 	w.link.end(how)
@@ -211,7 +211,7 @@ func (w *supervisor) onOtherEnd() error {
 		w.link.discards = true
 		return w.Slot.Poller.Add(w.link.unread, linux.PollIn, tagDiscard)
 	}
-	if !w.link.accepts(how.says) { // whatever the program does now changes nothing
+	if !w.link.accepts(how.exitCode) { // whatever the program does now changes nothing
 		return w.stop()
 	}
 	w.link.readsOutput, w.parked[0] = true, false

@@ -98,36 +98,41 @@ func (r *Runner) execute(ctx context.Context, p *plan.Run, from start, streams S
 
 // executeIn runs the steps and judges. A program that cannot begin from its template has the ordinary
 // start instead, in another cell.
-func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams, begun time.Duration) (res api.Result, err error) {
-	badStart := ""
+func (r *Runner) executeIn(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams, begun time.Duration) (api.Result, error) {
+	res, badStart, err := r.executeFrom(ctx, l, p, from, streams, begun)
+	switch {
+	case err != nil || badStart == "":
+		return res, err
+	case streams.Attach != nil: // what the caller sent to stdin may be lost
+		return res, api.Fail(api.CodeInternal, "the program did not start: %s: send the run again", badStart)
+	}
+	return r.execute(ctx, p, start{cold: badStart}, streams, begun, true)
+}
+
+// executeFrom is executeOnce from a template, if there is one that has not failed for another run of the job.
+func (r *Runner) executeFrom(ctx context.Context, l *pool.Lease, p *plan.Run, from start, streams Streams, begun time.Duration) (res api.Result, badStart string, err error) {
 	if from.snapshot != nil {
-		if why := from.snapshot.Failed(); why != "" { // for another test of the job
+		if why := from.snapshot.Failed(); why != "" {
 			from = start{cold: why}
 		}
 	}
-	if from.snapshot == nil {
-		res, _, err = r.executeOnce(ctx, l, p, nil, streams, begun, nil)
-	} else {
-		file, oerr := from.snapshot.Open()
-		if oerr != nil {
+	var file *os.File
+	if from.snapshot != nil {
+		if file, err = from.snapshot.Open(); err != nil {
 			l.GiveBack(false)
-			return res, oerr
+			return res, "", err
 		}
 		defer file.Close()
-		res, badStart, err = r.executeOnce(ctx, l, p, file, streams, begun, nil)
 	}
-	if err == nil && badStart != "" {
+	res, badStart, err = r.executeOnce(ctx, l, p, file, streams, begun, nil)
+	switch {
+	case err != nil:
+	case badStart != "":
 		r.Templates.Fail(p.Template.Key, from.snapshot, badStart)
-		if streams.Attach != nil { // what the caller sent to stdin may be lost
-			return res, api.Fail(api.CodeInternal, "the program did not start: %s: send the run again", badStart)
-		}
-		from = start{cold: badStart}
-		return r.execute(ctx, p, from, streams, begun, true)
-	}
-	if err == nil {
+	default:
 		from.describe(&res)
 	}
-	return res, err
+	return res, badStart, err
 }
 
 // executeOnce runs the steps and judges. badStart is why the program could not begin from its template;

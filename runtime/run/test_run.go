@@ -146,7 +146,7 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 	}
 	if companion != nil {
 		defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
-		out, err = t.interacted(ctx, test, pair{l, companion}, p, expected, streams, begun)
+		out, err = t.interacted(ctx, test, pair{l, companion}, p, from, expected, streams, begun)
 		t.trim(&out, p)
 		return out, err
 	}

@@ -8,9 +8,9 @@ import (
 
 // Unsupported says why this kernel can begin no program from a template; empty: it can.
 //
-// User-mode Linux executes the file, but programs that begin from it crash: a process of user-mode
-// Linux is a process of the host, which maps memory into it that restore does not know. That kernel
-// names itself in /proc/cpuinfo (show_cpuinfo in arch/um/kernel/um_arch.c).
+// On user-mode Linux 6.1 a short trial program ends well, and programs that do more get a signal
+// (TPL-01 showed it; the cause is not known). That kernel names itself in /proc/cpuinfo
+// (show_cpuinfo in arch/um/kernel/um_arch.c).
 func Unsupported() (why string, err error) {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
