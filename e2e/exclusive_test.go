@@ -115,9 +115,10 @@ except OSError as e: print(e.strerror)
 		if want := map[bool]string{false: "\nRead-only file system\n", true: "\n1\n"}[writable]; said[0] != said[1] || !strings.HasSuffix(said[1], want) {
 			t.Errorf("writable %v: strict says %q, exclusive %q", writable, said[0], said[1])
 		}
-		// No other run has looked up the names and inodes of the copy, but those of a tmpfs are in
-		// memory already.
-		if memory[1] > memory[0]+int64(2*api.MiB) {
+		// The contents of the copy are not charged to the run, which has some 100 MiB. Its names are, because
+		// no other run has looked them up: 2.3 MiB for all of this image, which others may have looked up
+		// in mode strict.
+		if memory[1] > memory[0]+int64(4*api.MiB) {
 			t.Errorf("writable %v: memory %d in mode strict, %d in mode exclusive", writable, memory[0], memory[1])
 		}
 	}

@@ -54,8 +54,9 @@ func stormProgram(t testing.TB, name string) api.File {
 // another caller's run, or what an exec of that caller left running, does to the processors, with
 // the largest weight and number of processors that it can get. If the program fails while processes
 // other than the test's use the processors too, the result is inconclusive, and that part is
-// repeated. The control is the first storm where the operator allows more (--max-weight,
-// --max-cpus): there the program misses its limits.
+// repeated. In CI, where other guests of the machine may slow it down unseen, failures are compared
+// with those of the same runs without the storm. The control is the first storm where the operator
+// allows more (--max-weight, --max-cpus): there the program misses its limits.
 func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 	a := startAgent(t, "--slots", "2", "--sessions", "16")
 	storm, honest := stormProgram(t, "storm"), stormProgram(t, "honest")
@@ -83,10 +84,10 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := runInStorm(t, a, honest, limits, stormRuns(t), tt.begin)
-			if fails(bad) == 1 && stormRuns(t) == fewStormRuns {
-				// One pause of the host itself is as long as these limits: more runs decide.
-				t.Logf("of %d runs: %v; measured again with %d", fewStormRuns, bad, 4*fewStormRuns)
-				bad = runInStorm(t, a, honest, limits, 4*fewStormRuns, tt.begin)
+			if len(bad) > 0 && stormRuns(t) == fewStormRuns {
+				// The host may have become slower since the limits were measured, by other guests of
+				// its processors. The same runs without the storm show that.
+				bad = failsMoreInStorm(t, a, honest, limits, tt.begin)
 			}
 			t.Logf("of %d runs: %v", stormRuns(t), bad)
 			if len(bad) > 0 {
@@ -103,6 +104,31 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 			t.Error("a storm with all the weight there is changes no verdict: the test proves nothing")
 		}
 	})
+}
+
+// failsMoreInStorm runs a program in turn next to a storm and alone, and returns the failures next to
+// the storm where they are more than one in ten above those of the program alone.
+func failsMoreInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, begin func(t *testing.T, a *agent) func()) map[string]int {
+	t.Helper()
+	const rounds = 4
+	calm := func(*testing.T, *agent) func() { return func() {} }
+	alone, next := map[string]int{}, map[string]int{}
+	for range rounds {
+		for v, k := range runInStorm(t, a, honest, limits, fewStormRuns, calm) {
+			alone[v] += k
+		}
+		for v, k := range runInStorm(t, a, honest, limits, fewStormRuns, begin) {
+			next[v] += k
+		}
+	}
+	t.Logf("of %d runs: %v next to the storm, %v alone", rounds*fewStormRuns, next, alone)
+	if fails(alone) > rounds*fewStormRuns/2 {
+		t.Fatalf("this host is less than half as fast as when the limits were measured: %v fail without a storm", alone)
+	}
+	if fails(next) <= fails(alone)+rounds*fewStormRuns/10 {
+		return nil
+	}
+	return next
 }
 
 // idleLimits are limits of twice what a program uses when nothing else runs.

@@ -273,7 +273,7 @@ for i in range(5000):
 print("done")
 `)
 	r.Network, r.Allow = api.NetworkAllow, []string{server, "*.test"}
-	r.Limits = api.Limits{Wall: seconds(25), CPU: seconds(25)}
+	r.Limits = api.Limits{Wall: seconds(100), CPU: seconds(50)} // 5 s on an idle machine
 	res := networkRun{agent: a, limits: egress.Limits{Connections: 500, Simultaneous: 20}}.run(t, r)
 	if wantVerdict(t, res, api.OK); string(res.Stdout) != "done\n" {
 		t.Errorf("%s%s", res.Stdout, res.Stderr)
