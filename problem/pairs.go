@@ -174,7 +174,7 @@ func pairsByWords(left map[string]bool) ([]Pair, error) {
 	var pairs []Pair
 	for _, p := range found {
 		if p.Input != "" && p.Answer != "" {
-			p.ID = cmp.Or(p.ID, strings.TrimSuffix(p.Input, path.Ext(p.Input)))
+			p.ID = cmp.Or(p.ID, strings.TrimSuffix(p.Input, path.Ext(p.Input)), p.Input) // such as .in
 			pairs = append(pairs, *p)
 		}
 	}
