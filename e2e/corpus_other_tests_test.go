@@ -136,6 +136,8 @@ var otherTests = []struct{ id, title, file, test string }{
 	{"GRD-08", "functions that decide what their values equal, and forge answers", "e2e/calls_test.go", "TestHostileFunctions"},
 	{"GRD-09", "a score that depends on speed", "e2e/checkers_test.go", "TestGroupsOnOneSlotAndOnTwo"},
 	{"GRD-10", "JSON that takes memory", "api/judge/comparisons_test.go", "TestJSONMakesNoValues"},
+	{"GRD-11", "a link to the work of another person", "grade/grade_test.go", "TestLinksHandInNothing"},
+	{"GRD-12", "more points than a test has", "api/judge/groups_test.go", "TestPointsAboveThoseOfATest"},
 	{"MEM-40", "record locks, which no group is charged for", "e2e/record_locks_test.go", "TestRecordLocksAreBounded"},
 	{"MEM-42", "tables of poll and select, which no group is charged for", "runtime/plan/memory_test.go", "TestInputMemory"},
 	{"MEM-41", "locks of whole files, which no group is charged for", "e2e/file_locks_test.go", "TestFileLocksAreBounded"},

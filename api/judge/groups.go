@@ -244,13 +244,7 @@ func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult, res
 	group := g.groups[n]
 	var got, best, shares []float64 // of each test and group in it
 	for _, i := range g.tests[n] {
-		unit := group.Each
-		if unit == 0 {
-			unit = group.Points
-			if group.How == "" || group.How == api.AggregateSum {
-				unit /= float64(len(g.tests[n]))
-			}
-		}
+		unit := g.unit(n)
 		value, share := testPoints(group, unit, results[i])
 		got, best, shares = append(got, value), append(best, unit), append(shares, share)
 	}
@@ -279,6 +273,40 @@ func (g *Grader) points(n int, accepted bool, before []api.ScoreGroupResult, res
 		return points, group.Points
 	}
 	return aggregate(group.How, got), aggregate(group.How, best)
+}
+
+// unit is the points of one accepted test in a group.
+func (g *Grader) unit(n int) float64 {
+	switch group := g.groups[n]; {
+	case group.Each != 0:
+		return group.Each
+	case group.How == "" || group.How == api.AggregateSum:
+		return group.Points / float64(len(g.tests[n]))
+	default:
+		return group.Points
+	}
+}
+
+// Weigh compares the points that a checker or an interactor gave a test with those that the test has in
+// its group: all of them mean accepted, and none wrong. More are an error, because a score would be above
+// the maximum (GRD-12). Points that a checker rounded to what it prints are those of the test.
+func (g *Grader) Weigh(i int, res *api.TestResult) error {
+	n := g.of[i]
+	if n < 0 || res.Points == nil {
+		return nil
+	}
+	unit := g.unit(n)
+	rounding := min(0.01, unit/1000)
+	switch points := *res.Points; {
+	case points > unit+rounding:
+		return api.Refuse(api.CodeCheckFailed, "test %q: the checker gave %v points, and the test has %v in the group %q: correct the points of the group, or the meaning of the checker's points (check.points)", res.ID, points, unit, g.groups[n].ID)
+	case res.Answer != api.Partial:
+	case points >= unit-rounding:
+		res.Answer, res.Points = api.Accepted, &unit
+	case points <= 0:
+		res.Answer = api.WrongAnswer
+	}
+	return nil
 }
 
 func aggregate(how api.Aggregation, values []float64) (all float64) {

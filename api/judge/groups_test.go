@@ -154,3 +154,28 @@ func TestGroups(t *testing.T) {
 		})
 	}
 }
+
+// GRD-12: a checker cannot give a test more points than it has; all of them are accepted, whatever it calls them.
+func TestPointsAboveThoseOfATest(t *testing.T) {
+	r := api.Run{Tests: []api.Test{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "free"}}, Groups: []api.ScoreGroup{{ID: "all", Tests: []string{"1", "2", "3"}, Points: 100}}}
+	g := judge.NewGrader(r)
+	for _, tt := range []struct {
+		test   int
+		points float64
+		want   string
+	}{
+		{0, 34, `test "1": the checker gave 34 points, and the test has 33.333333333333336 in the group "all"`},
+		{0, 33.34, "accepted 33.333333333333336"}, {0, 33.33, "accepted 33.333333333333336"},
+		{1, 33, "partial 33"}, {2, 0, "wrong-answer 0"}, {3, 1000, "partial 1000"},
+	} {
+		res := &api.TestResult{ID: r.Tests[tt.test].ID, Answer: api.Partial, Points: &tt.points}
+		err := g.Weigh(tt.test, res)
+		got := fmt.Sprint(res.Answer, " ", *res.Points)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, tt.want) || (err != nil) != strings.HasPrefix(tt.want, "test") || err != nil && !api.HasCode(err, api.CodeCheckFailed) {
+			t.Errorf("%v points: %s; want %s", tt.points, got, tt.want)
+		}
+	}
+}
