@@ -7,9 +7,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +108,60 @@ func TestSubmissionsAreFound(t *testing.T) {
 	}
 	if len(all) != len(want) {
 		t.Errorf("%d submissions; want %d", len(all), len(want))
+	}
+}
+
+// GRD-11: a link to the work of another person is no submission, in a directory or an archive.
+func TestLinksHandInNothing(t *testing.T) {
+	dir := t.TempDir()
+	err := errors.Join(os.MkdirAll(filepath.Join(dir, "ann"), 0o755), os.MkdirAll(filepath.Join(dir, "cy"), 0o755), os.MkdirAll(filepath.Join(dir, "bob"), 0o755),
+		os.WriteFile(filepath.Join(dir, "bob", "sol.py"), []byte("B"), 0o644),
+		os.Symlink("../bob/sol.py", filepath.Join(dir, "ann", "sol.py")), os.Symlink("../bob", filepath.Join(dir, "cy", "src")), os.Symlink("bob/sol.py", filepath.Join(dir, "dan.py")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromDir, err := problem.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fromDir.Close()
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	for name, text := range map[string]string{"ann/sol.py": "../bob/sol.py", "cy/src": "../bob", "dan.py": "bob/sol.py", "bob/sol.py": "B"} {
+		h := &zip.FileHeader{Name: name}
+		if name != "bob/sol.py" {
+			h.SetMode(fs.ModeSymlink | 0o777)
+		}
+		w, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fromZip, err := problem.OpenZip("all.zip", archive.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = " is a link, which may lead to the files of another person: put the file itself there"
+	want := []string{"ann: ann/sol.py" + why, "bob: sol.py B []", "cy: cy/src/sol.py" + why, "dan: dan.py" + why}
+	for _, tree := range []*problem.Tree{fromDir, fromZip} {
+		all, err := finder.In(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		SetNames(all)
+		var got []string
+		for _, s := range all {
+			got = append(got, shown(s))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q; want %q", tree.Label(), got, want)
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type Tree struct {
 type treeFile struct {
 	size       int64
 	executable bool
+	linked     bool   // whether it, or a directory above it, is a link
 	broken     string // of a link that leads out of the tree or to nothing: its target; otherwise empty
 	read       func(most int64) ([]byte, error)
 }
@@ -129,6 +130,17 @@ func (t *Tree) BrokenLinks() []string {
 	return all
 }
 
+// Linked returns the first name below a directory, or of the file dir itself, that is reached through a link;
+// empty: there is none.
+func (t *Tree) Linked(dir string) string {
+	for _, name := range append([]string{dir}, t.Below(dir)...) {
+		if t.files[name].linked {
+			return name
+		}
+	}
+	return ""
+}
+
 // Read reads a file of at most so many bytes. The error is an *inputfile.TooLargeError if it has more.
 func (t *Tree) Read(name string, most int64) ([]byte, error) {
 	f, ok := t.files[name]
@@ -203,14 +215,14 @@ func openDir(name string) (*Tree, error) {
 		return nil, inputfile.WithoutSyscall(err)
 	}
 	t := &Tree{label: filepath.Clean(name), files: map[string]treeFile{}, close: root.Close}
-	if err := t.list(root, ".", 0); err != nil {
+	if err := t.list(root, ".", false, 0); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	slices.Sort(t.names)
 	return t, nil
 }
 
-func (t *Tree) list(root *os.Root, dir string, depth int) error {
+func (t *Tree) list(root *os.Root, dir string, linked bool, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s: %s is more than %d directories deep: a link may lead to its own directory", t.label, dir, maxDepth)
 	}
@@ -227,17 +239,18 @@ func (t *Tree) list(root *os.Root, dir string, depth int) error {
 		if ignored(name) {
 			continue
 		}
+		linked := linked || e.Type()&fs.ModeSymlink != 0
 		info, err := root.Stat(name) // follows links, within root only
 		switch {
 		case err != nil && e.Type()&fs.ModeSymlink != 0:
 			target, _ := root.Readlink(name)
-			err = t.add(name, treeFile{broken: cmp.Or(target, "?"), read: readIn(root, name)})
+			err = t.add(name, treeFile{linked: true, broken: cmp.Or(target, "?"), read: readIn(root, name)})
 		case err != nil:
 			err = fmt.Errorf("%s: %w", t.label, inputfile.WithoutSyscall(err))
 		case info.IsDir():
-			err = t.list(root, name, depth+1)
+			err = t.list(root, name, linked, depth+1)
 		default:
-			err = t.add(name, treeFile{size: info.Size(), executable: info.Mode()&0o111 != 0, read: readIn(root, name)})
+			err = t.add(name, treeFile{linked: linked, size: info.Size(), executable: info.Mode()&0o111 != 0, read: readIn(root, name)})
 		}
 		if err != nil {
 			return err

@@ -88,6 +88,7 @@ func openZip(name string, in io.ReaderAt, size int64) (*Tree, error) {
 // to a directory is all files below it.
 func (t *Tree) addLinks(links []*zip.File) error {
 	added := map[string]treeFile{}
+	copyOf := func(f treeFile) treeFile { f.linked = true; return f }
 	for _, f := range links {
 		text, err := unpack(f)(maxTarget)
 		if err != nil {
@@ -97,14 +98,14 @@ func (t *Tree) addLinks(links []*zip.File) error {
 		outside := path.IsAbs(string(text)) || target == ".." || strings.HasPrefix(target, "../")
 		switch below := t.Below(target); {
 		case !outside && t.Has(target):
-			added[f.Name] = t.files[target]
+			added[f.Name] = copyOf(t.files[target])
 		case !outside && target != "." && len(below) > 0 && !strings.HasPrefix(f.Name, target+"/"):
 			for _, name := range below {
-				added[f.Name+strings.TrimPrefix(name, target)] = t.files[name]
+				added[f.Name+strings.TrimPrefix(name, target)] = copyOf(t.files[name])
 			}
 		default:
 			link := f.Name
-			added[link] = treeFile{broken: string(text), read: func(int64) ([]byte, error) {
+			added[link] = treeFile{linked: true, broken: string(text), read: func(int64) ([]byte, error) {
 				return nil, fmt.Errorf("%s is a link that leads out of the archive, or to a missing file: put the file itself there", link)
 			}}
 		}
