@@ -30,7 +30,7 @@ func (pl *Planner) checker(ctx context.Context, c api.Check, mode api.Mode, call
 	}
 	j, err := pl.Job(ctx, pl.runOfChecker(c, mode), caller)
 	if err != nil {
-		return nil, aboutProgram("check", err)
+		return nil, api.About("check", err)
 	}
 	j.Run.MaxKept = [2]api.Size{judge.MaxStream, judge.MaxStream}
 	return j, nil
@@ -57,7 +57,7 @@ func (pl *Planner) interactor(ctx context.Context, i api.Interactor, mode api.Mo
 	}
 	j, err := pl.Job(ctx, pl.runOfInteractor(i, mode), caller)
 	if err != nil {
-		return nil, aboutProgram("interactor", err)
+		return nil, api.About("interactor", err)
 	}
 	j.Run.MaxKept = [2]api.Size{judge.MaxStream, judge.MaxStream}
 	return j, nil
@@ -105,14 +105,6 @@ func checkNames(part string, files []api.File, source string, reserved []string)
 		}
 	}
 	return nil
-}
-
-// aboutProgram says in an error that it is about a part of the request.
-func aboutProgram(part string, err error) error {
-	if e, ok := err.(*api.Error); ok { //nolint:errorlint // an error that wraps one has its own text
-		return api.Refuse(e.Code, "%s: %w", part, e)
-	}
-	return err
 }
 
 // Interact plans the run of the interactor of a job on one test of the program p. Its wall clock also runs

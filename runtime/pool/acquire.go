@@ -14,7 +14,12 @@ import (
 // Acquire is lease for a new request, which is refused if no slot is free and is then expected to be
 // retried soon.
 func (p *Pool) Acquire(ctx context.Context, want cell.Plan, once bool, memory api.Size, again time.Duration) (*Lease, error) {
-	l, err := p.Lease(ctx, want, once, memory)
+	return p.AcquireFirst(again, func() (*Lease, error) { return p.Lease(ctx, want, once, memory) })
+}
+
+// AcquireFirst is Acquire where lease leases more than a slot with one cell.
+func (p *Pool) AcquireFirst(again time.Duration, lease func() (*Lease, error)) (*Lease, error) {
+	l, err := lease()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

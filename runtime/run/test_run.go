@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,6 +149,9 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
 		out, err = t.interacted(ctx, test, pair{l, companion}, p, from, expected, streams, begun)
 		t.trim(&out, p)
+		if err == nil {
+			err = t.grader.Weigh(i, &out)
+		}
 		return out, err
 	}
 	res, err := t.runner.executeIn(ctx, l, p, from, streams, begun)
@@ -164,6 +168,9 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 			again.Stdin = stdin
 			return t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), true)
 		})
+		if err == nil {
+			err = t.grader.Weigh(i, &out)
+		}
 		if err != nil {
 			return api.TestResult{}, err
 		}
@@ -184,12 +191,17 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 // trim reduces a result to what the result of a test carries.
 func (t *testRun) trim(out *api.TestResult, p *plan.Run) {
 	keep, limit := int64(plan.KeptTestOutput(t.job.Request)), int64(p.Limits.Output)
-	if s := &out.Result.Stdout; int64(len(*s)) > keep { // it was kept whole for the comparison
-		*s = append(api.Bytes(nil), (*s)[:keep]...)
-	}
+	t.trimStdout(&out.Result)
 	usage := out.Result.Usage
 	out.Cut = min(usage.StdoutBytes, limit) > keep || min(usage.StderrBytes, limit) > keep
 	out.Result.Host, out.Result.Labels = api.Host{}, api.Labels{}
+}
+
+// trimStdout reduces the stdout of a result, which was kept whole for the comparison.
+func (t *testRun) trimStdout(res *api.Result) {
+	if keep := int64(plan.KeptTestOutput(t.job.Request)); int64(len(res.Stdout)) > keep {
+		res.Stdout = slices.Clone(res.Stdout[:keep])
+	}
 }
 
 // tooLargeError explains, for a test that does not fit in the agent's memory even while no other test
@@ -250,10 +262,8 @@ func (t *testRun) lease(ctx context.Context, i int, p *plan.Run, admitted bool, 
 		}
 	}
 	switch {
-	case !admitted && t.job.Interactor != nil:
-		l, err = both(slot)()
 	case !admitted:
-		l, err = both(func() (*pool.Lease, error) { return slots.Acquire(ctx, want, p.Once, p.Reservation(), p.RetryDelay) })()
+		l, err = both(func() (*pool.Lease, error) { return slots.AcquireFirst(p.RetryDelay, slot) })()
 	case i == 0:
 		l, err = slots.RetryLease(ctx, heldRetry, both(slot))
 	default:
