@@ -250,7 +250,7 @@ func namespaces(t testing.TB) (n int) {
 // NET-05, NET-08. Storms of connections and of names stay within the limits, and the end of the relay
 // ends what the program does with it.
 func TestHostileNetworkStorms(t *testing.T) {
-	a := startAgent(t)
+	a := startAgent(t, "--max-wall", "2m", "--max-cpu", "2m")
 	a.needPython(t)
 	server := webServer(t)
 	r := py(`
