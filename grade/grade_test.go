@@ -116,7 +116,7 @@ func TestLinksHandInNothing(t *testing.T) {
 	dir := t.TempDir()
 	err := errors.Join(os.MkdirAll(filepath.Join(dir, "ann"), 0o755), os.MkdirAll(filepath.Join(dir, "cy"), 0o755), os.MkdirAll(filepath.Join(dir, "bob"), 0o755),
 		os.WriteFile(filepath.Join(dir, "bob", "sol.py"), []byte("B"), 0o644),
-		os.Symlink("../bob/sol.py", filepath.Join(dir, "ann", "sol.py")), os.Symlink("../bob", filepath.Join(dir, "cy", "src")), os.Symlink("bob/sol.py", filepath.Join(dir, "dan.py")))
+		os.Symlink("../bob/sol.py", filepath.Join(dir, "ann", "sol.py")), os.Symlink("../bob", filepath.Join(dir, "cy", "src")), os.Symlink("bob/sol.py", filepath.Join(dir, "dan.py")), os.Symlink("sol.py", filepath.Join(dir, "bob", "README")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestLinksHandInNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const why = " is a link, which may lead to the files of another person: put the file itself there"
+	const why = " is a link, which may lead to the files of another person: put the file itself there, or leave it out with --ignore"
 	want := []string{"ann: ann/sol.py" + why, "bob: sol.py B []", "cy: cy/src/sol.py" + why, "dan: dan.py" + why}
 	for _, tree := range []*problem.Tree{fromDir, fromZip} {
 		all, err := finder.In(tree)

@@ -57,21 +57,30 @@ func (f Finder) In(t *problem.Tree) ([]Submission, error) {
 	}
 	all := make([]Submission, 0, len(files)+len(dirs))
 	for _, name := range files {
-		all = append(all, ownFiles(t, name, func() Submission { return f.file(t, name) }))
+		all = append(all, f.ownFiles(t, name, []string{name}, func() Submission { return f.file(t, name) }))
 	}
 	for _, dir := range dirs {
-		all = append(all, ownFiles(t, dir, func() Submission { return f.Directory(t.Sub(dir), dir) }))
+		all = append(all, f.ownFiles(t, dir, t.Below(dir), func() Submission { return f.Directory(t.Sub(dir), dir) }))
 	}
 	return all, nil
 }
 
-// ownFiles returns the submission at a name of t, unless it has a link: one person's link could lead to the
+// ownFiles returns the submission at a name of t, which has these files, unless one is a link: one person's link could lead to the
 // work of another, and hand that in (GRD-11).
-func ownFiles(t *problem.Tree, name string, read func() Submission) Submission {
-	if link := t.Linked(name); link != "" {
-		return Submission{Name: path.Base(name), Err: fmt.Errorf("%s is a link, which may lead to the files of another person: put the file itself there", link)}
+func (f Finder) ownFiles(t *problem.Tree, name string, files []string, read func() Submission) Submission {
+	for _, file := range files {
+		if t.Linked(file) && !f.ignores(file) {
+			s := Linked(file)
+			s.Name = path.Base(name)
+			return s
+		}
 	}
 	return read()
+}
+
+// Linked is the submission at the name of a link, which is not followed.
+func Linked(name string) Submission {
+	return Submission{Name: path.Base(name), Err: fmt.Errorf("%s is a link, which may lead to the files of another person: put the file itself there, or leave it out with --ignore", name)}
 }
 
 func (f Finder) ignores(name string) bool { return f.Ignore != nil && f.Ignore(path.Base(name)) }

@@ -130,16 +130,8 @@ func (t *Tree) BrokenLinks() []string {
 	return all
 }
 
-// Linked returns the first name below a directory, or of the file dir itself, that is reached through a link;
-// empty: there is none.
-func (t *Tree) Linked(dir string) string {
-	for _, name := range append([]string{dir}, t.Below(dir)...) {
-		if t.files[name].linked {
-			return name
-		}
-	}
-	return ""
-}
+// Linked reports whether a file is a link, or reached through one.
+func (t *Tree) Linked(name string) bool { return t.files[name].linked }
 
 // Read reads a file of at most so many bytes. The error is an *inputfile.TooLargeError if it has more.
 func (t *Tree) Read(name string, most int64) ([]byte, error) {
