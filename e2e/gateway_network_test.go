@@ -225,7 +225,7 @@ s.settimeout(0)
 try: print("reached by", s.accept()[1])
 except BlockingIOError: print("reached by nobody")
 `)
-	listening.Network, listening.Allow, listening.Limits.Wall = api.NetworkAllow, []string{first}, wall
+	listening.Network, listening.Allow, listening.Limits = api.NetworkAllow, []string{first}, api.Limits{Wall: wall, Memory: 128 * api.MiB} // two at once fit in a small machine
 	id := s.startDetached(listening)
 	select {
 	case <-arrived:
@@ -240,7 +240,7 @@ for at in (("127.0.0.1", 5000), ("192.0.2.1", 5000), ("127.0.0.1", ` + port + `)
     except OSError as e: print(e.strerror)
 print(urllib.request.urlopen("http://` + second + `/").status)
 `)
-	trying.Network, trying.Allow = api.NetworkAllow, []string{second}
+	trying.Network, trying.Allow, trying.Limits = api.NetworkAllow, []string{second}, api.Limits{Memory: 128 * api.MiB}
 	var res api.Result
 	s.call("POST", "/v1/runs", trying, 200, &res)
 	if want := strings.Repeat("Connection refused\n", 4) + "200\n"; string(res.Stdout) != want {
