@@ -38,11 +38,16 @@ func zipped(t *testing.T, files map[string]string) string {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	for name, text := range files {
-		w, err := z.Create(name)
+		h := &zip.FileHeader{Name: name}
+		target, link := strings.CutPrefix(text, "-> ")
+		if link {
+			h.SetMode(fs.ModeSymlink | 0o777)
+		}
+		w, err := z.CreateHeader(h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Write([]byte(text)); err != nil {
+		if _, err := w.Write([]byte(target)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,6 +55,25 @@ func zipped(t *testing.T, files map[string]string) string {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// writeFiles writes files below a new directory. A text that begins with "-> " is a link, here and in zipped.
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(name), 0o755)
+		if target, link := strings.CutPrefix(text, "-> "); link {
+			err = errors.Join(err, os.Symlink(target, name))
+		} else {
+			err = errors.Join(err, os.WriteFile(name, []byte(text), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // shown is a submission in one line.
@@ -66,22 +90,13 @@ func shown(s Submission) string {
 
 // What people hand in, as files, directories and archives, is found.
 func TestSubmissionsAreFound(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
+	dir := writeFiles(t, map[string]string{
 		"ann.py": "A", "bob.cpp": "B", "bob.py": "B2", "cy/hw.py": "C", "cy/data.txt": "D", "dan/x/proj/main.py": "M", "dan/x/proj/util.py": "U", "dan/x/proj/sub/v.py": "V",
 		"eve/a.c": "int f() {}", "eve/b.c": "int main() {}", "eve/b.h": "H", "fay/1.py": "1", "fay/2.py": "2", "gil/notes.txt": "", "hal.txt": "?", "ida": "#!/usr/bin/python3", "README": "",
 		"jon_assignsubmission_file_/hw.zip": zipped(t, map[string]string{"hw/solution.py": "J", "hw/in.txt": "K"}),
 		"kim.zip":                           zipped(t, map[string]string{"Main.java": "L"}), "lea.zip": "PK\x03\x04 no archive",
 		"mia/src/main.py": "M1", "mia/data/x.txt": "M2",
-	} {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	tree, err := problem.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -113,37 +128,13 @@ func TestSubmissionsAreFound(t *testing.T) {
 
 // GRD-11: a link to the work of another person is no submission, in a directory or an archive.
 func TestLinksHandInNothing(t *testing.T) {
-	dir := t.TempDir()
-	err := errors.Join(os.MkdirAll(filepath.Join(dir, "ann"), 0o755), os.MkdirAll(filepath.Join(dir, "cy"), 0o755), os.MkdirAll(filepath.Join(dir, "bob"), 0o755),
-		os.WriteFile(filepath.Join(dir, "bob", "sol.py"), []byte("B"), 0o644),
-		os.Symlink("../bob/sol.py", filepath.Join(dir, "ann", "sol.py")), os.Symlink("../bob", filepath.Join(dir, "cy", "src")), os.Symlink("bob/sol.py", filepath.Join(dir, "dan.py")), os.Symlink("sol.py", filepath.Join(dir, "bob", "README")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fromDir, err := problem.Open(dir)
+	files := map[string]string{"ann/sol.py": "-> ../bob/sol.py", "cy/src": "-> ../bob", "dan.py": "-> bob/sol.py", "bob/sol.py": "B", "bob/README": "-> sol.py"}
+	fromDir, err := problem.Open(writeFiles(t, files))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer fromDir.Close()
-	var archive bytes.Buffer
-	z := zip.NewWriter(&archive)
-	for name, text := range map[string]string{"ann/sol.py": "../bob/sol.py", "cy/src": "../bob", "dan.py": "bob/sol.py", "bob/sol.py": "B"} {
-		h := &zip.FileHeader{Name: name}
-		if name != "bob/sol.py" {
-			h.SetMode(fs.ModeSymlink | 0o777)
-		}
-		w, err := z.CreateHeader(h)
-		if err == nil {
-			_, err = w.Write([]byte(text))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	fromZip, err := problem.OpenZip("all.zip", archive.Bytes())
+	fromZip, err := problem.OpenZip("all.zip", []byte(zipped(t, files)))
 	if err != nil {
 		t.Fatal(err)
 	}

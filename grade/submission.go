@@ -56,31 +56,30 @@ func (f Finder) In(t *problem.Tree) ([]Submission, error) {
 		return nil, fmt.Errorf("%s: the submissions have %s: the most is %s; leave out large files with --ignore", t.Label(), api.Size(total).About(), api.Size(maxTotal))
 	}
 	all := make([]Submission, 0, len(files)+len(dirs))
-	for _, name := range files {
-		all = append(all, f.ownFiles(t, name, []string{name}, func() Submission { return f.file(t, name) }))
-	}
-	for _, dir := range dirs {
-		all = append(all, f.ownFiles(t, dir, t.Below(dir), func() Submission { return f.Directory(t.Sub(dir), dir) }))
+	for _, name := range slices.Concat(files, dirs) {
+		all = append(all, f.of(t, name))
 	}
 	return all, nil
 }
 
-// ownFiles returns the submission at a name of t, which has these files, unless one is a link: one person's link could lead to the
-// work of another, and hand that in (GRD-11).
-func (f Finder) ownFiles(t *problem.Tree, name string, files []string, read func() Submission) Submission {
-	for _, file := range files {
+// of returns the submission that is one file or directory of t. One with a link is not read: a link could
+// lead to the work of another person, and hand that in (GRD-11).
+func (f Finder) of(t *problem.Tree, name string) Submission {
+	below := t.Below(name) // nothing for a file
+	for _, file := range append([]string{name}, below...) {
 		if t.Linked(file) && !f.ignores(file) {
-			s := Linked(file)
-			s.Name = path.Base(name)
-			return s
+			return Linked(name, file)
 		}
 	}
-	return read()
+	if len(below) > 0 {
+		return f.Directory(t.Sub(name), name)
+	}
+	return f.file(t, name)
 }
 
-// Linked is the submission at the name of a link, which is not followed.
-func Linked(name string) Submission {
-	return Submission{Name: path.Base(name), Err: fmt.Errorf("%s is a link, which may lead to the files of another person: put the file itself there, or leave it out with --ignore", name)}
+// Linked is the submission at a name that is a link, or has the link below it.
+func Linked(name, link string) Submission {
+	return Submission{Name: path.Base(name), Err: fmt.Errorf("%s is a link, which may lead to the files of another person: put the file itself there, or leave it out with --ignore", link)}
 }
 
 func (f Finder) ignores(name string) bool { return f.Ignore != nil && f.Ignore(path.Base(name)) }

@@ -88,7 +88,7 @@ func openZip(name string, in io.ReaderAt, size int64) (*Tree, error) {
 // to a directory is all files below it.
 func (t *Tree) addLinks(links []*zip.File) error {
 	added := map[string]treeFile{}
-	copyOf := func(f treeFile) treeFile { f.linked = true; return f }
+	linkTo := func(name string) treeFile { f := t.files[name]; f.linked = true; return f }
 	for _, f := range links {
 		text, err := unpack(f)(maxTarget)
 		if err != nil {
@@ -98,10 +98,10 @@ func (t *Tree) addLinks(links []*zip.File) error {
 		outside := path.IsAbs(string(text)) || target == ".." || strings.HasPrefix(target, "../")
 		switch below := t.Below(target); {
 		case !outside && t.Has(target):
-			added[f.Name] = copyOf(t.files[target])
+			added[f.Name] = linkTo(target)
 		case !outside && target != "." && len(below) > 0 && !strings.HasPrefix(f.Name, target+"/"):
 			for _, name := range below {
-				added[f.Name+strings.TrimPrefix(name, target)] = copyOf(t.files[name])
+				added[f.Name+strings.TrimPrefix(name, target)] = linkTo(name)
 			}
 		default:
 			link := f.Name

@@ -226,8 +226,8 @@ func (o *gradeOptions) findSubmissions(all []api.Language, args []string) ([]gra
 			return nil, inputfile.WithoutSyscall(err)
 		}
 		if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 && len(args) > 1 {
-			// A pattern of the shell names the links of a person, too (GRD-11).
-			found = append(found, grade.Linked(arg))
+			// A pattern such as submissions/* names links, too (GRD-11).
+			found = append(found, grade.Linked(arg, arg))
 			continue
 		}
 		if !info.IsDir() && (len(args) > 1 || !strings.EqualFold(filepath.Ext(arg), ".zip")) {
