@@ -287,10 +287,10 @@ func (g *Grader) unit(n int) float64 {
 	}
 }
 
-// Weigh compares the points that a checker or an interactor gave a test with those that the test has in
-// its group: all of them mean accepted, and none wrong. More are an error, because a score would be above
-// the maximum (GRD-12). Points that a checker rounded to what it prints are those of the test.
-func (g *Grader) Weigh(i int, res *api.TestResult) error {
+// CheckPoints compares the points that a checker or an interactor gave a test with the maximum that the
+// test has in its group. The maximum means accepted, and zero a wrong answer. More than the maximum is an
+// error: the score would be above 1 (GRD-12). Points may differ from the maximum by rounding.
+func (g *Grader) CheckPoints(i int, res *api.TestResult) error {
 	n := g.of[i]
 	if n < 0 || res.Points == nil {
 		return nil

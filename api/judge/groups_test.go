@@ -155,7 +155,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// GRD-12: a checker cannot give a test more points than it has; all of them are accepted, whatever it calls them.
+// GRD-12: a checker cannot give a test more points than its maximum, and the maximum is accepted.
 func TestPointsAboveThoseOfATest(t *testing.T) {
 	r := api.Run{Tests: []api.Test{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "free"}}, Groups: []api.ScoreGroup{{ID: "all", Tests: []string{"1", "2", "3"}, Points: 100}}}
 	g := judge.NewGrader(r)
@@ -169,7 +169,7 @@ func TestPointsAboveThoseOfATest(t *testing.T) {
 		{1, 33, "partial 33"}, {2, 0, "wrong-answer 0"}, {3, 1000, "partial 1000"},
 	} {
 		res := &api.TestResult{ID: r.Tests[tt.test].ID, Answer: api.Partial, Points: &tt.points}
-		err := g.Weigh(tt.test, res)
+		err := g.CheckPoints(tt.test, res)
 		got := fmt.Sprint(res.Answer, " ", *res.Points)
 		if err != nil {
 			got = err.Error()

@@ -137,7 +137,7 @@ func (t *testRun) checked(ctx context.Context, test api.Test, of contents, out *
 		if t.job.Request.Passes > 1 {
 			out.Passes = pass
 		}
-		record(out, w, int64(plan.KeptTestOutput(t.job.Request)))
+		record(out, w, t.keptOutput())
 		if !w.More {
 			break
 		}
@@ -145,9 +145,8 @@ func (t *testRun) checked(ctx context.Context, test api.Test, of contents, out *
 			return api.Refuse(api.CodeCheckFailed, "test %q: the checker failed: it asked for another pass after pass %d, and passes is %d", test.ID, pass, passes)
 		}
 		feedback, input = files, w.Next
-		// The output of one pass is reserved, not that of two.
 		t.trimStdout(&slowest)
-		out.Result = api.Result{}
+		out.Result = api.Result{} // it has the whole stdout
 		if out.Result, err = once(input); err != nil {
 			return err
 		}

@@ -129,10 +129,10 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 		if t.job.Request.Passes > 1 {
 			out.Passes = pass
 		}
-		record(&out, said, int64(plan.KeptTestOutput(t.job.Request)))
+		record(&out, said, t.keptOutput())
 		if slowest == nil || out.Result.Verdict != api.OK || cpuOf(out.Result) > cpuOf(*slowest) {
 			res := out.Result
-			t.trimStdout(&res) // the output of one pass is reserved, not that of two
+			t.trimStdout(&res)
 			slowest = &res
 		}
 		out.Result = *slowest
@@ -154,7 +154,7 @@ func (t *testRun) interacted(ctx context.Context, test api.Test, at pair, p *pla
 				return out, err
 			}
 			out.Checker = written.Checker
-			record(&out, w, int64(plan.KeptTestOutput(t.job.Request)))
+			record(&out, w, t.keptOutput())
 		}
 		return out, nil
 	}

@@ -86,6 +86,9 @@ func (t *testRun) worker(ctx context.Context, admitted bool, leased func()) {
 			return
 		}
 		res, err := t.runTest(within, i, admitted, leased)
+		if err == nil {
+			err = t.grader.CheckPoints(i, &res)
+		}
 		canceled := within.Err() != nil
 		cancel()
 		admitted = true
@@ -149,9 +152,6 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 		defer func() { _ = t.retention.Add(min(int64(out.Content()), maxRetained) - maxRetained) }() // a decrease is never refused
 		out, err = t.interacted(ctx, test, pair{l, companion}, p, from, expected, streams, begun)
 		t.trim(&out, p)
-		if err == nil {
-			err = t.grader.Weigh(i, &out)
-		}
 		return out, err
 	}
 	res, err := t.runner.executeIn(ctx, l, p, from, streams, begun)
@@ -168,9 +168,6 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 			again.Stdin = stdin
 			return t.runner.execute(ctx, &again, from, streams, linux.Monotonic(), true)
 		})
-		if err == nil {
-			err = t.grader.Weigh(i, &out)
-		}
 		if err != nil {
 			return api.TestResult{}, err
 		}
@@ -190,16 +187,20 @@ func (t *testRun) runTest(ctx context.Context, i int, admitted bool, leased func
 
 // trim reduces a result to what the result of a test carries.
 func (t *testRun) trim(out *api.TestResult, p *plan.Run) {
-	keep, limit := int64(plan.KeptTestOutput(t.job.Request)), int64(p.Limits.Output)
+	keep, limit := t.keptOutput(), int64(p.Limits.Output)
 	t.trimStdout(&out.Result)
 	usage := out.Result.Usage
 	out.Cut = min(usage.StdoutBytes, limit) > keep || min(usage.StderrBytes, limit) > keep
 	out.Result.Host, out.Result.Labels = api.Host{}, api.Labels{}
 }
 
-// trimStdout reduces the stdout of a result, which was kept whole for the comparison.
+// keptOutput is how many bytes of each stream the result of a test carries.
+func (t *testRun) keptOutput() int64 { return int64(plan.KeptTestOutput(t.job.Request)) }
+
+// trimStdout reduces the stdout of a result, which was kept whole for the comparison. Between two passes
+// it makes room: the output of one pass is reserved, not that of two.
 func (t *testRun) trimStdout(res *api.Result) {
-	if keep := int64(plan.KeptTestOutput(t.job.Request)); int64(len(res.Stdout)) > keep {
+	if keep := t.keptOutput(); int64(len(res.Stdout)) > keep {
 		res.Stdout = slices.Clone(res.Stdout[:keep])
 	}
 }
@@ -210,7 +211,7 @@ func (t *testRun) tooLargeError(err error, i int, maxRetained int64) error {
 	if !api.HasCode(err, api.CodeTooLarge) {
 		return err
 	}
-	most, keep := int64(t.runner.Memory.HeldShare()+t.runner.Memory.HeldCommon()), int64(plan.KeptTestOutput(t.job.Request))
+	most, keep := int64(t.runner.Memory.HeldShare()+t.runner.Memory.HeldCommon()), t.keptOutput()
 	if maxRetained > most {
 		return api.Refuse(api.CodeTooLarge, "test %q may need %s of the agent's memory, and one request gets at most %s: lower its limits.output, collect.bytes, keep_output, or its blobs", t.job.Request.Tests[i].ID, api.Size(maxRetained), api.Size(most))
 	}
