@@ -115,9 +115,8 @@ except OSError as e: print(e.strerror)
 		if want := map[bool]string{false: "\nRead-only file system\n", true: "\n1\n"}[writable]; said[0] != said[1] || !strings.HasSuffix(said[1], want) {
 			t.Errorf("writable %v: strict says %q, exclusive %q", writable, said[0], said[1])
 		}
-		// The contents of the copy are not charged to the run, which has some 100 MiB. Its names are, because
-		// no other run has looked them up: 2.3 MiB for all of this image, which others may have looked up
-		// in mode strict.
+		// The contents of the copy are not charged to the run. Its names are, 2.3 MiB for all of this image,
+		// because no other run has looked them up. In mode strict another run may have.
 		if memory[1] > memory[0]+int64(4*api.MiB) {
 			t.Errorf("writable %v: memory %d in mode strict, %d in mode exclusive", writable, memory[0], memory[1])
 		}

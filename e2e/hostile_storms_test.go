@@ -27,6 +27,13 @@ func fails(bad map[string]int) (n int) {
 	return n
 }
 
+// addFails adds the verdicts of further runs.
+func addFails(to, more map[string]int) {
+	for v, n := range more {
+		to[v] += n
+	}
+}
+
 // stormRuns is how often the neighbour runs in each storm: $BRIG_STORM_RUNS, which make storms sets
 // to 200.
 func stormRuns(t testing.TB) int {
@@ -84,12 +91,12 @@ func TestHostileStormsLeaveTheNeighbourAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := runInStorm(t, a, honest, limits, stormRuns(t), tt.begin)
+			t.Logf("of %d runs: %v", stormRuns(t), bad)
 			if len(bad) > 0 && stormRuns(t) == fewStormRuns {
 				// The host may have become slower since the limits were measured, by other guests of
 				// its processors. The same runs without the storm show that.
 				bad = failsMoreInStorm(t, a, honest, limits, tt.begin)
 			}
-			t.Logf("of %d runs: %v", stormRuns(t), bad)
 			if len(bad) > 0 {
 				t.Errorf("a neighbour's program with limits of %s cpu and %s wall, twice its idle figures: %v", limits.CPU, limits.Wall, bad)
 			}
@@ -112,23 +119,19 @@ func failsMoreInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits
 	t.Helper()
 	const rounds = 4
 	calm := func(*testing.T, *agent) func() { return func() {} }
-	alone, next := map[string]int{}, map[string]int{}
+	alone, inStorm := map[string]int{}, map[string]int{}
 	for range rounds {
-		for v, k := range runInStorm(t, a, honest, limits, fewStormRuns, calm) {
-			alone[v] += k
-		}
-		for v, k := range runInStorm(t, a, honest, limits, fewStormRuns, begin) {
-			next[v] += k
-		}
+		addFails(alone, runInStorm(t, a, honest, limits, fewStormRuns, calm))
+		addFails(inStorm, runInStorm(t, a, honest, limits, fewStormRuns, begin))
 	}
-	t.Logf("of %d runs: %v next to the storm, %v alone", rounds*fewStormRuns, next, alone)
+	t.Logf("of %d runs: %v next to the storm, %v alone", rounds*fewStormRuns, inStorm, alone)
 	if fails(alone) > rounds*fewStormRuns/2 {
 		t.Fatalf("this host is less than half as fast as when the limits were measured: %v fail without a storm", alone)
 	}
-	if fails(next) <= fails(alone)+rounds*fewStormRuns/10 {
+	if fails(inStorm) <= fails(alone)+rounds*fewStormRuns/10 {
 		return nil
 	}
-	return next
+	return inStorm
 }
 
 // idleLimits are limits of twice what a program uses when nothing else runs.
@@ -175,9 +178,7 @@ func runInStorm(t *testing.T, a *agent, honest api.File, limits api.Limits, n in
 			t.Logf("%v while others use %.2f processors", failed, othersLoad)
 		}
 		n -= size
-		for v, k := range failed {
-			bad[v] += k
-		}
+		addFails(bad, failed)
 	}
 	return bad
 }
