@@ -39,6 +39,8 @@ func (ProfileMode) Values() []ProfileMode { return []ProfileMode{Enforce, Log} }
 
 func (State) Values() []State { return []State{Queued, Running, Done} }
 
+func (JobStatus) Values() []JobStatus { return []JobStatus{JobDone, JobRefused, JobError, JobCanceled} }
+
 func (SessionState) Values() []SessionState { return []SessionState{SessionQuiet, SessionRunning} }
 
 func (FileKind) Values() []FileKind {
